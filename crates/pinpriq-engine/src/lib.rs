@@ -1,0 +1,6 @@
+//! The queue as a pure state machine.
+
+pub mod change;
+pub mod settings;
+pub mod task;
+pub mod time;

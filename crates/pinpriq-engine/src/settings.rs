@@ -1,0 +1,64 @@
+//! What can be set for one queue.
+//!
+//! Settings are defaults and bounds, never switches: every operation is always enabled. They may
+//! change while the queue is in use; what was armed under the old ones finishes under them.
+
+use crate::time::Span;
+
+/// How the tasks of a queue get their ids.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Ids {
+    /// The next number of the shard's counter.
+    #[default]
+    Sequence,
+    /// The wall clock in nanoseconds, one more while that is taken.
+    Time64,
+    /// A uuid, version 7.
+    Uuid,
+    /// The caller names each task, in 1 to 255 bytes.
+    Given,
+}
+
+/// What becomes of a task that was acknowledged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum AfterAck {
+    /// It goes.
+    #[default]
+    Delete,
+    /// It stays for good, in state D.
+    Keep,
+    /// It stays for that long, in state Z.
+    Zombie(Span),
+}
+
+/// The settings of one queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Settings {
+    /// How tasks get their ids. Changes only while the queue is empty.
+    pub ids: Ids,
+    /// The time to live of a task whose put names none.
+    pub ttl: Option<Span>,
+    /// The time to release where neither the take nor the task names one.
+    pub ttr: Option<Span>,
+    /// What becomes of acknowledged tasks.
+    pub after_ack: AfterAck,
+    /// The most tasks in the states R, T, W and B together.
+    pub capacity: Option<u64>,
+}
+
+/// Which sides of a queue are paused. A pause survives a restart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Paused {
+    /// Puts are refused.
+    pub input: bool,
+    /// To takers, pops and subscribers the queue looks empty.
+    pub output: bool,
+}
+
+impl Paused {
+    /// Whether either side is paused.
+    #[must_use]
+    pub const fn any(self) -> bool {
+        self.input || self.output
+    }
+}

@@ -1,0 +1,209 @@
+//! What a task is: its identity, its state, its lease, and the record that leaves the engine.
+//!
+//! A [`TaskRecord`] is a task as the outside sees it, whole: replies carry it, the store keeps it,
+//! and a pop that could not be sent brings it back. How the engine lays tasks out in memory is
+//! [`crate::slab`]'s business.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::time::{Span, Timestamp};
+
+/// Opaque bytes, shared and never changed: payloads, keys and names.
+pub type Bytes = Arc<[u8]>;
+
+/// The name of a task within its queue. Which form it has is the queue's choice
+/// ([`crate::settings::Ids`]).
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum TaskId {
+    /// A number that the server drew: `sequence` and `time64`.
+    Number(u64),
+    /// A uuid that the server drew. Its text is the usual 36 characters.
+    Uuid([u8; 16]),
+    /// 1 to 255 bytes that the caller chose.
+    Given(Bytes),
+}
+
+/// The states of a task, without their data.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum StateKind {
+    /// R: can be selected, if it has a priority.
+    Ready,
+    /// T: held by a consumer under a lease.
+    Taken,
+    /// W: its delay has not passed yet.
+    Waiting,
+    /// B: set aside until somebody digs it up.
+    Buried,
+    /// Z: finished, and kept for a while.
+    Zombie,
+    /// D: finished, and kept for good.
+    Done,
+}
+
+/// The state of a task with the data of just that state.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum State {
+    /// R.
+    Ready,
+    /// T, under this lease.
+    Taken(Lease),
+    /// W, until `ready_at`.
+    Waiting {
+        /// The end of the delay.
+        ready_at: Timestamp,
+    },
+    /// B, for this reason (which may be empty).
+    Buried {
+        /// Why it was buried, in the words of whoever did it.
+        reason: Bytes,
+    },
+    /// Z, until `purge_at`.
+    Zombie {
+        /// The end of the stay.
+        purge_at: Timestamp,
+    },
+    /// D.
+    Done,
+}
+
+/// The right to a taken task.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Lease {
+    /// Which grant this is. No two leases ever share it.
+    pub grant: Grant,
+    /// The connection that took the task, while it is there. A lease read back from a store has
+    /// none.
+    pub holder: Option<ClientId>,
+    /// When the lease ends. Without a deadline it ends with the holder's connection.
+    pub deadline: Option<Timestamp>,
+    /// The time to release that was agreed, which a touch grants again.
+    pub ttr: Option<Span>,
+}
+
+/// The number of one grant of a lease: unique for ever, since it carries the incarnation of the
+/// server that granted it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Grant {
+    /// The incarnation of the server. It rises durably before the first request is served.
+    pub incarnation: u64,
+    /// Counts the grants of that incarnation.
+    pub serial: u64,
+}
+
+/// The proof of one lease. Its text form names the task and the grant.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Receipt {
+    /// The [`TaskRecord::number`] of the task, which also tells its queue.
+    pub number: u64,
+    /// The grant.
+    pub grant: Grant,
+}
+
+/// A connection, as the engine knows it. Never reused within an incarnation.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ClientId(pub u64);
+
+/// A request of a client. The door chooses it and finds it again in the reply.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct RequestId(pub u64);
+
+/// A task, whole.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TaskRecord {
+    /// The shard's own number of the task: the order in which it was put. Unique in the shard,
+    /// never reused, and never changed.
+    pub number: u64,
+    /// The queue that the task is in.
+    pub queue: Bytes,
+    /// The name of the task within that queue.
+    pub id: TaskId,
+    /// The place in the order of insertion: [`TaskRecord::number`], unless the task was sent to
+    /// the tail.
+    pub seq: u64,
+    /// Lower is more urgent. Without a priority the task is never selected.
+    pub priority: Option<i64>,
+    /// Tasks of one queue with an equal key form a group.
+    pub key: Option<Bytes>,
+    /// What the task carries.
+    pub payload: Bytes,
+    /// When the task was put.
+    pub put_at: Timestamp,
+    /// The end of its time to live.
+    pub expires_at: Option<Timestamp>,
+    /// The task's own time to release.
+    pub ttr: Option<Span>,
+    /// How often it was taken.
+    pub attempts: u32,
+    /// Where it stands.
+    pub state: State,
+}
+
+impl StateKind {
+    /// All six, in the order of the founding text.
+    pub const ALL: [Self; 6] =
+        [Self::Ready, Self::Taken, Self::Waiting, Self::Buried, Self::Zombie, Self::Done];
+
+    /// The founding letter: `R`, `T`, `W`, `B`, `Z` or `D`.
+    #[must_use]
+    pub const fn letter(self) -> char {
+        match self {
+            Self::Ready => 'R',
+            Self::Taken => 'T',
+            Self::Waiting => 'W',
+            Self::Buried => 'B',
+            Self::Zombie => 'Z',
+            Self::Done => 'D',
+        }
+    }
+}
+
+impl State {
+    /// The state without its data.
+    #[must_use]
+    pub const fn kind(&self) -> StateKind {
+        match self {
+            Self::Ready => StateKind::Ready,
+            Self::Taken(_) => StateKind::Taken,
+            Self::Waiting { .. } => StateKind::Waiting,
+            Self::Buried { .. } => StateKind::Buried,
+            Self::Zombie { .. } => StateKind::Zombie,
+            Self::Done => StateKind::Done,
+        }
+    }
+}
+
+impl TaskRecord {
+    /// The receipt of the current lease, if the task is taken.
+    #[must_use]
+    pub const fn receipt(&self) -> Option<Receipt> {
+        match &self.state {
+            State::Taken(lease) => Some(Receipt { number: self.number, grant: lease.grant }),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for TaskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Uuid(bytes) => {
+                for (index, byte) in bytes.iter().enumerate() {
+                    if matches!(index, 4 | 6 | 8 | 10) {
+                        f.write_str("-")?;
+                    }
+                    write!(f, "{byte:02x}")?;
+                }
+                Ok(())
+            }
+            Self::Given(bytes) => write!(f, "{}", bytes.escape_ascii()),
+        }
+    }
+}
+
+impl fmt::Display for StateKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.letter())
+    }
+}
