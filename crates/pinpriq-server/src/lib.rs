@@ -1,1 +1,3 @@
-//! To be written.
+//! The server: sockets, the clock, the doors, and the shard that joins them.
+
+pub mod config;

@@ -1,0 +1,49 @@
+//! Every bound of the engine, with the reason for its value.
+//!
+//! Reaching a bound is a refusal, never a surprise. The bounds of sockets and buffers are the
+//! server's.
+
+/// The longest queue name and the longest key, in bytes: what two length bytes on the pinpriq
+/// wire can say.
+pub const NAME_BYTES_MAX: usize = 65_535;
+
+/// The longest payload that the pinpriq wire can carry. A longer one stays where it is when that
+/// door selects.
+pub const NARROW_PAYLOAD_BYTES_MAX: usize = 65_535;
+
+/// The longest id that a caller may give.
+pub const ID_BYTES_MAX: usize = 255;
+
+/// The most tasks in one answer, since the pinpriq wire counts them in two bytes.
+pub const TASKS_PER_ANSWER_MAX: usize = 65_535;
+
+/// The most deadlines that one call of [`crate::Engine::handle_timeout`] fires, and the most
+/// tasks of an emptied queue that it frees, so that a mass expiry never stalls other work.
+pub const STEPS_PER_TIMEOUT: usize = 4_096;
+
+/// The bounds that can be set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// The largest payload, in bytes. 1 MiB unless changed: larger things belong in a store of
+    /// their own, with their address in the task.
+    pub payload_bytes_max: usize,
+    /// The most bytes that all tasks together may occupy, their bookkeeping included. Beyond it
+    /// puts are refused with BUSY, while everything that makes room still works.
+    pub bytes_max: u64,
+    /// The most takes, pops and awaits that one connection may have blocked at a time.
+    pub waits_per_client_max: usize,
+    /// The most queues in one blocking take, and the most subscriptions of one connection: both
+    /// cost a step for each queue when they are served.
+    pub queues_per_client_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            payload_bytes_max: 1 << 20,
+            bytes_max: u64::MAX,
+            waits_per_client_max: 1_024,
+            queues_per_client_max: 1_024,
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! What a server can be told: plain data with a default for everything.
+//!
+//! Reading flags, the environment and files is the binary's business.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Everything that a server can be told.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// The data directory. Made if it is not there.
+    pub data: PathBuf,
+    /// What a reply means.
+    pub durability: Durability,
+    /// Where the pinpriq door listens, if it does.
+    pub pinpriq: Option<SocketAddr>,
+    /// What the pinpriq door makes of the open points of its protocol.
+    pub pinpriq_options: PinpriqOptions,
+    /// The bounds.
+    pub limits: Limits,
+}
+
+/// What a reply means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Durability {
+    /// The change is on disk.
+    #[default]
+    Sync,
+    /// The change is with the operating system, and on disk within 50 ms.
+    Interval,
+    /// The change is in memory, and gone with the process.
+    Memory,
+}
+
+/// The points that the pinpriq protocol leaves open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PinpriqOptions {
+    /// How a delivery is framed.
+    pub framing: Framing,
+    /// What a TTL of 0 means.
+    pub ttl_zero: TtlZero,
+    /// Whether tasks go back to their queue when the reply or delivery that held them could not be
+    /// sent whole.
+    pub requeue: bool,
+}
+
+/// How a delivery is framed on the pinpriq wire.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Framing {
+    /// Like a pop reply: a count, then the packets.
+    #[default]
+    Counted,
+    /// The packets alone.
+    Bare,
+}
+
+/// What a TTL of 0 means on the pinpriq wire.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum TtlZero {
+    /// The packet goes to a consumer that is waiting already, or nowhere.
+    #[default]
+    Immediate,
+    /// The packet lives until it is popped.
+    Forever,
+}
+
+/// The bounds of a server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// The most connections of all doors together. A further one is closed at once.
+    pub connections_max: usize,
+    /// The largest payload, in bytes.
+    pub payload_bytes_max: usize,
+    /// The most bytes that all tasks together may occupy in memory.
+    pub task_bytes_max: u64,
+    /// The most requests of one connection that may await their replies before the server stops
+    /// reading from it.
+    pub in_flight_max: usize,
+    /// How many bytes of replies may await one connection's socket before the server stops reading
+    /// from it. A single reply may be larger; it is sent piece by piece.
+    pub out_bytes_max: usize,
+    /// How long a message may take from its first byte to its last.
+    pub frame_timeout: Duration,
+    /// The most subscriptions of one connection.
+    pub subscriptions_max: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            data: PathBuf::from("./pinpriq-data"),
+            durability: Durability::default(),
+            pinpriq: Some(SocketAddr::from(([127, 0, 0, 1], 7250))),
+            pinpriq_options: PinpriqOptions::default(),
+            limits: Limits::default(),
+        }
+    }
+}
+
+impl Default for PinpriqOptions {
+    fn default() -> Self {
+        Self { framing: Framing::default(), ttl_zero: TtlZero::default(), requeue: true }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections_max: 10_000,
+            payload_bytes_max: 1 << 20,
+            task_bytes_max: 4 << 30,
+            in_flight_max: 1_024,
+            out_bytes_max: 256 << 10,
+            frame_timeout: Duration::from_secs(10),
+            subscriptions_max: 1_024,
+        }
+    }
+}
