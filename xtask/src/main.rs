@@ -1,2 +1,35 @@
-//! To be written.
-fn main() {}
+//! The chores of the repository, as `cargo xtask <chore>`.
+//!
+//! Nothing here is part of the product, and nothing in the product depends on it. The house rules
+//! themselves are in [`tidy`]; plain `cargo test` enforces them too.
+
+#![expect(clippy::print_stdout, reason = "a tool for people at a terminal")]
+#![expect(clippy::print_stderr, reason = "a tool for people at a terminal")]
+
+mod ci;
+mod tidy;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+Usage: cargo xtask <chore>
+
+Chores:
+  ci    the fast gate: format, house rules, clippy, tests, documentation
+  tidy  the house rules alone; prints each violation";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["ci"] => ci::run(),
+        ["tidy"] => tidy::run(),
+        ["help" | "--help" | "-h"] => {
+            println!("{USAGE}");
+            ExitCode::SUCCESS
+        }
+        _ => {
+            eprintln!("{USAGE}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,7 +1,65 @@
 //! The queue as a pure state machine.
+//!
+//! [`Engine`] holds the queues of one shard: tasks with priorities, delays and times to live, the
+//! leases under which they are taken, and everybody who waits for them. It does no I/O. The caller
+//! says what time it is, makes the reported [`change::Change`]s durable, and sends the
+//! [`reply::Output`]s after that.
+//!
+//! ```
+//! use pinpriq_engine::command::{Command, Put, Selection, Take, TakeMode, Wait};
+//! use pinpriq_engine::reply::{Output, Reply};
+//! use pinpriq_engine::task::{ClientId, RequestId};
+//! use pinpriq_engine::{Engine, limits::Limits, time::Timestamp};
+//!
+//! let mut engine = Engine::new(Limits::default(), 1);
+//! engine.start(Timestamp::from_ms(1), 1, Default::default());
+//! let (now, client) = (Timestamp::from_ms(2), ClientId(1));
+//! engine.apply(now, client, RequestId(1), Command::Put(Put::new(b"jobs", b"hello")));
+//! engine.apply(now, client, RequestId(2), Command::Take(Take {
+//!     queues: &[b"jobs"],
+//!     count: 1,
+//!     wait: Wait::No,
+//!     selection: Selection::DEFAULT,
+//!     mode: TakeMode::Pop,
+//! }));
+//! engine.poll_output();
+//! let Some(Output::Reply { reply: Reply::Tasks { tasks, .. }, .. }) = engine.poll_output() else {
+//!     panic!("no reply")
+//! };
+//! assert_eq!(&*tasks[0].payload, b"hello");
+//! ```
 
+#![deny(clippy::iter_over_hash_type)]
+
+mod admin;
+mod arguments;
 pub mod change;
+mod check;
+pub mod command;
+mod consumers;
+mod deadlines;
+mod discard;
+mod engine;
+mod held;
+mod ids;
+mod indexes;
 pub mod limits;
+mod put;
+mod queues;
+mod ranked;
+pub mod reply;
+mod restore;
+mod serve;
 pub mod settings;
+pub mod stats;
+mod step;
+mod take;
 pub mod task;
+mod tasks;
 pub mod time;
+mod transfer;
+mod transition;
+mod waits;
+
+pub use engine::Engine;
+pub use transition::listing as transition_listing;

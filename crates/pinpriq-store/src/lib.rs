@@ -1,1 +1,28 @@
-//! To be written.
+//! Durability: where the changes of the engine go, and how they come back.
+//!
+//! [`store`] is the seam: an ordered log of atomic batches. [`journal`] is the embedded store, a
+//! log of segment files described byte by byte in `docs/journal.md`; [`memory`] keeps nothing.
+//! [`conformance`] is the suite that every store has to pass. [`disk`] is the little that the
+//! journal asks of a file system: [`real_disk`] is the real one, [`faulty_disk`] loses, tears and
+//! refuses on request. [`codec`] turns changes into records and back, and [`fold`] says in the
+//! plainest way what a sequence of changes means.
+//!
+//! Nothing here reads a clock, and nothing decides what a task may do: that is the engine's.
+
+pub mod codec;
+pub mod conformance;
+pub mod disk;
+pub mod faulty_disk;
+pub mod fold;
+pub mod journal;
+pub mod memory;
+pub mod real_disk;
+pub mod store;
+
+pub use disk::Disk;
+pub use faulty_disk::FaultyDisk;
+pub use fold::Fold;
+pub use journal::{Journal, JournalOptions, Level, Runner};
+pub use memory::MemoryStore;
+pub use real_disk::RealDisk;
+pub use store::{Figures, Loaded, Position, Progress, Room, Store, StoreError, Urgency};

@@ -1,0 +1,196 @@
+//! Looking after queues: settings, names, emptying, pauses, figures.
+
+use crate::arguments::{bad, check_name, check_positive, quoted};
+use crate::change::Change;
+use crate::command::{Assign, QueueCommand, SettingsPatch, Sides};
+use crate::engine::{Answered, Engine};
+use crate::queues::QueueSlot;
+use crate::reply::{Refusal, RefusalKind, Reply};
+use crate::settings::{AfterAck, Paused, Settings};
+use crate::stats::Figures;
+use crate::time::Span;
+
+impl Engine {
+    pub(crate) fn administer(&mut self, command: QueueCommand<'_>) -> Answered {
+        match command {
+            QueueCommand::Create { queue, settings } => self.create_queue(queue, settings),
+            QueueCommand::Set { queue, settings } => self.set_queue(queue, settings),
+            QueueCommand::Show(queue) => self.show_queue(queue),
+            QueueCommand::List { prefix, after, count } => {
+                Ok(Some(self.list_queues(prefix, after, count)))
+            }
+            QueueCommand::Truncate(queue) => self.truncate_queue(queue),
+            QueueCommand::Drop(queue) => self.drop_queue(queue),
+            QueueCommand::Pause { queue, sides } => self.set_pause(queue, sides, true),
+            QueueCommand::Resume { queue, sides } => self.set_pause(queue, sides, false),
+            QueueCommand::Stats(queue) => self.stats(queue),
+        }
+    }
+
+    fn create_queue(&mut self, name: &[u8], patch: SettingsPatch) -> Answered {
+        self.check_patch(name, patch)?;
+        let existing = self.queues.find(name).filter(|slot| self.queues[*slot].created);
+        if existing.is_some() {
+            return Err(Refusal::new(
+                RefusalKind::Exists,
+                format!("the queue {} has been created already", quoted(name)),
+            ));
+        }
+        self.set_queue(name, patch)
+    }
+
+    fn set_queue(&mut self, name: &[u8], patch: SettingsPatch) -> Answered {
+        self.check_patch(name, patch)?;
+        let existing = self.queues.find(name);
+        let former = existing.map_or_else(Settings::default, |slot| self.queues[slot].settings);
+        let settings = Settings {
+            ids: patch.ids.or(former.ids),
+            ttl: patch.ttl.or(former.ttl),
+            ttr: patch.ttr.or(former.ttr),
+            after_ack: patch.after_ack.or(former.after_ack),
+            capacity: patch.capacity.or(former.capacity),
+        };
+        let is_empty = existing.is_none_or(|slot| self.queues[slot].counters.present() == 0);
+        if settings.ids != former.ids && !is_empty {
+            return Err(Refusal::new(
+                RefusalKind::WrongState,
+                format!(
+                    "the ids of the queue {} can change only while it is empty: truncate it first",
+                    quoted(name)
+                ),
+            ));
+        }
+        let slot = self.queues.find_or_make(name);
+        let queue = &mut self.queues[slot];
+        queue.created = true;
+        queue.settings = settings;
+        self.report_queue(slot);
+        Ok(Some(Reply::Done))
+    }
+
+    fn show_queue(&self, name: &[u8]) -> Answered {
+        let queue = &self.queues[self.existing(name)?];
+        let (settings, paused, created) = (queue.settings, queue.paused, queue.created);
+        Ok(Some(Reply::Settings { settings, paused, created }))
+    }
+
+    fn list_queues(&self, prefix: &[u8], after: Option<&[u8]>, count: usize) -> Reply {
+        let mut names = self.queues.names(prefix, after);
+        let page = names.by_ref().take(count).cloned().collect();
+        Reply::Names { names: page, more: names.next().is_some() }
+    }
+
+    fn truncate_queue(&mut self, name: &[u8]) -> Answered {
+        let slot = self.existing(name)?;
+        let count = self.empty(slot);
+        self.tidy_queue(slot);
+        Ok(Some(Reply::Count(count)))
+    }
+
+    fn drop_queue(&mut self, name: &[u8]) -> Answered {
+        let slot = self.existing(name)?;
+        let count = self.empty(slot);
+        let queue = &mut self.queues[slot];
+        queue.created = false;
+        queue.paused = Paused::default();
+        queue.settings = Settings::default();
+        self.report_queue(slot);
+        self.tidy_queue(slot);
+        Ok(Some(Reply::Count(count)))
+    }
+
+    fn set_pause(&mut self, name: &[u8], sides: Sides, paused: bool) -> Answered {
+        let slot = self.existing(name)?;
+        let queue = &mut self.queues[slot];
+        if matches!(sides, Sides::Input | Sides::Both) {
+            queue.paused.input = paused;
+        }
+        if matches!(sides, Sides::Output | Sides::Both) {
+            queue.paused.output = paused;
+        }
+        self.report_queue(slot);
+        self.wake(slot);
+        self.tidy_queue(slot);
+        Ok(Some(Reply::Done))
+    }
+
+    fn stats(&mut self, name: Option<&[u8]>) -> Answered {
+        let figures = match name {
+            Some(name) => self.queue_figures(self.existing(name)?),
+            None => self.total_figures(),
+        };
+        Ok(Some(Reply::Figures(Box::new(figures))))
+    }
+
+    /// The figures of one queue. Costs O(log n) for each distinct priority in it.
+    fn queue_figures(&self, slot: QueueSlot) -> Figures {
+        let queue = &self.queues[slot];
+        let oldest = queue.indexes.oldest_of_each().map(|slot| self.tasks[slot].put_at).min();
+        let in_line = queue.waiting.any.values().chain(queue.waiting.narrow.values());
+        let takers =
+            in_line.filter(|id| matches!(id, crate::consumers::ConsumerId::Taker(_))).count();
+        Figures {
+            counters: queue.counters.clone(),
+            oldest_ready: oldest.map(|at| self.now.since(at)),
+            takers: takers as u64,
+            subscribers: queue.subscriptions,
+            paused: queue.paused,
+            paused_queues: u64::from(queue.paused.any()),
+            queues: 1,
+        }
+    }
+
+    /// The figures over all. Costs O(q) in the number of queues.
+    fn total_figures(&self) -> Figures {
+        let mut figures = Figures {
+            counters: self.totals.clone(),
+            takers: self.consumers.takers.len() as u64,
+            ..Figures::default()
+        };
+        for slot in self.queues.slots() {
+            let queue = &self.queues[slot];
+            figures.subscribers += queue.subscriptions;
+            figures.queues += u64::from(queue.exists());
+            figures.paused_queues += u64::from(queue.paused.any());
+        }
+        figures
+    }
+
+    /// Tells the store about a queue that it must remember apart from its tasks, or that it need
+    /// not remember any more.
+    fn report_queue(&mut self, slot: QueueSlot) {
+        let queue = &mut self.queues[slot];
+        if queue.created || queue.paused.any() {
+            queue.recorded = true;
+            self.changes.push(Change::Queue(Box::new(queue.record())));
+        } else if queue.recorded {
+            queue.recorded = false;
+            self.changes.push(Change::QueueGone(queue.name.clone()));
+            self.obsolete.extend(queue.place.take());
+        }
+    }
+
+    fn existing(&self, name: &[u8]) -> Result<QueueSlot, Refusal> {
+        self.queues.find_existing(name).ok_or_else(|| {
+            Refusal::new(RefusalKind::NoQueue, format!("there is no queue {}", quoted(name)))
+        })
+    }
+
+    fn check_patch(&self, name: &[u8], patch: SettingsPatch) -> Result<(), Refusal> {
+        check_name(name)?;
+        for (what, span) in [("the TTL", patch.ttl), ("the TTR", patch.ttr)] {
+            if let Assign::To(span) = span {
+                check_positive(what, span)?;
+                self.moment(what, span.unwrap_or(Span::ZERO))?;
+            }
+        }
+        if let Assign::To(AfterAck::Zombie(stay)) = patch.after_ack {
+            check_positive("the zombie's stay", Some(stay))?;
+            self.moment("the zombie's stay", stay)?;
+        }
+        if patch.capacity == Assign::To(Some(0)) {
+            return Err(bad("the capacity must be at least 1".to_owned()));
+        }
+        Ok(())
+    }
+}

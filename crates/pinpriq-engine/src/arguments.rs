@@ -1,0 +1,113 @@
+//! Checks of arguments, which come before every other check.
+//!
+//! Each answers with a refusal that names the value and its bound. What needs a queue or a task to
+//! be decided is checked by the commands themselves.
+
+use crate::command::{Amendment, Assign};
+use crate::engine::Engine;
+use crate::limits::{ID_BYTES_MAX, NAME_BYTES_MAX};
+use crate::reply::{Refusal, RefusalKind};
+use crate::time::{Span, Timestamp};
+
+/// Names and ids in sentences: printable, and cut short.
+pub(crate) fn quoted(bytes: &[u8]) -> String {
+    const SHOWN_BYTES_MAX: usize = 64;
+    if bytes.len() <= SHOWN_BYTES_MAX {
+        return format!("\"{}\"", bytes.escape_ascii());
+    }
+    format!("\"{}…\" ({} bytes)", bytes[..SHOWN_BYTES_MAX].escape_ascii(), bytes.len())
+}
+
+pub(crate) fn bad(sentence: String) -> Refusal {
+    Refusal::new(RefusalKind::BadArgument, sentence)
+}
+
+pub(crate) fn check_name(queue: &[u8]) -> Result<(), Refusal> {
+    if queue.len() > NAME_BYTES_MAX {
+        let length = queue.len();
+        return Err(bad(format!(
+            "a queue name has at most {NAME_BYTES_MAX} bytes, and this one has {length}"
+        )));
+    }
+    Ok(())
+}
+
+pub(crate) fn check_key(key: Option<&[u8]>) -> Result<(), Refusal> {
+    match key {
+        Some(key) if key.len() > NAME_BYTES_MAX => Err(bad(format!(
+            "a key has at most {NAME_BYTES_MAX} bytes, and this one has {}",
+            key.len()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+pub(crate) fn check_id(id: &[u8]) -> Result<(), Refusal> {
+    if id.is_empty() || id.len() > ID_BYTES_MAX {
+        let length = id.len();
+        return Err(bad(format!(
+            "an id has 1 to {ID_BYTES_MAX} bytes, and this one has {length}"
+        )));
+    }
+    Ok(())
+}
+
+pub(crate) fn check_positive(what: &str, span: Option<Span>) -> Result<(), Refusal> {
+    match span {
+        Some(span) if span.is_zero() => Err(bad(format!("{what} must be at least 1 ms"))),
+        _ => Ok(()),
+    }
+}
+
+impl Engine {
+    /// The moment `span` from now, if it lies before the year 10000.
+    pub(crate) fn moment(&self, what: &str, span: Span) -> Result<Timestamp, Refusal> {
+        later(what, self.now, span)
+    }
+
+    pub(crate) fn check_payload(&self, payload: &[u8]) -> Result<(), Refusal> {
+        let (length, most) = (payload.len(), self.limits.payload_bytes_max);
+        if length > most {
+            return Err(Refusal::new(
+                RefusalKind::TooLarge,
+                format!("a payload has at most {most} bytes here, and this one has {length}"),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Checks a delay together with what changes along with it.
+    pub(crate) fn check_amendment(
+        &self,
+        delay: Span,
+        amendment: &Amendment<'_>,
+    ) -> Result<(), Refusal> {
+        self.moment("the delay", delay)?;
+        if let Some(payload) = amendment.payload {
+            self.check_payload(payload)?;
+        }
+        let Assign::To(Some(ttl)) = amendment.ttl else { return Ok(()) };
+        self.check_ttl(ttl, delay)
+    }
+
+    /// Checks a TTL against the delay given with it.
+    pub(crate) fn check_ttl(&self, ttl: Span, delay: Span) -> Result<(), Refusal> {
+        check_positive("the TTL", Some(ttl))?;
+        self.moment("the TTL", ttl)?;
+        if ttl <= delay {
+            return Err(bad(format!(
+                "the TTL of {ttl} would be over before the delay of {delay}: give a longer TTL"
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// The moment `span` after `start`, if it lies before the year 10000.
+pub(crate) fn later(what: &str, start: Timestamp, span: Span) -> Result<Timestamp, Refusal> {
+    let ms = start.ms().checked_add(span.ms()).filter(|ms| *ms <= Timestamp::MAX.ms());
+    match ms {
+        Some(ms) => Ok(Timestamp::from_ms(ms)),
+        None => Err(bad(format!("{what} of {span} ends after the year 9999"))),
+    }
+}

@@ -1,0 +1,211 @@
+//! Every invariant of the engine, checked from scratch.
+//!
+//! Tests, simulations and fuzzing call this after each step. It costs O(n log n), so the server
+//! does not.
+
+use std::collections::BTreeMap;
+
+use crate::consumers::ConsumerId;
+use crate::deadlines::Due;
+use crate::engine::Engine;
+use crate::queues::QueueSlot;
+use crate::settings::Ids;
+use crate::stats::Counters;
+use crate::task::{State, StateKind, TaskId};
+use crate::tasks::Unsaved;
+use crate::ids::parse_id;
+
+impl Engine {
+    /// Checks that indexes, deadlines, figures and lines all say what the tasks say, and that
+    /// nobody waits for a task that is there.
+    ///
+    /// # Panics
+    /// If any of that does not hold: it is a bug of the engine.
+    pub fn check(&self) {
+        self.check_tasks();
+        self.check_queues();
+        self.check_deadlines();
+        self.check_clients();
+        assert!(self.unserved.is_empty(), "every queue was served");
+        assert!(self.unsaved.is_empty(), "everything was reported");
+    }
+
+    fn check_tasks(&self) {
+        let mut bytes = 0;
+        let mut counted: BTreeMap<QueueSlot, ([u64; 6], u64)> = BTreeMap::new();
+        let mut dead = 0;
+        for slot in self.tasks.slots() {
+            let task = &self.tasks[slot];
+            let number = task.number;
+            assert_eq!(self.tasks.find(number), Some(slot), "task {number} is found by number");
+            assert!(number <= self.last_number && task.seq <= self.last_number, "numbers grow");
+            assert!(task.recorded && task.unsaved == Unsaved::Nothing, "task {number} is reported");
+            bytes += task.content_bytes() + crate::step::TASK_OVERHEAD_BYTES;
+            if self.live(number).is_none() {
+                dead += 1;
+                continue;
+            }
+            assert_eq!(task.armed, task.due(), "task {number} is armed for its next deadline");
+            let (counts, content) = counted.entry(task.queue).or_default();
+            counts[task.kind() as usize] += 1;
+            *content += task.content_bytes();
+            let queue = &self.queues[task.queue];
+            if queue.settings.ids == Ids::Sequence {
+                let is_number = task.id == TaskId::Number(number);
+                assert!(is_number, "task {number} has the id {}", task.id);
+            } else {
+                let found = queue.indexes.find_id(&task.id);
+                assert_eq!(found, Some(slot), "task {number} is found by its id {}", task.id);
+            }
+            if queue.settings.ids != Ids::Given {
+                let text = task.id.to_string();
+                let parsed = parse_id(queue.settings.ids, text.as_bytes());
+                assert_eq!(parsed.as_ref(), Some(&task.id), "the id {text} has a text");
+            }
+        }
+        assert_eq!(bytes, self.bytes, "the bytes of all tasks add up");
+        let discarded: u64 = self.discarded.iter().map(|discarded| discarded.remaining).sum();
+        assert_eq!(dead, discarded, "only tasks of emptied queues are dead");
+        for (queue, (counts, content)) in counted {
+            let counters = &self.queues[queue].counters;
+            assert_eq!(counts, counters.counts, "the counts of a queue are right");
+            assert_eq!(content, counters.bytes, "the bytes of a queue are right");
+        }
+    }
+
+    fn check_queues(&self) {
+        let mut present = 0;
+        for slot in self.queues.slots() {
+            let queue = &self.queues[slot];
+            let name = queue.name.escape_ascii();
+            present += queue.counters.present();
+            queue.indexes.check(&self.tasks, queue.counters.present());
+            check_balance(&queue.counters, &name.to_string());
+            assert_eq!(queue.pins, 0, "queue {name} is not pinned");
+            assert!(!queue.to_be_served, "queue {name} was served");
+            let waited_for = queue.subscriptions > 0
+                || !queue.waiting.any.is_empty()
+                || !queue.waiting.narrow.is_empty();
+            assert!(queue.exists() || waited_for, "queue {name} has a reason to be there");
+            assert_eq!(
+                queue.recorded,
+                queue.created || queue.paused.any(),
+                "queue {name} is known to the store if and only if it must be"
+            );
+            if !queue.paused.output {
+                let any = queue.waiting.any.len();
+                let narrow = queue.waiting.narrow.len();
+                let idle = any == 0 || !self.has_live(slot, false);
+                assert!(idle, "nobody waits for queue {name} while it has tasks");
+                let idle = narrow == 0 || !self.has_live(slot, true);
+                assert!(idle, "nobody waits for queue {name} while it has small tasks");
+            }
+        }
+        assert_eq!(present, self.totals.present(), "the tasks of all queues add up");
+        check_balance(&self.totals, "all queues");
+    }
+
+    fn has_live(&self, queue: QueueSlot, narrow: bool) -> bool {
+        let selection =
+            crate::command::Selection { narrow, ..crate::command::Selection::DEFAULT };
+        self.queues[queue]
+            .indexes
+            .walk(selection)
+            .any(|slot| !self.tasks[slot].is_expired(self.now))
+    }
+
+    fn check_deadlines(&self) {
+        let mut expected = 0;
+        for slot in self.tasks.slots() {
+            let task = &self.tasks[slot];
+            if let Some(at) = task.armed {
+                let due = Due::Task(task.number);
+                assert!(self.deadlines.contains(at, due), "{due:?} stands at {at}");
+                expected += 1;
+            }
+        }
+        for (id, taker) in &self.consumers.takers {
+            if let Some(at) = taker.until {
+                assert!(self.deadlines.contains(at, Due::Taker(*id)), "{id:?} stands at {at}");
+                expected += 1;
+            }
+        }
+        for (id, awaiter) in &self.consumers.awaiters {
+            if let Some(at) = awaiter.until {
+                assert!(self.deadlines.contains(at, Due::Awaiter(*id)), "{id:?} stands at {at}");
+                expected += 1;
+            }
+        }
+        assert_eq!(self.deadlines.len(), expected, "no deadline stands for nothing");
+    }
+
+    fn check_clients(&self) {
+        let mut in_line: usize = 0;
+        for (id, client) in &self.consumers.clients {
+            assert!(!client.is_idle(), "{id:?} is remembered for a reason");
+            for (queue, known) in &client.subscriptions {
+                assert_eq!(known.ticket.is_some(), client.credit > 0, "{id:?} is in line by credit");
+                if let Some(ticket) = known.ticket {
+                    let waiting = &self.queues[*queue].waiting;
+                    let side =
+                        if known.selection.narrow { &waiting.narrow } else { &waiting.any };
+                    assert_eq!(side.get(&ticket), Some(&ConsumerId::Subscriber(*id)), "{id:?}");
+                    in_line += 1;
+                }
+            }
+            for number in &client.leases {
+                let slot = self.tasks.find(*number);
+                let held = slot.is_some_and(|slot| match &self.tasks[slot].state {
+                    State::Taken(lease) => {
+                        lease.holder == Some(*id) && lease.deadline.is_none()
+                    }
+                    _ => false,
+                });
+                assert!(held, "{id:?} holds task {number}");
+            }
+            for taker in &client.takers {
+                assert_eq!(self.consumers.takers[taker].client, *id, "{taker:?} has its client");
+            }
+        }
+        for (id, taker) in &self.consumers.takers {
+            for queue in &taker.queues {
+                let waiting = &self.queues[*queue].waiting;
+                let side = if taker.selection.narrow { &waiting.narrow } else { &waiting.any };
+                assert_eq!(side.get(&taker.ticket), Some(&ConsumerId::Taker(*id)), "{id:?}");
+                in_line += 1;
+            }
+        }
+        let lines = self.queues.slots().into_iter().map(|slot| {
+            let waiting = &self.queues[slot].waiting;
+            waiting.any.len() + waiting.narrow.len()
+        });
+        assert_eq!(lines.sum::<usize>(), in_line, "nobody unknown is in line");
+        assert_eq!(self.consumers.awaited.len(), self.consumers.awaiters.len(), "awaiters agree");
+        let leases: usize = self.consumers.clients.values().map(|client| client.leases.len()).sum();
+        let held = self.tasks.slots().filter(|slot| match &self.tasks[*slot].state {
+            State::Taken(lease) => lease.deadline.is_none(),
+            _ => false,
+        });
+        assert_eq!(leases, held.count(), "every lease without a deadline has a holder");
+    }
+}
+
+/// `put = acked + expired + killed + present`.
+fn check_balance(counters: &Counters, of: &str) {
+    let left = counters.acked + counters.expired + counters.killed;
+    assert_eq!(counters.put, left + counters.present(), "the figures of {of} balance");
+    let mut counts = [0_i128; 6];
+    for (step, times) in &counters.moves {
+        if let Some(from) = step.from {
+            counts[from as usize] -= i128::from(*times);
+        }
+        if let Some(to) = step.to {
+            counts[to as usize] += i128::from(*times);
+        }
+    }
+    for kind in StateKind::ALL {
+        // Tasks found at start are counted without a move.
+        let count = i128::from(counters.count(kind));
+        assert!(counts[kind as usize] <= count || counters.put > 0, "moves of {of} make sense");
+    }
+}

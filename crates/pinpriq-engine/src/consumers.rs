@@ -1,0 +1,150 @@
+//! Everybody who waits: blocked takers, subscribers with their credits, and awaiters.
+//!
+//! A consumer holds one ticket for each queue that it waits for; tickets only grow, so the lowest
+//! is the one that became ready first. Handing tasks out is `serve.rs`'s business.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::command::{Selection, TakeMode};
+use crate::queues::QueueSlot;
+use crate::task::{ClientId, RequestId, TaskId};
+use crate::time::Timestamp;
+
+/// A place in the line of those who wait. Never issued twice.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub(crate) struct Ticket(pub(crate) u64);
+
+/// A blocked take or pop.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct TakerId(pub(crate) u64);
+
+/// A blocked await.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct AwaiterId(pub(crate) u64);
+
+/// Somebody who waits for tasks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ConsumerId {
+    /// A blocked take or pop.
+    Taker(TakerId),
+    /// A subscriber with credit.
+    Subscriber(ClientId),
+}
+
+/// A blocked take or pop.
+#[derive(Debug)]
+pub(crate) struct Taker {
+    pub(crate) client: ClientId,
+    pub(crate) request: RequestId,
+    /// In the order in which they are tried.
+    pub(crate) queues: Vec<QueueSlot>,
+    pub(crate) count: u32,
+    pub(crate) selection: Selection,
+    pub(crate) mode: TakeMode,
+    pub(crate) until: Option<Timestamp>,
+    /// Its place in each of its queues.
+    pub(crate) ticket: Ticket,
+}
+
+/// A blocked await, or a put that waits for its task to be finished.
+#[derive(Debug)]
+pub(crate) struct Awaiter {
+    pub(crate) client: ClientId,
+    pub(crate) request: RequestId,
+    /// The number of the task.
+    pub(crate) number: u64,
+    pub(crate) until: Option<Timestamp>,
+    /// For a put: the id to be told with the outcome.
+    pub(crate) put: Option<TaskId>,
+}
+
+/// A subscription of one client to one queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Subscription {
+    pub(crate) selection: Selection,
+    pub(crate) mode: TakeMode,
+    /// Its place in the line, while there is credit.
+    pub(crate) ticket: Option<Ticket>,
+    /// When it was served last, as the ticket that was drawn then.
+    pub(crate) served: Ticket,
+}
+
+/// What the engine keeps for a connection.
+#[derive(Debug, Default)]
+pub(crate) struct Client {
+    pub(crate) credit: u32,
+    pub(crate) subscriptions: BTreeMap<QueueSlot, Subscription>,
+    pub(crate) takers: BTreeSet<TakerId>,
+    pub(crate) awaiters: BTreeSet<AwaiterId>,
+    /// Numbers of the tasks that it holds for as long as it is connected.
+    pub(crate) leases: BTreeSet<u64>,
+}
+
+/// Everybody who waits, in one shard.
+#[derive(Debug, Default)]
+pub(crate) struct Consumers {
+    pub(crate) clients: BTreeMap<ClientId, Client>,
+    pub(crate) takers: BTreeMap<TakerId, Taker>,
+    pub(crate) awaiters: BTreeMap<AwaiterId, Awaiter>,
+    /// Awaiters by the number of their task.
+    pub(crate) awaited: BTreeSet<(u64, AwaiterId)>,
+    last_ticket: u64,
+}
+
+impl Client {
+    /// Whether nothing needs to be remembered about it.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.credit == 0
+            && self.subscriptions.is_empty()
+            && self.takers.is_empty()
+            && self.awaiters.is_empty()
+            && self.leases.is_empty()
+    }
+
+    /// How many requests of it are blocked.
+    pub(crate) fn waits(&self) -> usize {
+        self.takers.len() + self.awaiters.len()
+    }
+}
+
+impl Consumers {
+    /// The next ticket.
+    pub(crate) const fn draw(&mut self) -> Ticket {
+        self.last_ticket += 1;
+        Ticket(self.last_ticket)
+    }
+
+    /// What is kept for a client, from now on.
+    pub(crate) fn client(&mut self, client: ClientId) -> &mut Client {
+        self.clients.entry(client).or_default()
+    }
+
+    /// Forgets a client about whom nothing needs to be remembered.
+    pub(crate) fn tidy(&mut self, client: ClientId) {
+        if self.clients.get(&client).is_some_and(Client::is_idle) {
+            self.clients.remove(&client);
+        }
+    }
+
+    /// The awaiters of one task, taken out of the index by task.
+    pub(crate) fn take_awaiters_of(&mut self, number: u64) -> Vec<(AwaiterId, Awaiter)> {
+        if self.awaited.is_empty() {
+            return Vec::new();
+        }
+        let first = (number, AwaiterId(0));
+        let last = (number, AwaiterId(u64::MAX));
+        let ids: Vec<AwaiterId> = self.awaited.range(first..=last).map(|(_, id)| *id).collect();
+        ids.into_iter().filter_map(|id| self.remove_awaiter(id).map(|found| (id, found))).collect()
+    }
+
+    /// Takes an awaiter out of every index.
+    pub(crate) fn remove_awaiter(&mut self, id: AwaiterId) -> Option<Awaiter> {
+        let awaiter = self.awaiters.remove(&id)?;
+        self.awaited.remove(&(awaiter.number, id));
+        if let Some(client) = self.clients.get_mut(&awaiter.client) {
+            client.awaiters.remove(&id);
+        }
+        self.tidy(awaiter.client);
+        Some(awaiter)
+    }
+}

@@ -1,0 +1,77 @@
+//! Freeing what an emptied queue leaves behind, a bounded number of tasks at a time.
+//!
+//! A queue is emptied in one instant: its indexes are set aside and its epoch rises, so that none
+//! of its former tasks can be found any more. Their memory, and what else names them, goes here.
+
+use crate::change::Change;
+use crate::engine::Engine;
+use crate::indexes::Indexes;
+use crate::queues::QueueSlot;
+use crate::reply::Outcome;
+use crate::task::{State, StateKind};
+use crate::tasks::{Slot, Task};
+
+/// The indexes of a queue at the moment in which it was emptied.
+#[derive(Debug)]
+pub(crate) struct Discarded {
+    indexes: Indexes,
+    /// How many tasks are left.
+    pub(crate) remaining: u64,
+}
+
+impl Engine {
+    /// Removes every task of a queue at once, and answers how many there were. Costs the same for
+    /// any number of tasks.
+    pub(crate) fn empty(&mut self, slot: QueueSlot) -> u64 {
+        let epoch = self.queues.next_epoch();
+        let queue = &mut self.queues[slot];
+        let present = queue.counters.present();
+        if present == 0 {
+            return 0;
+        }
+        queue.epoch = epoch;
+        let indexes = std::mem::take(&mut queue.indexes);
+        let counts = queue.counters.counts;
+        let bytes = queue.counters.bytes;
+        for counters in [&mut queue.counters, &mut self.totals] {
+            for (kind, count) in StateKind::ALL.into_iter().zip(counts) {
+                counters.remove_all(kind, count);
+            }
+            counters.bytes -= bytes;
+        }
+        self.changes.push(Change::Emptied(queue.name.clone()));
+        self.discarded.push_back(Discarded { indexes, remaining: present });
+        present
+    }
+
+    /// Frees up to `steps` tasks of emptied queues. Those who await them hear `killed`.
+    pub(crate) fn free_discarded(&mut self, steps: usize) {
+        for _ in 0..steps {
+            let Some(discarded) = self.discarded.front_mut() else { return };
+            let Some(slot) = discarded.indexes.any() else {
+                self.discarded.pop_front();
+                continue;
+            };
+            discarded.indexes.remove(&self.tasks[slot]);
+            discarded.indexes.remove_id(&self.tasks[slot].id);
+            discarded.remaining -= 1;
+            self.free(slot);
+        }
+    }
+
+    /// Frees a task that is in no index any more and that nobody can find.
+    pub(crate) fn free(&mut self, slot: Slot) {
+        let task = self.remove_from_memory(slot);
+        self.forget_lease(&task);
+        self.tell_awaiters(task.number, Outcome::Killed, None);
+    }
+
+    fn forget_lease(&mut self, task: &Task) {
+        let State::Taken(lease) = &task.state else { return };
+        let Some(client) = lease.holder else { return };
+        if let Some(holder) = self.consumers.clients.get_mut(&client) {
+            holder.leases.remove(&task.number);
+        }
+        self.consumers.tidy(client);
+    }
+}

@@ -1,0 +1,304 @@
+//! The engine: the only door to the queues of one shard.
+//!
+//! The caller brings every command together with the moment at which it happens, and afterwards
+//! asks for the changes to be made durable, the outputs to be sent once they are, and the moment
+//! at which [`Engine::handle_timeout`] must be called. The engine reads no clock, touches no file
+//! or socket, draws no random number and starts no thread: the same calls give the same answers.
+//!
+//! What the commands do is in the modules named for them; `step.rs` alone moves a task.
+
+use std::collections::VecDeque;
+
+use crate::change::{Change, Header, Place, RecordKey};
+use crate::command::Command;
+use crate::consumers::Consumers;
+use crate::deadlines::{Deadlines, Due};
+use crate::discard::Discarded;
+use crate::limits::{Limits, STEPS_PER_TIMEOUT};
+use crate::queues::{QueueSlot, Queues};
+use crate::reply::{Output, Refusal, Reply};
+use crate::stats::Counters;
+use crate::task::{ClientId, RequestId};
+use crate::tasks::{Slot, Tasks, Unsaved};
+use crate::time::Timestamp;
+
+/// What a command comes to: a reply, nothing yet because the request waits, or a refusal.
+pub(crate) type Answered = Result<Option<Reply>, Refusal>;
+
+/// All queues of one shard.
+#[derive(Debug)]
+pub struct Engine {
+    pub(crate) limits: Limits,
+    /// Makes generated uuids differ from those of other shards. Chosen by the caller.
+    pub(crate) seed: u64,
+    pub(crate) incarnation: u64,
+    pub(crate) now: Timestamp,
+    pub(crate) last_number: u64,
+    pub(crate) last_grant: u64,
+    pub(crate) last_time64: u64,
+    pub(crate) tasks: Tasks,
+    pub(crate) queues: Queues,
+    pub(crate) deadlines: Deadlines,
+    pub(crate) consumers: Consumers,
+    /// Tasks of emptied queues whose memory is still to be freed.
+    pub(crate) discarded: VecDeque<Discarded>,
+    /// Queues in which tasks became ready while somebody waits.
+    pub(crate) unserved: Vec<QueueSlot>,
+    /// Tasks about which the store does not know everything.
+    pub(crate) unsaved: Vec<Slot>,
+    pub(crate) changes: Vec<Change>,
+    pub(crate) obsolete: Vec<Place>,
+    pub(crate) outputs: VecDeque<Output>,
+    /// Figures over all queues.
+    pub(crate) totals: Counters,
+    /// Memory that the tasks occupy, estimated.
+    pub(crate) bytes: u64,
+}
+
+impl Engine {
+    /// An empty engine. Give it what a store kept with [`Engine::restore`], then call
+    /// [`Engine::start`].
+    ///
+    /// `seed` makes generated uuids differ from those of other servers.
+    #[must_use]
+    pub fn new(limits: Limits, seed: u64) -> Self {
+        Self {
+            limits,
+            seed,
+            incarnation: 0,
+            now: Timestamp::ZERO,
+            last_number: 0,
+            last_grant: 0,
+            last_time64: 0,
+            tasks: Tasks::default(),
+            queues: Queues::default(),
+            deadlines: Deadlines::default(),
+            consumers: Consumers::default(),
+            discarded: VecDeque::new(),
+            unserved: Vec::new(),
+            unsaved: Vec::new(),
+            changes: Vec::new(),
+            obsolete: Vec::new(),
+            outputs: VecDeque::new(),
+            totals: Counters::default(),
+            bytes: 0,
+        }
+    }
+
+    /// Carries out one command of one client at the moment `now`.
+    ///
+    /// The reply, if it does not have to wait, and the deliveries that the command set off come
+    /// out of [`Engine::poll_output`], in that order. Costs O(log n) in the number of tasks, for
+    /// each task that the command moves.
+    ///
+    /// # Panics
+    /// If `now` is earlier than the moment of an earlier call: a lease would outlive its deadline.
+    pub fn apply(
+        &mut self,
+        now: Timestamp,
+        client: ClientId,
+        request: RequestId,
+        command: Command<'_>,
+    ) {
+        self.advance(now);
+        let answered = self.dispatch(client, request, command);
+        let reply = match answered {
+            Ok(Some(reply)) => reply,
+            Ok(None) => {
+                self.conclude();
+                return;
+            }
+            Err(refusal) => Reply::Refused(refusal),
+        };
+        self.reply(client, request, reply);
+        self.conclude();
+    }
+
+    /// Forgets a client whose connection has ended: its blocked requests, subscriptions and
+    /// credit go, and the leases that live only as long as the connection end.
+    pub fn disconnect(&mut self, now: Timestamp, client: ClientId) {
+        self.advance(now);
+        self.forget_client(client);
+        self.conclude();
+    }
+
+    /// Answers every blocked request of a client as if its time were up.
+    pub fn end_waits(&mut self, now: Timestamp, client: ClientId) {
+        self.advance(now);
+        self.time_out_client(client);
+        self.conclude();
+    }
+
+    /// Fires what is due, and frees some of what emptied queues left behind.
+    ///
+    /// Handles [`STEPS_PER_TIMEOUT`] deadlines and as many freed tasks at most; when more is due,
+    /// [`Engine::poll_timeout`] says so at once, and the caller serves others in between.
+    pub fn handle_timeout(&mut self, now: Timestamp) {
+        self.advance(now);
+        self.free_discarded(STEPS_PER_TIMEOUT);
+        self.conclude();
+    }
+
+    /// When [`Engine::handle_timeout`] must be called at the latest, if ever.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Timestamp> {
+        if self.discarded.is_empty() { self.deadlines.next() } else { Some(self.now) }
+    }
+
+    /// The next thing to be sent. It must not leave before the changes reported so far are
+    /// durable; only a granted lease need not be waited for.
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// Moves the changes reported since the last call to the end of `changes`. They are one
+    /// atomic unit, in this order.
+    pub fn take_changes(&mut self, changes: &mut Vec<Change>) {
+        changes.append(&mut self.changes);
+    }
+
+    /// Moves the places that are no longer needed to the end of `places`.
+    pub fn take_obsolete(&mut self, places: &mut Vec<Place>) {
+        places.append(&mut self.obsolete);
+    }
+
+    /// What every batch carries along.
+    #[must_use]
+    pub const fn header(&self) -> Header {
+        Header { incarnation: self.incarnation, now: self.now, last_number: self.last_number }
+    }
+
+    /// Notes where the store keeps the record that a change carried.
+    pub fn placed(&mut self, change: &Change, place: Place) {
+        let known = match change {
+            Change::Task(record) => {
+                self.tasks.find(record.number).map(|slot| &mut self.tasks[slot].place)
+            }
+            Change::Queue(record) => self
+                .queues
+                .find(&record.name)
+                .filter(|slot| self.queues[*slot].recorded)
+                .map(|slot| &mut self.queues[slot].place),
+            _ => None,
+        };
+        let former = match known {
+            Some(known) => known.replace(place),
+            None => Some(place),
+        };
+        self.obsolete.extend(former);
+    }
+
+    /// Reports a record once more, as it is now, if it still lies at `place`: the store is about
+    /// to give that place up.
+    pub fn rewrite(&mut self, key: &RecordKey, place: Place) {
+        match key {
+            RecordKey::Task(number) => {
+                let Some(slot) = self.live(*number) else { return };
+                if self.tasks[slot].place == Some(place) {
+                    self.mark(slot, Unsaved::Whole);
+                    self.save();
+                }
+            }
+            RecordKey::Queue(name) => {
+                let Some(slot) = self.queues.find(name) else { return };
+                if self.queues[slot].place == Some(place) {
+                    let record = self.queues[slot].record();
+                    self.changes.push(Change::Queue(Box::new(record)));
+                }
+            }
+        }
+    }
+
+    /// The moment of the latest call.
+    #[must_use]
+    pub const fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// Whether a task of this many bytes would be refused with BUSY now.
+    #[must_use]
+    pub const fn is_busy_for(&self, bytes: u64) -> bool {
+        self.bytes.saturating_add(bytes) > self.limits.bytes_max
+    }
+
+    /// Figures over all queues.
+    #[must_use]
+    pub const fn totals(&self) -> &Counters {
+        &self.totals
+    }
+
+    fn dispatch(
+        &mut self,
+        client: ClientId,
+        request: RequestId,
+        command: Command<'_>,
+    ) -> Answered {
+        match command {
+            Command::Put(put) => self.put(client, request, &put),
+            Command::PutBack(records) => Ok(Some(self.put_back(records))),
+            Command::Take(take) => self.take(client, request, &take),
+            Command::Peek(peek) => Ok(Some(self.peek(&peek))),
+            Command::Get { queue, id } => self.get(queue, id),
+            Command::Ack(ack) => self.ack(client, &ack),
+            Command::AckAll { queue, receipts } => Ok(Some(self.ack_all(client, queue, receipts))),
+            Command::Release(release) => self.release(client, &release),
+            Command::Bury { held, payload, reason } => self.bury(client, held, payload, reason),
+            Command::Touch { held, by } => self.touch(client, held, by),
+            Command::Dig(transfer) => self.dig(client, &transfer),
+            Command::Plow { queue, count, delay, ttl } => self.plow(queue, count, delay, ttl),
+            Command::Kill { queue, ids } => self.kill(client, queue, ids),
+            Command::Switch { transfer, to } => self.switch(client, &transfer, to),
+            Command::Snatch(transfer) => self.snatch(client, &transfer),
+            Command::Restart(transfer) => self.restart(client, &transfer),
+            Command::Update(update) => self.update(client, &update),
+            Command::Await { queue, id, wait } => self.wait_for(client, request, queue, id, wait),
+            Command::Subscribe { queues, selection, mode } => {
+                self.subscribe(client, queues, selection, mode)
+            }
+            Command::Unsubscribe { queues } => Ok(Some(self.unsubscribe(client, queues))),
+            Command::Credit(credits) => {
+                self.credit(client, request, credits);
+                Ok(None)
+            }
+            Command::Queue(command) => self.administer(command),
+        }
+    }
+
+    /// Moves time on to `now` and fires what has become due.
+    pub(crate) fn advance(&mut self, now: Timestamp) {
+        assert!(now >= self.now, "time went back from {} to {now}", self.now);
+        self.now = now;
+        for _ in 0..STEPS_PER_TIMEOUT {
+            match self.deadlines.pop_due(now) {
+                None => return,
+                Some(Due::Task(number)) => self.fire(number),
+                Some(Due::Taker(taker)) => {
+                    // Whoever is still in line gets what has become ready meanwhile, before being
+                    // told that there is nothing.
+                    self.serve();
+                    self.time_out_taker(taker);
+                }
+                Some(Due::Awaiter(awaiter)) => self.time_out_awaiter(awaiter),
+            }
+        }
+    }
+
+    /// Ends every call that may have changed something: hands out what became ready, then reports
+    /// what the store must know.
+    pub(crate) fn conclude(&mut self) {
+        self.serve();
+        self.save();
+    }
+
+    /// Queues a reply.
+    pub(crate) fn reply(&mut self, client: ClientId, request: RequestId, reply: Reply) {
+        self.outputs.push_back(Output::Reply { client, request, reply });
+    }
+
+    /// The slot of the task with this number, unless it is gone.
+    pub(crate) fn live(&self, number: u64) -> Option<Slot> {
+        let slot = self.tasks.find(number)?;
+        let task = &self.tasks[slot];
+        self.queues.is_current(task.queue, task.epoch).then_some(slot)
+    }
+}

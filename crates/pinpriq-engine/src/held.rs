@@ -1,0 +1,230 @@
+//! What the holder of a lease can do: acknowledge, release, bury, touch.
+
+use crate::arguments::{bad, check_id, check_positive, later, quoted};
+use crate::command::{Ack, Held, HeldBy, Release};
+use crate::engine::{Answered, Engine};
+use crate::reply::{Refusal, RefusalKind, Reply};
+use crate::settings::AfterAck;
+use crate::task::{ClientId, Receipt, State, StateKind};
+use crate::tasks::{Slot, Unsaved};
+use crate::time::{Span, Timestamp};
+use crate::transition::{Answer, By, Operation, Standing, answer};
+
+impl Engine {
+    pub(crate) fn ack(&mut self, client: ClientId, ack: &Ack<'_>) -> Answered {
+        check_held(ack.held)?;
+        check_positive("the zombie's stay", ack.zombie)?;
+        self.moment("the zombie's stay", ack.zombie.unwrap_or(Span::ZERO))?;
+        if let Some(payload) = ack.payload {
+            self.check_payload(payload)?;
+        }
+        let (slot, by) = self.hold(client, ack.held, Operation::Ack)?;
+        let queue = &self.queues[self.tasks[slot].queue];
+        if ack.zombie.is_some() && queue.settings.after_ack == AfterAck::Keep {
+            return Err(Refusal::new(
+                RefusalKind::WrongState,
+                format!(
+                    "the queue {} keeps its finished tasks for good, not as zombies",
+                    quoted(&queue.name)
+                ),
+            ));
+        }
+        if let Some(payload) = ack.payload {
+            self.amend(slot, Unsaved::Whole, |task| task.payload = payload.into());
+        }
+        self.finish(slot, Operation::Ack(by), ack.zombie);
+        Ok(Some(Reply::Done))
+    }
+
+    pub(crate) fn ack_all(
+        &mut self,
+        client: ClientId,
+        queue: &[u8],
+        receipts: &[Receipt],
+    ) -> Reply {
+        let answers = receipts.iter().map(|receipt| {
+            let held = Held { queue, by: HeldBy::Receipt(*receipt) };
+            let (slot, by) = self.hold(client, held, Operation::Ack)?;
+            self.finish(slot, Operation::Ack(by), None);
+            Ok(())
+        });
+        Reply::Acks(answers.collect())
+    }
+
+    pub(crate) fn release(&mut self, client: ClientId, release: &Release<'_>) -> Answered {
+        check_held(release.held)?;
+        self.check_amendment(release.delay, &release.amendment)?;
+        let (slot, by) = self.hold(client, release.held, Operation::Release)?;
+        let seq = release.tail.then(|| {
+            self.last_number += 1;
+            self.last_number
+        });
+        let state = self.bring_back(
+            slot,
+            Operation::Release(by),
+            release.delay,
+            &release.amendment,
+            |task| task.seq = seq.unwrap_or(task.seq),
+        );
+        Ok(Some(Reply::State(state)))
+    }
+
+    pub(crate) fn bury(
+        &mut self,
+        client: ClientId,
+        held: Held<'_>,
+        payload: Option<&[u8]>,
+        reason: &[u8],
+    ) -> Answered {
+        check_held(held)?;
+        if let Some(payload) = payload {
+            self.check_payload(payload)?;
+        }
+        if reason.len() > crate::limits::NAME_BYTES_MAX {
+            let (length, most) = (reason.len(), crate::limits::NAME_BYTES_MAX);
+            return Err(bad(format!("a reason has at most {most} bytes, and this one {length}")));
+        }
+        let (slot, by) = self.hold(client, held, Operation::Bury)?;
+        let unsaved = if payload.is_some() { Unsaved::Whole } else { Unsaved::Standing };
+        self.shift(slot, Operation::Bury(by), unsaved, |task| {
+            if let Some(payload) = payload {
+                task.payload = payload.into();
+            }
+            State::Buried { reason: reason.into() }
+        });
+        Ok(Some(Reply::Done))
+    }
+
+    pub(crate) fn touch(
+        &mut self,
+        client: ClientId,
+        held: Held<'_>,
+        by: Option<Span>,
+    ) -> Answered {
+        check_held(held)?;
+        check_positive("the span to touch by", by)?;
+        let (slot, standing) = match held.by {
+            HeldBy::Receipt(_) => {
+                let (slot, _) = self.hold(client, held, Operation::Touch)?;
+                (slot, Standing::TakenHere)
+            }
+            HeldBy::Id(id) => {
+                let Some(slot) = self.find_task(held.queue, id) else {
+                    return Err(crate::take::not_found(held.queue, id));
+                };
+                (slot, self.standing(slot, client))
+            }
+        };
+        match answer(Operation::Touch(By::Id), standing) {
+            Answer::Stays => self.move_deadline(slot, by),
+            Answer::Nothing => Ok(Some(Reply::Deadline(None))),
+            Answer::Refused(kind) => Err(self.refuse_held(kind, held)),
+            other => unreachable!("a touch is answered {other:?}"),
+        }
+    }
+
+    /// The task that a holder names, if it holds it.
+    pub(crate) fn hold(
+        &self,
+        client: ClientId,
+        held: Held<'_>,
+        operation: fn(By) -> Operation,
+    ) -> Result<(Slot, By), Refusal> {
+        let (slot, by, standing) = match held.by {
+            HeldBy::Receipt(receipt) => {
+                let current = self.live(receipt.number).filter(|slot| {
+                    let task = &self.tasks[*slot];
+                    let queue = &self.queues[task.queue];
+                    let granted = task.lease().is_some_and(|held| held.grant == receipt.grant);
+                    granted && *queue.name == *held.queue
+                });
+                match current {
+                    Some(slot) => (Some(slot), By::Receipt, self.standing(slot, client)),
+                    None => (None, By::OldReceipt, Standing::Absent),
+                }
+            }
+            HeldBy::Id(id) => {
+                let slot = self.find_task(held.queue, id);
+                let standing =
+                    slot.map_or(Standing::Absent, |slot| self.standing(slot, client));
+                (slot, By::Id, standing)
+            }
+        };
+        match (answer(operation(by), standing), slot) {
+            (Answer::Refused(kind), _) => Err(self.refuse_held(kind, held)),
+            (_, Some(slot)) => Ok((slot, by)),
+            (other, None) => unreachable!("an absent task is answered {other:?}"),
+        }
+    }
+
+    /// Where a task stands for this client.
+    pub(crate) fn standing(&self, slot: Slot, client: ClientId) -> Standing {
+        match &self.tasks[slot].state {
+            State::Taken(lease) if lease.holder == Some(client) => Standing::TakenHere,
+            State::Taken(_) => Standing::TakenElsewhere,
+            other => Standing::Resting(other.kind()),
+        }
+    }
+
+    /// Renews or moves the deadline of a lease, or moves the TTL of a ready task.
+    fn move_deadline(&mut self, slot: Slot, by: Option<Span>) -> Answered {
+        let task = &self.tasks[slot];
+        let (current, ttr) = match &task.state {
+            State::Taken(lease) => (lease.deadline, lease.ttr),
+            _ if by.is_none() => {
+                return Err(bad(format!(
+                    "the task {} is ready: say by how much its TTL is to move",
+                    task.id
+                )));
+            }
+            _ => (task.expires_at, None),
+        };
+        let Some(current) = current else { return Ok(Some(Reply::Deadline(None))) };
+        let moved: Timestamp = match (by, ttr) {
+            (Some(by), _) => later("the span to touch by", current, by)?,
+            (None, Some(ttr)) => self.now.after(ttr),
+            (None, None) => current,
+        };
+        self.amend(slot, Unsaved::Standing, |task| match &mut task.state {
+            State::Taken(lease) => lease.deadline = Some(moved),
+            _ => task.expires_at = Some(moved),
+        });
+        Ok(Some(Reply::Deadline(Some(moved))))
+    }
+
+    fn refuse_held(&self, kind: RefusalKind, held: Held<'_>) -> Refusal {
+        let queue = quoted(held.queue);
+        let sentence = match (held.by, kind) {
+            (HeldBy::Receipt(receipt), _) => {
+                let number = receipt.number;
+                let now = self.live(number).map(|slot| self.tasks[slot].kind());
+                let now = now.map_or_else(
+                    || "is not there any more".to_owned(),
+                    |kind| match kind {
+                        StateKind::Taken => "is under another lease or in another queue".to_owned(),
+                        other => format!("is in state {other}"),
+                    },
+                );
+                format!("that lease in the queue {queue} has ended: the task {now}")
+            }
+            (HeldBy::Id(id), RefusalKind::NotFound) => {
+                return crate::take::not_found(held.queue, id);
+            }
+            (HeldBy::Id(id), RefusalKind::NotOwner) => format!(
+                "the task {} in the queue {queue} was taken by another connection: show its receipt",
+                quoted(id)
+            ),
+            (HeldBy::Id(id), _) => {
+                format!("the task {} in the queue {queue} is not taken", quoted(id))
+            }
+        };
+        Refusal::new(kind, sentence)
+    }
+}
+
+fn check_held(held: Held<'_>) -> Result<(), Refusal> {
+    match held.by {
+        HeldBy::Id(id) => check_id(id),
+        HeldBy::Receipt(_) => Ok(()),
+    }
+}

@@ -1,0 +1,258 @@
+//! Putting tasks, and putting popped ones back.
+
+use crate::arguments::{bad, check_id, check_key, check_name, check_positive, quoted};
+use crate::command::{Put, TimeToLive, Wait};
+use crate::engine::{Answered, Engine};
+use crate::ids::uuid_v7;
+use crate::limits::ID_BYTES_MAX;
+use crate::queues::QueueSlot;
+use crate::reply::{Refusal, RefusalKind, Reply};
+use crate::settings::{Ids, Settings};
+use crate::task::{ClientId, RequestId, State, StateKind, TaskId, TaskRecord};
+use crate::tasks::{Slot, Task, Unsaved};
+use crate::time::{Span, Timestamp};
+use crate::transition::Operation;
+
+impl Engine {
+    pub(crate) fn put(
+        &mut self,
+        client: ClientId,
+        request: RequestId,
+        put: &Put<'_>,
+    ) -> Answered {
+        let existing = self.queues.find(put.queue);
+        let settings = existing.map_or_else(Settings::default, |slot| self.queues[slot].settings);
+        let expires_at = self.check_put(put, settings)?;
+        self.check_put_allowed(put, existing, settings)?;
+        if put.wait.is_some() {
+            self.check_waits(client)?;
+        }
+
+        let queue = self.queues.find_or_make(put.queue);
+        self.last_number += 1;
+        let number = self.last_number;
+        let id = self.new_id(put, settings, number);
+        let state = if put.delay.is_zero() {
+            State::Ready
+        } else {
+            State::Waiting { ready_at: self.now.after(put.delay) }
+        };
+        let task = Task {
+            number,
+            queue,
+            epoch: self.queues[queue].epoch,
+            id: id.clone(),
+            seq: number,
+            priority: put.priority,
+            key: put.key.map(Into::into),
+            payload: put.payload.into(),
+            put_at: self.now,
+            expires_at,
+            ttr: put.ttr,
+            attempts: 0,
+            state,
+            armed: None,
+            place: None,
+            recorded: false,
+            unsaved: Unsaved::Nothing,
+        };
+        let slot = self.enter(task, Operation::Put);
+        if let Some(wait) = put.wait {
+            self.await_put(client, request, number, id, wait);
+        } else {
+            self.reply(client, request, Reply::Put(id));
+        }
+        if put.ttl == TimeToLive::Instant {
+            self.end_instant(slot, number);
+        }
+        Ok(None)
+    }
+
+    /// Undoes pops whose reply or delivery could not be sent: each task is ready again in its old
+    /// place, with its old deadlines. One whose id has been given to another task meanwhile stays
+    /// popped. Answers how many came back.
+    pub(crate) fn put_back(&mut self, records: Vec<TaskRecord>) -> Reply {
+        let mut count = 0;
+        for record in records {
+            count += u64::from(self.put_back_one(record));
+        }
+        Reply::Count(count)
+    }
+
+    fn put_back_one(&mut self, record: TaskRecord) -> bool {
+        if let Some(slot) = self.live(record.number) {
+            // It was kept after the pop, as a finished task.
+            let finished =
+                matches!(self.tasks[slot].kind(), StateKind::Zombie | StateKind::Done);
+            if finished {
+                self.shift(slot, Operation::PutBack, Unsaved::Standing, |_| State::Ready);
+                self.expire_if_over(slot);
+            }
+            return finished;
+        }
+        if self.tasks.find(record.number).is_some() {
+            // The queue was emptied after the pop, and its tasks with it.
+            return false;
+        }
+        let queue = self.queues.find_or_make(&record.queue);
+        if self.queues[queue].indexes.find_id(&record.id).is_some() {
+            return false;
+        }
+        let task = Task {
+            number: record.number,
+            queue,
+            epoch: self.queues[queue].epoch,
+            id: record.id,
+            seq: record.seq,
+            priority: record.priority,
+            key: record.key,
+            payload: record.payload,
+            put_at: record.put_at,
+            expires_at: record.expires_at,
+            ttr: record.ttr,
+            attempts: record.attempts,
+            state: State::Ready,
+            armed: None,
+            place: None,
+            recorded: false,
+            unsaved: Unsaved::Nothing,
+        };
+        let slot = self.enter(task, Operation::PutBack);
+        self.expire_if_over(slot);
+        true
+    }
+
+    fn expire_if_over(&mut self, slot: Slot) {
+        if self.tasks[slot].is_expired(self.now) {
+            self.expire(slot);
+        }
+    }
+
+    /// Hands a task that lives only for this instant to somebody who is waiting already, or drops
+    /// it. One that was taken under a lease has a TTL that is over, and so never becomes ready.
+    fn end_instant(&mut self, slot: Slot, number: u64) {
+        self.serve();
+        if self.tasks.find(number) != Some(slot) {
+            return;
+        }
+        let now = self.now;
+        match self.tasks[slot].kind() {
+            StateKind::Ready => self.expire(slot),
+            StateKind::Taken => {
+                self.amend(slot, Unsaved::Whole, |task| task.expires_at = Some(now));
+            }
+            StateKind::Waiting | StateKind::Buried | StateKind::Zombie | StateKind::Done => {}
+        }
+    }
+
+    /// Checks the arguments alone, and answers the end of the TTL.
+    fn check_put(
+        &self,
+        put: &Put<'_>,
+        settings: Settings,
+    ) -> Result<Option<Timestamp>, Refusal> {
+        check_name(put.queue)?;
+        check_key(put.key)?;
+        self.check_payload(put.payload)?;
+        check_positive("the TTR", put.ttr)?;
+        self.moment("the TTR", put.ttr.unwrap_or(Span::ZERO))?;
+        self.moment("the delay", put.delay)?;
+        if put.wait.is_some() && !put.delay.is_zero() {
+            return Err(bad("a put that waits for its task cannot have a delay".to_owned()));
+        }
+        if let Some(Wait::For(wait)) = put.wait {
+            self.moment("the wait", wait)?;
+        }
+        if put.ttl == TimeToLive::Instant && !put.delay.is_zero() {
+            return Err(bad("a task that lives for an instant cannot have a delay".to_owned()));
+        }
+        match (put.id, settings.ids) {
+            (Some(id), Ids::Given) => check_id(id)?,
+            (Some(_), _) => {
+                return Err(bad(format!(
+                    "the queue {} makes its ids itself: leave the id out",
+                    quoted(put.queue)
+                )));
+            }
+            (None, Ids::Given) => {
+                return Err(Refusal::new(
+                    RefusalKind::IdRequired,
+                    format!(
+                        "the queue {} wants each task's id: give one of 1 to {ID_BYTES_MAX} bytes",
+                        quoted(put.queue)
+                    ),
+                ));
+            }
+            (None, _) => {}
+        }
+        let ttl = match put.ttl {
+            TimeToLive::Default => settings.ttl,
+            TimeToLive::For(ttl) => Some(ttl),
+            TimeToLive::Endless | TimeToLive::Instant => None,
+        };
+        match ttl {
+            Some(ttl) => {
+                self.check_ttl(ttl, put.delay)?;
+                Ok(Some(self.now.after(ttl)))
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// Checks what the queue says: is the id free, is there room, are puts allowed.
+    fn check_put_allowed(
+        &self,
+        put: &Put<'_>,
+        existing: Option<QueueSlot>,
+        settings: Settings,
+    ) -> Result<(), Refusal> {
+        let name = || quoted(put.queue);
+        if let (Some(slot), Some(id)) = (existing, put.id) {
+            let queue = &self.queues[slot];
+            if queue.indexes.find_id(&TaskId::Given(id.into())).is_some() {
+                return Err(Refusal::new(
+                    RefusalKind::Exists,
+                    format!("the queue {} has a task {} already", name(), quoted(id)),
+                ));
+            }
+        }
+        if let (Some(slot), Some(capacity)) = (existing, settings.capacity)
+            && self.queues[slot].counters.unfinished() >= capacity
+        {
+            return Err(Refusal::new(
+                RefusalKind::Full,
+                format!("the queue {} holds its {capacity} tasks already", name()),
+            ));
+        }
+        if existing.is_some_and(|slot| self.queues[slot].paused.input) {
+            return Err(Refusal::new(
+                RefusalKind::Paused,
+                format!("the queue {} is paused for puts", name()),
+            ));
+        }
+        let bytes = put.payload.len() + put.key.map_or(0, <[u8]>::len);
+        if self.is_busy_for(bytes as u64) {
+            return Err(Refusal::new(
+                RefusalKind::Busy,
+                format!(
+                    "all tasks together occupy {} of {} bytes: take some and try again",
+                    self.bytes, self.limits.bytes_max
+                ),
+            ));
+        }
+        Ok(())
+    }
+
+    fn new_id(&mut self, put: &Put<'_>, settings: Settings, number: u64) -> TaskId {
+        match (settings.ids, put.id) {
+            (Ids::Given, Some(id)) => TaskId::Given(id.into()),
+            (Ids::Sequence | Ids::Given, _) => TaskId::Number(number),
+            (Ids::Time64, _) => {
+                let clock_ns = self.now.ms().saturating_mul(1_000_000);
+                self.last_time64 = clock_ns.max(self.last_time64 + 1);
+                TaskId::Number(self.last_time64)
+            }
+            (Ids::Uuid, _) => TaskId::Uuid(uuid_v7(self.now, number, self.seed)),
+        }
+    }
+}

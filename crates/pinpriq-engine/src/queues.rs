@@ -1,0 +1,225 @@
+//! Queues: their names, settings, indexes, waiting consumers and figures.
+//!
+//! A queue object is there while the queue exists for clients (it was created, is paused or holds
+//! tasks) or while consumers wait for its first task. Which moves happen is `step.rs`'s business.
+
+use std::collections::BTreeMap;
+
+use crate::change::{Place, QueueRecord};
+use crate::consumers::{ConsumerId, Ticket};
+use crate::indexes::Indexes;
+use crate::settings::{Paused, Settings};
+use crate::stats::Counters;
+use crate::task::Bytes;
+
+/// The address of a queue for as long as its object is there.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct QueueSlot(u32);
+
+/// One queue.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    pub(crate) name: Bytes,
+    /// Rises whenever the queue is emptied at once; see [`crate::tasks::Task::epoch`].
+    pub(crate) epoch: u64,
+    /// Whether it exists even when empty.
+    pub(crate) created: bool,
+    pub(crate) settings: Settings,
+    pub(crate) paused: Paused,
+    pub(crate) indexes: Indexes,
+    pub(crate) waiting: Waiting,
+    /// How many subscriptions there are, with credit or without.
+    pub(crate) subscriptions: u64,
+    pub(crate) counters: Counters,
+    /// Where the store keeps its record.
+    pub(crate) place: Option<Place>,
+    /// Whether a record of it was ever reported, so that its end must be reported too.
+    pub(crate) recorded: bool,
+    /// Whether it already stands in the list of queues to be served.
+    pub(crate) to_be_served: bool,
+    /// How many steps under way need the object to stay although nobody waits for it.
+    pub(crate) pins: u32,
+}
+
+/// The consumers that wait for a task of one queue, by the order in which they became ready.
+#[derive(Debug, Default)]
+pub(crate) struct Waiting {
+    /// Those that accept every task.
+    pub(crate) any: BTreeMap<Ticket, ConsumerId>,
+    /// Those that accept only tasks with a small payload.
+    pub(crate) narrow: BTreeMap<Ticket, ConsumerId>,
+}
+
+/// All queues of a shard.
+#[derive(Debug, Default)]
+pub(crate) struct Queues {
+    slots: Vec<Option<Queue>>,
+    free: Vec<QueueSlot>,
+    names: BTreeMap<Bytes, QueueSlot>,
+    last_epoch: u64,
+}
+
+impl Queue {
+    /// Whether the queue exists for clients.
+    pub(crate) fn exists(&self) -> bool {
+        self.created || self.paused.any() || self.counters.present() > 0
+    }
+
+    /// Its settings and pause as the store keeps them.
+    pub(crate) fn record(&self) -> QueueRecord {
+        QueueRecord {
+            name: self.name.clone(),
+            created: self.created,
+            settings: self.settings,
+            paused: self.paused,
+        }
+    }
+
+    /// Whether anybody waits for it or is subscribed to it.
+    fn is_wanted(&self) -> bool {
+        self.pins > 0
+            || self.subscriptions > 0
+            || !self.waiting.any.is_empty() || !self.waiting.narrow.is_empty()
+    }
+}
+
+impl Waiting {
+    pub(crate) fn insert(&mut self, narrow: bool, ticket: Ticket, consumer: ConsumerId) {
+        self.side(narrow).insert(ticket, consumer);
+    }
+
+    pub(crate) fn remove(&mut self, narrow: bool, ticket: Ticket) {
+        self.side(narrow).remove(&ticket);
+    }
+
+    /// The consumer that has waited longest among those that one of the tasks at hand suits.
+    pub(crate) fn first(&self, has_narrow: bool, has_wide: bool) -> Option<ConsumerId> {
+        let any = self.any.first_key_value().filter(|_| has_narrow || has_wide);
+        let narrow = self.narrow.first_key_value().filter(|_| has_narrow);
+        match (any, narrow) {
+            (Some((first, consumer)), Some((second, _))) if first < second => Some(*consumer),
+            (_, Some((_, consumer))) | (Some((_, consumer)), None) => Some(*consumer),
+            (None, None) => None,
+        }
+    }
+
+    fn side(&mut self, narrow: bool) -> &mut BTreeMap<Ticket, ConsumerId> {
+        if narrow { &mut self.narrow } else { &mut self.any }
+    }
+}
+
+impl Queues {
+    /// The queue of that name, if its object is there.
+    pub(crate) fn find(&self, name: &[u8]) -> Option<QueueSlot> {
+        self.names.get(name).copied()
+    }
+
+    /// The queue of that name, if it exists for clients.
+    pub(crate) fn find_existing(&self, name: &[u8]) -> Option<QueueSlot> {
+        self.find(name).filter(|slot| self[*slot].exists())
+    }
+
+    /// The queue of that name, made if need be.
+    pub(crate) fn find_or_make(&mut self, name: &[u8]) -> QueueSlot {
+        if let Some(slot) = self.find(name) {
+            return slot;
+        }
+        let name: Bytes = name.into();
+        let queue = Queue {
+            name: name.clone(),
+            epoch: self.next_epoch(),
+            created: false,
+            settings: Settings::default(),
+            paused: Paused::default(),
+            indexes: Indexes::default(),
+            waiting: Waiting::default(),
+            subscriptions: 0,
+            counters: Counters::default(),
+            place: None,
+            recorded: false,
+            to_be_served: false,
+            pins: 0,
+        };
+        let slot = match self.free.pop() {
+            Some(slot) => slot,
+            None => match u32::try_from(self.slots.len()) {
+                Ok(index) => {
+                    self.slots.push(None);
+                    QueueSlot(index)
+                }
+                Err(_) => panic!("more than {} queues in one shard", u32::MAX),
+            },
+        };
+        self.slots[slot.0 as usize] = Some(queue);
+        self.names.insert(name, slot);
+        slot
+    }
+
+    /// Removes the object of a queue that does not exist any more and that nobody waits for. The
+    /// figures of a queue end with its existence, also when its object stays.
+    pub(crate) fn tidy(&mut self, slot: QueueSlot) {
+        let queue = &mut self[slot];
+        if queue.exists() || queue.to_be_served {
+            return;
+        }
+        if queue.is_wanted() {
+            queue.counters = Counters::default();
+            return;
+        }
+        if let Some(queue) = self.slots[slot.0 as usize].take() {
+            self.names.remove(&queue.name);
+            self.free.push(slot);
+        }
+    }
+
+    /// A number that no queue has had as its epoch.
+    pub(crate) const fn next_epoch(&mut self) -> u64 {
+        self.last_epoch += 1;
+        self.last_epoch
+    }
+
+    /// Whether the object of a queue is still there and has this epoch.
+    pub(crate) fn is_current(&self, slot: QueueSlot, epoch: u64) -> bool {
+        let queue = self.slots.get(slot.0 as usize).and_then(Option::as_ref);
+        queue.is_some_and(|queue| queue.epoch == epoch)
+    }
+
+    /// Names of existing queues after `after` that begin with `prefix`, in order.
+    pub(crate) fn names(&self, prefix: &[u8], after: Option<&[u8]>) -> impl Iterator<Item = &Bytes> {
+        use std::ops::Bound::{Excluded, Included, Unbounded};
+        let start = match after {
+            Some(after) if after >= prefix => Excluded(after),
+            _ => Included(prefix),
+        };
+        self.names
+            .range::<[u8], _>((start, Unbounded))
+            .take_while(move |(name, _)| name.starts_with(prefix))
+            .filter(|(_, slot)| self[**slot].exists())
+            .map(|(name, _)| name)
+    }
+
+    /// All queue objects. Costs O(n): for start and checks only.
+    pub(crate) fn slots(&self) -> Vec<QueueSlot> {
+        self.names.values().copied().collect()
+    }
+}
+
+impl std::ops::Index<QueueSlot> for Queues {
+    type Output = Queue;
+
+    fn index(&self, slot: QueueSlot) -> &Queue {
+        match &self.slots[slot.0 as usize] {
+            Some(queue) => queue,
+            None => unreachable!("no queue at {slot:?}"),
+        }
+    }
+}
+
+impl std::ops::IndexMut<QueueSlot> for Queues {
+    fn index_mut(&mut self, slot: QueueSlot) -> &mut Queue {
+        match &mut self.slots[slot.0 as usize] {
+            Some(queue) => queue,
+            None => unreachable!("no queue at {slot:?}"),
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Starting from what a store kept.
+//!
+//! While changes are folded back nothing but the tasks themselves is built; the indexes come once,
+//! at the start, when it is known which tasks are left.
+
+use crate::change::{Change, Granted, Header, Moved, Place, QueueRecord};
+use crate::engine::Engine;
+use crate::stats::Exit;
+use crate::settings::{Ids, Paused, Settings};
+use crate::task::{Grant, Lease, State, TaskRecord};
+use crate::tasks::{Slot, Task, Unsaved};
+use crate::time::Timestamp;
+use crate::transition::Operation;
+
+impl Engine {
+    /// Folds one change back, in the order in which they were reported. `place` is where the store
+    /// keeps its record, for a task or a queue.
+    ///
+    /// A change that speaks of a task that is not known is passed over: the store may have moved
+    /// that task's record, as it was later, behind this change. Costs O(log n).
+    pub fn restore(&mut self, change: Change, place: Option<Place>) {
+        match change {
+            Change::Task(record) => self.restore_task(*record, place),
+            Change::Moved(moved) => self.restore_moved(*moved),
+            Change::Granted(granted) => self.restore_granted(granted),
+            Change::Gone(number) => {
+                if let Some(slot) = self.tasks.find(number) {
+                    let task = self.tasks.remove(slot);
+                    self.obsolete.extend(task.place);
+                }
+            }
+            Change::Queue(record) => self.restore_queue(*record, place),
+            Change::QueueGone(name) => {
+                if let Some(slot) = self.queues.find(&name) {
+                    let queue = &mut self.queues[slot];
+                    queue.created = false;
+                    queue.recorded = false;
+                    queue.settings = Settings::default();
+                    queue.paused = Paused::default();
+                    self.obsolete.extend(queue.place.take());
+                }
+            }
+            Change::Emptied(name) => {
+                let slot = self.queues.find_or_make(&name);
+                let epoch = self.queues.next_epoch();
+                self.queues[slot].epoch = epoch;
+            }
+        }
+    }
+
+    /// Begins to serve, at the moment `now`, as the given incarnation, with what was restored.
+    ///
+    /// Tasks whose TTL has passed go, and leases without a deadline end. `latest` is what the
+    /// newest batch of the store carried. Costs O(n log n) in the number of tasks.
+    ///
+    /// # Panics
+    /// If `now` is earlier than the latest moment that the store knows, or the incarnation is not
+    /// higher than the last one.
+    pub fn start(&mut self, now: Timestamp, incarnation: u64, latest: Header) {
+        assert!(now >= latest.now, "the clock starts at {now}, before the journal's {}", latest.now);
+        assert!(incarnation > latest.incarnation, "incarnation {incarnation} is not new");
+        self.incarnation = incarnation;
+        self.last_number = self.last_number.max(latest.last_number);
+        self.last_time64 = latest.now.ms().saturating_add(1).saturating_mul(1_000_000);
+        self.now = now;
+        let slots: Vec<Slot> = self.tasks.slots().collect();
+        let mut leases: Vec<Slot> = Vec::new();
+        for slot in slots {
+            let task = &self.tasks[slot];
+            if !self.queues.is_current(task.queue, task.epoch) {
+                let task = self.tasks.remove(slot);
+                self.obsolete.extend(task.place);
+                continue;
+            }
+            if task.lease().is_some_and(|lease| lease.deadline.is_none()) {
+                leases.push(slot);
+            }
+            self.admit(slot);
+        }
+        for slot in leases {
+            self.end_lease(slot, Operation::HolderGone);
+        }
+        while self.deadlines.next().is_some_and(|at| at <= now) {
+            self.advance(now);
+        }
+        for queue in self.queues.slots() {
+            self.tidy_queue(queue);
+        }
+        self.conclude();
+    }
+
+    /// Enters a restored task into the indexes and figures.
+    fn admit(&mut self, slot: Slot) {
+        let task = &self.tasks[slot];
+        let (queue, kind, content) = (task.queue, task.kind(), task.content_bytes());
+        let owner = &mut self.queues[queue];
+        if owner.settings.ids != Ids::Sequence {
+            owner.indexes.insert_id(&task.id, slot);
+        }
+        for counters in [&mut owner.counters, &mut self.totals] {
+            counters.put += 1;
+            counters.bytes += content;
+            counters.enter(kind);
+        }
+        self.bytes += content + crate::step::TASK_OVERHEAD_BYTES;
+        self.settle(slot);
+    }
+
+    fn restore_task(&mut self, record: TaskRecord, place: Option<Place>) {
+        if let Some(slot) = self.tasks.find(record.number) {
+            let former = self.tasks.remove(slot);
+            self.obsolete.extend(former.place);
+        }
+        self.last_number = self.last_number.max(record.number).max(record.seq);
+        let queue = self.queues.find_or_make(&record.queue);
+        self.tasks.insert(Task {
+            number: record.number,
+            queue,
+            epoch: self.queues[queue].epoch,
+            id: record.id,
+            seq: record.seq,
+            priority: record.priority,
+            key: record.key,
+            payload: record.payload,
+            put_at: record.put_at,
+            expires_at: record.expires_at,
+            ttr: record.ttr,
+            attempts: record.attempts,
+            state: without_holder(record.state),
+            armed: None,
+            place,
+            recorded: true,
+            unsaved: Unsaved::Nothing,
+        });
+    }
+
+    fn restore_moved(&mut self, moved: Moved) {
+        let Some(slot) = self.tasks.find(moved.number) else { return };
+        self.last_number = self.last_number.max(moved.seq);
+        let task = &mut self.tasks[slot];
+        task.seq = moved.seq;
+        task.priority = moved.priority;
+        task.expires_at = moved.expires_at;
+        task.attempts = moved.attempts;
+        task.state = without_holder(moved.state);
+    }
+
+    fn restore_granted(&mut self, granted: Granted) {
+        let Some(slot) = self.tasks.find(granted.number) else { return };
+        let task = &mut self.tasks[slot];
+        task.attempts = granted.attempts;
+        task.state = State::Taken(Lease {
+            grant: Grant { incarnation: granted.incarnation, serial: granted.serial },
+            holder: None,
+            deadline: granted.deadline,
+            ttr: granted.ttr,
+        });
+    }
+
+    fn restore_queue(&mut self, record: QueueRecord, place: Option<Place>) {
+        let slot = self.queues.find_or_make(&record.name);
+        let queue = &mut self.queues[slot];
+        queue.created = record.created;
+        queue.settings = record.settings;
+        queue.paused = record.paused;
+        queue.recorded = true;
+        let former = std::mem::replace(&mut queue.place, place);
+        self.obsolete.extend(former);
+    }
+}
+
+/// The connection that held a lease is gone, whatever else is left of it.
+fn without_holder(state: State) -> State {
+    match state {
+        State::Taken(lease) => State::Taken(Lease { holder: None, ..lease }),
+        other => other,
+    }
+}

@@ -1,0 +1,333 @@
+//! Handing ready tasks to those who wait: subscriptions, credits, blocked takers.
+//!
+//! The invariant is that there is never both a selectable task and a consumer that could have it.
+//! A queue in which a task becomes ready while somebody waits is noted by `wake`, and served by
+//! `serve` before the call into the engine ends: all tasks of one moment are ready by then, so
+//! that priority decides. Consumers are served in the order in which they became ready.
+
+use crate::arguments::{bad, check_name, check_positive};
+use crate::command::{Selection, TakeMode};
+use crate::consumers::{ConsumerId, Subscription, Taker, TakerId, Ticket};
+use crate::deadlines::Due;
+use crate::engine::{Answered, Engine};
+use crate::queues::QueueSlot;
+use crate::reply::{Output, Refusal, RefusalKind, Reply};
+use crate::take::Want;
+use crate::task::{ClientId, RequestId, StateKind};
+use crate::time::Span;
+use crate::transition::Operation;
+
+impl Engine {
+    /// Notes that a queue has a new ready task, or may hand out tasks again.
+    pub(crate) fn wake(&mut self, slot: QueueSlot) {
+        let queue = &mut self.queues[slot];
+        let somebody = !queue.waiting.any.is_empty() || !queue.waiting.narrow.is_empty();
+        if somebody && !queue.to_be_served {
+            queue.to_be_served = true;
+            self.unserved.push(slot);
+        }
+    }
+
+    /// Serves every queue that was noted. Each task goes to at most one consumer.
+    pub(crate) fn serve(&mut self) {
+        while let Some(queue) = self.unserved.pop() {
+            self.queues[queue].to_be_served = false;
+            // A consumer may wait for several queues, and is removed from all of them when it is
+            // served, so the line is looked at afresh each time.
+            while let Some(consumer) = self.next_consumer(queue) {
+                match consumer {
+                    ConsumerId::Taker(taker) => self.serve_taker(taker),
+                    ConsumerId::Subscriber(client) => self.serve_subscriber(client, queue),
+                }
+            }
+            self.tidy_queue(queue);
+        }
+    }
+
+    pub(crate) fn subscribe(
+        &mut self,
+        client: ClientId,
+        names: &[&[u8]],
+        selection: Selection,
+        mode: TakeMode,
+    ) -> Answered {
+        self.check_subscribe(client, names, mode)?;
+        for name in names {
+            let queue = self.queues.find_or_make(name);
+            let credit = self.consumers.client(client).credit;
+            let known = self.consumers.client(client).subscriptions.get(&queue).copied();
+            let ticket = match known {
+                Some(known) => {
+                    if let Some(ticket) = known.ticket {
+                        self.queues[queue].waiting.remove(known.selection.narrow, ticket);
+                    }
+                    known.ticket
+                }
+                None => {
+                    self.queues[queue].subscriptions += 1;
+                    (credit > 0).then(|| self.consumers.draw())
+                }
+            };
+            if let Some(ticket) = ticket {
+                let consumer = ConsumerId::Subscriber(client);
+                self.queues[queue].waiting.insert(selection.narrow, ticket, consumer);
+                self.wake(queue);
+            }
+            let served = known.map_or(Ticket::default(), |known| known.served);
+            let subscription = Subscription { selection, mode, ticket, served };
+            self.consumers.client(client).subscriptions.insert(queue, subscription);
+        }
+        let count = self.consumers.client(client).subscriptions.len();
+        Ok(Some(Reply::Count(count as u64)))
+    }
+
+    pub(crate) fn unsubscribe(&mut self, client: ClientId, names: &[&[u8]]) -> Reply {
+        let subscribed: Vec<QueueSlot> = if names.is_empty() {
+            let known = self.consumers.clients.get(&client);
+            known.map(|known| known.subscriptions.keys().copied().collect()).unwrap_or_default()
+        } else {
+            names.iter().filter_map(|name| self.queues.find(name)).collect()
+        };
+        for queue in subscribed {
+            self.end_subscription(client, queue);
+        }
+        let left = self.consumers.clients.get(&client).map_or(0, |c| c.subscriptions.len());
+        self.consumers.tidy(client);
+        Reply::Count(left as u64)
+    }
+
+    /// Adds credit, which never exceeds [`u32::MAX`]. The reply tells the credit before the
+    /// deliveries that it sets off, and comes before them.
+    pub(crate) fn credit(
+        &mut self,
+        client: ClientId,
+        request: RequestId,
+        credits: u32,
+    ) {
+        let known = self.consumers.client(client);
+        let was_idle = known.credit == 0;
+        known.credit = known.credit.saturating_add(credits);
+        let credit = known.credit;
+        self.reply(client, request, Reply::Count(u64::from(credit)));
+        if was_idle && credit > 0 {
+            self.join_lines(client);
+            while self.deliver_from_any(client) {}
+        }
+        self.consumers.tidy(client);
+    }
+
+    pub(crate) fn end_subscription(&mut self, client: ClientId, queue: QueueSlot) {
+        let Some(known) = self.consumers.clients.get_mut(&client) else { return };
+        let Some(subscription) = known.subscriptions.remove(&queue) else { return };
+        if let Some(ticket) = subscription.ticket {
+            self.queues[queue].waiting.remove(subscription.selection.narrow, ticket);
+        }
+        self.queues[queue].subscriptions -= 1;
+        self.tidy_queue(queue);
+    }
+
+    /// Takes a blocked taker out of every line.
+    pub(crate) fn remove_taker(&mut self, id: TakerId) -> Option<Taker> {
+        let taker = self.consumers.takers.remove(&id)?;
+        if let Some(at) = taker.until {
+            // When its time is up, the deadline has been taken out already.
+            if self.deadlines.contains(at, Due::Taker(id)) {
+                self.deadlines.remove(at, Due::Taker(id));
+            }
+        }
+        for queue in &taker.queues {
+            self.queues[*queue].waiting.remove(taker.selection.narrow, taker.ticket);
+            self.tidy_queue(*queue);
+        }
+        if let Some(client) = self.consumers.clients.get_mut(&taker.client) {
+            client.takers.remove(&id);
+        }
+        self.consumers.tidy(taker.client);
+        Some(taker)
+    }
+
+    /// Who is next for the tasks of a queue, if there is a task and somebody for it.
+    fn next_consumer(&mut self, slot: QueueSlot) -> Option<ConsumerId> {
+        let queue = &self.queues[slot];
+        if queue.paused.output || (queue.waiting.any.is_empty() && queue.waiting.narrow.is_empty())
+        {
+            return None;
+        }
+        // Only tasks that are still alive count; asking for the first also removes those that
+        // are not. A queue with somebody in line never loses its object.
+        let narrow = Selection { narrow: true, ..Selection::DEFAULT };
+        let has_narrow = self.select(slot, narrow).is_some();
+        let has_any = has_narrow || self.select(slot, Selection::DEFAULT).is_some();
+        self.queues[slot].waiting.first(has_narrow, has_any)
+    }
+
+    fn serve_taker(&mut self, id: TakerId) {
+        let Some(taker) = self.remove_taker_for_service(id) else {
+            unreachable!("{id:?} is in line and unknown")
+        };
+        let want = Want { client: taker.client, selection: taker.selection, mode: taker.mode };
+        let mut count = taker.count;
+        let mut tasks = Vec::new();
+        for queue in &taker.queues {
+            self.collect(*queue, want, &mut count, &mut tasks);
+        }
+        for queue in &taker.queues {
+            self.queues[*queue].pins -= 1;
+            self.tidy_queue(*queue);
+        }
+        assert!(!tasks.is_empty(), "{id:?} was served by nothing");
+        let popped = taker.mode == TakeMode::Pop;
+        self.reply(taker.client, taker.request, Reply::Tasks { tasks, popped });
+    }
+
+    /// Takes a taker out of every line, and pins its queues until it has been served.
+    fn remove_taker_for_service(&mut self, id: TakerId) -> Option<Taker> {
+        let queues = self.consumers.takers.get(&id)?.queues.clone();
+        for queue in queues {
+            self.queues[queue].pins += 1;
+        }
+        self.remove_taker(id)
+    }
+
+    /// Makes one delivery to the subscriber that is next for `queue`; if other queues have new
+    /// tasks too, from the one that served it least recently.
+    fn serve_subscriber(&mut self, client: ClientId, queue: QueueSlot) {
+        let delivered = if self.unserved.is_empty() {
+            self.deliver(client, queue)
+        } else {
+            self.deliver_from_any(client)
+        };
+        assert!(delivered, "{client:?} was served by nothing");
+    }
+
+    /// Makes one delivery from the subscribed queue that served this client least recently and
+    /// has a task for it. Costs O(s log s) in the number of its subscriptions, which is bounded.
+    fn deliver_from_any(&mut self, client: ClientId) -> bool {
+        let Some(known) = self.consumers.clients.get(&client) else { return false };
+        if known.credit == 0 {
+            return false;
+        }
+        let mut queues: Vec<(Ticket, QueueSlot)> =
+            known.subscriptions.iter().map(|(queue, known)| (known.served, *queue)).collect();
+        queues.sort_unstable();
+        queues.into_iter().any(|(_, queue)| self.deliver(client, queue))
+    }
+
+    /// Makes one delivery from this queue, if it has a task for this client.
+    fn deliver(&mut self, client: ClientId, queue: QueueSlot) -> bool {
+        let Some(known) = self.consumers.clients.get(&client) else { return false };
+        let Some(subscription) = known.subscriptions.get(&queue).copied() else { return false };
+        let (selection, mode) = (subscription.selection, subscription.mode);
+        let mut tasks = Vec::new();
+        self.collect(queue, Want { client, selection, mode }, &mut 1, &mut tasks);
+        if tasks.is_empty() {
+            return false;
+        }
+        let popped = mode == TakeMode::Pop;
+        self.outputs.push_back(Output::Delivery { client, tasks, popped });
+
+        let served = self.consumers.draw();
+        let known = self.consumers.client(client);
+        known.credit -= 1;
+        let credit = known.credit;
+        if let Some(known) = known.subscriptions.get_mut(&queue) {
+            known.served = served;
+            if let Some(ticket) = known.ticket.replace(served) {
+                let waiting = &mut self.queues[queue].waiting;
+                waiting.remove(selection.narrow, ticket);
+                waiting.insert(selection.narrow, served, ConsumerId::Subscriber(client));
+            }
+        }
+        if credit == 0 {
+            self.leave_lines(client);
+        }
+        true
+    }
+
+    /// Gives a client that has credit now a place in the line of each of its queues.
+    fn join_lines(&mut self, client: ClientId) {
+        let queues: Vec<QueueSlot> =
+            self.consumers.client(client).subscriptions.keys().copied().collect();
+        for queue in queues {
+            let ticket = self.consumers.draw();
+            if let Some(known) = self.consumers.client(client).subscriptions.get_mut(&queue) {
+                known.ticket = Some(ticket);
+                let narrow = known.selection.narrow;
+                let consumer = ConsumerId::Subscriber(client);
+                self.queues[queue].waiting.insert(narrow, ticket, consumer);
+            }
+        }
+    }
+
+    /// Takes a client without credit out of every line.
+    fn leave_lines(&mut self, client: ClientId) {
+        let Some(known) = self.consumers.clients.get_mut(&client) else { return };
+        for (queue, subscription) in &mut known.subscriptions {
+            if let Some(ticket) = subscription.ticket.take() {
+                self.queues[*queue].waiting.remove(subscription.selection.narrow, ticket);
+            }
+        }
+    }
+
+    fn check_subscribe(
+        &self,
+        client: ClientId,
+        names: &[&[u8]],
+        mode: TakeMode,
+    ) -> Result<(), Refusal> {
+        if names.is_empty() {
+            return Err(bad("a subscription needs a queue".to_owned()));
+        }
+        for name in names {
+            check_name(name)?;
+        }
+        if let TakeMode::Lease { ttr } = mode {
+            check_positive("the TTR", ttr)?;
+            self.moment("the TTR", ttr.unwrap_or(Span::ZERO))?;
+        }
+        let most = self.limits.queues_per_client_max;
+        let known = self.consumers.clients.get(&client);
+        let fresh = names
+            .iter()
+            .filter(|name| {
+                let slot = self.queues.find(name);
+                !slot.is_some_and(|slot| {
+                    known.is_some_and(|known| known.subscriptions.contains_key(&slot))
+                })
+            })
+            .count();
+        let total = known.map_or(0, |known| known.subscriptions.len()) + fresh;
+        if total > most {
+            return Err(Refusal::new(
+                RefusalKind::Busy,
+                format!("a connection has at most {most} subscriptions, and these make {total}"),
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Engine {
+    /// Forgets everything about a client, and ends the leases that live as long as it does.
+    pub(crate) fn forget_client(&mut self, client: ClientId) {
+        let Some(known) = self.consumers.clients.get_mut(&client) else { return };
+        known.credit = 0;
+        let takers: Vec<TakerId> = known.takers.iter().copied().collect();
+        let awaiters: Vec<_> = known.awaiters.iter().copied().collect();
+        let leases: Vec<u64> = known.leases.iter().copied().collect();
+        self.unsubscribe(client, &[]);
+        for taker in takers {
+            self.remove_taker(taker);
+        }
+        for awaiter in awaiters {
+            self.remove_awaiter(awaiter);
+        }
+        for number in leases {
+            if let Some(slot) = self.live(number) {
+                debug_assert_eq!(self.tasks[slot].kind(), StateKind::Taken, "a lease is held");
+                self.end_lease(slot, Operation::HolderGone);
+            }
+        }
+        self.consumers.clients.remove(&client);
+    }
+}

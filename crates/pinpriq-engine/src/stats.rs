@@ -1,0 +1,128 @@
+//! Figures: how many tasks stand where, how they got there, and how they left.
+//!
+//! At any moment `put = acked + expired + killed + present`.
+
+use crate::settings::Paused;
+use crate::task::StateKind;
+use crate::time::Span;
+
+/// A move of a task between two states; `None` is X, outside the queue.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Move {
+    /// From.
+    pub from: Option<StateKind>,
+    /// To.
+    pub to: Option<StateKind>,
+}
+
+/// Why a task left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Exit {
+    Acked,
+    Expired,
+    Killed,
+}
+
+/// The counters of one queue, or of all.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Counters {
+    /// Tasks present in each state, in the order of [`StateKind::ALL`].
+    pub counts: [u64; 6],
+    /// How often each move happened, in no particular order. A queue sees few kinds of moves, so
+    /// a short list beats a table.
+    pub moves: Vec<(Move, u64)>,
+    /// Tasks that entered, those found at start included.
+    pub put: u64,
+    /// Tasks that left because they were acknowledged, purged zombies included.
+    pub acked: u64,
+    /// Tasks that left because their TTL passed.
+    pub expired: u64,
+    /// Tasks that were removed.
+    pub killed: u64,
+    /// Bytes of payloads and keys of the tasks present.
+    pub bytes: u64,
+}
+
+/// What a request for figures is answered with.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Figures {
+    /// The counters.
+    pub counters: Counters,
+    /// How long ago the longest waiting of the selectable tasks was put. Only for one queue.
+    pub oldest_ready: Option<Span>,
+    /// Blocked takers.
+    pub takers: u64,
+    /// Subscribers.
+    pub subscribers: u64,
+    /// The pause; for all queues together this tells nothing, see `paused_queues`.
+    pub paused: Paused,
+    /// How many queues are paused.
+    pub paused_queues: u64,
+    /// How many queues exist.
+    pub queues: u64,
+}
+
+impl Counters {
+    /// Tasks present in any state.
+    #[must_use]
+    pub fn present(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// Tasks present in one state.
+    #[must_use]
+    pub const fn count(&self, kind: StateKind) -> u64 {
+        self.counts[kind as usize]
+    }
+
+    /// Tasks that count against the capacity: R, T, W and B.
+    pub(crate) const fn unfinished(&self) -> u64 {
+        self.count(StateKind::Ready)
+            + self.count(StateKind::Taken)
+            + self.count(StateKind::Waiting)
+            + self.count(StateKind::Buried)
+    }
+
+    /// Notes that a task moved, without changing how many there are.
+    pub(crate) fn note(&mut self, from: Option<StateKind>, to: Option<StateKind>) {
+        self.note_times(from, to, 1);
+    }
+
+    fn note_times(&mut self, from: Option<StateKind>, to: Option<StateKind>, count: u64) {
+        let step = Move { from, to };
+        if let Some((_, times)) = self.moves.iter_mut().find(|(known, _)| *known == step) {
+            *times += count;
+        } else {
+            self.moves.push((step, count));
+        }
+    }
+
+    /// Counts all tasks of one state out as removed.
+    pub(crate) fn remove_all(&mut self, kind: StateKind, count: u64) {
+        if count == 0 {
+            return;
+        }
+        self.counts[kind as usize] -= count;
+        self.killed += count;
+        self.note_times(Some(kind), None, count);
+    }
+
+    /// Counts a task in.
+    pub(crate) const fn enter(&mut self, kind: StateKind) {
+        self.counts[kind as usize] += 1;
+    }
+
+    /// Counts a task out.
+    pub(crate) const fn leave(&mut self, kind: StateKind) {
+        self.counts[kind as usize] -= 1;
+    }
+
+    /// Notes why a task left for good.
+    pub(crate) const fn exit(&mut self, exit: Exit) {
+        match exit {
+            Exit::Acked => self.acked += 1,
+            Exit::Expired => self.expired += 1,
+            Exit::Killed => self.killed += 1,
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! The only code that moves a task: transition table, indexes, deadline, counters, change.
+//!
+//! Commands decide what is to happen and call one of `enter`, `shift`, `amend` and `leave`; each
+//! leaves every index, counter and deadline as it must be. Nothing here answers a client, except
+//! that those who await a task hear how it ended.
+
+use crate::change::Change;
+use crate::consumers::Client;
+use crate::deadlines::Due;
+use crate::engine::Engine;
+use crate::queues::QueueSlot;
+use crate::reply::Outcome;
+use crate::settings::{AfterAck, Ids};
+use crate::stats::Exit;
+use crate::task::{ClientId, State, StateKind};
+use crate::tasks::{Slot, Task, Unsaved};
+use crate::time::Span;
+use crate::transition::{Operation, permits};
+
+/// What a task occupies besides its payload and key, indexes included. An estimate for the bound
+/// on memory; docs/performance notes are measured, this is not.
+pub(crate) const TASK_OVERHEAD_BYTES: u64 = 320;
+
+impl Engine {
+    /// X to R, W or (undoing a pop) R: a task enters its queue.
+    pub(crate) fn enter(&mut self, task: Task, operation: Operation) -> Slot {
+        let (queue, kind) = (task.queue, task.kind());
+        assert!(permits(operation, None, Some(kind)), "{operation:?} cannot make {kind:?}");
+        let content = task.content_bytes();
+        let slot = self.tasks.insert(task);
+        let task = &self.tasks[slot];
+        let owner = &mut self.queues[queue];
+        if owner.settings.ids != Ids::Sequence {
+            owner.indexes.insert_id(&task.id, slot);
+        }
+        owner.counters.bytes += content;
+        self.totals.bytes += content;
+        self.bytes += content + TASK_OVERHEAD_BYTES;
+        self.count(queue, operation, None, Some(kind));
+        self.settle(slot);
+        self.mark(slot, Unsaved::Whole);
+        slot
+    }
+
+    /// Moves a task into the state that `change` answers; `change` may alter other fields of the
+    /// task along with it.
+    pub(crate) fn shift(
+        &mut self,
+        slot: Slot,
+        operation: Operation,
+        unsaved: Unsaved,
+        change: impl FnOnce(&mut Task) -> State,
+    ) {
+        let from = self.lift(slot);
+        let task = &mut self.tasks[slot];
+        let content = task.content_bytes();
+        let state = change(task);
+        let to = state.kind();
+        assert!(
+            permits(operation, Some(from), Some(to)),
+            "{operation:?} cannot move task {} from {from:?} to {to:?}",
+            task.number
+        );
+        task.state = state;
+        let (queue, number) = (task.queue, task.number);
+        self.recount_content(slot, content);
+        self.count(queue, operation, Some(from), Some(to));
+        self.settle(slot);
+        self.mark(slot, unsaved);
+        match to {
+            StateKind::Buried => self.tell_awaiters(number, Outcome::Buried, Some(to)),
+            StateKind::Zombie | StateKind::Done => {
+                self.tell_awaiters(number, Outcome::Acked, Some(to));
+            }
+            StateKind::Ready | StateKind::Taken | StateKind::Waiting => {}
+        }
+    }
+
+    /// Changes fields of a task that stays in its state.
+    pub(crate) fn amend(&mut self, slot: Slot, unsaved: Unsaved, change: impl FnOnce(&mut Task)) {
+        self.lift(slot);
+        let task = &mut self.tasks[slot];
+        let content = task.content_bytes();
+        change(task);
+        self.recount_content(slot, content);
+        self.settle(slot);
+        self.mark(slot, unsaved);
+    }
+
+    /// Any state to X: a task leaves its queue for good.
+    pub(crate) fn leave(&mut self, slot: Slot, operation: Operation, exit: Exit) {
+        let from = self.lift(slot);
+        assert!(
+            permits(operation, Some(from), None) || exit == Exit::Expired,
+            "{operation:?} cannot remove a task that is {from:?}"
+        );
+        let task = self.remove_from_memory(slot);
+        let queue = &mut self.queues[task.queue];
+        if queue.settings.ids != Ids::Sequence {
+            queue.indexes.remove_id(&task.id);
+        }
+        queue.counters.exit(exit);
+        queue.counters.bytes -= task.content_bytes();
+        self.totals.exit(exit);
+        self.totals.bytes -= task.content_bytes();
+        self.count(task.queue, operation, Some(from), None);
+        if task.recorded {
+            self.changes.push(Change::Gone(task.number));
+        }
+        let outcome = match exit {
+            Exit::Acked => Outcome::Acked,
+            Exit::Expired => Outcome::Expired,
+            Exit::Killed => Outcome::Killed,
+        };
+        self.tell_awaiters(task.number, outcome, None);
+        self.tidy_queue(task.queue);
+    }
+
+    /// R, T, W or any other state to X because the TTL has passed.
+    pub(crate) fn expire(&mut self, slot: Slot) {
+        self.leave(slot, Operation::Deadline, Exit::Expired);
+    }
+
+    /// Ends a task that was acknowledged or popped, as its queue wants it, or as a zombie for
+    /// `zombie`.
+    pub(crate) fn finish(&mut self, slot: Slot, operation: Operation, zombie: Option<Span>) {
+        let setting = self.queues[self.tasks[slot].queue].settings.after_ack;
+        let after_ack = zombie.map_or(setting, AfterAck::Zombie);
+        match after_ack {
+            AfterAck::Delete => self.leave(slot, operation, Exit::Acked),
+            AfterAck::Keep => self.shift(slot, operation, Unsaved::Standing, |_| State::Done),
+            AfterAck::Zombie(stay) => {
+                let purge_at = self.now.after(stay);
+                self.shift(slot, operation, Unsaved::Standing, |_| State::Zombie { purge_at });
+            }
+        }
+    }
+
+    /// The moment at which a task is due has come.
+    pub(crate) fn fire(&mut self, number: u64) {
+        let Some(slot) = self.tasks.find(number) else {
+            unreachable!("task {number} was due and is gone")
+        };
+        self.tasks[slot].armed = None;
+        if self.live(number).is_none() {
+            return;
+        }
+        let task = &self.tasks[slot];
+        match &task.state {
+            State::Ready => self.expire(slot),
+            State::Waiting { .. } if task.is_expired(self.now) => self.expire(slot),
+            State::Waiting { .. } => {
+                self.shift(slot, Operation::Deadline, Unsaved::Standing, |_| State::Ready);
+            }
+            State::Taken(_) => self.end_lease(slot, Operation::Deadline),
+            State::Zombie { .. } => self.leave(slot, Operation::Deadline, Exit::Acked),
+            State::Buried { .. } | State::Done => {
+                unreachable!("task {number} was due in a state without a deadline")
+            }
+        }
+    }
+
+    /// T to R, or to X if the TTL passed meanwhile: a lease ends without its holder's doing.
+    pub(crate) fn end_lease(&mut self, slot: Slot, operation: Operation) {
+        if self.tasks[slot].is_expired(self.now) {
+            self.leave(slot, operation, Exit::Expired);
+        } else {
+            self.shift(slot, operation, Unsaved::Standing, |_| State::Ready);
+        }
+    }
+
+    /// Notes that the store must hear about a task.
+    pub(crate) fn mark(&mut self, slot: Slot, unsaved: Unsaved) {
+        let task = &mut self.tasks[slot];
+        if task.unsaved == Unsaved::Nothing {
+            self.unsaved.push(slot);
+        }
+        task.unsaved = task.unsaved.max(unsaved);
+    }
+
+    /// Reports everything that the store does not know yet.
+    pub(crate) fn save(&mut self) {
+        let mut unsaved = std::mem::take(&mut self.unsaved);
+        for slot in unsaved.drain(..) {
+            let Some(task) = self.tasks.at(slot) else { continue };
+            let name = &self.queues[task.queue].name;
+            if let Some(change) = task.unsaved_change(name) {
+                self.changes.push(change);
+            }
+            let task = &mut self.tasks[slot];
+            task.recorded = true;
+            task.unsaved = Unsaved::Nothing;
+        }
+        self.unsaved = unsaved;
+    }
+
+    /// Takes the task out of memory and of everything that names it by number.
+    pub(crate) fn remove_from_memory(&mut self, slot: Slot) -> Task {
+        let task = self.tasks.remove(slot);
+        if let Some(at) = task.armed {
+            self.deadlines.remove(at, Due::Task(task.number));
+        }
+        self.obsolete.extend(task.place);
+        self.bytes -= task.content_bytes() + TASK_OVERHEAD_BYTES;
+        task
+    }
+
+    /// Answers everybody who awaits a task.
+    pub(crate) fn tell_awaiters(
+        &mut self,
+        number: u64,
+        outcome: Outcome,
+        state: Option<StateKind>,
+    ) {
+        for (id, awaiter) in self.consumers.take_awaiters_of(number) {
+            if let Some(at) = awaiter.until {
+                self.deadlines.remove(at, Due::Awaiter(id));
+            }
+            self.answer_awaiter(awaiter, outcome, state);
+        }
+    }
+
+    /// Forgets a queue that nobody needs any more.
+    pub(crate) fn tidy_queue(&mut self, queue: QueueSlot) {
+        self.queues.tidy(queue);
+    }
+
+    /// Takes a task out of the indexes that depend on its state.
+    fn lift(&mut self, slot: Slot) -> StateKind {
+        let task = &self.tasks[slot];
+        self.queues[task.queue].indexes.remove(task);
+        if let Some(client) = connection_lease(task) {
+            let number = task.number;
+            if let Some(holder) = self.consumers.clients.get_mut(&client) {
+                holder.leases.remove(&number);
+            }
+            self.consumers.tidy(client);
+        }
+        task.kind()
+    }
+
+    /// Enters a task into the indexes that depend on its state, and wakes those who wait for it.
+    pub(crate) fn settle(&mut self, slot: Slot) {
+        let task = &self.tasks[slot];
+        let (queue, number, due, armed) = (task.queue, task.number, task.due(), task.armed);
+        self.queues[queue].indexes.insert(slot, task);
+        if let Some(client) = connection_lease(task) {
+            let holder: &mut Client = self.consumers.client(client);
+            holder.leases.insert(number);
+        }
+        if due != armed {
+            if let Some(at) = armed {
+                self.deadlines.remove(at, Due::Task(number));
+            }
+            if let Some(at) = due {
+                self.deadlines.insert(at, Due::Task(number));
+            }
+            self.tasks[slot].armed = due;
+        }
+        if self.tasks[slot].kind() == StateKind::Ready {
+            self.wake(queue);
+        }
+    }
+
+    /// Counts a move, in the queue and over all.
+    fn count(
+        &mut self,
+        queue: QueueSlot,
+        operation: Operation,
+        from: Option<StateKind>,
+        to: Option<StateKind>,
+    ) {
+        for counters in [&mut self.queues[queue].counters, &mut self.totals] {
+            if operation == Operation::Pop {
+                counters.note(from, Some(StateKind::Taken));
+                counters.note(Some(StateKind::Taken), to);
+            } else {
+                counters.note(from, to);
+            }
+            if let Some(from) = from {
+                counters.leave(from);
+            }
+            if let Some(to) = to {
+                counters.enter(to);
+            }
+            match (operation, from) {
+                // The queue may have ceased to exist since the pop, and its figures with it.
+                (Operation::PutBack, None) if counters.acked > 0 => counters.acked -= 1,
+                (_, None) => counters.put += 1,
+                _ => {}
+            }
+        }
+    }
+
+    /// Accounts for a payload that may have changed its size.
+    fn recount_content(&mut self, slot: Slot, former: u64) {
+        let task = &self.tasks[slot];
+        let current = task.content_bytes();
+        let counters = &mut self.queues[task.queue].counters;
+        counters.bytes = counters.bytes + current - former;
+        self.totals.bytes = self.totals.bytes + current - former;
+        self.bytes = self.bytes + current - former;
+    }
+}
+
+/// The connection on whose life the lease of this task depends, if it is taken without a TTR.
+fn connection_lease(task: &Task) -> Option<ClientId> {
+    task.lease().filter(|lease| lease.deadline.is_none()).and_then(|lease| lease.holder)
+}

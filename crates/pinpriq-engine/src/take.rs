@@ -1,0 +1,258 @@
+//! Taking, popping and looking: everything that selects tasks.
+
+use crate::arguments::{bad, check_id, check_name, check_positive, quoted};
+use crate::command::{Peek, Selection, Take, TakeMode, Wait};
+use crate::consumers::{ConsumerId, Taker, TakerId};
+use crate::deadlines::Due;
+use crate::engine::{Answered, Engine};
+use crate::ids::parse_id;
+use crate::limits::TASKS_PER_ANSWER_MAX;
+use crate::queues::QueueSlot;
+use crate::reply::{Refusal, RefusalKind, Reply};
+use crate::settings::Ids;
+use crate::task::{ClientId, Grant, Lease, RequestId, State, StateKind, TaskId, TaskRecord};
+use crate::tasks::{Slot, Unsaved};
+use crate::time::Span;
+use crate::transition::Operation;
+
+/// What a consumer wants.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Want {
+    pub(crate) client: ClientId,
+    pub(crate) selection: Selection,
+    pub(crate) mode: TakeMode,
+}
+
+impl Engine {
+    pub(crate) fn take(
+        &mut self,
+        client: ClientId,
+        request: RequestId,
+        take: &Take<'_>,
+    ) -> Answered {
+        self.check_take(take)?;
+        let want = Want { client, selection: take.selection, mode: take.mode };
+        let mut tasks = Vec::new();
+        let mut count = take.count;
+        for name in take.queues {
+            if let Some(queue) = self.queues.find(name) {
+                self.collect(queue, want, &mut count, &mut tasks);
+            }
+        }
+        let popped = take.mode == TakeMode::Pop;
+        let until = match take.wait {
+            _ if !tasks.is_empty() => return Ok(Some(Reply::Tasks { tasks, popped })),
+            Wait::No => return Ok(Some(Reply::Tasks { tasks, popped })),
+            Wait::For(span) if span.is_zero() => {
+                return Ok(Some(Reply::Tasks { tasks, popped }));
+            }
+            Wait::For(span) => Some(self.now.after(span)),
+            Wait::Forever => None,
+        };
+        self.check_waits(client)?;
+        let mut queues: Vec<QueueSlot> = Vec::with_capacity(take.queues.len());
+        for name in take.queues {
+            let queue = self.queues.find_or_make(name);
+            if !queues.contains(&queue) {
+                queues.push(queue);
+            }
+        }
+        let ticket = self.consumers.draw();
+        let taker = TakerId(ticket.0);
+        for queue in &queues {
+            let waiting = &mut self.queues[*queue].waiting;
+            waiting.insert(take.selection.narrow, ticket, ConsumerId::Taker(taker));
+        }
+        if let Some(at) = until {
+            self.deadlines.insert(at, Due::Taker(taker));
+        }
+        let (count, selection, mode) = (take.count, take.selection, take.mode);
+        self.consumers.takers.insert(
+            taker,
+            Taker { client, request, queues, count, selection, mode, until, ticket },
+        );
+        self.consumers.client(client).takers.insert(taker);
+        Ok(None)
+    }
+
+    pub(crate) fn peek(&mut self, peek: &Peek<'_>) -> Reply {
+        let mut tasks = Vec::new();
+        if let Some(slot) = self.queues.find(peek.queue) {
+            let queue = &self.queues[slot];
+            let count = (peek.count as usize).min(TASKS_PER_ANSWER_MAX);
+            let shown = |slot: &Slot| !self.looks_gone(*slot);
+            let record = |slot: Slot| self.tasks[slot].record(&queue.name);
+            match peek.state {
+                None => {
+                    let walk = queue.indexes.walk(peek.selection).filter(shown);
+                    tasks.extend(walk.take(count).map(record));
+                }
+                Some(StateKind::Ready) => {
+                    let ranked = queue.indexes.walk(peek.selection);
+                    let unranked = queue.indexes.resting(StateKind::Ready).rev();
+                    let walk = ranked.chain(unranked).filter(shown);
+                    tasks.extend(walk.take(count).map(record));
+                }
+                Some(kind) => {
+                    tasks.extend(queue.indexes.resting(kind).filter(shown).take(count).map(record));
+                }
+            }
+        }
+        Reply::Tasks { tasks, popped: false }
+    }
+
+    pub(crate) fn get(&mut self, queue: &[u8], id: &[u8]) -> Answered {
+        check_id(id)?;
+        let record = self.find_task(queue, id).map(|slot| {
+            let task = &self.tasks[slot];
+            Box::new(task.record(&self.queues[task.queue].name))
+        });
+        Ok(Some(Reply::Task(record)))
+    }
+
+    /// Takes up to `count` tasks or groups from one queue, and counts down.
+    pub(crate) fn collect(
+        &mut self,
+        queue: QueueSlot,
+        want: Want,
+        count: &mut u32,
+        taken: &mut Vec<TaskRecord>,
+    ) {
+        if self.queues[queue].paused.output {
+            return;
+        }
+        let epoch = self.queues[queue].epoch;
+        while *count > 0 && taken.len() < TASKS_PER_ANSWER_MAX {
+            // The last task of a queue takes the queue along.
+            if !self.queues.is_current(queue, epoch) {
+                return;
+            }
+            let Some(slot) = self.select(queue, want.selection) else { return };
+            *count -= 1;
+            let key = self.tasks[slot].key.clone().filter(|_| want.selection.group);
+            let companions = key
+                .map(|key| self.queues[queue].indexes.group(&key, want.selection))
+                .unwrap_or_default();
+            taken.push(self.hand_over(slot, want));
+            for companion in companions.into_iter().filter(|companion| *companion != slot) {
+                if taken.len() >= TASKS_PER_ANSWER_MAX {
+                    break;
+                }
+                if self.tasks[companion].is_expired(self.now) {
+                    self.expire(companion);
+                } else {
+                    taken.push(self.hand_over(companion, want));
+                }
+            }
+        }
+    }
+
+    /// The task that a selection chooses. Those whose TTL has passed go on the way.
+    pub(crate) fn select(&mut self, queue: QueueSlot, selection: Selection) -> Option<Slot> {
+        let epoch = self.queues[queue].epoch;
+        while self.queues.is_current(queue, epoch) {
+            let slot = self.queues[queue].indexes.first(selection)?;
+            if !self.tasks[slot].is_expired(self.now) {
+                return Some(slot);
+            }
+            self.expire(slot);
+        }
+        None
+    }
+
+    /// The task of this id, unless its TTL has passed.
+    pub(crate) fn find_task(&self, queue: &[u8], id: &[u8]) -> Option<Slot> {
+        let queue_slot = self.queues.find(queue)?;
+        let queue = &self.queues[queue_slot];
+        let id = parse_id(queue.settings.ids, id)?;
+        let slot = match (&id, queue.settings.ids) {
+            (TaskId::Number(number), Ids::Sequence) => {
+                self.live(*number).filter(|slot| self.tasks[*slot].queue == queue_slot)
+            }
+            _ => queue.indexes.find_id(&id),
+        };
+        slot.filter(|slot| !self.looks_gone(*slot))
+    }
+
+    /// Whether a deadline that has passed and not been fired yet would have removed this task.
+    fn looks_gone(&self, slot: Slot) -> bool {
+        let task = &self.tasks[slot];
+        match &task.state {
+            State::Ready | State::Waiting { .. } => task.is_expired(self.now),
+            State::Zombie { purge_at } => self.now >= *purge_at,
+            State::Taken(_) | State::Buried { .. } | State::Done => false,
+        }
+    }
+
+    /// Refuses a further blocked request of a client that has as many as it may.
+    pub(crate) fn check_waits(&self, client: ClientId) -> Result<(), Refusal> {
+        let waits = self.consumers.clients.get(&client).map_or(0, |client| client.waits());
+        if waits >= self.limits.waits_per_client_max {
+            return Err(Refusal::new(
+                RefusalKind::Busy,
+                format!("this connection has {waits} blocked requests already"),
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_take(&self, take: &Take<'_>) -> Result<(), Refusal> {
+        if take.queues.is_empty() || take.count == 0 {
+            return Err(bad("a take needs a queue and a count of at least 1".to_owned()));
+        }
+        let most = self.limits.queues_per_client_max;
+        if take.queues.len() > most {
+            let given = take.queues.len();
+            return Err(bad(format!("one take names at most {most} queues, and this one {given}")));
+        }
+        for name in take.queues {
+            check_name(name)?;
+        }
+        if let TakeMode::Lease { ttr } = take.mode {
+            check_positive("the TTR", ttr)?;
+            self.moment("the TTR", ttr.unwrap_or(Span::ZERO))?;
+        }
+        if let Wait::For(wait) = take.wait {
+            self.moment("the wait", wait)?;
+        }
+        Ok(())
+    }
+
+    /// R to T under a new lease, or straight to its end.
+    fn hand_over(&mut self, slot: Slot, want: Want) -> TaskRecord {
+        let attempts = self.tasks[slot].attempts.saturating_add(1);
+        let queue = self.tasks[slot].queue;
+        match want.mode {
+            TakeMode::Lease { ttr } => {
+                let ttr =
+                    ttr.or(self.tasks[slot].ttr).or(self.queues[queue].settings.ttr);
+                self.last_grant += 1;
+                let lease = Lease {
+                    grant: Grant { incarnation: self.incarnation, serial: self.last_grant },
+                    holder: Some(want.client),
+                    deadline: ttr.map(|ttr| self.now.after(ttr)),
+                    ttr,
+                };
+                self.shift(slot, Operation::Take, Unsaved::Grant, |task| {
+                    task.attempts = attempts;
+                    State::Taken(lease)
+                });
+                self.tasks[slot].record(&self.queues[queue].name)
+            }
+            TakeMode::Pop => {
+                self.tasks[slot].attempts = attempts;
+                let record = self.tasks[slot].record(&self.queues[queue].name);
+                self.finish(slot, Operation::Pop, None);
+                record
+            }
+        }
+    }
+}
+
+/// The refusal for an id that names no task.
+pub(crate) fn not_found(queue: &[u8], id: &[u8]) -> Refusal {
+    Refusal::new(
+        RefusalKind::NotFound,
+        format!("the queue {} has no task {}", quoted(queue), quoted(id)),
+    )
+}

@@ -1,0 +1,276 @@
+//! Moving tasks by their id, whoever asks: dig, plow, kill, switch, snatch, restart, update.
+
+use crate::arguments::{bad, check_id, quoted};
+use crate::command::{Amendment, Assign, Transfer, Update};
+use crate::engine::{Answered, Engine};
+use crate::reply::{Refusal, RefusalKind, Reply};
+use crate::settings::AfterAck;
+use crate::stats::Exit;
+use crate::take::not_found;
+use crate::task::{ClientId, State, StateKind};
+use crate::tasks::{Slot, Task, Unsaved};
+use crate::time::{Span, Timestamp};
+use crate::transition::{Answer, Operation, Standing, answer};
+
+impl Engine {
+    pub(crate) fn dig(&mut self, client: ClientId, dig: &Transfer<'_>) -> Answered {
+        self.transfer(client, dig, Operation::Dig, |_| {})
+    }
+
+    pub(crate) fn snatch(&mut self, client: ClientId, snatch: &Transfer<'_>) -> Answered {
+        self.transfer(client, snatch, Operation::Snatch, |_| {})
+    }
+
+    pub(crate) fn restart(&mut self, client: ClientId, restart: &Transfer<'_>) -> Answered {
+        self.transfer(client, restart, Operation::Restart, |task| task.attempts = 0)
+    }
+
+    /// Digs up the oldest buried tasks, and answers how many. Costs O(log n) for each.
+    pub(crate) fn plow(
+        &mut self,
+        queue: &[u8],
+        count: Option<u64>,
+        delay: Span,
+        ttl: Option<Span>,
+    ) -> Answered {
+        let amendment = Amendment { ttl: new_ttl(ttl), ..Amendment::default() };
+        self.check_amendment(delay, &amendment)?;
+        let Some(queue) = self.queues.find(queue) else { return Ok(Some(Reply::Count(0))) };
+        let count = count.map_or(usize::MAX, |count| usize::try_from(count).unwrap_or(usize::MAX));
+        let buried: Vec<Slot> =
+            self.queues[queue].indexes.resting(StateKind::Buried).take(count).collect();
+        let dug = buried.len() as u64;
+        for slot in buried {
+            self.bring_back(slot, Operation::Dig, delay, &amendment, |_| {});
+        }
+        Ok(Some(Reply::Count(dug)))
+    }
+
+    /// Removes tasks, whoever holds them, and answers how many there were.
+    pub(crate) fn kill(&mut self, client: ClientId, queue: &[u8], ids: &[&[u8]]) -> Answered {
+        for id in ids {
+            check_id(id)?;
+        }
+        let mut killed = 0;
+        for id in ids {
+            let Some(slot) = self.find_task(queue, id) else { continue };
+            let standing = self.standing(slot, client);
+            assert!(matches!(answer(Operation::Kill, standing), Answer::Moves(_)), "kill kills");
+            self.leave(slot, Operation::Kill, Exit::Killed);
+            killed += 1;
+        }
+        Ok(Some(Reply::Count(killed)))
+    }
+
+    /// Turns a task that is not taken into any state but T.
+    pub(crate) fn switch(
+        &mut self,
+        client: ClientId,
+        switch: &Transfer<'_>,
+        to: StateKind,
+    ) -> Answered {
+        check_id(switch.id)?;
+        let has_ttl = switch.amendment.ttl != Assign::Keep;
+        let has_delay = !switch.delay.is_zero();
+        let misplaced = match to {
+            StateKind::Taken => {
+                return Err(bad("no task can be switched to T: take it".to_owned()));
+            }
+            StateKind::Ready if has_delay => Some("a delay"),
+            StateKind::Buried | StateKind::Done if has_delay => Some("a delay"),
+            StateKind::Buried | StateKind::Zombie | StateKind::Done if has_ttl => Some("a TTL"),
+            _ => None,
+        };
+        if let Some(misplaced) = misplaced {
+            return Err(bad(format!("a switch to {to} takes no {}", &misplaced[2..])));
+        }
+        if to == StateKind::Waiting && !has_delay {
+            return Err(bad("a switch to W needs a delay of at least 1 ms".to_owned()));
+        }
+        self.check_amendment(switch.delay, &switch.amendment)?;
+        let slot = self.find_for(client, switch.queue, switch.id, Operation::Switch)?;
+        let Some(slot) = slot else { unreachable!("a switch always moves") };
+        if matches!(to, StateKind::Ready | StateKind::Waiting) {
+            let delay = switch.delay;
+            let amendment = &switch.amendment;
+            let state = self.bring_back(slot, Operation::Switch, delay, amendment, |_| {});
+            return Ok(Some(Reply::State(state)));
+        }
+        let state = match to {
+            StateKind::Buried => State::Buried { reason: [].into() },
+            StateKind::Zombie => State::Zombie { purge_at: self.purge_at(slot, switch)? },
+            _ => State::Done,
+        };
+        self.shift(slot, Operation::Switch, Unsaved::Standing, |_| state);
+        Ok(Some(Reply::State(Some(to))))
+    }
+
+    /// Changes priority, payload or TTL of a task that stays where it is.
+    pub(crate) fn update(&mut self, client: ClientId, update: &Update<'_>) -> Answered {
+        check_id(update.id)?;
+        let amendment = update.amendment;
+        self.check_amendment(Span::ZERO, &amendment)?;
+        let Some(slot) = self.find_task(update.queue, update.id) else {
+            return Err(not_found(update.queue, update.id));
+        };
+        let task = &self.tasks[slot];
+        let mut standing = self.standing(slot, client);
+        if let Some(receipt) = update.receipt {
+            if task.lease().is_none_or(|held| held.grant != receipt.grant)
+                || task.number != receipt.number
+            {
+                return Err(Refusal::new(
+                    RefusalKind::Stale,
+                    format!(
+                        "the receipt is not that of a current lease of the task {} in the queue {}",
+                        quoted(update.id),
+                        quoted(update.queue)
+                    ),
+                ));
+            }
+            standing = Standing::TakenHere;
+        }
+        match answer(Operation::Update, standing) {
+            Answer::Stays => {}
+            Answer::Refused(kind) => {
+                return Err(Refusal::new(
+                    kind,
+                    format!(
+                        "the task {} in the queue {} was taken by another connection: show its \
+                         receipt",
+                        quoted(update.id),
+                        quoted(update.queue)
+                    ),
+                ));
+            }
+            other => unreachable!("an update is answered {other:?}"),
+        }
+        let now = self.now;
+        self.amend(slot, unsaved_by(&amendment), |task| apply_amendment(task, now, &amendment));
+        Ok(Some(Reply::Done))
+    }
+
+    /// To R, or with a delay to W; or to X if the TTL has passed and no new one is given. Answers
+    /// where the task stands then.
+    pub(crate) fn bring_back(
+        &mut self,
+        slot: Slot,
+        operation: Operation,
+        delay: Span,
+        amendment: &Amendment<'_>,
+        besides: impl FnOnce(&mut Task),
+    ) -> Option<StateKind> {
+        let now = self.now;
+        let expires_at = expiry(&self.tasks[slot], now, amendment);
+        if expires_at.is_some_and(|at| now >= at) {
+            self.leave(slot, operation, Exit::Expired);
+            return None;
+        }
+        let state = if delay.is_zero() {
+            State::Ready
+        } else {
+            State::Waiting { ready_at: now.after(delay) }
+        };
+        let kind = state.kind();
+        self.shift(slot, operation, unsaved_by(amendment), |task| {
+            apply_amendment(task, now, amendment);
+            besides(task);
+            state
+        });
+        Some(kind)
+    }
+
+    fn transfer(
+        &mut self,
+        client: ClientId,
+        transfer: &Transfer<'_>,
+        operation: Operation,
+        besides: impl FnOnce(&mut Task),
+    ) -> Answered {
+        check_id(transfer.id)?;
+        self.check_amendment(transfer.delay, &transfer.amendment)?;
+        let slot = self.find_for(client, transfer.queue, transfer.id, operation)?;
+        let state = match slot {
+            Some(slot) => {
+                self.bring_back(slot, operation, transfer.delay, &transfer.amendment, besides)
+            }
+            None => Some(StateKind::Ready),
+        };
+        Ok(Some(Reply::State(state)))
+    }
+
+    /// The task that an operation is to move; none if it is to stay as it is.
+    fn find_for(
+        &self,
+        client: ClientId,
+        queue: &[u8],
+        id: &[u8],
+        operation: Operation,
+    ) -> Result<Option<Slot>, Refusal> {
+        let slot = self.find_task(queue, id);
+        let standing = slot.map_or(Standing::Absent, |slot| self.standing(slot, client));
+        match answer(operation, standing) {
+            Answer::Moves(_) => Ok(slot),
+            Answer::Nothing => Ok(None),
+            Answer::Refused(RefusalKind::NotFound) => Err(not_found(queue, id)),
+            Answer::Refused(kind) => {
+                let state = slot.map_or('X', |slot| self.tasks[slot].kind().letter());
+                let advice = match kind {
+                    RefusalKind::Taken => "is taken: snatch it, or wait for its lease to end",
+                    RefusalKind::NotTaken => "is not taken",
+                    _ if operation == Operation::Dig => "is not buried",
+                    _ => "is buried: dig it",
+                };
+                Err(Refusal::new(
+                    kind,
+                    format!(
+                        "the task {} in the queue {} is in state {state}: it {advice}",
+                        quoted(id),
+                        quoted(queue)
+                    ),
+                ))
+            }
+            other => unreachable!("{operation:?} is answered {other:?}"),
+        }
+    }
+
+    /// When the zombie's stay is over: after the delay that was given, or after the queue's.
+    fn purge_at(&self, slot: Slot, switch: &Transfer<'_>) -> Result<Timestamp, Refusal> {
+        if !switch.delay.is_zero() {
+            return Ok(self.now.after(switch.delay));
+        }
+        match self.queues[self.tasks[slot].queue].settings.after_ack {
+            AfterAck::Zombie(stay) => Ok(self.now.after(stay)),
+            AfterAck::Delete | AfterAck::Keep => Err(bad(format!(
+                "a switch to Z needs a delay, since the queue {} sets no stay for zombies",
+                quoted(switch.queue)
+            ))),
+        }
+    }
+}
+
+/// A TTL that may be given as an amendment.
+fn new_ttl(ttl: Option<Span>) -> Assign<Option<Span>> {
+    ttl.map_or(Assign::Keep, |ttl| Assign::To(Some(ttl)))
+}
+
+/// When the TTL of a task passes once it is amended.
+fn expiry(task: &Task, now: Timestamp, amendment: &Amendment<'_>) -> Option<Timestamp> {
+    match amendment.ttl {
+        Assign::Keep => task.expires_at,
+        Assign::To(ttl) => ttl.map(|ttl| now.after(ttl)),
+    }
+}
+
+fn apply_amendment(task: &mut Task, now: Timestamp, amendment: &Amendment<'_>) {
+    task.expires_at = expiry(task, now, amendment);
+    task.priority = amendment.priority.or(task.priority);
+    if let Some(payload) = amendment.payload {
+        task.payload = payload.into();
+    }
+}
+
+/// How much of a task the store must hear after such an amendment.
+const fn unsaved_by(amendment: &Amendment<'_>) -> Unsaved {
+    if amendment.payload.is_some() { Unsaved::Whole } else { Unsaved::Standing }
+}

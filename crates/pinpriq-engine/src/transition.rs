@@ -1,0 +1,281 @@
+//! The one table of what each operation does to a task in each state.
+//!
+//! Every command asks [`answer`] before it touches a task, and every move is checked against it
+//! again in `step.rs`. [`listing`] prints the whole table; `docs/states.md` holds that text, and a
+//! test drives each cell through the engine. What a transition does besides (indexes, deadlines,
+//! counters) is not known here.
+
+use std::fmt::Write as _;
+
+use crate::reply::{Outcome, RefusalKind};
+use crate::task::StateKind::{self, Buried, Done, Ready, Taken, Waiting, Zombie};
+
+/// Something that can happen to a task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Operation {
+    /// It is put, under an id of the server's or of the caller's.
+    Put,
+    /// It is selected and leased.
+    Take,
+    /// It is selected and acknowledged in one step.
+    Pop,
+    /// A pop that could not be sent is undone.
+    PutBack,
+    /// See [`crate::command::Command::Ack`].
+    Ack(By),
+    /// See [`crate::command::Command::Release`].
+    Release(By),
+    /// See [`crate::command::Command::Bury`].
+    Bury(By),
+    /// See [`crate::command::Command::Touch`].
+    Touch(By),
+    /// See [`crate::command::Command::Update`].
+    Update,
+    /// See [`crate::command::Command::Await`].
+    Await,
+    /// See [`crate::command::Command::Dig`].
+    Dig,
+    /// See [`crate::command::Command::Kill`].
+    Kill,
+    /// See [`crate::command::Command::Switch`].
+    Switch,
+    /// See [`crate::command::Command::Snatch`].
+    Snatch,
+    /// See [`crate::command::Command::Restart`].
+    Restart,
+    /// Its deadline passes.
+    Deadline,
+    /// The connection that took it without a TTR ends, or the server was started again.
+    HolderGone,
+}
+
+/// How a holder named the task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum By {
+    /// By the receipt of the current lease.
+    Receipt,
+    /// By any other well-formed receipt.
+    OldReceipt,
+    /// By its bare id.
+    Id,
+}
+
+/// Where a task stands, seen by the one who asks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Standing {
+    /// X: it is not in the queue.
+    Absent,
+    /// It is in this state, and not taken.
+    Resting(StateKind),
+    /// T, by the connection that asks.
+    TakenHere,
+    /// T, by another.
+    TakenElsewhere,
+}
+
+/// What an operation does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Answer {
+    /// The task moves into one of these; `None` is X.
+    Moves(&'static [Option<StateKind>]),
+    /// The task stays in its state, and something about it changes.
+    Stays,
+    /// Nothing happens, and that is no refusal.
+    Nothing,
+    /// The request waits.
+    Blocks,
+    /// The request is answered with how the task ended.
+    Tells(Outcome),
+    /// The request is refused.
+    Refused(RefusalKind),
+    /// That cannot come up.
+    Never,
+}
+
+const TO_READY: &[Option<StateKind>] = &[Some(Ready), Some(Waiting), None];
+const TO_FINISHED: &[Option<StateKind>] = &[None, Some(Zombie), Some(Done)];
+const TO_RESTING: &[Option<StateKind>] =
+    &[Some(Ready), Some(Waiting), Some(Buried), Some(Zombie), Some(Done), None];
+
+impl Standing {
+    /// All eight, in the order of the table's columns.
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Absent,
+        Self::Resting(Ready),
+        Self::TakenHere,
+        Self::TakenElsewhere,
+        Self::Resting(Waiting),
+        Self::Resting(Buried),
+        Self::Resting(Zombie),
+        Self::Resting(Done),
+    ];
+}
+
+/// What `operation` does to a task that stands like `standing`.
+pub(crate) const fn answer(operation: Operation, standing: Standing) -> Answer {
+    match operation {
+        Operation::Put => match standing {
+            Standing::Absent => Answer::Moves(TO_READY),
+            _ => Answer::Refused(RefusalKind::Exists),
+        },
+        Operation::Take => match standing {
+            Standing::Resting(Ready) => Answer::Moves(&[Some(Taken)]),
+            _ => Answer::Never,
+        },
+        Operation::Pop => match standing {
+            Standing::Resting(Ready) => Answer::Moves(TO_FINISHED),
+            _ => Answer::Never,
+        },
+        Operation::PutBack => match standing {
+            Standing::Absent | Standing::Resting(Zombie | Done) => {
+                Answer::Moves(&[Some(Ready), None])
+            }
+            _ => Answer::Nothing,
+        },
+        Operation::Ack(by) => held(by, standing, Answer::Moves(TO_FINISHED)),
+        Operation::Release(by) => held(by, standing, Answer::Moves(TO_READY)),
+        Operation::Bury(by) => held(by, standing, Answer::Moves(&[Some(Buried)])),
+        Operation::Touch(By::Id) => match standing {
+            Standing::Resting(Ready) => Answer::Stays,
+            Standing::Resting(_) => Answer::Nothing,
+            _ => held(By::Id, standing, Answer::Stays),
+        },
+        Operation::Touch(by) => held(by, standing, Answer::Stays),
+        _ => by_id(operation, standing),
+    }
+}
+
+/// The rows of the operations that ask for the holder of a lease.
+const fn held(by: By, standing: Standing, done: Answer) -> Answer {
+    match (by, standing) {
+        (By::Receipt, Standing::TakenHere | Standing::TakenElsewhere)
+        | (By::Id, Standing::TakenHere) => done,
+        (By::Receipt, _) => Answer::Never,
+        (By::OldReceipt, _) => Answer::Refused(RefusalKind::Stale),
+        (By::Id, Standing::TakenElsewhere) => Answer::Refused(RefusalKind::NotOwner),
+        (By::Id, Standing::Absent) => Answer::Refused(RefusalKind::NotFound),
+        (By::Id, Standing::Resting(_)) => Answer::Refused(RefusalKind::NotTaken),
+    }
+}
+
+/// The rows of the operations that name a task by its id, and of those that nobody asks for.
+const fn by_id(operation: Operation, standing: Standing) -> Answer {
+    use RefusalKind::{NotFound, NotOwner, NotTaken, Taken as IsTaken, WrongState};
+    const TAKEN: Answer = Answer::Refused(IsTaken);
+    match (operation, standing) {
+        (Operation::Kill, Standing::Absent) => Answer::Nothing,
+        (Operation::Kill, _) => Answer::Moves(&[None]),
+
+        (Operation::Deadline, Standing::Absent | Standing::Resting(Buried | Done))
+        | (Operation::HolderGone, Standing::Absent | Standing::Resting(_)) => Answer::Never,
+        (Operation::Deadline, Standing::Resting(Ready | Zombie)) => Answer::Moves(&[None]),
+        (Operation::Deadline | Operation::HolderGone, _) => Answer::Moves(&[Some(Ready), None]),
+
+        (_, Standing::Absent) => Answer::Refused(NotFound),
+
+        (Operation::Update, Standing::TakenElsewhere) => Answer::Refused(NotOwner),
+        (Operation::Update, _) => Answer::Stays,
+
+        (Operation::Await, Standing::Resting(Buried)) => Answer::Tells(Outcome::Buried),
+        (Operation::Await, Standing::Resting(Zombie | Done)) => Answer::Tells(Outcome::Acked),
+        (Operation::Await, _) => Answer::Blocks,
+
+        (Operation::Snatch, Standing::TakenHere | Standing::TakenElsewhere) => {
+            Answer::Moves(TO_READY)
+        }
+        (Operation::Snatch, _) => Answer::Refused(NotTaken),
+
+        (_, Standing::TakenHere | Standing::TakenElsewhere) => TAKEN,
+
+        (Operation::Dig, Standing::Resting(Buried)) => Answer::Moves(TO_READY),
+        (Operation::Dig, _) | (Operation::Restart, Standing::Resting(Buried)) => {
+            Answer::Refused(WrongState)
+        }
+        (Operation::Switch, _) => Answer::Moves(TO_RESTING),
+        (Operation::Restart, Standing::Resting(Ready)) => Answer::Nothing,
+        (Operation::Restart, _) => Answer::Moves(TO_READY),
+        _ => Answer::Never,
+    }
+}
+
+/// Whether `operation` may move a task from `from` to `to` (`None` is X).
+pub(crate) fn permits(
+    operation: Operation,
+    from: Option<StateKind>,
+    to: Option<StateKind>,
+) -> bool {
+    let standings: &[Standing] = match from {
+        None => &[Standing::Absent],
+        Some(Taken) => &[Standing::TakenHere, Standing::TakenElsewhere],
+        Some(kind) => &[Standing::Resting(kind)],
+    };
+    standings.iter().any(|standing| match answer(operation, *standing) {
+        Answer::Moves(targets) => targets.contains(&to),
+        _ => false,
+    })
+}
+
+/// The rows of the listing, each with the words for it.
+pub(crate) const ROWS: [(&str, Operation); 25] = [
+    ("put with that id", Operation::Put),
+    ("take", Operation::Take),
+    ("pop", Operation::Pop),
+    ("put back", Operation::PutBack),
+    ("ack by receipt", Operation::Ack(By::Receipt)),
+    ("ack by another receipt", Operation::Ack(By::OldReceipt)),
+    ("ack by id", Operation::Ack(By::Id)),
+    ("release by receipt", Operation::Release(By::Receipt)),
+    ("release by another receipt", Operation::Release(By::OldReceipt)),
+    ("release by id", Operation::Release(By::Id)),
+    ("bury by receipt", Operation::Bury(By::Receipt)),
+    ("bury by another receipt", Operation::Bury(By::OldReceipt)),
+    ("bury by id", Operation::Bury(By::Id)),
+    ("touch by receipt", Operation::Touch(By::Receipt)),
+    ("touch by another receipt", Operation::Touch(By::OldReceipt)),
+    ("touch by id", Operation::Touch(By::Id)),
+    ("update", Operation::Update),
+    ("await", Operation::Await),
+    ("dig", Operation::Dig),
+    ("kill", Operation::Kill),
+    ("switch", Operation::Switch),
+    ("snatch", Operation::Snatch),
+    ("restart", Operation::Restart),
+    ("its deadline passes", Operation::Deadline),
+    ("its holder is gone", Operation::HolderGone),
+];
+
+/// The whole table as a Markdown table: a row for each operation, a column for each standing.
+#[must_use]
+pub fn listing() -> String {
+    let mut text = String::from(
+        "| operation | X | R | T, held here | T, held elsewhere | W | B | Z | D |\n\
+         |---|---|---|---|---|---|---|---|---|\n",
+    );
+    for (name, operation) in ROWS {
+        let _ = write!(text, "| {name} |");
+        for standing in Standing::ALL {
+            let _ = write!(text, " {} |", describe(answer(operation, standing)));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// One cell of the listing.
+fn describe(answer: Answer) -> String {
+    match answer {
+        Answer::Moves(targets) => {
+            let letters: Vec<String> = targets
+                .iter()
+                .map(|target| target.map_or_else(|| "X".to_owned(), |kind| kind.to_string()))
+                .collect();
+            letters.join(", ")
+        }
+        Answer::Stays => "changed in place".to_owned(),
+        Answer::Nothing => "=".to_owned(),
+        Answer::Blocks => "blocks".to_owned(),
+        Answer::Tells(outcome) => outcome.word().to_owned(),
+        Answer::Refused(kind) => kind.word().to_owned(),
+        Answer::Never => "—".to_owned(),
+    }
+}

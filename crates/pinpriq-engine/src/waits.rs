@@ -1,0 +1,134 @@
+//! Requests that wait for a task to be finished, and the end of all waiting.
+
+use crate::command::Wait;
+use crate::consumers::{Awaiter, AwaiterId, TakerId};
+use crate::deadlines::Due;
+use crate::engine::{Answered, Engine};
+use crate::reply::{Outcome, Reply};
+use crate::take::not_found;
+use crate::task::{ClientId, RequestId, StateKind, TaskId};
+use crate::time::Timestamp;
+use crate::transition::{Answer, Operation, Standing, answer};
+
+impl Engine {
+    /// Blocks until a task is finished, or answers how it ended.
+    pub(crate) fn wait_for(
+        &mut self,
+        client: ClientId,
+        request: RequestId,
+        queue: &[u8],
+        id: &[u8],
+        wait: Wait,
+    ) -> Answered {
+        crate::arguments::check_id(id)?;
+        if let Wait::For(span) = wait {
+            self.moment("the wait", span)?;
+        }
+        let slot = self.find_task(queue, id);
+        let standing = slot.map_or(Standing::Absent, |slot| self.standing(slot, client));
+        let Some(slot) = slot else { return Err(not_found(queue, id)) };
+        let kind = self.tasks[slot].kind();
+        match answer(Operation::Await, standing) {
+            Answer::Tells(outcome) => Ok(Some(Reply::Outcome(outcome, Some(kind)))),
+            Answer::Blocks => {
+                let until = match wait {
+                    Wait::No => return Ok(Some(Reply::Outcome(Outcome::Timeout, Some(kind)))),
+                    Wait::For(span) if span.is_zero() => {
+                        return Ok(Some(Reply::Outcome(Outcome::Timeout, Some(kind))));
+                    }
+                    Wait::For(span) => Some(self.now.after(span)),
+                    Wait::Forever => None,
+                };
+                self.check_waits(client)?;
+                let number = self.tasks[slot].number;
+                self.add_awaiter(Awaiter { client, request, number, until, put: None });
+                Ok(None)
+            }
+            other => unreachable!("an await is answered {other:?}"),
+        }
+    }
+
+    /// Has the reply of a put wait for the end of its task.
+    pub(crate) fn await_put(
+        &mut self,
+        client: ClientId,
+        request: RequestId,
+        number: u64,
+        id: TaskId,
+        wait: Wait,
+    ) {
+        let until = match wait {
+            Wait::No => Some(self.now),
+            Wait::For(span) => Some(self.now.after(span)),
+            Wait::Forever => None,
+        };
+        if until == Some(self.now) {
+            self.reply(client, request, Reply::PutOutcome(id, Outcome::Timeout));
+            return;
+        }
+        self.add_awaiter(Awaiter { client, request, number, until, put: Some(id) });
+    }
+
+    pub(crate) fn answer_awaiter(
+        &mut self,
+        awaiter: Awaiter,
+        outcome: Outcome,
+        state: Option<StateKind>,
+    ) {
+        let reply = match awaiter.put {
+            Some(id) => Reply::PutOutcome(id, outcome),
+            None => Reply::Outcome(outcome, state),
+        };
+        self.reply(awaiter.client, awaiter.request, reply);
+    }
+
+    /// Takes an awaiter out without an answer.
+    pub(crate) fn remove_awaiter(&mut self, id: AwaiterId) {
+        if let Some(awaiter) = self.consumers.remove_awaiter(id)
+            && let Some(at) = awaiter.until
+        {
+            self.deadlines.remove(at, Due::Awaiter(id));
+        }
+    }
+
+    pub(crate) fn time_out_taker(&mut self, id: TakerId) {
+        if let Some(taker) = self.remove_taker(id) {
+            let popped = taker.mode == crate::command::TakeMode::Pop;
+            let reply = Reply::Tasks { tasks: Vec::new(), popped };
+            self.reply(taker.client, taker.request, reply);
+        }
+    }
+
+    pub(crate) fn time_out_awaiter(&mut self, id: AwaiterId) {
+        let Some(awaiter) = self.consumers.remove_awaiter(id) else { return };
+        let state = self.live(awaiter.number).map(|slot| self.tasks[slot].kind());
+        self.answer_awaiter(awaiter, Outcome::Timeout, state);
+    }
+
+    /// Answers every blocked request of a client as if its time were up.
+    pub(crate) fn time_out_client(&mut self, client: ClientId) {
+        let Some(known) = self.consumers.clients.get(&client) else { return };
+        let takers: Vec<TakerId> = known.takers.iter().copied().collect();
+        let awaiters: Vec<AwaiterId> = known.awaiters.iter().copied().collect();
+        for taker in takers {
+            self.time_out_taker(taker);
+        }
+        for id in awaiters {
+            let until: Option<Timestamp> = self.consumers.awaiters.get(&id).and_then(|a| a.until);
+            if let Some(at) = until {
+                self.deadlines.remove(at, Due::Awaiter(id));
+            }
+            self.time_out_awaiter(id);
+        }
+    }
+
+    fn add_awaiter(&mut self, awaiter: Awaiter) {
+        let id = AwaiterId(self.consumers.draw().0);
+        if let Some(at) = awaiter.until {
+            self.deadlines.insert(at, Due::Awaiter(id));
+        }
+        self.consumers.client(awaiter.client).awaiters.insert(id);
+        self.consumers.awaited.insert((awaiter.number, id));
+        self.consumers.awaiters.insert(id, awaiter);
+    }
+}

@@ -1,0 +1,128 @@
+//! The disk as the journal sees it: one flat directory of files.
+//!
+//! The traits are small so that a simulator can stand in for the real thing and lose, tear,
+//! corrupt and refuse. Nothing is durable before it is synced: the bytes of a file by
+//! [`DiskFile::sync_data`], its creation, renaming and removal by [`Disk::sync_dir`]. There is no
+//! caching, no path and no policy here.
+
+use std::io;
+
+/// What a file is opened for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OpenMode {
+    /// To be read. The file must exist.
+    Read,
+    /// To be read and written in place. The file must exist.
+    ReadWrite,
+    /// To be read and written. The file must not exist yet.
+    CreateNew,
+}
+
+/// One file of the directory.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Entry {
+    /// Its name within the directory.
+    pub name: String,
+    /// Its length in bytes.
+    pub bytes: u64,
+}
+
+/// Why the directory could not be locked.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Another process holds the lock.
+    #[error("another process holds the lock")]
+    Held,
+    /// The lock could not be asked for.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// The name of the file that carries the lock.
+pub const LOCK_NAME: &str = "LOCK";
+
+/// One flat directory. Every method blocks until the operating system has answered.
+pub trait Disk: Send + Sync {
+    /// Opens the file of that name.
+    fn open(&self, name: &str, mode: OpenMode) -> io::Result<Box<dyn DiskFile>>;
+
+    /// Every file, sorted by name.
+    fn list(&self) -> io::Result<Vec<Entry>>;
+
+    /// Renames a file, replacing what had the new name. Durable after [`Disk::sync_dir`].
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+
+    /// Removes a file. Durable after [`Disk::sync_dir`].
+    fn remove(&self, name: &str) -> io::Result<()>;
+
+    /// Makes every creation, renaming and removal so far durable.
+    fn sync_dir(&self) -> io::Result<()>;
+
+    /// Locks the directory until the guard is dropped: against everybody, or, where the disk was
+    /// opened for reading only, against writers. Never waits.
+    fn lock(&self) -> Result<Box<dyn Send>, LockError>;
+}
+
+/// One open file. Reads and writes carry their offset, so that no position is shared.
+pub trait DiskFile: Send + Sync {
+    /// Its length in bytes.
+    fn len(&self) -> io::Result<u64>;
+
+    /// Whether it holds no bytes.
+    fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.len()? == 0)
+    }
+
+    /// Reads into `buffer` and tells how much; fewer bytes than asked for are no error, none at
+    /// all is the end of the file.
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
+
+    /// Writes from `bytes` and tells how much; see [`write_all_at`].
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<usize>;
+
+    /// Makes everything written so far durable, the length included. After a failure nothing is
+    /// known about what was written since the last success, and a second try proves nothing.
+    fn sync_data(&self) -> io::Result<()>;
+
+    /// Reserves space for the first `bytes` bytes, without changing the length. Fails with
+    /// [`io::ErrorKind::StorageFull`] where the space is not there; a file system that cannot
+    /// reserve succeeds and does nothing.
+    fn allocate(&self, bytes: u64) -> io::Result<()>;
+
+    /// Cuts the file off, or extends it with zeros.
+    fn set_len(&self, bytes: u64) -> io::Result<()>;
+}
+
+/// Writes all of `bytes`, however many short writes and interruptions that takes.
+pub fn write_all_at(file: &dyn DiskFile, offset: u64, bytes: &[u8]) -> io::Result<()> {
+    let mut done = 0;
+    while done < bytes.len() {
+        match file.write_at(offset + done as u64, &bytes[done..]) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => done += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Reads until `buffer` is full or the file ends, and tells how much that was.
+pub fn read_full_at(file: &dyn DiskFile, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut done = 0;
+    while done < buffer.len() {
+        match file.read_at(offset + done as u64, &mut buffer[done..]) {
+            Ok(0) => break,
+            Ok(count) => done += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(done)
+}
+
+/// A file offset as an index into memory. An offset that memory cannot address lies behind the
+/// end of every buffer.
+pub(crate) fn index(offset: u64) -> usize {
+    usize::try_from(offset).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,216 @@
+//! What the journal does besides commits: preparing a spare file, listing the records of an old
+//! segment, and putting segments away that are no longer needed.
+//!
+//! Each job is one small step, so that it delays nothing for long and can be left off at any
+//! time. No failure in here endangers a batch: it is reported, and the journal goes on without.
+
+use std::io;
+use std::sync::Arc;
+
+use pinpriq_engine::change::{Place, RecordKey};
+
+use super::lane::Worker;
+use super::segment::{
+    BATCH_HEADER_BYTES, BatchHeader, SEGMENT_START, SegmentHeader, aligned, segment_name,
+    spare_name,
+};
+use super::writer::{sync_dir, sync_file};
+use crate::codec::decode_key;
+use crate::disk::{Disk, OpenMode, read_full_at, write_all_at};
+use crate::store::{REWRITE_BYTES_MAX, REWRITE_KEYS_MAX, StoreError};
+
+/// How much of a spare is filled in one step.
+pub(crate) const FILL_STEP_BYTES: u64 = 1 << 20;
+
+#[derive(Debug)]
+pub(crate) enum Chore {
+    /// Fill the next part of this spare with zeros, until it has this many bytes.
+    Fill { spare: u32, bytes: u64 },
+    /// List the next records that have a place.
+    List { segment: SegmentHeader, end: u64, from: Cursor },
+    /// A segment that is no longer needed becomes a spare, or goes.
+    Retire { segment: u32, spare: Option<u32> },
+}
+
+/// Where listing goes on: a batch, and how many of its records were listed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Cursor {
+    batch: u64,
+    records: u32,
+}
+
+#[derive(Debug)]
+pub(crate) enum ChoreDone {
+    Filled { spare: u32, outcome: Result<Filled, StoreError> },
+    Listed { segment: u32, outcome: Result<Listed, StoreError> },
+    Retired { segment: u32, spare: Option<u32>, outcome: Result<(), StoreError> },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Filled {
+    Partly,
+    Whole,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Listed {
+    pub(crate) keys: Vec<(RecordKey, Place)>,
+    /// Where to go on, unless this was the end.
+    pub(crate) next: Option<Cursor>,
+}
+
+impl Cursor {
+    pub(crate) const START: Self = Self { batch: SEGMENT_START, records: 0 };
+}
+
+pub(crate) struct Chores {
+    disk: Arc<dyn Disk>,
+    buffer: Vec<u8>,
+}
+
+impl Chores {
+    pub(crate) fn new(disk: Arc<dyn Disk>) -> Self {
+        Self { disk, buffer: Vec::new() }
+    }
+
+    fn fill(&mut self, spare: u32, bytes: u64) -> Result<Filled, StoreError> {
+        let name = spare_name(spare);
+        match fill_step(&*self.disk, &name, bytes, &mut self.buffer) {
+            Ok(filled) => Ok(filled),
+            Err(error) => {
+                // Half a spare only takes up room.
+                _ = self.disk.remove(&name);
+                Err(StoreError::from_io("prepare", &name, 0, error))
+            }
+        }
+    }
+
+    fn list(
+        &mut self,
+        segment: &SegmentHeader,
+        end: u64,
+        from: Cursor,
+    ) -> Result<Listed, StoreError> {
+        let name = segment_name(segment.number);
+        let fail = |offset, error| StoreError::from_io("read", &name, offset, error);
+        let file = self.disk.open(&name, OpenMode::Read).map_err(|e| fail(0, e))?;
+        let mut listed = Listed::default();
+        let mut bytes = 0;
+        let mut cursor = from;
+        while cursor.batch < end {
+            let damaged = |what: &str| StoreError::damage(&name, cursor.batch, what);
+            self.buffer.resize(BATCH_HEADER_BYTES, 0);
+            read_full_at(&*file, cursor.batch, &mut self.buffer)
+                .map_err(|e| fail(cursor.batch, e))?;
+            let length = announced_bytes(&self.buffer)
+                .filter(|length| cursor.batch + length <= end)
+                .ok_or_else(|| damaged("no batch header stands where one was written"))?;
+            self.buffer.resize(crate::disk::index(length), 0);
+            read_full_at(&*file, cursor.batch, &mut self.buffer)
+                .map_err(|e| fail(cursor.batch, e))?;
+            let batch = BatchHeader::verify(&self.buffer, segment.salt, cursor.batch)
+                .ok_or_else(|| damaged("the checksum of a batch is wrong"))?;
+            let left = list_batch(segment.number, cursor, &batch, &self.buffer, |key, place| {
+                listed.keys.push((key, place));
+                bytes += u64::from(place.length);
+                bytes < REWRITE_BYTES_MAX && listed.keys.len() < REWRITE_KEYS_MAX
+            })
+            .ok_or_else(|| damaged("a record cannot be read"))?;
+            cursor = left.unwrap_or(Cursor { batch: aligned(cursor.batch + length), records: 0 });
+            if bytes >= REWRITE_BYTES_MAX || listed.keys.len() >= REWRITE_KEYS_MAX {
+                break;
+            }
+        }
+        listed.next = (cursor.batch < end).then_some(cursor);
+        Ok(listed)
+    }
+
+    fn retire(&self, segment: u32, spare: Option<u32>) -> Result<(), StoreError> {
+        let name = segment_name(segment);
+        match spare {
+            Some(spare) => self.disk.rename(&name, &spare_name(spare)),
+            None => self.disk.remove(&name),
+        }
+        .map_err(|error| StoreError::from_io("put away", &name, 0, error))?;
+        sync_dir(&*self.disk)
+    }
+}
+
+impl Worker for Chores {
+    type Job = Chore;
+    type Done = ChoreDone;
+
+    fn run(&mut self, chore: Chore) -> ChoreDone {
+        match chore {
+            Chore::Fill { spare, bytes } => {
+                ChoreDone::Filled { spare, outcome: self.fill(spare, bytes) }
+            }
+            Chore::List { segment, end, from } => {
+                let outcome = self.list(&segment, end, from);
+                ChoreDone::Listed { segment: segment.number, outcome }
+            }
+            Chore::Retire { segment, spare } => {
+                ChoreDone::Retired { segment, spare, outcome: self.retire(segment, spare) }
+            }
+        }
+    }
+}
+
+/// Adds zeros to the end of a spare and syncs them. Each step is synced, so that the disk is
+/// never given a whole segment at once while a commit waits behind it.
+fn fill_step(
+    disk: &dyn Disk,
+    name: &str,
+    bytes: u64,
+    zeros: &mut Vec<u8>,
+) -> io::Result<Filled> {
+    let file = match disk.open(name, OpenMode::ReadWrite) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            disk.open(name, OpenMode::CreateNew)?
+        }
+        opened => opened?,
+    };
+    let length = file.len()?;
+    if length == 0 {
+        file.allocate(bytes)?;
+    }
+    let step = bytes.saturating_sub(length).min(FILL_STEP_BYTES);
+    zeros.clear();
+    zeros.resize(crate::disk::index(step), 0);
+    write_all_at(&*file, length, zeros)?;
+    sync_file(&*file, name).map_err(io::Error::other)?;
+    Ok(if length + step >= bytes { Filled::Whole } else { Filled::Partly })
+}
+
+/// The bytes of the batch whose header is at the start of `bytes`, which hold no body yet.
+fn announced_bytes(bytes: &[u8]) -> Option<u64> {
+    let body = bytes.get(4..8)?;
+    Some(BATCH_HEADER_BYTES as u64 + u64::from(u32::from_le_bytes(body.try_into().ok()?)))
+}
+
+/// Hands the records of a batch to `more` until that says no. Answers where to go on within the
+/// batch, if it was not finished, and nothing at all if a record cannot be read.
+fn list_batch(
+    segment: u32,
+    from: Cursor,
+    header: &BatchHeader,
+    batch: &[u8],
+    mut more: impl FnMut(RecordKey, Place) -> bool,
+) -> Option<Option<Cursor>> {
+    let mut rest = &batch[BATCH_HEADER_BYTES..];
+    for record in 0..header.records {
+        let start = rest;
+        let key = decode_key(&mut rest).ok()?;
+        let Some(key) = key.filter(|_| record >= from.records) else { continue };
+        let offset = from.batch + (batch.len() - start.len()) as u64;
+        let place = Place {
+            volume: segment,
+            offset: u32::try_from(offset).ok()?,
+            length: u32::try_from(start.len() - rest.len()).ok()?,
+        };
+        if !more(key, place) && record + 1 < header.records {
+            return Some(Some(Cursor { batch: from.batch, records: record + 1 }));
+        }
+    }
+    Some(None)
+}

@@ -1,0 +1,213 @@
+//! The books of the front half: which segments there are, how much in each still counts, and
+//! which may go.
+//!
+//! Segments go oldest first. One may go when nothing in it counts any more *and* a batch that says
+//! so is durable: as long as the newest durable batch names a segment, its loss is damage. Only
+//! sums are kept here; which records count is known to the engine alone.
+
+use std::collections::VecDeque;
+
+use pinpriq_engine::change::Place;
+
+use super::segment::{SEGMENT_START, SegmentHeader};
+
+/// One segment that is needed, or was until just now.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Segment {
+    pub(crate) header: SegmentHeader,
+    /// Where its batches end so far.
+    pub(crate) end: u64,
+    /// The bytes of records in it that still count.
+    pub(crate) live: u64,
+    /// Whether the file has the usual size, so that it can serve again.
+    pub(crate) usual_size: bool,
+}
+
+/// All segments, oldest first; the last is the one that batches go to.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    segments: VecDeque<Segment>,
+    /// How many at the front hold nothing that counts.
+    emptied: usize,
+    /// Promises under way: once the batch of this number is durable, the segments before that one
+    /// may go.
+    notes: VecDeque<(u64, u32)>,
+    /// The newest promise that a batch carries.
+    noted: u32,
+    /// Segments before this one may go.
+    released: u32,
+    live: u64,
+    used: u64,
+}
+
+impl Ledger {
+    pub(crate) fn push(&mut self, segment: Segment) {
+        self.live += segment.live;
+        self.used += segment.end;
+        self.segments.push_back(segment);
+        if self.noted == 0 {
+            self.noted = segment.header.number;
+            self.released = segment.header.number;
+        }
+        self.skip_emptied();
+    }
+
+    /// A batch of this many bytes, padding included, with `live` bytes of records that count.
+    pub(crate) fn add_batch(&mut self, bytes: u64, live: u64) {
+        if let Some(active) = self.segments.back_mut() {
+            active.end += bytes;
+            active.live += live;
+            self.used += bytes;
+            self.live += live;
+        }
+    }
+
+    pub(crate) fn obsolete(&mut self, place: Place) {
+        let first = self.segments.front().map_or(0, |segment| segment.header.number);
+        let known = place.volume.checked_sub(first).map(|index| index as usize);
+        let length = u64::from(place.length);
+        let segment = known.and_then(|index| self.segments.get_mut(index));
+        let Some(segment) = segment.filter(|segment| segment.live >= length) else {
+            debug_assert!(false, "a record became obsolete twice: {place:?}");
+            return;
+        };
+        segment.live -= length;
+        self.live -= length;
+        if segment.live == 0 {
+            self.skip_emptied();
+        }
+    }
+
+    /// The oldest segment with anything in it that counts; the last one always stays.
+    fn skip_emptied(&mut self) {
+        while self.emptied + 1 < self.segments.len() && self.segments[self.emptied].live == 0 {
+            self.used -= self.segments[self.emptied].end;
+            self.emptied += 1;
+        }
+    }
+
+    /// The oldest segment that is still needed.
+    pub(crate) fn oldest(&self) -> Option<&Segment> {
+        self.segments.get(self.emptied)
+    }
+
+    pub(crate) fn oldest_number(&self) -> u32 {
+        self.oldest().map_or(0, |segment| segment.header.number)
+    }
+
+    pub(crate) fn active(&self) -> Option<&Segment> {
+        self.segments.back()
+    }
+
+    pub(crate) fn active_mut(&mut self) -> Option<&mut Segment> {
+        self.segments.back_mut()
+    }
+
+    /// The batch of this number says that everything before [`Ledger::oldest_number`] may go.
+    pub(crate) fn note(&mut self, lsn: u64) {
+        let oldest = self.oldest_number();
+        if oldest > self.noted {
+            self.noted = oldest;
+            self.notes.push_back((lsn, oldest));
+        }
+    }
+
+    /// Whether segments could go if only a batch said so.
+    pub(crate) fn wants_note(&self) -> bool {
+        self.oldest_number() > self.noted
+    }
+
+    /// Whether a batch that says so is not durable yet.
+    pub(crate) fn awaits_note(&self) -> bool {
+        !self.notes.is_empty()
+    }
+
+    /// Everything up to this batch is durable.
+    pub(crate) fn durable(&mut self, lsn: u64) {
+        while let Some(&(note, oldest)) = self.notes.front()
+            && note <= lsn
+        {
+            self.released = oldest;
+            self.notes.pop_front();
+        }
+    }
+
+    /// The next segment that may go, taken out of the books.
+    pub(crate) fn take_released(&mut self) -> Option<Segment> {
+        let front = self.segments.front()?;
+        if self.emptied == 0 || front.header.number >= self.released {
+            return None;
+        }
+        self.emptied -= 1;
+        self.segments.pop_front()
+    }
+
+    pub(crate) fn has_released(&self) -> bool {
+        let front = self.segments.front();
+        self.emptied > 0 && front.is_some_and(|front| front.header.number < self.released)
+    }
+
+    /// Bytes in the segments that are needed.
+    pub(crate) const fn used_bytes(&self) -> u64 {
+        self.used
+    }
+
+    /// Bytes of records that count.
+    pub(crate) const fn live_bytes(&self) -> u64 {
+        self.live
+    }
+
+    /// How many segments are needed.
+    pub(crate) fn count(&self) -> usize {
+        self.segments.len() - self.emptied
+    }
+
+    /// Whether the log holds more than twice what counts and this constant.
+    pub(crate) fn is_wasteful(&self, slack_bytes: u64) -> bool {
+        let headers = SEGMENT_START * self.count() as u64;
+        self.count() > 1 && self.used.saturating_sub(headers) > 2 * self.live + slack_bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn segment(number: u32, live: u64) -> Segment {
+        let header = SegmentHeader {
+            number,
+            oldest: 1,
+            salt: 0,
+            first_lsn: 1,
+            previous_end: 0,
+            incarnation: 1,
+            now: 0,
+        };
+        Segment { header, end: SEGMENT_START + live, live, usual_size: true }
+    }
+
+    fn place(volume: u32, length: u32) -> Place {
+        Place { volume, offset: 8192, length }
+    }
+
+    #[test]
+    fn a_segment_goes_only_after_a_durable_note_and_never_from_the_middle() {
+        let mut ledger = Ledger::default();
+        for number in 3..=5 {
+            ledger.push(segment(number, 100));
+        }
+        ledger.obsolete(place(4, 100));
+        assert!(!ledger.wants_note(), "segment 3 stands before it");
+        ledger.obsolete(place(3, 100));
+        assert_eq!(ledger.oldest_number(), 5);
+        assert!(ledger.wants_note());
+        ledger.note(9);
+        ledger.durable(8);
+        assert!(ledger.take_released().is_none());
+        ledger.durable(9);
+        assert_eq!(ledger.take_released().map(|gone| gone.header.number), Some(3));
+        assert_eq!(ledger.take_released().map(|gone| gone.header.number), Some(4));
+        assert!(ledger.take_released().is_none());
+        assert_eq!((ledger.used_bytes(), ledger.live_bytes()), (SEGMENT_START + 100, 100));
+    }
+}

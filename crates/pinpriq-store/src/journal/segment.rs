@@ -1,0 +1,306 @@
+//! The framing of a segment file: its header, the header of a batch, checksums, and the names of
+//! the files. The bytes are those of `docs/journal.md`.
+//!
+//! Everything here works on memory. Parsing is total: any bytes give a header or nothing.
+
+use xxhash_rust::xxh3::{Xxh3, xxh3_64, xxh3_64_with_seed};
+
+use crate::disk::LOCK_NAME;
+
+/// The version that is written, and the highest that is read.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// The bytes of one copy of the segment header.
+pub(crate) const HEADER_COPY_BYTES: usize = 4096;
+
+/// Where the first batch of a segment begins.
+pub(crate) const SEGMENT_START: u64 = 8192;
+
+/// The bytes of a batch header.
+pub(crate) const BATCH_HEADER_BYTES: usize = 64;
+
+/// The most bytes of one batch, its header included: what keeps every offset in four bytes, with
+/// room to spare.
+pub(crate) const BATCH_BYTES_MAX: u64 = 1 << 30;
+
+const SEGMENT_MAGIC: &[u8; 8] = b"PINPRIQJ";
+const BATCH_MAGIC: [u8; 4] = 0x5051_4231_u32.to_le_bytes();
+
+/// Short batches are put together in one piece for their checksum, which is faster than feeding
+/// the hash twice.
+const ONE_SHOT_BYTES: usize = 448;
+
+/// The fields of a segment header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct SegmentHeader {
+    pub(crate) number: u32,
+    pub(crate) oldest: u32,
+    pub(crate) salt: u64,
+    pub(crate) first_lsn: u64,
+    pub(crate) previous_end: u64,
+    pub(crate) incarnation: u64,
+    pub(crate) now: u64,
+}
+
+/// What the two copies of a segment header say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ParsedHeader {
+    Valid(SegmentHeader),
+    /// A newer server wrote it.
+    Newer(u32),
+    Damaged,
+}
+
+/// The fields of a batch header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct BatchHeader {
+    pub(crate) body_bytes: u32,
+    pub(crate) lsn: u64,
+    pub(crate) durable_lsn: u64,
+    pub(crate) incarnation: u64,
+    pub(crate) now: u64,
+    pub(crate) last_number: u64,
+    pub(crate) oldest: u32,
+    pub(crate) records: u32,
+}
+
+/// What a file of the directory is, by its name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum FileKind {
+    Lock,
+    Segment(u32),
+    Spare(u32),
+    Foreign,
+}
+
+pub(crate) fn segment_name(number: u32) -> String {
+    format!("segment-{number:010}.log")
+}
+
+pub(crate) fn spare_name(number: u32) -> String {
+    format!("spare-{number:010}.log")
+}
+
+pub(crate) fn file_kind(name: &str) -> FileKind {
+    let numbered = |prefix: &str| {
+        let digits = name.strip_prefix(prefix)?.strip_suffix(".log")?;
+        let plain = digits.len() == 10 && digits.bytes().all(|digit| digit.is_ascii_digit());
+        digits.parse::<u32>().ok().filter(|&number| plain && number > 0)
+    };
+    if name == LOCK_NAME {
+        FileKind::Lock
+    } else if let Some(number) = numbered("segment-") {
+        FileKind::Segment(number)
+    } else if let Some(number) = numbered("spare-") {
+        FileKind::Spare(number)
+    } else {
+        FileKind::Foreign
+    }
+}
+
+/// A salt that nobody outside can foresee as long as `seed` is random, and that differs for each
+/// segment and each incarnation.
+pub(crate) fn draw_salt(seed: u64, number: u32, incarnation: u64) -> u64 {
+    let mut input = [0; 20];
+    input[..8].copy_from_slice(&seed.to_le_bytes());
+    input[8..12].copy_from_slice(&number.to_le_bytes());
+    input[12..].copy_from_slice(&incarnation.to_le_bytes());
+    xxh3_64(&input)
+}
+
+/// The next multiple of 8, where a batch may begin.
+pub(crate) const fn aligned(offset: u64) -> u64 {
+    offset.next_multiple_of(8)
+}
+
+impl SegmentHeader {
+    /// Both copies, as they stand at the start of the file.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut fields = Vec::with_capacity(72);
+        fields.extend_from_slice(SEGMENT_MAGIC);
+        fields.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
+        fields.extend_from_slice(&self.number.to_le_bytes());
+        fields.extend_from_slice(&self.oldest.to_le_bytes());
+        fields.extend_from_slice(&[0; 4]);
+        for field in
+            [self.salt, self.first_lsn, self.previous_end, self.incarnation, self.now]
+        {
+            fields.extend_from_slice(&field.to_le_bytes());
+        }
+        fields.extend_from_slice(&xxh3_64(&fields).to_le_bytes());
+        let mut bytes = vec![0; 2 * HEADER_COPY_BYTES];
+        bytes[..fields.len()].copy_from_slice(&fields);
+        bytes[HEADER_COPY_BYTES..][..fields.len()].copy_from_slice(&fields);
+        bytes
+    }
+
+    /// Reads the first copy that is whole. `bytes` is the start of the file, however short.
+    pub(crate) fn parse(bytes: &[u8]) -> ParsedHeader {
+        let first = Self::parse_copy(bytes);
+        if matches!(first, ParsedHeader::Valid(_)) {
+            return first;
+        }
+        let second = Self::parse_copy(bytes.get(HEADER_COPY_BYTES..).unwrap_or_default());
+        match (first, second) {
+            (ParsedHeader::Newer(version), ParsedHeader::Damaged) => ParsedHeader::Newer(version),
+            _ => second,
+        }
+    }
+
+    fn parse_copy(bytes: &[u8]) -> ParsedHeader {
+        let Some(fields) = bytes.get(..72) else { return ParsedHeader::Damaged };
+        if fields[..8] != *SEGMENT_MAGIC {
+            return ParsedHeader::Damaged;
+        }
+        // A newer version may check its header in another way, so the version counts first. The
+        // other copy still has a say: one flipped bit must not look like a newer server.
+        let version = u32_at(fields, 8);
+        if version > FORMAT_VERSION {
+            return ParsedHeader::Newer(version);
+        }
+        if version == 0 || u64_at(fields, 64) != xxh3_64(&fields[..64]) {
+            return ParsedHeader::Damaged;
+        }
+        ParsedHeader::Valid(Self {
+            number: u32_at(fields, 12),
+            oldest: u32_at(fields, 16),
+            salt: u64_at(fields, 24),
+            first_lsn: u64_at(fields, 32),
+            previous_end: u64_at(fields, 40),
+            incarnation: u64_at(fields, 48),
+            now: u64_at(fields, 56),
+        })
+    }
+}
+
+impl BatchHeader {
+    /// Fills in the header in front of a body: `batch` is both, the first 64 bytes are replaced.
+    pub(crate) fn seal(&self, batch: &mut [u8], salt: u64, offset: u64) {
+        batch[0..4].copy_from_slice(&BATCH_MAGIC);
+        batch[4..8].copy_from_slice(&self.body_bytes.to_le_bytes());
+        batch[8..16].copy_from_slice(&self.lsn.to_le_bytes());
+        batch[16..24].copy_from_slice(&self.durable_lsn.to_le_bytes());
+        batch[24..32].copy_from_slice(&self.incarnation.to_le_bytes());
+        batch[32..40].copy_from_slice(&self.now.to_le_bytes());
+        batch[40..48].copy_from_slice(&self.last_number.to_le_bytes());
+        batch[48..52].copy_from_slice(&self.oldest.to_le_bytes());
+        batch[52..56].copy_from_slice(&self.records.to_le_bytes());
+        let sum = checksum(batch, salt, offset);
+        batch[56..64].copy_from_slice(&sum.to_le_bytes());
+    }
+
+    /// The fields at the start of `bytes`, if they look like a batch header and announce a body
+    /// that `bytes` can hold. The checksum is not looked at.
+    pub(crate) fn peek(bytes: &[u8]) -> Option<Self> {
+        let fields = bytes.get(..BATCH_HEADER_BYTES)?;
+        if fields[..4] != BATCH_MAGIC {
+            return None;
+        }
+        let header = Self {
+            body_bytes: u32_at(fields, 4),
+            lsn: u64_at(fields, 8),
+            durable_lsn: u64_at(fields, 16),
+            incarnation: u64_at(fields, 24),
+            now: u64_at(fields, 32),
+            last_number: u64_at(fields, 40),
+            oldest: u32_at(fields, 48),
+            records: u32_at(fields, 52),
+        };
+        (header.batch_bytes() <= bytes.len()).then_some(header)
+    }
+
+    /// The batch at the start of `bytes`, if it is whole and belongs at this offset of the file
+    /// with this salt.
+    pub(crate) fn verify(bytes: &[u8], salt: u64, offset: u64) -> Option<Self> {
+        let header = Self::peek(bytes)?;
+        header.confirms(bytes, salt, offset).then_some(header)
+    }
+
+    /// Whether the checksum of this batch, which stands at the start of `bytes`, is right.
+    pub(crate) fn confirms(&self, bytes: &[u8], salt: u64, offset: u64) -> bool {
+        let batch = &bytes[..self.batch_bytes()];
+        u64_at(batch, 56) == checksum(batch, salt, offset)
+    }
+
+    /// Header and body together, without the padding after them.
+    pub(crate) const fn batch_bytes(&self) -> usize {
+        BATCH_HEADER_BYTES + self.body_bytes as usize
+    }
+}
+
+fn checksum(batch: &[u8], salt: u64, offset: u64) -> u64 {
+    let seed = salt.wrapping_add(offset);
+    let body = &batch[BATCH_HEADER_BYTES..];
+    if body.len() <= ONE_SHOT_BYTES {
+        let mut joined = [0; 56 + ONE_SHOT_BYTES];
+        joined[..56].copy_from_slice(&batch[..56]);
+        joined[56..56 + body.len()].copy_from_slice(body);
+        return xxh3_64_with_seed(&joined[..56 + body.len()], seed);
+    }
+    let mut hash = Xxh3::with_seed(seed);
+    hash.update(&batch[..56]);
+    hash.update(body);
+    hash.digest()
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    let mut field = [0; 4];
+    field.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_le_bytes(field)
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    let mut field = [0; 8];
+    field.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_le_bytes(field)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_counts_only_at_its_place_and_in_its_file() {
+        for body_bytes in [0_u32, 1, 440, 448, 449, 5_000] {
+            let mut batch = vec![7; BATCH_HEADER_BYTES + body_bytes as usize];
+            let header = BatchHeader { body_bytes, lsn: 3, oldest: 1, ..BatchHeader::default() };
+            header.seal(&mut batch, 11, 8192);
+            assert_eq!(BatchHeader::verify(&batch, 11, 8192), Some(header));
+            assert_eq!(BatchHeader::verify(&batch, 11, 8200), None);
+            assert_eq!(BatchHeader::verify(&batch, 12, 8192), None);
+            let seed = 11 + 8192;
+            let joined = [&batch[..56], &batch[64..]].concat();
+            assert_eq!(u64_at(&batch, 56), xxh3_64_with_seed(&joined, seed));
+        }
+    }
+
+    #[test]
+    fn one_damaged_copy_does_not_cost_the_header() {
+        let header = SegmentHeader {
+            number: 7,
+            oldest: 3,
+            salt: 99,
+            first_lsn: 12,
+            previous_end: 8192,
+            incarnation: 4,
+            now: 5,
+        };
+        for bit in 0..72 * 8 {
+            let mut bytes = header.encode();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(SegmentHeader::parse(&bytes), ParsedHeader::Valid(header), "bit {bit}");
+            bytes[4096 + 30] ^= 1;
+            assert!(!matches!(SegmentHeader::parse(&bytes), ParsedHeader::Valid(_)), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn names_are_told_apart() {
+        assert_eq!(file_kind(&segment_name(12)), FileKind::Segment(12));
+        assert_eq!(file_kind(&spare_name(7)), FileKind::Spare(7));
+        assert_eq!(file_kind("LOCK"), FileKind::Lock);
+        for foreign in ["segment-1.log", "segment-0000000000.log", "segment-+000000001.log", "x"] {
+            assert_eq!(file_kind(foreign), FileKind::Foreign, "{foreign}");
+        }
+    }
+}

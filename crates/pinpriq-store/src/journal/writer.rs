@@ -1,0 +1,175 @@
+//! Writes batches and makes them durable: one job is one write to each segment it touches, and
+//! at most one sync at the end.
+//!
+//! A segment is synced before its successor comes into being, and the successor is whole, synced
+//! and in the directory before any batch in it is written: so a segment that exists proves that
+//! its predecessor is complete. After a failure the writer is not used again; nothing is retried.
+
+use std::io;
+use std::sync::Arc;
+
+use super::lane::Worker;
+use super::segment::{SegmentHeader, segment_name, spare_name};
+use crate::disk::{Disk, DiskFile, OpenMode, write_all_at};
+use crate::store::StoreError;
+
+/// A write that is due.
+#[derive(Debug, Default)]
+pub(crate) struct Commit {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) steps: Vec<Step>,
+    pub(crate) sync: bool,
+}
+
+/// One step of it, in order.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// The log goes on in a new segment.
+    Roll(Roll),
+    /// The bytes `from..to` of the commit go to this offset of the segment.
+    Write { offset: u64, from: usize, to: usize },
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Roll {
+    pub(crate) header: SegmentHeader,
+    /// How many bytes the segment will take.
+    pub(crate) capacity: u64,
+    /// The spare to make it from, if there is one of that size.
+    pub(crate) spare: Option<u32>,
+}
+
+/// A commit that was carried out, or not. The buffers come back to be used again.
+#[derive(Debug)]
+pub(crate) struct Committed {
+    pub(crate) commit: Commit,
+    pub(crate) outcome: Result<(), StoreError>,
+}
+
+pub(crate) struct Writer {
+    disk: Arc<dyn Disk>,
+    active: Option<Active>,
+}
+
+struct Active {
+    name: String,
+    file: Box<dyn DiskFile>,
+    unsynced: bool,
+}
+
+impl Writer {
+    pub(crate) fn new(disk: Arc<dyn Disk>) -> Self {
+        Self { disk, active: None }
+    }
+
+    fn carry_out(&mut self, commit: &Commit) -> Result<(), StoreError> {
+        for step in &commit.steps {
+            match step {
+                Step::Roll(roll) => {
+                    self.sync()?;
+                    self.active = Some(create_segment(&*self.disk, roll)?);
+                }
+                Step::Write { offset, from, to } => {
+                    let active = self.active()?;
+                    active.unsynced = true;
+                    write_all_at(&*active.file, *offset, &commit.bytes[*from..*to])
+                        .map_err(|e| StoreError::from_io("write", &active.name, *offset, e))?;
+                }
+            }
+        }
+        if commit.sync { self.sync() } else { Ok(()) }
+    }
+
+    fn active(&mut self) -> Result<&mut Active, StoreError> {
+        self.active.as_mut().ok_or(StoreError::OutOfOrder { call: "append" })
+    }
+
+    fn sync(&mut self) -> Result<(), StoreError> {
+        if let Some(active) = &mut self.active
+            && active.unsynced
+        {
+            sync_file(&*active.file, &active.name)?;
+            active.unsynced = false;
+        }
+        Ok(())
+    }
+}
+
+impl Worker for Writer {
+    type Job = Commit;
+    type Done = Committed;
+
+    fn run(&mut self, commit: Commit) -> Committed {
+        let outcome = self.carry_out(&commit);
+        Committed { commit, outcome }
+    }
+}
+
+pub(crate) fn sync_file(file: &dyn DiskFile, name: &str) -> Result<(), StoreError> {
+    file.sync_data().map_err(|error| StoreError::from_io("sync", name, 0, error))
+}
+
+pub(crate) fn sync_dir(disk: &dyn Disk) -> Result<(), StoreError> {
+    disk.sync_dir().map_err(|error| StoreError::from_io("sync", "the directory", 0, error))
+}
+
+/// Makes a segment under the name of a spare, and renames it when it is whole.
+fn create_segment(disk: &dyn Disk, roll: &Roll) -> Result<Active, StoreError> {
+    let name = segment_name(roll.header.number);
+    let prepared = match roll.spare {
+        Some(spare) => open_spare(disk, spare)?,
+        None => None,
+    };
+    let (spare, file) = match prepared {
+        Some(prepared) => prepared,
+        None => create_growing(disk, roll)?,
+    };
+    write_all_at(&*file, 0, &roll.header.encode())
+        .map_err(|error| StoreError::from_io("write the header of", &spare, 0, error))?;
+    sync_file(&*file, &spare)?;
+    disk.rename(&spare, &name)
+        .map_err(|error| StoreError::from_io("rename a spare to", &name, 0, error))?;
+    sync_dir(disk)?;
+    Ok(Active { name, file, unsynced: false })
+}
+
+/// The prepared file, or nothing if somebody removed it: its content means nothing, after all.
+fn open_spare(
+    disk: &dyn Disk,
+    spare: u32,
+) -> Result<Option<(String, Box<dyn DiskFile>)>, StoreError> {
+    let name = spare_name(spare);
+    match disk.open(&name, OpenMode::ReadWrite) {
+        Ok(file) => Ok(Some((name, file))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(StoreError::from_io("open", &name, 0, error)),
+    }
+}
+
+/// A new file that grows as it is written, its space reserved so that no later write can fail
+/// for lack of it.
+fn create_growing(
+    disk: &dyn Disk,
+    roll: &Roll,
+) -> Result<(String, Box<dyn DiskFile>), StoreError> {
+    // Spares are numbered from 1 upwards and segments too, so a spare of the same number may
+    // exist: it is in nobody's way, since its content means nothing.
+    let name = spare_name(u32::MAX - roll.header.number);
+    remove_if_there(disk, &name)?;
+    let fail = |error| StoreError::from_io("create", &name, 0, error);
+    let file = disk.open(&name, OpenMode::CreateNew).map_err(fail)?;
+    if let Err(error) = file.allocate(roll.capacity) {
+        drop(file);
+        remove_if_there(disk, &name)?;
+        return Err(StoreError::from_io("reserve space for", &name, 0, error));
+    }
+    Ok((name, file))
+}
+
+fn remove_if_there(disk: &dyn Disk, name: &str) -> Result<(), StoreError> {
+    match disk.remove(name) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(StoreError::from_io("remove", name, 0, error)),
+    }
+}

@@ -1,0 +1,162 @@
+//! The disk of this machine: one directory of a real file system.
+//!
+//! The only place that names `std::fs`. Files are for the owner alone (0600), the directory too
+//! (0700). The directory stays open, so that its entries can be synced. There is no retry here:
+//! every error goes to the caller as it is.
+
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::FallocateFlags;
+use rustix::io::Errno;
+
+use crate::disk::{Disk, DiskFile, Entry, LOCK_NAME, LockError, OpenMode};
+
+/// One directory of a real file system.
+#[derive(Debug)]
+pub struct RealDisk {
+    path: PathBuf,
+    directory: File,
+    writable: bool,
+}
+
+#[derive(Debug)]
+struct RealFile(File);
+
+impl RealDisk {
+    /// Opens the directory for reading and writing, and creates it if it is not there.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+        let disk = Self::open(path)?;
+        if let Some(parent) = path.canonicalize()?.parent() {
+            // Without this a power loss could take the new directory away as a whole. A parent
+            // that must not be read was not created here either.
+            match open_directory(parent) {
+                Ok(parent) => parent.sync_all()?,
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(disk)
+    }
+
+    /// Opens an existing directory for reading and writing.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self { path: path.to_owned(), directory: open_directory(path)?, writable: true })
+    }
+
+    /// Opens an existing directory for reading: nothing in it will be changed or created.
+    pub fn open_read_only(path: &Path) -> io::Result<Self> {
+        Ok(Self { path: path.to_owned(), directory: open_directory(path)?, writable: false })
+    }
+
+    fn refuse_unless_writable(&self) -> io::Result<()> {
+        if self.writable { Ok(()) } else { Err(io::ErrorKind::ReadOnlyFilesystem.into()) }
+    }
+
+    fn lock_file(&self) -> io::Result<Option<File>> {
+        let path = self.path.join(LOCK_NAME);
+        if self.writable {
+            let mut options = OpenOptions::new();
+            return options.write(true).create(true).mode(0o600).open(path).map(Some);
+        }
+        match OpenOptions::new().read(true).open(path) {
+            Ok(file) => Ok(Some(file)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "this file is the one that names std::fs")]
+fn open_directory(path: &Path) -> io::Result<File> {
+    let directory = File::open(path)?;
+    if directory.metadata()?.is_dir() {
+        Ok(directory)
+    } else {
+        Err(io::ErrorKind::NotADirectory.into())
+    }
+}
+
+impl Disk for RealDisk {
+    fn open(&self, name: &str, mode: OpenMode) -> io::Result<Box<dyn DiskFile>> {
+        let mut options = OpenOptions::new();
+        options.read(true);
+        if mode != OpenMode::Read {
+            self.refuse_unless_writable()?;
+            options.write(true).mode(0o600).create_new(mode == OpenMode::CreateNew);
+        }
+        Ok(Box::new(RealFile(options.open(self.path.join(name))?)))
+    }
+
+    fn list(&self) -> io::Result<Vec<Entry>> {
+        let mut entries = Vec::new();
+        for entry in self.path.read_dir()? {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            entries.push(Entry { name, bytes: entry.metadata()?.len() });
+        }
+        entries.sort();
+        Ok(entries)
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this file is the one that names std::fs")]
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        self.refuse_unless_writable()?;
+        std::fs::rename(self.path.join(from), self.path.join(to))
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this file is the one that names std::fs")]
+    fn remove(&self, name: &str) -> io::Result<()> {
+        self.refuse_unless_writable()?;
+        std::fs::remove_file(self.path.join(name))
+    }
+
+    fn sync_dir(&self) -> io::Result<()> {
+        self.directory.sync_all()
+    }
+
+    fn lock(&self) -> Result<Box<dyn Send>, LockError> {
+        let Some(file) = self.lock_file()? else { return Ok(Box::new(())) };
+        let locked = if self.writable { file.try_lock() } else { file.try_lock_shared() };
+        match locked {
+            Ok(()) => Ok(Box::new(file)),
+            Err(TryLockError::WouldBlock) => Err(LockError::Held),
+            Err(TryLockError::Error(error)) => Err(LockError::Io(error)),
+        }
+    }
+}
+
+impl DiskFile for RealFile {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read_at(buffer, offset)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write_at(bytes, offset)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn allocate(&self, bytes: u64) -> io::Result<()> {
+        loop {
+            match rustix::fs::fallocate(&self.0, FallocateFlags::KEEP_SIZE, 0, bytes) {
+                Err(Errno::INTR) => {}
+                Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(()),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn set_len(&self, bytes: u64) -> io::Result<()> {
+        self.0.set_len(bytes)
+    }
+}

@@ -1,0 +1,292 @@
+//! The seam between the engine and whatever makes its changes durable.
+//!
+//! A store is one ordered log of atomic batches for one shard. Each batch carries the incarnation
+//! of the server that made it, so that a store shared by several machines can refuse an owner
+//! that was replaced. Nothing here assumes a local disk: a position only says how far the log
+//! has come.
+//!
+//! The order of calls: [`Store::load`], then [`Store::obsolete`] for every record that was found
+//! replaced or gone while loading, then [`Store::begin`], and from there turns of
+//! [`Store::append`], [`Store::obsolete`], [`Store::drive`] and [`Store::poll_rewrite`].
+
+use std::io;
+use std::sync::Arc;
+
+use pinpriq_engine::change::{Change, Header, Place, RecordKey};
+use pinpriq_engine::time::Timestamp;
+
+/// The number of a batch. Positions only grow.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Position(pub u64);
+
+/// How soon a batch has to go out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Urgency {
+    /// Somebody waits for it.
+    Soon,
+    /// Nobody waits for it: only grants, or records that are written again. It goes with the next
+    /// batch or after [`LAZY_MS`], and asks for no sync of its own.
+    Lazy,
+}
+
+/// How long a lazy batch may stay in memory, in milliseconds.
+pub const LAZY_MS: u64 = 5;
+
+/// How long written batches may stay unsynced at level `interval`, in milliseconds.
+pub const INTERVAL_MS: u64 = 50;
+
+/// The most bytes of records in one answer of [`Store::poll_rewrite`] (one record may be larger).
+pub const REWRITE_BYTES_MAX: u64 = 1 << 20;
+
+/// The most records in one answer of [`Store::poll_rewrite`].
+pub const REWRITE_KEYS_MAX: usize = 1_024;
+
+/// How far the log has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Progress {
+    /// Every batch up to here has reached the durability level.
+    pub reached: Position,
+}
+
+/// Whether there is space for more tasks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Room {
+    /// There is.
+    Enough,
+    /// The disk is nearly full. The caller should refuse puts; what is left is kept for the
+    /// changes that make room again.
+    Low,
+}
+
+/// What [`Store::load`] found.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Loaded {
+    /// The highest incarnation, the latest moment and the highest task number in the log.
+    pub header: Header,
+    /// How many batches were read.
+    pub batches: u64,
+    /// How many records were in them.
+    pub records: u64,
+    /// How many bytes were in use.
+    pub bytes: u64,
+    /// Where an unfinished last write was cut off, if there was one.
+    pub torn_tail: Option<TornTail>,
+}
+
+/// An unfinished last write: nothing in it was ever acknowledged as durable.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TornTail {
+    /// The file.
+    pub file: String,
+    /// Where in the file the log ends.
+    pub offset: u64,
+}
+
+/// Figures for people. All zero where a store has nothing to count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Figures {
+    /// Segments that are still needed.
+    pub segments: u64,
+    /// Bytes in use in them.
+    pub bytes_used: u64,
+    /// Bytes of records in them that still count.
+    pub bytes_live: u64,
+    /// Bytes in memory that were not handed to the disk yet.
+    pub bytes_pending: u64,
+    /// Writes that were synced since the start.
+    pub syncs: u64,
+    /// Batches that were written since the start.
+    pub batches: u64,
+    /// Writes since the start: batches for each of them is the size of a group commit.
+    pub writes: u64,
+    /// Records handed out to be written again since the start.
+    pub rewrites: u64,
+}
+
+/// Where changes become durable.
+pub trait Store {
+    /// Reads the log and hands back every change that still counts, oldest first. The place is
+    /// there for [`Change::Task`] and [`Change::Queue`]. Called once, before anything else.
+    ///
+    /// Changes nothing in the store. Refuses a log that is locked, damaged or of a newer format;
+    /// what the sink was given by then has to be thrown away. Costs one pass over the log.
+    fn load(
+        &mut self,
+        sink: &mut dyn FnMut(Change, Option<Place>),
+    ) -> Result<Loaded, StoreError>;
+
+    /// Begins an incarnation, durably. Called once, after [`Store::load`] and before the first
+    /// request is served. Blocks.
+    fn begin(&mut self, header: &Header) -> Result<(), StoreError>;
+
+    /// Takes a batch, which will be durable as a whole or not at all, and returns its position.
+    /// Tells the place of each [`Change::Task`] and [`Change::Queue`] by its index in `changes`.
+    ///
+    /// Refuses after a failure, for good. Never waits for a disk when a writer thread runs; costs
+    /// a copy of the changes.
+    fn append(
+        &mut self,
+        header: &Header,
+        changes: &[Change],
+        urgency: Urgency,
+        placed: &mut dyn FnMut(usize, Place),
+    ) -> Result<Position, StoreError>;
+
+    /// The record at this place is no longer needed: a batch that was appended before this call
+    /// replaces it or says that it is gone. Called exactly once for each such place.
+    fn obsolete(&mut self, place: Place);
+
+    /// Notes what has finished and starts what is due. To be called after each turn, when the
+    /// store wakes its caller, and at [`Store::poll_timeout`].
+    ///
+    /// Fails when a batch could not be made durable; from then on it always fails.
+    fn drive(&mut self, now: Timestamp) -> Result<Progress, StoreError>;
+
+    /// When [`Store::drive`] has to be called next, if nothing else calls it before.
+    fn poll_timeout(&self) -> Option<Timestamp>;
+
+    /// Records that the store wants written again: at most [`REWRITE_BYTES_MAX`] bytes and
+    /// [`REWRITE_KEYS_MAX`] keys at a time, none when there is nothing to do or too much under
+    /// way. For each record whose place is still the current one the caller appends its current
+    /// form as [`Change::Task`] or [`Change::Queue`] with [`Urgency::Lazy`], and then calls
+    /// [`Store::obsolete`] for the old place, as whenever a record is replaced. The others are
+    /// none of its business any more.
+    fn poll_rewrite(&mut self) -> Vec<(RecordKey, Place)>;
+
+    /// Whether there is space for more tasks.
+    fn room(&self) -> Room;
+
+    /// Makes everything that was appended durable. Blocks. The store stays usable.
+    fn finish(&mut self, now: Timestamp) -> Result<(), StoreError>;
+
+    /// Figures for people.
+    fn figures(&self) -> Figures;
+}
+
+/// Why a store does not work. Each says what an operator can do about it.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The operating system refused.
+    #[error("cannot {what} {file} at offset {offset}: {source}; see to the disk, then restart")]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// On which file.
+        file: String,
+        /// Where in it, in bytes.
+        offset: u64,
+        /// The answer.
+        source: Arc<io::Error>,
+    },
+    /// A write had no room.
+    #[error("no room on the disk to {what} {file} ({source}); free some space, then restart")]
+    Full {
+        /// What was tried.
+        what: &'static str,
+        /// On which file.
+        file: String,
+        /// The answer.
+        source: Arc<io::Error>,
+    },
+    /// The log is damaged.
+    #[error(
+        "{file} is damaged at offset {offset}: {what}; no file was changed. `pinpriq check` lists \
+         the damage, `pinpriq salvage` writes all that can be read into a new directory"
+    )]
+    Corrupt {
+        /// The file.
+        file: String,
+        /// Where in it, in bytes.
+        offset: u64,
+        /// What is wrong.
+        what: String,
+    },
+    /// Another process uses the directory.
+    #[error("another process uses this directory (it holds {file}); stop it or use another one")]
+    Locked {
+        /// The file that carries the lock.
+        file: String,
+    },
+    /// A newer server wrote this.
+    #[error(
+        "{file} has format version {version}, this server knows {known}; no file was changed. Use \
+         the newer server"
+    )]
+    NewerFormat {
+        /// The file.
+        file: String,
+        /// Its version.
+        version: u32,
+        /// The highest version known here.
+        known: u32,
+    },
+    /// There is no journal to look at.
+    #[error("there is no journal here: the directory holds no segment file")]
+    NotAJournal,
+    /// A directory that must be empty is not.
+    #[error("the directory holds {file}; give a new, empty directory")]
+    NotEmpty {
+        /// One of its files.
+        file: String,
+    },
+    /// One batch is larger than any segment may be.
+    #[error("one batch has {bytes} bytes, more than the {most} that a segment can hold")]
+    BatchTooLarge {
+        /// Its size.
+        bytes: u64,
+        /// The bound.
+        most: u64,
+    },
+    /// Another server owns the log now. The journal never says so; a store that is shared does.
+    #[error("incarnation {incarnation} no longer owns this store; another server took over")]
+    Fenced {
+        /// The incarnation that was refused.
+        incarnation: u64,
+    },
+    /// An earlier failure ended the store.
+    #[error("nothing is accepted since an earlier failure: {cause}")]
+    Poisoned {
+        /// That failure.
+        cause: Box<Self>,
+    },
+    /// A thread of the store ended without being asked to.
+    #[error("the thread {thread} of the store has ended; restart, and report this as a bug")]
+    ThreadEnded {
+        /// Its name.
+        thread: &'static str,
+    },
+    /// The calls came in the wrong order.
+    #[error("{call} was called at the wrong time; report this as a bug")]
+    OutOfOrder {
+        /// The call.
+        call: &'static str,
+    },
+}
+
+impl StoreError {
+    /// The answer of the operating system, told apart by whether it was for lack of room.
+    #[must_use]
+    pub fn from_io(what: &'static str, file: &str, offset: u64, source: io::Error) -> Self {
+        let (file, source) = (file.to_owned(), Arc::new(source));
+        if is_full(&source) {
+            Self::Full { what, file, source }
+        } else {
+            Self::Io { what, file, offset, source }
+        }
+    }
+
+    /// Damage at this offset of this file.
+    #[must_use]
+    pub fn damage(file: &str, offset: u64, what: impl Into<String>) -> Self {
+        Self::Corrupt { file: file.to_owned(), offset, what: what.into() }
+    }
+}
+
+/// Whether the operating system refused for lack of room.
+fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+    )
+}

@@ -1,0 +1,12 @@
+//! Tests of the wire protocol through its public items only.
+
+#[cfg(test)]
+mod decoding;
+#[cfg(test)]
+mod page;
+#[cfg(test)]
+mod replies;
+#[cfg(test)]
+mod round_trip;
+#[cfg(test)]
+mod samples;

@@ -1,0 +1,158 @@
+//! The command line is consistent, and its help and its documentation say what is so.
+
+use std::fmt::Write as _;
+
+use clap::{Arg, Command, CommandFactory as _, Parser as _};
+use pinpriq_server::config::Config;
+
+use super::Cli;
+use crate::settings::Settings;
+
+const OPERATING: &str = include_str!("../../../../docs/operating.md");
+
+/// The flags of `serve`, the one that names the file first.
+fn serve_flags() -> Vec<Arg> {
+    let command = Cli::command();
+    let serve = command.find_subcommand("serve").expect("there is a serve");
+    serve.get_arguments().cloned().collect()
+}
+
+/// The name of a flag, which is its key in the file.
+fn name(flag: &Arg) -> &str {
+    flag.get_long().expect("every setting is a long flag")
+}
+
+/// The first line of the help of a flag: what it is for, and its default.
+fn purpose_and_default(flag: &Arg) -> (String, String) {
+    let help = flag.get_help().expect("every flag has help").to_string();
+    match help.split_once(" [default: ") {
+        Some((purpose, rest)) => (purpose.to_owned(), rest.trim_end_matches(']').to_owned()),
+        None => panic!("the help of {} names no default", name(flag)),
+    }
+}
+
+/// What the server does when a setting is not given, in the words of the help.
+fn default_of(setting: &str) -> String {
+    let config = Config::default();
+    let options = config.pinpriq_options;
+    match setting {
+        "config" => "none".to_owned(),
+        "data" => config.data.display().to_string(),
+        "pinpriq" => config.pinpriq.map_or_else(|| "off".to_owned(), |it| it.to_string()),
+        "durability" => format!("{:?}", config.durability).to_lowercase(),
+        "pinpriq-framing" => format!("{:?}", options.framing).to_lowercase(),
+        "pinpriq-ttl-zero" => format!("{:?}", options.ttl_zero).to_lowercase(),
+        "pinpriq-requeue" => if options.requeue { "on" } else { "off" }.to_owned(),
+        "connections-max" => config.limits.connections_max.to_string(),
+        "payload-bytes-max" => config.limits.payload_bytes_max.to_string(),
+        "task-bytes-max" => config.limits.task_bytes_max.to_string(),
+        "in-flight-max" => config.limits.in_flight_max.to_string(),
+        "out-bytes-max" => config.limits.out_bytes_max.to_string(),
+        "frame-timeout-ms" => config.limits.frame_timeout.as_millis().to_string(),
+        "subscriptions-max" => config.limits.subscriptions_max.to_string(),
+        "log-level" => "info".to_owned(),
+        "log-format" => "text".to_owned(),
+        unknown => panic!("{unknown} is a new setting: say here what its default is"),
+    }
+}
+
+/// The long help of every command, in one text.
+fn all_help() -> String {
+    fn append(text: &mut String, command: &mut Command) {
+        let help = command.render_long_help();
+        writeln!(text, "$ {} --help\n{help}", command.get_bin_name().unwrap_or("pinpriq")).unwrap();
+        for command in command.get_subcommands_mut().filter(|it| it.get_name() != "help") {
+            append(text, command);
+        }
+    }
+    // Wide enough for the examples, and the same wherever the test runs.
+    let mut command = Cli::command().term_width(88).version("0");
+    command.build();
+    let mut text = String::new();
+    append(&mut text, &mut command);
+    // Empty lines within the help of a flag are indented, which no editor would leave alone.
+    text.lines().fold(String::new(), |text, line| text + line.trim_end() + "\n")
+}
+
+/// The table of all settings in `docs/operating.md`.
+fn table_of_settings() -> String {
+    let mut table = "| flag | environment | default | what |\n|---|---|---|---|\n".to_owned();
+    for flag in serve_flags() {
+        let value = flag.get_value_names().and_then(|names| names.first()).unwrap();
+        let value = value.replace('|', "\\|");
+        let variable = flag.get_env().unwrap().to_str().unwrap();
+        let (purpose, default) = purpose_and_default(&flag);
+        let name = name(&flag);
+        writeln!(table, "| `--{name} {value}` | `{variable}` | {default} | {purpose} |").unwrap();
+    }
+    table
+}
+
+#[test]
+fn the_command_line_is_consistent() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn help_is_as_it_was_reviewed() {
+    expect_test::expect_file!["../../testdata/help.txt"].assert_eq(&all_help());
+}
+
+#[test]
+fn variables_are_named_after_their_flags() {
+    for flag in serve_flags() {
+        let expected = format!("PINPRIQ_{}", name(&flag).to_uppercase().replace('-', "_"));
+        assert_eq!(flag.get_env().and_then(|it| it.to_str()), Some(expected.as_str()));
+    }
+}
+
+#[test]
+fn the_file_knows_every_flag_but_the_one_that_names_it() {
+    for flag in serve_flags() {
+        let name = name(&flag);
+        let refusal = toml::from_str::<Settings>(&format!("{name} = []")).unwrap_err().to_string();
+        assert_eq!(refusal.contains("unknown field"), name == "config", "{refusal}");
+    }
+}
+
+#[test]
+fn the_help_names_the_defaults_of_the_server() {
+    for flag in serve_flags() {
+        let (_, default) = purpose_and_default(&flag);
+        assert_eq!(default, default_of(name(&flag)), "--{}", name(&flag));
+    }
+}
+
+#[test]
+fn the_documentation_has_the_table_of_all_settings() {
+    let table = table_of_settings();
+    assert!(OPERATING.contains(&table), "docs/operating.md should have this table:\n{table}");
+}
+
+#[test]
+fn the_documentation_has_the_exit_codes() {
+    let rows = super::texts::EXIT_CODES.lines().skip(1).map(|line| line.trim().split_once("  "));
+    for (code, meaning) in rows.map(|row| row.expect("a code and what it means")) {
+        let row = format!("| {code} | {meaning} |\n");
+        assert!(OPERATING.contains(&row), "docs/operating.md should have this row:\n{row}");
+    }
+}
+
+#[test]
+fn values_out_of_range_are_refused() {
+    let table = [
+        (vec!["push", "q", "p", "--priority", "256"], "256 is not in 0..=255"),
+        (vec!["push", "q", "p", "--ttl-ms", "0"], "0 is not in 1..=65535"),
+        (vec!["push", "q", "p", "--ttl-ms", "65536"], "65536 is not in 1..=65535"),
+        (vec!["push", "q", "p", "--count", "0"], "0 is not in 1.."),
+        (vec!["pop", "q", "--count", "0"], "0 is not in 1.."),
+        (vec!["subscribe"], "<QUEUE>..."),
+        (vec!["subscribe", "q", "--framing", "no"], "[possible values: counted, bare]"),
+        (vec!["completions", "tcl"], "[possible values: bash"),
+    ];
+    for (line, words) in table {
+        let error = Cli::try_parse_from(["pinpriq"].iter().chain(&line)).expect_err(words);
+        assert_eq!(error.exit_code(), 2);
+        assert!(error.to_string().contains(words), "{line:?}: {error}");
+    }
+}

@@ -1,0 +1,169 @@
+//! From what was set to what the server is told: flags and environment over file over default.
+//!
+//! Flags win over environment variables before anything arrives here. Reading the file is all the
+//! input that happens here; the rest are functions of their arguments, but for a host name, which
+//! is resolved.
+
+use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use pinpriq_server::config::{self as server, Config};
+
+use crate::logging::Logging;
+use crate::settings::{
+    Bounded, Durability, Framing, Listen, LogFormat, LogLevel, Settings, Switch, TtlZero,
+};
+
+#[cfg(test)]
+mod tests;
+
+/// All that `serve` needs to know.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Plan {
+    /// What the server is told.
+    pub(crate) config: Config,
+    /// What is logged.
+    pub(crate) logging: Logging,
+}
+
+/// Why there is no plan.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unusable {
+    /// The configuration file cannot be read.
+    #[error("the configuration file {} cannot be read: {error}", path.display())]
+    Unreadable { path: PathBuf, error: std::io::Error },
+    /// The configuration file does not say what it could.
+    #[error("the configuration file {} cannot be used: {error}", path.display())]
+    File { path: PathBuf, error: Box<toml::de::Error> },
+    /// The host is unknown.
+    #[error("the address {address} given for pinpriq cannot be resolved: {error}")]
+    Address { address: String, error: std::io::Error },
+    /// The host is known and has no address.
+    #[error("the address {address} given for pinpriq stands for no address at all")]
+    NoAddress { address: String },
+    /// The data directory has no name.
+    #[error("data must name a directory; it is empty")]
+    NoDirectory,
+    /// The largest payload would never be accepted.
+    #[error(
+        "task-bytes-max ({all}) is less than payload-bytes-max ({payload}), so that a payload \
+         of that size would never be accepted"
+    )]
+    NoRoom { all: u64, payload: u64 },
+}
+
+/// The plan that follows from flags, environment and, if one is named, the file.
+pub(crate) fn plan(given: Settings, file: Option<&Path>) -> Result<Plan, Unusable> {
+    let from_file = match file {
+        Some(path) => read(path)?,
+        None => Settings::default(),
+    };
+    with_defaults(given.or(from_file))
+}
+
+/// The settings in the file at `path`.
+fn read(path: &Path) -> Result<Settings, Unusable> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Unusable::Unreadable { path: path.to_owned(), error })?;
+    toml::from_str(&text)
+        .map_err(|error| Unusable::File { path: path.to_owned(), error: Box::new(error) })
+}
+
+/// The plan that follows from `settings`, with the server's defaults for the rest.
+fn with_defaults(settings: Settings) -> Result<Plan, Unusable> {
+    let defaults = Config::default();
+    let options = defaults.pinpriq_options;
+    let pinpriq = match settings.pinpriq {
+        None => defaults.pinpriq,
+        Some(Listen::Off) => None,
+        Some(Listen::At(address)) => Some(resolve(address)?),
+    };
+    let config = Config {
+        data: settings.data.unwrap_or(defaults.data),
+        durability: settings.durability.map_or(defaults.durability, Durability::for_server),
+        pinpriq,
+        pinpriq_options: server::PinpriqOptions {
+            framing: settings.pinpriq_framing.map_or(options.framing, Framing::for_server),
+            ttl_zero: settings.pinpriq_ttl_zero.map_or(options.ttl_zero, TtlZero::for_server),
+            requeue: settings.pinpriq_requeue.map_or(options.requeue, |it| it == Switch::On),
+        },
+        limits: server::Limits {
+            connections_max: count(settings.connections_max, defaults.limits.connections_max),
+            payload_bytes_max: count(settings.payload_bytes_max, defaults.limits.payload_bytes_max),
+            task_bytes_max: settings
+                .task_bytes_max
+                .map_or(defaults.limits.task_bytes_max, Bounded::number),
+            in_flight_max: count(settings.in_flight_max, defaults.limits.in_flight_max),
+            out_bytes_max: count(settings.out_bytes_max, defaults.limits.out_bytes_max),
+            frame_timeout: settings
+                .frame_timeout_ms
+                .map_or(defaults.limits.frame_timeout, |ms| Duration::from_millis(ms.number())),
+            subscriptions_max: count(settings.subscriptions_max, defaults.limits.subscriptions_max),
+        },
+    };
+    refuse_contradictions(&config)?;
+    let logging = Logging {
+        level: settings.log_level.unwrap_or(LogLevel::Info),
+        format: settings.log_format.unwrap_or(LogFormat::Text),
+    };
+    Ok(Plan { config, logging })
+}
+
+/// Refuses what is wrong only in combination, or only when it comes from the file.
+fn refuse_contradictions(config: &Config) -> Result<(), Unusable> {
+    if config.data.as_os_str().is_empty() {
+        return Err(Unusable::NoDirectory);
+    }
+    let all = config.limits.task_bytes_max;
+    let payload = u64::try_from(config.limits.payload_bytes_max).unwrap_or(u64::MAX);
+    if all < payload {
+        return Err(Unusable::NoRoom { all, payload });
+    }
+    Ok(())
+}
+
+/// The first address that `address` stands for.
+fn resolve(address: String) -> Result<SocketAddr, Unusable> {
+    match address.to_socket_addrs() {
+        Ok(mut found) => found.next().ok_or(Unusable::NoAddress { address }),
+        Err(error) => Err(Unusable::Address { address, error }),
+    }
+}
+
+/// A number as the server counts. The bounds of every such setting fit 32 bits.
+fn count<const MAX: u64>(setting: Option<Bounded<MAX>>, default: usize) -> usize {
+    const { assert!(MAX <= 0xFFFF_FFFF) };
+    setting.map_or(default, |it| usize::try_from(it.number()).unwrap_or(usize::MAX))
+}
+
+impl Durability {
+    /// The same for the server.
+    const fn for_server(self) -> server::Durability {
+        match self {
+            Self::Sync => server::Durability::Sync,
+            Self::Interval => server::Durability::Interval,
+            Self::Memory => server::Durability::Memory,
+        }
+    }
+}
+
+impl Framing {
+    /// The same for the server.
+    const fn for_server(self) -> server::Framing {
+        match self {
+            Self::Counted => server::Framing::Counted,
+            Self::Bare => server::Framing::Bare,
+        }
+    }
+}
+
+impl TtlZero {
+    /// The same for the server.
+    const fn for_server(self) -> server::TtlZero {
+        match self {
+            Self::Immediate => server::TtlZero::Immediate,
+            Self::Forever => server::TtlZero::Forever,
+        }
+    }
+}

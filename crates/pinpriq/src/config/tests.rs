@@ -1,0 +1,229 @@
+//! Tables: which source of a setting counts, and what is refused in which words.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+use clap::Parser as _;
+use pinpriq_server::config::{self as server, Config};
+
+use super::plan;
+use crate::args::{self, Cli};
+use crate::settings::Settings;
+
+/// Asks a child of this test to print its plan instead of testing, for flags separated by spaces.
+const PROBE: &str = "PINPRIQ_TEST_PROBE";
+
+/// A configuration file with `text` in it.
+fn file(text: &str) -> tempfile::NamedTempFile {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    file
+}
+
+/// What comes of flags and of the environment of this process.
+fn outcome(flags: &[&str]) -> Result<String, String> {
+    let line = ["pinpriq", "serve"].iter().chain(flags);
+    let cli = Cli::try_parse_from(line).map_err(|error| error.to_string())?;
+    let args::Command::Serve(serve) = cli.command else { panic!("this is no serve") };
+    let plan = plan(serve.settings, serve.config.as_deref()).map_err(|error| error.to_string())?;
+    Ok(format!("{plan:#?}"))
+}
+
+/// What comes of the settings in a file alone.
+fn from_file(text: &str) -> Result<super::Plan, String> {
+    let file = file(text);
+    plan(Settings::default(), Some(file.path())).map_err(|error| error.to_string())
+}
+
+#[test]
+fn nothing_set_gives_the_defaults_of_the_server() {
+    let plan = plan(Settings::default(), None).unwrap();
+    assert_eq!(plan.config, Config::default());
+    assert_eq!(from_file("").unwrap(), plan);
+}
+
+#[test]
+fn every_key_of_the_file_arrives() {
+    let plan = from_file(
+        r#"
+        data = "/srv/queues"
+        pinpriq = "[::1]:7"
+        durability = "memory"
+        pinpriq-framing = "bare"
+        pinpriq-ttl-zero = "forever"
+        pinpriq-requeue = "off"
+        connections-max = 1
+        payload-bytes-max = 67108864
+        task-bytes-max = 1125899906842624
+        in-flight-max = 4
+        out-bytes-max = 5
+        frame-timeout-ms = 6
+        subscriptions-max = 7
+        log-level = "trace"
+        log-format = "json"
+        "#,
+    );
+    expect_test::expect![[r#"
+        Plan {
+            config: Config {
+                data: "/srv/queues",
+                durability: Memory,
+                pinpriq: Some(
+                    [::1]:7,
+                ),
+                pinpriq_options: PinpriqOptions {
+                    framing: Bare,
+                    ttl_zero: Forever,
+                    requeue: false,
+                },
+                limits: Limits {
+                    connections_max: 1,
+                    payload_bytes_max: 67108864,
+                    task_bytes_max: 1125899906842624,
+                    in_flight_max: 4,
+                    out_bytes_max: 5,
+                    frame_timeout: 6ms,
+                    subscriptions_max: 7,
+                },
+            },
+            logging: Logging {
+                level: Trace,
+                format: Json,
+            },
+        }
+    "#]]
+    .assert_debug_eq(&plan.unwrap());
+}
+
+/// The environment belongs to the whole process, so each row runs in a process of its own.
+#[test]
+fn flags_win_over_environment_over_file_over_default() {
+    if let Ok(flags) = std::env::var(PROBE) {
+        let flags: Vec<_> = flags.split_whitespace().collect();
+        println!("{}", outcome(&flags).unwrap());
+        return;
+    }
+    let file = file("connections-max = 3\n");
+    let config = format!("--config {}", file.path().display());
+    let both = format!("{config} --connections-max 1");
+    let variable = Some("2");
+    // Flags, environment, and what counts.
+    let table = [
+        ("", None, 10_000),
+        (config.as_str(), None, 3),
+        ("", variable, 2),
+        (config.as_str(), variable, 2),
+        ("--connections-max 1", None, 1),
+        ("--connections-max 1", variable, 1),
+        (both.as_str(), None, 1),
+        (both.as_str(), variable, 1),
+    ];
+    for (flags, variable, expected) in table {
+        let printed = probe(flags, variable, None);
+        let line = format!("connections_max: {expected},");
+        assert!(printed.contains(&line), "{flags:?}, {variable:?}: {printed}");
+    }
+    // The file itself can be named in the environment, and is not when a flag names another one.
+    let named = probe("", None, Some(file.path()));
+    assert!(named.contains("connections_max: 3,"), "{named}");
+}
+
+/// What the child prints for these flags and this environment.
+fn probe(flags: &str, connections_max: Option<&str>, config: Option<&Path>) -> String {
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", "--nocapture"]);
+    child.arg("config::tests::flags_win_over_environment_over_file_over_default");
+    for name in std::env::vars_os().map(|(name, _)| name) {
+        if name.to_string_lossy().starts_with("PINPRIQ_") {
+            child.env_remove(name);
+        }
+    }
+    child.env(PROBE, flags);
+    child.envs(connections_max.map(|value| ("PINPRIQ_CONNECTIONS_MAX", value)));
+    child.envs(config.map(|value| ("PINPRIQ_CONFIG", value)));
+    let output = child.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn nonsense_on_the_command_line_is_refused_in_words() {
+    let table = [
+        (["--connections-max", "0"], "it must be from 1 to 1000000, not 0"),
+        (["--connections-max", "-1"], "unexpected argument '-1'"),
+        (["--connections-max", "many"], "it must be a whole number from 1 to 1000000"),
+        (["--connections-max", ""], "it must be a whole number from 1 to 1000000"),
+        (["--payload-bytes-max", "67108865"], "it must be from 1 to 67108864, not 67108865"),
+        (["--task-bytes-max", "0"], "it must be from 1 to 1125899906842624, not 0"),
+        (["--in-flight-max", "0"], "it must be from 1 to 1000000, not 0"),
+        (["--out-bytes-max", "0"], "it must be from 1 to 1073741824, not 0"),
+        (["--frame-timeout-ms", "0"], "it must be from 1 to 3600000, not 0"),
+        (["--frame-timeout-ms", "10s"], "it must be a whole number from 1 to 3600000"),
+        (["--subscriptions-max", "0"], "it must be from 1 to 1000000, not 0"),
+        (["--task-bytes-max", "1000"], "task-bytes-max (1000) is less than payload-bytes-max"),
+        (["--pinpriq", "7250"], "it must be a host and a port"),
+        (["--pinpriq", ":7250"], "it must be a host and a port"),
+        (["--pinpriq", "::1"], "it must be a host and a port"),
+        (["--pinpriq", "localhost:65536"], "it must be a host and a port"),
+        (["--pinpriq", "on"], "it must be a host and a port"),
+        (["--durability", "fsync"], "[possible values: sync, interval, memory]"),
+        (["--pinpriq-requeue", "yes"], "[possible values: on, off]"),
+        (["--data", ""], "a value is required for '--data <DIR>'"),
+        (["--config", "/nonexistent/pinpriq.toml"], "/nonexistent/pinpriq.toml cannot be read"),
+    ];
+    for (flags, words) in table {
+        let refusal = outcome(&flags).expect_err(words);
+        assert!(refusal.contains(words), "{flags:?}: {refusal}");
+    }
+}
+
+#[test]
+fn nonsense_in_the_file_is_refused_with_its_line() {
+    let table = [
+        ("connections = 5", "line 2, column 1", "unknown field `connections`"),
+        ("connections_max = 5", "line 2, column 1", "unknown field `connections_max`"),
+        ("config = \"other.toml\"", "line 2, column 1", "unknown field `config`"),
+        ("connections-max = 0", "line 2, column 19", "it must be from 1 to 1000000, not 0"),
+        ("connections-max = -4", "line 2, column 19", "it must be from 1 to 1000000, not -4"),
+        ("connections-max = \"5\"", "line 2, column 19", "expected i64"),
+        ("pinpriq = \"everywhere\"", "line 2, column 11", "it must be a host and a port"),
+        ("durability = \"fsync\"", "line 2, column 14", "expected one of `sync`"),
+        ("pinpriq-requeue = \"yes\"", "line 2, column 19", "expected `on` or `off`"),
+        ("durability = ", "line 2, column 14", "string values must be quoted"),
+    ];
+    for (line, place, words) in table {
+        let refusal = from_file(&format!("# Settings.\n{line}\n")).expect_err(line);
+        assert!(refusal.contains("the configuration file"), "{line}: {refusal}");
+        assert!(refusal.contains(place), "{line}: {refusal}");
+        assert!(refusal.contains(words), "{line}: {refusal}");
+    }
+    let refusal = from_file("data = \"\"").expect_err("an empty name");
+    assert_eq!(refusal, "data must name a directory; it is empty");
+}
+
+#[test]
+fn an_address_is_a_host_and_a_port_or_off() {
+    let table = [
+        ("pinpriq = \"off\"", None),
+        ("pinpriq = \"127.0.0.1:0\"", Some("127.0.0.1:0")),
+        ("pinpriq = \"[::]:7250\"", Some("[::]:7250")),
+    ];
+    for (line, expected) in table {
+        let address = from_file(line).unwrap().config.pinpriq;
+        assert_eq!(address, expected.map(|text| text.parse().unwrap()), "{line}");
+    }
+}
+
+#[test]
+fn each_level_of_durability_is_that_of_the_server() {
+    let table = [
+        ("sync", server::Durability::Sync),
+        ("interval", server::Durability::Interval),
+        ("memory", server::Durability::Memory),
+    ];
+    for (word, expected) in table {
+        let plan = from_file(&format!("durability = \"{word}\"")).unwrap();
+        assert_eq!(plan.config.durability, expected);
+    }
+}

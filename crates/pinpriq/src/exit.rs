@@ -1,0 +1,60 @@
+//! How a command ends: the exit codes, and the sentence that goes with a failure.
+//!
+//! The codes are documented in `docs/operating.md` and at the end of `pinpriq --help`.
+
+use std::process::ExitCode;
+
+/// The command did not run to its end as it should have.
+const FAILED: u8 = 1;
+/// The command line or the configuration cannot be used.
+const UNUSABLE: u8 = 2;
+/// A pop found its queue empty.
+const NOTHING_POPPED: u8 = 4;
+
+/// How a command ended that ran as it should.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Exit {
+    /// It did what it was asked to do.
+    Done,
+    /// It popped, and the queue was empty.
+    NothingPopped,
+}
+
+/// Why a command ended otherwise.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{sentence}")]
+pub(crate) struct Failure {
+    code: u8,
+    sentence: String,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        match exit {
+            Exit::Done => Self::SUCCESS,
+            Exit::NothingPopped => Self::from(NOTHING_POPPED),
+        }
+    }
+}
+
+impl Failure {
+    /// A failure with the exit code of another crate's error.
+    pub(crate) fn new(code: u8, sentence: impl Into<String>) -> Self {
+        Self { code, sentence: sentence.into() }
+    }
+
+    /// Something went wrong on the way: exit code 1.
+    pub(crate) fn on_the_way(sentence: impl Into<String>) -> Self {
+        Self::new(FAILED, sentence)
+    }
+
+    /// What was asked for cannot be done: exit code 2.
+    pub(crate) fn unusable(sentence: impl Into<String>) -> Self {
+        Self::new(UNUSABLE, sentence)
+    }
+
+    /// The exit code of the process.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(self.code)
+    }
+}

@@ -1,0 +1,43 @@
+//! The log: where it goes, how much of it, and how it is written.
+//!
+//! What is logged is decided where it happens. The log goes to stderr only, so that stdout stays
+//! free for what a command prints.
+
+use std::io::IsTerminal as _;
+
+use tracing::level_filters::LevelFilter;
+
+use crate::exit::Failure;
+use crate::settings::{LogFormat, LogLevel};
+
+/// What is logged, and how.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Logging {
+    /// How much.
+    pub(crate) level: LogLevel,
+    /// How it is written.
+    pub(crate) format: LogFormat,
+}
+
+/// Starts logging for the whole process. May be called once.
+pub(crate) fn start(logging: Logging) -> Result<(), Failure> {
+    let builder = tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_max_level(filter(logging.level));
+    let started = match logging.format {
+        LogFormat::Text => builder.with_ansi(std::io::stderr().is_terminal()).try_init(),
+        LogFormat::Json => builder.json().flatten_event(true).try_init(),
+    };
+    started.map_err(|error| Failure::on_the_way(format!("logging does not start: {error}")))
+}
+
+/// The level as the tracing crates know it.
+const fn filter(level: LogLevel) -> LevelFilter {
+    match level {
+        LogLevel::Error => LevelFilter::ERROR,
+        LogLevel::Warn => LevelFilter::WARN,
+        LogLevel::Info => LevelFilter::INFO,
+        LogLevel::Debug => LevelFilter::DEBUG,
+        LogLevel::Trace => LevelFilter::TRACE,
+    }
+}

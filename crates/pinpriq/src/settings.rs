@@ -1,0 +1,250 @@
+//! Every setting of the server, once: as a flag, as an environment variable, as a key of the
+//! configuration file.
+//!
+//! A setting that nobody gave is `None` here; defaults and precedence are the business of
+//! `config.rs`. Values that cannot be meant, such as a bound of 0, are refused here, in the same
+//! words wherever they come from.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::ValueEnum;
+use serde::Deserialize;
+
+/// What can be set for a server.
+#[derive(Clone, PartialEq, Eq, Debug, Default, clap::Args, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Settings {
+    /// The data directory, made if it is not there [default: ./pinpriq-data]
+    #[arg(long, env = "PINPRIQ_DATA", hide_env_values = true, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+
+    /// Where to listen for the pinpriq protocol [default: 127.0.0.1:7250]
+    ///
+    /// A host and a port, or `off`. Port 0 takes any free port. The protocol has no passwords and
+    /// no encryption: whoever can reach the address can use the queues.
+    #[arg(long, env = "PINPRIQ_PINPRIQ", hide_env_values = true, value_name = "ADDR|off")]
+    pub(crate) pinpriq: Option<Listen>,
+
+    /// What a reply promises [default: sync]
+    #[arg(long, env = "PINPRIQ_DURABILITY", hide_env_values = true, value_name = "LEVEL")]
+    pub(crate) durability: Option<Durability>,
+
+    /// How deliveries are framed [default: counted]
+    #[arg(long, env = "PINPRIQ_PINPRIQ_FRAMING", hide_env_values = true, value_name = "HOW")]
+    pub(crate) pinpriq_framing: Option<Framing>,
+
+    /// What a time to live of 0 means [default: immediate]
+    #[arg(long, env = "PINPRIQ_PINPRIQ_TTL_ZERO", hide_env_values = true, value_name = "HOW")]
+    pub(crate) pinpriq_ttl_zero: Option<TtlZero>,
+
+    /// Whether packets that could not be sent whole go back to their queue [default: on]
+    #[arg(long, env = "PINPRIQ_PINPRIQ_REQUEUE", hide_env_values = true, value_name = "on|off")]
+    pub(crate) pinpriq_requeue: Option<Switch>,
+
+    /// The most connections; a further one is closed at once [default: 10000]
+    #[arg(long, env = "PINPRIQ_CONNECTIONS_MAX", hide_env_values = true, value_name = "N")]
+    pub(crate) connections_max: Option<Bounded<1_000_000>>,
+
+    /// The largest payload, in bytes, at most 64 MiB [default: 1048576]
+    #[arg(long, env = "PINPRIQ_PAYLOAD_BYTES_MAX", hide_env_values = true, value_name = "N")]
+    pub(crate) payload_bytes_max: Option<Bounded<{ 64 << 20 }>>,
+
+    /// The most memory for all tasks together, in bytes [default: 4294967296]
+    #[arg(long, env = "PINPRIQ_TASK_BYTES_MAX", hide_env_values = true, value_name = "N")]
+    pub(crate) task_bytes_max: Option<Bounded<{ 1 << 50 }>>,
+
+    /// The most requests of one connection that may await replies [default: 1024]
+    ///
+    /// Beyond it the server stops reading from that connection until replies have gone.
+    #[arg(long, env = "PINPRIQ_IN_FLIGHT_MAX", hide_env_values = true, value_name = "N")]
+    pub(crate) in_flight_max: Option<Bounded<1_000_000>>,
+
+    /// The most bytes of replies that may wait for one connection [default: 262144]
+    ///
+    /// Beyond it the server stops reading from that connection until replies have gone. A single
+    /// reply may be larger; it is sent piece by piece.
+    #[arg(long, env = "PINPRIQ_OUT_BYTES_MAX", hide_env_values = true, value_name = "N")]
+    pub(crate) out_bytes_max: Option<Bounded<{ 1 << 30 }>>,
+
+    /// The longest time from a request's first byte to its last, in ms [default: 10000]
+    ///
+    /// A connection that takes longer is closed. An idle connection is not.
+    #[arg(long, env = "PINPRIQ_FRAME_TIMEOUT_MS", hide_env_values = true, value_name = "N")]
+    pub(crate) frame_timeout_ms: Option<Bounded<3_600_000>>,
+
+    /// The most subscriptions of one connection [default: 1024]
+    #[arg(long, env = "PINPRIQ_SUBSCRIPTIONS_MAX", hide_env_values = true, value_name = "N")]
+    pub(crate) subscriptions_max: Option<Bounded<1_000_000>>,
+
+    /// How much to log on stderr [default: info]
+    #[arg(long, env = "PINPRIQ_LOG_LEVEL", hide_env_values = true, value_name = "LEVEL")]
+    pub(crate) log_level: Option<LogLevel>,
+
+    /// How to write the log [default: text]
+    #[arg(long, env = "PINPRIQ_LOG_FORMAT", hide_env_values = true, value_name = "FORMAT")]
+    pub(crate) log_format: Option<LogFormat>,
+}
+
+impl Settings {
+    /// These settings, and where one is missing that of `fallback`.
+    pub(crate) fn or(self, fallback: Self) -> Self {
+        Self {
+            data: self.data.or(fallback.data),
+            pinpriq: self.pinpriq.or(fallback.pinpriq),
+            durability: self.durability.or(fallback.durability),
+            pinpriq_framing: self.pinpriq_framing.or(fallback.pinpriq_framing),
+            pinpriq_ttl_zero: self.pinpriq_ttl_zero.or(fallback.pinpriq_ttl_zero),
+            pinpriq_requeue: self.pinpriq_requeue.or(fallback.pinpriq_requeue),
+            connections_max: self.connections_max.or(fallback.connections_max),
+            payload_bytes_max: self.payload_bytes_max.or(fallback.payload_bytes_max),
+            task_bytes_max: self.task_bytes_max.or(fallback.task_bytes_max),
+            in_flight_max: self.in_flight_max.or(fallback.in_flight_max),
+            out_bytes_max: self.out_bytes_max.or(fallback.out_bytes_max),
+            frame_timeout_ms: self.frame_timeout_ms.or(fallback.frame_timeout_ms),
+            subscriptions_max: self.subscriptions_max.or(fallback.subscriptions_max),
+            log_level: self.log_level.or(fallback.log_level),
+            log_format: self.log_format.or(fallback.log_format),
+        }
+    }
+}
+
+/// A whole number from 1 to `MAX`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(try_from = "i64")]
+pub(crate) struct Bounded<const MAX: u64>(u64);
+
+impl<const MAX: u64> Bounded<MAX> {
+    /// The number.
+    pub(crate) const fn number(self) -> u64 {
+        self.0
+    }
+}
+
+impl<const MAX: u64> TryFrom<i64> for Bounded<MAX> {
+    type Error = String;
+
+    fn try_from(number: i64) -> Result<Self, String> {
+        match u64::try_from(number) {
+            Ok(fits @ 1..) if fits <= MAX => Ok(Self(fits)),
+            _ => Err(format!("it must be from 1 to {MAX}, not {number}")),
+        }
+    }
+}
+
+impl<const MAX: u64> FromStr for Bounded<MAX> {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse::<i64>() {
+            Ok(number) => Self::try_from(number),
+            Err(_) => Err(format!("it must be a whole number from 1 to {MAX}")),
+        }
+    }
+}
+
+/// Where a door listens, not yet resolved.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) enum Listen {
+    /// Nowhere.
+    Off,
+    /// At a host and a port.
+    At(String),
+}
+
+impl FromStr for Listen {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "off" {
+            return Ok(Self::Off);
+        }
+        let usable = text.rsplit_once(':').is_some_and(|(host, port)| {
+            let bracketed = host.starts_with('[') && host.ends_with(']');
+            !host.is_empty() && (bracketed || !host.contains(':')) && port.parse::<u16>().is_ok()
+        });
+        if usable {
+            Ok(Self::At(text.to_owned()))
+        } else {
+            Err("it must be a host and a port, such as 127.0.0.1:7250 or [::1]:7250, or off"
+                .to_owned())
+        }
+    }
+}
+
+impl TryFrom<String> for Listen {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+/// What a reply promises.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Durability {
+    /// The change is on disk
+    Sync,
+    /// The change is with the operating system, and on disk within 50 ms
+    Interval,
+    /// The change is in memory, and gone with the process
+    Memory,
+}
+
+/// How deliveries are framed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Framing {
+    /// Like a pop reply: a number, then that many packets
+    Counted,
+    /// The packets alone
+    Bare,
+}
+
+/// What a time to live of 0 means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum TtlZero {
+    /// The packet goes to a consumer that waits already, or nowhere
+    Immediate,
+    /// The packet lives until it is popped
+    Forever,
+}
+
+/// Yes or no.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Switch {
+    /// Yes
+    On,
+    /// No
+    Off,
+}
+
+/// How much is logged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum LogLevel {
+    /// What is broken
+    Error,
+    /// And what may need attention
+    Warn,
+    /// And what a server does as a whole
+    Info,
+    /// And what happens to connections
+    Debug,
+    /// And everything else
+    Trace,
+}
+
+/// How the log is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum LogFormat {
+    /// A line for people
+    Text,
+    /// A JSON object in each line
+    Json,
+}

@@ -1,0 +1,183 @@
+//! Which code may name what: time, files and the async runtime each have their place.
+//!
+//! The manifests are looked at in [`super::manifests`], and clippy's list of disallowed methods
+//! resolves the names that this file only reads.
+
+use super::Violation;
+use super::prose::is_script;
+use super::source::{Token, lines_naming};
+use super::tree::{File, Tree};
+
+/// The two crates that may name the async runtime.
+pub(crate) const RUNTIME_CRATES: [&str; 2] = ["pinpriq-server", "pinpriq"];
+
+/// The one file through which the store reaches the operating system's files.
+const DISK: &str = "crates/pinpriq-store/src/real_disk.rs";
+
+/// The one reader of the operating system's clock.
+const CLOCK: &str = "crates/pinpriq-server/src/clock.rs";
+
+/// Nothing sleeps: whoever waits, waits for the event itself.
+pub(crate) fn sleeping(tree: &Tree) -> Vec<Violation> {
+    let message = "nothing sleeps: wait for the event itself";
+    let mut found = Vec::new();
+    for file in tree.files() {
+        if let Some(source) = &file.source {
+            let sleeps = |token: &&Token| is_sleep(&token.text, &file.path);
+            for token in source.tokens().iter().filter(sleeps) {
+                found.push(Violation::new(&file.path, token.line, message));
+            }
+        } else if is_script(file) {
+            for (index, line) in file.text.lines().enumerate() {
+                let code = line.split('#').next().unwrap_or("");
+                if code.split(|char: char| !char.is_alphanumeric()).any(|word| word == "sleep") {
+                    found.push(Violation::new(&file.path, index + 1, message));
+                }
+            }
+        }
+    }
+    found
+}
+
+/// The clock may arm a timer for the next deadline; that is no sleep.
+fn is_sleep(word: &str, path: &str) -> bool {
+    matches!(word, "sleep" | "sleep_ms") || (word == "sleep_until" && path != CLOCK)
+}
+
+/// The async runtime is the shell's affair.
+pub(crate) fn runtime(tree: &Tree) -> Vec<Violation> {
+    let may = |file: &File| {
+        RUNTIME_CRATES.iter().any(|name| file.path.starts_with(&format!("crates/{name}/")))
+    };
+    let message = "tokio stops at the server: this code is told what happens";
+    let mut found = Vec::new();
+    for (file, source) in tree.sources().filter(|(file, _)| !may(file)) {
+        let names = |token: &&Token| token.text == "tokio" || token.text.starts_with("tokio_");
+        for token in source.tokens().iter().filter(names) {
+            found.push(Violation::new(&file.path, token.line, message));
+        }
+    }
+    found
+}
+
+/// Files are reached through the store's `Disk`; the binary may read what its user names.
+pub(crate) fn file_system(tree: &Tree) -> Vec<Violation> {
+    let may = |path: &str| path == DISK || path.starts_with("crates/pinpriq/");
+    naming(tree, &[&["std", "fs"], &["tokio", "fs"]], "go through the Disk trait", may)
+}
+
+/// One file reads the clock; everything else is told the time.
+pub(crate) fn clock(tree: &Tree) -> Vec<Violation> {
+    let paths: [&[&str]; 2] = [&["Instant", "now"], &["SystemTime", "now"]];
+    naming(tree, &paths, "be told the time; only the clock of the server reads it", |path| {
+        path == CLOCK
+    })
+}
+
+/// Where the product names one of `paths`, other than in the files that may.
+fn naming(
+    tree: &Tree,
+    paths: &[&[&str]],
+    message: &str,
+    may: impl Fn(&str) -> bool,
+) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for (file, source) in tree.sources() {
+        if may(&file.path) || file.is_beside_product() {
+            continue;
+        }
+        let tokens = source.tokens_of_product();
+        for line in paths.iter().flat_map(|path| lines_naming(&tokens, path)) {
+            found.push(Violation::new(&file.path, line, message));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{clock, file_system, runtime, sleeping};
+    use crate::tidy::samples::{check, check_repository};
+
+    #[test]
+    fn nothing_sleeps() {
+        check(
+            sleeping,
+            &[
+                ("a.rs", "std::thread::sleep(b);\n"),
+                ("a.rs", "use tokio::time::{self, sleep};\n"),
+                ("a.rs", "#[cfg(test)]\nmod tests { fn a() { time::sleep(b) } }\n"),
+                ("a.rs", "time::sleep_until(b);\n"),
+                ("scripts/a.sh", "sleep 1\n"),
+                ("scripts/a", "#!/bin/sh\nwhile sleep 0.1; do :; done\n"),
+            ],
+            &[
+                ("a.rs", "// Nothing sleeps here; sleep is not for servers.\n"),
+                ("a.rs", "fn asleep() {}\n"),
+                ("a.md", "sleep well\n"),
+                ("scripts/a.sh", "# No sleep here.\n"),
+                ("crates/pinpriq-server/src/clock.rs", "time::sleep_until(b);\n"),
+            ],
+        );
+        check_repository(sleeping);
+    }
+
+    #[test]
+    fn the_runtime_stays_in_the_shell() {
+        check(
+            runtime,
+            &[
+                ("crates/pinpriq-engine/src/lib.rs", "use tokio::sync;\n"),
+                ("crates/pinpriq-store/tests/it/main.rs", "#[tokio::test]\nasync fn a() {}\n"),
+                ("crates/pinpriq-wire/src/lib.rs", "use tokio_util::codec;\n"),
+                ("crates/pinpriq-serverless/src/lib.rs", "use tokio::sync;\n"),
+            ],
+            &[
+                ("crates/pinpriq-server/src/lib.rs", "use tokio::sync;\n"),
+                ("crates/pinpriq/src/main.rs", "use tokio::sync;\n"),
+                ("crates/pinpriq-engine/src/lib.rs", "//! Knows no tokio.\n"),
+            ],
+        );
+        check_repository(runtime);
+    }
+
+    #[test]
+    fn files_are_reached_through_the_disk() {
+        check(
+            file_system,
+            &[
+                ("crates/pinpriq-store/src/lib.rs", "use std::fs::File;\n"),
+                ("crates/pinpriq-store/src/lib.rs", "use std::{fs, io};\n"),
+                ("crates/pinpriq-server/src/lib.rs", "tokio::fs::read(a)\n"),
+                ("crates/pinpriq-store/src/journal/real_disk.rs", "use std::fs;\n"),
+            ],
+            &[
+                ("crates/pinpriq-store/src/real_disk.rs", "use std::fs;\n"),
+                ("crates/pinpriq-store/src/lib.rs", "#[cfg(test)]\nmod tests { use std::fs; }\n"),
+                ("crates/pinpriq-store/tests/it/main.rs", "use std::fs;\n"),
+                ("crates/pinpriq-store/src/journal/tests.rs", "use std::fs;\n"),
+                ("crates/pinpriq/src/config.rs", "std::fs::read_to_string(a)\n"),
+                ("crates/pinpriq-server/src/lib.rs", "use std::{io, path};\n"),
+            ],
+        );
+        check_repository(file_system);
+    }
+
+    #[test]
+    fn one_file_reads_the_clock() {
+        check(
+            clock,
+            &[
+                ("crates/pinpriq-server/src/lib.rs", "std::time::Instant::now()\n"),
+                ("crates/pinpriq-engine/src/time.rs", "SystemTime::now()\n"),
+                ("crates/pinpriq/src/main.rs", "let now = Instant::now;\n"),
+            ],
+            &[
+                ("crates/pinpriq-server/src/clock.rs", "Instant::now()\n"),
+                ("crates/pinpriq-server/tests/it/main.rs", "Instant::now()\n"),
+                ("crates/pinpriq-server/src/lib.rs", "use std::time::Instant; clock.now()\n"),
+            ],
+        );
+        check_repository(clock);
+    }
+}

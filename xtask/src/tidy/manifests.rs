@@ -1,0 +1,118 @@
+//! Which crate may depend on which, read from the manifests.
+//!
+//! The manifest is the import rule: a crate without dependencies cannot name what it must not
+//! know. Dependencies for tests and builds follow the same directions. Whether a crate of somebody
+//! else is welcome at all is told in ARCHITECTURE.md and checked by cargo-deny.
+
+use toml::{Table, Value};
+
+use super::Violation;
+use super::imports::RUNTIME_CRATES;
+use super::tree::{File, Tree};
+
+/// Each of our crates, and those of ours that it may use. Nothing may use the first or the last.
+const DIRECTIONS: [(&str, &[&str]); 6] = [
+    ("pinpriq", &["pinpriq-server", "pinpriq-wire", "pinpriq-store"]),
+    ("pinpriq-server", &["pinpriq-engine", "pinpriq-store", "pinpriq-wire"]),
+    ("pinpriq-store", &["pinpriq-engine"]),
+    ("pinpriq-engine", &[]),
+    ("pinpriq-wire", &[]),
+    ("xtask", &[]),
+];
+
+/// The crates that use nothing but the standard library.
+const PURE: [&str; 2] = ["pinpriq-engine", "pinpriq-wire"];
+
+/// The beginnings of the names of async runtimes and of crates that bring one.
+const RUNTIMES: [&str; 9] = [
+    "tokio",
+    "async-",
+    "smol",
+    "futures-executor",
+    "embassy",
+    "monoio",
+    "glommio",
+    "compio",
+    "hyper",
+];
+
+/// A dependency: in which table of the manifest it stands, and the name of the crate itself.
+struct Dependency {
+    section: String,
+    name: String,
+}
+
+/// The manifests of our crates follow the directions above.
+pub(crate) fn directions(tree: &Tree) -> Vec<Violation> {
+    let shared = tree
+        .file("Cargo.toml")
+        .and_then(|root| root.text.parse::<Table>().ok())
+        .and_then(|root| root.get("workspace")?.get("dependencies")?.as_table().cloned())
+        .unwrap_or_default();
+    let ours = |file: &&File| {
+        let parts: Vec<&str> = file.path.split('/').collect();
+        matches!(parts.as_slice(), ["crates", _, "Cargo.toml"] | ["xtask", "Cargo.toml"])
+    };
+    let mut found = Vec::new();
+    for file in tree.files().filter(ours) {
+        let complaints = match file.text.parse::<Table>() {
+            Ok(manifest) => complaints(&manifest, &shared),
+            Err(error) => vec![format!("is no TOML: {}", error.message())],
+        };
+        found.extend(complaints.into_iter().map(|message| Violation::new(&file.path, 0, message)));
+    }
+    found
+}
+
+fn complaints(manifest: &Table, shared: &Table) -> Vec<String> {
+    let name = manifest.get("package").and_then(|package| package.get("name"));
+    let name = name.and_then(Value::as_str).unwrap_or("");
+    let Some((_, allowed)) = DIRECTIONS.iter().find(|(own, _)| *own == name) else {
+        return vec![format!("`{name}` has no place yet: say in xtask what it may use")];
+    };
+    dependencies(manifest, shared).iter().filter_map(|it| complaint(name, allowed, it)).collect()
+}
+
+fn complaint(name: &str, allowed: &[&str], dependency: &Dependency) -> Option<String> {
+    let Dependency { section, name: used } = dependency;
+    let known = DIRECTIONS.iter().any(|(own, _)| own == used);
+    let runtime = RUNTIMES.iter().any(|prefix| used.starts_with(prefix));
+    if (known || used.starts_with("pinpriq")) && !allowed.contains(&used.as_str()) {
+        Some(format!("[{section}] {used}: {name} must not know {used}"))
+    } else if PURE.contains(&name) && !section.ends_with("dev-dependencies") {
+        Some(format!("[{section}] {used}: {name} uses the standard library alone"))
+    } else if runtime && !RUNTIME_CRATES.contains(&name) {
+        Some(format!("[{section}] {used}: {name} knows no async runtime"))
+    } else {
+        None
+    }
+}
+
+/// The dependencies of every kind and for every target.
+fn dependencies(manifest: &Table, shared: &Table) -> Vec<Dependency> {
+    let mut found = Vec::new();
+    let mut holders = vec![(String::new(), manifest)];
+    for (target, holder) in manifest.get("target").and_then(Value::as_table).into_iter().flatten() {
+        holders.extend(holder.as_table().map(|holder| (format!("target.{target}."), holder)));
+    }
+    for (prefix, holder) in holders {
+        for kind in ["dependencies", "dev-dependencies", "build-dependencies"] {
+            for (key, value) in holder.get(kind).and_then(Value::as_table).into_iter().flatten() {
+                let section = format!("{prefix}{kind}");
+                found.push(Dependency { section, name: crate_name(key, value, shared) });
+            }
+        }
+    }
+    found
+}
+
+/// The name of the crate behind a key, which may have been renamed here or in the workspace.
+fn crate_name(key: &str, value: &Value, shared: &Table) -> String {
+    let of = |value: &Value| value.get("package").and_then(Value::as_str).map(str::to_owned);
+    let inherited = value.get("workspace").is_some();
+    let from_workspace = || shared.get(key).filter(|_| inherited).and_then(of);
+    of(value).or_else(from_workspace).unwrap_or_else(|| key.to_owned())
+}
+
+#[cfg(test)]
+mod tests;
