@@ -45,9 +45,7 @@ pub(crate) fn check_key(key: Option<&[u8]>) -> Result<(), Refusal> {
 pub(crate) fn check_id(id: &[u8]) -> Result<(), Refusal> {
     if id.is_empty() || id.len() > ID_BYTES_MAX {
         let length = id.len();
-        return Err(bad(format!(
-            "an id has 1 to {ID_BYTES_MAX} bytes, and this one has {length}"
-        )));
+        return Err(bad(format!("an id has 1 to {ID_BYTES_MAX} bytes, and this one has {length}")));
     }
     Ok(())
 }

@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use crate::consumers::ConsumerId;
 use crate::deadlines::Due;
 use crate::engine::Engine;
+use crate::ids::parse_id;
 use crate::queues::QueueSlot;
 use crate::settings::Ids;
 use crate::stats::Counters;
 use crate::task::{State, StateKind, TaskId};
 use crate::tasks::Unsaved;
-use crate::ids::parse_id;
 
 impl Engine {
     /// Checks that indexes, deadlines, figures and lines all say what the tasks say, and that
@@ -106,8 +106,7 @@ impl Engine {
     }
 
     fn has_live(&self, queue: QueueSlot, narrow: bool) -> bool {
-        let selection =
-            crate::command::Selection { narrow, ..crate::command::Selection::DEFAULT };
+        let selection = crate::command::Selection { narrow, ..crate::command::Selection::DEFAULT };
         self.queues[queue]
             .indexes
             .walk(selection)
@@ -144,11 +143,14 @@ impl Engine {
         for (id, client) in &self.consumers.clients {
             assert!(!client.is_idle(), "{id:?} is remembered for a reason");
             for (queue, known) in &client.subscriptions {
-                assert_eq!(known.ticket.is_some(), client.credit > 0, "{id:?} is in line by credit");
+                assert_eq!(
+                    known.ticket.is_some(),
+                    client.credit > 0,
+                    "{id:?} is in line by credit"
+                );
                 if let Some(ticket) = known.ticket {
                     let waiting = &self.queues[*queue].waiting;
-                    let side =
-                        if known.selection.narrow { &waiting.narrow } else { &waiting.any };
+                    let side = if known.selection.narrow { &waiting.narrow } else { &waiting.any };
                     assert_eq!(side.get(&ticket), Some(&ConsumerId::Subscriber(*id)), "{id:?}");
                     in_line += 1;
                 }
@@ -156,9 +158,7 @@ impl Engine {
             for number in &client.leases {
                 let slot = self.tasks.find(*number);
                 let held = slot.is_some_and(|slot| match &self.tasks[slot].state {
-                    State::Taken(lease) => {
-                        lease.holder == Some(*id) && lease.deadline.is_none()
-                    }
+                    State::Taken(lease) => lease.holder == Some(*id) && lease.deadline.is_none(),
                     _ => false,
                 });
                 assert!(held, "{id:?} holds task {number}");

@@ -16,7 +16,7 @@ use crate::deadlines::{Deadlines, Due};
 use crate::discard::Discarded;
 use crate::limits::{Limits, STEPS_PER_TIMEOUT};
 use crate::queues::{QueueSlot, Queues};
-use crate::reply::{Output, Refusal, Reply};
+use crate::reply::{Output, Refusal, RefusalKind, Reply};
 use crate::stats::Counters;
 use crate::task::{ClientId, RequestId};
 use crate::tasks::{Slot, Tasks, Unsaved};
@@ -53,6 +53,8 @@ pub struct Engine {
     pub(crate) totals: Counters,
     /// Memory that the tasks occupy, estimated.
     pub(crate) bytes: u64,
+    /// Whether the store has room for more tasks.
+    pub(crate) has_room: bool,
 }
 
 impl Engine {
@@ -82,14 +84,16 @@ impl Engine {
             outputs: VecDeque::new(),
             totals: Counters::default(),
             bytes: 0,
+            has_room: true,
         }
     }
 
     /// Carries out one command of one client at the moment `now`.
     ///
     /// The reply, if it does not have to wait, and the deliveries that the command set off come
-    /// out of [`Engine::poll_output`], in that order. Costs O(log n) in the number of tasks, for
-    /// each task that the command moves.
+    /// out of [`Engine::poll_output`], in that order. That it was refused is answered here too,
+    /// for doors that have no words for it. Costs O(log n) in the number of tasks, for each task
+    /// that the command moves.
     ///
     /// # Panics
     /// If `now` is earlier than the moment of an earlier call: a lease would outlive its deadline.
@@ -99,19 +103,17 @@ impl Engine {
         client: ClientId,
         request: RequestId,
         command: Command<'_>,
-    ) {
+    ) -> Option<RefusalKind> {
         self.advance(now);
         let answered = self.dispatch(client, request, command);
-        let reply = match answered {
-            Ok(Some(reply)) => reply,
-            Ok(None) => {
-                self.conclude();
-                return;
-            }
-            Err(refusal) => Reply::Refused(refusal),
-        };
-        self.reply(client, request, reply);
+        let refused = answered.as_ref().err().map(|refusal| refusal.kind);
+        match answered {
+            Ok(Some(reply)) => self.reply(client, request, reply),
+            Ok(None) => {}
+            Err(refusal) => self.reply(client, request, Reply::Refused(refusal)),
+        }
         self.conclude();
+        refused
     }
 
     /// Forgets a client whose connection has ended: its blocked requests, subscriptions and
@@ -215,10 +217,16 @@ impl Engine {
         self.now
     }
 
+    /// Notes whether the store has room for more tasks. While it has none, puts are refused with
+    /// BUSY, and everything that makes room still works.
+    pub const fn set_room(&mut self, has_room: bool) {
+        self.has_room = has_room;
+    }
+
     /// Whether a task of this many bytes would be refused with BUSY now.
     #[must_use]
     pub const fn is_busy_for(&self, bytes: u64) -> bool {
-        self.bytes.saturating_add(bytes) > self.limits.bytes_max
+        !self.has_room || self.bytes.saturating_add(bytes) > self.limits.bytes_max
     }
 
     /// Figures over all queues.
@@ -227,12 +235,7 @@ impl Engine {
         &self.totals
     }
 
-    fn dispatch(
-        &mut self,
-        client: ClientId,
-        request: RequestId,
-        command: Command<'_>,
-    ) -> Answered {
+    fn dispatch(&mut self, client: ClientId, request: RequestId, command: Command<'_>) -> Answered {
         match command {
             Command::Put(put) => self.put(client, request, &put),
             Command::PutBack(records) => Ok(Some(self.put_back(records))),

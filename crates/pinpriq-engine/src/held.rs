@@ -95,12 +95,7 @@ impl Engine {
         Ok(Some(Reply::Done))
     }
 
-    pub(crate) fn touch(
-        &mut self,
-        client: ClientId,
-        held: Held<'_>,
-        by: Option<Span>,
-    ) -> Answered {
+    pub(crate) fn touch(&mut self, client: ClientId, held: Held<'_>, by: Option<Span>) -> Answered {
         check_held(held)?;
         check_positive("the span to touch by", by)?;
         let (slot, standing) = match held.by {
@@ -145,8 +140,7 @@ impl Engine {
             }
             HeldBy::Id(id) => {
                 let slot = self.find_task(held.queue, id);
-                let standing =
-                    slot.map_or(Standing::Absent, |slot| self.standing(slot, client));
+                let standing = slot.map_or(Standing::Absent, |slot| self.standing(slot, client));
                 (slot, By::Id, standing)
             }
         };

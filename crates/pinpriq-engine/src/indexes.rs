@@ -135,11 +135,6 @@ impl Indexes {
         merge(small, large.into_iter().flatten(), from, order)
     }
 
-    /// Whether any task could be selected, expired or not.
-    pub(crate) fn has_selectable(&self, narrow_only: bool) -> bool {
-        !self.narrow.ranked.is_empty() || (!narrow_only && !self.wide.ranked.is_empty())
-    }
-
     /// The ready tasks with this key in the order of the selection, then those without priority,
     /// the newest first; expired or not. Costs O(g log g) for a group of g.
     pub(crate) fn group(&self, key: &Bytes, selection: Selection) -> Vec<Slot> {

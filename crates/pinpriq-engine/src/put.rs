@@ -14,12 +14,7 @@ use crate::time::{Span, Timestamp};
 use crate::transition::Operation;
 
 impl Engine {
-    pub(crate) fn put(
-        &mut self,
-        client: ClientId,
-        request: RequestId,
-        put: &Put<'_>,
-    ) -> Answered {
+    pub(crate) fn put(&mut self, client: ClientId, request: RequestId, put: &Put<'_>) -> Answered {
         let existing = self.queues.find(put.queue);
         let settings = existing.map_or_else(Settings::default, |slot| self.queues[slot].settings);
         let expires_at = self.check_put(put, settings)?;
@@ -82,8 +77,7 @@ impl Engine {
     fn put_back_one(&mut self, record: TaskRecord) -> bool {
         if let Some(slot) = self.live(record.number) {
             // It was kept after the pop, as a finished task.
-            let finished =
-                matches!(self.tasks[slot].kind(), StateKind::Zombie | StateKind::Done);
+            let finished = matches!(self.tasks[slot].kind(), StateKind::Zombie | StateKind::Done);
             if finished {
                 self.shift(slot, Operation::PutBack, Unsaved::Standing, |_| State::Ready);
                 self.expire_if_over(slot);
@@ -146,11 +140,7 @@ impl Engine {
     }
 
     /// Checks the arguments alone, and answers the end of the TTL.
-    fn check_put(
-        &self,
-        put: &Put<'_>,
-        settings: Settings,
-    ) -> Result<Option<Timestamp>, Refusal> {
+    fn check_put(&self, put: &Put<'_>, settings: Settings) -> Result<Option<Timestamp>, Refusal> {
         check_name(put.queue)?;
         check_key(put.key)?;
         self.check_payload(put.payload)?;
@@ -232,13 +222,13 @@ impl Engine {
         }
         let bytes = put.payload.len() + put.key.map_or(0, <[u8]>::len);
         if self.is_busy_for(bytes as u64) {
-            return Err(Refusal::new(
-                RefusalKind::Busy,
-                format!(
-                    "all tasks together occupy {} of {} bytes: take some and try again",
-                    self.bytes, self.limits.bytes_max
-                ),
-            ));
+            let why = if self.has_room {
+                let (bytes, most) = (self.bytes, self.limits.bytes_max);
+                format!("all tasks together occupy {bytes} of {most} bytes")
+            } else {
+                "the disk is nearly full".to_owned()
+            };
+            return Err(Refusal::new(RefusalKind::Busy, format!("{why}: finish some, try again")));
         }
         Ok(())
     }

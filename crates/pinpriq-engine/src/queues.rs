@@ -79,7 +79,8 @@ impl Queue {
     fn is_wanted(&self) -> bool {
         self.pins > 0
             || self.subscriptions > 0
-            || !self.waiting.any.is_empty() || !self.waiting.narrow.is_empty()
+            || !self.waiting.any.is_empty()
+            || !self.waiting.narrow.is_empty()
     }
 }
 
@@ -142,13 +143,13 @@ impl Queues {
         };
         let slot = match self.free.pop() {
             Some(slot) => slot,
-            None => match u32::try_from(self.slots.len()) {
-                Ok(index) => {
-                    self.slots.push(None);
-                    QueueSlot(index)
-                }
-                Err(_) => panic!("more than {} queues in one shard", u32::MAX),
-            },
+            None => {
+                let Ok(index) = u32::try_from(self.slots.len()) else {
+                    panic!("more than {} queues in one shard", u32::MAX)
+                };
+                self.slots.push(None);
+                QueueSlot(index)
+            }
         };
         self.slots[slot.0 as usize] = Some(queue);
         self.names.insert(name, slot);
@@ -185,7 +186,11 @@ impl Queues {
     }
 
     /// Names of existing queues after `after` that begin with `prefix`, in order.
-    pub(crate) fn names(&self, prefix: &[u8], after: Option<&[u8]>) -> impl Iterator<Item = &Bytes> {
+    pub(crate) fn names(
+        &self,
+        prefix: &[u8],
+        after: Option<&[u8]>,
+    ) -> impl Iterator<Item = &Bytes> {
         use std::ops::Bound::{Excluded, Included, Unbounded};
         let start = match after {
             Some(after) if after >= prefix => Excluded(after),

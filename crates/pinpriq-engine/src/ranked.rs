@@ -29,17 +29,8 @@ impl Ranked {
         assert!(known.is_some(), "no task has the rank {rank:?}");
     }
 
-
     pub(crate) fn is_empty(&self) -> bool {
         self.tasks.is_empty()
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.tasks.len()
-    }
-
-    pub(crate) fn contains(&self, rank: Rank) -> Option<Slot> {
-        self.tasks.get(&rank).copied()
     }
 
     /// The first task in the given order.

@@ -5,7 +5,6 @@
 
 use crate::change::{Change, Granted, Header, Moved, Place, QueueRecord};
 use crate::engine::Engine;
-use crate::stats::Exit;
 use crate::settings::{Ids, Paused, Settings};
 use crate::task::{Grant, Lease, State, TaskRecord};
 use crate::tasks::{Slot, Task, Unsaved};
@@ -29,7 +28,7 @@ impl Engine {
                     self.obsolete.extend(task.place);
                 }
             }
-            Change::Queue(record) => self.restore_queue(*record, place),
+            Change::Queue(record) => self.restore_queue(&record, place),
             Change::QueueGone(name) => {
                 if let Some(slot) = self.queues.find(&name) {
                     let queue = &mut self.queues[slot];
@@ -57,7 +56,11 @@ impl Engine {
     /// If `now` is earlier than the latest moment that the store knows, or the incarnation is not
     /// higher than the last one.
     pub fn start(&mut self, now: Timestamp, incarnation: u64, latest: Header) {
-        assert!(now >= latest.now, "the clock starts at {now}, before the journal's {}", latest.now);
+        assert!(
+            now >= latest.now,
+            "the clock starts at {now}, before the journal's {}",
+            latest.now
+        );
         assert!(incarnation > latest.incarnation, "incarnation {incarnation} is not new");
         self.incarnation = incarnation;
         self.last_number = self.last_number.max(latest.last_number);
@@ -157,7 +160,7 @@ impl Engine {
         });
     }
 
-    fn restore_queue(&mut self, record: QueueRecord, place: Option<Place>) {
+    fn restore_queue(&mut self, record: &QueueRecord, place: Option<Place>) {
         let slot = self.queues.find_or_make(&record.name);
         let queue = &mut self.queues[slot];
         queue.created = record.created;

@@ -56,24 +56,21 @@ impl Engine {
             let queue = self.queues.find_or_make(name);
             let credit = self.consumers.client(client).credit;
             let known = self.consumers.client(client).subscriptions.get(&queue).copied();
-            let ticket = match known {
-                Some(known) => {
-                    if let Some(ticket) = known.ticket {
-                        self.queues[queue].waiting.remove(known.selection.narrow, ticket);
-                    }
-                    known.ticket
+            let ticket = if let Some(known) = known {
+                if let Some(ticket) = known.ticket {
+                    self.queues[queue].waiting.remove(known.selection.narrow, ticket);
                 }
-                None => {
-                    self.queues[queue].subscriptions += 1;
-                    (credit > 0).then(|| self.consumers.draw())
-                }
+                known.ticket
+            } else {
+                self.queues[queue].subscriptions += 1;
+                (credit > 0).then(|| self.consumers.draw())
             };
             if let Some(ticket) = ticket {
                 let consumer = ConsumerId::Subscriber(client);
                 self.queues[queue].waiting.insert(selection.narrow, ticket, consumer);
                 self.wake(queue);
             }
-            let served = known.map_or(Ticket::default(), |known| known.served);
+            let served = known.map_or_else(Ticket::default, |known| known.served);
             let subscription = Subscription { selection, mode, ticket, served };
             self.consumers.client(client).subscriptions.insert(queue, subscription);
         }
@@ -98,12 +95,7 @@ impl Engine {
 
     /// Adds credit, which never exceeds [`u32::MAX`]. The reply tells the credit before the
     /// deliveries that it sets off, and comes before them.
-    pub(crate) fn credit(
-        &mut self,
-        client: ClientId,
-        request: RequestId,
-        credits: u32,
-    ) {
+    pub(crate) fn credit(&mut self, client: ClientId, request: RequestId, credits: u32) {
         let known = self.consumers.client(client);
         let was_idle = known.credit == 0;
         known.credit = known.credit.saturating_add(credits);

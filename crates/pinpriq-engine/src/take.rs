@@ -2,7 +2,7 @@
 
 use crate::arguments::{bad, check_id, check_name, check_positive, quoted};
 use crate::command::{Peek, Selection, Take, TakeMode, Wait};
-use crate::consumers::{ConsumerId, Taker, TakerId};
+use crate::consumers::{Client, ConsumerId, Taker, TakerId};
 use crate::deadlines::Due;
 use crate::engine::{Answered, Engine};
 use crate::ids::parse_id;
@@ -186,7 +186,7 @@ impl Engine {
 
     /// Refuses a further blocked request of a client that has as many as it may.
     pub(crate) fn check_waits(&self, client: ClientId) -> Result<(), Refusal> {
-        let waits = self.consumers.clients.get(&client).map_or(0, |client| client.waits());
+        let waits = self.consumers.clients.get(&client).map_or(0, Client::waits);
         if waits >= self.limits.waits_per_client_max {
             return Err(Refusal::new(
                 RefusalKind::Busy,
@@ -224,8 +224,7 @@ impl Engine {
         let queue = self.tasks[slot].queue;
         match want.mode {
             TakeMode::Lease { ttr } => {
-                let ttr =
-                    ttr.or(self.tasks[slot].ttr).or(self.queues[queue].settings.ttr);
+                let ttr = ttr.or(self.tasks[slot].ttr).or(self.queues[queue].settings.ttr);
                 self.last_grant += 1;
                 let lease = Lease {
                     grant: Grant { incarnation: self.incarnation, serial: self.last_grant },

@@ -1,8 +1,8 @@
 //! What a task is: its identity, its state, its lease, and the record that leaves the engine.
 //!
 //! A [`TaskRecord`] is a task as the outside sees it, whole: replies carry it, the store keeps it,
-//! and a pop that could not be sent brings it back. How the engine lays tasks out in memory is
-//! [`crate::slab`]'s business.
+//! and a pop that could not be sent brings it back. How the engine lays tasks out in memory is not
+//! told here.
 
 use std::fmt;
 use std::sync::Arc;

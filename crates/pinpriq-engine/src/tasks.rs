@@ -1,7 +1,7 @@
 //! Where tasks live in memory, and how they are found by number.
 //!
-//! Tasks sit in pages of a fixed size, so that growing never copies them and an emptied page can
-//! go back to the system. A [`Slot`] is the address of a task for as long as it is there; the
+//! Tasks sit in pages of a fixed size, so that growing never copies them. All pages go back to the
+//! system at once, when the last task is gone. A [`Slot`] is the address of a task for as long as it is there; the
 //! indexes hold slots. What a task means is not known here.
 
 use std::collections::BTreeMap;
@@ -65,13 +65,9 @@ type Page = Vec<Option<Task>>;
 /// All tasks of a shard.
 #[derive(Debug, Default)]
 pub(crate) struct Tasks {
-    pages: Vec<Option<Page>>,
-    /// Occupied slots of each page.
-    occupied: Vec<u16>,
-    /// Free slots. Those of a page that went back to the system are not among them.
+    pages: Vec<Page>,
+    /// Free slots of these pages.
     free: Vec<Slot>,
-    /// Pages that went back to the system.
-    free_pages: Vec<u32>,
     /// Every task by its number.
     numbers: BTreeMap<u64, Slot>,
 }
@@ -164,21 +160,13 @@ impl Task {
 }
 
 impl Tasks {
-    /// How many tasks there are, those of emptied queues that are not freed yet included.
-    pub(crate) fn len(&self) -> usize {
-        self.numbers.len()
-    }
-
     /// Adds a task. Its number must be new.
     pub(crate) fn insert(&mut self, task: Task) -> Slot {
         let number = task.number;
         let slot = self.free.pop().unwrap_or_else(|| self.open_page());
         let (page, index) = address(slot);
-        let place = self.pages[page].as_mut().map(|tasks| &mut tasks[index]);
-        let Some(place) = place else { unreachable!("a free slot lies in a page that is there") };
-        debug_assert!(place.is_none(), "slot {slot:?} was free");
-        *place = Some(task);
-        self.occupied[page] += 1;
+        let former = self.pages[page][index].replace(task);
+        debug_assert!(former.is_none(), "{slot:?} was free");
         let known = self.numbers.insert(number, slot);
         assert!(known.is_none(), "task {number} was inserted twice");
         slot
@@ -187,13 +175,14 @@ impl Tasks {
     /// Removes the task at `slot`, which must be there.
     pub(crate) fn remove(&mut self, slot: Slot) -> Task {
         let (page, index) = address(slot);
-        let task = self.pages[page].as_mut().and_then(|tasks| tasks[index].take());
-        let Some(task) = task else { unreachable!("no task at {slot:?}") };
+        let Some(task) = self.pages[page][index].take() else {
+            unreachable!("no task at {slot:?}")
+        };
         self.numbers.remove(&task.number);
-        self.occupied[page] -= 1;
         self.free.push(slot);
-        if self.numbers.is_empty() {
-            self.release_pages();
+        // A queue that just hands tasks through keeps its one page.
+        if self.numbers.is_empty() && self.pages.len() > 1 {
+            *self = Self::default();
         }
         task
     }
@@ -206,7 +195,7 @@ impl Tasks {
     /// The task at `slot`, if it is still there.
     pub(crate) fn at(&self, slot: Slot) -> Option<&Task> {
         let (page, index) = address(slot);
-        self.pages.get(page)?.as_ref()?[index].as_ref()
+        self.pages.get(page)?[index].as_ref()
     }
 
     /// All slots in the order of their numbers. Costs O(n): for start and checks only.
@@ -216,22 +205,10 @@ impl Tasks {
 
     /// Makes a page with free slots and hands out the first of them.
     fn open_page(&mut self) -> Slot {
-        let page = self.free_pages.pop().map_or(self.pages.len(), |page| page as usize);
-        let tasks: Page = std::iter::repeat_with(|| None).take(PAGE_TASKS).collect();
-        if page == self.pages.len() {
-            self.pages.push(Some(tasks));
-            self.occupied.push(0);
-        } else {
-            self.pages[page] = Some(tasks);
-        }
-        let first = page * PAGE_TASKS;
+        let first = self.pages.len() * PAGE_TASKS;
+        self.pages.push(std::iter::repeat_with(|| None).take(PAGE_TASKS).collect());
         self.free.extend((first + 1..first + PAGE_TASKS).rev().map(slot_at));
         slot_at(first)
-    }
-
-    /// Gives all pages back once nothing is left: after a drain the memory is the system's again.
-    fn release_pages(&mut self) {
-        *self = Self::default();
     }
 }
 
@@ -240,7 +217,7 @@ impl std::ops::Index<Slot> for Tasks {
 
     fn index(&self, slot: Slot) -> &Task {
         let (page, index) = address(slot);
-        match self.pages[page].as_ref().and_then(|tasks| tasks[index].as_ref()) {
+        match &self.pages[page][index] {
             Some(task) => task,
             None => unreachable!("no task at {slot:?}"),
         }
@@ -250,7 +227,7 @@ impl std::ops::Index<Slot> for Tasks {
 impl std::ops::IndexMut<Slot> for Tasks {
     fn index_mut(&mut self, slot: Slot) -> &mut Task {
         let (page, index) = address(slot);
-        match self.pages[page].as_mut().and_then(|tasks| tasks[index].as_mut()) {
+        match &mut self.pages[page][index] {
             Some(task) => task,
             None => unreachable!("no task at {slot:?}"),
         }
@@ -262,8 +239,8 @@ const fn address(slot: Slot) -> (usize, usize) {
 }
 
 fn slot_at(index: usize) -> Slot {
-    match u32::try_from(index) {
-        Ok(index) => Slot(index),
-        Err(_) => panic!("more than {} tasks in one shard", u32::MAX),
-    }
+    let Ok(index) = u32::try_from(index) else {
+        panic!("more than {} tasks in one shard", u32::MAX)
+    };
+    Slot(index)
 }

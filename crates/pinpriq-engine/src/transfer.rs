@@ -76,8 +76,7 @@ impl Engine {
             StateKind::Taken => {
                 return Err(bad("no task can be switched to T: take it".to_owned()));
             }
-            StateKind::Ready if has_delay => Some("a delay"),
-            StateKind::Buried | StateKind::Done if has_delay => Some("a delay"),
+            StateKind::Ready | StateKind::Buried | StateKind::Done if has_delay => Some("a delay"),
             StateKind::Buried | StateKind::Zombie | StateKind::Done if has_ttl => Some("a TTL"),
             _ => None,
         };

@@ -163,12 +163,15 @@ const fn by_id(operation: Operation, standing: Standing) -> Answer {
     use RefusalKind::{NotFound, NotOwner, NotTaken, Taken as IsTaken, WrongState};
     const TAKEN: Answer = Answer::Refused(IsTaken);
     match (operation, standing) {
-        (Operation::Kill, Standing::Absent) => Answer::Nothing,
-        (Operation::Kill, _) => Answer::Moves(&[None]),
+        (Operation::Kill, Standing::Absent) | (Operation::Restart, Standing::Resting(Ready)) => {
+            Answer::Nothing
+        }
+        (Operation::Kill, _) | (Operation::Deadline, Standing::Resting(Ready | Zombie)) => {
+            Answer::Moves(&[None])
+        }
 
         (Operation::Deadline, Standing::Absent | Standing::Resting(Buried | Done))
         | (Operation::HolderGone, Standing::Absent | Standing::Resting(_)) => Answer::Never,
-        (Operation::Deadline, Standing::Resting(Ready | Zombie)) => Answer::Moves(&[None]),
         (Operation::Deadline | Operation::HolderGone, _) => Answer::Moves(&[Some(Ready), None]),
 
         (_, Standing::Absent) => Answer::Refused(NotFound),
@@ -192,7 +195,6 @@ const fn by_id(operation: Operation, standing: Standing) -> Answer {
             Answer::Refused(WrongState)
         }
         (Operation::Switch, _) => Answer::Moves(TO_RESTING),
-        (Operation::Restart, Standing::Resting(Ready)) => Answer::Nothing,
         (Operation::Restart, _) => Answer::Moves(TO_READY),
         _ => Answer::Never,
     }

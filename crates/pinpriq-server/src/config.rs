@@ -86,6 +86,18 @@ pub struct Limits {
     pub subscriptions_max: usize,
 }
 
+impl Durability {
+    /// The word for it in settings, logs and statistics.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Sync => "sync",
+            Self::Interval => "interval",
+            Self::Memory => "memory",
+        }
+    }
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {

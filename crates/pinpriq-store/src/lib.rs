@@ -5,13 +5,14 @@
 //! [`conformance`] is the suite that every store has to pass. [`disk`] is the little that the
 //! journal asks of a file system: [`real_disk`] is the real one, [`faulty_disk`] loses, tears and
 //! refuses on request. [`codec`] turns changes into records and back, and [`fold`] says in the
-//! plainest way what a sequence of changes means.
+//! plainest way what a sequence of changes means. [`durable`] joins a store and an engine.
 //!
 //! Nothing here reads a clock, and nothing decides what a task may do: that is the engine's.
 
 pub mod codec;
 pub mod conformance;
 pub mod disk;
+pub mod durable;
 pub mod faulty_disk;
 pub mod fold;
 pub mod journal;
@@ -20,6 +21,7 @@ pub mod real_disk;
 pub mod store;
 
 pub use disk::Disk;
+pub use durable::Durable;
 pub use faulty_disk::FaultyDisk;
 pub use fold::Fold;
 pub use journal::{Journal, JournalOptions, Level, Runner};

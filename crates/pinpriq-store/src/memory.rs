@@ -23,10 +23,7 @@ impl MemoryStore {
 }
 
 impl Store for MemoryStore {
-    fn load(
-        &mut self,
-        _sink: &mut dyn FnMut(Change, Option<Place>),
-    ) -> Result<Loaded, StoreError> {
+    fn load(&mut self, _sink: &mut dyn FnMut(Change, Option<Place>)) -> Result<Loaded, StoreError> {
         Ok(Loaded::default())
     }
 

@@ -110,10 +110,7 @@ pub trait Store {
     ///
     /// Changes nothing in the store. Refuses a log that is locked, damaged or of a newer format;
     /// what the sink was given by then has to be thrown away. Costs one pass over the log.
-    fn load(
-        &mut self,
-        sink: &mut dyn FnMut(Change, Option<Place>),
-    ) -> Result<Loaded, StoreError>;
+    fn load(&mut self, sink: &mut dyn FnMut(Change, Option<Place>)) -> Result<Loaded, StoreError>;
 
     /// Begins an incarnation, durably. Called once, after [`Store::load`] and before the first
     /// request is served. Blocks.

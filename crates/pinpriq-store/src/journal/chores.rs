@@ -158,12 +158,7 @@ impl Worker for Chores {
 
 /// Adds zeros to the end of a spare and syncs them. Each step is synced, so that the disk is
 /// never given a whole segment at once while a commit waits behind it.
-fn fill_step(
-    disk: &dyn Disk,
-    name: &str,
-    bytes: u64,
-    zeros: &mut Vec<u8>,
-) -> io::Result<Filled> {
+fn fill_step(disk: &dyn Disk, name: &str, bytes: u64, zeros: &mut Vec<u8>) -> io::Result<Filled> {
     let file = match disk.open(name, OpenMode::ReadWrite) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             disk.open(name, OpenMode::CreateNew)?

@@ -53,8 +53,15 @@ pub(crate) struct Lane<W: Worker> {
 }
 
 enum Way<W: Worker> {
-    Inline { worker: W, done: Option<W::Done> },
-    Thread { jobs: Option<SyncSender<W::Job>>, done: Receiver<W::Done>, thread: Option<JoinHandle<()>> },
+    Inline {
+        worker: W,
+        done: Option<W::Done>,
+    },
+    Thread {
+        jobs: Option<SyncSender<W::Job>>,
+        done: Receiver<W::Done>,
+        thread: Option<JoinHandle<()>>,
+    },
 }
 
 impl<W: Worker> Lane<W> {

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use pinpriq_engine::change::Place;
 
-use super::segment::{SEGMENT_START, SegmentHeader};
+use super::segment::SegmentHeader;
 
 /// One segment that is needed, or was until just now.
 #[derive(Clone, Copy, Debug)]
@@ -99,10 +99,6 @@ impl Ledger {
         self.segments.back()
     }
 
-    pub(crate) fn active_mut(&mut self) -> Option<&mut Segment> {
-        self.segments.back_mut()
-    }
-
     /// The batch of this number says that everything before [`Ledger::oldest_number`] may go.
     pub(crate) fn note(&mut self, lsn: u64) {
         let oldest = self.oldest_number();
@@ -152,6 +148,11 @@ impl Ledger {
         self.used
     }
 
+    /// Bytes in the segments that hold nothing that counts and are still there.
+    pub(crate) fn emptied_bytes(&self) -> u64 {
+        self.segments.iter().take(self.emptied).map(|segment| segment.end).sum()
+    }
+
     /// Bytes of records that count.
     pub(crate) const fn live_bytes(&self) -> u64 {
         self.live
@@ -164,13 +165,13 @@ impl Ledger {
 
     /// Whether the log holds more than twice what counts and this constant.
     pub(crate) fn is_wasteful(&self, slack_bytes: u64) -> bool {
-        let headers = SEGMENT_START * self.count() as u64;
-        self.count() > 1 && self.used.saturating_sub(headers) > 2 * self.live + slack_bytes
+        self.count() > 1 && self.used > 2 * self.live + slack_bytes
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::segment::SEGMENT_START;
     use super::*;
 
     fn segment(number: u32, live: u64) -> Segment {

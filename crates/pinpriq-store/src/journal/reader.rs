@@ -176,9 +176,8 @@ pub(crate) fn find_batch(
 /// Whether a write was begun where the walk stopped: the start of the batch that was due.
 fn was_begun(bytes: &[u8], header: &SegmentHeader, stop: &Walk) -> bool {
     let rest = bytes.get(index(stop.end)..).unwrap_or_default();
-    let due = |batch: &BatchHeader| {
-        batch.lsn == stop.next_lsn && batch.incarnation == header.incarnation
-    };
+    let due =
+        |batch: &BatchHeader| batch.lsn == stop.next_lsn && batch.incarnation == header.incarnation;
     BatchHeader::peek(rest).is_some_and(|batch| due(&batch))
         || find_batch(bytes, header, stop.end, |batch| batch.lsn > stop.next_lsn).is_some()
 }

@@ -122,9 +122,7 @@ impl SegmentHeader {
         fields.extend_from_slice(&self.number.to_le_bytes());
         fields.extend_from_slice(&self.oldest.to_le_bytes());
         fields.extend_from_slice(&[0; 4]);
-        for field in
-            [self.salt, self.first_lsn, self.previous_end, self.incarnation, self.now]
-        {
+        for field in [self.salt, self.first_lsn, self.previous_end, self.incarnation, self.now] {
             fields.extend_from_slice(&field.to_le_bytes());
         }
         fields.extend_from_slice(&xxh3_64(&fields).to_le_bytes());

@@ -148,12 +148,8 @@ fn open_spare(
 
 /// A new file that grows as it is written, its space reserved so that no later write can fail
 /// for lack of it.
-fn create_growing(
-    disk: &dyn Disk,
-    roll: &Roll,
-) -> Result<(String, Box<dyn DiskFile>), StoreError> {
-    // Spares are numbered from 1 upwards and segments too, so a spare of the same number may
-    // exist: it is in nobody's way, since its content means nothing.
+fn create_growing(disk: &dyn Disk, roll: &Roll) -> Result<(String, Box<dyn DiskFile>), StoreError> {
+    // Prepared spares are numbered from 1 upwards, so numbers from the other end are free.
     let name = spare_name(u32::MAX - roll.header.number);
     remove_if_there(disk, &name)?;
     let fail = |error| StoreError::from_io("create", &name, 0, error);

@@ -87,7 +87,7 @@ pub(super) const AFTER_POP: &str = "\
 Examples:
   pinpriq pop jobs
   pinpriq pop jobs --count 100 --with-key
-  pinpriq pop jobs --null | xargs -0 -n1 ./work
+  pinpriq pop jobs --null | xargs -0 -n1 ./handle-job
   pinpriq pop jobs > job.json || echo nothing to do
 
 Exit codes:
@@ -112,7 +112,7 @@ pub(super) const AFTER_SUBSCRIBE: &str = "\
 Examples:
   pinpriq subscribe jobs
   pinpriq subscribe jobs mails --count 1 --with-key
-  pinpriq subscribe jobs | while read -r job; do ./work \"$job\"; done
+  pinpriq subscribe jobs | while read -r job; do ./handle-job \"$job\"; done
 
 Exit codes:
   0  --count deliveries were printed; without --count: the server closed the connection

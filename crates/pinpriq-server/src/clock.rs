@@ -1,0 +1,168 @@
+//! The one time line, and the only reader of the machine's clocks.
+//!
+//! Time starts at the wall clock, but never before the latest moment that the store knows, and
+//! goes on with the monotonic clock. When the two drift apart, because somebody set the wall
+//! clock or the machine slept, time is drawn towards the wall clock so gently that no lease, delay
+//! or TTL notices: half a millisecond for every second. A step is logged. Time never goes back.
+
+use std::cell::Cell;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::time::Duration;
+
+use pinpriq_engine::time::{Span, Timestamp};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// Tells the time of one shard.
+pub trait Clock {
+    /// The moment that it is now. Never earlier than an earlier answer.
+    fn now(&self) -> Timestamp;
+
+    /// Waits until `at` has come.
+    fn until(&self, at: Timestamp) -> Pin<Box<dyn Future<Output = ()> + '_>>;
+}
+
+/// How far time is drawn towards the wall clock, as a part of the time that passes: one in this
+/// many.
+const DRAWN_ONE_IN: u64 = 2_000;
+
+/// From which difference on a set wall clock is worth a line in the log.
+const STEP: Duration = Duration::from_secs(1);
+
+/// How often the wall clock is looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// The clock of a running server.
+pub struct SystemClock {
+    /// The latest reading: the moment on the time line, in nanoseconds, and the monotonic moment
+    /// that it belongs to.
+    reading: Cell<(u128, Instant)>,
+    /// When the wall clock was looked at last, and how far it was ahead then, in nanoseconds.
+    looked: Cell<(Instant, i128)>,
+}
+
+impl SystemClock {
+    /// What the wall clock says, for the start.
+    #[must_use]
+    pub fn wall() -> Timestamp {
+        Timestamp::from_ms(u64::try_from(wall_ns() / 1_000_000).unwrap_or(u64::MAX))
+    }
+
+    /// A clock that starts at `start`. Must be made within a runtime.
+    #[must_use]
+    pub fn starting_at(start: Timestamp) -> Self {
+        let now = monotonic();
+        let start_ns = u128::from(start.ms()) * 1_000_000;
+        Self { reading: Cell::new((start_ns, now)), looked: Cell::new((now, ahead(start_ns))) }
+    }
+
+    /// Moves the time line on to the monotonic moment `now`.
+    fn read(&self, now: Instant) -> u128 {
+        let (former, at) = self.reading.get();
+        let passed = now.saturating_duration_since(at);
+        let (_, wall_ahead) = self.looked.get();
+        let most = passed.as_nanos() / u128::from(DRAWN_ONE_IN);
+        let drawn = wall_ahead.unsigned_abs().min(most);
+        let moved = former + passed.as_nanos();
+        let moved = if wall_ahead >= 0 { moved + drawn } else { moved - drawn };
+        self.reading.set((moved, now));
+        if now.saturating_duration_since(self.looked.get().0) >= LOOK_EVERY {
+            self.look(now, moved);
+        }
+        moved
+    }
+
+    /// Looks how far the wall clock is ahead, and says so if somebody has set it.
+    fn look(&self, now: Instant, time_line: u128) {
+        let (_, former) = self.looked.get();
+        let ahead = ahead(time_line);
+        self.looked.set((now, ahead));
+        if (ahead - former).unsigned_abs() >= STEP.as_nanos() {
+            tracing::warn!(
+                ahead_ms = i64::try_from(ahead / 1_000_000).unwrap_or(i64::MAX),
+                "the wall clock was set; deadlines keep to the monotonic clock"
+            );
+        }
+    }
+}
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        let ns = self.read(monotonic());
+        Timestamp::from_ms(u64::try_from(ns / 1_000_000).unwrap_or(u64::MAX))
+    }
+
+    fn until(&self, at: Timestamp) -> Pin<Box<dyn Future<Output = ()> + '_>> {
+        Box::pin(async move {
+            loop {
+                let (ns, reading_at) = {
+                    let now = monotonic();
+                    (self.read(now), now)
+                };
+                let target = u128::from(at.ms()) * 1_000_000;
+                let Some(left) = target.checked_sub(ns).filter(|left| *left > 0) else { return };
+                let left = u64::try_from(left).unwrap_or(u64::MAX);
+                // A deadline that is far away is looked at again, since time may be drawn.
+                let nap = Duration::from_nanos(left).min(Duration::from_secs(60));
+                tokio::time::sleep_until(reading_at + nap).await;
+            }
+        })
+    }
+}
+
+/// A clock that stands still until it is told to move. For tests.
+#[derive(Clone)]
+pub struct ManualClock {
+    inner: Rc<(Cell<Timestamp>, Notify)>,
+}
+
+impl ManualClock {
+    /// A clock that shows `start`.
+    #[must_use]
+    pub fn at(start: Timestamp) -> Self {
+        Self { inner: Rc::new((Cell::new(start), Notify::new())) }
+    }
+
+    /// Moves the clock on.
+    pub fn advance(&self, span: Span) {
+        self.inner.0.set(self.inner.0.get().after(span));
+        self.inner.1.notify_waiters();
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        self.inner.0.get()
+    }
+
+    fn until(&self, at: Timestamp) -> Pin<Box<dyn Future<Output = ()> + '_>> {
+        Box::pin(async move {
+            loop {
+                let moved = self.inner.1.notified();
+                if self.inner.0.get() >= at {
+                    return;
+                }
+                moved.await;
+            }
+        })
+    }
+}
+
+fn monotonic() -> Instant {
+    Instant::now()
+}
+
+/// Nanoseconds since the Unix epoch, by the wall clock.
+#[expect(clippy::disallowed_methods, reason = "this is the one place that reads the wall clock")]
+fn wall_ns() -> u128 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_nanos())
+}
+
+/// How far the wall clock is ahead of the time line, in nanoseconds.
+fn ahead(time_line_ns: u128) -> i128 {
+    let wall = i128::try_from(wall_ns()).unwrap_or(i128::MAX);
+    wall - i128::try_from(time_line_ns).unwrap_or(i128::MAX)
+}

@@ -1,0 +1,281 @@
+//! One connection: bytes from the socket to the door, answers from the outbox to the socket.
+//!
+//! For each readiness event everything complete is decoded and carried out, and then everything
+//! that may leave is written. Nothing is read while the client has too much under way: that is the
+//! back-pressure. A client that neither reads nor sends holds up nobody but itself. What the bytes
+//! mean is the door's business.
+
+use std::cell::RefCell;
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use pinpriq_engine::task::ClientId;
+use pinpriq_engine::time::{Span, Timestamp};
+use tokio::io::Interest;
+use tokio::net::TcpStream;
+
+use crate::config::Limits;
+use crate::outbox::Encode;
+use crate::shard::{Session, Shard};
+use crate::stop::Stop;
+
+/// How many bytes are read at a time, into a buffer that all connections of a shard share.
+pub(crate) const READ_BYTES: usize = 64 << 10;
+
+/// A protocol on one connection.
+pub(crate) trait Door: Encode {
+    /// Carries out the complete requests at the front of `input`, as many as it may.
+    fn receive(&mut self, input: &[u8]) -> Received;
+
+    /// Called before each write, when answers may have left: the door may grant the engine more.
+    fn refill(&mut self);
+
+    /// Whether popped tasks whose frame was not sent whole go back to their queue.
+    fn requeues(&self) -> bool;
+}
+
+/// What became of the bytes that a door was given.
+#[derive(Debug)]
+pub(crate) struct Received {
+    /// How many of them are done with.
+    pub(crate) consumed: usize,
+    /// What is to happen next.
+    pub(crate) next: Next,
+}
+
+/// See [`Received::next`].
+#[derive(Debug)]
+pub(crate) enum Next {
+    /// More bytes are needed.
+    Read,
+    /// The rest has to wait until the client's bell rings.
+    Wait,
+    /// The connection ends once what was answered is sent.
+    Close(String),
+}
+
+/// Everything that a connection needs besides its socket.
+pub(crate) struct Context {
+    pub(crate) shard: Rc<Shard>,
+    pub(crate) limits: Limits,
+    pub(crate) stop: Stop,
+    /// The buffer that all connections read into, one after the other.
+    pub(crate) scratch: RefCell<Vec<u8>>,
+}
+
+/// A connection at work.
+struct Connection<'a, D> {
+    context: &'a Context,
+    stream: TcpStream,
+    peer: SocketAddr,
+    client: ClientId,
+    session: Rc<Session>,
+    door: D,
+    /// The beginning of a request whose rest has not come yet, or requests that have to wait.
+    input: Vec<u8>,
+    /// When the first byte of an incomplete request came.
+    frame_began: Option<Timestamp>,
+    /// Whether the requests in `input` wait for the bell.
+    waits: bool,
+    /// Whether no more requests are accepted.
+    closing: bool,
+}
+
+/// Serves one connection until it ends.
+pub(crate) async fn serve<D: Door>(
+    context: &Context,
+    stream: TcpStream,
+    peer: SocketAddr,
+    door: impl FnOnce(ClientId, Rc<Session>) -> D,
+) {
+    let (client, session) = context.shard.connect();
+    tracing::debug!(%peer, client = client.0, "connected");
+    let mut connection = Connection {
+        context,
+        stream,
+        peer,
+        client,
+        session: session.clone(),
+        door: door(client, session),
+        input: Vec::new(),
+        frame_began: None,
+        waits: false,
+        closing: false,
+    };
+    let ended = connection.run().await;
+    let unsent = connection.session.outbox.borrow_mut().unsent();
+    if !unsent.is_empty() {
+        let (tasks, requeued) = (unsent.len(), connection.door.requeues());
+        tracing::info!(%peer, tasks, requeued, "the last answer could not be sent whole");
+    }
+    let unsent = if connection.door.requeues() { unsent } else { Vec::new() };
+    context.shard.disconnect(client, unsent);
+    match ended {
+        Ok(()) => tracing::debug!(%peer, client = client.0, "disconnected"),
+        Err(error) => tracing::debug!(%peer, client = client.0, %error, "connection lost"),
+    }
+}
+
+impl<D: Door> Connection<'_, D> {
+    async fn run(&mut self) -> io::Result<()> {
+        loop {
+            self.write()?;
+            if self.context.shard.has_failed() {
+                return Ok(());
+            }
+            if self.context.stop.is_asked_for() {
+                self.close();
+            }
+            if self.closing && self.session.outbox.borrow().is_empty() {
+                return Ok(());
+            }
+            self.await_event().await?;
+            if self.waits {
+                self.resume();
+            }
+        }
+    }
+
+    /// Waits until there is something to do, and reads if there is something to read.
+    async fn await_event(&mut self) -> io::Result<()> {
+        let wants_write = self.session.outbox.borrow().encoded_bytes() > 0;
+        let wants_read = !self.closing && !self.waits && !self.is_overloaded();
+        let interest = match (wants_read, wants_write) {
+            (true, true) => Some(Interest::READABLE | Interest::WRITABLE),
+            (true, false) => Some(Interest::READABLE),
+            (false, true) => Some(Interest::WRITABLE),
+            (false, false) => None,
+        };
+        let deadline = self.frame_began.filter(|_| wants_read).map(|began| {
+            began.after(Span::from_ms(
+                u64::try_from(self.context.limits.frame_timeout.as_millis()).unwrap_or(u64::MAX),
+            ))
+        });
+        tokio::select! {
+            ready = self.stream.ready(interest.unwrap_or(Interest::ERROR)),
+                if interest.is_some() =>
+            {
+                if ready?.is_readable() && wants_read {
+                    self.read()?;
+                }
+            }
+            () = self.session.bell.notified() => {}
+            () = self.context.stop.asked_for(), if !self.closing => {}
+            () = self.context.shard.clock().until(deadline.unwrap_or(Timestamp::MAX)),
+                if deadline.is_some() =>
+            {
+                tracing::info!(peer = %self.peer, "a request did not arrive in time: closing");
+                self.close();
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads once, and carries out what is complete.
+    fn read(&mut self) -> io::Result<()> {
+        let mut scratch = self.context.scratch.borrow_mut();
+        let count = match self.stream.try_read(&mut scratch) {
+            Ok(0) => {
+                self.close();
+                return Ok(());
+            }
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        if self.input.is_empty() {
+            let consumed = self.receive(&scratch[..count]);
+            self.input.extend_from_slice(&scratch[consumed..count]);
+        } else {
+            self.input.extend_from_slice(&scratch[..count]);
+            drop(scratch);
+            self.resume();
+        }
+        self.note_frame();
+        Ok(())
+    }
+
+    /// Carries out what has come and was not done with.
+    fn resume(&mut self) {
+        self.waits = false;
+        let input = std::mem::take(&mut self.input);
+        let consumed = self.receive(&input);
+        self.input = input;
+        self.input.drain(..consumed);
+        if self.input.is_empty() {
+            // An idle connection keeps no buffers.
+            self.input = Vec::new();
+        }
+        self.note_frame();
+    }
+
+    fn receive(&mut self, input: &[u8]) -> usize {
+        if self.closing {
+            return input.len();
+        }
+        let Received { consumed, next } = self.door.receive(input);
+        if consumed > 0 {
+            self.frame_began = None;
+        }
+        self.context.shard.turn();
+        match next {
+            Next::Read => {}
+            Next::Wait => self.waits = true,
+            Next::Close(reason) => {
+                tracing::info!(peer = %self.peer, %reason, "closing");
+                self.close();
+                return input.len();
+            }
+        }
+        consumed
+    }
+
+    /// Notes since when a request is incomplete. The clock starts with its first byte and not
+    /// again with each.
+    fn note_frame(&mut self) {
+        if self.input.is_empty() || self.waits {
+            self.frame_began = None;
+        } else if self.frame_began.is_none() {
+            self.frame_began = Some(self.context.shard.clock().now());
+        }
+    }
+
+    /// Writes what may leave, as far as the socket takes it.
+    fn write(&mut self) -> io::Result<()> {
+        loop {
+            if !self.closing {
+                self.door.refill();
+            }
+            let reached = self.context.shard.reached();
+            let mut outbox = self.session.outbox.borrow_mut();
+            outbox.encode(&self.door, reached);
+            if outbox.encoded_bytes() == 0 {
+                return Ok(());
+            }
+            match self.stream.try_write(outbox.unwritten()) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(count) => outbox.written(count),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Accepts no more requests: what was answered is still sent.
+    fn close(&mut self) {
+        if !self.closing {
+            self.closing = true;
+            self.waits = false;
+            self.input = Vec::new();
+            self.frame_began = None;
+            self.context.shard.retire(self.client);
+        }
+    }
+
+    /// Whether the client has so much under way that nothing more is read from it.
+    fn is_overloaded(&self) -> bool {
+        let outbox = self.session.outbox.borrow();
+        outbox.len() >= self.context.limits.in_flight_max
+    }
+}

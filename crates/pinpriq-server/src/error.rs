@@ -1,0 +1,54 @@
+//! Why a server does not start or could not go on.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use pinpriq_store::StoreError;
+
+/// Why a server does not start or could not go on. Each is a sentence for an operator.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// An address cannot be listened on.
+    #[error("cannot listen on {address}: {source}; stop whatever uses it, or name another one")]
+    Bind {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// The data directory cannot be used.
+    #[error("cannot use the data directory {}: {source}", data.display())]
+    Store {
+        /// The directory.
+        data: PathBuf,
+        /// Why.
+        source: StoreError,
+    },
+    /// The operating system refused something that every server needs.
+    #[error("cannot start: {source}")]
+    Runtime {
+        /// Why.
+        source: io::Error,
+    },
+    /// The store failed while the server ran. What was answered before is durable.
+    #[error("the store failed while the server ran: {source}")]
+    Failed {
+        /// Why.
+        source: StoreError,
+    },
+}
+
+impl ServeError {
+    /// The exit code of a process that ends with this error: 1 for a failure while running, 2 for
+    /// a wrong configuration, 3 for the data directory.
+    #[must_use]
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Failed { .. } | Self::Runtime { .. } => 1,
+            Self::Bind { .. } => 2,
+            Self::Store { .. } => 3,
+        }
+    }
+}

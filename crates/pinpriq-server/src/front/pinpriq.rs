@@ -1,0 +1,193 @@
+//! The pinpriq door: the founding protocol, as `docs/protocol/pinpriq.md` has it.
+//!
+//! Every pop asks for the newest of the most urgent with its group; every delivery is a pop. A
+//! push has no reply, so one that must be refused ends the connection.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use pinpriq_engine::command::{Command, Put, Selection, Take, TakeMode, TimeToLive, Wait};
+use pinpriq_engine::reply::{Output, RefusalKind, Reply};
+use pinpriq_engine::task::{ClientId, RequestId, TaskRecord};
+use pinpriq_engine::time::Span;
+use pinpriq_wire::{Decoded, Request, decode_request, put_count, put_packet};
+
+use crate::config::{Framing, Limits, PinpriqOptions, TtlZero};
+use crate::connection::{Door, Next, Received};
+use crate::outbox::Encode;
+use crate::shard::{Session, Shard};
+
+/// One connection's side of the protocol.
+pub(crate) struct PinpriqDoor {
+    shard: Rc<Shard>,
+    session: Rc<Session>,
+    client: ClientId,
+    options: PinpriqOptions,
+    limits: Limits,
+    /// Credits that the engine was not told of yet, since so many deliveries are under way.
+    banked: u32,
+    /// Credits that the engine was told of, less the deliveries that were encoded.
+    granted: Cell<u32>,
+}
+
+impl PinpriqDoor {
+    pub(crate) fn new(
+        shard: Rc<Shard>,
+        session: Rc<Session>,
+        client: ClientId,
+        options: PinpriqOptions,
+        limits: Limits,
+    ) -> Self {
+        let granted = Cell::new(0);
+        Self { shard, session, client, options, limits, banked: 0, granted }
+    }
+
+    /// Carries out one request. What cannot go on is told as the end of the round.
+    fn carry_out(&mut self, request: Request<'_>) -> Result<(), Next> {
+        let refused = match request {
+            Request::Push { queue, ttl_ms, priority, key, payload } => {
+                if self.shard.must_wait(self.client, key.len() + payload.len()) {
+                    return Err(Next::Wait);
+                }
+                let ttl = match (ttl_ms, self.options.ttl_zero) {
+                    (0, TtlZero::Immediate) => TimeToLive::Instant,
+                    (0, TtlZero::Forever) => TimeToLive::Endless,
+                    (ms, _) => TimeToLive::For(Span::from_ms(u64::from(ms))),
+                };
+                let priority = (priority != 0).then_some(i64::from(priority));
+                let put = Put { key: Some(key), priority, ttl, ..Put::new(queue, payload) };
+                self.apply(Command::Put(put))
+            }
+            Request::Pop { queue } => self.apply(Command::Take(Take {
+                queues: &[queue],
+                count: 1,
+                wait: Wait::No,
+                selection: Selection::PINPRIQ,
+                mode: TakeMode::Pop,
+            })),
+            Request::Subscribe { queue } => self.apply(Command::Subscribe {
+                queues: &[queue],
+                selection: Selection::PINPRIQ,
+                mode: TakeMode::Pop,
+            }),
+            Request::Unsubscribe { queue } => {
+                self.apply(Command::Unsubscribe { queues: &[queue] })
+            }
+            Request::Ready => {
+                self.banked = self.banked.saturating_add(1);
+                self.grant();
+                None
+            }
+        };
+        match refused {
+            None => Ok(()),
+            // Nothing on this wire can say no, so the connection ends instead.
+            Some(kind) => Err(Next::Close(format!("a request was refused: {}", kind.word()))),
+        }
+    }
+
+    /// Tells the engine of as many credits as there may be deliveries under way.
+    fn grant(&mut self) {
+        let most = u32::try_from(self.limits.in_flight_max).unwrap_or(u32::MAX);
+        let credits = self.banked.min(most.saturating_sub(self.granted.get()));
+        if credits > 0 {
+            self.banked -= credits;
+            self.granted.set(self.granted.get() + credits);
+            self.apply(Command::Credit(credits));
+        }
+    }
+
+    fn apply(&self, command: Command<'_>) -> Option<RefusalKind> {
+        self.shard.apply(self.client, RequestId(0), command)
+    }
+}
+
+impl Door for PinpriqDoor {
+    fn receive(&mut self, input: &[u8]) -> Received {
+        let mut consumed = 0;
+        let mut under_way = self.session.outbox.borrow().len();
+        loop {
+            let (request, length) = match decode_request(&input[consumed..]) {
+                Ok(Decoded::Message { request, length }) => (request, length),
+                Ok(Decoded::Incomplete { .. }) => return Received { consumed, next: Next::Read },
+                Err(malformed) => {
+                    return Received { consumed, next: Next::Close(malformed.to_string()) };
+                }
+            };
+            if under_way >= self.limits.in_flight_max {
+                return Received { consumed, next: Next::Wait };
+            }
+            if let Err(next) = self.carry_out(request) {
+                return Received { consumed, next };
+            }
+            under_way += 1;
+            consumed += length;
+        }
+    }
+
+    fn refill(&mut self) {
+        if self.banked > 0 && self.session.outbox.borrow().len() < self.limits.in_flight_max {
+            self.grant();
+            self.shard.turn();
+        }
+    }
+
+    fn requeues(&self) -> bool {
+        self.options.requeue
+    }
+}
+
+impl Encode for PinpriqDoor {
+    fn encode(
+        &self,
+        output: &Output,
+        progress: &mut usize,
+        out: &mut Vec<u8>,
+        room: usize,
+    ) -> bool {
+        match output {
+            Output::Reply { reply: Reply::Tasks { tasks, .. }, .. } => {
+                encode_frame(tasks, true, progress, out, room)
+            }
+            Output::Delivery { tasks, .. } => {
+                let counted = self.options.framing == Framing::Counted;
+                let complete = encode_frame(tasks, counted, progress, out, room);
+                if complete {
+                    self.granted.set(self.granted.get().saturating_sub(1));
+                }
+                complete
+            }
+            // No other request has a reply on this wire.
+            Output::Reply { .. } => true,
+        }
+    }
+}
+
+/// Appends the next packets of a frame; `progress` counts those that are there already. A frame
+/// holds at most 65,535 packets, since the engine never answers with more tasks.
+fn encode_frame(
+    tasks: &[TaskRecord],
+    counted: bool,
+    progress: &mut usize,
+    out: &mut Vec<u8>,
+    room: usize,
+) -> bool {
+    let start = out.len();
+    if *progress == 0 && counted {
+        let Ok(count) = u16::try_from(tasks.len()) else {
+            unreachable!("{} tasks in one answer", tasks.len())
+        };
+        put_count(out, count);
+    }
+    for task in &tasks[*progress..] {
+        if *progress > 0 && out.len() - start >= room {
+            return false;
+        }
+        let key = task.key.as_deref().unwrap_or_default();
+        match put_packet(out, key, &task.payload) {
+            Ok(()) => *progress += 1,
+            Err(too_long) => unreachable!("a task was chosen that does not fit: {too_long}"),
+        }
+    }
+    true
+}

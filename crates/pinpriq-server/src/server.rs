@@ -1,0 +1,252 @@
+//! A server from its configuration to its orderly end.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::hash::{BuildHasher, RandomState};
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use pinpriq_engine::limits::Limits as EngineLimits;
+use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_store::durable::Durable;
+use pinpriq_store::{
+    Disk, Journal, JournalOptions, Level, MemoryStore, RealDisk, Runner, Store,
+    StoreError,
+};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
+use tokio::task::LocalSet;
+
+use crate::clock::{Clock, SystemClock};
+use crate::config::{Config, Durability};
+use crate::connection::{self, Context, READ_BYTES};
+use crate::error::ServeError;
+use crate::front::pinpriq::PinpriqDoor;
+use crate::shard::Shard;
+use crate::stop::Stop;
+
+/// How long an orderly stop waits for clients to take what they were answered.
+const DRAIN_MS: u64 = 5_000;
+
+/// How long the server waits before it accepts again, when the system lets it accept nothing.
+const ACCEPT_PAUSE_MS: u64 = 100;
+
+/// A server that has its sockets and its tasks, and is about to serve.
+pub struct Server {
+    config: Config,
+    context: Rc<Context>,
+    pinpriq: Option<TcpListener>,
+}
+
+impl Server {
+    /// Takes the sockets and loads the tasks. Call [`Server::run`] within the same
+    /// [`LocalSet`].
+    ///
+    /// Refuses an address that is in use before the data directory is touched.
+    pub async fn bind(config: Config, stop: Stop) -> Result<Self, ServeError> {
+        Self::bind_with_clock(config, stop, SystemClock::wall(), |start| {
+            Rc::new(SystemClock::starting_at(start))
+        })
+        .await
+    }
+
+    /// Like [`Server::bind`] with a clock of the caller's, made for the moment at which time
+    /// starts: `now`, or later if the store knows a later one.
+    pub async fn bind_with_clock(
+        config: Config,
+        stop: Stop,
+        now: Timestamp,
+        clock: impl FnOnce(Timestamp) -> Rc<dyn Clock>,
+    ) -> Result<Self, ServeError> {
+        let pinpriq = match config.pinpriq {
+            Some(address) => Some(listen(address).await?),
+            None => None,
+        };
+        let store_bell = Arc::new(Notify::new());
+        let store = open_store(&config, store_bell.clone())?;
+        let limits = EngineLimits {
+            payload_bytes_max: config.limits.payload_bytes_max,
+            bytes_max: config.limits.task_bytes_max,
+            queues_per_client_max: config.limits.subscriptions_max,
+            ..EngineLimits::default()
+        };
+        let opened = Durable::open(store, limits, now, random());
+        let (durable, loaded) =
+            opened.map_err(|source| ServeError::Store { data: config.data.clone(), source })?;
+        if let Some(torn) = &loaded.torn_tail {
+            tracing::info!(file = torn.file, offset = torn.offset, "an unfinished write was cut off");
+        }
+        tracing::info!(
+            data = %config.data.display(),
+            durability = config.durability.word(),
+            tasks = durable.engine().totals().present(),
+            incarnation = durable.engine().header().incarnation,
+            "opened"
+        );
+        let clock = clock(durable.now());
+        let context = Rc::new(Context {
+            shard: Shard::new(durable, clock, store_bell),
+            limits: config.limits,
+            stop,
+            scratch: RefCell::new(vec![0; READ_BYTES]),
+        });
+        Ok(Self { config, context, pinpriq })
+    }
+
+    /// Where the pinpriq door listens.
+    #[must_use]
+    pub fn pinpriq_address(&self) -> Option<SocketAddr> {
+        self.pinpriq.as_ref().and_then(|listener| listener.local_addr().ok())
+    }
+
+    /// Serves until the stop is asked for, and then stops in order.
+    ///
+    /// Fails if the store failed on the way: then not everything that was taken in is durable,
+    /// though everything that was answered is.
+    pub async fn run(self) -> Result<(), ServeError> {
+        let Self { config, context, pinpriq } = self;
+        let shard = context.shard.clone();
+        let timer = tokio::task::spawn_local({
+            let shard = shard.clone();
+            async move { shard.run_timer().await }
+        });
+        let store = tokio::task::spawn_local({
+            let shard = shard.clone();
+            async move { shard.run_store().await }
+        });
+        if let Some(listener) = pinpriq {
+            if let Ok(address) = listener.local_addr() {
+                tracing::info!(%address, door = "pinpriq", "listening");
+            }
+            tokio::select! {
+                () = accept_pinpriq(&context, &listener, &config) => {}
+                () = context.stop.asked_for() => {}
+            }
+        }
+        context.stop.asked_for().await;
+        tracing::info!(clients = shard.clients(), "stopping");
+        drain(&shard).await;
+        let failed = shard.finish().err();
+        timer.abort();
+        store.abort();
+        match failed {
+            None => {
+                tracing::info!("stopped");
+                Ok(())
+            }
+            Some(source) => Err(ServeError::Failed { source }),
+        }
+    }
+}
+
+/// Runs a server until SIGTERM or SIGINT asks it to stop. Blocks.
+pub fn run(config: Config) -> Result<(), ServeError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|source| ServeError::Runtime { source })?;
+    LocalSet::new().block_on(&runtime, async {
+        let stop = Stop::default();
+        let signals = signals()?;
+        let server = Server::bind(config, stop.clone()).await?;
+        tokio::task::spawn_local(async move {
+            signals.await;
+            stop.ask();
+        });
+        server.run().await
+    })
+}
+
+/// Waits for a signal that asks for a stop.
+fn signals() -> Result<impl Future<Output = ()>, ServeError> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let listen = |kind| signal(kind).map_err(|source| ServeError::Runtime { source });
+    let mut terminate = listen(SignalKind::terminate())?;
+    let mut interrupt = listen(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => tracing::info!("SIGTERM"),
+            _ = interrupt.recv() => tracing::info!("SIGINT"),
+        }
+    })
+}
+
+async fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
+    TcpListener::bind(address).await.map_err(|source| ServeError::Bind { address, source })
+}
+
+fn open_store(config: &Config, bell: Arc<Notify>) -> Result<Box<dyn Store>, ServeError> {
+    let level = match config.durability {
+        Durability::Memory => return Ok(Box::new(MemoryStore::new())),
+        Durability::Sync => Level::Sync,
+        Durability::Interval => Level::Interval,
+    };
+    let failed = |source| ServeError::Store { data: config.data.clone(), source };
+    let disk = RealDisk::create(&config.data)
+        .map_err(|error| failed(StoreError::from_io("create", "the directory", 0, error)))?;
+    let disk: Arc<dyn Disk> = Arc::new(disk);
+    let options = JournalOptions { level, salt_seed: random(), ..JournalOptions::default() };
+    let wake = Arc::new(move || bell.notify_one());
+    let journal = Journal::open(disk, options, Runner::Thread { wake }).map_err(failed)?;
+    Ok(Box::new(journal))
+}
+
+/// Accepts connections of the pinpriq door. Never ends.
+async fn accept_pinpriq(context: &Rc<Context>, listener: &TcpListener, config: &Config) {
+    loop {
+        let Some((stream, peer)) = accept(context, listener).await else { continue };
+        let (context, limits, options) =
+            (context.clone(), config.limits, config.pinpriq_options);
+        tokio::task::spawn_local(async move {
+            let shard = context.shard.clone();
+            connection::serve(&context, stream, peer, |client, session| {
+                PinpriqDoor::new(shard, session, client, options, limits)
+            })
+            .await;
+        });
+    }
+}
+
+/// Accepts one connection, if there is room for it.
+async fn accept(context: &Context, listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
+    match listener.accept().await {
+        Ok((stream, peer)) => {
+            let clients = context.shard.clients();
+            if clients >= context.limits.connections_max {
+                tracing::warn!(%peer, clients, "refused a connection: there are as many as may be");
+                return None;
+            }
+            if let Err(error) = stream.set_nodelay(true) {
+                tracing::debug!(%peer, %error, "cannot switch off delayed sending");
+            }
+            Some((stream, peer))
+        }
+        Err(error) => {
+            // Out of descriptors, mostly: those who are connected go on being served.
+            tracing::warn!(%error, "cannot accept a connection");
+            let clock = context.shard.clock();
+            clock.until(clock.now().after(Span::from_ms(ACCEPT_PAUSE_MS))).await;
+            None
+        }
+    }
+}
+
+/// Waits until every client has gone, which they do once they were sent what they were answered,
+/// or until that has taken too long.
+async fn drain(shard: &Shard) {
+    shard.ring_all();
+    let clock = shard.clock();
+    let last = clock.now().after(Span::from_ms(DRAIN_MS));
+    tokio::select! {
+        () = shard.deserted() => {}
+        () = clock.until(last) => {
+            tracing::warn!(clients = shard.clients(), "some clients did not take their answers");
+        }
+    }
+}
+
+/// A number that nobody can guess: the standard library seeds its hashers from the system.
+fn random() -> u64 {
+    RandomState::new().hash_one(0_u64)
+}

@@ -1,0 +1,248 @@
+//! What every store has to do, as one suite that runs against any of them.
+//!
+//! [`run`] takes a way to make a fresh, empty store and, for those that keep anything, a way to
+//! open the same one again after it was dropped. It panics with a sentence at the first thing that
+//! is wrong. [`Caller`] is the least that sits on top of a store: it keeps the places, names them
+//! obsolete, and writes records again when asked.
+
+use std::sync::Arc;
+
+use pinpriq_engine::change::{Change, Granted, Header, Moved, Place, QueueRecord};
+use pinpriq_engine::settings::{Paused, Settings};
+use pinpriq_engine::task::{Bytes, State, TaskId, TaskRecord};
+use pinpriq_engine::time::{Span, Timestamp};
+
+use crate::fold::Fold;
+use crate::store::{Loaded, Position, Store, StoreError, Urgency};
+
+/// How long the suite waits for a store to come to rest, in calls of [`Store::drive`].
+const TURNS_MAX: usize = 1_000_000;
+
+/// A store with the state that its changes lead to.
+pub struct Caller<S: Store + ?Sized = dyn Store> {
+    /// What the changes so far lead to, with the places of the records.
+    pub fold: Fold,
+    /// The facts for the next batch.
+    pub header: Header,
+    /// The facts of the last batch that was appended.
+    pub stated: Header,
+    /// What loading found.
+    pub loaded: Loaded,
+    /// The last batch that was appended.
+    pub last: Position,
+    /// How far the store has come.
+    pub reached: Position,
+    /// The store.
+    pub store: Box<S>,
+}
+
+impl<S: Store + ?Sized> Caller<S> {
+    /// Loads a store and begins the next incarnation.
+    pub fn start(mut store: Box<S>) -> Result<Self, StoreError> {
+        let mut fold = Fold::new();
+        let mut freed = Vec::new();
+        let loaded = store.load(&mut |change, place| fold.apply(&change, place, &mut freed))?;
+        for place in freed {
+            store.obsolete(place);
+        }
+        let header = Header { incarnation: loaded.header.incarnation + 1, ..loaded.header };
+        store.begin(&header)?;
+        let (last, reached) = (Position(0), Position(0));
+        Ok(Self { fold, header, stated: header, loaded, last, reached, store })
+    }
+
+    /// One batch: appended, folded, and its replaced records named.
+    pub fn append(&mut self, changes: &[Change], urgency: Urgency) -> Result<Position, StoreError> {
+        let mut places: Vec<Option<Place>> = vec![None; changes.len()];
+        for change in changes {
+            if let Change::Task(task) = change {
+                self.header.last_number = self.header.last_number.max(task.number);
+            }
+        }
+        let position = self.store.append(&self.header, changes, urgency, &mut |index, place| {
+            places[index] = Some(place);
+        })?;
+        assert!(position > self.last, "positions only grow: {position:?} after {:?}", self.last);
+        self.last = position;
+        self.stated = self.header;
+        let mut freed = Vec::new();
+        for (change, place) in changes.iter().zip(places) {
+            let has_place = matches!(change, Change::Task(_) | Change::Queue(_));
+            assert_eq!(
+                place.is_some(),
+                has_place,
+                "tasks and queues have places, others have none"
+            );
+            self.fold.apply(change, place, &mut freed);
+        }
+        for place in freed {
+            self.store.obsolete(place);
+        }
+        Ok(position)
+    }
+
+    /// One call of [`Store::drive`], and whatever the store wants written again.
+    pub fn turn(&mut self) -> Result<(), StoreError> {
+        let progress = self.store.drive(self.header.now)?;
+        assert!(progress.reached >= self.reached, "what was reached stays reached");
+        self.reached = progress.reached;
+        let wanted = self.store.poll_rewrite();
+        let current = wanted.iter().filter_map(|(key, place)| self.fold.current(key, *place));
+        let changes: Vec<Change> = current.collect();
+        if !changes.is_empty() {
+            self.append(&changes, Urgency::Lazy)?;
+        }
+        Ok(())
+    }
+
+    /// Lets time pass until the store has nothing more to do.
+    ///
+    /// # Panics
+    /// If it never comes to rest.
+    pub fn settle(&mut self) -> Result<(), StoreError> {
+        for _ in 0..TURNS_MAX {
+            self.turn()?;
+            let Some(due) = self.store.poll_timeout() else {
+                if self.reached >= self.last {
+                    return Ok(());
+                }
+                // Lazy batches at level `sync` wait for a sync that somebody else pays for.
+                self.store.finish(self.header.now)?;
+                continue;
+            };
+            // A refused spare is tried again for ever; that is rest too.
+            if due > self.header.now.after(Span::from_ms(500)) && self.reached >= self.last {
+                return Ok(());
+            }
+            self.header.now = self.header.now.max(due);
+        }
+        panic!("the store does not come to rest within {TURNS_MAX} turns");
+    }
+}
+
+/// A task that is ready, with a payload of this many bytes.
+#[must_use]
+pub fn sample_task(number: u64, queue: &str, payload_bytes: usize) -> Change {
+    let filler = u8::try_from(number % 251).unwrap_or(0);
+    Change::Task(Box::new(TaskRecord {
+        number,
+        queue: name(queue),
+        id: TaskId::Number(number),
+        seq: number,
+        priority: Some(-5),
+        key: None,
+        payload: vec![filler; payload_bytes].into(),
+        put_at: Timestamp::from_ms(1_000 + number),
+        expires_at: None,
+        ttr: Some(Span::from_ms(30_000)),
+        attempts: 0,
+        state: State::Ready,
+    }))
+}
+
+fn name(text: &str) -> Bytes {
+    Arc::from(text.as_bytes())
+}
+
+fn sample_queue(queue: &str, created: bool) -> Change {
+    Change::Queue(Box::new(QueueRecord {
+        name: name(queue),
+        created,
+        settings: Settings { capacity: Some(9), ..Settings::default() },
+        paused: Paused { input: true, output: false },
+    }))
+}
+
+/// One of every kind of change, about two queues and three tasks.
+fn sample_changes() -> Vec<Change> {
+    vec![
+        sample_queue("a", true),
+        sample_queue("b", true),
+        sample_task(1, "a", 100),
+        sample_task(2, "b", 0),
+        sample_task(3, "a", 3_000),
+        Change::Granted(Granted {
+            number: 1,
+            incarnation: 1,
+            serial: 7,
+            deadline: Some(Timestamp::from_ms(9_000)),
+            ttr: Some(Span::from_ms(8_000)),
+            attempts: 1,
+        }),
+        Change::Moved(Box::new(Moved {
+            number: 3,
+            seq: 4,
+            priority: None,
+            expires_at: Some(Timestamp::MAX),
+            attempts: 3,
+            state: State::Buried { reason: name("broken") },
+        })),
+        Change::QueueGone(name("b")),
+        Change::Emptied(name("b")),
+        sample_task(5, "b", 1),
+        Change::Gone(5),
+    ]
+}
+
+/// Runs the suite.
+///
+/// # Panics
+/// At the first thing that the store does wrong.
+#[expect(clippy::expect_used, reason = "a suite ends at the first failure, with its reason")]
+pub fn run(
+    make: &mut dyn FnMut() -> Box<dyn Store>,
+    mut reopen: Option<&mut dyn FnMut() -> Box<dyn Store>>,
+) {
+    let mut caller = Caller::start(make()).expect("a fresh store loads and begins");
+    assert_eq!(caller.loaded, Loaded::default(), "a fresh store holds nothing");
+    assert_eq!(caller.fold, Fold::new(), "a fresh store gives back nothing");
+    caller.header.now = Timestamp::from_ms(5_000);
+    caller.append(&sample_changes(), Urgency::Soon).expect("a batch is taken");
+    caller.append(&[], Urgency::Soon).expect("an empty batch is a batch");
+    caller.append(&[sample_task(8, "a", 10)], Urgency::Lazy).expect("a lazy batch is taken");
+    caller.settle().expect("the store makes progress");
+    assert!(caller.reached >= caller.last, "everything is reached in the end");
+    replace_everything(&mut caller);
+    caller.store.finish(caller.header.now).expect("the store finishes");
+    if let Some(reopen) = &mut reopen {
+        for _ in 0..3 {
+            let before = (caller.fold.clone(), caller.stated, caller.header.now);
+            drop(caller);
+            caller = Caller::start(reopen()).expect("the store loads again");
+            assert_eq!(caller.fold.without_places(), before.0.without_places(), "same contents");
+            assert_eq!(caller.fold, before.0, "records are where they were said to be");
+            let found = caller.loaded.header;
+            assert_eq!(found.incarnation, before.1.incarnation, "the incarnation is kept");
+            assert_eq!(found.last_number, before.1.last_number, "the highest number is kept");
+            assert!(before.1.now <= found.now && found.now <= before.2, "the moment is kept");
+            replace_everything(&mut caller);
+            caller.store.finish(caller.header.now).expect("the store finishes");
+        }
+    }
+    let everything: Vec<Change> =
+        caller.fold.tasks.keys().map(|&number| Change::Gone(number)).collect();
+    caller.append(&everything, Urgency::Soon).expect("tasks may go");
+    caller.settle().expect("the store makes progress");
+    assert!(caller.fold.tasks.is_empty());
+    if let Some(reopen) = reopen {
+        drop(caller);
+        let caller = Caller::start(reopen()).expect("the store loads again");
+        assert!(caller.fold.tasks.is_empty(), "what has gone stays away");
+    }
+}
+
+/// Puts, replaces and removes much more than a store wants to keep, around one task that stays.
+#[expect(clippy::expect_used, reason = "a suite ends at the first failure, with its reason")]
+fn replace_everything<S: Store + ?Sized>(caller: &mut Caller<S>) {
+    let first = caller.header.last_number + 1;
+    for number in first..first + 300 {
+        let gone = (number > first + 1).then(|| Change::Gone(number - 1));
+        let changes: Vec<Change> =
+            gone.into_iter().chain([sample_task(number, "churn", 700)]).collect();
+        caller.append(&changes, Urgency::Soon).expect("a batch is taken");
+        caller.header.now = caller.header.now.after(Span::from_ms(1));
+        caller.turn().expect("the store makes progress");
+    }
+    caller.settle().expect("the store comes to rest");
+    assert!(caller.fold.tasks.contains_key(&first), "the ancient task is still there");
+}

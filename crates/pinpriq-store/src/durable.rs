@@ -1,0 +1,248 @@
+//! Persist before reply: the engine and its store as one, and the one loop that joins them.
+//!
+//! A turn is any number of calls of [`Durable::apply`] and one of [`Durable::commit`], which hands
+//! the store everything that the turn changed as one atomic batch. Each output comes out of
+//! [`Durable::poll_output`] with the position that it must wait for; the caller sends it once
+//! [`Durable::reached`] has come that far. No command decides for itself when it is durable.
+//!
+//! What is embedded here is all that an embedder needs: there is no socket, no clock and no
+//! thread besides those of the store.
+
+use std::collections::VecDeque;
+
+use pinpriq_engine::Engine;
+use pinpriq_engine::change::{Change, Header, Place};
+use pinpriq_engine::command::Command;
+use pinpriq_engine::limits::Limits;
+use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
+use pinpriq_engine::task::{ClientId, RequestId};
+use pinpriq_engine::time::Timestamp;
+
+use crate::store::{Figures, Loaded, Position, Room, Store, StoreError, Urgency};
+
+/// An engine whose changes become durable.
+pub struct Durable {
+    engine: Engine,
+    store: Box<dyn Store>,
+    /// The last batch that anybody may have to wait for.
+    awaited: Position,
+    reached: Position,
+    failure: Option<StoreError>,
+    /// Answers of this layer itself, given after a failure.
+    refusals: VecDeque<Output>,
+    changes: Vec<Change>,
+    placed: Vec<(usize, Place)>,
+    obsolete: Vec<Place>,
+}
+
+impl Durable {
+    /// Loads what the store holds and begins a new incarnation at the moment `now`, or at the
+    /// latest moment that the store knows, whichever is later: [`Durable::now`] tells which.
+    ///
+    /// `seed` makes generated uuids differ from those of other servers. Costs O(n log n) in the
+    /// number of tasks, and blocks until the beginning is durable.
+    pub fn open(
+        mut store: Box<dyn Store>,
+        limits: Limits,
+        now: Timestamp,
+        seed: u64,
+    ) -> Result<(Self, Loaded), StoreError> {
+        let mut engine = Engine::new(limits, seed);
+        let loaded = store.load(&mut |change, place| engine.restore(change, place))?;
+        let latest = loaded.header;
+        let now = now.max(latest.now);
+        let incarnation = latest.incarnation + 1;
+        let last_number = latest.last_number;
+        // Places found replaced or gone while loading go back before the log grows again; those
+        // of tasks that end at the start follow with the first batch.
+        let mut obsolete = Vec::new();
+        engine.take_obsolete(&mut obsolete);
+        for place in obsolete.drain(..) {
+            store.obsolete(place);
+        }
+        engine.start(now, incarnation, latest);
+        let mut durable = Self {
+            engine,
+            store,
+            awaited: Position::default(),
+            reached: Position::default(),
+            failure: None,
+            refusals: VecDeque::new(),
+            changes: Vec::new(),
+            placed: Vec::new(),
+            obsolete,
+        };
+        durable.store.begin(&Header { incarnation, now, last_number })?;
+        durable.commit()?;
+        durable.store.finish(now)?;
+        durable.drive(now)?;
+        Ok((durable, loaded))
+    }
+
+    /// Carries out one command; see [`Engine::apply`]. After a failure of the store every command
+    /// is refused with STORE, since what is in memory may be ahead of what is on disk.
+    pub fn apply(
+        &mut self,
+        now: Timestamp,
+        client: ClientId,
+        request: RequestId,
+        command: Command<'_>,
+    ) -> Option<RefusalKind> {
+        if let Some(failure) = &self.failure {
+            let refusal = Refusal::new(RefusalKind::Store, failure.to_string());
+            let reply = Reply::Refused(refusal);
+            self.refusals.push_back(Output::Reply { client, request, reply });
+            return Some(RefusalKind::Store);
+        }
+        self.engine.apply(now, client, request, command)
+    }
+
+    /// See [`Engine::disconnect`].
+    pub fn disconnect(&mut self, now: Timestamp, client: ClientId) {
+        if self.failure.is_none() {
+            self.engine.disconnect(now, client);
+        }
+    }
+
+    /// See [`Engine::end_waits`].
+    pub fn end_waits(&mut self, now: Timestamp, client: ClientId) {
+        if self.failure.is_none() {
+            self.engine.end_waits(now, client);
+        }
+    }
+
+    /// See [`Engine::handle_timeout`].
+    pub fn handle_timeout(&mut self, now: Timestamp) {
+        if self.failure.is_none() {
+            self.engine.handle_timeout(now);
+        }
+    }
+
+    /// Ends a turn: hands the store what has changed. Nothing waits for a disk here if the store
+    /// has a thread of its own.
+    pub fn commit(&mut self) -> Result<(), StoreError> {
+        self.check_failure()?;
+        self.engine.take_changes(&mut self.changes);
+        let only_grants = self.changes.iter().all(|change| matches!(change, Change::Granted(_)));
+        let urgency = if only_grants { Urgency::Lazy } else { Urgency::Soon };
+        self.append(urgency)
+    }
+
+    /// Notes what the store has finished and starts what is due; moves records that the store
+    /// wants moved. Call it after a turn, when the store wakes its caller, and at
+    /// [`Durable::poll_timeout`].
+    pub fn drive(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        self.check_failure()?;
+        let driven = self.store.drive(now);
+        let progress = self.note_failure(driven)?;
+        self.reached = progress.reached;
+        self.engine.set_room(self.store.room() == Room::Enough);
+        let wanted = self.store.poll_rewrite();
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        // What this turn changed before must not go out as urgently, or as lazily, as this.
+        self.commit()?;
+        for (key, place) in wanted {
+            self.engine.rewrite(&key, place);
+        }
+        self.engine.take_changes(&mut self.changes);
+        self.append(Urgency::Lazy)
+    }
+
+    /// The next output, and the position that it must wait for.
+    ///
+    /// Everything that was changed before the output was made counts, also by others, since the
+    /// output may tell of it; only grants of leases do not. Call this after [`Durable::commit`].
+    pub fn poll_output(&mut self) -> Option<(Position, Output)> {
+        if let Some(refusal) = self.refusals.pop_front() {
+            return Some((Position::default(), refusal));
+        }
+        self.engine.poll_output().map(|output| (self.awaited, output))
+    }
+
+    /// How far the store has come.
+    #[must_use]
+    pub const fn reached(&self) -> Position {
+        self.reached
+    }
+
+    /// When [`Durable::handle_timeout`] and [`Durable::drive`] must be called at the latest.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Timestamp> {
+        if self.failure.is_some() {
+            return None;
+        }
+        let (engine, store) = (self.engine.poll_timeout(), self.store.poll_timeout());
+        match (engine, store) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    /// The moment of the latest call.
+    #[must_use]
+    pub const fn now(&self) -> Timestamp {
+        self.engine.now()
+    }
+
+    /// The engine, to look at.
+    #[must_use]
+    pub const fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// Why nothing is accepted any more, if that is so.
+    #[must_use]
+    pub const fn failure(&self) -> Option<&StoreError> {
+        self.failure.as_ref()
+    }
+
+    /// The figures of the store.
+    #[must_use]
+    pub fn figures(&self) -> Figures {
+        self.store.figures()
+    }
+
+    /// Makes everything durable and blocks until it is. For an orderly stop.
+    pub fn finish(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        self.commit()?;
+        let finished = self.store.finish(now);
+        self.note_failure(finished)?;
+        self.drive(now)
+    }
+
+    fn append(&mut self, urgency: Urgency) -> Result<(), StoreError> {
+        let header = self.engine.header();
+        if !self.changes.is_empty() {
+            let (changes, placed) = (&self.changes, &mut self.placed);
+            let appended = self.store.append(&header, changes, urgency, &mut |index, place| {
+                placed.push((index, place));
+            });
+            let position = self.note_failure(appended)?;
+            for (index, place) in self.placed.drain(..) {
+                self.engine.placed(&self.changes[index], place);
+            }
+            self.changes.clear();
+            if urgency == Urgency::Soon {
+                self.awaited = position;
+            }
+        }
+        self.engine.take_obsolete(&mut self.obsolete);
+        for place in self.obsolete.drain(..) {
+            self.store.obsolete(place);
+        }
+        Ok(())
+    }
+
+    fn check_failure(&self) -> Result<(), StoreError> {
+        self.failure.clone().map_or(Ok(()), Err)
+    }
+
+    fn note_failure<T>(&mut self, result: Result<T, StoreError>) -> Result<T, StoreError> {
+        if let Err(failure) = &result {
+            self.failure = Some(failure.clone());
+        }
+        result
+    }
+}

@@ -1,0 +1,244 @@
+//! A disk in memory that loses, tears, corrupts and refuses on request.
+//!
+//! For tests and simulators: everything follows from the seed. It knows, for each sector of 512
+//! bytes, whether it was synced, and for each directory entry too. [`FaultyDisk::crash`] decides
+//! what survives of the rest. Faults are programmed with [`FaultyDisk::fail`] and counted when they
+//! strike, so that a test can tell that its fault was really there. It models a disk that keeps
+//! what it has confirmed; it knows nothing about journals.
+
+mod dice;
+mod file;
+mod state;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+pub use dice::Dice;
+pub use state::{CrashPolicy, Operation, Repeat, SECTOR_BYTES};
+
+use crate::disk::{Disk, DiskFile, Entry, LockError, OpenMode};
+use file::OpenFile;
+use state::{DirChange, Inode, State};
+
+/// A disk in memory. Clones are handles to the same disk.
+#[derive(Clone)]
+pub struct FaultyDisk {
+    state: Arc<Mutex<State>>,
+}
+
+/// Frees the lock when it is dropped, unless the disk crashed since.
+struct Guard {
+    disk: FaultyDisk,
+    generation: u64,
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let mut state = self.disk.state();
+        if state.generation == self.generation {
+            state.locked = false;
+        }
+    }
+}
+
+impl FaultyDisk {
+    /// An empty disk without faults and without bounds.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self { state: Arc::new(Mutex::new(State::new(seed))) }
+    }
+
+    /// A disk with these files, all of them durable.
+    #[must_use]
+    pub fn with_files(seed: u64, files: &BTreeMap<String, Vec<u8>>) -> Self {
+        let disk = Self::new(seed);
+        let mut state = disk.state();
+        for (name, bytes) in files {
+            state.insert_durable(name, bytes.clone());
+        }
+        drop(state);
+        disk
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A test that failed while it held the lock has said so already.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets the `nth` operation of this kind from now on fail (1 is the next one), once or from
+    /// then on. A sync that fails marks what was written as clean, as Linux does: it can be read,
+    /// and no later sync makes it durable.
+    pub fn fail(&self, operation: Operation, nth: u64, repeat: Repeat, kind: io::ErrorKind) {
+        self.state().add_fault(operation, nth, repeat, kind);
+    }
+
+    /// Takes all programmed faults back, a coming crash included.
+    pub fn heal(&self) {
+        self.state().heal();
+    }
+
+    /// Lets this many of a hundred writes be short or interrupted.
+    pub fn shorten_writes(&self, percent: u64) {
+        self.state().short_percent = percent;
+    }
+
+    /// Bounds the bytes of all files together, reserved ones included.
+    pub fn set_capacity(&self, bytes: u64) {
+        self.state().capacity = bytes;
+    }
+
+    /// The bytes of all files together, reserved ones included.
+    #[must_use]
+    pub fn used(&self) -> u64 {
+        self.state().used()
+    }
+
+    /// Lets the machine stop in the middle of the `nth` operation from now on (1 is the next one):
+    /// it and all later ones fail until [`FaultyDisk::crash`].
+    pub fn stop_at(&self, nth: u64) {
+        let mut state = self.state();
+        state.stop_at = Some(state.operations + nth);
+    }
+
+    /// Whether the machine has stopped.
+    #[must_use]
+    pub fn has_stopped(&self) -> bool {
+        self.state().stopped
+    }
+
+    /// How many operations there were.
+    #[must_use]
+    pub fn operations(&self) -> u64 {
+        self.state().operations
+    }
+
+    /// How many operations of this kind there were.
+    #[must_use]
+    pub fn count(&self, operation: Operation) -> u64 {
+        self.state().counts.get(&operation).copied().unwrap_or(0)
+    }
+
+    /// How many programmed faults of this kind struck.
+    #[must_use]
+    pub fn struck(&self, operation: Operation) -> u64 {
+        self.state().struck.get(&operation).copied().unwrap_or(0)
+    }
+
+    /// How many writes were made short or interrupted.
+    #[must_use]
+    pub fn shortened(&self) -> u64 {
+        self.state().shortened
+    }
+
+    /// Ends everything that uses the disk, decides what survives, and starts again: old handles
+    /// and the lock are void, programmed faults are taken back.
+    pub fn crash(&self, policy: CrashPolicy) {
+        self.state().crash(policy);
+    }
+
+    /// Flips one bit of a file, durably. Tells whether the file has that byte.
+    pub fn flip(&self, name: &str, offset: u64, bit: u8) -> bool {
+        self.state().flip(name, offset, bit)
+    }
+
+    /// Everything that is there, as a reader would see it now.
+    #[must_use]
+    pub fn files(&self) -> BTreeMap<String, Vec<u8>> {
+        self.state().files()
+    }
+
+    /// Puts a file there, durably, replacing what had the name.
+    pub fn put(&self, name: &str, bytes: Vec<u8>) {
+        self.state().insert_durable(name, bytes);
+    }
+
+    /// Takes a file away, durably. Tells whether it was there.
+    pub fn take_away(&self, name: &str) -> bool {
+        self.state().remove_durable(name)
+    }
+}
+
+impl Disk for FaultyDisk {
+    fn open(&self, name: &str, mode: OpenMode) -> io::Result<Box<dyn DiskFile>> {
+        let mut state = self.state();
+        let generation = state.generation;
+        state.enter(Operation::Open, generation)?;
+        let inode = match (state.directory.get(name).copied(), mode) {
+            (Some(_), OpenMode::CreateNew) => return Err(io::ErrorKind::AlreadyExists.into()),
+            (None, OpenMode::Read | OpenMode::ReadWrite) => {
+                return Err(io::ErrorKind::NotFound.into());
+            }
+            (Some(inode), _) => inode,
+            (None, OpenMode::CreateNew) => {
+                let inode = state.add_inode(Inode::default());
+                state.directory.insert(name.to_owned(), inode);
+                state.unsynced.push(DirChange::Create(name.to_owned(), inode));
+                inode
+            }
+        };
+        let writable = mode != OpenMode::Read;
+        Ok(Box::new(OpenFile { disk: self.clone(), inode, generation, writable }))
+    }
+
+    fn list(&self) -> io::Result<Vec<Entry>> {
+        let mut state = self.state();
+        let generation = state.generation;
+        state.enter(Operation::List, generation)?;
+        let lengths = state.directory.iter().map(|(name, inode)| Entry {
+            name: name.clone(),
+            bytes: state.inodes[inode].bytes.len() as u64,
+        });
+        Ok(lengths.collect())
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        let mut state = self.state();
+        let generation = state.generation;
+        let entered = state.enter(Operation::Rename, generation);
+        // A machine that stops in the middle may have done it or not.
+        if entered.is_ok() || state.stops_late() {
+            let Some(inode) = state.directory.remove(from) else {
+                return Err(io::ErrorKind::NotFound.into());
+            };
+            state.directory.insert(to.to_owned(), inode);
+            state.unsynced.push(DirChange::Rename(from.to_owned(), to.to_owned(), inode));
+        }
+        entered
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        let mut state = self.state();
+        let generation = state.generation;
+        let entered = state.enter(Operation::Remove, generation);
+        if entered.is_ok() || state.stops_late() {
+            let Some(inode) = state.directory.remove(name) else {
+                return Err(io::ErrorKind::NotFound.into());
+            };
+            state.unsynced.push(DirChange::Remove(name.to_owned(), inode));
+        }
+        entered
+    }
+
+    fn sync_dir(&self) -> io::Result<()> {
+        let mut state = self.state();
+        let generation = state.generation;
+        let entered = state.enter(Operation::SyncDir, generation);
+        if entered.is_ok() || state.stops_late() {
+            state.sync_directory();
+        }
+        entered
+    }
+
+    fn lock(&self) -> Result<Box<dyn Send>, LockError> {
+        let mut state = self.state();
+        if state.stopped {
+            return Err(LockError::Io(io::Error::other("the machine has stopped")));
+        }
+        if state.locked {
+            return Err(LockError::Held);
+        }
+        state.locked = true;
+        Ok(Box::new(Guard { disk: self.clone(), generation: state.generation }))
+    }
+}

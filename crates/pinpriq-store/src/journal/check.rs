@@ -1,0 +1,97 @@
+//! Looking at a journal without touching it.
+//!
+//! Works on a directory that must not be written, and while a server uses it; then the end of the
+//! log may be caught half written. Everything is read, and the state is built in memory.
+
+use std::collections::BTreeMap;
+
+use pinpriq_engine::change::Header;
+use pinpriq_engine::task::{Bytes, StateKind};
+
+use super::segment::{FORMAT_VERSION, spare_name};
+use super::survey::{Damage, LsnRange, SegmentReport, survey};
+use crate::disk::{Disk, LOCK_NAME, LockError};
+use crate::store::{StoreError, TornTail};
+
+/// What is there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Report {
+    /// The format version.
+    pub version: u32,
+    /// Whether another process holds the lock.
+    pub in_use: bool,
+    /// The segments that are needed, oldest first.
+    pub segments: Vec<SegmentReport>,
+    /// Batches that can be read.
+    pub batches: u64,
+    /// Records in them.
+    pub records: u64,
+    /// The highest incarnation, the latest moment, the highest task number.
+    pub header: Header,
+    /// How many tasks there are in each state, in the order of [`StateKind::ALL`].
+    pub tasks_by_state: [u64; 6],
+    /// How many tasks each queue holds.
+    pub tasks_by_queue: BTreeMap<Bytes, u64>,
+    /// How many queues have settings or a pause.
+    pub queues_with_settings: u64,
+    /// Bytes in use in the segments.
+    pub bytes_used: u64,
+    /// Bytes of records that count.
+    pub bytes_live: u64,
+    /// Prepared files.
+    pub spares: Vec<String>,
+    /// Segments that are no longer needed; the next start removes them.
+    pub left_over: Vec<String>,
+    /// Files that are not part of a journal.
+    pub foreign: Vec<String>,
+    /// An unfinished last write, which the next start cuts off. No damage.
+    pub torn_tail: Option<TornTail>,
+    /// What cannot be read. A server starts only if this is empty.
+    pub damage: Vec<Damage>,
+    /// Batches that are missing.
+    pub missing: Vec<LsnRange>,
+}
+
+/// Reads a journal and tells what is there. Changes nothing.
+///
+/// Refuses a directory without segments, and one of a newer format.
+pub fn check(disk: &dyn Disk) -> Result<Report, StoreError> {
+    let guard = disk.lock();
+    let in_use = match &guard {
+        Ok(_) => false,
+        Err(LockError::Held) => true,
+        Err(LockError::Io(error)) => {
+            let error = std::io::Error::new(error.kind(), error.to_string());
+            return Err(StoreError::from_io("lock", LOCK_NAME, 0, error));
+        }
+    };
+    let survey = survey(disk)?;
+    let mut tasks_by_state = [0; 6];
+    let mut tasks_by_queue: BTreeMap<Bytes, u64> = BTreeMap::new();
+    for (task, _) in survey.fold.tasks.values() {
+        let kind = task.state.kind();
+        let index = StateKind::ALL.iter().position(|&other| other == kind).unwrap_or_default();
+        tasks_by_state[index] += 1;
+        *tasks_by_queue.entry(task.queue.clone()).or_default() += 1;
+    }
+    Ok(Report {
+        version: FORMAT_VERSION,
+        in_use,
+        batches: survey.segments.iter().map(|segment| segment.batches).sum(),
+        records: survey.segments.iter().map(|segment| segment.records).sum(),
+        header: survey.header,
+        tasks_by_state,
+        tasks_by_queue,
+        queues_with_settings: survey.fold.queues.len() as u64,
+        bytes_used: survey.segments.iter().map(|segment| segment.end).sum(),
+        bytes_live: survey.fold.live_bytes(),
+        spares: survey.inventory.spares.keys().map(|&number| spare_name(number)).collect(),
+        left_over: survey.left_over,
+        foreign: survey.inventory.foreign,
+        segments: survey.segments,
+        torn_tail: survey.torn_tail,
+        damage: survey.damage,
+        missing: survey.missing,
+    })
+}

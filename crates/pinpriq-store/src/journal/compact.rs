@@ -1,0 +1,89 @@
+//! Which old segment to empty next, and how far that has come.
+//!
+//! The oldest segment is listed piece by piece; the engine writes again what still counts; when
+//! nothing in it counts any more the ledger lets it go. A segment that cannot be read is left
+//! alone: its tasks are in memory, and it can go once they are gone.
+
+use pinpriq_engine::change::{Place, RecordKey};
+
+use super::chores::{Chore, Cursor, Listed};
+use super::ledger::Ledger;
+use crate::store::StoreError;
+
+#[derive(Debug, Default)]
+pub(crate) struct Compaction {
+    stage: Stage,
+    ready: Vec<(RecordKey, Place)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Stage {
+    #[default]
+    Idle,
+    /// This segment is to be listed from here.
+    ToList(u32, Cursor),
+    /// A job lists it.
+    Listing(u32),
+    /// All of it was listed, or it cannot be: nothing to do but wait until it holds nothing.
+    Waiting(u32),
+}
+
+impl Compaction {
+    /// Takes note of how the books stand. `wanted` tells whether the oldest segment should go.
+    pub(crate) fn review(&mut self, ledger: &Ledger, written_segment: u32, wanted: bool) {
+        let oldest = ledger.oldest_number();
+        let at = match self.stage {
+            Stage::Idle => None,
+            Stage::ToList(at, _) | Stage::Listing(at) | Stage::Waiting(at) => Some(at),
+        };
+        if at.is_some_and(|at| at < oldest) {
+            self.ready.clear();
+            if !matches!(self.stage, Stage::Listing(_)) {
+                self.stage = Stage::Idle;
+            }
+        }
+        // What was not handed to the disk yet cannot be listed from there.
+        if self.stage == Stage::Idle && wanted && oldest < written_segment {
+            self.stage = Stage::ToList(oldest, Cursor::START);
+        }
+    }
+
+    /// The next piece to list, if it is time for it.
+    pub(crate) fn next_chore(&mut self, ledger: &Ledger) -> Option<Chore> {
+        let Stage::ToList(segment, from) = self.stage else { return None };
+        let oldest = ledger.oldest().filter(|oldest| oldest.header.number == segment)?;
+        if !self.ready.is_empty() {
+            return None;
+        }
+        self.stage = Stage::Listing(segment);
+        Some(Chore::List { segment: oldest.header, end: oldest.end, from })
+    }
+
+    /// Whether there is something to list.
+    pub(crate) fn has_chore(&self) -> bool {
+        matches!(self.stage, Stage::ToList(..)) && self.ready.is_empty()
+    }
+
+    pub(crate) fn listed(&mut self, segment: u32, outcome: Result<Listed, StoreError>) {
+        match outcome {
+            Ok(listed) => {
+                self.ready = listed.keys;
+                self.stage = match listed.next {
+                    Some(next) => Stage::ToList(segment, next),
+                    None => Stage::Waiting(segment),
+                };
+            }
+            Err(error) => {
+                tracing::error!(
+                    segment, %error,
+                    "an old segment cannot be read; it stays until all tasks in it are gone"
+                );
+                self.stage = Stage::Waiting(segment);
+            }
+        }
+    }
+
+    pub(crate) fn take_ready(&mut self) -> Vec<(RecordKey, Place)> {
+        std::mem::take(&mut self.ready)
+    }
+}

@@ -1,0 +1,199 @@
+//! The batches that wait for the next write.
+//!
+//! Each is encoded straight into the buffer that will be written, at a place that is fixed the
+//! moment it is appended. The headers are filled in last, when the write starts: by then more is
+//! known to be durable, and the more each batch says, the less damage can pass for a torn tail.
+
+use pinpriq_engine::change::{Change, Header, Place};
+use pinpriq_engine::time::Timestamp;
+
+use super::segment::{BATCH_HEADER_BYTES, BatchHeader, aligned};
+use super::writer::{Commit, Roll, Step};
+use crate::codec::encode;
+use crate::store::Urgency;
+
+#[derive(Debug, Default)]
+pub(crate) struct Pending {
+    commit: Commit,
+    seals: Vec<Seal>,
+    records: Vec<PlacedRecord>,
+    soon: bool,
+    since: Timestamp,
+}
+
+/// A header to be filled in.
+#[derive(Debug)]
+struct Seal {
+    at: usize,
+    offset: u64,
+    salt: u64,
+    header: BatchHeader,
+}
+
+/// A record of the batch being encoded that has a place: which change, and where in the batch.
+#[derive(Clone, Copy, Debug)]
+struct PlacedRecord {
+    index: usize,
+    at: usize,
+    length: usize,
+}
+
+/// A batch that was encoded and has no place yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Encoded {
+    at: usize,
+    body_bytes: usize,
+    records: usize,
+    /// What it takes up in the file, padding included.
+    pub(crate) padded_bytes: u64,
+    /// The bytes of its records that have a place.
+    pub(crate) placed_bytes: u64,
+}
+
+/// Where a batch goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Target {
+    pub(crate) segment: u32,
+    pub(crate) offset: u64,
+    pub(crate) salt: u64,
+    pub(crate) oldest: u32,
+    pub(crate) lsn: u64,
+}
+
+impl Pending {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.seals.is_empty()
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.commit.bytes.len()
+    }
+
+    pub(crate) fn batches(&self) -> usize {
+        self.seals.len()
+    }
+
+    /// Whether somebody waits for any of it.
+    pub(crate) fn is_urgent(&self) -> bool {
+        self.soon
+    }
+
+    /// The moment of its first batch.
+    pub(crate) fn since(&self) -> Timestamp {
+        self.since
+    }
+
+    /// Encodes a batch at the end of the buffer. It has to be placed or dropped next.
+    pub(crate) fn encode(&mut self, changes: &[Change]) -> Encoded {
+        let at = self.commit.bytes.len();
+        let bytes = &mut self.commit.bytes;
+        bytes.resize(at + BATCH_HEADER_BYTES, 0);
+        self.records.clear();
+        for (index, change) in changes.iter().enumerate() {
+            let start = bytes.len();
+            encode(change, bytes);
+            if matches!(change, Change::Task(_) | Change::Queue(_)) {
+                let length = bytes.len() - start;
+                self.records.push(PlacedRecord { index, at: start - at, length });
+            }
+        }
+        let batch_bytes = bytes.len() - at;
+        Encoded {
+            at,
+            body_bytes: batch_bytes - BATCH_HEADER_BYTES,
+            records: changes.len(),
+            padded_bytes: aligned(batch_bytes as u64),
+            placed_bytes: self.records.iter().map(|record| record.length as u64).sum(),
+        }
+    }
+
+    /// Takes an encoded batch out again.
+    pub(crate) fn drop_encoded(&mut self, encoded: Encoded) {
+        self.commit.bytes.truncate(encoded.at);
+    }
+
+    /// The log goes on in a new segment.
+    pub(crate) fn roll(&mut self, roll: Roll) {
+        self.commit.steps.push(Step::Roll(roll));
+    }
+
+    /// Gives the encoded batch its place. It must fit there, and offsets fit four bytes.
+    pub(crate) fn place(
+        &mut self,
+        encoded: Encoded,
+        target: &Target,
+        facts: &Header,
+        urgency: Urgency,
+        placed: &mut dyn FnMut(usize, Place),
+    ) {
+        for record in &self.records {
+            placed(
+                record.index,
+                Place {
+                    volume: target.segment,
+                    offset: narrow(crate::disk::index(target.offset) + record.at),
+                    length: narrow(record.length),
+                },
+            );
+        }
+        let end = encoded.at + crate::disk::index(encoded.padded_bytes);
+        self.commit.bytes.resize(end, 0);
+        match self.commit.steps.last_mut() {
+            Some(Step::Write { to, .. }) => *to = end,
+            _ => {
+                let step = Step::Write { offset: target.offset, from: encoded.at, to: end };
+                self.commit.steps.push(step);
+            }
+        }
+        if self.seals.is_empty() {
+            self.since = facts.now;
+        }
+        self.soon |= urgency == Urgency::Soon;
+        self.seals.push(Seal {
+            at: encoded.at,
+            offset: target.offset,
+            salt: target.salt,
+            header: BatchHeader {
+                body_bytes: narrow(encoded.body_bytes),
+                lsn: target.lsn,
+                durable_lsn: 0,
+                incarnation: facts.incarnation,
+                now: facts.now.ms(),
+                last_number: facts.last_number,
+                oldest: target.oldest,
+                records: narrow(encoded.records),
+            },
+        });
+    }
+
+    /// Everything that waits, as one write. `spare` is used for the first new segment of the
+    /// usual size, and taken if it is.
+    pub(crate) fn seal(
+        &mut self,
+        durable_lsn: u64,
+        usual_bytes: u64,
+        spare: &mut Option<u32>,
+        buffers: Commit,
+    ) -> Commit {
+        for seal in &self.seals {
+            let header = BatchHeader { durable_lsn, ..seal.header };
+            let end = seal.at + header.batch_bytes();
+            header.seal(&mut self.commit.bytes[seal.at..end], seal.salt, seal.offset);
+        }
+        for step in &mut self.commit.steps {
+            if let Step::Roll(roll) = step
+                && roll.capacity == usual_bytes
+            {
+                roll.spare = spare.take();
+            }
+        }
+        self.seals.clear();
+        self.soon = false;
+        std::mem::replace(&mut self.commit, buffers)
+    }
+}
+
+/// Batches are bounded far below what four bytes can say.
+fn narrow(value: usize) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,271 @@
+//! Everything that can be read of a log, damaged or not.
+//!
+//! Where loading stops at the first damage, this goes on behind it: at the next whole batch of the
+//! same file, and in the next file. What a server would cut off as a torn tail is cut off here
+//! too. Nothing is changed. `check` reports it, `salvage` writes it down.
+
+use std::collections::BTreeSet;
+
+use pinpriq_engine::change::{Change, Header, Place};
+
+use super::reader::{
+    Inventory, Walk, decode_batch, find_batch, find_proof, note_moment, read_front, read_header,
+    take_inventory, walk,
+};
+use super::segment::{BatchHeader, SEGMENT_START, SegmentHeader, segment_name};
+use crate::codec::Names;
+use crate::disk::Disk;
+use crate::fold::Fold;
+use crate::store::{StoreError, TornTail};
+
+/// A part of a file that cannot be read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Damage {
+    /// The file.
+    pub file: String,
+    /// Where it begins, in bytes.
+    pub offset: u64,
+    /// How many bytes it covers, as far as can be told; 0 for a file that is missing.
+    pub bytes: u64,
+    /// What is wrong.
+    pub what: String,
+}
+
+/// Batches that are missing, by number, both ends included.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LsnRange {
+    /// The first one.
+    pub first: u64,
+    /// The last one.
+    pub last: u64,
+}
+
+/// One segment file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SegmentReport {
+    /// Its name.
+    pub file: String,
+    /// How long it is.
+    pub bytes: u64,
+    /// Where its batches end.
+    pub end: u64,
+    /// How many batches in it can be read.
+    pub batches: u64,
+    /// How many records they hold.
+    pub records: u64,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Survey {
+    pub(crate) inventory: Inventory,
+    pub(crate) segments: Vec<SegmentReport>,
+    /// Segments that are no longer needed.
+    pub(crate) left_over: Vec<String>,
+    pub(crate) header: Header,
+    pub(crate) fold: Fold,
+    pub(crate) torn_tail: Option<TornTail>,
+    pub(crate) damage: Vec<Damage>,
+    pub(crate) missing: Vec<LsnRange>,
+    /// Tasks that are spoken of and whose record was not seen.
+    pub(crate) mentioned: BTreeSet<u64>,
+    last_lsn: Option<u64>,
+    names: Names,
+}
+
+/// A segment of the chain, with what is known about its end.
+struct Link {
+    number: u32,
+    header: SegmentHeader,
+    /// Where it ends, if its successor says so.
+    end: Option<u64>,
+    newest: bool,
+}
+
+/// Reads everything. Refuses a directory without segments and one of a newer format.
+pub(crate) fn survey(disk: &dyn Disk) -> Result<Survey, StoreError> {
+    let mut survey = Survey { inventory: take_inventory(disk)?, ..Survey::default() };
+    let numbers: Vec<u32> = survey.inventory.segments.keys().copied().collect();
+    let Some(&newest) = numbers.last() else { return Err(StoreError::NotAJournal) };
+    let mut headers: Vec<(u32, SegmentHeader)> = Vec::new();
+    for &number in &numbers {
+        match read_header(disk, number) {
+            Ok(header) => headers.push((number, header)),
+            Err(error @ StoreError::NewerFormat { .. }) => return Err(error),
+            Err(error) => survey.damage_whole(number, &error),
+        }
+    }
+    let oldest = oldest_needed(disk, &headers, &survey.inventory);
+    survey.judge_files(oldest, newest);
+    let mut bytes = Vec::new();
+    for (place, &(number, header)) in headers.iter().enumerate() {
+        if number < oldest {
+            continue;
+        }
+        let next = headers.get(place + 1).filter(|next| next.0 == number + 1);
+        let end = next.map(|next| next.1.previous_end);
+        let link = Link { number, header, end, newest: number == newest };
+        let name = segment_name(number);
+        if let Err(error) = read_front(disk, &name, u64::MAX, &mut bytes) {
+            survey.damage_whole(number, &error);
+            continue;
+        }
+        survey.read_link(&link, &bytes);
+    }
+    Ok(survey)
+}
+
+/// The oldest segment that the newest readable batch names.
+fn oldest_needed(disk: &dyn Disk, headers: &[(u32, SegmentHeader)], inventory: &Inventory) -> u32 {
+    let Some((number, header)) = headers.last() else {
+        return inventory.segments.first_key_value().map_or(0, |(&number, _)| number);
+    };
+    let mut bytes = Vec::new();
+    if read_front(disk, &segment_name(*number), u64::MAX, &mut bytes).is_err() {
+        return header.oldest;
+    }
+    let start = (SEGMENT_START, header.first_lsn);
+    let walk = walk(&bytes, header, start, u64::MAX, &mut |_, _, _| Ok(()));
+    walk.ok().and_then(|walk| walk.last).map_or(header.oldest, |batch| batch.oldest)
+}
+
+impl Survey {
+    fn damage_whole(&mut self, number: u32, error: &StoreError) {
+        let bytes = self.inventory.segments.get(&number).copied().unwrap_or(0);
+        let what = match error {
+            StoreError::Corrupt { what, .. } => what.clone(),
+            other => other.to_string(),
+        };
+        self.damage.push(Damage { file: segment_name(number), offset: 0, bytes, what });
+    }
+
+    /// Tells left-over segments from needed ones, and notices the needed ones that are missing.
+    fn judge_files(&mut self, oldest: u32, newest: u32) {
+        let left_over = self.inventory.segments.range(..oldest);
+        self.left_over = left_over.map(|(&number, _)| segment_name(number)).collect();
+        let present: Vec<u32> =
+            self.inventory.segments.range(oldest..=newest).map(|(&number, _)| number).collect();
+        let mut expected = oldest;
+        for number in present {
+            // One entry for a gap, however many files it spans.
+            if number > expected {
+                let last = segment_name(number - 1);
+                let what = format!("the files from this one to {last} are missing");
+                let file = segment_name(expected);
+                self.damage.push(Damage { file, offset: 0, bytes: 0, what });
+            }
+            expected = number + 1;
+        }
+    }
+
+    /// Reads one segment, over every gap in it.
+    fn read_link(&mut self, link: &Link, bytes: &[u8]) {
+        let mut report = SegmentReport {
+            file: segment_name(link.number),
+            bytes: bytes.len() as u64,
+            end: SEGMENT_START,
+            batches: 0,
+            records: 0,
+        };
+        let limit = link.end.unwrap_or(u64::MAX);
+        let readable = &bytes[..bytes.len().min(crate::disk::index(limit))];
+        if self.last_lsn.is_none() {
+            self.last_lsn = Some(link.header.first_lsn - 1);
+        }
+        note_moment(&mut self.header, link.header.incarnation, link.header.now, 0);
+        let mut start = (SEGMENT_START, link.header.first_lsn);
+        loop {
+            let walked = walk(readable, &link.header, start, limit, &mut |at, batch, body| {
+                self.take_batch(link.number, at, batch, body, &mut report);
+                Ok(())
+            });
+            let Ok(stop) = walked else { break };
+            report.end = stop.end;
+            match self.go_on(link, readable, &stop) {
+                Some(next) => start = next,
+                None => break,
+            }
+        }
+        self.segments.push(report);
+    }
+
+    /// Where to go on after a walk stopped, if there is anything more.
+    fn go_on(&mut self, link: &Link, readable: &[u8], stop: &Walk) -> Option<(u64, u64)> {
+        if link.end == Some(stop.end) {
+            return None;
+        }
+        let next = find_batch(readable, &link.header, stop.end, |batch| batch.lsn >= stop.next_lsn);
+        // What nobody was promised is no damage. Only the newest segment can end like that.
+        let file = segment_name(link.number);
+        if link.newest && find_proof(readable, &link.header, stop).is_none() {
+            if next.is_some() {
+                self.torn_tail = Some(TornTail { file, offset: stop.end });
+            }
+            return None;
+        }
+        if next.is_none() && link.end.is_none() {
+            // The successor is lost, and with it the word on where this file ends.
+            return None;
+        }
+        let end = next.or(link.end).unwrap_or(stop.end);
+        let what = format!("batch {} is missing or broken", stop.next_lsn);
+        let bytes = end.saturating_sub(stop.end);
+        self.damage.push(Damage { file, offset: stop.end, bytes, what });
+        let at = next?;
+        let batch = BatchHeader::peek(readable.get(crate::disk::index(at)..)?)?;
+        Some((at, batch.lsn))
+    }
+
+    fn take_batch(
+        &mut self,
+        segment: u32,
+        offset: u64,
+        batch: &BatchHeader,
+        body: &[u8],
+        report: &mut SegmentReport,
+    ) {
+        let first = self.last_lsn.map_or(batch.lsn, |last| last + 1);
+        if batch.lsn > first {
+            self.missing.push(LsnRange { first, last: batch.lsn - 1 });
+        }
+        self.last_lsn = Some(batch.lsn);
+        note_moment(&mut self.header, batch.incarnation, batch.now, batch.last_number);
+        // A batch counts whole or not at all, so nothing is folded before all of it was read.
+        let mut changes: Vec<(Change, Option<Place>)> = Vec::new();
+        let mut keep = |change, place| changes.push((change, place));
+        match decode_batch(segment, offset, batch, body, &mut self.names, &mut keep) {
+            Ok(_) => {
+                report.batches += 1;
+                report.records += u64::from(batch.records);
+                for (change, place) in changes {
+                    self.note_mention(&change);
+                    self.fold.apply(&change, place, &mut Vec::new());
+                }
+            }
+            Err(error) => {
+                let what = match error {
+                    StoreError::Corrupt { what, .. } => what,
+                    other => other.to_string(),
+                };
+                let bytes = batch.batch_bytes() as u64;
+                let file = segment_name(segment);
+                self.damage.push(Damage { file, offset, bytes, what });
+            }
+        }
+    }
+
+    fn note_mention(&mut self, change: &Change) {
+        let (number, known) = match change {
+            Change::Task(task) => (task.number, true),
+            Change::Gone(number) => (*number, true),
+            Change::Moved(moved) => (moved.number, false),
+            Change::Granted(granted) => (granted.number, false),
+            Change::Queue(_) | Change::QueueGone(_) | Change::Emptied(_) => return,
+        };
+        self.header.last_number = self.header.last_number.max(number);
+        if known {
+            self.mentioned.remove(&number);
+        } else if !self.fold.tasks.contains_key(&number) {
+            self.mentioned.insert(number);
+        }
+    }
+}
