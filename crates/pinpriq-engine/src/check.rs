@@ -51,16 +51,16 @@ impl Engine {
             *content += task.content_bytes();
             let queue = &self.queues[task.queue];
             if queue.settings.ids == Ids::Sequence {
-                let is_number = task.id == TaskId::Number(number);
-                assert!(is_number, "task {number} has the id {}", task.id);
+                let is_number = task.id() == TaskId::Number(number);
+                assert!(is_number, "task {number} has the id {}", task.id());
             } else {
-                let found = queue.indexes.find_id(&task.id);
-                assert_eq!(found, Some(slot), "task {number} is found by its id {}", task.id);
+                let found = queue.indexes.find_id(&task.id());
+                assert_eq!(found, Some(slot), "task {number} is found by its id {}", task.id());
             }
             if queue.settings.ids != Ids::Given {
-                let text = task.id.to_string();
+                let text = task.id().to_string();
                 let parsed = parse_id(queue.settings.ids, text.as_bytes());
-                assert_eq!(parsed.as_ref(), Some(&task.id), "the id {text} has a text");
+                assert_eq!(parsed.as_ref(), Some(&task.id()), "the id {text} has a text");
             }
         }
         assert_eq!(bytes, self.bytes, "the bytes of all tasks add up");

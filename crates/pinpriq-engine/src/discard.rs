@@ -52,8 +52,8 @@ impl Engine {
                 self.discarded.pop_front();
                 continue;
             };
-            discarded.indexes.remove(&self.tasks[slot]);
-            discarded.indexes.remove_id(&self.tasks[slot].id);
+            discarded.indexes.remove(slot, &self.tasks);
+            discarded.indexes.remove_id(&self.tasks[slot].id());
             discarded.remaining -= 1;
             self.free(slot);
         }

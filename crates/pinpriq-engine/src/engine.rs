@@ -29,7 +29,7 @@ pub(crate) type Answered = Result<Option<Reply>, Refusal>;
 #[derive(Debug)]
 pub struct Engine {
     pub(crate) limits: Limits,
-    /// Makes generated uuids differ from those of other shards. Chosen by the caller.
+    /// See [`Engine::new`].
     pub(crate) seed: u64,
     pub(crate) incarnation: u64,
     pub(crate) now: Timestamp,
@@ -61,7 +61,8 @@ impl Engine {
     /// An empty engine. Give it what a store kept with [`Engine::restore`], then call
     /// [`Engine::start`].
     ///
-    /// `seed` makes generated uuids differ from those of other servers.
+    /// `seed` makes generated uuids differ from those of other servers, and keeps clients from
+    /// choosing keys that cost more than others; draw it at random.
     #[must_use]
     pub fn new(limits: Limits, seed: u64) -> Self {
         Self {
@@ -72,7 +73,7 @@ impl Engine {
             last_number: 0,
             last_grant: 0,
             last_time64: 0,
-            tasks: Tasks::default(),
+            tasks: Tasks::new(seed),
             queues: Queues::default(),
             deadlines: Deadlines::default(),
             consumers: Consumers::default(),
@@ -119,8 +120,10 @@ impl Engine {
     /// Forgets a client whose connection has ended: its blocked requests, subscriptions and
     /// credit go, and the leases that live only as long as the connection end.
     pub fn disconnect(&mut self, now: Timestamp, client: ClientId) {
-        self.advance(now);
+        self.move_clock(now);
+        // Before anything that is due now is handed out: a dead client takes nothing along.
         self.forget_client(client);
+        self.fire_due();
         self.conclude();
     }
 
@@ -267,13 +270,21 @@ impl Engine {
         }
     }
 
-    /// Moves time on to `now` and fires what has become due.
+    /// Moves time on to `now`, fires what has become due, and hands out what became ready by that.
     pub(crate) fn advance(&mut self, now: Timestamp) {
+        self.move_clock(now);
+        self.fire_due();
+    }
+
+    fn move_clock(&mut self, now: Timestamp) {
         assert!(now >= self.now, "time went back from {} to {now}", self.now);
         self.now = now;
+    }
+
+    fn fire_due(&mut self) {
         for _ in 0..STEPS_PER_TIMEOUT {
-            match self.deadlines.pop_due(now) {
-                None => return,
+            match self.deadlines.pop_due(self.now) {
+                None => break,
                 Some(Due::Task(number)) => self.fire(number),
                 Some(Due::Taker(taker)) => {
                     // Whoever is still in line gets what has become ready meanwhile, before being
@@ -284,6 +295,8 @@ impl Engine {
                 Some(Due::Awaiter(awaiter)) => self.time_out_awaiter(awaiter),
             }
         }
+        // Those who wait already come before whoever makes this call.
+        self.serve();
     }
 
     /// Ends every call that may have changed something: hands out what became ready, then reports
@@ -303,5 +316,16 @@ impl Engine {
         let slot = self.tasks.find(number)?;
         let task = &self.tasks[slot];
         self.queues.is_current(task.queue, task.epoch).then_some(slot)
+    }
+
+    /// The same, once a deadline of the task that has passed is fired. There is one only while
+    /// more deadlines are due than one call fires.
+    pub(crate) fn live_by_now(&mut self, number: u64) -> Option<Slot> {
+        let slot = self.live(number)?;
+        if let Some(at) = self.tasks[slot].armed.filter(|at| *at <= self.now) {
+            self.deadlines.remove(at, Due::Task(number));
+            self.fire(number);
+        }
+        self.live(number)
     }
 }

@@ -168,7 +168,7 @@ impl Engine {
             _ if by.is_none() => {
                 return Err(bad(format!(
                     "the task {} is ready: say by how much its TTL is to move",
-                    task.id
+                    task.id()
                 )));
             }
             _ => (task.expires_at, None),

@@ -7,11 +7,12 @@
 //! tasks, and holds nothing of its own.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use crate::command::{End, Order, Selection};
 use crate::ranked::{Rank, Ranked, precedes};
 use crate::task::{Bytes, StateKind, TaskId};
-use crate::tasks::{Slot, Task, Tasks};
+use crate::tasks::{KeyHash, Slot, Task, Tasks};
 
 /// The indexes of one queue. Every operation costs O(log n) unless it says otherwise.
 #[derive(Debug, Default)]
@@ -30,14 +31,16 @@ pub(crate) struct Indexes {
 #[derive(Debug, Default)]
 struct Selectable {
     ranked: Ranked,
-    groups: BTreeMap<Bytes, Group>,
+    /// By the hash of the key, which is far cheaper to compare than the key. Should two keys have
+    /// the same hash, they share an entry, and their tasks are told apart when they are wanted.
+    groups: BTreeMap<KeyHash, Group>,
 }
 
-/// The ready tasks of one width with one key.
+/// The ready tasks of one width whose keys have one hash.
 #[derive(Debug)]
 enum Group {
     /// Just one, as most are.
-    One(Option<i64>, u64, Slot),
+    One(Slot),
     /// Several.
     Many(Box<Members>),
 }
@@ -52,47 +55,49 @@ struct Members {
 
 impl Indexes {
     /// Enters a task as it stands now.
-    pub(crate) fn insert(&mut self, slot: Slot, task: &Task) {
+    pub(crate) fn insert(&mut self, slot: Slot, tasks: &Tasks) {
+        let task = &tasks[slot];
         if task.kind() != StateKind::Ready {
             self.resting.insert((task.kind(), task.seq), slot);
             return;
         }
-        if let Some(priority) = task.priority {
-            self.side_mut(task).ranked.insert((priority, task.seq), slot);
+        if let Some(rank) = task.rank() {
+            self.side_mut(task).ranked.insert(rank, slot);
         } else {
             self.resting.insert((StateKind::Ready, task.seq), slot);
         }
         if let Some(key) = &task.key {
-            let groups = &mut self.side_mut(task).groups;
-            match groups.get_mut(key) {
-                Some(group) => group.insert(task.priority, task.seq, slot),
-                None => {
-                    groups.insert(key.clone(), Group::One(task.priority, task.seq, slot));
+            let hash = tasks.hash_key(key);
+            match self.side_mut(task).groups.entry(hash) {
+                Entry::Occupied(mut group) => group.get_mut().insert(slot, tasks),
+                Entry::Vacant(place) => {
+                    place.insert(Group::One(slot));
                 }
             }
         }
     }
 
     /// Removes a task that was entered as it stands now.
-    pub(crate) fn remove(&mut self, task: &Task) {
+    pub(crate) fn remove(&mut self, slot: Slot, tasks: &Tasks) {
+        let task = &tasks[slot];
         if task.kind() != StateKind::Ready {
             let known = self.resting.remove(&(task.kind(), task.seq));
             assert!(known.is_some(), "task {} was not among those resting", task.number);
             return;
         }
-        if let Some(priority) = task.priority {
-            self.side_mut(task).ranked.remove((priority, task.seq));
+        if let Some(rank) = task.rank() {
+            self.side_mut(task).ranked.remove(rank);
         } else {
             let known = self.resting.remove(&(StateKind::Ready, task.seq));
             assert!(known.is_some(), "task {} was not among those unranked", task.number);
         }
         if let Some(key) = &task.key {
-            let groups = &mut self.side_mut(task).groups;
-            let Some(group) = groups.get_mut(key) else {
+            let hash = tasks.hash_key(key);
+            let Entry::Occupied(mut group) = self.side_mut(task).groups.entry(hash) else {
                 unreachable!("task {} is in no group", task.number)
             };
-            if group.remove(task.priority, task.seq) {
-                groups.remove(key);
+            if group.get_mut().remove(task) {
+                group.remove();
             }
         }
     }
@@ -137,14 +142,18 @@ impl Indexes {
 
     /// The ready tasks with this key in the order of the selection, then those without priority,
     /// the newest first; expired or not. Costs O(g log g) for a group of g.
-    pub(crate) fn group(&self, key: &Bytes, selection: Selection) -> Vec<Slot> {
-        let small = self.narrow.groups.get(key);
-        let large = if selection.narrow { None } else { self.wide.groups.get(key) };
+    pub(crate) fn group(&self, key: &Bytes, selection: Selection, tasks: &Tasks) -> Vec<Slot> {
+        let hash = tasks.hash_key(key);
+        let small = self.narrow.groups.get(&hash);
+        let large = if selection.narrow { None } else { self.wide.groups.get(&hash) };
         let mut ranked: Vec<(Rank, Slot)> = Vec::new();
         let mut unranked: Vec<(u64, Slot)> = Vec::new();
         for group in small.into_iter().chain(large) {
-            group.collect(&mut ranked, &mut unranked);
+            group.collect(tasks, &mut ranked, &mut unranked);
         }
+        let has_key = |slot: &Slot| tasks[*slot].key.as_ref() == Some(key);
+        ranked.retain(|(_, slot)| has_key(slot));
+        unranked.retain(|(_, slot)| has_key(slot));
         ranked.sort_unstable_by(|(left, _), (right, _)| {
             let earlier = precedes(*left, *right, selection.from, selection.order);
             if earlier { std::cmp::Ordering::Less } else { std::cmp::Ordering::Greater }
@@ -177,17 +186,18 @@ impl Indexes {
             for (rank, slot) in side.ranked.walk(End::Min, Order::Oldest) {
                 let task = &tasks[slot];
                 assert_eq!(task.kind(), StateKind::Ready, "a selectable task is ready");
-                assert_eq!((task.priority, task.seq), (Some(rank.0), rank.1), "it stands in place");
+                assert_eq!(task.rank(), Some(rank), "it stands in place");
                 assert_eq!(task.is_narrow(), narrow, "task {} is on its side", task.number);
                 found += 1;
             }
-            for (key, group) in &side.groups {
+            for (hash, group) in &side.groups {
                 let (mut ranked, mut unranked) = (Vec::new(), Vec::new());
-                group.collect(&mut ranked, &mut unranked);
+                group.collect(tasks, &mut ranked, &mut unranked);
                 assert!(ranked.len() + unranked.len() > 0, "no group is empty");
                 for slot in ranked.iter().map(|(_, s)| s).chain(unranked.iter().map(|(_, s)| s)) {
                     let task = &tasks[*slot];
-                    assert_eq!(task.key.as_ref(), Some(key), "task {} has its key", task.number);
+                    let key = task.key.as_ref().map(|key| tasks.hash_key(key));
+                    assert_eq!(key, Some(*hash), "task {} is in its group", task.number);
                     assert_eq!(task.kind(), StateKind::Ready, "a group holds ready tasks");
                 }
             }
@@ -195,7 +205,7 @@ impl Indexes {
         for ((kind, seq), slot) in &self.resting {
             let task = &tasks[*slot];
             assert_eq!((task.kind(), task.seq), (*kind, *seq), "task {} rests", task.number);
-            assert!(*kind != StateKind::Ready || task.priority.is_none(), "ranked tasks apart");
+            assert!(*kind != StateKind::Ready || task.rank().is_none(), "ranked tasks apart");
             found += 1;
         }
         assert_eq!(found, expected, "every task is in exactly one index");
@@ -207,26 +217,26 @@ impl Indexes {
 }
 
 impl Group {
-    fn insert(&mut self, priority: Option<i64>, seq: u64, slot: Slot) {
-        if let Self::One(priority, seq, slot) = *self {
+    fn insert(&mut self, slot: Slot, tasks: &Tasks) {
+        if let Self::One(first) = *self {
             let mut members = Box::<Members>::default();
-            members.insert(priority, seq, slot);
+            members.insert(first, tasks);
             *self = Self::Many(members);
         }
         if let Self::Many(members) = self {
-            members.insert(priority, seq, slot);
+            members.insert(slot, tasks);
         }
     }
 
     /// Removes a member and tells whether the group is empty now.
-    fn remove(&mut self, priority: Option<i64>, seq: u64) -> bool {
+    fn remove(&mut self, task: &Task) -> bool {
         match self {
-            Self::One(..) => true,
+            Self::One(_) => true,
             Self::Many(members) => {
-                match priority {
-                    Some(priority) => members.ranked.remove((priority, seq)),
+                match task.rank() {
+                    Some(rank) => members.ranked.remove(rank),
                     None => {
-                        members.unranked.remove(&seq);
+                        members.unranked.remove(&task.seq);
                     }
                 }
                 members.ranked.is_empty() && members.unranked.is_empty()
@@ -234,10 +244,17 @@ impl Group {
         }
     }
 
-    fn collect(&self, ranked: &mut Vec<(Rank, Slot)>, unranked: &mut Vec<(u64, Slot)>) {
+    fn collect(
+        &self,
+        tasks: &Tasks,
+        ranked: &mut Vec<(Rank, Slot)>,
+        unranked: &mut Vec<(u64, Slot)>,
+    ) {
         match self {
-            Self::One(Some(priority), seq, slot) => ranked.push(((*priority, *seq), *slot)),
-            Self::One(None, seq, slot) => unranked.push((*seq, *slot)),
+            Self::One(slot) => match tasks[*slot].rank() {
+                Some(rank) => ranked.push((rank, *slot)),
+                None => unranked.push((tasks[*slot].seq, *slot)),
+            },
             Self::Many(members) => {
                 ranked.extend(members.ranked.walk(End::Min, Order::Oldest));
                 unranked.extend(members.unranked.iter().map(|(seq, slot)| (*seq, *slot)));
@@ -247,11 +264,11 @@ impl Group {
 }
 
 impl Members {
-    fn insert(&mut self, priority: Option<i64>, seq: u64, slot: Slot) {
-        match priority {
-            Some(priority) => self.ranked.insert((priority, seq), slot),
+    fn insert(&mut self, slot: Slot, tasks: &Tasks) {
+        match tasks[slot].rank() {
+            Some(rank) => self.ranked.insert(rank, slot),
             None => {
-                self.unranked.insert(seq, slot);
+                self.unranked.insert(tasks[slot].seq, slot);
             }
         }
     }

@@ -44,6 +44,7 @@ mod held;
 mod ids;
 mod indexes;
 pub mod limits;
+mod numbers;
 mod put;
 mod queues;
 mod ranked;

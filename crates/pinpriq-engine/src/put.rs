@@ -9,7 +9,7 @@ use crate::queues::QueueSlot;
 use crate::reply::{Refusal, RefusalKind, Reply};
 use crate::settings::{Ids, Settings};
 use crate::task::{ClientId, RequestId, State, StateKind, TaskId, TaskRecord};
-use crate::tasks::{Slot, Task, Unsaved};
+use crate::tasks::{Slot, Task, Unsaved, own_id};
 use crate::time::{Span, Timestamp};
 use crate::transition::Operation;
 
@@ -36,9 +36,9 @@ impl Engine {
             number,
             queue,
             epoch: self.queues[queue].epoch,
-            id: id.clone(),
             seq: number,
-            priority: put.priority,
+            own_id: own_id(number, &id),
+            priority: put.priority.into(),
             key: put.key.map(Into::into),
             payload: put.payload.into(),
             put_at: self.now,
@@ -96,9 +96,9 @@ impl Engine {
             number: record.number,
             queue,
             epoch: self.queues[queue].epoch,
-            id: record.id,
             seq: record.seq,
-            priority: record.priority,
+            own_id: own_id(record.number, &record.id),
+            priority: record.priority.into(),
             key: record.key,
             payload: record.payload,
             put_at: record.put_at,

@@ -21,7 +21,7 @@ pub(crate) struct QueueSlot(u32);
 pub(crate) struct Queue {
     pub(crate) name: Bytes,
     /// Rises whenever the queue is emptied at once; see [`crate::tasks::Task::epoch`].
-    pub(crate) epoch: u64,
+    pub(crate) epoch: u32,
     /// Whether it exists even when empty.
     pub(crate) created: bool,
     pub(crate) settings: Settings,
@@ -56,7 +56,7 @@ pub(crate) struct Queues {
     slots: Vec<Option<Queue>>,
     free: Vec<QueueSlot>,
     names: BTreeMap<Bytes, QueueSlot>,
-    last_epoch: u64,
+    last_epoch: u32,
 }
 
 impl Queue {
@@ -141,16 +141,13 @@ impl Queues {
             to_be_served: false,
             pins: 0,
         };
-        let slot = match self.free.pop() {
-            Some(slot) => slot,
-            None => {
-                let Ok(index) = u32::try_from(self.slots.len()) else {
-                    panic!("more than {} queues in one shard", u32::MAX)
-                };
-                self.slots.push(None);
-                QueueSlot(index)
-            }
-        };
+        let slot = self.free.pop().unwrap_or_else(|| {
+            let Ok(index) = u32::try_from(self.slots.len()) else {
+                panic!("more than {} queues in one shard", u32::MAX)
+            };
+            self.slots.push(None);
+            QueueSlot(index)
+        });
         self.slots[slot.0 as usize] = Some(queue);
         self.names.insert(name, slot);
         slot
@@ -174,13 +171,13 @@ impl Queues {
     }
 
     /// A number that no queue has had as its epoch.
-    pub(crate) const fn next_epoch(&mut self) -> u64 {
+    pub(crate) const fn next_epoch(&mut self) -> u32 {
         self.last_epoch += 1;
         self.last_epoch
     }
 
     /// Whether the object of a queue is still there and has this epoch.
-    pub(crate) fn is_current(&self, slot: QueueSlot, epoch: u64) -> bool {
+    pub(crate) fn is_current(&self, slot: QueueSlot, epoch: u32) -> bool {
         let queue = self.slots.get(slot.0 as usize).and_then(Option::as_ref);
         queue.is_some_and(|queue| queue.epoch == epoch)
     }

@@ -6,8 +6,9 @@
 use crate::change::{Change, Granted, Header, Moved, Place, QueueRecord};
 use crate::engine::Engine;
 use crate::settings::{Ids, Paused, Settings};
+use crate::stats::Exit;
 use crate::task::{Grant, Lease, State, TaskRecord};
-use crate::tasks::{Slot, Task, Unsaved};
+use crate::tasks::{Slot, Task, Unsaved, own_id};
 use crate::time::Timestamp;
 use crate::transition::Operation;
 
@@ -75,6 +76,10 @@ impl Engine {
                 self.obsolete.extend(task.place);
                 continue;
             }
+            if let Some(exit) = self.is_over(slot) {
+                self.drop_at_start(slot, exit);
+                continue;
+            }
             if task.lease().is_some_and(|lease| lease.deadline.is_none()) {
                 leases.push(slot);
             }
@@ -92,13 +97,37 @@ impl Engine {
         self.conclude();
     }
 
+    /// Whether a restored task is over before it is entered anywhere. After a long pause that may
+    /// be all of them.
+    fn is_over(&self, slot: Slot) -> Option<Exit> {
+        let task = &self.tasks[slot];
+        match &task.state {
+            State::Ready | State::Waiting { .. } if task.is_expired(self.now) => {
+                Some(Exit::Expired)
+            }
+            State::Zombie { purge_at } if self.now >= *purge_at => Some(Exit::Acked),
+            _ => None,
+        }
+    }
+
+    fn drop_at_start(&mut self, slot: Slot, exit: Exit) {
+        let task = self.tasks.remove(slot);
+        for counters in [&mut self.queues[task.queue].counters, &mut self.totals] {
+            counters.put += 1;
+            counters.note(Some(task.kind()), None);
+            counters.exit(exit);
+        }
+        self.obsolete.extend(task.place);
+        self.changes.push(Change::Gone(task.number));
+    }
+
     /// Enters a restored task into the indexes and figures.
     fn admit(&mut self, slot: Slot) {
         let task = &self.tasks[slot];
         let (queue, kind, content) = (task.queue, task.kind(), task.content_bytes());
         let owner = &mut self.queues[queue];
         if owner.settings.ids != Ids::Sequence {
-            owner.indexes.insert_id(&task.id, slot);
+            owner.indexes.insert_id(&task.id(), slot);
         }
         for counters in [&mut owner.counters, &mut self.totals] {
             counters.put += 1;
@@ -120,9 +149,9 @@ impl Engine {
             number: record.number,
             queue,
             epoch: self.queues[queue].epoch,
-            id: record.id,
             seq: record.seq,
-            priority: record.priority,
+            own_id: own_id(record.number, &record.id),
+            priority: record.priority.into(),
             key: record.key,
             payload: record.payload,
             put_at: record.put_at,
@@ -142,7 +171,7 @@ impl Engine {
         self.last_number = self.last_number.max(moved.seq);
         let task = &mut self.tasks[slot];
         task.seq = moved.seq;
-        task.priority = moved.priority;
+        task.priority = moved.priority.into();
         task.expires_at = moved.expires_at;
         task.attempts = moved.attempts;
         task.state = without_holder(moved.state);
@@ -152,12 +181,12 @@ impl Engine {
         let Some(slot) = self.tasks.find(granted.number) else { return };
         let task = &mut self.tasks[slot];
         task.attempts = granted.attempts;
-        task.state = State::Taken(Lease {
+        task.state = State::Taken(Box::new(Lease {
             grant: Grant { incarnation: granted.incarnation, serial: granted.serial },
             holder: None,
             deadline: granted.deadline,
             ttr: granted.ttr,
-        });
+        }));
     }
 
     fn restore_queue(&mut self, record: &QueueRecord, place: Option<Place>) {
@@ -175,7 +204,7 @@ impl Engine {
 /// The connection that held a lease is gone, whatever else is left of it.
 fn without_holder(state: State) -> State {
     match state {
-        State::Taken(lease) => State::Taken(Lease { holder: None, ..lease }),
+        State::Taken(lease) => State::Taken(Box::new(Lease { holder: None, ..*lease })),
         other => other,
     }
 }

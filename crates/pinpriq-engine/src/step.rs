@@ -31,7 +31,7 @@ impl Engine {
         let task = &self.tasks[slot];
         let owner = &mut self.queues[queue];
         if owner.settings.ids != Ids::Sequence {
-            owner.indexes.insert_id(&task.id, slot);
+            owner.indexes.insert_id(&task.id(), slot);
         }
         owner.counters.bytes += content;
         self.totals.bytes += content;
@@ -97,7 +97,7 @@ impl Engine {
         let task = self.remove_from_memory(slot);
         let queue = &mut self.queues[task.queue];
         if queue.settings.ids != Ids::Sequence {
-            queue.indexes.remove_id(&task.id);
+            queue.indexes.remove_id(&task.id());
         }
         queue.counters.exit(exit);
         queue.counters.bytes -= task.content_bytes();
@@ -228,7 +228,7 @@ impl Engine {
     /// Takes a task out of the indexes that depend on its state.
     fn lift(&mut self, slot: Slot) -> StateKind {
         let task = &self.tasks[slot];
-        self.queues[task.queue].indexes.remove(task);
+        self.queues[task.queue].indexes.remove(slot, &self.tasks);
         if let Some(client) = connection_lease(task) {
             let number = task.number;
             if let Some(holder) = self.consumers.clients.get_mut(&client) {
@@ -243,7 +243,7 @@ impl Engine {
     pub(crate) fn settle(&mut self, slot: Slot) {
         let task = &self.tasks[slot];
         let (queue, number, due, armed) = (task.queue, task.number, task.due(), task.armed);
-        self.queues[queue].indexes.insert(slot, task);
+        self.queues[queue].indexes.insert(slot, &self.tasks);
         if let Some(client) = connection_lease(task) {
             let holder: &mut Client = self.consumers.client(client);
             holder.leases.insert(number);

@@ -131,7 +131,7 @@ impl Engine {
             *count -= 1;
             let key = self.tasks[slot].key.clone().filter(|_| want.selection.group);
             let companions = key
-                .map(|key| self.queues[queue].indexes.group(&key, want.selection))
+                .map(|key| self.queues[queue].indexes.group(&key, want.selection, &self.tasks))
                 .unwrap_or_default();
             taken.push(self.hand_over(slot, want));
             for companion in companions.into_iter().filter(|companion| *companion != slot) {
@@ -234,7 +234,7 @@ impl Engine {
                 };
                 self.shift(slot, Operation::Take, Unsaved::Grant, |task| {
                     task.attempts = attempts;
-                    State::Taken(lease)
+                    State::Taken(Box::new(lease))
                 });
                 self.tasks[slot].record(&self.queues[queue].name)
             }

@@ -47,7 +47,7 @@ pub enum State {
     /// R.
     Ready,
     /// T, under this lease.
-    Taken(Lease),
+    Taken(Box<Lease>),
     /// W, until `ready_at`.
     Waiting {
         /// The end of the delay.

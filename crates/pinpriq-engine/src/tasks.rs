@@ -4,17 +4,21 @@
 //! system at once, when the last task is gone. A [`Slot`] is the address of a task for as long as it is there; the
 //! indexes hold slots. What a task means is not known here.
 
-use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hasher};
+use std::num::NonZeroU32;
 
 use crate::change::{Change, Granted, Moved, Place};
 use crate::limits::NARROW_PAYLOAD_BYTES_MAX;
+use crate::numbers::Numbers;
 use crate::queues::QueueSlot;
+use crate::ranked::Rank;
 use crate::task::{Bytes, Lease, State, StateKind, TaskId, TaskRecord};
 use crate::time::{Span, Timestamp};
 
 /// The address of a task.
+// One more than the index, so that a slot that may be missing takes no more room.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Slot(u32);
+pub(crate) struct Slot(NonZeroU32);
 
 /// How much of a task must be told to the store.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -37,10 +41,11 @@ pub(crate) struct Task {
     pub(crate) queue: QueueSlot,
     /// The epoch of the queue when the task entered. If the queue's has moved on, the queue was
     /// emptied since, and the task only waits for its memory to be freed.
-    pub(crate) epoch: u64,
-    pub(crate) id: TaskId,
+    pub(crate) epoch: u32,
     pub(crate) seq: u64,
-    pub(crate) priority: Option<i64>,
+    /// The id, where it is not simply the number.
+    pub(crate) own_id: Option<Box<TaskId>>,
+    pub(crate) priority: Priority,
     pub(crate) key: Option<Bytes>,
     pub(crate) payload: Bytes,
     pub(crate) put_at: Timestamp,
@@ -57,6 +62,17 @@ pub(crate) struct Task {
     pub(crate) unsaved: Unsaved,
 }
 
+/// A priority or none, in nine bytes rather than sixteen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Priority {
+    number: [u8; 8],
+    is_some: bool,
+}
+
+/// The hash of a key, under a seed that nobody outside knows.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct KeyHash(u64);
+
 /// How many tasks a page holds.
 const PAGE_TASKS: usize = 256;
 
@@ -69,7 +85,9 @@ pub(crate) struct Tasks {
     /// Free slots of these pages.
     free: Vec<Slot>,
     /// Every task by its number.
-    numbers: BTreeMap<u64, Slot>,
+    numbers: Numbers,
+    /// Keeps clients from choosing keys whose hashes are equal.
+    seed: u64,
 }
 
 impl Task {
@@ -98,11 +116,21 @@ impl Task {
     }
 
     /// The lease, if the task is taken.
-    pub(crate) const fn lease(&self) -> Option<&Lease> {
+    pub(crate) fn lease(&self) -> Option<&Lease> {
         match &self.state {
             State::Taken(lease) => Some(lease),
             _ => None,
         }
+    }
+
+    /// The name of the task within its queue.
+    pub(crate) fn id(&self) -> TaskId {
+        self.own_id.as_deref().cloned().unwrap_or(TaskId::Number(self.number))
+    }
+
+    /// Its place in the order of selection, if it has a priority.
+    pub(crate) fn rank(&self) -> Option<Rank> {
+        Option::<i64>::from(self.priority).map(|priority| (priority, self.seq))
     }
 
     /// The state without its data.
@@ -121,9 +149,9 @@ impl Task {
         TaskRecord {
             number: self.number,
             queue: queue.clone(),
-            id: self.id.clone(),
+            id: self.id(),
             seq: self.seq,
-            priority: self.priority,
+            priority: self.priority.into(),
             key: self.key.clone(),
             payload: self.payload.clone(),
             put_at: self.put_at,
@@ -150,7 +178,7 @@ impl Task {
             (Unsaved::Grant | Unsaved::Standing, _) => Some(Change::Moved(Box::new(Moved {
                 number: self.number,
                 seq: self.seq,
-                priority: self.priority,
+                priority: self.priority.into(),
                 expires_at: self.expires_at,
                 attempts: self.attempts,
                 state: self.state.clone(),
@@ -160,6 +188,19 @@ impl Task {
 }
 
 impl Tasks {
+    /// No tasks yet. `seed` is that of the engine.
+    pub(crate) fn new(seed: u64) -> Self {
+        Self { seed, ..Self::default() }
+    }
+
+    /// The hash of a key.
+    pub(crate) fn hash_key(&self, key: &[u8]) -> KeyHash {
+        let mut hasher = DefaultHasher::new();
+        hasher.write_u64(self.seed);
+        hasher.write(key);
+        KeyHash(hasher.finish())
+    }
+
     /// Adds a task. Its number must be new.
     pub(crate) fn insert(&mut self, task: Task) -> Slot {
         let number = task.number;
@@ -167,8 +208,7 @@ impl Tasks {
         let (page, index) = address(slot);
         let former = self.pages[page][index].replace(task);
         debug_assert!(former.is_none(), "{slot:?} was free");
-        let known = self.numbers.insert(number, slot);
-        assert!(known.is_none(), "task {number} was inserted twice");
+        self.numbers.insert(number, slot);
         slot
     }
 
@@ -178,18 +218,18 @@ impl Tasks {
         let Some(task) = self.pages[page][index].take() else {
             unreachable!("no task at {slot:?}")
         };
-        self.numbers.remove(&task.number);
+        self.numbers.remove(task.number);
         self.free.push(slot);
         // A queue that just hands tasks through keeps its one page.
         if self.numbers.is_empty() && self.pages.len() > 1 {
-            *self = Self::default();
+            *self = Self::new(self.seed);
         }
         task
     }
 
     /// The slot of the task with this number.
     pub(crate) fn find(&self, number: u64) -> Option<Slot> {
-        self.numbers.get(&number).copied()
+        self.numbers.find(number)
     }
 
     /// The task at `slot`, if it is still there.
@@ -200,7 +240,7 @@ impl Tasks {
 
     /// All slots in the order of their numbers. Costs O(n): for start and checks only.
     pub(crate) fn slots(&self) -> impl Iterator<Item = Slot> {
-        self.numbers.values().copied()
+        self.numbers.slots()
     }
 
     /// Makes a page with free slots and hands out the first of them.
@@ -234,12 +274,30 @@ impl std::ops::IndexMut<Slot> for Tasks {
     }
 }
 
+impl From<Option<i64>> for Priority {
+    fn from(priority: Option<i64>) -> Self {
+        Self { number: priority.unwrap_or(0).to_le_bytes(), is_some: priority.is_some() }
+    }
+}
+
+impl From<Priority> for Option<i64> {
+    fn from(priority: Priority) -> Self {
+        priority.is_some.then(|| i64::from_le_bytes(priority.number))
+    }
+}
+
+/// What a task must keep of its id: nothing, if it is its number.
+pub(crate) fn own_id(number: u64, id: &TaskId) -> Option<Box<TaskId>> {
+    (*id != TaskId::Number(number)).then(|| Box::new(id.clone()))
+}
+
 const fn address(slot: Slot) -> (usize, usize) {
-    (slot.0 as usize / PAGE_TASKS, slot.0 as usize % PAGE_TASKS)
+    let index = slot.0.get() as usize - 1;
+    (index / PAGE_TASKS, index % PAGE_TASKS)
 }
 
 fn slot_at(index: usize) -> Slot {
-    let Ok(index) = u32::try_from(index) else {
+    let Some(index) = u32::try_from(index + 1).ok().and_then(NonZeroU32::new) else {
         panic!("more than {} tasks in one shard", u32::MAX)
     };
     Slot(index)

@@ -4,80 +4,98 @@
 //! the end of the year 9999, so that no deadline ever wraps.
 
 use std::fmt;
+use std::num::NonZeroU64;
 
 /// The last representable moment: the end of the year 9999, in Unix milliseconds.
 const LAST_MS: u64 = 253_402_300_799_999;
 
 /// A moment on the server's one time line, in milliseconds since the Unix epoch.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct Timestamp(u64);
+// One more than the milliseconds, so that a moment that may be missing takes no more room than
+// one that is there. There are several in each task.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Timestamp(NonZeroU64);
 
-/// A duration in milliseconds.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct Span(u64);
+/// A duration in milliseconds, at most [`Span::MAX`].
+// One more than the milliseconds, as in [`Timestamp`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Span(NonZeroU64);
 
 impl Timestamp {
     /// The Unix epoch, before every other moment.
-    pub const ZERO: Self = Self(0);
+    pub const ZERO: Self = Self(NonZeroU64::MIN);
     /// The end of the year 9999, after every other moment.
-    pub const MAX: Self = Self(LAST_MS);
+    pub const MAX: Self = Self(NonZeroU64::MIN.saturating_add(LAST_MS));
 
     /// The moment `ms` milliseconds after the Unix epoch, or [`Timestamp::MAX`] if that is earlier.
     #[must_use]
     pub const fn from_ms(ms: u64) -> Self {
-        if ms > LAST_MS { Self::MAX } else { Self(ms) }
+        if ms > LAST_MS { Self::MAX } else { Self(NonZeroU64::MIN.saturating_add(ms)) }
     }
 
     /// Milliseconds since the Unix epoch.
     #[must_use]
     pub const fn ms(self) -> u64 {
-        self.0
+        self.0.get() - 1
     }
 
     /// The moment `span` later, at most [`Timestamp::MAX`].
     #[must_use]
     pub const fn after(self, span: Span) -> Self {
-        Self::from_ms(self.0.saturating_add(span.0))
+        Self::from_ms(self.ms().saturating_add(span.ms()))
     }
 
     /// How long ago `earlier` was, zero if it lies ahead.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Span {
-        Span(self.0.saturating_sub(earlier.0))
+        Span::from_ms(self.ms().saturating_sub(earlier.ms()))
     }
 }
 
 impl Span {
     /// No time at all.
-    pub const ZERO: Self = Self(0);
+    pub const ZERO: Self = Self(NonZeroU64::MIN);
+    /// The longest duration, some 584 million years.
+    pub const MAX: Self = Self(NonZeroU64::MAX);
 
-    /// A duration of `ms` milliseconds.
+    /// A duration of `ms` milliseconds, or [`Span::MAX`] if that is shorter.
     #[must_use]
     pub const fn from_ms(ms: u64) -> Self {
-        Self(ms)
+        Self(NonZeroU64::MIN.saturating_add(ms))
     }
 
     /// The duration in milliseconds.
     #[must_use]
     pub const fn ms(self) -> u64 {
-        self.0
+        self.0.get() - 1
     }
 
     /// Whether this is no time at all.
     #[must_use]
     pub const fn is_zero(self) -> bool {
-        self.0 == 0
+        self.ms() == 0
+    }
+}
+
+impl Default for Timestamp {
+    fn default() -> Self {
+        Self::ZERO
+    }
+}
+
+impl Default for Span {
+    fn default() -> Self {
+        Self::ZERO
     }
 }
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ms", self.0)
+        write!(f, "{} ms", self.ms())
     }
 }
 
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ms", self.0)
+        write!(f, "{} ms", self.ms())
     }
 }

@@ -263,7 +263,7 @@ fn expiry(task: &Task, now: Timestamp, amendment: &Amendment<'_>) -> Option<Time
 
 fn apply_amendment(task: &mut Task, now: Timestamp, amendment: &Amendment<'_>) {
     task.expires_at = expiry(task, now, amendment);
-    task.priority = amendment.priority.or(task.priority);
+    task.priority = amendment.priority.or(task.priority.into()).into();
     if let Some(payload) = amendment.payload {
         task.payload = payload.into();
     }

@@ -77,8 +77,8 @@ pub struct Limits {
     /// The most requests of one connection that may await their replies before the server stops
     /// reading from it.
     pub in_flight_max: usize,
-    /// How many bytes of replies may await one connection's socket before the server stops reading
-    /// from it. A single reply may be larger; it is sent piece by piece.
+    /// How many bytes of replies are encoded ahead of one connection's socket. A reply may be
+    /// larger; it is sent piece by piece.
     pub out_bytes_max: usize,
     /// How long a message may take from its first byte to its last.
     pub frame_timeout: Duration,

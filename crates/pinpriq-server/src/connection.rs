@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 use pinpriq_engine::task::ClientId;
 use pinpriq_engine::time::{Span, Timestamp};
-use tokio::io::Interest;
+use tokio::io::{AsyncWriteExt as _, Interest};
 use tokio::net::TcpStream;
 
 use crate::config::Limits;
@@ -22,6 +22,9 @@ use crate::stop::Stop;
 
 /// How many bytes are read at a time, into a buffer that all connections of a shard share.
 pub(crate) const READ_BYTES: usize = 64 << 10;
+
+/// How long a client that was cut off may take to read what it was answered and close.
+const LINGER_MS: u64 = 1_000;
 
 /// A protocol on one connection.
 pub(crate) trait Door: Encode {
@@ -49,7 +52,8 @@ pub(crate) struct Received {
 pub(crate) enum Next {
     /// More bytes are needed.
     Read,
-    /// The rest has to wait until the client's bell rings.
+    /// The rest has to wait: until the client's bell rings if it was told to wait for room, else
+    /// until it has less under way.
     Wait,
     /// The connection ends once what was answered is sent.
     Close(String),
@@ -60,6 +64,8 @@ pub(crate) struct Context {
     pub(crate) shard: Rc<Shard>,
     pub(crate) limits: Limits,
     pub(crate) stop: Stop,
+    /// Asked for when the stop has waited long enough for the clients.
+    pub(crate) cut_off: Stop,
     /// The buffer that all connections read into, one after the other.
     pub(crate) scratch: RefCell<Vec<u8>>,
 }
@@ -76,20 +82,23 @@ struct Connection<'a, D> {
     input: Vec<u8>,
     /// When the first byte of an incomplete request came.
     frame_began: Option<Timestamp>,
-    /// Whether the requests in `input` wait for the bell.
+    /// Whether there are complete requests in `input` that have to wait.
     waits: bool,
     /// Whether no more requests are accepted.
     closing: bool,
+    /// Whether the client may still be sending, since it was not the one to end the connection.
+    lingers: bool,
 }
 
-/// Serves one connection until it ends.
+/// Serves the connection of a client that the shard knows, until it ends, and has the shard forget
+/// the client.
 pub(crate) async fn serve<D: Door>(
     context: &Context,
     stream: TcpStream,
     peer: SocketAddr,
+    (client, session): (ClientId, Rc<Session>),
     door: impl FnOnce(ClientId, Rc<Session>) -> D,
 ) {
-    let (client, session) = context.shard.connect();
     tracing::debug!(%peer, client = client.0, "connected");
     let mut connection = Connection {
         context,
@@ -102,8 +111,12 @@ pub(crate) async fn serve<D: Door>(
         frame_began: None,
         waits: false,
         closing: false,
+        lingers: false,
     };
     let ended = connection.run().await;
+    if connection.lingers && ended.is_ok() {
+        connection.linger().await;
+    }
     let unsent = connection.session.outbox.borrow_mut().unsent();
     if !unsent.is_empty() {
         let (tasks, requeued) = (unsent.len(), connection.door.requeues());
@@ -121,7 +134,7 @@ impl<D: Door> Connection<'_, D> {
     async fn run(&mut self) -> io::Result<()> {
         loop {
             self.write()?;
-            if self.context.shard.has_failed() {
+            if self.context.shard.has_failed() || self.context.cut_off.is_asked_for() {
                 return Ok(());
             }
             if self.context.stop.is_asked_for() {
@@ -130,9 +143,10 @@ impl<D: Door> Connection<'_, D> {
             if self.closing && self.session.outbox.borrow().is_empty() {
                 return Ok(());
             }
-            self.await_event().await?;
-            if self.waits {
+            if self.waits && !self.session.is_stalled() && !self.is_overloaded() {
                 self.resume();
+            } else {
+                self.await_event().await?;
             }
         }
     }
@@ -147,7 +161,8 @@ impl<D: Door> Connection<'_, D> {
             (false, true) => Some(Interest::WRITABLE),
             (false, false) => None,
         };
-        let deadline = self.frame_began.filter(|_| wants_read).map(|began| {
+        self.note_frame(wants_read);
+        let deadline = self.frame_began.map(|began| {
             began.after(Span::from_ms(
                 u64::try_from(self.context.limits.frame_timeout.as_millis()).unwrap_or(u64::MAX),
             ))
@@ -162,11 +177,12 @@ impl<D: Door> Connection<'_, D> {
             }
             () = self.session.bell.notified() => {}
             () = self.context.stop.asked_for(), if !self.closing => {}
+            () = self.context.cut_off.asked_for() => {}
             () = self.context.shard.clock().until(deadline.unwrap_or(Timestamp::MAX)),
                 if deadline.is_some() =>
             {
                 tracing::info!(peer = %self.peer, "a request did not arrive in time: closing");
-                self.close();
+                self.cut_off();
             }
         }
         Ok(())
@@ -192,7 +208,6 @@ impl<D: Door> Connection<'_, D> {
             drop(scratch);
             self.resume();
         }
-        self.note_frame();
         Ok(())
     }
 
@@ -207,7 +222,6 @@ impl<D: Door> Connection<'_, D> {
             // An idle connection keeps no buffers.
             self.input = Vec::new();
         }
-        self.note_frame();
     }
 
     fn receive(&mut self, input: &[u8]) -> usize {
@@ -224,7 +238,7 @@ impl<D: Door> Connection<'_, D> {
             Next::Wait => self.waits = true,
             Next::Close(reason) => {
                 tracing::info!(peer = %self.peer, %reason, "closing");
-                self.close();
+                self.cut_off();
                 return input.len();
             }
         }
@@ -232,9 +246,9 @@ impl<D: Door> Connection<'_, D> {
     }
 
     /// Notes since when a request is incomplete. The clock starts with its first byte and not
-    /// again with each.
-    fn note_frame(&mut self) {
-        if self.input.is_empty() || self.waits {
+    /// again with each, and does not run while nothing is read.
+    fn note_frame(&mut self, reads: bool) {
+        if self.input.is_empty() || !reads {
             self.frame_began = None;
         } else if self.frame_began.is_none() {
             self.frame_began = Some(self.context.shard.clock().now());
@@ -249,7 +263,7 @@ impl<D: Door> Connection<'_, D> {
             }
             let reached = self.context.shard.reached();
             let mut outbox = self.session.outbox.borrow_mut();
-            outbox.encode(&self.door, reached);
+            outbox.encode(&self.door, reached, self.context.limits.out_bytes_max);
             if outbox.encoded_bytes() == 0 {
                 return Ok(());
             }
@@ -273,9 +287,41 @@ impl<D: Door> Connection<'_, D> {
         }
     }
 
+    /// Accepts no more requests of a client that may still be sending some.
+    fn cut_off(&mut self) {
+        self.close();
+        self.lingers = true;
+    }
+
+    /// Ends the sending side, and reads on into nothing until the client has closed too: a socket
+    /// that is closed with unread input takes along the answers that are still under way.
+    async fn linger(&mut self) {
+        if self.stream.shutdown().await.is_err() {
+            return;
+        }
+        let clock = self.context.shard.clock();
+        let last = clock.now().after(Span::from_ms(LINGER_MS));
+        tokio::select! {
+            () = self.discard() => {}
+            () = clock.until(last) => {}
+            () = self.context.stop.asked_for() => {}
+        }
+    }
+
+    /// Reads into nothing until the client has closed.
+    async fn discard(&self) {
+        while self.stream.readable().await.is_ok() {
+            match self.stream.try_read(&mut self.context.scratch.borrow_mut()) {
+                Ok(0) => return,
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(_) => return,
+            }
+        }
+    }
+
     /// Whether the client has so much under way that nothing more is read from it.
     fn is_overloaded(&self) -> bool {
-        let outbox = self.session.outbox.borrow();
-        outbox.len() >= self.context.limits.in_flight_max
+        self.session.outbox.borrow().is_full(&self.context.limits)
     }
 }

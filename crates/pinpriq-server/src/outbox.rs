@@ -11,27 +11,23 @@ use pinpriq_engine::reply::{Output, Reply};
 use pinpriq_engine::task::TaskRecord;
 use pinpriq_store::Position;
 
-/// How many bytes are encoded ahead of the socket.
-const ENCODED_BYTES_MAX: usize = 64 << 10;
+use crate::config::Limits;
 
 /// Turns answers into the bytes of one protocol.
 pub(crate) trait Encode {
     /// Appends the next piece of `output` to `out`: at least something, and about `room` bytes at
     /// most. `progress` is 0 at first and the encoder's own from then on. Answers whether the
     /// output is complete.
-    fn encode(
-        &self,
-        output: &Output,
-        progress: &mut usize,
-        out: &mut Vec<u8>,
-        room: usize,
-    ) -> bool;
+    fn encode(&self, output: &Output, progress: &mut usize, out: &mut Vec<u8>, room: usize)
+    -> bool;
 }
 
 /// The answers of one client that were not sent yet.
 #[derive(Default)]
 pub(crate) struct Outbox {
     waiting: VecDeque<Waiting>,
+    /// The bytes of the tasks in them.
+    waiting_bytes: usize,
     /// How much of the first of `waiting` is encoded already, in the encoder's own terms.
     progress: usize,
     /// Encoded bytes of which those before `head` were accepted.
@@ -46,16 +42,26 @@ pub(crate) struct Outbox {
 struct Waiting {
     after: Position,
     output: Output,
+    /// The bytes of the tasks in it.
+    bytes: usize,
 }
 
 impl Outbox {
     pub(crate) fn push(&mut self, after: Position, output: Output) {
-        self.waiting.push_back(Waiting { after, output });
+        let bytes = task_bytes(&output);
+        self.waiting_bytes += bytes;
+        self.waiting.push_back(Waiting { after, output, bytes });
     }
 
     /// How many answers wait, complete or in part.
     pub(crate) fn len(&self) -> usize {
         self.waiting.len()
+    }
+
+    /// Whether so much waits that the client should be given nothing more to wait for.
+    pub(crate) fn is_full(&self, limits: &Limits) -> bool {
+        self.waiting.len() >= limits.in_flight_max
+            || self.waiting_bytes + self.encoded_bytes() >= limits.out_bytes_max
     }
 
     /// How many encoded bytes wait for the socket.
@@ -67,10 +73,10 @@ impl Outbox {
         self.waiting.is_empty() && self.encoded_bytes() == 0
     }
 
-    /// Encodes answers that need not wait any more, as far as there is room.
-    pub(crate) fn encode(&mut self, encoder: &dyn Encode, reached: Position) {
+    /// Encodes answers that need not wait any more, as far as `most` bytes ahead of the socket.
+    pub(crate) fn encode(&mut self, encoder: &dyn Encode, reached: Position, most: usize) {
         while let Some(first) = self.waiting.front() {
-            let room = ENCODED_BYTES_MAX.saturating_sub(self.encoded_bytes());
+            let room = most.saturating_sub(self.encoded_bytes());
             if first.after > reached || room == 0 {
                 return;
             }
@@ -79,14 +85,14 @@ impl Outbox {
                 self.head = 0;
             }
             let before = self.bytes.len();
-            let complete =
-                encoder.encode(&first.output, &mut self.progress, &mut self.bytes, room);
+            let complete = encoder.encode(&first.output, &mut self.progress, &mut self.bytes, room);
             self.encoded += (self.bytes.len() - before) as u64;
             if !complete {
                 continue;
             }
             self.progress = 0;
-            let Some(Waiting { output, .. }) = self.waiting.pop_front() else { return };
+            let Some(Waiting { output, bytes, .. }) = self.waiting.pop_front() else { return };
+            self.waiting_bytes -= bytes;
             if let Some(tasks) = popped(output) {
                 self.in_flight.push_back((self.encoded, tasks));
             }
@@ -103,7 +109,6 @@ impl Outbox {
         self.head += count;
         if self.head == self.bytes.len() {
             self.bytes.clear();
-            self.bytes.shrink_to(ENCODED_BYTES_MAX);
             self.head = 0;
         }
         let sent = self.encoded - self.encoded_bytes() as u64;
@@ -124,6 +129,16 @@ impl Outbox {
         *self = Self::default();
         tasks
     }
+}
+
+/// How many bytes of keys and payloads an output holds.
+fn task_bytes(output: &Output) -> usize {
+    let (Output::Delivery { tasks, .. } | Output::Reply { reply: Reply::Tasks { tasks, .. }, .. }) =
+        output
+    else {
+        return 0;
+    };
+    tasks.iter().map(|task| task.payload.len() + task.key.as_ref().map_or(0, |key| key.len())).sum()
 }
 
 /// The tasks that an output hands over for good.

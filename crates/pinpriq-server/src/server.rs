@@ -11,8 +11,7 @@ use pinpriq_engine::limits::Limits as EngineLimits;
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_store::durable::Durable;
 use pinpriq_store::{
-    Disk, Journal, JournalOptions, Level, MemoryStore, RealDisk, Runner, Store,
-    StoreError,
+    Disk, Journal, JournalOptions, Level, MemoryStore, RealDisk, Runner, Store, StoreError,
 };
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
@@ -75,7 +74,11 @@ impl Server {
         let (durable, loaded) =
             opened.map_err(|source| ServeError::Store { data: config.data.clone(), source })?;
         if let Some(torn) = &loaded.torn_tail {
-            tracing::info!(file = torn.file, offset = torn.offset, "an unfinished write was cut off");
+            tracing::info!(
+                file = torn.file,
+                offset = torn.offset,
+                "an unfinished write was cut off"
+            );
         }
         tracing::info!(
             data = %config.data.display(),
@@ -89,6 +92,7 @@ impl Server {
             shard: Shard::new(durable, clock, store_bell),
             limits: config.limits,
             stop,
+            cut_off: Stop::default(),
             scratch: RefCell::new(vec![0; READ_BYTES]),
         });
         Ok(Self { config, context, pinpriq })
@@ -126,7 +130,7 @@ impl Server {
         }
         context.stop.asked_for().await;
         tracing::info!(clients = shard.clients(), "stopping");
-        drain(&shard).await;
+        drain(&context).await;
         let failed = shard.finish().err();
         timer.abort();
         store.abort();
@@ -196,11 +200,12 @@ fn open_store(config: &Config, bell: Arc<Notify>) -> Result<Box<dyn Store>, Serv
 async fn accept_pinpriq(context: &Rc<Context>, listener: &TcpListener, config: &Config) {
     loop {
         let Some((stream, peer)) = accept(context, listener).await else { continue };
-        let (context, limits, options) =
-            (context.clone(), config.limits, config.pinpriq_options);
+        // Counted at once, so that those who come together do not all take the last place.
+        let client = context.shard.connect();
+        let (context, limits, options) = (context.clone(), config.limits, config.pinpriq_options);
         tokio::task::spawn_local(async move {
             let shard = context.shard.clone();
-            connection::serve(&context, stream, peer, |client, session| {
+            connection::serve(&context, stream, peer, client, |client, session| {
                 PinpriqDoor::new(shard, session, client, options, limits)
             })
             .await;
@@ -233,8 +238,9 @@ async fn accept(context: &Context, listener: &TcpListener) -> Option<(TcpStream,
 }
 
 /// Waits until every client has gone, which they do once they were sent what they were answered,
-/// or until that has taken too long.
-async fn drain(shard: &Shard) {
+/// or until that has taken too long: then what they did not take goes back to its queue.
+async fn drain(context: &Context) {
+    let shard = &context.shard;
     shard.ring_all();
     let clock = shard.clock();
     let last = clock.now().after(Span::from_ms(DRAIN_MS));
@@ -242,6 +248,8 @@ async fn drain(shard: &Shard) {
         () = shard.deserted() => {}
         () = clock.until(last) => {
             tracing::warn!(clients = shard.clients(), "some clients did not take their answers");
+            context.cut_off.ask();
+            shard.deserted().await;
         }
     }
 }

@@ -35,6 +35,13 @@ pub(crate) struct Session {
     stalled: Cell<bool>,
 }
 
+impl Session {
+    /// Whether the client was told to wait for room, and its bell has not rung since.
+    pub(crate) fn is_stalled(&self) -> bool {
+        self.stalled.get()
+    }
+}
+
 /// See the head of this file.
 pub(crate) struct Shard {
     state: RefCell<State>,
@@ -52,8 +59,8 @@ struct State {
     sessions: HashMap<ClientId, Rc<Session>>,
     /// Clients with outputs that wait for a position, in order of the positions.
     waiting: VecDeque<(Position, ClientId)>,
-    /// Clients that wait for room.
-    stalled: Vec<ClientId>,
+    /// Clients that wait for room, with the bytes that they wait for.
+    stalled: Vec<(ClientId, u64)>,
     /// When the timer will go off.
     armed: Option<Timestamp>,
     last_client: u64,
@@ -178,9 +185,10 @@ impl Shard {
     /// bell rings when it is worth another try.
     pub(crate) fn must_wait(&self, client: ClientId, bytes: usize) -> bool {
         let state = &mut *self.state.borrow_mut();
-        let waits = state.is_crowded() || state.durable.engine().is_busy_for(bytes as u64);
+        let bytes = bytes as u64;
+        let waits = !state.has_room_for(bytes);
         if waits && state.sessions.get(&client).is_some_and(|it| !it.stalled.replace(true)) {
-            state.stalled.push(client);
+            state.stalled.push((client, bytes));
         }
         waits
     }
@@ -261,18 +269,24 @@ impl State {
         }
     }
 
-    fn is_crowded(&self) -> bool {
-        self.durable.figures().bytes_pending > PENDING_BYTES_MAX
+    fn has_room_for(&self, bytes: u64) -> bool {
+        self.durable.figures().bytes_pending <= PENDING_BYTES_MAX
+            && !self.durable.engine().is_busy_for(bytes)
     }
 
     fn wake_stalled(&mut self) {
-        if self.stalled.is_empty() || self.is_crowded() || self.durable.engine().is_busy_for(0) {
+        // Most of the time nobody waits.
+        if self.stalled.is_empty() {
             return;
         }
-        for client in self.stalled.drain(..) {
-            if let Some(session) = self.sessions.get(&client) {
+        let stalled = std::mem::take(&mut self.stalled);
+        for (client, bytes) in stalled {
+            let Some(session) = self.sessions.get(&client) else { continue };
+            if self.has_room_for(bytes) {
                 session.stalled.set(false);
                 session.bell.notify_one();
+            } else {
+                self.stalled.push((client, bytes));
             }
         }
     }

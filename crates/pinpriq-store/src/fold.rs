@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use pinpriq_engine::change::{Change, Place, QueueRecord, RecordKey};
-use pinpriq_engine::task::{Bytes, Lease, State, TaskRecord};
+use pinpriq_engine::task::{Bytes, Grant, Lease, State, TaskRecord};
 
 /// The tasks and queues that a sequence of changes leads to, with the places of their records.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -47,15 +47,12 @@ impl Fold {
             Change::Granted(granted) => {
                 if let Some((task, _)) = self.tasks.get_mut(&granted.number) {
                     task.attempts = granted.attempts;
-                    task.state = State::Taken(Lease {
-                        grant: pinpriq_engine::task::Grant {
-                            incarnation: granted.incarnation,
-                            serial: granted.serial,
-                        },
+                    task.state = State::Taken(Box::new(Lease {
+                        grant: Grant { incarnation: granted.incarnation, serial: granted.serial },
                         holder: None,
                         deadline: granted.deadline,
                         ttr: granted.ttr,
-                    });
+                    }));
                 }
             }
             Change::Gone(number) => freed.extend(self.tasks.remove(number).and_then(|old| old.1)),

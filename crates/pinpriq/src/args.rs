@@ -41,6 +41,12 @@ pub(crate) enum Command {
     /// Wait for packets and print them as they come
     #[command(long_about = texts::SUBSCRIBE, after_help = texts::AFTER_SUBSCRIBE)]
     Subscribe(SubscribeArgs),
+    /// Tell what is in a data directory, and whether it is damaged
+    #[command(long_about = texts::CHECK, after_help = texts::AFTER_CHECK)]
+    Check(CheckArgs),
+    /// Write all that can be read of a damaged data directory into a new one
+    #[command(long_about = texts::SALVAGE, after_help = texts::AFTER_SALVAGE)]
+    Salvage(SalvageArgs),
     /// Print the completions for a shell
     #[command(after_help = texts::AFTER_COMPLETIONS)]
     Completions(CompletionsArgs),
@@ -154,6 +160,27 @@ pub(crate) struct SubscribeArgs {
 
     #[command(flatten)]
     pub(crate) server: ServerArgs,
+}
+
+/// The arguments of `check`.
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// The data directory
+    pub(crate) dir: PathBuf,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The arguments of `salvage`.
+#[derive(Debug, Args)]
+pub(crate) struct SalvageArgs {
+    /// The damaged data directory
+    pub(crate) dir: PathBuf,
+
+    /// The new one, empty or not there yet
+    pub(crate) new_dir: PathBuf,
 }
 
 /// The arguments of `completions`.

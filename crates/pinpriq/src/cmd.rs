@@ -1,9 +1,11 @@
 //! The commands, one file each.
 
+mod check;
 mod completions;
 mod man;
 mod pop;
 mod push;
+mod salvage;
 mod serve;
 mod subscribe;
 
@@ -17,6 +19,8 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Push(arguments) => push::push(arguments),
         Command::Pop(arguments) => pop::pop(&arguments),
         Command::Subscribe(arguments) => subscribe::subscribe(&arguments),
+        Command::Check(arguments) => check::check(&arguments),
+        Command::Salvage(arguments) => salvage::salvage(&arguments),
         Command::Completions(arguments) => completions::completions(&arguments),
         Command::Man(arguments) => man::man(&arguments),
     }

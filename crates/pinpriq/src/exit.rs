@@ -8,6 +8,8 @@ use std::process::ExitCode;
 const FAILED: u8 = 1;
 /// The command line or the configuration cannot be used.
 const UNUSABLE: u8 = 2;
+/// The data directory cannot be used.
+const DIRECTORY: u8 = 3;
 /// A pop found its queue empty.
 const NOTHING_POPPED: u8 = 4;
 
@@ -16,6 +18,8 @@ const NOTHING_POPPED: u8 = 4;
 pub(crate) enum Exit {
     /// It did what it was asked to do.
     Done,
+    /// It looked at a data directory, and that is damaged.
+    Damaged,
     /// It popped, and the queue was empty.
     NothingPopped,
 }
@@ -32,6 +36,7 @@ impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         match exit {
             Exit::Done => Self::SUCCESS,
+            Exit::Damaged => Self::from(DIRECTORY),
             Exit::NothingPopped => Self::from(NOTHING_POPPED),
         }
     }
@@ -51,6 +56,11 @@ impl Failure {
     /// What was asked for cannot be done: exit code 2.
     pub(crate) fn unusable(sentence: impl Into<String>) -> Self {
         Self::new(UNUSABLE, sentence)
+    }
+
+    /// A data directory cannot be used: exit code 3.
+    pub(crate) fn of_directory(sentence: impl Into<String>) -> Self {
+        Self::new(DIRECTORY, sentence)
     }
 
     /// The exit code of the process.

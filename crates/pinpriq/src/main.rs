@@ -8,6 +8,7 @@ mod cmd;
 mod config;
 mod connection;
 mod exit;
+mod json;
 mod logging;
 mod output;
 mod settings;

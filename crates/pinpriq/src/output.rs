@@ -72,18 +72,25 @@ impl<W: Write> Output<W> {
         match self.form {
             Form::Raw => self.out.write_all(bytes),
             Form::Hex => bytes.iter().try_for_each(|byte| write!(self.out, "{byte:02X}")),
-            Form::Escaped => bytes.utf8_chunks().try_for_each(|chunk| {
-                for character in chunk.valid().chars() {
-                    if character.is_control() {
-                        write!(self.out, "{}", character.escape_default())?;
-                    } else {
-                        write!(self.out, "{character}")?;
-                    }
-                }
-                write!(self.out, "{}", chunk.invalid().escape_ascii())
-            }),
+            Form::Escaped => self.out.write_all(escaped(bytes).as_bytes()),
         }
     }
+}
+
+/// Text that shows `bytes` to people, with escapes for what cannot be printed.
+pub(crate) fn escaped(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            if character.is_control() {
+                text.extend(character.escape_default());
+            } else {
+                text.push(character);
+            }
+        }
+        text.extend(chunk.invalid().escape_ascii().map(char::from));
+    }
+    text
 }
 
 /// What a write to stdout means for the command.

@@ -17,6 +17,10 @@ use crate::connection::{Door, Next, Received};
 use crate::outbox::Encode;
 use crate::shard::{Session, Shard};
 
+/// How many pops are carried out before what they answered is looked at. Until then nobody knows
+/// how large it is.
+const POPS_PER_ROUND: usize = 32;
+
 /// One connection's side of the protocol.
 pub(crate) struct PinpriqDoor {
     shard: Rc<Shard>,
@@ -46,7 +50,10 @@ impl PinpriqDoor {
     fn carry_out(&mut self, request: Request<'_>) -> Result<(), Next> {
         let refused = match request {
             Request::Push { queue, ttl_ms, priority, key, payload } => {
-                if self.shard.must_wait(self.client, key.len() + payload.len()) {
+                let bytes = key.len() + payload.len();
+                // What is larger than all the room there is would wait for ever: it is refused.
+                let fits = bytes as u64 <= self.limits.task_bytes_max;
+                if fits && self.shard.must_wait(self.client, bytes) {
                     return Err(Next::Wait);
                 }
                 let ttl = match (ttl_ms, self.options.ttl_zero) {
@@ -70,9 +77,7 @@ impl PinpriqDoor {
                 selection: Selection::PINPRIQ,
                 mode: TakeMode::Pop,
             }),
-            Request::Unsubscribe { queue } => {
-                self.apply(Command::Unsubscribe { queues: &[queue] })
-            }
+            Request::Unsubscribe { queue } => self.apply(Command::Unsubscribe { queues: &[queue] }),
             Request::Ready => {
                 self.banked = self.banked.saturating_add(1);
                 self.grant();
@@ -88,6 +93,9 @@ impl PinpriqDoor {
 
     /// Tells the engine of as many credits as there may be deliveries under way.
     fn grant(&mut self) {
+        if self.session.outbox.borrow().is_full(&self.limits) {
+            return;
+        }
         let most = u32::try_from(self.limits.in_flight_max).unwrap_or(u32::MAX);
         let credits = self.banked.min(most.saturating_sub(self.granted.get()));
         if credits > 0 {
@@ -105,6 +113,7 @@ impl PinpriqDoor {
 impl Door for PinpriqDoor {
     fn receive(&mut self, input: &[u8]) -> Received {
         let mut consumed = 0;
+        let mut pops = 0;
         let mut under_way = self.session.outbox.borrow().len();
         loop {
             let (request, length) = match decode_request(&input[consumed..]) {
@@ -114,9 +123,10 @@ impl Door for PinpriqDoor {
                     return Received { consumed, next: Next::Close(malformed.to_string()) };
                 }
             };
-            if under_way >= self.limits.in_flight_max {
+            if under_way >= self.limits.in_flight_max || pops >= POPS_PER_ROUND {
                 return Received { consumed, next: Next::Wait };
             }
+            pops += usize::from(matches!(request, Request::Pop { .. }));
             if let Err(next) = self.carry_out(request) {
                 return Received { consumed, next };
             }
@@ -126,7 +136,7 @@ impl Door for PinpriqDoor {
     }
 
     fn refill(&mut self) {
-        if self.banked > 0 && self.session.outbox.borrow().len() < self.limits.in_flight_max {
+        if self.banked > 0 && !self.session.outbox.borrow().is_full(&self.limits) {
             self.grant();
             self.shard.turn();
         }

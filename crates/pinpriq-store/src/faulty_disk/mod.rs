@@ -137,9 +137,13 @@ impl FaultyDisk {
         self.state().crash(policy);
     }
 
-    /// Flips one bit of a file, durably. Tells whether the file has that byte.
-    pub fn flip(&self, name: &str, offset: u64, bit: u8) -> bool {
-        self.state().flip(name, offset, bit)
+    /// Flips one bit of a file, durably.
+    ///
+    /// # Panics
+    /// If the file has no such byte: a fault that does not strike would prove nothing.
+    pub fn flip(&self, name: &str, offset: u64, bit: u8) {
+        let flipped = self.state().flip(name, offset, bit);
+        assert!(flipped, "{name} has no byte at {offset}");
     }
 
     /// Everything that is there, as a reader would see it now.
@@ -153,9 +157,13 @@ impl FaultyDisk {
         self.state().insert_durable(name, bytes);
     }
 
-    /// Takes a file away, durably. Tells whether it was there.
-    pub fn take_away(&self, name: &str) -> bool {
-        self.state().remove_durable(name)
+    /// Takes a file away, durably.
+    ///
+    /// # Panics
+    /// If it was not there.
+    pub fn take_away(&self, name: &str) {
+        let removed = self.state().remove_durable(name);
+        assert!(removed, "there is no {name}");
     }
 }
 

@@ -116,7 +116,10 @@ impl Chores {
                 bytes < REWRITE_BYTES_MAX && listed.keys.len() < REWRITE_KEYS_MAX
             })
             .ok_or_else(|| damaged("a record cannot be read"))?;
-            cursor = left.unwrap_or(Cursor { batch: aligned(cursor.batch + length), records: 0 });
+            cursor = match left {
+                BatchLeft::Records(from) => from,
+                BatchLeft::Nothing => Cursor { batch: aligned(cursor.batch + length), records: 0 },
+            };
             if bytes >= REWRITE_BYTES_MAX || listed.keys.len() >= REWRITE_KEYS_MAX {
                 break;
             }
@@ -183,15 +186,21 @@ fn announced_bytes(bytes: &[u8]) -> Option<u64> {
     Some(BATCH_HEADER_BYTES as u64 + u64::from(u32::from_le_bytes(body.try_into().ok()?)))
 }
 
-/// Hands the records of a batch to `more` until that says no. Answers where to go on within the
-/// batch, if it was not finished, and nothing at all if a record cannot be read.
+/// What is left of a batch after a part of it was listed.
+enum BatchLeft {
+    Nothing,
+    Records(Cursor),
+}
+
+/// Hands the records of a batch to `more` until that says no. Answers nothing if a record cannot
+/// be read.
 fn list_batch(
     segment: u32,
     from: Cursor,
     header: &BatchHeader,
     batch: &[u8],
     mut more: impl FnMut(RecordKey, Place) -> bool,
-) -> Option<Option<Cursor>> {
+) -> Option<BatchLeft> {
     let mut rest = &batch[BATCH_HEADER_BYTES..];
     for record in 0..header.records {
         let start = rest;
@@ -204,8 +213,8 @@ fn list_batch(
             length: u32::try_from(start.len() - rest.len()).ok()?,
         };
         if !more(key, place) && record + 1 < header.records {
-            return Some(Some(Cursor { batch: from.batch, records: record + 1 }));
+            return Some(BatchLeft::Records(Cursor { batch: from.batch, records: record + 1 }));
         }
     }
-    Some(None)
+    Some(BatchLeft::Nothing)
 }

@@ -32,19 +32,29 @@ impl Compaction {
     /// Takes note of how the books stand. `wanted` tells whether the oldest segment should go.
     pub(crate) fn review(&mut self, ledger: &Ledger, written_segment: u32, wanted: bool) {
         let oldest = ledger.oldest_number();
-        let at = match self.stage {
-            Stage::Idle => None,
-            Stage::ToList(at, _) | Stage::Listing(at) | Stage::Waiting(at) => Some(at),
-        };
-        if at.is_some_and(|at| at < oldest) {
+        if self.is_over(oldest) {
             self.ready.clear();
-            if !matches!(self.stage, Stage::Listing(_)) {
-                self.stage = Stage::Idle;
-            }
+            self.stage = Stage::Idle;
         }
-        // What was not handed to the disk yet cannot be listed from there.
-        if self.stage == Stage::Idle && wanted && oldest < written_segment {
+        if self.is_due(ledger, written_segment, wanted) {
             self.stage = Stage::ToList(oldest, Cursor::START);
+        }
+    }
+
+    /// Whether the next segment is to be begun with. What was not handed to the disk yet cannot
+    /// be listed from there.
+    pub(crate) fn is_due(&self, ledger: &Ledger, written_segment: u32, wanted: bool) -> bool {
+        let oldest = ledger.oldest_number();
+        let free = self.stage == Stage::Idle || self.is_over(oldest);
+        free && wanted && oldest < written_segment
+    }
+
+    /// Whether the segment in hand holds nothing that counts any more. A job that lists it is
+    /// waited for all the same.
+    fn is_over(&self, oldest: u32) -> bool {
+        match self.stage {
+            Stage::ToList(at, _) | Stage::Waiting(at) => at < oldest,
+            Stage::Idle | Stage::Listing(_) => false,
         }
     }
 

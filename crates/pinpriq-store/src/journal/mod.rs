@@ -1,10 +1,10 @@
 //! The journal: a log of batches, cut into segment files in one directory.
 //!
-//! `docs/journal.md` describes every byte. The front half ([`Journal`]) runs on the thread of its
-//! shard and never waits for the disk: it encodes, decides where each batch goes, and keeps the
-//! books ([`ledger`]). The back half ([`writer`], [`chores`]) does what it is told, inline or on
-//! two threads of its own ([`lane`]). [`reader`] reads a log back, [`check()`] looks at one without
-//! touching it, and [`salvage()`] rescues what can be read of a damaged one.
+//! `docs/journal.md` describes every byte. The front half ([`Journal`], `running`) is on the thread
+//! of its shard and never waits for the disk: it encodes, decides where each batch goes, and keeps
+//! the books (`ledger`). The back half (`writer`, `chores`) does what it is told, inline or on two
+//! threads of its own (`lane`). `reader` reads a log back, [`check()`] looks at one without touching
+//! it, and [`salvage()`] rescues what can be read of a damaged one.
 
 mod check;
 mod chores;
@@ -15,6 +15,7 @@ mod ledger;
 mod open;
 mod pending;
 mod reader;
+mod running;
 mod salvage;
 mod segment;
 mod spare;

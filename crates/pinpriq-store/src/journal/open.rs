@@ -3,6 +3,7 @@
 //! Everything here blocks and happens before the first request is served. Nothing was changed
 //! before this point, and each step leaves a log that loads to the same state.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use pinpriq_engine::change::{Header, Place};
@@ -13,7 +14,7 @@ use super::ledger::{Ledger, Segment};
 use super::pending::{Pending, Target};
 use super::reader::FoundLog;
 use super::segment::{SEGMENT_START, SegmentHeader, draw_salt, segment_name, spare_name};
-use super::spare::SpareFile;
+use super::spare::{SPARES_MAX, Spares};
 use super::writer::{Commit, Roll, Writer, sync_dir, sync_file};
 use crate::disk::{Disk, OpenMode, index, read_full_at, write_all_at};
 use crate::store::{StoreError, Urgency};
@@ -21,7 +22,7 @@ use crate::store::{StoreError, Urgency};
 /// A log that was begun.
 pub(crate) struct Begun {
     pub(crate) writer: Writer,
-    pub(crate) spare: SpareFile,
+    pub(crate) spares: Spares,
     pub(crate) lsn: u64,
 }
 
@@ -34,7 +35,7 @@ pub(crate) fn begin(
     facts: &Header,
 ) -> Result<Begun, StoreError> {
     secure_tail(&**disk, found)?;
-    let (for_segment, left_over) = tidy_up(&**disk, found, options.segment_bytes())?;
+    let (mut for_segment, left_over) = tidy_up(&**disk, found, options.segment_bytes())?;
     let last = found.segments.last();
     let newest = found.inventory.segments.last_key_value().map_or(0, |(&number, _)| number);
     let number = newest + 1;
@@ -62,9 +63,8 @@ pub(crate) fn begin(
     pending.place(encoded, &target, facts, Urgency::Soon, &mut |_, _: Place| {});
     ledger.add_batch(encoded.padded_bytes, 0);
     ledger.note(lsn);
-    let mut spare = for_segment;
     let mut commit =
-        pending.seal(found.last_lsn, options.segment_bytes(), &mut spare, Commit::default());
+        pending.seal(found.last_lsn, options.segment_bytes(), &mut for_segment, Commit::default());
     commit.sync = true;
     let mut writer = Writer::new(Arc::clone(disk));
     writer.run(commit).outcome?;
@@ -73,7 +73,7 @@ pub(crate) fn begin(
         trim(&**disk, last.header.number, last.end);
     }
     let highest = found.inventory.spares.keys().copied().filter(|&n| n < u32::MAX / 2).max();
-    Ok(Begun { writer, spare: SpareFile::new(left_over, highest.unwrap_or(0)), lsn })
+    Ok(Begun { writer, spares: Spares::new(&left_over, highest.unwrap_or(0)), lsn })
 }
 
 /// Makes sure that the end of the log is on the disk before a new segment relies on it.
@@ -94,24 +94,24 @@ fn secure_tail(disk: &dyn Disk, found: &FoundLog) -> Result<(), StoreError> {
     sync_file(&*file, &name)
 }
 
-/// Removes what an interrupted clean-up left behind, and spares beyond the two that are of use:
-/// one of the right size for the new segment, and another one to be completed later.
+/// Removes what an interrupted clean-up left behind, and spares that are of no use. Answers the
+/// one for the new segment, which has the right size, and those to be completed later.
 fn tidy_up(
     disk: &dyn Disk,
     found: &FoundLog,
     segment_bytes: u64,
-) -> Result<(Option<u32>, Option<u32>), StoreError> {
+) -> Result<(VecDeque<u32>, Vec<u32>), StoreError> {
     let inventory = &found.inventory;
     let oldest = found.segments.first().map_or(0, |segment| segment.header.number);
     let mut surplus: Vec<String> =
         inventory.segments.range(..oldest).map(|(&number, _)| segment_name(number)).collect();
-    let mut for_segment = None;
-    let mut left_over = None;
+    let mut for_segment = VecDeque::new();
+    let mut left_over = Vec::new();
     for (&number, &bytes) in &inventory.spares {
-        if bytes == segment_bytes && for_segment.is_none() {
-            for_segment = Some(number);
-        } else if bytes <= segment_bytes && left_over.is_none() && number < u32::MAX / 2 {
-            left_over = Some(number);
+        if bytes == segment_bytes && for_segment.is_empty() {
+            for_segment.push_back(number);
+        } else if bytes <= segment_bytes && left_over.len() < SPARES_MAX && number < u32::MAX / 2 {
+            left_over.push(number);
         } else {
             surplus.push(spare_name(number));
         }

@@ -4,6 +4,8 @@
 //! moment it is appended. The headers are filled in last, when the write starts: by then more is
 //! known to be durable, and the more each batch says, the less damage can pass for a torn tail.
 
+use std::collections::VecDeque;
+
 use pinpriq_engine::change::{Change, Header, Place};
 use pinpriq_engine::time::Timestamp;
 
@@ -138,12 +140,11 @@ impl Pending {
         }
         let end = encoded.at + crate::disk::index(encoded.padded_bytes);
         self.commit.bytes.resize(end, 0);
-        match self.commit.steps.last_mut() {
-            Some(Step::Write { to, .. }) => *to = end,
-            _ => {
-                let step = Step::Write { offset: target.offset, from: encoded.at, to: end };
-                self.commit.steps.push(step);
-            }
+        if let Some(Step::Write { to, .. }) = self.commit.steps.last_mut() {
+            *to = end;
+        } else {
+            let step = Step::Write { offset: target.offset, from: encoded.at, to: end };
+            self.commit.steps.push(step);
         }
         if self.seals.is_empty() {
             self.since = facts.now;
@@ -166,13 +167,13 @@ impl Pending {
         });
     }
 
-    /// Everything that waits, as one write. `spare` is used for the first new segment of the
-    /// usual size, and taken if it is.
+    /// Everything that waits, as one write. New segments of the usual size take their files from
+    /// `spares`.
     pub(crate) fn seal(
         &mut self,
         durable_lsn: u64,
         usual_bytes: u64,
-        spare: &mut Option<u32>,
+        spares: &mut VecDeque<u32>,
         buffers: Commit,
     ) -> Commit {
         for seal in &self.seals {
@@ -184,7 +185,7 @@ impl Pending {
             if let Step::Roll(roll) = step
                 && roll.capacity == usual_bytes
             {
-                roll.spare = spare.take();
+                roll.spare = spares.pop_front();
             }
         }
         self.seals.clear();

@@ -51,6 +51,9 @@ pub(crate) struct FoundLog {
     pub(crate) loaded: Loaded,
 }
 
+/// Is told the offset, the header and the body of each batch, and can end the walk.
+pub(crate) type EachBatch<'a> = dyn FnMut(u64, &BatchHeader, &[u8]) -> Result<(), StoreError> + 'a;
+
 /// How far the batches of one segment go.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Walk {
@@ -124,7 +127,7 @@ pub(crate) fn walk(
     header: &SegmentHeader,
     (from, next_lsn): (u64, u64),
     limit: u64,
-    each: &mut dyn FnMut(u64, &BatchHeader, &[u8]) -> Result<(), StoreError>,
+    each: &mut EachBatch<'_>,
 ) -> Result<Walk, StoreError> {
     let bytes = &bytes[..bytes.len().min(index(limit))];
     let mut walk = Walk { end: from, next_lsn, last: None };
@@ -280,9 +283,8 @@ pub(crate) fn load(
 /// A newer version anywhere ends everything, before any damage is spoken of.
 fn refuse_newer(disk: &dyn Disk, inventory: &Inventory) -> Result<(), StoreError> {
     for &number in inventory.segments.keys() {
-        match read_header(disk, number) {
-            Err(error @ StoreError::NewerFormat { .. }) => return Err(error),
-            Ok(_) | Err(_) => {}
+        if let Err(error @ StoreError::NewerFormat { .. }) = read_header(disk, number) {
+            return Err(error);
         }
     }
     Ok(())

@@ -1,38 +1,40 @@
-//! The file that is prepared for the next segment.
+//! The files that are kept for the next segments.
 //!
-//! At most one is kept. It is prepared once the active segment is in real use, so that a small
-//! installation never pays for it. When there is no space for it the disk is nearly full: then it
-//! is tried again at most once a second, or as soon as a segment was put away.
+//! Segments that are put away become spares, two at most, so that under steady work old files
+//! serve again. A new one is only made when there is none, once the active segment is in real use:
+//! a small installation never pays for it. When there is no space for it the disk is nearly full;
+//! then it is tried again at most once a second, or as soon as a segment was put away.
+
+use std::collections::VecDeque;
 
 use pinpriq_engine::time::{Span, Timestamp};
 
 use super::chores::{Chore, Filled};
 use crate::store::StoreError;
 
+/// How many spares are kept.
+pub(crate) const SPARES_MAX: usize = 2;
+
 /// How long to wait after a spare could not be prepared.
 const RETRY: Span = Span::from_ms(1_000);
 
 #[derive(Debug)]
-pub(crate) struct SpareFile {
-    state: State,
+pub(crate) struct Spares {
+    ready: VecDeque<u32>,
+    /// To be filled up to the usual size, the first one next.
+    partial: VecDeque<u32>,
     next_number: u32,
     retry_at: Timestamp,
     /// The last try failed.
     refused: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
-    Absent,
-    Filling(u32),
-    Ready(u32),
-}
-
-impl SpareFile {
-    /// `left_over` is a file to start with, `highest` the highest number in use.
-    pub(crate) fn new(left_over: Option<u32>, highest: u32) -> Self {
+impl Spares {
+    /// `left_over` are files to start with, `highest` the highest number in use.
+    pub(crate) fn new(left_over: &[u32], highest: u32) -> Self {
         Self {
-            state: left_over.map_or(State::Absent, State::Filling),
+            ready: VecDeque::new(),
+            partial: left_over.iter().copied().collect(),
             next_number: highest.wrapping_add(1).max(1),
             retry_at: Timestamp::ZERO,
             refused: false,
@@ -40,27 +42,19 @@ impl SpareFile {
     }
 
     /// Whether the next segment may find no room.
-    pub(crate) const fn is_refused(&self) -> bool {
-        self.refused && !matches!(self.state, State::Ready(_))
+    pub(crate) fn is_refused(&self) -> bool {
+        self.refused && self.ready.is_empty()
     }
 
-    /// The prepared file, to be used now. It is given back by not being taken out of the option.
-    pub(crate) fn lend<T>(&mut self, borrow: impl FnOnce(&mut Option<u32>) -> T) -> T {
-        let mut ready = match self.state {
-            State::Ready(number) => Some(number),
-            State::Absent | State::Filling(_) => None,
-        };
-        let lent = ready.is_some();
-        let result = borrow(&mut ready);
-        if lent && ready.is_none() {
-            self.state = State::Absent;
-        }
-        result
+    /// The spares that can be used now.
+    pub(crate) const fn ready_mut(&mut self) -> &mut VecDeque<u32> {
+        &mut self.ready
     }
 
-    /// The name for a segment that is put away, if there is no spare.
+    /// A name for a segment that is put away, if it is to be kept.
     pub(crate) fn adopt(&mut self) -> Option<u32> {
-        (self.state == State::Absent).then(|| self.draw_number())
+        let kept = self.ready.len() + self.partial.len();
+        (kept < SPARES_MAX).then(|| self.draw_number())
     }
 
     fn draw_number(&mut self) -> u32 {
@@ -71,59 +65,60 @@ impl SpareFile {
 
     /// What became of a segment that was put away.
     pub(crate) fn put_away(&mut self, adopted: Option<u32>, succeeded: bool) {
-        if let (Some(number), true, State::Absent) = (adopted, succeeded, self.state) {
-            self.state = State::Filling(number);
+        if let (Some(number), true) = (adopted, succeeded) {
+            self.partial.push_back(number);
         }
         self.retry_at = Timestamp::ZERO;
     }
 
-    /// The next step of preparing, if one is due.
+    /// The next step of preparing, if one is due. `wanted` tells whether a new file may be made.
     pub(crate) fn next_chore(&mut self, wanted: bool, bytes: u64, now: Timestamp) -> Option<Chore> {
         if !self.has_chore(wanted, now) {
             return None;
         }
-        let spare = match self.state {
-            State::Filling(number) => number,
-            State::Absent | State::Ready(_) => self.draw_number(),
+        let spare = if let Some(&number) = self.partial.front() {
+            number
+        } else {
+            let number = self.draw_number();
+            self.partial.push_back(number);
+            number
         };
-        self.state = State::Filling(spare);
         Some(Chore::Fill { spare, bytes })
     }
 
     /// Whether a step of preparing is due.
     pub(crate) fn has_chore(&self, wanted: bool, now: Timestamp) -> bool {
-        match self.state {
-            State::Absent => wanted && now >= self.retry_at,
-            State::Filling(_) => true,
-            State::Ready(_) => false,
-        }
+        !self.partial.is_empty() || self.retry_at(wanted).is_some_and(|at| at <= now)
     }
 
-    /// When to try again, if that is what is waited for.
+    /// When to make a new file, if one is wanted.
     pub(crate) fn retry_at(&self, wanted: bool) -> Option<Timestamp> {
-        (self.state == State::Absent && wanted).then_some(self.retry_at)
+        (wanted && self.ready.is_empty() && self.partial.is_empty()).then_some(self.retry_at)
     }
 
+    /// What became of a step of preparing.
     pub(crate) fn filled(
         &mut self,
         spare: u32,
         outcome: Result<Filled, StoreError>,
         now: Timestamp,
     ) {
+        if matches!(outcome, Ok(Filled::Partly)) {
+            return;
+        }
+        self.partial.retain(|&number| number != spare);
         match outcome {
-            Ok(Filled::Partly) => {}
-            Ok(Filled::Whole) => {
+            Ok(_) => {
                 if self.refused {
                     tracing::info!("there is room for the next segment again");
                 }
-                self.state = State::Ready(spare);
+                self.ready.push_back(spare);
                 self.refused = false;
             }
             Err(error) => {
                 if !self.refused {
                     tracing::warn!(%error, "the next segment cannot be prepared");
                 }
-                self.state = State::Absent;
                 self.refused = true;
                 self.retry_at = now.after(RETRY);
             }

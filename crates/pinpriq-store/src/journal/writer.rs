@@ -46,6 +46,8 @@ pub(crate) struct Committed {
     pub(crate) outcome: Result<(), StoreError>,
 }
 
+type NamedFile = (String, Box<dyn DiskFile>);
+
 pub(crate) struct Writer {
     disk: Arc<dyn Disk>,
     active: Option<Active>,
@@ -134,10 +136,7 @@ fn create_segment(disk: &dyn Disk, roll: &Roll) -> Result<Active, StoreError> {
 }
 
 /// The prepared file, or nothing if somebody removed it: its content means nothing, after all.
-fn open_spare(
-    disk: &dyn Disk,
-    spare: u32,
-) -> Result<Option<(String, Box<dyn DiskFile>)>, StoreError> {
+fn open_spare(disk: &dyn Disk, spare: u32) -> Result<Option<NamedFile>, StoreError> {
     let name = spare_name(spare);
     match disk.open(&name, OpenMode::ReadWrite) {
         Ok(file) => Ok(Some((name, file))),
@@ -148,7 +147,7 @@ fn open_spare(
 
 /// A new file that grows as it is written, its space reserved so that no later write can fail
 /// for lack of it.
-fn create_growing(disk: &dyn Disk, roll: &Roll) -> Result<(String, Box<dyn DiskFile>), StoreError> {
+fn create_growing(disk: &dyn Disk, roll: &Roll) -> Result<NamedFile, StoreError> {
     // Prepared spares are numbered from 1 upwards, so numbers from the other end are free.
     let name = spare_name(u32::MAX - roll.header.number);
     remove_if_there(disk, &name)?;

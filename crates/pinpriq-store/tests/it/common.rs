@@ -13,9 +13,9 @@ use pinpriq_store::{
 };
 
 /// The size of a segment in these tests.
-pub const SEGMENT_BYTES: u32 = 24 << 10;
+pub(crate) const SEGMENT_BYTES: u32 = 24 << 10;
 
-pub fn options(salt_seed: u64) -> JournalOptions {
+pub(crate) fn options(salt_seed: u64) -> JournalOptions {
     JournalOptions {
         level: Level::Sync,
         segment_bytes: SEGMENT_BYTES,
@@ -24,18 +24,24 @@ pub fn options(salt_seed: u64) -> JournalOptions {
     }
 }
 
-pub fn journal(disk: &FaultyDisk, options: JournalOptions) -> Result<Box<Journal>, StoreError> {
+pub(crate) fn journal(
+    disk: &FaultyDisk,
+    options: JournalOptions,
+) -> Result<Box<Journal>, StoreError> {
     let disk: Arc<dyn Disk> = Arc::new(disk.clone());
     Journal::open(disk, options, Runner::Inline).map(Box::new)
 }
 
 /// Opens, loads and begins.
-pub fn start(disk: &FaultyDisk, options: JournalOptions) -> Result<Caller<Journal>, StoreError> {
+pub(crate) fn start(
+    disk: &FaultyDisk,
+    options: JournalOptions,
+) -> Result<Caller<Journal>, StoreError> {
     Caller::start(journal(disk, options)?)
 }
 
 /// A random batch: puts, moves, grants, ends and queues, all about what is there.
-pub fn random_batch(caller: &Caller<Journal>, dice: &mut Dice) -> Vec<Change> {
+pub(crate) fn random_batch(caller: &Caller<Journal>, dice: &mut Dice) -> Vec<Change> {
     let mut changes = Vec::new();
     let mut next = caller.header.last_number + 1;
     for _ in 0..=dice.below(4) {
@@ -79,58 +85,66 @@ pub fn random_batch(caller: &Caller<Journal>, dice: &mut Dice) -> Vec<Change> {
     changes
 }
 
-/// What is known about a journal under random work: the state after each batch.
+/// What is known about a journal under random work: where it began, and every batch since.
 #[derive(Default)]
-pub struct History {
-    /// The state after the batch of each position, this incarnation's first.
-    states: Vec<(Position, Fold)>,
+pub(crate) struct History {
+    start: Option<Fold>,
+    batches: Vec<(Position, Vec<Change>)>,
     /// The last position that was reached.
     reached: Position,
 }
 
 impl History {
-    /// The state that an incarnation begins with.
-    pub fn begin(caller: &Caller<Journal>) -> Self {
-        Self { states: vec![(Position(0), caller.fold.without_places())], reached: Position(0) }
+    /// Begins with the state that an incarnation begins with.
+    pub(crate) fn begin(caller: &Caller<Journal>) -> Self {
+        let start = Some(caller.fold.without_places());
+        Self { start, batches: Vec::new(), reached: Position(0) }
     }
 
-    pub fn note(&mut self, caller: &Caller<Journal>) {
-        if self.states.last().is_none_or(|(position, _)| *position < caller.last) {
-            self.states.push((caller.last, caller.fold.without_places()));
-        }
+    pub(crate) fn note_reached(&mut self, caller: &Caller<Journal>) {
         self.reached = self.reached.max(caller.reached);
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.states.is_empty()
     }
 
     /// What was found after a crash must be the state after some batch that was not before the
     /// last one that was reached.
-    pub fn judge(&self, found: &Fold, context: &str) {
-        self.judge_prefix(found, context);
-        let found = found.without_places();
-        let reached = self.states.iter().rposition(|(position, _)| *position <= self.reached);
-        let late = &self.states[reached.unwrap_or(0)..];
-        assert!(
-            late.iter().any(|(_, state)| *state == found),
-            "{context}: batches up to {:?} were reached, and some are gone",
-            self.reached
-        );
+    pub(crate) fn judge(&self, found: &Fold, context: &str) {
+        self.judge_from(self.reached, found, context);
     }
 
     /// What was found after a crash must be the state after some batch.
-    pub fn judge_prefix(&self, found: &Fold, context: &str) {
+    pub(crate) fn judge_prefix(&self, found: &Fold, context: &str) {
+        self.judge_from(Position(0), found, context);
+    }
+
+    fn judge_from(&self, reached: Position, found: &Fold, context: &str) {
         let found = found.without_places();
-        assert!(
-            self.states.iter().any(|(_, state)| *state == found),
-            "{context}: what was loaded is the state after no batch at all"
-        );
+        let Some(start) = &self.start else {
+            assert!(found.tasks.is_empty(), "{context}: nothing was ever put");
+            return;
+        };
+        let promised = self.batches.iter().filter(|(position, _)| *position <= reached).count();
+        let mut state = start.clone();
+        let mut earlier = false;
+        for count in 0..=self.batches.len() {
+            if let Some((_, changes)) = count.checked_sub(1).map(|index| &self.batches[index]) {
+                for change in changes {
+                    state.apply(change, None, &mut Vec::new());
+                }
+            }
+            if state == found {
+                if count >= promised {
+                    return;
+                }
+                earlier = true;
+            }
+        }
+        assert!(!earlier, "{context}: batches up to {reached:?} were reached, and some are gone");
+        panic!("{context}: what was loaded is the state after no batch at all");
     }
 }
 
 /// Random batches and turns. Ends early, with the failure, when the disk fails.
-pub fn work(
+pub(crate) fn work(
     caller: &mut Caller<Journal>,
     history: &mut History,
     dice: &mut Dice,
@@ -139,12 +153,12 @@ pub fn work(
     for _ in 0..rounds {
         let changes = random_batch(caller, dice);
         let urgency = if dice.chance(70) { Urgency::Soon } else { Urgency::Lazy };
-        caller.append(&changes, urgency)?;
-        history.note(caller);
+        let position = caller.append(&changes, urgency)?;
+        history.batches.push((position, changes));
         caller.header.now = caller.header.now.after(Span::from_ms(dice.below(8)));
         if dice.chance(80) {
             let turned = caller.turn();
-            history.note(caller);
+            history.note_reached(caller);
             turned?;
         }
     }

@@ -102,10 +102,12 @@ fn a_flipped_bit_in_any_batch_is_reported_with_file_and_offset() {
         // The very last batch is the one whose loss nothing can prove.
         let provable =
             if segments.last() == Some(name) { offsets.len() - 1 } else { offsets.len() };
-        for &at in &offsets[..provable] {
+        for (index, &at) in offsets[..provable].iter().enumerate() {
             let damaged = FaultyDisk::with_files(2, &files);
-            let byte = at as u64 + dice.below(64 + 700);
-            assert!(damaged.flip(name, byte, 5));
+            // Up to seven bytes of padding follow a batch, and they do not count.
+            let end = offsets.get(index + 1).map_or(at + 64, |next| next - 7);
+            let byte = at as u64 + dice.below((end - at) as u64);
+            damaged.flip(name, byte, 5);
             let untouched = damaged.files();
             let mut store = journal(&damaged, options(6)).unwrap();
             match store.load(&mut |_, _| {}) {
@@ -147,7 +149,7 @@ fn missing_and_shortened_segments_are_damage() {
     for number in 1..=3 {
         let name = format!("segment-{number:010}.log");
         let missing = FaultyDisk::with_files(2, &files);
-        assert!(missing.take_away(&name));
+        missing.take_away(&name);
         let error = reload(&missing).unwrap_err().to_string();
         assert!(error.contains(&name) && error.contains("missing"), "{error}");
         for length in [0, 100, 8_192, 12_000] {

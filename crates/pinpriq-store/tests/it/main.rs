@@ -1,5 +1,7 @@
 //! The store against its suite, its crashes and its damage.
 
+#![expect(clippy::unwrap_used, reason = "a test ends at the first thing that goes wrong")]
+
 mod common;
 mod compaction;
 mod conformance;

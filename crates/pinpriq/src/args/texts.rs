@@ -119,6 +119,44 @@ Exit codes:
   1  no connection, or it ended earlier
   2  wrong usage";
 
+/// What `check` does.
+pub(super) const CHECK: &str = "\
+Tell what is in a data directory, and whether it is damaged.
+
+Reads the whole journal and changes nothing. May be used while a server uses the directory: the \
+report then says so, and the end of the journal may be caught half written. An unfinished last \
+write is no damage, since nothing in it was ever promised.";
+
+/// After the help of `check`.
+pub(super) const AFTER_CHECK: &str = "\
+Examples:
+  pinpriq check /var/lib/pinpriq
+  pinpriq check /var/lib/pinpriq --json
+
+Exit codes:
+  0  no damage
+  1  a file could not be read
+  2  wrong usage
+  3  damaged, of a newer format, or no data directory at all";
+
+/// What `salvage` does.
+pub(super) const SALVAGE: &str = "\
+Write all that can be read of a damaged data directory into a new one.
+
+The damaged directory is not changed; no server may use it meanwhile. A server can be started on \
+the new one. What was lost is listed. A task whose end was noted in a lost part comes back.";
+
+/// After the help of `salvage`.
+pub(super) const AFTER_SALVAGE: &str = "\
+Examples:
+  pinpriq salvage /var/lib/pinpriq /var/lib/pinpriq-salvaged
+
+Exit codes:
+  0  the new directory is complete, even if the report lists losses
+  1  a file could not be read or written; do not use the new directory
+  2  wrong usage, also a new directory that is not empty
+  3  the damaged directory is in use, of a newer format, or no data directory at all";
+
 /// After the help of `completions`.
 pub(super) const AFTER_COMPLETIONS: &str = "\
 Examples:

@@ -6,3 +6,5 @@ mod client;
 mod pages;
 #[cfg(test)]
 mod peer;
+#[cfg(test)]
+mod server;

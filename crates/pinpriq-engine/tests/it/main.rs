@@ -1,0 +1,9 @@
+//! The tests of the engine, through its public door only.
+//!
+//! `scripts` runs the readable examples in `testdata`, `states` drives every cell of the table of
+//! states, `bounds` holds what takes too many tasks for a script, and `random` compares the engine
+//! with the naive `model`, step by step and across restarts. The data structures inside are not
+//! tested on their own: [`pinpriq_engine::Engine::check`] looks at them after each step.
+
+mod script;
+mod scripts;

@@ -1,0 +1,262 @@
+//! Scripts: commands with their moments, and below each what came of it.
+//!
+//! ```text
+//! # Why this is so.
+//! 0     ann TAKE jobs TTR 50
+//!       -> 1 "a" under r1 until 50
+//!       at 50: task 1 is R
+//! 60    ann ACK jobs r1
+//!       -> STALE ...
+//! ```
+//!
+//! A line is a moment in milliseconds, a client and a command in the words of the command set.
+//! Indented lines are outputs, and are written by the script's run. `->` is the reply to the
+//! command above; other outputs name their client. Between two lines the clock stops at each
+//! moment at which something is due; what happens then begins with `at`. Receipts are called `r1`,
+//! `r2` and so on in the order in which they were issued. A few words are for scripts alone: see
+//! [`Stage::act`].
+
+mod render;
+mod words;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use pinpriq_engine::Engine;
+use pinpriq_engine::change::{Change, Header};
+use pinpriq_engine::command::Command;
+use pinpriq_engine::limits::Limits;
+use pinpriq_engine::reply::{Output, Reply};
+use pinpriq_engine::task::{ClientId, Grant, Receipt, RequestId, State, TaskRecord};
+use pinpriq_engine::time::Timestamp;
+
+use render::Names;
+use words::Words;
+
+/// Runs a script, and answers its text with the outputs as they are now.
+pub(crate) fn play(text: &str) -> String {
+    let mut stage = Stage::new();
+    let mut played = String::new();
+    for line in text.lines() {
+        if line.starts_with(' ') {
+            continue;
+        }
+        if line.is_empty() || line.starts_with('#') {
+            stage.flush(&mut played);
+            let _ = writeln!(played, "{line}");
+            continue;
+        }
+        let mut words = Words::of(line);
+        let moment = words.number();
+        stage.pass_until(moment);
+        stage.flush(&mut played);
+        let _ = writeln!(played, "{line}");
+        let client = words.text();
+        stage.act(moment, &client, words);
+    }
+    stage.flush(&mut played);
+    played
+}
+
+/// An engine, the clock that drives it, and what the script calls things.
+struct Stage {
+    engine: Engine,
+    started: bool,
+    incarnation: u64,
+    now: u64,
+    last_request: u64,
+    names: Names,
+    /// What each client popped last.
+    popped: BTreeMap<ClientId, Vec<TaskRecord>>,
+    /// Every change so far, for a restart.
+    journal: Vec<Change>,
+    /// Changes that have not been shown.
+    fresh: usize,
+    lines: Vec<String>,
+}
+
+impl Stage {
+    fn new() -> Self {
+        Self {
+            engine: Engine::new(Limits::default(), 1),
+            started: false,
+            incarnation: 1,
+            now: 0,
+            last_request: 0,
+            names: Names::default(),
+            popped: BTreeMap::new(),
+            journal: Vec::new(),
+            fresh: 0,
+            lines: Vec::new(),
+        }
+    }
+
+    /// Lets time pass up to just before `moment`, stopping wherever something is due.
+    fn pass_until(&mut self, moment: u64) {
+        assert!(moment >= self.now, "a script cannot go back from {} to {moment}", self.now);
+        self.start();
+        while let Some(due) = self.engine.poll_timeout()
+            && due.ms() < moment
+        {
+            self.now = due.ms().max(self.now);
+            self.engine.handle_timeout(Timestamp::from_ms(self.now));
+            self.note(None, true);
+        }
+        self.now = moment;
+    }
+
+    /// Carries out one line.
+    fn act(&mut self, moment: u64, client: &str, mut words: Words) {
+        let id = self.names.client(client);
+        let now = Timestamp::from_ms(moment);
+        let request = RequestId(self.last_request + 1);
+        match words.peek().as_str() {
+            // The connection is gone.
+            "DISCONNECT" => self.engine.disconnect(now, id),
+            // The client will send nothing more, so it waits no longer.
+            "EOF" => self.engine.end_waits(now, id),
+            // Nobody does anything, and what is due is due.
+            "TIME" => {
+                self.engine.handle_timeout(now);
+                self.note(None, true);
+                return;
+            }
+            // What this client popped last could not be sent.
+            "PUTBACK" => {
+                let records = self.popped.get(&id).cloned().unwrap_or_default();
+                self.last_request += 1;
+                self.engine.apply(now, id, request, Command::PutBack(records));
+            }
+            // The server stops, and starts again from what it has kept.
+            "SERVER" => return self.restart(now),
+            // Bounds that hold for this script.
+            "LIMITS" => {
+                words.text();
+                let engine = Engine::new(words.limits(), 1);
+                assert_eq!(moment, 0, "limits come first");
+                self.engine = engine;
+                self.started = false;
+                return;
+            }
+            _ => {
+                let command = words.command(&|text| self.names.receipt(text));
+                self.last_request += 1;
+                self.start();
+                self.engine.apply(now, id, request, command);
+            }
+        }
+        self.note(Some((id, request)), false);
+    }
+
+    fn start(&mut self) {
+        if !self.started {
+            self.engine.start(Timestamp::ZERO, self.incarnation, Header::default());
+            self.started = true;
+        }
+    }
+
+    fn restart(&mut self, now: Timestamp) {
+        let header = self.engine.header();
+        let mut engine = Engine::new(Limits::default(), 1);
+        for change in self.journal.drain(..) {
+            engine.restore(change, None);
+        }
+        self.incarnation += 1;
+        engine.start(now, self.incarnation, header);
+        self.engine = engine;
+        self.fresh = 0;
+        // The journal goes on from here with every record, as a compacted one would.
+        let mut changes = Vec::new();
+        self.engine.take_changes(&mut changes);
+        for change in &changes {
+            self.lines.push(render::change(change));
+        }
+        self.journal = snapshot(&mut self.engine);
+        self.fresh = self.journal.len();
+        self.engine.check();
+    }
+
+    /// Collects what came out of the last call, and checks the engine.
+    fn note(&mut self, asked: Option<(ClientId, RequestId)>, at_deadline: bool) {
+        let when = if at_deadline { format!("at {}: ", self.now) } else { String::new() };
+        self.engine.take_changes(&mut self.journal);
+        if at_deadline {
+            for change in &self.journal[self.fresh..] {
+                self.lines.push(format!("{when}{}", render::change(change)));
+            }
+        }
+        self.fresh = self.journal.len();
+        while let Some(output) = self.engine.poll_output() {
+            self.learn(&output);
+            self.lines.push(format!("{when}{}", self.names.output(&output, asked)));
+        }
+        self.engine.check();
+    }
+
+    /// Remembers receipts and popped tasks.
+    fn learn(&mut self, output: &Output) {
+        let (client, tasks, popped) = match output {
+            Output::Reply { client, reply: Reply::Tasks { tasks, popped }, .. } => {
+                (*client, tasks, *popped)
+            }
+            Output::Delivery { client, tasks, popped } => (*client, tasks, *popped),
+            Output::Reply { .. } => return,
+        };
+        for task in tasks {
+            if let State::Taken(_) = &task.state {
+                self.names.learn(task);
+            }
+        }
+        if popped && !tasks.is_empty() {
+            self.popped.insert(client, tasks.clone());
+        }
+    }
+
+    fn flush(&mut self, played: &mut String) {
+        for line in self.lines.drain(..) {
+            let _ = writeln!(played, "      {line}");
+        }
+    }
+}
+
+/// Every record of an engine, as changes.
+fn snapshot(engine: &mut Engine) -> Vec<Change> {
+    use pinpriq_engine::command::{Peek, QueueCommand, Selection};
+    use pinpriq_engine::task::StateKind;
+    let now = engine.now();
+    let mut ask = |command: Command<'_>| {
+        engine.apply(now, ClientId(0), RequestId(0), command);
+        match engine.poll_output() {
+            Some(Output::Reply { reply, .. }) => reply,
+            other => panic!("no reply but {other:?}"),
+        }
+    };
+    let list = QueueCommand::List { prefix: b"", after: None, count: usize::MAX };
+    let Reply::Names { names, .. } = ask(Command::Queue(list)) else { panic!("no names") };
+    let mut changes = Vec::new();
+    for name in names {
+        let shown = ask(Command::Queue(QueueCommand::Show(&name)));
+        let Reply::Settings { settings, paused, created } = shown else { panic!("no settings") };
+        if created || paused.any() {
+            let queue = pinpriq_engine::change::QueueRecord {
+                name: name.clone(),
+                created,
+                settings,
+                paused,
+            };
+            changes.push(Change::Queue(Box::new(queue)));
+        }
+        for kind in StateKind::ALL {
+            let (selection, state) = (Selection::DEFAULT, Some(kind));
+            let peek = Peek { queue: &name, selection, state, count: u32::MAX };
+            let Reply::Tasks { tasks, .. } = ask(Command::Peek(peek)) else { panic!("no tasks") };
+            changes.extend(tasks.into_iter().map(|task| Change::Task(Box::new(task))));
+        }
+    }
+    changes
+}
+
+/// The receipt of a grant of the first incarnation that nobody was given.
+fn made_up(serial: u64) -> Receipt {
+    Receipt { number: serial, grant: Grant { incarnation: 1, serial } }
+}

@@ -1,0 +1,267 @@
+//! What comes out of the engine, in the words of a script.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use pinpriq_engine::change::Change;
+use pinpriq_engine::reply::{Output, Refusal, Reply};
+use pinpriq_engine::settings::{AfterAck, Ids, Paused, Settings};
+use pinpriq_engine::stats::Figures;
+use pinpriq_engine::task::{Bytes, ClientId, Receipt, RequestId, State, StateKind, TaskRecord};
+use pinpriq_engine::time::Span;
+
+/// What a script calls clients and receipts.
+#[derive(Default)]
+pub(super) struct Names {
+    clients: Vec<String>,
+    receipts: BTreeMap<String, Receipt>,
+}
+
+impl Names {
+    /// The client of that name; clients come into being by being named.
+    pub(super) fn client(&mut self, name: &str) -> ClientId {
+        let known = self.clients.iter().position(|known| known == name);
+        let index = known.unwrap_or_else(|| {
+            self.clients.push(name.to_owned());
+            self.clients.len() - 1
+        });
+        ClientId(index as u64 + 1)
+    }
+
+    /// The receipt of that name; one that was never issued is as well-formed as any.
+    pub(super) fn receipt(&self, name: &str) -> Receipt {
+        self.receipts.get(name).copied().unwrap_or_else(|| {
+            let serial = name.strip_prefix('r').and_then(|serial| serial.parse().ok());
+            super::made_up(serial.unwrap_or_else(|| panic!("{name:?} is no receipt")))
+        })
+    }
+
+    /// Gives the receipt of a taken task its name.
+    pub(super) fn learn(&mut self, task: &TaskRecord) {
+        let receipt = task.receipt().expect("the task is taken");
+        let known = self.receipts.values().any(|known| *known == receipt);
+        if !known {
+            let name = format!("r{}", self.receipts.len() + 1);
+            self.receipts.insert(name, receipt);
+        }
+    }
+
+    /// One line for one output. The reply to the command above the line needs no name.
+    pub(super) fn output(&self, output: &Output, asked: Option<(ClientId, RequestId)>) -> String {
+        match output {
+            Output::Reply { client, request, reply } if asked == Some((*client, *request)) => {
+                format!("-> {}", self.reply(reply))
+            }
+            Output::Reply { client, reply, .. } => {
+                format!("{} -> {}", self.name_of(*client), self.reply(reply))
+            }
+            Output::Delivery { client, tasks, .. } => {
+                format!("{} <- {}", self.name_of(*client), self.tasks(tasks))
+            }
+        }
+    }
+
+    fn name_of(&self, client: ClientId) -> &str {
+        let index = usize::try_from(client.0 - 1).unwrap();
+        &self.clients[index]
+    }
+
+    fn reply(&self, reply: &Reply) -> String {
+        match reply {
+            Reply::Done => "OK".to_owned(),
+            Reply::Put(id) => id.to_string(),
+            Reply::PutOutcome(id, outcome) => format!("{id} {}", outcome.word()),
+            Reply::Tasks { tasks, .. } => self.tasks(tasks),
+            Reply::Task(None) => "null".to_owned(),
+            Reply::Task(Some(task)) => self.whole(task),
+            Reply::State(state) => letter(*state),
+            Reply::Deadline(None) => "null".to_owned(),
+            Reply::Deadline(Some(at)) => format!("until {}", at.ms()),
+            Reply::Count(count) => count.to_string(),
+            Reply::Outcome(outcome, state) => format!("{} {}", outcome.word(), letter(*state)),
+            Reply::Acks(acks) => acks.iter().map(ack).collect::<Vec<_>>().join(", "),
+            Reply::Settings { settings, paused, created } => {
+                let created = if *created { "created" } else { "not created" };
+                format!("{}, paused {}, {created}", self::settings(settings), sides(*paused))
+            }
+            Reply::Names { names, more } => {
+                let names: Vec<String> = names.iter().map(quoted).collect();
+                let more = if *more { " and more" } else { "" };
+                format!("[{}]{more}", names.join(", "))
+            }
+            Reply::Figures(figures) => self::figures(figures),
+            Reply::Refused(refusal) => refusal.to_string(),
+        }
+    }
+
+    fn tasks(&self, tasks: &[TaskRecord]) -> String {
+        if tasks.is_empty() {
+            return "nothing".to_owned();
+        }
+        tasks.iter().map(|task| self.task(task)).collect::<Vec<_>>().join(", ")
+    }
+
+    /// A task as whoever took it cares about it.
+    fn task(&self, task: &TaskRecord) -> String {
+        let mut text = format!("{} {}", task.id, quoted(&task.payload));
+        if let State::Taken(lease) = &task.state {
+            let _ = write!(text, " under {}", self.name_of_receipt(task));
+            match lease.deadline {
+                Some(at) => {
+                    let _ = write!(text, " until {}", at.ms());
+                }
+                None => text.push_str(" while connected"),
+            }
+        }
+        text
+    }
+
+    /// All that is known about a task; what it does not have is left out.
+    fn whole(&self, task: &TaskRecord) -> String {
+        let mut text = format!("{} {} {}", task.id, quoted(&task.payload), task.state.kind());
+        match task.priority {
+            Some(priority) => {
+                let _ = write!(text, ", priority {priority}");
+            }
+            None => text.push_str(", priority none"),
+        }
+        if task.seq != task.number {
+            let _ = write!(text, ", seq {}", task.seq);
+        }
+        if let Some(key) = &task.key {
+            let _ = write!(text, ", key {}", quoted(key));
+        }
+        let _ = write!(text, ", put at {}", task.put_at.ms());
+        if let Some(at) = task.expires_at {
+            let _ = write!(text, ", expires at {}", at.ms());
+        }
+        if let Some(ttr) = task.ttr {
+            let _ = write!(text, ", TTR {}", ttr.ms());
+        }
+        if task.attempts > 0 {
+            let _ = write!(text, ", taken {} times", task.attempts);
+        }
+        match &task.state {
+            State::Waiting { ready_at } => {
+                let _ = write!(text, ", ready at {}", ready_at.ms());
+            }
+            State::Taken(lease) => {
+                let until = lease
+                    .deadline
+                    .map_or(", while connected".to_owned(), |at| format!(", until {}", at.ms()));
+                text.push_str(&until);
+            }
+            State::Buried { reason } if !reason.is_empty() => {
+                let _ = write!(text, ", because {}", quoted(reason));
+            }
+            State::Zombie { purge_at } => {
+                let _ = write!(text, ", purged at {}", purge_at.ms());
+            }
+            State::Ready | State::Buried { .. } | State::Done => {}
+        }
+        text
+    }
+
+    fn name_of_receipt(&self, task: &TaskRecord) -> &str {
+        let receipt = task.receipt();
+        let found = self.receipts.iter().find(|(_, known)| Some(**known) == receipt);
+        found.map_or("a lease", |(name, _)| name)
+    }
+}
+
+/// What time did, as the store hears it.
+pub(super) fn change(change: &Change) -> String {
+    match change {
+        Change::Task(task) => format!("task {} is {}", task.number, task.state.kind()),
+        Change::Moved(moved) => format!("task {} is {}", moved.number, moved.state.kind()),
+        Change::Granted(granted) => format!("task {} is T", granted.number),
+        Change::Gone(number) => format!("task {number} is gone"),
+        Change::Queue(queue) => format!("queue {} is set", quoted(&queue.name)),
+        Change::QueueGone(name) => format!("queue {} is gone", quoted(name)),
+        Change::Emptied(name) => format!("queue {} is emptied", quoted(name)),
+    }
+}
+
+fn ack(answer: &Result<(), Refusal>) -> String {
+    match answer {
+        Ok(()) => "OK".to_owned(),
+        Err(refusal) => refusal.kind.word().to_owned(),
+    }
+}
+
+fn letter(state: Option<StateKind>) -> String {
+    state.map_or_else(|| "X".to_owned(), |kind| kind.to_string())
+}
+
+fn quoted(bytes: &Bytes) -> String {
+    if bytes.len() > 40 {
+        return format!("({} bytes)", bytes.len());
+    }
+    format!("\"{}\"", bytes.escape_ascii())
+}
+
+fn span(span: Option<Span>) -> String {
+    span.map_or_else(|| "none".to_owned(), |span| span.ms().to_string())
+}
+
+fn sides(paused: Paused) -> &'static str {
+    match (paused.input, paused.output) {
+        (false, false) => "none",
+        (true, false) => "in",
+        (false, true) => "out",
+        (true, true) => "both",
+    }
+}
+
+fn settings(settings: &Settings) -> String {
+    let ids = match settings.ids {
+        Ids::Sequence => "sequence",
+        Ids::Time64 => "time64",
+        Ids::Uuid => "uuid",
+        Ids::Given => "given",
+    };
+    let after_ack = match settings.after_ack {
+        AfterAck::Delete => "delete".to_owned(),
+        AfterAck::Keep => "keep".to_owned(),
+        AfterAck::Zombie(stay) => format!("zombie for {}", stay.ms()),
+    };
+    let capacity = settings.capacity.map_or_else(|| "none".to_owned(), |most| most.to_string());
+    let (ttl, ttr) = (span(settings.ttl), span(settings.ttr));
+    format!("ids {ids}, TTL {ttl}, TTR {ttr}, after ack {after_ack}, capacity {capacity}")
+}
+
+fn figures(figures: &Figures) -> String {
+    let counters = &figures.counters;
+    let mut text = String::new();
+    for kind in StateKind::ALL {
+        let _ = write!(text, "{kind} {}, ", counters.count(kind));
+    }
+    let mut moves: Vec<(String, u64)> = counters
+        .moves
+        .iter()
+        .map(|(step, times)| (format!("{}-{}", letter(step.from), letter(step.to)), *times))
+        .collect();
+    moves.sort();
+    for (step, times) in moves {
+        let _ = write!(text, "{step} {times}, ");
+    }
+    let _ = write!(
+        text,
+        "put {} = acked {} + expired {} + killed {} + present {}, bytes {}",
+        counters.put,
+        counters.acked,
+        counters.expired,
+        counters.killed,
+        counters.present(),
+        counters.bytes
+    );
+    if let Some(age) = figures.oldest_ready {
+        let _ = write!(text, ", oldest ready {}", age.ms());
+    }
+    let _ = write!(text, ", takers {}, subscribers {}", figures.takers, figures.subscribers);
+    let _ = write!(text, ", paused {}", sides(figures.paused));
+    if figures.queues != 1 || figures.paused_queues > 0 {
+        let _ = write!(text, ", {} of {} queues paused", figures.paused_queues, figures.queues);
+    }
+    text
+}

@@ -1,0 +1,363 @@
+//! Reads the command of a script's line.
+//!
+//! The words are those of the command set. Where the engine can do more than a client can ask for,
+//! scripts have words of their own: `TTL NONE`, `TTL INSTANT`, `NARROW` and `PINPRIQ`.
+
+use pinpriq_engine::command::{
+    Ack, Amendment, Assign, Command, End, Held, HeldBy, Order, Peek, Put, QueueCommand, Release,
+    Selection, SettingsPatch, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
+};
+use pinpriq_engine::limits::Limits;
+use pinpriq_engine::settings::{AfterAck, Ids};
+use pinpriq_engine::task::{Receipt, StateKind};
+use pinpriq_engine::time::Span;
+
+/// What is left of a line.
+pub(super) struct Words {
+    words: std::collections::VecDeque<String>,
+}
+
+/// Finds the receipt that a script calls by this name.
+type Receipts<'a> = &'a dyn Fn(&str) -> Receipt;
+
+const OPTIONS: [&str; 29] = [
+    "KEY", "PRIORITY", "DELAY", "TTL", "TTR", "ID", "WAIT", "COUNT", "FROM", "ORDER", "GROUP",
+    "NARROW", "PINPRIQ", "STATE", "PAYLOAD", "ZOMBIE", "TAIL", "REASON", "BY", "RECEIPT", "POP",
+    "IDS", "AFTERACK", "CAPACITY", "PREFIX", "AFTER", "IN", "OUT", "BOTH",
+];
+
+impl Words {
+    /// Splits a line at its spaces; what stands in quotes is one word.
+    pub(super) fn of(line: &str) -> Self {
+        let mut words = std::collections::VecDeque::new();
+        for (index, part) in line.split('"').enumerate() {
+            if index % 2 == 1 {
+                words.push_back(part.to_owned());
+            } else {
+                words.extend(part.split_whitespace().map(str::to_owned));
+            }
+        }
+        Self { words }
+    }
+
+    pub(super) fn peek(&self) -> String {
+        self.words.front().cloned().unwrap_or_default()
+    }
+
+    pub(super) fn text(&mut self) -> String {
+        self.words.pop_front().expect("a further word")
+    }
+
+    pub(super) fn number(&mut self) -> u64 {
+        let word = self.text();
+        word.parse().unwrap_or_else(|_| panic!("{word:?} is no number"))
+    }
+
+    /// A word as bytes; `70000*x` is seventy thousand times the letter x.
+    fn bytes(&mut self) -> &'static [u8] {
+        let word = self.text();
+        if let Some((count, byte)) = word.split_once('*')
+            && let Ok(count) = count.parse()
+        {
+            return keep(byte.repeat(count).into_bytes());
+        }
+        keep(word.into_bytes())
+    }
+
+    fn span(&mut self) -> Span {
+        Span::from_ms(self.number())
+    }
+
+    /// Whether `word` is among the rest; it is taken out.
+    fn flag(&mut self, word: &str) -> bool {
+        let at = self.words.iter().position(|other| other == word);
+        at.is_some_and(|at| self.words.remove(at).is_some())
+    }
+
+    /// The words after the option `name`, of which the first is its value.
+    fn option<T>(&mut self, name: &str, read: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        let at = self.words.iter().position(|other| other == name)?;
+        let mut rest = Self { words: self.words.split_off(at) };
+        rest.words.pop_front();
+        let value = read(&mut rest);
+        self.words.append(&mut rest.words);
+        Some(value)
+    }
+
+    /// All words up to the first option.
+    fn list(&mut self) -> &'static [&'static [u8]] {
+        let mut list = Vec::new();
+        while !self.words.is_empty() && !OPTIONS.contains(&self.peek().as_str()) {
+            list.push(self.bytes());
+        }
+        Vec::leak(list)
+    }
+
+    pub(super) fn limits(mut self) -> Limits {
+        let usual = Limits::default();
+        let size = |words: &mut Self| usize::try_from(words.number()).unwrap();
+        Limits {
+            payload_bytes_max: self.option("PAYLOAD", size).unwrap_or(usual.payload_bytes_max),
+            bytes_max: self.option("BYTES", Self::number).unwrap_or(usual.bytes_max),
+            waits_per_client_max: self.option("WAITS", size).unwrap_or(usual.waits_per_client_max),
+            queues_per_client_max: self
+                .option("QUEUES", size)
+                .unwrap_or(usual.queues_per_client_max),
+        }
+    }
+
+    /// The whole rest as a command.
+    pub(super) fn command(mut self, receipts: Receipts<'_>) -> Command<'static> {
+        let word = self.text();
+        let command = match word.as_str() {
+            "PUT" => Command::Put(self.put()),
+            "TAKE" => Command::Take(self.take(false)),
+            "POP" => Command::Take(self.take(true)),
+            "PEEK" => Command::Peek(self.look()),
+            "GET" => Command::Get { queue: self.bytes(), id: self.bytes() },
+            "ACK" => self.ack(receipts),
+            "RELEASE" => Command::Release(Release {
+                held: self.held(receipts),
+                delay: self.delay(),
+                amendment: self.amendment(),
+                tail: self.flag("TAIL"),
+            }),
+            "BURY" => Command::Bury {
+                held: self.held(receipts),
+                payload: self.option("PAYLOAD", Self::bytes),
+                reason: self.option("REASON", Self::bytes).unwrap_or_default(),
+            },
+            "TOUCH" => {
+                Command::Touch { held: self.held(receipts), by: self.option("BY", Self::span) }
+            }
+            "DIG" => Command::Dig(self.transfer()),
+            "SNATCH" => Command::Snatch(self.transfer()),
+            "RESTART" => Command::Restart(self.transfer()),
+            "PLOW" => Command::Plow {
+                queue: self.bytes(),
+                count: self.option("COUNT", Self::number),
+                delay: self.delay(),
+                ttl: self.option("TTL", Self::span),
+            },
+            "KILL" => Command::Kill { queue: self.bytes(), ids: self.list() },
+            "SWITCH" => self.switch(),
+            "UPDATE" => Command::Update(Update {
+                queue: self.bytes(),
+                id: self.bytes(),
+                amendment: self.amendment(),
+                receipt: self.option("RECEIPT", |words| receipts(&words.text())),
+            }),
+            "AWAIT" => Command::Await {
+                queue: self.bytes(),
+                id: self.bytes(),
+                wait: self.option("WAIT", Self::wait).unwrap_or(Wait::No),
+            },
+            "SUBSCRIBE" => {
+                let (queues, selection) = (self.list(), self.selection());
+                let mode = self.mode();
+                Command::Subscribe { queues, selection, mode }
+            }
+            "UNSUBSCRIBE" => Command::Unsubscribe { queues: self.list() },
+            "CREDIT" => Command::Credit(u32::try_from(self.number()).unwrap()),
+            "QUEUE" => Command::Queue(self.queue()),
+            "STATS" => {
+                Command::Queue(QueueCommand::Stats((!self.words.is_empty()).then(|| self.bytes())))
+            }
+            other => panic!("{other:?} is no command"),
+        };
+        assert!(self.words.is_empty(), "{word} does not know {:?}", self.words);
+        command
+    }
+
+    fn put(&mut self) -> Put<'static> {
+        let plain = Put::new(self.bytes(), self.bytes());
+        Put {
+            key: self.option("KEY", Self::bytes),
+            priority: self.option("PRIORITY", Self::priority).unwrap_or(plain.priority),
+            delay: self.delay(),
+            ttl: self.option("TTL", Self::time_to_live).unwrap_or(plain.ttl),
+            ttr: self.option("TTR", Self::span),
+            id: self.option("ID", Self::bytes),
+            wait: self.option("WAIT", Self::wait),
+            ..plain
+        }
+    }
+
+    fn take(&mut self, pops: bool) -> Take<'static> {
+        Take {
+            queues: self.list(),
+            count: self.option("COUNT", Self::number).map_or(1, |count| count.try_into().unwrap()),
+            wait: self.option("WAIT", Self::wait).unwrap_or(Wait::No),
+            selection: self.selection(),
+            mode: if pops { TakeMode::Pop } else { self.mode() },
+        }
+    }
+
+    fn look(&mut self) -> Peek<'static> {
+        Peek {
+            queue: self.bytes(),
+            state: self.option("STATE", Self::state),
+            count: self.option("COUNT", Self::number).map_or(1, |count| count.try_into().unwrap()),
+            selection: self.selection(),
+        }
+    }
+
+    fn ack(&mut self, receipts: Receipts<'_>) -> Command<'static> {
+        let several = self.words.len() > 2 && self.words.iter().skip(1).all(|w| is_receipt(w));
+        if several {
+            let queue = self.bytes();
+            let list: Vec<Receipt> = self.words.drain(..).map(|word| receipts(&word)).collect();
+            return Command::AckAll { queue, receipts: Vec::leak(list) };
+        }
+        Command::Ack(Ack {
+            held: self.held(receipts),
+            payload: self.option("PAYLOAD", Self::bytes),
+            zombie: self.option("ZOMBIE", Self::span),
+        })
+    }
+
+    fn switch(&mut self) -> Command<'static> {
+        let (queue, id, to) = (self.bytes(), self.bytes(), self.state());
+        let delay = self.delay();
+        let amendment = self.amendment();
+        Command::Switch { transfer: Transfer { queue, id, delay, amendment }, to }
+    }
+
+    fn transfer(&mut self) -> Transfer<'static> {
+        let plain = Transfer::new(self.bytes(), self.bytes());
+        Transfer { delay: self.delay(), amendment: self.amendment(), ..plain }
+    }
+
+    fn held(&mut self, receipts: Receipts<'_>) -> Held<'static> {
+        let queue = self.bytes();
+        let word = self.text();
+        let by =
+            if word == "ID" { HeldBy::Id(self.bytes()) } else { HeldBy::Receipt(receipts(&word)) };
+        Held { queue, by }
+    }
+
+    fn amendment(&mut self) -> Amendment<'static> {
+        Amendment {
+            payload: self.option("PAYLOAD", Self::bytes),
+            priority: self.option("PRIORITY", Self::priority).map_or(Assign::Keep, Assign::To),
+            ttl: self.option("TTL", Self::span_or_none).map_or(Assign::Keep, Assign::To),
+        }
+    }
+
+    fn selection(&mut self) -> Selection {
+        if self.flag("PINPRIQ") {
+            return Selection::PINPRIQ;
+        }
+        let from = match self.option("FROM", Self::text).as_deref() {
+            Some("MAX") => End::Max,
+            _ => End::Min,
+        };
+        // Without an order named, the end says which: from the top the newest goes first.
+        let order = match (self.option("ORDER", Self::text).as_deref(), from) {
+            (Some("NEWEST"), _) | (None, End::Max) => Order::Newest,
+            _ => Order::Oldest,
+        };
+        Selection { from, order, group: self.flag("GROUP"), narrow: self.flag("NARROW") }
+    }
+
+    fn mode(&mut self) -> TakeMode {
+        if self.flag("POP") {
+            return TakeMode::Pop;
+        }
+        TakeMode::Lease { ttr: self.option("TTR", Self::span) }
+    }
+
+    fn delay(&mut self) -> Span {
+        self.option("DELAY", Self::span).unwrap_or(Span::ZERO)
+    }
+
+    fn priority(&mut self) -> Option<i64> {
+        let word = self.text();
+        (word != "NONE").then(|| word.parse().unwrap())
+    }
+
+    fn span_or_none(&mut self) -> Option<Span> {
+        let word = self.text();
+        (word != "NONE").then(|| Span::from_ms(word.parse().unwrap()))
+    }
+
+    fn time_to_live(&mut self) -> TimeToLive {
+        match self.text().as_str() {
+            "NONE" => TimeToLive::Endless,
+            "INSTANT" => TimeToLive::Instant,
+            word => TimeToLive::For(Span::from_ms(word.parse().unwrap())),
+        }
+    }
+
+    fn wait(&mut self) -> Wait {
+        match self.text().as_str() {
+            "-1" => Wait::Forever,
+            word => Wait::For(Span::from_ms(word.parse().unwrap())),
+        }
+    }
+
+    fn state(&mut self) -> StateKind {
+        let word = self.text();
+        let kind = StateKind::ALL.into_iter().find(|kind| kind.to_string() == word);
+        kind.unwrap_or_else(|| panic!("{word:?} is no state"))
+    }
+
+    fn queue(&mut self) -> QueueCommand<'static> {
+        let word = self.text();
+        match word.as_str() {
+            "CREATE" => QueueCommand::Create { queue: self.bytes(), settings: self.settings() },
+            "SET" => QueueCommand::Set { queue: self.bytes(), settings: self.settings() },
+            "SHOW" => QueueCommand::Show(self.bytes()),
+            "LIST" => QueueCommand::List {
+                prefix: self.option("PREFIX", Self::bytes).unwrap_or_default(),
+                after: self.option("AFTER", Self::bytes),
+                count: self.option("COUNT", Self::number).map_or(10, |n| n.try_into().unwrap()),
+            },
+            "TRUNCATE" => QueueCommand::Truncate(self.bytes()),
+            "DROP" => QueueCommand::Drop(self.bytes()),
+            "PAUSE" => QueueCommand::Pause { queue: self.bytes(), sides: self.sides() },
+            "RESUME" => QueueCommand::Resume { queue: self.bytes(), sides: self.sides() },
+            other => panic!("{other:?} is nothing that queues do"),
+        }
+    }
+
+    fn sides(&mut self) -> Sides {
+        match (self.flag("IN"), self.flag("OUT")) {
+            (true, false) => Sides::Input,
+            (false, true) => Sides::Output,
+            _ => Sides::Both,
+        }
+    }
+
+    fn settings(&mut self) -> SettingsPatch {
+        let ids = self.option("IDS", |words| match words.text().as_str() {
+            "time64" => Ids::Time64,
+            "uuid" => Ids::Uuid,
+            "given" => Ids::Given,
+            _ => Ids::Sequence,
+        });
+        let stay = self.option("ZOMBIE", Self::span);
+        let after_ack = self.option("AFTERACK", |words| match words.text().as_str() {
+            "keep" => AfterAck::Keep,
+            "zombie" => AfterAck::Zombie(stay.expect("a zombie needs its stay")),
+            _ => AfterAck::Delete,
+        });
+        let capacity = self.option("CAPACITY", |words| words.span_or_none().map(Span::ms));
+        SettingsPatch {
+            ids: ids.map_or(Assign::Keep, Assign::To),
+            ttl: self.option("TTL", Self::span_or_none).map_or(Assign::Keep, Assign::To),
+            ttr: self.option("TTR", Self::span_or_none).map_or(Assign::Keep, Assign::To),
+            after_ack: after_ack.map_or(Assign::Keep, Assign::To),
+            capacity: capacity.map_or(Assign::Keep, Assign::To),
+        }
+    }
+}
+
+fn is_receipt(word: &str) -> bool {
+    word.strip_prefix('r').is_some_and(|serial| serial.parse::<u64>().is_ok())
+}
+
+/// Bytes for as long as the tests run: commands borrow theirs.
+fn keep(bytes: Vec<u8>) -> &'static [u8] {
+    Vec::leak(bytes)
+}

@@ -1,0 +1,385 @@
+//! A journal at work: every decision, and no waiting.
+//!
+//! Where a batch goes, when a write starts and whether it is synced, when a segment is compacted,
+//! prepared or put away. One write is under way at a time; what is appended meanwhile goes out as
+//! the next one, with one sync for all of it. Whoever calls this remembers its first failure and
+//! never calls again after it.
+
+use pinpriq_engine::change::{Change, Header, Place, RecordKey};
+use pinpriq_engine::time::{Span, Timestamp};
+
+use super::chores::{Chore, ChoreDone, Chores};
+use super::compact::Compaction;
+use super::front::{JournalOptions, Level};
+use super::lane::{Lane, Runner};
+use super::ledger::{Ledger, Segment};
+use super::open::Begun;
+use super::pending::{Pending, Target};
+use super::segment::{BATCH_BYTES_MAX, SEGMENT_START, SegmentHeader, draw_salt};
+use super::spare::Spares;
+use super::writer::{Commit, Committed, Roll, Writer};
+use crate::store::{Figures, INTERVAL_MS, LAZY_MS, Position, Progress, StoreError, Urgency};
+
+/// While more than this waits to be written, nothing is handed out to be written again.
+const REWRITE_BACKLOG_BYTES: usize = 4 << 20;
+
+pub(crate) struct Running {
+    options: JournalOptions,
+    ledger: Ledger,
+    pending: Pending,
+    commits: Lane<Writer>,
+    chores: Lane<Chores>,
+    spares: Spares,
+    compaction: Compaction,
+    /// Buffers of the last commit, to be used again.
+    buffers: Option<Commit>,
+    /// The facts of the latest batch.
+    facts: Header,
+    /// How large the active segment may grow.
+    capacity: u64,
+    next_lsn: u64,
+    in_flight: Option<InFlight>,
+    written_lsn: u64,
+    durable_lsn: u64,
+    /// The segment that the last finished write ended in.
+    written_segment: u32,
+    /// When the oldest write began that was not synced yet.
+    unsynced_since: Option<Timestamp>,
+    now: Timestamp,
+    figures: Figures,
+}
+
+#[derive(Clone, Copy)]
+struct InFlight {
+    last_lsn: u64,
+    segment: u32,
+    sync: bool,
+    batches: u64,
+}
+
+impl Running {
+    /// Goes to work on a log that was begun.
+    pub(crate) fn start(
+        options: JournalOptions,
+        ledger: Ledger,
+        begun: Begun,
+        chores: Chores,
+        facts: &Header,
+        runner: &Runner,
+    ) -> Result<Self, StoreError> {
+        let written_segment = ledger.active().map_or(0, |active| active.header.number);
+        Ok(Self {
+            options,
+            ledger,
+            pending: Pending::default(),
+            commits: Lane::start("journal-commit", begun.writer, runner)?,
+            chores: Lane::start("journal-chores", chores, runner)?,
+            spares: begun.spares,
+            compaction: Compaction::default(),
+            buffers: None,
+            facts: *facts,
+            capacity: options.segment_bytes(),
+            next_lsn: begun.lsn + 1,
+            in_flight: None,
+            written_lsn: begun.lsn,
+            durable_lsn: begun.lsn,
+            written_segment,
+            unsynced_since: None,
+            now: facts.now,
+            figures: Figures { syncs: 1, batches: 1, writes: 1, ..Figures::default() },
+        })
+    }
+
+    pub(crate) fn obsolete(&mut self, place: Place) {
+        self.ledger.obsolete(place);
+    }
+
+    /// Whether a job is under way.
+    pub(crate) const fn is_busy(&self) -> bool {
+        self.commits.is_busy() || self.chores.is_busy()
+    }
+
+    pub(crate) fn figures(&self) -> Figures {
+        Figures {
+            segments: self.ledger.count() as u64,
+            bytes_used: self.ledger.used_bytes(),
+            bytes_live: self.ledger.live_bytes(),
+            bytes_pending: self.pending.bytes() as u64,
+            ..self.figures
+        }
+    }
+
+    pub(crate) fn append(
+        &mut self,
+        facts: &Header,
+        changes: &[Change],
+        urgency: Urgency,
+        placed: &mut dyn FnMut(usize, Place),
+    ) -> Result<Position, StoreError> {
+        let encoded = self.pending.encode(changes);
+        if encoded.padded_bytes > BATCH_BYTES_MAX {
+            self.pending.drop_encoded(encoded);
+            let bytes = encoded.padded_bytes;
+            return Err(StoreError::BatchTooLarge { bytes, most: BATCH_BYTES_MAX });
+        }
+        let end = self.ledger.active().map_or(0, |active| active.end);
+        if end + encoded.padded_bytes > self.capacity {
+            self.roll(facts, encoded.padded_bytes);
+        }
+        let lsn = self.next_lsn;
+        let target = self.target(lsn);
+        self.pending.place(encoded, &target, facts, urgency, placed);
+        self.ledger.add_batch(encoded.padded_bytes, encoded.placed_bytes);
+        self.ledger.note(lsn);
+        self.next_lsn += 1;
+        self.facts = *facts;
+        self.now = self.now.max(facts.now);
+        Ok(Position(lsn))
+    }
+
+    fn target(&self, lsn: u64) -> Target {
+        let oldest = self.ledger.oldest_number();
+        let active = self.ledger.active();
+        Target {
+            segment: active.map_or(0, |active| active.header.number),
+            offset: active.map_or(0, |active| active.end),
+            salt: active.map_or(0, |active| active.header.salt),
+            oldest,
+            lsn,
+        }
+    }
+
+    /// The log goes on in a new segment, large enough for a batch of this many bytes.
+    fn roll(&mut self, facts: &Header, batch_bytes: u64) {
+        let (number, previous_end) =
+            self.ledger.active().map_or((1, 0), |last| (last.header.number + 1, last.end));
+        let usual = self.options.segment_bytes();
+        self.capacity = usual.max(SEGMENT_START + batch_bytes);
+        let header = SegmentHeader {
+            number,
+            oldest: self.ledger.oldest_number(),
+            salt: draw_salt(self.options.salt_seed, number, facts.incarnation),
+            first_lsn: self.next_lsn,
+            previous_end,
+            incarnation: facts.incarnation,
+            now: facts.now.ms(),
+        };
+        self.pending.roll(Roll { header, capacity: self.capacity, spare: None });
+        let usual_size = self.capacity == usual;
+        self.ledger.push(Segment { header, end: SEGMENT_START, live: 0, usual_size });
+    }
+
+    pub(crate) fn drive(&mut self, now: Timestamp) -> Result<Progress, StoreError> {
+        self.now = self.now.max(now);
+        self.collect()?;
+        self.note_release()?;
+        self.start_commit(false)?;
+        self.start_chore()?;
+        // Inline jobs have finished by now, and one of them may have let another one become due.
+        if self.commits.is_inline() {
+            self.collect()?;
+            self.start_commit(false)?;
+            self.collect()?;
+        }
+        Ok(Progress { reached: self.reached() })
+    }
+
+    fn reached(&self) -> Position {
+        Position(match self.options.level {
+            Level::Sync => self.durable_lsn,
+            Level::Interval => self.written_lsn,
+        })
+    }
+
+    /// Takes the results of whatever has finished.
+    fn collect(&mut self) -> Result<(), StoreError> {
+        if let Some(committed) = self.commits.take()? {
+            self.committed(committed)?;
+        }
+        if let Some(done) = self.chores.take()? {
+            self.chore_done(done);
+        }
+        Ok(())
+    }
+
+    fn committed(&mut self, committed: Committed) -> Result<(), StoreError> {
+        let Committed { mut commit, outcome } = committed;
+        let in_flight = self.in_flight.take();
+        outcome?;
+        commit.bytes.clear();
+        commit.steps.clear();
+        self.buffers = Some(commit);
+        if let Some(finished) = in_flight {
+            self.written_lsn = finished.last_lsn;
+            self.written_segment = finished.segment;
+            self.figures.batches += finished.batches;
+            self.figures.writes += 1;
+            if finished.sync {
+                self.figures.syncs += 1;
+                self.durable_lsn = finished.last_lsn;
+                self.unsynced_since = None;
+                self.ledger.durable(self.durable_lsn);
+            }
+        }
+        Ok(())
+    }
+
+    fn chore_done(&mut self, done: ChoreDone) {
+        match done {
+            ChoreDone::Filled { spare, outcome } => self.spares.filled(spare, outcome, self.now),
+            ChoreDone::Listed { segment, outcome } => self.compaction.listed(segment, outcome),
+            ChoreDone::Retired { segment, spare, outcome } => {
+                self.spares.put_away(spare, outcome.is_ok());
+                if let Err(error) = outcome {
+                    // The next start removes it.
+                    tracing::warn!(segment, %error, "an old segment could not be put away");
+                }
+            }
+        }
+    }
+
+    /// Says in an empty batch that segments may go, where no batch since says it.
+    fn note_release(&mut self) -> Result<(), StoreError> {
+        if self.ledger.wants_note() && self.wants_release() {
+            let facts = Header { now: self.now, ..self.facts };
+            self.append(&facts, &[], Urgency::Lazy, &mut |_, _| {})?;
+        }
+        Ok(())
+    }
+
+    /// Whether putting segments away is worth a write of its own.
+    fn wants_release(&self) -> bool {
+        let all_bytes = self.ledger.used_bytes() + self.ledger.emptied_bytes();
+        self.spares.is_refused()
+            || all_bytes > 2 * self.ledger.live_bytes() + self.options.slack_bytes
+    }
+
+    fn start_commit(&mut self, everything: bool) -> Result<(), StoreError> {
+        if self.commits.is_busy() {
+            return Ok(());
+        }
+        let release = self.ledger.awaits_note() && self.wants_release();
+        let overdue = self.sync_due().is_some_and(|due| due <= self.now);
+        let unsynced = self.written_lsn > self.durable_lsn || !self.pending.is_empty();
+        let sync_now = unsynced && (everything || release || overdue);
+        let lazy_due = self.pending.since().after(Span::from_ms(LAZY_MS)) <= self.now;
+        let write = !self.pending.is_empty() && (self.pending.is_urgent() || lazy_due || sync_now);
+        if !write && !sync_now {
+            return Ok(());
+        }
+        let sync = sync_now || (self.options.level == Level::Sync && self.pending.is_urgent());
+        let batches = self.pending.batches() as u64;
+        let buffers = self.buffers.take().unwrap_or_default();
+        let usual = self.options.segment_bytes();
+        let spares = self.spares.ready_mut();
+        let mut commit = self.pending.seal(self.durable_lsn, usual, spares, buffers);
+        commit.sync = sync;
+        let segment = self.ledger.active().map_or(0, |active| active.header.number);
+        self.in_flight = Some(InFlight { last_lsn: self.next_lsn - 1, segment, sync, batches });
+        if !sync && self.unsynced_since.is_none() {
+            self.unsynced_since = Some(self.now);
+        }
+        self.commits.submit(commit)
+    }
+
+    /// When written batches have to be synced at the latest.
+    fn sync_due(&self) -> Option<Timestamp> {
+        let since = self.unsynced_since?;
+        (self.options.level == Level::Interval).then(|| since.after(Span::from_ms(INTERVAL_MS)))
+    }
+
+    fn start_chore(&mut self) -> Result<(), StoreError> {
+        if self.chores.is_busy() {
+            return Ok(());
+        }
+        self.compaction.review(&self.ledger, self.written_segment, self.wants_compaction());
+        let wants_spare = self.wants_spare();
+        let chore = if let Some(segment) = self.ledger.take_released() {
+            let spare = if segment.usual_size { self.spares.adopt() } else { None };
+            Some(Chore::Retire { segment: segment.header.number, spare })
+        } else {
+            let usual = self.options.segment_bytes();
+            let fill = self.spares.next_chore(wants_spare, usual, self.now);
+            fill.or_else(|| self.compaction.next_chore(&self.ledger))
+        };
+        chore.map_or(Ok(()), |chore| self.chores.submit(chore))
+    }
+
+    /// Whether the oldest segment should be emptied: the log is too long, or the disk is nearly
+    /// full and what still counts in it fits easily into what is left.
+    fn wants_compaction(&self) -> bool {
+        let Some(oldest) = self.ledger.oldest() else { return false };
+        self.ledger.is_wasteful(self.options.slack_bytes)
+            || (self.spares.is_refused() && oldest.live <= self.bytes_left() / 2)
+    }
+
+    fn bytes_left(&self) -> u64 {
+        self.ledger.active().map_or(0, |active| self.capacity.saturating_sub(active.end))
+    }
+
+    /// Whether the active segment is in real use, so that another one will be needed.
+    fn wants_spare(&self) -> bool {
+        let active = self.ledger.active();
+        let used = active.map_or(0, |active| active.end - SEGMENT_START);
+        used > (self.capacity - SEGMENT_START) / 8
+    }
+
+    pub(crate) fn is_low(&self) -> bool {
+        self.spares.is_refused() && self.bytes_left() < self.capacity / 4
+    }
+
+    fn has_chore(&self) -> bool {
+        self.ledger.has_released()
+            || self.spares.has_chore(self.wants_spare(), self.now)
+            || self.compaction.has_chore()
+            || self.compaction.is_due(&self.ledger, self.written_segment, self.wants_compaction())
+    }
+
+    pub(crate) fn poll_timeout(&self) -> Option<Timestamp> {
+        let mut due: Option<Timestamp> = None;
+        let mut at = |moment: Option<Timestamp>| {
+            due = moment.map_or(due, |moment| Some(due.map_or(moment, |due| due.min(moment))));
+        };
+        // Whatever is under way on a thread wakes the caller when it ends.
+        if !self.commits.is_busy() {
+            at(self.sync_due());
+            let release = self.ledger.wants_note() || self.ledger.awaits_note();
+            at((release && self.wants_release()).then_some(self.now));
+            if !self.pending.is_empty() {
+                let lazy = self.pending.since().after(Span::from_ms(LAZY_MS));
+                at(Some(if self.pending.is_urgent() { self.now } else { lazy }));
+            }
+        }
+        if !self.chores.is_busy() {
+            at(self.spares.retry_at(self.wants_spare()));
+            at(self.has_chore().then_some(self.now));
+        }
+        due
+    }
+
+    pub(crate) fn poll_rewrite(&mut self) -> Result<Vec<(RecordKey, Place)>, StoreError> {
+        if self.pending.bytes() > REWRITE_BACKLOG_BYTES {
+            return Ok(Vec::new());
+        }
+        let ready = self.compaction.take_ready();
+        self.figures.rewrites += ready.len() as u64;
+        // The next piece is fetched meanwhile. Inline it would only be fetched too early.
+        if !ready.is_empty() && !self.chores.is_inline() {
+            self.start_chore()?;
+        }
+        Ok(ready)
+    }
+
+    pub(crate) fn finish(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        self.now = self.now.max(now);
+        loop {
+            if let Some(committed) = self.commits.wait()? {
+                self.committed(committed)?;
+            }
+            if self.pending.is_empty() && self.durable_lsn == self.written_lsn {
+                return Ok(());
+            }
+            self.start_commit(true)?;
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! `pinpriq check`: what a data directory holds, in words or as JSON. Changes nothing.
+
+use std::fmt::Write as _;
+
+use pinpriq_store::journal::{self, Damage, LsnRange, Report};
+use pinpriq_store::{RealDisk, StoreError};
+
+use crate::args::CheckArgs;
+use crate::exit::{Exit, Failure};
+use crate::json::Json;
+use crate::output::{escaped, print_text};
+
+/// The states in the order in which the store counts them.
+const STATES: [&str; 6] = ["ready", "taken", "waiting", "buried", "zombie", "done"];
+
+/// How many queues are named in words. JSON names all of them.
+const QUEUES_SHOWN: usize = 20;
+
+/// Prints the report.
+pub(crate) fn check(arguments: &CheckArgs) -> Result<Exit, Failure> {
+    let dir = arguments.dir.display();
+    let disk = RealDisk::open_read_only(&arguments.dir)
+        .map_err(|error| Failure::of_directory(format!("{dir} cannot be opened: {error}")))?;
+    let report = journal::check(&disk).map_err(|error| failure(&dir.to_string(), &error))?;
+    let text = if arguments.json { format!("{}\n", as_json(&report)) } else { in_words(&report) };
+    print_text(text.as_bytes())?;
+    Ok(if report.damage.is_empty() { Exit::Done } else { Exit::Damaged })
+}
+
+/// Why a data directory could not be read, with the exit code that goes with it.
+pub(super) fn failure(dir: &str, error: &StoreError) -> Failure {
+    let sentence = format!("{dir}: {error}");
+    match error {
+        StoreError::Corrupt { .. }
+        | StoreError::Locked { .. }
+        | StoreError::NewerFormat { .. }
+        | StoreError::NotAJournal => Failure::of_directory(sentence),
+        StoreError::NotEmpty { .. } => Failure::unusable(sentence),
+        _ => Failure::on_the_way(sentence),
+    }
+}
+
+/// The report for people.
+fn in_words(report: &Report) -> String {
+    let mut text = String::new();
+    for line in facts(report) {
+        let _ = writeln!(text, "{line}");
+    }
+    text += &losses_in_words(&report.damage, &report.missing);
+    text += if report.damage.is_empty() { "no damage\n" } else { "DAMAGED\n" };
+    text
+}
+
+/// What is there, line by line, but for what is lost.
+fn facts(report: &Report) -> Vec<String> {
+    let Report { version, batches, records, bytes_used, bytes_live, .. } = report;
+    let mut lines = Vec::new();
+    if report.in_use {
+        lines.push("in use by a server: the end may be half written".to_owned());
+    }
+    lines.push(format!("format {version}, {batches} batches with {records} records"));
+    lines.push(format!("{bytes_used} bytes in use, {bytes_live} of them still count"));
+    for segment in &report.segments {
+        let (file, end, bytes) = (&segment.file, segment.end, segment.bytes);
+        lines.push(format!("{file}: {end} of {bytes} bytes used, {} batches", segment.batches));
+    }
+    let states = STATES.iter().zip(report.tasks_by_state).filter(|(_, count)| *count > 0);
+    let states: Vec<_> = states.map(|(state, count)| format!(", {count} {state}")).collect();
+    let all: u64 = report.tasks_by_state.iter().sum();
+    lines.push(format!("{all} tasks{}", states.concat()));
+    lines.push(format!(
+        "{} queues with tasks, {} with settings or a pause",
+        report.tasks_by_queue.len(),
+        report.queues_with_settings
+    ));
+    lines.extend(largest_queues(report));
+    lines.extend(report.spares.iter().map(|file| format!("{file}: prepared for later")));
+    lines.extend(
+        report.left_over.iter().map(|file| format!("{file}: left over, the next start removes it")),
+    );
+    lines.extend(report.foreign.iter().map(|file| format!("{file}: no part of a journal")));
+    if let Some(torn) = &report.torn_tail {
+        let (file, offset) = (&torn.file, torn.offset);
+        lines.push(format!("{file}: an unfinished write at offset {offset}, which is no damage"));
+    }
+    lines
+}
+
+/// The queues with the most tasks, the largest first.
+fn largest_queues(report: &Report) -> Vec<String> {
+    let mut queues: Vec<_> = report.tasks_by_queue.iter().collect();
+    queues.sort_by(|one, other| other.1.cmp(one.1).then_with(|| one.0.cmp(other.0)));
+    let shown = queues.iter().take(QUEUES_SHOWN);
+    let mut lines: Vec<_> =
+        shown.map(|(name, tasks)| format!("queue \"{}\": {tasks} tasks", escaped(name))).collect();
+    if let Some(more) = queues.len().checked_sub(QUEUES_SHOWN).filter(|more| *more > 0) {
+        lines.push(format!("and {more} queues more; --json names all of them"));
+    }
+    lines
+}
+
+/// What cannot be read, for people.
+pub(super) fn losses_in_words(damage: &[Damage], missing: &[LsnRange]) -> String {
+    let mut text = String::new();
+    for Damage { file, offset, bytes, what } in damage {
+        let _ = writeln!(text, "damage: {file} at offset {offset}, {bytes} bytes: {what}");
+    }
+    for LsnRange { first, last } in missing {
+        let _ = writeln!(text, "missing: batches {first} to {last}");
+    }
+    text
+}
+
+/// The report for programs.
+fn as_json(report: &Report) -> Json {
+    let states = STATES.into_iter().zip(report.tasks_by_state.map(Json::Number)).collect();
+    let torn = report.torn_tail.as_ref().map_or(Json::Null, |torn| {
+        let file = Json::text(torn.file.clone());
+        Json::Object(vec![("file", file), ("offset", Json::Number(torn.offset))])
+    });
+    let damaged = !report.damage.is_empty();
+    Json::Object(vec![
+        ("damaged", Json::Bool(damaged)),
+        ("in_use", Json::Bool(report.in_use)),
+        ("version", Json::Number(u64::from(report.version))),
+        ("batches", Json::Number(report.batches)),
+        ("records", Json::Number(report.records)),
+        ("bytes_used", Json::Number(report.bytes_used)),
+        ("bytes_live", Json::Number(report.bytes_live)),
+        ("incarnation", Json::Number(report.header.incarnation)),
+        ("latest_ms", Json::Number(report.header.now.ms())),
+        ("last_number", Json::Number(report.header.last_number)),
+        ("tasks_by_state", Json::Object(states)),
+        ("tasks_by_queue", Json::list(&report.tasks_by_queue, queue_json)),
+        ("queues_with_settings", Json::Number(report.queues_with_settings)),
+        (
+            "segments",
+            Json::list(&report.segments, |segment| {
+                Json::Object(vec![
+                    ("file", Json::text(segment.file.clone())),
+                    ("bytes", Json::Number(segment.bytes)),
+                    ("end", Json::Number(segment.end)),
+                    ("batches", Json::Number(segment.batches)),
+                    ("records", Json::Number(segment.records)),
+                ])
+            }),
+        ),
+        ("spares", Json::list(report.spares.clone(), Json::Text)),
+        ("left_over", Json::list(report.left_over.clone(), Json::Text)),
+        ("foreign", Json::list(report.foreign.clone(), Json::Text)),
+        ("torn_tail", torn),
+        ("damage", Json::list(&report.damage, damage_json)),
+        (
+            "missing",
+            Json::list(&report.missing, |range| {
+                let (first, last) = (Json::Number(range.first), Json::Number(range.last));
+                Json::Object(vec![("first", first), ("last", last)])
+            }),
+        ),
+    ])
+}
+
+/// One queue. A name that is no text is told in hexadecimal digits, under another key.
+fn queue_json((name, tasks): (&impl AsRef<[u8]>, &u64)) -> Json {
+    let name = if let Ok(text) = std::str::from_utf8(name.as_ref()) {
+        ("queue", Json::text(text))
+    } else {
+        let digits = name.as_ref().iter().map(|byte| format!("{byte:02X}"));
+        ("queue_hex", Json::Text(digits.collect()))
+    };
+    Json::Object(vec![name, ("tasks", Json::Number(*tasks))])
+}
+
+/// One part of a file that cannot be read.
+fn damage_json(damage: &Damage) -> Json {
+    Json::Object(vec![
+        ("file", Json::text(damage.file.clone())),
+        ("offset", Json::Number(damage.offset)),
+        ("bytes", Json::Number(damage.bytes)),
+        ("what", Json::text(damage.what.clone())),
+    ])
+}
