@@ -1,6 +1,6 @@
 //! Looking after queues: settings, names, emptying, pauses, figures.
 
-use crate::arguments::{bad, check_name, check_positive, quoted};
+use crate::arguments::{bad, check_positive, quoted};
 use crate::change::Change;
 use crate::command::{Assign, QueueCommand, SettingsPatch, Sides};
 use crate::engine::{Answered, Engine};
@@ -28,7 +28,7 @@ impl Engine {
     }
 
     fn create_queue(&mut self, name: &[u8], patch: SettingsPatch) -> Answered {
-        self.check_patch(name, patch)?;
+        self.check_patch(patch)?;
         let existing = self.queues.find(name).filter(|slot| self.queues[*slot].created);
         if existing.is_some() {
             return Err(Refusal::new(
@@ -40,7 +40,7 @@ impl Engine {
     }
 
     fn set_queue(&mut self, name: &[u8], patch: SettingsPatch) -> Answered {
-        self.check_patch(name, patch)?;
+        self.check_patch(patch)?;
         let existing = self.queues.find(name);
         let former = existing.map_or_else(Settings::default, |slot| self.queues[slot].settings);
         let settings = Settings {
@@ -176,8 +176,7 @@ impl Engine {
         })
     }
 
-    fn check_patch(&self, name: &[u8], patch: SettingsPatch) -> Result<(), Refusal> {
-        check_name(name)?;
+    fn check_patch(&self, patch: SettingsPatch) -> Result<(), Refusal> {
         for (what, span) in [("the TTL", patch.ttl), ("the TTR", patch.ttr)] {
             if let Assign::To(span) = span {
                 check_positive(what, span)?;

@@ -3,7 +3,7 @@
 //! Each answers with a refusal that names the value and its bound. What needs a queue or a task to
 //! be decided is checked by the commands themselves.
 
-use crate::command::{Amendment, Assign};
+use crate::command::{Ack, Amendment, Assign, Command, QueueCommand, Release, Take};
 use crate::engine::Engine;
 use crate::limits::{ID_BYTES_MAX, NAME_BYTES_MAX};
 use crate::reply::{Refusal, RefusalKind};
@@ -22,7 +22,47 @@ pub(crate) fn bad(sentence: String) -> Refusal {
     Refusal::new(RefusalKind::BadArgument, sentence)
 }
 
-pub(crate) fn check_name(queue: &[u8]) -> Result<(), Refusal> {
+/// Checks the names of queues, wherever they stand in a command.
+pub(crate) fn check_names(command: &Command<'_>) -> Result<(), Refusal> {
+    let queue: &[u8] = match command {
+        Command::Put(put) => put.queue,
+        Command::Take(Take { queues, .. })
+        | Command::Subscribe { queues, .. }
+        | Command::Unsubscribe { queues } => {
+            return queues.iter().try_for_each(|queue| check_name(queue));
+        }
+        Command::Peek(peek) => peek.queue,
+        Command::Get { queue, .. }
+        | Command::AckAll { queue, .. }
+        | Command::Plow { queue, .. }
+        | Command::Kill { queue, .. }
+        | Command::Await { queue, .. } => queue,
+        Command::Ack(Ack { held, .. })
+        | Command::Release(Release { held, .. })
+        | Command::Bury { held, .. }
+        | Command::Touch { held, .. } => held.queue,
+        Command::Dig(transfer)
+        | Command::Switch { transfer, .. }
+        | Command::Snatch(transfer)
+        | Command::Restart(transfer) => transfer.queue,
+        Command::Update(update) => update.queue,
+        Command::Queue(command) => match command {
+            QueueCommand::Create { queue, .. }
+            | QueueCommand::Set { queue, .. }
+            | QueueCommand::Show(queue)
+            | QueueCommand::Truncate(queue)
+            | QueueCommand::Drop(queue)
+            | QueueCommand::Pause { queue, .. }
+            | QueueCommand::Resume { queue, .. }
+            | QueueCommand::Stats(Some(queue)) => queue,
+            QueueCommand::List { .. } | QueueCommand::Stats(None) => return Ok(()),
+        },
+        Command::Credit(_) | Command::PutBack(_) => return Ok(()),
+    };
+    check_name(queue)
+}
+
+fn check_name(queue: &[u8]) -> Result<(), Refusal> {
     if queue.len() > NAME_BYTES_MAX {
         let length = queue.len();
         return Err(bad(format!(
@@ -48,6 +88,10 @@ pub(crate) fn check_id(id: &[u8]) -> Result<(), Refusal> {
         return Err(bad(format!("an id has 1 to {ID_BYTES_MAX} bytes, and this one has {length}")));
     }
     Ok(())
+}
+
+pub(crate) fn check_count(count: u64) -> Result<(), Refusal> {
+    if count == 0 { Err(bad("the count must be at least 1".to_owned())) } else { Ok(()) }
 }
 
 pub(crate) fn check_positive(what: &str, span: Option<Span>) -> Result<(), Refusal> {

@@ -181,11 +181,12 @@ impl Engine {
         });
         assert_eq!(lines.sum::<usize>(), in_line, "nobody unknown is in line");
         assert_eq!(self.consumers.awaited.len(), self.consumers.awaiters.len(), "awaiters agree");
-        let leases: usize = self.consumers.clients.values().map(|client| client.leases.len()).sum();
-        let held = self.tasks.slots().filter(|slot| match &self.tasks[*slot].state {
-            State::Taken(lease) => lease.deadline.is_none(),
-            _ => false,
+        let live = |number: &u64| self.live(*number).is_some();
+        let leases = self.consumers.clients.values().flat_map(|client| &client.leases);
+        let held = self.tasks.slots().map(|slot| &self.tasks[slot]).filter(|task| {
+            task.lease().is_some_and(|lease| lease.deadline.is_none()) && live(&task.number)
         });
+        let leases = leases.filter(|number| live(number)).count();
         assert_eq!(leases, held.count(), "every lease without a deadline has a holder");
     }
 }

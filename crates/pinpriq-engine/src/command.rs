@@ -227,7 +227,8 @@ pub struct Peek<'a> {
     pub queue: &'a [u8],
     /// Which tasks; a group is not followed.
     pub selection: Selection,
-    /// Tasks of that state instead of those that a take would choose, in order of their seq.
+    /// Tasks of that state in order of their seq, instead of those that a take would choose. For R
+    /// these come first, and then those without priority, the newest first.
     pub state: Option<StateKind>,
     /// How many at most.
     pub count: u32,
@@ -407,6 +408,14 @@ impl Selection {
     /// What every other door asks for unless told otherwise: the oldest of the most urgent, alone.
     pub const DEFAULT: Self =
         Self { from: End::Min, order: Order::Oldest, group: false, narrow: false };
+}
+
+impl Wait {
+    /// Whether there is any time to wait.
+    #[must_use]
+    pub fn blocks(self) -> bool {
+        !matches!(self, Self::No | Self::For(Span::ZERO))
+    }
 }
 
 impl<'a> Put<'a> {

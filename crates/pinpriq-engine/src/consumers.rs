@@ -65,7 +65,7 @@ pub(crate) struct Subscription {
     pub(crate) mode: TakeMode,
     /// Its place in the line, while there is credit.
     pub(crate) ticket: Option<Ticket>,
-    /// When it was served last, as the ticket that was drawn then.
+    /// When it was served last, or else when it began, as the ticket that was drawn then.
     pub(crate) served: Ticket,
 }
 

@@ -9,11 +9,13 @@ use crate::indexes::Indexes;
 use crate::queues::QueueSlot;
 use crate::reply::Outcome;
 use crate::task::{State, StateKind};
-use crate::tasks::{Slot, Task};
+use crate::tasks::{Slot, Task, Tasks};
 
 /// The indexes of a queue at the moment in which it was emptied.
 #[derive(Debug)]
 pub(crate) struct Discarded {
+    /// The epoch of these tasks.
+    epoch: u32,
     indexes: Indexes,
     /// How many tasks are left.
     pub(crate) remaining: u64,
@@ -29,7 +31,7 @@ impl Engine {
         if present == 0 {
             return 0;
         }
-        queue.epoch = epoch;
+        let former = std::mem::replace(&mut queue.epoch, epoch);
         let indexes = std::mem::take(&mut queue.indexes);
         let counts = queue.counters.counts;
         let bytes = queue.counters.bytes;
@@ -40,7 +42,7 @@ impl Engine {
             counters.bytes -= bytes;
         }
         self.changes.push(Change::Emptied(queue.name.clone()));
-        self.discarded.push_back(Discarded { indexes, remaining: present });
+        self.discarded.push_back(Discarded { epoch: former, indexes, remaining: present });
         present
     }
 
@@ -52,15 +54,25 @@ impl Engine {
                 self.discarded.pop_front();
                 continue;
             };
-            discarded.indexes.remove(slot, &self.tasks);
-            discarded.indexes.remove_id(&self.tasks[slot].id());
-            discarded.remaining -= 1;
+            discarded.remove(slot, &self.tasks);
             self.free(slot);
         }
     }
 
+    /// Frees one task of an emptied queue before its turn, since its number is needed.
+    pub(crate) fn free_early(&mut self, slot: Slot) {
+        let task = &self.tasks[slot];
+        let Some(discarded) = self.discarded.iter_mut().find(|known| known.epoch == task.epoch)
+        else {
+            unreachable!("task {} is of no emptied queue", task.number)
+        };
+        discarded.remove(slot, &self.tasks);
+        self.discarded.retain(|known| known.remaining > 0);
+        self.free(slot);
+    }
+
     /// Frees a task that is in no index any more and that nobody can find.
-    pub(crate) fn free(&mut self, slot: Slot) {
+    fn free(&mut self, slot: Slot) {
         let task = self.remove_from_memory(slot);
         self.forget_lease(&task);
         self.tell_awaiters(task.number, Outcome::Killed, None);
@@ -73,5 +85,13 @@ impl Engine {
             holder.leases.remove(&task.number);
         }
         self.consumers.tidy(client);
+    }
+}
+
+impl Discarded {
+    fn remove(&mut self, slot: Slot, tasks: &Tasks) {
+        self.indexes.remove(slot, tasks);
+        self.indexes.remove_id(&tasks[slot].id());
+        self.remaining -= 1;
     }
 }

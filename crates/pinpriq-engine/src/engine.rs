@@ -9,6 +9,7 @@
 
 use std::collections::VecDeque;
 
+use crate::arguments::check_names;
 use crate::change::{Change, Header, Place, RecordKey};
 use crate::command::Command;
 use crate::consumers::Consumers;
@@ -55,6 +56,19 @@ pub struct Engine {
     pub(crate) bytes: u64,
     /// Whether the store has room for more tasks.
     pub(crate) has_room: bool,
+    /// The request that is being carried out, until it is answered.
+    asking: Option<(ClientId, RequestId)>,
+}
+
+/// What became of a command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Applied {
+    /// Its reply is among the outputs.
+    Answered,
+    /// So is its reply, a refusal of this kind.
+    Refused(RefusalKind),
+    /// It is blocked; its reply comes later.
+    Waits,
 }
 
 impl Engine {
@@ -86,14 +100,15 @@ impl Engine {
             totals: Counters::default(),
             bytes: 0,
             has_room: true,
+            asking: None,
         }
     }
 
     /// Carries out one command of one client at the moment `now`.
     ///
     /// The reply, if it does not have to wait, and the deliveries that the command set off come
-    /// out of [`Engine::poll_output`], in that order. That it was refused is answered here too,
-    /// for doors that have no words for it. Costs O(log n) in the number of tasks, for each task
+    /// out of [`Engine::poll_output`], in that order. What became of it is answered here too, for
+    /// doors that have no words for a refusal, or hold back what comes behind a request that waits. Costs O(log n) in the number of tasks, for each task
     /// that the command moves.
     ///
     /// # Panics
@@ -104,9 +119,10 @@ impl Engine {
         client: ClientId,
         request: RequestId,
         command: Command<'_>,
-    ) -> Option<RefusalKind> {
+    ) -> Applied {
         self.advance(now);
-        let answered = self.dispatch(client, request, command);
+        self.asking = Some((client, request));
+        let answered = check_names(&command).and_then(|()| self.dispatch(client, request, command));
         let refused = answered.as_ref().err().map(|refusal| refusal.kind);
         match answered {
             Ok(Some(reply)) => self.reply(client, request, reply),
@@ -114,7 +130,11 @@ impl Engine {
             Err(refusal) => self.reply(client, request, Reply::Refused(refusal)),
         }
         self.conclude();
-        refused
+        match (refused, self.asking.take()) {
+            (Some(kind), _) => Applied::Refused(kind),
+            (None, None) => Applied::Answered,
+            (None, Some(_)) => Applied::Waits,
+        }
     }
 
     /// Forgets a client whose connection has ended: its blocked requests, subscriptions and
@@ -243,7 +263,7 @@ impl Engine {
             Command::Put(put) => self.put(client, request, &put),
             Command::PutBack(records) => Ok(Some(self.put_back(records))),
             Command::Take(take) => self.take(client, request, &take),
-            Command::Peek(peek) => Ok(Some(self.peek(&peek))),
+            Command::Peek(peek) => self.peek(&peek),
             Command::Get { queue, id } => self.get(queue, id),
             Command::Ack(ack) => self.ack(client, &ack),
             Command::AckAll { queue, receipts } => Ok(Some(self.ack_all(client, queue, receipts))),
@@ -262,10 +282,7 @@ impl Engine {
                 self.subscribe(client, queues, selection, mode)
             }
             Command::Unsubscribe { queues } => Ok(Some(self.unsubscribe(client, queues))),
-            Command::Credit(credits) => {
-                self.credit(client, request, credits);
-                Ok(None)
-            }
+            Command::Credit(credits) => self.credit(client, request, credits),
             Command::Queue(command) => self.administer(command),
         }
     }
@@ -308,6 +325,9 @@ impl Engine {
 
     /// Queues a reply.
     pub(crate) fn reply(&mut self, client: ClientId, request: RequestId, reply: Reply) {
+        if self.asking == Some((client, request)) {
+            self.asking = None;
+        }
         self.outputs.push_back(Output::Reply { client, request, reply });
     }
 

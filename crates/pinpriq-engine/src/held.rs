@@ -82,7 +82,9 @@ impl Engine {
         }
         if reason.len() > crate::limits::NAME_BYTES_MAX {
             let (length, most) = (reason.len(), crate::limits::NAME_BYTES_MAX);
-            return Err(bad(format!("a reason has at most {most} bytes, and this one {length}")));
+            return Err(bad(format!(
+                "a reason has at most {most} bytes, and this one has {length}"
+            )));
         }
         let (slot, by) = self.hold(client, held, Operation::Bury)?;
         let unsaved = if payload.is_some() { Unsaved::Whole } else { Unsaved::Standing };
@@ -120,14 +122,14 @@ impl Engine {
 
     /// The task that a holder names, if it holds it.
     pub(crate) fn hold(
-        &self,
+        &mut self,
         client: ClientId,
         held: Held<'_>,
         operation: fn(By) -> Operation,
     ) -> Result<(Slot, By), Refusal> {
         let (slot, by, standing) = match held.by {
             HeldBy::Receipt(receipt) => {
-                let current = self.live(receipt.number).filter(|slot| {
+                let current = self.live_by_now(receipt.number).filter(|slot| {
                     let task = &self.tasks[*slot];
                     let queue = &self.queues[task.queue];
                     let granted = task.lease().is_some_and(|held| held.grant == receipt.grant);

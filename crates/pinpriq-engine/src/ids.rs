@@ -13,6 +13,16 @@ pub(crate) fn parse_id(ids: Ids, text: &[u8]) -> Option<TaskId> {
     }
 }
 
+/// Whether a task of this number can have that id in a queue with these ids.
+pub(crate) fn can_have(ids: Ids, id: &TaskId, number: u64) -> bool {
+    match ids {
+        Ids::Sequence => *id == TaskId::Number(number),
+        Ids::Time64 => matches!(id, TaskId::Number(_)),
+        Ids::Uuid => matches!(id, TaskId::Uuid(_)),
+        Ids::Given => matches!(id, TaskId::Given(_)),
+    }
+}
+
 /// A uuid of version 7: the moment in milliseconds, then the task's number. The number makes it
 /// unique within the shard for ever, and the seed makes it differ from other shards'.
 pub(crate) fn uuid_v7(now: Timestamp, number: u64, seed: u64) -> [u8; 16] {

@@ -62,5 +62,5 @@ mod transfer;
 mod transition;
 mod waits;
 
-pub use engine::Engine;
+pub use engine::{Applied, Engine};
 pub use transition::listing as transition_listing;

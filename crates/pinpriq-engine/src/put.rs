@@ -1,9 +1,9 @@
 //! Putting tasks, and putting popped ones back.
 
-use crate::arguments::{bad, check_id, check_key, check_name, check_positive, quoted};
+use crate::arguments::{bad, check_id, check_key, check_positive, quoted};
 use crate::command::{Put, TimeToLive, Wait};
 use crate::engine::{Answered, Engine};
-use crate::ids::uuid_v7;
+use crate::ids::{can_have, uuid_v7};
 use crate::limits::ID_BYTES_MAX;
 use crate::queues::QueueSlot;
 use crate::reply::{Refusal, RefusalKind, Reply};
@@ -19,7 +19,7 @@ impl Engine {
         let settings = existing.map_or_else(Settings::default, |slot| self.queues[slot].settings);
         let expires_at = self.check_put(put, settings)?;
         self.check_put_allowed(put, existing, settings)?;
-        if put.wait.is_some() {
+        if put.wait.is_some_and(Wait::blocks) {
             self.check_waits(client)?;
         }
 
@@ -64,8 +64,8 @@ impl Engine {
     }
 
     /// Undoes pops whose reply or delivery could not be sent: each task is ready again in its old
-    /// place, with its old deadlines. One whose id has been given to another task meanwhile stays
-    /// popped. Answers how many came back.
+    /// place, with its old deadlines. One whose id has been given to another task meanwhile, or
+    /// would not be one of its queue's any more, stays popped. Answers how many came back.
     pub(crate) fn put_back(&mut self, records: Vec<TaskRecord>) -> Reply {
         let mut count = 0;
         for record in records {
@@ -84,14 +84,17 @@ impl Engine {
             }
             return finished;
         }
-        if self.tasks.find(record.number).is_some() {
-            // The queue was emptied after the pop, and its tasks with it.
+        if let Some(slot) = self.tasks.find(record.number) {
+            // It was kept after the pop, and then its queue was emptied.
+            self.free_early(slot);
+        }
+        let existing = self.queues.find(&record.queue).map(|slot| &self.queues[slot]);
+        let ids = existing.map_or_else(Ids::default, |queue| queue.settings.ids);
+        let is_taken = existing.is_some_and(|queue| queue.indexes.find_id(&record.id).is_some());
+        if is_taken || !can_have(ids, &record.id, record.number) {
             return false;
         }
         let queue = self.queues.find_or_make(&record.queue);
-        if self.queues[queue].indexes.find_id(&record.id).is_some() {
-            return false;
-        }
         let task = Task {
             number: record.number,
             queue,
@@ -141,7 +144,6 @@ impl Engine {
 
     /// Checks the arguments alone, and answers the end of the TTL.
     fn check_put(&self, put: &Put<'_>, settings: Settings) -> Result<Option<Timestamp>, Refusal> {
-        check_name(put.queue)?;
         check_key(put.key)?;
         self.check_payload(put.payload)?;
         check_positive("the TTR", put.ttr)?;
@@ -191,20 +193,19 @@ impl Engine {
 
     /// Checks what the queue says: is the id free, is there room, are puts allowed.
     fn check_put_allowed(
-        &self,
+        &mut self,
         put: &Put<'_>,
         existing: Option<QueueSlot>,
         settings: Settings,
     ) -> Result<(), Refusal> {
         let name = || quoted(put.queue);
-        if let (Some(slot), Some(id)) = (existing, put.id) {
-            let queue = &self.queues[slot];
-            if queue.indexes.find_id(&TaskId::Given(id.into())).is_some() {
-                return Err(Refusal::new(
-                    RefusalKind::Exists,
-                    format!("the queue {} has a task {} already", name(), quoted(id)),
-                ));
-            }
+        if let Some(id) = put.id
+            && self.find_task(put.queue, id).is_some()
+        {
+            return Err(Refusal::new(
+                RefusalKind::Exists,
+                format!("the queue {} has a task {} already", name(), quoted(id)),
+            ));
         }
         if let (Some(slot), Some(capacity)) = (existing, settings.capacity)
             && self.queues[slot].counters.unfinished() >= capacity

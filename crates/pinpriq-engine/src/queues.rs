@@ -94,14 +94,11 @@ impl Waiting {
     }
 
     /// The consumer that has waited longest among those that one of the tasks at hand suits.
-    pub(crate) fn first(&self, has_narrow: bool, has_wide: bool) -> Option<ConsumerId> {
+    pub(crate) fn first(&self, has_narrow: bool, has_wide: bool) -> Option<(Ticket, ConsumerId)> {
         let any = self.any.first_key_value().filter(|_| has_narrow || has_wide);
         let narrow = self.narrow.first_key_value().filter(|_| has_narrow);
-        match (any, narrow) {
-            (Some((first, consumer)), Some((second, _))) if first < second => Some(*consumer),
-            (_, Some((_, consumer))) | (Some((_, consumer)), None) => Some(*consumer),
-            (None, None) => None,
-        }
+        let first = any.into_iter().chain(narrow).min_by_key(|(ticket, _)| **ticket);
+        first.map(|(ticket, consumer)| (*ticket, *consumer))
     }
 
     fn side(&mut self, narrow: bool) -> &mut BTreeMap<Ticket, ConsumerId> {

@@ -43,7 +43,9 @@ pub enum Reply {
     Put(TaskId),
     /// The task was put under this id and then finished, or not in time.
     PutOutcome(TaskId, Outcome),
-    /// The tasks that were taken or shown, none if there were none.
+    /// The tasks that were looked at, none if there were none.
+    Shown(Vec<TaskRecord>),
+    /// The tasks that were taken or popped, none if there were none.
     Tasks {
         /// The tasks.
         tasks: Vec<TaskRecord>,

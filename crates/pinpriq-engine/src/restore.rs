@@ -65,7 +65,9 @@ impl Engine {
         assert!(incarnation > latest.incarnation, "incarnation {incarnation} is not new");
         self.incarnation = incarnation;
         self.last_number = self.last_number.max(latest.last_number);
-        self.last_time64 = latest.now.ms().saturating_add(1).saturating_mul(1_000_000);
+        // Above every id that a clock reading can have given. The clock may stand where it stood at
+        // the last start, so each incarnation begins a millisecond later.
+        self.last_time64 = latest.now.ms().saturating_add(incarnation).saturating_mul(1_000_000);
         self.now = now;
         let slots: Vec<Slot> = self.tasks.slots().collect();
         let mut leases: Vec<Slot> = Vec::new();

@@ -3,9 +3,13 @@
 //! The invariant is that there is never both a selectable task and a consumer that could have it.
 //! A queue in which a task becomes ready while somebody waits is noted by `wake`, and served by
 //! `serve` before the call into the engine ends: all tasks of one moment are ready by then, so
-//! that priority decides. Consumers are served in the order in which they became ready.
+//! that priority decides. Consumers are served in the order in which they became ready, over all
+//! of these queues together.
 
-use crate::arguments::{bad, check_name, check_positive};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
+
+use crate::arguments::{bad, check_positive};
 use crate::command::{Selection, TakeMode};
 use crate::consumers::{ConsumerId, Subscription, Taker, TakerId, Ticket};
 use crate::deadlines::Due;
@@ -30,16 +34,33 @@ impl Engine {
 
     /// Serves every queue that was noted. Each task goes to at most one consumer.
     pub(crate) fn serve(&mut self) {
-        while let Some(queue) = self.unserved.pop() {
-            self.queues[queue].to_be_served = false;
-            // A consumer may wait for several queues, and is removed from all of them when it is
-            // served, so the line is looked at afresh each time.
-            while let Some(consumer) = self.next_consumer(queue) {
-                match consumer {
-                    ConsumerId::Taker(taker) => self.serve_taker(taker),
-                    ConsumerId::Subscriber(client) => self.serve_subscriber(client, queue),
-                }
+        // The first in line of each queue.
+        let mut lines = BinaryHeap::new();
+        loop {
+            while let Some(queue) = self.unserved.pop() {
+                self.line_up(queue, &mut lines);
             }
+            let Some(Reverse((ticket, queue))) = lines.pop() else { return };
+            // A consumer may wait for several queues, so the first in line may be another by now.
+            match self.next_consumer(queue) {
+                Some((first, ConsumerId::Taker(taker))) if first == ticket => {
+                    self.serve_taker(taker);
+                }
+                Some((first, ConsumerId::Subscriber(client))) if first == ticket => {
+                    self.deliver(client, queue);
+                }
+                _ => {}
+            }
+            self.line_up(queue, &mut lines);
+        }
+    }
+
+    /// Notes who is next in a queue, or that it is served for now.
+    fn line_up(&mut self, queue: QueueSlot, lines: &mut BinaryHeap<Reverse<(Ticket, QueueSlot)>>) {
+        if let Some((ticket, _)) = self.next_consumer(queue) {
+            lines.push(Reverse((ticket, queue)));
+        } else {
+            self.queues[queue].to_be_served = false;
             self.tidy_queue(queue);
         }
     }
@@ -56,21 +77,21 @@ impl Engine {
             let queue = self.queues.find_or_make(name);
             let credit = self.consumers.client(client).credit;
             let known = self.consumers.client(client).subscriptions.get(&queue).copied();
-            let ticket = if let Some(known) = known {
+            let (served, ticket) = if let Some(known) = known {
                 if let Some(ticket) = known.ticket {
                     self.queues[queue].waiting.remove(known.selection.narrow, ticket);
                 }
-                known.ticket
+                (known.served, known.ticket)
             } else {
                 self.queues[queue].subscriptions += 1;
-                (credit > 0).then(|| self.consumers.draw())
+                let ticket = self.consumers.draw();
+                (ticket, (credit > 0).then_some(ticket))
             };
             if let Some(ticket) = ticket {
                 let consumer = ConsumerId::Subscriber(client);
                 self.queues[queue].waiting.insert(selection.narrow, ticket, consumer);
                 self.wake(queue);
             }
-            let served = known.map_or_else(Ticket::default, |known| known.served);
             let subscription = Subscription { selection, mode, ticket, served };
             self.consumers.client(client).subscriptions.insert(queue, subscription);
         }
@@ -95,17 +116,24 @@ impl Engine {
 
     /// Adds credit, which never exceeds [`u32::MAX`]. The reply tells the credit before the
     /// deliveries that it sets off, and comes before them.
-    pub(crate) fn credit(&mut self, client: ClientId, request: RequestId, credits: u32) {
+    pub(crate) fn credit(
+        &mut self,
+        client: ClientId,
+        request: RequestId,
+        credits: u32,
+    ) -> Answered {
+        if credits == 0 {
+            return Err(bad("the credit must be at least 1".to_owned()));
+        }
         let known = self.consumers.client(client);
         let was_idle = known.credit == 0;
         known.credit = known.credit.saturating_add(credits);
         let credit = known.credit;
         self.reply(client, request, Reply::Count(u64::from(credit)));
-        if was_idle && credit > 0 {
+        if was_idle {
             self.join_lines(client);
-            while self.deliver_from_any(client) {}
         }
-        self.consumers.tidy(client);
+        Ok(None)
     }
 
     pub(crate) fn end_subscription(&mut self, client: ClientId, queue: QueueSlot) {
@@ -139,14 +167,14 @@ impl Engine {
     }
 
     /// Who is next for the tasks of a queue, if there is a task and somebody for it.
-    fn next_consumer(&mut self, slot: QueueSlot) -> Option<ConsumerId> {
+    fn next_consumer(&mut self, slot: QueueSlot) -> Option<(Ticket, ConsumerId)> {
         let queue = &self.queues[slot];
         if queue.paused.output || (queue.waiting.any.is_empty() && queue.waiting.narrow.is_empty())
         {
             return None;
         }
         // Only tasks that are still alive count; asking for the first also removes those that
-        // are not. A queue with somebody in line never loses its object.
+        // are not. A queue that is to be served never loses its object.
         let narrow = Selection { narrow: true, ..Selection::DEFAULT };
         let has_narrow = self.select(slot, narrow).is_some();
         let has_any = has_narrow || self.select(slot, Selection::DEFAULT).is_some();
@@ -181,40 +209,16 @@ impl Engine {
         self.remove_taker(id)
     }
 
-    /// Makes one delivery to the subscriber that is next for `queue`; if other queues have new
-    /// tasks too, from the one that served it least recently.
-    fn serve_subscriber(&mut self, client: ClientId, queue: QueueSlot) {
-        let delivered = if self.unserved.is_empty() {
-            self.deliver(client, queue)
-        } else {
-            self.deliver_from_any(client)
+    /// Makes one delivery from this queue, which has a task for this client.
+    fn deliver(&mut self, client: ClientId, queue: QueueSlot) {
+        let subscription = self.consumers.client(client).subscriptions.get(&queue).copied();
+        let Some(subscription) = subscription else {
+            unreachable!("{client:?} is in line and not subscribed")
         };
-        assert!(delivered, "{client:?} was served by nothing");
-    }
-
-    /// Makes one delivery from the subscribed queue that served this client least recently and
-    /// has a task for it. Costs O(s log s) in the number of its subscriptions, which is bounded.
-    fn deliver_from_any(&mut self, client: ClientId) -> bool {
-        let Some(known) = self.consumers.clients.get(&client) else { return false };
-        if known.credit == 0 {
-            return false;
-        }
-        let mut queues: Vec<(Ticket, QueueSlot)> =
-            known.subscriptions.iter().map(|(queue, known)| (known.served, *queue)).collect();
-        queues.sort_unstable();
-        queues.into_iter().any(|(_, queue)| self.deliver(client, queue))
-    }
-
-    /// Makes one delivery from this queue, if it has a task for this client.
-    fn deliver(&mut self, client: ClientId, queue: QueueSlot) -> bool {
-        let Some(known) = self.consumers.clients.get(&client) else { return false };
-        let Some(subscription) = known.subscriptions.get(&queue).copied() else { return false };
         let (selection, mode) = (subscription.selection, subscription.mode);
         let mut tasks = Vec::new();
         self.collect(queue, Want { client, selection, mode }, &mut 1, &mut tasks);
-        if tasks.is_empty() {
-            return false;
-        }
+        assert!(!tasks.is_empty(), "{client:?} was served by nothing");
         let popped = mode == TakeMode::Pop;
         self.outputs.push_back(Output::Delivery { client, tasks, popped });
 
@@ -233,20 +237,23 @@ impl Engine {
         if credit == 0 {
             self.leave_lines(client);
         }
-        true
     }
 
-    /// Gives a client that has credit now a place in the line of each of its queues.
+    /// Gives a client that has credit now a place in the line of each of its queues, first in that
+    /// of the queue that served it least recently.
     fn join_lines(&mut self, client: ClientId) {
-        let queues: Vec<QueueSlot> =
-            self.consumers.client(client).subscriptions.keys().copied().collect();
-        for queue in queues {
+        let known = self.consumers.client(client);
+        let mut queues: Vec<(Ticket, QueueSlot)> =
+            known.subscriptions.iter().map(|(queue, known)| (known.served, *queue)).collect();
+        queues.sort_unstable();
+        for (_, queue) in queues {
             let ticket = self.consumers.draw();
             if let Some(known) = self.consumers.client(client).subscriptions.get_mut(&queue) {
                 known.ticket = Some(ticket);
                 let narrow = known.selection.narrow;
                 let consumer = ConsumerId::Subscriber(client);
                 self.queues[queue].waiting.insert(narrow, ticket, consumer);
+                self.wake(queue);
             }
         }
     }
@@ -270,25 +277,20 @@ impl Engine {
         if names.is_empty() {
             return Err(bad("a subscription needs a queue".to_owned()));
         }
-        for name in names {
-            check_name(name)?;
-        }
         if let TakeMode::Lease { ttr } = mode {
             check_positive("the TTR", ttr)?;
             self.moment("the TTR", ttr.unwrap_or(Span::ZERO))?;
         }
         let most = self.limits.queues_per_client_max;
         let known = self.consumers.clients.get(&client);
-        let fresh = names
-            .iter()
-            .filter(|name| {
-                let slot = self.queues.find(name);
-                !slot.is_some_and(|slot| {
-                    known.is_some_and(|known| known.subscriptions.contains_key(&slot))
-                })
+        let is_fresh = |name: &&&[u8]| {
+            let slot = self.queues.find(name);
+            !slot.is_some_and(|slot| {
+                known.is_some_and(|known| known.subscriptions.contains_key(&slot))
             })
-            .count();
-        let total = known.map_or(0, |known| known.subscriptions.len()) + fresh;
+        };
+        let fresh: BTreeSet<&&[u8]> = names.iter().filter(is_fresh).collect();
+        let total = known.map_or(0, |known| known.subscriptions.len()) + fresh.len();
         if total > most {
             return Err(Refusal::new(
                 RefusalKind::Busy,

@@ -183,9 +183,10 @@ impl Engine {
         let mut unsaved = std::mem::take(&mut self.unsaved);
         for slot in unsaved.drain(..) {
             let Some(task) = self.tasks.at(slot) else { continue };
-            let name = &self.queues[task.queue].name;
-            if let Some(change) = task.unsaved_change(name) {
-                self.changes.push(change);
+            // A task whose queue was emptied since has gone with it.
+            if self.queues.is_current(task.queue, task.epoch) {
+                let name = &self.queues[task.queue].name;
+                self.changes.extend(task.unsaved_change(name));
             }
             let task = &mut self.tasks[slot];
             task.recorded = true;

@@ -1,6 +1,6 @@
 //! Taking, popping and looking: everything that selects tasks.
 
-use crate::arguments::{bad, check_id, check_name, check_positive, quoted};
+use crate::arguments::{bad, check_count, check_id, check_positive, quoted};
 use crate::command::{Peek, Selection, Take, TakeMode, Wait};
 use crate::consumers::{Client, ConsumerId, Taker, TakerId};
 use crate::deadlines::Due;
@@ -75,7 +75,8 @@ impl Engine {
         Ok(None)
     }
 
-    pub(crate) fn peek(&mut self, peek: &Peek<'_>) -> Reply {
+    pub(crate) fn peek(&mut self, peek: &Peek<'_>) -> Answered {
+        check_count(u64::from(peek.count))?;
         let mut tasks = Vec::new();
         if let Some(slot) = self.queues.find(peek.queue) {
             let queue = &self.queues[slot];
@@ -98,7 +99,7 @@ impl Engine {
                 }
             }
         }
-        Reply::Tasks { tasks, popped: false }
+        Ok(Some(Reply::Shown(tasks)))
     }
 
     pub(crate) fn get(&mut self, queue: &[u8], id: &[u8]) -> Answered {
@@ -160,8 +161,8 @@ impl Engine {
         None
     }
 
-    /// The task of this id, unless its TTL has passed.
-    pub(crate) fn find_task(&self, queue: &[u8], id: &[u8]) -> Option<Slot> {
+    /// The task of this id.
+    pub(crate) fn find_task(&mut self, queue: &[u8], id: &[u8]) -> Option<Slot> {
         let queue_slot = self.queues.find(queue)?;
         let queue = &self.queues[queue_slot];
         let id = parse_id(queue.settings.ids, id)?;
@@ -171,7 +172,7 @@ impl Engine {
             }
             _ => queue.indexes.find_id(&id),
         };
-        slot.filter(|slot| !self.looks_gone(*slot))
+        self.live_by_now(self.tasks[slot?].number)
     }
 
     /// Whether a deadline that has passed and not been fired yet would have removed this task.
@@ -197,16 +198,14 @@ impl Engine {
     }
 
     fn check_take(&self, take: &Take<'_>) -> Result<(), Refusal> {
-        if take.queues.is_empty() || take.count == 0 {
-            return Err(bad("a take needs a queue and a count of at least 1".to_owned()));
+        if take.queues.is_empty() {
+            return Err(bad("a take needs a queue".to_owned()));
         }
+        check_count(u64::from(take.count))?;
         let most = self.limits.queues_per_client_max;
         if take.queues.len() > most {
             let given = take.queues.len();
             return Err(bad(format!("one take names at most {most} queues, and this one {given}")));
-        }
-        for name in take.queues {
-            check_name(name)?;
         }
         if let TakeMode::Lease { ttr } = take.mode {
             check_positive("the TTR", ttr)?;

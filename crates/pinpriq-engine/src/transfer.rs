@@ -1,6 +1,6 @@
 //! Moving tasks by their id, whoever asks: dig, plow, kill, switch, snatch, restart, update.
 
-use crate::arguments::{bad, check_id, quoted};
+use crate::arguments::{bad, check_count, check_id, quoted};
 use crate::command::{Amendment, Assign, Transfer, Update};
 use crate::engine::{Answered, Engine};
 use crate::reply::{Refusal, RefusalKind, Reply};
@@ -35,6 +35,7 @@ impl Engine {
     ) -> Answered {
         let amendment = Amendment { ttl: new_ttl(ttl), ..Amendment::default() };
         self.check_amendment(delay, &amendment)?;
+        count.map_or(Ok(()), check_count)?;
         let Some(queue) = self.queues.find(queue) else { return Ok(Some(Reply::Count(0))) };
         let count = count.map_or(usize::MAX, |count| usize::try_from(count).unwrap_or(usize::MAX));
         let buried: Vec<Slot> =
@@ -87,6 +88,7 @@ impl Engine {
             return Err(bad("a switch to W needs a delay of at least 1 ms".to_owned()));
         }
         self.check_amendment(switch.delay, &switch.amendment)?;
+        let stay = if to == StateKind::Zombie { self.stay(switch)? } else { Span::ZERO };
         let slot = self.find_for(client, switch.queue, switch.id, Operation::Switch)?;
         let Some(slot) = slot else { unreachable!("a switch always moves") };
         if matches!(to, StateKind::Ready | StateKind::Waiting) {
@@ -97,10 +99,14 @@ impl Engine {
         }
         let state = match to {
             StateKind::Buried => State::Buried { reason: [].into() },
-            StateKind::Zombie => State::Zombie { purge_at: self.purge_at(slot, switch)? },
+            StateKind::Zombie => State::Zombie { purge_at: self.now.after(stay) },
             _ => State::Done,
         };
-        self.shift(slot, Operation::Switch, Unsaved::Standing, |_| state);
+        let (now, amendment) = (self.now, switch.amendment);
+        self.shift(slot, Operation::Switch, unsaved_by(&amendment), |task| {
+            apply_amendment(task, now, &amendment);
+            state
+        });
         Ok(Some(Reply::State(Some(to))))
     }
 
@@ -200,7 +206,7 @@ impl Engine {
 
     /// The task that an operation is to move; none if it is to stay as it is.
     fn find_for(
-        &self,
+        &mut self,
         client: ClientId,
         queue: &[u8],
         id: &[u8],
@@ -233,13 +239,14 @@ impl Engine {
         }
     }
 
-    /// When the zombie's stay is over: after the delay that was given, or after the queue's.
-    fn purge_at(&self, slot: Slot, switch: &Transfer<'_>) -> Result<Timestamp, Refusal> {
+    /// How long a zombie stays: for the delay that was given, or for as long as the queue says.
+    fn stay(&self, switch: &Transfer<'_>) -> Result<Span, Refusal> {
         if !switch.delay.is_zero() {
-            return Ok(self.now.after(switch.delay));
+            return Ok(switch.delay);
         }
-        match self.queues[self.tasks[slot].queue].settings.after_ack {
-            AfterAck::Zombie(stay) => Ok(self.now.after(stay)),
+        let queue = self.queues.find(switch.queue);
+        match queue.map_or(AfterAck::Delete, |slot| self.queues[slot].settings.after_ack) {
+            AfterAck::Zombie(stay) => Ok(stay),
             AfterAck::Delete | AfterAck::Keep => Err(bad(format!(
                 "a switch to Z needs a delay, since the queue {} sets no stay for zombies",
                 quoted(switch.queue)

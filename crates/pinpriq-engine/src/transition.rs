@@ -115,7 +115,7 @@ impl Standing {
 pub(crate) const fn answer(operation: Operation, standing: Standing) -> Answer {
     match operation {
         Operation::Put => match standing {
-            Standing::Absent => Answer::Moves(TO_READY),
+            Standing::Absent => Answer::Moves(&[Some(Ready), Some(Waiting)]),
             _ => Answer::Refused(RefusalKind::Exists),
         },
         Operation::Take => match standing {
@@ -163,14 +163,15 @@ const fn by_id(operation: Operation, standing: Standing) -> Answer {
     use RefusalKind::{NotFound, NotOwner, NotTaken, Taken as IsTaken, WrongState};
     const TAKEN: Answer = Answer::Refused(IsTaken);
     match (operation, standing) {
-        (Operation::Kill, Standing::Absent) | (Operation::Restart, Standing::Resting(Ready)) => {
-            Answer::Nothing
-        }
+        // The TTL of a buried task may pass, and then waits until it is dug.
+        (Operation::Kill, Standing::Absent)
+        | (Operation::Restart, Standing::Resting(Ready))
+        | (Operation::Deadline, Standing::Resting(Buried)) => Answer::Nothing,
         (Operation::Kill, _) | (Operation::Deadline, Standing::Resting(Ready | Zombie)) => {
             Answer::Moves(&[None])
         }
 
-        (Operation::Deadline, Standing::Absent | Standing::Resting(Buried | Done))
+        (Operation::Deadline, Standing::Absent | Standing::Resting(Done))
         | (Operation::HolderGone, Standing::Absent | Standing::Resting(_)) => Answer::Never,
         (Operation::Deadline | Operation::HolderGone, _) => Answer::Moves(&[Some(Ready), None]),
 

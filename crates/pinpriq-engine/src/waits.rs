@@ -102,7 +102,9 @@ impl Engine {
     pub(crate) fn time_out_awaiter(&mut self, id: AwaiterId) {
         let Some(awaiter) = self.consumers.remove_awaiter(id) else { return };
         let state = self.live(awaiter.number).map(|slot| self.tasks[slot].kind());
-        self.answer_awaiter(awaiter, Outcome::Timeout, state);
+        // Without a task the queue was emptied, and this awaiter has not been told yet.
+        let outcome = if state.is_some() { Outcome::Timeout } else { Outcome::Killed };
+        self.answer_awaiter(awaiter, outcome, state);
     }
 
     /// Answers every blocked request of a client as if its time were up.

@@ -15,6 +15,8 @@ pub struct Config {
     pub durability: Durability,
     /// Where the pinpriq door listens, if it does.
     pub pinpriq: Option<SocketAddr>,
+    /// Where the RESP door listens, if it does.
+    pub resp: Option<SocketAddr>,
     /// What the pinpriq door makes of the open points of its protocol.
     pub pinpriq_options: PinpriqOptions,
     /// The bounds.
@@ -77,8 +79,8 @@ pub struct Limits {
     /// The most requests of one connection that may await their replies before the server stops
     /// reading from it.
     pub in_flight_max: usize,
-    /// How many bytes of replies are encoded ahead of one connection's socket. A reply may be
-    /// larger; it is sent piece by piece.
+    /// How many bytes of replies may await one connection's socket before the server stops reading
+    /// from it. No more than that is encoded ahead; a larger reply is sent piece by piece.
     pub out_bytes_max: usize,
     /// How long a message may take from its first byte to its last.
     pub frame_timeout: Duration,
@@ -104,6 +106,7 @@ impl Default for Config {
             data: PathBuf::from("./pinpriq-data"),
             durability: Durability::default(),
             pinpriq: Some(SocketAddr::from(([127, 0, 0, 1], 7250))),
+            resp: Some(SocketAddr::from(([127, 0, 0, 1], 7251))),
             pinpriq_options: PinpriqOptions::default(),
             limits: Limits::default(),
         }

@@ -31,11 +31,16 @@ pub(crate) trait Door: Encode {
     /// Carries out the complete requests at the front of `input`, as many as it may.
     fn receive(&mut self, input: &[u8]) -> Received;
 
-    /// Called before each write, when answers may have left: the door may grant the engine more.
-    fn refill(&mut self);
+    /// Called around each write, when answers may have left: the door may grant the engine more.
+    /// Answers whether it did.
+    fn refill(&mut self) -> bool;
 
     /// Whether popped tasks whose frame was not sent whole go back to their queue.
     fn requeues(&self) -> bool;
+
+    /// Whether the protocol has words for it that the store has failed. If not, its connections
+    /// end then.
+    fn can_tell_failure(&self) -> bool;
 }
 
 /// What became of the bytes that a door was given.
@@ -55,6 +60,9 @@ pub(crate) enum Next {
     /// The rest has to wait: until the client's bell rings if it was told to wait for room, else
     /// until it has less under way.
     Wait,
+    /// The rest has to wait until a blocked request is answered. What comes meanwhile is kept, up
+    /// to a bound, so that the end of the connection is noticed.
+    Block,
     /// The connection ends once what was answered is sent.
     Close(String),
 }
@@ -70,6 +78,17 @@ pub(crate) struct Context {
     pub(crate) scratch: RefCell<Vec<u8>>,
 }
 
+/// What requests wait for that have come already.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Waits {
+    /// Nothing: there is none that is complete.
+    Nothing,
+    /// Room, or that less is under way.
+    Room,
+    /// The reply to a blocked request.
+    Reply,
+}
+
 /// A connection at work.
 struct Connection<'a, D> {
     context: &'a Context,
@@ -82,8 +101,10 @@ struct Connection<'a, D> {
     input: Vec<u8>,
     /// When the first byte of an incomplete request came.
     frame_began: Option<Timestamp>,
-    /// Whether there are complete requests in `input` that have to wait.
-    waits: bool,
+    /// What the requests in `input` wait for.
+    waits: Waits,
+    /// Whether the client has ended its side.
+    ended: bool,
     /// Whether no more requests are accepted.
     closing: bool,
     /// Whether the client may still be sending, since it was not the one to end the connection.
@@ -109,20 +130,23 @@ pub(crate) async fn serve<D: Door>(
         door: door(client, session),
         input: Vec::new(),
         frame_began: None,
-        waits: false,
+        waits: Waits::Nothing,
+        ended: false,
         closing: false,
         lingers: false,
     };
     let ended = connection.run().await;
-    if connection.lingers && ended.is_ok() {
+    if ended.is_ok() {
         connection.linger().await;
     }
-    let unsent = connection.session.outbox.borrow_mut().unsent();
-    if !unsent.is_empty() {
-        let (tasks, requeued) = (unsent.len(), connection.door.requeues());
+    let mut unsent = connection.session.outbox.borrow_mut().unsent();
+    if !unsent.popped.is_empty() {
+        let (tasks, requeued) = (unsent.popped.len(), connection.door.requeues());
         tracing::info!(%peer, tasks, requeued, "the last answer could not be sent whole");
     }
-    let unsent = if connection.door.requeues() { unsent } else { Vec::new() };
+    if !connection.door.requeues() {
+        unsent.popped.clear();
+    }
     context.shard.disconnect(client, unsent);
     match ended {
         Ok(()) => tracing::debug!(%peer, client = client.0, "disconnected"),
@@ -133,8 +157,17 @@ pub(crate) async fn serve<D: Door>(
 impl<D: Door> Connection<'_, D> {
     async fn run(&mut self) -> io::Result<()> {
         loop {
+            if self.session.is_killed() {
+                return Err(io::ErrorKind::ConnectionAborted.into());
+            }
+            let failure = self.context.shard.failure();
+            if let Some(failure) = &failure {
+                let reached = self.context.shard.reached();
+                self.session.outbox.borrow_mut().give_up(reached, failure);
+            }
             self.write()?;
-            if self.context.shard.has_failed() || self.context.cut_off.is_asked_for() {
+            let ends = failure.is_some() && !self.door.can_tell_failure();
+            if ends || self.context.cut_off.is_asked_for() {
                 return Ok(());
             }
             if self.context.stop.is_asked_for() {
@@ -143,8 +176,13 @@ impl<D: Door> Connection<'_, D> {
             if self.closing && self.session.outbox.borrow().is_empty() {
                 return Ok(());
             }
-            if self.waits && !self.session.is_stalled() && !self.is_overloaded() {
+            if self.can_resume() {
                 self.resume();
+            } else if self.ended && self.waits == Waits::Nothing {
+                // What is left is a request that will never be complete.
+                self.close();
+            } else if self.ended && self.waits == Waits::Reply {
+                self.context.shard.end_waits(self.client);
             } else {
                 self.await_event().await?;
             }
@@ -154,14 +192,14 @@ impl<D: Door> Connection<'_, D> {
     /// Waits until there is something to do, and reads if there is something to read.
     async fn await_event(&mut self) -> io::Result<()> {
         let wants_write = self.session.outbox.borrow().encoded_bytes() > 0;
-        let wants_read = !self.closing && !self.waits && !self.is_overloaded();
+        let wants_read = self.wants_read();
         let interest = match (wants_read, wants_write) {
             (true, true) => Some(Interest::READABLE | Interest::WRITABLE),
             (true, false) => Some(Interest::READABLE),
             (false, true) => Some(Interest::WRITABLE),
             (false, false) => None,
         };
-        self.note_frame(wants_read);
+        self.note_frame(wants_read && self.waits == Waits::Nothing);
         let deadline = self.frame_began.map(|began| {
             began.after(Span::from_ms(
                 u64::try_from(self.context.limits.frame_timeout.as_millis()).unwrap_or(u64::MAX),
@@ -188,19 +226,40 @@ impl<D: Door> Connection<'_, D> {
         Ok(())
     }
 
+    /// Whether anything that comes would be read now.
+    fn wants_read(&self) -> bool {
+        let has_room = match self.waits {
+            Waits::Nothing => !self.is_overloaded(),
+            Waits::Room => false,
+            Waits::Reply => self.input.len() < READ_BYTES,
+        };
+        has_room && !self.closing && !self.ended
+    }
+
+    /// Whether what the requests in `input` waited for has come.
+    fn can_resume(&self) -> bool {
+        match self.waits {
+            Waits::Nothing => false,
+            Waits::Room => !self.session.is_stalled() && !self.is_overloaded(),
+            Waits::Reply => !self.session.is_blocked(),
+        }
+    }
+
     /// Reads once, and carries out what is complete.
     fn read(&mut self) -> io::Result<()> {
         let mut scratch = self.context.scratch.borrow_mut();
         let count = match self.stream.try_read(&mut scratch) {
             Ok(0) => {
-                self.close();
+                self.ended = true;
                 return Ok(());
             }
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
             Err(error) => return Err(error),
         };
-        if self.input.is_empty() {
+        if self.waits == Waits::Reply {
+            self.input.extend_from_slice(&scratch[..count]);
+        } else if self.input.is_empty() {
             let consumed = self.receive(&scratch[..count]);
             self.input.extend_from_slice(&scratch[consumed..count]);
         } else {
@@ -213,7 +272,7 @@ impl<D: Door> Connection<'_, D> {
 
     /// Carries out what has come and was not done with.
     fn resume(&mut self) {
-        self.waits = false;
+        self.waits = Waits::Nothing;
         let input = std::mem::take(&mut self.input);
         let consumed = self.receive(&input);
         self.input = input;
@@ -235,7 +294,8 @@ impl<D: Door> Connection<'_, D> {
         self.context.shard.turn();
         match next {
             Next::Read => {}
-            Next::Wait => self.waits = true,
+            Next::Wait => self.waits = Waits::Room,
+            Next::Block => self.waits = Waits::Reply,
             Next::Close(reason) => {
                 tracing::info!(peer = %self.peer, %reason, "closing");
                 self.cut_off();
@@ -265,7 +325,12 @@ impl<D: Door> Connection<'_, D> {
             let mut outbox = self.session.outbox.borrow_mut();
             outbox.encode(&self.door, reached, self.context.limits.out_bytes_max);
             if outbox.encoded_bytes() == 0 {
-                return Ok(());
+                drop(outbox);
+                // What needs no bytes may have made room for more.
+                if self.closing || !self.door.refill() {
+                    return Ok(());
+                }
+                continue;
             }
             match self.stream.try_write(outbox.unwritten()) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
@@ -280,7 +345,7 @@ impl<D: Door> Connection<'_, D> {
     fn close(&mut self) {
         if !self.closing {
             self.closing = true;
-            self.waits = false;
+            self.waits = Waits::Nothing;
             self.input = Vec::new();
             self.frame_began = None;
             self.context.shard.retire(self.client);
@@ -294,9 +359,11 @@ impl<D: Door> Connection<'_, D> {
     }
 
     /// Ends the sending side, and reads on into nothing until the client has closed too: a socket
-    /// that is closed with unread input takes along the answers that are still under way.
+    /// that is closed with unread input takes along the answers that are still under way. At a
+    /// stop only those are waited for who are sending just then.
     async fn linger(&mut self) {
-        if self.stream.shutdown().await.is_err() {
+        let shut = self.stream.shutdown().await.is_ok();
+        if !shut || (!self.lingers && !self.has_unread()) {
             return;
         }
         let clock = self.context.shard.clock();
@@ -304,8 +371,14 @@ impl<D: Door> Connection<'_, D> {
         tokio::select! {
             () = self.discard() => {}
             () = clock.until(last) => {}
-            () = self.context.stop.asked_for() => {}
+            () = self.context.cut_off.asked_for() => {}
         }
+    }
+
+    /// Whether something has come that was not read; what there is of it is read into nothing.
+    fn has_unread(&self) -> bool {
+        let read = self.stream.try_read(&mut self.context.scratch.borrow_mut());
+        read.is_ok_and(|count| count > 0)
     }
 
     /// Reads into nothing until the client has closed.

@@ -2,3 +2,4 @@
 //! nothing else.
 
 pub(crate) mod pinpriq;
+pub(crate) mod resp;

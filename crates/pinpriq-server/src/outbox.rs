@@ -7,19 +7,30 @@
 
 use std::collections::VecDeque;
 
-use pinpriq_engine::reply::{Output, Reply};
-use pinpriq_engine::task::TaskRecord;
+use pinpriq_engine::reply::{Output, Refusal, Reply};
+use pinpriq_engine::task::{Receipt, TaskRecord};
 use pinpriq_store::Position;
 
 use crate::config::Limits;
+
+/// Which of the dialects of a door's protocol an answer is written in. The doors know what it
+/// means; a change takes effect in its place among the answers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Dialect(pub(crate) u8);
 
 /// Turns answers into the bytes of one protocol.
 pub(crate) trait Encode {
     /// Appends the next piece of `output` to `out`: at least something, and about `room` bytes at
     /// most. `progress` is 0 at first and the encoder's own from then on. Answers whether the
     /// output is complete.
-    fn encode(&self, output: &Output, progress: &mut usize, out: &mut Vec<u8>, room: usize)
-    -> bool;
+    fn encode(
+        &self,
+        output: &Output,
+        dialect: Dialect,
+        progress: &mut usize,
+        out: &mut Vec<u8>,
+        room: usize,
+    ) -> bool;
 }
 
 /// The answers of one client that were not sent yet.
@@ -35,22 +46,74 @@ pub(crate) struct Outbox {
     head: usize,
     /// How many bytes were ever encoded.
     encoded: u64,
-    /// Popped tasks of frames that are encoded, with the end of their frame in `encoded`.
-    in_flight: VecDeque<(u64, Vec<TaskRecord>)>,
+    /// Tasks in frames that are encoded, with the end of their frame in `encoded`.
+    in_flight: VecDeque<(u64, Output)>,
 }
 
 struct Waiting {
     after: Position,
-    output: Output,
+    answer: Answer,
+    dialect: Dialect,
     /// The bytes of the tasks in it.
     bytes: usize,
 }
 
+enum Answer {
+    /// An answer of the engine.
+    Output(Output),
+    /// An answer of the door, encoded already.
+    Bytes(Vec<u8>),
+}
+
+/// What was handed to a client that never got it.
+#[derive(Debug, Default)]
+pub(crate) struct Unsent {
+    /// Popped tasks, which would be lost.
+    pub(crate) popped: Vec<TaskRecord>,
+    /// Leases of which the client knows nothing, with their queues.
+    pub(crate) leases: Vec<(pinpriq_engine::task::Bytes, Receipt)>,
+}
+
 impl Outbox {
-    pub(crate) fn push(&mut self, after: Position, output: Output) {
+    /// Adds an answer of the engine.
+    pub(crate) fn push(&mut self, after: Position, output: Output, dialect: Dialect) {
         let bytes = task_bytes(&output);
         self.waiting_bytes += bytes;
-        self.waiting.push_back(Waiting { after, output, bytes });
+        self.waiting.push_back(Waiting { after, answer: Answer::Output(output), dialect, bytes });
+    }
+
+    /// Adds an answer of the door itself, which waits for nothing but its turn.
+    pub(crate) fn push_bytes(&mut self, bytes: Vec<u8>) {
+        let (after, dialect) = (Position::default(), Dialect::default());
+        self.waiting_bytes += bytes.len();
+        let length = bytes.len();
+        self.waiting.push_back(Waiting {
+            after,
+            answer: Answer::Bytes(bytes),
+            dialect,
+            bytes: length,
+        });
+    }
+
+    /// Turns the replies that would wait for ever into refusals, and drops such deliveries: the
+    /// store has failed, and nobody knows what became of the changes.
+    pub(crate) fn give_up(&mut self, reached: Position, refusal: &Refusal) {
+        let refuse = |waiting: &mut Waiting| {
+            if waiting.after <= reached {
+                return true;
+            }
+            waiting.after = Position::default();
+            match &mut waiting.answer {
+                Answer::Output(Output::Reply { reply, .. }) => {
+                    *reply = Reply::Refused(refusal.clone());
+                    true
+                }
+                Answer::Output(Output::Delivery { .. }) => false,
+                Answer::Bytes(_) => true,
+            }
+        };
+        self.waiting.retain_mut(refuse);
+        self.waiting_bytes = self.waiting.iter().map(|waiting| waiting.bytes).sum();
     }
 
     /// How many answers wait, complete or in part.
@@ -85,16 +148,27 @@ impl Outbox {
                 self.head = 0;
             }
             let before = self.bytes.len();
-            let complete = encoder.encode(&first.output, &mut self.progress, &mut self.bytes, room);
+            let complete = match &first.answer {
+                Answer::Output(output) => {
+                    let (out, progress) = (&mut self.bytes, &mut self.progress);
+                    encoder.encode(output, first.dialect, progress, out, room)
+                }
+                Answer::Bytes(bytes) => {
+                    self.bytes.extend_from_slice(bytes);
+                    true
+                }
+            };
             self.encoded += (self.bytes.len() - before) as u64;
             if !complete {
                 continue;
             }
             self.progress = 0;
-            let Some(Waiting { output, bytes, .. }) = self.waiting.pop_front() else { return };
+            let Some(Waiting { answer, bytes, .. }) = self.waiting.pop_front() else { return };
             self.waiting_bytes -= bytes;
-            if let Some(tasks) = popped(output) {
-                self.in_flight.push_back((self.encoded, tasks));
+            if let Answer::Output(output) = answer
+                && hands_over(&output)
+            {
+                self.in_flight.push_back((self.encoded, output));
             }
         }
     }
@@ -121,32 +195,53 @@ impl Outbox {
         }
     }
 
-    /// The popped tasks whose frames were not accepted whole. Empties the outbox.
-    pub(crate) fn unsent(&mut self) -> Vec<TaskRecord> {
-        let encoded = self.in_flight.drain(..).flat_map(|(_, tasks)| tasks);
-        let waiting = self.waiting.drain(..).filter_map(|waiting| popped(waiting.output));
-        let tasks = encoded.chain(waiting.flatten()).collect();
+    /// What was in frames that were not accepted whole. Empties the outbox.
+    pub(crate) fn unsent(&mut self) -> Unsent {
+        let encoded = self.in_flight.drain(..).map(|(_, output)| output);
+        let waiting = self.waiting.drain(..).filter_map(|waiting| match waiting.answer {
+            Answer::Output(output) if hands_over(&output) => Some(output),
+            Answer::Output(_) | Answer::Bytes(_) => None,
+        });
+        let mut unsent = Unsent::default();
+        for output in encoded.chain(waiting) {
+            unsent.add(output);
+        }
         *self = Self::default();
-        tasks
+        unsent
+    }
+}
+
+impl Unsent {
+    fn add(&mut self, output: Output) {
+        let (Output::Delivery { tasks, popped, .. }
+        | Output::Reply { reply: Reply::Tasks { tasks, popped }, .. }) = output
+        else {
+            return;
+        };
+        if popped {
+            self.popped.extend(tasks);
+            return;
+        }
+        let leases = tasks.iter().filter_map(|task| Some((task.queue.clone(), task.receipt()?)));
+        self.leases.extend(leases);
     }
 }
 
 /// How many bytes of keys and payloads an output holds.
 fn task_bytes(output: &Output) -> usize {
-    let (Output::Delivery { tasks, .. } | Output::Reply { reply: Reply::Tasks { tasks, .. }, .. }) =
-        output
+    let (Output::Delivery { tasks, .. }
+    | Output::Reply { reply: Reply::Tasks { tasks, .. } | Reply::Shown(tasks), .. }) = output
     else {
         return 0;
     };
     tasks.iter().map(|task| task.payload.len() + task.key.as_ref().map_or(0, |key| key.len())).sum()
 }
 
-/// The tasks that an output hands over for good.
-fn popped(output: Output) -> Option<Vec<TaskRecord>> {
-    let tasks = match output {
-        Output::Delivery { tasks, popped: true, .. }
-        | Output::Reply { reply: Reply::Tasks { tasks, popped: true }, .. } => tasks,
-        _ => return None,
-    };
-    (!tasks.is_empty()).then_some(tasks)
+/// Whether the client holds something once it has got this output.
+fn hands_over(output: &Output) -> bool {
+    match output {
+        Output::Delivery { .. } => true,
+        Output::Reply { reply: Reply::Tasks { tasks, .. }, .. } => !tasks.is_empty(),
+        Output::Reply { .. } => false,
+    }
 }

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use pinpriq_engine::limits::Limits as EngineLimits;
+use pinpriq_engine::task::ClientId;
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_store::durable::Durable;
 use pinpriq_store::{
@@ -19,10 +20,11 @@ use tokio::task::LocalSet;
 
 use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, Durability};
-use crate::connection::{self, Context, READ_BYTES};
+use crate::connection::{self, Context, Door, READ_BYTES};
 use crate::error::ServeError;
 use crate::front::pinpriq::PinpriqDoor;
-use crate::shard::Shard;
+use crate::front::resp::RespDoor;
+use crate::shard::{Session, Shard};
 use crate::stop::Stop;
 
 /// How long an orderly stop waits for clients to take what they were answered.
@@ -36,6 +38,7 @@ pub struct Server {
     config: Config,
     context: Rc<Context>,
     pinpriq: Option<TcpListener>,
+    resp: Option<TcpListener>,
 }
 
 impl Server {
@@ -58,10 +61,8 @@ impl Server {
         now: Timestamp,
         clock: impl FnOnce(Timestamp) -> Rc<dyn Clock>,
     ) -> Result<Self, ServeError> {
-        let pinpriq = match config.pinpriq {
-            Some(address) => Some(listen(address).await?),
-            None => None,
-        };
+        let pinpriq = listen(config.pinpriq).await?;
+        let resp = listen(config.resp).await?;
         let store_bell = Arc::new(Notify::new());
         let store = open_store(&config, store_bell.clone())?;
         let limits = EngineLimits {
@@ -89,13 +90,13 @@ impl Server {
         );
         let clock = clock(durable.now());
         let context = Rc::new(Context {
-            shard: Shard::new(durable, clock, store_bell),
+            shard: Shard::new(durable, config.durability, clock, store_bell),
             limits: config.limits,
             stop,
             cut_off: Stop::default(),
             scratch: RefCell::new(vec![0; READ_BYTES]),
         });
-        Ok(Self { config, context, pinpriq })
+        Ok(Self { config, context, pinpriq, resp })
     }
 
     /// Where the pinpriq door listens.
@@ -104,12 +105,18 @@ impl Server {
         self.pinpriq.as_ref().and_then(|listener| listener.local_addr().ok())
     }
 
+    /// Where the RESP door listens.
+    #[must_use]
+    pub fn resp_address(&self) -> Option<SocketAddr> {
+        self.resp.as_ref().and_then(|listener| listener.local_addr().ok())
+    }
+
     /// Serves until the stop is asked for, and then stops in order.
     ///
     /// Fails if the store failed on the way: then not everything that was taken in is durable,
     /// though everything that was answered is.
     pub async fn run(self) -> Result<(), ServeError> {
-        let Self { config, context, pinpriq } = self;
+        let Self { config, context, pinpriq, resp } = self;
         let shard = context.shard.clone();
         let timer = tokio::task::spawn_local({
             let shard = shard.clone();
@@ -119,16 +126,16 @@ impl Server {
             let shard = shard.clone();
             async move { shard.run_store().await }
         });
-        if let Some(listener) = pinpriq {
-            if let Ok(address) = listener.local_addr() {
-                tracing::info!(%address, door = "pinpriq", "listening");
-            }
-            tokio::select! {
-                () = accept_pinpriq(&context, &listener, &config) => {}
-                () = context.stop.asked_for() => {}
-            }
+        let (limits, options) = (config.limits, config.pinpriq_options);
+        tokio::select! {
+            () = accept_all(&context, pinpriq, "pinpriq", move |shard, session, client| {
+                PinpriqDoor::new(shard, session, client, options, limits)
+            }) => {}
+            () = accept_all(&context, resp, "resp", move |shard, session, client| {
+                RespDoor::new(shard, session, client, limits)
+            }) => {}
+            () = context.stop.asked_for() => {}
         }
-        context.stop.asked_for().await;
         tracing::info!(clients = shard.clients(), "stopping");
         drain(&context).await;
         let failed = shard.finish().err();
@@ -176,8 +183,10 @@ fn signals() -> Result<impl Future<Output = ()>, ServeError> {
     })
 }
 
-async fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
-    TcpListener::bind(address).await.map_err(|source| ServeError::Bind { address, source })
+async fn listen(address: Option<SocketAddr>) -> Result<Option<TcpListener>, ServeError> {
+    let Some(address) = address else { return Ok(None) };
+    let listener = TcpListener::bind(address).await;
+    listener.map(Some).map_err(|source| ServeError::Bind { address, source })
 }
 
 fn open_store(config: &Config, bell: Arc<Notify>) -> Result<Box<dyn Store>, ServeError> {
@@ -196,19 +205,26 @@ fn open_store(config: &Config, bell: Arc<Notify>) -> Result<Box<dyn Store>, Serv
     Ok(Box::new(journal))
 }
 
-/// Accepts connections of the pinpriq door. Never ends.
-async fn accept_pinpriq(context: &Rc<Context>, listener: &TcpListener, config: &Config) {
+/// Accepts connections of one door. Never ends.
+async fn accept_all<D: Door + 'static>(
+    context: &Rc<Context>,
+    listener: Option<TcpListener>,
+    door: &'static str,
+    open: impl Fn(Rc<Shard>, Rc<Session>, ClientId) -> D + Copy + 'static,
+) {
+    let Some(listener) = listener else { return std::future::pending().await };
+    if let Ok(address) = listener.local_addr() {
+        tracing::info!(%address, door, "listening");
+    }
     loop {
-        let Some((stream, peer)) = accept(context, listener).await else { continue };
+        let Some((stream, peer)) = accept(context, &listener).await else { continue };
         // Counted at once, so that those who come together do not all take the last place.
-        let client = context.shard.connect();
-        let (context, limits, options) = (context.clone(), config.limits, config.pinpriq_options);
+        let client = context.shard.connect(door, peer);
+        let context = context.clone();
         tokio::task::spawn_local(async move {
             let shard = context.shard.clone();
-            connection::serve(&context, stream, peer, client, |client, session| {
-                PinpriqDoor::new(shard, session, client, options, limits)
-            })
-            .await;
+            let open = |client, session| open(shard, session, client);
+            connection::serve(&context, stream, peer, client, open).await;
         });
     }
 }

@@ -7,19 +7,22 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use pinpriq_engine::command::Command;
-use pinpriq_engine::reply::{Output, RefusalKind, Reply};
-use pinpriq_engine::task::{ClientId, RequestId, TaskRecord};
-use pinpriq_engine::time::Timestamp;
+use pinpriq_engine::Applied;
+use pinpriq_engine::command::{Amendment, Command, Held, HeldBy, Release};
+use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
+use pinpriq_engine::task::{ClientId, RequestId};
+use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_store::durable::Durable;
 use pinpriq_store::{Position, StoreError};
 use tokio::sync::Notify;
 
 use crate::clock::Clock;
-use crate::outbox::Outbox;
+use crate::config::Durability;
+use crate::outbox::{Dialect, Outbox, Unsent};
 
 /// How many bytes may wait for the disk before nobody is read from any more.
 const PENDING_BYTES_MAX: u64 = 64 << 20;
@@ -31,11 +34,53 @@ pub(crate) struct Session {
     /// Rung when the outbox has something that may be sent, or the client may go on after it was
     /// told to wait.
     pub(crate) bell: Notify,
+    /// Who it is.
+    pub(crate) about: RefCell<About>,
+    /// How its answers are written from now on.
+    pub(crate) dialect: Cell<Dialect>,
     /// Whether it stands among those that wait for room.
     stalled: Cell<bool>,
+    /// Whether it has a blocked request, so that nothing behind it is carried out.
+    blocked: Cell<bool>,
+    /// Whether its connection is to be ended.
+    killed: Cell<bool>,
+    /// How many deliveries were made to it.
+    delivered: Cell<u64>,
+}
+
+/// What is known about a client.
+#[derive(Default)]
+pub(crate) struct About {
+    pub(crate) peer: Option<SocketAddr>,
+    pub(crate) door: &'static str,
+    pub(crate) connected_at: Timestamp,
+    pub(crate) name: Vec<u8>,
+    pub(crate) library: Vec<u8>,
+    pub(crate) library_version: Vec<u8>,
 }
 
 impl Session {
+    /// Whether a request of it is blocked.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.blocked.get()
+    }
+
+    /// Whether its connection is to be ended.
+    pub(crate) fn is_killed(&self) -> bool {
+        self.killed.get()
+    }
+
+    /// Has its connection ended.
+    pub(crate) fn kill(&self) {
+        self.killed.set(true);
+        self.bell.notify_one();
+    }
+
+    /// How many deliveries were made to it.
+    pub(crate) fn delivered(&self) -> u64 {
+        self.delivered.get()
+    }
+
     /// Whether the client was told to wait for room, and its bell has not rung since.
     pub(crate) fn is_stalled(&self) -> bool {
         self.stalled.get()
@@ -45,6 +90,8 @@ impl Session {
 /// See the head of this file.
 pub(crate) struct Shard {
     state: RefCell<State>,
+    durability: Durability,
+    started_at: Timestamp,
     clock: Rc<dyn Clock>,
     /// Rung by the store's own thread.
     store_bell: Arc<Notify>,
@@ -68,8 +115,15 @@ struct State {
 }
 
 impl Shard {
-    pub(crate) fn new(durable: Durable, clock: Rc<dyn Clock>, store_bell: Arc<Notify>) -> Rc<Self> {
+    pub(crate) fn new(
+        durable: Durable,
+        durability: Durability,
+        clock: Rc<dyn Clock>,
+        store_bell: Arc<Notify>,
+    ) -> Rc<Self> {
         Rc::new(Self {
+            durability,
+            started_at: clock.now(),
             state: RefCell::new(State {
                 durable,
                 sessions: HashMap::new(),
@@ -90,12 +144,25 @@ impl Shard {
         &*self.clock
     }
 
-    /// Makes a new client known.
-    pub(crate) fn connect(&self) -> (ClientId, Rc<Session>) {
+    /// When the server started to serve.
+    pub(crate) const fn started_at(&self) -> Timestamp {
+        self.started_at
+    }
+
+    /// What a reply means.
+    pub(crate) const fn durability(&self) -> Durability {
+        self.durability
+    }
+
+    /// Makes a new client known, which came through the named door.
+    pub(crate) fn connect(&self, door: &'static str, peer: SocketAddr) -> (ClientId, Rc<Session>) {
         let mut state = self.state.borrow_mut();
         state.last_client += 1;
         let client = ClientId(state.last_client);
         let session = Rc::new(Session::default());
+        let connected_at = self.clock.now();
+        let about = About { peer: Some(peer), door, connected_at, ..About::default() };
+        session.about.replace(about);
         state.sessions.insert(client, session.clone());
         (client, session)
     }
@@ -106,34 +173,66 @@ impl Shard {
     }
 
     /// Carries out one command. What it comes to is in the outboxes after the next
-    /// [`Shard::turn`]; that it was refused is told at once.
+    /// [`Shard::turn`]; what became of it is told at once.
     pub(crate) fn apply(
         &self,
         client: ClientId,
         request: RequestId,
         command: Command<'_>,
-    ) -> Option<RefusalKind> {
+    ) -> Applied {
         let now = self.clock.now();
         self.state.borrow_mut().durable.apply(now, client, request, command)
     }
 
-    /// Ends the subscriptions, credit and leases of a client that will ask for nothing more. What
-    /// it has been answered already is still sent.
+    /// Notes that the request just carried out is blocked, so that its reply comes later.
+    pub(crate) fn block(&self, session: &Session) {
+        // What was answered before must not be taken for its reply.
+        self.turn();
+        session.blocked.set(true);
+    }
+
+    /// Answers the blocked request of a client as if its time were up.
+    pub(crate) fn end_waits(&self, client: ClientId) {
+        let now = self.clock.now();
+        self.state.borrow_mut().durable.end_waits(now, client);
+        self.turn();
+    }
+
+    /// Adds an answer of a door itself, behind everything that was answered before.
+    pub(crate) fn say(&self, session: &Session, bytes: Vec<u8>) {
+        self.turn();
+        session.outbox.borrow_mut().push_bytes(bytes);
+    }
+
+    /// Ends the subscriptions, credit and leases of a client that will ask for nothing more, or
+    /// begins anew. What it has been answered already is still sent.
     pub(crate) fn retire(&self, client: ClientId) {
         let now = self.clock.now();
         self.state.borrow_mut().durable.disconnect(now, client);
         self.turn();
     }
 
-    /// Forgets a client, and puts back what was popped for it and could not be sent.
-    pub(crate) fn disconnect(&self, client: ClientId, unsent: Vec<TaskRecord>) {
+    /// Forgets a client, and takes back what was handed to it and could not be sent: popped tasks
+    /// return to their place, and leases of which it knows nothing end.
+    pub(crate) fn disconnect(&self, client: ClientId, unsent: Unsent) {
         let now = self.clock.now();
         {
             let mut state = self.state.borrow_mut();
             state.sessions.remove(&client);
             state.durable.disconnect(now, client);
-            if !unsent.is_empty() {
-                state.durable.apply(now, client, RequestId(0), Command::PutBack(unsent));
+            if !unsent.popped.is_empty() {
+                let put_back = Command::PutBack(unsent.popped);
+                state.durable.apply(now, client, RequestId(0), put_back);
+            }
+            for (queue, receipt) in unsent.leases {
+                let held = Held { queue: &queue, by: HeldBy::Receipt(receipt) };
+                let release = Release {
+                    held,
+                    delay: Span::ZERO,
+                    amendment: Amendment::default(),
+                    tail: false,
+                };
+                state.durable.apply(now, client, RequestId(0), Command::Release(release));
             }
             if state.sessions.is_empty() {
                 self.deserted_bell.notify_waiters();
@@ -176,9 +275,24 @@ impl Shard {
         self.state.borrow().durable.reached()
     }
 
-    /// Whether the store has failed, so that no reply can be given any more.
-    pub(crate) fn has_failed(&self) -> bool {
-        self.state.borrow().durable.failure().is_some()
+
+    /// The refusal that every request gets once the store has failed.
+    pub(crate) fn failure(&self) -> Option<Refusal> {
+        let state = self.state.borrow();
+        let failure = state.durable.failure()?;
+        Some(Refusal::new(RefusalKind::Store, failure.to_string()))
+    }
+
+    /// Looks at every client.
+    pub(crate) fn each_client(&self, mut look: impl FnMut(ClientId, &Session)) {
+        for (client, session) in &self.state.borrow().sessions {
+            look(*client, session);
+        }
+    }
+
+    /// Looks at the engine and its store.
+    pub(crate) fn inspect<T>(&self, look: impl FnOnce(&Durable) -> T) -> T {
+        look(&self.state.borrow().durable)
     }
 
     /// Whether a task of so many bytes must wait until there is room for it. If so, the client's
@@ -248,7 +362,12 @@ impl State {
                 assert!(!lost, "{client:?} was handed tasks after it had gone");
                 continue;
             };
-            session.outbox.borrow_mut().push(after, output);
+            match &output {
+                Output::Reply { .. } if session.blocked.replace(false) => session.bell.notify_one(),
+                Output::Reply { .. } => {}
+                Output::Delivery { .. } => session.delivered.set(session.delivered.get() + 1),
+            }
+            session.outbox.borrow_mut().push(after, output, session.dialect.get());
             if self.waiting.back() != Some(&(after, client)) {
                 self.waiting.push_back((after, client));
             }

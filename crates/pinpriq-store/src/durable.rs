@@ -10,7 +10,7 @@
 
 use std::collections::VecDeque;
 
-use pinpriq_engine::Engine;
+use pinpriq_engine::{Applied, Engine};
 use pinpriq_engine::change::{Change, Header, Place};
 use pinpriq_engine::command::Command;
 use pinpriq_engine::limits::Limits;
@@ -87,12 +87,12 @@ impl Durable {
         client: ClientId,
         request: RequestId,
         command: Command<'_>,
-    ) -> Option<RefusalKind> {
+    ) -> Applied {
         if let Some(failure) = &self.failure {
             let refusal = Refusal::new(RefusalKind::Store, failure.to_string());
             let reply = Reply::Refused(refusal);
             self.refusals.push_back(Output::Reply { client, request, reply });
-            return Some(RefusalKind::Store);
+            return Applied::Refused(RefusalKind::Store);
         }
         self.engine.apply(now, client, request, command)
     }

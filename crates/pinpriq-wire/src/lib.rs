@@ -10,6 +10,9 @@
 //!   piece, so that a reply of 65,535 packets never has to exist in one place.
 //! - [`ReplyDecoder`] reads replies and deliveries, also piece by piece.
 //!
+//! The module [`resp`] is the other protocol, the one of Redis, with decoders and a writer of its
+//! own.
+//!
 //! What a peer sends is hostile until decoded: no decoder allocates, panics, or does work in
 //! proportion to a length that was merely declared.
 //!
@@ -37,6 +40,7 @@ mod decode;
 mod encode;
 mod reply;
 mod request;
+pub mod resp;
 
 pub use decode::{Decoded, Malformed, decode_request};
 pub use encode::{Field, TooLong, packet_header, put_count, put_packet};

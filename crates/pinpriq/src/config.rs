@@ -37,10 +37,10 @@ pub(crate) enum Unusable {
     #[error("the configuration file {} cannot be used: {error}", path.display())]
     File { path: PathBuf, error: Box<toml::de::Error> },
     /// The host is unknown.
-    #[error("the address {address} given for pinpriq cannot be resolved: {error}")]
+    #[error("the address {address} to listen on cannot be resolved: {error}")]
     Address { address: String, error: std::io::Error },
     /// The host is known and has no address.
-    #[error("the address {address} given for pinpriq stands for no address at all")]
+    #[error("the address {address} to listen on stands for no address at all")]
     NoAddress { address: String },
     /// The data directory has no name.
     #[error("data must name a directory; it is empty")]
@@ -74,15 +74,18 @@ fn read(path: &Path) -> Result<Settings, Unusable> {
 fn with_defaults(settings: Settings) -> Result<Plan, Unusable> {
     let defaults = Config::default();
     let options = defaults.pinpriq_options;
-    let pinpriq = match settings.pinpriq {
-        None => defaults.pinpriq,
-        Some(Listen::Off) => None,
-        Some(Listen::At(address)) => Some(resolve(address)?),
+    let listen = |given, default| match given {
+        None => Ok(default),
+        Some(Listen::Off) => Ok(None),
+        Some(Listen::At(address)) => resolve(address).map(Some),
     };
+    let pinpriq = listen(settings.pinpriq, defaults.pinpriq)?;
+    let resp = listen(settings.resp, defaults.resp)?;
     let config = Config {
         data: settings.data.unwrap_or(defaults.data),
         durability: settings.durability.map_or(defaults.durability, Durability::for_server),
         pinpriq,
+        resp,
         pinpriq_options: server::PinpriqOptions {
             framing: settings.pinpriq_framing.map_or(options.framing, Framing::for_server),
             ttl_zero: settings.pinpriq_ttl_zero.map_or(options.ttl_zero, TtlZero::for_server),

@@ -26,6 +26,13 @@ pub(crate) struct Settings {
     #[arg(long, env = "PINPRIQ_PINPRIQ", hide_env_values = true, value_name = "ADDR|off")]
     pub(crate) pinpriq: Option<Listen>,
 
+    /// Where to listen for RESP, the protocol of Redis clients [default: 127.0.0.1:7251]
+    ///
+    /// A host and a port, or `off`. Port 0 takes any free port. There are no passwords and no
+    /// encryption: whoever can reach the address can use the queues.
+    #[arg(long, env = "PINPRIQ_RESP", hide_env_values = true, value_name = "ADDR|off")]
+    pub(crate) resp: Option<Listen>,
+
     /// What a reply promises [default: sync]
     #[arg(long, env = "PINPRIQ_DURABILITY", hide_env_values = true, value_name = "LEVEL")]
     pub(crate) durability: Option<Durability>,
@@ -92,6 +99,7 @@ impl Settings {
         Self {
             data: self.data.or(fallback.data),
             pinpriq: self.pinpriq.or(fallback.pinpriq),
+            resp: self.resp.or(fallback.resp),
             durability: self.durability.or(fallback.durability),
             pinpriq_framing: self.pinpriq_framing.or(fallback.pinpriq_framing),
             pinpriq_ttl_zero: self.pinpriq_ttl_zero.or(fallback.pinpriq_ttl_zero),

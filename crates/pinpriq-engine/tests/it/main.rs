@@ -5,5 +5,13 @@
 //! with the naive `model`, step by step and across restarts. The data structures inside are not
 //! tested on their own: [`pinpriq_engine::Engine::check`] looks at them after each step.
 
+#![expect(clippy::unwrap_used, reason = "a test ends at the first thing that goes wrong")]
+#![expect(clippy::expect_used, reason = "a test ends at the first thing that goes wrong")]
+#![expect(clippy::print_stderr, reason = "a failed run says how to repeat it")]
+
+mod bounds;
+mod model;
+mod random;
 mod script;
 mod scripts;
+mod states;

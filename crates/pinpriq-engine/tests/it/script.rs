@@ -249,7 +249,7 @@ fn snapshot(engine: &mut Engine) -> Vec<Change> {
         for kind in StateKind::ALL {
             let (selection, state) = (Selection::DEFAULT, Some(kind));
             let peek = Peek { queue: &name, selection, state, count: u32::MAX };
-            let Reply::Tasks { tasks, .. } = ask(Command::Peek(peek)) else { panic!("no tasks") };
+            let Reply::Shown(tasks) = ask(Command::Peek(peek)) else { panic!("no tasks") };
             changes.extend(tasks.into_iter().map(|task| Change::Task(Box::new(task))));
         }
     }

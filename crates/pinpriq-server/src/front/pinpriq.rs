@@ -3,18 +3,19 @@
 //! Every pop asks for the newest of the most urgent with its group; every delivery is a pop. A
 //! push has no reply, so one that must be refused ends the connection.
 
-use std::cell::Cell;
 use std::rc::Rc;
 
+use pinpriq_engine::Applied;
 use pinpriq_engine::command::{Command, Put, Selection, Take, TakeMode, TimeToLive, Wait};
-use pinpriq_engine::reply::{Output, RefusalKind, Reply};
+use pinpriq_engine::reply::{Output, Reply};
 use pinpriq_engine::task::{ClientId, RequestId, TaskRecord};
 use pinpriq_engine::time::Span;
 use pinpriq_wire::{Decoded, Request, decode_request, put_count, put_packet};
 
 use crate::config::{Framing, Limits, PinpriqOptions, TtlZero};
 use crate::connection::{Door, Next, Received};
-use crate::outbox::Encode;
+use crate::credits::Credits;
+use crate::outbox::{Dialect, Encode};
 use crate::shard::{Session, Shard};
 
 /// How many pops are carried out before what they answered is looked at. Until then nobody knows
@@ -28,10 +29,7 @@ pub(crate) struct PinpriqDoor {
     client: ClientId,
     options: PinpriqOptions,
     limits: Limits,
-    /// Credits that the engine was not told of yet, since so many deliveries are under way.
-    banked: u32,
-    /// Credits that the engine was told of, less the deliveries that were encoded.
-    granted: Cell<u32>,
+    credits: Credits,
 }
 
 impl PinpriqDoor {
@@ -42,13 +40,13 @@ impl PinpriqDoor {
         options: PinpriqOptions,
         limits: Limits,
     ) -> Self {
-        let granted = Cell::new(0);
-        Self { shard, session, client, options, limits, banked: 0, granted }
+        let credits = Credits::new(limits.in_flight_max, &session);
+        Self { shard, session, client, options, limits, credits }
     }
 
     /// Carries out one request. What cannot go on is told as the end of the round.
     fn carry_out(&mut self, request: Request<'_>) -> Result<(), Next> {
-        let refused = match request {
+        let applied = match request {
             Request::Push { queue, ttl_ms, priority, key, payload } => {
                 let bytes = key.len() + payload.len();
                 // What is larger than all the room there is would wait for ever: it is refused.
@@ -79,33 +77,34 @@ impl PinpriqDoor {
             }),
             Request::Unsubscribe { queue } => self.apply(Command::Unsubscribe { queues: &[queue] }),
             Request::Ready => {
-                self.banked = self.banked.saturating_add(1);
+                self.credits.add(1);
                 self.grant();
-                None
+                return Ok(());
             }
         };
-        match refused {
-            None => Ok(()),
+        match applied {
+            Applied::Answered | Applied::Waits => Ok(()),
             // Nothing on this wire can say no, so the connection ends instead.
-            Some(kind) => Err(Next::Close(format!("a request was refused: {}", kind.word()))),
+            Applied::Refused(kind) => {
+                Err(Next::Close(format!("a request was refused: {}", kind.word())))
+            }
         }
     }
 
-    /// Tells the engine of as many credits as there may be deliveries under way.
-    fn grant(&mut self) {
+    /// Tells the engine of as many credits as there may be deliveries under way, and answers
+    /// whether there were any.
+    fn grant(&mut self) -> bool {
         if self.session.outbox.borrow().is_full(&self.limits) {
-            return;
+            return false;
         }
-        let most = u32::try_from(self.limits.in_flight_max).unwrap_or(u32::MAX);
-        let credits = self.banked.min(most.saturating_sub(self.granted.get()));
+        let credits = self.credits.draw(&self.session);
         if credits > 0 {
-            self.banked -= credits;
-            self.granted.set(self.granted.get() + credits);
             self.apply(Command::Credit(credits));
         }
+        credits > 0
     }
 
-    fn apply(&self, command: Command<'_>) -> Option<RefusalKind> {
+    fn apply(&self, command: Command<'_>) -> Applied {
         self.shard.apply(self.client, RequestId(0), command)
     }
 }
@@ -135,15 +134,20 @@ impl Door for PinpriqDoor {
         }
     }
 
-    fn refill(&mut self) {
-        if self.banked > 0 && !self.session.outbox.borrow().is_full(&self.limits) {
-            self.grant();
+    fn refill(&mut self) -> bool {
+        let granted = self.grant();
+        if granted {
             self.shard.turn();
         }
+        granted
     }
 
     fn requeues(&self) -> bool {
         self.options.requeue
+    }
+
+    fn can_tell_failure(&self) -> bool {
+        false
     }
 }
 
@@ -151,6 +155,7 @@ impl Encode for PinpriqDoor {
     fn encode(
         &self,
         output: &Output,
+        _: Dialect,
         progress: &mut usize,
         out: &mut Vec<u8>,
         room: usize,
@@ -161,11 +166,7 @@ impl Encode for PinpriqDoor {
             }
             Output::Delivery { tasks, .. } => {
                 let counted = self.options.framing == Framing::Counted;
-                let complete = encode_frame(tasks, counted, progress, out, room);
-                if complete {
-                    self.granted.set(self.granted.get().saturating_sub(1));
-                }
-                complete
+                encode_frame(tasks, counted, progress, out, room)
             }
             // No other request has a reply on this wire.
             Output::Reply { .. } => true,

@@ -150,6 +150,7 @@ impl Worker for Chores {
             }
             Chore::List { segment, end, from } => {
                 let outcome = self.list(&segment, end, from);
+                self.buffer.shrink_to(crate::disk::index(FILL_STEP_BYTES));
                 ChoreDone::Listed { segment: segment.number, outcome }
             }
             Chore::Retire { segment, spare } => {

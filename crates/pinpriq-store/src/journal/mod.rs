@@ -3,8 +3,8 @@
 //! `docs/journal.md` describes every byte. The front half ([`Journal`], `running`) is on the thread
 //! of its shard and never waits for the disk: it encodes, decides where each batch goes, and keeps
 //! the books (`ledger`). The back half (`writer`, `chores`) does what it is told, inline or on two
-//! threads of its own (`lane`). `reader` reads a log back, [`check()`] looks at one without touching
-//! it, and [`salvage()`] rescues what can be read of a damaged one.
+//! threads of its own (`lane`). `reader` reads a log back, [`check()`] looks at one without
+//! touching it, and [`salvage()`] rescues what can be read of a damaged one.
 
 mod check;
 mod chores;

@@ -20,6 +20,9 @@ use super::spare::Spares;
 use super::writer::{Commit, Committed, Roll, Writer};
 use crate::store::{Figures, INTERVAL_MS, LAZY_MS, Position, Progress, StoreError, Urgency};
 
+/// How much of a write buffer is kept for the next one; what a burst needed beyond goes back.
+const BUFFER_BYTES_KEPT: usize = 4 << 20;
+
 /// While more than this waits to be written, nothing is handed out to be written again.
 const REWRITE_BACKLOG_BYTES: usize = 4 << 20;
 
@@ -207,6 +210,7 @@ impl Running {
         let in_flight = self.in_flight.take();
         outcome?;
         commit.bytes.clear();
+        commit.bytes.shrink_to(BUFFER_BYTES_KEPT);
         commit.steps.clear();
         self.buffers = Some(commit);
         if let Some(finished) = in_flight {
@@ -293,44 +297,56 @@ impl Running {
             return Ok(());
         }
         self.compaction.review(&self.ledger, self.written_segment, self.wants_compaction());
-        let wants_spare = self.wants_spare();
+        let wanted_spares = self.wanted_spares();
         let chore = if let Some(segment) = self.ledger.take_released() {
             let spare = if segment.usual_size { self.spares.adopt() } else { None };
             Some(Chore::Retire { segment: segment.header.number, spare })
         } else {
             let usual = self.options.segment_bytes();
-            let fill = self.spares.next_chore(wants_spare, usual, self.now);
+            let fill = self.spares.next_chore(wanted_spares, usual, self.now);
             fill.or_else(|| self.compaction.next_chore(&self.ledger))
         };
         chore.map_or(Ok(()), |chore| self.chores.submit(chore))
     }
 
     /// Whether the oldest segment should be emptied: the log is too long, or the disk is nearly
-    /// full and what still counts in it fits easily into what is left.
+    /// full, a good part of that segment would be won, and the rest fits into what is left.
     fn wants_compaction(&self) -> bool {
         let Some(oldest) = self.ledger.oldest() else { return false };
         self.ledger.is_wasteful(self.options.slack_bytes)
-            || (self.spares.is_refused() && oldest.live <= self.bytes_left() / 2)
+            || (self.spares.is_refused()
+                && oldest.live <= oldest.end / 4 * 3
+                && oldest.live <= self.bytes_left() / 4 * 3)
     }
 
+    /// The bytes that the log can take for certain: in the active segment and in spares.
     fn bytes_left(&self) -> u64 {
-        self.ledger.active().map_or(0, |active| self.capacity.saturating_sub(active.end))
+        let active = self.ledger.active();
+        let left = active.map_or(0, |active| self.capacity.saturating_sub(active.end));
+        left + self.spares.ready_count() * self.options.segment_bytes()
     }
 
-    /// Whether the active segment is in real use, so that another one will be needed.
-    fn wants_spare(&self) -> bool {
+    /// How many spares there should be: none before the active segment is in real use, and two
+    /// once the log has outgrown one segment.
+    fn wanted_spares(&self) -> usize {
         let active = self.ledger.active();
         let used = active.map_or(0, |active| active.end - SEGMENT_START);
-        used > (self.capacity - SEGMENT_START) / 8
+        if self.ledger.count() > 1 {
+            2
+        } else {
+            usize::from(used > (self.capacity - SEGMENT_START) / 8)
+        }
     }
 
+    /// Whether puts should be refused. What is left by then has to last until enough tasks were
+    /// taken out, one by one in batches of their own at the worst, for a segment to be emptied.
     pub(crate) fn is_low(&self) -> bool {
-        self.spares.is_refused() && self.bytes_left() < self.capacity / 4
+        self.spares.is_refused() && self.bytes_left() < self.options.segment_bytes() / 4 * 7
     }
 
     fn has_chore(&self) -> bool {
         self.ledger.has_released()
-            || self.spares.has_chore(self.wants_spare(), self.now)
+            || self.spares.has_chore(self.wanted_spares(), self.now)
             || self.compaction.has_chore()
             || self.compaction.is_due(&self.ledger, self.written_segment, self.wants_compaction())
     }
@@ -351,7 +367,7 @@ impl Running {
             }
         }
         if !self.chores.is_busy() {
-            at(self.spares.retry_at(self.wants_spare()));
+            at(self.spares.retry_at(self.wanted_spares()));
             at(self.has_chore().then_some(self.now));
         }
         due

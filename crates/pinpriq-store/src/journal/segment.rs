@@ -293,6 +293,15 @@ mod tests {
     }
 
     #[test]
+    fn each_segment_of_each_incarnation_has_a_salt_of_its_own() {
+        let salts = [(1, 1, 1), (2, 1, 1), (1, 2, 1), (1, 1, 2), (1, 2, 2)]
+            .map(|(seed, number, incarnation)| draw_salt(seed, number, incarnation));
+        for (index, salt) in salts.iter().enumerate() {
+            assert!(!salts[..index].contains(salt), "salt {index} is one of those before it");
+        }
+    }
+
+    #[test]
     fn names_are_told_apart() {
         assert_eq!(file_kind(&segment_name(12)), FileKind::Segment(12));
         assert_eq!(file_kind(&spare_name(7)), FileKind::Spare(7));

@@ -1,9 +1,10 @@
 //! The files that are kept for the next segments.
 //!
-//! Segments that are put away become spares, two at most, so that under steady work old files
-//! serve again. A new one is only made when there is none, once the active segment is in real use:
-//! a small installation never pays for it. When there is no space for it the disk is nearly full;
-//! then it is tried again at most once a second, or as soon as a segment was put away.
+//! Segments that are put away become spares, three at most, so that under steady work old files
+//! serve again. New ones are only made while there are fewer than the journal asks for: none for a
+//! small installation, two under load. The second is the reserve of a full disk: when it cannot be
+//! made the disk is nearly full, and what is left is for the changes that make room. It is tried
+//! again at most once a second, or as soon as a segment was put away.
 
 use std::collections::VecDeque;
 
@@ -13,7 +14,7 @@ use super::chores::{Chore, Filled};
 use crate::store::StoreError;
 
 /// How many spares are kept.
-pub(crate) const SPARES_MAX: usize = 2;
+pub(crate) const SPARES_MAX: usize = 3;
 
 /// How long to wait after a spare could not be prepared.
 const RETRY: Span = Span::from_ms(1_000);
@@ -41,9 +42,14 @@ impl Spares {
         }
     }
 
-    /// Whether the next segment may find no room.
-    pub(crate) fn is_refused(&self) -> bool {
-        self.refused && self.ready.is_empty()
+    /// Whether the last try to make one failed, so that the disk is nearly full.
+    pub(crate) const fn is_refused(&self) -> bool {
+        self.refused
+    }
+
+    /// How many can be used now.
+    pub(crate) fn ready_count(&self) -> u64 {
+        self.ready.len() as u64
     }
 
     /// The spares that can be used now.
@@ -71,8 +77,13 @@ impl Spares {
         self.retry_at = Timestamp::ZERO;
     }
 
-    /// The next step of preparing, if one is due. `wanted` tells whether a new file may be made.
-    pub(crate) fn next_chore(&mut self, wanted: bool, bytes: u64, now: Timestamp) -> Option<Chore> {
+    /// The next step of preparing, if one is due. `wanted` tells how many there should be.
+    pub(crate) fn next_chore(
+        &mut self,
+        wanted: usize,
+        bytes: u64,
+        now: Timestamp,
+    ) -> Option<Chore> {
         if !self.has_chore(wanted, now) {
             return None;
         }
@@ -87,13 +98,13 @@ impl Spares {
     }
 
     /// Whether a step of preparing is due.
-    pub(crate) fn has_chore(&self, wanted: bool, now: Timestamp) -> bool {
+    pub(crate) fn has_chore(&self, wanted: usize, now: Timestamp) -> bool {
         !self.partial.is_empty() || self.retry_at(wanted).is_some_and(|at| at <= now)
     }
 
     /// When to make a new file, if one is wanted.
-    pub(crate) fn retry_at(&self, wanted: bool) -> Option<Timestamp> {
-        (wanted && self.ready.is_empty() && self.partial.is_empty()).then_some(self.retry_at)
+    pub(crate) fn retry_at(&self, wanted: usize) -> Option<Timestamp> {
+        (self.ready.len() + self.partial.len() < wanted).then_some(self.retry_at)
     }
 
     /// What became of a step of preparing.

@@ -11,3 +11,4 @@ mod faults;
 mod opening;
 mod records;
 mod rescue;
+mod threads;

@@ -143,7 +143,9 @@ proptest! {
     }
 
     #[test]
-    fn a_record_that_is_cut_short_is_refused(change in change(), cut in any::<prop::sample::Index>()) {
+    fn a_record_that_is_cut_short_is_refused(
+        change in change(), cut in any::<prop::sample::Index>()
+    ) {
         let mut encoded = Vec::new();
         encode(&change, &mut encoded);
         let cut = cut.index(encoded.len());

@@ -7,6 +7,12 @@ mod page;
 #[cfg(test)]
 mod replies;
 #[cfg(test)]
+mod resp_replies;
+#[cfg(test)]
+mod resp_requests;
+#[cfg(test)]
+mod resp_samples;
+#[cfg(test)]
 mod round_trip;
 #[cfg(test)]
 mod samples;

@@ -71,11 +71,10 @@ impl Names {
             Reply::Done => "OK".to_owned(),
             Reply::Put(id) => id.to_string(),
             Reply::PutOutcome(id, outcome) => format!("{id} {}", outcome.word()),
-            Reply::Tasks { tasks, .. } => self.tasks(tasks),
-            Reply::Task(None) => "null".to_owned(),
-            Reply::Task(Some(task)) => self.whole(task),
+            Reply::Tasks { tasks, .. } | Reply::Shown(tasks) => self.tasks(tasks),
+            Reply::Task(Some(task)) => whole(task),
             Reply::State(state) => letter(*state),
-            Reply::Deadline(None) => "null".to_owned(),
+            Reply::Task(None) | Reply::Deadline(None) => "null".to_owned(),
             Reply::Deadline(Some(at)) => format!("until {}", at.ms()),
             Reply::Count(count) => count.to_string(),
             Reply::Outcome(outcome, state) => format!("{} {}", outcome.word(), letter(*state)),
@@ -116,57 +115,58 @@ impl Names {
         text
     }
 
-    /// All that is known about a task; what it does not have is left out.
-    fn whole(&self, task: &TaskRecord) -> String {
-        let mut text = format!("{} {} {}", task.id, quoted(&task.payload), task.state.kind());
-        match task.priority {
-            Some(priority) => {
-                let _ = write!(text, ", priority {priority}");
-            }
-            None => text.push_str(", priority none"),
-        }
-        if task.seq != task.number {
-            let _ = write!(text, ", seq {}", task.seq);
-        }
-        if let Some(key) = &task.key {
-            let _ = write!(text, ", key {}", quoted(key));
-        }
-        let _ = write!(text, ", put at {}", task.put_at.ms());
-        if let Some(at) = task.expires_at {
-            let _ = write!(text, ", expires at {}", at.ms());
-        }
-        if let Some(ttr) = task.ttr {
-            let _ = write!(text, ", TTR {}", ttr.ms());
-        }
-        if task.attempts > 0 {
-            let _ = write!(text, ", taken {} times", task.attempts);
-        }
-        match &task.state {
-            State::Waiting { ready_at } => {
-                let _ = write!(text, ", ready at {}", ready_at.ms());
-            }
-            State::Taken(lease) => {
-                let until = lease
-                    .deadline
-                    .map_or(", while connected".to_owned(), |at| format!(", until {}", at.ms()));
-                text.push_str(&until);
-            }
-            State::Buried { reason } if !reason.is_empty() => {
-                let _ = write!(text, ", because {}", quoted(reason));
-            }
-            State::Zombie { purge_at } => {
-                let _ = write!(text, ", purged at {}", purge_at.ms());
-            }
-            State::Ready | State::Buried { .. } | State::Done => {}
-        }
-        text
-    }
-
     fn name_of_receipt(&self, task: &TaskRecord) -> &str {
         let receipt = task.receipt();
         let found = self.receipts.iter().find(|(_, known)| Some(**known) == receipt);
         found.map_or("a lease", |(name, _)| name)
     }
+}
+
+/// All that is known about a task; what it does not have is left out.
+fn whole(task: &TaskRecord) -> String {
+    let mut text = format!("{} {} {}", task.id, quoted(&task.payload), task.state.kind());
+    match task.priority {
+        Some(priority) => {
+            let _ = write!(text, ", priority {priority}");
+        }
+        None => text.push_str(", priority none"),
+    }
+    if task.seq != task.number {
+        let _ = write!(text, ", seq {}", task.seq);
+    }
+    if let Some(key) = &task.key {
+        let _ = write!(text, ", key {}", quoted(key));
+    }
+    let _ = write!(text, ", put at {}", task.put_at.ms());
+    if let Some(at) = task.expires_at {
+        let _ = write!(text, ", expires at {}", at.ms());
+    }
+    if let Some(ttr) = task.ttr {
+        let _ = write!(text, ", TTR {}", ttr.ms());
+    }
+    if task.attempts > 0 {
+        let _ = write!(text, ", taken {} times", task.attempts);
+    }
+    match &task.state {
+        State::Waiting { ready_at } => {
+            let _ = write!(text, ", ready at {}", ready_at.ms());
+        }
+        State::Taken(lease) => {
+            let until = lease.deadline.map_or_else(
+                || ", while connected".to_owned(),
+                |at| format!(", until {}", at.ms()),
+            );
+            text.push_str(&until);
+        }
+        State::Buried { reason } if !reason.is_empty() => {
+            let _ = write!(text, ", because {}", quoted(reason));
+        }
+        State::Zombie { purge_at } => {
+            let _ = write!(text, ", purged at {}", purge_at.ms());
+        }
+        State::Ready | State::Buried { .. } | State::Done => {}
+    }
+    text
 }
 
 /// What time did, as the store hears it.

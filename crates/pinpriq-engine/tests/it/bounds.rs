@@ -1,0 +1,350 @@
+//! What takes more tasks than a script should have, and the ends of what can be counted.
+
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use pinpriq_engine::change::Header;
+use pinpriq_engine::command::{
+    Ack, Assign, Command, End, Held, HeldBy, Order, Peek, Put, QueueCommand, Selection,
+    SettingsPatch, Take, TakeMode, TimeToLive, Wait,
+};
+use pinpriq_engine::limits::{Limits, STEPS_PER_TIMEOUT, TASKS_PER_ANSWER_MAX};
+use pinpriq_engine::reply::{Outcome, Output, RefusalKind, Reply};
+use pinpriq_engine::settings::Ids;
+use pinpriq_engine::task::{ClientId, RequestId, StateKind, TaskRecord};
+use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_engine::{Applied, Engine};
+
+const QUEUE: &[u8] = b"jobs";
+const WORKER: ClientId = ClientId(1);
+const NOW: Timestamp = Timestamp::from_ms(1_000);
+/// More than one call of the engine deals with.
+const MANY: usize = STEPS_PER_TIMEOUT + 500;
+
+fn started(limits: Limits, now: Timestamp) -> Engine {
+    let mut engine = Engine::new(limits, 5);
+    engine.start(now, 1, Header::default());
+    engine
+}
+
+/// The reply to a command that does not wait. What else comes out is dropped.
+#[track_caller]
+fn ask(engine: &mut Engine, now: Timestamp, command: Command<'_>) -> Reply {
+    let request = RequestId(7);
+    engine.apply(now, WORKER, request, command);
+    let outputs: Vec<Output> = std::iter::from_fn(|| engine.poll_output()).collect();
+    let reply = outputs.into_iter().find_map(|output| match output {
+        Output::Reply { request: own, reply, .. } if own == request => Some(reply),
+        _ => None,
+    });
+    reply.expect("a reply at once")
+}
+
+#[track_caller]
+fn refusal(reply: Reply) -> RefusalKind {
+    match reply {
+        Reply::Refused(refusal) => refusal.kind,
+        other => panic!("not refused but {other:?}"),
+    }
+}
+
+#[track_caller]
+fn tasks(reply: Reply) -> Vec<TaskRecord> {
+    match reply {
+        Reply::Tasks { tasks, .. } | Reply::Shown(tasks) => tasks,
+        other => panic!("no tasks but {other:?}"),
+    }
+}
+
+fn take(count: u32, selection: Selection, mode: TakeMode) -> Command<'static> {
+    Command::Take(Take { queues: &[QUEUE], count, wait: Wait::No, selection, mode })
+}
+
+fn leased(ttr: u64) -> TakeMode {
+    TakeMode::Lease { ttr: Some(Span::from_ms(ttr)) }
+}
+
+fn set(settings: SettingsPatch) -> Command<'static> {
+    Command::Queue(QueueCommand::Set { queue: QUEUE, settings })
+}
+
+fn held(by: HeldBy<'_>) -> Command<'_> {
+    Command::Ack(Ack { held: Held { queue: QUEUE, by }, payload: None, zombie: None })
+}
+
+#[test]
+fn group_is_cut_at_the_most_that_one_answer_holds() {
+    let mut engine = started(Limits::default(), NOW);
+    let most = TASKS_PER_ANSWER_MAX;
+    // The first has a priority, and its companions have none, so that they go newest first.
+    for index in 0..most + 3 {
+        let priority = (index == 0).then_some(0);
+        let put = Put { key: Some(b"k"), priority, ..Put::new(QUEUE, b"") };
+        engine.apply(NOW, WORKER, RequestId(0), Command::Put(put));
+        engine.poll_output();
+    }
+    let answer = tasks(ask(&mut engine, NOW, take(2, Selection::PINPRIQ, TakeMode::Pop)));
+    assert_eq!(answer.len(), most);
+    assert_eq!((answer[0].number, answer[1].number), (1, most as u64 + 3));
+    // The three oldest stay where they are, and wait for the next companion with a priority.
+    let left = Peek {
+        queue: QUEUE,
+        selection: Selection::DEFAULT,
+        state: Some(StateKind::Ready),
+        count: 9,
+    };
+    let left = tasks(ask(&mut engine, NOW, Command::Peek(left)));
+    assert_eq!(left.iter().map(|task| task.number).collect::<Vec<_>>(), [4, 3, 2]);
+    let put = Put { key: Some(b"k"), ..Put::new(QUEUE, b"") };
+    ask(&mut engine, NOW, Command::Put(put));
+    let answer = tasks(ask(&mut engine, NOW, take(1, Selection::PINPRIQ, TakeMode::Pop)));
+    assert_eq!(answer.len(), 4);
+    engine.check();
+}
+
+#[test]
+fn answer_is_cut_however_many_are_asked_for() {
+    let mut engine = started(Limits::default(), NOW);
+    for _ in 0..=TASKS_PER_ANSWER_MAX {
+        engine.apply(NOW, WORKER, RequestId(0), Command::Put(Put::new(QUEUE, b"")));
+        engine.poll_output();
+    }
+    let peek = Peek { queue: QUEUE, selection: Selection::DEFAULT, state: None, count: u32::MAX };
+    let shown = tasks(ask(&mut engine, NOW, Command::Peek(peek)));
+    assert_eq!(shown.len(), TASKS_PER_ANSWER_MAX);
+    let all = take(u32::MAX, Selection::DEFAULT, TakeMode::Pop);
+    assert_eq!(tasks(ask(&mut engine, NOW, all)).len(), TASKS_PER_ANSWER_MAX);
+    let all = take(u32::MAX, Selection::DEFAULT, TakeMode::Pop);
+    assert_eq!(tasks(ask(&mut engine, NOW, all)).len(), 1);
+}
+
+#[test]
+fn mass_expiry_is_spread_over_calls_and_never_seen() {
+    let mut engine = started(Limits::default(), NOW);
+    for _ in 0..MANY {
+        let ttl = TimeToLive::For(Span::from_ms(10));
+        ask(&mut engine, NOW, Command::Put(Put { ttl, ..Put::new(QUEUE, b"") }));
+    }
+    let last = MANY.to_string();
+    let over = NOW.after(Span::from_ms(10));
+    engine.handle_timeout(over);
+    assert_eq!(engine.totals().expired, STEPS_PER_TIMEOUT as u64);
+    assert_eq!(engine.poll_timeout(), Some(over), "there is more to do at once");
+    engine.check();
+    // The others have not been removed yet, and nobody can tell.
+    let peek = Peek { queue: QUEUE, selection: Selection::DEFAULT, state: None, count: 9 };
+    assert_eq!(tasks(ask(&mut engine, over, Command::Peek(peek))), []);
+    let get = Command::Get { queue: QUEUE, id: last.as_bytes() };
+    assert_eq!(ask(&mut engine, over, get), Reply::Task(None));
+    assert_eq!(engine.totals().expired, MANY as u64);
+    assert_eq!(engine.poll_timeout(), None);
+    engine.check();
+}
+
+#[test]
+fn receipt_is_stale_though_its_deadline_was_not_reached_yet() {
+    let mut engine = started(Limits::default(), NOW);
+    for _ in 0..3 * MANY {
+        ask(&mut engine, NOW, Command::Put(Put::new(QUEUE, b"")));
+    }
+    let count = u32::try_from(3 * MANY).unwrap();
+    let taken = tasks(ask(&mut engine, NOW, take(count, Selection::DEFAULT, leased(10))));
+    let over = NOW.after(Span::from_ms(10));
+    // Each call fires some of the deadlines; these two are among the last.
+    let [.., other, last] = taken.as_slice() else { panic!("nothing was taken") };
+    let receipt = last.receipt().unwrap();
+    let answer = ask(&mut engine, over, held(HeldBy::Receipt(receipt)));
+    assert_eq!(refusal(answer), RefusalKind::Stale);
+    let id = other.id.to_string();
+    let answer = ask(&mut engine, over, held(HeldBy::Id(id.as_bytes())));
+    assert_eq!(refusal(answer), RefusalKind::NotTaken);
+    assert_eq!(engine.totals().acked, 0);
+    engine.check();
+}
+
+#[test]
+fn given_id_is_free_at_the_end_of_its_task() {
+    let mut engine = started(Limits::default(), NOW);
+    let ids = SettingsPatch { ids: Assign::To(Ids::Given), ..SettingsPatch::default() };
+    ask(&mut engine, NOW, set(ids));
+    let mut put = |now: Timestamp, id: &str| {
+        let ttl = TimeToLive::For(Span::from_ms(10));
+        let put = Put { ttl, id: Some(id.as_bytes()), ..Put::new(QUEUE, b"") };
+        ask(&mut engine, now, Command::Put(put))
+    };
+    for index in 0..MANY {
+        put(NOW, &index.to_string());
+    }
+    let last = (MANY - 1).to_string();
+    assert_eq!(refusal(put(NOW, &last)), RefusalKind::Exists);
+    assert!(matches!(put(NOW.after(Span::from_ms(10)), &last), Reply::Put(_)));
+    engine.check();
+}
+
+#[test]
+fn emptied_queue_is_freed_bit_by_bit() {
+    let mut engine = started(Limits::default(), NOW);
+    for _ in 0..MANY {
+        ask(&mut engine, NOW, Command::Put(Put { key: Some(b"k"), ..Put::new(QUEUE, b"p") }));
+    }
+    let taken = tasks(ask(&mut engine, NOW, take(1, Selection::DEFAULT, leased(10))));
+    // Whichever is freed last, two awaiters are told by two calls at most.
+    let wait = Wait::For(Span::from_ms(50));
+    for id in ["1", "2"] {
+        let command = Command::Await { queue: QUEUE, id: id.as_bytes(), wait };
+        let applied = engine.apply(NOW, ClientId(2), RequestId(1), command);
+        assert_eq!(applied, Applied::Waits);
+    }
+    let truncate = Command::Queue(QueueCommand::Truncate(QUEUE));
+    assert_eq!(ask(&mut engine, NOW, truncate), Reply::Count(MANY as u64));
+    engine.check();
+    let receipt = taken[0].receipt().unwrap();
+    let answer = ask(&mut engine, NOW, held(HeldBy::Receipt(receipt)));
+    assert_eq!(refusal(answer), RefusalKind::Stale);
+    let mut killed = 0;
+    let mut calls = 0;
+    while engine.poll_timeout() == Some(NOW) {
+        engine.handle_timeout(NOW);
+        engine.check();
+        calls += 1;
+        while let Some(output) = engine.poll_output() {
+            let Output::Reply { reply, .. } = output else { panic!("no reply") };
+            assert_eq!(reply, Reply::Outcome(Outcome::Killed, None));
+            killed += 1;
+        }
+    }
+    assert_eq!((killed, calls), (2, 2));
+    assert_eq!(engine.poll_timeout(), None);
+}
+
+#[test]
+fn awaiter_of_an_emptied_queue_hears_killed_whatever_comes_first() {
+    let mut engine = started(Limits::default(), NOW);
+    ask(&mut engine, NOW, Command::Put(Put::new(QUEUE, b"")));
+    let wait = Wait::For(Span::from_ms(5));
+    let command = Command::Await { queue: QUEUE, id: b"1", wait };
+    engine.apply(NOW, ClientId(2), RequestId(1), command);
+    ask(&mut engine, NOW, Command::Queue(QueueCommand::Drop(QUEUE)));
+    // Its time is up before anybody has come to free the task.
+    engine.end_waits(NOW, ClientId(2));
+    let Some(Output::Reply { reply, .. }) = engine.poll_output() else { panic!("no reply") };
+    assert_eq!(reply, Reply::Outcome(Outcome::Killed, None));
+    engine.handle_timeout(NOW);
+    assert_eq!(engine.poll_output(), None, "nobody is told twice");
+    engine.check();
+}
+
+#[test]
+fn puts_are_busy_while_there_is_no_room() {
+    let limits = Limits { bytes_max: 1_000_000, ..Limits::default() };
+    let mut engine = started(limits, NOW);
+    let large = vec![0; 600_000];
+    assert!(!engine.is_busy_for(600_000));
+    assert!(matches!(ask(&mut engine, NOW, Command::Put(Put::new(QUEUE, &large))), Reply::Put(_)));
+    assert!(engine.is_busy_for(600_000));
+    let answer = ask(&mut engine, NOW, Command::Put(Put::new(QUEUE, &large)));
+    assert_eq!(refusal(answer), RefusalKind::Busy);
+    // What makes room still works, and then there is room.
+    assert_eq!(tasks(ask(&mut engine, NOW, take(1, Selection::DEFAULT, TakeMode::Pop))).len(), 1);
+    assert!(matches!(ask(&mut engine, NOW, Command::Put(Put::new(QUEUE, &large))), Reply::Put(_)));
+    // The store may have none either.
+    engine.set_room(false);
+    let answer = ask(&mut engine, NOW, Command::Put(Put::new(b"others", b"")));
+    assert_eq!(refusal(answer), RefusalKind::Busy);
+    assert_eq!(tasks(ask(&mut engine, NOW, take(1, Selection::DEFAULT, TakeMode::Pop))).len(), 1);
+    engine.set_room(true);
+    let answer = ask(&mut engine, NOW, Command::Put(Put::new(b"others", b"")));
+    assert!(matches!(answer, Reply::Put(_)));
+    engine.check();
+}
+
+#[test]
+fn time_ends_with_the_year_9999() {
+    let now = Timestamp::from_ms(Timestamp::MAX.ms() - 10);
+    let mut engine = started(Limits::default(), now);
+    let mut put = |span: u64| {
+        let ttl = TimeToLive::For(Span::from_ms(span));
+        ask(&mut engine, now, Command::Put(Put { ttl, ..Put::new(QUEUE, b"") }))
+    };
+    assert!(matches!(put(10), Reply::Put(_)));
+    assert_eq!(refusal(put(11)), RefusalKind::BadArgument);
+    assert_eq!(refusal(put(u64::MAX)), RefusalKind::BadArgument);
+    let touch = |by| Command::Touch {
+        held: Held { queue: QUEUE, by: HeldBy::Id(b"1") },
+        by: Some(Span::from_ms(by)),
+    };
+    assert_eq!(refusal(ask(&mut engine, now, touch(1))), RefusalKind::BadArgument);
+    engine.handle_timeout(Timestamp::MAX);
+    assert_eq!(engine.totals().expired, 1);
+    engine.check();
+}
+
+#[test]
+fn time_never_goes_back() {
+    let mut engine = started(Limits::default(), NOW);
+    engine.handle_timeout(NOW);
+    let earlier = Timestamp::from_ms(NOW.ms() - 1);
+    let back = catch_unwind(AssertUnwindSafe(|| engine.handle_timeout(earlier)));
+    assert!(back.is_err(), "a clock that goes back is a bug of the caller");
+}
+
+#[test]
+fn start_needs_a_new_incarnation_and_a_clock_that_goes_on() {
+    let header = Header { incarnation: 4, now: NOW, last_number: 9 };
+    let start = |now, incarnation| {
+        catch_unwind(|| Engine::new(Limits::default(), 1).start(now, incarnation, header))
+    };
+    assert!(start(NOW, 5).is_ok());
+    assert!(start(NOW, 4).is_err(), "an incarnation that was there already");
+    assert!(start(Timestamp::from_ms(NOW.ms() - 1), 5).is_err(), "a clock that went back");
+}
+
+#[test]
+fn drawn_ids_are_never_drawn_again() {
+    for ids in [Ids::Sequence, Ids::Time64, Ids::Uuid] {
+        let mut seen = BTreeSet::new();
+        let mut header = Header::default();
+        for incarnation in 1..4 {
+            // Nothing is kept, and the clock stands still.
+            let mut engine = Engine::new(Limits::default(), 5);
+            engine.start(NOW, incarnation, header);
+            let settings = SettingsPatch { ids: Assign::To(ids), ..SettingsPatch::default() };
+            ask(&mut engine, NOW, set(settings));
+            for _ in 0..1_000 {
+                let reply = ask(&mut engine, NOW, Command::Put(Put::new(QUEUE, b"")));
+                let Reply::Put(id) = reply else { panic!("no id but {reply:?}") };
+                assert!(seen.insert(id.clone()), "{ids:?} drew {id} twice");
+            }
+            header = engine.header();
+        }
+    }
+}
+
+#[test]
+fn maximum_is_the_mirror_of_the_minimum() {
+    let mut engine = started(Limits::default(), NOW);
+    for index in 0..200_u64 {
+        let priority = i64::try_from(index * 7_919 % 13).unwrap() - 6;
+        let extreme = match index {
+            50 => i64::MIN,
+            60 => i64::MAX,
+            _ => priority,
+        };
+        let payload = vec![0; if index % 9 == 0 { 65_536 } else { 3 }];
+        let put = Put { priority: Some(extreme), ..Put::new(QUEUE, &payload) };
+        ask(&mut engine, NOW, Command::Put(put));
+    }
+    let mut walk = |from, order, narrow| -> Vec<u64> {
+        let selection = Selection { from, order, group: false, narrow };
+        let peek = Peek { queue: QUEUE, selection, state: None, count: u32::MAX };
+        let shown = tasks(ask(&mut engine, NOW, Command::Peek(peek)));
+        shown.iter().map(|task| task.number).collect()
+    };
+    for narrow in [false, true] {
+        for (order, mirrored) in [(Order::Oldest, Order::Newest), (Order::Newest, Order::Oldest)] {
+            let mut lowest = walk(End::Min, order, narrow);
+            lowest.reverse();
+            assert_eq!(lowest, walk(End::Max, mirrored, narrow), "{order:?}, narrow {narrow}");
+        }
+    }
+}

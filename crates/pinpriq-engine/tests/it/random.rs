@@ -1,0 +1,59 @@
+//! Random commands, given to the engine and to the model alike.
+//!
+//! After each step both must have said the same and hold the same tasks, and the engine must pass
+//! [`Engine::check`]. Every so often the server stops, and a new engine takes over from what a
+//! store kept meanwhile. The fixed seeds also prove that the dice reach everything: each cell of
+//! the table of states, each refusal, each outcome.
+
+mod census;
+mod choices;
+mod dice;
+mod runner;
+mod store;
+
+use std::cell::RefCell;
+
+use proptest::prelude::*;
+
+use census::Census;
+use dice::Dice;
+use runner::Runner;
+
+/// As many runs as fit into some seconds of a debug build.
+const RUNS: u64 = 220;
+const STEPS_PER_RUN: usize = 260;
+
+#[test]
+fn engine_does_what_the_model_does() {
+    let census = RefCell::new(Census::default());
+    for seed in 0..RUNS {
+        let mut dice = Dice::new(seed);
+        let mut runner = Runner::new(dice.draw(), format!("seed {seed}"), &census);
+        for _ in 0..STEPS_PER_RUN {
+            runner.step(dice.draw());
+        }
+        runner.clear_away();
+    }
+    census.into_inner().assert_complete();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 60,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn engine_does_what_the_model_does_at_random(
+        setup: u64,
+        steps in prop::collection::vec(any::<u64>(), 1..150),
+    ) {
+        let census = RefCell::new(Census::default());
+        let mut runner = Runner::new(setup, format!("setup {setup}, steps {steps:?}"), &census);
+        for step in steps {
+            runner.step(step);
+        }
+        runner.clear_away();
+    }
+}

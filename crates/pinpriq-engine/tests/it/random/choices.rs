@@ -1,0 +1,367 @@
+//! Chooses commands: few queues, keys, ids and priorities, and short spans that collide.
+
+use pinpriq_engine::command::{
+    Ack, Amendment, Assign, Command, End, Held, HeldBy, Order, Peek, Put, QueueCommand, Release,
+    Selection, SettingsPatch, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
+};
+use pinpriq_engine::settings::{AfterAck, Ids};
+use pinpriq_engine::task::{Receipt, State, StateKind, TaskRecord};
+use pinpriq_engine::time::Span;
+
+use super::dice::Dice;
+use crate::model::Model;
+
+pub(super) const QUEUES: [&[u8]; 3] = [b"a", b"ab", b""];
+/// A payload that the narrow door cannot carry, and one byte more than the engine accepts.
+static LARGE: [u8; PAYLOAD_BYTES_MAX + 1] = [b'x'; PAYLOAD_BYTES_MAX + 1];
+pub(super) const PAYLOAD_BYTES_MAX: usize = 65_540;
+static LONG_NAME: [u8; 65_536] = [b'n'; 65_536];
+
+/// What a chooser knows besides the tasks.
+#[derive(Default)]
+pub(super) struct Memory {
+    pub(super) receipts: Vec<(Vec<u8>, Receipt)>,
+    pub(super) popped: Vec<Vec<TaskRecord>>,
+}
+
+pub(super) struct Chooser<'a> {
+    pub(super) dice: &'a mut Dice,
+    pub(super) model: &'a Model,
+    pub(super) memory: &'a Memory,
+}
+
+impl Chooser<'_> {
+    pub(super) fn command(&mut self) -> Command<'static> {
+        let crowded = self.model.tasks.len() > 24;
+        match self.dice.below(100) {
+            0..=19 if !crowded => Command::Put(self.put()),
+            0..=35 => Command::Take(self.take()),
+            36..=38 => Command::Peek(self.peek()),
+            39 => Command::Get { queue: self.queue(), id: self.id() },
+            40..=44 => {
+                let held = self.held();
+                Command::Ack(Ack { held, payload: self.payload(), zombie: self.maybe_span() })
+            }
+            45 => self.ack_all(),
+            46..=50 => {
+                let amendment = self.amendment();
+                let (held, delay) = (self.held(), self.delay());
+                let tail = self.dice.once_in(4);
+                Command::Release(Release { held, delay, amendment, tail })
+            }
+            51..=54 => {
+                let reason: &[u8] = self.dice.pick(&[b"", b"bad".as_slice()]);
+                Command::Bury { held: self.held(), payload: self.payload(), reason }
+            }
+            55..=58 => Command::Touch { held: self.held(), by: self.maybe_span() },
+            59..=61 => Command::Dig(self.transfer()),
+            62 => {
+                let count = (!self.dice.once_in(3)).then(|| self.dice.below(4));
+                let (delay, ttl) = (self.delay(), self.maybe_span());
+                Command::Plow { queue: self.queue(), count, delay, ttl }
+            }
+            63..=64 => {
+                let ids = (0..=self.dice.below(2)).map(|_| self.id()).collect();
+                Command::Kill { queue: self.queue(), ids: Vec::leak(ids) }
+            }
+            65..=68 => self.switch(),
+            69..=70 => Command::Snatch(self.transfer()),
+            71..=73 => Command::Restart(self.transfer()),
+            74..=76 => self.update(),
+            77..=80 => Command::Await { queue: self.queue(), id: self.id(), wait: self.wait() },
+            81..=83 => {
+                let (queues, selection) = (self.some_queues(), self.selection());
+                Command::Subscribe { queues, selection, mode: self.mode() }
+            }
+            84 => {
+                let queues = if self.dice.once_in(2) { &[] } else { self.some_queues() };
+                Command::Unsubscribe { queues }
+            }
+            85..=87 => Command::Credit(self.dice.pick(&[1, 1, 1, 2, 3, 0, u32::MAX])),
+            88..=91 if !self.memory.popped.is_empty() => {
+                let index = self.dice.below(self.memory.popped.len() as u64);
+                Command::PutBack(self.memory.popped[usize::try_from(index).unwrap()].clone())
+            }
+            _ => Command::Queue(self.administration()),
+        }
+    }
+
+    fn queue(&mut self) -> &'static [u8] {
+        if self.dice.once_in(300) {
+            return b"not there";
+        }
+        self.dice.pick(&QUEUES)
+    }
+
+    fn some_queues(&mut self) -> &'static [&'static [u8]] {
+        if self.dice.once_in(60) {
+            static MISTAKES: [&[&[u8]]; 2] = [&[], &[&LONG_NAME]];
+            return self.dice.pick(&MISTAKES);
+        }
+        let count = self.dice.pick(&[1, 1, 1, 2, 2, 3]);
+        Vec::leak((0..count).map(|_| self.queue()).collect())
+    }
+
+    fn span(&mut self) -> Span {
+        if self.dice.once_in(150) {
+            return Span::from_ms(self.dice.pick(&[0, 253_402_300_800_000, u64::MAX]));
+        }
+        Span::from_ms(self.dice.pick(&[1, 2, 3, 5, 5, 8, 10, 20]))
+    }
+
+    fn maybe_span(&mut self) -> Option<Span> {
+        (!self.dice.once_in(3)).then(|| self.span())
+    }
+
+    fn delay(&mut self) -> Span {
+        if self.dice.once_in(3) { self.span() } else { Span::ZERO }
+    }
+
+    fn wait(&mut self) -> Wait {
+        match self.dice.below(4) {
+            0 => Wait::No,
+            1 => Wait::Forever,
+            _ => Wait::For(self.span()),
+        }
+    }
+
+    fn priority(&mut self) -> Option<i64> {
+        self.dice.pick(&[None, Some(0), Some(0), Some(1), Some(1), Some(-7), Some(i64::MAX)])
+    }
+
+    fn bytes(&mut self) -> &'static [u8] {
+        let small: [&[u8]; 3] = [b"", b"p", b"pay"];
+        match self.dice.below(150) {
+            0..=3 => &LARGE[1..],
+            4 => &LARGE,
+            _ => self.dice.pick(&small),
+        }
+    }
+
+    fn payload(&mut self) -> Option<&'static [u8]> {
+        self.dice.once_in(4).then(|| self.bytes())
+    }
+
+    /// An id that some task has, had or might have.
+    fn id(&mut self) -> &'static [u8] {
+        let tasks = &self.model.tasks;
+        match self.dice.below(20) {
+            0 => self.dice.pick(&[b"".as_slice(), &[b'i'; 256], b"01", b"x"]),
+            1 => {
+                let number = self.model.last_number.saturating_sub(self.dice.below(5));
+                Vec::leak(number.to_string().into_bytes())
+            }
+            2 => self.given_id(),
+            _ if tasks.is_empty() => b"1",
+            _ => {
+                let index = self.dice.below(tasks.len() as u64);
+                let id = &tasks[usize::try_from(index).unwrap()].id;
+                Vec::leak(id.to_string().into_bytes())
+            }
+        }
+    }
+
+    fn given_id(&mut self) -> &'static [u8] {
+        self.dice.pick(&[b"x".as_slice(), b"y", b"z"])
+    }
+
+    /// A task, named in the way in which its queue names it.
+    fn target(&mut self) -> (&'static [u8], &'static [u8]) {
+        let tasks = &self.model.tasks;
+        if tasks.is_empty() || self.dice.once_in(8) {
+            return (self.queue(), self.id());
+        }
+        let index = self.dice.below(tasks.len() as u64);
+        let task = &tasks[usize::try_from(index).unwrap()];
+        (known_queue(&task.queue), Vec::leak(task.id.to_string().into_bytes()))
+    }
+
+    fn held(&mut self) -> Held<'static> {
+        let taken: Vec<&TaskRecord> =
+            self.model.tasks.iter().filter(|task| matches!(task.state, State::Taken(_))).collect();
+        let among_taken = !taken.is_empty() && self.dice.once_in(2);
+        if among_taken {
+            let index = self.dice.below(taken.len() as u64);
+            let task = taken[usize::try_from(index).unwrap()];
+            let queue = known_queue(&task.queue);
+            if self.dice.once_in(2) {
+                let id = Vec::leak(task.id.to_string().into_bytes());
+                return Held { queue, by: HeldBy::Id(id) };
+            }
+            let receipt = task.receipt().expect("it is taken");
+            return Held { queue, by: HeldBy::Receipt(receipt) };
+        }
+        if !self.memory.receipts.is_empty() && !self.dice.once_in(3) {
+            let (queue, receipt) = self.old_receipt();
+            return Held { queue, by: HeldBy::Receipt(receipt) };
+        }
+        let (queue, id) = self.target();
+        Held { queue, by: HeldBy::Id(id) }
+    }
+
+    /// A receipt that was issued some time, in its queue or in another.
+    fn old_receipt(&mut self) -> (&'static [u8], Receipt) {
+        let index = self.dice.below(self.memory.receipts.len() as u64);
+        let (queue, receipt) = &self.memory.receipts[usize::try_from(index).unwrap()];
+        let queue = if self.dice.once_in(15) { self.queue() } else { known_queue(queue) };
+        (queue, *receipt)
+    }
+
+    fn ack_all(&mut self) -> Command<'static> {
+        if self.memory.receipts.is_empty() {
+            return Command::AckAll { queue: self.queue(), receipts: &[] };
+        }
+        let (queue, first) = self.old_receipt();
+        let mut receipts = vec![first];
+        receipts.extend((0..self.dice.below(3)).map(|_| self.old_receipt().1));
+        Command::AckAll { queue, receipts: Vec::leak(receipts) }
+    }
+
+    fn amendment(&mut self) -> Amendment<'static> {
+        let mut amendment = Amendment { payload: self.payload(), ..Amendment::default() };
+        if self.dice.once_in(4) {
+            amendment.priority = Assign::To(self.priority());
+        }
+        if self.dice.once_in(3) {
+            amendment.ttl = Assign::To(self.maybe_span());
+        }
+        amendment
+    }
+
+    fn transfer(&mut self) -> Transfer<'static> {
+        let (queue, id) = self.target();
+        Transfer { queue, id, delay: self.delay(), amendment: self.amendment() }
+    }
+
+    fn switch(&mut self) -> Command<'static> {
+        let to = self.dice.pick(&StateKind::ALL);
+        let mut transfer = self.transfer();
+        if !self.dice.once_in(5) {
+            // Most of the time, what makes sense for that state.
+            let delays = matches!(to, StateKind::Waiting | StateKind::Zombie);
+            transfer.delay = if delays { self.span() } else { Span::ZERO };
+            if !matches!(to, StateKind::Ready | StateKind::Waiting) {
+                transfer.amendment.ttl = Assign::Keep;
+            }
+        }
+        Command::Switch { transfer, to }
+    }
+
+    fn update(&mut self) -> Command<'static> {
+        let (queue, id) = self.target();
+        let task = self.model.find(queue, id).map(|at| &self.model.tasks[at]);
+        let current = task.and_then(TaskRecord::receipt).filter(|_| self.dice.once_in(2));
+        let any = self.dice.once_in(10) && !self.memory.receipts.is_empty();
+        let receipt = if any { Some(self.old_receipt().1) } else { current };
+        Command::Update(Update { queue, id, amendment: self.amendment(), receipt })
+    }
+
+    fn selection(&mut self) -> Selection {
+        if self.dice.once_in(4) {
+            return self.dice.pick(&[Selection::PINPRIQ, Selection::DEFAULT]);
+        }
+        Selection {
+            from: self.dice.pick(&[End::Min, End::Max]),
+            order: self.dice.pick(&[Order::Oldest, Order::Newest]),
+            group: self.dice.once_in(2),
+            narrow: self.dice.once_in(4),
+        }
+    }
+
+    fn mode(&mut self) -> TakeMode {
+        if self.dice.once_in(3) {
+            TakeMode::Pop
+        } else {
+            TakeMode::Lease { ttr: self.maybe_span() }
+        }
+    }
+
+    fn put(&mut self) -> Put<'static> {
+        let queue = if self.dice.once_in(200) { &LONG_NAME } else { self.queue() };
+        let is_given =
+            self.model.queues.get(queue).is_some_and(|known| known.settings.ids == Ids::Given);
+        let names_it = if is_given { !self.dice.once_in(12) } else { self.dice.once_in(60) };
+        let ttl = match self.dice.below(8) {
+            0..=2 => TimeToLive::Default,
+            3 => TimeToLive::Instant,
+            4 => TimeToLive::Endless,
+            _ => TimeToLive::For(self.span()),
+        };
+        Put {
+            queue,
+            payload: self.bytes(),
+            key: self.dice.pick(&[None, Some(b"".as_slice()), Some(b"k"), Some(b"k")]),
+            priority: self.priority(),
+            delay: if self.dice.once_in(3) { self.span() } else { Span::ZERO },
+            ttl,
+            ttr: self.dice.once_in(4).then(|| self.span()),
+            id: names_it.then(|| self.given_id()),
+            wait: self.dice.once_in(4).then(|| self.wait()),
+        }
+    }
+
+    fn take(&mut self) -> Take<'static> {
+        Take {
+            queues: self.some_queues(),
+            count: self.dice.pick(&[1, 1, 1, 1, 2, 3, 0, u32::MAX]),
+            wait: self.wait(),
+            selection: self.selection(),
+            mode: self.mode(),
+        }
+    }
+
+    fn peek(&mut self) -> Peek<'static> {
+        let state = self.dice.once_in(2).then(|| self.dice.pick(&StateKind::ALL));
+        let count = self.dice.pick(&[0, 1, 2, 9, u32::MAX]);
+        Peek { queue: self.queue(), selection: self.selection(), state, count }
+    }
+
+    fn administration(&mut self) -> QueueCommand<'static> {
+        let queue = self.queue();
+        let sides = self.dice.pick(&[Sides::Input, Sides::Output, Sides::Both]);
+        match self.dice.below(20) {
+            0..=1 => QueueCommand::Create { queue, settings: self.settings() },
+            2..=5 => QueueCommand::Set { queue, settings: self.settings() },
+            6 => QueueCommand::Show(queue),
+            7 => QueueCommand::List {
+                prefix: self.dice.pick(&[b"".as_slice(), b"a", b"ab", b"b"]),
+                after: self.dice.once_in(2).then(|| self.queue()),
+                count: usize::try_from(self.dice.below(3)).unwrap(),
+            },
+            8..=9 => QueueCommand::Truncate(queue),
+            10..=11 => QueueCommand::Drop(queue),
+            12 => QueueCommand::Pause { queue, sides },
+            13..=16 => QueueCommand::Resume { queue, sides },
+            17 => QueueCommand::Stats(None),
+            _ => QueueCommand::Stats(Some(queue)),
+        }
+    }
+
+    fn settings(&mut self) -> SettingsPatch {
+        let mut patch = SettingsPatch::default();
+        if self.dice.once_in(2) {
+            let all = [Ids::Sequence, Ids::Time64, Ids::Uuid, Ids::Given, Ids::Given];
+            patch.ids = Assign::To(self.dice.pick(&all));
+        }
+        if self.dice.once_in(3) {
+            patch.ttl = Assign::To(self.maybe_span());
+        }
+        if self.dice.once_in(3) {
+            patch.ttr = Assign::To(self.maybe_span());
+        }
+        if self.dice.once_in(2) {
+            let stay = self.span();
+            let all = [AfterAck::Delete, AfterAck::Keep, AfterAck::Zombie(stay)];
+            patch.after_ack = Assign::To(self.dice.pick(&all));
+        }
+        if self.dice.once_in(3) {
+            patch.capacity = Assign::To(self.dice.pick(&[None, None, Some(0), Some(1), Some(6)]));
+        }
+        patch
+    }
+}
+
+/// The name as it was chosen, which lives as long as the tests.
+fn known_queue(name: &[u8]) -> &'static [u8] {
+    QUEUES.into_iter().find(|known| *known == name).unwrap_or(b"not there")
+}

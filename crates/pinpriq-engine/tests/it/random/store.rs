@@ -1,0 +1,142 @@
+//! A store that keeps its changes in a list, as a journal of several files does.
+//!
+//! It compacts like one: the records that still lie in the oldest file are reported once more,
+//! and then that file goes, whatever else is in it.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use pinpriq_engine::Engine;
+use pinpriq_engine::change::{Change, Place, RecordKey};
+use pinpriq_engine::limits::Limits;
+use pinpriq_engine::task::TaskId;
+use pinpriq_engine::time::Timestamp;
+
+const CHANGES_PER_VOLUME: u32 = 40;
+
+#[derive(Default)]
+pub(super) struct Store {
+    log: VecDeque<Entry>,
+    volume: u32,
+    offset: u32,
+    /// How many of the latest entries the engine has not been told the place of.
+    unplaced: usize,
+    /// Places that the engine was told and has not given back.
+    held: BTreeSet<Place>,
+}
+
+struct Entry {
+    volume: u32,
+    change: Change,
+    place: Option<Place>,
+}
+
+impl Store {
+    /// Writes what the engine reports, and learns which places it gives up.
+    pub(super) fn collect(&mut self, engine: &mut Engine) {
+        let mut changes = Vec::new();
+        engine.take_changes(&mut changes);
+        for change in changes {
+            self.write(change);
+        }
+        self.collect_obsolete(engine);
+    }
+
+    fn write(&mut self, change: Change) {
+        if self.offset == CHANGES_PER_VOLUME {
+            self.volume += 1;
+            self.offset = 0;
+        }
+        self.offset += 1;
+        let (volume, offset) = (self.volume, self.offset);
+        let place = key(&change).map(|_| Place { volume, offset, length: 1 });
+        self.log.push_back(Entry { volume, change, place });
+        self.unplaced += 1;
+    }
+
+    /// Tells the engine where its records lie, some time after they were written.
+    pub(super) fn place(&mut self, engine: &mut Engine) {
+        let start = self.log.len() - self.unplaced;
+        self.unplaced = 0;
+        for entry in self.log.range(start..) {
+            if let Some(place) = entry.place {
+                engine.placed(&entry.change, place);
+                assert!(self.held.insert(place), "{place:?} is handed out once");
+            }
+        }
+        self.collect_obsolete(engine);
+    }
+
+    fn collect_obsolete(&mut self, engine: &mut Engine) {
+        let mut places = Vec::new();
+        engine.take_obsolete(&mut places);
+        for place in places {
+            assert!(self.held.remove(&place), "{place:?} is given back once");
+        }
+    }
+
+    /// The id under which a task was written.
+    pub(super) fn id_of(&self, number: u64) -> Option<TaskId> {
+        self.log.iter().rev().find_map(|entry| match &entry.change {
+            Change::Task(task) if task.number == number => Some(task.id.clone()),
+            _ => None,
+        })
+    }
+
+    /// Moves what is still needed out of the oldest file, and drops it; tells whether there was
+    /// any file but the one that is written to.
+    pub(super) fn compact(&mut self, engine: &mut Engine) -> bool {
+        self.place(engine);
+        let Some(oldest) = self.log.front().map(|entry| entry.volume) else { return false };
+        if oldest == self.volume {
+            return false;
+        }
+        let records: Vec<(RecordKey, Place)> = self
+            .log
+            .iter()
+            .filter(|entry| entry.volume == oldest)
+            .filter_map(|entry| Some((key(&entry.change)?, entry.place?)))
+            .collect();
+        for (key, place) in records {
+            engine.rewrite(&key, place);
+        }
+        self.collect(engine);
+        self.place(engine);
+        let left = self.held.iter().find(|place| place.volume == oldest);
+        assert_eq!(left, None, "nothing lies in the oldest file any more");
+        self.log.retain(|entry| entry.volume != oldest);
+        true
+    }
+
+    /// A new engine from what is kept.
+    pub(super) fn restart(
+        &mut self,
+        engine: &Engine,
+        limits: Limits,
+        now: Timestamp,
+        incarnation: u64,
+    ) -> Engine {
+        let mut fresh = Engine::new(limits, 3);
+        self.unplaced = 0;
+        self.held = self.log.iter().filter_map(|entry| entry.place).collect();
+        for entry in &self.log {
+            fresh.restore(entry.change.clone(), entry.place);
+        }
+        fresh.start(now, incarnation, engine.header());
+        self.collect(&mut fresh);
+        fresh
+    }
+
+    /// Nothing is kept that nobody needs.
+    pub(super) fn assert_all_given_back(&self) {
+        assert_eq!(self.held, BTreeSet::new(), "every place is given back in the end");
+    }
+}
+
+/// The record that a change carries, if it carries one.
+fn key(change: &Change) -> Option<RecordKey> {
+    match change {
+        Change::Task(record) => Some(RecordKey::Task(record.number)),
+        Change::Queue(record) => Some(RecordKey::Queue(record.name.clone())),
+        _ => None,
+    }
+}

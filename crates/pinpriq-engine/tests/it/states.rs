@@ -1,0 +1,430 @@
+//! Drives every cell of the table of states through the engine.
+//!
+//! The engine's own table is compared with `docs/states.md`, with the table of the specification,
+//! and with what a freshly built engine does in each cell. A refused operation must leave the
+//! record of the task as it was.
+
+use std::collections::BTreeSet;
+
+use expect_test::expect_file;
+use pinpriq_engine::command::{
+    Ack, Amendment, Assign, Command, Held, HeldBy, Put, QueueCommand, Release, Selection,
+    SettingsPatch, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
+};
+use pinpriq_engine::limits::Limits;
+use pinpriq_engine::reply::{Output, Reply};
+use pinpriq_engine::settings::{AfterAck, Ids};
+use pinpriq_engine::task::{ClientId, Receipt, RequestId, StateKind, TaskRecord};
+use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_engine::{Engine, transition_listing};
+
+use StateKind::{Buried, Done, Ready, Waiting, Zombie};
+
+/// The columns, in the words of the listing.
+const STANDINGS: [&str; 8] = ["X", "R", "T, held here", "T, held elsewhere", "W", "B", "Z", "D"];
+
+/// What the specification says, row by row. `—` does not come up, `=` changes nothing.
+const SPECIFIED: [(&str, [&str; 8]); 25] = [
+    (
+        "put with that id",
+        ["R, W", "EXISTS", "EXISTS", "EXISTS", "EXISTS", "EXISTS", "EXISTS", "EXISTS"],
+    ),
+    ("take", ["—", "T", "—", "—", "—", "—", "—", "—"]),
+    ("pop", ["—", FINISHED, "—", "—", "—", "—", "—", "—"]),
+    ("put back", ["R, X", "=", "=", "=", "=", "=", "R, X", "R, X"]),
+    ("ack by receipt", ["—", "—", FINISHED, FINISHED, "—", "—", "—", "—"]),
+    ("ack by another receipt", ["STALE"; 8]),
+    ("ack by id", bare(FINISHED)),
+    ("release by receipt", ["—", "—", "R, W, X", "R, W, X", "—", "—", "—", "—"]),
+    ("release by another receipt", ["STALE"; 8]),
+    ("release by id", bare("R, W, X")),
+    ("bury by receipt", ["—", "—", "B", "B", "—", "—", "—", "—"]),
+    ("bury by another receipt", ["STALE"; 8]),
+    ("bury by id", bare("B")),
+    ("touch by receipt", ["—", "—", IN_PLACE, IN_PLACE, "—", "—", "—", "—"]),
+    ("touch by another receipt", ["STALE"; 8]),
+    ("touch by id", ["NOTFOUND", IN_PLACE, IN_PLACE, "NOTOWNER", "=", "=", "=", "="]),
+    (
+        "update",
+        ["NOTFOUND", IN_PLACE, IN_PLACE, "NOTOWNER", IN_PLACE, IN_PLACE, IN_PLACE, IN_PLACE],
+    ),
+    ("await", ["NOTFOUND", "blocks", "blocks", "blocks", "blocks", "buried", "acked", "acked"]),
+    (
+        "dig",
+        [
+            "NOTFOUND",
+            "WRONGSTATE",
+            "TAKEN",
+            "TAKEN",
+            "WRONGSTATE",
+            "R, W, X",
+            "WRONGSTATE",
+            "WRONGSTATE",
+        ],
+    ),
+    ("kill", ["=", "X", "X", "X", "X", "X", "X", "X"]),
+    ("switch", ["NOTFOUND", ANY, "TAKEN", "TAKEN", ANY, ANY, ANY, ANY]),
+    (
+        "snatch",
+        [
+            "NOTFOUND", "NOTTAKEN", "R, W, X", "R, W, X", "NOTTAKEN", "NOTTAKEN", "NOTTAKEN",
+            "NOTTAKEN",
+        ],
+    ),
+    ("restart", ["NOTFOUND", "=", "TAKEN", "TAKEN", "R, W, X", "WRONGSTATE", "R, W, X", "R, W, X"]),
+    ("its deadline passes", ["—", "X", "R, X", "R, X", "R, X", "=", "X", "—"]),
+    ("its holder is gone", ["—", "—", "R, X", "R, X", "—", "—", "—", "—"]),
+];
+
+const FINISHED: &str = "X, Z, D";
+const IN_PLACE: &str = "changed in place";
+const ANY: &str = "R, W, B, Z, D, X";
+
+/// The row of an operation by the bare id of a task that must be taken.
+const fn bare(done: &'static str) -> [&'static str; 8] {
+    ["NOTFOUND", "NOTTAKEN", done, "NOTOWNER", "NOTTAKEN", "NOTTAKEN", "NOTTAKEN", "NOTTAKEN"]
+}
+
+#[test]
+fn listing_is_what_the_page_says() {
+    let introduction = "# States\n\nWhat each operation does to a task in each state. The rows are \
+        the operations, the columns are\nwhere the task stands, seen by the connection that asks; \
+        a cell names the states that the task may\nmove to, or the refusal. `=` changes nothing, \
+        `—` cannot come up.\n\n";
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/states.md");
+    expect_file![page].assert_eq(&format!("{introduction}{}", transition_listing()));
+}
+
+#[test]
+fn listing_agrees_with_the_specification() {
+    let listed = listed();
+    assert_eq!(listed.len(), SPECIFIED.len());
+    for ((name, cells), (specified_name, specified)) in listed.iter().zip(SPECIFIED) {
+        assert_eq!(name, specified_name);
+        for ((cell, expected), standing) in cells.iter().zip(specified).zip(STANDINGS) {
+            assert_eq!(cell, expected, "{name} in {standing}");
+        }
+    }
+}
+
+#[test]
+fn engine_does_what_the_listing_says() {
+    let mut failures = Vec::new();
+    for (row, cells) in listed() {
+        for (cell, standing) in cells.iter().zip(STANDINGS) {
+            let seen: BTreeSet<String> = variants(&row)
+                .iter()
+                .filter_map(|variant| drive(&row, standing, *variant))
+                .collect();
+            let mut expected: BTreeSet<String> = cell.split(", ").map(str::to_owned).collect();
+            let never = BTreeSet::from(["—".to_owned()]);
+            // A TTL acts in R and W, so that a task there is gone before it can be moved.
+            if matches!(standing, "R" | "W") && matches!(row.as_str(), "switch" | "restart") {
+                expected.remove("X");
+            }
+            let fits = seen == expected || (expected == never && seen.is_empty());
+            if !fits {
+                failures.push(format!("{row} in {standing}: {seen:?}, listed {expected:?}"));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// The rows of the listing with their cells.
+fn listed() -> Vec<(String, Vec<String>)> {
+    let listing = transition_listing();
+    let mut rows = listing.lines().map(|line| {
+        let mut cells = line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned());
+        let name = cells.next().unwrap_or_default();
+        (name, cells.collect::<Vec<_>>())
+    });
+    assert_eq!(rows.next().expect("a head").1, STANDINGS);
+    rows.skip(1).collect()
+}
+
+/// How an operation is tried.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Variant {
+    /// As it is.
+    Plain,
+    /// With a delay.
+    Delayed,
+    /// After the TTL of the task has passed.
+    Late,
+    /// In a queue that does this with finished tasks.
+    In(AfterAck),
+    /// To this state.
+    To(StateKind),
+}
+
+const STAY: Span = Span::from_ms(500);
+
+fn variants(row: &str) -> Vec<Variant> {
+    use Variant::{Delayed, In, Late, Plain, To};
+    if row == "pop" || row.starts_with("ack") {
+        return vec![Plain, In(AfterAck::Keep), In(AfterAck::Zombie(STAY))];
+    }
+    if row.starts_with("release") || matches!(row, "dig" | "snatch" | "restart") {
+        return vec![Plain, Delayed, Late];
+    }
+    match row {
+        "put with that id" => vec![Plain, Delayed],
+        "put back" | "its deadline passes" | "its holder is gone" => vec![Plain, Late],
+        "switch" => vec![Late, To(Ready), To(Waiting), To(Buried), To(Zombie), To(Done)],
+        _ => vec![Plain],
+    }
+}
+
+const QUEUE: &[u8] = b"jobs";
+const ID: &[u8] = b"task";
+const HERE: ClientId = ClientId(1);
+const ELSEWHERE: ClientId = ClientId(2);
+const TTL: Span = Span::from_ms(1_000);
+const TTR: Span = Span::from_ms(5_000);
+const DELAY: Span = Span::from_ms(300);
+
+/// An engine with one task in the middle.
+struct Bench {
+    engine: Engine,
+    now: Timestamp,
+    popped: TaskRecord,
+    old: Receipt,
+    current: Option<Receipt>,
+}
+
+/// What an operation does in one cell; none if it cannot be tried there.
+fn drive(row: &str, standing: &str, variant: Variant) -> Option<String> {
+    let mut bench = Bench::new(row, standing, variant);
+    if variant == Variant::Late && row != "its deadline passes" {
+        // In R and W the TTL removes the task, so there is nothing left to try it on.
+        if matches!(standing, "R" | "W") {
+            return None;
+        }
+        bench.now = bench.now.after(TTL);
+        bench.engine.handle_timeout(bench.now);
+    }
+    let before = bench.record();
+    if row == "its holder is gone" || row == "its deadline passes" {
+        bench.happen(row, standing, variant);
+        let after = bench.record();
+        bench.engine.check();
+        // Where nothing can happen, nothing happening is no news; a TTL does pass in B.
+        let is_news = row == "its deadline passes" && standing == "B";
+        return verdict(row, before.as_ref(), after.as_ref(), None)
+            .filter(|word| word != "=" || is_news);
+    }
+    let by_receipt = row.ends_with("by receipt");
+    if by_receipt && bench.current.is_none() {
+        return None;
+    }
+    let answer = bench.operate(row, variant);
+    let after = bench.record();
+    bench.engine.check();
+    let Some(reply) = answer else { return Some("blocks".to_owned()) };
+    if let Reply::Refused(refusal) = &reply {
+        assert_eq!(before, after, "a refused {row} in {standing} changed the task");
+        assert!(!refusal.sentence.is_empty(), "a refused {row} in {standing} says nothing");
+        return Some(refusal.kind.word().to_owned());
+    }
+    verdict(row, before.as_ref(), after.as_ref(), Some(&reply))
+}
+
+/// The word for what happened.
+fn verdict(
+    row: &str,
+    before: Option<&TaskRecord>,
+    after: Option<&TaskRecord>,
+    reply: Option<&Reply>,
+) -> Option<String> {
+    match (reply, row) {
+        (Some(Reply::Outcome(outcome, _)), _) => return Some(outcome.word().to_owned()),
+        (Some(Reply::Tasks { tasks, .. }), _) if tasks.is_empty() => return None,
+        _ => {}
+    }
+    let stays = before.is_some() == after.is_some()
+        && before.map(|task| task.state.kind()) == after.map(|task| task.state.kind());
+    match (before, after) {
+        // To put something back that has expired meanwhile counts as done.
+        (None, None) if row == "put back" => Some("X".to_owned()),
+        // Into the same state again is a move too.
+        _ if stays && row == "switch" => after.map(|task| task.state.kind().to_string()),
+        _ if stays && row == "restart" && before != after => {
+            after.map(|task| task.state.kind().to_string())
+        }
+        _ if before == after => Some("=".to_owned()),
+        _ if stays => Some(IN_PLACE.to_owned()),
+        _ => Some(after.map_or_else(|| "X".to_owned(), |task| task.state.kind().to_string())),
+    }
+}
+
+impl Bench {
+    fn new(row: &str, standing: &str, variant: Variant) -> Self {
+        let mut engine = Engine::new(Limits::default(), 7);
+        engine.start(Timestamp::from_ms(1), 1, pinpriq_engine::change::Header::default());
+        let settings = SettingsPatch {
+            ids: Assign::To(Ids::Given),
+            after_ack: Assign::To(AfterAck::Keep),
+            ..SettingsPatch::default()
+        };
+        let now = Timestamp::from_ms(10);
+        let create = Command::Queue(QueueCommand::Create { queue: QUEUE, settings });
+        assert_eq!(ask(&mut engine, now, HERE, create), Some(Reply::Done));
+        // Most tries want a TTL that is far away; those that are late want it to be over.
+        let far = Span::from_ms(1_000_000);
+        let timely = variant == Variant::Late || row == "its deadline passes" && standing == "R";
+        let ttl = if timely { TTL } else { far };
+        let put = Put { id: Some(ID), ttl: TimeToLive::For(ttl), ..Put::new(QUEUE, b"payload") };
+        ask(&mut engine, now, HERE, Command::Put(put));
+        let mut bench = Self::with_history(engine, now);
+        bench.arrange(row, standing);
+        if let Variant::In(after_ack) = variant {
+            bench.set_after_ack(after_ack);
+        }
+        bench.engine.check();
+        bench
+    }
+
+    /// The task was popped once and brought back, and taken once and given back.
+    fn with_history(mut engine: Engine, now: Timestamp) -> Self {
+        let popped = taken(ask(&mut engine, now, HERE, take(TakeMode::Pop)));
+        let restart = Command::Restart(Transfer::new(QUEUE, ID));
+        assert_eq!(ask(&mut engine, now, HERE, restart), Some(Reply::State(Some(Ready))));
+        let held = taken(ask(&mut engine, now, HERE, take(TakeMode::Lease { ttr: None })));
+        let old = held.receipt().expect("it is taken");
+        let mut bench = Self { engine, now, popped, old, current: None };
+        bench.current = Some(old);
+        let reply = bench.operate("release by receipt", Variant::Plain);
+        assert_eq!(reply, Some(Reply::State(Some(Ready))));
+        bench.current = None;
+        bench.set_after_ack(AfterAck::Delete);
+        bench
+    }
+
+    fn set_after_ack(&mut self, after_ack: AfterAck) {
+        let settings =
+            SettingsPatch { after_ack: Assign::To(after_ack), ..SettingsPatch::default() };
+        let set = Command::Queue(QueueCommand::Set { queue: QUEUE, settings });
+        assert_eq!(ask(&mut self.engine, self.now, HERE, set), Some(Reply::Done));
+    }
+
+    /// Brings the task where it is to stand.
+    fn arrange(&mut self, row: &str, standing: &str) {
+        let (engine, now) = (&mut self.engine, self.now);
+        let ttr = (row != "its holder is gone").then_some(TTR);
+        let mut switch = |to, delay| {
+            let transfer = Transfer { delay, ..Transfer::new(QUEUE, ID) };
+            let reply = ask(engine, now, HERE, Command::Switch { transfer, to });
+            assert_eq!(reply, Some(Reply::State(Some(to))));
+        };
+        match standing {
+            "W" => switch(Waiting, STAY),
+            "B" => switch(Buried, Span::ZERO),
+            "Z" => switch(Zombie, Span::from_ms(10_000)),
+            "D" => switch(Done, Span::ZERO),
+            "X" => {
+                ask(engine, now, HERE, Command::Kill { queue: QUEUE, ids: &[ID] });
+            }
+            "T, held here" | "T, held elsewhere" => {
+                let client = if standing == "T, held here" { HERE } else { ELSEWHERE };
+                let held = taken(ask(engine, now, client, take(TakeMode::Lease { ttr })));
+                self.current = held.receipt();
+            }
+            _ => {}
+        }
+    }
+
+    fn record(&mut self) -> Option<TaskRecord> {
+        let get = Command::Get { queue: QUEUE, id: ID };
+        match ask(&mut self.engine, self.now, HERE, get) {
+            Some(Reply::Task(task)) => task.map(|task| *task),
+            other => panic!("no task but {other:?}"),
+        }
+    }
+
+    /// Lets the next deadline of the task pass, or the connection of its holder end.
+    fn happen(&mut self, row: &str, standing: &str, variant: Variant) {
+        if row == "its holder is gone" {
+            let gone = if standing == "T, held elsewhere" { ELSEWHERE } else { HERE };
+            return self.engine.disconnect(self.now, gone);
+        }
+        let span = match (standing, variant) {
+            ("W", Variant::Plain) => STAY,
+            // In W this goes beyond the end of the delay, so that the TTL decides.
+            ("R" | "B" | "D" | "W", _) => TTL,
+            ("Z", _) => Span::from_ms(10_000),
+            _ => TTR,
+        };
+        self.now = self.now.after(span);
+        self.engine.handle_timeout(self.now);
+    }
+
+    /// Carries out the operation of a row.
+    fn operate(&mut self, row: &str, variant: Variant) -> Option<Reply> {
+        let delay = if variant == Variant::Delayed { DELAY } else { Span::ZERO };
+        let by = if row.ends_with("by receipt") {
+            HeldBy::Receipt(self.current.expect("there is a lease"))
+        } else if row.ends_with("by another receipt") {
+            HeldBy::Receipt(self.old)
+        } else {
+            HeldBy::Id(ID)
+        };
+        let held = Held { queue: QUEUE, by };
+        let amendment = Amendment::default();
+        let transfer = Transfer { delay, ..Transfer::new(QUEUE, ID) };
+        let priority = Amendment { priority: Assign::To(Some(7)), ..amendment };
+        let command = match row.split(' ').next().unwrap_or_default() {
+            "put" if row == "put back" => Command::PutBack(vec![self.popped.clone()]),
+            "put" => Command::Put(Put { id: Some(ID), delay, ..Put::new(QUEUE, b"other") }),
+            "take" => take(TakeMode::Lease { ttr: None }),
+            "pop" => take(TakeMode::Pop),
+            "ack" => Command::Ack(Ack { held, payload: None, zombie: None }),
+            "release" => Command::Release(Release { held, delay, amendment, tail: false }),
+            "bury" => Command::Bury { held, payload: None, reason: b"" },
+            "touch" => Command::Touch { held, by: Some(DELAY) },
+            "update" => {
+                let receipt = None;
+                Command::Update(Update { queue: QUEUE, id: ID, amendment: priority, receipt })
+            }
+            "await" => Command::Await { queue: QUEUE, id: ID, wait: Wait::Forever },
+            "dig" => Command::Dig(transfer),
+            "kill" => Command::Kill { queue: QUEUE, ids: &[ID] },
+            "switch" => {
+                let to = if let Variant::To(to) = variant { to } else { Ready };
+                let delay = if matches!(to, Waiting | Zombie) { DELAY } else { Span::ZERO };
+                Command::Switch { transfer: Transfer { delay, ..transfer }, to }
+            }
+            "snatch" => Command::Snatch(transfer),
+            "restart" => Command::Restart(transfer),
+            other => panic!("{other} is no operation"),
+        };
+        ask(&mut self.engine, self.now, HERE, command)
+    }
+}
+
+const fn take(mode: TakeMode) -> Command<'static> {
+    let (count, wait, selection) = (1, Wait::No, Selection::DEFAULT);
+    Command::Take(Take { queues: &[QUEUE], count, wait, selection, mode })
+}
+
+fn taken(reply: Option<Reply>) -> TaskRecord {
+    match reply {
+        Some(Reply::Tasks { mut tasks, .. }) if tasks.len() == 1 => tasks.remove(0),
+        other => panic!("no task but {other:?}"),
+    }
+}
+
+/// The reply to this one command, if there is one at once.
+fn ask(
+    engine: &mut Engine,
+    now: Timestamp,
+    client: ClientId,
+    command: Command<'_>,
+) -> Option<Reply> {
+    while engine.poll_output().is_some() {}
+    engine.apply(now, client, RequestId(0), command);
+    match engine.poll_output() {
+        Some(Output::Reply { reply, .. }) => Some(reply),
+        _ => None,
+    }
+}

@@ -1,0 +1,281 @@
+//! The RESP door: the whole command set, for every Redis client.
+//!
+//! [`table`] says what commands look like, [`words`] takes requests apart, `tasks`, `push`,
+//! `queues` and `connection` make commands of the engine of them, and [`encode`] writes the
+//! answers. Requests of one connection are carried out and answered in order; behind one that
+//! blocks they wait.
+
+mod call;
+mod connection;
+mod describe;
+mod encode;
+mod fault;
+mod push;
+mod queues;
+mod spec;
+mod table;
+mod tasks;
+mod words;
+
+use std::rc::Rc;
+
+use pinpriq_engine::Applied;
+use pinpriq_engine::command::Command;
+use pinpriq_engine::reply::Output;
+use pinpriq_engine::task::ClientId;
+use pinpriq_wire::resp::{Decoded, Malformed, Protocol, RequestDecoder, RequestLimits, Writer};
+
+pub use self::describe::command_tables;
+
+use self::call::{Call, Shape};
+use self::fault::Fault;
+use self::table::{Found, find};
+use self::words::{Parts, Words, shown};
+use crate::config::Limits;
+use crate::connection::{Door, Next, Received};
+use crate::credits::Credits;
+use crate::outbox::{Dialect, Encode};
+use crate::shard::{Session, Shard};
+
+/// One connection's side of the protocol.
+pub(crate) struct RespDoor {
+    shard: Rc<Shard>,
+    session: Rc<Session>,
+    client: ClientId,
+    limits: Limits,
+    decoder: Option<RequestDecoder>,
+    pub(crate) protocol: Protocol,
+    credits: Credits,
+    /// Whether the connection has had a subscription since it was new or reset.
+    subscribed: bool,
+    quitting: bool,
+}
+
+impl RespDoor {
+    pub(crate) fn new(
+        shard: Rc<Shard>,
+        session: Rc<Session>,
+        client: ClientId,
+        limits: Limits,
+    ) -> Self {
+        let decoder = RequestDecoder::new(RequestLimits::for_bulks(limits.payload_bytes_max));
+        let credits = Credits::new(limits.in_flight_max, &session);
+        Self {
+            shard,
+            session,
+            client,
+            limits,
+            decoder: Some(decoder),
+            protocol: Protocol::Resp2,
+            credits,
+            subscribed: false,
+            quitting: false,
+        }
+    }
+
+    /// Has the engine carry out a command, and answer it in this shape.
+    fn ask(&mut self, shape: Shape, command: Command<'_>) {
+        if self.shard.apply(self.client, shape.request(), command) == Applied::Waits {
+            self.shard.block(&self.session);
+        }
+    }
+
+    /// Has the answers from here on written in this version.
+    fn switch_protocol(&mut self, protocol: Protocol) {
+        // What was answered up to now is still written in the former one.
+        self.shard.turn();
+        self.protocol = protocol;
+        self.session.dialect.set(Dialect(u8::from(protocol == Protocol::Resp3)));
+    }
+
+    /// Answers without the engine, in the order of the requests.
+    fn answer(&mut self, write: impl FnOnce(&mut Writer<'_>)) {
+        let mut bytes = Vec::new();
+        write(&mut Writer::new(&mut bytes, self.protocol));
+        self.shard.say(&self.session, bytes);
+    }
+
+    fn refuse(&mut self, fault: &Fault) {
+        self.answer(|writer| writer.error(fault.word, &fault.sentence));
+    }
+
+    fn session(&self) -> &Session {
+        &self.session
+    }
+
+    fn shard(&self) -> &Shard {
+        &self.shard
+    }
+
+    const fn client(&self) -> ClientId {
+        self.client
+    }
+
+    const fn quit(&mut self) {
+        self.quitting = true;
+    }
+
+    const fn has_subscribed(&mut self) {
+        self.subscribed = true;
+    }
+
+    /// Adds credit. The answer tells all of it that was not spent, and comes before the deliveries
+    /// that this sets off.
+    fn add_credit(&mut self, credits: u32) {
+        self.credits.add(credits);
+        // What was delivered up to now counts as spent.
+        self.shard.turn();
+        let outstanding = i64::from(self.credits.outstanding(&self.session));
+        self.answer(|writer| writer.integer(outstanding));
+        self.grant();
+    }
+
+    /// Tells the engine of as many credits as there may be deliveries under way.
+    fn grant(&mut self) -> bool {
+        let credits = self.credits.draw(&self.session);
+        if credits > 0 {
+            self.ask(Shape::Silent, Command::Credit(credits));
+        }
+        credits > 0
+    }
+
+    /// Ends everything that belongs to the connection but the connection.
+    fn reset(&mut self) {
+        self.shard.retire(self.client);
+        self.credits = Credits::new(self.limits.in_flight_max, &self.session);
+        self.subscribed = false;
+        self.switch_protocol(Protocol::Resp2);
+        self.session.about.borrow_mut().name.clear();
+    }
+
+    /// Carries out one request.
+    fn carry_out(&mut self, given: &[&[u8]]) {
+        if let Err(fault) = self.try_to_carry_out(given) {
+            self.refuse(&fault);
+        }
+    }
+
+    fn try_to_carry_out(&mut self, given: &[&[u8]]) -> Result<(), Fault> {
+        let (spec, taken) = match find(given) {
+            Found::Spec(spec, taken) => (spec, taken),
+            Found::NoSub => return Err(Fault::arity(&String::from_utf8_lossy(given[0]))),
+            Found::UnknownSub => {
+                let sub = shown(given.get(1).copied().unwrap_or_default());
+                let name = String::from_utf8_lossy(given[0]).to_ascii_uppercase();
+                return Err(Fault::err(format!("unknown subcommand {sub} of {name}")));
+            }
+            Found::Unknown => return Err(unknown_command(given)),
+        };
+        if self.protocol == Protocol::Resp2 && self.subscribed && !spec.while_subscribed {
+            let name = spec.full_name().to_ascii_lowercase();
+            return Err(Fault::err(format!(
+                "Can't execute '{name}': a subscribed connection that speaks RESP2 can only \
+                 subscribe, unsubscribe, grant credit, finish its tasks, PING, RESET and QUIT"
+            )));
+        }
+        let parts = Parts::sort(spec, &given[taken..])?;
+        (spec.run)(&mut Call { door: self, parts })
+    }
+
+    /// What has to happen before the next request, if anything.
+    fn obstacle(&self, under_way: usize) -> Option<Next> {
+        if self.quitting {
+            return Some(Next::Close("QUIT".to_owned()));
+        }
+        if self.session.is_blocked() {
+            return Some(Next::Block);
+        }
+        (under_way >= self.limits.in_flight_max || self.shard.must_wait(self.client, 0))
+            .then_some(Next::Wait)
+    }
+
+    fn receive_with(&mut self, decoder: &mut RequestDecoder, input: &[u8]) -> Received {
+        let mut consumed = 0;
+        let mut carried_out = 0;
+        let under_way = self.session.outbox.borrow().len();
+        loop {
+            if let Some(next) = self.obstacle(under_way + carried_out) {
+                return Received { consumed, next };
+            }
+            let rest = &input[consumed..];
+            match decoder.decode(rest) {
+                Ok(Decoded::Incomplete) => return Received { consumed, next: Next::Read },
+                Ok(Decoded::Skip { length } | Decoded::Empty { length }) => consumed += length,
+                Ok(Decoded::Request { length }) => {
+                    let arguments = decoder.arguments(rest);
+                    let given: Words<'_> = arguments.iter().collect();
+                    self.carry_out(&given);
+                    consumed += length;
+                    carried_out += 1;
+                }
+                Ok(Decoded::TooLarge { length, bytes, .. }) => {
+                    consumed += length;
+                    let most = self.limits.payload_bytes_max;
+                    self.refuse(&Fault {
+                        word: "TOOLARGE",
+                        sentence: format!(
+                            "an argument has at most {most} bytes here, and this one has {bytes}"
+                        ),
+                    });
+                }
+                Err(malformed) => return Received { consumed, next: self.malformed(malformed) },
+            }
+        }
+    }
+
+    fn malformed(&mut self, malformed: Malformed) -> Next {
+        if malformed.is_answered() {
+            self.refuse(&Fault::err(format!("Protocol error: {malformed}")));
+        }
+        Next::Close(format!("protocol error: {malformed}"))
+    }
+}
+
+impl Door for RespDoor {
+    fn receive(&mut self, input: &[u8]) -> Received {
+        let Some(mut decoder) = self.decoder.take() else {
+            unreachable!("the decoder is always put back")
+        };
+        let received = self.receive_with(&mut decoder, input);
+        self.decoder = Some(decoder);
+        received
+    }
+
+    fn refill(&mut self) -> bool {
+        if self.session.outbox.borrow().is_full(&self.limits) || !self.grant() {
+            return false;
+        }
+        self.shard.turn();
+        true
+    }
+
+    fn requeues(&self) -> bool {
+        true
+    }
+
+    fn can_tell_failure(&self) -> bool {
+        true
+    }
+}
+
+impl Encode for RespDoor {
+    fn encode(
+        &self,
+        output: &Output,
+        dialect: Dialect,
+        progress: &mut usize,
+        out: &mut Vec<u8>,
+        room: usize,
+    ) -> bool {
+        let most = out.len() + room;
+        let protocol = if dialect == Dialect(1) { Protocol::Resp3 } else { Protocol::Resp2 };
+        encode::output(output, &mut Writer::new(out, protocol), progress, most)
+    }
+}
+
+fn unknown_command(given: &[&[u8]]) -> Fault {
+    let name = shown(given.first().copied().unwrap_or_default());
+    let arguments: Vec<String> = given.iter().skip(1).take(8).map(|word| shown(word)).collect();
+    let arguments = arguments.join(" ");
+    Fault::err(format!("unknown command {name}, with args beginning with: {arguments}"))
+}

@@ -1,0 +1,220 @@
+//! The commands on the connection itself, and those that describe the server.
+
+use pinpriq_wire::resp::Protocol;
+
+use super::call::Call;
+use super::describe;
+use super::fault::Fault;
+use super::words::{number, shown};
+use crate::clients::{self, Kill};
+
+type Done = Result<(), Fault>;
+
+pub(crate) fn ping(call: &mut Call<'_, '_>) -> Done {
+    match call.parts.words.first().copied() {
+        Some(message) => call.answer(|writer| writer.bulk(message)),
+        None => call.answer(|writer| writer.simple("PONG")),
+    }
+    Ok(())
+}
+
+pub(crate) fn echo(call: &mut Call<'_, '_>) -> Done {
+    let message = call.parts.word(0);
+    call.answer(|writer| writer.bulk(message));
+    Ok(())
+}
+
+pub(crate) fn hello(call: &mut Call<'_, '_>) -> Done {
+    let words = call.parts.words.clone();
+    let mut protocol = call.door.protocol;
+    let mut rest = &words[..];
+    if let Some((version, others)) = rest.split_first() {
+        protocol = match *version {
+            b"2" => Protocol::Resp2,
+            b"3" => Protocol::Resp3,
+            _ => {
+                let sentence = "unsupported protocol version, this server speaks 2 and 3";
+                return Err(Fault { word: "NOPROTO", sentence: sentence.to_owned() });
+            }
+        };
+        rest = others;
+    }
+    let mut name = None;
+    while let Some((word, others)) = rest.split_first() {
+        rest = if word.eq_ignore_ascii_case(b"SETNAME") && !others.is_empty() {
+            name = Some(check_name(others[0])?);
+            &others[1..]
+        } else if word.eq_ignore_ascii_case(b"AUTH") && others.len() >= 2 {
+            return Err(no_passwords());
+        } else {
+            return Err(Fault::err(format!("syntax error in HELLO at {}", shown(word))));
+        };
+    }
+    if protocol != call.door.protocol {
+        call.door.switch_protocol(protocol);
+    }
+    if let Some(name) = name {
+        call.door.session().about.borrow_mut().name = name;
+    }
+    let id = i64::try_from(call.door.client().0).unwrap_or(i64::MAX);
+    let version = if protocol == Protocol::Resp3 { 3 } else { 2 };
+    call.answer(|writer| {
+        writer.map(7);
+        writer.bulk(b"server");
+        writer.bulk(b"pinpriq");
+        writer.bulk(b"version");
+        writer.bulk(env!("CARGO_PKG_VERSION").as_bytes());
+        writer.bulk(b"proto");
+        writer.integer(version);
+        writer.bulk(b"id");
+        writer.integer(id);
+        writer.bulk(b"mode");
+        writer.bulk(b"standalone");
+        writer.bulk(b"role");
+        writer.bulk(b"master");
+        writer.bulk(b"modules");
+        writer.array(0);
+    });
+    Ok(())
+}
+
+pub(crate) fn auth(_: &mut Call<'_, '_>) -> Done {
+    Err(no_passwords())
+}
+
+pub(crate) fn quit(call: &mut Call<'_, '_>) -> Done {
+    call.answer_ok();
+    call.door.quit();
+    Ok(())
+}
+
+pub(crate) fn reset(call: &mut Call<'_, '_>) -> Done {
+    call.door.reset();
+    call.answer(|writer| writer.simple("RESET"));
+    Ok(())
+}
+
+pub(crate) fn client_id(call: &mut Call<'_, '_>) -> Done {
+    let id = i64::try_from(call.door.client().0).unwrap_or(i64::MAX);
+    call.answer(|writer| writer.integer(id));
+    Ok(())
+}
+
+pub(crate) fn client_set_name(call: &mut Call<'_, '_>) -> Done {
+    let name = check_name(call.parts.word(0))?;
+    call.door.session().about.borrow_mut().name = name;
+    call.answer_ok();
+    Ok(())
+}
+
+pub(crate) fn client_name(call: &mut Call<'_, '_>) -> Done {
+    let name = call.door.session().about.borrow().name.clone();
+    if name.is_empty() {
+        call.answer(|writer| writer.null());
+    } else {
+        call.answer(|writer| writer.bulk(&name));
+    }
+    Ok(())
+}
+
+pub(crate) fn client_set_info(call: &mut Call<'_, '_>) -> Done {
+    let (what, value) = (call.parts.word(0), check_name(call.parts.word(1))?);
+    {
+        let mut about = call.door.session().about.borrow_mut();
+        if what.eq_ignore_ascii_case(b"LIB-NAME") {
+            about.library = value;
+        } else if what.eq_ignore_ascii_case(b"LIB-VER") {
+            about.library_version = value;
+        } else {
+            return Err(Fault::err(format!("Unrecognized option {}", shown(what))));
+        }
+    }
+    call.answer_ok();
+    Ok(())
+}
+
+pub(crate) fn client_list(call: &mut Call<'_, '_>) -> Done {
+    let lines = clients::describe(call.door.shard());
+    call.answer(|writer| writer.verbatim(&lines));
+    Ok(())
+}
+
+pub(crate) fn client_kill(call: &mut Call<'_, '_>) -> Done {
+    let words = call.parts.words.clone();
+    let old_form = words.len() == 1;
+    let which = match *words.as_slice() {
+        [address] => Kill::Address(address),
+        [word, address] if word.eq_ignore_ascii_case(b"ADDR") => Kill::Address(address),
+        [word, id] if word.eq_ignore_ascii_case(b"ID") => match number(id) {
+            Some(id) => Kill::Id(id),
+            None => return Err(Fault::err("client-id should be greater than 0")),
+        },
+        _ => return Err(Fault::err("syntax error: CLIENT KILL takes ID number or ADDR address")),
+    };
+    let killed = clients::kill(call.door.shard(), &which);
+    if old_form && killed == 0 {
+        return Err(Fault::err("No such client"));
+    }
+    if old_form {
+        call.answer_ok();
+    } else {
+        call.answer(|writer| writer.integer(i64::try_from(killed).unwrap_or(i64::MAX)));
+    }
+    Ok(())
+}
+
+pub(crate) fn command(call: &mut Call<'_, '_>) -> Done {
+    call.answer(|writer| describe::infos(writer, &[]));
+    Ok(())
+}
+
+pub(crate) fn command_count(call: &mut Call<'_, '_>) -> Done {
+    let count = i64::try_from(describe::names().len()).unwrap_or(i64::MAX);
+    call.answer(|writer| writer.integer(count));
+    Ok(())
+}
+
+pub(crate) fn command_docs(call: &mut Call<'_, '_>) -> Done {
+    let wanted = call.parts.words.clone();
+    call.answer(|writer| describe::docs(writer, &wanted));
+    Ok(())
+}
+
+pub(crate) fn command_info(call: &mut Call<'_, '_>) -> Done {
+    let wanted = call.parts.words.clone();
+    call.answer(|writer| describe::infos(writer, &wanted));
+    Ok(())
+}
+
+pub(crate) fn command_list(call: &mut Call<'_, '_>) -> Done {
+    call.answer(|writer| {
+        let names = describe::names();
+        writer.array(names.len());
+        for name in names {
+            writer.bulk(name.to_ascii_lowercase().as_bytes());
+        }
+    });
+    Ok(())
+}
+
+pub(crate) fn info(call: &mut Call<'_, '_>) -> Done {
+    let wanted = call.parts.words.clone();
+    let text = crate::info::text(call.door.shard(), &wanted);
+    call.answer(|writer| writer.verbatim(&text));
+    Ok(())
+}
+
+/// Names and the like may not contain what would break a line of `CLIENT LIST`.
+fn check_name(name: &[u8]) -> Result<Vec<u8>, Fault> {
+    if name.iter().all(|byte| (b'!'..=b'~').contains(byte)) {
+        return Ok(name.to_vec());
+    }
+    Err(Fault::err("Client names cannot contain spaces, newlines or special characters."))
+}
+
+fn no_passwords() -> Fault {
+    Fault::err(
+        "AUTH called without any password configured: this server has none, and listens for \
+         those who can reach it",
+    )
+}

@@ -1,0 +1,201 @@
+//! The commands as data: `COMMAND`, `COMMAND INFO`, `COMMAND DOCS`, and the documentation page.
+
+use std::fmt::Write as _;
+
+use pinpriq_wire::resp::Writer;
+
+use super::spec::{Group, Spec, Word};
+use super::table::TABLE;
+
+/// The version in which all of the commands came.
+const SINCE: &str = "0.1.0";
+
+/// The names of all commands, subcommands not counted.
+pub(crate) fn names() -> Vec<&'static str> {
+    let mut names: Vec<&'static str> = TABLE.iter().map(|spec| spec.name).collect();
+    names.dedup();
+    names
+}
+
+/// What `COMMAND INFO` tells of the wanted commands, or of all.
+pub(crate) fn infos(writer: &mut Writer<'_>, wanted: &[&[u8]]) {
+    if wanted.is_empty() {
+        let names = names();
+        writer.array(names.len());
+        for name in names {
+            info(writer, name.as_bytes());
+        }
+        return;
+    }
+    writer.array(wanted.len());
+    for name in wanted {
+        info(writer, name);
+    }
+}
+
+fn info(writer: &mut Writer<'_>, name: &[u8]) {
+    let specs: Vec<&Spec> = entries(name).collect();
+    let Some(first) = specs.first() else {
+        writer.null_array();
+        return;
+    };
+    let arity = specs.iter().find(|spec| spec.sub.is_none()).map_or(-2, |spec| spec.arity());
+    writer.array(7);
+    writer.bulk(first.name.to_ascii_lowercase().as_bytes());
+    writer.integer(arity);
+    // Flags.
+    writer.array(0);
+    // Queues are no keys: a client of a Redis cluster must not hash them.
+    for _ in 0..3 {
+        writer.integer(0);
+    }
+    // The categories of access lists, of which there are none.
+    writer.array(0);
+}
+
+/// What `COMMAND DOCS` tells of the wanted commands, or of all.
+pub(crate) fn docs(writer: &mut Writer<'_>, wanted: &[&[u8]]) {
+    let known: Vec<&str> = names()
+        .into_iter()
+        .filter(|name| {
+            let asked_for = |word: &&[u8]| word.eq_ignore_ascii_case(name.as_bytes());
+            wanted.is_empty() || wanted.iter().any(asked_for)
+        })
+        .collect();
+    writer.map(known.len());
+    for name in known {
+        writer.bulk(name.to_ascii_lowercase().as_bytes());
+        let subs: Vec<&Spec> = entries(name.as_bytes()).filter(|spec| spec.sub.is_some()).collect();
+        match entries(name.as_bytes()).find(|spec| spec.sub.is_none()) {
+            Some(spec) => doc(writer, spec, &subs),
+            None => container(writer, name, &subs),
+        }
+    }
+}
+
+fn doc(writer: &mut Writer<'_>, spec: &Spec, subs: &[&Spec]) {
+    let arguments = arguments(spec);
+    writer.map(3 + usize::from(!arguments.is_empty()) + usize::from(!subs.is_empty()));
+    facts(writer, spec.summary, spec.group);
+    if !arguments.is_empty() {
+        writer.bulk(b"arguments");
+        writer.array(arguments.len());
+        for argument in &arguments {
+            argument.write(writer);
+        }
+    }
+    if !subs.is_empty() {
+        subcommands(writer, subs);
+    }
+}
+
+fn container(writer: &mut Writer<'_>, name: &str, subs: &[&Spec]) {
+    writer.map(4);
+    let group = subs.first().map_or(Group::Connection, |spec| spec.group);
+    facts(writer, &format!("A container for {} commands", name.to_ascii_lowercase()), group);
+    subcommands(writer, subs);
+}
+
+fn facts(writer: &mut Writer<'_>, summary: &str, group: Group) {
+    writer.bulk(b"summary");
+    writer.bulk(summary.as_bytes());
+    writer.bulk(b"since");
+    writer.bulk(SINCE.as_bytes());
+    writer.bulk(b"group");
+    writer.bulk(group.name().to_ascii_lowercase().as_bytes());
+}
+
+fn subcommands(writer: &mut Writer<'_>, subs: &[&Spec]) {
+    writer.bulk(b"subcommands");
+    writer.map(subs.len());
+    for spec in subs {
+        writer.bulk(spec.full_name().to_ascii_lowercase().replace(' ', "|").as_bytes());
+        doc(writer, spec, &[]);
+    }
+}
+
+/// An argument as `COMMAND DOCS` has it.
+struct Argument {
+    name: String,
+    token: Option<&'static str>,
+    has_value: bool,
+    optional: bool,
+    multiple: bool,
+}
+
+fn arguments(spec: &Spec) -> Vec<Argument> {
+    let word = |name: &str, optional, multiple| Argument {
+        name: name.to_owned(),
+        token: None,
+        has_value: true,
+        optional,
+        multiple,
+    };
+    let words = spec.words.iter().map(|entry| match entry {
+        Word::One(name) => word(name, false, false),
+        Word::Maybe(name) => word(name, true, false),
+        Word::Some(name) => word(name, false, true),
+        Word::Any(name) => word(name, true, true),
+        Word::Queues => word("queue", false, true),
+        Word::Held => word("receipt|ID id", false, false),
+        Word::HeldOrMore => word("receipt|ID id", false, true),
+    });
+    let options = spec.options.iter().map(|option| Argument {
+        name: option.value.unwrap_or(option.word).to_ascii_lowercase(),
+        token: Some(option.word),
+        has_value: option.value.is_some(),
+        optional: true,
+        multiple: false,
+    });
+    words.chain(options).collect()
+}
+
+impl Argument {
+    fn write(&self, writer: &mut Writer<'_>) {
+        let mut flags = Vec::new();
+        if self.optional {
+            flags.push("optional");
+        }
+        if self.multiple {
+            flags.push("multiple");
+        }
+        writer.map(3 + usize::from(self.token.is_some()) + usize::from(!flags.is_empty()));
+        writer.bulk(b"name");
+        writer.bulk(self.name.as_bytes());
+        writer.bulk(b"type");
+        writer.bulk(if self.has_value { b"string" } else { b"pure-token" });
+        writer.bulk(b"display_text");
+        writer.bulk(self.name.as_bytes());
+        if let Some(token) = self.token {
+            writer.bulk(b"token");
+            writer.bulk(token.as_bytes());
+        }
+        if !flags.is_empty() {
+            writer.bulk(b"flags");
+            writer.array(flags.len());
+            for flag in flags {
+                writer.simple(flag);
+            }
+        }
+    }
+}
+
+fn entries(name: &[u8]) -> impl Iterator<Item = &'static Spec> {
+    TABLE.iter().filter(move |spec| name.eq_ignore_ascii_case(spec.name.as_bytes()))
+}
+
+/// The tables of commands for the documentation page, one for each chapter, as Markdown.
+#[must_use]
+pub fn command_tables() -> String {
+    let mut text = String::new();
+    for group in Group::ALL {
+        let _ = write!(text, "### {}\n\n| command | what | reply |\n|---|---|---|\n", group.name());
+        for spec in TABLE.iter().filter(|spec| spec.group == group) {
+            let syntax = spec.syntax().replace('|', "\\|");
+            let (summary, reply) = (spec.summary, spec.reply);
+            let _ = writeln!(text, "| `{syntax}` | {summary} | {reply} |");
+        }
+        text.push('\n');
+    }
+    text
+}

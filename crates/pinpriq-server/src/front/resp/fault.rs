@@ -1,0 +1,34 @@
+//! What can be wrong with a request: a refusal of the engine, or words that make no command.
+
+use pinpriq_engine::reply::{Refusal, RefusalKind};
+
+/// Why a request was not carried out, as it is told: a first word for programs, then a sentence.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Fault {
+    pub(crate) word: &'static str,
+    pub(crate) sentence: String,
+}
+
+impl Fault {
+    /// An argument makes no sense.
+    pub(crate) fn bad(sentence: impl Into<String>) -> Self {
+        Self { word: RefusalKind::BadArgument.word(), sentence: sentence.into() }
+    }
+
+    /// What every Redis server says so.
+    pub(crate) fn err(sentence: impl Into<String>) -> Self {
+        Self { word: "ERR", sentence: sentence.into() }
+    }
+
+    /// The wrong number of arguments, in the words of Redis.
+    pub(crate) fn arity(name: &str) -> Self {
+        let name = name.to_ascii_lowercase().replace(' ', "|");
+        Self::err(format!("wrong number of arguments for '{name}' command"))
+    }
+}
+
+impl From<Refusal> for Fault {
+    fn from(refusal: Refusal) -> Self {
+        Self { word: refusal.kind.word(), sentence: refusal.sentence }
+    }
+}

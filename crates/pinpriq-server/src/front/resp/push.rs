@@ -1,0 +1,50 @@
+//! Deliveries: subscriptions and credits.
+
+use pinpriq_engine::command::{Command, Selection, TakeMode};
+
+use super::call::{Call, Shape};
+use super::fault::Fault;
+use super::words::{Words, number, shown};
+
+type Done = Result<(), Fault>;
+
+pub(crate) fn subscribe(call: &mut Call<'_, '_>) -> Done {
+    let parts = &call.parts;
+    let ttr = parts.span("TTR")?;
+    let mode = match (parts.has("POP"), ttr) {
+        (true, Some(_)) => return Err(Fault::bad("POP takes no TTR: a popped task has no lease")),
+        (true, None) => TakeMode::Pop,
+        (false, ttr) => TakeMode::Lease { ttr },
+    };
+    let queues: Words<'_> = parts.words.clone();
+    let command = Command::Subscribe { queues: &queues, selection: Selection::DEFAULT, mode };
+    call.ask(Shape::Plain, command);
+    call.door.has_subscribed();
+    Ok(())
+}
+
+pub(crate) fn unsubscribe(call: &mut Call<'_, '_>) -> Done {
+    let queues: Words<'_> = call.parts.words.clone();
+    call.ask(Shape::Plain, Command::Unsubscribe { queues: &queues });
+    Ok(())
+}
+
+pub(crate) fn credit(call: &mut Call<'_, '_>) -> Done {
+    let given = call.parts.word(0);
+    let credits = number(given).and_then(|credits| u32::try_from(credits).ok());
+    match credits {
+        Some(credits) if credits > 0 => {
+            call.door.add_credit(credits);
+            Ok(())
+        }
+        _ => {
+            let most = u32::MAX;
+            Err(Fault::bad(format!("CREDIT is a number from 1 to {most}, not {}", shown(given))))
+        }
+    }
+}
+
+pub(crate) fn ready(call: &mut Call<'_, '_>) -> Done {
+    call.door.add_credit(1);
+    Ok(())
+}

@@ -1,0 +1,147 @@
+//! What a command looks like: its words, its options, its documentation.
+//!
+//! One table of these (`table.rs`) drives the parser, `COMMAND DOCS` and the documentation page.
+//! What a command does is in the function that its entry names.
+
+use std::fmt::Write as _;
+
+use super::call::Call;
+use super::fault::Fault;
+
+/// One command, or one subcommand of a command that has some.
+pub(crate) struct Spec {
+    /// The command word, in capitals.
+    pub(crate) name: &'static str,
+    /// The subcommand word, in capitals, if there is one.
+    pub(crate) sub: Option<&'static str>,
+    /// The chapter that it belongs to.
+    pub(crate) group: Group,
+    /// What it does, in one sentence without a full stop.
+    pub(crate) summary: &'static str,
+    /// What it answers.
+    pub(crate) reply: &'static str,
+    /// What stands before the options.
+    pub(crate) words: &'static [Word],
+    /// What may follow in any order.
+    pub(crate) options: &'static [Opt],
+    /// Whether a subscribed connection that speaks RESP2 may use it.
+    pub(crate) while_subscribed: bool,
+    /// What carries it out.
+    pub(crate) run: fn(&mut Call<'_, '_>) -> Result<(), Fault>,
+}
+
+/// The chapters of the command set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Group {
+    Tasks,
+    Push,
+    Queues,
+    Connection,
+}
+
+/// A word, or words, before the options.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Word {
+    /// Just one.
+    One(&'static str),
+    /// One that may be left out.
+    Maybe(&'static str),
+    /// One or more; what looks like an option ends them.
+    Some(&'static str),
+    /// Any number.
+    Any(&'static str),
+    /// One or more names of queues up to the first option word, or `QUEUES n` and that many.
+    Queues,
+    /// A receipt, or `ID` and an id.
+    Held,
+    /// One receipt with options, several receipts without, or `ID` and an id with options.
+    HeldOrMore,
+}
+
+/// An option.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Opt {
+    /// The option word, in capitals.
+    pub(crate) word: &'static str,
+    /// What its value is, if it has one.
+    pub(crate) value: Option<&'static str>,
+}
+
+/// An option with a value.
+pub(crate) const fn with(word: &'static str, value: &'static str) -> Opt {
+    Opt { word, value: Some(value) }
+}
+
+/// An option that is there or not.
+pub(crate) const fn flag(word: &'static str) -> Opt {
+    Opt { word, value: None }
+}
+
+impl Group {
+    pub(crate) const ALL: [Self; 4] = [Self::Tasks, Self::Push, Self::Queues, Self::Connection];
+
+    /// The name of the chapter.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Tasks => "Tasks",
+            Self::Push => "Push",
+            Self::Queues => "Queues",
+            Self::Connection => "Connection",
+        }
+    }
+}
+
+impl Spec {
+    /// Command and subcommand as they are written.
+    pub(crate) fn full_name(&self) -> String {
+        match self.sub {
+            Some(sub) => format!("{} {sub}", self.name),
+            None => self.name.to_owned(),
+        }
+    }
+
+    /// How it is written, with placeholders.
+    pub(crate) fn syntax(&self) -> String {
+        let mut text = self.full_name();
+        for word in self.words {
+            let _ = match word {
+                Word::One(name) => write!(text, " {name}"),
+                Word::Maybe(name) => write!(text, " [{name}]"),
+                Word::Some(name) => write!(text, " {name} [{name} ...]"),
+                Word::Any(name) => write!(text, " [{name} ...]"),
+                Word::Queues => write!(text, " queue [queue ...] | QUEUES n queue [queue ...]"),
+                Word::Held => write!(text, " receipt | ID id"),
+                Word::HeldOrMore => write!(text, " receipt [receipt ...] | ID id"),
+            };
+        }
+        for option in self.options {
+            let _ = match option.value {
+                Some(value) => write!(text, " [{} {value}]", option.word),
+                None => write!(text, " [{}]", option.word),
+            };
+        }
+        text
+    }
+
+    /// The arity as Redis counts it: the number of words, or minus the least number.
+    pub(crate) fn arity(&self) -> i64 {
+        let mut least = 1 + i64::from(self.sub.is_some());
+        let mut exact = self.options.is_empty();
+        for word in self.words {
+            match word {
+                Word::One(_) => least += 1,
+                Word::Maybe(_) | Word::Any(_) => exact = false,
+                Word::Some(_) | Word::Queues | Word::Held | Word::HeldOrMore => {
+                    least += 1;
+                    exact = false;
+                }
+            }
+        }
+        if exact { least } else { -least }
+    }
+
+    /// The option of that word, in any case.
+    pub(crate) fn option(&self, word: &[u8]) -> Option<usize> {
+        self.options.iter().position(|option| word.eq_ignore_ascii_case(option.word.as_bytes()))
+    }
+}

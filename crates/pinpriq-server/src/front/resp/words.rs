@@ -1,0 +1,331 @@
+//! From the words of a request to its parts, and from a part to a value.
+//!
+//! The shape of the request comes from its [`Spec`]; whether the values make sense together is the
+//! engine's to say.
+
+use pinpriq_engine::command::{End, Order, Wait};
+use pinpriq_engine::task::{Grant, Receipt, StateKind};
+use pinpriq_engine::time::{Span, Timestamp};
+use smallvec::SmallVec;
+
+use super::fault::Fault;
+use super::spec::{Spec, Word};
+
+/// Words of one request, borrowed.
+pub(crate) type Words<'a> = SmallVec<[&'a [u8]; 12]>;
+
+/// The parts of a request.
+pub(crate) struct Parts<'a> {
+    spec: &'static Spec,
+    /// What stands before the options, in order; the forms of a holder are told apart by `by_id`.
+    pub(crate) words: Words<'a>,
+    /// Whether a holder named its task by `ID id`.
+    pub(crate) by_id: bool,
+    /// The values of the options, in the order of the spec; those without a value are empty.
+    options: SmallVec<[Option<&'a [u8]>; 8]>,
+}
+
+impl<'a> Parts<'a> {
+    /// Sorts the words that follow the command. Refuses too few and too many of them, options that
+    /// are unknown or repeated, and an option without its value.
+    pub(crate) fn sort(spec: &'static Spec, given: &[&'a [u8]]) -> Result<Self, Fault> {
+        let mut parts = Self {
+            spec,
+            words: Words::new(),
+            by_id: false,
+            options: SmallVec::from_elem(None, spec.options.len()),
+        };
+        let mut rest = given;
+        for word in spec.words {
+            rest = parts.take_words(*word, rest)?;
+        }
+        parts.take_options(rest)?;
+        Ok(parts)
+    }
+
+    fn arity(&self) -> Fault {
+        Fault::arity(&self.spec.full_name())
+    }
+
+    /// Takes what one entry of the spec stands for from the front of the words.
+    fn take_words<'r>(
+        &mut self,
+        word: Word,
+        rest: &'r [&'a [u8]],
+    ) -> Result<&'r [&'a [u8]], Fault> {
+        match word {
+            Word::One(_) => {
+                let (first, rest) = rest.split_first().ok_or_else(|| self.arity())?;
+                self.words.push(first);
+                Ok(rest)
+            }
+            Word::Maybe(_) => Ok(match rest.split_first() {
+                Some((first, rest)) => {
+                    self.words.push(first);
+                    rest
+                }
+                None => rest,
+            }),
+            Word::Some(_) | Word::Any(_) => {
+                if rest.is_empty() && matches!(word, Word::Some(_)) {
+                    return Err(self.arity());
+                }
+                let count = rest.iter().take_while(|word| self.spec.option(word).is_none()).count();
+                // The first is never an option, however it looks.
+                let count = count.max(usize::from(matches!(word, Word::Some(_))));
+                self.words.extend_from_slice(&rest[..count]);
+                Ok(&rest[count..])
+            }
+            Word::Queues => self.take_queues(rest),
+            Word::Held | Word::HeldOrMore => self.take_held(word, rest),
+        }
+    }
+
+    fn take_queues<'r>(&mut self, rest: &'r [&'a [u8]]) -> Result<&'r [&'a [u8]], Fault> {
+        let first = rest.first().ok_or_else(|| self.arity())?;
+        let counted = first.eq_ignore_ascii_case(b"QUEUES")
+            && rest.get(1).is_some_and(|count| number(count).is_some());
+        let (rest, count) = if counted {
+            let count = number(rest[1]).unwrap_or_default();
+            let count = usize::try_from(count).unwrap_or(usize::MAX);
+            if count == 0 {
+                return Err(Fault::bad("QUEUES needs a number of at least 1"));
+            }
+            if rest.len() - 2 < count {
+                return Err(self.arity());
+            }
+            (&rest[2..], count)
+        } else {
+            let others = &rest[1..];
+            let count = others.iter().take_while(|word| self.spec.option(word).is_none()).count();
+            (rest, 1 + count)
+        };
+        self.words.extend_from_slice(&rest[..count]);
+        Ok(&rest[count..])
+    }
+
+    fn take_held<'r>(&mut self, word: Word, rest: &'r [&'a [u8]]) -> Result<&'r [&'a [u8]], Fault> {
+        let (first, others) = rest.split_first().ok_or_else(|| self.arity())?;
+        if first.eq_ignore_ascii_case(b"ID") {
+            let (id, rest) = others.split_first().ok_or_else(|| self.arity())?;
+            self.by_id = true;
+            self.words.push(id);
+            return Ok(rest);
+        }
+        self.words.push(first);
+        if word == Word::Held {
+            return Ok(others);
+        }
+        let more = others.iter().take_while(|word| self.spec.option(word).is_none()).count();
+        self.words.extend_from_slice(&others[..more]);
+        if more > 0 && others.len() > more {
+            return Err(Fault::bad("options go with one receipt only"));
+        }
+        Ok(&others[more..])
+    }
+
+    fn take_options(&mut self, mut rest: &[&'a [u8]]) -> Result<(), Fault> {
+        while let Some((word, others)) = rest.split_first() {
+            if self.spec.options.is_empty() {
+                return Err(self.arity());
+            }
+            let Some(index) = self.spec.option(word) else {
+                let word = word.escape_ascii();
+                return Err(Fault::bad(format!(
+                    "{} knows no option {word}",
+                    self.spec.full_name()
+                )));
+            };
+            let option = self.spec.options[index];
+            let value: &'a [u8] = match (option.value, others.split_first()) {
+                (None, _) => b"",
+                (Some(_), Some((value, others))) => {
+                    rest = others;
+                    value
+                }
+                (Some(_), None) => return Err(self.arity()),
+            };
+            if option.value.is_none() {
+                rest = others;
+            }
+            if self.options[index].replace(value).is_some() {
+                return Err(Fault::bad(format!("{} was given twice", option.word)));
+            }
+        }
+        Ok(())
+    }
+
+    /// The word at this place.
+    pub(crate) fn word(&self, index: usize) -> &'a [u8] {
+        self.words.get(index).copied().unwrap_or_default()
+    }
+
+    /// The value of an option, if it was given.
+    pub(crate) fn option(&self, word: &str) -> Option<&'a [u8]> {
+        let index = self.spec.options.iter().position(|option| option.word == word);
+        debug_assert!(index.is_some(), "{} has no option {word}", self.spec.full_name());
+        index.and_then(|index| self.options[index])
+    }
+
+    /// Whether an option was given.
+    pub(crate) fn has(&self, word: &str) -> bool {
+        self.option(word).is_some()
+    }
+
+    /// A duration in whole milliseconds.
+    pub(crate) fn span(&self, word: &str) -> Result<Option<Span>, Fault> {
+        self.option(word).map(|value| span(word, value)).transpose()
+    }
+
+    /// A number of at least 1.
+    pub(crate) fn count(&self, word: &str) -> Result<Option<u64>, Fault> {
+        let Some(value) = self.option(word) else { return Ok(None) };
+        match number(value) {
+            Some(count) if count > 0 => Ok(Some(count)),
+            _ => Err(Fault::bad(format!("{word} is a number of at least 1, not {}", shown(value)))),
+        }
+    }
+
+    /// A priority, or none.
+    pub(crate) fn priority(&self, word: &str) -> Result<Option<Option<i64>>, Fault> {
+        let Some(value) = self.option(word) else { return Ok(None) };
+        if value.eq_ignore_ascii_case(b"NONE") {
+            return Ok(Some(None));
+        }
+        match signed(value) {
+            Some(priority) => Ok(Some(Some(priority))),
+            None => Err(Fault::bad(format!(
+                "{word} is a whole number of 64 bits or NONE, not {}",
+                shown(value)
+            ))),
+        }
+    }
+
+    /// How long to wait: -1 is without end.
+    pub(crate) fn wait(&self) -> Result<Option<Wait>, Fault> {
+        let Some(value) = self.option("WAIT") else { return Ok(None) };
+        if value == b"-1" {
+            return Ok(Some(Wait::Forever));
+        }
+        span("WAIT", value).map(|span| Some(Wait::For(span)))
+    }
+
+    /// From which end.
+    pub(crate) fn from(&self) -> Result<End, Fault> {
+        match self.option("FROM") {
+            None => Ok(End::Min),
+            Some(value) if value.eq_ignore_ascii_case(b"MIN") => Ok(End::Min),
+            Some(value) if value.eq_ignore_ascii_case(b"MAX") => Ok(End::Max),
+            Some(value) => Err(Fault::bad(format!("FROM is MIN or MAX, not {}", shown(value)))),
+        }
+    }
+
+    /// In which order within one priority: the oldest first from the most urgent end, and the
+    /// newest first from the other, so that one end mirrors the other.
+    pub(crate) fn order(&self, from: End) -> Result<Order, Fault> {
+        match self.option("ORDER") {
+            None if from == End::Max => Ok(Order::Newest),
+            None => Ok(Order::Oldest),
+            Some(value) if value.eq_ignore_ascii_case(b"OLDEST") => Ok(Order::Oldest),
+            Some(value) if value.eq_ignore_ascii_case(b"NEWEST") => Ok(Order::Newest),
+            Some(value) => {
+                Err(Fault::bad(format!("ORDER is OLDEST or NEWEST, not {}", shown(value))))
+            }
+        }
+    }
+}
+
+/// A word of the client in a sentence: printable, and cut short.
+pub(crate) fn shown(word: &[u8]) -> String {
+    const SHOWN_BYTES_MAX: usize = 64;
+    let cut = if word.len() > SHOWN_BYTES_MAX { "…" } else { "" };
+    format!("'{}{cut}'", word[..word.len().min(SHOWN_BYTES_MAX)].escape_ascii())
+}
+
+/// A decimal number without sign, space or leading zero.
+pub(crate) fn number(text: &[u8]) -> Option<u64> {
+    let (first, rest) = text.split_first()?;
+    if *first == b'0' && !rest.is_empty() {
+        return None;
+    }
+    text.iter().try_fold(0_u64, |number, digit| {
+        let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
+        number.checked_mul(10)?.checked_add(digit)
+    })
+}
+
+/// The same, with a minus if it is negative.
+fn signed(text: &[u8]) -> Option<i64> {
+    match text.strip_prefix(b"-") {
+        None => i64::try_from(number(text)?).ok(),
+        Some(digits) => match number(digits)? {
+            0 => None,
+            magnitude => 0_i64.checked_sub_unsigned(magnitude),
+        },
+    }
+}
+
+/// A duration in whole milliseconds, which ends before the year 10000 from any moment of today's.
+pub(crate) fn span(word: &str, text: &[u8]) -> Result<Span, Fault> {
+    match number(text) {
+        Some(ms) if ms <= Timestamp::MAX.ms() => Ok(Span::from_ms(ms)),
+        _ => Err(Fault::bad(format!(
+            "{word} is a number of milliseconds that ends before the year 10000, not {}",
+            shown(text)
+        ))),
+    }
+}
+
+/// A state by its letter.
+pub(crate) fn state(text: &[u8]) -> Result<StateKind, Fault> {
+    let letter = match text {
+        [letter] => Some(char::from(letter.to_ascii_uppercase())),
+        _ => None,
+    };
+    let known = StateKind::ALL.into_iter().find(|kind| letter == Some(kind.letter()));
+    known.ok_or_else(|| Fault::bad(format!("a state is R, T, W, B, Z or D, not {}", shown(text))))
+}
+
+/// A receipt from its text: the number of the task, the incarnation of the server, the grant.
+pub(crate) fn receipt(text: &[u8]) -> Result<Receipt, Fault> {
+    let mut fields = text.split(|byte| *byte == b'-').map(number);
+    let parsed = (fields.next(), fields.next(), fields.next(), fields.next());
+    let (Some(Some(number)), Some(Some(incarnation)), Some(Some(serial)), None) = parsed else {
+        return Err(Fault::bad(format!("{} is not a receipt", shown(text))));
+    };
+    Ok(Receipt { number, grant: Grant { incarnation, serial } })
+}
+
+/// The text of a receipt.
+pub(crate) fn receipt_text(receipt: Receipt) -> String {
+    let Receipt { number, grant: Grant { incarnation, serial } } = receipt;
+    format!("{number}-{incarnation}-{serial}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_one_text_only() {
+        assert_eq!(number(b"0"), Some(0));
+        assert_eq!(number(b"18446744073709551615"), Some(u64::MAX));
+        for text in ["", "00", "01", "+1", "-1", " 1", "1 ", "0x1", "18446744073709551616"] {
+            assert_eq!(number(text.as_bytes()), None, "{text:?}");
+        }
+        assert_eq!(signed(b"-9223372036854775808"), Some(i64::MIN));
+        assert_eq!(signed(b"9223372036854775807"), Some(i64::MAX));
+        for text in ["-0", "-", "--1", "-01", "9223372036854775808", "-9223372036854775809"] {
+            assert_eq!(signed(text.as_bytes()), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn receipts_come_back_from_their_text() {
+        let known = Receipt { number: 17, grant: Grant { incarnation: 3, serial: u64::MAX } };
+        assert_eq!(receipt(receipt_text(known).as_bytes()), Ok(known));
+        for wrong in ["", "1", "1-2", "1-2-3-4", "1-2-", "-1-2", "1-2-03", "a-b-c"] {
+            assert!(receipt(wrong.as_bytes()).is_err(), "{wrong:?}");
+        }
+    }
+}

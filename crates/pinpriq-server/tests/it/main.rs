@@ -1,0 +1,33 @@
+//! The server from the outside: real sockets on the loopback interface, and a clock that only
+//! moves when a test moves it.
+
+#[cfg(test)]
+mod client;
+#[cfg(test)]
+mod delivery;
+#[cfg(test)]
+mod ending;
+#[cfg(test)]
+mod frame_timeout;
+#[cfg(test)]
+mod golden;
+#[cfg(test)]
+mod limits;
+#[cfg(test)]
+mod model;
+#[cfg(test)]
+mod random;
+#[cfg(test)]
+mod requeue;
+#[cfg(test)]
+mod room;
+#[cfg(test)]
+mod selection;
+#[cfg(test)]
+mod slow;
+#[cfg(test)]
+mod stop;
+#[cfg(test)]
+mod ttl;
+#[cfg(test)]
+mod world;

@@ -1,0 +1,45 @@
+//! RESP, the Redis serialization protocol: bytes to requests and replies and back, for both of its
+//! versions.
+//!
+//! The reference is the [protocol specification] of Redis. Where that page is silent, above all
+//! about inline commands and the words of protocol errors, this module does as Redis 7 does; where
+//! Redis is lenient, as with signs and leading zeros, it is strict.
+//!
+//! - [`RequestDecoder`] is the server's side of what comes in: one request at a time, borrowed.
+//! - [`Writer`] is the server's side of what goes out, in either [`Protocol`].
+//! - [`put_command`] and [`ReplyDecoder`] are the client's side.
+//!
+//! Nothing here knows a command. No decoder allocates, panics, or does work in proportion to a
+//! length that was merely declared, and none reads a byte more often than a fixed number of times,
+//! however small the pieces in which the bytes arrive.
+//!
+//! ```
+//! use pinpriq_wire::resp::{Decoded, Protocol, RequestDecoder, RequestLimits, Writer, put_command};
+//!
+//! let mut bytes = Vec::new();
+//! put_command(&mut bytes, &[b"PING", b"hello"]);
+//! assert_eq!(bytes, b"*2\r\n$4\r\nPING\r\n$5\r\nhello\r\n");
+//!
+//! let mut decoder = RequestDecoder::new(RequestLimits::default());
+//! let length = bytes.len();
+//! assert_eq!(decoder.decode(&bytes)?, Decoded::Request { length });
+//! let arguments = decoder.arguments(&bytes);
+//! assert_eq!(arguments.at(0), Some(&b"PING"[..]));
+//!
+//! let mut out = Vec::new();
+//! Writer::new(&mut out, Protocol::Resp2).bulk(arguments.at(1).unwrap_or_default());
+//! assert_eq!(out, b"$5\r\nhello\r\n");
+//! # Ok::<(), pinpriq_wire::resp::Malformed>(())
+//! ```
+//!
+//! [protocol specification]: https://redis.io/docs/latest/develop/reference/protocol-spec/
+
+mod inline;
+mod number;
+mod reply;
+mod request;
+mod writer;
+
+pub use reply::{DecodedReply, MalformedReply, ReplyDecoder, ReplyLimits, Value};
+pub use request::{Arguments, ArgumentsIter, Decoded, Malformed, RequestDecoder, RequestLimits};
+pub use writer::{Protocol, Writer, put_command};

@@ -1,0 +1,610 @@
+//! The server's side of a request: bytes in, one list of borrowed arguments out.
+//!
+//! The decoder remembers how far the request at the front of the buffer has been read, as positions
+//! relative to that front. The caller keeps the bytes.
+
+use std::fmt;
+
+use super::inline;
+use super::number::{self, Length};
+
+/// A list of arguments that has grown beyond this is let go of before the next request.
+const ARGUMENTS_KEPT: usize = 256;
+/// The text of an inline command that has grown beyond this is let go of before the next request.
+const TEXT_KEPT: usize = 4096;
+/// An unfinished line with a length: the type, twenty digits, CR LF.
+const LENGTH_LINE_BYTES: usize = 23;
+
+/// What a request may not exceed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RequestLimits {
+    /// How many arguments a request may have, its name included. More are a protocol error.
+    pub arguments_max: usize,
+    /// How long an argument may be, in bytes. A longer one makes the command too large.
+    pub bulk_bytes_max: usize,
+    /// How many bytes of arguments of a command that is too large are skipped. More are a protocol
+    /// error.
+    pub skipped_bytes_max: usize,
+    /// How long a request may be, in bytes and with its framing. A longer one is too large.
+    pub request_bytes_max: usize,
+    /// How long the line of an inline command may be, in bytes and without its LF. A longer one is
+    /// a protocol error.
+    pub inline_bytes_max: usize,
+}
+
+impl RequestLimits {
+    /// Limits for arguments of up to `bulk_bytes_max` bytes each: 16,384 arguments, 1 MiB on top
+    /// for all of them, 64 MiB skipped, lines of 64 KiB.
+    #[must_use]
+    pub const fn for_bulks(bulk_bytes_max: usize) -> Self {
+        Self {
+            arguments_max: 16_384,
+            bulk_bytes_max,
+            skipped_bytes_max: 64 << 20,
+            request_bytes_max: bulk_bytes_max.saturating_add(1 << 20),
+            inline_bytes_max: 64 << 10,
+        }
+    }
+
+    /// With a buffer of at least this many bytes, a full one is never merely incomplete.
+    #[must_use]
+    pub const fn buffer_bytes_max(&self) -> usize {
+        let longest = if self.request_bytes_max > self.inline_bytes_max {
+            self.request_bytes_max
+        } else {
+            self.inline_bytes_max
+        };
+        longest.saturating_add(LENGTH_LINE_BYTES)
+    }
+}
+
+impl Default for RequestLimits {
+    /// As [`RequestLimits::for_bulks`] with 1 MiB.
+    fn default() -> Self {
+        Self::for_bulks(1 << 20)
+    }
+}
+
+/// What the front of a buffer holds. After everything but [`Decoded::Incomplete`] the caller drops
+/// `length` bytes from the front.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Decoded {
+    /// The bytes are a proper beginning of a request, and no more than that.
+    Incomplete,
+    /// The bytes belong to a command that is too large, and the rest of it is still to come.
+    Skip {
+        /// How many bytes of the buffer are done with, at least 1.
+        length: usize,
+    },
+    /// A whole request, with at least one argument. See [`RequestDecoder::arguments`].
+    Request {
+        /// How many bytes of the buffer it takes up.
+        length: usize,
+    },
+    /// A request without arguments: `*0`, `*-1`, a blank line. Nothing is answered.
+    Empty {
+        /// How many bytes of the buffer it takes up.
+        length: usize,
+    },
+    /// The end of a command that is too large. It is to be refused; the stream goes on behind it.
+    TooLarge {
+        /// How many bytes of the buffer its rest takes up.
+        length: usize,
+        /// Which argument was too much, counted from 0.
+        argument: usize,
+        /// How long that argument is. If it is no longer than it may be, then it was the whole
+        /// request that became too long with it.
+        bytes: usize,
+    },
+}
+
+/// The bytes are no beginning of any request.
+///
+/// The stream cannot be read any further. The text is what Redis writes behind
+/// `-ERR Protocol error: `, where Redis refuses the same; none of it is longer than a line, and
+/// none has control characters in it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Malformed {
+    /// The number of arguments is no strict decimal number, or too large.
+    InvalidMultibulkLength,
+    /// The length of an argument is no strict decimal number, or beyond what is skipped.
+    InvalidBulkLength,
+    /// An argument begins with this byte. Requests are arrays of bulk strings and of nothing else.
+    ExpectedBulk(u8),
+    /// No CR LF follows the bytes of an argument.
+    MissingLineEnd,
+    /// The quotes of an inline command do not close, or something sticks to a closing one.
+    UnbalancedQuotes,
+    /// The line of an inline command is too long, or has too many words.
+    TooBigInline,
+    /// HTTP. The connection is to be closed without an answer, which could be taken for one of
+    /// HTTP.
+    ForeignProtocol,
+}
+
+impl Malformed {
+    /// Whether to write the text of the error before the connection is closed.
+    #[must_use]
+    pub const fn is_answered(self) -> bool {
+        !matches!(self, Self::ForeignProtocol)
+    }
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::InvalidMultibulkLength => "invalid multibulk length",
+            Self::InvalidBulkLength => "invalid bulk length",
+            Self::ExpectedBulk(got @ b' '..=b'~') => {
+                return write!(f, "expected '$', got '{}'", char::from(*got));
+            }
+            Self::ExpectedBulk(got) => {
+                return write!(f, "expected '$', got '{}'", got.escape_ascii());
+            }
+            Self::MissingLineEnd => "expected CRLF after a bulk string",
+            Self::UnbalancedQuotes => "unbalanced quotes in request",
+            Self::TooBigInline => "too big inline request",
+            Self::ForeignProtocol => "a request of another protocol",
+        })
+    }
+}
+
+impl std::error::Error for Malformed {}
+
+/// Where an argument lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Span {
+    /// Counted from the front of the buffer, or of the text of an inline command.
+    pub(crate) start: usize,
+    /// In bytes.
+    pub(crate) length: usize,
+}
+
+/// How far the request at the front of the buffer has been read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// Nothing of it.
+    Start,
+    /// A line, up to the position.
+    Line,
+    /// Arguments, up to the position: next comes the line with a length.
+    Header,
+    /// The same, and the line with the length: next come this many bytes and CR LF.
+    Body(usize),
+}
+
+/// The argument with which a command became too large.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct TooLarge {
+    argument: usize,
+    bytes: usize,
+    /// How many bytes may still be skipped.
+    budget: usize,
+}
+
+/// Reads requests from a stream, one at a time.
+///
+/// The decoder remembers how far it got, so that bytes that arrive one at a time cost no more than
+/// bytes that arrive together. It keeps no bytes but the words of the last inline command, and it
+/// keeps its vectors, so that it allocates nothing from one request to the next. Implements the
+/// section "Sending commands to a Redis server" of the specification, and inline commands.
+#[derive(Clone, Debug)]
+pub struct RequestDecoder {
+    limits: RequestLimits,
+    phase: Phase,
+    /// How many bytes of the buffer are done with.
+    position: usize,
+    /// How many arguments have neither been read nor begun.
+    left: usize,
+    too_large: Option<TooLarge>,
+    spans: Vec<Span>,
+    /// Whether the spans lie in `text`, and not in the buffer.
+    is_inline: bool,
+    text: Vec<u8>,
+}
+
+impl RequestDecoder {
+    /// A decoder at the start of a request. Allocates nothing.
+    #[must_use]
+    pub const fn new(limits: RequestLimits) -> Self {
+        Self {
+            limits,
+            phase: Phase::Start,
+            position: 0,
+            left: 0,
+            too_large: None,
+            spans: Vec::new(),
+            is_inline: false,
+            text: Vec::new(),
+        }
+    }
+
+    /// The limits that are in force.
+    #[must_use]
+    pub const fn limits(&self) -> &RequestLimits {
+        &self.limits
+    }
+
+    /// Puts other limits in force, for the lines that have not been read yet. Before a client has
+    /// said who it is, it may be allowed less.
+    pub const fn set_limits(&mut self, limits: RequestLimits) {
+        self.limits = limits;
+    }
+
+    /// Whether the stream stands between two requests, which is where it may properly end if the
+    /// buffer is empty as well.
+    #[must_use]
+    pub const fn is_between_requests(&self) -> bool {
+        matches!(self.phase, Phase::Start)
+    }
+
+    /// Decodes the request at the front of `buffer`.
+    ///
+    /// After [`Decoded::Incomplete`] the caller calls again with the same bytes and more behind
+    /// them, after anything else it drops the bytes and calls again. Over a whole stream this costs
+    /// O(bytes), however they are divided, plus O(1) for each call. It allocates for arguments
+    /// that are there, never for those that are only announced. An error leaves nothing to do but
+    /// to close the connection.
+    pub fn decode(&mut self, buffer: &[u8]) -> Result<Decoded, Malformed> {
+        if self.phase == Phase::Start {
+            match *buffer {
+                [] => return Ok(Decoded::Incomplete),
+                [b'*', ref after @ ..] => {
+                    if let Some(early) = self.begin_array(after)? {
+                        return Ok(early);
+                    }
+                }
+                _ => {
+                    self.forget_arguments();
+                    self.phase = Phase::Line;
+                }
+            }
+        }
+        if self.phase == Phase::Line { self.decode_line(buffer) } else { self.decode_array(buffer) }
+    }
+
+    /// The arguments of the request that the last call of [`RequestDecoder::decode`] found, when
+    /// given the same buffer.
+    ///
+    /// After any other outcome they mean nothing.
+    #[must_use]
+    #[inline]
+    pub fn arguments<'a>(&'a self, buffer: &'a [u8]) -> Arguments<'a> {
+        let bytes = if self.is_inline { self.text.as_slice() } else { buffer };
+        Arguments { bytes, spans: &self.spans }
+    }
+
+    /// Reads the number of arguments that opens an array, or says what came instead of one.
+    fn begin_array(&mut self, after: &[u8]) -> Result<Option<Decoded>, Malformed> {
+        let (value, width) = match number::length(after) {
+            Length::Incomplete => return Ok(Some(Decoded::Incomplete)),
+            Length::Whole { value, width } => (value, width),
+            Length::Malformed => {
+                // An array that is null is as good as an empty one.
+                const NULL: &[u8] = b"-1\r\n";
+                if after.starts_with(NULL) {
+                    return Ok(Some(Decoded::Empty { length: NULL.len().saturating_add(1) }));
+                }
+                if NULL.starts_with(after) {
+                    return Ok(Some(Decoded::Incomplete));
+                }
+                return Err(Malformed::InvalidMultibulkLength);
+            }
+        };
+        let length = width.saturating_add(1);
+        match usize::try_from(value) {
+            Ok(0) => Ok(Some(Decoded::Empty { length })),
+            Ok(count) if count <= self.limits.arguments_max => {
+                self.forget_arguments();
+                self.left = count;
+                self.position = length;
+                self.phase = Phase::Header;
+                Ok(None)
+            }
+            _ => Err(Malformed::InvalidMultibulkLength),
+        }
+    }
+
+    /// Reads on in an array.
+    fn decode_array(&mut self, buffer: &[u8]) -> Result<Decoded, Malformed> {
+        loop {
+            let length = match self.phase {
+                Phase::Body(length) => length,
+                _ if self.left == 0 => return Ok(self.finish_array()),
+                _ => match self.decode_header(buffer)? {
+                    Some(length) => length,
+                    None => return Ok(self.wait()),
+                },
+            };
+            if self.too_large.is_some() {
+                if !self.skip_body(buffer, length)? {
+                    return Ok(self.wait());
+                }
+                continue;
+            }
+            let end = self.position.saturating_add(length);
+            match buffer.get(end..) {
+                Some([b'\r', b'\n', ..]) => {
+                    self.spans.push(Span { start: self.position, length });
+                    self.position = end.saturating_add(2);
+                    self.phase = Phase::Header;
+                }
+                None | Some([] | [b'\r']) => {
+                    self.phase = Phase::Body(length);
+                    return Ok(Decoded::Incomplete);
+                }
+                Some(_) => {
+                    // Asked again, it says the same again.
+                    self.phase = Phase::Body(length);
+                    return Err(Malformed::MissingLineEnd);
+                }
+            }
+        }
+    }
+
+    /// Reads the line with the length of an argument, if it is there.
+    #[inline]
+    fn decode_header(&mut self, buffer: &[u8]) -> Result<Option<usize>, Malformed> {
+        let (value, width) = match buffer.get(self.position..) {
+            None | Some([]) => return Ok(None),
+            Some([b'$', after @ ..]) => match number::length(after) {
+                Length::Incomplete => return Ok(None),
+                Length::Whole { value, width } => (value, width),
+                Length::Malformed => return Err(Malformed::InvalidBulkLength),
+            },
+            Some([got, ..]) => return Err(Malformed::ExpectedBulk(*got)),
+        };
+        let Ok(length) = usize::try_from(value) else { return Err(Malformed::InvalidBulkLength) };
+        let position = self.position.saturating_add(width).saturating_add(1);
+        let end = position.saturating_add(length).saturating_add(2);
+        if length > self.limits.bulk_bytes_max
+            || end > self.limits.request_bytes_max
+            || self.too_large.is_some()
+        {
+            self.refuse(length)?;
+        }
+        self.position = position;
+        self.left = self.left.saturating_sub(1);
+        Ok(Some(length))
+    }
+
+    /// Takes an argument of a command that is too large, be it the first that is too much or one
+    /// behind it.
+    #[cold]
+    fn refuse(&mut self, length: usize) -> Result<(), Malformed> {
+        let too_large = self.too_large.unwrap_or(TooLarge {
+            argument: self.spans.len(),
+            bytes: length,
+            budget: self.limits.skipped_bytes_max,
+        });
+        let Some(budget) = too_large.budget.checked_sub(length) else {
+            return Err(Malformed::InvalidBulkLength);
+        };
+        self.too_large = Some(TooLarge { budget, ..too_large });
+        self.spans.clear();
+        Ok(())
+    }
+
+    /// Skips what is there of an argument of `length` bytes, and says whether that was all of it.
+    fn skip_body(&mut self, buffer: &[u8], length: usize) -> Result<bool, Malformed> {
+        let rest = buffer.get(self.position..).unwrap_or_default();
+        let skipped = length.min(rest.len());
+        self.position = self.position.saturating_add(skipped);
+        self.phase = Phase::Body(length.saturating_sub(skipped));
+        match rest.get(length..) {
+            Some([b'\r', b'\n', ..]) => {
+                self.position = self.position.saturating_add(2);
+                self.phase = Phase::Header;
+                Ok(true)
+            }
+            None | Some([] | [b'\r']) => Ok(false),
+            Some(_) => Err(Malformed::MissingLineEnd),
+        }
+    }
+
+    /// Waits for more bytes. Those of a command that is too large are done with.
+    fn wait(&mut self) -> Decoded {
+        if self.too_large.is_none() || self.position == 0 {
+            return Decoded::Incomplete;
+        }
+        let length = self.position;
+        self.position = 0;
+        Decoded::Skip { length }
+    }
+
+    /// The array has ended.
+    fn finish_array(&mut self) -> Decoded {
+        let length = self.position;
+        self.phase = Phase::Start;
+        self.position = 0;
+        match self.too_large.take() {
+            None => Decoded::Request { length },
+            Some(TooLarge { argument, bytes, .. }) => Decoded::TooLarge { length, argument, bytes },
+        }
+    }
+
+    /// Reads on in an inline command.
+    fn decode_line(&mut self, buffer: &[u8]) -> Result<Decoded, Malformed> {
+        let limit = self.limits.inline_bytes_max;
+        let allowed = buffer.get(..=limit).unwrap_or(buffer);
+        let rest = allowed.get(self.position..).unwrap_or_default();
+        let Some(more) = rest.iter().position(|byte| *byte == b'\n') else {
+            self.position = allowed.len();
+            return if buffer.len() > limit {
+                Err(Malformed::TooBigInline)
+            } else {
+                Ok(Decoded::Incomplete)
+            };
+        };
+        let end = self.position.saturating_add(more);
+        let line = buffer.get(..end).unwrap_or_default();
+        if inline::is_foreign(line) {
+            return Err(Malformed::ForeignProtocol);
+        }
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        self.is_inline = true;
+        // What a line that was refused has left is in the way if it is read again.
+        self.text.clear();
+        self.spans.clear();
+        inline::split(line, self.limits.arguments_max, &mut self.text, &mut self.spans)?;
+        self.phase = Phase::Start;
+        self.position = 0;
+        let length = end.saturating_add(1);
+        let limit = self.limits.bulk_bytes_max;
+        let longer = self.spans.iter().enumerate().find(|(_, span)| span.length > limit);
+        Ok(match longer {
+            Some((argument, span)) => Decoded::TooLarge { length, argument, bytes: span.length },
+            None if self.spans.is_empty() => Decoded::Empty { length },
+            None => Decoded::Request { length },
+        })
+    }
+
+    /// Forgets the arguments of the request before, and gives back memory that few requests need.
+    #[inline]
+    fn forget_arguments(&mut self) {
+        self.spans.clear();
+        if self.spans.capacity() > ARGUMENTS_KEPT {
+            self.spans = Vec::new();
+        }
+        if self.is_inline {
+            self.is_inline = false;
+            self.text.clear();
+            self.text.shrink_to(TEXT_KEPT);
+        }
+    }
+}
+
+/// The arguments of a request, borrowed from the buffer that it came in.
+#[derive(Clone, Copy, Debug)]
+pub struct Arguments<'a> {
+    bytes: &'a [u8],
+    spans: &'a [Span],
+}
+
+impl<'a> Arguments<'a> {
+    /// How many there are, the name of the command included.
+    #[must_use]
+    #[inline]
+    pub const fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// Whether there are none, which no request has.
+    #[must_use]
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// The argument at `index`, counted from 0, which is the name of the command.
+    #[must_use]
+    #[inline]
+    pub fn at(&self, index: usize) -> Option<&'a [u8]> {
+        self.spans.get(index).map(|span| slice(self.bytes, *span))
+    }
+
+    /// All of them, in order.
+    #[must_use]
+    #[inline]
+    pub fn iter(&self) -> ArgumentsIter<'a> {
+        ArgumentsIter { bytes: self.bytes, spans: self.spans.iter() }
+    }
+}
+
+impl<'a> IntoIterator for Arguments<'a> {
+    type Item = &'a [u8];
+    type IntoIter = ArgumentsIter<'a>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl<'a> IntoIterator for &Arguments<'a> {
+    type Item = &'a [u8];
+    type IntoIter = ArgumentsIter<'a>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+/// Runs through [`Arguments`].
+#[derive(Clone, Debug)]
+pub struct ArgumentsIter<'a> {
+    bytes: &'a [u8],
+    spans: std::slice::Iter<'a, Span>,
+}
+
+impl<'a> Iterator for ArgumentsIter<'a> {
+    type Item = &'a [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        self.spans.next().map(|span| slice(self.bytes, *span))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.spans.size_hint()
+    }
+}
+
+impl DoubleEndedIterator for ArgumentsIter<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.spans.next_back().map(|span| slice(self.bytes, *span))
+    }
+}
+
+impl ExactSizeIterator for ArgumentsIter<'_> {}
+
+/// The bytes of a span, or none if the caller gave another buffer.
+#[inline]
+fn slice(bytes: &[u8], span: Span) -> &[u8] {
+    bytes.get(span.start..span.start.saturating_add(span.length)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    //! How much memory a decoder keeps, which its callers cannot see.
+
+    use super::*;
+
+    /// An array of `count` arguments of one byte.
+    fn array(count: usize) -> Vec<u8> {
+        [format!("*{count}\r\n").into_bytes(), b"$1\r\na\r\n".repeat(count)].concat()
+    }
+
+    #[test]
+    fn an_announced_number_takes_no_memory() {
+        let mut decoder = RequestDecoder::new(RequestLimits::default());
+        assert_eq!(decoder.decode(b"*16384\r\n$1048576\r\n"), Ok(Decoded::Incomplete));
+        assert_eq!(decoder.spans.capacity(), 0);
+        let refused = RequestDecoder::new(RequestLimits::default()).decode(b"*1000000\r\n");
+        assert_eq!(refused, Err(Malformed::InvalidMultibulkLength));
+    }
+
+    #[test]
+    fn memory_is_kept_if_it_is_little() {
+        let mut decoder = RequestDecoder::new(RequestLimits::default());
+        let (small, large) = (array(10), array(16_384));
+        assert_eq!(decoder.decode(&small), Ok(Decoded::Request { length: small.len() }));
+        let capacity = decoder.spans.capacity();
+        assert_eq!(decoder.decode(&small), Ok(Decoded::Request { length: small.len() }));
+        assert_eq!(decoder.spans.capacity(), capacity);
+        assert_eq!(decoder.decode(&large), Ok(Decoded::Request { length: large.len() }));
+        assert!(decoder.spans.capacity() >= 16_384);
+        assert_eq!(decoder.decode(b"*1\r\n"), Ok(Decoded::Incomplete));
+        assert_eq!(decoder.spans.capacity(), 0);
+    }
+
+    #[test]
+    fn words_of_a_line_are_forgotten() {
+        let mut decoder = RequestDecoder::new(RequestLimits::default());
+        let line = [b"ECHO ".to_vec(), vec![b'a'; 60_000], b"\n".to_vec()].concat();
+        assert_eq!(decoder.decode(&line), Ok(Decoded::Request { length: line.len() }));
+        assert!(decoder.text.capacity() >= 60_000);
+        assert_eq!(decoder.decode(b"\n"), Ok(Decoded::Empty { length: 1 }));
+        assert!(decoder.text.capacity() <= TEXT_KEPT);
+    }
+}

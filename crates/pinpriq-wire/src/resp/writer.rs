@@ -1,0 +1,211 @@
+//! The pieces that replies are written from, for both versions of the protocol, and commands.
+//!
+//! What RESP2 has no type for is written as Redis writes it to clients of RESP2.
+
+use std::fmt::{self, Write};
+
+use super::number::{put_signed, put_unsigned};
+
+/// What opens a verbatim string that is plain text.
+const VERBATIM_FORMAT: &[u8] = b"txt:";
+
+/// The version of the protocol that a connection speaks.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Protocol {
+    /// What every connection begins with.
+    #[default]
+    Resp2,
+    /// What `HELLO 3` chooses.
+    Resp3,
+}
+
+/// Appends replies to a buffer, piece by piece.
+///
+/// An aggregate is opened with the number of its elements, and that many must follow. Costs one
+/// copy of what is written, and allocates nothing but what the buffer needs to grow. Implements
+/// the section "RESP protocol description" of the specification.
+#[derive(Debug)]
+pub struct Writer<'a> {
+    out: &'a mut Vec<u8>,
+    protocol: Protocol,
+}
+
+impl<'a> Writer<'a> {
+    /// Writes behind what is in `out` already.
+    #[must_use]
+    pub const fn new(out: &'a mut Vec<u8>, protocol: Protocol) -> Self {
+        Self { out, protocol }
+    }
+
+    /// How many bytes the buffer holds, those that were there before included.
+    #[must_use]
+    pub const fn buffer_bytes(&self) -> usize {
+        self.out.len()
+    }
+
+    /// The version that is being written.
+    #[must_use]
+    pub const fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+
+    /// A simple string, `+text`. Control characters are replaced by spaces.
+    pub fn simple(&mut self, text: &str) {
+        self.out.push(b'+');
+        self.line(text);
+    }
+
+    /// An error, `-WORD sentence`. Control characters are replaced by spaces, so that no text of a
+    /// client can end the line.
+    pub fn error(&mut self, word: &str, sentence: impl fmt::Display) {
+        self.out.push(b'-');
+        self.line(format_args!("{word} {sentence}"));
+    }
+
+    /// An integer.
+    pub fn integer(&mut self, number: i64) {
+        self.out.push(b':');
+        put_signed(self.out, number);
+        self.end_line();
+    }
+
+    /// A bulk string: any bytes.
+    pub fn bulk(&mut self, bytes: &[u8]) {
+        put_bulk(self.out, bytes);
+    }
+
+    /// A bulk string with a number in it, in decimal.
+    pub fn bulk_number(&mut self, number: u64) {
+        let digits = number.checked_ilog10().map_or(1, |log| u64::from(log).saturating_add(1));
+        self.header(b'$', digits);
+        put_unsigned(self.out, number);
+        self.end_line();
+    }
+
+    /// A text for people to read. RESP2: a bulk string.
+    pub fn verbatim(&mut self, text: &str) {
+        if self.protocol == Protocol::Resp2 {
+            return self.bulk(text.as_bytes());
+        }
+        self.header(b'=', length_of(text.len().saturating_add(VERBATIM_FORMAT.len())));
+        self.out.extend_from_slice(VERBATIM_FORMAT);
+        self.out.extend_from_slice(text.as_bytes());
+        self.end_line();
+    }
+
+    /// Nothing, where a string or a number could be. RESP2: the bulk string that is null.
+    pub fn null(&mut self) {
+        self.out.extend_from_slice(match self.protocol {
+            Protocol::Resp2 => b"$-1\r\n",
+            Protocol::Resp3 => b"_\r\n",
+        });
+    }
+
+    /// Nothing, where an array could be. RESP2: the array that is null.
+    pub fn null_array(&mut self) {
+        self.out.extend_from_slice(match self.protocol {
+            Protocol::Resp2 => b"*-1\r\n",
+            Protocol::Resp3 => b"_\r\n",
+        });
+    }
+
+    /// True or false. RESP2: the integer 1 or 0.
+    pub fn boolean(&mut self, truth: bool) {
+        self.out.extend_from_slice(match (self.protocol, truth) {
+            (Protocol::Resp2, true) => b":1\r\n",
+            (Protocol::Resp2, false) => b":0\r\n",
+            (Protocol::Resp3, true) => b"#t\r\n",
+            (Protocol::Resp3, false) => b"#f\r\n",
+        });
+    }
+
+    /// Opens an array of so many elements.
+    pub fn array(&mut self, elements: usize) {
+        self.header(b'*', length_of(elements));
+    }
+
+    /// Opens a map of so many pairs. RESP2: an array of twice as many elements.
+    pub fn map(&mut self, pairs: usize) {
+        match self.protocol {
+            Protocol::Resp2 => self.array(pairs.saturating_mul(2)),
+            Protocol::Resp3 => self.header(b'%', length_of(pairs)),
+        }
+    }
+
+    /// Opens a push message of so many elements, its kind included. RESP2: an array.
+    pub fn push(&mut self, elements: usize) {
+        match self.protocol {
+            Protocol::Resp2 => self.array(elements),
+            Protocol::Resp3 => self.header(b'>', length_of(elements)),
+        }
+    }
+
+    /// Opens an attribute of so many pairs, which stands before the reply that it is about, and
+    /// says whether the protocol has such a thing. RESP2 does not: then nothing is written, and
+    /// the pairs are to be left out.
+    #[must_use]
+    pub fn attribute(&mut self, pairs: usize) -> bool {
+        let has_attributes = self.protocol == Protocol::Resp3;
+        if has_attributes {
+            self.header(b'|', length_of(pairs));
+        }
+        has_attributes
+    }
+
+    /// A type and a length.
+    fn header(&mut self, kind: u8, length: u64) {
+        self.out.push(kind);
+        put_unsigned(self.out, length);
+        self.end_line();
+    }
+
+    /// Text up to the end of its line.
+    fn line(&mut self, text: impl fmt::Display) {
+        // Writing into memory fails only if the text itself does; then the line ends there.
+        let _ = write!(OneLine(self.out), "{text}");
+        self.end_line();
+    }
+
+    fn end_line(&mut self) {
+        self.out.extend_from_slice(b"\r\n");
+    }
+}
+
+/// Text without control characters.
+struct OneLine<'a>(&'a mut Vec<u8>);
+
+impl Write for OneLine<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let plain = |byte: u8| if byte.is_ascii_control() { b' ' } else { byte };
+        self.0.extend(text.bytes().map(plain));
+        Ok(())
+    }
+}
+
+/// Appends a command: an array of bulk strings.
+///
+/// At least one argument, the name of the command, makes it one that is answered. Implements the
+/// section "Sending commands to a Redis server" of the specification.
+pub fn put_command(out: &mut Vec<u8>, arguments: &[&[u8]]) {
+    out.push(b'*');
+    put_unsigned(out, length_of(arguments.len()));
+    out.extend_from_slice(b"\r\n");
+    for argument in arguments {
+        put_bulk(out, argument);
+    }
+}
+
+/// Appends a bulk string.
+#[inline]
+fn put_bulk(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.push(b'$');
+    put_unsigned(out, length_of(bytes.len()));
+    out.extend_from_slice(b"\r\n");
+    out.extend_from_slice(bytes);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// A length in memory as a number; no memory is larger than the number can say.
+fn length_of(bytes: usize) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
