@@ -27,6 +27,12 @@ pub(crate) struct Deadlines {
     entries: BTreeSet<(Timestamp, Due)>,
 }
 
+impl FromIterator<(Timestamp, Due)> for Deadlines {
+    fn from_iter<I: IntoIterator<Item = (Timestamp, Due)>>(entries: I) -> Self {
+        Self { entries: entries.into_iter().collect() }
+    }
+}
+
 impl Deadlines {
     pub(crate) fn insert(&mut self, at: Timestamp, due: Due) {
         self.entries.insert((at, due));

@@ -252,6 +252,12 @@ impl Engine {
         !self.has_room || self.bytes.saturating_add(bytes) > self.limits.bytes_max
     }
 
+    /// How many subscriptions a client has.
+    #[must_use]
+    pub fn subscriptions(&self, client: ClientId) -> usize {
+        self.consumers.clients.get(&client).map_or(0, |known| known.subscriptions.len())
+    }
+
     /// Figures over all queues.
     #[must_use]
     pub const fn totals(&self) -> &Counters {

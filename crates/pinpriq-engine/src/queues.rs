@@ -75,9 +75,10 @@ impl Queue {
         }
     }
 
-    /// Whether anybody waits for it or is subscribed to it.
+    /// Whether anybody waits for it or is subscribed to it, or is being served from it.
     fn is_wanted(&self) -> bool {
-        self.pins > 0
+        self.to_be_served
+            || self.pins > 0
             || self.subscriptions > 0
             || !self.waiting.any.is_empty()
             || !self.waiting.narrow.is_empty()
@@ -154,7 +155,7 @@ impl Queues {
     /// figures of a queue end with its existence, also when its object stays.
     pub(crate) fn tidy(&mut self, slot: QueueSlot) {
         let queue = &mut self[slot];
-        if queue.exists() || queue.to_be_served {
+        if queue.exists() {
             return;
         }
         if queue.is_wanted() {

@@ -93,6 +93,12 @@ impl Ranked {
     }
 }
 
+impl FromIterator<(Rank, Slot)> for Ranked {
+    fn from_iter<I: IntoIterator<Item = (Rank, Slot)>>(tasks: I) -> Self {
+        Self { tasks: tasks.into_iter().collect() }
+    }
+}
+
 /// See [`Ranked::walk`].
 #[derive(Debug)]
 pub(crate) struct Walk<'a> {

@@ -3,8 +3,13 @@
 //! While changes are folded back nothing but the tasks themselves is built; the indexes come once,
 //! at the start, when it is known which tasks are left.
 
+use std::collections::BTreeMap;
+
 use crate::change::{Change, Granted, Header, Moved, Place, QueueRecord};
+use crate::deadlines::Due;
 use crate::engine::Engine;
+use crate::indexes::Indexes;
+use crate::queues::QueueSlot;
 use crate::settings::{Ids, Paused, Settings};
 use crate::stats::Exit;
 use crate::task::{Grant, Lease, State, TaskRecord};
@@ -71,6 +76,8 @@ impl Engine {
         self.now = now;
         let slots: Vec<Slot> = self.tasks.slots().collect();
         let mut leases: Vec<Slot> = Vec::new();
+        let mut due: Vec<(Timestamp, Due)> = Vec::new();
+        let mut queues: BTreeMap<QueueSlot, Vec<Slot>> = BTreeMap::new();
         for slot in slots {
             let task = &self.tasks[slot];
             if !self.queues.is_current(task.queue, task.epoch) {
@@ -85,7 +92,14 @@ impl Engine {
             if task.lease().is_some_and(|lease| lease.deadline.is_none()) {
                 leases.push(slot);
             }
-            self.admit(slot);
+            queues.entry(task.queue).or_default().push(slot);
+            due.extend(self.admit(slot));
+        }
+        self.deadlines = due.into_iter().collect();
+        for (slot, tasks) in queues {
+            let queue = &mut self.queues[slot];
+            let with_ids = queue.settings.ids != Ids::Sequence;
+            queue.indexes = Indexes::of(&tasks, with_ids, &self.tasks);
         }
         for slot in leases {
             self.end_lease(slot, Operation::HolderGone);
@@ -123,21 +137,18 @@ impl Engine {
         self.changes.push(Change::Gone(task.number));
     }
 
-    /// Enters a restored task into the indexes and figures.
-    fn admit(&mut self, slot: Slot) {
-        let task = &self.tasks[slot];
-        let (queue, kind, content) = (task.queue, task.kind(), task.content_bytes());
-        let owner = &mut self.queues[queue];
-        if owner.settings.ids != Ids::Sequence {
-            owner.indexes.insert_id(&task.id(), slot);
-        }
-        for counters in [&mut owner.counters, &mut self.totals] {
+    /// Counts a restored task, and answers its next deadline.
+    fn admit(&mut self, slot: Slot) -> Option<(Timestamp, Due)> {
+        let task = &mut self.tasks[slot];
+        let (number, kind, content) = (task.number, task.kind(), task.content_bytes());
+        task.armed = task.due();
+        for counters in [&mut self.queues[task.queue].counters, &mut self.totals] {
             counters.put += 1;
             counters.bytes += content;
             counters.enter(kind);
         }
         self.bytes += content + crate::step::TASK_OVERHEAD_BYTES;
-        self.settle(slot);
+        task.armed.map(|at| (at, Due::Task(number)))
     }
 
     fn restore_task(&mut self, record: TaskRecord, place: Option<Place>) {

@@ -44,17 +44,28 @@ pub(crate) fn describe(shard: &Shard) -> String {
     lines.into_iter().map(|(_, line)| line).collect()
 }
 
-/// Has connections ended, and answers how many.
-pub(crate) fn kill(shard: &Shard, which: &Kill<'_>) -> u64 {
-    let mut killed = 0;
+/// What [`kill`] did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Killed {
+    /// How many connections of others are being ended.
+    pub(crate) others: u64,
+    /// Whether whoever asked is meant as well, and has to see to it.
+    pub(crate) caller: bool,
+}
+
+/// Has connections ended, except for that of the caller.
+pub(crate) fn kill(shard: &Shard, which: &Kill<'_>, caller: ClientId) -> Killed {
+    let mut killed = Killed { others: 0, caller: false };
     shard.each_client(|client, session| {
         let is_meant = match which {
             Kill::Id(id) => client.0 == *id,
             Kill::Address(wanted) => address(session).as_bytes() == *wanted,
         };
-        if is_meant {
+        if is_meant && client == caller {
+            killed.caller = true;
+        } else if is_meant {
             session.kill();
-            killed += 1;
+            killed.others += 1;
         }
     });
     killed

@@ -105,7 +105,7 @@ impl Clock for SystemClock {
                 let Some(left) = target.checked_sub(ns).filter(|left| *left > 0) else { return };
                 let left = u64::try_from(left).unwrap_or(u64::MAX);
                 // A deadline that is far away is looked at again, since time may be drawn.
-                let nap = Duration::from_nanos(left).min(Duration::from_secs(60));
+                let nap = Duration::from_nanos(left).min(Duration::from_mins(1));
                 tokio::time::sleep_until(reading_at + nap).await;
             }
         })

@@ -35,6 +35,9 @@ pub(crate) trait Door: Encode {
     /// Answers whether it did.
     fn refill(&mut self) -> bool;
 
+    /// Called once when the server is about to stop: the last chance to answer what is blocked.
+    fn stopping(&mut self);
+
     /// Whether popped tasks whose frame was not sent whole go back to their queue.
     fn requeues(&self) -> bool;
 
@@ -164,14 +167,17 @@ impl<D: Door> Connection<'_, D> {
             if let Some(failure) = &failure {
                 let reached = self.context.shard.reached();
                 self.session.outbox.borrow_mut().give_up(reached, failure);
+                Shard::refuse_blocked(self.client, &self.session, failure);
             }
             self.write()?;
             let ends = failure.is_some() && !self.door.can_tell_failure();
             if ends || self.context.cut_off.is_asked_for() {
                 return Ok(());
             }
-            if self.context.stop.is_asked_for() {
+            if self.context.stop.is_asked_for() && !self.closing {
+                self.door.stopping();
                 self.close();
+                continue;
             }
             if self.closing && self.session.outbox.borrow().is_empty() {
                 return Ok(());

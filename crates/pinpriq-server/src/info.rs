@@ -2,12 +2,20 @@
 
 use std::fmt::Write as _;
 
+use pinpriq_store::durable::Durable;
+
 use crate::shard::Shard;
+
+/// Names with their values.
+type Facts = Vec<(&'static str, String)>;
+
+/// A section: its name, and what finds its facts.
+type Section = (&'static str, fn(&Shard) -> Facts);
 
 /// The wanted sections, or all of them.
 pub(crate) fn text(shard: &Shard, wanted: &[&[u8]]) -> String {
     let mut text = String::new();
-    let sections: [(&str, fn(&Shard) -> Vec<(&'static str, String)>); 4] =
+    let sections: [Section; 4] =
         [("Server", server), ("Clients", clients), ("Persistence", persistence), ("Tasks", tasks)];
     for (name, facts) in sections {
         let asked_for = |word: &&[u8]| {
@@ -30,7 +38,7 @@ pub(crate) fn text(shard: &Shard, wanted: &[&[u8]]) -> String {
     text
 }
 
-fn server(shard: &Shard) -> Vec<(&'static str, String)> {
+fn server(shard: &Shard) -> Facts {
     let now = shard.clock().now();
     let header = shard.inspect(|durable| durable.engine().header());
     vec![
@@ -42,7 +50,7 @@ fn server(shard: &Shard) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn clients(shard: &Shard) -> Vec<(&'static str, String)> {
+fn clients(shard: &Shard) -> Facts {
     let mut blocked = 0;
     shard.each_client(|_, session| blocked += u64::from(session.is_blocked()));
     vec![
@@ -51,8 +59,8 @@ fn clients(shard: &Shard) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn persistence(shard: &Shard) -> Vec<(&'static str, String)> {
-    let figures = shard.inspect(|durable| durable.figures());
+fn persistence(shard: &Shard) -> Facts {
+    let figures = shard.inspect(Durable::figures);
     let failure = shard.failure().map_or_else(|| "none".to_owned(), |failure| failure.sentence);
     vec![
         ("durability", shard.durability().word().to_owned()),
@@ -68,7 +76,7 @@ fn persistence(shard: &Shard) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn tasks(shard: &Shard) -> Vec<(&'static str, String)> {
+fn tasks(shard: &Shard) -> Facts {
     let counters = shard.inspect(|durable| durable.engine().totals().clone());
     vec![
         ("present", counters.present().to_string()),

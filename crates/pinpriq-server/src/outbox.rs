@@ -37,7 +37,7 @@ pub(crate) trait Encode {
 #[derive(Default)]
 pub(crate) struct Outbox {
     waiting: VecDeque<Waiting>,
-    /// The bytes of the tasks in them.
+    /// The bytes that they occupy, about.
     waiting_bytes: usize,
     /// How much of the first of `waiting` is encoded already, in the encoder's own terms.
     progress: usize,
@@ -54,7 +54,7 @@ struct Waiting {
     after: Position,
     answer: Answer,
     dialect: Dialect,
-    /// The bytes of the tasks in it.
+    /// The bytes that it occupies, about.
     bytes: usize,
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct Unsent {
 impl Outbox {
     /// Adds an answer of the engine.
     pub(crate) fn push(&mut self, after: Position, output: Output, dialect: Dialect) {
-        let bytes = task_bytes(&output);
+        let bytes = answer_bytes(&output);
         self.waiting_bytes += bytes;
         self.waiting.push_back(Waiting { after, answer: Answer::Output(output), dialect, bytes });
     }
@@ -227,14 +227,27 @@ impl Unsent {
     }
 }
 
-/// How many bytes of keys and payloads an output holds.
-fn task_bytes(output: &Output) -> usize {
-    let (Output::Delivery { tasks, .. }
-    | Output::Reply { reply: Reply::Tasks { tasks, .. } | Reply::Shown(tasks), .. }) = output
-    else {
-        return 0;
-    };
-    tasks.iter().map(|task| task.payload.len() + task.key.as_ref().map_or(0, |key| key.len())).sum()
+/// How many bytes an output occupies, about. Those of one that is always small do not count.
+fn answer_bytes(output: &Output) -> usize {
+    match output {
+        Output::Delivery { tasks, .. }
+        | Output::Reply { reply: Reply::Tasks { tasks, .. } | Reply::Shown(tasks), .. } => {
+            tasks.iter().map(task_bytes).sum()
+        }
+        Output::Reply { reply: Reply::Names { names, .. }, .. } => {
+            names.iter().map(|name| size_of_val(name) + name.len()).sum()
+        }
+        Output::Reply { reply: Reply::Acks(answers), .. } => {
+            let refusals = answers.iter().filter_map(|answer| answer.as_ref().err());
+            size_of_val(&answers[..]) + refusals.map(|it| it.sentence.len()).sum::<usize>()
+        }
+        Output::Reply { .. } => 0,
+    }
+}
+
+/// The bytes of a key and a payload, and those of the record.
+fn task_bytes(task: &TaskRecord) -> usize {
+    size_of::<TaskRecord>() + task.payload.len() + task.key.as_ref().map_or(0, |key| key.len())
 }
 
 /// Whether the client holds something once it has got this output.

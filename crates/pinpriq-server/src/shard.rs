@@ -40,8 +40,8 @@ pub(crate) struct Session {
     pub(crate) dialect: Cell<Dialect>,
     /// Whether it stands among those that wait for room.
     stalled: Cell<bool>,
-    /// Whether it has a blocked request, so that nothing behind it is carried out.
-    blocked: Cell<bool>,
+    /// Its blocked request, if it has one, behind which nothing is carried out.
+    blocked: Cell<Option<RequestId>>,
     /// Whether its connection is to be ended.
     killed: Cell<bool>,
     /// How many deliveries were made to it.
@@ -62,7 +62,12 @@ pub(crate) struct About {
 impl Session {
     /// Whether a request of it is blocked.
     pub(crate) fn is_blocked(&self) -> bool {
-        self.blocked.get()
+        self.blocked.get().is_some()
+    }
+
+    /// Takes note that nobody will answer the blocked request any more, and answers which it was.
+    pub(crate) fn unblock(&self) -> Option<RequestId> {
+        self.blocked.take()
     }
 
     /// Whether its connection is to be ended.
@@ -106,8 +111,8 @@ struct State {
     sessions: HashMap<ClientId, Rc<Session>>,
     /// Clients with outputs that wait for a position, in order of the positions.
     waiting: VecDeque<(Position, ClientId)>,
-    /// Clients that wait for room, with the bytes that they wait for.
-    stalled: Vec<(ClientId, u64)>,
+    /// Clients that wait for room, with the bytes of the task that they have for it, if any.
+    stalled: Vec<(ClientId, Option<u64>)>,
     /// When the timer will go off.
     armed: Option<Timestamp>,
     last_client: u64,
@@ -185,10 +190,18 @@ impl Shard {
     }
 
     /// Notes that the request just carried out is blocked, so that its reply comes later.
-    pub(crate) fn block(&self, session: &Session) {
+    pub(crate) fn block(&self, session: &Session, request: RequestId) {
         // What was answered before must not be taken for its reply.
         self.turn();
-        session.blocked.set(true);
+        session.blocked.set(Some(request));
+    }
+
+    /// Refuses the blocked request of a client, if it has one, when the store has failed: nothing
+    /// answers it any more.
+    pub(crate) fn refuse_blocked(client: ClientId, session: &Session, refusal: &Refusal) {
+        let Some(request) = session.unblock() else { return };
+        let output = Output::Reply { client, request, reply: Reply::Refused(refusal.clone()) };
+        session.outbox.borrow_mut().push(Position::default(), output, session.dialect.get());
     }
 
     /// Answers the blocked request of a client as if its time were up.
@@ -275,7 +288,6 @@ impl Shard {
         self.state.borrow().durable.reached()
     }
 
-
     /// The refusal that every request gets once the store has failed.
     pub(crate) fn failure(&self) -> Option<Refusal> {
         let state = self.state.borrow();
@@ -295,11 +307,12 @@ impl Shard {
         look(&self.state.borrow().durable)
     }
 
-    /// Whether a task of so many bytes must wait until there is room for it. If so, the client's
-    /// bell rings when it is worth another try.
-    pub(crate) fn must_wait(&self, client: ClientId, bytes: usize) -> bool {
+    /// Whether a task of so many bytes must wait until there is room for it, or a request that
+    /// brings none until the disk has caught up. If so, the client's bell rings when it is worth
+    /// another try.
+    pub(crate) fn must_wait(&self, client: ClientId, bytes: Option<usize>) -> bool {
         let state = &mut *self.state.borrow_mut();
-        let bytes = bytes as u64;
+        let bytes = bytes.map(|bytes| bytes as u64);
         let waits = !state.has_room_for(bytes);
         if waits && state.sessions.get(&client).is_some_and(|it| !it.stalled.replace(true)) {
             state.stalled.push((client, bytes));
@@ -363,7 +376,10 @@ impl State {
                 continue;
             };
             match &output {
-                Output::Reply { .. } if session.blocked.replace(false) => session.bell.notify_one(),
+                Output::Reply { request, .. } if session.blocked.get() == Some(*request) => {
+                    session.blocked.set(None);
+                    session.bell.notify_one();
+                }
                 Output::Reply { .. } => {}
                 Output::Delivery { .. } => session.delivered.set(session.delivered.get() + 1),
             }
@@ -388,9 +404,9 @@ impl State {
         }
     }
 
-    fn has_room_for(&self, bytes: u64) -> bool {
+    fn has_room_for(&self, bytes: Option<u64>) -> bool {
         self.durable.figures().bytes_pending <= PENDING_BYTES_MAX
-            && !self.durable.engine().is_busy_for(bytes)
+            && bytes.is_none_or(|bytes| !self.durable.engine().is_busy_for(bytes))
     }
 
     fn wake_stalled(&mut self) {

@@ -2,8 +2,9 @@
 //! versions.
 //!
 //! The reference is the [protocol specification] of Redis. Where that page is silent, above all
-//! about inline commands and the words of protocol errors, this module does as Redis 7 does; where
-//! Redis is lenient, as with signs and leading zeros, it is strict.
+//! about inline commands and the words of protocol errors, this module does as Redis 7 does. It is
+//! stricter in two places: CR LF must follow the bytes of an argument, and the only negative number
+//! of arguments is `*-1`.
 //!
 //! - [`RequestDecoder`] is the server's side of what comes in: one request at a time, borrowed.
 //! - [`Writer`] is the server's side of what goes out, in either [`Protocol`].

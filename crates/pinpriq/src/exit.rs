@@ -10,8 +10,10 @@ const FAILED: u8 = 1;
 const UNUSABLE: u8 = 2;
 /// The data directory cannot be used.
 const DIRECTORY: u8 = 3;
-/// A pop found its queue empty.
-const NOTHING_POPPED: u8 = 4;
+/// A command that looks for tasks found none.
+const NOTHING_THERE: u8 = 4;
+/// The server refused what it was asked.
+const REFUSED: u8 = 5;
 
 /// How a command ended that ran as it should.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,8 +22,10 @@ pub(crate) enum Exit {
     Done,
     /// It looked at a data directory, and that is damaged.
     Damaged,
-    /// It popped, and the queue was empty.
-    NothingPopped,
+    /// It looked for tasks, and there was none.
+    NothingThere,
+    /// The server refused some of what it was asked, and that has been told.
+    Refused,
 }
 
 /// Why a command ended otherwise.
@@ -37,7 +41,8 @@ impl From<Exit> for ExitCode {
         match exit {
             Exit::Done => Self::SUCCESS,
             Exit::Damaged => Self::from(DIRECTORY),
-            Exit::NothingPopped => Self::from(NOTHING_POPPED),
+            Exit::NothingThere => Self::from(NOTHING_THERE),
+            Exit::Refused => Self::from(REFUSED),
         }
     }
 }
@@ -61,6 +66,11 @@ impl Failure {
     /// A data directory cannot be used: exit code 3.
     pub(crate) fn of_directory(sentence: impl Into<String>) -> Self {
         Self::new(DIRECTORY, sentence)
+    }
+
+    /// The server refused: exit code 5. The sentence is the server's.
+    pub(crate) fn refused(sentence: impl Into<String>) -> Self {
+        Self::new(REFUSED, sentence)
     }
 
     /// The exit code of the process.

@@ -11,12 +11,16 @@ pub(crate) enum Json {
     Bool(bool),
     /// A whole number. Some readers lose digits beyond 2^53.
     Number(u64),
+    /// A whole number that may be negative. Some readers lose digits beyond 2^53.
+    Integer(i64),
     /// A text.
     Text(String),
     /// Values in order.
     List(Vec<Self>),
     /// Named values, in the order given.
     Object(Vec<(&'static str, Self)>),
+    /// The same with names that come from elsewhere.
+    Map(Vec<(String, Self)>),
 }
 
 impl Json {
@@ -37,6 +41,7 @@ impl fmt::Display for Json {
             Self::Null => f.write_str("null"),
             Self::Bool(value) => write!(f, "{value}"),
             Self::Number(value) => write!(f, "{value}"),
+            Self::Integer(value) => write!(f, "{value}"),
             Self::Text(text) => write_text(f, text),
             Self::List(items) => {
                 f.write_str("[")?;
@@ -45,17 +50,23 @@ impl fmt::Display for Json {
                 }
                 f.write_str("]")
             }
-            Self::Object(members) => {
-                f.write_str("{")?;
-                for (index, (name, value)) in members.iter().enumerate() {
-                    f.write_str(if index == 0 { "" } else { "," })?;
-                    write_text(f, name)?;
-                    write!(f, ":{value}")?;
-                }
-                f.write_str("}")
-            }
+            Self::Object(members) => write_members(f, members),
+            Self::Map(members) => write_members(f, members),
         }
     }
+}
+
+fn write_members(
+    f: &mut fmt::Formatter<'_>,
+    members: &[(impl AsRef<str>, Json)],
+) -> fmt::Result {
+    f.write_str("{")?;
+    for (index, (name, value)) in members.iter().enumerate() {
+        f.write_str(if index == 0 { "" } else { "," })?;
+        write_text(f, name.as_ref())?;
+        write!(f, ":{value}")?;
+    }
+    f.write_str("}")
 }
 
 fn write_text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
@@ -83,9 +94,12 @@ mod tests {
             ("empty", Json::List(Vec::new())),
             ("text", Json::text("a\"b\\c\n\u{7f}ü")),
             ("flag", Json::Bool(true)),
+            ("map", Json::Map(vec![("X-\"R".to_owned(), Json::Integer(i64::MIN))])),
         ]);
-        let expected =
-            r#"{"nothing":null,"list":[1,2],"empty":[],"text":"a\"b\\c\u000a\u007fü","flag":true}"#;
+        let expected = concat!(
+            r#"{"nothing":null,"list":[1,2],"empty":[],"text":"a\"b\\c\u000a\u007fü","#,
+            r#""flag":true,"map":{"X-\"R":-9223372036854775808}}"#
+        );
         assert_eq!(value.to_string(), expected);
     }
 }

@@ -4,6 +4,7 @@
 //! code. What can be given is in `args.rs` and `settings.rs`, what is done with it in `cmd/`.
 
 mod args;
+mod base64;
 mod cmd;
 mod config;
 mod connection;
@@ -11,9 +12,12 @@ mod exit;
 mod json;
 mod logging;
 mod output;
+mod pipeline;
+mod printer;
+mod resp;
 mod settings;
+mod words;
 
-use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -22,8 +26,7 @@ fn main() -> ExitCode {
     match cmd::run(args::Cli::parse().command) {
         Ok(exit) => exit.into(),
         Err(failure) => {
-            // Without stderr there is nobody left to tell, but the exit code still says it.
-            let _ = writeln!(std::io::stderr(), "pinpriq: {failure}");
+            output::tell(&failure);
             failure.exit_code()
         }
     }

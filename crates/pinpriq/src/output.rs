@@ -2,6 +2,7 @@
 //!
 //! A reader that has gone is no failure: the commands end quietly then, as others in a pipe do.
 
+use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write};
 
 use pinpriq_wire::Packet;
@@ -94,7 +95,7 @@ pub(crate) fn escaped(bytes: &[u8]) -> String {
 }
 
 /// What a write to stdout means for the command.
-fn wanted(outcome: io::Result<()>) -> Result<Wanted, Failure> {
+pub(crate) fn wanted(outcome: io::Result<()>) -> Result<Wanted, Failure> {
     match outcome {
         Ok(()) => Ok(Wanted::More),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Wanted::NoMore),
@@ -106,6 +107,12 @@ fn wanted(outcome: io::Result<()>) -> Result<Wanted, Failure> {
 pub(crate) fn print_text(bytes: &[u8]) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     wanted(stdout.write_all(bytes).and_then(|()| stdout.flush())).map(|_| ())
+}
+
+/// Tells on stderr what does not end the command, or not yet.
+pub(crate) fn tell(sentence: impl Display) {
+    // Without stderr there is nobody to tell.
+    let _ = writeln!(io::stderr(), "pinpriq: {sentence}");
 }
 
 #[cfg(test)]

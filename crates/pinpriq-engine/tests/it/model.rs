@@ -14,10 +14,10 @@ mod transfers;
 
 use std::collections::BTreeMap;
 
-use pinpriq_engine::command::{Amendment, Assign, Command, Put, TimeToLive, Wait};
-use pinpriq_engine::limits::{ID_BYTES_MAX, Limits, NAME_BYTES_MAX};
+use pinpriq_engine::command::{Amendment, Assign, Command, Wait};
+use pinpriq_engine::limits::{ID_BYTES_MAX, Limits};
 use pinpriq_engine::reply::{Outcome, Output, Refusal, RefusalKind, Reply};
-use pinpriq_engine::settings::{Ids, Paused, Settings};
+use pinpriq_engine::settings::{Paused, Settings};
 use pinpriq_engine::stats::Move;
 use pinpriq_engine::task::{ClientId, RequestId, State, StateKind, TaskId, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};

@@ -51,7 +51,7 @@ impl PinpriqDoor {
                 let bytes = key.len() + payload.len();
                 // What is larger than all the room there is would wait for ever: it is refused.
                 let fits = bytes as u64 <= self.limits.task_bytes_max;
-                if fits && self.shard.must_wait(self.client, bytes) {
+                if fits && self.shard.must_wait(self.client, Some(bytes)) {
                     return Err(Next::Wait);
                 }
                 let ttl = match (ttl_ms, self.options.ttl_zero) {
@@ -141,6 +141,8 @@ impl Door for PinpriqDoor {
         }
         granted
     }
+
+    fn stopping(&mut self) {}
 
     fn requeues(&self) -> bool {
         self.options.requeue

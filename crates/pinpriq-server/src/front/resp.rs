@@ -20,7 +20,7 @@ mod words;
 use std::rc::Rc;
 
 use pinpriq_engine::Applied;
-use pinpriq_engine::command::Command;
+use pinpriq_engine::command::{Command, QueueCommand};
 use pinpriq_engine::reply::Output;
 use pinpriq_engine::task::ClientId;
 use pinpriq_wire::resp::{Decoded, Malformed, Protocol, RequestDecoder, RequestLimits, Writer};
@@ -46,7 +46,7 @@ pub(crate) struct RespDoor {
     decoder: Option<RequestDecoder>,
     pub(crate) protocol: Protocol,
     credits: Credits,
-    /// Whether the connection has had a subscription since it was new or reset.
+    /// Whether the connection has any subscription.
     subscribed: bool,
     quitting: bool,
 }
@@ -75,8 +75,13 @@ impl RespDoor {
 
     /// Has the engine carry out a command, and answer it in this shape.
     fn ask(&mut self, shape: Shape, command: Command<'_>) {
-        if self.shard.apply(self.client, shape.request(), command) == Applied::Waits {
-            self.shard.block(&self.session);
+        let may_be_long = may_be_long(&command);
+        let request = shape.request();
+        if self.shard.apply(self.client, request, command) == Applied::Waits {
+            self.shard.block(&self.session, request);
+        } else if may_be_long {
+            // So that it counts before the next request is carried out.
+            self.shard.turn();
         }
     }
 
@@ -115,8 +120,10 @@ impl RespDoor {
         self.quitting = true;
     }
 
-    const fn has_subscribed(&mut self) {
-        self.subscribed = true;
+    /// Looks whether the connection has subscriptions, after it has asked to change them.
+    fn note_subscriptions(&mut self) {
+        let count = self.shard.inspect(|durable| durable.engine().subscriptions(self.client));
+        self.subscribed = count > 0;
     }
 
     /// Adds credit. The answer tells all of it that was not spent, and comes before the deliveries
@@ -185,8 +192,10 @@ impl RespDoor {
         if self.session.is_blocked() {
             return Some(Next::Block);
         }
-        (under_way >= self.limits.in_flight_max || self.shard.must_wait(self.client, 0))
-            .then_some(Next::Wait)
+        let waits = under_way >= self.limits.in_flight_max
+            || self.session.outbox.borrow().is_full(&self.limits)
+            || self.shard.must_wait(self.client, None);
+        waits.then_some(Next::Wait)
     }
 
     fn receive_with(&mut self, decoder: &mut RequestDecoder, input: &[u8]) -> Received {
@@ -210,17 +219,24 @@ impl RespDoor {
                 }
                 Ok(Decoded::TooLarge { length, bytes, .. }) => {
                     consumed += length;
-                    let most = self.limits.payload_bytes_max;
-                    self.refuse(&Fault {
-                        word: "TOOLARGE",
-                        sentence: format!(
-                            "an argument has at most {most} bytes here, and this one has {bytes}"
-                        ),
-                    });
+                    self.refuse(&self.too_large(bytes));
                 }
                 Err(malformed) => return Received { consumed, next: self.malformed(malformed) },
             }
         }
+    }
+
+    /// The refusal of a request of which an argument has so many bytes, which is too much by itself
+    /// or together with the others.
+    fn too_large(&self, bytes: usize) -> Fault {
+        let most = self.limits.payload_bytes_max;
+        let sentence = if bytes > most {
+            format!("an argument has at most {most} bytes here, and this one has {bytes}")
+        } else {
+            let most = RequestLimits::for_bulks(most).request_bytes_max;
+            format!("a request has at most {most} bytes here, and this one has more")
+        };
+        Fault { word: "TOOLARGE", sentence }
     }
 
     fn malformed(&mut self, malformed: Malformed) -> Next {
@@ -249,6 +265,12 @@ impl Door for RespDoor {
         true
     }
 
+    fn stopping(&mut self) {
+        if self.session.unblock().is_some() {
+            self.refuse(&Fault { word: "CLOSING", sentence: "the server is stopping".to_owned() });
+        }
+    }
+
     fn requeues(&self) -> bool {
         true
     }
@@ -270,6 +292,16 @@ impl Encode for RespDoor {
         let most = out.len() + room;
         let protocol = if dialect == Dialect(1) { Protocol::Resp3 } else { Protocol::Resp2 };
         encode::output(output, &mut Writer::new(out, protocol), progress, most)
+    }
+}
+
+/// Whether the reply may have many parts, or many bytes for few of the request.
+fn may_be_long(command: &Command<'_>) -> bool {
+    match command {
+        Command::Take(take) => take.count > 1 || take.selection.group,
+        Command::Peek(peek) => peek.count > 1,
+        Command::AckAll { .. } | Command::Queue(QueueCommand::List { .. }) => true,
+        _ => false,
     }
 }
 

@@ -20,6 +20,8 @@ mod random;
 #[cfg(test)]
 mod requeue;
 #[cfg(test)]
+mod resp;
+#[cfg(test)]
 mod room;
 #[cfg(test)]
 mod selection;

@@ -58,7 +58,7 @@ fn any_length(bytes: &[u8]) -> Length {
                     _ => Length::Malformed,
                 };
             }
-            [byte @ b'0'..=b'9', ref after @ ..] if digits < DIGITS_MAX => {
+            [byte @ b'0'..=b'9', ref after @ ..] => {
                 let Some(more) =
                     value.checked_mul(10).and_then(|tens| tens.checked_add(digit(byte)))
                 else {

@@ -382,7 +382,6 @@ impl RequestDecoder {
             return Err(Malformed::InvalidBulkLength);
         };
         self.too_large = Some(TooLarge { budget, ..too_large });
-        self.spans.clear();
         Ok(())
     }
 
@@ -438,11 +437,11 @@ impl RequestDecoder {
             };
         };
         let end = self.position.saturating_add(more);
+        // A CR before the LF is a blank like others, and needs no mention.
         let line = buffer.get(..end).unwrap_or_default();
         if inline::is_foreign(line) {
             return Err(Malformed::ForeignProtocol);
         }
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
         self.is_inline = true;
         // What a line that was refused has left is in the way if it is read again.
         self.text.clear();
@@ -596,6 +595,13 @@ mod tests {
         assert!(decoder.spans.capacity() >= 16_384);
         assert_eq!(decoder.decode(b"*1\r\n"), Ok(Decoded::Incomplete));
         assert_eq!(decoder.spans.capacity(), 0);
+    }
+
+    #[test]
+    fn no_byte_of_a_line_is_searched_twice() {
+        let mut decoder = RequestDecoder::new(RequestLimits::default());
+        assert_eq!(decoder.decode(b"PING"), Ok(Decoded::Incomplete));
+        assert_eq!(decoder.position, 4);
     }
 
     #[test]

@@ -26,6 +26,14 @@ fn streams() -> Vec<(&'static [u8], Vec<Seen>)> {
         ),
         (b"a\x0bb \x0b\x0cc \"\" ''\r\n", vec![words(&[b"a\x0bb", b"c", b"", b""])]),
         (b"\x00 \xff\n$4\n", vec![words(&[b"\x00", b"\xff"]), words(&[b"$4"])]),
+        (
+            b"PING a\r\n*2\r\n$4\r\nPONG\r\n$1\r\nb\r\nPING\n",
+            vec![words(&[b"PING", b"a"]), words(&[b"PONG", b"b"]), words(&[b"PING"])],
+        ),
+        (
+            b"0123456789abcdef0123456789abcdef\n",
+            vec![words(&[b"0123456789abcdef0123456789abcdef"])],
+        ),
         (b"a\rb\r\r\n", vec![words(&[b"a", b"b"])]),
         (
             b"*3\r\n$3\r\nPUT\r\n$33\r\n*1\r\n$4\r\nEVIL\r\n*1\r\n$4\r\nEVIL\r\nabcde\r\n\
@@ -224,6 +232,17 @@ fn a_large_argument_is_skipped_up_to_a_limit_of_its_own() {
     let stream = std::iter::once(&head[..]).chain(body).chain(tail);
     let expected = vec![Seen::Malformed(Malformed::InvalidBulkLength)];
     assert_eq!(seen_in(limits, stream), (expected, 0));
+}
+
+#[test]
+fn a_request_may_be_as_long_as_its_limit() {
+    let mut bytes = Vec::new();
+    put_command(&mut bytes, &[b"PUT", b"jobs", b"payload"]);
+    let limit = |request_bytes_max| RequestLimits { request_bytes_max, ..LIMITS };
+    let expected = vec![words(&[b"PUT", b"jobs", b"payload"])];
+    assert_eq!(seen_in(limit(bytes.len()), [&bytes[..]]), (expected, 0));
+    let expected = vec![Seen::TooLarge { argument: 2, bytes: 7 }];
+    assert_eq!(seen_in(limit(bytes.len() - 1), [&bytes[..]]), (expected, 0));
 }
 
 #[test]

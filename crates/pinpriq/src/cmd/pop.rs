@@ -19,7 +19,7 @@ pub(crate) fn pop(arguments: &PopArgs) -> Result<Exit, Failure> {
     for popped in 0..arguments.count {
         connection.send(&request)?;
         match connection.frame(Framing::Counted, |packet| output.print(packet))? {
-            Frame::Whole(0) if popped == 0 => return Ok(Exit::NothingPopped),
+            Frame::Whole(0) if popped == 0 => return Ok(Exit::NothingThere),
             Frame::Whole(0) | Frame::Unwanted => break,
             Frame::Whole(_) => {}
             Frame::Closed => {

@@ -3,8 +3,28 @@
 #[cfg(test)]
 mod client;
 #[cfg(test)]
+mod crash;
+#[cfg(test)]
+mod dice;
+#[cfg(test)]
+mod directory;
+#[cfg(test)]
+mod files;
+#[cfg(test)]
+mod many;
+#[cfg(test)]
 mod pages;
 #[cfg(test)]
 mod peer;
 #[cfg(test)]
+mod protocol;
+#[cfg(test)]
+mod rubbish;
+#[cfg(test)]
 mod server;
+#[cfg(test)]
+mod serving;
+#[cfg(test)]
+mod shell;
+#[cfg(test)]
+mod wire;

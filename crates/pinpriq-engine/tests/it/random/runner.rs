@@ -228,6 +228,8 @@ impl<'a> Runner<'a> {
     }
 
     fn compact(&mut self) {
+        // Tasks of emptied queues keep their places until they are freed.
+        self.handle_timeout(self.model.now);
         "the store compacts".clone_into(&mut self.situation.doing);
         if self.store.compact(&mut self.engine) {
             self.census.borrow_mut().note_compaction();

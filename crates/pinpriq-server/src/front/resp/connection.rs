@@ -1,5 +1,7 @@
 //! The commands on the connection itself, and those that describe the server.
 
+#![expect(clippy::unnecessary_wraps, reason = "all commands are functions of one type")]
+
 use pinpriq_wire::resp::Protocol;
 
 use super::call::Call;
@@ -109,11 +111,10 @@ pub(crate) fn client_set_name(call: &mut Call<'_, '_>) -> Done {
 
 pub(crate) fn client_name(call: &mut Call<'_, '_>) -> Done {
     let name = call.door.session().about.borrow().name.clone();
-    if name.is_empty() {
-        call.answer(|writer| writer.null());
-    } else {
-        call.answer(|writer| writer.bulk(&name));
-    }
+    call.answer(|writer| match name.as_slice() {
+        [] => writer.null(),
+        name => writer.bulk(name),
+    });
     Ok(())
 }
 
@@ -151,7 +152,12 @@ pub(crate) fn client_kill(call: &mut Call<'_, '_>) -> Done {
         },
         _ => return Err(Fault::err("syntax error: CLIENT KILL takes ID number or ADDR address")),
     };
-    let killed = clients::kill(call.door.shard(), &which);
+    let killed = clients::kill(call.door.shard(), &which, call.door.client());
+    if killed.caller {
+        // This one is still answered, like after QUIT.
+        call.door.quit();
+    }
+    let killed = killed.others + u64::from(killed.caller);
     if old_form && killed == 0 {
         return Err(Fault::err("No such client"));
     }

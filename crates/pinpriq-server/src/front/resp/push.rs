@@ -1,5 +1,7 @@
 //! Deliveries: subscriptions and credits.
 
+#![expect(clippy::unnecessary_wraps, reason = "all commands are functions of one type")]
+
 use pinpriq_engine::command::{Command, Selection, TakeMode};
 
 use super::call::{Call, Shape};
@@ -19,13 +21,14 @@ pub(crate) fn subscribe(call: &mut Call<'_, '_>) -> Done {
     let queues: Words<'_> = parts.words.clone();
     let command = Command::Subscribe { queues: &queues, selection: Selection::DEFAULT, mode };
     call.ask(Shape::Plain, command);
-    call.door.has_subscribed();
+    call.door.note_subscriptions();
     Ok(())
 }
 
 pub(crate) fn unsubscribe(call: &mut Call<'_, '_>) -> Done {
     let queues: Words<'_> = call.parts.words.clone();
     call.ask(Shape::Plain, Command::Unsubscribe { queues: &queues });
+    call.door.note_subscriptions();
     Ok(())
 }
 

@@ -1,5 +1,7 @@
 //! The commands on queues.
 
+#![expect(clippy::unnecessary_wraps, reason = "all commands are functions of one type")]
+
 use std::fmt::Write as _;
 
 use pinpriq_engine::command::{Assign, Command, QueueCommand, SettingsPatch, Sides};

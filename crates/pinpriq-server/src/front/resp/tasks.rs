@@ -1,5 +1,7 @@
 //! The commands on tasks.
 
+#![expect(clippy::unnecessary_wraps, reason = "all commands are functions of one type")]
+
 use pinpriq_engine::command::{
     Ack, Amendment, Assign, Command, Held, HeldBy, Peek, Put, Release, Selection, Take, TakeMode,
     TimeToLive, Transfer, Update, Wait,
@@ -19,7 +21,7 @@ pub(crate) fn put(call: &mut Call<'_, '_>) -> Done {
         queue: parts.word(0),
         payload: parts.word(1),
         key: parts.option("KEY"),
-        priority: parts.priority("PRIORITY")?.unwrap_or(Some(0)),
+        priority: parts.priority()?.or(Some(0)),
         delay: parts.span("DELAY")?.unwrap_or(Span::ZERO),
         ttl: parts.span("TTL")?.map_or(TimeToLive::Default, TimeToLive::For),
         ttr: parts.span("TTR")?,
@@ -100,7 +102,7 @@ pub(crate) fn release(call: &mut Call<'_, '_>) -> Done {
         delay: parts.span("DELAY")?.unwrap_or(Span::ZERO),
         amendment: Amendment {
             payload: parts.option("PAYLOAD"),
-            priority: assign(parts.priority("PRIORITY")?),
+            priority: parts.priority()?,
             ttl: assign(parts.span("TTL")?.map(Some)),
         },
         tail: parts.has("TAIL"),
@@ -135,7 +137,7 @@ pub(crate) fn dig(call: &mut Call<'_, '_>) -> Done {
         delay: parts.span("DELAY")?.unwrap_or(Span::ZERO),
         amendment: Amendment {
             payload: parts.option("PAYLOAD"),
-            priority: assign(parts.priority("PRIORITY")?),
+            priority: parts.priority()?,
             ttl: assign(parts.span("TTL")?.map(Some)),
         },
     };
@@ -209,11 +211,7 @@ pub(crate) fn update(call: &mut Call<'_, '_>) -> Done {
     let update = Update {
         queue: parts.word(0),
         id: parts.word(1),
-        amendment: Amendment {
-            payload: parts.option("PAYLOAD"),
-            priority: assign(parts.priority("PRIORITY")?),
-            ttl,
-        },
+        amendment: Amendment { payload: parts.option("PAYLOAD"), priority: parts.priority()?, ttl },
         receipt: parts.option("RECEIPT").map(words::receipt).transpose()?,
     };
     call.ask(Shape::Plain, Command::Update(update));

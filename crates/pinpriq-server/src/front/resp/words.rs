@@ -3,7 +3,7 @@
 //! The shape of the request comes from its [`Spec`]; whether the values make sense together is the
 //! engine's to say.
 
-use pinpriq_engine::command::{End, Order, Wait};
+use pinpriq_engine::command::{Assign, End, Order, Wait};
 use pinpriq_engine::task::{Grant, Receipt, StateKind};
 use pinpriq_engine::time::{Span, Timestamp};
 use smallvec::SmallVec;
@@ -83,14 +83,14 @@ impl<'a> Parts<'a> {
 
     fn take_queues<'r>(&mut self, rest: &'r [&'a [u8]]) -> Result<&'r [&'a [u8]], Fault> {
         let first = rest.first().ok_or_else(|| self.arity())?;
-        let counted = first.eq_ignore_ascii_case(b"QUEUES")
-            && rest.get(1).is_some_and(|count| number(count).is_some());
+        let is_number = |word: &&[u8]| !word.is_empty() && word.iter().all(u8::is_ascii_digit);
+        let counted = first.eq_ignore_ascii_case(b"QUEUES") && rest.get(1).is_some_and(is_number);
         let (rest, count) = if counted {
-            let count = number(rest[1]).unwrap_or_default();
+            let Some(count) = number(rest[1]).filter(|count| *count > 0) else {
+                let given = shown(rest[1]);
+                return Err(Fault::bad(format!("QUEUES is a number of at least 1, not {given}")));
+            };
             let count = usize::try_from(count).unwrap_or(usize::MAX);
-            if count == 0 {
-                return Err(Fault::bad("QUEUES needs a number of at least 1"));
-            }
             if rest.len() - 2 < count {
                 return Err(self.arity());
             }
@@ -187,15 +187,15 @@ impl<'a> Parts<'a> {
     }
 
     /// A priority, or none.
-    pub(crate) fn priority(&self, word: &str) -> Result<Option<Option<i64>>, Fault> {
-        let Some(value) = self.option(word) else { return Ok(None) };
+    pub(crate) fn priority(&self) -> Result<Assign<Option<i64>>, Fault> {
+        let Some(value) = self.option("PRIORITY") else { return Ok(Assign::Keep) };
         if value.eq_ignore_ascii_case(b"NONE") {
-            return Ok(Some(None));
+            return Ok(Assign::To(None));
         }
         match signed(value) {
-            Some(priority) => Ok(Some(Some(priority))),
+            Some(priority) => Ok(Assign::To(Some(priority))),
             None => Err(Fault::bad(format!(
-                "{word} is a whole number of 64 bits or NONE, not {}",
+                "PRIORITY is a whole number of 64 bits or NONE, not {}",
                 shown(value)
             ))),
         }

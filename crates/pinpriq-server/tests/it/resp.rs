@@ -1,0 +1,17 @@
+//! The RESP door from the outside.
+//!
+//! What commands answer stands in `testdata/resp/*.txt`, which `golden` plays. What does not fit
+//! there, because it is about many connections, about chance or about bytes, has a module here.
+
+mod blocking;
+mod client;
+mod describing;
+mod frames;
+mod golden;
+mod naming;
+mod random;
+mod recipes;
+mod script;
+mod sharing;
+mod states;
+mod world;

@@ -1,0 +1,203 @@
+//! A client of the RESP door that sends and reads what a test says, byte for byte.
+
+use std::io;
+use std::net::SocketAddr;
+
+use pinpriq_wire::resp::{DecodedReply, ReplyDecoder, Value, put_command};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+/// One connection.
+pub(super) struct Client {
+    pub(super) stream: TcpStream,
+    decoder: ReplyDecoder,
+    /// What was read and not decoded yet.
+    input: Vec<u8>,
+}
+
+impl Client {
+    pub(super) async fn connect(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        Self { stream, decoder: ReplyDecoder::default(), input: Vec::new() }
+    }
+
+    /// The address from which the server sees this client.
+    pub(super) fn name(&self) -> String {
+        self.stream.local_addr().unwrap().to_string()
+    }
+
+    pub(super) async fn send_bytes(&mut self, bytes: &[u8]) {
+        self.stream.write_all(bytes).await.unwrap();
+    }
+
+    /// Sends a command and does not read its reply.
+    pub(super) async fn send(&mut self, words: &[&[u8]]) {
+        let mut bytes = Vec::new();
+        put_command(&mut bytes, words);
+        self.send_bytes(&bytes).await;
+    }
+
+    /// Sends a command that is written as a line, and does not read its reply.
+    pub(super) async fn say(&mut self, line: &str) {
+        let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+        self.send(&words).await;
+    }
+
+    /// Sends a command that is written as a line, and answers its reply.
+    pub(super) async fn ask(&mut self, line: &str) -> Value {
+        self.say(line).await;
+        self.value().await
+    }
+
+    /// The same for words with any bytes in them.
+    pub(super) async fn ask_words(&mut self, words: &[&[u8]]) -> Value {
+        self.send(words).await;
+        self.value().await
+    }
+
+    /// The reply to a command, as it is shown in tests; see [`show`].
+    pub(super) async fn told(&mut self, line: &str) -> String {
+        show(&self.ask(line).await)
+    }
+
+    /// The next value and the bytes that it came in; none when the server has closed.
+    pub(super) async fn next(&mut self) -> Option<(Value, Vec<u8>)> {
+        let mut raw = Vec::new();
+        loop {
+            let decoded = self.decoder.decode(&self.input);
+            match decoded.unwrap_or_else(|error| panic!("{error}: {}", self.input.escape_ascii())) {
+                DecodedReply::Whole { value, length } => {
+                    raw.extend(self.input.drain(..length));
+                    return Some((value, raw));
+                }
+                DecodedReply::Incomplete { length } => raw.extend(self.input.drain(..length)),
+            }
+            if self.stream.read_buf(&mut self.input).await.unwrap() == 0 {
+                assert!(raw.is_empty() && self.input.is_empty(), "a reply is cut short");
+                return None;
+            }
+        }
+    }
+
+    /// The next reply or message.
+    pub(super) async fn value(&mut self) -> Value {
+        self.next().await.expect("a reply and not the end").0
+    }
+
+    /// Whether nothing has come that was not read.
+    pub(super) fn is_silent(&self) -> bool {
+        let read = self.stream.try_read(&mut [0; 1]);
+        self.input.is_empty()
+            && read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+    }
+
+    /// Sends nothing more.
+    pub(super) async fn half_close(&mut self) {
+        self.stream.shutdown().await.unwrap();
+    }
+
+    /// Reads until the server closes, and answers what came. A reset counts as closed.
+    pub(super) async fn rest(&mut self) -> Vec<u8> {
+        let mut bytes = std::mem::take(&mut self.input);
+        match self.stream.read_to_end(&mut bytes).await {
+            Err(error) if error.kind() != io::ErrorKind::ConnectionReset => panic!("{error}"),
+            _ => bytes,
+        }
+    }
+
+    /// The number after a name in what `INFO` tells.
+    pub(super) async fn info(&mut self, name: &str) -> String {
+        let text = self.ask("INFO").await;
+        let text = String::from_utf8(text.as_bytes().unwrap().to_vec()).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        line.unwrap_or_else(|| panic!("{name} is in {text}")).to_owned()
+    }
+
+    /// Waits until the server has carried out everything that the client of this name has sent,
+    /// and has it blocked. Asks until it is so.
+    pub(super) async fn see_blocked(&mut self, name: &str) {
+        self.see(|line| line.contains(&format!("addr={name} ")) && line.contains(" blocked=1 "))
+            .await;
+    }
+
+    /// Waits until so many clients are blocked.
+    pub(super) async fn see_all_blocked(&mut self, count: usize) {
+        while self.info("blocked_clients").await != count.to_string() {}
+    }
+
+    /// Waits until the server has seen the end of the client of this name.
+    pub(super) async fn see_gone(&mut self, name: &str) {
+        let wanted = format!("addr={name} ");
+        while self.clients().await.iter().any(|line| line.contains(&wanted)) {}
+    }
+
+    async fn see(&mut self, is_meant: impl Fn(&str) -> bool) {
+        while !self.clients().await.iter().any(|line| is_meant(line)) {}
+    }
+
+    async fn clients(&mut self) -> Vec<String> {
+        let text = self.ask("CLIENT LIST").await;
+        let text = String::from_utf8(text.as_bytes().unwrap().to_vec()).unwrap();
+        text.lines().map(str::to_owned).collect()
+    }
+}
+
+/// A value in one line: of an error its first word, of all else everything.
+pub(super) fn show(value: &Value) -> String {
+    let list = |values: &[Value]| {
+        let shown: Vec<String> = values.iter().map(show).collect();
+        format!("[{}]", shown.join(" "))
+    };
+    match value {
+        Value::Error(text) => text.split(' ').next().unwrap_or_default().to_owned(),
+        Value::Integer(number) => number.to_string(),
+        Value::Null => "null".to_owned(),
+        Value::Array(values) => list(values),
+        Value::Push(values) => format!("push {}", list(values)),
+        Value::Map(pairs) => {
+            let shown = pairs.iter().map(|(key, value)| format!("{}={}", show(key), show(value)));
+            format!("{{{}}}", shown.collect::<Vec<_>>().join(" "))
+        }
+        other => match other.as_bytes() {
+            Some(b"") => "''".to_owned(),
+            Some(bytes) => bytes.escape_ascii().to_string(),
+            None => format!("{other:?}"),
+        },
+    }
+}
+
+/// What a map has under this name, in either version of the protocol.
+pub(super) fn field<'a>(map: &'a Value, name: &str) -> &'a Value {
+    let is_meant = |key: &Value| key.as_bytes() == Some(name.as_bytes());
+    let found = match map {
+        Value::Map(pairs) => pairs.iter().find(|(key, _)| is_meant(key)).map(|(_, value)| value),
+        Value::Array(values) => {
+            let mut pairs = values.chunks_exact(2);
+            pairs.find(|pair| is_meant(&pair[0])).map(|pair| &pair[1])
+        }
+        _ => None,
+    };
+    found.unwrap_or_else(|| panic!("{name} is in {map:?}"))
+}
+
+/// The number that a map has under this name.
+pub(super) fn number(map: &Value, name: &str) -> i64 {
+    match field(map, name) {
+        Value::Integer(number) => *number,
+        other => panic!("{name} is a number, not {other:?}"),
+    }
+}
+
+/// The elements of an array.
+pub(super) fn elements(value: &Value) -> &[Value] {
+    match value {
+        Value::Array(elements) | Value::Push(elements) => elements,
+        other => panic!("an array, not {other:?}"),
+    }
+}
+
+/// The receipt of the first task of a reply to TAKE.
+pub(super) fn receipt(taken: &Value) -> String {
+    show(&elements(&elements(taken)[0])[2])
+}

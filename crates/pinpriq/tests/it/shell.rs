@@ -1,0 +1,186 @@
+//! The commands as a shell uses them, against a real server: bytes, settings, signals, codes.
+
+use std::io::Write as _;
+use std::net::TcpListener;
+use std::process::{Output, Stdio};
+use std::sync::mpsc::sync_channel;
+use std::thread;
+
+use crate::dice::Dice;
+use crate::files;
+use crate::peer::{check, pinpriq};
+use crate::serving::Serving;
+use crate::wire::push;
+
+/// Runs a client command with this input.
+fn run(server: &Serving, arguments: &[&str], stdin: &[u8]) -> Output {
+    let mut child = server.client(arguments).stdin(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(stdin).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn any_bytes_go_in_by_stdin_and_come_out_by_stdout() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Serving::start(data.path(), &[]);
+    let mut dice = Dice(1);
+    let all: Vec<u8> = (0..=255).collect();
+    for payload in [vec![], all, dice.bytes(65_535)] {
+        check(&run(&server, &["push", "q"], &payload), 0, b"");
+        let popped = run(&server, &["pop", "q", "--null"], b"");
+        assert!(popped.stdout == [&payload[..], b"\0"].concat());
+        check(&run(&server, &["push", "q", "-", "--key", "\u{fc}"], &payload), 0, b"");
+        let digits: String = payload.iter().map(|byte| format!("{byte:02X}")).collect();
+        let line = format!("C3BC\t{digits}\n");
+        check(&run(&server, &["pop", "q", "--hex", "--with-key"], b""), 0, line.as_bytes());
+        check(&run(&server, &["pop", "q"], b""), 4, b"");
+    }
+    let too_long = run(&server, &["push", "q"], &[7; 65_536]);
+    assert_eq!(too_long.status.code(), Some(2));
+    server.stop();
+}
+
+#[test]
+fn subscribe_prints_what_is_pushed_meanwhile() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Serving::start(data.path(), &["--durability", "memory"]);
+    let arguments = ["subscribe", "a", "b", "--count", "3", "--with-key"];
+    let subscriber = server.client(&arguments).spawn().unwrap();
+    for (queue, payload) in [("a", "1"), ("b", "2"), ("a", "3")] {
+        check(&run(&server, &["push", queue, payload, "--key", queue], b""), 0, b"");
+    }
+    let output = subscriber.wait_with_output().unwrap();
+    let mut lines: Vec<&[u8]> = output.stdout.split_inclusive(|byte| *byte == b'\n').collect();
+    // Of what was there before it subscribed it gets the newest first.
+    lines.sort_unstable();
+    assert_eq!(lines, [&b"a\t1\n"[..], b"a\t3\n", b"b\t2\n"]);
+    assert_eq!(output.status.code(), Some(0));
+    server.stop();
+}
+
+#[test]
+fn subscribe_ends_quietly_with_its_server() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Serving::start(data.path(), &["--durability", "memory"]);
+    let subscriber = server.client(&["subscribe", "q"]).spawn().unwrap();
+    let mut wire = server.connect();
+    // The subscriber is there as soon as it takes a packet from the pop.
+    loop {
+        wire.send(&push(b"q", 65_535, 1, b"k", b"p"));
+        if wire.pop(b"q").is_empty() {
+            break;
+        }
+    }
+    server.stop();
+    check(&subscriber.wait_with_output().unwrap(), 0, b"p\n");
+}
+
+#[test]
+fn flags_win_over_the_environment_and_that_over_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, data) = (dir.path().join("pinpriq.toml"), dir.path().join("data"));
+    let settings = "durability = \"memory\"\npinpriq-ttl-zero = \"forever\"\n\
+        payload-bytes-max = 10\nlog-format = \"json\"\npinpriq = \"127.0.0.1:0\"\n";
+    files::write(&file, settings.as_bytes());
+    let start = |flags: &[&str], variables: &[(&str, &str)]| {
+        let mut command = pinpriq(&["serve", "--config", file.to_str().unwrap()]);
+        command.args(flags).env("PINPRIQ_DATA", &data).envs(variables.iter().copied());
+        let server = Serving::of_command(command);
+        let (listening, opened) = (server.logged("\"listening\""), server.logged("\"opened\""));
+        let (_, address) = listening.split_once("\"address\":\"").unwrap();
+        let mut wire = crate::wire::Wire::connect(address.split('"').next().unwrap());
+        // A TTL of 0 and a payload of 5 bytes tell two more settings.
+        wire.send(&push(b"q", 0, 1, b"k", b"12345"));
+        let kept = wire.try_pop(b"q").ok().map(|packets| packets.len());
+        drop(server);
+        (opened, kept)
+    };
+    let table: [(&[&str], &[(&str, &str)], &str, Option<usize>); 5] = [
+        (&[], &[], "memory", Some(1)),
+        (&[], &[("PINPRIQ_DURABILITY", "interval")], "interval", Some(1)),
+        (&["--durability", "sync"], &[("PINPRIQ_DURABILITY", "interval")], "sync", Some(1)),
+        (&["--pinpriq-ttl-zero", "immediate"], &[], "memory", Some(0)),
+        (&[], &[("PINPRIQ_PAYLOAD_BYTES_MAX", "4")], "memory", None),
+    ];
+    for (flags, variables, level, kept) in table {
+        let (opened, found) = start(flags, variables);
+        let words = format!("\"durability\":\"{level}\"");
+        assert!(opened.contains(&words), "{flags:?} {variables:?}: {opened}");
+        assert_eq!(found, kept, "{flags:?} {variables:?}");
+    }
+}
+
+#[test]
+fn wrong_usage_and_a_busy_port_are_told_apart_from_failures() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let serve = ["serve", "--log-level", "error", "--pinpriq", &address, "--data"];
+    let output = pinpriq(&serve).arg(&data).output().unwrap();
+    check(&output, 2, b"");
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    assert!(complaint.contains(&format!("cannot listen on {address}")), "{complaint}");
+    assert!(!data.exists(), "a server that cannot listen touches no directory");
+    for arguments in [
+        &["push"][..],
+        &["pop"],
+        &["serve", "--pinpriq", "nowhere"],
+        &["push", "q", "--ttl-ms", "0"],
+    ] {
+        check(&pinpriq(arguments).output().unwrap(), 2, b"");
+    }
+    drop(taken);
+    for arguments in [&["push", "q", "p"][..], &["pop", "q"], &["subscribe", "q"]] {
+        let output = pinpriq(arguments).args(["--address", &address]).output().unwrap();
+        check(&output, 1, b"");
+    }
+}
+
+#[test]
+fn signals_stop_the_server_in_order_with_all_that_was_confirmed() {
+    for (round, signal) in ["-TERM", "-INT", "-TERM"].into_iter().enumerate() {
+        let data = tempfile::tempdir().unwrap();
+        let level = ["sync", "interval", "interval"][round];
+        let server = Serving::start(data.path(), &["--durability", level]);
+        let (told, tells) = sync_channel(0);
+        let mut wire = server.connect();
+        let pusher = thread::spawn(move || {
+            let mut confirmed = 0_u32;
+            loop {
+                let payload = confirmed.to_be_bytes();
+                let block = push(b"q", 65_535, 1, b"k", &payload).repeat(10);
+                if wire.try_fenced(&block).is_err() {
+                    return confirmed;
+                }
+                confirmed += 1;
+                // Nobody listens any more once the stop is due.
+                let _ = told.send(());
+            }
+        });
+        assert_eq!(tells.iter().take(50).count(), 50);
+        drop(tells);
+        assert_eq!(server.signal(signal), Some(0));
+        let confirmed = pusher.join().unwrap();
+        let server = Serving::start(data.path(), &[]);
+        let payloads = server.connect().payloads(b"q");
+        for number in 0..confirmed {
+            let copies = payloads.iter().filter(|payload| **payload == number.to_be_bytes());
+            assert_eq!(copies.count(), 10, "block {number} of {confirmed}, {signal}");
+        }
+        server.stop();
+    }
+}
+
+#[test]
+fn packets_that_expired_while_the_server_was_down_are_counted_as_gone() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Serving::start(data.path(), &[]);
+    let mut wire = server.connect();
+    wire.fenced(&push(b"q", 1, 1, b"k", b"p").repeat(100));
+    server.stop();
+    let server = Serving::start(data.path(), &[]);
+    let opened = server.logged("\"opened\"");
+    assert!(opened.contains("\"tasks\":0,"), "{opened}");
+    server.stop();
+}
