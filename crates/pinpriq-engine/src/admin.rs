@@ -8,7 +8,7 @@ use crate::queues::QueueSlot;
 use crate::reply::{Refusal, RefusalKind, Reply};
 use crate::settings::{AfterAck, Paused, Settings};
 use crate::stats::Figures;
-use crate::time::Span;
+use crate::time::{Span, Timestamp};
 
 impl Engine {
     pub(crate) fn administer(&mut self, command: QueueCommand<'_>) -> Answered {
@@ -125,7 +125,7 @@ impl Engine {
     /// The figures of one queue. Costs O(log n) for each distinct priority in it.
     fn queue_figures(&self, slot: QueueSlot) -> Figures {
         let queue = &self.queues[slot];
-        let oldest = queue.indexes.oldest_of_each().map(|slot| self.tasks[slot].put_at).min();
+        let oldest = self.oldest_ready(slot);
         let in_line = queue.waiting.any.values().chain(queue.waiting.narrow.values());
         let takers =
             in_line.filter(|id| matches!(id, crate::consumers::ConsumerId::Taker(_))).count();
@@ -140,7 +140,13 @@ impl Engine {
         }
     }
 
-    /// The figures over all. Costs O(q) in the number of queues.
+    /// When the oldest of the ready tasks of a queue was put.
+    fn oldest_ready(&self, slot: QueueSlot) -> Option<Timestamp> {
+        let oldest = self.queues[slot].indexes.oldest_of_each();
+        oldest.map(|slot| self.tasks[slot].put_at).min()
+    }
+
+    /// The figures over all. Costs O(log n) for each distinct priority in each queue.
     fn total_figures(&self) -> Figures {
         let mut figures = Figures {
             counters: self.totals.clone(),
@@ -149,6 +155,8 @@ impl Engine {
         };
         for slot in self.queues.slots() {
             let queue = &self.queues[slot];
+            let oldest = self.oldest_ready(slot).map(|at| self.now.since(at));
+            figures.oldest_ready = figures.oldest_ready.max(oldest);
             figures.subscribers += queue.subscriptions;
             figures.queues += u64::from(queue.exists());
             figures.paused_queues += u64::from(queue.paused.any());

@@ -108,8 +108,8 @@ impl Engine {
     ///
     /// The reply, if it does not have to wait, and the deliveries that the command set off come
     /// out of [`Engine::poll_output`], in that order. What became of it is answered here too, for
-    /// doors that have no words for a refusal, or hold back what comes behind a request that waits. Costs O(log n) in the number of tasks, for each task
-    /// that the command moves.
+    /// doors that have no words for a refusal, or hold back what comes behind a request that waits.
+    /// Costs O(log n) in the number of tasks, for each task that the command moves.
     ///
     /// # Panics
     /// If `now` is earlier than the moment of an earlier call: a lease would outlive its deadline.

@@ -207,7 +207,8 @@ impl Engine {
                 return crate::take::not_found(held.queue, id);
             }
             (HeldBy::Id(id), RefusalKind::NotOwner) => format!(
-                "the task {} in the queue {queue} was taken by another connection: show its receipt",
+                "the task {} in the queue {queue} was taken by another connection: show its \
+                 receipt",
                 quoted(id)
             ),
             (HeldBy::Id(id), _) => {

@@ -1,8 +1,8 @@
 //! Where tasks live in memory, and how they are found by number.
 //!
 //! Tasks sit in pages of a fixed size, so that growing never copies them. All pages go back to the
-//! system at once, when the last task is gone. A [`Slot`] is the address of a task for as long as it is there; the
-//! indexes hold slots. What a task means is not known here.
+//! system at once, when the last task is gone. A [`Slot`] is the address of a task for as long as
+//! it is there; the indexes hold slots. What a task means is not known here.
 
 use std::hash::{DefaultHasher, Hasher};
 use std::num::NonZeroU32;

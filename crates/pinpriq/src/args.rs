@@ -3,7 +3,7 @@
 //!
 //! What the arguments mean is the business of the commands in `cmd/`. The settings of the server
 //! are in `settings.rs`, since the configuration file has them too. The longer texts of the help
-//! are in `args/texts.rs`.
+//! are in `args/texts.rs`. The commands that speak RESP are in files of their own under `args/`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -12,7 +12,18 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::settings::{Framing, Settings};
 
+use self::queues::{QueueCommand, StatsArgs};
+use self::tasks::{
+    AckArgs, AwaitArgs, BuryArgs, DigArgs, IdArgs, KillArgs, PeekArgs, PlowArgs, PutArgs,
+    ReleaseArgs, SwitchArgs, TakeArgs, TouchArgs, TransferArgs, UpdateArgs,
+};
+
+mod queue_texts;
+pub(crate) mod queues;
+mod task_texts;
+pub(crate) mod tasks;
 mod texts;
+mod values;
 
 #[cfg(test)]
 mod tests;
@@ -32,6 +43,60 @@ pub(crate) enum Command {
     /// Run the server
     #[command(long_about = texts::SERVE, after_help = texts::AFTER_SERVE)]
     Serve(Box<ServeArgs>),
+    /// Put a task into a queue, and print its id
+    #[command(long_about = task_texts::PUT, after_help = task_texts::AFTER_PUT)]
+    Put(PutArgs),
+    /// Take tasks under a lease and print them, or run a command for each
+    #[command(long_about = task_texts::TAKE, after_help = task_texts::AFTER_TAKE)]
+    Take(TakeArgs),
+    /// Finish taken tasks
+    #[command(after_help = task_texts::AFTER_ACK)]
+    Ack(AckArgs),
+    /// Give taken tasks back
+    #[command(long_about = task_texts::RELEASE, after_help = task_texts::AFTER_RELEASE)]
+    Release(ReleaseArgs),
+    /// Set taken tasks aside until somebody digs them up
+    #[command(after_help = task_texts::AFTER_BURY)]
+    Bury(BuryArgs),
+    /// Renew leases
+    #[command(long_about = task_texts::TOUCH, after_help = task_texts::AFTER_TOUCH)]
+    Touch(TouchArgs),
+    /// Print tasks of a queue without taking them
+    #[command(long_about = task_texts::PEEK, after_help = task_texts::AFTER_PEEK)]
+    Peek(PeekArgs),
+    /// Print all that is known of a task
+    #[command(after_help = task_texts::AFTER_GET)]
+    Get(IdArgs),
+    /// Wait until a task is finished
+    #[command(long_about = task_texts::AWAIT, after_help = task_texts::AFTER_AWAIT)]
+    Await(AwaitArgs),
+    /// Bring a buried task back, and print the state that it is in then
+    #[command(after_help = task_texts::AFTER_DIG)]
+    Dig(DigArgs),
+    /// Bring buried tasks back, the oldest first
+    #[command(long_about = task_texts::PLOW, after_help = task_texts::AFTER_PLOW)]
+    Plow(PlowArgs),
+    /// Remove tasks whatever their state
+    #[command(long_about = task_texts::KILL, after_help = task_texts::AFTER_KILL)]
+    Kill(KillArgs),
+    /// Turn a task that is not taken into another state, and print that
+    #[command(after_help = task_texts::AFTER_SWITCH)]
+    Switch(SwitchArgs),
+    /// Take a task away from its holder, and print the state that it is in then
+    #[command(after_help = task_texts::AFTER_SNATCH)]
+    Snatch(TransferArgs),
+    /// Bring a waiting or finished task back, and print the state that it is in then
+    #[command(after_help = task_texts::AFTER_RESTART)]
+    Restart(TransferArgs),
+    /// Change the priority, payload or time to live of a task in place
+    #[command(after_help = task_texts::AFTER_UPDATE)]
+    Update(UpdateArgs),
+    /// Make, set up, list, empty, remove and pause queues
+    #[command(subcommand)]
+    Queue(QueueCommand),
+    /// Print the figures of a queue, or of all queues together
+    #[command(long_about = queue_texts::STATS, after_help = queue_texts::AFTER_STATS)]
+    Stats(StatsArgs),
     /// Push a packet to a queue, and wait until it is durable
     #[command(long_about = texts::PUSH, after_help = texts::AFTER_PUSH)]
     Push(PushArgs),

@@ -1,13 +1,23 @@
-//! The commands, one file each.
+//! The commands, one file for each or for a few that belong together.
 
+mod asking;
+mod change;
 mod check;
 mod completions;
+mod held;
+mod look;
 mod man;
 mod pop;
 mod push;
+mod put;
+mod queue;
 mod salvage;
 mod serve;
 mod subscribe;
+mod take;
+
+#[cfg(test)]
+mod tests;
 
 use crate::args::Command;
 use crate::exit::{Exit, Failure};
@@ -16,6 +26,24 @@ use crate::exit::{Exit, Failure};
 pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Serve(arguments) => serve::serve(*arguments),
+        Command::Put(arguments) => put::put(&arguments),
+        Command::Take(arguments) => take::take(&arguments),
+        Command::Ack(arguments) => held::ack(&arguments),
+        Command::Release(arguments) => held::release(&arguments),
+        Command::Bury(arguments) => held::bury(&arguments),
+        Command::Touch(arguments) => held::touch(&arguments),
+        Command::Peek(arguments) => look::peek(&arguments),
+        Command::Get(arguments) => look::get(&arguments),
+        Command::Await(arguments) => look::await_task(&arguments),
+        Command::Dig(arguments) => change::dig(&arguments),
+        Command::Plow(arguments) => change::plow(&arguments),
+        Command::Kill(arguments) => change::kill(&arguments),
+        Command::Switch(arguments) => change::switch(&arguments),
+        Command::Snatch(arguments) => change::snatch(&arguments),
+        Command::Restart(arguments) => change::restart(&arguments),
+        Command::Update(arguments) => change::update(&arguments),
+        Command::Queue(command) => queue::queue(&command),
+        Command::Stats(arguments) => look::stats(&arguments),
         Command::Push(arguments) => push::push(arguments),
         Command::Pop(arguments) => pop::pop(&arguments),
         Command::Subscribe(arguments) => subscribe::subscribe(&arguments),

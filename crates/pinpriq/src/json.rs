@@ -56,10 +56,7 @@ impl fmt::Display for Json {
     }
 }
 
-fn write_members(
-    f: &mut fmt::Formatter<'_>,
-    members: &[(impl AsRef<str>, Json)],
-) -> fmt::Result {
+fn write_members(f: &mut fmt::Formatter<'_>, members: &[(impl AsRef<str>, Json)]) -> fmt::Result {
     f.write_str("{")?;
     for (index, (name, value)) in members.iter().enumerate() {
         f.write_str(if index == 0 { "" } else { "," })?;

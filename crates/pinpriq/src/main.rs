@@ -14,6 +14,7 @@ mod logging;
 mod output;
 mod pipeline;
 mod printer;
+mod progress;
 mod resp;
 mod settings;
 mod words;

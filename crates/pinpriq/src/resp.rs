@@ -104,7 +104,9 @@ impl Client {
                 }
                 Err(malformed) => {
                     let address = &self.address;
-                    return Err(Trouble::Lost(format!("{address} does not speak RESP: {malformed}")));
+                    return Err(Trouble::Lost(format!(
+                        "{address} does not speak RESP: {malformed}"
+                    )));
                 }
             }
         }
@@ -153,6 +155,11 @@ impl Client {
             _ => format!("the connection to {address} was lost: {error}"),
         })
     }
+}
+
+/// What the server sent is not how such a command is answered.
+pub(crate) fn unexpected() -> Failure {
+    Failure::on_the_way("the answer is not one of a pinpriq server")
 }
 
 /// Tries each address that the host stands for.

@@ -20,7 +20,7 @@ use dice::Dice;
 use runner::Runner;
 
 /// As many runs as fit into some seconds of a debug build.
-const RUNS: u64 = 220;
+const RUNS: u64 = 300;
 const STEPS_PER_RUN: usize = 260;
 
 #[test]

@@ -21,6 +21,7 @@ use std::rc::Rc;
 
 use pinpriq_engine::Applied;
 use pinpriq_engine::command::{Command, QueueCommand};
+use pinpriq_engine::limits::NAME_BYTES_MAX;
 use pinpriq_engine::reply::Output;
 use pinpriq_engine::task::ClientId;
 use pinpriq_wire::resp::{Decoded, Malformed, Protocol, RequestDecoder, RequestLimits, Writer};
@@ -58,7 +59,7 @@ impl RespDoor {
         client: ClientId,
         limits: Limits,
     ) -> Self {
-        let decoder = RequestDecoder::new(RequestLimits::for_bulks(limits.payload_bytes_max));
+        let decoder = RequestDecoder::new(request_limits(&limits));
         let credits = Credits::new(limits.in_flight_max, &session);
         Self {
             shard,
@@ -229,11 +230,12 @@ impl RespDoor {
     /// The refusal of a request of which an argument has so many bytes, which is too much by itself
     /// or together with the others.
     fn too_large(&self, bytes: usize) -> Fault {
-        let most = self.limits.payload_bytes_max;
+        let limits = request_limits(&self.limits);
+        let most = limits.bulk_bytes_max;
         let sentence = if bytes > most {
             format!("an argument has at most {most} bytes here, and this one has {bytes}")
         } else {
-            let most = RequestLimits::for_bulks(most).request_bytes_max;
+            let most = limits.request_bytes_max;
             format!("a request has at most {most} bytes here, and this one has more")
         };
         Fault { word: "TOOLARGE", sentence }
@@ -293,6 +295,12 @@ impl Encode for RespDoor {
         let protocol = if dialect == Dialect(1) { Protocol::Resp3 } else { Protocol::Resp2 };
         encode::output(output, &mut Writer::new(out, protocol), progress, most)
     }
+}
+
+/// What a request may not exceed. Names, keys and words may be as long as ever, however short a
+/// payload must be; the engine tells them apart.
+fn request_limits(limits: &Limits) -> RequestLimits {
+    RequestLimits::for_bulks(limits.payload_bytes_max.max(NAME_BYTES_MAX))
 }
 
 /// Whether the reply may have many parts, or many bytes for few of the request.

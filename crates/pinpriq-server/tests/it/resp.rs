@@ -10,7 +10,6 @@ mod frames;
 mod golden;
 mod naming;
 mod random;
-mod recipes;
 mod script;
 mod sharing;
 mod states;

@@ -39,6 +39,7 @@ fn default_of(setting: &str) -> String {
         "config" => "none".to_owned(),
         "data" => config.data.display().to_string(),
         "pinpriq" => config.pinpriq.map_or_else(|| "off".to_owned(), |it| it.to_string()),
+        "resp" => config.resp.map_or_else(|| "off".to_owned(), |it| it.to_string()),
         "durability" => format!("{:?}", config.durability).to_lowercase(),
         "pinpriq-framing" => format!("{:?}", options.framing).to_lowercase(),
         "pinpriq-ttl-zero" => format!("{:?}", options.ttl_zero).to_lowercase(),

@@ -9,12 +9,16 @@ pub(super) const ABOUT: &str = "A durable priority queue that programs reach thr
 pub(super) const LONG_ABOUT: &str = "\
 pinpriq is a durable priority queue that programs reach through TCP.
 
-Producers push packets to named queues; a packet is a key and a payload, with a priority and a \
-time to live. Consumers pop the most urgent packet, or subscribe and are sent packets as they \
-come. Packets with the same key leave a queue together. Each packet goes to one consumer, once.
+Producers put tasks into named queues, with a priority, a delay and a time to live. Consumers take \
+the most urgent task under a lease and acknowledge it when they are done; if they do not, it goes \
+back to its queue.
 
-Start a server with `pinpriq serve`, then try `pinpriq push jobs hello` and `pinpriq pop jobs`. \
-The protocol takes a few lines in any language: see docs/protocol/pinpriq.md.";
+Start a server with `pinpriq serve`, then try `pinpriq put jobs hello` and `pinpriq take jobs`, or \
+let a worker take them: `pinpriq take jobs --exec ./handle-job`.
+
+The commands speak RESP, as every Redis client does, but for push, pop and subscribe: these speak \
+the pinpriq protocol, which takes a few lines in any language (docs/protocol/pinpriq.md). There a \
+task is called a packet: it is pushed, lives for 65 seconds at most, and is gone when it is popped.";
 
 /// After the help of the whole program.
 pub(super) const EXIT_CODES: &str = "\
@@ -23,7 +27,8 @@ Exit codes:
   1  failed while running
   2  wrong usage or configuration, also an address that is in use
   3  the data directory is locked, damaged, of a newer format or not writable
-  4  pop found the queue empty";
+  4  there was nothing: no task to take, to pop, to print
+  5  the server refused what it was asked; stderr says why";
 
 /// What `serve` does.
 pub(super) const SERVE: &str = "\

@@ -72,6 +72,9 @@ fn every_key_of_the_file_arrives() {
                 pinpriq: Some(
                     [::1]:7,
                 ),
+                resp: Some(
+                    127.0.0.1:7251,
+                ),
                 pinpriq_options: PinpriqOptions {
                     framing: Bare,
                     ttl_zero: Forever,

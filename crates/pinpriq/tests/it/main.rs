@@ -1,6 +1,8 @@
 //! Tests of the binary from the outside: arguments in; output, requests and exit codes out.
 
 #[cfg(test)]
+mod cli_resp;
+#[cfg(test)]
 mod client;
 #[cfg(test)]
 mod crash;

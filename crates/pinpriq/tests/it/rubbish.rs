@@ -63,10 +63,7 @@ fn send_rubbish(address: &str, dice: &mut Dice) {
 fn rubbish_is_closed_and_a_proper_client_loses_nothing() {
     let seconds = u64::from(size("PINPRIQ_TEST_RUBBISH_SECONDS", 2));
     let data = tempfile::tempdir().unwrap();
-    let server = Serving::start(
-        data.path(),
-        &["--durability", "interval", "--log-level", "error"].as_slice(),
-    );
+    let server = Serving::start(data.path(), &["--durability", "interval"]);
     let begun = std::time::Instant::now();
     let goes_on = AtomicBool::new(true);
     let (sent, echoed, most) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));

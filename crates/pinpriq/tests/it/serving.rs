@@ -11,7 +11,7 @@ use crate::peer::pinpriq;
 use crate::wire::Wire;
 
 /// How long anything may take before the test has failed. Nothing waits for this to pass.
-pub(crate) const GUARD: Duration = Duration::from_secs(300);
+pub(crate) const GUARD: Duration = Duration::from_secs(120);
 
 /// A server process of its own. Killed when it goes out of scope.
 pub(crate) struct Serving {

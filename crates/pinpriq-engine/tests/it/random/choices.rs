@@ -4,6 +4,7 @@ use pinpriq_engine::command::{
     Ack, Amendment, Assign, Command, End, Held, HeldBy, Order, Peek, Put, QueueCommand, Release,
     Selection, SettingsPatch, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
+use pinpriq_engine::limits::NARROW_PAYLOAD_BYTES_MAX;
 use pinpriq_engine::settings::{AfterAck, Ids};
 use pinpriq_engine::task::{Receipt, State, StateKind, TaskRecord};
 use pinpriq_engine::time::Span;
@@ -132,7 +133,8 @@ impl Chooser<'_> {
     fn bytes(&mut self) -> &'static [u8] {
         let small: [&[u8]; 3] = [b"", b"p", b"pay"];
         match self.dice.below(150) {
-            0..=3 => &LARGE[1..],
+            0..=2 => &LARGE[1..],
+            3 => &LARGE[..NARROW_PAYLOAD_BYTES_MAX],
             4 => &LARGE,
             _ => self.dice.pick(&small),
         }

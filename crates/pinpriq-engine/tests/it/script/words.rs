@@ -98,7 +98,7 @@ impl Words {
         let size = |words: &mut Self| usize::try_from(words.number()).unwrap();
         Limits {
             payload_bytes_max: self.option("PAYLOAD", size).unwrap_or(usual.payload_bytes_max),
-            bytes_max: self.option("BYTES", Self::number).unwrap_or(usual.bytes_max),
+            bytes_max: usual.bytes_max,
             waits_per_client_max: self.option("WAITS", size).unwrap_or(usual.waits_per_client_max),
             queues_per_client_max: self
                 .option("QUEUES", size)

@@ -86,10 +86,9 @@ impl Client {
     }
 
     /// Whether nothing has come that was not read.
-    pub(super) fn is_silent(&self) -> bool {
-        let read = self.stream.try_read(&mut [0; 1]);
-        self.input.is_empty()
-            && read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+    pub(super) fn is_silent(&mut self) -> bool {
+        let read = self.stream.try_read_buf(&mut self.input);
+        self.input.is_empty() && read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
     }
 
     /// Sends nothing more.

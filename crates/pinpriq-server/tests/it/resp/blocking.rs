@@ -1,0 +1,192 @@
+//! Requests that block, on many connections.
+
+use pinpriq_wire::resp::{Value, put_command};
+
+use super::client::{Client, elements, show};
+use super::world::{World, in_memory};
+use crate::world::test;
+
+#[test]
+fn those_who_wait_are_served_in_the_order_in_which_they_came() {
+    test(async || {
+        let world = World::plain().await;
+        let mut control = world.connect().await;
+        let mut waiting = Vec::new();
+        for _ in 0..40 {
+            let mut client = world.connect().await;
+            client.say("TAKE q WAIT -1").await;
+            control.see_blocked(&client.name()).await;
+            waiting.push(client);
+        }
+        for number in 0..40 {
+            control.ask(&format!("PUT q {number}")).await;
+        }
+        for (number, client) in waiting.iter_mut().enumerate() {
+            let taken = client.value().await;
+            assert_eq!(show(&elements(&elements(&taken)[0])[3]), number.to_string());
+        }
+    });
+}
+
+#[test]
+fn a_killed_client_takes_nothing_along() {
+    test(async || {
+        let world = World::plain().await;
+        let mut control = world.connect().await;
+        for request in ["TAKE q WAIT -1", "POP q WAIT -1", "AWAIT other 1 WAIT -1"] {
+            control.ask("PUT other p").await;
+            let mut client = world.connect().await;
+            client.say(request).await;
+            let name = client.name();
+            control.see_blocked(&name).await;
+            assert_eq!(control.told(&format!("CLIENT KILL ADDR {name}")).await, "1");
+            assert_eq!(client.rest().await, b"");
+            control.see_gone(&name).await;
+            control.ask("PUT q p").await;
+            assert_eq!(elements(&control.ask("POP q").await).len(), 1, "{request}");
+        }
+    });
+}
+
+#[test]
+fn a_consumer_that_dies_while_it_is_served_loses_nothing() {
+    test(async || {
+        let world = World::plain().await;
+        let mut control = world.connect().await;
+        for round in 0..200 {
+            let mut client = world.connect().await;
+            let name = client.name();
+            client.say("TAKE q WAIT -1").await;
+            if round % 2 == 0 {
+                control.see_blocked(&name).await;
+            }
+            // Both are on their way at once.
+            control.say(&format!("PUT q {round}")).await;
+            drop(client);
+            control.value().await;
+            control.see_gone(&name).await;
+            let left = control.told("TAKE q").await;
+            assert!(left.ends_with(&format!(" {round}]]")), "{left}");
+            let id = left.split(' ').nth(1).unwrap();
+            assert_eq!(control.told(&format!("ACK q ID {id}")).await, "OK");
+        }
+    });
+}
+
+#[test]
+fn a_reply_that_could_not_be_sent_brings_its_tasks_back() {
+    test(async || {
+        let mut config = in_memory();
+        config.limits.payload_bytes_max = 16 << 20;
+        let world = World::start(config).await;
+        let mut control = world.connect().await;
+        let payload = vec![b'p'; 16 << 20];
+        for request in ["POP q", "TAKE q TTR 100000", "TAKE q"] {
+            control.ask_words(&[b"PUT", b"q", &payload]).await;
+            // More than the sockets hold, and it is never read.
+            let mut client = world.connect().await;
+            let name = client.name();
+            client.say(request).await;
+            while show(&control.ask("PEEK q").await) != "[]" {}
+            drop(client);
+            control.see_gone(&name).await;
+            let back = control.ask("POP q").await;
+            assert!(elements(&elements(&back)[0])[3].as_bytes() == Some(&payload[..]), "{request}");
+            super::random::check_balance(&control.ask("STATS").await);
+        }
+    });
+}
+
+#[test]
+fn credits_that_are_passed_on_meanwhile_do_not_unblock() {
+    test(async || {
+        let mut config = in_memory();
+        config.limits.in_flight_max = 4;
+        let world = World::start(config).await;
+        let (mut client, mut control) = (world.connect().await, world.connect().await);
+        client.ask("HELLO 3").await;
+        client.ask("SUBSCRIBE pushed POP").await;
+        // More than the engine is told of at once, so that the rest follows bit by bit.
+        client.ask("CREDIT 100").await;
+        let mut bytes = Vec::new();
+        put_command(&mut bytes, &[b"TAKE", b"q", b"WAIT", b"-1"]);
+        put_command(&mut bytes, &[b"ECHO", b"after"]);
+        client.send_bytes(&bytes).await;
+        control.see_blocked(&client.name()).await;
+        for _ in 0..50 {
+            control.ask("PUT pushed p").await;
+            assert!(matches!(client.value().await, Value::Push(_)));
+        }
+        control.see_blocked(&client.name()).await;
+        control.ask("PUT q p").await;
+        assert_eq!(show(&client.value().await), "[[q 51 51-1-1 p]]");
+        assert_eq!(show(&client.value().await), "after");
+    });
+}
+
+#[test]
+fn much_that_stands_behind_a_blocked_request_is_kept_within_bounds() {
+    test(async || {
+        const PINGS: usize = 100_000;
+        let world = World::plain().await;
+        let (client, mut control) = (world.connect().await, world.connect().await);
+        let name = client.name();
+        let Client { stream, .. } = client;
+        let (mut reading, mut writing) = stream.into_split();
+        let sending = tokio::task::spawn_local(async move {
+            use tokio::io::AsyncWriteExt as _;
+            writing.write_all(b"TAKE q WAIT -1\r\n").await.unwrap();
+            writing.write_all(&b"PING\r\n".repeat(PINGS)).await.unwrap();
+            writing
+        });
+        control.see_blocked(&name).await;
+        control.ask("PUT q p").await;
+        let expected = [
+            &b"*1\r\n*4\r\n$1\r\nq\r\n$1\r\n1\r\n$5\r\n1-1-1\r\n$1\r\np\r\n"[..],
+            &b"+PONG\r\n".repeat(PINGS),
+        ]
+        .concat();
+        let mut bytes = vec![0; expected.len()];
+        tokio::io::AsyncReadExt::read_exact(&mut reading, &mut bytes).await.unwrap();
+        assert!(bytes == expected);
+        drop(sending.await.unwrap());
+    });
+}
+
+#[test]
+fn a_server_that_stops_says_so_to_those_who_are_blocked() {
+    test(async || {
+        let world = World::plain().await;
+        let mut control = world.connect().await;
+        control.ask("PUT q p").await;
+        let mut blocked = Vec::new();
+        for request in ["TAKE none WAIT -1", "PUT other p WAIT -1", "AWAIT q 1 WAIT 99"] {
+            let mut client = world.connect().await;
+            client.say(request).await;
+            control.see_blocked(&client.name()).await;
+            blocked.push(client);
+        }
+        world.stop.ask();
+        for mut client in blocked {
+            assert_eq!(show(&client.value().await), "CLOSING");
+            assert_eq!(client.rest().await, b"");
+        }
+        assert_eq!(control.rest().await, b"");
+        world.end().await;
+    });
+}
+
+#[test]
+fn the_end_of_input_is_seen_behind_any_number_of_blocked_requests() {
+    test(async || {
+        let world = World::plain().await;
+        let mut client = world.connect().await;
+        for _ in 0..100 {
+            client.say("TAKE a b WAIT -1").await;
+            client.say("POP a WAIT 5").await;
+        }
+        client.say("PING").await;
+        client.half_close().await;
+        assert_eq!(client.rest().await, [&b"*0\r\n".repeat(200)[..], b"+PONG\r\n"].concat());
+    });
+}

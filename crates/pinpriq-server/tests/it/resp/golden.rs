@@ -1,0 +1,32 @@
+//! Every command with its options, replies and refusals, in both versions of the protocol.
+
+use expect_test::expect_file;
+
+use super::script::play;
+use crate::world::test;
+
+/// Plays one file; with `UPDATE_EXPECT=1` its answers are written anew.
+macro_rules! conversations {
+    ($($name:ident)*) => {
+        $(
+            #[test]
+            fn $name() {
+                test(async || {
+                    let page = concat!("../../../testdata/resp/", stringify!($name), ".txt");
+                    let played = play(include_str!(concat!(
+                        "../../../testdata/resp/",
+                        stringify!($name),
+                        ".txt"
+                    )));
+                    expect_file![page].assert_eq(&played.await);
+                });
+            }
+        )*
+    };
+}
+
+conversations! {
+    put take pop peek finish touch bury transfer update awaiting wait_put blocking push queues
+    settings pause listing stats arguments options checks connection protocols frames limits
+    expiry receipts deque xqueue
+}

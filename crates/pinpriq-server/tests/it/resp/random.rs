@@ -1,0 +1,213 @@
+//! Random requests on several connections at once: every reply can be read and is of a kind that
+//! its command has, each refusal has a known first word, and the figures add up at all times.
+
+use pinpriq_wire::resp::{Value, put_command};
+
+use super::client::{Client, elements, field, number, show};
+use super::world::World;
+use crate::world::test;
+
+/// How many servers, and how many requests each is sent.
+const SEEDS: u64 = 300;
+const REQUESTS: usize = 150;
+
+/// The first words that a refusal may have.
+const WORDS: [&str; 19] = [
+    "BADARG",
+    "NOQUEUE",
+    "NOTFOUND",
+    "EXISTS",
+    "IDREQUIRED",
+    "NOTTAKEN",
+    "NOTOWNER",
+    "STALE",
+    "TAKEN",
+    "WRONGSTATE",
+    "TOOLARGE",
+    "FULL",
+    "PAUSED",
+    "BUSY",
+    "NOAUTH",
+    "NOPERM",
+    "NOPROTO",
+    "CLOSING",
+    "ERR",
+];
+
+/// Checks that the figures of a reply to STATS add up.
+pub(super) fn check_balance(stats: &Value) {
+    let gone = ["acked", "expired", "killed"].map(|name| number(stats, name)).iter().sum::<i64>();
+    let (put, present) = (number(stats, "put"), number(stats, "present"));
+    assert_eq!(put, gone + present, "{stats:?}");
+    let letters = ["R", "T", "W", "B", "Z", "D"];
+    let counts = field(stats, "counts");
+    assert_eq!(letters.map(|letter| number(counts, letter)).iter().sum::<i64>(), present);
+    // What came into a state and did not leave it is there.
+    let moves = pairs(field(stats, "transitions"));
+    for letter in letters {
+        let sum = |at: usize| -> i64 {
+            let ends = |step: &&(String, i64)| step.0.split('-').nth(at) == Some(letter);
+            moves.iter().filter(ends).map(|(_, times)| times).sum()
+        };
+        assert_eq!(sum(1) - sum(0), number(counts, letter), "{letter} in {stats:?}");
+    }
+}
+
+/// The names and numbers of a map.
+fn pairs(map: &Value) -> Vec<(String, i64)> {
+    let pair = |key: &Value, value: &Value| match value {
+        Value::Integer(number) => (show(key), *number),
+        other => panic!("a number, not {other:?}"),
+    };
+    match map {
+        Value::Map(pairs) => pairs.iter().map(|(key, value)| pair(key, value)).collect(),
+        flat => elements(flat).chunks_exact(2).map(|two| pair(&two[0], &two[1])).collect(),
+    }
+}
+
+/// Numbers that look random and come again for the same seed.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        usize::try_from((mixed ^ (mixed >> 31)) % bound as u64).unwrap()
+    }
+
+    fn pick<'a>(&mut self, of: &[&'a str]) -> &'a str {
+        of[self.below(of.len())]
+    }
+
+    /// One of these, more often than not.
+    fn maybe<'a>(&mut self, of: &[&'a str]) -> &'a str {
+        if self.below(3) == 0 { self.pick(of) } else { "" }
+    }
+}
+
+const QUEUES: [&str; 5] = ["a", "b", "given", "kept", "zombies"];
+const DELAYS: [&str; 4] = ["DELAY 0", "DELAY 3", "DELAY 40", "DELAY x"];
+const TTLS: [&str; 4] = ["TTL 5", "TTL 50", "TTL 0", "TTL none"];
+const STATES: [&str; 7] = ["R", "W", "T", "B", "Z", "D", "X"];
+
+/// A random request that answers at once, or as soon as the sending side ends.
+fn request(dice: &mut Dice, receipts: &[String]) -> String {
+    let queue = dice.pick(&QUEUES);
+    let id = (1 + dice.below(40)).to_string();
+    let id = if queue == "given" { dice.pick(&["x", "y", "z"]) } else { id.as_str() };
+    let no_receipt = "3-1-3".to_owned();
+    let receipt =
+        if receipts.is_empty() { &no_receipt } else { &receipts[dice.below(receipts.len())] };
+    let held = if dice.below(3) == 0 { format!("ID {id}") } else { receipt.clone() };
+    let (delay, ttl) = (dice.maybe(&DELAYS), dice.maybe(&TTLS));
+    let priority = dice.maybe(&["PRIORITY 1", "PRIORITY -5", "PRIORITY NONE", "PRIORITY p"]);
+    let ends = dice.maybe(&["FROM MAX", "ORDER NEWEST", "GROUP", "COUNT 3", "WITHMETA"]);
+    let given = if queue == "given" { format!("ID {id}") } else { String::new() };
+    let mode = dice.pick(&["TAKE", "POP"]);
+    let line = match dice.below(26) {
+        0..=5 => format!(
+            "PUT {queue} p {delay} {ttl} {priority} {given} {} {}",
+            dice.maybe(&["KEY k", "KEY l"]),
+            dice.maybe(&["TTR 20", "TTR 0"])
+        ),
+        6 => format!("PUT {queue} p {given} WAIT 0"),
+        7..=9 => format!("{mode} {queue} a {ends}"),
+        10 => format!("TAKE {queue} TTR 30 {ends}"),
+        11 => format!("PEEK {queue} STATE {} {ends}", dice.pick(&STATES)),
+        12 => format!("GET {queue} {id}"),
+        13 => format!("ACK {queue} {held} {}", dice.maybe(&["ZOMBIE 10", "PAYLOAD q"])),
+        14 => format!("ACK {queue} {receipt} 1-1-1 {receipt}"),
+        15 => format!("RELEASE {queue} {held} {delay} {ttl} {priority} {}", dice.maybe(&["TAIL"])),
+        16 => format!("BURY {queue} {held} {}", dice.maybe(&["REASON r"])),
+        17 => format!("TOUCH {queue} {held} {}", dice.maybe(&["BY 10", "BY 0"])),
+        18 => format!("{} {queue} {id} {delay} {ttl}", dice.pick(&["DIG", "SNATCH", "RESTART"])),
+        19 => format!("{} {delay} {ttl}", ["PLOW a", "PLOW b COUNT 1"][dice.below(2)]),
+        20 => format!("SWITCH {queue} {id} {} {delay} {ttl}", dice.pick(&STATES)),
+        21 => format!("UPDATE {queue} {id} {priority} {ttl} {}", dice.maybe(&["PAYLOAD new"])),
+        22 => format!("KILL {queue} {id} 1 2"),
+        23 => format!("QUEUE {} {queue}", dice.pick(&["TRUNCATE", "PAUSE", "RESUME", "RESUME"])),
+        24 => dice.pick(&["SUBSCRIBE a", "UNSUBSCRIBE", "CREDIT 2", "READY", "RESET"]).to_owned(),
+        _ => dice.pick(&["QUEUE DROP a", "STATS", "HELLO 3", "QUEUE SET b TTL 30"]).to_owned(),
+    };
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Reads the replies to so many requests, checks them, and keeps the receipts among them.
+async fn read(client: &mut Client, count: usize, receipts: &mut Vec<String>) {
+    let mut left = count;
+    while left > 0 {
+        let value = client.value().await;
+        if let Value::Error(text) = &value {
+            let word = text.split(' ').next().unwrap();
+            assert!(WORDS.contains(&word), "{text}");
+        }
+        let is_delivery = match &value {
+            Value::Push(_) => true,
+            Value::Array(parts) => parts.first().and_then(Value::as_bytes) == Some(b"task"),
+            _ => false,
+        };
+        left -= usize::from(!is_delivery);
+        note_receipts(&value, receipts);
+    }
+}
+
+fn note_receipts(value: &Value, receipts: &mut Vec<String>) {
+    match value {
+        Value::Array(values) | Value::Push(values) => {
+            values.iter().for_each(|value| note_receipts(value, receipts));
+        }
+        Value::Bulk(bytes) if bytes.iter().filter(|byte| **byte == b'-').count() == 2 => {
+            receipts.push(String::from_utf8(bytes.clone()).unwrap());
+        }
+        _ => {}
+    }
+}
+
+async fn play(seed: u64) {
+    let world = World::plain().await;
+    let mut dice = Dice(seed);
+    let mut control = world.connect().await;
+    control.ask("QUEUE CREATE given IDS given CAPACITY 2").await;
+    control.ask("QUEUE CREATE kept AFTERACK keep").await;
+    control.ask("QUEUE CREATE zombies AFTERACK zombie ZOMBIE 15 TTL 100 TTR 25").await;
+    let mut clients = vec![world.connect().await, world.connect().await, world.connect().await];
+    let mut receipts = Vec::new();
+    let mut sent = 0;
+    while sent < REQUESTS {
+        let who = dice.below(clients.len());
+        let (mut bytes, count) = (Vec::new(), 1 + dice.below(6));
+        for _ in 0..count {
+            let line = request(&mut dice, &receipts);
+            let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+            put_command(&mut bytes, &words);
+        }
+        clients[who].send_bytes(&bytes).await;
+        read(&mut clients[who], count, &mut receipts).await;
+        receipts.drain(..receipts.len().saturating_sub(20));
+        sent += count;
+        world.advance([0, 0, 1, 7][dice.below(4)]);
+        check_balance(&control.ask("STATS").await);
+        let queue = dice.pick(&QUEUES);
+        match control.ask(&format!("STATS {queue}")).await {
+            Value::Error(text) => assert!(text.starts_with("NOQUEUE"), "{text}"),
+            stats => check_balance(&stats),
+        }
+        if dice.below(30) == 0 {
+            clients[who] = world.connect().await;
+        }
+    }
+    drop(clients);
+    world.end().await;
+}
+
+#[test]
+fn figures_add_up_and_replies_are_sound_whatever_is_asked() {
+    test(async || {
+        for seed in 1..=SEEDS {
+            println!("seed {seed}");
+            play(seed).await;
+        }
+    });
+}

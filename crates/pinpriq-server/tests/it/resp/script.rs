@@ -1,0 +1,283 @@
+//! Plays conversations that are written down, and writes down what comes back.
+//!
+//! A line of a conversation begins with the letter of a client, which connects when it is first
+//! heard of, and a sign; `testdata/resp/README.md` says what the signs mean. Lines that begin with
+//! `<`, `2` or `3` are what the server sent.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use pinpriq_server::config::Config;
+use pinpriq_wire::resp::{Decoded, RequestDecoder, RequestLimits, put_command};
+use tokio::time::timeout;
+
+use super::client::Client;
+use super::world::{World, in_memory};
+
+/// How long one line may take before the test has failed. Nothing waits for this to pass.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How wide a line of what the server sent may be.
+const WIDTH: usize = 98;
+
+/// Plays a conversation in both versions of the protocol, unless it says that it chooses its own,
+/// and answers its text with what was sent back.
+pub(super) async fn play(script: &str) -> String {
+    let lines: Vec<&str> = script.lines().filter(|line| !is_answer(line)).collect();
+    let own = lines.contains(&"~ own");
+    let second = Stage::play(&lines, false).await;
+    let third = if own { second.clone() } else { Stage::play(&lines, true).await };
+    let mut text = String::new();
+    for ((line, second), third) in lines.iter().zip(second).zip(third) {
+        text.push_str(line);
+        text.push('\n');
+        let marked = if second == third {
+            vec![("< ", second)]
+        } else {
+            vec![("2 ", second), ("3 ", third)]
+        };
+        for (mark, answer) in marked {
+            for line in answer {
+                text.push_str(mark);
+                text.push_str(&line);
+                text.push('\n');
+            }
+        }
+    }
+    text
+}
+
+fn is_answer(line: &str) -> bool {
+    ["< ", "2 ", "3 "].iter().any(|mark| line.starts_with(mark))
+}
+
+/// The words of a line as `redis-cli` would take it apart.
+fn words(line: &str) -> Vec<Vec<u8>> {
+    let mut decoder = RequestDecoder::new(RequestLimits::default());
+    let bytes = [line.as_bytes(), b"\n"].concat();
+    match decoder.decode(&bytes) {
+        Ok(Decoded::Request { .. }) => {
+            decoder.arguments(&bytes).iter().map(<[u8]>::to_vec).collect()
+        }
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+/// A server with the clients of a conversation.
+struct Stage {
+    world: World,
+    control: Client,
+    clients: BTreeMap<char, Client>,
+    /// Requests that are to be sent in one write, and how many of them.
+    batch: (Vec<u8>, usize),
+    third: bool,
+}
+
+impl Stage {
+    /// Answers what was sent back after each line.
+    async fn play(lines: &[&str], third: bool) -> Vec<Vec<String>> {
+        let world = World::start(config(lines)).await;
+        let control = world.connect().await;
+        let (clients, batch) = (BTreeMap::new(), (Vec::new(), 0));
+        let mut stage = Self { world, control, clients, batch, third };
+        // It is the first, so that the others have numbers that do not depend on chance.
+        stage.control.ask("PING").await;
+        let mut answers = Vec::new();
+        for (number, line) in lines.iter().enumerate() {
+            let answer = timeout(PATIENCE, stage.step(line)).await;
+            answers.push(answer.unwrap_or_else(|_| panic!("{number}: {line}: nothing happens")));
+        }
+        stage.settle().await;
+        for (name, client) in &mut stage.clients {
+            assert!(client.is_silent(), "{name} was sent something that was not read");
+        }
+        answers
+    }
+
+    async fn step(&mut self, line: &str) -> Vec<String> {
+        let mut signs = line.chars();
+        let (Some(name), Some(sign)) = (signs.next(), signs.next()) else { return Vec::new() };
+        let rest = line.get(3..).unwrap_or_default();
+        match name {
+            '#' | '~' => return Vec::new(),
+            '+' => {
+                self.world.advance(line[2..].parse().unwrap());
+                return Vec::new();
+            }
+            _ => assert!(name.is_ascii_lowercase(), "{line}"),
+        }
+        if !self.clients.contains_key(&name) {
+            let client = self.enter().await;
+            self.clients.insert(name, client);
+        }
+        let client = self.clients.get_mut(&name).unwrap();
+        match sign {
+            '>' | '|' | '!' => {
+                let words = words(rest);
+                let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
+                put_command(&mut self.batch.0, &words);
+                self.batch.1 += 1;
+                if sign == '|' {
+                    return Vec::new();
+                }
+                client.send_bytes(&std::mem::take(&mut self.batch.0)).await;
+                let count = std::mem::take(&mut self.batch.1);
+                if sign == '!' {
+                    self.control.see_blocked(&client.name()).await;
+                    return Vec::new();
+                }
+                let mut answers = Vec::new();
+                for _ in 0..count {
+                    let (_, raw) = client.next().await.expect("a reply");
+                    answers.extend(render(&raw));
+                }
+                answers
+            }
+            '=' => {
+                let bytes = words(rest).concat();
+                client.send_bytes(&bytes).await;
+                self.settle().await;
+                Vec::new()
+            }
+            '<' => render(&client.next().await.expect("a message").1),
+            '-' => {
+                self.settle().await;
+                assert!(self.clients.get_mut(&name).unwrap().is_silent(), "{line}");
+                Vec::new()
+            }
+            '/' => {
+                client.half_close().await;
+                Vec::new()
+            }
+            '.' => {
+                let mut answers = Vec::new();
+                while let Some((_, raw)) = client.next().await {
+                    answers.extend(render(&raw));
+                }
+                self.clients.remove(&name);
+                answers
+            }
+            'X' => {
+                let gone = client.name();
+                self.clients.remove(&name);
+                self.control.see_gone(&gone).await;
+                Vec::new()
+            }
+            _ => panic!("no such sign: {line}"),
+        }
+    }
+
+    /// Waits until whatever was on its way has come.
+    async fn settle(&mut self) {
+        for _ in 0..3 {
+            self.control.ask("PING").await;
+        }
+    }
+
+    async fn enter(&self) -> Client {
+        let mut client = self.world.connect().await;
+        if self.third {
+            client.ask("HELLO 3").await;
+        } else {
+            client.ask("PING").await;
+        }
+        client
+    }
+}
+
+/// The configuration that a conversation asks for.
+fn config(lines: &[&str]) -> Config {
+    let mut config = in_memory();
+    for line in lines.iter().filter_map(|line| line.strip_prefix("~ ")) {
+        match line.split_once(' ') {
+            Some(("payload", bytes)) => config.limits.payload_bytes_max = bytes.parse().unwrap(),
+            Some(("tasks", bytes)) => config.limits.task_bytes_max = bytes.parse().unwrap(),
+            Some(("subscriptions", count)) => {
+                config.limits.subscriptions_max = count.parse().unwrap();
+            }
+            Some(("inflight", count)) => config.limits.in_flight_max = count.parse().unwrap(),
+            _ => assert_eq!(line, "own"),
+        }
+    }
+    config
+}
+
+/// A value as lines: what is in an aggregate is indented below it, what is short stands in one
+/// line. Every line end of the protocol is left out, and all else can be read back.
+fn render(raw: &[u8]) -> Vec<String> {
+    let (node, rest) = Node::read(raw);
+    assert_eq!(rest, b"", "one value");
+    let mut lines = vec![String::new()];
+    node.write(0, &mut lines);
+    lines
+}
+
+/// One value of a reply, in the bytes of the protocol.
+struct Node {
+    head: String,
+    parts: Vec<Self>,
+}
+
+impl Node {
+    fn read(raw: &[u8]) -> (Self, &[u8]) {
+        let end = raw.windows(2).position(|pair| pair == b"\r\n").unwrap();
+        let (line, mut rest) = (&raw[..end], &raw[end + 2..]);
+        let mut head = printable(line);
+        let length = std::str::from_utf8(&line[1..]).ok().and_then(|text| text.parse().ok());
+        let mut parts = Vec::new();
+        match (line[0], length) {
+            (b'$' | b'=', Some(length)) => {
+                let (bytes, after) = rest.split_at(length);
+                head = format!("{head} {}", printable(bytes));
+                rest = after.strip_prefix(b"\r\n").unwrap();
+            }
+            (kind @ (b'*' | b'>' | b'~' | b'%'), Some(length)) => {
+                for _ in 0..length * (1 + usize::from(kind == b'%')) {
+                    let (part, after) = Self::read(rest);
+                    parts.push(part);
+                    rest = after;
+                }
+            }
+            _ => {}
+        }
+        (Self { head, parts }, rest)
+    }
+
+    fn write(&self, depth: usize, lines: &mut Vec<String>) {
+        let indent = "  ".repeat(depth);
+        let mut fresh = true;
+        let mut put = |text: &str, lines: &mut Vec<String>| {
+            let last = lines.last_mut().unwrap();
+            if last.is_empty() {
+                *last = format!("{indent}{text}");
+            } else if fresh || last.len() + 2 + text.len() > WIDTH {
+                lines.push(format!("{indent}{}{text}", if fresh { "" } else { "  " }));
+            } else {
+                last.push_str("  ");
+                last.push_str(text);
+            }
+            fresh = false;
+        };
+        put(&self.head, lines);
+        for part in &self.parts {
+            if part.parts.is_empty() {
+                put(&part.head, lines);
+            } else {
+                lines.push(String::new());
+                part.write(depth + 1, lines);
+            }
+        }
+    }
+}
+
+fn printable(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for byte in bytes {
+        match byte {
+            b'\\' => text.push_str("\\\\"),
+            b' '..=b'~' => text.push(char::from(*byte)),
+            byte => text.push_str(&format!("\\x{byte:02x}")),
+        }
+    }
+    text
+}

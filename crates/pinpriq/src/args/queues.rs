@@ -1,0 +1,117 @@
+//! The arguments of the commands on queues, over RESP.
+
+use std::ffi::OsString;
+
+use clap::{Args, Subcommand};
+
+use super::tasks::ClientArgs;
+use super::values::{AfterAck, Ids, OrNone, Side};
+use super::{queue_texts as texts, tasks};
+
+/// What can be done with a queue.
+#[derive(Debug, Subcommand)]
+pub(crate) enum QueueCommand {
+    /// Make a queue that exists even when it is empty
+    #[command(after_help = texts::AFTER_CREATE)]
+    Create(SettingsArgs),
+    /// Change settings of a queue; makes it if there is none
+    #[command(after_help = texts::AFTER_SET)]
+    Set(SettingsArgs),
+    /// Print the settings of a queue
+    #[command(after_help = texts::AFTER_SHOW)]
+    Show(NameArgs),
+    /// Print the names of all queues
+    #[command(after_help = texts::AFTER_LIST)]
+    List(ListArgs),
+    /// Remove all tasks of a queue, in whatever state; its settings stay
+    #[command(long_about = texts::TRUNCATE, after_help = texts::AFTER_TRUNCATE)]
+    Truncate(NameArgs),
+    /// Remove a queue: all its tasks, in whatever state, and its settings
+    #[command(long_about = texts::DROP, after_help = texts::AFTER_DROP)]
+    Drop(NameArgs),
+    /// Hold up puts, takes, or both; this survives a restart of the server
+    #[command(after_help = texts::AFTER_PAUSE)]
+    Pause(SideArgs),
+    /// End a pause
+    #[command(after_help = texts::AFTER_RESUME)]
+    Resume(SideArgs),
+}
+
+/// A queue, and nothing else.
+#[derive(Debug, Args)]
+pub(crate) struct NameArgs {
+    /// The name of the queue, any bytes
+    pub(crate) queue: OsString,
+
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+/// The arguments of `queue create` and `queue set`.
+#[derive(Debug, Args)]
+pub(crate) struct SettingsArgs {
+    /// The name of the queue, any bytes
+    pub(crate) queue: OsString,
+
+    /// How ids come about; can be changed only while the queue is empty
+    #[arg(long, value_name = "HOW", value_enum)]
+    pub(crate) ids: Option<Ids>,
+
+    /// How long a task lives that says nothing else, in milliseconds, or none
+    #[arg(long, value_name = "MS|none")]
+    pub(crate) ttl_ms: Option<OrNone<u64>>,
+
+    /// How long a lease lasts that says nothing else, in milliseconds, or none
+    #[arg(long, value_name = "MS|none")]
+    pub(crate) ttr_ms: Option<OrNone<u64>>,
+
+    /// What becomes of a task that was acknowledged
+    #[arg(long, value_name = "WHAT", value_enum)]
+    pub(crate) after_ack: Option<AfterAck>,
+
+    /// How long a finished task stays, in milliseconds; goes with --after-ack zombie
+    #[arg(long, value_name = "MS", value_parser = tasks::at_least_1())]
+    pub(crate) zombie_ms: Option<u64>,
+
+    /// The most tasks that are not finished; a put beyond it is refused
+    #[arg(long, value_name = "N|none")]
+    pub(crate) capacity: Option<OrNone<u64>>,
+
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+/// The arguments of `queue list`.
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// Only names that begin with this
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) prefix: Option<OsString>,
+
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+/// The arguments of `queue pause` and `queue resume`.
+#[derive(Debug, Args)]
+pub(crate) struct SideArgs {
+    /// The name of the queue, any bytes
+    pub(crate) queue: OsString,
+
+    /// One side only; without it both
+    #[arg(value_enum)]
+    pub(crate) side: Option<Side>,
+
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+/// The arguments of `stats`.
+#[derive(Debug, Args)]
+pub(crate) struct StatsArgs {
+    /// The name of the queue; without it the figures are those of all queues together
+    pub(crate) queue: Option<OsString>,
+
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}

@@ -1,0 +1,221 @@
+//! The longer texts of the help of the commands on tasks, over RESP.
+//!
+//! As in `texts.rs`: plain text, at most 80 columns wide where lines must not be joined.
+
+/// The exit codes of a command that finds tasks or does not.
+macro_rules! finding {
+    ($examples:literal) => {
+        concat!(
+            "Examples:\n",
+            $examples,
+            "\nExit codes:\n  0  done\n  1  no connection, or it was lost\n  2  wrong usage\n",
+            "  4  there was nothing\n  5  the server refused; stderr says why"
+        )
+    };
+}
+
+/// The exit codes of a command that is done or refused.
+macro_rules! doing {
+    ($examples:literal) => {
+        concat!(
+            "Examples:\n",
+            $examples,
+            "\nExit codes:\n  0  done\n  1  no connection, or it was lost\n  2  wrong usage\n",
+            "  5  the server refused; stderr says why"
+        )
+    };
+}
+
+pub(super) use doing;
+
+/// What `put` does.
+pub(super) const PUT: &str = "\
+Put a task into a queue, and print its id.
+
+The id is printed once the task is as durable as the server was told to make it. The payload is \
+sent byte for byte: a line end at the end of stdin is part of it. With --lines each line of stdin \
+becomes a task, many of them under way at a time; an answer comes for each of them, in order. \
+After a refusal no more lines are read. With --wait-ms the command prints, after the id, how the \
+task ended: acked, buried, expired, killed or timeout.";
+
+/// After the help of `put`.
+pub(super) const AFTER_PUT: &str = doing!(
+    "  pinpriq put jobs 'resize 17.png' --priority -2
+  pinpriq put mails --delay-ms 60000 --ttl-ms 3600000 < mail.json
+  pinpriq put jobs --lines < jobs.txt > ids.txt
+  pinpriq put jobs 'build' --wait-ms -1
+"
+);
+
+/// What `take` does.
+pub(super) const TAKE: &str = "\
+Take tasks under a lease and print them, or work on them.
+
+Prints a line for each task: its receipt, a tab, and its payload; with several queues the name of \
+the queue and a tab before. To a file or a pipe the bytes go as they are; on a terminal those that \
+cannot be printed are shown as escapes. A payload with line ends is better read with --json: its \
+objects have all that is known of a task. In them whatever is no text, such as a payload or a \
+name, is in Base64 under the same name with _base64 behind it.
+
+A lease ends with --ttr-ms, whatever the queue says, so that it outlives this command. Finish the \
+task with ack, or give it back with release; otherwise it goes back by itself when the lease ends.
+
+With --exec the command becomes a worker. For each task it runs CMD with sh -c, gives it the \
+payload on stdin, and tells it about the task in PINPRIQ_QUEUE, PINPRIQ_ID, PINPRIQ_RECEIPT, \
+PINPRIQ_ATTEMPTS (1 at first) and PINPRIQ_KEY (only if there is a key); PINPRIQ_RESP_ADDRESS says \
+where the server is. Exit code 0 acknowledges the task. Any other end releases it with a delay \
+that doubles with each attempt, up to a day, or buries it when its attempts are used up. Stderr \
+tells of every task that was not acknowledged. While CMD runs, its lease is renewed each third of \
+--ttr-ms. If the lease is lost all the same, CMD gets SIGTERM and the task is left alone. A lost \
+connection is opened again, after longer and longer pauses; what CMD came to is then told once \
+more.
+
+SIGTERM and SIGINT let running commands finish and then end the worker; a second one kills them \
+and gives their tasks back. CMD and what it starts are a process group of their own, so that a key \
+press at the terminal does not reach them.";
+
+/// After the help of `take`.
+pub(super) const AFTER_TAKE: &str = "\
+Examples:
+  pinpriq take jobs --wait-ms 5000
+  pinpriq take jobs --json --count 10 | jq -r .payload
+  pinpriq take urgent jobs --exec ./handle-job --jobs 4
+  pinpriq take jobs --exec 'curl --fail --data @- http://example.com/' --once
+
+Exit codes:
+  0  done; for --exec: --count tasks were worked on, --once found no more, or a signal came
+  1  no connection, or it was lost
+  2  wrong usage
+  4  there was nothing to take (without --exec)
+  5  the server refused; stderr says why";
+
+/// After the help of `ack`.
+pub(super) const AFTER_ACK: &str = doing!(
+    "  pinpriq ack jobs 17-1-4
+  pinpriq ack jobs 17-1-4 18-1-5 19-1-6
+"
+);
+
+/// What `release` does.
+pub(super) const RELEASE: &str = "\
+Give taken tasks back, and print the state that each is in then.
+
+The states are R (ready), W (waiting for its delay to pass) and X (gone, since its time to live had \
+passed).";
+
+/// After the help of `release`.
+pub(super) const AFTER_RELEASE: &str = doing!(
+    "  pinpriq release jobs 17-1-4
+  pinpriq release jobs 17-1-4 --delay-ms 60000 --priority 9
+"
+);
+
+/// After the help of `bury`.
+pub(super) const AFTER_BURY: &str = doing!(
+    "  pinpriq bury jobs 17-1-4 --reason 'the picture is broken'
+"
+);
+
+/// What `touch` does.
+pub(super) const TOUCH: &str = "\
+Renew leases, and print when each ends then, in Unix milliseconds.
+
+A lease without an end, or a task without a time to live, stays as it is; then a - is printed.";
+
+/// After the help of `touch`.
+pub(super) const AFTER_TOUCH: &str = doing!(
+    "  pinpriq touch jobs 17-1-4
+  pinpriq touch jobs --id 17 --by-ms 3600000
+"
+);
+
+/// What `peek` does.
+pub(super) const PEEK: &str = "\
+Print tasks of a queue without taking them.
+
+Prints a line for each: its id, a tab, and its payload, as take does.";
+
+/// After the help of `peek`.
+pub(super) const AFTER_PEEK: &str = finding!(
+    "  pinpriq peek jobs --count 10
+  pinpriq peek jobs --state buried --json
+"
+);
+
+/// After the help of `get`.
+pub(super) const AFTER_GET: &str = finding!(
+    "  pinpriq get jobs 17
+  pinpriq get jobs 17 --json | jq .attempts
+"
+);
+
+/// What `await` does.
+pub(super) const AWAIT: &str = "\
+Wait until a task is finished, and print how it ended and the state that it is in.
+
+It ended as acked, buried, expired, killed or timeout, which means that it has not ended yet. The \
+state is one letter, X where the task is gone.";
+
+/// After the help of `await`.
+pub(super) const AFTER_AWAIT: &str = doing!(
+    "  pinpriq await jobs 17
+  pinpriq await jobs 17 --wait-ms 5000
+"
+);
+
+/// After the help of `dig`.
+pub(super) const AFTER_DIG: &str = doing!(
+    "  pinpriq dig jobs 17
+"
+);
+
+/// What `plow` does.
+pub(super) const PLOW: &str = "\
+Bring buried tasks back, the oldest first, and print how many.
+
+Without --count all buried tasks of the queue come back at once.";
+
+/// After the help of `plow`.
+pub(super) const AFTER_PLOW: &str = doing!(
+    "  pinpriq plow jobs --count 100
+"
+);
+
+/// What `kill` does.
+pub(super) const KILL: &str = "\
+Remove tasks whatever their state, and print how many there were.
+
+The tasks are gone at once and for good, with their payloads, also those that somebody is working \
+on: whoever holds one finds its receipt stale. Nobody is asked.";
+
+/// After the help of `kill`.
+pub(super) const AFTER_KILL: &str = doing!(
+    "  pinpriq kill jobs 17 18
+"
+);
+
+/// After the help of `switch`.
+pub(super) const AFTER_SWITCH: &str = doing!(
+    "  pinpriq switch jobs 17 --to buried
+  pinpriq switch jobs 17 --to waiting --delay-ms 60000
+"
+);
+
+/// After the help of `snatch`.
+pub(super) const AFTER_SNATCH: &str = doing!(
+    "  pinpriq snatch jobs 17
+"
+);
+
+/// After the help of `restart`.
+pub(super) const AFTER_RESTART: &str = doing!(
+    "  pinpriq restart jobs 17
+"
+);
+
+/// After the help of `update`.
+pub(super) const AFTER_UPDATE: &str = doing!(
+    "  pinpriq update jobs 17 --priority 1
+  pinpriq update jobs 17 --ttl-ms none --payload 'resize 17.png'
+"
+);

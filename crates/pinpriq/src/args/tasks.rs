@@ -1,0 +1,388 @@
+//! The arguments of the commands on tasks, over RESP.
+
+use std::ffi::OsString;
+
+use clap::Args;
+use clap::builder::RangedU64ValueParser;
+
+use super::values::{End, OrNone, Order, State};
+
+/// Numbers that cannot be 0.
+pub(crate) fn at_least_1() -> RangedU64ValueParser<u64> {
+    clap::value_parser!(u64).range(1..)
+}
+
+/// Where the server is, and how its answers are printed.
+#[derive(Debug, Args)]
+pub(crate) struct ClientArgs {
+    /// Host and port of the server's RESP door
+    #[arg(long, env = "PINPRIQ_RESP_ADDRESS", hide_env_values = true, value_name = "ADDR")]
+    #[arg(default_value = "127.0.0.1:7251")]
+    pub(crate) address: String,
+
+    /// Print one JSON object in each line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The arguments of `put`.
+#[derive(Debug, Args)]
+pub(crate) struct PutArgs {
+    /// The name of the queue, any bytes
+    pub(crate) queue: OsString,
+
+    /// The payload; read from stdin if it is left out or `-`
+    pub(crate) payload: Option<OsString>,
+
+    /// Put each line of stdin as a task, without its line end
+    #[arg(long, conflicts_with_all = ["payload", "count", "id"])]
+    pub(crate) lines: bool,
+
+    /// The key: tasks of a queue with the same key form a group
+    #[arg(long, value_name = "KEY")]
+    pub(crate) key: Option<OsString>,
+
+    /// The lower, the more urgent; a task with none leaves only with its group [default: 0]
+    #[arg(long, value_name = "N|none", allow_negative_numbers = true)]
+    pub(crate) priority: Option<OrNone<i64>>,
+
+    /// How long the task waits before it can be taken, in milliseconds [default: 0]
+    #[arg(long, value_name = "MS")]
+    pub(crate) delay_ms: Option<u64>,
+
+    /// How long the task lives unless it is taken, in milliseconds [default: the queue's]
+    #[arg(long, value_name = "MS", value_parser = at_least_1())]
+    pub(crate) ttl_ms: Option<u64>,
+
+    /// How long a lease of the task lasts, in milliseconds [default: the queue's]
+    #[arg(long, value_name = "MS", value_parser = at_least_1())]
+    pub(crate) ttr_ms: Option<u64>,
+
+    /// The id, for a queue with `--ids given`
+    #[arg(long, value_name = "ID")]
+    pub(crate) id: Option<OsString>,
+
+    /// Wait this long until the task is finished, in milliseconds; -1 is without end
+    #[arg(long, value_name = "MS", allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(i64).range(-1..))]
+    pub(crate) wait_ms: Option<i64>,
+
+    /// Put the task this many times
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least_1())]
+    pub(crate) count: u64,
+
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+/// Which of the tasks are meant.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct SelectionArgs {
+    /// From which end of the priorities [default: min]
+    #[arg(long, value_name = "END", value_enum)]
+    pub(crate) from: Option<End>,
+
+    /// In which order within one priority [default: oldest, newest from the end max]
+    #[arg(long, value_name = "ORDER", value_enum)]
+    pub(crate) order: Option<Order>,
+}
+
+/// The arguments of `take`.
+#[derive(Debug, Args)]
+pub(crate) struct TakeArgs {
+    /// The names of the queues, any bytes, tried in this order
+    #[arg(required = true, value_name = "QUEUE")]
+    pub(crate) queues: Vec<OsString>,
+
+    /// Take up to this many; with --exec stop after this many [default: 1, with --exec endless]
+    #[arg(long, value_name = "N", value_parser = at_least_1())]
+    pub(crate) count: Option<u64>,
+
+    /// Wait this long for a task, in milliseconds; -1 is without end [default: 0]
+    #[arg(long, value_name = "MS", allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(i64).range(-1..))]
+    pub(crate) wait_ms: Option<i64>,
+
+    /// How long the lease lasts unless it is renewed, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 30_000, value_parser = at_least_1())]
+    pub(crate) ttr_ms: u64,
+
+    #[command(flatten)]
+    pub(crate) selection: SelectionArgs,
+
+    /// Take all tasks of a group together; --count counts groups
+    #[arg(long)]
+    pub(crate) group: bool,
+
+    #[command(flatten)]
+    pub(crate) worker: WorkerArgs,
+
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+/// The arguments of `take --exec`.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "As a worker")]
+pub(crate) struct WorkerArgs {
+    /// Run this for each task, with sh -c and the payload on stdin
+    #[arg(long, value_name = "CMD", conflicts_with_all = ["wait_ms", "group", "json"])]
+    pub(crate) exec: Option<OsString>,
+
+    /// Bury a task that has failed after being taken this many times
+    #[arg(long, value_name = "N", default_value_t = 5, requires = "exec")]
+    #[arg(value_parser = at_least_1())]
+    pub(crate) attempts_max: u64,
+
+    /// How long a task waits after it failed first, in milliseconds; doubles each time
+    #[arg(long, value_name = "MS", default_value_t = 1_000, requires = "exec")]
+    pub(crate) backoff_ms: u64,
+
+    /// Run this many commands at a time
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "exec")]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) jobs: u16,
+
+    /// Stop when there is nothing to take
+    #[arg(long, requires = "exec")]
+    pub(crate) once: bool,
+}
+
+/// The leases that a command is about.
+#[derive(Debug, Args)]
+pub(crate) struct HeldArgs {
+    /// The name of the queue, any bytes
+    pub(crate) queue: OsString,
+
+    /// The receipts that take printed
+    #[arg(required = true, value_name = "RECEIPT")]
+    pub(crate) receipts: Vec<OsString>,
+
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+/// The arguments of `ack`.
+#[derive(Debug, Args)]
+pub(crate) struct AckArgs {
+    #[command(flatten)]
+    pub(crate) held: HeldArgs,
+
+    /// A new payload, for a task that stays
+    #[arg(long, value_name = "PAYLOAD")]
+    pub(crate) payload: Option<OsString>,
+
+    /// Keep the finished task this long, in milliseconds [default: as the queue says]
+    #[arg(long, value_name = "MS", value_parser = at_least_1())]
+    pub(crate) zombie_ms: Option<u64>,
+}
+
+/// What a task can be given when it goes back to its queue.
+#[derive(Debug, Args)]
+pub(crate) struct BackArgs {
+    /// How long the task waits before it can be taken, in milliseconds [default: 0]
+    #[arg(long, value_name = "MS")]
+    pub(crate) delay_ms: Option<u64>,
+
+    /// A new time to live, in milliseconds [default: the old one goes on]
+    #[arg(long, value_name = "MS", value_parser = at_least_1())]
+    pub(crate) ttl_ms: Option<u64>,
+}
+
+/// What a task can be given besides.
+#[derive(Debug, Args)]
+pub(crate) struct AmendmentArgs {
+    /// A new priority, or none [default: it stays]
+    #[arg(long, value_name = "N|none", allow_negative_numbers = true)]
+    pub(crate) priority: Option<OrNone<i64>>,
+
+    /// A new payload [default: it stays]
+    #[arg(long, value_name = "PAYLOAD")]
+    pub(crate) payload: Option<OsString>,
+}
+
+/// The arguments of `release`.
+#[derive(Debug, Args)]
+pub(crate) struct ReleaseArgs {
+    #[command(flatten)]
+    pub(crate) held: HeldArgs,
+
+    #[command(flatten)]
+    pub(crate) back: BackArgs,
+
+    #[command(flatten)]
+    pub(crate) amendment: AmendmentArgs,
+
+    /// Put it behind all others of its priority [default: its old place]
+    #[arg(long)]
+    pub(crate) tail: bool,
+}
+
+/// The arguments of `bury`.
+#[derive(Debug, Args)]
+pub(crate) struct BuryArgs {
+    #[command(flatten)]
+    pub(crate) held: HeldArgs,
+
+    /// Why, for whoever looks at it later
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<OsString>,
+
+    /// A new payload [default: it stays]
+    #[arg(long, value_name = "PAYLOAD")]
+    pub(crate) payload: Option<OsString>,
+}
+
+/// The arguments of `touch`.
+#[derive(Debug, Args)]
+pub(crate) struct TouchArgs {
+    /// The name of the queue, any bytes
+    pub(crate) queue: OsString,
+
+    /// The receipts that take printed
+    #[arg(required_unless_present = "id", value_name = "RECEIPT")]
+    pub(crate) receipts: Vec<OsString>,
+
+    /// A task that is ready, by its id: moves its time to live, needs --by-ms
+    #[arg(long, value_name = "ID", conflicts_with = "receipts", requires = "by_ms")]
+    pub(crate) id: Option<OsString>,
+
+    /// Move the deadline by this much, in milliseconds [default: a whole lease from now]
+    #[arg(long, value_name = "MS", value_parser = at_least_1())]
+    pub(crate) by_ms: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+/// The arguments of `peek`.
+#[derive(Debug, Args)]
+pub(crate) struct PeekArgs {
+    /// The name of the queue, any bytes
+    pub(crate) queue: OsString,
+
+    /// Print up to this many
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least_1())]
+    pub(crate) count: u64,
+
+    /// Tasks in this state [default: ready]
+    #[arg(long, value_name = "STATE", value_enum, ignore_case = true)]
+    pub(crate) state: Option<State>,
+
+    #[command(flatten)]
+    pub(crate) selection: SelectionArgs,
+
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+/// A task by its id.
+#[derive(Debug, Args)]
+pub(crate) struct IdArgs {
+    /// The name of the queue, any bytes
+    pub(crate) queue: OsString,
+
+    /// The id of the task
+    pub(crate) id: OsString,
+
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+/// The arguments of `await`.
+#[derive(Debug, Args)]
+pub(crate) struct AwaitArgs {
+    #[command(flatten)]
+    pub(crate) task: IdArgs,
+
+    /// Wait this long, in milliseconds; -1 is without end
+    #[arg(long, value_name = "MS", allow_negative_numbers = true, default_value_t = -1)]
+    #[arg(value_parser = clap::value_parser!(i64).range(-1..))]
+    pub(crate) wait_ms: i64,
+}
+
+/// The arguments of `dig`.
+#[derive(Debug, Args)]
+pub(crate) struct DigArgs {
+    #[command(flatten)]
+    pub(crate) task: IdArgs,
+
+    #[command(flatten)]
+    pub(crate) back: BackArgs,
+
+    #[command(flatten)]
+    pub(crate) amendment: AmendmentArgs,
+}
+
+/// The arguments of `plow`.
+#[derive(Debug, Args)]
+pub(crate) struct PlowArgs {
+    /// The name of the queue, any bytes
+    pub(crate) queue: OsString,
+
+    /// At most this many [default: all]
+    #[arg(long, value_name = "N", value_parser = at_least_1())]
+    pub(crate) count: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) back: BackArgs,
+
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+/// The arguments of `kill`.
+#[derive(Debug, Args)]
+pub(crate) struct KillArgs {
+    /// The name of the queue, any bytes
+    pub(crate) queue: OsString,
+
+    /// The ids of the tasks
+    #[arg(required = true, value_name = "ID")]
+    pub(crate) ids: Vec<OsString>,
+
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+/// The arguments of `switch`.
+#[derive(Debug, Args)]
+pub(crate) struct SwitchArgs {
+    #[command(flatten)]
+    pub(crate) task: IdArgs,
+
+    /// The new state
+    #[arg(long, value_name = "STATE", value_enum, ignore_case = true)]
+    pub(crate) to: State,
+
+    #[command(flatten)]
+    pub(crate) back: BackArgs,
+}
+
+/// The arguments of `snatch` and `restart`.
+#[derive(Debug, Args)]
+pub(crate) struct TransferArgs {
+    #[command(flatten)]
+    pub(crate) task: IdArgs,
+
+    #[command(flatten)]
+    pub(crate) back: BackArgs,
+}
+
+/// The arguments of `update`.
+#[derive(Debug, Args)]
+pub(crate) struct UpdateArgs {
+    #[command(flatten)]
+    pub(crate) task: IdArgs,
+
+    #[command(flatten)]
+    pub(crate) amendment: AmendmentArgs,
+
+    /// A new time to live, in milliseconds, or none [default: the old one goes on]
+    #[arg(long, value_name = "MS|none")]
+    pub(crate) ttl_ms: Option<OrNone<u64>>,
+
+    /// The receipt, needed for a task that is taken
+    #[arg(long, value_name = "RECEIPT")]
+    pub(crate) receipt: Option<OsString>,
+}

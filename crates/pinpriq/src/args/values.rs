@@ -1,0 +1,130 @@
+//! Values on the command line that have words of their own.
+
+use std::fmt;
+use std::str::FromStr;
+
+use clap::ValueEnum;
+
+/// A whole number, or none: for priorities, times and bounds that may be missing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct OrNone<T>(Option<T>);
+
+impl<T: FromStr> FromStr for OrNone<T> {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.eq_ignore_ascii_case("none") {
+            return Ok(Self(None));
+        }
+        match text.parse() {
+            Ok(number) => Ok(Self(Some(number))),
+            Err(_) => Err("it must be a whole number or none".to_owned()),
+        }
+    }
+}
+
+impl<T: fmt::Display> fmt::Display for OrNone<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Some(number) => number.fmt(f),
+            None => f.write_str("NONE"),
+        }
+    }
+}
+
+/// A state in which a task can be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum State {
+    /// Can be taken
+    #[value(alias = "R")]
+    Ready,
+    /// Held under a lease
+    #[value(alias = "T")]
+    Taken,
+    /// Its delay has not passed
+    #[value(alias = "W")]
+    Waiting,
+    /// Set aside
+    #[value(alias = "B")]
+    Buried,
+    /// Finished, and kept for a while
+    #[value(alias = "Z")]
+    Zombie,
+    /// Finished, and kept for good
+    #[value(alias = "D")]
+    Done,
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ready => "R",
+            Self::Taken => "T",
+            Self::Waiting => "W",
+            Self::Buried => "B",
+            Self::Zombie => "Z",
+            Self::Done => "D",
+        })
+    }
+}
+
+/// Defines an enum of words that are sent as they stand on the command line, in upper case.
+macro_rules! sent_words {
+    ($($(#[$about:meta])* $name:ident { $($(#[$word_about:meta])* $word:ident $sent:literal,)* })*) => {
+        $(
+            $(#[$about])*
+            #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+            pub(crate) enum $name { $($(#[$word_about])* $word,)* }
+
+            impl fmt::Display for $name {
+                fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    f.write_str(match self { $(Self::$word => $sent,)* })
+                }
+            }
+        )*
+    };
+}
+
+sent_words! {
+    /// The end of the priority order.
+    End {
+        /// The lowest number, which is the most urgent
+        Min "MIN",
+        /// The highest number
+        Max "MAX",
+    }
+    /// The order within one priority.
+    Order {
+        /// First in, first out
+        Oldest "OLDEST",
+        /// Last in, first out
+        Newest "NEWEST",
+    }
+    /// How ids come about.
+    Ids {
+        /// 1, 2, 3 and so on
+        Sequence "SEQUENCE",
+        /// Numbers that tell the time, in nanoseconds
+        Time64 "TIME64",
+        /// Random ones of 36 characters
+        Uuid "UUID",
+        /// Whoever puts a task names it
+        Given "GIVEN",
+    }
+    /// What becomes of a task that was acknowledged.
+    AfterAck {
+        /// It goes
+        Delete "DELETE",
+        /// It stays for good
+        Keep "KEEP",
+        /// It stays for as long as --zombie-ms says
+        Zombie "ZOMBIE",
+    }
+    /// A side of a queue.
+    Side {
+        /// Where tasks are put
+        In "IN",
+        /// Where they are taken
+        Out "OUT",
+    }
+}

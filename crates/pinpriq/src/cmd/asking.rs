@@ -1,0 +1,92 @@
+//! What most commands over RESP do: ask one thing, and print the answer.
+
+use pinpriq_wire::resp::Value;
+
+use crate::args::tasks::ClientArgs;
+use crate::connection::Wanted;
+use crate::exit::{Exit, Failure};
+use crate::printer::{Printer, StdoutPrinter, hidden, shown};
+use crate::resp::{Client, unexpected};
+use crate::words::Words;
+
+/// Asks, and has the answer printed by `print`.
+pub(super) fn ask_and(
+    client: &ClientArgs,
+    words: &Words,
+    print: impl FnOnce(&mut StdoutPrinter, Value) -> Result<Exit, Failure>,
+) -> Result<Exit, Failure> {
+    let answer = Client::open(&client.address)?.call(words)?;
+    let mut printer = Printer::to_stdout(client.json);
+    let exit = print(&mut printer, answer)?;
+    printer.flush()?;
+    Ok(exit)
+}
+
+/// Asks, and prints the answer under this name.
+pub(super) fn ask(client: &ClientArgs, words: &Words, name: &str) -> Result<Exit, Failure> {
+    ask_and(client, words, |printer, answer| {
+        printer.fields(&[shown(name, &answer)])?;
+        Ok(Exit::Done)
+    })
+}
+
+/// Asks for something that is only done, which people need not be told.
+pub(super) fn order(client: &ClientArgs, words: &Words) -> Result<Exit, Failure> {
+    ask_and(client, words, |printer, _| {
+        printer.fields(&[hidden("ok", &Value::Boolean(true))])?;
+        Ok(Exit::Done)
+    })
+}
+
+/// Prints a map, unless there is nothing.
+pub(super) fn print_map(printer: &mut StdoutPrinter, answer: &Value) -> Result<Exit, Failure> {
+    match answer {
+        Value::Null => Ok(Exit::NothingThere),
+        Value::Map(_) => printer.map(answer).map(|_| Exit::Done),
+        _ => Err(unexpected()),
+    }
+}
+
+/// Prints tasks: as maps if they came so, and otherwise the fields that were asked for.
+pub(super) fn print_tasks(
+    printer: &mut StdoutPrinter,
+    answer: &Value,
+    names: &[TaskField],
+) -> Result<Exit, Failure> {
+    let Value::Array(tasks) = answer else { return Err(unexpected()) };
+    for task in tasks {
+        let wanted = match task {
+            Value::Map(_) => printer.map(task)?,
+            Value::Array(parts) => {
+                let fields: Option<Vec<_>> = names.iter().map(|field| field.of(parts)).collect();
+                printer.fields(&fields.ok_or_else(unexpected)?)?
+            }
+            _ => return Err(unexpected()),
+        };
+        if wanted == Wanted::NoMore {
+            break;
+        }
+    }
+    Ok(if tasks.is_empty() { Exit::NothingThere } else { Exit::Done })
+}
+
+/// A part of a task that is sent without its metadata.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum TaskField {
+    Queue,
+    Id,
+    Receipt,
+    Payload,
+}
+
+impl TaskField {
+    fn of(self, parts: &[Value]) -> Option<crate::printer::Field<'_>> {
+        let (name, place) = match self {
+            Self::Queue => ("queue", 0),
+            Self::Id => ("id", 1),
+            Self::Receipt => ("receipt", 2),
+            Self::Payload => ("payload", 3),
+        };
+        parts.get(place).map(|value| shown(name, value))
+    }
+}

@@ -1,0 +1,89 @@
+//! `pinpriq dig`, `plow`, `kill`, `switch`, `snatch`, `restart` and `update`: changing tasks by
+//! their ids, whoever holds them.
+
+use super::asking::{ask, order};
+use crate::args::tasks::{
+    AmendmentArgs, BackArgs, DigArgs, IdArgs, KillArgs, PlowArgs, SwitchArgs, TransferArgs,
+    UpdateArgs,
+};
+use crate::exit::{Exit, Failure};
+use crate::words::Words;
+
+/// Brings a buried task back.
+pub(crate) fn dig(arguments: &DigArgs) -> Result<Exit, Failure> {
+    ask(&arguments.task.client, &dig_words(arguments), "state")
+}
+
+/// Brings buried tasks back.
+pub(crate) fn plow(arguments: &PlowArgs) -> Result<Exit, Failure> {
+    ask(&arguments.client, &plow_words(arguments), "count")
+}
+
+/// Removes tasks.
+pub(crate) fn kill(arguments: &KillArgs) -> Result<Exit, Failure> {
+    ask(&arguments.client, &kill_words(arguments), "count")
+}
+
+/// Changes the state of a task.
+pub(crate) fn switch(arguments: &SwitchArgs) -> Result<Exit, Failure> {
+    ask(&arguments.task.client, &switch_words(arguments), "state")
+}
+
+/// Takes a task away from its holder.
+pub(crate) fn snatch(arguments: &TransferArgs) -> Result<Exit, Failure> {
+    ask(&arguments.task.client, &transfer_words("SNATCH", arguments), "state")
+}
+
+/// Brings a waiting or finished task back.
+pub(crate) fn restart(arguments: &TransferArgs) -> Result<Exit, Failure> {
+    ask(&arguments.task.client, &transfer_words("RESTART", arguments), "state")
+}
+
+/// Changes a task in place.
+pub(crate) fn update(arguments: &UpdateArgs) -> Result<Exit, Failure> {
+    order(&arguments.task.client, &update_words(arguments))
+}
+
+pub(super) fn dig_words(arguments: &DigArgs) -> Words {
+    amendment(back(task("DIG", &arguments.task), &arguments.back), &arguments.amendment)
+}
+
+pub(super) fn plow_words(arguments: &PlowArgs) -> Words {
+    let words = Words::new("PLOW").name(&arguments.queue).option("COUNT", arguments.count);
+    back(words, &arguments.back)
+}
+
+pub(super) fn kill_words(arguments: &KillArgs) -> Words {
+    let words = Words::new("KILL").name(&arguments.queue);
+    arguments.ids.iter().fold(words, |words, id| words.name(id))
+}
+
+pub(super) fn switch_words(arguments: &SwitchArgs) -> Words {
+    let words = task("SWITCH", &arguments.task).bytes(arguments.to.to_string());
+    back(words, &arguments.back)
+}
+
+pub(super) fn transfer_words(command: &str, arguments: &TransferArgs) -> Words {
+    back(task(command, &arguments.task), &arguments.back)
+}
+
+pub(super) fn update_words(arguments: &UpdateArgs) -> Words {
+    amendment(task("UPDATE", &arguments.task), &arguments.amendment)
+        .option("TTL", arguments.ttl_ms)
+        .named("RECEIPT", arguments.receipt.as_deref())
+}
+
+/// A command on a task by its id.
+fn task(command: &str, task: &IdArgs) -> Words {
+    Words::new(command).name(&task.queue).name(&task.id)
+}
+
+/// Adds what a task can be given when it goes back to its queue.
+pub(super) fn back(words: Words, back: &BackArgs) -> Words {
+    words.option("DELAY", back.delay_ms).option("TTL", back.ttl_ms)
+}
+
+/// Adds what a task can be given besides.
+pub(super) fn amendment(words: Words, amendment: &AmendmentArgs) -> Words {
+    words.option("PRIORITY", amendment.priority).named("PAYLOAD", amendment.payload.as_deref())
+}

@@ -1,0 +1,71 @@
+//! `pinpriq peek`, `get`, `await` and `stats`: looking at tasks without touching them.
+
+use pinpriq_wire::resp::Value;
+
+use super::asking::{TaskField, ask_and, print_map, print_tasks};
+use crate::args::queues::StatsArgs;
+use crate::args::tasks::{AwaitArgs, IdArgs, PeekArgs, SelectionArgs};
+use crate::exit::{Exit, Failure};
+use crate::printer::shown;
+use crate::resp::unexpected;
+use crate::words::Words;
+
+/// Prints tasks.
+pub(crate) fn peek(arguments: &PeekArgs) -> Result<Exit, Failure> {
+    ask_and(&arguments.client, &peek_words(arguments), |printer, answer| {
+        print_tasks(printer, &answer, &[TaskField::Id, TaskField::Payload])
+    })
+}
+
+/// Prints all of one task.
+pub(crate) fn get(arguments: &IdArgs) -> Result<Exit, Failure> {
+    ask_and(&arguments.client, &get_words(arguments), |printer, answer| print_map(printer, &answer))
+}
+
+/// Waits for the end of a task.
+pub(crate) fn await_task(arguments: &AwaitArgs) -> Result<Exit, Failure> {
+    ask_and(&arguments.task.client, &await_words(arguments), |printer, answer| match &answer {
+        Value::Array(parts) if let [outcome, state] = parts.as_slice() => {
+            printer.fields(&[shown("outcome", outcome), shown("state", state)])?;
+            Ok(Exit::Done)
+        }
+        _ => Err(unexpected()),
+    })
+}
+
+/// Prints figures.
+pub(crate) fn stats(arguments: &StatsArgs) -> Result<Exit, Failure> {
+    ask_and(&arguments.client, &stats_words(arguments), |printer, answer| {
+        print_map(printer, &answer)
+    })
+}
+
+pub(super) fn peek_words(arguments: &PeekArgs) -> Words {
+    let words = Words::new("PEEK").name(&arguments.queue);
+    selection(words, arguments.selection)
+        .option("STATE", arguments.state)
+        .option("COUNT", Some(arguments.count))
+        .flag("WITHMETA", arguments.client.json)
+}
+
+pub(super) fn get_words(arguments: &IdArgs) -> Words {
+    Words::new("GET").name(&arguments.queue).name(&arguments.id)
+}
+
+pub(super) fn await_words(arguments: &AwaitArgs) -> Words {
+    let AwaitArgs { task, wait_ms } = arguments;
+    Words::new("AWAIT").name(&task.queue).name(&task.id).option("WAIT", Some(wait_ms))
+}
+
+pub(super) fn stats_words(arguments: &StatsArgs) -> Words {
+    let words = Words::new("STATS");
+    match &arguments.queue {
+        Some(queue) => words.name(queue),
+        None => words,
+    }
+}
+
+/// Adds which tasks are meant.
+pub(super) fn selection(words: Words, selection: SelectionArgs) -> Words {
+    words.option("FROM", selection.from).option("ORDER", selection.order)
+}

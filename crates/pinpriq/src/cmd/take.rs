@@ -1,0 +1,43 @@
+//! `pinpriq take`: takes tasks and prints them, or works on them.
+
+use super::asking::{TaskField, ask_and, print_tasks};
+use super::look::selection;
+use crate::args::tasks::TakeArgs;
+use crate::exit::{Exit, Failure};
+use crate::words::Words;
+
+mod child;
+mod job;
+mod stop;
+mod worker;
+
+/// Takes.
+pub(crate) fn take(arguments: &TakeArgs) -> Result<Exit, Failure> {
+    if let Some(command) = &arguments.worker.exec {
+        return worker::work(arguments, command);
+    }
+    ask_and(&arguments.client, &words(arguments), |printer, answer| {
+        let several = [TaskField::Queue, TaskField::Receipt, TaskField::Payload];
+        let fields = several.get(usize::from(arguments.queues.len() == 1)..).unwrap_or(&several);
+        print_tasks(printer, &answer, fields)
+    })
+}
+
+/// What is sent by a command that prints.
+pub(super) fn words(arguments: &TakeArgs) -> Words {
+    selecting(arguments)
+        .option("COUNT", arguments.count)
+        .option("WAIT", arguments.wait_ms)
+        .flag("GROUP", arguments.group)
+        .flag("WITHMETA", arguments.client.json)
+}
+
+/// What is sent by a worker, which waits this long for a task.
+pub(super) fn worker_words(arguments: &TakeArgs, wait_ms: u64) -> Words {
+    selecting(arguments).option("WAIT", Some(wait_ms)).flag("WITHMETA", true)
+}
+
+fn selecting(arguments: &TakeArgs) -> Words {
+    let words = Words::new("TAKE").queues(&arguments.queues).option("TTR", Some(arguments.ttr_ms));
+    selection(words, arguments.selection)
+}

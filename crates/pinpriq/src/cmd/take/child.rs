@@ -1,0 +1,91 @@
+//! The command that a worker runs for a task, as a process group of its own.
+//!
+//! Its end is seen without collecting it, and it is collected only by whoever also sends it
+//! signals: so its number cannot have gone to another process when a signal is sent.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::SyncSender;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+
+use super::stop::Event;
+
+/// A command that was started and not yet collected.
+#[derive(Debug)]
+pub(super) struct Running {
+    child: Child,
+    pid: Pid,
+}
+
+impl Running {
+    /// Starts `command` with `input` on stdin; `exited` is sent its end.
+    ///
+    /// A variable without a value is not there for the command.
+    pub(super) fn start(
+        command: &OsStr,
+        variables: &[(&str, Option<OsString>)],
+        input: Vec<u8>,
+        exited: SyncSender<Event>,
+    ) -> io::Result<Self> {
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg(command).stdin(Stdio::piped()).process_group(0);
+        for (name, value) in variables {
+            match value.as_ref().filter(|value| !value.as_bytes().contains(&0)) {
+                Some(value) => shell.env(name, value),
+                None => shell.env_remove(name),
+            };
+        }
+        let mut child = shell.spawn()?;
+        let pid = Pid::from_child(&child);
+        if let Some(mut stdin) = child.stdin.take() {
+            // The command need not read its input, nor wait for all of it.
+            std::thread::spawn(move || stdin.write_all(&input));
+        }
+        std::thread::spawn(move || {
+            wait_until_exited(pid);
+            // Without a receiver the worker has ended.
+            let _ = exited.send(Event::Exited);
+        });
+        Ok(Self { child, pid })
+    }
+
+    /// Asks the command, and what it started, to end.
+    pub(super) fn terminate(&self) {
+        self.signal(Signal::TERM);
+    }
+
+    /// Ends them.
+    pub(super) fn kill(&self) {
+        self.signal(Signal::KILL);
+    }
+
+    fn signal(&self, signal: Signal) {
+        // All of them may have ended by now.
+        let _ = kill_process_group(self.pid, signal);
+    }
+
+    /// How the command ended. Waits for that if need be.
+    pub(super) fn collect(mut self) -> io::Result<ExitStatus> {
+        self.child.wait()
+    }
+}
+
+/// Waits for the end of a child, and leaves it to be collected.
+fn wait_until_exited(pid: Pid) {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    while matches!(waitid(WaitId::Pid(pid), options), Err(Errno::INTR)) {}
+}
+
+/// How a command ended, for people.
+pub(super) fn in_words(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, Some(signal)) => format!("signal {signal}"),
+        (None, None) => status.to_string(),
+    }
+}

@@ -1,0 +1,329 @@
+//! One job of a worker: takes a task, runs the command, tells the server what came of it, and
+//! begins anew.
+
+use std::io;
+use std::process::ExitStatus;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
+
+use pinpriq_wire::resp::Value;
+
+use super::child::{Running, in_words};
+use super::stop::{Event, Inbox, Stop};
+use super::worker::Plan;
+use crate::exit::Failure;
+use crate::output::tell;
+use crate::resp::{Client, Trouble, unexpected};
+use crate::words::Words;
+
+mod task;
+
+use self::task::{Task, Unexpected};
+
+/// How long the server may take to answer, besides what it is asked to wait.
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// The shortest and the longest pause before a connection is opened again.
+const PAUSE_MIN: Duration = Duration::from_millis(100);
+const PAUSE_MAX: Duration = Duration::from_secs(10);
+
+/// One job.
+#[derive(Debug)]
+pub(super) struct Job<'a> {
+    plan: &'a Plan<'a>,
+    stop: &'a Stop,
+    inbox: Inbox,
+    /// The connection, unless it was lost.
+    client: Option<Client>,
+}
+
+/// What became of a command.
+#[derive(Debug)]
+enum Ended {
+    /// It ran to its end.
+    Itself(ExitStatus),
+    /// It could not be started, or its end is unknown.
+    Failed(io::Error),
+    /// It was killed because the worker has to stop.
+    Killed,
+    /// It was asked to end because the lease was lost.
+    Lost,
+}
+
+impl<'a> Job<'a> {
+    pub(super) const fn new(
+        plan: &'a Plan<'a>,
+        stop: &'a Stop,
+        inbox: Inbox,
+        client: Option<Client>,
+    ) -> Self {
+        Self { plan, stop, inbox, client }
+    }
+
+    /// Works until there is no more to do. After a failure all jobs stop.
+    pub(super) fn run(mut self) -> Result<(), Failure> {
+        while !self.stop.is_asked() && self.plan.claim() {
+            match self.take() {
+                Ok(Some(task)) => self.work_on(&task),
+                Ok(None) => return Ok(()),
+                Err(failure) => {
+                    self.stop.give_up();
+                    return Err(failure);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The next task, unless the job is to end.
+    fn take(&mut self) -> Result<Option<Task>, Failure> {
+        let mut losses = 0;
+        while !self.stop.is_asked() {
+            match self.take_once() {
+                Ok(answer) => {
+                    losses = 0;
+                    match Task::from_answer(answer).map_err(|Unexpected| unexpected())? {
+                        Some(task) if self.stop.is_asked() => {
+                            // It came while the worker was told to stop.
+                            let release = task.words("RELEASE");
+                            self.tell_server(&task, &release);
+                            return Ok(None);
+                        }
+                        None if self.plan.once => return Ok(None),
+                        None => {}
+                        task => return Ok(task),
+                    }
+                }
+                Err(Trouble::Refused(sentence)) if !is_passing(&sentence) => {
+                    return Err(Trouble::Refused(sentence).into());
+                }
+                Err(trouble) => {
+                    self.client = None;
+                    if !self.stop.is_asked() {
+                        tell(Failure::from(trouble));
+                        self.pause(pause_after(losses));
+                        losses += 1;
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Asks for a task, and waits for as long as a round lasts.
+    fn take_once(&mut self) -> Result<Value, Trouble> {
+        let (plan, stop) = (self.plan, self.stop);
+        let client = connected(&mut self.client, plan.address)?;
+        client.limit_waiting(Some(plan.round.saturating_add(ANSWER)))?;
+        stop.wait_over(&self.inbox, Some(client.handle()?));
+        let answer = client.call(&plan.take);
+        stop.wait_over(&self.inbox, None);
+        if self.stop.is_asked() {
+            // The connection takes no more input.
+            self.client = None;
+        } else if let Some(client) = &self.client {
+            // If this fails, so does the next use of the connection, and that is dealt with.
+            let _ = client.limit_waiting(Some(ANSWER));
+        }
+        answer
+    }
+
+    /// Runs the command, and tells the server and people what came of it.
+    fn work_on(&mut self, task: &Task) {
+        let ended = self.run_command(task);
+        let failure = match ended {
+            Ended::Itself(status) if status.success() => {
+                return self.tell_server(task, &task.words("ACK"));
+            }
+            Ended::Lost => {
+                return tell(format!("{task}: the lease was lost, so the command was ended"));
+            }
+            Ended::Killed => {
+                tell(format!("{task}: the command was killed, the task is released"));
+                return self.tell_server(task, &task.words("RELEASE"));
+            }
+            Ended::Itself(status) => in_words(status),
+            Ended::Failed(error) => format!("the command cannot be run: {error}"),
+        };
+        let attempts = task.attempts;
+        let words = if attempts >= self.plan.attempts_max {
+            tell(format!("{task}: {failure}, after {attempts} attempts: buried"));
+            let reason = format!("{failure}, after {attempts} attempts");
+            task.words("BURY").option("REASON", Some(reason))
+        } else {
+            let delay = backoff(self.plan.backoff_ms, attempts);
+            tell(format!("{task}: {failure}, attempt {attempts}: comes back in {delay} ms"));
+            task.words("RELEASE").option("DELAY", Some(delay))
+        };
+        self.tell_server(task, &words);
+    }
+
+    /// Runs the command, and renews the lease meanwhile.
+    fn run_command(&mut self, task: &Task) -> Ended {
+        let variables = task.variables(self.plan.address);
+        let exited = self.inbox.sender.clone();
+        let payload = task.payload.clone();
+        let running = match Running::start(self.plan.command, &variables, payload, exited) {
+            Ok(running) => running,
+            Err(error) => return Ended::Failed(error),
+        };
+        let interval = (self.plan.ttr / 3).max(Duration::from_millis(1));
+        let (mut lost, mut killed) = (false, false);
+        loop {
+            if self.stop.signals() > 1 && !killed {
+                running.kill();
+                killed = true;
+            }
+            match self.inbox.events.recv_timeout(interval) {
+                // The channel cannot be closed, since the job has a sender too.
+                Ok(Event::Exited) | Err(RecvTimeoutError::Disconnected) => break,
+                Ok(Event::Signal) => {}
+                Err(RecvTimeoutError::Timeout) if lost || killed => {}
+                Err(RecvTimeoutError::Timeout) => {
+                    if self.renew(task) == Lease::Lost {
+                        running.terminate();
+                        lost = true;
+                    }
+                }
+            }
+        }
+        match running.collect() {
+            _ if lost => Ended::Lost,
+            // It may have ended by itself at the last moment.
+            Ok(status) if killed && !status.success() => Ended::Killed,
+            Ok(status) => Ended::Itself(status),
+            Err(error) => Ended::Failed(error),
+        }
+    }
+
+    /// Renews the lease, over a new connection if need be.
+    fn renew(&mut self, task: &Task) -> Lease {
+        for _ in 0..2 {
+            let answer = connected(&mut self.client, self.plan.address)
+                .and_then(|client| client.call(&task.words("TOUCH")));
+            match answer {
+                Ok(_) => return Lease::Held,
+                Err(Trouble::Refused(sentence)) if !is_passing(&sentence) => return Lease::Lost,
+                Err(_) => self.client = None,
+            }
+        }
+        // The next interval tries again; until the server says otherwise the lease counts as held.
+        Lease::Held
+    }
+
+    /// Tells the server what came of a task; once more if it is not known to have heard.
+    fn tell_server(&mut self, task: &Task, words: &Words) {
+        let mut told = self.tell_once(words);
+        if matches!(told, Err(Trouble::Lost(_))) && self.reconnect() {
+            told = self.tell_once(words);
+        }
+        if let Err(trouble) = told {
+            tell(format!("{task}: {}", Failure::from(trouble)));
+        }
+    }
+
+    fn tell_once(&mut self, words: &Words) -> Result<(), Trouble> {
+        let told = connected(&mut self.client, self.plan.address)
+            .and_then(|client| client.call(words))
+            .map(|_| ());
+        match told {
+            Err(Trouble::Refused(sentence)) if is_passing(&sentence) => {
+                self.client = None;
+                Err(Trouble::Lost(sentence))
+            }
+            Err(Trouble::Lost(sentence)) => {
+                self.client = None;
+                Err(Trouble::Lost(sentence))
+            }
+            told => told,
+        }
+    }
+
+    /// Opens a connection again, and tries until the lease is over in any case.
+    fn reconnect(&mut self) -> bool {
+        let mut waited = Duration::ZERO;
+        for losses in 0.. {
+            if connected(&mut self.client, self.plan.address).is_ok() {
+                return true;
+            }
+            let pause = pause_after(losses);
+            waited = waited.saturating_add(pause);
+            if waited > self.plan.ttr || self.stop.signals() > 1 {
+                break;
+            }
+            self.pause(pause);
+        }
+        false
+    }
+
+    /// Waits, but not longer than until the worker is told to stop.
+    fn pause(&self, pause: Duration) {
+        // Whichever it is, the caller looks for itself.
+        let _ = self.inbox.events.recv_timeout(pause);
+    }
+}
+
+/// Whether a lease is known to be lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Lease {
+    Held,
+    Lost,
+}
+
+/// The connection, opened if there is none.
+fn connected<'c>(client: &'c mut Option<Client>, address: &str) -> Result<&'c mut Client, Trouble> {
+    if client.is_none() {
+        let opened = Client::open(address)?;
+        opened.limit_waiting(Some(ANSWER))?;
+        *client = Some(opened);
+    }
+    client.as_mut().ok_or_else(|| Trouble::Lost("there is no connection".to_owned()))
+}
+
+/// Whether a refusal says that another attempt may be accepted.
+fn is_passing(sentence: &str) -> bool {
+    matches!(sentence.split(' ').next(), Some("CLOSING" | "BUSY"))
+}
+
+/// How long to wait after this many earlier losses in a row.
+fn pause_after(losses: u32) -> Duration {
+    PAUSE_MIN.saturating_mul(2_u32.saturating_pow(losses)).min(PAUSE_MAX)
+}
+
+/// How long a task waits after this many attempts, in milliseconds.
+fn backoff(first_ms: u64, attempts: u64) -> u64 {
+    const DAY_MS: u64 = 86_400_000;
+    let doublings = u32::try_from(attempts.saturating_sub(1)).unwrap_or(u32::MAX);
+    first_ms.saturating_mul(2_u64.saturating_pow(doublings)).min(DAY_MS)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{backoff, is_passing, pause_after};
+
+    #[test]
+    fn delays_double_up_to_a_day() {
+        let table = [(1_000, 1, 1_000), (1_000, 2, 2_000), (1_000, 4, 8_000), (0, 9, 0)];
+        for (first, attempts, expected) in table {
+            assert_eq!(backoff(first, attempts), expected);
+        }
+        assert_eq!(backoff(1, 100), 86_400_000);
+        assert_eq!(backoff(u64::MAX, u64::MAX), 86_400_000);
+    }
+
+    #[test]
+    fn pauses_double_up_to_a_bound() {
+        assert_eq!(pause_after(0), Duration::from_millis(100));
+        assert_eq!(pause_after(3), Duration::from_millis(800));
+        assert_eq!(pause_after(u32::MAX), Duration::from_secs(10));
+    }
+
+    #[test]
+    fn only_some_refusals_pass() {
+        assert!(is_passing("CLOSING the server is shutting down"));
+        assert!(is_passing("BUSY"));
+        assert!(!is_passing("STALE that lease is over"));
+    }
+}

@@ -1,0 +1,167 @@
+//! What the command line sends, as words.
+
+use std::ffi::OsStr;
+
+use clap::Parser as _;
+
+use super::{change, held, look, put, queue, take};
+use crate::args::{Cli, Command};
+use crate::words::Words;
+
+/// What a command line sends first. The payload of a put that has none is `stdin`.
+fn words(command: &Command) -> Words {
+    let first = |names: &[std::ffi::OsString]| names[0].clone();
+    match command {
+        Command::Put(it) => {
+            let payload = it.payload.clone().unwrap_or_else(|| "stdin".into());
+            put::words(it, payload.as_encoded_bytes())
+        }
+        Command::Take(it) if it.worker.exec.is_some() => take::worker_words(it, 30_000),
+        Command::Take(it) => take::words(it),
+        Command::Ack(it) => held::ack_words(it, &first(&it.held.receipts)),
+        Command::Release(it) => held::release_words(it, &first(&it.held.receipts)),
+        Command::Bury(it) => held::bury_words(it, &first(&it.held.receipts)),
+        Command::Touch(it) => {
+            let name = it.id.clone().unwrap_or_else(|| first(&it.receipts));
+            held::touch_words(it, OsStr::new(&name))
+        }
+        Command::Peek(it) => look::peek_words(it),
+        Command::Get(it) => look::get_words(it),
+        Command::Await(it) => look::await_words(it),
+        Command::Stats(it) => look::stats_words(it),
+        Command::Dig(it) => change::dig_words(it),
+        Command::Plow(it) => change::plow_words(it),
+        Command::Kill(it) => change::kill_words(it),
+        Command::Switch(it) => change::switch_words(it),
+        Command::Snatch(it) => change::transfer_words("SNATCH", it),
+        Command::Restart(it) => change::transfer_words("RESTART", it),
+        Command::Update(it) => change::update_words(it),
+        Command::Queue(it) => queue::words(it, b"0"),
+        other => panic!("{other:?} does not speak RESP"),
+    }
+}
+
+#[track_caller]
+fn check(table: &[(&str, &str)]) {
+    for (line, expected) in table {
+        let line = ["pinpriq"].into_iter().chain(line.split(' '));
+        let command = Cli::try_parse_from(line).unwrap().command;
+        assert_eq!(words(&command).shown(), *expected);
+    }
+}
+
+#[test]
+fn putting_and_taking() {
+    check(&[
+        ("put q p", "PUT q p"),
+        ("put q", "PUT q stdin"),
+        ("put q p --priority -5 --key k --id i", "PUT q p KEY k PRIORITY -5 ID i"),
+        ("put q p --priority None", "PUT q p PRIORITY NONE"),
+        ("put q -- --json", "PUT q --json"),
+        (
+            "put q p --delay-ms 0 --ttl-ms 2 --ttr-ms 3 --wait-ms -1",
+            "PUT q p DELAY 0 TTL 2 TTR 3 WAIT -1",
+        ),
+        ("take q", "TAKE QUEUES 1 q TTR 30000"),
+        (
+            "take q COUNT --count 5 --wait-ms -1 --ttr-ms 9 --from max --order newest --group",
+            "TAKE QUEUES 2 q COUNT TTR 9 FROM MAX ORDER NEWEST COUNT 5 WAIT -1 GROUP",
+        ),
+        ("take q --json", "TAKE QUEUES 1 q TTR 30000 WITHMETA"),
+        (
+            "take a b --exec cat --count 5 --from min",
+            "TAKE QUEUES 2 a b TTR 30000 FROM MIN WAIT 30000 WITHMETA",
+        ),
+    ]);
+}
+
+#[test]
+fn finishing_and_giving_back() {
+    check(&[
+        ("ack q 1-2-3", "ACK q 1-2-3"),
+        ("ack q 1-2-3 --payload p --zombie-ms 4", "ACK q 1-2-3 PAYLOAD p ZOMBIE 4"),
+        (
+            "release q 1-2-3 --tail --payload p --priority none --ttl-ms 4 --delay-ms 3",
+            "RELEASE q 1-2-3 DELAY 3 TTL 4 PRIORITY NONE PAYLOAD p TAIL",
+        ),
+        ("bury q 1-2-3 --reason why --payload p", "BURY q 1-2-3 PAYLOAD p REASON why"),
+        ("touch q 1-2-3", "TOUCH q 1-2-3"),
+        ("touch q --id 7 --by-ms 5", "TOUCH q ID 7 BY 5"),
+    ]);
+}
+
+#[test]
+fn looking_and_changing() {
+    check(&[
+        ("peek q", "PEEK q COUNT 1"),
+        (
+            "peek q --count 3 --state b --from max --order oldest --json",
+            "PEEK q FROM MAX ORDER OLDEST STATE B COUNT 3 WITHMETA",
+        ),
+        ("peek q --state waiting", "PEEK q STATE W COUNT 1"),
+        ("get q 7", "GET q 7"),
+        ("await q 7", "AWAIT q 7 WAIT -1"),
+        ("await q 7 --wait-ms 0", "AWAIT q 7 WAIT 0"),
+        ("dig q 7 --priority 1", "DIG q 7 PRIORITY 1"),
+        ("plow q", "PLOW q"),
+        ("plow q --count 3 --delay-ms 1 --ttl-ms 2", "PLOW q COUNT 3 DELAY 1 TTL 2"),
+        ("kill q 7 8", "KILL q 7 8"),
+        ("switch q 7 --to zombie --delay-ms 5", "SWITCH q 7 Z DELAY 5"),
+        ("snatch q 7", "SNATCH q 7"),
+        ("restart q 7 --ttl-ms 5", "RESTART q 7 TTL 5"),
+        (
+            "update q 7 --ttl-ms none --receipt 1-2-3 --priority -1 --payload p",
+            "UPDATE q 7 PRIORITY -1 PAYLOAD p TTL NONE RECEIPT 1-2-3",
+        ),
+        ("stats", "STATS"),
+        ("stats q", "STATS q"),
+    ]);
+}
+
+#[test]
+fn queues() {
+    check(&[
+        ("queue create q", "QUEUE CREATE q"),
+        (
+            "queue create q --ids given --ttl-ms none --ttr-ms 5 --after-ack zombie --zombie-ms 9",
+            "QUEUE CREATE q IDS GIVEN TTL NONE TTR 5 AFTERACK ZOMBIE ZOMBIE 9",
+        ),
+        ("queue set q --capacity none --after-ack keep", "QUEUE SET q AFTERACK KEEP CAPACITY NONE"),
+        ("queue show q", "QUEUE SHOW q"),
+        ("queue list", "QUEUE LIST COUNT 1000 CURSOR 0"),
+        ("queue list --prefix p", "QUEUE LIST PREFIX p COUNT 1000 CURSOR 0"),
+        ("queue truncate q", "QUEUE TRUNCATE q"),
+        ("queue drop q", "QUEUE DROP q"),
+        ("queue pause q", "QUEUE PAUSE q"),
+        ("queue pause q in", "QUEUE PAUSE q IN"),
+        ("queue resume q out", "QUEUE RESUME q OUT"),
+    ]);
+}
+
+#[test]
+fn contradictions_are_wrong_usage() {
+    for line in [
+        "put q p --lines",
+        "put q --lines --count 2",
+        "put q p --priority high",
+        "put q p --wait-ms -2",
+        "put q p --ttl-ms 0",
+        "take",
+        "take q --once",
+        "take q --jobs 2",
+        "take q --exec cat --json",
+        "take q --exec cat --wait-ms 1",
+        "take q --exec cat --group",
+        "touch q",
+        "touch q --id 7",
+        "touch q 1-2-3 --id 7 --by-ms 1",
+        "ack q",
+        "kill q",
+        "switch q 7",
+        "queue",
+        "queue pause q both",
+    ] {
+        let error = Cli::try_parse_from(["pinpriq"].into_iter().chain(line.split(' ')));
+        assert_eq!(error.expect_err(line).exit_code(), 2, "{line}");
+    }
+}

@@ -1,0 +1,68 @@
+//! Many commands over one connection, sent without waiting for each answer.
+//!
+//! So many are under way at a time that neither side waits for the other's bytes, and no more:
+//! their answers fit the buffers of the operating system, so that the server can always send them.
+
+use pinpriq_wire::resp::Value;
+
+use crate::exit::Failure;
+use crate::resp::Client;
+use crate::words::Words;
+
+/// How many commands may be under way.
+const UNDER_WAY_MAX: usize = 512;
+
+/// About how many bytes are sent at once.
+const WRITE_BYTES: usize = 64 << 10;
+
+/// What there is to send.
+#[derive(Debug)]
+pub(crate) enum Next {
+    /// A command.
+    Command(Words),
+    /// Nothing yet: what is under way should be answered first.
+    Later,
+    /// Nothing any more.
+    End,
+}
+
+/// Where commands come from, and answers go.
+pub(crate) trait Traffic {
+    /// The next command. It may take its time if `idle`, since nothing is under way then.
+    fn next(&mut self, idle: bool) -> Result<Next, Failure>;
+
+    /// Takes the next answer, which may be a refusal. They come in the order of the commands.
+    fn answer(&mut self, answer: Value) -> Result<(), Failure>;
+}
+
+/// Sends all commands and hands out all answers.
+pub(crate) fn run(client: &mut Client, traffic: &mut impl Traffic) -> Result<(), Failure> {
+    let mut under_way = 0;
+    let mut bytes = Vec::new();
+    loop {
+        let mut left = UNDER_WAY_MAX / 2;
+        let mut ended = false;
+        while under_way < UNDER_WAY_MAX && bytes.len() < WRITE_BYTES {
+            match traffic.next(under_way == 0)? {
+                Next::Command(words) => {
+                    words.put(&mut bytes);
+                    under_way += 1;
+                    continue;
+                }
+                Next::Later => {}
+                Next::End => ended = true,
+            }
+            left = 0;
+            break;
+        }
+        client.send(&bytes)?;
+        bytes.clear();
+        while under_way > left {
+            traffic.answer(client.reply()?)?;
+            under_way -= 1;
+        }
+        if ended {
+            return Ok(());
+        }
+    }
+}

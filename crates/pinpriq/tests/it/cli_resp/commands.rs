@@ -1,0 +1,289 @@
+//! Each command once or more: what it does, what it prints, how it ends.
+
+use std::ffi::OsStr;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
+use std::os::unix::ffi::OsStrExt as _;
+use std::process::Stdio;
+
+use super::Server;
+use crate::peer::{check, pinpriq};
+
+#[test]
+fn put_prints_ids_and_take_prints_receipts_and_payloads() {
+    let server = Server::start();
+    assert_eq!(server.printed(&["put", "jobs", "low", "--priority", "5"]), "1\n");
+    assert_eq!(server.printed(&["put", "jobs", "high", "--priority", "-5"]), "2\n");
+    check(&server.run_with(&["put", "jobs"], b"from\nstdin\n"), 0, b"3\n");
+    check(&server.run_with(&["put", "jobs", "-", "--count", "2"], b"same"), 0, b"4\n5\n");
+
+    let line = server.printed(&["take", "jobs"]);
+    let (receipt, payload) = line.split_once('\t').unwrap();
+    assert_eq!(payload, "high\n");
+    server.done(&["ack", "jobs", receipt]);
+    server.refused(&["ack", "jobs", receipt], "STALE ");
+
+    let rest = server.printed(&["take", "void", "jobs", "--count", "9", "--from", "max"]);
+    let lines: Vec<Vec<&str>> = rest.split('\n').map(|line| line.split('\t').collect()).collect();
+    assert_eq!((lines[0][0], lines[0][2]), ("jobs", "low"));
+    assert_eq!((lines[1][0], lines[1][2]), ("jobs", "same"));
+    assert_eq!((lines[3][2], lines[4][0]), ("from", "stdin"), "{rest}");
+    check(&server.run(&["take", "jobs"]), 4, b"");
+    server.stop();
+}
+
+#[test]
+fn json_has_all_that_is_known_of_a_task() {
+    let server = Server::start();
+    server.printed(&["put", "jobs", "a\"b", "--key", "k", "--ttr-ms", "5"]);
+    let mut put = server.client(&["put", "--json"]);
+    let output = put.args([OsStr::from_bytes(b"q\xff"), OsStr::from_bytes(b"p\xfe")]).output();
+    check(&output.unwrap(), 0, b"{\"id\":\"2\"}\n");
+
+    let taken = server.printed(&["take", "jobs", "--json"]);
+    let receipt = taken.split("\"receipt\":\"").nth(1).unwrap().split('"').next().unwrap();
+    let start = format!(
+        "{{\"queue\":\"jobs\",\"member\":null,\"id\":\"1\",\"receipt\":\"{receipt}\",\
+         \"payload\":\"a\\\"b\",\"key\":\"k\",\"priority\":0,\"state\":\"T\",\"attempts\":1,\
+         \"reason\":null,\"put_at\":"
+    );
+    assert!(taken.starts_with(&start) && taken.ends_with("\"purge_at\":null}\n"), "{taken}");
+    let acked = server.printed(&["ack", "jobs", receipt, "--json"]);
+    assert_eq!(acked, format!("{{\"receipt\":\"{receipt}\",\"ok\":true}}\n"));
+    let stale = server.run(&["ack", "jobs", receipt, "--json"]);
+    assert_eq!(stale.status.code(), Some(5));
+    let stale = String::from_utf8(stale.stdout).unwrap();
+    assert!(stale.contains("\"error\":\"STALE "), "{stale}");
+
+    let mut peek = server.client(&["peek", "--json"]);
+    let output = peek.arg(OsStr::from_bytes(b"q\xff")).output().unwrap();
+    let peeked = String::from_utf8(output.stdout).unwrap();
+    assert!(peeked.starts_with("{\"queue_base64\":\"cf8=\",\"member\":null,\"id\":\"2\","));
+    assert!(peeked.contains("\"receipt\":null,\"payload_base64\":\"cP4=\","), "{peeked}");
+    server.stop();
+}
+
+#[test]
+fn lines_of_stdin_become_tasks() {
+    let server = Server::start();
+    let input = lines(3_000, |number| format!("task {number}"));
+    let ids = lines(3_000, |number| number.to_string());
+    check(&server.run_with(&["put", "jobs", "--lines"], input.as_bytes()), 0, ids.as_bytes());
+    let peeked = server.printed(&["peek", "jobs", "--count", "3000"]);
+    assert_eq!(peeked, lines(3_000, |number| format!("{number}\ttask {number}")));
+    check(&server.run_with(&["put", "odd", "--lines"], b"\n\xff"), 0, b"3001\n3002\n");
+    let last = server.run(&["peek", "odd", "--from", "max"]);
+    check(&last, 0, b"3002\t\xff\n");
+    check(&server.run_with(&["put", "odd", "--lines"], b""), 0, b"");
+    server.stop();
+}
+
+#[test]
+fn lines_are_put_while_more_are_awaited() {
+    let server = Server::start();
+    let mut child =
+        server.client(&["put", "jobs", "--lines"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    for number in 1..=3 {
+        writeln!(stdin, "task").unwrap();
+        let mut id = String::new();
+        stdout.read_line(&mut id).unwrap();
+        assert_eq!(id, format!("{number}\n"));
+    }
+    drop(stdin);
+    assert!(child.wait().unwrap().success());
+    server.stop();
+}
+
+#[test]
+fn a_refused_line_is_told_and_ends_the_command() {
+    let server = Server::start();
+    server.done(&["queue", "create", "jobs", "--capacity", "2"]);
+    let output = server.run_with(&["put", "jobs", "--lines"], b"a\nb\nc\n");
+    check(&output, 5, b"1\n2\n");
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    assert!(complaint.contains("FULL "), "{complaint}");
+    assert!(complaint.contains("(line 3; 2 tasks were put, 1 were refused)"), "{complaint}");
+    server.refused(&["put", "jobs", "d"], "FULL ");
+    server.stop();
+}
+
+#[test]
+fn put_and_await_tell_how_a_task_ended() {
+    let server = Server::start();
+    assert_eq!(server.printed(&["put", "jobs", "p", "--wait-ms", "0"]), "1\ttimeout\n");
+    let waiting = server.client(&["put", "jobs", "p", "--wait-ms", "-1"]).spawn().unwrap();
+    let awaiting = server.client(&["await", "jobs", "1", "--json"]).spawn().unwrap();
+    for _ in 0..2 {
+        let line = server.printed(&["take", "jobs", "--wait-ms", "-1"]);
+        server.done(&["ack", "jobs", line.split('\t').next().unwrap()]);
+    }
+    check(&waiting.wait_with_output().unwrap(), 0, b"2\tacked\n");
+    // The task may have gone before it was awaited.
+    let awaited = awaiting.wait_with_output().unwrap();
+    match awaited.status.code() {
+        Some(0) => check(&awaited, 0, b"{\"outcome\":\"acked\",\"state\":\"X\"}\n"),
+        _ => check(&awaited, 5, b""),
+    }
+    server.refused(&["await", "jobs", "1"], "NOTFOUND ");
+    server.put("jobs", "p");
+    assert_eq!(server.printed(&["await", "jobs", "3", "--wait-ms", "0"]), "timeout\tR\n");
+    server.stop();
+}
+
+#[test]
+fn leases_are_released_buried_and_touched() {
+    let server = Server::start();
+    let id = server.put("jobs", "p");
+    let first = server.take("jobs");
+    let deadline: u64 = server.printed(&["touch", "jobs", &first]).trim().parse().unwrap();
+    let by = ["touch", "jobs", &first, "--by-ms", "5000", "--json"];
+    let moved = format!("{{\"receipt\":\"{first}\",\"deadline\":{}}}\n", deadline + 5_000);
+    assert_eq!(server.printed(&by), moved);
+    let release = ["release", "jobs", &first, "--delay-ms", "3600000", "--priority", "7"];
+    assert_eq!(server.printed(&release), "W\n");
+    assert_eq!(server.known("jobs", &id, "priority"), "7");
+
+    assert_eq!(server.printed(&["restart", "jobs", &id]), "R\n");
+    let second = server.take("jobs");
+    server.done(&["bury", "jobs", &second, "--reason", "no good"]);
+    assert_eq!(server.known("jobs", &id, "reason"), "no good");
+    assert_eq!(server.printed(&["peek", "jobs", "--state", "buried"]), format!("{id}\tp\n"));
+    assert_eq!(server.printed(&["dig", "jobs", &id, "--payload", "new"]), "R\n");
+    server.stop();
+}
+
+#[test]
+fn many_leases_are_dealt_with_one_by_one() {
+    let server = Server::start();
+    for payload in ["a", "b", "c"] {
+        server.put("jobs", payload);
+    }
+    let lines = server.printed(&["take", "jobs", "--count", "3"]);
+    let receipts: Vec<&str> = lines.lines().map(|line| line.split('\t').next().unwrap()).collect();
+    server.done(&["ack", "jobs", receipts[1]]);
+    let output = server.run(&[&["release", "jobs"], receipts.as_slice()].concat());
+    let expected = format!("{}\tR\n{}\tR\n", receipts[0], receipts[2]);
+    check(&output, 5, expected.as_bytes());
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    assert!(complaint.contains(&format!("{}: STALE ", receipts[1])), "{complaint}");
+    server.stop();
+}
+
+#[test]
+fn tasks_are_changed_by_their_ids() {
+    let server = Server::start();
+    let id = server.put("jobs", "p");
+    server.done(&["update", "jobs", &id, "--priority", "-3", "--ttl-ms", "3600000"]);
+    assert_eq!(server.known("jobs", &id, "priority"), "-3");
+    let ttl: u64 = server.known("jobs", &id, "ttl_at").parse().unwrap();
+    let touched = server.printed(&["touch", "jobs", "--id", &id, "--by-ms", "1000"]);
+    assert_eq!(touched, format!("{}\n", ttl + 1_000));
+    assert_eq!(server.printed(&["switch", "jobs", &id, "--to", "buried"]), "B\n");
+    assert_eq!(server.printed(&["plow", "jobs"]), "1\n");
+    server.take("jobs");
+    assert_eq!(server.printed(&["snatch", "jobs", &id, "--delay-ms", "3600000"]), "W\n");
+    let state = server.printed(&["switch", "jobs", &id, "--to", "r", "--json"]);
+    assert_eq!(state, "{\"state\":\"R\"}\n");
+    assert_eq!(server.printed(&["kill", "jobs", &id, "99"]), "1\n");
+    check(&server.run(&["get", "jobs", &id]), 4, b"");
+    check(&server.run(&["peek", "jobs"]), 4, b"");
+    server.stop();
+}
+
+#[test]
+fn queues_are_made_shown_paused_and_dropped() {
+    let server = Server::start();
+    let create = ["queue", "create", "jobs", "--ids", "given", "--ttr-ms", "5000"];
+    server.done(&create);
+    server.refused(&create, "EXISTS ");
+    let shown = server.printed(&["queue", "show", "jobs"]);
+    for line in ["ids: given\n", "ttr: 5000\n", "ttl: -\n", "paused: none\n"] {
+        assert!(shown.contains(line), "{shown}");
+    }
+    server.refused(&["put", "jobs", "p"], "IDREQUIRED ");
+    assert_eq!(server.printed(&["put", "jobs", "p", "--id", "x y"]), "x y\n");
+    assert_eq!(server.printed(&["queue", "set", "mails", "--capacity", "9", "--json"]), OK);
+    let shown = server.printed(&["queue", "show", "mails", "--json"]);
+    assert!(shown.starts_with("{\"ids\":\"sequence\","), "{shown}");
+    assert!(shown.contains("\"capacity\":9,\"paused\":\"none\"}"), "{shown}");
+
+    assert_eq!(server.printed(&["queue", "list"]), "jobs\nmails\n");
+    let listed = server.printed(&["queue", "list", "--prefix", "m", "--json"]);
+    assert_eq!(listed, "{\"queue\":\"mails\"}\n");
+    server.done(&["queue", "pause", "jobs", "out"]);
+    check(&server.run(&["take", "jobs"]), 4, b"");
+    server.done(&["queue", "pause", "jobs"]);
+    server.refused(&["put", "jobs", "p", "--id", "z"], "PAUSED ");
+    server.done(&["queue", "resume", "jobs"]);
+    assert_eq!(server.printed(&["queue", "truncate", "jobs"]), "1\n");
+    assert_eq!(server.printed(&["queue", "drop", "jobs", "--json"]), "{\"count\":0}\n");
+    server.refused(&["queue", "show", "jobs"], "NOQUEUE ");
+    server.stop();
+}
+
+/// A line for each number from 1 to `last`.
+fn lines(last: u32, line: impl Fn(u32) -> String) -> String {
+    (1..=last).fold(String::new(), |lines, number| lines + &line(number) + "\n")
+}
+
+const OK: &str = "{\"ok\":true}\n";
+
+#[test]
+fn a_long_list_of_queues_is_printed_whole() {
+    let server = Server::start();
+    let names = lines(1_500, |number| format!("queue{number:04}"));
+    let mut stream = std::net::TcpStream::connect(&server.address).unwrap();
+    for name in names.lines() {
+        write!(stream, "*3\r\n$3\r\nPUT\r\n$9\r\n{name}\r\n$1\r\np\r\n").unwrap();
+    }
+    assert_eq!(BufReader::new(stream).lines().take(3_000).count(), 3_000);
+    assert_eq!(server.printed(&["queue", "list"]), names);
+    server.stop();
+}
+
+#[test]
+fn stats_are_printed_for_a_queue_and_for_all() {
+    let server = Server::with_queue();
+    server.put("jobs", "p");
+    let receipt = server.take("jobs");
+    server.done(&["ack", "jobs", &receipt]);
+    server.put("jobs", "p");
+    assert_eq!(server.figure("jobs", "counts.R"), "1");
+    assert_eq!(server.figure("jobs", "transitions.T-X"), "1");
+    assert_eq!(server.figure("jobs", "acked"), "1");
+    let all = server.printed(&["stats", "--json"]);
+    assert!(all.starts_with("{\"counts\":{\"R\":1,"), "{all}");
+    assert!(all.contains("\"transitions\":{") && all.contains("\"put\":2,"), "{all}");
+    server.refused(&["stats", "void"], "NOQUEUE ");
+    server.stop();
+}
+
+#[test]
+fn a_server_that_is_not_there_or_is_another_is_told() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let peer = std::thread::spawn(move || drop(listener.accept().unwrap()));
+    let output = pinpriq(&["put", "q", "p", "--address", &address]).output().unwrap();
+    check(&output, 1, b"");
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    assert!(complaint.contains("Is this the address of the RESP door?"), "{complaint}");
+    peer.join().unwrap();
+    for arguments in [&["stats"][..], &["take", "q", "--exec", "true"], &["ack", "q", "1-1-1"]] {
+        let output = pinpriq(arguments).args(["--address", &address]).output().unwrap();
+        check(&output, 1, b"");
+        let complaint = String::from_utf8(output.stderr).unwrap();
+        assert!(complaint.contains("no connection to"), "{complaint}");
+    }
+}
+
+#[test]
+fn a_reader_that_has_gone_ends_the_command_quietly() {
+    let server = Server::start();
+    server.printed(&["put", "jobs", "p"]);
+    let mut child = server.client(&["peek", "jobs"]).spawn().unwrap();
+    drop(child.stdout.take());
+    check(&child.wait_with_output().unwrap(), 0, b"");
+    server.stop();
+}

@@ -1,0 +1,211 @@
+//! A worker against a server that the test plays, where a real one could not be made to do what is
+//! tested: to lose connections at a certain moment, to refuse for a while, to be slow.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+
+use super::Worker;
+use crate::peer::{check, pinpriq};
+
+/// What `HELLO 3` is answered, as far as it matters.
+const WELCOME: &str = "%1\r\n$5\r\nproto\r\n:3\r\n";
+
+/// One task.
+const TASK: &str = "*1\r\n%5\r\n$5\r\nqueue\r\n$1\r\nq\r\n$2\r\nid\r\n$1\r\n7\r\n\
+                    $7\r\nreceipt\r\n$5\r\n7-1-1\r\n$7\r\npayload\r\n$0\r\n\r\n\
+                    $8\r\nattempts\r\n:1\r\n";
+
+/// No task.
+const NOTHING: &str = "*0\r\n";
+
+/// The server's side of a connection.
+struct Played {
+    stream: BufReader<TcpStream>,
+}
+
+impl Played {
+    /// Waits for a connection and welcomes it.
+    fn accept(listener: &TcpListener) -> Self {
+        let (stream, _) = listener.accept().unwrap();
+        let mut played = Self { stream: BufReader::new(stream) };
+        assert_eq!(played.command(), "HELLO 3");
+        played.answer(WELCOME);
+        played
+    }
+
+    /// The words of the next command; nothing if there are no more.
+    fn command(&mut self) -> String {
+        let mut words = Vec::new();
+        for _ in 0..self.number('*') {
+            let length = self.number('$');
+            let mut word = vec![0; length + 2];
+            self.stream.read_exact(&mut word).unwrap();
+            words.push(String::from_utf8(word[..length].to_vec()).unwrap());
+        }
+        words.join(" ")
+    }
+
+    fn number(&mut self, kind: char) -> usize {
+        let mut line = String::new();
+        self.stream.read_line(&mut line).unwrap();
+        line.trim_end().strip_prefix(kind).map_or(0, |number| number.parse().unwrap())
+    }
+
+    fn answer(&mut self, reply: &str) {
+        self.stream.get_mut().write_all(reply.as_bytes()).unwrap();
+    }
+
+    /// Answers a take, which must be the next command.
+    fn give(&mut self, tasks: &str) {
+        let take = self.command();
+        assert!(take.starts_with("TAKE QUEUES 1 q TTR "), "{take}");
+        self.answer(tasks);
+    }
+
+    /// Ends the connection once there is another command.
+    fn break_at(mut self, command: &str) {
+        assert_eq!(self.command(), command);
+    }
+}
+
+fn listen() -> (TcpListener, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    (listener, address)
+}
+
+/// A worker on queue q.
+fn start(address: &str, arguments: &[&str]) -> Worker {
+    let mut command = pinpriq(&["take", "q", "--address", address, "--exec"]);
+    command.args(arguments);
+    Worker::start(command)
+}
+
+#[test]
+fn what_a_command_came_to_is_told_again_over_a_new_connection() {
+    let table = [
+        ("+OK\r\n", ""),
+        ("-STALE that lease is over\r\n", "pinpriq: task 7 of q: STALE that lease is over\n"),
+    ];
+    for (answer, told) in table {
+        let (listener, address) = listen();
+        let worker = start(&address, &["true", "--count", "1"]);
+        let mut first = Played::accept(&listener);
+        first.give(TASK);
+        first.break_at("ACK q 7-1-1");
+        let mut second = Played::accept(&listener);
+        assert_eq!(second.command(), "ACK q 7-1-1");
+        second.answer(answer);
+        assert_eq!(worker.end(), told);
+    }
+}
+
+#[test]
+fn it_is_told_twice_and_no_more() {
+    let (listener, address) = listen();
+    let worker = start(&address, &["true", "--count", "1"]);
+    let mut first = Played::accept(&listener);
+    first.give(TASK);
+    first.break_at("ACK q 7-1-1");
+    let mut second = Played::accept(&listener);
+    assert_eq!(second.command(), "ACK q 7-1-1");
+    second.answer("-CLOSING the server is shutting down\r\n");
+    let told = worker.end();
+    assert_eq!(told, "pinpriq: task 7 of q: CLOSING the server is shutting down\n");
+}
+
+#[test]
+fn a_lost_connection_is_opened_again_for_takes() {
+    let (listener, address) = listen();
+    let worker = start(&address, &["true", "--count", "1"]);
+    let mut first = Played::accept(&listener);
+    first.give(NOTHING);
+    first.command();
+    drop(first);
+    let mut second = Played::accept(&listener);
+    second.give("-BUSY try again later\r\n");
+    drop(second);
+    let mut third = Played::accept(&listener);
+    third.give(NOTHING);
+    third.give(TASK);
+    assert_eq!(third.command(), "ACK q 7-1-1");
+    third.answer("+OK\r\n");
+    let told = worker.end();
+    assert_eq!(told.lines().count(), 2, "{told}");
+    assert!(told.ends_with("pinpriq: BUSY try again later\n"), "{told}");
+}
+
+#[test]
+fn a_lease_is_renewed_over_a_new_connection() {
+    let (listener, address) = listen();
+    let dir = tempfile::tempdir().unwrap();
+    let go = super::fifo(dir.path(), "go");
+    let command = format!("read x < {go}");
+    let worker = start(&address, &[&command, "--count", "1", "--ttr-ms", "3"]);
+    let mut first = Played::accept(&listener);
+    first.give(TASK);
+    first.break_at("TOUCH q 7-1-1");
+    let mut second = Played::accept(&listener);
+    for _ in 0..3 {
+        assert_eq!(second.command(), "TOUCH q 7-1-1");
+        second.answer(":1\r\n");
+    }
+    std::fs::OpenOptions::new().write(true).open(&go).unwrap().write_all(b"go\n").unwrap();
+    loop {
+        match second.command().as_str() {
+            "TOUCH q 7-1-1" => second.answer(":1\r\n"),
+            last => {
+                assert_eq!(last, "ACK q 7-1-1");
+                second.answer("+OK\r\n");
+                break;
+            }
+        }
+    }
+    assert_eq!(worker.end(), "");
+}
+
+#[test]
+fn a_task_that_comes_while_the_worker_stops_is_given_back() {
+    let (listener, address) = listen();
+    let mut worker = start(&address, &["echo unreachable; exit 1"]);
+    let mut first = Played::accept(&listener);
+    first.command();
+    worker.signal("-TERM");
+    worker.line();
+    // The end of input has come, and the task all the same.
+    assert_eq!(first.command(), "");
+    first.answer(TASK);
+    let mut second = Played::accept(&listener);
+    assert_eq!(second.command(), "RELEASE q 7-1-1");
+    second.answer("$1\r\nR\r\n");
+    assert_eq!(worker.end(), "");
+}
+
+#[test]
+fn a_second_signal_waits_for_no_answer() {
+    let (listener, address) = listen();
+    let mut worker = start(&address, &["true"]);
+    let mut first = Played::accept(&listener);
+    first.command();
+    worker.signal("-TERM");
+    worker.line();
+    worker.signal("-TERM");
+    assert_eq!(worker.end(), "");
+}
+
+#[test]
+fn a_refused_take_ends_the_worker() {
+    let (listener, address) = listen();
+    let arguments = ["take", "q", "--address", &address, "--exec", "true", "--jobs", "2"];
+    let worker = pinpriq(&arguments).spawn().unwrap();
+    let mut first = Played::accept(&listener);
+    let mut second = Played::accept(&listener);
+    second.command();
+    first.give("-NOPERM you may not\r\n");
+    // The other job is told to end as well.
+    assert_eq!(second.command(), "");
+    second.answer(NOTHING);
+    let output = worker.wait_with_output().unwrap();
+    check(&output, 5, b"");
+    assert_eq!(output.stderr, b"pinpriq: NOPERM you may not\n");
+}

@@ -1,0 +1,235 @@
+//! `take --exec` against a real server.
+
+use std::fs::OpenOptions;
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+
+use super::{Server, Worker, fifo};
+use crate::peer::check;
+
+/// Writes a line to a named pipe, which somebody reads.
+fn write_to(fifo: &str, line: &str) {
+    let mut pipe = OpenOptions::new().write(true).open(fifo).unwrap();
+    writeln!(pipe, "{line}").unwrap();
+}
+
+/// Waits for what somebody writes to a named pipe.
+fn read_from(fifo: &str) -> String {
+    let mut text = String::new();
+    OpenOptions::new().read(true).open(fifo).unwrap().read_to_string(&mut text).unwrap();
+    text
+}
+
+fn text_of(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// A worker that goes on while the test does other things.
+fn start(server: &Server, arguments: &[&str]) -> Worker {
+    Worker::start(server.client(&[&["take"], arguments].concat()))
+}
+
+#[test]
+fn what_succeeds_is_acknowledged() {
+    let server = Server::with_queue();
+    let dir = tempfile::tempdir().unwrap();
+    let told = dir.path().join("told");
+    server.printed(&["put", "jobs", "first", "--key", "k"]);
+    check(&server.run_with(&["put", "jobs"], &b"x".repeat(300_000)), 0, b"2\n");
+    let command = "echo \"$PINPRIQ_QUEUE $PINPRIQ_ID $PINPRIQ_ATTEMPTS ${PINPRIQ_KEY-none} \
+                   $PINPRIQ_RESP_ADDRESS $(wc -c) ${PINPRIQ_RECEIPT%-*}\" >> \"$TOLD\"";
+    let mut worker = server.client(&["take", "void", "jobs", "--exec", command, "--once"]);
+    let output = worker.env("TOLD", &told).env("PINPRIQ_KEY", "of another").output().unwrap();
+    check(&output, 0, b"");
+    let words: Vec<String> = text_of(&told).split_whitespace().map(str::to_owned).collect();
+    assert_eq!(words[..6], ["jobs", "1", "1", "k", &server.address, "5"]);
+    assert_eq!(words[7..13], ["jobs", "2", "1", "none", &server.address, "300000"]);
+    assert_eq!(server.figure("jobs", "acked"), "2");
+    server.stop();
+}
+
+#[test]
+fn output_of_commands_goes_through_and_input_may_stay_unread() {
+    let server = Server::with_queue();
+    check(&server.run_with(&["put", "jobs"], &b"x".repeat(300_000)), 0, b"1\n");
+    let output = server.run(&["take", "jobs", "--exec", "echo said", "--count", "1"]);
+    check(&output, 0, b"said\n");
+    assert_eq!(server.figure("jobs", "acked"), "1");
+    server.stop();
+}
+
+#[test]
+fn what_fails_comes_back_later_each_time() {
+    let server = Server::with_queue();
+    let id = server.put("jobs", "p");
+    let put_at: u64 = server.known("jobs", &id, "put_at").parse().unwrap();
+    // The first delay is short, and the second twice of what is long already.
+    let fails = ["take", "jobs", "--exec", "exit 3", "--count", "1", "--backoff-ms"];
+    for (backoff, delay) in [("1", 1), ("3600000", 7_200_000)] {
+        let output = server.run(&[&fails[..], &[backoff]].concat());
+        assert_eq!(output.status.code(), Some(0));
+        let complaint = String::from_utf8(output.stderr).unwrap();
+        let told = format!("comes back in {delay} ms\n");
+        assert!(complaint.contains("task 1 of jobs: exit code 3, attempt "), "{complaint}");
+        assert!(complaint.ends_with(&told), "{complaint}");
+    }
+    assert_eq!(server.known("jobs", &id, "state"), "W");
+    assert_eq!(server.known("jobs", &id, "attempts"), "2");
+    let ready_at: u64 = server.known("jobs", &id, "ready_at").parse().unwrap();
+    assert!(ready_at >= put_at + 7_200_000, "{ready_at}, put at {put_at}");
+    server.stop();
+}
+
+#[test]
+fn what_fails_too_often_is_buried_with_a_reason() {
+    let server = Server::with_queue();
+    let table = [
+        ("exit 7", "exit code 7, after 1 attempts"),
+        ("kill -9 $$", "signal 9, after 1 attempts"),
+        ("/nonexistent/command 2>&-", "exit code 127, after 1 attempts"),
+    ];
+    for (command, reason) in table {
+        let id = server.put("jobs", "p");
+        let worker = ["take", "jobs", "--exec", command, "--once", "--attempts-max", "1"];
+        let output = server.run(&worker);
+        assert_eq!(output.status.code(), Some(0));
+        let complaint = String::from_utf8(output.stderr).unwrap();
+        assert!(complaint.contains(&format!("{reason}: buried")), "{complaint}");
+        assert_eq!(server.known("jobs", &id, "state"), "B");
+        assert_eq!(server.known("jobs", &id, "reason"), reason);
+    }
+    server.stop();
+}
+
+#[test]
+fn many_jobs_work_at_a_time() {
+    let server = Server::with_queue();
+    let dir = tempfile::tempdir().unwrap();
+    let (here, there) = (fifo(dir.path(), "here"), fifo(dir.path(), "there"));
+    let here_word = format!("echo > {here}; read x < {there}");
+    let there_word = format!("read x < {here}; echo > {there}");
+    // Neither command ends without the other.
+    server.put("jobs", &here_word);
+    server.put("jobs", &there_word);
+    let worker = ["take", "jobs", "--exec", "sh", "--jobs", "2", "--count", "2"];
+    check(&server.run(&worker), 0, b"");
+    assert_eq!(server.figure("jobs", "acked"), "2");
+    server.stop();
+}
+
+#[test]
+fn a_worker_waits_for_tasks_until_it_is_told_to_stop() {
+    let server = Server::with_queue();
+    let dir = tempfile::tempdir().unwrap();
+    let started = fifo(dir.path(), "started");
+    let worker = start(&server, &["jobs", "--exec", &format!("cat > {started}"), "--jobs", "3"]);
+    for payload in ["one", "two"] {
+        server.put("jobs", payload);
+        assert_eq!(read_from(&started), payload);
+    }
+    worker.signal("-TERM");
+    assert_eq!(
+        worker.end(),
+        "pinpriq: stopping; a second signal kills the commands that are running\n"
+    );
+    assert_eq!(server.figure("jobs", "acked"), "2");
+    server.stop();
+}
+
+#[test]
+fn a_lease_is_renewed_while_the_command_runs() {
+    let server = Server::with_queue();
+    let dir = tempfile::tempdir().unwrap();
+    let go = fifo(dir.path(), "go");
+    let id = server.put("jobs", "p");
+    let command = format!("read x < {go}");
+    let options = ["jobs", "--exec", &command, "--ttr-ms", "6000", "--count", "1"];
+    let worker = start(&server, &options);
+    let first = loop {
+        match server.known("jobs", &id, "lease_until") {
+            none if none == "-" => {}
+            until => break until,
+        }
+    };
+    while server.known("jobs", &id, "lease_until") == first {
+        // Passes the time until the next look, unless the task ends, which it must not.
+        let awaited = server.printed(&["await", "jobs", &id, "--wait-ms", "100"]);
+        assert_eq!(awaited, "timeout\tT\n");
+    }
+    write_to(&go, "go");
+    assert_eq!(worker.end(), "");
+    assert_eq!(server.figure("jobs", "acked"), "1");
+    server.stop();
+}
+
+#[test]
+fn a_command_whose_lease_is_lost_is_ended_and_its_task_left_alone() {
+    let server = Server::with_queue();
+    let dir = tempfile::tempdir().unwrap();
+    let (started, never) = (fifo(dir.path(), "started"), fifo(dir.path(), "never"));
+    let id = server.put("jobs", "p");
+    // The shell waits for a process that it started, so both have to be ended.
+    let command = format!("echo > {started}; cat {never}; echo unreachable");
+    let options = ["jobs", "--exec", &command, "--ttr-ms", "600", "--count", "1"];
+    let worker = start(&server, &options);
+    read_from(&started);
+    assert_eq!(server.printed(&["snatch", "jobs", &id, "--delay-ms", "3600000"]), "W\n");
+    let told = "pinpriq: task 1 of jobs: the lease was lost, so the command was ended\n";
+    assert_eq!(worker.end(), told);
+    assert_eq!(server.known("jobs", &id, "state"), "W");
+    assert_eq!(server.known("jobs", &id, "attempts"), "1");
+    server.stop();
+}
+
+#[test]
+fn a_signal_lets_the_command_finish() {
+    for signal in ["-TERM", "-INT"] {
+        let server = Server::with_queue();
+        let dir = tempfile::tempdir().unwrap();
+        let (started, go) = (fifo(dir.path(), "started"), fifo(dir.path(), "go"));
+        server.put("jobs", "p");
+        server.put("jobs", "another");
+        let command = format!("echo > {started}; read x < {go}");
+        let mut worker = start(&server, &["jobs", "--exec", &command]);
+        read_from(&started);
+        worker.signal(signal);
+        assert!(worker.line().contains("stopping; a second signal kills"));
+        write_to(&go, "go");
+        assert_eq!(worker.end(), "");
+        assert_eq!(server.figure("jobs", "acked"), "1");
+        assert_eq!(server.figure("jobs", "counts.R"), "1");
+        server.stop();
+    }
+}
+
+#[test]
+fn a_second_signal_kills_the_command_and_gives_the_task_back() {
+    let server = Server::with_queue();
+    let dir = tempfile::tempdir().unwrap();
+    let (started, never) = (fifo(dir.path(), "started"), fifo(dir.path(), "never"));
+    let id = server.put("jobs", "p");
+    let command = format!("trap '' TERM; echo > {started}; cat {never}");
+    let mut worker = start(&server, &["jobs", "--exec", &command]);
+    read_from(&started);
+    worker.signal("-TERM");
+    assert!(worker.line().contains("stopping;"));
+    worker.signal("-TERM");
+    let told = "pinpriq: task 1 of jobs: the command was killed, the task is released\n";
+    assert_eq!(worker.end(), told);
+    assert_eq!(server.known("jobs", &id, "state"), "R");
+    server.stop();
+}
+
+#[test]
+fn a_command_may_end_its_lease_itself() {
+    let server = Server::with_queue();
+    server.put("jobs", "p");
+    let command =
+        format!("{} ack \"$PINPRIQ_QUEUE\" \"$PINPRIQ_RECEIPT\"", env!("CARGO_BIN_EXE_pinpriq"));
+    let output = server.run(&["take", "jobs", "--exec", &command, "--count", "1"]);
+    assert_eq!(output.status.code(), Some(0));
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    assert!(complaint.contains("pinpriq: task 1 of jobs: STALE "), "{complaint}");
+    assert_eq!(server.figure("jobs", "acked"), "1");
+    server.stop();
+}
