@@ -193,11 +193,15 @@ impl Engine {
         let sentence = match (held.by, kind) {
             (HeldBy::Receipt(receipt), _) => {
                 let number = receipt.number;
-                let now = self.live(number).map(|slot| self.tasks[slot].kind());
+                // What stands in another queue is nobody's business here.
+                let here = self
+                    .live(number)
+                    .filter(|slot| *self.queues[self.tasks[*slot].queue].name == *held.queue);
+                let now = here.map(|slot| self.tasks[slot].kind());
                 let now = now.map_or_else(
-                    || "is not there any more".to_owned(),
+                    || "is not in this queue any more".to_owned(),
                     |kind| match kind {
-                        StateKind::Taken => "is under another lease or in another queue".to_owned(),
+                        StateKind::Taken => "is under another lease".to_owned(),
                         other => format!("is in state {other}"),
                     },
                 );

@@ -184,7 +184,7 @@ impl<D: Door> Connection<'_, D> {
             }
             if self.can_resume() {
                 self.resume();
-            } else if self.ended && self.waits == Waits::Nothing {
+            } else if self.ended && self.waits == Waits::Nothing && !self.closing {
                 // What is left is a request that will never be complete.
                 self.close();
             } else if self.ended && self.waits == Waits::Reply {

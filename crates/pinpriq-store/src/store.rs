@@ -25,14 +25,14 @@ pub enum Urgency {
     /// Somebody waits for it.
     Soon,
     /// Nobody waits for it: only grants, or records that are written again. It goes with the next
-    /// batch or after [`LAZY_MS`], and asks for no sync of its own.
+    /// batch or after [`LAZY_MS`], and is synced with the next that is, or after [`INTERVAL_MS`].
     Lazy,
 }
 
 /// How long a lazy batch may stay in memory, in milliseconds.
 pub const LAZY_MS: u64 = 5;
 
-/// How long written batches may stay unsynced at level `interval`, in milliseconds.
+/// How long written batches may stay unsynced where nobody waits for that, in milliseconds.
 pub const INTERVAL_MS: u64 = 50;
 
 /// The most bytes of records in one answer of [`Store::poll_rewrite`] (one record may be larger).

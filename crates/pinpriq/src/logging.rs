@@ -23,6 +23,9 @@ pub(crate) struct Logging {
 pub(crate) fn start(logging: Logging) -> Result<(), Failure> {
     let builder = tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
+        // A log that nobody reads any more must not bring the server down, as a complaint about
+        // that on the very same stderr would.
+        .log_internal_errors(false)
         .with_max_level(filter(logging.level));
     let started = match logging.format {
         LogFormat::Text => builder.with_ansi(std::io::stderr().is_terminal()).try_init(),

@@ -5,6 +5,7 @@
 mod client;
 #[cfg(test)]
 mod delivery;
+mod documentation;
 #[cfg(test)]
 mod ending;
 #[cfg(test)]

@@ -43,6 +43,7 @@ pub(crate) fn in_memory() -> Config {
         data: PathBuf::from("not-used"),
         durability: Durability::Memory,
         pinpriq: Some(SocketAddr::from(([127, 0, 0, 1], 0))),
+        resp: None,
         ..Config::default()
     }
 }

@@ -286,10 +286,10 @@ impl Running {
         self.commits.submit(commit)
     }
 
-    /// When written batches have to be synced at the latest.
+    /// When written batches have to be synced at the latest. At level `sync` these are grants only,
+    /// for which nobody waits; most are synced earlier, together with what somebody waits for.
     fn sync_due(&self) -> Option<Timestamp> {
-        let since = self.unsynced_since?;
-        (self.options.level == Level::Interval).then(|| since.after(Span::from_ms(INTERVAL_MS)))
+        self.unsynced_since.map(|since| since.after(Span::from_ms(INTERVAL_MS)))
     }
 
     fn start_chore(&mut self) -> Result<(), StoreError> {

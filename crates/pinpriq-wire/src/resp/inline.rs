@@ -29,11 +29,15 @@ pub(crate) fn split(
 /// Whether the line opens a request of HTTP, or is a header of one.
 ///
 /// A browser can be made to send such lines to any port, with commands in their body. Implements
-/// the rule of Redis since 3.2.7.
+/// the rule of Redis since 3.2.7, and goes further: a line that ends in a version of HTTP is foreign
+/// too, since `PUT /jobs HTTP/1.1` would otherwise be a command.
 pub(crate) fn is_foreign(line: &[u8]) -> bool {
     let line = without_blanks(line);
     let first = line.split(|byte| is_blank(*byte)).next().unwrap_or_default();
-    first.eq_ignore_ascii_case(b"POST") || first.eq_ignore_ascii_case(b"Host:")
+    let last = line.split(|byte| is_blank(*byte)).rfind(|word| !word.is_empty());
+    first.eq_ignore_ascii_case(b"POST")
+        || first.eq_ignore_ascii_case(b"Host:")
+        || last.is_some_and(|word| word.starts_with(b"HTTP/1."))
 }
 
 /// What stands behind the blanks at the front.

@@ -100,8 +100,8 @@ pub(super) const AFTER_ACK: &str = doing!(
 pub(super) const RELEASE: &str = "\
 Give taken tasks back, and print the state that each is in then.
 
-The states are R (ready), W (waiting for its delay to pass) and X (gone, since its time to live had \
-passed).";
+The states are R (ready), W (waiting for its delay to pass) and X (gone, since its time to live \
+had passed).";
 
 /// After the help of `release`.
 pub(super) const AFTER_RELEASE: &str = doing!(

@@ -115,10 +115,11 @@ pub(crate) struct TakeArgs {
     pub(crate) group: bool,
 
     #[command(flatten)]
-    pub(crate) worker: WorkerArgs,
-
-    #[command(flatten)]
     pub(crate) client: ClientArgs,
+
+    // The last, since its heading would cover all that follows.
+    #[command(flatten)]
+    pub(crate) worker: WorkerArgs,
 }
 
 /// The arguments of `take --exec`.

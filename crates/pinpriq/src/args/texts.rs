@@ -9,16 +9,17 @@ pub(super) const ABOUT: &str = "A durable priority queue that programs reach thr
 pub(super) const LONG_ABOUT: &str = "\
 pinpriq is a durable priority queue that programs reach through TCP.
 
-Producers put tasks into named queues, with a priority, a delay and a time to live. Consumers take \
-the most urgent task under a lease and acknowledge it when they are done; if they do not, it goes \
-back to its queue.
+Producers put tasks into named queues, with a priority, a delay and a time to live. Consumers \
+take the most urgent task under a lease and acknowledge it when they are done; if they do not, it \
+goes back to its queue.
 
 Start a server with `pinpriq serve`, then try `pinpriq put jobs hello` and `pinpriq take jobs`, or \
 let a worker take them: `pinpriq take jobs --exec ./handle-job`.
 
 The commands speak RESP, as every Redis client does, but for push, pop and subscribe: these speak \
 the pinpriq protocol, which takes a few lines in any language (docs/protocol/pinpriq.md). There a \
-task is called a packet: it is pushed, lives for 65 seconds at most, and is gone when it is popped.";
+task is called a packet: it is pushed, lives for 65 seconds at most, and is gone when it is \
+popped.";
 
 /// After the help of the whole program.
 pub(super) const EXIT_CODES: &str = "\

@@ -70,7 +70,10 @@ impl fmt::Display for State {
 
 /// Defines an enum of words that are sent as they stand on the command line, in upper case.
 macro_rules! sent_words {
-    ($($(#[$about:meta])* $name:ident { $($(#[$word_about:meta])* $word:ident $sent:literal,)* })*) => {
+    ($(
+        $(#[$about:meta])*
+        $name:ident { $($(#[$word_about:meta])* $word:ident $sent:literal,)* }
+    )*) => {
         $(
             $(#[$about])*
             #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]

@@ -19,7 +19,9 @@ pub(crate) fn peek(arguments: &PeekArgs) -> Result<Exit, Failure> {
 
 /// Prints all of one task.
 pub(crate) fn get(arguments: &IdArgs) -> Result<Exit, Failure> {
-    ask_and(&arguments.client, &get_words(arguments), |printer, answer| print_map(printer, &answer))
+    ask_and(&arguments.client, &record_words(arguments), |printer, answer| {
+        print_map(printer, &answer)
+    })
 }
 
 /// Waits for the end of a task.
@@ -48,7 +50,7 @@ pub(super) fn peek_words(arguments: &PeekArgs) -> Words {
         .flag("WITHMETA", arguments.client.json)
 }
 
-pub(super) fn get_words(arguments: &IdArgs) -> Words {
+pub(super) fn record_words(arguments: &IdArgs) -> Words {
     Words::new("GET").name(&arguments.queue).name(&arguments.id)
 }
 

@@ -26,7 +26,7 @@ fn words(command: &Command) -> Words {
             held::touch_words(it, OsStr::new(&name))
         }
         Command::Peek(it) => look::peek_words(it),
-        Command::Get(it) => look::get_words(it),
+        Command::Get(it) => look::record_words(it),
         Command::Await(it) => look::await_words(it),
         Command::Stats(it) => look::stats_words(it),
         Command::Dig(it) => change::dig_words(it),

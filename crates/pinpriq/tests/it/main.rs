@@ -21,6 +21,8 @@ mod peer;
 #[cfg(test)]
 mod protocol;
 #[cfg(test)]
+mod resp;
+#[cfg(test)]
 mod rubbish;
 #[cfg(test)]
 mod server;

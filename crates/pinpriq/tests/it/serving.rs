@@ -19,6 +19,7 @@ pub(crate) struct Serving {
     log: Arc<Log>,
     reader: Option<JoinHandle<()>>,
     pub(crate) address: String,
+    tells: bool,
 }
 
 /// What a server has logged so far.
@@ -31,7 +32,11 @@ struct Log {
 impl Serving {
     /// Starts a server on a port of its own, and waits until it listens.
     pub(crate) fn start(data: &Path, flags: &[&str]) -> Self {
-        let mut server = Self::launch(data, flags);
+        Self::listening(Self::launch(data, flags))
+    }
+
+    /// Waits until a server listens, and notes where.
+    pub(crate) fn listening(mut server: Self) -> Self {
         let line = server.logged("\"listening\"");
         let (_, rest) = line.split_once("\"address\":\"").unwrap();
         server.address = rest.split('"').next().unwrap().to_owned();
@@ -59,7 +64,7 @@ impl Serving {
                 log.add(None);
             }
         });
-        Self { child, log, reader: Some(reader), address: String::new() }
+        Self { child, log, reader: Some(reader), address: String::new(), tells: false }
     }
 
     /// Waits for a line of the log that contains `words`, and answers it.
@@ -104,6 +109,12 @@ impl Serving {
         self.child.try_wait().unwrap().is_none()
     }
 
+    /// Has the log printed where the test fails.
+    pub(crate) fn telling(mut self) -> Self {
+        self.tells = true;
+        self
+    }
+
     /// Kills the process as a crash would, and waits until it is gone.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
@@ -138,6 +149,9 @@ impl Drop for Serving {
         // It may have ended already, and then there is nothing to kill.
         let _ = self.child.kill();
         let _ = self.child.wait();
+        if self.tells && std::thread::panicking() {
+            println!("{}", self.log.text());
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use pinpriq_engine::reply::{RefusalKind, Reply};
 use pinpriq_engine::settings::{AfterAck, Paused, Settings};
 use pinpriq_engine::stats::{Counters, Figures};
 use pinpriq_engine::task::{StateKind, TaskRecord};
+use pinpriq_engine::time::Span;
 
 use super::{Answer, Exit, Model, Tally, fits};
 
@@ -135,15 +136,12 @@ impl Model {
 
     fn figures_of(&self, name: &[u8], tally: &Tally) -> Figures {
         let own: Vec<&TaskRecord> = self.tasks.iter().filter(|task| *task.queue == *name).collect();
-        let selectable =
-            |task: &&&TaskRecord| task.state.kind() == StateKind::Ready && task.priority.is_some();
-        let oldest = own.iter().filter(selectable).map(|task| task.put_at).min();
         let takers = self.takers.iter().filter(|taker| taker.queues.iter().any(|q| q == name));
         let subscribers = self.subscriptions.iter().filter(|known| known.queue == name);
         let paused = self.paused(name);
         Figures {
             counters: counters(&own, tally),
-            oldest_ready: oldest.map(|put_at| self.now.since(put_at)),
+            oldest_ready: self.oldest_ready(&own),
             takers: takers.count() as u64,
             subscribers: subscribers.count() as u64,
             paused,
@@ -152,11 +150,19 @@ impl Model {
         }
     }
 
+    /// How long ago the oldest of the tasks that can be selected was put.
+    fn oldest_ready(&self, tasks: &[&TaskRecord]) -> Option<Span> {
+        let selectable =
+            |task: &&&TaskRecord| task.state.kind() == StateKind::Ready && task.priority.is_some();
+        let oldest = tasks.iter().filter(selectable).map(|task| task.put_at).min();
+        oldest.map(|put_at| self.now.since(put_at))
+    }
+
     fn total_figures(&self) -> Figures {
         let all: Vec<&TaskRecord> = self.tasks.iter().collect();
         Figures {
             counters: counters(&all, &self.totals),
-            oldest_ready: None,
+            oldest_ready: self.oldest_ready(&all),
             takers: self.takers.len() as u64,
             subscribers: self.subscriptions.len() as u64,
             paused: Paused::default(),

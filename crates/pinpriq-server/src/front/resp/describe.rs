@@ -138,6 +138,7 @@ fn arguments(spec: &Spec) -> Vec<Argument> {
         Word::Any(name) => word(name, true, true),
         Word::Queues => word("queue", false, true),
         Word::Held => word("receipt|ID id", false, false),
+        Word::CountOrId => word("n|ID id", false, false),
         Word::HeldOrMore => word("receipt|ID id", false, true),
     });
     let options = spec.options.iter().map(|option| Argument {

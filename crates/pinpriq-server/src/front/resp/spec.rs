@@ -54,6 +54,8 @@ pub(crate) enum Word {
     Queues,
     /// A receipt, or `ID` and an id.
     Held,
+    /// A number, or `ID` and an id.
+    CountOrId,
     /// One receipt with options, several receipts without, or `ID` and an id with options.
     HeldOrMore,
 }
@@ -109,9 +111,10 @@ impl Spec {
                 Word::Maybe(name) => write!(text, " [{name}]"),
                 Word::Some(name) => write!(text, " {name} [{name} ...]"),
                 Word::Any(name) => write!(text, " [{name} ...]"),
-                Word::Queues => write!(text, " queue [queue ...] | QUEUES n queue [queue ...]"),
-                Word::Held => write!(text, " receipt | ID id"),
-                Word::HeldOrMore => write!(text, " receipt [receipt ...] | ID id"),
+                Word::Queues => write!(text, " (queue [queue ...] | QUEUES n queue [queue ...])"),
+                Word::Held => write!(text, " (receipt | ID id)"),
+                Word::CountOrId => write!(text, " (n | ID id)"),
+                Word::HeldOrMore => write!(text, " (receipt [receipt ...] | ID id)"),
             };
         }
         for option in self.options {
@@ -131,7 +134,7 @@ impl Spec {
             match word {
                 Word::One(_) => least += 1,
                 Word::Maybe(_) | Word::Any(_) => exact = false,
-                Word::Some(_) | Word::Queues | Word::Held | Word::HeldOrMore => {
+                Word::Some(_) | Word::Queues | Word::Held | Word::CountOrId | Word::HeldOrMore => {
                     least += 1;
                     exact = false;
                 }

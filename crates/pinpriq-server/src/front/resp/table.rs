@@ -148,7 +148,7 @@ pub(crate) static TABLE: &[Spec] = &[
         group: Group::Tasks,
         summary: "DIG by id, or PLOW with a count: the words of beanstalkd",
         reply: "as DIG or PLOW",
-        words: &[QUEUE, Word::Held],
+        words: &[QUEUE, Word::CountOrId],
         options: &[],
         while_subscribed: false,
         run: tasks::kick,

@@ -77,7 +77,7 @@ impl<'a> Parts<'a> {
                 Ok(&rest[count..])
             }
             Word::Queues => self.take_queues(rest),
-            Word::Held | Word::HeldOrMore => self.take_held(word, rest),
+            Word::Held | Word::CountOrId | Word::HeldOrMore => self.take_held(word, rest),
         }
     }
 
@@ -113,7 +113,7 @@ impl<'a> Parts<'a> {
             return Ok(rest);
         }
         self.words.push(first);
-        if word == Word::Held {
+        if word != Word::HeldOrMore {
             return Ok(others);
         }
         let more = others.iter().take_while(|word| self.spec.option(word).is_none()).count();

@@ -120,11 +120,6 @@ impl Client {
             .await;
     }
 
-    /// Waits until so many clients are blocked.
-    pub(super) async fn see_all_blocked(&mut self, count: usize) {
-        while self.info("blocked_clients").await != count.to_string() {}
-    }
-
     /// Waits until the server has seen the end of the client of this name.
     pub(super) async fn see_gone(&mut self, name: &str) {
         let wanted = format!("addr={name} ");

@@ -22,9 +22,10 @@ fn names_keys_and_ids_have_a_longest() {
         assert_eq!(show(&told), "BADARG");
         let told = client.ask_words(&[b"PUT", b"given", b"p", b"ID", &long[..256]]).await;
         assert_eq!(show(&told), "BADARG");
-        for words in [&[b"GET", b"given", &long[..256]], &[b"TAKE", b"given", &long[..]]] {
-            assert_eq!(show(&client.ask_words(words).await), "BADARG");
-        }
+        let told = client.ask_words(&[b"GET", b"given", &long[..256]]).await;
+        assert_eq!(show(&told), "BADARG");
+        let told = client.ask_words(&[b"TAKE", b"given", &long]).await;
+        assert_eq!(show(&told), "BADARG");
         let told = client.ask_words(&[b"PUT", longest, b"p", b"KEY", longest]).await;
         assert_eq!(show(&told), "1");
         let taken = client.ask_words(&[b"TAKE", b"nothing", longest, b"GROUP"]).await;

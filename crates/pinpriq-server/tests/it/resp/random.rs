@@ -156,9 +156,11 @@ async fn read(client: &mut Client, count: usize, receipts: &mut Vec<String>) {
 fn note_receipts(value: &Value, receipts: &mut Vec<String>) {
     match value {
         Value::Array(values) | Value::Push(values) => {
-            values.iter().for_each(|value| note_receipts(value, receipts));
+            for value in values {
+                note_receipts(value, receipts);
+            }
         }
-        Value::Bulk(bytes) if bytes.iter().filter(|byte| **byte == b'-').count() == 2 => {
+        Value::Bulk(bytes) if bytes.split(|byte| *byte == b'-').count() == 3 => {
             receipts.push(String::from_utf8(bytes.clone()).unwrap());
         }
         _ => {}

@@ -5,6 +5,7 @@
 //! `<`, `2` or `3` are what the server sent.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use pinpriq_server::config::Config;
@@ -15,7 +16,7 @@ use super::client::Client;
 use super::world::{World, in_memory};
 
 /// How long one line may take before the test has failed. Nothing waits for this to pass.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How wide a line of what the server sent may be.
 const WIDTH: usize = 98;
@@ -117,21 +118,7 @@ impl Stage {
                 let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
                 put_command(&mut self.batch.0, &words);
                 self.batch.1 += 1;
-                if sign == '|' {
-                    return Vec::new();
-                }
-                client.send_bytes(&std::mem::take(&mut self.batch.0)).await;
-                let count = std::mem::take(&mut self.batch.1);
-                if sign == '!' {
-                    self.control.see_blocked(&client.name()).await;
-                    return Vec::new();
-                }
-                let mut answers = Vec::new();
-                for _ in 0..count {
-                    let (_, raw) = client.next().await.expect("a reply");
-                    answers.extend(render(&raw));
-                }
-                answers
+                if sign == '|' { Vec::new() } else { self.send(name, sign == '!').await }
             }
             '=' => {
                 let bytes = words(rest).concat();
@@ -165,6 +152,24 @@ impl Stage {
             }
             _ => panic!("no such sign: {line}"),
         }
+    }
+
+    /// Sends the requests that have been gathered, and answers what is sent back, unless the last
+    /// of them blocks.
+    async fn send(&mut self, name: char, blocks: bool) -> Vec<String> {
+        let client = self.clients.get_mut(&name).unwrap();
+        let (bytes, count) = std::mem::take(&mut self.batch);
+        client.send_bytes(&bytes).await;
+        let mut answers = Vec::new();
+        if blocks {
+            self.control.see_blocked(&client.name()).await;
+            return answers;
+        }
+        for _ in 0..count {
+            let (_, raw) = client.next().await.expect("a reply");
+            answers.extend(render(&raw));
+        }
+        answers
     }
 
     /// Waits until whatever was on its way has come.
@@ -276,7 +281,7 @@ fn printable(bytes: &[u8]) -> String {
         match byte {
             b'\\' => text.push_str("\\\\"),
             b' '..=b'~' => text.push(char::from(*byte)),
-            byte => text.push_str(&format!("\\x{byte:02x}")),
+            byte => write!(text, "\\x{byte:02x}").unwrap(),
         }
     }
     text

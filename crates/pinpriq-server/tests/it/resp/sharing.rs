@@ -17,6 +17,7 @@ async fn both() -> (World, Client, Wire) {
 fn what_one_door_takes_in_the_other_gives_out() {
     test(async || {
         let (_world, mut resp, mut wire) = both().await;
+        resp.ask("HELLO 3").await;
         wire.push("q", 7, "key", "from the wire").await;
         wire.fence().await;
         let popped = resp.told("POP q WITHMETA").await;
@@ -60,13 +61,13 @@ fn a_taken_task_is_out_of_reach_of_the_wire_and_so_is_a_wide_one() {
         let told = resp.told(&format!("ACK q {}", receipt(&taken))).await;
         assert_eq!(told, "STALE");
 
-        let wide = vec![b'w'; 65_536];
-        resp.ask_words(&[b"PUT", b"q", &wide, b"KEY", b"k"]).await;
+        let payload = vec![b'p'; 65_536];
+        resp.ask_words(&[b"PUT", b"q", &payload, b"KEY", b"k"]).await;
         resp.ask("PUT q narrow KEY k").await;
         assert_eq!(wire.pop("q").await, ["narrow"]);
         assert_eq!(wire.pop("q").await, [""; 0]);
         let popped = resp.ask("POP q").await;
-        assert_eq!(elements(&elements(&popped)[0])[3].as_bytes(), Some(&wide[..]));
+        assert_eq!(elements(&elements(&popped)[0])[3].as_bytes(), Some(&payload[..]));
 
         resp.ask("QUEUE CREATE paused").await;
         resp.ask("QUEUE PAUSE paused OUT").await;

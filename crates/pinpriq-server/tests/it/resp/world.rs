@@ -48,12 +48,11 @@ impl World {
         });
         let server = server.await.unwrap();
         let (address, wire_address) = (server.resp_address(), server.pinpriq_address());
-        let served = tokio::task::spawn_local(server.run());
         Self {
             address: address.unwrap(),
             wire_address: wire_address.unwrap(),
             stop,
-            served,
+            served: tokio::task::spawn_local(server.run()),
             clock: made.unwrap(),
         }
     }

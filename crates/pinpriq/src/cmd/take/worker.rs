@@ -5,7 +5,7 @@
 
 use std::ffi::OsStr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -87,15 +87,16 @@ pub(super) fn work(arguments: &TakeArgs, command: &OsStr) -> Result<Exit, Failur
                 scope.spawn(move || job.run())
             })
             .collect();
+        let ends: Vec<_> = jobs.into_iter().map(ScopedJoinHandle::join).collect();
+        handle.close();
         let mut outcome = Ok(Exit::Done);
-        for job in jobs {
-            match job.join() {
+        for end in ends {
+            match end {
                 Ok(Ok(())) => {}
                 Ok(Err(failure)) => outcome = Err(failure),
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
-        handle.close();
         outcome
     })
 }

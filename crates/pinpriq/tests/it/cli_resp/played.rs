@@ -165,6 +165,26 @@ fn a_lease_is_renewed_over_a_new_connection() {
 }
 
 #[test]
+fn a_command_whose_lease_is_lost_is_ended_and_its_task_left_alone() {
+    let (listener, address) = listen();
+    let dir = tempfile::tempdir().unwrap();
+    let (started, never) = (super::fifo(dir.path(), "started"), super::fifo(dir.path(), "never"));
+    // The shell waits for a process that it started, so both have to be ended.
+    let command = format!("echo > {started}; cat {never}; true");
+    let worker = start(&address, &[&command, "--count", "1", "--ttr-ms", "3"]);
+    let mut played = Played::accept(&listener);
+    played.give(TASK);
+    assert_eq!(std::fs::read_to_string(&started).unwrap(), "\n");
+    for answer in [":1\r\n", "-STALE that lease is over\r\n"] {
+        assert_eq!(played.command(), "TOUCH q 7-1-1");
+        played.answer(answer);
+    }
+    assert_eq!(played.command(), "", "nothing is told of a task that went to others");
+    let told = "pinpriq: task 7 of q: the lease was lost, so the command was ended\n";
+    assert_eq!(worker.end(), told);
+}
+
+#[test]
 fn a_task_that_comes_while_the_worker_stops_is_given_back() {
     let (listener, address) = listen();
     let mut worker = start(&address, &["echo unreachable; exit 1"]);
