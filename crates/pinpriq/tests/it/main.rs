@@ -31,4 +31,6 @@ mod serving;
 #[cfg(test)]
 mod shell;
 #[cfg(test)]
+mod unread_log;
+#[cfg(test)]
 mod wire;

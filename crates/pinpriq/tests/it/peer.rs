@@ -54,6 +54,8 @@ pub(crate) fn pinpriq(arguments: &[&str]) -> Command {
             command.env_remove(name);
         }
     }
+    // Servers run beside each other here; one that is to speak RESP says on which port.
+    command.env("PINPRIQ_RESP", "off");
     command.args(arguments).stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command

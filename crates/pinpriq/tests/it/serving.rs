@@ -37,7 +37,7 @@ impl Serving {
 
     /// Waits until a server listens, and notes where.
     pub(crate) fn listening(mut server: Self) -> Self {
-        let line = server.logged("\"listening\"");
+        let line = server.logged("\"door\":\"pinpriq\"");
         let (_, rest) = line.split_once("\"address\":\"").unwrap();
         server.address = rest.split('"').next().unwrap().to_owned();
         server
