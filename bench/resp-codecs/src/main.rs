@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// CPU time of this thread, so that other programs on the machine disturb less.
 #[derive(Clone, Copy)]
-struct Instant(f64);
-impl Instant {
+struct CpuTime(f64);
+impl CpuTime {
     fn now() -> Self {
         let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut t) };
@@ -44,7 +44,8 @@ static A: Counting = Counting;
 fn look<'a>(args: impl Iterator<Item = &'a [u8]>) -> u64 {
     let mut sum = 0u64;
     for a in args {
-        sum = sum.wrapping_mul(31).wrapping_add(a.len() as u64 ^ u64::from(*a.first().unwrap_or(&0)));
+        sum =
+            sum.wrapping_mul(31).wrapping_add(a.len() as u64 ^ u64::from(*a.first().unwrap_or(&0)));
     }
     sum
 }
@@ -212,7 +213,7 @@ fn main() {
                 let expected = codec.batch(&batch).1;
                 let batches = 200_000 / deep;
                 let (c, b) = (COUNT.load(Relaxed), BYTES.load(Relaxed));
-                let start = Instant::now();
+                let start = CpuTime::now();
                 let mut n = 0;
                 for _ in 0..batches {
                     let (k, s) = codec.batch(black_box(&batch));
@@ -231,10 +232,18 @@ fn main() {
             }
         }
     }
-    println!("{:36} {:>5} {:>8} {:>8} {:>8} {:>7} {:>7}", "", "deep", "median", "min", "max", "allocs", "bytes");
+    println!(
+        "{:36} {:>5} {:>8} {:>8} {:>8} {:>7} {:>7}",
+        "", "deep", "median", "min", "max", "allocs", "bytes"
+    );
     for (name, deep, mut ns, a, b) in results {
         ns.sort_by(f64::total_cmp);
-        println!("{name:36} {deep:5} {:8.1} {:8.1} {:8.1} {a:7.2} {b:7.0}", ns[ns.len() / 2], ns[0], ns[ns.len() - 1]);
+        println!(
+            "{name:36} {deep:5} {:8.1} {:8.1} {:8.1} {a:7.2} {b:7.0}",
+            ns[ns.len() / 2],
+            ns[0],
+            ns[ns.len() - 1]
+        );
     }
     many();
     probes();
@@ -244,7 +253,8 @@ fn main() {
 /// A command of 8,000 arguments that arrives 64 bytes at a time.
 fn many() {
     let count = 8_000;
-    let whole: Vec<u8> = [format!("*{count}\r\n").into_bytes(), b"$1\r\na\r\n".repeat(count)].concat();
+    let whole: Vec<u8> =
+        [format!("*{count}\r\n").into_bytes(), b"$1\r\na\r\n".repeat(count)].concat();
     println!("\n{count} arguments, {} bytes, in pieces of 64 bytes and in one (us)", whole.len());
     type Step = Box<dyn FnMut(&Bytes, &[u8]) -> bool>;
     let make: Vec<(&str, fn() -> Step)> = vec![
@@ -254,23 +264,32 @@ fn many() {
             Box::new(move |all, _| matches!(d.decode(all), Ok(Decoded::Request { .. })))
         }),
         ("redis-protocol 6.0.0 decode_range", || {
-            Box::new(|all, _| matches!(redis_protocol::resp2::decode::decode_range(all), Ok(Some(_))))
+            Box::new(|all, _| {
+                matches!(redis_protocol::resp2::decode::decode_range(all), Ok(Some(_)))
+            })
         }),
         ("redis-protocol 6.0.0 decode_bytes", || {
-            Box::new(|all, _| matches!(redis_protocol::resp2::decode::decode_bytes(all), Ok(Some(_))))
+            Box::new(|all, _| {
+                matches!(redis_protocol::resp2::decode::decode_bytes(all), Ok(Some(_)))
+            })
         }),
         ("resp-rs 0.3.0 resp2::parse_frame", || {
             Box::new(|all, _| resp_rs::resp2::parse_frame(all.clone()).is_ok())
         }),
         ("resp-async 0.0.7 ValueDecoder", || {
-            let mut d = resp_async::ValueDecoder::new(resp_async::DecodeLimits { max_array_len: 16_384, ..Default::default() });
+            let mut d = resp_async::ValueDecoder::new(resp_async::DecodeLimits {
+                max_array_len: 16_384,
+                ..Default::default()
+            });
             let mut b = BytesMut::new();
             Box::new(move |_, new| {
                 b.extend_from_slice(new);
                 matches!(d.try_decode(&mut b), Ok(Some(_)))
             })
         }),
-        ("redis 1.8.1 parse_redis_value", || Box::new(|all, _| redis::parse_redis_value(all).is_ok())),
+        ("redis 1.8.1 parse_redis_value", || {
+            Box::new(|all, _| redis::parse_redis_value(all).is_ok())
+        }),
         ("redis-zero-protocol-parser 0.3.4", || {
             Box::new(|all, _| redis_zero_protocol_parser::parse_server(all).is_ok())
         }),
@@ -282,7 +301,7 @@ fn many() {
             let mut us = Vec::new();
             for _ in 0..5 {
                 let mut step = make();
-                let start = Instant::now();
+                let start = CpuTime::now();
                 let mut end = 0;
                 while end < bytes.len() {
                     let from = end;
@@ -319,16 +338,30 @@ fn probes() {
         println!("{}", case.escape_ascii());
         let show = |name: &str, f: &mut dyn FnMut() -> String| {
             let b = BYTES.load(Relaxed);
-            let r = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| f())).unwrap_or("PANIC".into());
-            println!("   {name:28} {:10} bytes  {}", BYTES.load(Relaxed) - b, &r[..r.len().min(110)]);
+            let r = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| f()))
+                .unwrap_or("PANIC".into());
+            println!(
+                "   {name:28} {:10} bytes  {}",
+                BYTES.load(Relaxed) - b,
+                &r[..r.len().min(110)]
+            );
         };
         show("ours", &mut || {
             use pinpriq_wire::resp::*;
             format!("{:?}", RequestDecoder::new(RequestLimits::default()).decode(case))
         });
-        show("redis-protocol", &mut || format!("{:?}", redis_protocol::resp2::decode::decode_range(case)));
-        show("resp-rs", &mut || format!("{:?}", resp_rs::resp2::parse_frame(Bytes::from_static(case)).map(|f| f.0)));
-        show("resp-async", &mut || format!("{:?}", resp_async::ValueDecoder::default().try_decode(&mut BytesMut::from(case))));
+        show("redis-protocol", &mut || {
+            format!("{:?}", redis_protocol::resp2::decode::decode_range(case))
+        });
+        show("resp-rs", &mut || {
+            format!("{:?}", resp_rs::resp2::parse_frame(Bytes::from_static(case)).map(|f| f.0))
+        });
+        show("resp-async", &mut || {
+            format!(
+                "{:?}",
+                resp_async::ValueDecoder::default().try_decode(&mut BytesMut::from(case))
+            )
+        });
         show("redis", &mut || format!("{:?}", redis::parse_redis_value(case)));
         show("zero", &mut || format!("{:?}", redis_zero_protocol_parser::parse_server(case)));
     }
@@ -341,7 +374,7 @@ fn writer() {
     let mut ns = Vec::new();
     let payload = [b'x'; 100];
     for _ in 0..15 {
-        let start = Instant::now();
+        let start = CpuTime::now();
         for _ in 0..2_000 {
             out.clear();
             for id in 0..100u64 {

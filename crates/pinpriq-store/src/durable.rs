@@ -10,13 +10,13 @@
 
 use std::collections::VecDeque;
 
-use pinpriq_engine::{Applied, Engine};
 use pinpriq_engine::change::{Change, Header, Place};
 use pinpriq_engine::command::Command;
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
 use pinpriq_engine::task::{ClientId, RequestId};
 use pinpriq_engine::time::Timestamp;
+use pinpriq_engine::{Applied, Engine};
 
 use crate::store::{Figures, Loaded, Position, Room, Store, StoreError, Urgency};
 

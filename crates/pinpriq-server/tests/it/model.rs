@@ -22,7 +22,7 @@ struct Stored {
 #[derive(Clone, Debug)]
 struct Subscription {
     queue: usize,
-    /// When it was served last, 0 for never.
+    /// When it was served last, or made.
     served: u64,
     /// Since when it stands in the line of its queue.
     since: u64,
@@ -104,7 +104,8 @@ impl Model {
         let since = self.draw();
         let known = &mut self.clients[client].subscriptions;
         if !known.iter().any(|subscription| subscription.queue == queue) {
-            known.push(Subscription { queue, served: 0, since });
+            // A newcomer stands behind the queues that are there already.
+            known.push(Subscription { queue, served: since, since });
         }
     }
 

@@ -6,7 +6,7 @@ use pinpriq_store::conformance::{Caller, sample_task};
 use pinpriq_store::faulty_disk::{CrashPolicy, Operation};
 use pinpriq_store::{FaultyDisk, Journal, JournalOptions, Level, Store, Urgency};
 
-use crate::common::{SEGMENT_BYTES, options, start};
+use crate::driving::{SEGMENT_BYTES, options, start};
 
 /// What the log may hold beyond twice the live bytes: the slack, and the segments that are being
 /// filled and put away.

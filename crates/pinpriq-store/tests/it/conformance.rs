@@ -11,7 +11,7 @@ use pinpriq_store::{
     Progress, RealDisk, Room, Runner, Store, StoreError, Urgency,
 };
 
-use crate::common::{journal, options};
+use crate::driving::{journal, options};
 
 #[test]
 fn the_memory_store() {

@@ -3,7 +3,7 @@
 use pinpriq_store::faulty_disk::{CrashPolicy, Dice};
 use pinpriq_store::{FaultyDisk, JournalOptions, Level, Store};
 
-use crate::common::{History, options, start, work};
+use crate::driving::{History, options, start, work};
 
 /// Random batches in one life of a journal.
 const ROUNDS: u64 = 200;

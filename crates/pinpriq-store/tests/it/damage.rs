@@ -5,7 +5,7 @@ use pinpriq_store::conformance::{Caller, sample_task};
 use pinpriq_store::faulty_disk::{CrashPolicy, Dice};
 use pinpriq_store::{FaultyDisk, Fold, Journal, Store, StoreError, Urgency};
 
-use crate::common::{journal, options, start};
+use crate::driving::{journal, options, start};
 
 /// Appends one batch and waits until it is durable.
 fn commit(caller: &mut Caller<Journal>, changes: &[Change]) {

@@ -8,7 +8,7 @@ use pinpriq_store::conformance::{Caller, sample_task};
 use pinpriq_store::faulty_disk::{CrashPolicy, Dice, Operation, Repeat};
 use pinpriq_store::{FaultyDisk, Journal, Room, Store, StoreError, Urgency};
 
-use crate::common::{History, SEGMENT_BYTES, options, start, work};
+use crate::driving::{History, SEGMENT_BYTES, options, start, work};
 
 /// Fails the `nth` operation of a kind under work, and holds everything after it to be refused.
 fn fail_once(operation: Operation, nth: u64, repeat: Repeat) -> bool {

@@ -2,11 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends at the first thing that goes wrong")]
 
-mod common;
 mod compaction;
 mod conformance;
 mod crash;
 mod damage;
+mod driving;
 mod faults;
 mod opening;
 mod records;

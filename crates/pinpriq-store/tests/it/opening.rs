@@ -8,7 +8,7 @@ use pinpriq_store::faulty_disk::CrashPolicy;
 use pinpriq_store::journal::check;
 use pinpriq_store::{Disk, FaultyDisk, Journal, RealDisk, Runner, Store, StoreError, Urgency};
 
-use crate::common::{journal, options, start};
+use crate::driving::{journal, options, start};
 
 #[test]
 fn a_second_opener_is_refused_on_both_disks() {

@@ -11,7 +11,7 @@ use pinpriq_store::{
     Disk, FaultyDisk, Fold, Journal, RealDisk, Runner, Store, StoreError, Urgency,
 };
 
-use crate::common::{History, options, start, work};
+use crate::driving::{History, options, start, work};
 
 /// Ninety tasks in batches of their own, over several segments.
 fn ninety(disk: &FaultyDisk) -> Fold {

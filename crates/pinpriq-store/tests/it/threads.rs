@@ -11,7 +11,7 @@ use pinpriq_store::disk::{DiskFile, Entry, LockError, OpenMode};
 use pinpriq_store::faulty_disk::{Operation, Repeat};
 use pinpriq_store::{Disk, FaultyDisk, Journal, Position, Runner, Store, StoreError, Urgency};
 
-use crate::common::{SEGMENT_BYTES, options};
+use crate::driving::{SEGMENT_BYTES, options};
 
 /// Every sync of a segment first takes a permit, and says before that that it waits for one.
 #[derive(Clone)]

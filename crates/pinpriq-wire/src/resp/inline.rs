@@ -29,8 +29,8 @@ pub(crate) fn split(
 /// Whether the line opens a request of HTTP, or is a header of one.
 ///
 /// A browser can be made to send such lines to any port, with commands in their body. Implements
-/// the rule of Redis since 3.2.7, and goes further: a line that ends in a version of HTTP is foreign
-/// too, since `PUT /jobs HTTP/1.1` would otherwise be a command.
+/// the rule of Redis since 3.2.7, and goes further: a line that ends in a version of HTTP is
+/// foreign too, since `PUT /jobs HTTP/1.1` would otherwise be a command.
 pub(crate) fn is_foreign(line: &[u8]) -> bool {
     let line = without_blanks(line);
     let first = line.split(|byte| is_blank(*byte)).next().unwrap_or_default();
