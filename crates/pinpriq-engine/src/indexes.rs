@@ -248,10 +248,12 @@ impl Selectable {
         keys.sort_unstable();
         let groups = keys.chunk_by(|(one, _), (other, _)| one == other).map(|members| {
             let (hash, first) = members[0];
-            let mut group = Group::One(first);
-            for (_, slot) in &members[1..] {
-                group.insert(*slot, tasks);
-            }
+            let group = match members {
+                [_] => Group::One(first),
+                _ => {
+                    Group::Many(Box::new(Members::of(members.iter().map(|(_, slot)| *slot), tasks)))
+                }
+            };
             (hash, group)
         });
         Self { ranked: ranks.collect(), groups: groups.collect() }
@@ -306,6 +308,16 @@ impl Group {
 }
 
 impl Members {
+    /// These members, built at once.
+    fn of(slots: impl Iterator<Item = Slot> + Clone, tasks: &Tasks) -> Self {
+        let ranked = slots.clone().filter_map(|slot| Some((tasks[slot].rank()?, slot)));
+        let unranked = slots.filter(|slot| tasks[*slot].rank().is_none());
+        Self {
+            ranked: ranked.collect(),
+            unranked: unranked.map(|slot| (tasks[slot].seq, slot)).collect(),
+        }
+    }
+
     fn insert(&mut self, slot: Slot, tasks: &Tasks) {
         match tasks[slot].rank() {
             Some(rank) => self.ranked.insert(rank, slot),

@@ -48,7 +48,7 @@ fn replies_survive_what_the_client_sends_after_an_unknown_operation() {
         const GROUP: usize = 200;
         let world = World::plain().await;
         let mut witness = world.connect().await;
-        witness.send(&push_bytes(b"q", 60_000, 1, b"k", &[7; 60_000]).repeat(GROUP)).await;
+        witness.send(&push_bytes(b"q", 60_000, 1, b"k", &vec![7; 60_000]).repeat(GROUP)).await;
         witness.fence().await;
         let mut client = Client::connect_narrow(world.address).await;
         let mut requests = named_bytes(b'P', b"q");
@@ -56,7 +56,7 @@ fn replies_survive_what_the_client_sends_after_an_unknown_operation() {
         client.send(&requests).await;
         let begun = client.bytes(2).await;
         // More than the server reads before it closes, and all of it in vain.
-        client.send(&[0x41; 100_000]).await;
+        client.send(&vec![0x41; 100_000]).await;
         witness.fence().await;
         let reply = client.rest().await;
         assert_eq!(begun, [0, 200]);
@@ -137,7 +137,7 @@ fn a_one_shot_client_gets_a_reply_of_many_megabytes() {
     test(async || {
         let world = World::plain().await;
         let mut pusher = world.connect().await;
-        pusher.send(&push_bytes(b"q", 60_000, 1, b"k", &[7; 60_000]).repeat(300)).await;
+        pusher.send(&push_bytes(b"q", 60_000, 1, b"k", &vec![7; 60_000]).repeat(300)).await;
         pusher.fence().await;
         let mut client = world.connect().await;
         client.send(&named_bytes(b'P', b"q")).await;

@@ -104,7 +104,7 @@ fn the_clock_does_not_run_while_the_server_does_not_read() {
         let world = World::start(config).await;
         let mut other = world.connect().await;
         for _ in 0..20 {
-            other.send(&push_bytes(b"q", 65_535, 1, b"k", &[7; 60_000]).repeat(300)).await;
+            other.send(&push_bytes(b"q", 65_535, 1, b"k", &vec![7; 60_000]).repeat(300)).await;
             other.fence().await;
             let mut slow = Client::connect_narrow(world.address).await;
             let pop = named_bytes(b'P', b"q");

@@ -1,8 +1,5 @@
-//! What the protocol says, as plainly as it can be written down: lists that are searched from one
-//! end to the other.
-//!
-//! Where `docs/protocol/pinpriq.md` leaves a choice to the server, the model is told what the
-//! server chose and checks that it was free to.
+//! What `docs/protocol/pinpriq.md` says, as plainly as it can be written down: lists that are
+//! searched from one end to the other.
 
 use crate::client::Packet;
 
@@ -45,7 +42,7 @@ pub(crate) struct Push {
 }
 
 /// All queues and all clients.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Model {
     stored: Vec<Stored>,
     clients: Vec<Subscriber>,
@@ -95,11 +92,6 @@ impl Model {
         group.into_iter().map(|stored| stored.packet).collect()
     }
 
-    /// What a pop would answer.
-    pub(crate) fn peek(&self, queue: usize) -> Vec<Packet> {
-        self.clone().pop(queue)
-    }
-
     pub(crate) fn subscribe(&mut self, client: usize, queue: usize) {
         let since = self.draw();
         let known = &mut self.clients[client].subscriptions;
@@ -130,8 +122,9 @@ impl Model {
         self.clients[client] = Subscriber::default();
     }
 
-    /// Takes one credit.
-    pub(crate) fn ready(&mut self, client: usize) {
+    /// Takes one credit, and answers the delivery that it buys at once: from the queue that can
+    /// supply and served this client least recently.
+    pub(crate) fn ready(&mut self, client: usize) -> Option<Vec<Packet>> {
         if self.clients[client].credit == 0 {
             let since = self.draw();
             for subscription in &mut self.clients[client].subscriptions {
@@ -139,26 +132,14 @@ impl Model {
             }
         }
         self.clients[client].credit += 1;
-    }
-
-    /// The queues from which this client may be served next: those that can supply and were served
-    /// least recently. None if nothing is due to it.
-    pub(crate) fn due(&self, client: usize) -> Vec<usize> {
-        let subscriber = &self.clients[client];
-        if subscriber.credit == 0 {
-            return Vec::new();
-        }
-        let can: Vec<&Subscription> = subscriber
-            .subscriptions
-            .iter()
-            .filter(|subscription| self.selected(subscription.queue).is_some())
-            .collect();
-        let least = can.iter().map(|subscription| subscription.served).min();
-        can.iter().filter(|it| Some(it.served) == least).map(|it| it.queue).collect()
+        let subscriptions = self.clients[client].subscriptions.iter();
+        let can = subscriptions.filter(|it| self.selected(it.queue).is_some());
+        let queue = can.min_by_key(|subscription| subscription.served)?.queue;
+        Some(self.serve(client, queue))
     }
 
     /// Serves a client from a queue that can supply.
-    pub(crate) fn serve(&mut self, client: usize, queue: usize) -> Vec<Packet> {
+    fn serve(&mut self, client: usize, queue: usize) -> Vec<Packet> {
         let group = self.pop(queue);
         let drawn = self.draw();
         let subscriber = &mut self.clients[client];

@@ -141,7 +141,7 @@ fn of_many_frames_the_last_ones_go_back_and_each_as_a_whole() {
         let mut witness = world.connect().await;
         for group in 0..GROUPS {
             let key = group.to_string();
-            let push = push_bytes(b"q", 60_000, 1, key.as_bytes(), &[7; 50_000]);
+            let push = push_bytes(b"q", 60_000, 1, key.as_bytes(), &vec![7; 50_000]);
             witness.send(&push.repeat(8)).await;
         }
         witness.fence().await;

@@ -25,7 +25,7 @@ async fn fill(slow: &Client, others: &mut Client, piece: &[u8]) -> usize {
 
 /// A push, and the pop that brings it back.
 fn echo() -> Vec<u8> {
-    let mut requests = push_bytes(b"echo", 60_000, 1, b"k", &[7; 30_000]);
+    let mut requests = push_bytes(b"echo", 60_000, 1, b"k", &vec![7; 30_000]);
     requests.extend(named_bytes(b'P', b"echo"));
     requests
 }
@@ -69,7 +69,7 @@ fn a_client_with_large_replies_leaves_most_of_its_pops_unread() {
         let mut others = world.connect().await;
         for number in 0..PACKETS {
             let key = number.to_string();
-            others.send(&push_bytes(b"q", 60_000, 1, key.as_bytes(), &[7; 60_000])).await;
+            others.send(&push_bytes(b"q", 60_000, 1, key.as_bytes(), &vec![7; 60_000])).await;
         }
         others.fence().await;
         let mut slow = Client::connect_narrow(world.address).await;
@@ -111,7 +111,7 @@ fn a_subscriber_that_does_not_read_delays_nobody() {
         // Each group has 3 MB, and the slow one has credit for 30 GB of them.
         for group in 0..40 {
             let key = group.to_string();
-            let push = push_bytes(b"q", 60_000, 0, key.as_bytes(), &[7; 60_000]);
+            let push = push_bytes(b"q", 60_000, 0, key.as_bytes(), &vec![7; 60_000]);
             others.send(&push.repeat(50)).await;
             others.push("q", 1, &key, "selected").await;
             others.fence().await;
@@ -140,7 +140,7 @@ fn a_reply_larger_than_every_buffer_is_sent_piece_by_piece() {
         let world = World::start(config).await;
         let mut client = world.connect().await;
         for _ in 0..3 {
-            client.send(&push_bytes(b"q", 60_000, 1, b"k", &[7; 60_000]).repeat(300)).await;
+            client.send(&push_bytes(b"q", 60_000, 1, b"k", &vec![7; 60_000]).repeat(300)).await;
             client.push("q", 1, "other", "small").await;
             client.send(&named_bytes(b'P', b"q").repeat(3)).await;
             assert_eq!(client.payloads().await, ["small"]);

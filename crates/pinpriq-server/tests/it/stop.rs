@@ -36,7 +36,7 @@ fn a_stop_sends_what_was_answered() {
         };
         let world = World::start(config).await;
         let mut client = Client::connect_narrow(world.address).await;
-        client.send(&push_bytes(b"q", 60_000, 1, b"k", &[7; 60_000]).repeat(300)).await;
+        client.send(&push_bytes(b"q", 60_000, 1, b"k", &vec![7; 60_000]).repeat(300)).await;
         client.send(&named_bytes(b'P', b"q")).await;
         assert_eq!(client.bytes(2).await, 300_u16.to_be_bytes());
         let (stop, served) = (world.stop, world.served);

@@ -15,7 +15,7 @@ use tokio::task::{JoinHandle, LocalSet};
 use crate::client::Client;
 
 /// How long anything may take before the test has failed. Nothing waits for this to pass.
-pub(crate) const GUARD: Duration = Duration::from_secs(120);
+pub(crate) const GUARD: Duration = Duration::from_mins(2);
 
 /// The moment at which the clock of a test stands at first.
 const START: Timestamp = Timestamp::from_ms(1_700_000_000_000);
@@ -68,8 +68,8 @@ impl World {
         });
         let server = server.await.unwrap();
         let address = server.pinpriq_address().unwrap();
-        let served = tokio::task::spawn_local(server.run());
-        Self { address, stop, served, clock: made.unwrap() }
+        let running = tokio::task::spawn_local(server.run());
+        Self { address, stop, served: running, clock: made.unwrap() }
     }
 
     /// Starts a server with nothing special about it.

@@ -124,7 +124,9 @@ fn run_and_kill(server: Serving, known: &mut Known, cycle: u64, count: u64, fenc
         known.sent.extend(first..first + sent);
     }
     let seen: Vec<u64> = poppers.into_iter().flat_map(|it| it.join().unwrap()).collect();
-    seen.into_iter().for_each(|number| known.see(number));
+    for number in seen {
+        known.see(number);
+    }
     known.under_way += POPPERS * usize::try_from(GROUP).unwrap();
 }
 
@@ -146,7 +148,9 @@ fn drain(server: &Serving, known: &mut Known) {
         assert!(former.is_none_or(|former| cycle <= former), "cycle {cycle} after {former:?}");
         let former = last_of_pusher.insert((urgency, first >> 32), first);
         assert!(former.is_none_or(|former| first < former), "packet {first} after {former:?}");
-        packets.iter().map(number_of).for_each(|number| known.see(number));
+        for number in packets.iter().map(number_of) {
+            known.see(number);
+        }
     }
 }
 

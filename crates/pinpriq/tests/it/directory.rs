@@ -17,8 +17,8 @@ const SEGMENT_START: usize = 8_192;
 /// Starts a server that must refuse its directory, and answers what it says about it.
 #[track_caller]
 fn refusal(data: &Path) -> String {
-    let arguments = ["serve", "--pinpriq", "127.0.0.1:0", "--log-level", "error", "--data"];
-    let output = pinpriq(&arguments).arg(data).output().unwrap();
+    let arguments = ["serve", "--pinpriq", "127.0.0.1:0", "--resp", "off", "--log-level", "error"];
+    let output = pinpriq(&arguments).arg("--data").arg(data).output().unwrap();
     let complaint = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(3), "{complaint}");
     assert!(complaint.contains(&format!("the data directory {}", data.display())), "{complaint}");
@@ -112,7 +112,7 @@ fn a_write_that_fails_ends_the_service_and_loses_nothing_confirmed() {
     let mut command = Command::new("sh");
     command
         .args(["-c", script, env!("CARGO_BIN_EXE_pinpriq"), "serve", "--log-format", "json"])
-        .args(["--pinpriq", "127.0.0.1:0", "--data"])
+        .args(["--pinpriq", "127.0.0.1:0", "--resp", "off", "--data"])
         .arg(data.path())
         .stdin(Stdio::null())
         .stderr(Stdio::piped());
@@ -157,7 +157,7 @@ fn a_disk_that_is_full_holds_pushes_up_and_loses_nothing() {
             let mut wire = server.connect();
             for number in 0..PACKETS {
                 let key = number.to_be_bytes();
-                wire.fenced(&push(b"q", 65_535, 1, &key, &[7; 60_000]));
+                wire.fenced(&push(b"q", 65_535, 1, &key, &vec![7; 60_000]));
                 pushed.store(number + 1, Ordering::Relaxed);
             }
         });

@@ -129,7 +129,7 @@ fn a_client_that_never_reads_costs_no_more_than_its_packets() {
     let server = Serving::start(data.path(), &["--durability", "memory"]);
     let mut pusher = server.connect();
     for number in 0..2_000_u32 {
-        pusher.send(&push(b"q", 65_535, 1, &number.to_be_bytes(), &[7; 60_000]));
+        pusher.send(&push(b"q", 65_535, 1, &number.to_be_bytes(), &vec![7; 60_000]));
     }
     pusher.fenced(&[]);
     let before = server.resident_bytes();

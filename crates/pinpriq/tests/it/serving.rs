@@ -11,7 +11,7 @@ use crate::peer::pinpriq;
 use crate::wire::Wire;
 
 /// How long anything may take before the test has failed. Nothing waits for this to pass.
-pub(crate) const GUARD: Duration = Duration::from_secs(120);
+pub(crate) const GUARD: Duration = Duration::from_mins(2);
 
 /// A server process of its own. Killed when it goes out of scope.
 pub(crate) struct Serving {
@@ -46,6 +46,9 @@ impl Serving {
     /// Starts a server and waits for nothing.
     pub(crate) fn launch(data: &Path, flags: &[&str]) -> Self {
         let mut command = pinpriq(&["serve", "--pinpriq", "127.0.0.1:0", "--log-format", "json"]);
+        if !flags.contains(&"--resp") {
+            command.args(["--resp", "off"]);
+        }
         command.args(["--data", data.to_str().unwrap()]).args(flags);
         Self::of_command(command)
     }
@@ -89,11 +92,6 @@ impl Serving {
         let mut command = pinpriq(arguments);
         command.env("PINPRIQ_ADDRESS", &self.address);
         command
-    }
-
-    /// Everything logged so far.
-    pub(crate) fn log(&self) -> String {
-        self.log.text()
     }
 
     /// How many bytes of memory the process occupies.

@@ -1,5 +1,6 @@
 //! The commands as a shell uses them, against a real server: bytes, settings, signals, codes.
 
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::net::TcpListener;
 use std::process::{Output, Stdio};
@@ -30,12 +31,15 @@ fn any_bytes_go_in_by_stdin_and_come_out_by_stdout() {
         let popped = run(&server, &["pop", "q", "--null"], b"");
         assert!(popped.stdout == [&payload[..], b"\0"].concat());
         check(&run(&server, &["push", "q", "-", "--key", "\u{fc}"], &payload), 0, b"");
-        let digits: String = payload.iter().map(|byte| format!("{byte:02X}")).collect();
-        let line = format!("C3BC\t{digits}\n");
+        let mut line = "C3BC\t".to_owned();
+        for byte in &payload {
+            write!(line, "{byte:02X}").unwrap();
+        }
+        line.push('\n');
         check(&run(&server, &["pop", "q", "--hex", "--with-key"], b""), 0, line.as_bytes());
         check(&run(&server, &["pop", "q"], b""), 4, b"");
     }
-    let too_long = run(&server, &["push", "q"], &[7; 65_536]);
+    let too_long = run(&server, &["push", "q"], &vec![7; 65_536]);
     assert_eq!(too_long.status.code(), Some(2));
     server.stop();
 }
@@ -75,12 +79,15 @@ fn subscribe_ends_quietly_with_its_server() {
     check(&subscriber.wait_with_output().unwrap(), 0, b"p\n");
 }
 
+/// Flags, variables, and the durability and the length of a reply that follow from them.
+type Case<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], &'a str, Option<usize>);
+
 #[test]
 fn flags_win_over_the_environment_and_that_over_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let (file, data) = (dir.path().join("pinpriq.toml"), dir.path().join("data"));
     let settings = "durability = \"memory\"\npinpriq-ttl-zero = \"forever\"\n\
-        payload-bytes-max = 10\nlog-format = \"json\"\npinpriq = \"127.0.0.1:0\"\n";
+        payload-bytes-max = 10\nlog-format = \"json\"\npinpriq = \"127.0.0.1:0\"\nresp = \"off\"\n";
     files::write(&file, settings.as_bytes());
     let start = |flags: &[&str], variables: &[(&str, &str)]| {
         let mut command = pinpriq(&["serve", "--config", file.to_str().unwrap()]);
@@ -95,7 +102,7 @@ fn flags_win_over_the_environment_and_that_over_the_file() {
         drop(server);
         (opened, kept)
     };
-    let table: [(&[&str], &[(&str, &str)], &str, Option<usize>); 5] = [
+    let table: [Case<'_>; 5] = [
         (&[], &[], "memory", Some(1)),
         (&[], &[("PINPRIQ_DURABILITY", "interval")], "interval", Some(1)),
         (&["--durability", "sync"], &[("PINPRIQ_DURABILITY", "interval")], "sync", Some(1)),
@@ -116,7 +123,7 @@ fn wrong_usage_and_a_busy_port_are_told_apart_from_failures() {
     let address = taken.local_addr().unwrap().to_string();
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
-    let serve = ["serve", "--log-level", "error", "--pinpriq", &address, "--data"];
+    let serve = ["serve", "--resp", "off", "--log-level", "error", "--pinpriq", &address, "--data"];
     let output = pinpriq(&serve).arg(&data).output().unwrap();
     check(&output, 2, b"");
     let complaint = String::from_utf8(output.stderr).unwrap();

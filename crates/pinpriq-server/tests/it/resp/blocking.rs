@@ -1,5 +1,6 @@
 //! Requests that block, on many connections.
 
+use pinpriq_server::config::Durability;
 use pinpriq_wire::resp::{Value, put_command};
 
 use super::client::{Client, elements, show};
@@ -188,5 +189,28 @@ fn the_end_of_input_is_seen_behind_any_number_of_blocked_requests() {
         client.say("PING").await;
         client.half_close().await;
         assert_eq!(client.rest().await, [&b"*0\r\n".repeat(200)[..], b"+PONG\r\n"].concat());
+    });
+}
+
+#[test]
+fn the_end_of_input_waits_for_the_disk_and_delays_nobody() {
+    test(async || {
+        let dir = tempfile::tempdir().unwrap();
+        let mut config = in_memory();
+        config.durability = Durability::Sync;
+        config.data = dir.path().join("data");
+        let world = World::start(config).await;
+        let mut control = world.connect().await;
+        for round in 1..=20 {
+            let mut client = world.connect().await;
+            client.say("PUT q p").await;
+            client.say("TAKE none WAIT -1").await;
+            client.say("POP q").await;
+            client.half_close().await;
+            assert_eq!(control.told("PING").await, "PONG");
+            let told = String::from_utf8(client.rest().await).unwrap();
+            assert!(told.contains("\r\n*0\r\n*1\r\n*4\r\n$1\r\nq\r\n"), "{round}: {told}");
+        }
+        world.end().await;
     });
 }

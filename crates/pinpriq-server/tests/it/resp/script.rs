@@ -55,10 +55,12 @@ fn is_answer(line: &str) -> bool {
 /// The words of a line as `redis-cli` would take it apart.
 fn words(line: &str) -> Vec<Vec<u8>> {
     let mut decoder = RequestDecoder::new(RequestLimits::default());
-    let bytes = [line.as_bytes(), b"\n"].concat();
+    // A further word keeps a line about HTTP from being taken for one of HTTP itself.
+    let bytes = [line.as_bytes(), b" .\n"].concat();
     match decoder.decode(&bytes) {
         Ok(Decoded::Request { .. }) => {
-            decoder.arguments(&bytes).iter().map(<[u8]>::to_vec).collect()
+            let arguments = decoder.arguments(&bytes);
+            arguments.iter().take(arguments.len() - 1).map(<[u8]>::to_vec).collect()
         }
         other => panic!("{line}: {other:?}"),
     }
