@@ -23,6 +23,10 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
+/// Tasks are many small blocks that come and go across threads.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     match cmd::run(args::Cli::parse().command) {
         Ok(exit) => exit.into(),

@@ -108,7 +108,7 @@ fn a_disk_without_room_for_a_segment_is_refused() {
 #[test]
 fn a_write_that_fails_ends_the_service_and_loses_nothing_confirmed() {
     let data = tempfile::tempdir().unwrap();
-    let script = "trap '' XFSZ; ulimit -f 10000; exec \"$0\" \"$@\"";
+    let script = "trap '' XFSZ; ulimit -f 800; exec \"$0\" \"$@\"";
     let mut command = Command::new("sh");
     command
         .args(["-c", script, env!("CARGO_BIN_EXE_pinpriq"), "serve", "--log-format", "json"])
@@ -125,7 +125,7 @@ fn a_write_that_fails_ends_the_service_and_loses_nothing_confirmed() {
             break;
         }
         confirmed += 1;
-        assert!(confirmed < 1_000, "40 MB in files of 10 MB at most");
+        assert!(confirmed < 1_000, "40 MB in a file of 800 kB at most");
     }
     server.logged("the store has failed");
     // Whoever comes now is closed too, and gets no answer that is not true.
