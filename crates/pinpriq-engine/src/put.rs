@@ -95,25 +95,8 @@ impl Engine {
             return false;
         }
         let queue = self.queues.find_or_make(&record.queue);
-        let task = Task {
-            number: record.number,
-            queue,
-            epoch: self.queues[queue].epoch,
-            seq: record.seq,
-            own_id: own_id(record.number, &record.id),
-            priority: record.priority.into(),
-            key: record.key,
-            payload: record.payload,
-            put_at: record.put_at,
-            expires_at: record.expires_at,
-            ttr: record.ttr,
-            attempts: record.attempts,
-            state: State::Ready,
-            armed: None,
-            place: None,
-            recorded: false,
-            unsaved: Unsaved::Nothing,
-        };
+        let record = TaskRecord { state: State::Ready, ..record };
+        let task = Task::of(record, queue, self.queues[queue].epoch);
         let slot = self.enter(task, Operation::PutBack);
         self.expire_if_over(slot);
         true

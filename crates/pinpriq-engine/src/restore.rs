@@ -13,7 +13,7 @@ use crate::queues::QueueSlot;
 use crate::settings::{Ids, Paused, Settings};
 use crate::stats::Exit;
 use crate::task::{Grant, Lease, State, TaskRecord};
-use crate::tasks::{Slot, Task, Unsaved, own_id};
+use crate::tasks::{Slot, Task};
 use crate::time::Timestamp;
 use crate::transition::Operation;
 
@@ -158,25 +158,11 @@ impl Engine {
         }
         self.last_number = self.last_number.max(record.number).max(record.seq);
         let queue = self.queues.find_or_make(&record.queue);
-        self.tasks.insert(Task {
-            number: record.number,
-            queue,
-            epoch: self.queues[queue].epoch,
-            seq: record.seq,
-            own_id: own_id(record.number, &record.id),
-            priority: record.priority.into(),
-            key: record.key,
-            payload: record.payload,
-            put_at: record.put_at,
-            expires_at: record.expires_at,
-            ttr: record.ttr,
-            attempts: record.attempts,
-            state: without_holder(record.state),
-            armed: None,
-            place,
-            recorded: true,
-            unsaved: Unsaved::Nothing,
-        });
+        let record = TaskRecord { state: without_holder(record.state), ..record };
+        let mut task = Task::of(record, queue, self.queues[queue].epoch);
+        task.place = place;
+        task.recorded = true;
+        self.tasks.insert(task);
     }
 
     fn restore_moved(&mut self, moved: Moved) {

@@ -91,6 +91,29 @@ pub(crate) struct Tasks {
 }
 
 impl Task {
+    /// A task from its record, of which the store knows nothing yet.
+    pub(crate) fn of(record: TaskRecord, queue: QueueSlot, epoch: u32) -> Self {
+        Self {
+            number: record.number,
+            queue,
+            epoch,
+            seq: record.seq,
+            own_id: own_id(record.number, &record.id),
+            priority: record.priority.into(),
+            key: record.key,
+            payload: record.payload,
+            put_at: record.put_at,
+            expires_at: record.expires_at,
+            ttr: record.ttr,
+            attempts: record.attempts,
+            state: record.state,
+            armed: None,
+            place: None,
+            recorded: false,
+            unsaved: Unsaved::Nothing,
+        }
+    }
+
     /// Whether its payload is small enough for every door.
     pub(crate) fn is_narrow(&self) -> bool {
         self.payload.len() <= NARROW_PAYLOAD_BYTES_MAX

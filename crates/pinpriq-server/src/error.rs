@@ -18,6 +18,14 @@ pub enum ServeError {
         /// Why.
         source: io::Error,
     },
+    /// There is no data directory, and none can be made.
+    #[error("cannot make the data directory {}: {source}; name another one", data.display())]
+    Directory {
+        /// The directory.
+        data: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// The data directory cannot be used.
     #[error("cannot use the data directory {}: {source}", data.display())]
     Store {
@@ -48,7 +56,7 @@ impl ServeError {
         match self {
             Self::Failed { .. } | Self::Runtime { .. } => 1,
             Self::Bind { .. } => 2,
-            Self::Store { .. } => 3,
+            Self::Directory { .. } | Self::Store { .. } => 3,
         }
     }
 }

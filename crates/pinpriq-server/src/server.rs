@@ -11,9 +11,7 @@ use pinpriq_engine::limits::Limits as EngineLimits;
 use pinpriq_engine::task::ClientId;
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_store::durable::Durable;
-use pinpriq_store::{
-    Disk, Journal, JournalOptions, Level, MemoryStore, RealDisk, Runner, Store, StoreError,
-};
+use pinpriq_store::{Disk, Journal, JournalOptions, Level, MemoryStore, RealDisk, Runner, Store};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::LocalSet;
@@ -198,7 +196,7 @@ fn open_store(config: &Config, bell: Arc<Notify>) -> Result<Box<dyn Store>, Serv
     };
     let failed = |source| ServeError::Store { data: config.data.clone(), source };
     let disk = RealDisk::create(&config.data)
-        .map_err(|error| failed(StoreError::from_io("create", "the directory", 0, error)))?;
+        .map_err(|source| ServeError::Directory { data: config.data.clone(), source })?;
     let disk: Arc<dyn Disk> = Arc::new(disk);
     let options = JournalOptions { level, salt_seed: random(), ..JournalOptions::default() };
     let wake = Arc::new(move || bell.notify_one());
