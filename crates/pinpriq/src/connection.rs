@@ -3,15 +3,13 @@
 //! It knows nothing of queues or printing. What was received and not yet used stays here, so that
 //! frames may arrive in any pieces. Nothing is ever sent again: a connection that broke is over.
 
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::net::TcpStream;
 
 use pinpriq_wire::{Framing, Packet, Piece, ReplyDecoder, Request};
 
 use crate::exit::Failure;
-
-/// How much is asked of the socket at a time. A larger packet takes more calls.
-const READ_BYTES: usize = 64 << 10;
+use crate::receiving::receive;
 
 /// One connection.
 #[derive(Debug)]
@@ -104,17 +102,9 @@ impl Connection {
         self.received.drain(..self.used);
         self.used = 0;
         while self.received.len() < needed {
-            let start = self.received.len();
-            self.received.resize(start + READ_BYTES, 0);
-            let outcome = match self.received.get_mut(start..) {
-                Some(free) => self.stream.read(free),
-                None => Ok(0),
-            };
-            self.received.truncate(start + outcome.as_ref().map_or(0, |count| *count));
-            match outcome {
+            match receive(&mut self.stream, &mut self.received) {
                 Ok(0) => return Ok(false),
                 Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(self.lost(&error)),
             }
         }

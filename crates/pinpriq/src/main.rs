@@ -15,6 +15,7 @@ mod output;
 mod pipeline;
 mod printer;
 mod progress;
+mod receiving;
 mod resp;
 mod settings;
 mod words;

@@ -3,17 +3,15 @@
 //! It knows the protocol and no command. Nothing is ever sent again: a connection that broke is
 //! over, and whoever wants another opens one.
 
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::time::Duration;
 
 use pinpriq_wire::resp::{DecodedReply, ReplyDecoder, ReplyLimits, Value};
 
 use crate::exit::Failure;
+use crate::receiving::receive;
 use crate::words::Words;
-
-/// How much is asked of the socket at a time.
-const READ_BYTES: usize = 64 << 10;
 
 /// How long a server may take to accept a connection, and to greet.
 const OPENING: Duration = Duration::from_secs(10);
@@ -126,22 +124,10 @@ impl Client {
     fn receive(&mut self) -> Result<(), Trouble> {
         self.received.drain(..self.used);
         self.used = 0;
-        loop {
-            let start = self.received.len();
-            self.received.resize(start + READ_BYTES, 0);
-            let outcome = match self.received.get_mut(start..) {
-                Some(free) => self.stream.read(free),
-                None => Ok(0),
-            };
-            self.received.truncate(start + outcome.as_ref().map_or(0, |count| *count));
-            match outcome {
-                Ok(0) => {
-                    return Err(Trouble::Lost(format!("{} closed the connection", self.address)));
-                }
-                Ok(_) => return Ok(()),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(self.lost(&error)),
-            }
+        match receive(&mut self.stream, &mut self.received) {
+            Ok(0) => Err(Trouble::Lost(format!("{} closed the connection", self.address))),
+            Ok(_) => Ok(()),
+            Err(error) => Err(self.lost(&error)),
         }
     }
 
