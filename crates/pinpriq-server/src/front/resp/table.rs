@@ -568,10 +568,9 @@ pub(crate) fn find(words: &[&[u8]]) -> Found {
     let sub = words.get(1);
     let mut plain = None;
     let mut has_subs = false;
-    for spec in TABLE {
-        if !name.eq_ignore_ascii_case(spec.name.as_bytes()) {
-            continue;
-        }
+    let is_named = |spec: &&Spec| name.eq_ignore_ascii_case(spec.name.as_bytes());
+    // The entries of one command stand together.
+    for spec in TABLE.iter().skip_while(|spec| !is_named(spec)).take_while(is_named) {
         match (spec.sub, sub) {
             (None, _) => plain = Some(spec),
             (Some(known), Some(sub)) if sub.eq_ignore_ascii_case(known.as_bytes()) => {
