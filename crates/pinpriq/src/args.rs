@@ -12,12 +12,14 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::settings::{Framing, Settings};
 
+use self::bench::BenchArgs;
 use self::queues::{QueueCommand, StatsArgs};
 use self::tasks::{
     AckArgs, AwaitArgs, BuryArgs, DigArgs, IdArgs, KillArgs, PeekArgs, PlowArgs, PutArgs,
     ReleaseArgs, SwitchArgs, TakeArgs, TouchArgs, TransferArgs, UpdateArgs,
 };
 
+pub(crate) mod bench;
 mod queue_texts;
 pub(crate) mod queues;
 mod task_texts;
@@ -112,6 +114,9 @@ pub(crate) enum Command {
     /// Write all that can be read of a damaged data directory into a new one
     #[command(long_about = texts::SALVAGE, after_help = texts::AFTER_SALVAGE)]
     Salvage(SalvageArgs),
+    /// Load a server with requests, and tell how fast it was
+    #[command(long_about = texts::BENCH, after_help = texts::AFTER_BENCH)]
+    Bench(BenchArgs),
     /// Print the completions for a shell
     #[command(after_help = texts::AFTER_COMPLETIONS)]
     Completions(CompletionsArgs),

@@ -1,6 +1,7 @@
 //! The commands, one file for each or for a few that belong together.
 
 mod asking;
+mod bench;
 mod change;
 mod check;
 mod completions;
@@ -49,6 +50,7 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Subscribe(arguments) => subscribe::subscribe(&arguments),
         Command::Check(arguments) => check::check(&arguments),
         Command::Salvage(arguments) => salvage::salvage(&arguments),
+        Command::Bench(arguments) => bench::bench(&arguments),
         Command::Completions(arguments) => completions::completions(&arguments),
         Command::Man(arguments) => man::man(&arguments),
     }

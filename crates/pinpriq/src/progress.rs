@@ -23,8 +23,16 @@ pub(crate) struct Progress {
 impl Progress {
     /// Begins at 0. Shown only if stderr is a terminal and stdout, with its lines, is not.
     pub(crate) fn new(what: &'static str) -> Self {
+        Self::shown_if(io::stderr().is_terminal() && !io::stdout().is_terminal(), what)
+    }
+
+    /// The same for a command that prints nothing before its end: shown if stderr is a terminal.
+    pub(crate) fn before_output(what: &'static str) -> Self {
+        Self::shown_if(io::stderr().is_terminal(), what)
+    }
+
+    fn shown_if(watched: bool, what: &'static str) -> Self {
         let count = Arc::new(AtomicU64::new(0));
-        let watched = io::stderr().is_terminal() && !io::stdout().is_terminal();
         let shown = watched.then(|| {
             let (ended, end) = sync_channel(0);
             let count = count.clone();
@@ -39,6 +47,11 @@ impl Progress {
             (ended, std::thread::spawn(show))
         });
         Self { count, shown }
+    }
+
+    /// The count itself, for those who count many at once.
+    pub(crate) fn count(&self) -> &AtomicU64 {
+        &self.count
     }
 
     /// Counts one more.

@@ -11,12 +11,15 @@ use super::imports::RUNTIME_CRATES;
 use super::tree::{File, Tree};
 
 /// Each of our crates, and those of ours that it may use. Nothing may use the first or the last.
-const DIRECTIONS: [(&str, &[&str]); 6] = [
-    ("pinpriq", &["pinpriq-server", "pinpriq-wire", "pinpriq-store"]),
+const DIRECTIONS: [(&str, &[&str]); 9] = [
+    ("pinpriq", &["pinpriq-server", "pinpriq-wire", "pinpriq-store", "pinpriq-load"]),
+    ("pinpriq-load", &["pinpriq-wire"]),
     ("pinpriq-server", &["pinpriq-engine", "pinpriq-store", "pinpriq-wire"]),
     ("pinpriq-store", &["pinpriq-engine"]),
     ("pinpriq-engine", &[]),
     ("pinpriq-wire", &[]),
+    ("pinpriq-history", &[]),
+    ("pinpriq-crash", &["pinpriq-history", "pinpriq-wire"]),
     ("xtask", &[]),
 ];
 

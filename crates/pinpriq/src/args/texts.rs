@@ -163,6 +163,34 @@ Exit codes:
   2  wrong usage, also a new directory that is not empty
   3  the damaged directory is in use, of a newer format, or no data directory at all";
 
+/// What `bench` does.
+pub(super) const BENCH: &str = "\
+Load a server with requests, and tell how fast it was.
+
+Each connection has as many slots as its depth. A slot goes through the requests of a job, one \
+after the other, and begins the next job at once, or, with --rate, when one is due. Only --rate \
+tells how long users would wait: latencies then count from the moment at which a job was due. \
+Without it they are corrected for the requests that a stalled slot did not send.
+
+The queues should hold no other tasks. What put leaves there stays, for drain or for \
+`pinpriq queue truncate`. Over the pinpriq protocol a put is a push and a pop from an empty queue, \
+since nothing else confirms a push, and its tasks live for 65 seconds.";
+
+/// After the help of `bench`.
+pub(super) const AFTER_BENCH: &str = "\
+Examples:
+  pinpriq bench
+  pinpriq bench mixed --connections 64 --depth 16 --pid $(pgrep -x pinpriq)
+  pinpriq bench mixed --rate 20000 --seconds 60
+  pinpriq bench drain --backlog 1000000 --priorities 1000 --json
+  pinpriq bench pop --door pinpriq --depth 64
+
+Exit codes:
+  0  measured
+  1  no connection, it was lost, or an answer was wrong
+  2  wrong usage
+  5  measured, but the server refused some of the requests, or it refused the backlog";
+
 /// After the help of `completions`.
 pub(super) const AFTER_COMPLETIONS: &str = "\
 Examples:

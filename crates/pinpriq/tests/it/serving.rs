@@ -94,6 +94,11 @@ impl Serving {
         command
     }
 
+    /// The number of the process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// How many bytes of memory the process occupies.
     #[expect(clippy::disallowed_methods, reason = "the kernel tells it in a file")]
     pub(crate) fn resident_bytes(&self) -> u64 {

@@ -1,0 +1,224 @@
+//! Redis as a priority queue, in two ways.
+//!
+//! [`Popping`] is the usual one: a sorted set, `ZADD` and `ZPOPMIN`. What is popped is gone,
+//! whatever becomes of the worker.
+//!
+//! [`Leasing`] gives what pinpriq gives, and as cheaply as can be: a put is the same `ZADD`. A take
+//! is a script of two calls that moves the task from the set of ready ones to the set of leases,
+//! scored by a deadline, under a token of the client's own that is new with each lease. An ack is a
+//! `ZREM` of that token, which removes nothing if the task has been leased to another one since.
+//! What such a queue needs besides, above all the return of tasks whose lease is over, would run
+//! beside this and is not measured.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use pinpriq_load::reply::{Missing, Part, Parts, unexpected};
+use pinpriq_load::{Answer, Dialect, Outcome, Slot, Step};
+use pinpriq_wire::resp::put_command;
+
+/// Takes a task: its deadline and its token come from the client.
+const TAKE: &str = "\
+local popped = redis.call('ZPOPMIN', 'jobs')
+if not popped[1] then return false end
+local leased = ARGV[2] .. popped[1]
+redis.call('ZADD', 'leases', ARGV[1], leased)
+return leased";
+
+/// A deadline by the clock of the client, in Unix milliseconds. Nobody waits for it here.
+const DEADLINE_MS: &[u8] = b"4102444800000";
+
+/// How many digits the number of a task has, and the token of a lease.
+const ID_BYTES: usize = 12;
+
+/// How long loading a script may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A sorted set whose members are a number and the payload.
+pub(crate) struct Popping {
+    payload: Vec<u8>,
+    last_id: u64,
+}
+
+impl Popping {
+    pub(crate) fn new(payload: &[u8]) -> Self {
+        Self { payload: payload.to_vec(), last_id: 0 }
+    }
+
+    fn put(&mut self, priority: u32, out: &mut Vec<u8>) {
+        self.last_id += 1;
+        out.extend_from_slice(b"*4\r\n$4\r\nZADD\r\n$4\r\njobs\r\n");
+        let mut score = [b'0'; 6];
+        put_digits(&mut score, u64::from(priority));
+        put_word(out, &[&score]);
+        let mut id = [b'0'; ID_BYTES];
+        put_digits(&mut id, self.last_id);
+        put_word(out, &[&id, &self.payload]);
+    }
+
+    fn outcome<'a>(&self, step: Step, parts: &mut Parts<'a>) -> Result<Outcome<'a>, Missing> {
+        Ok(match (step, parts.part()?) {
+            (_, Part::Error(sentence)) => Outcome::Refused(sentence),
+            (Step::Put, Part::Integer(1)) => Outcome::Done,
+            (Step::Pop, Part::Array(0)) => Outcome::Empty,
+            (Step::Pop, Part::Array(2)) => {
+                let member = parts.bulk()?;
+                parts.bulk()?;
+                if member.get(ID_BYTES..) != Some(&self.payload) {
+                    return Err(unexpected("another payload"));
+                }
+                Outcome::Done
+            }
+            (_, other) => return Err(unexpected(&format!("{other:?}"))),
+        })
+    }
+}
+
+impl Dialect for Popping {
+    fn request(&mut self, step: Step, slot: &Slot, out: &mut Vec<u8>) {
+        match step {
+            Step::Put => self.put(slot.priority, out),
+            _ => put_command(out, &[b"ZPOPMIN", b"jobs"]),
+        }
+    }
+
+    fn answer<'a>(
+        &mut self,
+        step: Step,
+        _slot: &mut Slot,
+        bytes: &'a [u8],
+    ) -> Result<Answer<'a>, String> {
+        let mut parts = Parts::new(bytes);
+        let outcome = self.outcome(step, &mut parts);
+        answer(outcome, &parts)
+    }
+}
+
+/// The same with leases. Its script is loaded.
+pub(crate) struct Leasing {
+    tasks: Popping,
+    /// All of a take that comes before the token.
+    take: Vec<u8>,
+    last_token: u64,
+}
+
+impl Leasing {
+    /// Loads the script into the server at `address`.
+    pub(crate) fn open(address: SocketAddr, payload: &[u8]) -> Result<Self, String> {
+        let digest = load(address).map_err(|error| error.to_string())?;
+        let mut take = b"*5\r\n".to_vec();
+        for word in [b"EVALSHA", digest.as_slice(), b"0", DEADLINE_MS] {
+            put_word(&mut take, &[word]);
+        }
+        Ok(Self { tasks: Popping::new(payload), take, last_token: 0 })
+    }
+
+    fn outcome<'a>(
+        &self,
+        step: Step,
+        slot: &mut Slot,
+        parts: &mut Parts<'a>,
+    ) -> Result<Outcome<'a>, Missing> {
+        Ok(match (step, parts.part()?) {
+            (_, Part::Error(sentence)) => Outcome::Refused(sentence),
+            (Step::Put | Step::Ack, Part::Integer(1)) => Outcome::Done,
+            (Step::Take, Part::Null) => Outcome::Empty,
+            (Step::Take, Part::Bulk(leased)) => {
+                let Some((token, payload)) = leased.split_at_checked(2 * ID_BYTES) else {
+                    return Err(unexpected("a task without its number"));
+                };
+                if payload != self.tasks.payload {
+                    return Err(unexpected("another payload"));
+                }
+                slot.token.set(token).map_err(Missing::Sense)?;
+                Outcome::Done
+            }
+            (_, other) => return Err(unexpected(&format!("{other:?}"))),
+        })
+    }
+}
+
+impl Dialect for Leasing {
+    fn request(&mut self, step: Step, slot: &Slot, out: &mut Vec<u8>) {
+        match step {
+            Step::Put => self.tasks.put(slot.priority, out),
+            Step::Take => {
+                self.last_token += 1;
+                out.extend_from_slice(&self.take);
+                let mut token = [b'0'; ID_BYTES];
+                put_digits(&mut token, self.last_token);
+                put_word(out, &[&token]);
+            }
+            _ => {
+                out.extend_from_slice(b"*3\r\n$4\r\nZREM\r\n$6\r\nleases\r\n");
+                put_word(out, &[slot.token.bytes(), &self.tasks.payload]);
+            }
+        }
+    }
+
+    fn answer<'a>(
+        &mut self,
+        step: Step,
+        slot: &mut Slot,
+        bytes: &'a [u8],
+    ) -> Result<Answer<'a>, String> {
+        let mut parts = Parts::new(bytes);
+        let outcome = self.outcome(step, slot, &mut parts);
+        answer(outcome, &parts)
+    }
+}
+
+fn answer<'a>(
+    outcome: Result<Outcome<'a>, Missing>,
+    parts: &Parts<'a>,
+) -> Result<Answer<'a>, String> {
+    match outcome {
+        Ok(outcome) => Ok(Answer::Whole { outcome, length: parts.length() }),
+        Err(Missing::Bytes) => Ok(Answer::Incomplete),
+        Err(Missing::Sense(sentence)) => Err(sentence),
+    }
+}
+
+/// Loads the script, and returns its digest.
+fn load(address: SocketAddr) -> std::io::Result<Vec<u8>> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let mut command = Vec::new();
+    put_command(&mut command, &[b"SCRIPT", b"LOAD", TAKE.as_bytes()]);
+    stream.write_all(&command)?;
+    // A digest has always the same length.
+    let mut reply = [0; 47];
+    stream.read_exact(&mut reply)?;
+    match Parts::new(&reply).bulk() {
+        Ok(digest) => Ok(digest.to_vec()),
+        Err(_) => Err(std::io::Error::other(String::from_utf8_lossy(&reply).into_owned())),
+    }
+}
+
+/// Appends one word of a command, which is put together from pieces.
+fn put_word(out: &mut Vec<u8>, pieces: &[&[u8]]) {
+    out.push(b'$');
+    put_number(out, pieces.iter().map(|piece| piece.len()).sum());
+    out.extend_from_slice(b"\r\n");
+    for piece in pieces {
+        out.extend_from_slice(piece);
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Fills all of `digits` with a number in decimal, with zeros before it.
+fn put_digits(digits: &mut [u8], mut number: u64) {
+    for digit in digits.iter_mut().rev() {
+        *digit = b'0' + u8::try_from(number % 10).unwrap_or(0);
+        number /= 10;
+    }
+}
+
+/// Appends a number in decimal.
+fn put_number(out: &mut Vec<u8>, number: usize) {
+    if number >= 10 {
+        put_number(out, number / 10);
+    }
+    out.push(b'0' + u8::try_from(number % 10).unwrap_or(0));
+}

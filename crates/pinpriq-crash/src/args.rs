@@ -1,0 +1,120 @@
+//! What was asked for on the command line.
+
+use std::path::PathBuf;
+
+use pinpriq_history::Tolerance;
+
+use crate::server::Program;
+
+pub(crate) const USAGE: &str = "\
+usage: pinpriq-crash --server PROGRAM SCENARIO [OPTION VALUE]...
+
+Starts the real program on the loopback interface, crashes it, and checks what is left.
+
+scenarios
+  kill       SIGKILL at random moments under load
+  syscalls   SIGKILL at each system call that writes, with strace
+  errors     EIO and ENOSPC at each system call that writes, with strace
+  damage     flipped bits, cut, missing, swapped and old files between two runs
+  power      power loss on a file system of its own
+  peers      the same kills and power losses for Redis and beanstalkd; prints a table
+
+options
+  --kills N         how many kills, or power losses, or damages          [100]
+  --durability L    the server's setting; with less than sync, losses show  [sync]
+  --seconds N       stop after this time                                 [no limit]
+  --seed S          where random choices start                           [1]
+  --operations N    requests in the workload of syscalls and errors      [300]
+  --every N         of the calls of syscalls and errors, only each N-th  [1]
+  --tolerance-ms N  how far the clocks of server and harness may differ  [50]
+  --scratch DIR     where the directories of servers are made            [the temporary directory]
+  --allow-missing   exit with 0 also if something could not be run
+
+exit codes
+  0 nothing to object to, 1 violations, 2 wrong usage, 3 the harness itself failed, 4 not run
+";
+
+/// What was asked for.
+pub(crate) struct Wanted {
+    pub(crate) program: Program,
+    pub(crate) scenario: String,
+    pub(crate) kills: u64,
+    pub(crate) seconds: Option<u64>,
+    pub(crate) seed: u64,
+    pub(crate) operations: usize,
+    pub(crate) every: usize,
+    pub(crate) tolerance: Tolerance,
+    pub(crate) scratch: PathBuf,
+    pub(crate) allow_missing: bool,
+}
+
+/// Reads the arguments; none if they make no sense.
+pub(crate) fn wanted(mut arguments: impl Iterator<Item = String>) -> Option<Wanted> {
+    let mut wanted = Wanted {
+        program: Program { path: PathBuf::new(), durability: "sync".to_owned() },
+        scenario: String::new(),
+        kills: 100,
+        seconds: None,
+        seed: 1,
+        operations: 300,
+        every: 1,
+        tolerance: Tolerance::default(),
+        scratch: std::env::temp_dir(),
+        allow_missing: false,
+    };
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--server" => wanted.program.path = PathBuf::from(arguments.next()?),
+            "--durability" => wanted.program.durability = arguments.next()?,
+            "--kills" => wanted.kills = arguments.next()?.parse().ok()?,
+            "--seconds" => wanted.seconds = Some(arguments.next()?.parse().ok()?),
+            "--seed" => wanted.seed = arguments.next()?.parse().ok()?,
+            "--operations" => wanted.operations = arguments.next()?.parse().ok()?,
+            "--every" => wanted.every = arguments.next()?.parse().ok().filter(|it| *it > 0)?,
+            "--tolerance-ms" => {
+                let ms: u64 = arguments.next()?.parse().ok()?;
+                wanted.tolerance.fixed_us = ms.checked_mul(1_000)?;
+            }
+            "--scratch" => wanted.scratch = PathBuf::from(arguments.next()?),
+            "--allow-missing" => wanted.allow_missing = true,
+            word if !word.starts_with("--") && wanted.scenario.is_empty() => {
+                word.clone_into(&mut wanted.scenario);
+            }
+            _ => return None,
+        }
+    }
+    let complete = !wanted.scenario.is_empty() && !wanted.program.path.as_os_str().is_empty();
+    complete.then_some(wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wanted;
+
+    fn parsed(line: &str) -> Option<super::Wanted> {
+        wanted(line.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn options_stand_anywhere_and_have_defaults() {
+        let wanted = parsed("--server s kill --kills 7 --tolerance-ms 9 --allow-missing").unwrap();
+        assert_eq!((wanted.scenario.as_str(), wanted.kills, wanted.seed), ("kill", 7, 1));
+        assert_eq!((wanted.tolerance.fixed_us, wanted.allow_missing), (9_000, true));
+        assert_eq!(wanted.program.durability, "sync");
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for line in [
+            "",
+            "kill",
+            "--server s",
+            "--server s kill more",
+            "--server s kill --every 0",
+            "--server s kill --kills",
+            "--server s kill --nothing 1",
+        ] {
+            assert!(parsed(line).is_none(), "{line}");
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! A client of pinpriq that writes down everything it asks and is told.
+
+use std::net::SocketAddr;
+
+use pinpriq_history::{Event, Outcome};
+use pinpriq_wire::resp::Value;
+
+use crate::fault::Fallible;
+use crate::ledger::Ledger;
+use crate::request::{Request, outcome};
+use crate::wire::Wire;
+
+/// A connection with its number in the history.
+pub(crate) struct Client<'a> {
+    wire: Wire,
+    ledger: &'a Ledger,
+    number: u64,
+}
+
+/// What came of requests that were sent together.
+pub(crate) enum Heard {
+    /// Everything was answered.
+    All(Vec<Outcome>),
+    /// The connection ended after so many answers.
+    Cut(Vec<Outcome>),
+}
+
+impl<'a> Client<'a> {
+    /// Connects, or answers nothing if nobody listens there any more.
+    pub(crate) fn connect(address: SocketAddr, ledger: &'a Ledger) -> Option<Self> {
+        let wire = Wire::connect(address).ok()?;
+        Some(Self { wire, ledger, number: ledger.client() })
+    }
+
+    /// Sends requests together and waits for all answers. The errors are those of the harness; a
+    /// connection that ends is none.
+    pub(crate) fn ask(&mut self, requests: &[Request]) -> Fallible<Heard> {
+        let mut calls = Vec::new();
+        for request in requests {
+            calls.push(self.ledger.invoke(self.number, request.operation.clone())?);
+        }
+        let commands: Vec<_> = requests.iter().map(|request| request.words.clone()).collect();
+        let mut outcomes = Vec::new();
+        let sent = self.wire.send(&commands).is_ok();
+        for (request, call) in requests.iter().zip(&calls) {
+            let reply = if sent { self.wire.reply().ok() } else { None };
+            let Some(reply) = reply else { break };
+            let outcome = outcome(&request.operation, &reply)?;
+            self.ledger.answer(*call, outcome.clone())?;
+            outcomes.push(outcome);
+        }
+        if outcomes.len() == calls.len() {
+            return Ok(Heard::All(outcomes));
+        }
+        for call in calls.into_iter().skip(outcomes.len()) {
+            self.ledger.answer(call, Outcome::Unknown)?;
+        }
+        self.ledger.event(Event::ConnectionClosed { client: self.number })?;
+        Ok(Heard::Cut(outcomes))
+    }
+
+    /// One request; none if the connection ended.
+    pub(crate) fn ask_one(&mut self, request: Request) -> Fallible<Option<Outcome>> {
+        match self.ask(&[request])? {
+            Heard::All(mut outcomes) => Ok(outcomes.pop()),
+            Heard::Cut(_) => Ok(None),
+        }
+    }
+
+    /// A question that changes nothing and is not written down.
+    pub(crate) fn look(&mut self, words: &[&[u8]]) -> Fallible<Value> {
+        self.wire.ask(words)
+    }
+
+    /// Closes the connection.
+    pub(crate) fn close(self) -> Fallible<()> {
+        self.ledger.event(Event::ConnectionClosed { client: self.number })
+    }
+}

@@ -1,0 +1,32 @@
+//! The clocks of the harness.
+//!
+//! The monotonic one times histories. The wall clock is only for comparing with the times that
+//! strace notes.
+
+use std::time::{Duration, Instant, SystemTime};
+
+/// Counts microseconds from its making.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock(Instant);
+
+impl Clock {
+    #[expect(clippy::disallowed_methods, reason = "this is the clock of the harness")]
+    pub(crate) fn starting() -> Self {
+        Self(Instant::now())
+    }
+
+    pub(crate) fn us(self) -> u64 {
+        u64::try_from(self.0.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
+
+    pub(crate) fn elapsed(self) -> Duration {
+        self.0.elapsed()
+    }
+}
+
+/// Microseconds of the wall clock since 1970.
+#[expect(clippy::disallowed_methods, reason = "this is the clock of the harness")]
+pub(crate) fn wall_us() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |it| u64::try_from(it.as_micros()).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,253 @@
+//! Servers that are compared: how each is started, and how a task is put into it and taken out for
+//! good.
+//!
+//! Redis is used as a priority queue in the usual way, a sorted set; beanstalkd and pinpriq are
+//! queues. All get the same: one put at a time on each connection, and each waits for its answer.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use pinpriq_wire::resp::Value;
+
+use crate::args::Wanted;
+use crate::fault::{Fallible, Fault};
+use crate::process::{GUARD, Process};
+use crate::rounds::let_pass;
+use crate::wire::Wire;
+
+/// How often, and after how long each time, it is tried whether a server listens that has said
+/// where it is going to.
+const CONNECTS_MAX: u32 = 1_000;
+const CONNECT_AGAIN: Duration = Duration::from_millis(10);
+
+/// How a server is spoken to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Tongue {
+    Pinpriq,
+    Redis,
+    Beanstalkd,
+}
+
+/// A server with its settings.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Contestant {
+    pub(crate) tongue: Tongue,
+    /// As it stands in the table.
+    pub(crate) settings: &'static str,
+    /// The arguments that make these settings; `DIR` stands for the directory.
+    pub(crate) arguments: &'static str,
+}
+
+/// All of them, each at its defaults first.
+pub(crate) const CONTESTANTS: [Contestant; 7] = [
+    Contestant { tongue: Tongue::Pinpriq, settings: "default", arguments: "" },
+    Contestant { tongue: Tongue::Redis, settings: "default", arguments: "" },
+    Contestant {
+        tongue: Tongue::Redis,
+        settings: "`appendonly yes`",
+        arguments: "--appendonly yes",
+    },
+    Contestant {
+        tongue: Tongue::Redis,
+        settings: "`appendonly yes`, `appendfsync always`",
+        arguments: "--appendonly yes --appendfsync always",
+    },
+    Contestant { tongue: Tongue::Beanstalkd, settings: "default", arguments: "" },
+    Contestant { tongue: Tongue::Beanstalkd, settings: "`-b dir`", arguments: "-b DIR" },
+    Contestant { tongue: Tongue::Beanstalkd, settings: "`-b dir -f0`", arguments: "-b DIR -f0" },
+];
+
+/// A server that runs.
+pub(crate) struct Running {
+    pub(crate) process: Process,
+    pub(crate) address: SocketAddr,
+}
+
+impl Tongue {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Pinpriq => "pinpriq",
+            Self::Redis => "Redis",
+            Self::Beanstalkd => "beanstalkd",
+        }
+    }
+
+    /// The program, where it is not the one under test.
+    pub(crate) const fn program(self) -> Option<&'static str> {
+        match self {
+            Self::Pinpriq => None,
+            Self::Redis => Some("redis-server"),
+            Self::Beanstalkd => Some("beanstalkd"),
+        }
+    }
+
+    /// What its log says once it listens.
+    const fn ready(self) -> &'static str {
+        match self {
+            Self::Pinpriq => "\"door\":\"resp\"",
+            Self::Redis => "Ready to accept connections",
+            Self::Beanstalkd => "bind ",
+        }
+    }
+}
+
+impl Contestant {
+    /// Starts it on a directory of its own, and waits until it listens.
+    pub(crate) fn start(&self, wanted: &Wanted, directory: &Path) -> Fallible<Running> {
+        let address = free_address()?;
+        let port = address.port().to_string();
+        let directory = directory.to_string_lossy();
+        // What it says on stdout is wanted too.
+        let mut command = Command::new("sh");
+        command.args(["-c", "exec \"$@\" 1>&2", "sh"]);
+        match self.tongue {
+            Tongue::Pinpriq => {
+                command.arg(&wanted.program.path).args(["serve", "--pinpriq", "off"]);
+                command.args(["--log-format", "json", "--resp", &address.to_string()]);
+                command.args(["--data", &directory]);
+            }
+            Tongue::Redis => {
+                command.args(["redis-server", "--bind", "127.0.0.1", "--port", &port]);
+                command.args(["--dir", &directory]);
+            }
+            Tongue::Beanstalkd => {
+                command.args(["beanstalkd", "-V", "-l", "127.0.0.1", "-p", &port]);
+            }
+        }
+        let arguments = self.arguments.replace("DIR", &directory);
+        command.args(arguments.split_whitespace());
+        let mut process = Process::start(&mut command)?;
+        if process.line(self.tongue.ready())?.is_none() {
+            process.wait()?;
+            return Err(format!("{} did not start: {}", self.tongue.name(), process.text()).into());
+        }
+        // beanstalkd says where it binds before it listens.
+        for _ in 0..CONNECTS_MAX {
+            if TcpStream::connect(address).is_ok() {
+                return Ok(Running { process, address });
+            }
+            let_pass(CONNECT_AGAIN);
+        }
+        Err(format!("{} does not listen: {}", self.tongue.name(), process.text()).into())
+    }
+}
+
+/// A port of the loopback interface that nobody has. Somebody else might take it before the server
+/// does; then the server says so.
+fn free_address() -> Fallible<SocketAddr> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
+}
+
+/// A connection to one of them.
+pub(crate) enum Speaker {
+    Pinpriq(Wire),
+    Redis(Wire),
+    Beanstalkd(BufReader<TcpStream>),
+}
+
+/// What came of an attempt to take a task out for good.
+pub(crate) enum Popped {
+    /// There was none.
+    Nothing,
+    /// This one, for good.
+    Task(String),
+    /// This one came, but whether for good is not known.
+    Perhaps(String),
+    /// The connection ended before anything was heard.
+    Unheard,
+}
+
+impl Speaker {
+    pub(crate) fn connect(tongue: Tongue, address: SocketAddr) -> Fallible<Self> {
+        Ok(match tongue {
+            Tongue::Pinpriq => Self::Pinpriq(Wire::connect(address)?),
+            Tongue::Redis => Self::Redis(Wire::connect(address)?),
+            Tongue::Beanstalkd => {
+                let stream = TcpStream::connect(address)?;
+                stream.set_nodelay(true)?;
+                stream.set_read_timeout(Some(GUARD))?;
+                Self::Beanstalkd(BufReader::new(stream))
+            }
+        })
+    }
+
+    /// Puts a task; an error means that nobody knows whether it was put.
+    pub(crate) fn put(&mut self, payload: &str, priority: u64) -> Fallible<()> {
+        let priority = priority.to_string();
+        let payload_bytes = payload.as_bytes();
+        let reply = match self {
+            Self::Pinpriq(wire) => {
+                wire.ask(&[b"PUT", b"q", payload_bytes, b"PRIORITY", priority.as_bytes()])?
+            }
+            Self::Redis(wire) => {
+                wire.ask(&[b"ZADD", b"q", b"NX", priority.as_bytes(), payload_bytes])?
+            }
+            Self::Beanstalkd(stream) => {
+                let length = payload.len();
+                let put = format!("put {priority} 0 60 {length}\r\n{payload}\r\n");
+                let answer = ask(stream, &put)?;
+                return if answer.starts_with("INSERTED ") { Ok(()) } else { Err(answer.into()) };
+            }
+        };
+        match reply {
+            Value::Bulk(_) | Value::Integer(1) => Ok(()),
+            other => Err(format!("a put was answered {other:?}").into()),
+        }
+    }
+
+    /// Takes a task out for good.
+    pub(crate) fn pop(&mut self) -> Popped {
+        let popped = match self {
+            Self::Pinpriq(wire) => wire.ask(&[b"POP", b"q"]).and_then(|reply| popped(&reply)),
+            Self::Redis(wire) => wire.ask(&[b"ZPOPMIN", b"q"]).and_then(|reply| popped(&reply)),
+            Self::Beanstalkd(stream) => reserve_and_delete(stream),
+        };
+        popped.unwrap_or(Popped::Unheard)
+    }
+}
+
+/// Reads the reply to a pop: the payload is the last part of a task of ours, and the first of a
+/// pair of Redis.
+fn popped(reply: &Value) -> Fallible<Popped> {
+    let strange = || Fault::from(format!("a pop was answered {reply:?}"));
+    let Value::Array(parts) = reply else { return Err(strange()) };
+    let payload = match parts.as_slice() {
+        [] => return Ok(Popped::Nothing),
+        [Value::Array(task)] => task.last(),
+        [member, _] => Some(member),
+        _ => None,
+    };
+    let payload = payload.and_then(Value::as_bytes).ok_or_else(strange)?;
+    Ok(Popped::Task(String::from_utf8_lossy(payload).into_owned()))
+}
+
+fn reserve_and_delete(stream: &mut BufReader<TcpStream>) -> Fallible<Popped> {
+    let answer = ask(stream, "reserve-with-timeout 0\r\n")?;
+    let mut words = answer.split(' ');
+    let (Some("RESERVED"), Some(id), Some(length)) = (words.next(), words.next(), words.next())
+    else {
+        return if answer == "TIMED_OUT" { Ok(Popped::Nothing) } else { Err(answer.into()) };
+    };
+    let mut payload = vec![0; length.parse::<usize>()?.saturating_add(2)];
+    stream.read_exact(&mut payload)?;
+    payload.truncate(payload.len().saturating_sub(2));
+    let payload = String::from_utf8_lossy(&payload).into_owned();
+    Ok(match ask(stream, &format!("delete {id}\r\n")) {
+        Ok(answer) if answer == "DELETED" => Popped::Task(payload),
+        _ => Popped::Perhaps(payload),
+    })
+}
+
+/// Sends a request of beanstalkd's protocol and reads the line that answers it.
+fn ask(stream: &mut BufReader<TcpStream>, request: &str) -> Fallible<String> {
+    stream.get_mut().write_all(request.as_bytes())?;
+    let mut line = String::new();
+    if stream.read_line(&mut line)? == 0 || !line.ends_with("\r\n") {
+        return Err("the connection was closed".into());
+    }
+    line.truncate(line.len().saturating_sub(2));
+    Ok(line)
+}

@@ -1,0 +1,61 @@
+//! The end of a history: everything that is still there is dug up, taken and acknowledged, until
+//! the server itself says that nothing is left.
+
+use pinpriq_history::{Event, Outcome};
+use pinpriq_wire::resp::Value;
+
+use crate::client::Client;
+use crate::fault::Fallible;
+use crate::ledger::Ledger;
+use crate::request::{Request, ack, plow, take};
+use crate::server::Server;
+
+/// How many tasks are taken at once.
+const COUNT: u64 = 200;
+/// How long a take waits for leases and delays to end before the figures are looked at again.
+const WAIT_MS: u64 = 100;
+/// How many times in a row nothing may come while something is there.
+const EMPTY_MAX: u32 = 600;
+
+/// Empties queues, and notes in the history that they are empty.
+pub(crate) fn drain(server: &Server, ledger: &Ledger, queues: &[&str]) -> Fallible<()> {
+    let mut client = Client::connect(server.address, ledger).ok_or("nobody listens")?;
+    for queue in queues {
+        let mut empty = 0;
+        while present(&mut client, queue)? > 0 {
+            let gone = || format!("the server ended in the drain: {}", server.process.text());
+            client.ask_one(plow(queue))?.ok_or_else(gone)?;
+            let outcome = client.ask_one(take(queue, COUNT, Some(60_000), WAIT_MS))?;
+            let Outcome::Tasks(tasks) = outcome.ok_or_else(gone)? else {
+                return Err("the drain was refused".into());
+            };
+            let receipts = tasks.iter().filter_map(|task| task.receipt.as_deref());
+            let acks: Vec<Request> = receipts.map(|receipt| ack(queue, receipt)).collect();
+            empty = if acks.is_empty() { empty + 1 } else { 0 };
+            if empty > EMPTY_MAX {
+                return Err(format!("queue {queue} keeps tasks and hands out none").into());
+            }
+            if !acks.is_empty() {
+                client.ask(&acks)?;
+            }
+        }
+        ledger.event(Event::Drained { queue: (*queue).to_owned(), buried_stay: false })?;
+    }
+    client.close()
+}
+
+/// How many tasks the server says are in a queue.
+fn present(client: &mut Client<'_>, queue: &str) -> Fallible<i64> {
+    match client.look(&[b"STATS", queue.as_bytes()])? {
+        Value::Error(text) if text.starts_with("NOQUEUE") => Ok(0),
+        Value::Array(figures) => {
+            let mut pairs = figures.chunks_exact(2);
+            let present = pairs.find(|pair| pair[0].as_bytes() == Some(b"present"));
+            match present.map(|pair| &pair[1]) {
+                Some(Value::Integer(count)) => Ok(*count),
+                other => Err(format!("STATS has {other:?} tasks").into()),
+            }
+        }
+        other => Err(format!("STATS answered {other:?}").into()),
+    }
+}

@@ -1,0 +1,188 @@
+//! The load: clients that put, take and do everything else to tasks until the server is gone.
+//!
+//! What each does follows from the seed; how they interleave does not.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use pinpriq_history::{Delivery, Outcome};
+
+use crate::client::{Client, Heard};
+use crate::dice::Dice;
+use crate::fault::Fallible;
+use crate::ledger::Ledger;
+use crate::payload::Payloads;
+use crate::request::{
+    PutOptions, ReleaseOptions, Request, ack, bury, dig, kill, plow, pop, put, release, take, touch,
+};
+
+/// The queues that the load uses.
+pub(crate) const QUEUES: [&str; 2] = ["left", "right"];
+/// How many clients put, and how many take.
+const PRODUCERS: u64 = 3;
+const CONSUMERS: u64 = 3;
+/// The most requests that are sent together.
+const TOGETHER_MAX: u64 = 6;
+/// Producers take part in taking while more tasks than this are there.
+const BACKLOG_MAX: u64 = 500;
+/// How many receipts are kept beyond the end of their connections.
+const LEFT_OVER_MAX: usize = 200;
+
+/// What the clients of all rounds share.
+pub(crate) struct Load<'a> {
+    pub(crate) ledger: &'a Ledger,
+    pub(crate) payloads: &'a Payloads,
+    /// Receipts with their queues that nobody has used yet.
+    left_over: Mutex<Vec<(&'static str, String)>>,
+    /// About how many tasks there are.
+    backlog: AtomicU64,
+}
+
+impl<'a> Load<'a> {
+    pub(crate) const fn new(ledger: &'a Ledger, payloads: &'a Payloads) -> Self {
+        Self { ledger, payloads, left_over: Mutex::new(Vec::new()), backlog: AtomicU64::new(0) }
+    }
+
+    /// Runs the load until the server is gone, while `crash` sees to that.
+    pub(crate) fn run<T>(
+        &self,
+        address: SocketAddr,
+        dice: &mut Dice,
+        crash: impl FnOnce() -> Fallible<T>,
+    ) -> Fallible<T> {
+        std::thread::scope(|scope| {
+            let mut workers = Vec::new();
+            for number in 0..PRODUCERS + CONSUMERS {
+                let mut dice = dice.fork();
+                workers.push(scope.spawn(move || {
+                    if number < PRODUCERS {
+                        self.produce(address, &mut dice)
+                    } else {
+                        self.consume(address, &mut dice)
+                    }
+                }));
+            }
+            let crashed = crash();
+            for worker in workers {
+                worker.join().map_err(|_| "a client panicked")??;
+            }
+            crashed
+        })
+    }
+
+    fn produce(&self, address: SocketAddr, dice: &mut Dice) -> Fallible<()> {
+        let Some(mut client) = Client::connect(address, self.ledger) else { return Ok(()) };
+        loop {
+            if self.backlog.load(Ordering::Relaxed) > BACKLOG_MAX {
+                let queue = QUEUES[dice.place(QUEUES.len())];
+                let Some(outcome) = client.ask_one(pop(queue, 20))? else { return Ok(()) };
+                self.came(&outcome);
+                continue;
+            }
+            let count = 1 + dice.roll(TOGETHER_MAX);
+            let requests: Vec<Request> = (0..count).map(|_| self.some_put(dice)).collect();
+            match client.ask(&requests)? {
+                Heard::All(_) => self.backlog.fetch_add(count, Ordering::Relaxed),
+                Heard::Cut(_) => return Ok(()),
+            };
+        }
+    }
+
+    fn some_put(&self, dice: &mut Dice) -> Request {
+        let priority = i64::try_from(dice.roll(7)).unwrap_or(0) - 3;
+        let mut options = PutOptions { priority, ..PutOptions::default() };
+        if dice.percent(5) {
+            options.delay_ms = 1 + dice.roll(200);
+        }
+        if dice.percent(3) {
+            options.ttl_ms = Some(options.delay_ms + 1 + dice.roll(3_000));
+        }
+        put(QUEUES[dice.place(QUEUES.len())], &self.payloads.next(), options)
+    }
+
+    fn came(&self, outcome: &Outcome) {
+        if let Outcome::Tasks(tasks) = outcome {
+            let count = u64::try_from(tasks.len()).unwrap_or(0);
+            let less = |backlog: u64| Some(backlog.saturating_sub(count));
+            // The closure never declines, so this cannot fail.
+            let _ = self.backlog.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        }
+    }
+
+    fn consume(&self, address: SocketAddr, dice: &mut Dice) -> Fallible<()> {
+        let Some(mut client) = Client::connect(address, self.ledger) else { return Ok(()) };
+        loop {
+            let queue = QUEUES[dice.place(QUEUES.len())];
+            if dice.percent(1) {
+                client.close()?;
+                let Some(next) = Client::connect(address, self.ledger) else { return Ok(()) };
+                client = next;
+            }
+            let heard = match dice.roll(20) {
+                0 => client.ask_one(pop(queue, 1 + dice.roll(3)))?,
+                1 => client.ask_one(plow(queue))?,
+                2 => match self.left_over(dice) {
+                    Some((queue, receipt)) => client.ask_one(ack(queue, &receipt))?,
+                    None => continue,
+                },
+                _ => {
+                    let ttr_ms = [Some(100), Some(400), Some(1_000), None][dice.place(4)];
+                    let wait_ms = dice.roll(3) * 5;
+                    client.ask_one(take(queue, 1 + dice.roll(4), ttr_ms, wait_ms))?
+                }
+            };
+            let Some(outcome) = heard else { return Ok(()) };
+            self.came(&outcome);
+            if let Outcome::Tasks(tasks) = outcome {
+                let requests: Vec<Request> =
+                    tasks.iter().flat_map(|task| self.use_up(queue, task, dice)).collect();
+                if !requests.is_empty() && matches!(client.ask(&requests)?, Heard::Cut(_)) {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// What is done to a task that came.
+    fn use_up(&self, queue: &'static str, task: &Delivery, dice: &mut Dice) -> Vec<Request> {
+        let Some(receipt) = task.receipt.as_deref() else { return Vec::new() };
+        match dice.roll(100) {
+            0..50 => vec![ack(queue, receipt)],
+            50..55 => vec![ack(queue, receipt), ack(queue, receipt)],
+            55..65 => vec![touch(queue, receipt), ack(queue, receipt)],
+            65..80 => {
+                let options = ReleaseOptions {
+                    delay_ms: if dice.percent(30) { 1 + dice.roll(100) } else { 0 },
+                    priority: dice.percent(20).then_some(5),
+                    tail: dice.percent(20),
+                };
+                vec![release(queue, receipt, options), touch(queue, receipt)]
+            }
+            80..85 => vec![bury(queue, receipt), dig(queue, &task.id)],
+            85..88 => vec![bury(queue, receipt)],
+            88..91 => vec![kill(queue, &task.id), ack(queue, receipt)],
+            91..96 => {
+                self.leave_over(queue, receipt);
+                vec![touch(queue, receipt)]
+            }
+            _ => {
+                self.leave_over(queue, receipt);
+                Vec::new()
+            }
+        }
+    }
+
+    fn leave_over(&self, queue: &'static str, receipt: &str) {
+        let mut left_over = self.left_over.lock().unwrap_or_else(PoisonError::into_inner);
+        if left_over.len() < LEFT_OVER_MAX {
+            left_over.push((queue, receipt.to_owned()));
+        }
+    }
+
+    fn left_over(&self, dice: &mut Dice) -> Option<(&'static str, String)> {
+        let mut left_over = self.left_over.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = dice.place(left_over.len());
+        (!left_over.is_empty()).then(|| left_over.swap_remove(place))
+    }
+}

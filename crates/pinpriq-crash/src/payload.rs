@@ -1,0 +1,32 @@
+//! Payloads: each of its own number, so that no two tasks of a run are alike.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::dice::Dice;
+
+/// Most payloads are no longer than this.
+const SHORT_BYTES: u64 = 300;
+/// A few are as long as this.
+const LONG_BYTES: u64 = 20_000;
+
+/// Makes payloads.
+#[derive(Default)]
+pub(crate) struct Payloads(AtomicU64);
+
+impl Payloads {
+    /// The next one: its number, and bytes that follow from it.
+    pub(crate) fn next(&self) -> Vec<u8> {
+        let mut dice = Dice(self.0.fetch_add(1, Ordering::Relaxed));
+        let bytes = if dice.percent(2) { LONG_BYTES } else { SHORT_BYTES };
+        let length = usize::try_from(dice.roll(bytes)).unwrap_or(0);
+        self.sized(length)
+    }
+
+    /// One of at least this length.
+    pub(crate) fn sized(&self, length: usize) -> Vec<u8> {
+        let number = self.0.fetch_add(1, Ordering::Relaxed);
+        let mut payload = number.to_be_bytes().to_vec();
+        payload.extend(Dice(number).bytes(length));
+        payload
+    }
+}

@@ -1,0 +1,124 @@
+//! Processes that the harness starts: ended by their own id, and never left behind.
+//!
+//! What a server says on stderr is kept, so that a failure can show it.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::fault::Fallible;
+
+/// How long anything may take before the harness gives up. Nothing waits for this to pass.
+pub(crate) const GUARD: Duration = Duration::from_mins(1);
+/// How many lines of a log are kept, and may be on their way.
+const LINES_MAX: usize = 1_000;
+
+/// A process with its log. Killed when it goes out of scope.
+pub(crate) struct Process {
+    child: Child,
+    lines: Receiver<String>,
+    log: Arc<Mutex<Vec<String>>>,
+    reader: Option<JoinHandle<()>>,
+}
+
+impl Process {
+    /// Starts a command and reads what it says on stderr.
+    pub(crate) fn start(command: &mut Command) -> Fallible<Self> {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| format!("{command:?}: {error}"))?;
+        let stderr = child.stderr.take().ok_or("a process without stderr")?;
+        let (told, lines) = sync_channel(LINES_MAX);
+        let log = Arc::<Mutex<Vec<String>>>::default();
+        let kept = log.clone();
+        let reader = std::thread::spawn(move || {
+            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                if kept.len() < LINES_MAX {
+                    kept.push(line.clone());
+                }
+                drop(kept);
+                // Once nobody listens any more the log is read on, or the server would wait.
+                let _ = told.try_send(line);
+            }
+        });
+        Ok(Self { child, lines, log, reader: Some(reader) })
+    }
+
+    /// The number by which the process is known.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for a line that contains `words`; none if the process ended without it.
+    pub(crate) fn line(&self, words: &str) -> Fallible<Option<String>> {
+        loop {
+            match self.lines.recv_timeout(GUARD) {
+                Ok(line) if line.contains(words) => return Ok(Some(line)),
+                Ok(_) => {}
+                Err(RecvTimeoutError::Disconnected) => return Ok(None),
+                Err(RecvTimeoutError::Timeout) => {
+                    return Err(format!("nothing logged {words}: {}", self.text()).into());
+                }
+            }
+        }
+    }
+
+    /// What it has said so far.
+    pub(crate) fn text(&self) -> String {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).join("\n")
+    }
+
+    /// Whether it still runs.
+    pub(crate) fn is_running(&mut self) -> Fallible<bool> {
+        Ok(self.child.try_wait()?.is_none())
+    }
+
+    /// Kills it, and waits until it is gone.
+    pub(crate) fn kill(&mut self) -> Fallible<ExitStatus> {
+        // It may have ended already, and then there is nothing to kill.
+        let _ = self.child.kill();
+        self.wait()
+    }
+
+    /// Waits for its end and the end of its log.
+    pub(crate) fn wait(&mut self) -> Fallible<ExitStatus> {
+        let status = self.child.wait()?;
+        if let Some(reader) = self.reader.take() {
+            // A reader that panicked has nothing more to say.
+            let _ = reader.join();
+        }
+        Ok(status)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Sends a signal to a process by its number.
+pub(crate) fn signal(signal: &str, id: u32) -> Fallible<()> {
+    run(Command::new("kill").args([signal, &id.to_string()])).map(drop)
+}
+
+/// Runs a command to its end; its output, or why it failed.
+pub(crate) fn run(command: &mut Command) -> Fallible<String> {
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.map_err(|error| format!("{command:?}: {error}"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let complaint = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(format!("{command:?}: {}: {complaint}", output.status).into())
+}
+
+/// Whether there is such a program.
+pub(crate) fn is_installed(program: &str) -> bool {
+    let mut command = Command::new("sh");
+    run(command.args(["-c", "command -v \"$0\"", program])).is_ok()
+}

@@ -1,0 +1,207 @@
+//! Requests: the words that go over the wire, and what the history notes of them; and back, what a
+//! reply means.
+
+use pinpriq_history::{Delivery, Operation, Outcome, digest};
+use pinpriq_wire::resp::Value;
+
+use crate::fault::{Fallible, Fault};
+
+/// A request to pinpriq.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    pub(crate) operation: Operation,
+    pub(crate) words: Vec<Vec<u8>>,
+}
+
+/// What a put may say besides queue and payload.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct PutOptions {
+    pub(crate) priority: i64,
+    pub(crate) delay_ms: u64,
+    pub(crate) ttl_ms: Option<u64>,
+}
+
+/// What a release may say besides the receipt.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct ReleaseOptions {
+    pub(crate) delay_ms: u64,
+    pub(crate) priority: Option<i64>,
+    pub(crate) tail: bool,
+}
+
+/// The words of a command, separated by spaces, and then further ones of any bytes.
+fn words(command: &str, further: &[&[u8]]) -> Vec<Vec<u8>> {
+    let own = command.split(' ').map(|word| word.as_bytes().to_vec());
+    own.chain(further.iter().map(|word| word.to_vec())).collect()
+}
+
+fn option(words: &mut Vec<Vec<u8>>, name: &str, value: &impl ToString) {
+    words.push(name.as_bytes().to_vec());
+    words.push(value.to_string().into_bytes());
+}
+
+pub(crate) fn put(queue: &str, payload: &[u8], options: PutOptions) -> Request {
+    let PutOptions { priority, delay_ms, ttl_ms } = options;
+    let mut words = words(&format!("PUT {queue}"), &[payload]);
+    option(&mut words, "PRIORITY", &priority);
+    if delay_ms > 0 {
+        option(&mut words, "DELAY", &delay_ms);
+    }
+    if let Some(ttl_ms) = ttl_ms {
+        option(&mut words, "TTL", &ttl_ms);
+    }
+    let operation = Operation::Put {
+        queue: queue.to_owned(),
+        payload: digest(payload),
+        id: None,
+        priority: Some(priority),
+        delay_ms,
+        ttl_ms,
+        ttr_ms: None,
+    };
+    Request { operation, words }
+}
+
+pub(crate) fn take(queue: &str, count: u64, ttr_ms: Option<u64>, wait_ms: u64) -> Request {
+    let mut words = words(&format!("TAKE {queue}"), &[]);
+    option(&mut words, "COUNT", &count);
+    if let Some(ttr_ms) = ttr_ms {
+        option(&mut words, "TTR", &ttr_ms);
+    }
+    if wait_ms > 0 {
+        option(&mut words, "WAIT", &wait_ms);
+    }
+    let queue = queue.to_owned();
+    Request { operation: Operation::Take { queue, count, ttr_ms, otherwise_ordered: false }, words }
+}
+
+pub(crate) fn pop(queue: &str, count: u64) -> Request {
+    let mut words = words(&format!("POP {queue}"), &[]);
+    option(&mut words, "COUNT", &count);
+    let queue = queue.to_owned();
+    Request { operation: Operation::Pop { queue, count, otherwise_ordered: false }, words }
+}
+
+pub(crate) fn ack(queue: &str, receipt: &str) -> Request {
+    let words = words(&format!("ACK {queue} {receipt}"), &[]);
+    Request { operation: Operation::Ack { receipt: receipt.to_owned() }, words }
+}
+
+pub(crate) fn bury(queue: &str, receipt: &str) -> Request {
+    let words = words(&format!("BURY {queue} {receipt} REASON tired"), &[]);
+    Request { operation: Operation::Bury { receipt: receipt.to_owned() }, words }
+}
+
+pub(crate) fn touch(queue: &str, receipt: &str) -> Request {
+    let words = words(&format!("TOUCH {queue} {receipt}"), &[]);
+    Request { operation: Operation::Touch { receipt: receipt.to_owned(), by_ms: None }, words }
+}
+
+pub(crate) fn release(queue: &str, receipt: &str, options: ReleaseOptions) -> Request {
+    let ReleaseOptions { delay_ms, priority, tail } = options;
+    let mut words = words(&format!("RELEASE {queue} {receipt}"), &[]);
+    if delay_ms > 0 {
+        option(&mut words, "DELAY", &delay_ms);
+    }
+    if let Some(priority) = priority {
+        option(&mut words, "PRIORITY", &priority);
+    }
+    if tail {
+        words.push(b"TAIL".to_vec());
+    }
+    let receipt = receipt.to_owned();
+    Request {
+        operation: Operation::Release { receipt, delay_ms, ttl_ms: None, priority, tail },
+        words,
+    }
+}
+
+pub(crate) fn kill(queue: &str, id: &str) -> Request {
+    let words = words(&format!("KILL {queue} {id}"), &[]);
+    Request { operation: Operation::Kill { queue: queue.to_owned(), id: id.to_owned() }, words }
+}
+
+pub(crate) fn dig(queue: &str, id: &str) -> Request {
+    let words = words(&format!("DIG {queue} {id}"), &[]);
+    let (queue, id) = (queue.to_owned(), id.to_owned());
+    Request { operation: Operation::Dig { queue, id, changed: false }, words }
+}
+
+pub(crate) fn plow(queue: &str) -> Request {
+    let words = words(&format!("PLOW {queue}"), &[]);
+    Request { operation: Operation::Plow { queue: queue.to_owned() }, words }
+}
+
+/// What a reply means for the history.
+pub(crate) fn outcome(operation: &Operation, reply: &Value) -> Fallible<Outcome> {
+    let strange = || Fault::from(format!("{operation:?} was answered {reply:?}"));
+    if let Value::Error(text) = reply {
+        let word = text.split(' ').next().unwrap_or_default().to_owned();
+        return match word.as_str() {
+            // The harness never asks for what could not be meant.
+            "BADARG" | "ERR" | "IDREQUIRED" | "NOPROTO" => Err(strange()),
+            _ => Ok(Outcome::Refused(word)),
+        };
+    }
+    match operation {
+        Operation::Put { .. } => Ok(Outcome::Put { id: text(reply).ok_or_else(strange)? }),
+        Operation::Take { .. } | Operation::Pop { .. } => {
+            let Value::Array(tasks) = reply else { return Err(strange()) };
+            let tasks: Option<Vec<Delivery>> = tasks.iter().map(delivery).collect();
+            Ok(Outcome::Tasks(tasks.ok_or_else(strange)?))
+        }
+        Operation::Ack { .. } | Operation::Bury { .. } => match reply {
+            Value::Simple(word) if word == "OK" => Ok(Outcome::Done),
+            _ => Err(strange()),
+        },
+        Operation::Touch { .. } | Operation::Disturb { .. } => Ok(Outcome::Done),
+        Operation::Release { .. } | Operation::Dig { .. } => {
+            Ok(Outcome::Turned(text(reply).ok_or_else(strange)?))
+        }
+        Operation::Kill { .. } | Operation::Plow { .. } => match reply {
+            Value::Integer(count) => Ok(Outcome::Count(u64::try_from(*count)?)),
+            _ => Err(strange()),
+        },
+    }
+}
+
+fn text(value: &Value) -> Option<String> {
+    Some(String::from_utf8_lossy(value.as_bytes()?).into_owned())
+}
+
+fn delivery(task: &Value) -> Option<Delivery> {
+    let Value::Array(parts) = task else { return None };
+    let [_, id, receipt, payload] = parts.as_slice() else { return None };
+    Some(Delivery { id: text(id)?, receipt: text(receipt), payload: digest(payload.as_bytes()?) })
+}
+
+#[cfg(test)]
+mod tests {
+    use pinpriq_history::{Delivery, Outcome, digest};
+    use pinpriq_wire::resp::Value;
+
+    use super::{PutOptions, ack, outcome, put, take};
+
+    #[test]
+    fn words_and_the_history_say_the_same() {
+        let options = PutOptions { priority: -2, delay_ms: 5, ttl_ms: None };
+        let words = put("q", b"a b", options).words;
+        assert_eq!(words.join(&b"|"[..]), b"PUT|q|a b|PRIORITY|-2|DELAY|5");
+    }
+
+    #[test]
+    fn replies_become_outcomes() {
+        let bulk = |text: &str| Value::Bulk(text.as_bytes().to_vec());
+        let task = Value::Array(vec![bulk("q"), bulk("1"), bulk("1-1-1"), bulk("p")]);
+        let operation = take("q", 1, None, 0).operation;
+        let (id, receipt) = ("1".to_owned(), Some("1-1-1".to_owned()));
+        let delivery = Delivery { id, receipt, payload: digest(b"p") };
+        let came = outcome(&operation, &Value::Array(vec![task])).unwrap();
+        assert_eq!(came, Outcome::Tasks(vec![delivery]));
+        let stale = Value::Error("STALE that lease has ended".to_owned());
+        let refused = outcome(&ack("q", "1-1-1").operation, &stale).unwrap();
+        assert_eq!(refused, Outcome::Refused("STALE".to_owned()));
+        assert!(outcome(&operation, &Value::Integer(1)).is_err());
+        assert!(outcome(&operation, &Value::Error("ERR what".to_owned())).is_err());
+    }
+}

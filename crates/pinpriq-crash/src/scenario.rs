@@ -1,0 +1,8 @@
+//! The scenarios: each crashes or damages in one way, and says what was left.
+
+pub(crate) mod damage;
+pub(crate) mod errors;
+pub(crate) mod kill;
+pub(crate) mod peers;
+pub(crate) mod power;
+pub(crate) mod syscalls;

@@ -1,0 +1,279 @@
+//! Damage between two runs of the server: it must refuse, with file and offset, or show all that
+//! was acknowledged.
+//!
+//! The last thing that a client asks for before the end is put into a queue of its own. Cutting off
+//! the very last write cannot be noticed by anybody, so what is missing there is counted apart; and
+//! so are whole tails of the newest segment, and the directory as a whole put back to an older one.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+
+use pinpriq_history::{Event, Report};
+
+use crate::args::Wanted;
+use crate::client::Client;
+use crate::dice::Dice;
+use crate::drain::drain;
+use crate::fault::{Fallible, Fault, Verdict};
+use crate::files;
+use crate::ledger::Ledger;
+use crate::payload::Payloads;
+use crate::request::{PutOptions, put};
+use crate::server::Started;
+use crate::workload::{QUEUE, Size, play};
+
+/// The queue of the last request of each life of the server before the damage. Each life begins a
+/// segment.
+const FENCES: [&str; 4] = ["fence-1", "fence-2", "fence-3", "fence-4"];
+/// That of the very last one.
+const FENCE: &str = FENCES[3];
+/// What is asked for in each of them.
+const SIZE: Size = Size { operations: 60, payload_bytes: 400 };
+/// The exit code for a directory that is damaged.
+const REFUSED: i32 = 3;
+/// How many bytes are zeroed.
+const BLOCK_BYTES: usize = 4_096;
+/// Where the batches of a segment begin.
+const BATCHES_AT: usize = 8_192;
+
+/// What is done to the directory.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Damage {
+    BitFlipped,
+    BlockZeroed,
+    SegmentDeleted,
+    SegmentsSwapped,
+    OlderSegment,
+    OldTruncated,
+    NewestTruncated,
+    NewestDeleted,
+    NewestOlder,
+    DirectoryOlder,
+}
+
+impl Damage {
+    const ALL: [Self; 10] = [
+        Self::BitFlipped,
+        Self::BlockZeroed,
+        Self::SegmentDeleted,
+        Self::SegmentsSwapped,
+        Self::OlderSegment,
+        Self::OldTruncated,
+        Self::NewestTruncated,
+        Self::NewestDeleted,
+        Self::NewestOlder,
+        Self::DirectoryOlder,
+    ];
+
+    /// Whether it cuts off the end of the log, which nothing that is left can tell of.
+    const fn cuts_the_end(self) -> bool {
+        matches!(
+            self,
+            Self::NewestTruncated | Self::NewestDeleted | Self::NewestOlder | Self::DirectoryOlder
+        )
+    }
+}
+
+/// How often a damage ended how.
+#[derive(Default)]
+struct Count {
+    refused: usize,
+    harmless: usize,
+    only_last_write: usize,
+    end_cut: usize,
+    silent: usize,
+}
+
+/// A directory with its history.
+struct Made {
+    data: PathBuf,
+    /// The directory as it was in the middle.
+    older: PathBuf,
+}
+
+pub(crate) fn run(wanted: &Wanted) -> Fallible<Verdict> {
+    let mut dice = Dice(wanted.seed);
+    let mut counts: BTreeMap<Damage, Count> = BTreeMap::new();
+    let mut violations = Vec::new();
+    for number in 0..wanted.kills {
+        let scratch = files::scratch(&wanted.scratch)?;
+        let ledger = Ledger::new(scratch.path(), "history.jsonl", wanted.tolerance)?;
+        let made = make(wanted, scratch.path(), &ledger, &mut dice)?;
+        let damage = Damage::ALL[usize::try_from(number)? % Damage::ALL.len()];
+        let done = inflict(damage, &made, &mut dice)?;
+        let told = &done.told;
+        let count = counts.entry(damage).or_default();
+        if let Some(why) = judge(wanted, done.cuts_the_end, &made.data, &ledger, count)? {
+            let name = format!("damage-seed-{}-{number}.jsonl", wanted.seed);
+            let kept = ledger.keep(&name)?;
+            violations.push(format!("{damage:?}, {told}, {}: {why}", kept.display()));
+        }
+    }
+    let mut lines = vec![format!("{} damages", wanted.kills)];
+    for (damage, count) in &counts {
+        let Count { refused, harmless, only_last_write, end_cut, silent } = count;
+        lines.push(format!(
+            "  {damage:?}: {refused} refused, {harmless} harmless, {only_last_write} cost the last \
+             write only, {end_cut} cut off the end, {silent} silent changes"
+        ));
+    }
+    lines.append(&mut violations.clone());
+    let figures = lines.join("\n");
+    Ok(if violations.is_empty() { Verdict::Passed(figures) } else { Verdict::Failed(figures) })
+}
+
+/// Runs a server several times, with one more task in a queue of its own at the end.
+fn make(wanted: &Wanted, root: &Path, ledger: &Ledger, dice: &mut Dice) -> Fallible<Made> {
+    let made = Made { data: root.join("data"), older: root.join("older") };
+    let payloads = Payloads::default();
+    for (life, fence) in FENCES.into_iter().enumerate() {
+        let mut server = wanted.program.start(&made.data)?;
+        ledger.event(Event::ServerStarted)?;
+        if !play(server.address, ledger, &payloads, SIZE)?.is_whole {
+            return Err(Fault::from(format!("the server is gone: {}", server.process.text())));
+        }
+        let mut client = Client::connect(server.address, ledger).ok_or("nobody listens")?;
+        client.ask_one(put(fence, &payloads.sized(50), PutOptions::default()))?;
+        client.close()?;
+        ledger.event(Event::ServerKilled)?;
+        if dice.percent(50) {
+            server.kill()?;
+        } else {
+            server.stop()?;
+        }
+        if life == FENCES.len() / 2 {
+            files::copy_directory(&made.data, &made.older)?;
+        }
+    }
+    Ok(made)
+}
+
+/// What was done.
+struct Done {
+    told: String,
+    cuts_the_end: bool,
+}
+
+/// Damages the directory, and says where.
+fn inflict(damage: Damage, made: &Made, dice: &mut Dice) -> Fallible<Done> {
+    let segments = files::segments(&made.data)?;
+    let (newest, old) = segments.split_last().ok_or("no segment")?;
+    let some_old = old.get(dice.place(old.len())).ok_or("one segment only")?;
+    let any = &segments[dice.place(segments.len())];
+    let mut cuts_the_end = damage.cuts_the_end();
+    let told = match damage {
+        Damage::BitFlipped => {
+            let mut bytes = files::read(any)?;
+            let at = dice.place(used(&bytes));
+            let bit = dice.roll(8);
+            bytes[at] ^= 1 << bit;
+            files::write(any, &bytes)?;
+            format!("{}: bit {bit} of byte {at}", files::name_of(any))
+        }
+        Damage::BlockZeroed => {
+            let mut bytes = files::read(any)?;
+            let blocks = used(&bytes).div_ceil(BLOCK_BYTES);
+            let at = dice.place(blocks) * BLOCK_BYTES;
+            let end = bytes.len().min(at + BLOCK_BYTES);
+            cuts_the_end = any == newest && end >= used(&bytes);
+            bytes[at..end].fill(0);
+            files::write(any, &bytes)?;
+            format!("{}: bytes {at} to {end}", files::name_of(any))
+        }
+        Damage::SegmentDeleted => removed(some_old)?,
+        Damage::NewestDeleted => removed(newest)?,
+        Damage::SegmentsSwapped => {
+            let other = old.iter().find(|it| *it != some_old).unwrap_or(newest);
+            files::swap(some_old, other)?;
+            format!("{} and {}", files::name_of(some_old), files::name_of(other))
+        }
+        Damage::OldTruncated | Damage::NewestTruncated => {
+            let segment = if damage == Damage::OldTruncated { some_old } else { newest };
+            let length = used(&files::read(segment)?);
+            let at = dice.roll(u64::try_from(length)?);
+            files::truncate(segment, at)?;
+            format!("{} cut to {at} bytes", files::name_of(segment))
+        }
+        Damage::OlderSegment | Damage::NewestOlder => {
+            let copies = files::segments(&made.older)?;
+            let (newest_copy, old_copies) = copies.split_last().ok_or("no copy")?;
+            if damage == Damage::OlderSegment {
+                // A file of an earlier number under the name of a later one.
+                let copy = old_copies.get(dice.place(old_copies.len())).unwrap_or(newest_copy);
+                let target = old.last().unwrap_or(newest);
+                files::copy(copy, target)?;
+                format!("{} over {}", files::name_of(copy), files::name_of(target))
+            } else {
+                // The newest segment as it was while it was half as long.
+                let mut bytes = files::read(newest)?;
+                let end = used(&bytes);
+                let at = BATCHES_AT.min(end) + dice.place(end.saturating_sub(BATCHES_AT));
+                bytes[at..].fill(0);
+                files::write(newest, &bytes)?;
+                format!("{} zero from byte {at} on", files::name_of(newest))
+            }
+        }
+        Damage::DirectoryOlder => {
+            files::copy_directory(&made.older, &made.data)?;
+            "the whole directory".to_owned()
+        }
+    };
+    Ok(Done { told, cuts_the_end })
+}
+
+fn removed(path: &Path) -> Fallible<String> {
+    files::remove(path)?;
+    Ok(files::name_of(path))
+}
+
+/// Up to where a file is in use.
+fn used(bytes: &[u8]) -> usize {
+    bytes.iter().rposition(|byte| *byte != 0).map_or(1, |last| last + 1)
+}
+
+/// Starts the server on what is left; says what is wrong, if anything.
+fn judge(
+    wanted: &Wanted,
+    cuts_the_end: bool,
+    data: &Path,
+    ledger: &Ledger,
+    count: &mut Count,
+) -> Fallible<Option<String>> {
+    let mut server = match wanted.program.try_start(data)? {
+        Started::Ended(status, log) => {
+            count.refused += 1;
+            return Ok(refusal(status, &log));
+        }
+        Started::Listening(server) => server,
+    };
+    ledger.event(Event::ServerStarted)?;
+    let queues: Vec<&str> = FENCES.into_iter().chain([QUEUE]).collect();
+    drain(&server, ledger, &queues)?;
+    server.stop()?;
+    let report = ledger.check()?;
+    if report.is_clean() {
+        count.harmless += 1;
+    } else if is_of_fence(&report) {
+        count.only_last_write += 1;
+    } else if cuts_the_end {
+        count.end_cut += 1;
+    } else {
+        count.silent += 1;
+        return Ok(Some(report.text(3)));
+    }
+    Ok(None)
+}
+
+/// A refusal must be told by the exit code, the file and, where there is one, the offset.
+fn refusal(status: ExitStatus, log: &str) -> Option<String> {
+    let names_a_file = log.contains("segment-") || log.contains("spare-");
+    let is_told = status.code() == Some(REFUSED) && names_a_file;
+    (!is_told).then(|| format!("refused with {status} and without a file: {log}"))
+}
+
+/// Whether nothing but the last write is concerned.
+fn is_of_fence(report: &Report) -> bool {
+    let name = format!("of queue {FENCE:?}");
+    report.violations.iter().all(|violation| violation.detail.contains(&name))
+}

@@ -1,0 +1,166 @@
+//! A system call on the data directory that fails: at each call in turn, once or from then on.
+//!
+//! After a failed write or sync of the journal nothing may be acknowledged any more in this life
+//! of the server, and the next one must show all that was. A spare file that cannot be prepared is
+//! no part of the journal yet; the server may do without it.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::args::Wanted;
+use crate::fault::{Fallible, Verdict};
+use crate::files;
+use crate::report::say;
+use crate::strace::{self, Call, Point};
+use crate::totals::Totals;
+use crate::traced::{self, Part};
+
+/// How many runs there are at a time.
+const AT_ONCE: usize = 2;
+
+/// A failure to come.
+struct Failure {
+    part: Part,
+    point: Point,
+    error: &'static str,
+    /// Whether all further calls of this name fail too.
+    for_ever: bool,
+}
+
+#[derive(Default)]
+struct Sum {
+    totals: Totals,
+    runs: usize,
+    /// Runs in which the call did not come.
+    missed: usize,
+    /// Runs in which the server said that its store had failed.
+    stopped: usize,
+    /// Runs in which it did not start.
+    refused: usize,
+    /// Runs in which it went on without a spare file.
+    went_on: usize,
+    violations: Vec<String>,
+}
+
+/// The errors that are tried for a system call.
+fn errors_of(name: &str) -> &'static [&'static str] {
+    match name {
+        "fdatasync" | "fsync" | "unlink" | "unlinkat" => &["EIO"],
+        "pwrite64" | "pwritev" | "pwritev2" | "writev" | "write" | "ftruncate" => {
+            &["EIO", "ENOSPC"]
+        }
+        "fallocate" | "rename" | "renameat" | "renameat2" | "openat" => &["ENOSPC"],
+        _ => &[],
+    }
+}
+
+/// Whether a call changes the data directory.
+fn concerns_data(call: &Call) -> bool {
+    let ours = call.rest.contains("/data/") || call.rest.contains("/data>");
+    ours && (call.name != "openat" || call.rest.contains("O_CREAT"))
+}
+
+pub(crate) fn run(wanted: &Wanted) -> Fallible<Verdict> {
+    if let Some(why) = strace::obstacle() {
+        return Ok(Verdict::NotRun(why));
+    }
+    let mut failures: Vec<Failure> = Vec::new();
+    for part in [Part::Start, Part::Work] {
+        let clean = traced::run(wanted, part, &[])?;
+        let listening_us = if part == Part::Start { clean.listening_us } else { u64::MAX };
+        let matters = |call: &Call| concerns_data(call) && call.at_us <= listening_us;
+        for point in strace::points(&clean.calls, matters) {
+            for error in errors_of(&point.name) {
+                for for_ever in [false, true] {
+                    failures.push(Failure { part, point: point.clone(), error, for_ever });
+                }
+            }
+        }
+    }
+    let planned = failures.len();
+    let failures: Vec<Failure> = failures.into_iter().step_by(wanted.every).collect();
+    say(format_args!("errors: {planned} failures, {} of them to be tried", failures.len()));
+    let next = AtomicUsize::new(0);
+    let sum = Mutex::new(Sum::default());
+    std::thread::scope(|scope| {
+        let workers: Vec<_> =
+            (0..AT_ONCE).map(|_| scope.spawn(|| work(wanted, &failures, &next, &sum))).collect();
+        for worker in workers {
+            worker.join().map_err(|_| "a run panicked")??;
+        }
+        Fallible::Ok(())
+    })?;
+    let sum = sum.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let figures = format!(
+        "{} failures of {planned} (every {}): {} not reached, {} ended the service, {} refused \
+         the start, {} concerned a spare file only; {}",
+        sum.runs, wanted.every, sum.missed, sum.stopped, sum.refused, sum.went_on, sum.totals,
+    );
+    if sum.violations.is_empty() {
+        Ok(Verdict::Passed(figures))
+    } else {
+        Ok(Verdict::Failed(format!("{figures}\n{}", sum.violations.join("\n"))))
+    }
+}
+
+fn work(
+    wanted: &Wanted,
+    failures: &[Failure],
+    next: &AtomicUsize,
+    sum: &Mutex<Sum>,
+) -> Fallible<()> {
+    while let Some(failure) = failures.get(next.fetch_add(1, Ordering::Relaxed)) {
+        let Failure { part, point: Point { name, number }, error, for_ever } = failure;
+        let plus = if *for_ever { "+" } else { "" };
+        let what = format!("{part:?}, {name} {number}{plus}, {error}");
+        let inject = format!("inject={name}:error={error}:when={number}{plus}");
+        let outcome = traced::run(wanted, *part, &["-e".to_owned(), inject])
+            .map_err(|error| format!("{what}: {error}"))?;
+        let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
+        sum.runs += 1;
+        sum.totals.add(&outcome.report);
+        let violation = judge(&outcome, &mut sum);
+        if let Some(violation) = violation {
+            let kept = outcome.ledger.keep(&format!("errors-{}.jsonl", sum.runs))?;
+            files::keep(&outcome.log, &format!("errors-{}.strace", sum.runs))?;
+            sum.violations.push(format!("{what}, {}: {violation}", kept.display()));
+        }
+        if sum.runs.is_multiple_of(100) {
+            say(format_args!("errors: {} runs, {}", sum.runs, sum.totals));
+        }
+    }
+    Ok(())
+}
+
+/// Says what was wrong, if anything, and counts how the server took it.
+fn judge(outcome: &traced::Outcome, sum: &mut Sum) -> Option<String> {
+    if !outcome.report.is_clean() {
+        return Some(outcome.report.text(3));
+    }
+    let injected = |call: &&Call| call.rest.contains("(INJECTED)") && concerns_data(call);
+    if !outcome.calls.iter().any(|call| injected(&call)) {
+        sum.missed += 1;
+        return None;
+    }
+    let journal = |call: &&Call| !call.rest.contains("/spare-");
+    let of_journal = outcome.calls.iter().filter(injected).find(journal);
+    if outcome.status.code().is_some_and(|code| code != 0) && outcome.played.accepted == 0 {
+        sum.refused += 1;
+    } else if of_journal.is_none() {
+        sum.went_on += 1;
+    } else {
+        sum.stopped += 1;
+    }
+    let failed = of_journal.filter(|call| call.name != "unlink" && call.name != "unlinkat")?;
+    let (name, rest) = (&failed.name, &failed.rest);
+    if let Some(accepted_us) = outcome.played.last_accepted_us
+        && accepted_us > failed.at_us
+    {
+        let later_us = accepted_us - failed.at_us;
+        return Some(format!("accepted a change asked for {later_us} us after {name}({rest}"));
+    }
+    if outcome.status.success() {
+        return Some(format!("ended as if nothing had been wrong, after {name}({rest}"));
+    }
+    None
+}

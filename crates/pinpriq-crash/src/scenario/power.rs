@@ -1,0 +1,34 @@
+//! Power loss at random moments under load, on a file system of its own.
+//!
+//! Each cut is checked to be one: a file that was written without a sync must be gone.
+
+use crate::args::Wanted;
+use crate::fault::{Fallible, Verdict};
+use crate::files;
+use crate::loop_disk::LoopDisk;
+use crate::rounds::{self, Catastrophe};
+use crate::server::Server;
+
+impl Catastrophe for LoopDisk {
+    fn strike(&mut self, server: &mut Server) -> Fallible<()> {
+        // A machine without power answers nothing more. If the server went on, its answers would
+        // depend on how the kernel treats a file system that is being shut down.
+        server.freeze()?;
+        self.cut()?;
+        server.kill().map(drop)
+    }
+
+    fn recover(&mut self) -> Fallible<()> {
+        self.switch_on()
+    }
+}
+
+pub(crate) fn run(wanted: &Wanted) -> Fallible<Verdict> {
+    let scratch = files::scratch(&wanted.scratch)?;
+    let mut disk = match LoopDisk::new(scratch.path())? {
+        Ok(disk) => disk,
+        Err(why) => return Ok(Verdict::NotRun(format!("no file system can be mounted: {why}"))),
+    };
+    let data = disk.path().join("data");
+    rounds::run(wanted, scratch.path(), &data, &mut disk)
+}

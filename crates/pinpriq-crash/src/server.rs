@@ -1,0 +1,144 @@
+//! The pinpriq program under test, as its users run it, perhaps under strace.
+//!
+//! It listens on a port of its own on the loopback interface.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+
+use crate::fault::Fallible;
+use crate::process::{Process, signal};
+
+/// How to start the program.
+#[derive(Clone, Debug)]
+pub(crate) struct Program {
+    pub(crate) path: PathBuf,
+    /// What a reply promises; `sync` unless it is to be seen that less is not enough.
+    pub(crate) durability: String,
+}
+
+/// What becomes of a start.
+pub(crate) enum Started {
+    /// It listens.
+    Listening(Server),
+    /// It ended without listening: how, and what it said.
+    Ended(ExitStatus, String),
+}
+
+/// A server that listens.
+pub(crate) struct Server {
+    pub(crate) process: Process,
+    pub(crate) address: SocketAddr,
+    /// The server itself, where `process` is the strace around it.
+    traced: Option<u32>,
+}
+
+impl Program {
+    fn arguments(&self, data: &Path) -> Vec<String> {
+        let fixed = "serve --pinpriq off --resp 127.0.0.1:0 --log-format json --durability";
+        let mut arguments: Vec<String> = fixed.split(' ').map(str::to_owned).collect();
+        arguments.extend([self.durability.clone(), "--data".to_owned()]);
+        arguments.push(data.to_string_lossy().into_owned());
+        arguments
+    }
+
+    /// Starts it, and waits until it listens or has ended.
+    pub(crate) fn try_start(&self, data: &Path) -> Fallible<Started> {
+        let mut command = Command::new(&self.path);
+        listening(command.args(self.arguments(data)), false)
+    }
+
+    /// Starts it where nothing can be in the way.
+    pub(crate) fn start(&self, data: &Path) -> Fallible<Server> {
+        match self.try_start(data)? {
+            Started::Listening(server) => Ok(server),
+            Started::Ended(status, log) => {
+                Err(format!("the server did not start ({status}): {log}").into())
+            }
+        }
+    }
+
+    /// Starts it under strace with these flags.
+    pub(crate) fn start_traced(&self, flags: &[String], data: &Path) -> Fallible<Started> {
+        let mut command = Command::new("strace");
+        command.args(["-f", "-qq"]).args(flags).arg("--").arg(&self.path);
+        listening(command.args(self.arguments(data)), true)
+    }
+}
+
+fn listening(command: &mut Command, is_traced: bool) -> Fallible<Started> {
+    // Settings of whoever runs the harness are not those of the server under test.
+    let own = |name: &std::ffi::OsString| name.to_string_lossy().starts_with("PINPRIQ_");
+    for (name, _) in std::env::vars_os().filter(|(name, _)| own(name)) {
+        command.env_remove(name);
+    }
+    let mut process = Process::start(command)?;
+    let Some(line) = process.line("\"door\":\"resp\"")? else {
+        let status = process.wait()?;
+        return Ok(Started::Ended(status, process.text()));
+    };
+    let address = line.split_once("\"address\":\"").and_then(|(_, rest)| rest.split_once('"'));
+    let (address, _) = address.ok_or_else(|| format!("no address in {line}"))?;
+    let traced = if is_traced { Some(only_child(process.id())?) } else { None };
+    Ok(Started::Listening(Server { process, address: address.parse()?, traced }))
+}
+
+/// The one child of a process, as the kernel tells it.
+fn only_child(id: u32) -> Fallible<u32> {
+    let children = crate::files::read(Path::new(&format!("/proc/{id}/task/{id}/children")))?;
+    let children = String::from_utf8(children)?;
+    let first = children.split_whitespace().next().ok_or("strace has no child")?;
+    Ok(first.parse()?)
+}
+
+impl Server {
+    /// The number of the server itself.
+    pub(crate) fn id(&self) -> u32 {
+        self.traced.unwrap_or_else(|| self.process.id())
+    }
+
+    /// Ends it as a crash would.
+    pub(crate) fn kill(&mut self) -> Fallible<ExitStatus> {
+        match self.traced {
+            Some(id) => {
+                self.send("-KILL", id)?;
+                self.process.wait()
+            }
+            None => self.process.kill(),
+        }
+    }
+
+    /// Has it stand still.
+    pub(crate) fn freeze(&mut self) -> Fallible<()> {
+        self.send("-STOP", self.id())
+    }
+
+    /// Asks it to stop, and waits until it has.
+    pub(crate) fn stop(&mut self) -> Fallible<ExitStatus> {
+        self.send("-TERM", self.id())?;
+        self.process.wait()
+    }
+
+    /// Sends a signal, unless the server has ended by itself.
+    fn send(&mut self, name: &str, id: u32) -> Fallible<()> {
+        if self.process.is_running()?
+            && let Err(error) = signal(name, id)
+            && self.process.is_running()?
+        {
+            // A traced server ends a moment before its strace does.
+            crate::report::say(format_args!("{error}"));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // A server would outlive its strace.
+        if let Some(id) = self.traced
+            && self.process.is_running().unwrap_or(false)
+        {
+            let _ = signal("-KILL", id);
+        }
+    }
+}

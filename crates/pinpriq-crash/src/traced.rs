@@ -1,0 +1,117 @@
+//! One run under strace: a directory that a crash left behind, a start, the fixed workload, and
+//! what is left after whatever strace did to it.
+//!
+//! The start and the workload are traced apart, so that the calls of each are counted from one.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+
+use pinpriq_history::{Event, Report};
+
+use crate::args::Wanted;
+use crate::clock::wall_us;
+use crate::drain::drain;
+use crate::fault::Fallible;
+use crate::ledger::Ledger;
+use crate::payload::Payloads;
+use crate::process::Process;
+use crate::server::{Server, Started};
+use crate::workload::{Played, QUEUE, Size, play};
+use crate::{files, strace};
+
+/// How many requests the directory has seen before the run.
+const BEFORE: Size = Size { operations: 40, payload_bytes: 100 };
+/// Large enough that the workload fills more than one segment.
+const PAYLOAD_BYTES: usize = 400_000;
+
+/// What is traced.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Part {
+    /// From the start of the program until it listens.
+    Start,
+    /// From then on.
+    Work,
+}
+
+/// What a run came to.
+pub(crate) struct Outcome {
+    /// What strace noted.
+    pub(crate) calls: Vec<strace::Call>,
+    pub(crate) played: Played,
+    /// When it listened, by the wall clock.
+    pub(crate) listening_us: u64,
+    /// How the traced server ended.
+    pub(crate) status: ExitStatus,
+    pub(crate) report: Report,
+    pub(crate) ledger: Ledger,
+    /// What strace noted, as it is.
+    pub(crate) log: PathBuf,
+    /// Where the history is; it goes away with this value.
+    _scratch: tempfile::TempDir,
+}
+
+/// Runs the workload with `flags` for strace in one part.
+pub(crate) fn run(wanted: &Wanted, part: Part, flags: &[String]) -> Fallible<Outcome> {
+    let scratch = files::scratch(&wanted.scratch)?;
+    let data = scratch.path().join("data");
+    let log = scratch.path().join("strace.log");
+    let ledger = Ledger::new(scratch.path(), "history.jsonl", wanted.tolerance)?;
+    let payloads = Payloads::default();
+    prepare(wanted, &data, &ledger, &payloads)?;
+
+    let mut all = strace::noting(&log.to_string_lossy());
+    all.extend_from_slice(flags);
+    let started = match part {
+        Part::Start => wanted.program.start_traced(&all, &data)?,
+        Part::Work => wanted.program.try_start(&data)?,
+    };
+    let listening_us = wall_us();
+    let mut played = Played::default();
+    let status = match started {
+        Started::Ended(status, _) => status,
+        Started::Listening(mut server) => {
+            ledger.event(Event::ServerStarted)?;
+            let size = Size { operations: wanted.operations, payload_bytes: PAYLOAD_BYTES };
+            let tracer = match part {
+                Part::Start => None,
+                Part::Work => Some(attach(&server, &all)?),
+            };
+            played = play(server.address, &ledger, &payloads, size)?;
+            let status = server.stop()?;
+            if let Some(mut tracer) = tracer {
+                tracer.wait()?;
+            }
+            status
+        }
+    };
+    ledger.event(Event::ServerKilled)?;
+
+    let mut server = wanted.program.start(&data)?;
+    ledger.event(Event::ServerStarted)?;
+    drain(&server, &ledger, &[QUEUE])?;
+    server.stop()?;
+    let report = ledger.check()?;
+    let calls = strace::calls(&String::from_utf8_lossy(&files::read(&log)?));
+    Ok(Outcome { calls, played, listening_us, status, report, ledger, log, _scratch: scratch })
+}
+
+/// Leaves a directory as a crash would.
+fn prepare(wanted: &Wanted, data: &Path, ledger: &Ledger, payloads: &Payloads) -> Fallible<()> {
+    let mut server = wanted.program.start(data)?;
+    ledger.event(Event::ServerStarted)?;
+    play(server.address, ledger, payloads, BEFORE)?;
+    ledger.event(Event::ServerKilled)?;
+    server.kill()?;
+    Ok(())
+}
+
+/// Has strace trace a server that runs, from now on.
+fn attach(server: &Server, flags: &[String]) -> Fallible<Process> {
+    let mut command = Command::new("strace");
+    let tracer =
+        Process::start(command.arg("-f").args(flags).args(["-p", &server.id().to_string()]))?;
+    match tracer.line("attached")? {
+        Some(_) => Ok(tracer),
+        None => Err(format!("strace did not attach: {}", tracer.text()).into()),
+    }
+}

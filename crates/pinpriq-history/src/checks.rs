@@ -1,0 +1,78 @@
+//! The checks: each looks for one sort of thing that a correct server never does.
+//!
+//! All of them run in time proportional to the history, but for sorting. None objects where a
+//! correct server could have behaved so; what they cannot see is told in `docs/history.md`.
+
+mod bounds;
+mod identity;
+mod loss;
+mod order;
+mod receipts;
+mod redelivery;
+mod timing;
+mod windows;
+
+use crate::book::Book;
+use crate::reading::History;
+use crate::record::{Event, Operation, Outcome};
+use crate::report::{Report, Tally};
+
+/// How far the clocks of the client and the server may be apart in measuring the same time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tolerance {
+    /// Whatever the length of the time.
+    pub fixed_us: u64,
+    /// One part in so many of the time.
+    pub one_in: u64,
+}
+
+impl Default for Tolerance {
+    /// 50 ms, and one part in 500.
+    fn default() -> Self {
+        Self { fixed_us: 50_000, one_in: 500 }
+    }
+}
+
+impl Tolerance {
+    /// For a time of this length.
+    pub(crate) const fn of_us(self, length_us: u64) -> u64 {
+        self.fixed_us.saturating_add(length_us / if self.one_in == 0 { 1 } else { self.one_in })
+    }
+}
+
+/// Checks a history.
+#[must_use]
+pub fn check(history: &History, tolerance: Tolerance) -> Report {
+    let book = Book::of(history, tolerance);
+    let mut report = Report { tally: tally(history, &book), violations: Vec::new() };
+    identity::check(&book, &mut report);
+    receipts::check(&book, tolerance, &mut report);
+    redelivery::check(&book, tolerance, &mut report);
+    timing::check(&book, tolerance, &mut report);
+    order::check(&book, tolerance, &mut report);
+    loss::check(&book, tolerance, &mut report);
+    report
+}
+
+fn tally(history: &History, book: &Book) -> Tally {
+    let mut tally = Tally::default();
+    for call in &history.calls {
+        tally.calls += 1;
+        match (&call.operation, &call.outcome) {
+            (_, Outcome::Unknown) => tally.unknown += 1,
+            (_, Outcome::Put { .. }) => tally.puts += 1,
+            (Operation::Ack { .. }, Outcome::Done) => tally.acks += 1,
+            _ => {}
+        }
+    }
+    for task in &book.tasks {
+        let handed = u64::try_from(task.handed.len()).unwrap_or(u64::MAX);
+        tally.deliveries += handed;
+        tally.redeliveries += handed.saturating_sub(1);
+    }
+    let drained = |(_, event): &&(u64, Event)| matches!(event, Event::Drained { .. });
+    let count = history.events.iter().filter(drained).count();
+    tally.drained = u64::try_from(count).unwrap_or(u64::MAX);
+    tally.restarts = u64::try_from(book.lives.len()).unwrap_or(u64::MAX);
+    tally
+}

@@ -1,0 +1,142 @@
+//! One delivery of a task, and how long its lease may have lasted and must have lasted.
+//!
+//! Each moment comes as the earliest or the latest that it can have been; the checks choose the
+//! one that favours the server.
+
+use crate::checks::Tolerance;
+
+/// Microseconds of a millisecond.
+pub(crate) const US_PER_MS: u64 = 1_000;
+
+/// When something was done: between these moments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Span {
+    pub(crate) from_us: u64,
+    /// The end of time if nobody knows.
+    pub(crate) to_us: u64,
+}
+
+impl Span {
+    /// Whether all of it lies before the other.
+    pub(crate) const fn is_before(self, other: Self) -> bool {
+        self.to_us < other.from_us
+    }
+}
+
+/// What was asked with a receipt.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Wish {
+    Ack,
+    Release { delay_us: u64, ttl_us: Option<u64>, priority: Option<i64>, tail: bool },
+    Bury,
+    Touch { by_us: Option<u64> },
+}
+
+/// What came of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Fate {
+    Accepted,
+    /// Accepted, and the task was gone with it.
+    Gone,
+    /// Refused since the receipt was not current.
+    Stale,
+    /// Refused for another reason.
+    Refused,
+    Unknown,
+}
+
+/// A request with the receipt of this lease.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Deed {
+    pub(crate) span: Span,
+    pub(crate) wish: Wish,
+    pub(crate) fate: Fate,
+    /// The number of the request.
+    pub(crate) call: u64,
+}
+
+impl Deed {
+    pub(crate) const fn is_accepted(&self) -> bool {
+        matches!(self.fate, Fate::Accepted | Fate::Gone)
+    }
+
+    /// Whether it may have been carried out.
+    pub(crate) const fn may_count(&self) -> bool {
+        matches!(self.fate, Fate::Accepted | Fate::Gone | Fate::Unknown)
+    }
+
+    /// Whether it ends the lease, if it is carried out.
+    pub(crate) const fn ends_lease(&self) -> bool {
+        !matches!(self.wish, Wish::Touch { .. })
+    }
+}
+
+/// How long a lease lasts if nothing is done about it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Lasting {
+    /// For so many microseconds.
+    Us(u64),
+    /// As long as the connection.
+    Connection,
+    /// That depends on a put of which nothing is known.
+    Uncertain,
+}
+
+/// A task as it came to a client.
+#[derive(Clone, Debug)]
+pub(crate) struct Handed {
+    pub(crate) span: Span,
+    pub(crate) client: u64,
+    /// The number of the request.
+    pub(crate) call: u64,
+    /// Taken for good.
+    pub(crate) popped: bool,
+    /// Whether the oldest of the lowest number was asked for.
+    pub(crate) ordered: bool,
+    pub(crate) payload: String,
+    pub(crate) lasting: Lasting,
+    /// By their beginnings.
+    pub(crate) deeds: Vec<Deed>,
+}
+
+impl Handed {
+    /// The earliest moment at which the time of the lease can have been up.
+    pub(crate) fn earliest_deadline_us(&self, ttr_us: u64, tolerance: Tolerance) -> u64 {
+        let mut deadline = self.span.from_us.saturating_add(ttr_us);
+        let mut moved = false;
+        for deed in self.deeds.iter().filter(|deed| deed.may_count()) {
+            let Wish::Touch { by_us } = deed.wish else { continue };
+            let renewed = deed.span.from_us.saturating_add(ttr_us);
+            match (by_us, deed.is_accepted()) {
+                (Some(by_us), true) => (deadline, moved) = (deadline.saturating_add(by_us), true),
+                // After it was moved, to renew a lease may shorten it.
+                (None, _) if moved => deadline = deadline.min(renewed),
+                (None, true) => deadline = deadline.max(renewed),
+                (_, false) => {}
+            }
+        }
+        let lasted = deadline.saturating_sub(self.span.from_us);
+        deadline.saturating_sub(tolerance.of_us(lasted))
+    }
+
+    /// The latest moment at which the time of the lease can have been up.
+    pub(crate) fn latest_deadline_us(&self, ttr_us: u64, tolerance: Tolerance) -> u64 {
+        let mut deadline = self.span.to_us.saturating_add(ttr_us);
+        for deed in self.deeds.iter().filter(|deed| deed.may_count()) {
+            let Wish::Touch { by_us } = deed.wish else { continue };
+            deadline = match by_us {
+                Some(by_us) => deadline.saturating_add(by_us),
+                None => deadline.max(deed.span.to_us.saturating_add(ttr_us)),
+            };
+        }
+        let lasted = deadline.saturating_sub(self.span.from_us);
+        deadline.saturating_add(tolerance.of_us(lasted))
+    }
+
+    /// Whether a renewal that was answered before `moment_us` made the lease durable.
+    pub(crate) fn is_durable_at(&self, moment_us: u64) -> bool {
+        let renewed = |deed: &&Deed| matches!(deed.wish, Wish::Touch { .. }) && deed.is_accepted();
+        matches!(self.lasting, Lasting::Us(_))
+            && self.deeds.iter().filter(renewed).any(|deed| deed.span.to_us < moment_us)
+    }
+}

@@ -1,0 +1,28 @@
+//! Histories: what the clients of a queue asked and were told, and whether a correct queue could
+//! have answered so.
+//!
+//! A history is a file with a JSON object in each line, written by the clients and never by the
+//! server. [`Recorder`] writes one, [`History::read`] reads one, and [`check`] objects to what no
+//! correct server could have done. The format and each verdict are explained in
+//! `docs/history.md`.
+//!
+//! Nothing here talks to a server, reads a clock or opens a file, and nothing is known of how the
+//! server works. The checker never objects to a correct server: what is in doubt, such as a request
+//! whose answer was lost, counts in the server's favour.
+
+mod book;
+mod checks;
+mod digest;
+mod lease;
+mod reading;
+mod record;
+mod recorder;
+mod report;
+mod shelf;
+
+pub use checks::{Tolerance, check};
+pub use digest::digest;
+pub use reading::{History, Unreadable};
+pub use record::{Delivery, Event, Operation, Outcome, Record};
+pub use recorder::Recorder;
+pub use report::{Report, Tally, Verdict, Violation};

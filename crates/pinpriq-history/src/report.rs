@@ -1,0 +1,147 @@
+//! What the checker found, for programs and for people.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What a correct server never does.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Verdict {
+    /// A task whose put was acknowledged is gone, and nothing can have ended it.
+    Lost,
+    /// A task was handed out while somebody certainly had it, or one put came out as two tasks.
+    Duplicated,
+    /// A task was handed out after it had ended.
+    Resurrected,
+    /// A request was carried out whose receipt was certainly not current.
+    StaleAccepted,
+    /// A receipt was given out twice.
+    ReceiptReused,
+    /// A task was handed out while a better one was certainly ready.
+    OutOfOrder,
+    /// A lease ended before its time.
+    EarlyExpired,
+    /// A task was handed out before its delay had passed.
+    EarlyDelivered,
+    /// A task was handed out after its time to live had passed.
+    AfterTtl,
+    /// A task came that nobody had put.
+    Invented,
+    /// A task came with another payload than it was put with.
+    Corrupt,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Lost => "LOST",
+            Self::Duplicated => "DUPLICATED",
+            Self::Resurrected => "RESURRECTED",
+            Self::StaleAccepted => "STALE-ACCEPTED",
+            Self::ReceiptReused => "RECEIPT-REUSED",
+            Self::OutOfOrder => "OUT-OF-ORDER",
+            Self::EarlyExpired => "EARLY-EXPIRED",
+            Self::EarlyDelivered => "EARLY-DELIVERED",
+            Self::AfterTtl => "AFTER-TTL",
+            Self::Invented => "INVENTED",
+            Self::Corrupt => "CORRUPT",
+        })
+    }
+}
+
+/// One thing that a correct server would not have done.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Violation {
+    /// What sort of thing.
+    pub verdict: Verdict,
+    /// A sentence with the queue, the task and the moments.
+    pub detail: String,
+}
+
+/// How much there was to look at: a history without anything in it passes too.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tally {
+    /// Requests.
+    pub calls: u64,
+    /// Requests of which nobody knows what came of them.
+    pub unknown: u64,
+    /// Puts that were acknowledged.
+    pub puts: u64,
+    /// Tasks that came, by take or by pop.
+    pub deliveries: u64,
+    /// Acks that were carried out.
+    pub acks: u64,
+    /// Deliveries of a task that had been delivered before.
+    pub redeliveries: u64,
+    /// Deliveries whose order could be judged.
+    pub ordered: u64,
+    /// Queues that were known to be empty at the end, so that a loss would have shown.
+    pub drained: u64,
+    /// Ends and starts of the server.
+    pub restarts: u64,
+}
+
+/// What a check came to.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Report {
+    /// What was looked at.
+    pub tally: Tally,
+    /// What was objected to, in no particular order.
+    pub violations: Vec<Violation>,
+}
+
+impl Report {
+    /// Whether there is nothing to object to.
+    #[must_use]
+    pub const fn is_clean(&self) -> bool {
+        self.violations.is_empty()
+    }
+
+    /// How many violations there are of each sort.
+    #[must_use]
+    pub fn counts(&self) -> BTreeMap<Verdict, usize> {
+        let mut counts = BTreeMap::new();
+        for violation in &self.violations {
+            *counts.entry(violation.verdict).or_insert(0) += 1;
+        }
+        counts
+    }
+
+    /// For people: what was looked at, the counts, and of each sort the first so many in full.
+    #[must_use]
+    pub fn text(&self, details: usize) -> String {
+        let mut lines = vec![self.tally.to_string()];
+        for (verdict, count) in self.counts() {
+            lines.push(format!("{verdict}: {count}"));
+            let own = self.violations.iter().filter(|violation| violation.verdict == verdict);
+            lines.extend(own.take(details).map(|violation| format!("  {}", violation.detail)));
+            if let Some(more) = count.checked_sub(details).filter(|more| *more > 0) {
+                lines.push(format!("  and {more} more"));
+            }
+        }
+        lines.push(if self.is_clean() { "no violation\n" } else { "VIOLATIONS\n" }.to_owned());
+        lines.join("\n")
+    }
+
+    pub(crate) fn object(&mut self, verdict: Verdict, detail: String) {
+        self.violations.push(Violation { verdict, detail });
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} calls, {} of unknown outcome; {} puts acknowledged, {} deliveries \
+             ({} again, {} judged by order), {} acks; {} restarts, {} queues drained",
+            self.calls,
+            self.unknown,
+            self.puts,
+            self.deliveries,
+            self.redeliveries,
+            self.ordered,
+            self.acks,
+            self.restarts,
+            self.drained,
+        )
+    }
+}

@@ -1,0 +1,12 @@
+//! Tests of the history checker: what it must let pass, and what it must object to.
+
+#[cfg(test)]
+mod doctored;
+#[cfg(test)]
+mod good;
+#[cfg(test)]
+mod program;
+#[cfg(test)]
+mod reading;
+#[cfg(test)]
+mod story;

@@ -1,0 +1,135 @@
+//! One connection: what is to be sent, what was received of an answer, and which requests wait for
+//! theirs.
+//!
+//! It knows no protocol. Requests gather until they are sent with one write; answers are read into
+//! a buffer that all connections share, and only the beginning of an incomplete one is kept here.
+
+use std::collections::VecDeque;
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use mio::net::TcpStream;
+use mio::{Interest, Registry, Token};
+
+use crate::plan::Step;
+
+/// How long a server may take to accept a connection, and to answer what opens it.
+const OPENING: Duration = Duration::from_secs(10);
+
+/// A request that has no answer yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UnderWay {
+    /// Whose request it is.
+    pub(crate) slot: u32,
+    /// What it was.
+    pub(crate) step: Step,
+    /// From when on its latency counts.
+    pub(crate) since_ns: u64,
+}
+
+/// How reading ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Received {
+    /// So many bytes are there, and perhaps more to come at once.
+    More(usize),
+    /// So many bytes are there, and no more for now.
+    Last(usize),
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    stream: TcpStream,
+    /// What is to be sent; the bytes before `sent` have been.
+    pub(crate) out: Vec<u8>,
+    sent: usize,
+    /// The beginning of an answer.
+    rest: Vec<u8>,
+    /// In the order in which they were sent, at most one for each slot.
+    pub(crate) under_way: VecDeque<UnderWay>,
+}
+
+impl Connection {
+    /// Connects, says what opens a connection, and waits for that many lines in answer.
+    pub(crate) fn open(
+        address: SocketAddr,
+        (greeting, lines): &(Vec<u8>, usize),
+    ) -> io::Result<Self> {
+        let mut stream = std::net::TcpStream::connect_timeout(&address, OPENING)?;
+        stream.set_nodelay(true)?;
+        if *lines > 0 {
+            stream.set_read_timeout(Some(OPENING))?;
+            stream.write_all(greeting)?;
+            // Nothing is lost in this buffer: the server has nothing more to say yet.
+            let mut reader = BufReader::new(&stream);
+            for _ in 0..*lines {
+                if reader.skip_until(b'\n')? == 0 {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+            }
+        }
+        stream.set_nonblocking(true)?;
+        Ok(Self {
+            stream: TcpStream::from_std(stream),
+            out: Vec::new(),
+            sent: 0,
+            rest: Vec::new(),
+            under_way: VecDeque::new(),
+        })
+    }
+
+    /// Has events of the connection told under this number.
+    pub(crate) fn register(&mut self, registry: &Registry, number: usize) -> io::Result<()> {
+        registry.register(&mut self.stream, Token(number), Interest::READABLE | Interest::WRITABLE)
+    }
+
+    /// Sends as much as the socket takes.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        while let Some(unsent) = self.out.get(self.sent..).filter(|unsent| !unsent.is_empty()) {
+            match self.stream.write(unsent) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(bytes) => self.sent += bytes,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.out.clear();
+        self.sent = 0;
+        Ok(())
+    }
+
+    /// Reads once into `inbox`, behind what was kept. The end of the stream is an error.
+    pub(crate) fn receive(&mut self, inbox: &mut Vec<u8>) -> io::Result<Received> {
+        let kept = self.rest.len();
+        if kept * 2 > inbox.len() {
+            inbox.resize(kept * 4, 0);
+        }
+        let (front, room) = inbox.split_at_mut(kept);
+        front.copy_from_slice(&self.rest);
+        let bytes = loop {
+            match self.stream.read(room) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(bytes) => break bytes,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return Ok(Received::Last(0));
+                }
+                Err(error) => return Err(error),
+            }
+        };
+        self.rest.clear();
+        // A read that did not fill its room has emptied the socket.
+        Ok(if bytes < room.len() {
+            Received::Last(kept + bytes)
+        } else {
+            Received::More(kept + bytes)
+        })
+    }
+
+    /// Keeps the beginning of an answer until more of it is there.
+    pub(crate) fn keep(&mut self, beginning: &[u8]) {
+        self.rest.extend_from_slice(beginning);
+    }
+}

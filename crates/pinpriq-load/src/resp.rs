@@ -1,0 +1,213 @@
+//! pinpriq over RESP: put, take under a lease, ack, pop and publish.
+//!
+//! All that is the same for every request is written out once. What comes back is compared with
+//! what was put, so that a run in a queue with other tasks ends with an error.
+
+use pinpriq_wire::resp::put_command;
+
+use crate::dialect::{Answer, Dialect, Outcome, Slot};
+use crate::plan::Step;
+use crate::reply::{Missing, Part, Parts, unexpected};
+
+/// How long a lease lasts, longer than any request should take.
+const LEASE_MS: &[u8] = b"60000";
+
+/// The requests of one queue or topic.
+#[derive(Clone, Debug)]
+struct Words {
+    /// All of a put or publish that comes before the payload.
+    put: Vec<u8>,
+    publish: Vec<u8>,
+    /// A whole take, for each member if there are any.
+    takes: Vec<Vec<u8>>,
+    pop: Vec<u8>,
+    /// All of an ack that comes before the receipt.
+    ack: Vec<u8>,
+}
+
+/// The RESP door.
+#[derive(Clone, Debug)]
+pub struct Resp {
+    words: Vec<Words>,
+    /// What follows the payload of a put, for each priority.
+    priorities: Vec<Vec<u8>>,
+    payload: Vec<u8>,
+    members: u32,
+}
+
+impl Resp {
+    /// Speaks of these queues, and puts tasks with this payload and priorities from 0 on.
+    #[must_use]
+    pub fn new(queues: &[String], payload: &[u8], priorities: u32) -> Self {
+        Self::with_members(queues, payload, priorities, &[])
+    }
+
+    /// Speaks of these topics instead, from whose members all takes come.
+    #[must_use]
+    pub fn with_members(
+        topics: &[String],
+        payload: &[u8],
+        priorities: u32,
+        members: &[String],
+    ) -> Self {
+        let priorities = (0..priorities.max(1))
+            .map(|priority| {
+                let mut tail = b"\r\n".to_vec();
+                put_words(&mut tail, &[b"PRIORITY", priority.to_string().as_bytes()]);
+                tail
+            })
+            .collect();
+        Self {
+            words: topics.iter().map(|topic| Words::new(topic, payload, members)).collect(),
+            priorities,
+            payload: payload.to_vec(),
+            members: u32::try_from(members.len()).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// Reads one task that was taken, and returns its receipt, or nothing if there is none.
+    fn task<'a>(&self, parts: &mut Parts<'a>) -> Result<Option<Part<'a>>, Missing> {
+        match parts.part()? {
+            Part::Array(0) => return Ok(None),
+            Part::Array(1) => {}
+            error @ Part::Error(_) => return Ok(Some(error)),
+            other => return Err(unexpected(&format!("{other:?} to a take"))),
+        }
+        if parts.part()? != Part::Array(4) {
+            return Err(unexpected("a task that is no array of four"));
+        }
+        parts.bulk()?;
+        parts.bulk()?;
+        let receipt = parts.part()?;
+        if parts.bulk()? != self.payload {
+            return Err(Missing::Sense(
+                "a task with another payload: the queue is used by others, or by a run before"
+                    .to_owned(),
+            ));
+        }
+        Ok(Some(receipt))
+    }
+
+    /// Reads the answer to `step`, which may be a refusal.
+    fn outcome<'a>(
+        &self,
+        step: Step,
+        slot: &mut Slot,
+        parts: &mut Parts<'a>,
+    ) -> Result<Outcome<'a>, Missing> {
+        if matches!(step, Step::Take | Step::Pop) {
+            return Ok(match self.task(parts)? {
+                None => Outcome::Empty,
+                Some(Part::Error(sentence)) => Outcome::Refused(sentence),
+                Some(Part::Bulk(receipt)) if step == Step::Take => {
+                    slot.token.set(receipt).map_err(Missing::Sense)?;
+                    Outcome::Done
+                }
+                Some(Part::Null) if step == Step::Pop => Outcome::Done,
+                Some(other) => return Err(unexpected(&format!("{other:?} as a receipt"))),
+            });
+        }
+        Ok(match (step, parts.part()?) {
+            (_, Part::Error(sentence)) => Outcome::Refused(sentence),
+            (Step::Put, Part::Bulk(_)) | (Step::Ack, Part::Simple(b"OK")) => Outcome::Done,
+            (Step::Publish, Part::Integer(lanes)) if lanes == i64::from(self.members) => {
+                Outcome::Done
+            }
+            (step, other) => return Err(unexpected(&format!("{other:?} to a {}", step.word()))),
+        })
+    }
+}
+
+impl Dialect for Resp {
+    fn request(&mut self, step: Step, slot: &Slot, out: &mut Vec<u8>) {
+        let Some(words) = self.words.get(slot.queue as usize) else { return };
+        match step {
+            Step::Put | Step::Publish => {
+                out.extend_from_slice(if step == Step::Put { &words.put } else { &words.publish });
+                out.extend_from_slice(&self.payload);
+                let priority = self.priorities.get(slot.priority as usize);
+                out.extend_from_slice(priority.map_or(b"\r\n", Vec::as_slice));
+            }
+            Step::Take => {
+                let take = words.takes.get(slot.member as usize);
+                out.extend_from_slice(take.map(Vec::as_slice).unwrap_or_default());
+            }
+            Step::Pop => out.extend_from_slice(&words.pop),
+            Step::Ack => {
+                out.extend_from_slice(&words.ack);
+                put_words(out, &[slot.token.bytes()]);
+            }
+        }
+    }
+
+    fn answer<'a>(
+        &mut self,
+        step: Step,
+        slot: &mut Slot,
+        bytes: &'a [u8],
+    ) -> Result<Answer<'a>, String> {
+        let mut parts = Parts::new(bytes);
+        match self.outcome(step, slot, &mut parts) {
+            Ok(outcome) => Ok(Answer::Whole { outcome, length: parts.length() }),
+            Err(Missing::Bytes) => Ok(Answer::Incomplete),
+            Err(Missing::Sense(sentence)) => Err(sentence),
+        }
+    }
+}
+
+impl Words {
+    fn new(topic: &str, payload: &[u8], members: &[String]) -> Self {
+        let name = topic.as_bytes();
+        let before_payload = |command: &[u8]| {
+            let mut out = b"*5\r\n".to_vec();
+            put_words(&mut out, &[command, name]);
+            out.extend_from_slice(format!("${}\r\n", payload.len()).as_bytes());
+            out
+        };
+        let whole = |words: &[&[u8]]| {
+            let mut out = Vec::new();
+            put_command(&mut out, words);
+            out
+        };
+        let take = [&b"TAKE"[..], name, b"TTR", LEASE_MS];
+        let takes = if members.is_empty() {
+            vec![whole(&take)]
+        } else {
+            let of = |member: &String| {
+                whole(&[take.as_slice(), &[&b"MEMBER"[..], member.as_bytes()]].concat())
+            };
+            members.iter().map(of).collect()
+        };
+        let mut ack = b"*3\r\n".to_vec();
+        put_words(&mut ack, &[b"ACK", name]);
+        Self {
+            put: before_payload(b"PUT"),
+            publish: before_payload(b"PUBLISH"),
+            takes,
+            pop: whole(&[b"POP", name]),
+            ack,
+        }
+    }
+}
+
+/// Appends words of a command without their number.
+fn put_words(out: &mut Vec<u8>, words: &[&[u8]]) {
+    for word in words {
+        out.push(b'$');
+        put_number(out, word.len());
+        out.extend_from_slice(b"\r\n");
+        out.extend_from_slice(word);
+        out.extend_from_slice(b"\r\n");
+    }
+}
+
+/// Appends a number in decimal, without an allocation.
+fn put_number(out: &mut Vec<u8>, number: usize) {
+    if number >= 10 {
+        put_number(out, number / 10);
+    }
+    out.push(b'0' + u8::try_from(number % 10).unwrap_or(0));
+}
+
+#[cfg(test)]
+mod tests;

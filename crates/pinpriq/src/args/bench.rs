@@ -1,0 +1,105 @@
+//! The arguments of `bench`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+/// What is measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Workload {
+    /// Put tasks, which stay
+    Put,
+    /// Take and acknowledge tasks that were put before, until none is left
+    Drain,
+    /// Put, take and acknowledge: a cycle of the three is one job
+    Mixed,
+    /// Put and pop: a cycle of the two is one job
+    Pop,
+}
+
+/// Which protocol is spoken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Door {
+    /// RESP, the protocol of Redis clients
+    Resp,
+    /// The pinpriq protocol, which has neither leases nor acknowledgements
+    Pinpriq,
+}
+
+/// The arguments of `bench`.
+#[derive(Debug, Args)]
+pub(crate) struct BenchArgs {
+    /// What is measured
+    #[arg(value_enum, default_value_t = Workload::Mixed)]
+    pub(crate) workload: Workload,
+
+    /// The name of the queue; further queues have a number behind it
+    #[arg(long, value_name = "NAME", default_value = "bench")]
+    pub(crate) queue: String,
+
+    /// How many connections
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) connections: u32,
+
+    /// How many requests are under way on each connection
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub(crate) depth: u32,
+
+    /// The size of each payload, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 100)]
+    #[arg(value_parser = clap::value_parser!(u32).range(..=67_108_864))]
+    pub(crate) size: u32,
+
+    /// How many different priorities the tasks have
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) priorities: u32,
+
+    /// How many tasks are put first, which is not measured [default: 0, for drain 100000]
+    #[arg(long, value_name = "N")]
+    pub(crate) backlog: Option<u64>,
+
+    /// Over how many queues the tasks are spread
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) queues: u32,
+
+    /// So many jobs begin each second, whatever the server does; without it, as many as it can do
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) rate: Option<u64>,
+
+    /// How long to measure
+    #[arg(long, value_name = "S", default_value_t = 10, conflicts_with = "count")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub(crate) seconds: u64,
+
+    /// Measure so many jobs instead, however long they take
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) count: Option<u64>,
+
+    /// Which protocol
+    #[arg(long, value_enum, default_value_t = Door::Resp)]
+    pub(crate) door: Door,
+
+    /// What priorities and payloads depend on
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+
+    /// Also tell what this process used, the server's: its CPU time and memory
+    #[arg(long, value_name = "PID")]
+    pub(crate) pid: Option<u32>,
+
+    /// Also tell how much disk space this directory takes up, the server's
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+
+    /// Host and port of the server [default: that of the other commands for this protocol]
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) address: Option<String>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}

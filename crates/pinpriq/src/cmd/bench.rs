@@ -1,0 +1,175 @@
+//! `pinpriq bench`: loads a server with requests, and tells how fast it was.
+//!
+//! The load generator is a crate of its own; here the command line becomes its plan, and what it
+//! measured becomes a report. Nothing is judged: what is fast enough, only the reader knows.
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::net::{SocketAddr, ToSocketAddrs as _};
+
+use pinpriq_load::{Bound, Dialect, Figures, Move, Pace, Pinpriq, Plan, Resp, Step, Trouble};
+
+use crate::args::bench::{BenchArgs, Door, Workload};
+use crate::exit::{Exit, Failure};
+use crate::output::print_text;
+use crate::progress::Progress;
+
+use self::report::Report;
+use self::usage::Usage;
+
+mod report;
+mod usage;
+
+/// The backlog that is drained unless another one is asked for.
+const DRAINED: u64 = 100_000;
+
+/// How the backlog is put: as fast as may be without using up a server's bounds.
+const BACKLOG_CONNECTIONS: usize = 4;
+const BACKLOG_DEPTH: usize = 64;
+
+/// What the pinpriq protocol can carry.
+const NAME_BYTES_MAX: usize = 65_535;
+const PINPRIQ_PAYLOAD_BYTES_MAX: u32 = 65_535;
+const PINPRIQ_PRIORITIES_MAX: u32 = 255;
+
+/// Measures, and prints the report.
+pub(crate) fn bench(arguments: &BenchArgs) -> Result<Exit, Failure> {
+    check(arguments)?;
+    let plan = plan(arguments)?;
+    let size = usize::try_from(arguments.size).unwrap_or(usize::MAX);
+    let payload = pinpriq_load::payload(size, arguments.seed);
+    let names: Vec<_> = (0..arguments.queues).map(|number| name(arguments, number)).collect();
+    let report = match arguments.door {
+        Door::Resp => {
+            let mut dialect = Resp::new(&names, &payload, arguments.priorities);
+            measure(arguments, &plan, &mut dialect)?
+        }
+        Door::Pinpriq => {
+            // Packets with one key leave together, so no run may use the keys of another one.
+            let key = RandomState::new().hash_one(std::process::id());
+            measure(arguments, &plan, &mut Pinpriq::new(&names, &payload, key))?
+        }
+    };
+    let text = if arguments.json { report.json() } else { report.text() };
+    print_text(text.as_bytes())?;
+    Ok(if report.figures.refused() > 0 { Exit::Refused } else { Exit::Done })
+}
+
+/// Refuses what cannot be measured.
+fn check(arguments: &BenchArgs) -> Result<(), Failure> {
+    let unusable = |sentence: String| Err(Failure::unusable(sentence));
+    if arguments.queue.len() > NAME_BYTES_MAX - 10 {
+        return unusable("the name of the queue is too long".to_owned());
+    }
+    if arguments.door == Door::Resp {
+        return Ok(());
+    }
+    if !matches!(arguments.workload, Workload::Put | Workload::Pop) {
+        return unusable(
+            "the pinpriq protocol has no leases: measure put or pop, or use --door resp".to_owned(),
+        );
+    }
+    if arguments.size > PINPRIQ_PAYLOAD_BYTES_MAX {
+        return unusable(format!(
+            "the pinpriq protocol carries payloads of at most {PINPRIQ_PAYLOAD_BYTES_MAX} bytes"
+        ));
+    }
+    if arguments.priorities > PINPRIQ_PRIORITIES_MAX {
+        return unusable(format!(
+            "the pinpriq protocol has at most {PINPRIQ_PRIORITIES_MAX} priorities"
+        ));
+    }
+    Ok(())
+}
+
+/// What the command line asks for.
+fn plan(arguments: &BenchArgs) -> Result<Plan, Failure> {
+    let steps: &[Step] = match arguments.workload {
+        Workload::Put => &[Step::Put],
+        Workload::Drain => &[Step::Take, Step::Ack],
+        Workload::Mixed => &[Step::Put, Step::Take, Step::Ack],
+        Workload::Pop => &[Step::Put, Step::Pop],
+    };
+    let at_most = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
+    Ok(Plan {
+        address: address(arguments)?,
+        connections: at_most(arguments.connections),
+        depth: at_most(arguments.depth),
+        cycle: steps.iter().copied().map(Move::from).collect(),
+        queues: arguments.queues,
+        priorities: arguments.priorities,
+        seed: arguments.seed,
+        pace: arguments.rate.map_or(Pace::AtOnce, Pace::PerSecond),
+        bound: arguments
+            .count
+            .map_or(Bound::Nanoseconds(arguments.seconds * 1_000_000_000), Bound::Cycles),
+        until_empty: arguments.workload == Workload::Drain,
+    })
+}
+
+/// Where the server is: as given, as in the environment, or the default of its door.
+fn address(arguments: &BenchArgs) -> Result<SocketAddr, Failure> {
+    let (variable, default) = match arguments.door {
+        Door::Resp => ("PINPRIQ_RESP_ADDRESS", "127.0.0.1:7251"),
+        Door::Pinpriq => ("PINPRIQ_ADDRESS", "127.0.0.1:7250"),
+    };
+    let given = arguments.address.clone().or_else(|| std::env::var(variable).ok());
+    let address = given.unwrap_or_else(|| default.to_owned());
+    let found = address.to_socket_addrs().map(|mut addresses| addresses.next());
+    match found {
+        Ok(Some(found)) => Ok(found),
+        Ok(None) => {
+            Err(Failure::on_the_way(format!("no connection to {address}: there is no such host")))
+        }
+        Err(error) => Err(Failure::on_the_way(format!("no connection to {address}: {error}"))),
+    }
+}
+
+/// The names of the queues: the first one as given, so that a single one is easy to find.
+fn name(arguments: &BenchArgs, number: u32) -> String {
+    if number == 0 { arguments.queue.clone() } else { format!("{}-{number}", arguments.queue) }
+}
+
+/// Puts the backlog, then runs the plan and looks at the server before and after.
+fn measure<'a>(
+    arguments: &'a BenchArgs,
+    plan: &Plan,
+    dialect: &mut impl Dialect,
+) -> Result<Report<'a>, Failure> {
+    let drains = arguments.workload == Workload::Drain;
+    let backlog = arguments.backlog.unwrap_or(if drains { DRAINED } else { 0 });
+    if backlog > 0 {
+        put_backlog(backlog, plan, dialect)?;
+    }
+    let before = Usage::of(arguments.pid, arguments.data.as_deref())?;
+    let progress = Progress::before_output("jobs");
+    let figures = run(plan, dialect, &progress)?;
+    drop(progress);
+    let after = Usage::of(arguments.pid, arguments.data.as_deref())?;
+    Ok(Report { arguments, slots: plan.connections * plan.depth, figures, before, after })
+}
+
+/// Puts what should be there before anything is measured.
+fn put_backlog(backlog: u64, plan: &Plan, dialect: &mut impl Dialect) -> Result<(), Failure> {
+    let putting = Plan {
+        connections: BACKLOG_CONNECTIONS,
+        depth: BACKLOG_DEPTH,
+        cycle: vec![Step::Put.into()],
+        pace: Pace::AtOnce,
+        bound: Bound::Cycles(backlog),
+        until_empty: false,
+        ..plan.clone()
+    };
+    let progress = Progress::before_output("tasks of the backlog");
+    let figures = run(&putting, dialect, &progress)?;
+    match figures.refusals.first_key_value() {
+        None => Ok(()),
+        Some((word, count)) => {
+            Err(Failure::refused(format!("{count} tasks of the backlog were refused: {word}")))
+        }
+    }
+}
+
+fn run(plan: &Plan, dialect: &mut impl Dialect, progress: &Progress) -> Result<Figures, Failure> {
+    pinpriq_load::run(plan, dialect, progress.count())
+        .map_err(|trouble: Trouble| Failure::on_the_way(trouble.to_string()))
+}
