@@ -2,11 +2,12 @@
 
 use crate::arguments::{bad, check_positive, quoted};
 use crate::change::Change;
-use crate::command::{Assign, QueueCommand, SettingsPatch, Sides};
+use crate::command::{Assign, QueueCommand, QueueName, SettingsPatch, Sides};
 use crate::engine::{Answered, Engine};
+use crate::find::named;
 use crate::queues::QueueSlot;
 use crate::reply::{Refusal, RefusalKind, Reply};
-use crate::settings::{AfterAck, Paused, Settings};
+use crate::settings::{AfterAck, Ids, Paused, Settings};
 use crate::stats::Figures;
 use crate::time::{Span, Timestamp};
 
@@ -36,12 +37,15 @@ impl Engine {
                 format!("the queue {} has been created already", quoted(name)),
             ));
         }
-        self.set_queue(name, patch)
+        self.set_queue(name.into(), patch)
     }
 
-    fn set_queue(&mut self, name: &[u8], patch: SettingsPatch) -> Answered {
+    fn set_queue(&mut self, name: QueueName<'_>, patch: SettingsPatch) -> Answered {
         self.check_patch(patch)?;
-        let existing = self.queues.find(name);
+        if name.member.is_some() && patch.ids == Assign::To(Ids::Given) {
+            return Err(bad("nobody gives the ids of published tasks: the server must".to_owned()));
+        }
+        let existing = self.find_queue(name)?;
         let former = existing.map_or_else(Settings::default, |slot| self.queues[slot].settings);
         let settings = Settings {
             ids: patch.ids.or(former.ids),
@@ -55,12 +59,12 @@ impl Engine {
             return Err(Refusal::new(
                 RefusalKind::WrongState,
                 format!(
-                    "the ids of the queue {} can change only while it is empty: truncate it first",
-                    quoted(name)
+                    "the ids of {} can change only while it is empty: truncate it first",
+                    named(name)
                 ),
             ));
         }
-        let slot = self.queues.find_or_make(name);
+        let slot = self.find_or_make(name)?;
         let queue = &mut self.queues[slot];
         queue.created = true;
         queue.settings = settings;
@@ -68,8 +72,9 @@ impl Engine {
         Ok(Some(Reply::Done))
     }
 
-    fn show_queue(&self, name: &[u8]) -> Answered {
-        let queue = &self.queues[self.existing(name)?];
+    fn show_queue(&mut self, name: QueueName<'_>) -> Answered {
+        let slot = self.existing(name)?;
+        let queue = &self.queues[slot];
         let (settings, paused, created) = (queue.settings, queue.paused, queue.created);
         Ok(Some(Reply::Settings { settings, paused, created }))
     }
@@ -80,7 +85,7 @@ impl Engine {
         Reply::Names { names: page, more: names.next().is_some() }
     }
 
-    fn truncate_queue(&mut self, name: &[u8]) -> Answered {
+    fn truncate_queue(&mut self, name: QueueName<'_>) -> Answered {
         let slot = self.existing(name)?;
         let count = self.empty(slot);
         self.tidy_queue(slot);
@@ -88,7 +93,7 @@ impl Engine {
     }
 
     fn drop_queue(&mut self, name: &[u8]) -> Answered {
-        let slot = self.existing(name)?;
+        let slot = self.existing(name.into())?;
         let count = self.empty(slot);
         let queue = &mut self.queues[slot];
         queue.created = false;
@@ -99,7 +104,7 @@ impl Engine {
         Ok(Some(Reply::Count(count)))
     }
 
-    fn set_pause(&mut self, name: &[u8], sides: Sides, paused: bool) -> Answered {
+    fn set_pause(&mut self, name: QueueName<'_>, sides: Sides, paused: bool) -> Answered {
         let slot = self.existing(name)?;
         let queue = &mut self.queues[slot];
         if matches!(sides, Sides::Input | Sides::Both) {
@@ -114,9 +119,12 @@ impl Engine {
         Ok(Some(Reply::Done))
     }
 
-    fn stats(&mut self, name: Option<&[u8]>) -> Answered {
+    fn stats(&mut self, name: Option<QueueName<'_>>) -> Answered {
         let figures = match name {
-            Some(name) => self.queue_figures(self.existing(name)?),
+            Some(name) => {
+                let slot = self.existing(name)?;
+                self.queue_figures(slot)
+            }
             None => self.total_figures(),
         };
         Ok(Some(Reply::Figures(Box::new(figures))))
@@ -133,10 +141,11 @@ impl Engine {
             counters: queue.counters.clone(),
             oldest_ready: oldest.map(|at| self.now.since(at)),
             takers: takers as u64,
-            subscribers: queue.subscriptions,
+            subscribers: queue.subscribers.len() as u64,
             paused: queue.paused,
             paused_queues: u64::from(queue.paused.any()),
             queues: 1,
+            missed: queue.lane.as_ref().map(|lane| lane.missed),
         }
     }
 
@@ -157,8 +166,8 @@ impl Engine {
             let queue = &self.queues[slot];
             let oldest = self.oldest_ready(slot).map(|at| self.now.since(at));
             figures.oldest_ready = figures.oldest_ready.max(oldest);
-            figures.subscribers += queue.subscriptions;
-            figures.queues += u64::from(queue.exists());
+            figures.subscribers += queue.subscribers.len() as u64;
+            figures.queues += u64::from(queue.lane.is_none() && queue.exists());
             figures.paused_queues += u64::from(queue.paused.any());
         }
         figures
@@ -170,18 +179,12 @@ impl Engine {
         let queue = &mut self.queues[slot];
         if queue.created || queue.paused.any() {
             queue.recorded = true;
-            self.changes.push(Change::Queue(Box::new(queue.record())));
+            self.changes.push(queue.record());
         } else if queue.recorded {
             queue.recorded = false;
             self.changes.push(Change::QueueGone(queue.name.clone()));
             self.obsolete.extend(queue.place.take());
         }
-    }
-
-    fn existing(&self, name: &[u8]) -> Result<QueueSlot, Refusal> {
-        self.queues.find_existing(name).ok_or_else(|| {
-            Refusal::new(RefusalKind::NoQueue, format!("there is no queue {}", quoted(name)))
-        })
     }
 
     fn check_patch(&self, patch: SettingsPatch) -> Result<(), Refusal> {

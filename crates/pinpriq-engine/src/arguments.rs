@@ -3,8 +3,9 @@
 //! Each answers with a refusal that names the value and its bound. What needs a queue or a task to
 //! be decided is checked by the commands themselves.
 
-use crate::command::{Ack, Amendment, Assign, Command, QueueCommand, Release, Take};
+use crate::command::{Ack, Amendment, Assign, Command, QueueCommand, QueueName, Release, Take};
 use crate::engine::Engine;
+use crate::fanout::MemberCommand;
 use crate::limits::{ID_BYTES_MAX, NAME_BYTES_MAX};
 use crate::reply::{Refusal, RefusalKind};
 use crate::time::{Span, Timestamp};
@@ -24,19 +25,20 @@ pub(crate) fn bad(sentence: String) -> Refusal {
 
 /// Checks the names of queues, wherever they stand in a command.
 pub(crate) fn check_names(command: &Command<'_>) -> Result<(), Refusal> {
-    let queue: &[u8] = match command {
-        Command::Put(put) => put.queue,
-        Command::Take(Take { queues, .. })
-        | Command::Subscribe { queues, .. }
-        | Command::Unsubscribe { queues } => {
-            return queues.iter().try_for_each(|queue| check_name(queue));
+    let queue: QueueName<'_> = match command {
+        Command::Put(put) => put.queue.into(),
+        Command::Take(Take { queues, member, .. })
+        | Command::Subscribe { queues, member, .. }
+        | Command::Unsubscribe { queues, member } => {
+            member.map_or(Ok(()), check_member)?;
+            return queues.iter().try_for_each(|queue| check_name("queue name", queue));
         }
         Command::Peek(peek) => peek.queue,
         Command::Get { queue, .. }
         | Command::AckAll { queue, .. }
         | Command::Plow { queue, .. }
         | Command::Kill { queue, .. }
-        | Command::Await { queue, .. } => queue,
+        | Command::Await { queue, .. } => *queue,
         Command::Ack(Ack { held, .. })
         | Command::Release(Release { held, .. })
         | Command::Bury { held, .. }
@@ -47,26 +49,42 @@ pub(crate) fn check_names(command: &Command<'_>) -> Result<(), Refusal> {
         | Command::Restart(transfer) => transfer.queue,
         Command::Update(update) => update.queue,
         Command::Queue(command) => match command {
-            QueueCommand::Create { queue, .. }
-            | QueueCommand::Set { queue, .. }
+            QueueCommand::Create { queue, .. } | QueueCommand::Drop(queue) => (*queue).into(),
+            QueueCommand::Set { queue, .. }
             | QueueCommand::Show(queue)
             | QueueCommand::Truncate(queue)
-            | QueueCommand::Drop(queue)
             | QueueCommand::Pause { queue, .. }
             | QueueCommand::Resume { queue, .. }
-            | QueueCommand::Stats(Some(queue)) => queue,
+            | QueueCommand::Stats(Some(queue)) => *queue,
             QueueCommand::List { .. } | QueueCommand::Stats(None) => return Ok(()),
         },
-        Command::Credit(_) | Command::PutBack(_) => return Ok(()),
+        Command::Publish(publish) => return check_name("topic", publish.topic),
+        Command::Member(command) => match command {
+            MemberCommand::Join { topic, member, .. }
+            | MemberCommand::LeaveTopic { topic, member } => {
+                QueueName { name: topic, member: Some(member) }
+            }
+            MemberCommand::Beat { member, .. } | MemberCommand::Leave(member) => {
+                return check_member(member);
+            }
+            MemberCommand::List(topic) => return check_name("topic", topic),
+        },
+        Command::Credit(_) | Command::PutBack(_) | Command::GiveBack(_) => return Ok(()),
     };
-    check_name(queue)
+    queue.member.map_or(Ok(()), check_member)?;
+    let what = if queue.member.is_some() { "topic" } else { "queue name" };
+    check_name(what, queue.name)
 }
 
-fn check_name(queue: &[u8]) -> Result<(), Refusal> {
-    if queue.len() > NAME_BYTES_MAX {
-        let length = queue.len();
+fn check_member(member: &[u8]) -> Result<(), Refusal> {
+    check_name("member", member)
+}
+
+fn check_name(what: &str, name: &[u8]) -> Result<(), Refusal> {
+    if name.len() > NAME_BYTES_MAX {
+        let length = name.len();
         return Err(bad(format!(
-            "a queue name has at most {NAME_BYTES_MAX} bytes, and this one has {length}"
+            "a {what} has at most {NAME_BYTES_MAX} bytes, and this one has {length}"
         )));
     }
     Ok(())

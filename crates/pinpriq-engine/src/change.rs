@@ -5,7 +5,7 @@
 //! may write the whole record of a task again wherever it likes.
 
 use crate::settings::{Paused, Settings};
-use crate::task::{Bytes, State, TaskRecord};
+use crate::task::{Bytes, State, TaskId, TaskRecord};
 use crate::time::{Span, Timestamp};
 
 /// One durable fact.
@@ -27,6 +27,21 @@ pub enum Change {
     QueueGone(Bytes),
     /// All tasks of a queue are gone at once.
     Emptied(Bytes),
+    /// What was published, with those of its copies that stand as they were put. Replaces whatever
+    /// was known under the numbers of these copies; any others of its copies are not touched.
+    Published(Box<Publication>),
+    /// A task of a lane as it is now, whole, like [`Change::Task`].
+    LaneTask(Box<LaneTask>),
+    /// A lane is there, with these settings.
+    Lane(Box<LaneRecord>),
+    /// The lane of this number is gone, and all its tasks with it.
+    LaneGone(u64),
+    /// All tasks of the lane of this number are gone at once.
+    LaneEmptied(u64),
+    /// A member is registered, or has ended and waits for its lanes to be cleaned.
+    Member(Box<MemberRecord>),
+    /// The member of this incarnation is not registered any more.
+    MemberGone(u64),
 }
 
 /// Everything about a task that can change without a new payload.
@@ -76,6 +91,101 @@ pub struct QueueRecord {
     pub paused: Paused,
 }
 
+/// One message to all lanes of a topic, with the copies that nothing has happened to yet: each is
+/// ready, has the publication's priority and deadline, and its number as its id and seq.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Publication {
+    /// The number of its first copy, which is also its own.
+    pub first: u64,
+    /// The number of its last copy. Those in between are all its copies, too.
+    pub last: u64,
+    /// See [`TaskRecord::priority`].
+    pub priority: Option<i64>,
+    /// See [`TaskRecord::key`].
+    pub key: Option<Bytes>,
+    /// See [`TaskRecord::payload`].
+    pub payload: Bytes,
+    /// When it was published.
+    pub put_at: Timestamp,
+    /// Its deadline.
+    pub expires_at: Option<Timestamp>,
+    /// The copies that stand as they were put, by rising numbers.
+    pub copies: Vec<Copied>,
+}
+
+/// One copy of a publication.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Copied {
+    /// The number of the task.
+    pub number: u64,
+    /// The number of the lane that it is in.
+    pub lane: u64,
+}
+
+/// A task of a lane. The fields are those of [`TaskRecord`] unless explained.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LaneTask {
+    /// The number of the task.
+    pub number: u64,
+    /// The number of the lane that it is in.
+    pub lane: u64,
+    /// The name of the task within its lane.
+    pub id: TaskId,
+    /// See [`TaskRecord::seq`].
+    pub seq: u64,
+    /// See [`TaskRecord::priority`].
+    pub priority: Option<i64>,
+    /// See [`TaskRecord::put_at`].
+    pub put_at: Timestamp,
+    /// See [`TaskRecord::expires_at`].
+    pub expires_at: Option<Timestamp>,
+    /// See [`TaskRecord::attempts`].
+    pub attempts: u32,
+    /// See [`TaskRecord::state`].
+    pub state: State,
+    /// Its key and payload, unless they are still those of the publication whose numbers include
+    /// that of the task.
+    pub own: Option<OwnContent>,
+}
+
+/// Key and payload of a task that shares them with no other.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OwnContent {
+    /// See [`TaskRecord::key`].
+    pub key: Option<Bytes>,
+    /// See [`TaskRecord::payload`].
+    pub payload: Bytes,
+}
+
+/// A lane apart from its tasks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LaneRecord {
+    /// Its number, never used for another.
+    pub number: u64,
+    /// The topic.
+    pub topic: Bytes,
+    /// The incarnation of the member whose lane it is.
+    pub member: u64,
+    /// Its settings.
+    pub settings: Settings,
+    /// Its pause.
+    pub paused: Paused,
+}
+
+/// A registered member. When it showed its last sign of life is not kept: nobody could give one
+/// while the server was down, so every member has its whole lease again after a start.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MemberRecord {
+    /// Tells it from every other that has or had its name.
+    pub incarnation: u64,
+    /// Its name.
+    pub name: Bytes,
+    /// How long it lives without a sign of life.
+    pub lease: Span,
+    /// Whether it has ended, so that its lanes are to be cleaned.
+    pub ended: bool,
+}
+
 /// The facts about the whole shard that every batch carries along.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Header {
@@ -97,7 +207,7 @@ pub struct Place {
     pub volume: u32,
     /// Where in it.
     pub offset: u32,
-    /// How many bytes.
+    /// How many bytes, at least one. A place of none is forgotten at once.
     pub length: u32,
 }
 
@@ -108,4 +218,34 @@ pub enum RecordKey {
     Task(u64),
     /// The settings and pause of the queue of this name.
     Queue(Bytes),
+    /// The publication whose first copy has this number.
+    Published(u64),
+    /// The lane of this number.
+    Lane(u64),
+    /// The member of this incarnation.
+    Member(u64),
+}
+
+impl Change {
+    /// The key of the record that this change carries, if it is one that the store keeps a place
+    /// for.
+    #[must_use]
+    pub fn key(&self) -> Option<RecordKey> {
+        match self {
+            Self::Task(record) => Some(RecordKey::Task(record.number)),
+            Self::LaneTask(record) => Some(RecordKey::Task(record.number)),
+            Self::Queue(record) => Some(RecordKey::Queue(record.name.clone())),
+            Self::Published(record) => Some(RecordKey::Published(record.first)),
+            Self::Lane(record) => Some(RecordKey::Lane(record.number)),
+            Self::Member(record) => Some(RecordKey::Member(record.incarnation)),
+            Self::Moved(_)
+            | Self::Granted(_)
+            | Self::Gone(_)
+            | Self::QueueGone(_)
+            | Self::Emptied(_)
+            | Self::LaneGone(_)
+            | Self::LaneEmptied(_)
+            | Self::MemberGone(_) => None,
+        }
+    }
 }

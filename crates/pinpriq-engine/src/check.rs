@@ -9,11 +9,12 @@ use crate::consumers::ConsumerId;
 use crate::deadlines::Due;
 use crate::engine::Engine;
 use crate::ids::parse_id;
+use crate::membership::{MEMBER_OVERHEAD_BYTES, lane_bytes};
+use crate::packed::Unsaved;
 use crate::queues::QueueSlot;
 use crate::settings::Ids;
 use crate::stats::Counters;
 use crate::task::{State, StateKind, TaskId};
-use crate::tasks::Unsaved;
 
 impl Engine {
     /// Checks that indexes, deadlines, figures and lines all say what the tasks say, and that
@@ -26,26 +27,49 @@ impl Engine {
         self.check_queues();
         self.check_deadlines();
         self.check_clients();
+        self.check_members();
         assert!(self.unserved.is_empty(), "every queue was served");
         assert!(self.unsaved.is_empty(), "everything was reported");
     }
 
     fn check_tasks(&self) {
-        let mut bytes = 0;
+        let mut bytes = self.fan_out_bytes();
+        let mut sharers: BTreeMap<u64, u64> = BTreeMap::new();
         let mut counted: BTreeMap<QueueSlot, ([u64; 6], u64)> = BTreeMap::new();
         let mut dead = 0;
         for slot in self.tasks.slots() {
             let task = &self.tasks[slot];
-            let number = task.number;
+            let number = task.number();
             assert_eq!(self.tasks.find(number), Some(slot), "task {number} is found by number");
-            assert!(number <= self.last_number && task.seq <= self.last_number, "numbers grow");
-            assert!(task.recorded && task.unsaved == Unsaved::Nothing, "task {number} is reported");
-            bytes += task.content_bytes() + crate::step::TASK_OVERHEAD_BYTES;
-            if self.live(number).is_none() {
+            assert!(number <= self.last_number && task.seq() <= self.last_number, "numbers grow");
+            assert!(
+                task.is_recorded() && task.unsaved() == Unsaved::Nothing,
+                "task {number} is reported"
+            );
+            bytes += task.own_bytes() + crate::step::TASK_OVERHEAD_BYTES;
+            if task.shares() {
+                let Some((first, published)) = self.publications.shared_by(number) else {
+                    unreachable!("task {number} is a copy of nothing")
+                };
+                assert_eq!(
+                    task.payload(),
+                    Some(&published.payload),
+                    "task {number} shares a payload"
+                );
+                assert_eq!(task.key(), published.key.as_ref(), "task {number} shares a key");
+                *sharers.entry(first).or_default() += 1;
+            }
+            if !self.queues.is_current(task.queue, task.epoch) {
                 dead += 1;
                 continue;
             }
-            assert_eq!(task.armed, task.due(), "task {number} is armed for its next deadline");
+            if !self.has_ended(task.queue) {
+                assert_eq!(
+                    task.armed(),
+                    task.due(),
+                    "task {number} is armed for its next deadline"
+                );
+            }
             let (counts, content) = counted.entry(task.queue).or_default();
             counts[task.kind() as usize] += 1;
             *content += task.content_bytes();
@@ -66,6 +90,11 @@ impl Engine {
         assert_eq!(bytes, self.bytes, "the bytes of all tasks add up");
         let discarded: u64 = self.discarded.iter().map(|discarded| discarded.remaining).sum();
         assert_eq!(dead, discarded, "only tasks of emptied queues are dead");
+        for (first, published) in self.publications.iter() {
+            let known = sharers.get(&first).copied().unwrap_or(0);
+            assert_eq!(published.sharers, known, "the sharers of publication {first} are counted");
+            assert!(known > 0, "publication {first} is needed");
+        }
         for (queue, (counts, content)) in counted {
             let counters = &self.queues[queue].counters;
             assert_eq!(counts, counters.counts, "the counts of a queue are right");
@@ -83,16 +112,16 @@ impl Engine {
             check_balance(&queue.counters, &name.to_string());
             assert_eq!(queue.pins, 0, "queue {name} is not pinned");
             assert!(!queue.to_be_served, "queue {name} was served");
-            let waited_for = queue.subscriptions > 0
+            let waited_for = !queue.subscribers.is_empty()
                 || !queue.waiting.any.is_empty()
                 || !queue.waiting.narrow.is_empty();
             assert!(queue.exists() || waited_for, "queue {name} has a reason to be there");
             assert_eq!(
                 queue.recorded,
-                queue.created || queue.paused.any(),
+                queue.lane.is_some() || queue.created || queue.paused.any(),
                 "queue {name} is known to the store if and only if it must be"
             );
-            if !queue.paused.output {
+            if !queue.paused.output && !self.has_ended(slot) {
                 let any = queue.waiting.any.len();
                 let narrow = queue.waiting.narrow.len();
                 let idle = any == 0 || !self.has_live(slot, false);
@@ -117,8 +146,8 @@ impl Engine {
         let mut expected = 0;
         for slot in self.tasks.slots() {
             let task = &self.tasks[slot];
-            if let Some(at) = task.armed {
-                let due = Due::Task(task.number);
+            if let Some(at) = task.armed() {
+                let due = Due::Task(task.number());
                 assert!(self.deadlines.contains(at, due), "{due:?} stands at {at}");
                 expected += 1;
             }
@@ -132,6 +161,13 @@ impl Engine {
         for (id, awaiter) in &self.consumers.awaiters {
             if let Some(at) = awaiter.until {
                 assert!(self.deadlines.contains(at, Due::Awaiter(*id)), "{id:?} stands at {at}");
+                expected += 1;
+            }
+        }
+        for (incarnation, member) in &self.members.registered {
+            if let Some(at) = member.armed {
+                let due = Due::Member(*incarnation);
+                assert!(self.deadlines.contains(at, due), "{due:?} stands at {at}");
                 expected += 1;
             }
         }
@@ -157,7 +193,7 @@ impl Engine {
             }
             for number in &client.leases {
                 let slot = self.tasks.find(*number);
-                let held = slot.is_some_and(|slot| match &self.tasks[slot].state {
+                let held = slot.is_some_and(|slot| match self.tasks[slot].state() {
                     State::Taken(lease) => lease.holder == Some(*id) && lease.deadline.is_none(),
                     _ => false,
                 });
@@ -184,10 +220,51 @@ impl Engine {
         let live = |number: &u64| self.live(*number).is_some();
         let leases = self.consumers.clients.values().flat_map(|client| &client.leases);
         let held = self.tasks.slots().map(|slot| &self.tasks[slot]).filter(|task| {
-            task.lease().is_some_and(|lease| lease.deadline.is_none()) && live(&task.number)
+            task.lease().is_some_and(|lease| lease.deadline.is_none()) && live(&task.number())
         });
         let leases = leases.filter(|number| live(number)).count();
         assert_eq!(leases, held.count(), "every lease without a deadline has a holder");
+    }
+}
+
+impl Engine {
+    /// Every lane has a registered member, and members, topics and lanes agree.
+    fn check_members(&self) {
+        let mut lanes = 0;
+        for (incarnation, member) in &self.members.registered {
+            let is_alive = self.members.alive.get(&member.name) == Some(incarnation);
+            assert_eq!(is_alive, !member.has_ended, "incarnation {incarnation} is alive or ended");
+            let is_ended = self.members.ended.contains(incarnation);
+            assert_eq!(is_ended, member.has_ended, "incarnation {incarnation} is to be cleaned");
+            let armed = member.armed.is_some_and(|armed| armed <= member.lease_until);
+            assert_eq!(armed, is_alive, "incarnation {incarnation} ends by its lease");
+            for (topic, slot) in &member.lanes {
+                let queue = &self.queues[*slot];
+                let Some(lane) = &queue.lane else { unreachable!("a lane at {slot:?}") };
+                let number = lane.name.number;
+                assert_eq!((&queue.name, lane.incarnation), (topic, *incarnation), "{number}");
+                assert_eq!(lane.name.member, member.name, "lane {number} names its member");
+                assert_eq!(self.queues.find_lane(number), Some(*slot), "lane {number} is found");
+                assert_eq!(self.members.topics[topic].get(&number), Some(slot), "{number}");
+                lanes += 1;
+            }
+        }
+        assert_eq!(self.queues.lane_slots().len(), lanes, "every lane has a member");
+        let in_topics: usize = self.members.topics.values().map(BTreeMap::len).sum();
+        assert_eq!(in_topics, lanes, "every lane is in its topic");
+        assert_eq!(self.members.alive.len() + self.members.ended.len(), {
+            self.members.registered.len()
+        });
+    }
+
+    /// What members, lanes and publications occupy.
+    fn fan_out_bytes(&self) -> u64 {
+        let members = self.members.registered.values();
+        let members = members.map(|member| MEMBER_OVERHEAD_BYTES + member.name.len() as u64);
+        let lanes = self.queues.lane_slots().into_iter();
+        let lanes = lanes.map(|slot| lane_bytes(&self.queues[slot].name));
+        let published = self.publications.iter().map(|(_, published)| published.content_bytes());
+        members.chain(lanes).chain(published).sum()
     }
 }
 

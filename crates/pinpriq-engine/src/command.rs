@@ -3,6 +3,7 @@
 //! Commands borrow their bytes from whoever decoded them; the engine copies what it keeps, once.
 //! Which words a protocol uses for them is the doors' business.
 
+use crate::fanout::{MemberCommand, Publish};
 use crate::settings::{AfterAck, Ids};
 use crate::task::{Receipt, StateKind, TaskRecord};
 use crate::time::Span;
@@ -19,7 +20,7 @@ pub enum Command<'a> {
     /// Shows one task.
     Get {
         /// The queue.
-        queue: &'a [u8],
+        queue: QueueName<'a>,
         /// The id, in its text form.
         id: &'a [u8],
     },
@@ -28,7 +29,7 @@ pub enum Command<'a> {
     /// Finishes several taken tasks, each answered on its own.
     AckAll {
         /// The queue.
-        queue: &'a [u8],
+        queue: QueueName<'a>,
         /// Their receipts.
         receipts: &'a [Receipt],
     },
@@ -55,7 +56,7 @@ pub enum Command<'a> {
     /// Brings the oldest buried tasks of a queue back.
     Plow {
         /// The queue.
-        queue: &'a [u8],
+        queue: QueueName<'a>,
         /// How many at most; all without it.
         count: Option<u64>,
         /// How long they wait first.
@@ -66,7 +67,7 @@ pub enum Command<'a> {
     /// Removes tasks, whatever their state.
     Kill {
         /// The queue.
-        queue: &'a [u8],
+        queue: QueueName<'a>,
         /// Their ids.
         ids: &'a [&'a [u8]],
     },
@@ -86,7 +87,7 @@ pub enum Command<'a> {
     /// Waits until a task is finished.
     Await {
         /// The queue.
-        queue: &'a [u8],
+        queue: QueueName<'a>,
         /// The id.
         id: &'a [u8],
         /// How long.
@@ -96,6 +97,8 @@ pub enum Command<'a> {
     Subscribe {
         /// The queues.
         queues: &'a [&'a [u8]],
+        /// The member whose lanes in these topics are meant instead.
+        member: Option<&'a [u8]>,
         /// What a delivery is.
         selection: Selection,
         /// Whether it is leased.
@@ -105,13 +108,32 @@ pub enum Command<'a> {
     Unsubscribe {
         /// The queues.
         queues: &'a [&'a [u8]],
+        /// The member whose lanes in these topics are meant instead.
+        member: Option<&'a [u8]>,
     },
     /// Grants that many further deliveries.
     Credit(u32),
     /// Brings popped tasks back whose reply or delivery could not be sent whole.
     PutBack(Vec<TaskRecord>),
+    /// Ends leases that nobody was told of, since the reply or delivery could not be sent whole:
+    /// the tasks are ready again in their place. That is no sign of life of a member.
+    GiveBack(&'a [Receipt]),
     /// Looks after a queue.
     Queue(QueueCommand<'a>),
+    /// Puts one task into each lane of a topic.
+    Publish(Publish<'a>),
+    /// Joins, beats, leaves, or tells who is there.
+    Member(MemberCommand<'a>),
+}
+
+/// Which queue a command is about. A topic and a queue of the same name have nothing to do with
+/// each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct QueueName<'a> {
+    /// The name of the queue, or of the topic.
+    pub name: &'a [u8],
+    /// For a lane: whose lane in that topic.
+    pub member: Option<&'a [u8]>,
 }
 
 /// See [`Command::Put`].
@@ -155,6 +177,8 @@ pub enum TimeToLive {
 pub struct Take<'a> {
     /// The queues, tried in this order.
     pub queues: &'a [&'a [u8]],
+    /// The member whose lanes in these topics are meant instead.
+    pub member: Option<&'a [u8]>,
     /// How many tasks at most, or groups.
     pub count: u32,
     /// How long to wait for the first.
@@ -224,7 +248,7 @@ pub enum Order {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Peek<'a> {
     /// The queue.
-    pub queue: &'a [u8],
+    pub queue: QueueName<'a>,
     /// Which tasks; a group is not followed.
     pub selection: Selection,
     /// Tasks of that state in order of their seq, instead of those that a take would choose. For R
@@ -238,7 +262,7 @@ pub struct Peek<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Held<'a> {
     /// The queue.
-    pub queue: &'a [u8],
+    pub queue: QueueName<'a>,
     /// The proof.
     pub by: HeldBy<'a>,
 }
@@ -280,7 +304,7 @@ pub struct Release<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transfer<'a> {
     /// The queue.
-    pub queue: &'a [u8],
+    pub queue: QueueName<'a>,
     /// The id.
     pub id: &'a [u8],
     /// How long it waits first (or, on a switch to Z, stays).
@@ -314,7 +338,7 @@ pub enum Assign<T> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Update<'a> {
     /// The queue.
-    pub queue: &'a [u8],
+    pub queue: QueueName<'a>,
     /// The id.
     pub id: &'a [u8],
     /// What changes.
@@ -333,15 +357,15 @@ pub enum QueueCommand<'a> {
         /// Its settings.
         settings: SettingsPatch,
     },
-    /// Changes settings; an unknown queue is created.
+    /// Changes settings; an unknown queue is created, an unknown lane is not.
     Set {
         /// Its name.
-        queue: &'a [u8],
+        queue: QueueName<'a>,
         /// What changes.
         settings: SettingsPatch,
     },
     /// Tells the settings.
-    Show(&'a [u8]),
+    Show(QueueName<'a>),
     /// Tells the names of queues, in order.
     List {
         /// Only names that begin with this.
@@ -352,25 +376,25 @@ pub enum QueueCommand<'a> {
         count: usize,
     },
     /// Removes all tasks.
-    Truncate(&'a [u8]),
+    Truncate(QueueName<'a>),
     /// Removes all tasks, the settings and the pause.
     Drop(&'a [u8]),
     /// Pauses sides of a queue.
     Pause {
         /// Its name.
-        queue: &'a [u8],
+        queue: QueueName<'a>,
         /// Which sides.
         sides: Sides,
     },
     /// Ends the pause of sides of a queue.
     Resume {
         /// Its name.
-        queue: &'a [u8],
+        queue: QueueName<'a>,
         /// Which sides.
         sides: Sides,
     },
     /// Tells the figures of one queue, or of all together.
-    Stats(Option<&'a [u8]>),
+    Stats(Option<QueueName<'a>>),
 }
 
 /// Sides of a queue.
@@ -410,6 +434,12 @@ impl Selection {
         Self { from: End::Min, order: Order::Oldest, group: false, narrow: false };
 }
 
+impl<'a> From<&'a [u8]> for QueueName<'a> {
+    fn from(name: &'a [u8]) -> Self {
+        Self { name, member: None }
+    }
+}
+
 impl Wait {
     /// Whether there is any time to wait.
     #[must_use]
@@ -439,9 +469,9 @@ impl<'a> Put<'a> {
 impl<'a> Transfer<'a> {
     /// A transfer without delay and with nothing else changed.
     #[must_use]
-    pub const fn new(queue: &'a [u8], id: &'a [u8]) -> Self {
+    pub fn new(queue: impl Into<QueueName<'a>>, id: &'a [u8]) -> Self {
         Self {
-            queue,
+            queue: queue.into(),
             id,
             delay: Span::ZERO,
             amendment: Amendment { payload: None, priority: Assign::Keep, ttl: Assign::Keep },

@@ -1,9 +1,9 @@
 //! The one index of moments at which something is due without anybody asking.
 //!
 //! A task has at most one entry, for the next moment that matters to it; a blocked taker and an
-//! awaiter have one if they do not wait for ever. Entries that are due at the same moment come in
-//! the order tasks, takers, awaiters, and then by age, so that a replay agrees with the run.
-//! Nothing here reads a clock.
+//! awaiter have one if they do not wait for ever, and so has a member. Entries that are due at the
+//! same moment come in the order tasks, takers, awaiters, members, and then by age, so that a
+//! replay agrees with the run. Nothing here reads a clock.
 
 use std::collections::BTreeSet;
 
@@ -19,6 +19,8 @@ pub(crate) enum Due {
     Taker(TakerId),
     /// An await has waited long enough.
     Awaiter(AwaiterId),
+    /// The lease of the member of this incarnation may have run out.
+    Member(u64),
 }
 
 /// All deadlines of a shard. Every operation costs O(log n).

@@ -6,10 +6,11 @@
 use crate::change::Change;
 use crate::engine::Engine;
 use crate::indexes::Indexes;
+use crate::packed::Task;
 use crate::queues::QueueSlot;
 use crate::reply::Outcome;
 use crate::task::{State, StateKind};
-use crate::tasks::{Slot, Task, Tasks};
+use crate::tasks::{Slot, Tasks};
 
 /// The indexes of a queue at the moment in which it was emptied.
 #[derive(Debug)]
@@ -25,6 +26,19 @@ impl Engine {
     /// Removes every task of a queue at once, and answers how many there were. Costs the same for
     /// any number of tasks.
     pub(crate) fn empty(&mut self, slot: QueueSlot) -> u64 {
+        let count = self.discard(slot);
+        if count > 0 {
+            let queue = &self.queues[slot];
+            self.changes.push(match queue.lane_name() {
+                None => Change::Emptied(queue.name.clone()),
+                Some(lane) => Change::LaneEmptied(lane.number),
+            });
+        }
+        count
+    }
+
+    /// The same without a word to the store.
+    pub(crate) fn discard(&mut self, slot: QueueSlot) -> u64 {
         let epoch = self.queues.next_epoch();
         let queue = &mut self.queues[slot];
         let present = queue.counters.present();
@@ -41,7 +55,6 @@ impl Engine {
             }
             counters.bytes -= bytes;
         }
-        self.changes.push(Change::Emptied(queue.name.clone()));
         self.discarded.push_back(Discarded { epoch: former, indexes, remaining: present });
         present
     }
@@ -64,7 +77,7 @@ impl Engine {
         let task = &self.tasks[slot];
         let Some(discarded) = self.discarded.iter_mut().find(|known| known.epoch == task.epoch)
         else {
-            unreachable!("task {} is of no emptied queue", task.number)
+            unreachable!("task {} is of no emptied queue", task.number())
         };
         discarded.remove(slot, &self.tasks);
         self.discarded.retain(|known| known.remaining > 0);
@@ -75,14 +88,14 @@ impl Engine {
     fn free(&mut self, slot: Slot) {
         let task = self.remove_from_memory(slot);
         self.forget_lease(&task);
-        self.tell_awaiters(task.number, Outcome::Killed, None);
+        self.tell_awaiters(task.number(), Outcome::Killed, None);
     }
 
     fn forget_lease(&mut self, task: &Task) {
-        let State::Taken(lease) = &task.state else { return };
+        let State::Taken(lease) = task.state() else { return };
         let Some(client) = lease.holder else { return };
         if let Some(holder) = self.consumers.clients.get_mut(&client) {
-            holder.leases.remove(&task.number);
+            holder.leases.remove(&task.number());
         }
         self.consumers.tidy(client);
     }

@@ -16,11 +16,14 @@ use crate::consumers::Consumers;
 use crate::deadlines::{Deadlines, Due};
 use crate::discard::Discarded;
 use crate::limits::{Limits, STEPS_PER_TIMEOUT};
+use crate::members::Members;
+use crate::packed::Unsaved;
+use crate::publications::Publications;
 use crate::queues::{QueueSlot, Queues};
 use crate::reply::{Output, Refusal, RefusalKind, Reply};
 use crate::stats::Counters;
 use crate::task::{ClientId, RequestId};
-use crate::tasks::{Slot, Tasks, Unsaved};
+use crate::tasks::{Slot, Tasks};
 use crate::time::Timestamp;
 
 /// What a command comes to: a reply, nothing yet because the request waits, or a refusal.
@@ -41,6 +44,8 @@ pub struct Engine {
     pub(crate) queues: Queues,
     pub(crate) deadlines: Deadlines,
     pub(crate) consumers: Consumers,
+    pub(crate) members: Members,
+    pub(crate) publications: Publications,
     /// Tasks of emptied queues whose memory is still to be freed.
     pub(crate) discarded: VecDeque<Discarded>,
     /// Queues in which tasks became ready while somebody waits.
@@ -52,10 +57,13 @@ pub struct Engine {
     pub(crate) outputs: VecDeque<Output>,
     /// Figures over all queues.
     pub(crate) totals: Counters,
-    /// Memory that the tasks occupy, estimated.
+    /// Memory that the tasks occupy, estimated. While changes are restored only what
+    /// [`Limits::memory_bytes`] needs.
     pub(crate) bytes: u64,
     /// Whether the store has room for more tasks.
     pub(crate) has_room: bool,
+    /// Whether anybody wants to hear of changes.
+    pub(crate) reports: bool,
     /// The request that is being carried out, until it is answered.
     asking: Option<(ClientId, RequestId)>,
 }
@@ -91,6 +99,8 @@ impl Engine {
             queues: Queues::default(),
             deadlines: Deadlines::default(),
             consumers: Consumers::default(),
+            members: Members::default(),
+            publications: Publications::default(),
             discarded: VecDeque::new(),
             unserved: Vec::new(),
             unsaved: Vec::new(),
@@ -100,6 +110,7 @@ impl Engine {
             totals: Counters::default(),
             bytes: 0,
             has_room: true,
+            reports: true,
             asking: None,
         }
     }
@@ -154,12 +165,15 @@ impl Engine {
         self.conclude();
     }
 
-    /// Fires what is due, and frees some of what emptied queues left behind.
+    /// Fires what is due, cleans some lanes of members that have ended, and frees some of what
+    /// emptied queues left behind.
     ///
-    /// Handles [`STEPS_PER_TIMEOUT`] deadlines and as many freed tasks at most; when more is due,
-    /// [`Engine::poll_timeout`] says so at once, and the caller serves others in between.
+    /// Handles [`STEPS_PER_TIMEOUT`] deadlines, as many steps of cleaning and as many freed tasks
+    /// at most; when more is due, [`Engine::poll_timeout`] says so at once, and the caller serves
+    /// others in between.
     pub fn handle_timeout(&mut self, now: Timestamp) {
         self.advance(now);
+        self.clean_lanes(STEPS_PER_TIMEOUT);
         self.free_discarded(STEPS_PER_TIMEOUT);
         self.conclude();
     }
@@ -167,13 +181,19 @@ impl Engine {
     /// When [`Engine::handle_timeout`] must be called at the latest, if ever.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Timestamp> {
-        if self.discarded.is_empty() { self.deadlines.next() } else { Some(self.now) }
+        let is_idle = self.discarded.is_empty() && self.members.ended.is_empty();
+        if is_idle { self.deadlines.next() } else { Some(self.now) }
     }
 
     /// The next thing to be sent. It must not leave before the changes reported so far are
     /// durable; only a granted lease need not be waited for.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
+    }
+
+    /// Reports no changes from now on: there is no store that keeps them.
+    pub const fn stop_reporting(&mut self) {
+        self.reports = false;
     }
 
     /// Moves the changes reported since the last call to the end of `changes`. They are one
@@ -196,15 +216,31 @@ impl Engine {
     /// Notes where the store keeps the record that a change carried.
     pub fn placed(&mut self, change: &Change, place: Place) {
         let known = match change {
-            Change::Task(record) => {
-                self.tasks.find(record.number).map(|slot| &mut self.tasks[slot].place)
-            }
+            Change::Task(record) => return self.place_task(record.number, place),
+            Change::LaneTask(record) => return self.place_task(record.number, place),
             Change::Queue(record) => self
                 .queues
                 .find(&record.name)
                 .filter(|slot| self.queues[*slot].recorded)
                 .map(|slot| &mut self.queues[slot].place),
-            _ => None,
+            Change::Lane(record) => {
+                self.queues.find_lane(record.number).map(|slot| &mut self.queues[slot].place)
+            }
+            Change::Published(record) => {
+                self.publications.find(record.first).map(|published| &mut published.place)
+            }
+            Change::Member(record) => {
+                let member = self.members.registered.get_mut(&record.incarnation);
+                member.map(|member| &mut member.place)
+            }
+            Change::Moved(_)
+            | Change::Granted(_)
+            | Change::Gone(_)
+            | Change::QueueGone(_)
+            | Change::Emptied(_)
+            | Change::LaneGone(_)
+            | Change::LaneEmptied(_)
+            | Change::MemberGone(_) => None,
         };
         let former = match known {
             Some(known) => known.replace(place),
@@ -219,19 +255,43 @@ impl Engine {
         match key {
             RecordKey::Task(number) => {
                 let Some(slot) = self.live(*number) else { return };
-                if self.tasks[slot].place == Some(place) {
+                if self.tasks[slot].place() == Some(place) {
                     self.mark(slot, Unsaved::Whole);
                     self.save();
                 }
             }
             RecordKey::Queue(name) => {
-                let Some(slot) = self.queues.find(name) else { return };
-                if self.queues[slot].place == Some(place) {
-                    let record = self.queues[slot].record();
-                    self.changes.push(Change::Queue(Box::new(record)));
+                if let Some(slot) = self.queues.find(name) {
+                    self.rewrite_queue(slot, place);
+                }
+            }
+            RecordKey::Lane(number) => {
+                if let Some(slot) = self.queues.find_lane(*number) {
+                    self.rewrite_queue(slot, place);
+                }
+            }
+            RecordKey::Published(first) => self.rewrite_publication(*first, place),
+            RecordKey::Member(incarnation) => {
+                let member = self.members.registered.get(incarnation);
+                if let Some(member) = member.filter(|member| member.place == Some(place)) {
+                    self.changes.push(Change::Member(Box::new(member.record(*incarnation))));
                 }
             }
         }
+    }
+
+    fn rewrite_queue(&mut self, slot: QueueSlot, place: Place) {
+        if self.queues[slot].place == Some(place) {
+            self.changes.push(self.queues[slot].record());
+        }
+    }
+
+    fn place_task(&mut self, number: u64, place: Place) {
+        let former = match self.tasks.find(number) {
+            Some(slot) => self.tasks[slot].replace_place(Some(place)),
+            None => Some(place),
+        };
+        self.obsolete.extend(former);
     }
 
     /// The moment of the latest call.
@@ -252,6 +312,34 @@ impl Engine {
         !self.has_room || self.bytes.saturating_add(bytes) > self.limits.bytes_max
     }
 
+    /// Whether payloads may have been left in the store.
+    #[must_use]
+    pub const fn leaves_payloads(&self) -> bool {
+        self.limits.memory_bytes.is_some()
+    }
+
+    /// How many tasks have left their payload in the store. Costs O(n): for tests and checks only.
+    #[must_use]
+    pub fn payloads_left(&self) -> usize {
+        self.tasks.slots().filter(|slot| self.tasks[*slot].payload().is_none()).count()
+    }
+
+    /// Whether payloads are to be left in the store, since memory is to be saved.
+    #[must_use]
+    pub fn is_short_of_memory(&self) -> bool {
+        self.limits.memory_bytes.is_some_and(|most| self.bytes > most)
+    }
+
+    /// Leaves the payload of a task in the store, if the record at `place` still tells of it.
+    /// Whoever is shown the task later has to fetch it: [`crate::task::TaskRecord::away`].
+    pub fn leave_payload(&mut self, number: u64, place: Place) {
+        let Some(slot) = self.live(number) else { return };
+        let task = &mut self.tasks[slot];
+        if task.place() == Some(place) && task.unsaved() != Unsaved::Whole {
+            self.bytes -= task.leave_payload();
+        }
+    }
+
     /// How many subscriptions a client has.
     #[must_use]
     pub fn subscriptions(&self, client: ClientId) -> usize {
@@ -268,6 +356,7 @@ impl Engine {
         match command {
             Command::Put(put) => self.put(client, request, &put),
             Command::PutBack(records) => Ok(Some(self.put_back(records))),
+            Command::GiveBack(receipts) => Ok(Some(self.give_back(receipts))),
             Command::Take(take) => self.take(client, request, &take),
             Command::Peek(peek) => self.peek(&peek),
             Command::Get { queue, id } => self.get(queue, id),
@@ -284,12 +373,14 @@ impl Engine {
             Command::Restart(transfer) => self.restart(client, &transfer),
             Command::Update(update) => self.update(client, &update),
             Command::Await { queue, id, wait } => self.wait_for(client, request, queue, id, wait),
-            Command::Subscribe { queues, selection, mode } => {
-                self.subscribe(client, queues, selection, mode)
+            Command::Subscribe { queues, member, selection, mode } => {
+                self.subscribe(client, queues, member, (selection, mode))
             }
-            Command::Unsubscribe { queues } => Ok(Some(self.unsubscribe(client, queues))),
+            Command::Unsubscribe { queues, member } => self.unsubscribe(client, queues, member),
             Command::Credit(credits) => self.credit(client, request, credits),
             Command::Queue(command) => self.administer(command),
+            Command::Publish(publish) => self.publish(&publish),
+            Command::Member(command) => self.tend(command),
         }
     }
 
@@ -316,6 +407,7 @@ impl Engine {
                     self.time_out_taker(taker);
                 }
                 Some(Due::Awaiter(awaiter)) => self.time_out_awaiter(awaiter),
+                Some(Due::Member(incarnation)) => self.end_or_rearm_member(incarnation),
             }
         }
         // Those who wait already come before whoever makes this call.
@@ -327,6 +419,10 @@ impl Engine {
     pub(crate) fn conclude(&mut self) {
         self.serve();
         self.save();
+        if !self.reports {
+            self.changes.clear();
+            self.obsolete.clear();
+        }
     }
 
     /// Queues a reply.
@@ -335,23 +431,5 @@ impl Engine {
             self.asking = None;
         }
         self.outputs.push_back(Output::Reply { client, request, reply });
-    }
-
-    /// The slot of the task with this number, unless it is gone.
-    pub(crate) fn live(&self, number: u64) -> Option<Slot> {
-        let slot = self.tasks.find(number)?;
-        let task = &self.tasks[slot];
-        self.queues.is_current(task.queue, task.epoch).then_some(slot)
-    }
-
-    /// The same, once a deadline of the task that has passed is fired. There is one only while
-    /// more deadlines are due than one call fires.
-    pub(crate) fn live_by_now(&mut self, number: u64) -> Option<Slot> {
-        let slot = self.live(number)?;
-        if let Some(at) = self.tasks[slot].armed.filter(|at| *at <= self.now) {
-            self.deadlines.remove(at, Due::Task(number));
-            self.fire(number);
-        }
-        self.live(number)
     }
 }

@@ -1,12 +1,14 @@
 //! What the holder of a lease can do: acknowledge, release, bury, touch.
 
 use crate::arguments::{bad, check_id, check_positive, later, quoted};
-use crate::command::{Ack, Held, HeldBy, Release};
+use crate::command::{Ack, Amendment, Held, HeldBy, QueueName, Release};
 use crate::engine::{Answered, Engine};
+use crate::find::{named, not_found};
+use crate::packed::Unsaved;
 use crate::reply::{Refusal, RefusalKind, Reply};
 use crate::settings::AfterAck;
 use crate::task::{ClientId, Receipt, State, StateKind};
-use crate::tasks::{Slot, Unsaved};
+use crate::tasks::Slot;
 use crate::time::{Span, Timestamp};
 use crate::transition::{Answer, By, Operation, Standing, answer};
 
@@ -30,7 +32,7 @@ impl Engine {
             ));
         }
         if let Some(payload) = ack.payload {
-            self.amend(slot, Unsaved::Whole, |task| task.payload = payload.into());
+            self.amend(slot, Unsaved::Whole, |task| task.set_payload(payload));
         }
         self.finish(slot, Operation::Ack(by), ack.zombie);
         Ok(Some(Reply::Done))
@@ -39,7 +41,7 @@ impl Engine {
     pub(crate) fn ack_all(
         &mut self,
         client: ClientId,
-        queue: &[u8],
+        queue: QueueName<'_>,
         receipts: &[Receipt],
     ) -> Reply {
         let answers = receipts.iter().map(|receipt| {
@@ -64,9 +66,24 @@ impl Engine {
             Operation::Release(by),
             release.delay,
             &release.amendment,
-            |task| task.seq = seq.unwrap_or(task.seq),
+            |task| task.set_seq(seq.unwrap_or_else(|| task.seq())),
         );
         Ok(Some(Reply::State(state)))
+    }
+
+    /// Undoes takes whose reply or delivery could not be sent. Answers how many leases ended.
+    pub(crate) fn give_back(&mut self, receipts: &[Receipt]) -> Reply {
+        let mut count = 0;
+        for receipt in receipts {
+            let current = self.live_by_now(receipt.number).filter(|slot| {
+                self.tasks[*slot].lease().is_some_and(|lease| lease.grant == receipt.grant)
+            });
+            let Some(slot) = current else { continue };
+            let operation = Operation::Release(By::Receipt);
+            self.bring_back(slot, operation, Span::ZERO, &Amendment::default(), |_| {});
+            count += 1;
+        }
+        Reply::Count(count)
     }
 
     pub(crate) fn bury(
@@ -90,7 +107,7 @@ impl Engine {
         let unsaved = if payload.is_some() { Unsaved::Whole } else { Unsaved::Standing };
         self.shift(slot, Operation::Bury(by), unsaved, |task| {
             if let Some(payload) = payload {
-                task.payload = payload.into();
+                task.set_payload(payload);
             }
             State::Buried { reason: reason.into() }
         });
@@ -106,14 +123,20 @@ impl Engine {
                 (slot, Standing::TakenHere)
             }
             HeldBy::Id(id) => {
-                let Some(slot) = self.find_task(held.queue, id) else {
-                    return Err(crate::take::not_found(held.queue, id));
+                let Some(slot) = self.find_task(held.queue, id)? else {
+                    return Err(not_found(held.queue, id));
                 };
                 (slot, self.standing(slot, client))
             }
         };
         match answer(Operation::Touch(By::Id), standing) {
-            Answer::Stays => self.move_deadline(slot, by),
+            Answer::Stays => {
+                // Anybody may move the TTL of a ready task; a lease only its holder.
+                if standing == Standing::TakenHere {
+                    self.note_life(self.tasks[slot].queue);
+                }
+                self.move_deadline(slot, by)
+            }
             Answer::Nothing => Ok(Some(Reply::Deadline(None))),
             Answer::Refused(kind) => Err(self.refuse_held(kind, held)),
             other => unreachable!("a touch is answered {other:?}"),
@@ -129,11 +152,14 @@ impl Engine {
     ) -> Result<(Slot, By), Refusal> {
         let (slot, by, standing) = match held.by {
             HeldBy::Receipt(receipt) => {
+                // A lane is named by the receipt. If the member is named too, it must be there.
+                if held.queue.member.is_some() {
+                    self.find_queue(held.queue)?;
+                }
                 let current = self.live_by_now(receipt.number).filter(|slot| {
                     let task = &self.tasks[*slot];
-                    let queue = &self.queues[task.queue];
                     let granted = task.lease().is_some_and(|held| held.grant == receipt.grant);
-                    granted && *queue.name == *held.queue
+                    granted && self.queues[task.queue].answers_to(held.queue)
                 });
                 match current {
                     Some(slot) => (Some(slot), By::Receipt, self.standing(slot, client)),
@@ -141,21 +167,24 @@ impl Engine {
                 }
             }
             HeldBy::Id(id) => {
-                let slot = self.find_task(held.queue, id);
+                let slot = self.find_task(held.queue, id)?;
                 let standing = slot.map_or(Standing::Absent, |slot| self.standing(slot, client));
                 (slot, By::Id, standing)
             }
         };
         match (answer(operation(by), standing), slot) {
             (Answer::Refused(kind), _) => Err(self.refuse_held(kind, held)),
-            (_, Some(slot)) => Ok((slot, by)),
+            (_, Some(slot)) => {
+                self.note_life(self.tasks[slot].queue);
+                Ok((slot, by))
+            }
             (other, None) => unreachable!("an absent task is answered {other:?}"),
         }
     }
 
     /// Where a task stands for this client.
     pub(crate) fn standing(&self, slot: Slot, client: ClientId) -> Standing {
-        match &self.tasks[slot].state {
+        match self.tasks[slot].state() {
             State::Taken(lease) if lease.holder == Some(client) => Standing::TakenHere,
             State::Taken(_) => Standing::TakenElsewhere,
             other => Standing::Resting(other.kind()),
@@ -165,7 +194,7 @@ impl Engine {
     /// Renews or moves the deadline of a lease, or moves the TTL of a ready task.
     fn move_deadline(&mut self, slot: Slot, by: Option<Span>) -> Answered {
         let task = &self.tasks[slot];
-        let (current, ttr) = match &task.state {
+        let (current, ttr) = match task.state() {
             State::Taken(lease) => (lease.deadline, lease.ttr),
             _ if by.is_none() => {
                 return Err(bad(format!(
@@ -173,7 +202,7 @@ impl Engine {
                     task.id()
                 )));
             }
-            _ => (task.expires_at, None),
+            _ => (task.expires_at(), None),
         };
         let Some(current) = current else { return Ok(Some(Reply::Deadline(None))) };
         let moved: Timestamp = match (by, ttr) {
@@ -181,42 +210,42 @@ impl Engine {
             (None, Some(ttr)) => self.now.after(ttr),
             (None, None) => current,
         };
-        self.amend(slot, Unsaved::Standing, |task| match &mut task.state {
-            State::Taken(lease) => lease.deadline = Some(moved),
-            _ => task.expires_at = Some(moved),
+        self.amend(slot, Unsaved::Standing, |task| match task.lease_mut() {
+            Some(lease) => lease.deadline = Some(moved),
+            None => task.set_expires_at(Some(moved)),
         });
         Ok(Some(Reply::Deadline(Some(moved))))
     }
 
     fn refuse_held(&self, kind: RefusalKind, held: Held<'_>) -> Refusal {
-        let queue = quoted(held.queue);
+        let queue = named(held.queue);
         let sentence = match (held.by, kind) {
             (HeldBy::Receipt(receipt), _) => {
                 let number = receipt.number;
                 // What stands in another queue is nobody's business here.
                 let here = self
                     .live(number)
-                    .filter(|slot| *self.queues[self.tasks[*slot].queue].name == *held.queue);
+                    .filter(|slot| self.queues[self.tasks[*slot].queue].answers_to(held.queue));
                 let now = here.map(|slot| self.tasks[slot].kind());
                 let now = now.map_or_else(
-                    || "is not in this queue any more".to_owned(),
+                    || "is not there any more".to_owned(),
                     |kind| match kind {
                         StateKind::Taken => "is under another lease".to_owned(),
                         other => format!("is in state {other}"),
                     },
                 );
-                format!("that lease in the queue {queue} has ended: the task {now}")
+                format!("that lease in {queue} has ended: the task {now}")
             }
             (HeldBy::Id(id), RefusalKind::NotFound) => {
-                return crate::take::not_found(held.queue, id);
+                return not_found(held.queue, id);
             }
             (HeldBy::Id(id), RefusalKind::NotOwner) => format!(
-                "the task {} in the queue {queue} was taken by another connection: show its \
+                "the task {} in {queue} was taken by another connection: show its \
                  receipt",
                 quoted(id)
             ),
             (HeldBy::Id(id), _) => {
-                format!("the task {} in the queue {queue} is not taken", quoted(id))
+                format!("the task {} in {queue} is not taken", quoted(id))
             }
         };
         Refusal::new(kind, sentence)

@@ -10,9 +10,10 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use crate::command::{End, Order, Selection};
+use crate::packed::Task;
 use crate::ranked::{Rank, Ranked, precedes};
 use crate::task::{Bytes, StateKind, TaskId};
-use crate::tasks::{KeyHash, Slot, Task, Tasks};
+use crate::tasks::{KeyHash, Slot, Tasks};
 
 /// The indexes of one queue. Every operation costs O(log n) unless it says otherwise.
 #[derive(Debug, Default)]
@@ -58,7 +59,7 @@ impl Indexes {
     pub(crate) fn of(slots: &[Slot], with_ids: bool, tasks: &Tasks) -> Self {
         let resting =
             slots.iter().filter(|slot| tasks[**slot].rank().is_none() || !is_ready(tasks, **slot));
-        let resting = resting.map(|slot| ((tasks[*slot].kind(), tasks[*slot].seq), *slot));
+        let resting = resting.map(|slot| ((tasks[*slot].kind(), tasks[*slot].seq()), *slot));
         let side = |is_narrow: bool| {
             let on_side =
                 |slot: &&Slot| is_ready(tasks, **slot) && tasks[**slot].is_narrow() == is_narrow;
@@ -78,15 +79,15 @@ impl Indexes {
     pub(crate) fn insert(&mut self, slot: Slot, tasks: &Tasks) {
         let task = &tasks[slot];
         if task.kind() != StateKind::Ready {
-            self.resting.insert((task.kind(), task.seq), slot);
+            self.resting.insert((task.kind(), task.seq()), slot);
             return;
         }
         if let Some(rank) = task.rank() {
             self.side_mut(task).ranked.insert(rank, slot);
         } else {
-            self.resting.insert((StateKind::Ready, task.seq), slot);
+            self.resting.insert((StateKind::Ready, task.seq()), slot);
         }
-        if let Some(key) = &task.key {
+        if let Some(key) = &task.key() {
             let hash = tasks.hash_key(key);
             match self.side_mut(task).groups.entry(hash) {
                 Entry::Occupied(mut group) => group.get_mut().insert(slot, tasks),
@@ -101,20 +102,20 @@ impl Indexes {
     pub(crate) fn remove(&mut self, slot: Slot, tasks: &Tasks) {
         let task = &tasks[slot];
         if task.kind() != StateKind::Ready {
-            let known = self.resting.remove(&(task.kind(), task.seq));
-            assert!(known.is_some(), "task {} was not among those resting", task.number);
+            let known = self.resting.remove(&(task.kind(), task.seq()));
+            assert!(known.is_some(), "task {} was not among those resting", task.number());
             return;
         }
         if let Some(rank) = task.rank() {
             self.side_mut(task).ranked.remove(rank);
         } else {
-            let known = self.resting.remove(&(StateKind::Ready, task.seq));
-            assert!(known.is_some(), "task {} was not among those unranked", task.number);
+            let known = self.resting.remove(&(StateKind::Ready, task.seq()));
+            assert!(known.is_some(), "task {} was not among those unranked", task.number());
         }
-        if let Some(key) = &task.key {
+        if let Some(key) = &task.key() {
             let hash = tasks.hash_key(key);
             let Entry::Occupied(mut group) = self.side_mut(task).groups.entry(hash) else {
-                unreachable!("task {} is in no group", task.number)
+                unreachable!("task {} is in no group", task.number())
             };
             if group.get_mut().remove(task) {
                 group.remove();
@@ -171,7 +172,7 @@ impl Indexes {
         for group in small.into_iter().chain(large) {
             group.collect(tasks, &mut ranked, &mut unranked);
         }
-        let has_key = |slot: &Slot| tasks[*slot].key.as_ref() == Some(key);
+        let has_key = |slot: &Slot| tasks[*slot].key() == Some(key);
         ranked.retain(|(_, slot)| has_key(slot));
         unranked.retain(|(_, slot)| has_key(slot));
         ranked.sort_unstable_by(|(left, _), (right, _)| {
@@ -207,7 +208,7 @@ impl Indexes {
                 let task = &tasks[slot];
                 assert_eq!(task.kind(), StateKind::Ready, "a selectable task is ready");
                 assert_eq!(task.rank(), Some(rank), "it stands in place");
-                assert_eq!(task.is_narrow(), narrow, "task {} is on its side", task.number);
+                assert_eq!(task.is_narrow(), narrow, "task {} is on its side", task.number());
                 found += 1;
             }
             for (hash, group) in &side.groups {
@@ -216,15 +217,15 @@ impl Indexes {
                 assert!(ranked.len() + unranked.len() > 0, "no group is empty");
                 for slot in ranked.iter().map(|(_, s)| s).chain(unranked.iter().map(|(_, s)| s)) {
                     let task = &tasks[*slot];
-                    let key = task.key.as_ref().map(|key| tasks.hash_key(key));
-                    assert_eq!(key, Some(*hash), "task {} is in its group", task.number);
+                    let key = task.key().as_ref().map(|key| tasks.hash_key(key));
+                    assert_eq!(key, Some(*hash), "task {} is in its group", task.number());
                     assert_eq!(task.kind(), StateKind::Ready, "a group holds ready tasks");
                 }
             }
         }
         for ((kind, seq), slot) in &self.resting {
             let task = &tasks[*slot];
-            assert_eq!((task.kind(), task.seq), (*kind, *seq), "task {} rests", task.number);
+            assert_eq!((task.kind(), task.seq()), (*kind, *seq), "task {} rests", task.number());
             assert!(*kind != StateKind::Ready || task.rank().is_none(), "ranked tasks apart");
             found += 1;
         }
@@ -241,7 +242,7 @@ impl Selectable {
     fn of(slots: &[Slot], tasks: &Tasks) -> Self {
         let ranks = slots.iter().filter_map(|slot| Some((tasks[*slot].rank()?, *slot)));
         let keys = slots.iter().filter_map(|slot| {
-            let key = tasks[*slot].key.as_ref()?;
+            let key = tasks[*slot].key()?;
             Some((tasks.hash_key(key), *slot))
         });
         let mut keys: Vec<(KeyHash, Slot)> = keys.collect();
@@ -280,7 +281,7 @@ impl Group {
                 match task.rank() {
                     Some(rank) => members.ranked.remove(rank),
                     None => {
-                        members.unranked.remove(&task.seq);
+                        members.unranked.remove(&task.seq());
                     }
                 }
                 members.ranked.is_empty() && members.unranked.is_empty()
@@ -297,7 +298,7 @@ impl Group {
         match self {
             Self::One(slot) => match tasks[*slot].rank() {
                 Some(rank) => ranked.push((rank, *slot)),
-                None => unranked.push((tasks[*slot].seq, *slot)),
+                None => unranked.push((tasks[*slot].seq(), *slot)),
             },
             Self::Many(members) => {
                 ranked.extend(members.ranked.walk(End::Min, Order::Oldest));
@@ -314,7 +315,7 @@ impl Members {
         let unranked = slots.filter(|slot| tasks[*slot].rank().is_none());
         Self {
             ranked: ranked.collect(),
-            unranked: unranked.map(|slot| (tasks[slot].seq, slot)).collect(),
+            unranked: unranked.map(|slot| (tasks[slot].seq(), slot)).collect(),
         }
     }
 
@@ -322,7 +323,7 @@ impl Members {
         match tasks[slot].rank() {
             Some(rank) => self.ranked.insert(rank, slot),
             None => {
-                self.unranked.insert(tasks[slot].seq, slot);
+                self.unranked.insert(tasks[slot].seq(), slot);
             }
         }
     }

@@ -17,6 +17,7 @@
 //! engine.apply(now, client, RequestId(1), Command::Put(Put::new(b"jobs", b"hello")));
 //! engine.apply(now, client, RequestId(2), Command::Take(Take {
 //!     queues: &[b"jobs"],
+//!     member: None,
 //!     count: 1,
 //!     wait: Wait::No,
 //!     selection: Selection::DEFAULT,
@@ -40,16 +41,25 @@ mod consumers;
 mod deadlines;
 mod discard;
 mod engine;
+pub mod fanout;
+mod farewell;
+mod find;
 mod held;
 mod ids;
 mod indexes;
 pub mod limits;
+mod members;
+mod membership;
 mod numbers;
+mod packed;
+mod publications;
+mod publish;
 mod put;
 mod queues;
 mod ranked;
 pub mod reply;
 mod restore;
+mod restore_lanes;
 mod serve;
 pub mod settings;
 pub mod stats;

@@ -30,6 +30,9 @@ pub struct Limits {
     /// The most bytes that all tasks together may occupy, their bookkeeping included. Beyond it
     /// puts are refused with BUSY, while everything that makes room still works.
     pub bytes_max: u64,
+    /// How many bytes all tasks together may occupy before payloads are left in the store, if
+    /// there is such a bound. Only tasks of queues can leave theirs; bookkeeping always stays.
+    pub memory_bytes: Option<u64>,
     /// The most takes, pops and awaits that one connection may have blocked at a time.
     pub waits_per_client_max: usize,
     /// The most queues in one blocking take, and the most subscriptions of one connection: both
@@ -42,6 +45,7 @@ impl Default for Limits {
         Self {
             payload_bytes_max: 1 << 20,
             bytes_max: u64::MAX,
+            memory_bytes: None,
             waits_per_client_max: 1_024,
             queues_per_client_max: 1_024,
         }

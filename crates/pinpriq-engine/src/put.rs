@@ -5,11 +5,12 @@ use crate::command::{Put, TimeToLive, Wait};
 use crate::engine::{Answered, Engine};
 use crate::ids::{can_have, uuid_v7};
 use crate::limits::ID_BYTES_MAX;
+use crate::packed::{NewTask, Task, Unsaved};
 use crate::queues::QueueSlot;
 use crate::reply::{Refusal, RefusalKind, Reply};
 use crate::settings::{Ids, Settings};
-use crate::task::{ClientId, RequestId, State, StateKind, TaskId, TaskRecord};
-use crate::tasks::{Slot, Task, Unsaved, own_id};
+use crate::task::{Bytes, ClientId, RequestId, State, StateKind, TaskId, TaskRecord};
+use crate::tasks::Slot;
 use crate::time::{Span, Timestamp};
 use crate::transition::Operation;
 
@@ -26,31 +27,28 @@ impl Engine {
         let queue = self.queues.find_or_make(put.queue);
         self.last_number += 1;
         let number = self.last_number;
-        let id = self.new_id(put, settings, number);
+        let id = match put.id {
+            Some(id) => TaskId::Given(id.into()),
+            None => self.new_id(settings.ids, number),
+        };
         let state = if put.delay.is_zero() {
             State::Ready
         } else {
             State::Waiting { ready_at: self.now.after(put.delay) }
         };
-        let task = Task {
+        let task = Task::new(NewTask {
             number,
             queue,
             epoch: self.queues[queue].epoch,
-            seq: number,
-            own_id: own_id(number, &id),
-            priority: put.priority.into(),
+            id: id.clone(),
+            priority: put.priority,
             key: put.key.map(Into::into),
             payload: put.payload.into(),
             put_at: self.now,
             expires_at,
             ttr: put.ttr,
-            attempts: 0,
             state,
-            armed: None,
-            place: None,
-            recorded: false,
-            unsaved: Unsaved::Nothing,
-        };
+        });
         let slot = self.enter(task, Operation::Put);
         if let Some(wait) = put.wait {
             self.await_put(client, request, number, id, wait);
@@ -75,6 +73,10 @@ impl Engine {
     }
 
     fn put_back_one(&mut self, record: TaskRecord) -> bool {
+        let lane = record.lane.as_ref().map(|lane| self.queues.find_lane(lane.number));
+        if lane.is_some_and(|lane| lane.is_none_or(|slot| self.has_ended(slot))) {
+            return false;
+        }
         if let Some(slot) = self.live(record.number) {
             // It was kept after the pop, as a finished task.
             let finished = matches!(self.tasks[slot].kind(), StateKind::Zombie | StateKind::Done);
@@ -88,18 +90,30 @@ impl Engine {
             // It was kept after the pop, and then its queue was emptied.
             self.free_early(slot);
         }
-        let existing = self.queues.find(&record.queue).map(|slot| &self.queues[slot]);
-        let ids = existing.map_or_else(Ids::default, |queue| queue.settings.ids);
-        let is_taken = existing.is_some_and(|queue| queue.indexes.find_id(&record.id).is_some());
+        let existing = lane.unwrap_or_else(|| self.queues.find(&record.queue));
+        let existing_queue = existing.map(|slot| &self.queues[slot]);
+        let ids = existing_queue.map_or_else(Ids::default, |queue| queue.settings.ids);
+        let is_taken =
+            existing_queue.is_some_and(|queue| queue.indexes.find_id(&record.id).is_some());
         if is_taken || !can_have(ids, &record.id, record.number) {
             return false;
         }
-        let queue = self.queues.find_or_make(&record.queue);
+        let queue = existing.unwrap_or_else(|| self.queues.find_or_make(&record.queue));
         let record = TaskRecord { state: State::Ready, ..record };
-        let task = Task::of(record, queue, self.queues[queue].epoch);
+        let mut task = Task::of(record, queue, self.queues[queue].epoch);
+        task.set_shares(self.share_again(&task));
         let slot = self.enter(task, Operation::PutBack);
         self.expire_if_over(slot);
         true
+    }
+
+    /// Has a popped copy share its publication again, if that is still there.
+    fn share_again(&mut self, task: &Task) -> bool {
+        let Some((_, published)) = self.publications.of_copy(task.number()) else { return false };
+        let is_same =
+            task.payload().is_some_and(|payload| Bytes::ptr_eq(&published.payload, payload));
+        published.sharers += u64::from(is_same);
+        is_same
     }
 
     fn expire_if_over(&mut self, slot: Slot) {
@@ -119,7 +133,7 @@ impl Engine {
         match self.tasks[slot].kind() {
             StateKind::Ready => self.expire(slot),
             StateKind::Taken => {
-                self.amend(slot, Unsaved::Whole, |task| task.expires_at = Some(now));
+                self.amend(slot, Unsaved::Whole, |task| task.set_expires_at(Some(now)));
             }
             StateKind::Waiting | StateKind::Buried | StateKind::Zombie | StateKind::Done => {}
         }
@@ -183,7 +197,7 @@ impl Engine {
     ) -> Result<(), Refusal> {
         let name = || quoted(put.queue);
         if let Some(id) = put.id
-            && self.find_task(put.queue, id).is_some()
+            && self.find_task(put.queue.into(), id)?.is_some()
         {
             return Err(Refusal::new(
                 RefusalKind::Exists,
@@ -205,28 +219,33 @@ impl Engine {
             ));
         }
         let bytes = put.payload.len() + put.key.map_or(0, <[u8]>::len);
-        if self.is_busy_for(bytes as u64) {
-            let why = if self.has_room {
-                let (bytes, most) = (self.bytes, self.limits.bytes_max);
-                format!("all tasks together occupy {bytes} of {most} bytes")
-            } else {
-                "the disk is nearly full".to_owned()
-            };
-            return Err(Refusal::new(RefusalKind::Busy, format!("{why}: finish some, try again")));
-        }
-        Ok(())
+        self.check_room(bytes as u64)
     }
 
-    fn new_id(&mut self, put: &Put<'_>, settings: Settings, number: u64) -> TaskId {
-        match (settings.ids, put.id) {
-            (Ids::Given, Some(id)) => TaskId::Given(id.into()),
-            (Ids::Sequence | Ids::Given, _) => TaskId::Number(number),
-            (Ids::Time64, _) => {
+    /// Refuses what would need more memory or disk than there is.
+    pub(crate) fn check_room(&self, bytes: u64) -> Result<(), Refusal> {
+        if !self.is_busy_for(bytes) {
+            return Ok(());
+        }
+        let why = if self.has_room {
+            let (bytes, most) = (self.bytes, self.limits.bytes_max);
+            format!("all tasks together occupy {bytes} of {most} bytes")
+        } else {
+            "the disk is nearly full".to_owned()
+        };
+        Err(Refusal::new(RefusalKind::Busy, format!("{why}: finish some, try again")))
+    }
+
+    /// An id that the server makes.
+    pub(crate) fn new_id(&mut self, ids: Ids, number: u64) -> TaskId {
+        match ids {
+            Ids::Sequence | Ids::Given => TaskId::Number(number),
+            Ids::Time64 => {
                 let clock_ns = self.now.ms().saturating_mul(1_000_000);
                 self.last_time64 = clock_ns.max(self.last_time64 + 1);
                 TaskId::Number(self.last_time64)
             }
-            (Ids::Uuid, _) => TaskId::Uuid(uuid_v7(self.now, number, self.seed)),
+            Ids::Uuid => TaskId::Uuid(uuid_v7(self.now, number, self.seed)),
         }
     }
 }

@@ -1,16 +1,19 @@
 //! Queues: their names, settings, indexes, waiting consumers and figures.
 //!
 //! A queue object is there while the queue exists for clients (it was created, is paused or holds
-//! tasks) or while consumers wait for its first task. Which moves happen is `step.rs`'s business.
+//! tasks) or while consumers wait for its first task. A lane is a queue that is found by its number
+//! rather than by a name, and is there until it is removed; which member has it in which topic is
+//! `members.rs`'s business. Which moves happen is `step.rs`'s.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::change::{Place, QueueRecord};
+use crate::change::{Change, LaneRecord, Place, QueueRecord};
+use crate::command::QueueName;
 use crate::consumers::{ConsumerId, Ticket};
 use crate::indexes::Indexes;
 use crate::settings::{Paused, Settings};
 use crate::stats::Counters;
-use crate::task::Bytes;
+use crate::task::{Bytes, ClientId, LaneName};
 
 /// The address of a queue for as long as its object is there.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -19,7 +22,10 @@ pub(crate) struct QueueSlot(u32);
 /// One queue.
 #[derive(Debug)]
 pub(crate) struct Queue {
+    /// Its name; for a lane, that of the topic.
     pub(crate) name: Bytes,
+    /// What makes it a lane, if it is one.
+    pub(crate) lane: Option<Box<Lane>>,
     /// Rises whenever the queue is emptied at once; see [`crate::tasks::Task::epoch`].
     pub(crate) epoch: u32,
     /// Whether it exists even when empty.
@@ -28,8 +34,8 @@ pub(crate) struct Queue {
     pub(crate) paused: Paused,
     pub(crate) indexes: Indexes,
     pub(crate) waiting: Waiting,
-    /// How many subscriptions there are, with credit or without.
-    pub(crate) subscriptions: u64,
+    /// Who is subscribed, with credit or without.
+    pub(crate) subscribers: BTreeSet<ClientId>,
     pub(crate) counters: Counters,
     /// Where the store keeps its record.
     pub(crate) place: Option<Place>,
@@ -39,6 +45,16 @@ pub(crate) struct Queue {
     pub(crate) to_be_served: bool,
     /// How many steps under way need the object to stay although nobody waits for it.
     pub(crate) pins: u32,
+}
+
+/// What a lane has besides what every queue has.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    pub(crate) name: LaneName,
+    /// The incarnation of the member.
+    pub(crate) incarnation: u64,
+    /// Copies that the lane did not take, since it was full or paused.
+    pub(crate) missed: u64,
 }
 
 /// The consumers that wait for a task of one queue, by the order in which they became ready.
@@ -56,6 +72,7 @@ pub(crate) struct Queues {
     slots: Vec<Option<Queue>>,
     free: Vec<QueueSlot>,
     names: BTreeMap<Bytes, QueueSlot>,
+    lanes: BTreeMap<u64, QueueSlot>,
     last_epoch: u32,
 }
 
@@ -66,20 +83,41 @@ impl Queue {
     }
 
     /// Its settings and pause as the store keeps them.
-    pub(crate) fn record(&self) -> QueueRecord {
-        QueueRecord {
-            name: self.name.clone(),
-            created: self.created,
-            settings: self.settings,
-            paused: self.paused,
+    pub(crate) fn record(&self) -> Change {
+        match &self.lane {
+            None => Change::Queue(Box::new(QueueRecord {
+                name: self.name.clone(),
+                created: self.created,
+                settings: self.settings,
+                paused: self.paused,
+            })),
+            Some(lane) => Change::Lane(Box::new(LaneRecord {
+                number: lane.name.number,
+                topic: self.name.clone(),
+                member: lane.incarnation,
+                settings: self.settings,
+                paused: self.paused,
+            })),
         }
+    }
+
+    /// Whether that is what a client may call it. A task of a lane is known by its topic alone,
+    /// too.
+    pub(crate) fn answers_to(&self, name: QueueName<'_>) -> bool {
+        let member = self.lane_name().map(|lane| &*lane.member);
+        *self.name == *name.name && (name.member.is_none() || name.member == member)
+    }
+
+    /// How its tasks name the lane, if it is one.
+    pub(crate) fn lane_name(&self) -> Option<&LaneName> {
+        self.lane.as_ref().map(|lane| &lane.name)
     }
 
     /// Whether anybody waits for it or is subscribed to it, or is being served from it.
     fn is_wanted(&self) -> bool {
         self.to_be_served
             || self.pins > 0
-            || self.subscriptions > 0
+            || !self.subscribers.is_empty()
             || !self.waiting.any.is_empty()
             || !self.waiting.narrow.is_empty()
     }
@@ -113,26 +151,58 @@ impl Queues {
         self.names.get(name).copied()
     }
 
-    /// The queue of that name, if it exists for clients.
-    pub(crate) fn find_existing(&self, name: &[u8]) -> Option<QueueSlot> {
-        self.find(name).filter(|slot| self[*slot].exists())
-    }
-
     /// The queue of that name, made if need be.
     pub(crate) fn find_or_make(&mut self, name: &[u8]) -> QueueSlot {
         if let Some(slot) = self.find(name) {
             return slot;
         }
         let name: Bytes = name.into();
+        let slot = self.add(name.clone(), None);
+        self.names.insert(name, slot);
+        slot
+    }
+
+    /// The lane of that number, if there is one.
+    pub(crate) fn find_lane(&self, number: u64) -> Option<QueueSlot> {
+        self.lanes.get(&number).copied()
+    }
+
+    /// Makes a lane. Its number must be new.
+    pub(crate) fn make_lane(&mut self, topic: Bytes, lane: Lane) -> QueueSlot {
+        let number = lane.name.number;
+        let slot = self.add(topic, Some(Box::new(lane)));
+        let queue = &mut self[slot];
+        queue.created = true;
+        queue.recorded = true;
+        let former = self.lanes.insert(number, slot);
+        assert!(former.is_none(), "lane {number} was made twice");
+        slot
+    }
+
+    /// Removes a lane, which nobody may be waiting for any more.
+    pub(crate) fn remove_lane(&mut self, slot: QueueSlot) -> Queue {
+        let Some(queue) = self.slots[slot.0 as usize].take() else {
+            unreachable!("no lane at {slot:?}")
+        };
+        assert!(!queue.is_wanted(), "somebody waits for the lane at {slot:?}");
+        let number = queue.lane_name().map(|lane| lane.number);
+        let known = number.and_then(|number| self.lanes.remove(&number));
+        assert_eq!(known, Some(slot), "a lane is found by its number");
+        self.free.push(slot);
+        queue
+    }
+
+    fn add(&mut self, name: Bytes, lane: Option<Box<Lane>>) -> QueueSlot {
         let queue = Queue {
-            name: name.clone(),
+            name,
+            lane,
             epoch: self.next_epoch(),
             created: false,
             settings: Settings::default(),
             paused: Paused::default(),
             indexes: Indexes::default(),
             waiting: Waiting::default(),
-            subscriptions: 0,
+            subscribers: BTreeSet::new(),
             counters: Counters::default(),
             place: None,
             recorded: false,
@@ -147,7 +217,6 @@ impl Queues {
             QueueSlot(index)
         });
         self.slots[slot.0 as usize] = Some(queue);
-        self.names.insert(name, slot);
         slot
     }
 
@@ -199,9 +268,14 @@ impl Queues {
             .map(|(name, _)| name)
     }
 
-    /// All queue objects. Costs O(n): for start and checks only.
+    /// All lanes by number. Costs O(n): for start and checks only.
+    pub(crate) fn lane_slots(&self) -> Vec<QueueSlot> {
+        self.lanes.values().copied().collect()
+    }
+
+    /// All queue objects, lanes behind the others. Costs O(n): for start, figures and checks only.
     pub(crate) fn slots(&self) -> Vec<QueueSlot> {
-        self.names.values().copied().collect()
+        self.names.values().chain(self.lanes.values()).copied().collect()
     }
 }
 

@@ -3,8 +3,13 @@
 //! The order has two keys, the priority and the seq, and four ways to walk it: from the lowest or
 //! the highest priority, and within one priority from the oldest or the newest. Used for the
 //! ready tasks of a queue and for those of a group. Nothing here knows about states or time.
+//!
+//! Tasks of one priority stand in chunks, each a sorted run of seqs, and the chunks in a tree. Most
+//! tasks enter at the end of the last chunk and leave at the front of the first, so that an entry
+//! takes eight bytes and a chunk is full when it is left behind.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound::{Excluded, Unbounded};
 
 use crate::command::{End, Order};
 use crate::tasks::Slot;
@@ -12,40 +17,130 @@ use crate::tasks::Slot;
 /// A place in the order: the priority, then the seq.
 pub(crate) type Rank = (i64, u64);
 
-/// Tasks by rank. Every operation costs O(log n).
+/// How many tasks a chunk holds at most.
+const CHUNK_TASKS: usize = 256;
+
+/// Tasks by rank. Every operation costs O(log n), and steps over some of a chunk.
 #[derive(Debug, Default)]
 pub(crate) struct Ranked {
-    tasks: BTreeMap<Rank, Slot>,
+    /// By a rank that no task of the chunk precedes. A chunk is never empty, and holds tasks of
+    /// one priority only.
+    chunks: BTreeMap<Rank, Box<Chunk>>,
+}
+
+/// A run of tasks of one priority by rising seq.
+#[derive(Debug)]
+struct Chunk {
+    /// Seqs are kept as distances from this one.
+    base: u64,
+    entries: VecDeque<(u32, Slot)>,
+}
+
+impl Chunk {
+    fn seq(&self, entry: (u32, Slot)) -> u64 {
+        self.base + u64::from(entry.0)
+    }
+
+    fn first(&self) -> Option<(u64, Slot)> {
+        self.entries.front().map(|entry| (self.seq(*entry), entry.1))
+    }
+
+    fn last(&self) -> Option<(u64, Slot)> {
+        self.entries.back().map(|entry| (self.seq(*entry), entry.1))
+    }
+
+    /// The distance of a seq from the base, if it is one that can be kept here.
+    fn distance(&self, seq: u64) -> Option<u32> {
+        seq.checked_sub(self.base).and_then(|distance| u32::try_from(distance).ok())
+    }
+
+    /// Where the first entry stands that `seq` does not come after.
+    fn position(&self, seq: u64) -> usize {
+        self.entries.partition_point(|entry| self.seq(*entry) < seq)
+    }
 }
 
 impl Ranked {
     pub(crate) fn insert(&mut self, rank: Rank, slot: Slot) {
-        let known = self.tasks.insert(rank, slot);
-        assert!(known.is_none(), "two tasks share the rank {rank:?}");
+        let (priority, seq) = rank;
+        let found = self.chunks.range_mut((priority, 0)..=rank).next_back();
+        if let Some((_, chunk)) = found
+            && let Some(distance) = chunk.distance(seq)
+        {
+            let at = chunk.position(seq);
+            let known = chunk.entries.get(at).is_some_and(|entry| entry.0 == distance);
+            assert!(!known, "two tasks share the rank {rank:?}");
+            let is_last = at == chunk.entries.len();
+            if chunk.entries.len() < CHUNK_TASKS {
+                chunk.entries.insert(at, (distance, slot));
+                return;
+            }
+            if !is_last {
+                let upper = chunk.entries.split_off(CHUNK_TASKS / 2);
+                let upper = Chunk { base: chunk.base, entries: upper };
+                if let Some((first, _)) = upper.first() {
+                    self.chunks.insert((priority, first), Box::new(upper));
+                }
+                self.insert(rank, slot);
+                return;
+            }
+        }
+        let entries = VecDeque::from([(0, slot)]);
+        self.chunks.insert(rank, Box::new(Chunk { base: seq, entries }));
     }
 
     pub(crate) fn remove(&mut self, rank: Rank) {
-        let known = self.tasks.remove(&rank);
-        assert!(known.is_some(), "no task has the rank {rank:?}");
+        let (priority, seq) = rank;
+        let found = self.chunks.range_mut((priority, 0)..=rank).next_back();
+        let Some((&key, chunk)) = found else { unreachable!("no task has the rank {rank:?}") };
+        let at = if chunk.first().is_some_and(|(first, _)| first == seq) {
+            0
+        } else {
+            chunk.position(seq)
+        };
+        let removed = chunk.entries.remove(at);
+        let seq_removed = removed.map(|entry| chunk.seq(entry));
+        assert_eq!(seq_removed, Some(seq), "no task has the rank {rank:?}");
+        let left = chunk.entries.len();
+        if left == 0 {
+            self.chunks.remove(&key);
+        } else if left <= CHUNK_TASKS / 4 && left < chunk.entries.capacity() / 4 {
+            self.thin_out(key);
+        }
+    }
+
+    /// Has a chunk that became small give back its room, and join the one before it if both are
+    /// small: a few tasks that stay for long must not hold on to the room of all that left.
+    fn thin_out(&mut self, key: Rank) {
+        let Some(mut chunk) = self.chunks.remove(&key) else { return };
+        let before = self.chunks.range_mut((key.0, 0)..key).next_back();
+        if let Some((_, before)) = before
+            && before.entries.len() + chunk.entries.len() <= CHUNK_TASKS / 2
+            && chunk.last().is_some_and(|(last, _)| before.distance(last).is_some())
+        {
+            for entry in &chunk.entries {
+                if let Some(distance) = before.distance(chunk.seq(*entry)) {
+                    before.entries.push_back((distance, entry.1));
+                }
+            }
+            return;
+        }
+        chunk.entries.shrink_to_fit();
+        self.chunks.insert(key, chunk);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.tasks.is_empty()
+        self.chunks.is_empty()
     }
 
     /// The first task in the given order.
     pub(crate) fn first(&self, from: End, order: Order) -> Option<(Rank, Slot)> {
         let outermost = match from {
-            End::Min => self.tasks.first_key_value(),
-            End::Max => self.tasks.last_key_value(),
+            End::Min => self.chunks.first_key_value(),
+            End::Max => self.chunks.last_key_value(),
         };
         let ((priority, _), _) = outermost?;
-        let mut level = self.tasks.range((*priority, 0)..=(*priority, u64::MAX));
-        let chosen = match order {
-            Order::Oldest => level.next(),
-            Order::Newest => level.next_back(),
-        };
-        chosen.map(|(rank, slot)| (*rank, *slot))
+        self.first_of(*priority, order)
     }
 
     /// All tasks in the given order. Each step costs O(log n) at most.
@@ -58,44 +153,81 @@ impl Ranked {
         let mut next = self.first(End::Min, Order::Oldest);
         std::iter::from_fn(move || {
             let ((priority, _), slot) = next?;
-            next = self
-                .tasks
-                .range((priority, u64::MAX)..)
-                .find(|((other, _), _)| *other > priority)
-                .map(|(rank, slot)| (*rank, *slot));
+            next = self.above((priority, u64::MAX));
             Some(slot)
+        })
+    }
+
+    /// The oldest or newest task of a priority.
+    fn first_of(&self, priority: i64, order: Order) -> Option<(Rank, Slot)> {
+        let mut level = self.chunks.range((priority, 0)..=(priority, u64::MAX));
+        let chosen = match order {
+            Order::Oldest => level.next()?.1.first(),
+            Order::Newest => level.next_back()?.1.last(),
+        };
+        chosen.map(|(seq, slot)| ((priority, seq), slot))
+    }
+
+    /// The task next above `rank`.
+    fn above(&self, rank: Rank) -> Option<(Rank, Slot)> {
+        let within = self.chunks.range((rank.0, 0)..=rank).next_back();
+        let within = within.and_then(|(key, chunk)| {
+            let after = rank.1.checked_add(1)?;
+            let entry = chunk.entries.get(chunk.position(after))?;
+            Some(((key.0, chunk.seq(*entry)), entry.1))
+        });
+        within.or_else(|| {
+            let (key, chunk) = self.chunks.range((Excluded(rank), Unbounded)).next()?;
+            chunk.first().map(|(seq, slot)| ((key.0, seq), slot))
+        })
+    }
+
+    /// The task next below `rank`.
+    fn below(&self, rank: Rank) -> Option<(Rank, Slot)> {
+        self.chunks.range(..rank).rev().find_map(|(key, chunk)| {
+            let at = if key.0 == rank.0 { chunk.position(rank.1) } else { chunk.entries.len() };
+            let entry = chunk.entries.get(at.checked_sub(1)?)?;
+            Some(((key.0, chunk.seq(*entry)), entry.1))
         })
     }
 
     /// The task after `rank` in the given order.
     fn after(&self, rank: Rank, from: End, order: Order) -> Option<(Rank, Slot)> {
-        let (priority, seq) = rank;
+        let priority = rank.0;
         let same = match order {
-            Order::Oldest => {
-                seq.checked_add(1).and_then(|seq| self.tasks.range((priority, seq)..).next())
-            }
-            Order::Newest => self.tasks.range(..rank).next_back(),
+            Order::Oldest => self.above(rank),
+            Order::Newest => self.below(rank),
         };
-        let same = same.filter(|((other, _), _)| *other == priority);
-        if let Some((rank, slot)) = same {
-            return Some((*rank, *slot));
+        if let Some(found) = same.filter(|((other, _), _)| *other == priority) {
+            return Some(found);
         }
-        let next_priority = match from {
-            End::Min => self.tasks.range((priority.checked_add(1)?, 0)..).next()?.0.0,
-            End::Max => self.tasks.range(..(priority, 0)).next_back()?.0.0,
+        let next = match from {
+            End::Min => self.above((priority, u64::MAX)),
+            End::Max => self.below((priority, 0)),
         };
-        let mut level = self.tasks.range((next_priority, 0)..=(next_priority, u64::MAX));
-        let chosen = match order {
-            Order::Oldest => level.next(),
-            Order::Newest => level.next_back(),
-        };
-        chosen.map(|(rank, slot)| (*rank, *slot))
+        let ((next_priority, _), _) = next?;
+        self.first_of(next_priority, order)
     }
 }
 
 impl FromIterator<(Rank, Slot)> for Ranked {
     fn from_iter<I: IntoIterator<Item = (Rank, Slot)>>(tasks: I) -> Self {
-        Self { tasks: tasks.into_iter().collect() }
+        let mut sorted: Vec<(Rank, Slot)> = tasks.into_iter().collect();
+        sorted.sort_unstable();
+        let mut chunks: Vec<(Rank, Box<Chunk>)> = Vec::new();
+        for ((priority, seq), slot) in sorted {
+            if let Some(((last, _), chunk)) = chunks.last_mut()
+                && *last == priority
+                && chunk.entries.len() < CHUNK_TASKS
+                && let Some(distance) = chunk.distance(seq)
+            {
+                chunk.entries.push_back((distance, slot));
+                continue;
+            }
+            let entries = VecDeque::from([(0, slot)]);
+            chunks.push(((priority, seq), Box::new(Chunk { base: seq, entries })));
+        }
+        Self { chunks: chunks.into_iter().collect() }
     }
 }
 
@@ -129,5 +261,80 @@ pub(crate) const fn precedes(left: Rank, right: Rank, from: End, order: Order) -
     match order {
         Order::Oldest => left.1 < right.1,
         Order::Newest => left.1 > right.1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+
+    use super::*;
+
+    /// Inserts and removes by a fixed sequence of numbers, and compares every walk with a sorted
+    /// list.
+    #[test]
+    fn every_walk_agrees_with_a_sorted_list() {
+        let mut numbers = 0x9E37_79B9_7F4A_7C15_u64;
+        let mut draw = |below: u64| {
+            numbers ^= numbers << 13;
+            numbers ^= numbers >> 7;
+            numbers ^= numbers << 17;
+            numbers % below
+        };
+        let mut ranked = Ranked::default();
+        let mut known: BTreeMap<Rank, Slot> = BTreeMap::new();
+        for step in 0..20_000_u32 {
+            let fills = (step / 4_000) % 2 == 0;
+            let priority = i64::try_from(draw(3)).unwrap_or(0) - 1;
+            // Some far apart, so that distances do not fit in a chunk.
+            let seq = if draw(50) == 0 { draw(u64::MAX) } else { draw(5_000) };
+            if fills || known.is_empty() {
+                let rank = (priority, seq);
+                if known.contains_key(&rank) {
+                    continue;
+                }
+                let slot = Slot::of(NonZeroU32::MIN.saturating_add(step));
+                ranked.insert(rank, slot);
+                known.insert(rank, slot);
+            } else {
+                let from = (priority, seq);
+                let rank = known.range(from..).next().or_else(|| known.iter().next());
+                let Some((&rank, _)) = rank else { continue };
+                ranked.remove(rank);
+                known.remove(&rank);
+            }
+            if step % 500 == 0 {
+                compare(&ranked, &known);
+                let bulk: Ranked = known.iter().map(|(rank, slot)| (*rank, *slot)).collect();
+                compare(&bulk, &known);
+            }
+        }
+        for rank in known.keys() {
+            ranked.remove(*rank);
+        }
+        assert!(ranked.is_empty());
+    }
+
+    fn compare(ranked: &Ranked, known: &BTreeMap<Rank, Slot>) {
+        for from in [End::Min, End::Max] {
+            for order in [Order::Oldest, Order::Newest] {
+                let mut expected: Vec<(Rank, Slot)> = known.iter().map(|(r, s)| (*r, *s)).collect();
+                expected.sort_unstable_by(|(left, _), (right, _)| {
+                    let earlier = precedes(*left, *right, from, order);
+                    if earlier { std::cmp::Ordering::Less } else { std::cmp::Ordering::Greater }
+                });
+                let walked: Vec<(Rank, Slot)> = ranked.walk(from, order).collect();
+                assert_eq!(walked, expected, "{from:?} {order:?}");
+                assert_eq!(ranked.first(from, order), expected.first().copied());
+            }
+        }
+        let mut oldest: Vec<Slot> = Vec::new();
+        let mut last = None;
+        for ((priority, _), slot) in known {
+            if last.replace(*priority) != Some(*priority) {
+                oldest.push(*slot);
+            }
+        }
+        assert_eq!(ranked.oldest_of_each().collect::<Vec<_>>(), oldest);
     }
 }

@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use crate::fanout::MemberFigures;
 use crate::settings::{Paused, Settings};
 use crate::stats::Figures;
 use crate::task::{Bytes, ClientId, RequestId, StateKind, TaskId, TaskRecord};
@@ -82,6 +83,10 @@ pub enum Reply {
     },
     /// The figures of a queue or of all.
     Figures(Box<Figures>),
+    /// The member is registered as this incarnation.
+    Joined(u64),
+    /// The members of a topic, by name.
+    Members(Vec<MemberFigures>),
     /// The request could not be granted, and changed nothing.
     Refused(Refusal),
 }
@@ -118,7 +123,7 @@ pub enum RefusalKind {
     BadArgument,
     /// There is no such queue.
     NoQueue,
-    /// There is no such task.
+    /// There is no such task, or no such member.
     NotFound,
     /// The id or the queue is there already.
     Exists,

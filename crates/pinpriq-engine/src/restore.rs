@@ -1,7 +1,8 @@
 //! Starting from what a store kept.
 //!
 //! While changes are folded back nothing but the tasks themselves is built; the indexes come once,
-//! at the start, when it is known which tasks are left.
+//! at the start, when it is known which tasks are left. What fan-out adds is in
+//! `restore_lanes.rs`.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +10,12 @@ use crate::change::{Change, Granted, Header, Moved, Place, QueueRecord};
 use crate::deadlines::Due;
 use crate::engine::Engine;
 use crate::indexes::Indexes;
+use crate::packed::Task;
 use crate::queues::QueueSlot;
 use crate::settings::{Ids, Paused, Settings};
 use crate::stats::Exit;
 use crate::task::{Grant, Lease, State, TaskRecord};
-use crate::tasks::{Slot, Task};
+use crate::tasks::Slot;
 use crate::time::Timestamp;
 use crate::transition::Operation;
 
@@ -30,8 +32,7 @@ impl Engine {
             Change::Granted(granted) => self.restore_granted(granted),
             Change::Gone(number) => {
                 if let Some(slot) = self.tasks.find(number) {
-                    let task = self.tasks.remove(slot);
-                    self.obsolete.extend(task.place);
+                    self.unrestore(slot);
                 }
             }
             Change::Queue(record) => self.restore_queue(&record, place),
@@ -49,6 +50,22 @@ impl Engine {
                 let slot = self.queues.find_or_make(&name);
                 let epoch = self.queues.next_epoch();
                 self.queues[slot].epoch = epoch;
+            }
+            Change::Published(record) => self.restore_publication(*record, place),
+            Change::LaneTask(record) => self.restore_lane_task(*record, place),
+            Change::Lane(record) => self.restore_lane(*record, place),
+            Change::LaneGone(number) => self.restore_lane_gone(number),
+            Change::LaneEmptied(number) => {
+                if let Some(slot) = self.queues.find_lane(number) {
+                    let epoch = self.queues.next_epoch();
+                    self.queues[slot].epoch = epoch;
+                }
+            }
+            Change::Member(record) => self.restore_member(*record, place),
+            Change::MemberGone(incarnation) => {
+                if let Some(member) = self.members.registered.remove(&incarnation) {
+                    self.obsolete.extend(member.place);
+                }
             }
         }
     }
@@ -74,6 +91,8 @@ impl Engine {
         // the last start, so each incarnation begins a millisecond later.
         self.last_time64 = latest.now.ms().saturating_add(incarnation).saturating_mul(1_000_000);
         self.now = now;
+        self.bytes = 0;
+        self.link_lanes();
         let slots: Vec<Slot> = self.tasks.slots().collect();
         let mut leases: Vec<Slot> = Vec::new();
         let mut due: Vec<(Timestamp, Due)> = Vec::new();
@@ -82,19 +101,23 @@ impl Engine {
             let task = &self.tasks[slot];
             if !self.queues.is_current(task.queue, task.epoch) {
                 let task = self.tasks.remove(slot);
-                self.obsolete.extend(task.place);
+                self.obsolete.extend(task.place());
                 continue;
             }
+            self.share_restored(slot);
             if let Some(exit) = self.is_over(slot) {
                 self.drop_at_start(slot, exit);
                 continue;
             }
+            let task = &self.tasks[slot];
             if task.lease().is_some_and(|lease| lease.deadline.is_none()) {
                 leases.push(slot);
             }
             queues.entry(task.queue).or_default().push(slot);
             due.extend(self.admit(slot));
         }
+        self.drop_unshared();
+        due.extend(self.revive_members());
         self.deadlines = due.into_iter().collect();
         for (slot, tasks) in queues {
             let queue = &mut self.queues[slot];
@@ -117,7 +140,7 @@ impl Engine {
     /// be all of them.
     fn is_over(&self, slot: Slot) -> Option<Exit> {
         let task = &self.tasks[slot];
-        match &task.state {
+        match task.state() {
             State::Ready | State::Waiting { .. } if task.is_expired(self.now) => {
                 Some(Exit::Expired)
             }
@@ -133,59 +156,79 @@ impl Engine {
             counters.note(Some(task.kind()), None);
             counters.exit(exit);
         }
-        self.obsolete.extend(task.place);
-        self.changes.push(Change::Gone(task.number));
+        self.obsolete.extend(task.place());
+        self.changes.push(Change::Gone(task.number()));
     }
 
     /// Counts a restored task, and answers its next deadline.
     fn admit(&mut self, slot: Slot) -> Option<(Timestamp, Due)> {
         let task = &mut self.tasks[slot];
-        let (number, kind, content) = (task.number, task.kind(), task.content_bytes());
-        task.armed = task.due();
+        let (number, kind, content) = (task.number(), task.kind(), task.content_bytes());
+        let own = task.own_bytes();
+        task.set_armed(task.due());
         for counters in [&mut self.queues[task.queue].counters, &mut self.totals] {
             counters.put += 1;
             counters.bytes += content;
             counters.enter(kind);
         }
-        self.bytes += content + crate::step::TASK_OVERHEAD_BYTES;
-        task.armed.map(|at| (at, Due::Task(number)))
+        self.bytes += own + crate::step::TASK_OVERHEAD_BYTES;
+        if task.shares()
+            && let Some((_, published)) = self.publications.of_copy(number)
+        {
+            published.sharers += 1;
+        }
+        task.armed().map(|at| (at, Due::Task(number)))
     }
 
     fn restore_task(&mut self, record: TaskRecord, place: Option<Place>) {
         if let Some(slot) = self.tasks.find(record.number) {
-            let former = self.tasks.remove(slot);
-            self.obsolete.extend(former.place);
+            self.unrestore(slot);
         }
         self.last_number = self.last_number.max(record.number).max(record.seq);
         let queue = self.queues.find_or_make(&record.queue);
         let record = TaskRecord { state: without_holder(record.state), ..record };
         let mut task = Task::of(record, queue, self.queues[queue].epoch);
-        task.place = place;
-        task.recorded = true;
+        task.replace_place(place);
+        task.set_recorded();
+        if self.limits.memory_bytes.is_some() {
+            if self.is_short_of_memory() {
+                task.leave_payload();
+            }
+            self.bytes += task.own_bytes() + crate::step::TASK_OVERHEAD_BYTES;
+        }
         self.tasks.insert(task);
+    }
+
+    /// Takes a task that was restored out again.
+    pub(crate) fn unrestore(&mut self, slot: Slot) {
+        let task = self.tasks.remove(slot);
+        self.obsolete.extend(task.place());
+        if self.limits.memory_bytes.is_some() {
+            self.bytes -= task.own_bytes() + crate::step::TASK_OVERHEAD_BYTES;
+        }
     }
 
     fn restore_moved(&mut self, moved: Moved) {
         let Some(slot) = self.tasks.find(moved.number) else { return };
         self.last_number = self.last_number.max(moved.seq);
         let task = &mut self.tasks[slot];
-        task.seq = moved.seq;
-        task.priority = moved.priority.into();
-        task.expires_at = moved.expires_at;
-        task.attempts = moved.attempts;
-        task.state = without_holder(moved.state);
+        task.set_seq(moved.seq);
+        task.set_priority(moved.priority);
+        task.set_expires_at(moved.expires_at);
+        task.set_attempts(moved.attempts);
+        task.set_state(without_holder(moved.state));
     }
 
     fn restore_granted(&mut self, granted: Granted) {
         let Some(slot) = self.tasks.find(granted.number) else { return };
         let task = &mut self.tasks[slot];
-        task.attempts = granted.attempts;
-        task.state = State::Taken(Box::new(Lease {
+        task.set_attempts(granted.attempts);
+        task.set_state(State::Taken(Box::new(Lease {
             grant: Grant { incarnation: granted.incarnation, serial: granted.serial },
             holder: None,
             deadline: granted.deadline,
             ttr: granted.ttr,
-        }));
+        })));
     }
 
     fn restore_queue(&mut self, record: &QueueRecord, place: Option<Place>) {
@@ -201,7 +244,7 @@ impl Engine {
 }
 
 /// The connection that held a lease is gone, whatever else is left of it.
-fn without_holder(state: State) -> State {
+pub(crate) fn without_holder(state: State) -> State {
     match state {
         State::Taken(lease) => State::Taken(Box::new(Lease { holder: None, ..*lease })),
         other => other,

@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
 use crate::arguments::{bad, check_positive};
-use crate::command::{Selection, TakeMode};
+use crate::command::{QueueName, Selection, TakeMode};
 use crate::consumers::{ConsumerId, Subscription, Taker, TakerId, Ticket};
 use crate::deadlines::Due;
 use crate::engine::{Answered, Engine};
@@ -69,12 +69,13 @@ impl Engine {
         &mut self,
         client: ClientId,
         names: &[&[u8]],
-        selection: Selection,
-        mode: TakeMode,
+        member: Option<&[u8]>,
+        (selection, mode): (Selection, TakeMode),
     ) -> Answered {
-        self.check_subscribe(client, names, mode)?;
+        self.check_subscribe(client, names, member, mode)?;
         for name in names {
-            let queue = self.queues.find_or_make(name);
+            let queue = self.find_or_make(QueueName { name, member })?;
+            self.note_life(queue);
             let credit = self.consumers.client(client).credit;
             let known = self.consumers.client(client).subscriptions.get(&queue).copied();
             let (served, ticket) = if let Some(known) = known {
@@ -83,7 +84,7 @@ impl Engine {
                 }
                 (known.served, known.ticket)
             } else {
-                self.queues[queue].subscriptions += 1;
+                self.queues[queue].subscribers.insert(client);
                 let ticket = self.consumers.draw();
                 (ticket, (credit > 0).then_some(ticket))
             };
@@ -99,19 +100,35 @@ impl Engine {
         Ok(Some(Reply::Count(count as u64)))
     }
 
-    pub(crate) fn unsubscribe(&mut self, client: ClientId, names: &[&[u8]]) -> Reply {
-        let subscribed: Vec<QueueSlot> = if names.is_empty() {
-            let known = self.consumers.clients.get(&client);
-            known.map(|known| known.subscriptions.keys().copied().collect()).unwrap_or_default()
-        } else {
-            names.iter().filter_map(|name| self.queues.find(name)).collect()
-        };
-        for queue in subscribed {
-            self.end_subscription(client, queue);
+    pub(crate) fn unsubscribe(
+        &mut self,
+        client: ClientId,
+        names: &[&[u8]],
+        member: Option<&[u8]>,
+    ) -> Answered {
+        if names.is_empty() {
+            if member.is_some() {
+                return Err(bad("name the topics of the member, or leave it out".to_owned()));
+            }
+            self.unsubscribe_all(client);
+        }
+        self.find_lanes(names, member)?;
+        for name in names {
+            if let Some(queue) = self.find_queue(QueueName { name, member })? {
+                self.end_subscription(client, queue);
+            }
         }
         let left = self.consumers.clients.get(&client).map_or(0, |c| c.subscriptions.len());
         self.consumers.tidy(client);
-        Reply::Count(left as u64)
+        Ok(Some(Reply::Count(left as u64)))
+    }
+
+    fn unsubscribe_all(&mut self, client: ClientId) {
+        let Some(known) = self.consumers.clients.get(&client) else { return };
+        let queues: Vec<QueueSlot> = known.subscriptions.keys().copied().collect();
+        for queue in queues {
+            self.end_subscription(client, queue);
+        }
     }
 
     /// Adds credit, which never exceeds [`u32::MAX`]. The reply tells the credit before the
@@ -142,7 +159,7 @@ impl Engine {
         if let Some(ticket) = subscription.ticket {
             self.queues[queue].waiting.remove(subscription.selection.narrow, ticket);
         }
-        self.queues[queue].subscriptions -= 1;
+        self.queues[queue].subscribers.remove(&client);
         self.tidy_queue(queue);
     }
 
@@ -169,8 +186,9 @@ impl Engine {
     /// Who is next for the tasks of a queue, if there is a task and somebody for it.
     fn next_consumer(&mut self, slot: QueueSlot) -> Option<(Ticket, ConsumerId)> {
         let queue = &self.queues[slot];
-        if queue.paused.output || (queue.waiting.any.is_empty() && queue.waiting.narrow.is_empty())
-        {
+        let is_alone = queue.waiting.any.is_empty() && queue.waiting.narrow.is_empty();
+        // Whoever waits for the lane of a member that has ended is about to be sent away.
+        if is_alone || queue.paused.output || self.has_ended(slot) {
             return None;
         }
         // Only tasks that are still alive count; asking for the first also removes those that
@@ -269,9 +287,10 @@ impl Engine {
     }
 
     fn check_subscribe(
-        &self,
+        &mut self,
         client: ClientId,
         names: &[&[u8]],
+        member: Option<&[u8]>,
         mode: TakeMode,
     ) -> Result<(), Refusal> {
         if names.is_empty() {
@@ -282,14 +301,18 @@ impl Engine {
             self.moment("the TTR", ttr.unwrap_or(Span::ZERO))?;
         }
         let most = self.limits.queues_per_client_max;
-        let known = self.consumers.clients.get(&client);
-        let is_fresh = |name: &&&[u8]| {
-            let slot = self.queues.find(name);
-            !slot.is_some_and(|slot| {
+        let mut fresh: BTreeSet<&[u8]> = BTreeSet::new();
+        for name in names {
+            let slot = self.find_queue(QueueName { name, member })?;
+            let known = self.consumers.clients.get(&client);
+            let is_known = slot.is_some_and(|slot| {
                 known.is_some_and(|known| known.subscriptions.contains_key(&slot))
-            })
-        };
-        let fresh: BTreeSet<&&[u8]> = names.iter().filter(is_fresh).collect();
+            });
+            if !is_known {
+                fresh.insert(name);
+            }
+        }
+        let known = self.consumers.clients.get(&client);
         let total = known.map_or(0, |known| known.subscriptions.len()) + fresh.len();
         if total > most {
             return Err(Refusal::new(
@@ -309,7 +332,7 @@ impl Engine {
         let takers: Vec<TakerId> = known.takers.iter().copied().collect();
         let awaiters: Vec<_> = known.awaiters.iter().copied().collect();
         let leases: Vec<u64> = known.leases.iter().copied().collect();
-        self.unsubscribe(client, &[]);
+        self.unsubscribe_all(client);
         for taker in takers {
             self.remove_taker(taker);
         }

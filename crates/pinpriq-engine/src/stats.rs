@@ -58,8 +58,10 @@ pub struct Figures {
     pub paused: Paused,
     /// How many queues are paused.
     pub paused_queues: u64,
-    /// How many queues exist.
+    /// How many queues exist, lanes aside.
     pub queues: u64,
+    /// For a lane: the published tasks that it did not take, since it was full or paused.
+    pub missed: Option<u64>,
 }
 
 impl Counters {

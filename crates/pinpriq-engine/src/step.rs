@@ -8,25 +8,33 @@ use crate::change::Change;
 use crate::consumers::Client;
 use crate::deadlines::Due;
 use crate::engine::Engine;
+use crate::packed::{Task, Unsaved};
 use crate::queues::QueueSlot;
 use crate::reply::Outcome;
 use crate::settings::{AfterAck, Ids};
 use crate::stats::Exit;
 use crate::task::{ClientId, State, StateKind};
-use crate::tasks::{Slot, Task, Unsaved};
+use crate::tasks::Slot;
 use crate::time::Span;
 use crate::transition::{Operation, permits};
 
-/// What a task occupies besides its payload and key, indexes included. An estimate for the bound
-/// on memory; docs/performance notes are measured, this is not.
-pub(crate) const TASK_OVERHEAD_BYTES: u64 = 320;
+/// What a task occupies besides its payload and key, indexes and the allocator's share included. An
+/// estimate for the bounds on memory.
+pub(crate) const TASK_OVERHEAD_BYTES: u64 = 128;
 
 impl Engine {
     /// X to R, W or (undoing a pop) R: a task enters its queue.
     pub(crate) fn enter(&mut self, task: Task, operation: Operation) -> Slot {
+        let slot = self.enter_known(task, operation);
+        self.mark(slot, Unsaved::Whole);
+        slot
+    }
+
+    /// The same for a task that the store hears of in another way.
+    pub(crate) fn enter_known(&mut self, task: Task, operation: Operation) -> Slot {
         let (queue, kind) = (task.queue, task.kind());
         assert!(permits(operation, None, Some(kind)), "{operation:?} cannot make {kind:?}");
-        let content = task.content_bytes();
+        let (content, own) = (task.content_bytes(), task.own_bytes());
         let slot = self.tasks.insert(task);
         let task = &self.tasks[slot];
         let owner = &mut self.queues[queue];
@@ -35,10 +43,9 @@ impl Engine {
         }
         owner.counters.bytes += content;
         self.totals.bytes += content;
-        self.bytes += content + TASK_OVERHEAD_BYTES;
+        self.bytes += own + TASK_OVERHEAD_BYTES;
         self.count(queue, operation, None, Some(kind));
         self.settle(slot);
-        self.mark(slot, Unsaved::Whole);
         slot
     }
 
@@ -53,17 +60,17 @@ impl Engine {
     ) {
         let from = self.lift(slot);
         let task = &mut self.tasks[slot];
-        let content = task.content_bytes();
+        let former = Weight::of(task);
         let state = change(task);
         let to = state.kind();
         assert!(
             permits(operation, Some(from), Some(to)),
             "{operation:?} cannot move task {} from {from:?} to {to:?}",
-            task.number
+            task.number()
         );
-        task.state = state;
-        let (queue, number) = (task.queue, task.number);
-        self.recount_content(slot, content);
+        task.set_state(state);
+        let (queue, number) = (task.queue, task.number());
+        self.reweigh(slot, former);
         self.count(queue, operation, Some(from), Some(to));
         self.settle(slot);
         self.mark(slot, unsaved);
@@ -80,9 +87,9 @@ impl Engine {
     pub(crate) fn amend(&mut self, slot: Slot, unsaved: Unsaved, change: impl FnOnce(&mut Task)) {
         self.lift(slot);
         let task = &mut self.tasks[slot];
-        let content = task.content_bytes();
+        let former = Weight::of(task);
         change(task);
-        self.recount_content(slot, content);
+        self.reweigh(slot, former);
         self.settle(slot);
         self.mark(slot, unsaved);
     }
@@ -104,15 +111,15 @@ impl Engine {
         self.totals.exit(exit);
         self.totals.bytes -= task.content_bytes();
         self.count(task.queue, operation, Some(from), None);
-        if task.recorded {
-            self.changes.push(Change::Gone(task.number));
+        if task.is_recorded() {
+            self.changes.push(Change::Gone(task.number()));
         }
         let outcome = match exit {
             Exit::Acked => Outcome::Acked,
             Exit::Expired => Outcome::Expired,
             Exit::Killed => Outcome::Killed,
         };
-        self.tell_awaiters(task.number, outcome, None);
+        self.tell_awaiters(task.number(), outcome, None);
         self.tidy_queue(task.queue);
     }
 
@@ -141,12 +148,12 @@ impl Engine {
         let Some(slot) = self.tasks.find(number) else {
             unreachable!("task {number} was due and is gone")
         };
-        self.tasks[slot].armed = None;
+        self.tasks[slot].set_armed(None);
         if self.live(number).is_none() {
             return;
         }
         let task = &self.tasks[slot];
-        match &task.state {
+        match task.state() {
             State::Ready => self.expire(slot),
             State::Waiting { .. } if task.is_expired(self.now) => self.expire(slot),
             State::Waiting { .. } => {
@@ -172,10 +179,10 @@ impl Engine {
     /// Notes that the store must hear about a task.
     pub(crate) fn mark(&mut self, slot: Slot, unsaved: Unsaved) {
         let task = &mut self.tasks[slot];
-        if task.unsaved == Unsaved::Nothing {
+        if task.unsaved() == Unsaved::Nothing {
             self.unsaved.push(slot);
         }
-        task.unsaved = task.unsaved.max(unsaved);
+        task.set_unsaved(task.unsaved().max(unsaved));
     }
 
     /// Reports everything that the store does not know yet.
@@ -184,13 +191,12 @@ impl Engine {
         for slot in unsaved.drain(..) {
             let Some(task) = self.tasks.at(slot) else { continue };
             // A task whose queue was emptied since has gone with it.
-            if self.queues.is_current(task.queue, task.epoch) {
-                let name = &self.queues[task.queue].name;
-                self.changes.extend(task.unsaved_change(name));
+            if self.reports && self.queues.is_current(task.queue, task.epoch) {
+                self.changes.extend(task.unsaved_change(&self.queues[task.queue]));
             }
             let task = &mut self.tasks[slot];
-            task.recorded = true;
-            task.unsaved = Unsaved::Nothing;
+            task.set_recorded();
+            task.set_unsaved(Unsaved::Nothing);
         }
         self.unsaved = unsaved;
     }
@@ -198,12 +204,28 @@ impl Engine {
     /// Takes the task out of memory and of everything that names it by number.
     pub(crate) fn remove_from_memory(&mut self, slot: Slot) -> Task {
         let task = self.tasks.remove(slot);
-        if let Some(at) = task.armed {
-            self.deadlines.remove(at, Due::Task(task.number));
+        if let Some(at) = task.armed() {
+            self.deadlines.remove(at, Due::Task(task.number()));
         }
-        self.obsolete.extend(task.place);
-        self.bytes -= task.content_bytes() + TASK_OVERHEAD_BYTES;
+        self.obsolete.extend(task.place());
+        self.bytes -= task.own_bytes() + TASK_OVERHEAD_BYTES;
+        if task.shares() {
+            self.let_go(task.number());
+        }
         task
+    }
+
+    /// A copy shares its publication no longer. With the last the publication goes.
+    fn let_go(&mut self, number: u64) {
+        let Some((first, published)) = self.publications.of_copy(number) else {
+            unreachable!("task {number} shares no publication")
+        };
+        published.sharers -= 1;
+        if published.sharers == 0 {
+            let published = self.publications.remove(first);
+            self.bytes -= published.content_bytes();
+            self.obsolete.extend(published.place);
+        }
     }
 
     /// Answers everybody who awaits a task.
@@ -231,7 +253,7 @@ impl Engine {
         let task = &self.tasks[slot];
         self.queues[task.queue].indexes.remove(slot, &self.tasks);
         if let Some(client) = connection_lease(task) {
-            let number = task.number;
+            let number = task.number();
             if let Some(holder) = self.consumers.clients.get_mut(&client) {
                 holder.leases.remove(&number);
             }
@@ -243,7 +265,7 @@ impl Engine {
     /// Enters a task into the indexes that depend on its state, and wakes those who wait for it.
     pub(crate) fn settle(&mut self, slot: Slot) {
         let task = &self.tasks[slot];
-        let (queue, number, due, armed) = (task.queue, task.number, task.due(), task.armed);
+        let (queue, number, due, armed) = (task.queue, task.number(), task.due(), task.armed());
         self.queues[queue].indexes.insert(slot, &self.tasks);
         if let Some(client) = connection_lease(task) {
             let holder: &mut Client = self.consumers.client(client);
@@ -256,7 +278,7 @@ impl Engine {
             if let Some(at) = due {
                 self.deadlines.insert(at, Due::Task(number));
             }
-            self.tasks[slot].armed = due;
+            self.tasks[slot].set_armed(due);
         }
         if self.tasks[slot].kind() == StateKind::Ready {
             self.wake(queue);
@@ -293,14 +315,37 @@ impl Engine {
         }
     }
 
-    /// Accounts for a payload that may have changed its size.
-    fn recount_content(&mut self, slot: Slot, former: u64) {
+    /// Accounts for a payload that may have been replaced.
+    fn reweigh(&mut self, slot: Slot, former: Weight) {
         let task = &self.tasks[slot];
-        let current = task.content_bytes();
+        let current = Weight::of(task);
+        if former == current {
+            return;
+        }
+        let number = task.number();
         let counters = &mut self.queues[task.queue].counters;
-        counters.bytes = counters.bytes + current - former;
-        self.totals.bytes = self.totals.bytes + current - former;
-        self.bytes = self.bytes + current - former;
+        counters.bytes = counters.bytes + current.content - former.content;
+        self.totals.bytes = self.totals.bytes + current.content - former.content;
+        self.bytes = self.bytes + current.own - former.own;
+        if former.shares && !current.shares {
+            self.let_go(number);
+        }
+    }
+}
+
+/// What a task counts for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Weight {
+    /// See [`Task::content_bytes`].
+    content: u64,
+    /// See [`Task::own_bytes`].
+    own: u64,
+    shares: bool,
+}
+
+impl Weight {
+    fn of(task: &Task) -> Self {
+        Self { content: task.content_bytes(), own: task.own_bytes(), shares: task.shares() }
     }
 }
 

@@ -1,17 +1,16 @@
 //! Taking, popping and looking: everything that selects tasks.
 
-use crate::arguments::{bad, check_count, check_id, check_positive, quoted};
-use crate::command::{Peek, Selection, Take, TakeMode, Wait};
+use crate::arguments::{bad, check_count, check_id, check_positive};
+use crate::command::{Peek, QueueName, Selection, Take, TakeMode, Wait};
 use crate::consumers::{Client, ConsumerId, Taker, TakerId};
 use crate::deadlines::Due;
 use crate::engine::{Answered, Engine};
-use crate::ids::parse_id;
 use crate::limits::TASKS_PER_ANSWER_MAX;
+use crate::packed::Unsaved;
 use crate::queues::QueueSlot;
 use crate::reply::{Refusal, RefusalKind, Reply};
-use crate::settings::Ids;
-use crate::task::{ClientId, Grant, Lease, RequestId, State, StateKind, TaskId, TaskRecord};
-use crate::tasks::{Slot, Unsaved};
+use crate::task::{ClientId, Grant, Lease, RequestId, State, StateKind, TaskRecord};
+use crate::tasks::Slot;
 use crate::time::Span;
 use crate::transition::Operation;
 
@@ -32,10 +31,12 @@ impl Engine {
     ) -> Answered {
         self.check_take(take)?;
         let want = Want { client, selection: take.selection, mode: take.mode };
+        self.find_lanes(take.queues, take.member)?;
         let mut tasks = Vec::new();
         let mut count = take.count;
         for name in take.queues {
-            if let Some(queue) = self.queues.find(name) {
+            if let Some(queue) = self.find_queue(QueueName { name, member: take.member })? {
+                self.note_life(queue);
                 self.collect(queue, want, &mut count, &mut tasks);
             }
         }
@@ -52,7 +53,7 @@ impl Engine {
         self.check_waits(client)?;
         let mut queues: Vec<QueueSlot> = Vec::with_capacity(take.queues.len());
         for name in take.queues {
-            let queue = self.queues.find_or_make(name);
+            let queue = self.find_or_make(QueueName { name, member: take.member })?;
             if !queues.contains(&queue) {
                 queues.push(queue);
             }
@@ -78,11 +79,11 @@ impl Engine {
     pub(crate) fn peek(&mut self, peek: &Peek<'_>) -> Answered {
         check_count(u64::from(peek.count))?;
         let mut tasks = Vec::new();
-        if let Some(slot) = self.queues.find(peek.queue) {
+        if let Some(slot) = self.find_queue(peek.queue)? {
             let queue = &self.queues[slot];
             let count = (peek.count as usize).min(TASKS_PER_ANSWER_MAX);
             let shown = |slot: &Slot| !self.looks_gone(*slot);
-            let record = |slot: Slot| self.tasks[slot].record(&queue.name);
+            let record = |slot: Slot| self.tasks[slot].record(queue);
             match peek.state {
                 None => {
                     let walk = queue.indexes.walk(peek.selection).filter(shown);
@@ -102,11 +103,11 @@ impl Engine {
         Ok(Some(Reply::Shown(tasks)))
     }
 
-    pub(crate) fn get(&mut self, queue: &[u8], id: &[u8]) -> Answered {
+    pub(crate) fn get(&mut self, queue: QueueName<'_>, id: &[u8]) -> Answered {
         check_id(id)?;
-        let record = self.find_task(queue, id).map(|slot| {
+        let record = self.find_task(queue, id)?.map(|slot| {
             let task = &self.tasks[slot];
-            Box::new(task.record(&self.queues[task.queue].name))
+            Box::new(task.record(&self.queues[task.queue]))
         });
         Ok(Some(Reply::Task(record)))
     }
@@ -130,9 +131,9 @@ impl Engine {
             }
             let Some(slot) = self.select(queue, want.selection) else { return };
             *count -= 1;
-            let key = self.tasks[slot].key.clone().filter(|_| want.selection.group);
+            let key = self.tasks[slot].key().filter(|_| want.selection.group);
             let companions = key
-                .map(|key| self.queues[queue].indexes.group(&key, want.selection, &self.tasks))
+                .map(|key| self.queues[queue].indexes.group(key, want.selection, &self.tasks))
                 .unwrap_or_default();
             taken.push(self.hand_over(slot, want));
             for companion in companions.into_iter().filter(|companion| *companion != slot) {
@@ -161,24 +162,10 @@ impl Engine {
         None
     }
 
-    /// The task of this id.
-    pub(crate) fn find_task(&mut self, queue: &[u8], id: &[u8]) -> Option<Slot> {
-        let queue_slot = self.queues.find(queue)?;
-        let queue = &self.queues[queue_slot];
-        let id = parse_id(queue.settings.ids, id)?;
-        let slot = match (&id, queue.settings.ids) {
-            (TaskId::Number(number), Ids::Sequence) => {
-                self.live(*number).filter(|slot| self.tasks[*slot].queue == queue_slot)
-            }
-            _ => queue.indexes.find_id(&id),
-        };
-        self.live_by_now(self.tasks[slot?].number)
-    }
-
     /// Whether a deadline that has passed and not been fired yet would have removed this task.
     fn looks_gone(&self, slot: Slot) -> bool {
         let task = &self.tasks[slot];
-        match &task.state {
+        match task.state() {
             State::Ready | State::Waiting { .. } => task.is_expired(self.now),
             State::Zombie { purge_at } => self.now >= *purge_at,
             State::Taken(_) | State::Buried { .. } | State::Done => false,
@@ -219,11 +206,12 @@ impl Engine {
 
     /// R to T under a new lease, or straight to its end.
     fn hand_over(&mut self, slot: Slot, want: Want) -> TaskRecord {
-        let attempts = self.tasks[slot].attempts.saturating_add(1);
+        let attempts = self.tasks[slot].attempts().saturating_add(1);
         let queue = self.tasks[slot].queue;
         match want.mode {
             TakeMode::Lease { ttr } => {
-                let ttr = ttr.or(self.tasks[slot].ttr).or(self.queues[queue].settings.ttr);
+                let of_task = || self.tasks[slot].ttr();
+                let ttr = ttr.or_else(of_task).or(self.queues[queue].settings.ttr);
                 self.last_grant += 1;
                 let lease = Lease {
                     grant: Grant { incarnation: self.incarnation, serial: self.last_grant },
@@ -232,25 +220,17 @@ impl Engine {
                     ttr,
                 };
                 self.shift(slot, Operation::Take, Unsaved::Grant, |task| {
-                    task.attempts = attempts;
+                    task.set_attempts(attempts);
                     State::Taken(Box::new(lease))
                 });
-                self.tasks[slot].record(&self.queues[queue].name)
+                self.tasks[slot].record(&self.queues[queue])
             }
             TakeMode::Pop => {
-                self.tasks[slot].attempts = attempts;
-                let record = self.tasks[slot].record(&self.queues[queue].name);
+                self.tasks[slot].set_attempts(attempts);
+                let record = self.tasks[slot].record(&self.queues[queue]);
                 self.finish(slot, Operation::Pop, None);
                 record
             }
         }
     }
-}
-
-/// The refusal for an id that names no task.
-pub(crate) fn not_found(queue: &[u8], id: &[u8]) -> Refusal {
-    Refusal::new(
-        RefusalKind::NotFound,
-        format!("the queue {} has no task {}", quoted(queue), quoted(id)),
-    )
 }

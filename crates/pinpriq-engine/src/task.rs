@@ -7,6 +7,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::change::Place;
 use crate::time::{Span, Timestamp};
 
 /// Opaque bytes, shared and never changed: payloads, keys and names.
@@ -108,14 +109,56 @@ pub struct ClientId(pub u64);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct RequestId(pub u64);
 
+/// A lane, as its tasks name it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LaneName {
+    /// Its number. Another lane under the same names has another one.
+    pub number: u64,
+    /// The member whose lane it is.
+    pub member: Bytes,
+}
+
+/// A payload that was left in the store.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Away {
+    /// The place of the task's record, which holds it.
+    pub place: Place,
+    /// How many bytes it has.
+    pub bytes: u32,
+    /// Its [`payload_checksum`].
+    pub checksum: u32,
+}
+
+/// Tells a payload that was left in the store from what a worn disk may give back instead.
+#[must_use]
+pub fn payload_checksum(payload: &[u8]) -> u32 {
+    // Eight bytes at a time, each step a bijection of what came before, so that no single change
+    // goes unnoticed before the last fold.
+    const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
+    let step = |hash: u64, word: u64| (hash ^ word).wrapping_mul(FACTOR).rotate_left(29);
+    let mut hash = payload.len() as u64;
+    let mut words = payload.chunks_exact(8);
+    for word in words.by_ref() {
+        let word = word.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
+        hash = step(hash, word);
+    }
+    let rest = words.remainder().iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
+    let hash = step(step(hash, rest), FACTOR);
+    #[expect(clippy::cast_possible_truncation, reason = "both halves are folded into one")]
+    let folded = (hash ^ (hash >> 32)) as u32;
+    folded
+}
+
 /// A task, whole.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TaskRecord {
     /// The shard's own number of the task: the order in which it was put. Unique in the shard,
     /// never reused, and never changed.
     pub number: u64,
-    /// The queue that the task is in.
+    /// The queue that the task is in; for a task of a lane, the topic.
     pub queue: Bytes,
+    /// The lane that the task is in, if it is in one.
+    pub lane: Option<LaneName>,
     /// The name of the task within that queue.
     pub id: TaskId,
     /// The place in the order of insertion: [`TaskRecord::number`], unless the task was sent to
@@ -125,8 +168,10 @@ pub struct TaskRecord {
     pub priority: Option<i64>,
     /// Tasks of one queue with an equal key form a group.
     pub key: Option<Bytes>,
-    /// What the task carries.
+    /// What the task carries; empty if it was left in the store.
     pub payload: Bytes,
+    /// How to find the payload, if it was left in the store.
+    pub away: Option<Away>,
     /// When the task was put.
     pub put_at: Timestamp,
     /// The end of its time to live.

@@ -1,14 +1,15 @@
 //! Moving tasks by their id, whoever asks: dig, plow, kill, switch, snatch, restart, update.
 
 use crate::arguments::{bad, check_count, check_id, quoted};
-use crate::command::{Amendment, Assign, Transfer, Update};
+use crate::command::{Amendment, Assign, QueueName, Transfer, Update};
 use crate::engine::{Answered, Engine};
+use crate::find::{named, not_found};
+use crate::packed::{Task, Unsaved};
 use crate::reply::{Refusal, RefusalKind, Reply};
 use crate::settings::AfterAck;
 use crate::stats::Exit;
-use crate::take::not_found;
 use crate::task::{ClientId, State, StateKind};
-use crate::tasks::{Slot, Task, Unsaved};
+use crate::tasks::Slot;
 use crate::time::{Span, Timestamp};
 use crate::transition::{Answer, Operation, Standing, answer};
 
@@ -22,13 +23,13 @@ impl Engine {
     }
 
     pub(crate) fn restart(&mut self, client: ClientId, restart: &Transfer<'_>) -> Answered {
-        self.transfer(client, restart, Operation::Restart, |task| task.attempts = 0)
+        self.transfer(client, restart, Operation::Restart, |task| task.set_attempts(0))
     }
 
     /// Digs up the oldest buried tasks, and answers how many. Costs O(log n) for each.
     pub(crate) fn plow(
         &mut self,
-        queue: &[u8],
+        queue: QueueName<'_>,
         count: Option<u64>,
         delay: Span,
         ttl: Option<Span>,
@@ -36,7 +37,7 @@ impl Engine {
         let amendment = Amendment { ttl: new_ttl(ttl), ..Amendment::default() };
         self.check_amendment(delay, &amendment)?;
         count.map_or(Ok(()), check_count)?;
-        let Some(queue) = self.queues.find(queue) else { return Ok(Some(Reply::Count(0))) };
+        let Some(queue) = self.find_queue(queue)? else { return Ok(Some(Reply::Count(0))) };
         let count = count.map_or(usize::MAX, |count| usize::try_from(count).unwrap_or(usize::MAX));
         let buried: Vec<Slot> =
             self.queues[queue].indexes.resting(StateKind::Buried).take(count).collect();
@@ -48,13 +49,19 @@ impl Engine {
     }
 
     /// Removes tasks, whoever holds them, and answers how many there were.
-    pub(crate) fn kill(&mut self, client: ClientId, queue: &[u8], ids: &[&[u8]]) -> Answered {
+    pub(crate) fn kill(
+        &mut self,
+        client: ClientId,
+        queue: QueueName<'_>,
+        ids: &[&[u8]],
+    ) -> Answered {
         for id in ids {
             check_id(id)?;
         }
+        self.find_queue(queue)?;
         let mut killed = 0;
         for id in ids {
-            let Some(slot) = self.find_task(queue, id) else { continue };
+            let Some(slot) = self.find_task(queue, id)? else { continue };
             let standing = self.standing(slot, client);
             assert!(matches!(answer(Operation::Kill, standing), Answer::Moves(_)), "kill kills");
             self.leave(slot, Operation::Kill, Exit::Killed);
@@ -115,21 +122,21 @@ impl Engine {
         check_id(update.id)?;
         let amendment = update.amendment;
         self.check_amendment(Span::ZERO, &amendment)?;
-        let Some(slot) = self.find_task(update.queue, update.id) else {
+        let Some(slot) = self.find_task(update.queue, update.id)? else {
             return Err(not_found(update.queue, update.id));
         };
         let task = &self.tasks[slot];
         let mut standing = self.standing(slot, client);
         if let Some(receipt) = update.receipt {
             if task.lease().is_none_or(|held| held.grant != receipt.grant)
-                || task.number != receipt.number
+                || task.number() != receipt.number
             {
                 return Err(Refusal::new(
                     RefusalKind::Stale,
                     format!(
-                        "the receipt is not that of a current lease of the task {} in the queue {}",
+                        "the receipt is not that of a current lease of the task {} in {}",
                         quoted(update.id),
-                        quoted(update.queue)
+                        named(update.queue)
                     ),
                 ));
             }
@@ -141,10 +148,9 @@ impl Engine {
                 return Err(Refusal::new(
                     kind,
                     format!(
-                        "the task {} in the queue {} was taken by another connection: show its \
-                         receipt",
+                        "the task {} in {} was taken by another connection: show its receipt",
                         quoted(update.id),
-                        quoted(update.queue)
+                        named(update.queue)
                     ),
                 ));
             }
@@ -208,11 +214,11 @@ impl Engine {
     fn find_for(
         &mut self,
         client: ClientId,
-        queue: &[u8],
+        queue: QueueName<'_>,
         id: &[u8],
         operation: Operation,
     ) -> Result<Option<Slot>, Refusal> {
-        let slot = self.find_task(queue, id);
+        let slot = self.find_task(queue, id)?;
         let standing = slot.map_or(Standing::Absent, |slot| self.standing(slot, client));
         match answer(operation, standing) {
             Answer::Moves(_) => Ok(slot),
@@ -229,9 +235,9 @@ impl Engine {
                 Err(Refusal::new(
                     kind,
                     format!(
-                        "the task {} in the queue {} is in state {state}: it {advice}",
+                        "the task {} in {} is in state {state}: it {advice}",
                         quoted(id),
-                        quoted(queue)
+                        named(queue)
                     ),
                 ))
             }
@@ -240,16 +246,16 @@ impl Engine {
     }
 
     /// How long a zombie stays: for the delay that was given, or for as long as the queue says.
-    fn stay(&self, switch: &Transfer<'_>) -> Result<Span, Refusal> {
+    fn stay(&mut self, switch: &Transfer<'_>) -> Result<Span, Refusal> {
         if !switch.delay.is_zero() {
             return Ok(switch.delay);
         }
-        let queue = self.queues.find(switch.queue);
+        let queue = self.find_queue(switch.queue)?;
         match queue.map_or(AfterAck::Delete, |slot| self.queues[slot].settings.after_ack) {
             AfterAck::Zombie(stay) => Ok(stay),
             AfterAck::Delete | AfterAck::Keep => Err(bad(format!(
-                "a switch to Z needs a delay, since the queue {} sets no stay for zombies",
-                quoted(switch.queue)
+                "a switch to Z needs a delay, since {} sets no stay for zombies",
+                named(switch.queue)
             ))),
         }
     }
@@ -263,16 +269,16 @@ fn new_ttl(ttl: Option<Span>) -> Assign<Option<Span>> {
 /// When the TTL of a task passes once it is amended.
 fn expiry(task: &Task, now: Timestamp, amendment: &Amendment<'_>) -> Option<Timestamp> {
     match amendment.ttl {
-        Assign::Keep => task.expires_at,
+        Assign::Keep => task.expires_at(),
         Assign::To(ttl) => ttl.map(|ttl| now.after(ttl)),
     }
 }
 
 fn apply_amendment(task: &mut Task, now: Timestamp, amendment: &Amendment<'_>) {
-    task.expires_at = expiry(task, now, amendment);
-    task.priority = amendment.priority.or(task.priority.into()).into();
+    task.set_expires_at(expiry(task, now, amendment));
+    task.set_priority(amendment.priority.or(task.priority()));
     if let Some(payload) = amendment.payload {
-        task.payload = payload.into();
+        task.set_payload(payload);
     }
 }
 

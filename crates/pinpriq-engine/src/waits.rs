@@ -1,11 +1,11 @@
 //! Requests that wait for a task to be finished, and the end of all waiting.
 
-use crate::command::Wait;
+use crate::command::{QueueName, Wait};
 use crate::consumers::{Awaiter, AwaiterId, TakerId};
 use crate::deadlines::Due;
 use crate::engine::{Answered, Engine};
+use crate::find::not_found;
 use crate::reply::{Outcome, Reply};
-use crate::take::not_found;
 use crate::task::{ClientId, RequestId, StateKind, TaskId};
 use crate::time::Timestamp;
 use crate::transition::{Answer, Operation, Standing, answer};
@@ -16,7 +16,7 @@ impl Engine {
         &mut self,
         client: ClientId,
         request: RequestId,
-        queue: &[u8],
+        queue: QueueName<'_>,
         id: &[u8],
         wait: Wait,
     ) -> Answered {
@@ -24,7 +24,7 @@ impl Engine {
         if let Wait::For(span) = wait {
             self.moment("the wait", span)?;
         }
-        let slot = self.find_task(queue, id);
+        let slot = self.find_task(queue, id)?;
         let standing = slot.map_or(Standing::Absent, |slot| self.standing(slot, client));
         let Some(slot) = slot else { return Err(not_found(queue, id)) };
         let kind = self.tasks[slot].kind();
@@ -40,7 +40,7 @@ impl Engine {
                     Wait::Forever => None,
                 };
                 self.check_waits(client)?;
-                let number = self.tasks[slot].number;
+                let number = self.tasks[slot].number();
                 self.add_awaiter(Awaiter { client, request, number, until, put: None });
                 Ok(None)
             }

@@ -34,13 +34,62 @@ const STEP: Duration = Duration::from_secs(1);
 /// How often the wall clock is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// The clock of a running server.
-pub struct SystemClock {
+/// The time line itself, which is told what the clocks of the machine say and reads none.
+pub struct TimeLine {
     /// The latest reading: the moment on the time line, in nanoseconds, and the monotonic moment
     /// that it belongs to.
-    reading: Cell<(u128, Instant)>,
+    reading: Cell<(u128, Duration)>,
     /// When the wall clock was looked at last, and how far it was ahead then, in nanoseconds.
-    looked: Cell<(Instant, i128)>,
+    looked: Cell<(Duration, i128)>,
+}
+
+impl TimeLine {
+    /// A time line that starts at `start`, which is now. Monotonic moments are told as the time
+    /// since any moment that stays the same, those of the wall clock in nanoseconds since the Unix
+    /// epoch.
+    #[must_use]
+    pub fn starting_at(start: Timestamp, monotonic: Duration, wall_ns: u128) -> Self {
+        let start_ns = u128::from(start.ms()) * 1_000_000;
+        let looked = (monotonic, ahead(wall_ns, start_ns));
+        Self { reading: Cell::new((start_ns, monotonic)), looked: Cell::new(looked) }
+    }
+
+    /// Moves the time line on to the monotonic moment `now`, and answers where it stands, in
+    /// nanoseconds since the Unix epoch.
+    pub fn read(&self, now: Duration, wall_ns: impl FnOnce() -> u128) -> u128 {
+        let (former, at) = self.reading.get();
+        let passed = now.saturating_sub(at);
+        let (_, wall_ahead) = self.looked.get();
+        let most = passed.as_nanos() / u128::from(DRAWN_ONE_IN);
+        let drawn = wall_ahead.unsigned_abs().min(most);
+        let moved = former + passed.as_nanos();
+        let moved = if wall_ahead >= 0 { moved + drawn } else { moved - drawn };
+        self.reading.set((moved, now));
+        if now.saturating_sub(self.looked.get().0) >= LOOK_EVERY {
+            self.look(now, moved, wall_ns());
+        }
+        moved
+    }
+
+    /// Looks how far the wall clock is ahead, and says so if somebody has set it.
+    fn look(&self, now: Duration, time_line: u128, wall_ns: u128) {
+        let (_, former) = self.looked.get();
+        let ahead = ahead(wall_ns, time_line);
+        self.looked.set((now, ahead));
+        if (ahead - former).unsigned_abs() >= STEP.as_nanos() {
+            tracing::warn!(
+                ahead_ms = i64::try_from(ahead / 1_000_000).unwrap_or(i64::MAX),
+                "the wall clock was set; deadlines keep to the monotonic clock"
+            );
+        }
+    }
+}
+
+/// The clock of a running server.
+pub struct SystemClock {
+    line: TimeLine,
+    /// The monotonic moment that others are counted from.
+    began: Instant,
 }
 
 impl SystemClock {
@@ -53,38 +102,13 @@ impl SystemClock {
     /// A clock that starts at `start`. Must be made within a runtime.
     #[must_use]
     pub fn starting_at(start: Timestamp) -> Self {
-        let now = monotonic();
-        let start_ns = u128::from(start.ms()) * 1_000_000;
-        Self { reading: Cell::new((start_ns, now)), looked: Cell::new((now, ahead(start_ns))) }
+        let line = TimeLine::starting_at(start, Duration::ZERO, wall_ns());
+        Self { line, began: monotonic() }
     }
 
     /// Moves the time line on to the monotonic moment `now`.
     fn read(&self, now: Instant) -> u128 {
-        let (former, at) = self.reading.get();
-        let passed = now.saturating_duration_since(at);
-        let (_, wall_ahead) = self.looked.get();
-        let most = passed.as_nanos() / u128::from(DRAWN_ONE_IN);
-        let drawn = wall_ahead.unsigned_abs().min(most);
-        let moved = former + passed.as_nanos();
-        let moved = if wall_ahead >= 0 { moved + drawn } else { moved - drawn };
-        self.reading.set((moved, now));
-        if now.saturating_duration_since(self.looked.get().0) >= LOOK_EVERY {
-            self.look(now, moved);
-        }
-        moved
-    }
-
-    /// Looks how far the wall clock is ahead, and says so if somebody has set it.
-    fn look(&self, now: Instant, time_line: u128) {
-        let (_, former) = self.looked.get();
-        let ahead = ahead(time_line);
-        self.looked.set((now, ahead));
-        if (ahead - former).unsigned_abs() >= STEP.as_nanos() {
-            tracing::warn!(
-                ahead_ms = i64::try_from(ahead / 1_000_000).unwrap_or(i64::MAX),
-                "the wall clock was set; deadlines keep to the monotonic clock"
-            );
-        }
+        self.line.read(now.saturating_duration_since(self.began), wall_ns)
     }
 }
 
@@ -161,8 +185,8 @@ fn wall_ns() -> u128 {
     since.map_or(0, |since| since.as_nanos())
 }
 
-/// How far the wall clock is ahead of the time line, in nanoseconds.
-fn ahead(time_line_ns: u128) -> i128 {
-    let wall = i128::try_from(wall_ns()).unwrap_or(i128::MAX);
+/// How far the wall clock is ahead of the time line, both in nanoseconds.
+fn ahead(wall_ns: u128, time_line_ns: u128) -> i128 {
+    let wall = i128::try_from(wall_ns).unwrap_or(i128::MAX);
     wall - i128::try_from(time_line_ns).unwrap_or(i128::MAX)
 }

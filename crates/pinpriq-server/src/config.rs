@@ -76,6 +76,9 @@ pub struct Limits {
     pub payload_bytes_max: usize,
     /// The most bytes that all tasks together may occupy in memory.
     pub task_bytes_max: u64,
+    /// How many bytes all tasks together may occupy in memory before payloads are left on the disk,
+    /// if there is such a bound. Makes no sense without a disk.
+    pub memory_limit_bytes: Option<u64>,
     /// The most requests of one connection that may await their replies before the server stops
     /// reading from it.
     pub in_flight_max: usize,
@@ -125,6 +128,7 @@ impl Default for Limits {
             connections_max: 10_000,
             payload_bytes_max: 1 << 20,
             task_bytes_max: 4 << 30,
+            memory_limit_bytes: None,
             in_flight_max: 1_024,
             out_bytes_max: 256 << 10,
             frame_timeout: Duration::from_secs(10),

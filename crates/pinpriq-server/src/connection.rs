@@ -2,8 +2,8 @@
 //!
 //! For each readiness event everything complete is decoded and carried out, and then everything
 //! that may leave is written. Nothing is read while the client has too much under way: that is the
-//! back-pressure. A client that neither reads nor sends holds up nobody but itself. What the bytes
-//! mean is the door's business.
+//! back-pressure. A client that neither reads nor sends holds up nobody but itself. What is said is
+//! the exchange's business, and what the bytes mean is the door's.
 
 use std::cell::RefCell;
 use std::io;
@@ -16,6 +16,7 @@ use tokio::io::{AsyncWriteExt as _, Interest};
 use tokio::net::TcpStream;
 
 use crate::config::Limits;
+use crate::exchange::{Exchange, Step};
 use crate::outbox::Encode;
 use crate::shard::{Session, Shard};
 use crate::stop::Stop;
@@ -81,37 +82,12 @@ pub(crate) struct Context {
     pub(crate) scratch: RefCell<Vec<u8>>,
 }
 
-/// What requests wait for that have come already.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Waits {
-    /// Nothing: there is none that is complete.
-    Nothing,
-    /// Room, or that less is under way.
-    Room,
-    /// The reply to a blocked request.
-    Reply,
-}
-
 /// A connection at work.
 struct Connection<'a, D> {
     context: &'a Context,
     stream: TcpStream,
-    peer: SocketAddr,
-    client: ClientId,
     session: Rc<Session>,
-    door: D,
-    /// The beginning of a request whose rest has not come yet, or requests that have to wait.
-    input: Vec<u8>,
-    /// When the first byte of an incomplete request came.
-    frame_began: Option<Timestamp>,
-    /// What the requests in `input` wait for.
-    waits: Waits,
-    /// Whether the client has ended its side.
-    ended: bool,
-    /// Whether no more requests are accepted.
-    closing: bool,
-    /// Whether the client may still be sending, since it was not the one to end the connection.
-    lingers: bool,
+    exchange: Exchange<D>,
 }
 
 /// Serves the connection of a client that the shard knows, until it ends, and has the shard forget
@@ -124,33 +100,15 @@ pub(crate) async fn serve<D: Door>(
     door: impl FnOnce(ClientId, Rc<Session>) -> D,
 ) {
     tracing::debug!(%peer, client = client.0, "connected");
-    let mut connection = Connection {
-        context,
-        stream,
-        peer,
-        client,
-        session: session.clone(),
-        door: door(client, session),
-        input: Vec::new(),
-        frame_began: None,
-        waits: Waits::Nothing,
-        ended: false,
-        closing: false,
-        lingers: false,
-    };
+    let (shard, door) = (context.shard.clone(), door(client, session.clone()));
+    let who = (client, session.clone());
+    let exchange = Exchange::new(shard, context.limits, peer, who, door);
+    let mut connection = Connection { context, stream, session, exchange };
     let ended = connection.run().await;
     if ended.is_ok() {
         connection.linger().await;
     }
-    let mut unsent = connection.session.outbox.borrow_mut().unsent();
-    if !unsent.popped.is_empty() {
-        let (tasks, requeued) = (unsent.popped.len(), connection.door.requeues());
-        tracing::info!(%peer, tasks, requeued, "the last answer could not be sent whole");
-    }
-    if !connection.door.requeues() {
-        unsent.popped.clear();
-    }
-    context.shard.disconnect(client, unsent);
+    connection.exchange.leave();
     match ended {
         Ok(()) => tracing::debug!(%peer, client = client.0, "disconnected"),
         Err(error) => tracing::debug!(%peer, client = client.0, %error, "connection lost"),
@@ -163,34 +121,15 @@ impl<D: Door> Connection<'_, D> {
             if self.session.is_killed() {
                 return Err(io::ErrorKind::ConnectionAborted.into());
             }
-            let failure = self.context.shard.failure();
-            if let Some(failure) = &failure {
-                let reached = self.context.shard.reached();
-                self.session.outbox.borrow_mut().give_up(reached, failure);
-                Shard::refuse_blocked(self.client, &self.session, failure);
-            }
+            let ends = self.exchange.ends_by_failure();
             self.write()?;
-            let ends = failure.is_some() && !self.door.can_tell_failure();
             if ends || self.context.cut_off.is_asked_for() {
                 return Ok(());
             }
-            if self.context.stop.is_asked_for() && !self.closing {
-                self.door.stopping();
-                self.close();
-                continue;
-            }
-            if self.closing && self.session.outbox.borrow().is_empty() {
-                return Ok(());
-            }
-            if self.can_resume() {
-                self.resume();
-            } else if self.ended && self.waits == Waits::Nothing && !self.closing {
-                // What is left is a request that will never be complete.
-                self.close();
-            } else if self.ended && self.waits == Waits::Reply {
-                self.context.shard.end_waits(self.client);
-            } else {
-                self.await_event().await?;
+            match self.exchange.proceed(self.context.stop.is_asked_for()) {
+                Step::Again => {}
+                Step::Await => self.await_event().await?,
+                Step::Over => return Ok(()),
             }
         }
     }
@@ -198,19 +137,14 @@ impl<D: Door> Connection<'_, D> {
     /// Waits until there is something to do, and reads if there is something to read.
     async fn await_event(&mut self) -> io::Result<()> {
         let wants_write = self.session.outbox.borrow().encoded_bytes() > 0;
-        let wants_read = self.wants_read();
+        let wants_read = self.exchange.wants_read();
         let interest = match (wants_read, wants_write) {
             (true, true) => Some(Interest::READABLE | Interest::WRITABLE),
             (true, false) => Some(Interest::READABLE),
             (false, true) => Some(Interest::WRITABLE),
             (false, false) => None,
         };
-        self.note_frame(wants_read && self.waits == Waits::Nothing);
-        let deadline = self.frame_began.map(|began| {
-            began.after(Span::from_ms(
-                u64::try_from(self.context.limits.frame_timeout.as_millis()).unwrap_or(u64::MAX),
-            ))
-        });
+        let deadline = self.exchange.frame_deadline();
         tokio::select! {
             ready = self.stream.ready(interest.unwrap_or(Interest::ERROR)),
                 if interest.is_some() =>
@@ -220,124 +154,33 @@ impl<D: Door> Connection<'_, D> {
                 }
             }
             () = self.session.bell.notified() => {}
-            () = self.context.stop.asked_for(), if !self.closing => {}
+            () = self.context.stop.asked_for(), if !self.exchange.is_closing() => {}
             () = self.context.cut_off.asked_for() => {}
             () = self.context.shard.clock().until(deadline.unwrap_or(Timestamp::MAX)),
                 if deadline.is_some() =>
             {
-                tracing::info!(peer = %self.peer, "a request did not arrive in time: closing");
-                self.cut_off();
+                self.exchange.frame_is_late();
             }
         }
         Ok(())
-    }
-
-    /// Whether anything that comes would be read now.
-    fn wants_read(&self) -> bool {
-        let has_room = match self.waits {
-            Waits::Nothing => !self.is_overloaded(),
-            Waits::Room => false,
-            Waits::Reply => self.input.len() < READ_BYTES,
-        };
-        has_room && !self.closing && !self.ended
-    }
-
-    /// Whether what the requests in `input` waited for has come.
-    fn can_resume(&self) -> bool {
-        match self.waits {
-            Waits::Nothing => false,
-            Waits::Room => !self.session.is_stalled() && !self.is_overloaded(),
-            Waits::Reply => !self.session.is_blocked(),
-        }
     }
 
     /// Reads once, and carries out what is complete.
     fn read(&mut self) -> io::Result<()> {
         let mut scratch = self.context.scratch.borrow_mut();
-        let count = match self.stream.try_read(&mut scratch) {
-            Ok(0) => {
-                self.ended = true;
-                return Ok(());
-            }
-            Ok(count) => count,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+        match self.stream.try_read(&mut scratch) {
+            Ok(0) => self.exchange.end_input(),
+            Ok(count) => self.exchange.take_in(&scratch[..count]),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => return Err(error),
-        };
-        if self.waits == Waits::Reply {
-            self.input.extend_from_slice(&scratch[..count]);
-        } else if self.input.is_empty() {
-            let consumed = self.receive(&scratch[..count]);
-            self.input.extend_from_slice(&scratch[consumed..count]);
-        } else {
-            self.input.extend_from_slice(&scratch[..count]);
-            drop(scratch);
-            self.resume();
         }
         Ok(())
     }
 
-    /// Carries out what has come and was not done with.
-    fn resume(&mut self) {
-        self.waits = Waits::Nothing;
-        let input = std::mem::take(&mut self.input);
-        let consumed = self.receive(&input);
-        self.input = input;
-        self.input.drain(..consumed);
-        if self.input.is_empty() {
-            // An idle connection keeps no buffers.
-            self.input = Vec::new();
-        }
-    }
-
-    fn receive(&mut self, input: &[u8]) -> usize {
-        if self.closing {
-            return input.len();
-        }
-        let Received { consumed, next } = self.door.receive(input);
-        if consumed > 0 {
-            self.frame_began = None;
-        }
-        self.context.shard.turn();
-        match next {
-            Next::Read => {}
-            Next::Wait => self.waits = Waits::Room,
-            Next::Block => self.waits = Waits::Reply,
-            Next::Close(reason) => {
-                tracing::info!(peer = %self.peer, %reason, "closing");
-                self.cut_off();
-                return input.len();
-            }
-        }
-        consumed
-    }
-
-    /// Notes since when a request is incomplete. The clock starts with its first byte and not
-    /// again with each, and does not run while nothing is read.
-    fn note_frame(&mut self, reads: bool) {
-        if self.input.is_empty() || !reads {
-            self.frame_began = None;
-        } else if self.frame_began.is_none() {
-            self.frame_began = Some(self.context.shard.clock().now());
-        }
-    }
-
     /// Writes what may leave, as far as the socket takes it.
     fn write(&mut self) -> io::Result<()> {
-        loop {
-            if !self.closing {
-                self.door.refill();
-            }
-            let reached = self.context.shard.reached();
+        while self.exchange.encode() {
             let mut outbox = self.session.outbox.borrow_mut();
-            outbox.encode(&self.door, reached, self.context.limits.out_bytes_max);
-            if outbox.encoded_bytes() == 0 {
-                drop(outbox);
-                // What needs no bytes may have made room for more.
-                if self.closing || !self.door.refill() {
-                    return Ok(());
-                }
-                continue;
-            }
             match self.stream.try_write(outbox.unwritten()) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(count) => outbox.written(count),
@@ -345,23 +188,7 @@ impl<D: Door> Connection<'_, D> {
                 Err(error) => return Err(error),
             }
         }
-    }
-
-    /// Accepts no more requests: what was answered is still sent.
-    fn close(&mut self) {
-        if !self.closing {
-            self.closing = true;
-            self.waits = Waits::Nothing;
-            self.input = Vec::new();
-            self.frame_began = None;
-            self.context.shard.retire(self.client);
-        }
-    }
-
-    /// Accepts no more requests of a client that may still be sending some.
-    fn cut_off(&mut self) {
-        self.close();
-        self.lingers = true;
+        Ok(())
     }
 
     /// Ends the sending side, and reads on into nothing until the client has closed too: a socket
@@ -369,7 +196,7 @@ impl<D: Door> Connection<'_, D> {
     /// stop only those are waited for who are sending just then.
     async fn linger(&mut self) {
         let shut = self.stream.shutdown().await.is_ok();
-        if !shut || (!self.lingers && !self.has_unread()) {
+        if !shut || (!self.exchange.lingers() && !self.has_unread()) {
             return;
         }
         let clock = self.context.shard.clock();
@@ -397,10 +224,5 @@ impl<D: Door> Connection<'_, D> {
                 Err(_) => return,
             }
         }
-    }
-
-    /// Whether the client has so much under way that nothing more is read from it.
-    fn is_overloaded(&self) -> bool {
-        self.session.outbox.borrow().is_full(&self.context.limits)
     }
 }

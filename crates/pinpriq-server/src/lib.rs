@@ -1,7 +1,8 @@
 //! The server: sockets, the clock, the doors, and the shard that joins them.
 //!
 //! [`run`] is all that a program needs. [`Server`] is the same in two steps, for those who want
-//! to know the addresses first or bring a clock of their own.
+//! to know the addresses first or bring a clock of their own. [`simulation`] is the same server
+//! without sockets and without a runtime, for tests that decide what happens when.
 
 mod clients;
 pub mod clock;
@@ -9,11 +10,13 @@ pub mod config;
 mod connection;
 mod credits;
 mod error;
+mod exchange;
 mod front;
 mod info;
 mod outbox;
 mod server;
 mod shard;
+pub mod simulation;
 mod stop;
 
 pub use error::ServeError;

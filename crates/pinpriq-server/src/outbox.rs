@@ -71,7 +71,7 @@ pub(crate) struct Unsent {
     /// Popped tasks, which would be lost.
     pub(crate) popped: Vec<TaskRecord>,
     /// Leases of which the client knows nothing, with their queues.
-    pub(crate) leases: Vec<(pinpriq_engine::task::Bytes, Receipt)>,
+    pub(crate) leases: Vec<Receipt>,
 }
 
 impl Outbox {
@@ -222,8 +222,7 @@ impl Unsent {
             self.popped.extend(tasks);
             return;
         }
-        let leases = tasks.iter().filter_map(|task| Some((task.queue.clone(), task.receipt()?)));
-        self.leases.extend(leases);
+        self.leases.extend(tasks.iter().filter_map(TaskRecord::receipt));
     }
 }
 

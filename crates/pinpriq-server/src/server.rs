@@ -45,8 +45,13 @@ impl Server {
     ///
     /// Refuses an address that is in use before the data directory is touched.
     pub async fn bind(config: Config, stop: Stop) -> Result<Self, ServeError> {
-        Self::bind_with_clock(config, stop, SystemClock::wall(), |start| {
-            Rc::new(SystemClock::starting_at(start))
+        let now = SystemClock::wall();
+        // A server that keeps nothing cannot know which incarnations there were, and no receipt
+        // may be issued twice: every millisecond has its own.
+        let incarnations_before = now.ms();
+        Self::open(config, stop, (now, incarnations_before), |start| {
+            // Loading took its time, and no deadline is to be late by that.
+            Rc::new(SystemClock::starting_at(start.max(SystemClock::wall())))
         })
         .await
     }
@@ -59,13 +64,26 @@ impl Server {
         now: Timestamp,
         clock: impl FnOnce(Timestamp) -> Rc<dyn Clock>,
     ) -> Result<Self, ServeError> {
+        Self::open(config, stop, (now, 0), clock).await
+    }
+
+    async fn open(
+        config: Config,
+        stop: Stop,
+        (now, incarnations_before): (Timestamp, u64),
+        clock: impl FnOnce(Timestamp) -> Rc<dyn Clock>,
+    ) -> Result<Self, ServeError> {
         let pinpriq = listen(config.pinpriq).await?;
         let resp = listen(config.resp).await?;
         let store_bell = Arc::new(Notify::new());
-        let store = open_store(&config, store_bell.clone())?;
+        let store = open_store(&config, incarnations_before, store_bell.clone())?;
         let limits = EngineLimits {
             payload_bytes_max: config.limits.payload_bytes_max,
             bytes_max: config.limits.task_bytes_max,
+            memory_bytes: config
+                .limits
+                .memory_limit_bytes
+                .filter(|_| config.durability != Durability::Memory),
             queues_per_client_max: config.limits.subscriptions_max,
             ..EngineLimits::default()
         };
@@ -188,9 +206,13 @@ async fn listen(address: Option<SocketAddr>) -> Result<Option<TcpListener>, Serv
     listener.map(Some).map_err(|source| ServeError::Bind { address, source })
 }
 
-fn open_store(config: &Config, bell: Arc<Notify>) -> Result<Box<dyn Store>, ServeError> {
+fn open_store(
+    config: &Config,
+    incarnations_before: u64,
+    bell: Arc<Notify>,
+) -> Result<Box<dyn Store>, ServeError> {
     let level = match config.durability {
-        Durability::Memory => return Ok(Box::new(MemoryStore::new())),
+        Durability::Memory => return Ok(Box::new(MemoryStore::after(incarnations_before))),
         Durability::Sync => Level::Sync,
         Durability::Interval => Level::Interval,
     };

@@ -5,17 +5,17 @@
 //! that they wait for; whoever's outbox may be sent is woken. The two tasks in `drive` run what
 //! time and the store ask for. Nothing here knows a protocol.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use pinpriq_engine::Applied;
-use pinpriq_engine::command::{Amendment, Command, Held, HeldBy, Release};
+use pinpriq_engine::command::Command;
 use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
 use pinpriq_engine::task::{ClientId, RequestId};
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_engine::time::Timestamp;
 use pinpriq_store::durable::Durable;
 use pinpriq_store::{Position, StoreError};
 use tokio::sync::Notify;
@@ -92,9 +92,30 @@ impl Session {
     }
 }
 
+/// Sees everything that the engine is about to be asked, in order. The server has none: it is for
+/// a simulation, which asks a model the same.
+pub trait Witness {
+    /// `durable` is about to be asked this at the moment `now`.
+    fn sees(&self, now: Timestamp, durable: &Durable, asked: &Asked<'_>);
+}
+
+/// See [`Witness`].
+#[derive(Debug)]
+pub enum Asked<'a> {
+    /// To carry out a command of a client.
+    Command(ClientId, RequestId, &'a Command<'a>),
+    /// To answer the blocked requests of a client as if their time were up.
+    EndWaits(ClientId),
+    /// To forget a client.
+    Disconnect(ClientId),
+    /// To do what is due.
+    Timeout,
+}
+
 /// See the head of this file.
 pub(crate) struct Shard {
     state: RefCell<State>,
+    witness: OnceCell<Rc<dyn Witness>>,
     durability: Durability,
     started_at: Timestamp,
     clock: Rc<dyn Clock>,
@@ -127,6 +148,7 @@ impl Shard {
         store_bell: Arc<Notify>,
     ) -> Rc<Self> {
         Rc::new(Self {
+            witness: OnceCell::new(),
             durability,
             started_at: clock.now(),
             state: RefCell::new(State {
@@ -143,6 +165,17 @@ impl Shard {
             timer_bell: Notify::new(),
             deserted_bell: Notify::new(),
         })
+    }
+
+    /// Lets a witness see everything from now on. The first one stays.
+    pub(crate) fn watch(&self, witness: Rc<dyn Witness>) {
+        drop(self.witness.set(witness));
+    }
+
+    fn tell_witness(&self, now: Timestamp, state: &State, asked: &Asked<'_>) {
+        if let Some(witness) = self.witness.get() {
+            witness.sees(now, &state.durable, asked);
+        }
     }
 
     pub(crate) fn clock(&self) -> &dyn Clock {
@@ -186,7 +219,9 @@ impl Shard {
         command: Command<'_>,
     ) -> Applied {
         let now = self.clock.now();
-        self.state.borrow_mut().durable.apply(now, client, request, command)
+        let state = &mut *self.state.borrow_mut();
+        self.tell_witness(now, state, &Asked::Command(client, request, &command));
+        state.durable.apply(now, client, request, command)
     }
 
     /// Notes that the request just carried out is blocked, so that its reply comes later.
@@ -207,7 +242,11 @@ impl Shard {
     /// Answers the blocked request of a client as if its time were up.
     pub(crate) fn end_waits(&self, client: ClientId) {
         let now = self.clock.now();
-        self.state.borrow_mut().durable.end_waits(now, client);
+        {
+            let state = &mut *self.state.borrow_mut();
+            self.tell_witness(now, state, &Asked::EndWaits(client));
+            state.durable.end_waits(now, client);
+        }
         self.turn();
     }
 
@@ -221,7 +260,11 @@ impl Shard {
     /// begins anew. What it has been answered already is still sent.
     pub(crate) fn retire(&self, client: ClientId) {
         let now = self.clock.now();
-        self.state.borrow_mut().durable.disconnect(now, client);
+        {
+            let state = &mut *self.state.borrow_mut();
+            self.tell_witness(now, state, &Asked::Disconnect(client));
+            state.durable.disconnect(now, client);
+        }
         self.turn();
     }
 
@@ -230,22 +273,20 @@ impl Shard {
     pub(crate) fn disconnect(&self, client: ClientId, unsent: Unsent) {
         let now = self.clock.now();
         {
-            let mut state = self.state.borrow_mut();
+            let state = &mut *self.state.borrow_mut();
             state.sessions.remove(&client);
+            self.tell_witness(now, state, &Asked::Disconnect(client));
             state.durable.disconnect(now, client);
+            let request = RequestId(0);
             if !unsent.popped.is_empty() {
                 let put_back = Command::PutBack(unsent.popped);
-                state.durable.apply(now, client, RequestId(0), put_back);
+                self.tell_witness(now, state, &Asked::Command(client, request, &put_back));
+                state.durable.apply(now, client, request, put_back);
             }
-            for (queue, receipt) in unsent.leases {
-                let held = Held { queue: &queue, by: HeldBy::Receipt(receipt) };
-                let release = Release {
-                    held,
-                    delay: Span::ZERO,
-                    amendment: Amendment::default(),
-                    tail: false,
-                };
-                state.durable.apply(now, client, RequestId(0), Command::Release(release));
+            if !unsent.leases.is_empty() {
+                let give_back = Command::GiveBack(&unsent.leases);
+                self.tell_witness(now, state, &Asked::Command(client, request, &give_back));
+                state.durable.apply(now, client, request, give_back);
             }
             if state.sessions.is_empty() {
                 self.deserted_bell.notify_waiters();
@@ -336,23 +377,42 @@ impl Shard {
     /// Runs what time asks for. Never ends.
     pub(crate) async fn run_timer(&self) {
         loop {
-            let due = self.state.borrow().durable.poll_timeout();
-            self.state.borrow_mut().armed = due;
-            match due {
+            match self.arm_timer() {
                 Some(at) => {
                     tokio::select! {
                         () = self.clock.until(at) => {}
                         () = self.timer_bell.notified() => continue,
                     }
-                    let now = self.clock.now();
-                    self.state.borrow_mut().durable.handle_timeout(now);
-                    self.turn();
+                    self.fire_timer();
                     // A mass of deadlines is fired in steps; others get their turn in between.
                     tokio::task::yield_now().await;
                 }
                 None => self.timer_bell.notified().await,
             }
         }
+    }
+
+    /// Sets the timer for what is due next, and answers when that is.
+    pub(crate) fn arm_timer(&self) -> Option<Timestamp> {
+        let state = &mut *self.state.borrow_mut();
+        state.armed = state.durable.poll_timeout();
+        state.armed
+    }
+
+    /// Does what is due.
+    pub(crate) fn fire_timer(&self) {
+        let now = self.clock.now();
+        {
+            let state = &mut *self.state.borrow_mut();
+            self.tell_witness(now, state, &Asked::Timeout);
+            state.durable.handle_timeout(now);
+        }
+        self.turn();
+    }
+
+    /// Rung when the timer must be set anew.
+    pub(crate) const fn timer_bell(&self) -> &Notify {
+        &self.timer_bell
     }
 
     /// Runs what the store asks for. Never ends.

@@ -35,6 +35,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     queue.apply(now, me, RequestId(1), Command::Put(Put::new(b"jobs", b"hello")));
     let take = Take {
         queues: &[b"jobs"],
+        member: None,
         count: 1,
         wait: Wait::No,
         selection: Selection::DEFAULT,

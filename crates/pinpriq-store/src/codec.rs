@@ -6,7 +6,10 @@
 
 use std::sync::Arc;
 
-use pinpriq_engine::change::{Change, Granted, Moved, QueueRecord, RecordKey};
+use pinpriq_engine::change::{
+    Change, Copied, Granted, LaneRecord, LaneTask, MemberRecord, Moved, OwnContent, Publication,
+    QueueRecord, RecordKey,
+};
 use pinpriq_engine::settings::{AfterAck, Ids, Paused, Settings};
 use pinpriq_engine::task::{Bytes, Grant, Lease, State, TaskId, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
@@ -18,6 +21,13 @@ const GONE: u8 = 4;
 const QUEUE: u8 = 5;
 const QUEUE_GONE: u8 = 6;
 const EMPTIED: u8 = 7;
+const PUBLISHED: u8 = 8;
+const LANE_TASK: u8 = 9;
+const LANE: u8 = 10;
+const LANE_GONE: u8 = 11;
+const LANE_EMPTIED: u8 = 12;
+const MEMBER: u8 = 13;
+const MEMBER_GONE: u8 = 14;
 
 /// Why bytes are no record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -64,7 +74,7 @@ pub fn encode(change: &Change, out: &mut Vec<u8>) {
             put_bytes(out, &queue.name);
             out.push(u8::from(queue.created));
             put_settings(out, &queue.settings);
-            out.push(u8::from(queue.paused.input) | u8::from(queue.paused.output) << 1);
+            put_paused(out, queue.paused);
         }
         Change::QueueGone(name) => {
             out.push(QUEUE_GONE);
@@ -74,27 +84,79 @@ pub fn encode(change: &Change, out: &mut Vec<u8>) {
             out.push(EMPTIED);
             put_bytes(out, name);
         }
+        Change::Published(publication) => encode_publication(publication, out),
+        Change::LaneTask(task) => encode_lane_task(task, out),
+        Change::Lane(lane) => {
+            out.push(LANE);
+            put_number(out, lane.number);
+            put_bytes(out, &lane.topic);
+            put_number(out, lane.member);
+            put_settings(out, &lane.settings);
+            put_paused(out, lane.paused);
+        }
+        Change::LaneGone(number) => {
+            out.push(LANE_GONE);
+            put_number(out, *number);
+        }
+        Change::LaneEmptied(number) => {
+            out.push(LANE_EMPTIED);
+            put_number(out, *number);
+        }
+        Change::Member(member) => {
+            out.push(MEMBER);
+            put_number(out, member.incarnation);
+            put_bytes(out, &member.name);
+            put_span(out, member.lease);
+            out.push(u8::from(member.ended));
+        }
+        Change::MemberGone(incarnation) => {
+            out.push(MEMBER_GONE);
+            put_number(out, *incarnation);
+        }
     }
+}
+
+/// Numbers and lanes of the copies are told by how much they rise, since both mostly rise by one.
+fn encode_publication(publication: &Publication, out: &mut Vec<u8>) {
+    out.push(PUBLISHED);
+    put_number(out, publication.first);
+    put_number(out, publication.last - publication.first);
+    put_option(out, publication.priority, put_signed);
+    put_option(out, publication.key.as_deref(), put_bytes);
+    put_moment(out, publication.put_at);
+    put_option(out, publication.expires_at, put_moment);
+    put_number(out, publication.copies.len() as u64);
+    let mut former = Copied { number: publication.first, lane: 0 };
+    for copied in &publication.copies {
+        put_number(out, copied.number - former.number);
+        put_number(out, copied.lane - former.lane);
+        former = *copied;
+    }
+    put_bytes(out, &publication.payload);
+}
+
+fn encode_lane_task(task: &LaneTask, out: &mut Vec<u8>) {
+    out.push(LANE_TASK);
+    put_number(out, task.number);
+    put_number(out, task.lane);
+    put_id(out, &task.id);
+    put_number(out, task.seq);
+    put_option(out, task.priority, put_signed);
+    put_moment(out, task.put_at);
+    put_option(out, task.expires_at, put_moment);
+    put_number(out, u64::from(task.attempts));
+    put_state(out, &task.state);
+    put_option(out, task.own.as_ref(), |out, own| {
+        put_option(out, own.key.as_deref(), put_bytes);
+        put_bytes(out, &own.payload);
+    });
 }
 
 fn encode_task(task: &TaskRecord, out: &mut Vec<u8>) {
     out.push(TASK);
     put_number(out, task.number);
     put_bytes(out, &task.queue);
-    match &task.id {
-        TaskId::Number(number) => {
-            out.push(0);
-            put_number(out, *number);
-        }
-        TaskId::Uuid(bytes) => {
-            out.push(1);
-            out.extend_from_slice(bytes);
-        }
-        TaskId::Given(bytes) => {
-            out.push(2);
-            put_bytes(out, bytes);
-        }
-    }
+    put_id(out, &task.id);
     put_number(out, task.seq);
     put_option(out, task.priority, put_signed);
     put_option(out, task.key.as_deref(), put_bytes);
@@ -139,6 +201,27 @@ fn put_option<T>(out: &mut Vec<u8>, value: Option<T>, put: fn(&mut Vec<u8>, T)) 
             put(out, value);
         }
     }
+}
+
+fn put_id(out: &mut Vec<u8>, id: &TaskId) {
+    match id {
+        TaskId::Number(number) => {
+            out.push(0);
+            put_number(out, *number);
+        }
+        TaskId::Uuid(bytes) => {
+            out.push(1);
+            out.extend_from_slice(bytes);
+        }
+        TaskId::Given(bytes) => {
+            out.push(2);
+            put_bytes(out, bytes);
+        }
+    }
+}
+
+fn put_paused(out: &mut Vec<u8>, paused: Paused) {
+    out.push(u8::from(paused.input) | u8::from(paused.output) << 1);
 }
 
 fn put_state(out: &mut Vec<u8>, state: &State) {
@@ -236,22 +319,37 @@ pub fn decode(input: &mut &[u8], names: &mut Names) -> Result<Change, CodecError
         })),
         QUEUE_GONE => Change::QueueGone(names.share(take_bytes(input)?)),
         EMPTIED => Change::Emptied(names.share(take_bytes(input)?)),
+        PUBLISHED => Change::Published(Box::new(take_publication(input)?)),
+        LANE_TASK => Change::LaneTask(Box::new(take_lane_task(input)?)),
+        LANE => Change::Lane(Box::new(LaneRecord {
+            number: take_number(input)?,
+            topic: names.share(take_bytes(input)?),
+            member: take_number(input)?,
+            settings: take_settings(input)?,
+            paused: take_paused(input)?,
+        })),
+        LANE_GONE => Change::LaneGone(take_number(input)?),
+        LANE_EMPTIED => Change::LaneEmptied(take_number(input)?),
+        MEMBER => Change::Member(Box::new(MemberRecord {
+            incarnation: take_number(input)?,
+            name: Arc::from(take_bytes(input)?),
+            lease: take_span(input)?,
+            ended: take_flag(input, "ended")?,
+        })),
+        MEMBER_GONE => Change::MemberGone(take_number(input)?),
         unknown => return Err(CodecError::UnknownType(unknown)),
     })
 }
 
 /// Takes one record off the front of `input` and tells only its key, if it is one that has a
-/// place. Copies no payload.
+/// place. Copies no payload of a task in a queue.
 pub fn decode_key(input: &mut &[u8]) -> Result<Option<RecordKey>, CodecError> {
     match input.first() {
         Some(&TASK) => {
             *input = &input[1..];
             Ok(Some(RecordKey::Task(take_task(input)?.number)))
         }
-        _ => match decode(input, &mut Names::default())? {
-            Change::Queue(queue) => Ok(Some(RecordKey::Queue(queue.name))),
-            _ => Ok(None),
-        },
+        _ => Ok(decode(input, &mut Names::default())?.key()),
     }
 }
 
@@ -277,16 +375,24 @@ enum IdView<'a> {
     Given(&'a [u8]),
 }
 
+impl IdView<'_> {
+    fn keep(self) -> TaskId {
+        match self {
+            Self::Number(number) => TaskId::Number(number),
+            Self::Uuid(bytes) => TaskId::Uuid(bytes),
+            Self::Given(bytes) => TaskId::Given(Arc::from(bytes)),
+        }
+    }
+}
+
 impl TaskView<'_> {
     fn keep(self, names: &mut Names) -> TaskRecord {
         TaskRecord {
             number: self.number,
             queue: names.share(self.queue),
-            id: match self.id {
-                IdView::Number(number) => TaskId::Number(number),
-                IdView::Uuid(bytes) => TaskId::Uuid(bytes),
-                IdView::Given(bytes) => TaskId::Given(Arc::from(bytes)),
-            },
+            lane: None,
+            away: None,
+            id: self.id.keep(),
             seq: self.seq,
             priority: self.priority,
             key: self.key.map(Arc::from),
@@ -304,12 +410,7 @@ fn take_task<'a>(input: &mut &'a [u8]) -> Result<TaskView<'a>, CodecError> {
     Ok(TaskView {
         number: take_number(input)?,
         queue: take_bytes(input)?,
-        id: match take_byte(input)? {
-            0 => IdView::Number(take_number(input)?),
-            1 => IdView::Uuid(take_array(input)?),
-            2 => IdView::Given(take_bytes(input)?),
-            _ => return Err(CodecError::OutOfRange("id")),
-        },
+        id: take_id(input)?,
         seq: take_number(input)?,
         priority: take_option(input, take_signed)?,
         key: take_option(input, take_bytes)?,
@@ -320,6 +421,74 @@ fn take_task<'a>(input: &mut &'a [u8]) -> Result<TaskView<'a>, CodecError> {
         state: take_state(input)?,
         payload: take_bytes(input)?,
     })
+}
+
+fn take_id<'a>(input: &mut &'a [u8]) -> Result<IdView<'a>, CodecError> {
+    Ok(match take_byte(input)? {
+        0 => IdView::Number(take_number(input)?),
+        1 => IdView::Uuid(take_array(input)?),
+        2 => IdView::Given(take_bytes(input)?),
+        _ => return Err(CodecError::OutOfRange("id")),
+    })
+}
+
+fn take_publication(input: &mut &[u8]) -> Result<Publication, CodecError> {
+    let first = take_number(input)?;
+    let last = take_sum(input, first)?;
+    let priority = take_option(input, take_signed)?;
+    let key = take_option(input, take_bytes)?;
+    let put_at = take_moment(input)?;
+    let expires_at = take_option(input, take_moment)?;
+    let count = take_number(input)?;
+    // Two bytes each at least, so nothing is allocated that was only declared.
+    if count > (input.len() / 2) as u64 {
+        return Err(CodecError::Short);
+    }
+    let mut copies = Vec::new();
+    let mut former = Copied { number: first, lane: 0 };
+    for index in 0..count {
+        let number = take_sum(input, former.number)?;
+        let lane = take_sum(input, former.lane)?;
+        let rises = index == 0 || (number > former.number && lane > former.lane);
+        if number > last || !rises {
+            return Err(CodecError::OutOfRange("copy"));
+        }
+        former = Copied { number, lane };
+        copies.push(former);
+    }
+    Ok(Publication {
+        first,
+        last,
+        priority,
+        key: key.map(Arc::from),
+        payload: Arc::from(take_bytes(input)?),
+        put_at,
+        expires_at,
+        copies,
+    })
+}
+
+fn take_lane_task(input: &mut &[u8]) -> Result<LaneTask, CodecError> {
+    Ok(LaneTask {
+        number: take_number(input)?,
+        lane: take_number(input)?,
+        id: take_id(input)?.keep(),
+        seq: take_number(input)?,
+        priority: take_option(input, take_signed)?,
+        put_at: take_moment(input)?,
+        expires_at: take_option(input, take_moment)?,
+        attempts: take_attempts(input)?,
+        state: take_state(input)?,
+        own: take_option(input, |input| {
+            let key = take_option(input, take_bytes)?.map(Arc::from);
+            Ok(OwnContent { key, payload: Arc::from(take_bytes(input)?) })
+        })?,
+    })
+}
+
+/// A number that is told by how much it exceeds another.
+fn take_sum(input: &mut &[u8], from: u64) -> Result<u64, CodecError> {
+    from.checked_add(take_number(input)?).ok_or(CodecError::OutOfRange("number"))
 }
 
 fn take_byte(input: &mut &[u8]) -> Result<u8, CodecError> {

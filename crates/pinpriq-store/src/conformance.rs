@@ -7,7 +7,11 @@
 
 use std::sync::Arc;
 
-use pinpriq_engine::change::{Change, Granted, Header, Moved, Place, QueueRecord};
+pub use pinpriq_engine::change::Change;
+use pinpriq_engine::change::{
+    Copied, Granted, Header, LaneRecord, LaneTask, MemberRecord, Moved, OwnContent, Place,
+    Publication, QueueRecord,
+};
 use pinpriq_engine::settings::{Paused, Settings};
 use pinpriq_engine::task::{Bytes, State, TaskId, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
@@ -42,6 +46,7 @@ impl<S: Store + ?Sized> Caller<S> {
         let mut fold = Fold::new();
         let mut freed = Vec::new();
         let loaded = store.load(&mut |change, place| fold.apply(&change, place, &mut freed))?;
+        fold.forget_unshared(&mut freed);
         for place in freed {
             store.obsolete(place);
         }
@@ -55,9 +60,8 @@ impl<S: Store + ?Sized> Caller<S> {
     pub fn append(&mut self, changes: &[Change], urgency: Urgency) -> Result<Position, StoreError> {
         let mut places: Vec<Option<Place>> = vec![None; changes.len()];
         for change in changes {
-            if let Change::Task(task) = change {
-                self.header.last_number = self.header.last_number.max(task.number);
-            }
+            let number = highest_number(change).unwrap_or(0);
+            self.header.last_number = self.header.last_number.max(number);
         }
         let position = self.store.append(&self.header, changes, urgency, &mut |index, place| {
             places[index] = Some(place);
@@ -67,14 +71,11 @@ impl<S: Store + ?Sized> Caller<S> {
         self.stated = self.header;
         let mut freed = Vec::new();
         for (change, place) in changes.iter().zip(places) {
-            let has_place = matches!(change, Change::Task(_) | Change::Queue(_));
-            assert_eq!(
-                place.is_some(),
-                has_place,
-                "tasks and queues have places, others have none"
-            );
+            let has_place = change.key().is_some();
+            assert_eq!(place.is_some(), has_place, "records with a key have places, others none");
             self.fold.apply(change, place, &mut freed);
         }
+        self.fold.forget_unshared(&mut freed);
         for place in freed {
             self.store.obsolete(place);
         }
@@ -87,7 +88,7 @@ impl<S: Store + ?Sized> Caller<S> {
         assert!(progress.reached >= self.reached, "what was reached stays reached");
         self.reached = progress.reached;
         let wanted = self.store.poll_rewrite();
-        let current = wanted.iter().filter_map(|(key, place)| self.fold.current(key, *place));
+        let current = wanted.iter().flat_map(|(key, place)| self.fold.current(key, *place));
         let changes: Vec<Change> = current.collect();
         if !changes.is_empty() {
             self.append(&changes, Urgency::Lazy)?;
@@ -120,6 +121,18 @@ impl<S: Store + ?Sized> Caller<S> {
     }
 }
 
+/// The highest number that this change gives to anything new.
+fn highest_number(change: &Change) -> Option<u64> {
+    match change {
+        Change::Task(task) => Some(task.number),
+        Change::LaneTask(task) => Some(task.number),
+        Change::Published(publication) => Some(publication.last),
+        Change::Lane(lane) => Some(lane.number),
+        Change::Member(member) => Some(member.incarnation),
+        _ => None,
+    }
+}
+
 /// A task that is ready, with a payload of this many bytes.
 #[must_use]
 pub fn sample_task(number: u64, queue: &str, payload_bytes: usize) -> Change {
@@ -127,6 +140,8 @@ pub fn sample_task(number: u64, queue: &str, payload_bytes: usize) -> Change {
     Change::Task(Box::new(TaskRecord {
         number,
         queue: name(queue),
+        lane: None,
+        away: None,
         id: TaskId::Number(number),
         seq: number,
         priority: Some(-5),
@@ -153,7 +168,84 @@ fn sample_queue(queue: &str, created: bool) -> Change {
     }))
 }
 
-/// One of every kind of change, about two queues and three tasks.
+/// A publication to these lanes, with a payload of this many bytes.
+#[must_use]
+pub fn sample_publication(first: u64, lanes: &[u64], payload_bytes: usize) -> Change {
+    let filler = u8::try_from(first % 251).unwrap_or(0);
+    let copies = (first..).zip(lanes).map(|(number, lane)| Copied { number, lane: *lane });
+    Change::Published(Box::new(Publication {
+        first,
+        last: first + (lanes.len() as u64).saturating_sub(1),
+        priority: Some(3),
+        key: Some(name("k")),
+        payload: vec![filler; payload_bytes].into(),
+        put_at: Timestamp::from_ms(1_000 + first),
+        expires_at: None,
+        copies: copies.collect(),
+    }))
+}
+
+/// A member that is alive.
+#[must_use]
+pub fn sample_member(incarnation: u64, member: &str) -> Change {
+    Change::Member(Box::new(MemberRecord {
+        incarnation,
+        name: name(member),
+        lease: Span::from_ms(60_000),
+        ended: false,
+    }))
+}
+
+/// The lane of a member, without settings.
+#[must_use]
+pub fn sample_lane(number: u64, topic: &str, member: u64) -> Change {
+    Change::Lane(Box::new(LaneRecord {
+        number,
+        topic: name(topic),
+        member,
+        settings: Settings::default(),
+        paused: Paused::default(),
+    }))
+}
+
+/// A task of a lane that was set aside. Without bytes of its own it shares its publication.
+#[must_use]
+pub fn sample_lane_task(number: u64, lane: u64, own_bytes: Option<usize>) -> Change {
+    let own = own_bytes.map(|bytes| OwnContent { key: None, payload: vec![7; bytes].into() });
+    Change::LaneTask(Box::new(LaneTask {
+        number,
+        lane,
+        id: TaskId::Number(number),
+        seq: number,
+        priority: Some(3),
+        put_at: Timestamp::from_ms(2_000 + number),
+        expires_at: None,
+        attempts: 1,
+        state: State::Buried { reason: name("aside") },
+        own,
+    }))
+}
+
+/// One of every kind of change about members and lanes. Two tasks are left, in the lane 11.
+fn sample_fan_out() -> Vec<Change> {
+    vec![
+        sample_member(10, "m"),
+        sample_lane(11, "t", 10),
+        sample_member(12, "n"),
+        sample_lane(13, "t", 12),
+        sample_lane(14, "u", 12),
+        sample_publication(15, &[11, 13], 2_000),
+        sample_publication(17, &[11, 13, 14], 500),
+        sample_publication(20, &[14], 40),
+        sample_lane_task(17, 11, None),
+        Change::LaneEmptied(14),
+        Change::LaneGone(13),
+        Change::LaneGone(14),
+        Change::MemberGone(12),
+    ]
+}
+
+/// One of every other kind of change, about two queues and three tasks.
 fn sample_changes() -> Vec<Change> {
     vec![
         sample_queue("a", true),
@@ -198,6 +290,9 @@ pub fn run(
     assert_eq!(caller.fold, Fold::new(), "a fresh store gives back nothing");
     caller.header.now = Timestamp::from_ms(5_000);
     caller.append(&sample_changes(), Urgency::Soon).expect("a batch is taken");
+    caller.append(&sample_fan_out(), Urgency::Soon).expect("a batch is taken");
+    assert_eq!(caller.fold.lane_tasks.keys().copied().collect::<Vec<u64>>(), [15, 17]);
+    assert_eq!(caller.fold.publications.len(), 2, "a payload that is shared is there");
     caller.append(&[], Urgency::Soon).expect("an empty batch is a batch");
     caller.append(&[sample_task(8, "a", 10)], Urgency::Lazy).expect("a lazy batch is taken");
     caller.settle().expect("the store makes progress");
@@ -219,15 +314,20 @@ pub fn run(
             caller.store.finish(caller.header.now).expect("the store finishes");
         }
     }
-    let everything: Vec<Change> =
-        caller.fold.tasks.keys().map(|&number| Change::Gone(number)).collect();
+    let tasks = caller.fold.tasks.keys().chain(caller.fold.lane_tasks.keys());
+    let mut everything: Vec<Change> = tasks.map(|&number| Change::Gone(number)).collect();
+    everything.extend([Change::LaneGone(11), Change::MemberGone(10)]);
     caller.append(&everything, Urgency::Soon).expect("tasks may go");
     caller.settle().expect("the store makes progress");
-    assert!(caller.fold.tasks.is_empty());
+    let is_empty = |fold: &Fold| {
+        let of_topics = fold.lanes.len() + fold.members.len() + fold.publications.len();
+        fold.tasks.len() + fold.lane_tasks.len() + of_topics == 0
+    };
+    assert!(is_empty(&caller.fold), "nothing is left over");
     if let Some(reopen) = reopen {
         drop(caller);
         let caller = Caller::start(reopen()).expect("the store loads again");
-        assert!(caller.fold.tasks.is_empty(), "what has gone stays away");
+        assert!(is_empty(&caller.fold), "what has gone stays away");
     }
 }
 

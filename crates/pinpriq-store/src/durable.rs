@@ -14,7 +14,7 @@ use pinpriq_engine::change::{Change, Header, Place};
 use pinpriq_engine::command::Command;
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
-use pinpriq_engine::task::{ClientId, RequestId};
+use pinpriq_engine::task::{Bytes, ClientId, RequestId, TaskRecord, payload_checksum};
 use pinpriq_engine::time::Timestamp;
 use pinpriq_engine::{Applied, Engine};
 
@@ -30,6 +30,10 @@ pub struct Durable {
     failure: Option<StoreError>,
     /// Answers of this layer itself, given after a failure.
     refusals: VecDeque<Output>,
+    /// Outputs for which payloads were fetched from the store.
+    fetched: VecDeque<Output>,
+    /// Tasks whose payloads may be left in the store once their record is there.
+    leaving: VecDeque<(Position, u64, Place)>,
     changes: Vec<Change>,
     placed: Vec<(usize, Place)>,
     obsolete: Vec<Place>,
@@ -68,11 +72,16 @@ impl Durable {
             reached: Position::default(),
             failure: None,
             refusals: VecDeque::new(),
+            fetched: VecDeque::new(),
+            leaving: VecDeque::new(),
             changes: Vec::new(),
             placed: Vec::new(),
             obsolete,
         };
         durable.store.begin(&Header { incarnation, now, last_number })?;
+        if !durable.store.keeps_changes() {
+            durable.engine.stop_reporting();
+        }
         durable.commit()?;
         durable.store.finish(now)?;
         durable.drive(now)?;
@@ -122,6 +131,7 @@ impl Durable {
     /// has a thread of its own.
     pub fn commit(&mut self) -> Result<(), StoreError> {
         self.check_failure()?;
+        self.fetch_outputs()?;
         self.engine.take_changes(&mut self.changes);
         let only_grants = self.changes.iter().all(|change| matches!(change, Change::Granted(_)));
         let urgency = if only_grants { Urgency::Lazy } else { Urgency::Soon };
@@ -136,6 +146,7 @@ impl Durable {
         let driven = self.store.drive(now);
         let progress = self.note_failure(driven)?;
         self.reached = progress.reached;
+        self.leave_payloads();
         self.engine.set_room(self.store.room() == Room::Enough);
         let wanted = self.store.poll_rewrite();
         if wanted.is_empty() {
@@ -158,7 +169,8 @@ impl Durable {
         if let Some(refusal) = self.refusals.pop_front() {
             return Some((Position::default(), refusal));
         }
-        self.engine.poll_output().map(|output| (self.awaited, output))
+        let output = self.fetched.pop_front().or_else(|| self.engine.poll_output());
+        output.map(|output| (self.awaited, output))
     }
 
     /// How far the store has come.
@@ -215,13 +227,21 @@ impl Durable {
     fn append(&mut self, urgency: Urgency) -> Result<(), StoreError> {
         let header = self.engine.header();
         if !self.changes.is_empty() {
+            self.fetch_changes()?;
             let (changes, placed) = (&self.changes, &mut self.placed);
             let appended = self.store.append(&header, changes, urgency, &mut |index, place| {
                 placed.push((index, place));
             });
             let position = self.note_failure(appended)?;
+            let is_short = self.engine.is_short_of_memory();
             for (index, place) in self.placed.drain(..) {
-                self.engine.placed(&self.changes[index], place);
+                let change = &self.changes[index];
+                self.engine.placed(change, place);
+                if let Change::Task(record) = change
+                    && is_short
+                {
+                    self.leaving.push_back((position, record.number, place));
+                }
             }
             self.changes.clear();
             if urgency == Urgency::Soon {
@@ -231,6 +251,88 @@ impl Durable {
         self.engine.take_obsolete(&mut self.obsolete);
         for place in self.obsolete.drain(..) {
             self.store.obsolete(place);
+        }
+        Ok(())
+    }
+
+    /// Leaves payloads in the store whose records are there by now, while memory is short.
+    fn leave_payloads(&mut self) {
+        while let Some(&(position, number, place)) = self.leaving.front()
+            && position <= self.reached
+        {
+            self.leaving.pop_front();
+            if self.engine.is_short_of_memory() {
+                self.engine.leave_payload(number, place);
+            }
+        }
+    }
+
+    /// Fetches the payloads that outputs are to show. This comes before the places of tasks that
+    /// are gone are given up.
+    fn fetch_outputs(&mut self) -> Result<(), StoreError> {
+        if !self.engine.leaves_payloads() {
+            return Ok(());
+        }
+        let mut failed = Ok(());
+        while let Some(mut output) = self.engine.poll_output() {
+            if failed.is_ok() {
+                failed = self.complete(&mut output);
+            }
+            if let Err(error) = &failed {
+                // Without its payload it must not leave, and nothing leaves any more after this.
+                let Output::Reply { reply, .. } = &mut output else { continue };
+                *reply = Reply::Refused(Refusal::new(RefusalKind::Store, error.to_string()));
+            }
+            self.fetched.push_back(output);
+        }
+        failed
+    }
+
+    /// Fetches the payloads of one output.
+    fn complete(&mut self, output: &mut Output) -> Result<(), StoreError> {
+        match output {
+            Output::Reply { reply: Reply::Tasks { tasks, .. } | Reply::Shown(tasks), .. }
+            | Output::Delivery { tasks, .. } => self.fetch(tasks),
+            Output::Reply { reply: Reply::Task(Some(task)), .. } => {
+                self.fetch(std::slice::from_mut(&mut **task))
+            }
+            Output::Reply { .. } => Ok(()),
+        }
+    }
+
+    /// Fetches the payloads of records that are to be written again.
+    fn fetch_changes(&mut self) -> Result<(), StoreError> {
+        if !self.engine.leaves_payloads() {
+            return Ok(());
+        }
+        let mut changes = std::mem::take(&mut self.changes);
+        for change in &mut changes {
+            if let Change::Task(task) = change {
+                self.fetch(std::slice::from_mut(&mut **task))?;
+            }
+        }
+        self.changes = changes;
+        Ok(())
+    }
+
+    fn fetch(&mut self, tasks: &mut [TaskRecord]) -> Result<(), StoreError> {
+        for task in tasks {
+            let Some(away) = task.away.take() else { continue };
+            let fetched = self.store.fetch(away.place);
+            let fetched = self.note_failure(fetched)?;
+            let payload = match fetched {
+                Change::Task(record) if record.number == task.number => record.payload,
+                _ => Bytes::default(),
+            };
+            let is_right =
+                payload.len() == away.bytes as usize && payload_checksum(&payload) == away.checksum;
+            if !is_right {
+                let Place { volume, offset, .. } = away.place;
+                let what = format!("the payload of task {} is not what was written", task.number);
+                let damage = StoreError::damage(&format!("volume {volume}"), offset.into(), what);
+                return self.note_failure(Err(damage));
+            }
+            task.payload = payload;
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ use crate::store::{Figures, Loaded, Position, Progress, Room, Store, StoreError,
 #[derive(Debug, Default)]
 pub struct MemoryStore {
     last: Position,
+    incarnations_before: u64,
 }
 
 impl MemoryStore {
@@ -20,11 +21,23 @@ impl MemoryStore {
     pub fn new() -> Self {
         Self::default()
     }
+
+    /// A new one where so many incarnations may have been before. It cannot know better, and each
+    /// must have a number of its own.
+    #[must_use]
+    pub fn after(incarnations_before: u64) -> Self {
+        Self { incarnations_before, ..Self::default() }
+    }
 }
 
 impl Store for MemoryStore {
     fn load(&mut self, _sink: &mut dyn FnMut(Change, Option<Place>)) -> Result<Loaded, StoreError> {
-        Ok(Loaded::default())
+        let header = Header { incarnation: self.incarnations_before, ..Header::default() };
+        Ok(Loaded { header, ..Loaded::default() })
+    }
+
+    fn keeps_changes(&self) -> bool {
+        false
     }
 
     fn begin(&mut self, _header: &Header) -> Result<(), StoreError> {
@@ -39,7 +52,7 @@ impl Store for MemoryStore {
         placed: &mut dyn FnMut(usize, Place),
     ) -> Result<Position, StoreError> {
         for (index, change) in changes.iter().enumerate() {
-            if matches!(change, Change::Task(_) | Change::Queue(_)) {
+            if change.key().is_some() {
                 placed(index, Place { volume: 0, offset: 0, length: 0 });
             }
         }
@@ -59,6 +72,10 @@ impl Store for MemoryStore {
 
     fn poll_rewrite(&mut self) -> Vec<(RecordKey, Place)> {
         Vec::new()
+    }
+
+    fn fetch(&mut self, _place: Place) -> Result<Change, StoreError> {
+        Err(StoreError::OutOfOrder { call: "fetch" })
     }
 
     fn room(&self) -> Room {

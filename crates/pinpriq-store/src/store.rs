@@ -105,8 +105,13 @@ pub struct Figures {
 
 /// Where changes become durable.
 pub trait Store {
+    /// Whether anything that is appended is ever read again.
+    fn keeps_changes(&self) -> bool {
+        true
+    }
+
     /// Reads the log and hands back every change that still counts, oldest first. The place is
-    /// there for [`Change::Task`] and [`Change::Queue`]. Called once, before anything else.
+    /// there for every change with a [`Change::key`]. Called once, before anything else.
     ///
     /// Changes nothing in the store. Refuses a log that is locked, damaged or of a newer format;
     /// what the sink was given by then has to be thrown away. Costs one pass over the log.
@@ -117,7 +122,7 @@ pub trait Store {
     fn begin(&mut self, header: &Header) -> Result<(), StoreError>;
 
     /// Takes a batch, which will be durable as a whole or not at all, and returns its position.
-    /// Tells the place of each [`Change::Task`] and [`Change::Queue`] by its index in `changes`.
+    /// Tells the place of each change with a [`Change::key`] by its index in `changes`.
     ///
     /// Refuses after a failure, for good. Never waits for a disk when a writer thread runs; costs
     /// a copy of the changes.
@@ -145,10 +150,14 @@ pub trait Store {
     /// Records that the store wants written again: at most [`REWRITE_BYTES_MAX`] bytes and
     /// [`REWRITE_KEYS_MAX`] keys at a time, none when there is nothing to do or too much under
     /// way. For each record whose place is still the current one the caller appends its current
-    /// form as [`Change::Task`] or [`Change::Queue`] with [`Urgency::Lazy`], and then calls
-    /// [`Store::obsolete`] for the old place, as whenever a record is replaced. The others are
-    /// none of its business any more.
+    /// form with [`Urgency::Lazy`], and then calls [`Store::obsolete`] for the old place, as
+    /// whenever a record is replaced. The others are none of its business any more.
     fn poll_rewrite(&mut self) -> Vec<(RecordKey, Place)>;
+
+    /// Reads the record at this place back: a payload that was left in the store. Its batch must
+    /// have been reached, and the place not have been given up yet. Blocks for as long as the disk
+    /// takes; a store without a disk has nothing to read and refuses.
+    fn fetch(&mut self, place: Place) -> Result<Change, StoreError>;
 
     /// Whether there is space for more tasks.
     fn room(&self) -> Room;

@@ -13,6 +13,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::settings::{Framing, Settings};
 
 use self::bench::BenchArgs;
+use self::fanout::{BeatArgs, JoinArgs, LeaveArgs, ListenArgs, MembersArgs, PublishArgs};
 use self::queues::{QueueCommand, StatsArgs};
 use self::tasks::{
     AckArgs, AwaitArgs, BuryArgs, DigArgs, IdArgs, KillArgs, PeekArgs, PlowArgs, PutArgs,
@@ -20,12 +21,15 @@ use self::tasks::{
 };
 
 pub(crate) mod bench;
+pub(crate) mod fanout;
+mod fanout_texts;
 mod queue_texts;
 pub(crate) mod queues;
 mod task_texts;
 pub(crate) mod tasks;
 mod texts;
 mod values;
+pub(crate) mod worker;
 
 #[cfg(test)]
 mod tests;
@@ -99,6 +103,25 @@ pub(crate) enum Command {
     /// Print the figures of a queue, or of all queues together
     #[command(long_about = queue_texts::STATS, after_help = queue_texts::AFTER_STATS)]
     Stats(StatsArgs),
+    /// Publish a task to all members of a topic, and print how many took it
+    #[command(long_about = fanout_texts::PUBLISH, after_help = fanout_texts::AFTER_PUBLISH)]
+    Publish(PublishArgs),
+    /// Join a topic, and print what is published or run a command for it
+    #[command(long_about = fanout_texts::LISTEN, after_help = fanout_texts::AFTER_LISTEN)]
+    Listen(ListenArgs),
+    /// Give a member a lane in a topic
+    #[command(long_about = fanout_texts::JOIN, after_help = fanout_texts::AFTER_JOIN)]
+    Join(JoinArgs),
+    /// Give a sign of life of a member
+    #[command(after_help = fanout_texts::AFTER_BEAT)]
+    Beat(BeatArgs),
+    /// End a lane of a member, or the member with all its lanes
+    #[command(long_about = fanout_texts::LEAVE, after_help = fanout_texts::AFTER_LEAVE)]
+    #[command(allow_missing_positional = true)]
+    Leave(LeaveArgs),
+    /// Print the members of a topic
+    #[command(long_about = fanout_texts::MEMBERS, after_help = fanout_texts::AFTER_MEMBERS)]
+    Members(MembersArgs),
     /// Push a packet to a queue, and wait until it is durable
     #[command(long_about = texts::PUSH, after_help = texts::AFTER_PUSH)]
     Push(PushArgs),

@@ -5,6 +5,7 @@ mod bench;
 mod change;
 mod check;
 mod completions;
+mod fanout;
 mod held;
 mod look;
 mod man;
@@ -13,6 +14,7 @@ mod push;
 mod put;
 mod queue;
 mod salvage;
+mod sending;
 mod serve;
 mod subscribe;
 mod take;
@@ -45,6 +47,12 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Update(arguments) => change::update(&arguments),
         Command::Queue(command) => queue::queue(&command),
         Command::Stats(arguments) => look::stats(&arguments),
+        Command::Publish(arguments) => fanout::publish(&arguments),
+        Command::Listen(arguments) => take::listen(&arguments),
+        Command::Join(arguments) => fanout::join(&arguments),
+        Command::Beat(arguments) => fanout::beat(&arguments),
+        Command::Leave(arguments) => fanout::leave(&arguments),
+        Command::Members(arguments) => fanout::members(&arguments),
         Command::Push(arguments) => push::push(arguments),
         Command::Pop(arguments) => pop::pop(&arguments),
         Command::Subscribe(arguments) => subscribe::subscribe(&arguments),

@@ -51,6 +51,9 @@ pub(crate) enum Unusable {
          of that size would never be accepted"
     )]
     NoRoom { all: u64, payload: u64 },
+    /// Payloads cannot be left on a disk that there is not.
+    #[error("memory-limit leaves payloads on the disk, and durability memory uses none")]
+    NoDisk,
 }
 
 /// The plan that follows from flags, environment and, if one is named, the file.
@@ -62,11 +65,27 @@ pub(crate) fn plan(given: Settings, file: Option<&Path>) -> Result<Plan, Unusabl
     with_defaults(given.or(from_file))
 }
 
+/// The plan that follows from flags and the text of a file, where no host name is looked up: an
+/// address that has one is passed over.
+pub(crate) fn plan_of(given: Settings, text: &str) -> Result<Plan, Unusable> {
+    let mut settings = given.or(parse(Path::new("in memory"), text)?);
+    for listen in [&mut settings.pinpriq, &mut settings.resp] {
+        let numeric = |text: &String| text.parse::<SocketAddr>().is_ok();
+        listen.take_if(|listen| matches!(listen, Listen::At(text) if !numeric(text)));
+    }
+    with_defaults(settings)
+}
+
 /// The settings in the file at `path`.
 fn read(path: &Path) -> Result<Settings, Unusable> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Unusable::Unreadable { path: path.to_owned(), error })?;
-    toml::from_str(&text)
+    parse(path, &text)
+}
+
+/// The settings in the text of the file at `path`.
+fn parse(path: &Path, text: &str) -> Result<Settings, Unusable> {
+    toml::from_str(text)
         .map_err(|error| Unusable::File { path: path.to_owned(), error: Box::new(error) })
 }
 
@@ -97,6 +116,7 @@ fn with_defaults(settings: Settings) -> Result<Plan, Unusable> {
             task_bytes_max: settings
                 .task_bytes_max
                 .map_or(defaults.limits.task_bytes_max, Bounded::number),
+            memory_limit_bytes: settings.memory_limit.map(Bounded::number),
             in_flight_max: count(settings.in_flight_max, defaults.limits.in_flight_max),
             out_bytes_max: count(settings.out_bytes_max, defaults.limits.out_bytes_max),
             frame_timeout: settings
@@ -122,6 +142,10 @@ fn refuse_contradictions(config: &Config) -> Result<(), Unusable> {
     let payload = u64::try_from(config.limits.payload_bytes_max).unwrap_or(u64::MAX);
     if all < payload {
         return Err(Unusable::NoRoom { all, payload });
+    }
+    if config.limits.memory_limit_bytes.is_some() && config.durability == server::Durability::Memory
+    {
+        return Err(Unusable::NoDisk);
     }
     Ok(())
 }

@@ -61,6 +61,13 @@ pub(crate) struct Settings {
     #[arg(long, env = "PINPRIQ_TASK_BYTES_MAX", hide_env_values = true, value_name = "N")]
     pub(crate) task_bytes_max: Option<Bounded<{ 1 << 50 }>>,
 
+    /// The memory for tasks beyond which payloads stay on the disk, in bytes [default: none]
+    ///
+    /// A payload that was left there is read back when its task is taken or shown. What the server
+    /// keeps about each task stays in memory. Not for durability memory.
+    #[arg(long, env = "PINPRIQ_MEMORY_LIMIT", hide_env_values = true, value_name = "N")]
+    pub(crate) memory_limit: Option<Bounded<{ 1 << 50 }>>,
+
     /// The most requests of one connection that may await replies [default: 1024]
     ///
     /// Beyond it the server stops reading from that connection until replies have gone.
@@ -107,6 +114,7 @@ impl Settings {
             connections_max: self.connections_max.or(fallback.connections_max),
             payload_bytes_max: self.payload_bytes_max.or(fallback.payload_bytes_max),
             task_bytes_max: self.task_bytes_max.or(fallback.task_bytes_max),
+            memory_limit: self.memory_limit.or(fallback.memory_limit),
             in_flight_max: self.in_flight_max.or(fallback.in_flight_max),
             out_bytes_max: self.out_bytes_max.or(fallback.out_bytes_max),
             frame_timeout_ms: self.frame_timeout_ms.or(fallback.frame_timeout_ms),

@@ -57,7 +57,7 @@ fn tasks(reply: Reply) -> Vec<TaskRecord> {
 }
 
 fn take(count: u32, selection: Selection, mode: TakeMode) -> Command<'static> {
-    Command::Take(Take { queues: &[QUEUE], count, wait: Wait::No, selection, mode })
+    Command::Take(Take { queues: &[QUEUE], member: None, count, wait: Wait::No, selection, mode })
 }
 
 fn leased(ttr: u64) -> TakeMode {
@@ -65,11 +65,11 @@ fn leased(ttr: u64) -> TakeMode {
 }
 
 fn set(settings: SettingsPatch) -> Command<'static> {
-    Command::Queue(QueueCommand::Set { queue: QUEUE, settings })
+    Command::Queue(QueueCommand::Set { queue: QUEUE.into(), settings })
 }
 
 fn held(by: HeldBy<'_>) -> Command<'_> {
-    Command::Ack(Ack { held: Held { queue: QUEUE, by }, payload: None, zombie: None })
+    Command::Ack(Ack { held: Held { queue: QUEUE.into(), by }, payload: None, zombie: None })
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn group_is_cut_at_the_most_that_one_answer_holds() {
     assert_eq!((answer[0].number, answer[1].number), (1, most as u64 + 3));
     // The three oldest stay where they are, and wait for the next companion with a priority.
     let left = Peek {
-        queue: QUEUE,
+        queue: QUEUE.into(),
         selection: Selection::DEFAULT,
         state: Some(StateKind::Ready),
         count: 9,
@@ -109,7 +109,8 @@ fn answer_is_cut_however_many_are_asked_for() {
         engine.apply(NOW, WORKER, RequestId(0), Command::Put(Put::new(QUEUE, b"")));
         engine.poll_output();
     }
-    let peek = Peek { queue: QUEUE, selection: Selection::DEFAULT, state: None, count: u32::MAX };
+    let peek =
+        Peek { queue: QUEUE.into(), selection: Selection::DEFAULT, state: None, count: u32::MAX };
     let shown = tasks(ask(&mut engine, NOW, Command::Peek(peek)));
     assert_eq!(shown.len(), TASKS_PER_ANSWER_MAX);
     let all = take(u32::MAX, Selection::DEFAULT, TakeMode::Pop);
@@ -132,9 +133,9 @@ fn mass_expiry_is_spread_over_calls_and_never_seen() {
     assert_eq!(engine.poll_timeout(), Some(over), "there is more to do at once");
     engine.check();
     // The others have not been removed yet, and nobody can tell.
-    let peek = Peek { queue: QUEUE, selection: Selection::DEFAULT, state: None, count: 9 };
+    let peek = Peek { queue: QUEUE.into(), selection: Selection::DEFAULT, state: None, count: 9 };
     assert_eq!(tasks(ask(&mut engine, over, Command::Peek(peek))), []);
-    let get = Command::Get { queue: QUEUE, id: last.as_bytes() };
+    let get = Command::Get { queue: QUEUE.into(), id: last.as_bytes() };
     assert_eq!(ask(&mut engine, over, get), Reply::Task(None));
     assert_eq!(engine.totals().expired, MANY as u64);
     assert_eq!(engine.poll_timeout(), None);
@@ -191,11 +192,11 @@ fn emptied_queue_is_freed_bit_by_bit() {
     // Whichever is freed last, two awaiters are told by two calls at most.
     let wait = Wait::For(Span::from_ms(50));
     for id in ["1", "2"] {
-        let command = Command::Await { queue: QUEUE, id: id.as_bytes(), wait };
+        let command = Command::Await { queue: QUEUE.into(), id: id.as_bytes(), wait };
         let applied = engine.apply(NOW, ClientId(2), RequestId(1), command);
         assert_eq!(applied, Applied::Waits);
     }
-    let truncate = Command::Queue(QueueCommand::Truncate(QUEUE));
+    let truncate = Command::Queue(QueueCommand::Truncate(QUEUE.into()));
     assert_eq!(ask(&mut engine, NOW, truncate), Reply::Count(MANY as u64));
     engine.check();
     let receipt = taken[0].receipt().unwrap();
@@ -222,7 +223,7 @@ fn awaiter_of_an_emptied_queue_hears_killed_whatever_comes_first() {
     let mut engine = started(Limits::default(), NOW);
     ask(&mut engine, NOW, Command::Put(Put::new(QUEUE, b"")));
     let wait = Wait::For(Span::from_ms(5));
-    let command = Command::Await { queue: QUEUE, id: b"1", wait };
+    let command = Command::Await { queue: QUEUE.into(), id: b"1", wait };
     engine.apply(NOW, ClientId(2), RequestId(1), command);
     ask(&mut engine, NOW, Command::Queue(QueueCommand::Drop(QUEUE)));
     // Its time is up before anybody has come to free the task.
@@ -270,7 +271,7 @@ fn time_ends_with_the_year_9999() {
     assert_eq!(refusal(put(11)), RefusalKind::BadArgument);
     assert_eq!(refusal(put(u64::MAX)), RefusalKind::BadArgument);
     let touch = |by| Command::Touch {
-        held: Held { queue: QUEUE, by: HeldBy::Id(b"1") },
+        held: Held { queue: QUEUE.into(), by: HeldBy::Id(b"1") },
         by: Some(Span::from_ms(by)),
     };
     assert_eq!(refusal(ask(&mut engine, now, touch(1))), RefusalKind::BadArgument);
@@ -336,7 +337,7 @@ fn maximum_is_the_mirror_of_the_minimum() {
     }
     let mut walk = |from, order, narrow| -> Vec<u64> {
         let selection = Selection { from, order, group: false, narrow };
-        let peek = Peek { queue: QUEUE, selection, state: None, count: u32::MAX };
+        let peek = Peek { queue: QUEUE.into(), selection, state: None, count: u32::MAX };
         let shown = tasks(ask(&mut engine, NOW, Command::Peek(peek)));
         shown.iter().map(|task| task.number).collect()
     };

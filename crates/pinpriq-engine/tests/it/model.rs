@@ -2,9 +2,12 @@
 //!
 //! A model holds its tasks in one list and looks through all of it for everything. It follows the
 //! specification, knows nothing of how the engine is built, and shares with it only the words of
-//! its door: commands, replies and records. Ids that cannot be foretold (uuids and clock readings)
-//! are taken over from the engine and checked for being new.
+//! its door: commands, replies and records. A lane is a queue under a number, and a published task
+//! is a plain task. Ids that cannot be foretold (uuids and clock readings) are taken over from the
+//! engine and checked for being new.
 
+mod arguments;
+mod fanout;
 mod holding;
 mod putting;
 mod queues;
@@ -12,16 +15,19 @@ mod serving;
 mod time;
 mod transfers;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use pinpriq_engine::command::{Amendment, Assign, Command, Wait};
-use pinpriq_engine::limits::{ID_BYTES_MAX, Limits};
+use pinpriq_engine::command::{Command, QueueName, Wait};
+use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Outcome, Output, Refusal, RefusalKind, Reply};
 use pinpriq_engine::settings::{Paused, Settings};
 use pinpriq_engine::stats::Move;
 use pinpriq_engine::task::{ClientId, RequestId, State, StateKind, TaskId, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
 
+use arguments::{fits, id_fits};
+
+pub(crate) use fanout::Member;
 pub(crate) use serving::{Subscription, Taker};
 
 /// A reply at once, none yet, or a refusal.
@@ -37,7 +43,9 @@ pub(crate) struct Model {
     last_grant: u64,
     last_turn: u64,
     pub(crate) tasks: Vec<TaskRecord>,
-    pub(crate) queues: BTreeMap<Vec<u8>, Queue>,
+    pub(crate) queues: BTreeMap<Home, Queue>,
+    /// Everybody who is registered.
+    pub(crate) members: Vec<Member>,
     pub(crate) takers: Vec<Taker>,
     pub(crate) awaiters: Vec<Awaiter>,
     pub(crate) subscriptions: Vec<Subscription>,
@@ -47,14 +55,29 @@ pub(crate) struct Model {
     totals: Tally,
     /// What goes out.
     pub(crate) outputs: Vec<Output>,
+    /// Ids that the engine drew for the tasks of these numbers.
+    pub(crate) drawn: BTreeMap<u64, TaskId>,
+    /// All ids that were ever drawn.
+    known_ids: BTreeSet<TaskId>,
     /// How often the deadline of a task passed, or its holder went away, in each state.
     pub(crate) happened: BTreeMap<(&'static str, StateKind), u64>,
+}
+
+/// Where a task is: in a queue, or in the lane of this number in a topic.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Home {
+    pub(crate) name: Vec<u8>,
+    pub(crate) lane: Option<u64>,
 }
 
 /// A queue that exists for clients.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     pub(crate) created: bool,
+    /// For a lane: the incarnation of the member.
+    pub(crate) member: Option<u64>,
+    /// Published tasks that the lane did not take.
+    pub(crate) missed: u64,
     pub(crate) settings: Settings,
     pub(crate) paused: Paused,
     tally: Tally,
@@ -100,6 +123,7 @@ impl Model {
             last_turn: 0,
             tasks: Vec::new(),
             queues: BTreeMap::new(),
+            members: Vec::new(),
             takers: Vec::new(),
             awaiters: Vec::new(),
             subscriptions: Vec::new(),
@@ -107,22 +131,25 @@ impl Model {
             emptied: Vec::new(),
             totals: Tally::default(),
             outputs: Vec::new(),
+            drawn: BTreeMap::new(),
+            known_ids: BTreeSet::new(),
             happened: BTreeMap::new(),
         }
     }
 
-    /// Carries out a command. `id` is the id that the engine gave to the task of a put.
+    /// Carries out a command. `drawn` are the ids that the engine gave to new tasks.
     pub(crate) fn apply(
         &mut self,
         now: Timestamp,
         client: ClientId,
         request: RequestId,
         command: &Command<'_>,
-        id: Option<TaskId>,
+        drawn: BTreeMap<u64, TaskId>,
     ) {
+        self.drawn = drawn;
         self.advance(now);
         let answer =
-            serving::names_fit(command).and_then(|()| self.answer(client, request, command, id));
+            serving::names_fit(command).and_then(|()| self.answer(client, request, command));
         match answer {
             Ok(Some(reply)) => self.reply(client, request, reply),
             Ok(None) => {}
@@ -131,42 +158,40 @@ impl Model {
         self.serve();
     }
 
-    fn answer(
-        &mut self,
-        client: ClientId,
-        request: RequestId,
-        command: &Command<'_>,
-        id: Option<TaskId>,
-    ) -> Answer {
+    fn answer(&mut self, client: ClientId, request: RequestId, command: &Command<'_>) -> Answer {
         match command {
-            Command::Put(put) => self.put(client, request, put, id),
+            Command::Put(put) => self.put(client, request, put),
             Command::PutBack(records) => Ok(Some(self.put_back(records))),
+            Command::GiveBack(receipts) => Ok(Some(self.give_back(receipts))),
             Command::Take(take) => self.take(client, request, take),
             Command::Peek(peek) => self.peek(peek),
             Command::Get { queue, id } => {
                 id_fits(id)?;
-                let found = self.find(queue, id).map(|at| Box::new(self.tasks[at].clone()));
+                let home = self.home(*queue)?;
+                let found = self.find(&home, id).map(|at| Box::new(self.tasks[at].clone()));
                 Ok(Some(Reply::Task(found)))
             }
             Command::Ack(ack) => self.ack(client, ack),
-            Command::AckAll { queue, receipts } => Ok(Some(self.ack_all(queue, receipts))),
+            Command::AckAll { queue, receipts } => Ok(Some(self.ack_all(*queue, receipts))),
             Command::Release(release) => self.release(client, release),
             Command::Bury { held, payload, reason } => self.bury(client, *held, *payload, reason),
             Command::Touch { held, by } => self.touch(client, *held, *by),
             Command::Dig(transfer) => self.dig(transfer),
-            Command::Plow { queue, count, delay, ttl } => self.plow(queue, *count, *delay, *ttl),
-            Command::Kill { queue, ids } => self.kill(queue, ids),
+            Command::Plow { queue, count, delay, ttl } => self.plow(*queue, *count, *delay, *ttl),
+            Command::Kill { queue, ids } => self.kill(*queue, ids),
             Command::Switch { transfer, to } => self.switch(transfer, *to),
             Command::Snatch(transfer) => self.snatch(transfer),
             Command::Restart(transfer) => self.restart_task(transfer),
             Command::Update(update) => self.update(client, update),
-            Command::Await { queue, id, wait } => self.wait_for(client, request, queue, id, *wait),
-            Command::Subscribe { queues, selection, mode } => {
-                self.subscribe(client, queues, *selection, *mode)
+            Command::Await { queue, id, wait } => self.wait_for(client, request, *queue, id, *wait),
+            Command::Subscribe { queues, member, selection, mode } => {
+                self.subscribe(client, queues, *member, (*selection, *mode))
             }
-            Command::Unsubscribe { queues } => Ok(Some(self.unsubscribe(client, queues))),
+            Command::Unsubscribe { queues, member } => self.unsubscribe(client, queues, *member),
             Command::Credit(credits) => self.credit(client, request, *credits),
             Command::Queue(command) => self.administer(command),
+            Command::Publish(publish) => self.publish(publish),
+            Command::Member(command) => self.tend(command),
         }
     }
 
@@ -174,7 +199,7 @@ impl Model {
         &mut self,
         client: ClientId,
         request: RequestId,
-        queue: &[u8],
+        queue: QueueName<'_>,
         id: &[u8],
         wait: Wait,
     ) -> Answer {
@@ -182,7 +207,8 @@ impl Model {
         if let Wait::For(wait) = wait {
             self.span_fits(Some(wait), true)?;
         }
-        let at = self.find(queue, id).ok_or(RefusalKind::NotFound)?;
+        let home = self.home(queue)?;
+        let at = self.find(&home, id).ok_or(RefusalKind::NotFound)?;
         let (number, kind) = (self.tasks[at].number, self.tasks[at].state.kind());
         let until = match (kind, wait) {
             (StateKind::Zombie | StateKind::Done, _) => {
@@ -221,9 +247,9 @@ impl Model {
     }
 
     /// Where the task of this id stands, in any of the texts that the id has.
-    pub(crate) fn find(&self, queue: &[u8], id: &[u8]) -> Option<usize> {
+    pub(crate) fn find(&self, home: &Home, id: &[u8]) -> Option<usize> {
         self.tasks.iter().position(|task| {
-            *task.queue == *queue
+            is_in(task, home)
                 && match &task.id {
                     TaskId::Given(given) => **given == *id,
                     TaskId::Number(number) => number.to_string().as_bytes() == id,
@@ -239,7 +265,7 @@ impl Model {
     }
 
     fn enter(&mut self, task: TaskRecord) {
-        let queue = self.queues.entry(task.queue.to_vec()).or_default();
+        let queue = self.queues.entry(home_of(&task)).or_default();
         for tally in [&mut queue.tally, &mut self.totals] {
             tally.put += 1;
             tally.note(None, Some(task.state.kind()));
@@ -252,8 +278,8 @@ impl Model {
         let task = &mut self.tasks[at];
         let (from, to) = (task.state.kind(), state.kind());
         task.state = state;
-        let (number, queue) = (task.number, task.queue.to_vec());
-        self.note(&queue, Some(from), Some(to));
+        let (number, home) = (task.number, home_of(task));
+        self.note(&home, Some(from), Some(to));
         match to {
             StateKind::Buried => self.tell(number, Outcome::Buried, Some(to)),
             StateKind::Zombie | StateKind::Done => self.tell(number, Outcome::Acked, Some(to)),
@@ -264,8 +290,9 @@ impl Model {
     /// Takes a task out for good. The last one may take its queue along.
     fn leave(&mut self, at: usize, exit: Exit) {
         let task = self.tasks.remove(at);
-        self.note(&task.queue, Some(task.state.kind()), None);
-        let queue = self.queues.get_mut(&*task.queue).expect("the queue of a task exists");
+        let home = home_of(&task);
+        self.note(&home, Some(task.state.kind()), None);
+        let queue = self.queues.get_mut(&home).expect("the queue of a task exists");
         for tally in [&mut queue.tally, &mut self.totals] {
             tally.exit(exit, 1);
         }
@@ -275,14 +302,19 @@ impl Model {
             Exit::Killed => Outcome::Killed,
         };
         self.tell(task.number, outcome, None);
-        self.tidy(&task.queue);
+        self.tidy(&home);
     }
 
-    fn note(&mut self, queue: &[u8], from: Option<StateKind>, to: Option<StateKind>) {
-        let queue = self.queues.get_mut(queue).expect("the queue of a task exists");
+    fn note(&mut self, home: &Home, from: Option<StateKind>, to: Option<StateKind>) {
+        let queue = self.queues.get_mut(home).expect("the queue of a task exists");
         for tally in [&mut queue.tally, &mut self.totals] {
             tally.note(from, to);
         }
+    }
+
+    /// Whether anybody awaits the end of a task.
+    pub(crate) fn is_awaited(&self, number: u64) -> bool {
+        self.awaiters.iter().any(|awaiter| awaiter.number == number)
     }
 
     fn tell(&mut self, number: u64, outcome: Outcome, state: Option<StateKind>) {
@@ -304,53 +336,32 @@ impl Model {
     }
 
     /// A queue exists while it was created, is paused or holds tasks.
-    fn tidy(&mut self, name: &[u8]) {
-        let holds_tasks = self.tasks.iter().any(|task| *task.queue == *name);
-        if let Some(queue) = self.queues.get(name)
+    fn tidy(&mut self, home: &Home) {
+        let holds_tasks = self.tasks.iter().any(|task| is_in(task, home));
+        if let Some(queue) = self.queues.get(home)
             && !queue.created
             && !queue.paused.any()
             && !holds_tasks
         {
-            self.queues.remove(name);
+            self.queues.remove(home);
         }
     }
 }
 
-/// Checks of arguments.
-impl Model {
-    fn payload_fits(&self, payload: Option<&[u8]>) -> Result<(), RefusalKind> {
-        let most = self.limits.payload_bytes_max;
-        let fits = payload.is_none_or(|payload| payload.len() <= most);
-        if fits { Ok(()) } else { Err(RefusalKind::TooLarge) }
+impl Home {
+    pub(crate) fn of_queue(name: &[u8]) -> Self {
+        Self { name: name.to_vec(), lane: None }
     }
+}
 
-    /// Whether a span ends before the year 10000, and is not nothing where that makes no sense.
-    fn span_fits(&self, span: Option<Span>, may_be_zero: bool) -> Result<(), RefusalKind> {
-        let Some(span) = span else { return Ok(()) };
-        let end = self.now.ms().saturating_add(span.ms());
-        fits(end <= Timestamp::MAX.ms() && (may_be_zero || !span.is_zero()))
-    }
+/// Where a task is.
+pub(crate) fn home_of(task: &TaskRecord) -> Home {
+    Home { name: task.queue.to_vec(), lane: task.lane.as_ref().map(|lane| lane.number) }
+}
 
-    fn ttl_fits(&self, ttl: Option<Span>, delay: Span) -> Result<(), RefusalKind> {
-        self.span_fits(ttl, false)?;
-        fits(ttl.is_none_or(|ttl| ttl > delay))
-    }
-
-    fn amendment_fits(&self, delay: Span, amendment: &Amendment<'_>) -> Result<(), RefusalKind> {
-        self.span_fits(Some(delay), true)?;
-        self.payload_fits(amendment.payload)?;
-        match amendment.ttl {
-            Assign::To(ttl) => self.ttl_fits(ttl, delay),
-            Assign::Keep => Ok(()),
-        }
-    }
-
-    fn may_wait(&self, client: ClientId) -> Result<(), RefusalKind> {
-        let takers = self.takers.iter().filter(|taker| taker.client == client).count();
-        let awaiters = self.awaiters.iter().filter(|awaiter| awaiter.client == client).count();
-        let fits = takers + awaiters < self.limits.waits_per_client_max;
-        if fits { Ok(()) } else { Err(RefusalKind::Busy) }
-    }
+/// Whether that is where a task is.
+fn is_in(task: &TaskRecord, home: &Home) -> bool {
+    *task.queue == *home.name && task.lane.as_ref().map(|lane| lane.number) == home.lane
 }
 
 impl Tally {
@@ -365,12 +376,4 @@ impl Tally {
             Exit::Killed => self.killed += count,
         }
     }
-}
-
-fn fits(makes_sense: bool) -> Result<(), RefusalKind> {
-    if makes_sense { Ok(()) } else { Err(RefusalKind::BadArgument) }
-}
-
-fn id_fits(id: &[u8]) -> Result<(), RefusalKind> {
-    fits(!id.is_empty() && id.len() <= ID_BYTES_MAX)
 }

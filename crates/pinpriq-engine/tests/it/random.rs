@@ -21,7 +21,7 @@ use runner::Runner;
 
 /// As many runs as fit into some seconds of a debug build.
 const RUNS: u64 = 300;
-const STEPS_PER_RUN: usize = 260;
+const STEPS_PER_RUN: usize = 320;
 
 #[test]
 fn engine_does_what_the_model_does() {

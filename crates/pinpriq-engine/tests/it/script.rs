@@ -161,20 +161,16 @@ impl Stage {
     fn restart(&mut self, now: Timestamp) {
         let header = self.engine.header();
         let mut engine = Engine::new(Limits::default(), 1);
-        for change in self.journal.drain(..) {
-            engine.restore(change, None);
+        for change in &self.journal {
+            engine.restore(change.clone(), None);
         }
         self.incarnation += 1;
         engine.start(now, self.incarnation, header);
         self.engine = engine;
-        self.fresh = 0;
-        // The journal goes on from here with every record, as a compacted one would.
-        let mut changes = Vec::new();
-        self.engine.take_changes(&mut changes);
-        for change in &changes {
+        self.engine.take_changes(&mut self.journal);
+        for change in &self.journal[self.fresh..] {
             self.lines.push(render::change(change));
         }
-        self.journal = snapshot(&mut self.engine);
         self.fresh = self.journal.len();
         self.engine.check();
     }
@@ -220,43 +216,6 @@ impl Stage {
             let _ = writeln!(played, "      {line}");
         }
     }
-}
-
-/// Every record of an engine, as changes.
-fn snapshot(engine: &mut Engine) -> Vec<Change> {
-    use pinpriq_engine::command::{Peek, QueueCommand, Selection};
-    use pinpriq_engine::task::StateKind;
-    let now = engine.now();
-    let mut ask = |command: Command<'_>| {
-        engine.apply(now, ClientId(0), RequestId(0), command);
-        match engine.poll_output() {
-            Some(Output::Reply { reply, .. }) => reply,
-            other => panic!("no reply but {other:?}"),
-        }
-    };
-    let list = QueueCommand::List { prefix: b"", after: None, count: usize::MAX };
-    let Reply::Names { names, .. } = ask(Command::Queue(list)) else { panic!("no names") };
-    let mut changes = Vec::new();
-    for name in names {
-        let shown = ask(Command::Queue(QueueCommand::Show(&name)));
-        let Reply::Settings { settings, paused, created } = shown else { panic!("no settings") };
-        if created || paused.any() {
-            let queue = pinpriq_engine::change::QueueRecord {
-                name: name.clone(),
-                created,
-                settings,
-                paused,
-            };
-            changes.push(Change::Queue(Box::new(queue)));
-        }
-        for kind in StateKind::ALL {
-            let (selection, state) = (Selection::DEFAULT, Some(kind));
-            let peek = Peek { queue: &name, selection, state, count: u32::MAX };
-            let Reply::Shown(tasks) = ask(Command::Peek(peek)) else { panic!("no tasks") };
-            changes.extend(tasks.into_iter().map(|task| Change::Task(Box::new(task))));
-        }
-    }
-    changes
 }
 
 /// The receipt of a grant of the first incarnation that nobody was given.

@@ -304,7 +304,7 @@ impl Bench {
     fn set_after_ack(&mut self, after_ack: AfterAck) {
         let settings =
             SettingsPatch { after_ack: Assign::To(after_ack), ..SettingsPatch::default() };
-        let set = Command::Queue(QueueCommand::Set { queue: QUEUE, settings });
+        let set = Command::Queue(QueueCommand::Set { queue: QUEUE.into(), settings });
         assert_eq!(ask(&mut self.engine, self.now, HERE, set), Some(Reply::Done));
     }
 
@@ -323,7 +323,7 @@ impl Bench {
             "Z" => switch(Zombie, Span::from_ms(10_000)),
             "D" => switch(Done, Span::ZERO),
             "X" => {
-                ask(engine, now, HERE, Command::Kill { queue: QUEUE, ids: &[ID] });
+                ask(engine, now, HERE, Command::Kill { queue: QUEUE.into(), ids: &[ID] });
             }
             "T, held here" | "T, held elsewhere" => {
                 let client = if standing == "T, held here" { HERE } else { ELSEWHERE };
@@ -335,7 +335,7 @@ impl Bench {
     }
 
     fn record(&mut self) -> Option<TaskRecord> {
-        let get = Command::Get { queue: QUEUE, id: ID };
+        let get = Command::Get { queue: QUEUE.into(), id: ID };
         match ask(&mut self.engine, self.now, HERE, get) {
             Some(Reply::Task(task)) => task.map(|task| *task),
             other => panic!("no task but {other:?}"),
@@ -369,7 +369,7 @@ impl Bench {
         } else {
             HeldBy::Id(ID)
         };
-        let held = Held { queue: QUEUE, by };
+        let held = Held { queue: QUEUE.into(), by };
         let amendment = Amendment::default();
         let transfer = Transfer { delay, ..Transfer::new(QUEUE, ID) };
         let priority = Amendment { priority: Assign::To(Some(7)), ..amendment };
@@ -384,11 +384,16 @@ impl Bench {
             "touch" => Command::Touch { held, by: Some(DELAY) },
             "update" => {
                 let receipt = None;
-                Command::Update(Update { queue: QUEUE, id: ID, amendment: priority, receipt })
+                Command::Update(Update {
+                    queue: QUEUE.into(),
+                    id: ID,
+                    amendment: priority,
+                    receipt,
+                })
             }
-            "await" => Command::Await { queue: QUEUE, id: ID, wait: Wait::Forever },
+            "await" => Command::Await { queue: QUEUE.into(), id: ID, wait: Wait::Forever },
             "dig" => Command::Dig(transfer),
-            "kill" => Command::Kill { queue: QUEUE, ids: &[ID] },
+            "kill" => Command::Kill { queue: QUEUE.into(), ids: &[ID] },
             "switch" => {
                 let to = if let Variant::To(to) = variant { to } else { Ready };
                 let delay = if matches!(to, Waiting | Zombie) { DELAY } else { Span::ZERO };
@@ -404,7 +409,7 @@ impl Bench {
 
 const fn take(mode: TakeMode) -> Command<'static> {
     let (count, wait, selection) = (1, Wait::No, Selection::DEFAULT);
-    Command::Take(Take { queues: &[QUEUE], count, wait, selection, mode })
+    Command::Take(Take { queues: &[QUEUE], member: None, count, wait, selection, mode })
 }
 
 fn taken(reply: Option<Reply>) -> TaskRecord {

@@ -65,6 +65,7 @@ impl PinpriqDoor {
             }
             Request::Pop { queue } => self.apply(Command::Take(Take {
                 queues: &[queue],
+                member: None,
                 count: 1,
                 wait: Wait::No,
                 selection: Selection::PINPRIQ,
@@ -72,10 +73,13 @@ impl PinpriqDoor {
             })),
             Request::Subscribe { queue } => self.apply(Command::Subscribe {
                 queues: &[queue],
+                member: None,
                 selection: Selection::PINPRIQ,
                 mode: TakeMode::Pop,
             }),
-            Request::Unsubscribe { queue } => self.apply(Command::Unsubscribe { queues: &[queue] }),
+            Request::Unsubscribe { queue } => {
+                self.apply(Command::Unsubscribe { queues: &[queue], member: None })
+            }
             Request::Ready => {
                 self.credits.add(1);
                 self.grant();

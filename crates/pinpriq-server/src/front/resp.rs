@@ -9,6 +9,7 @@ mod call;
 mod connection;
 mod describe;
 mod encode;
+mod fanout;
 mod fault;
 mod push;
 mod queues;
@@ -21,6 +22,7 @@ use std::rc::Rc;
 
 use pinpriq_engine::Applied;
 use pinpriq_engine::command::{Command, QueueCommand};
+use pinpriq_engine::fanout::MemberCommand;
 use pinpriq_engine::limits::NAME_BYTES_MAX;
 use pinpriq_engine::reply::Output;
 use pinpriq_engine::task::ClientId;
@@ -174,7 +176,13 @@ impl RespDoor {
             }
             Found::Unknown => return Err(unknown_command(given)),
         };
-        if self.protocol == Protocol::Resp2 && self.subscribed && !spec.while_subscribed {
+        let is_restricted =
+            self.protocol == Protocol::Resp2 && self.subscribed && !spec.while_subscribed;
+        if is_restricted {
+            // Subscriptions to a lane end with it, unasked.
+            self.note_subscriptions();
+        }
+        if is_restricted && self.subscribed {
             let name = spec.full_name().to_ascii_lowercase();
             return Err(Fault::err(format!(
                 "Can't execute '{name}': a subscribed connection that speaks RESP2 can only \
@@ -308,7 +316,9 @@ fn may_be_long(command: &Command<'_>) -> bool {
     match command {
         Command::Take(take) => take.count > 1 || take.selection.group,
         Command::Peek(peek) => peek.count > 1,
-        Command::AckAll { .. } | Command::Queue(QueueCommand::List { .. }) => true,
+        Command::AckAll { .. }
+        | Command::Queue(QueueCommand::List { .. })
+        | Command::Member(MemberCommand::List(_)) => true,
         _ => false,
     }
 }

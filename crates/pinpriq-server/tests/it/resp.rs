@@ -8,6 +8,7 @@ mod client;
 mod describing;
 mod frames;
 mod golden;
+mod members;
 mod naming;
 mod random;
 mod script;

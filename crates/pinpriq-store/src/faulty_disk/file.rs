@@ -48,9 +48,18 @@ impl DiskFile for OpenFile {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let mut state = self.disk.state();
         state.enter(Operation::Read, self.generation)?;
+        let percent = state.short_read_percent;
+        let mut most = buffer.len();
+        if percent > 0 && most > 0 && state.dice.chance(percent) {
+            state.shortened_reads += 1;
+            most = index(state.dice.below(most as u64));
+            if most == 0 {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+        }
         let bytes = state.inodes.get(&self.inode).map_or(&[][..], |inode| &inode.bytes[..]);
         let rest = bytes.get(index(offset)..).unwrap_or_default();
-        let count = rest.len().min(buffer.len());
+        let count = rest.len().min(most);
         buffer[..count].copy_from_slice(&rest[..count]);
         Ok(count)
     }

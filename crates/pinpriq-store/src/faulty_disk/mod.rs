@@ -15,7 +15,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use dice::Dice;
-pub use state::{CrashPolicy, Operation, Repeat, SECTOR_BYTES};
+pub use state::{CrashPolicy, Losses, Operation, Repeat, SECTOR_BYTES};
 
 use crate::disk::{Disk, DiskFile, Entry, LockError, OpenMode};
 use file::OpenFile;
@@ -83,6 +83,11 @@ impl FaultyDisk {
         self.state().short_percent = percent;
     }
 
+    /// Lets this many of a hundred reads be short or interrupted.
+    pub fn shorten_reads(&self, percent: u64) {
+        self.state().short_read_percent = percent;
+    }
+
     /// Bounds the bytes of all files together, reserved ones included.
     pub fn set_capacity(&self, bytes: u64) {
         self.state().capacity = bytes;
@@ -129,6 +134,18 @@ impl FaultyDisk {
     #[must_use]
     pub fn shortened(&self) -> u64 {
         self.state().shortened
+    }
+
+    /// How many reads were made short or interrupted.
+    #[must_use]
+    pub fn shortened_reads(&self) -> u64 {
+        self.state().shortened_reads
+    }
+
+    /// What crashes have taken away so far.
+    #[must_use]
+    pub fn losses(&self) -> Losses {
+        self.state().losses
     }
 
     /// Ends everything that uses the disk, decides what survives, and starts again: old handles

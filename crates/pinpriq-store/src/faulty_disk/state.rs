@@ -54,6 +54,17 @@ pub enum CrashPolicy {
     KeepSome(u64),
 }
 
+/// What crashes took away of what was not synced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Losses {
+    /// Sectors whose latest content is gone.
+    pub sectors: u64,
+    /// Crashes after which some of the unsynced sectors of a file were there and others were not.
+    pub torn: u64,
+    /// Creations, renamings and removals that are undone.
+    pub entries: u64,
+}
+
 pub(super) type InodeId = u64;
 
 #[derive(Clone, Debug, Default)]
@@ -96,6 +107,7 @@ pub(super) struct State {
     pub(super) generation: u64,
     faults: Vec<Fault>,
     pub(super) short_percent: u64,
+    pub(super) short_read_percent: u64,
     pub(super) capacity: u64,
     pub(super) operations: u64,
     pub(super) stop_at: Option<u64>,
@@ -103,6 +115,8 @@ pub(super) struct State {
     pub(super) counts: BTreeMap<Operation, u64>,
     pub(super) struck: BTreeMap<Operation, u64>,
     pub(super) shortened: u64,
+    pub(super) shortened_reads: u64,
+    pub(super) losses: Losses,
 }
 
 impl State {
@@ -118,6 +132,7 @@ impl State {
             generation: 0,
             faults: Vec::new(),
             short_percent: 0,
+            short_read_percent: 0,
             capacity: u64::MAX,
             operations: 0,
             stop_at: None,
@@ -125,6 +140,8 @@ impl State {
             counts: BTreeMap::new(),
             struck: BTreeMap::new(),
             shortened: 0,
+            shortened_reads: 0,
+            losses: Losses::default(),
         }
     }
 
@@ -170,6 +187,7 @@ impl State {
     pub(super) fn heal(&mut self) {
         self.faults.clear();
         self.short_percent = 0;
+        self.short_read_percent = 0;
         self.stop_at = None;
     }
 
@@ -242,11 +260,13 @@ impl State {
             for change in std::mem::take(&mut self.unsynced) {
                 if self.dice.chance(percent) {
                     apply(&mut self.durable_directory, &change);
+                } else {
+                    self.losses.entries += 1;
                 }
             }
             self.directory = self.durable_directory.clone();
-            let dice = &mut self.dice;
-            self.inodes.values_mut().for_each(|inode| inode.crash(percent, dice));
+            let (dice, losses) = (&mut self.dice, &mut self.losses);
+            self.inodes.values_mut().for_each(|inode| inode.crash(percent, dice, losses));
         }
         let named: BTreeSet<InodeId> = self.directory.values().copied().collect();
         self.inodes.retain(|id, _| named.contains(id));
@@ -305,17 +325,23 @@ impl Inode {
         }
     }
 
-    fn crash(&mut self, percent: u64, dice: &mut Dice) {
+    fn crash(&mut self, percent: u64, dice: &mut Dice, losses: &mut Losses) {
         // The length is a fact of its own: it may survive where the content does not.
         if self.bytes.len() != self.durable.len() && dice.chance(percent) {
             self.durable.resize(self.bytes.len(), 0);
         }
         self.dirty.append(&mut self.dropped);
-        for sector in std::mem::take(&mut self.dirty) {
+        let unsynced = std::mem::take(&mut self.dirty);
+        let (all, mut lost) = (unsynced.len() as u64, 0);
+        for sector in unsynced {
             if dice.chance(percent) {
                 self.harden(sector);
+            } else {
+                lost += 1;
             }
         }
-        self.bytes = self.durable.clone();
+        losses.sectors += lost;
+        losses.torn += u64::from(lost > 0 && lost < all);
+        self.bytes.clone_from(&self.durable);
     }
 }

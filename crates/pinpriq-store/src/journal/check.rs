@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 
 use pinpriq_engine::change::Header;
-use pinpriq_engine::task::{Bytes, StateKind};
+use pinpriq_engine::task::Bytes;
 
-use super::segment::{FORMAT_VERSION, spare_name};
+use super::segment::spare_name;
 use super::survey::{Damage, LsnRange, SegmentReport, survey};
 use crate::disk::{Disk, LOCK_NAME, LockError};
 use crate::store::{StoreError, TornTail};
@@ -17,7 +17,7 @@ use crate::store::{StoreError, TornTail};
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Report {
-    /// The format version.
+    /// The format version: the highest of a segment that is needed and whose header can be read.
     pub version: u32,
     /// Whether another process holds the lock.
     pub in_use: bool,
@@ -29,10 +29,19 @@ pub struct Report {
     pub records: u64,
     /// The highest incarnation, the latest moment, the highest task number.
     pub header: Header,
-    /// How many tasks there are in each state, in the order of [`StateKind::ALL`].
+    /// How many tasks there are in each state, in the order of
+    /// [`pinpriq_engine::task::StateKind::ALL`].
     pub tasks_by_state: [u64; 6],
     /// How many tasks each queue holds.
     pub tasks_by_queue: BTreeMap<Bytes, u64>,
+    /// How many tasks each lane holds, by topic and member.
+    pub tasks_by_lane: BTreeMap<(Bytes, Bytes), u64>,
+    /// How many members are registered.
+    pub members: u64,
+    /// How many lanes they have.
+    pub lanes: u64,
+    /// How many published payloads are kept.
+    pub publications: u64,
     /// How many queues have settings or a pause.
     pub queues_with_settings: u64,
     /// Bytes in use in the segments.
@@ -70,19 +79,28 @@ pub fn check(disk: &dyn Disk) -> Result<Report, StoreError> {
     let mut tasks_by_state = [0; 6];
     let mut tasks_by_queue: BTreeMap<Bytes, u64> = BTreeMap::new();
     for (task, _) in survey.fold.tasks.values() {
-        let kind = task.state.kind();
-        let index = StateKind::ALL.iter().position(|&other| other == kind).unwrap_or_default();
-        tasks_by_state[index] += 1;
+        tasks_by_state[task.state.kind() as usize] += 1;
         *tasks_by_queue.entry(task.queue.clone()).or_default() += 1;
     }
+    let mut tasks_by_lane: BTreeMap<(Bytes, Bytes), u64> = BTreeMap::new();
+    for (task, _) in survey.fold.lane_tasks.values() {
+        tasks_by_state[task.state.kind() as usize] += 1;
+        let Some((lane, _)) = survey.fold.lanes.get(&task.lane) else { continue };
+        let Some((member, _)) = survey.fold.members.get(&lane.member) else { continue };
+        *tasks_by_lane.entry((lane.topic.clone(), member.name.clone())).or_default() += 1;
+    }
     Ok(Report {
-        version: FORMAT_VERSION,
+        version: survey.version,
         in_use,
         batches: survey.segments.iter().map(|segment| segment.batches).sum(),
         records: survey.segments.iter().map(|segment| segment.records).sum(),
         header: survey.header,
         tasks_by_state,
         tasks_by_queue,
+        tasks_by_lane,
+        members: survey.fold.members.len() as u64,
+        lanes: survey.fold.lanes.len() as u64,
+        publications: survey.fold.publications.len() as u64,
         queues_with_settings: survey.fold.queues.len() as u64,
         bytes_used: survey.segments.iter().map(|segment| segment.end).sum(),
         bytes_live: survey.fold.live_bytes(),

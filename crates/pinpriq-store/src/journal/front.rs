@@ -10,6 +10,7 @@ use pinpriq_engine::change::{Change, Header, Place, RecordKey};
 use pinpriq_engine::time::Timestamp;
 
 use super::chores::Chores;
+use super::fetch::Fetcher;
 use super::lane::Runner;
 use super::ledger::{Ledger, Segment};
 use super::open::begin;
@@ -125,7 +126,7 @@ impl Store for Journal {
             return Err(StoreError::OutOfOrder { call: "load" });
         }
         let found = match self.runner {
-            Runner::Inline => reader::load(&*self.disk, sink)?,
+            Runner::Inline | Runner::Gated { .. } => reader::load(&*self.disk, sink)?,
             Runner::Thread { .. } => load_ahead(&*self.disk, sink)?,
         };
         let mut ledger = Ledger::default();
@@ -150,7 +151,9 @@ impl Store for Journal {
         };
         let begun = begin(&self.disk, &self.options, &found, &mut ledger, header)?;
         let chores = Chores::new(Arc::clone(&self.disk));
-        let running = Running::start(self.options, ledger, begun, chores, header, &self.runner)?;
+        let fetcher = Fetcher::new(Arc::clone(&self.disk));
+        let running =
+            Running::start(self.options, ledger, begun, (chores, fetcher), header, &self.runner)?;
         self.stage = Stage::Running(Box::new(running));
         Ok(())
     }
@@ -187,6 +190,10 @@ impl Store for Journal {
     fn poll_rewrite(&mut self) -> Vec<(RecordKey, Place)> {
         // A failure in here is remembered, and told by the next call that can tell it.
         self.attempt("poll_rewrite", Running::poll_rewrite).unwrap_or_default()
+    }
+
+    fn fetch(&mut self, place: Place) -> Result<Change, StoreError> {
+        self.attempt("fetch", |running| running.fetch(place))
     }
 
     fn room(&self) -> Room {

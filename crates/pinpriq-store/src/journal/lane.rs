@@ -6,6 +6,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread::{Builder, JoinHandle};
 
@@ -21,6 +22,13 @@ pub enum Runner {
     /// On the caller's thread: for simulators, tests and programs that embed the queue. Jobs are
     /// done before the call that starts them returns.
     Inline,
+    /// On the caller's thread too, but as late as on threads of its own: for simulators of slow
+    /// disks. A job is done once the gate is open, and its result is there at the next
+    /// [`Store::drive`](crate::store::Store::drive) or when it is waited for.
+    Gated {
+        /// Whether the disk answers now.
+        open: Arc<AtomicBool>,
+    },
     /// On two threads of the journal's own, one for commits and one for everything else.
     Thread {
         /// Called after each finished job, on one of those threads.
@@ -32,6 +40,7 @@ impl fmt::Debug for Runner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Inline => "Inline",
+            Self::Gated { .. } => "Gated",
             Self::Thread { .. } => "Thread",
         })
     }
@@ -57,6 +66,11 @@ enum Way<W: Worker> {
         worker: W,
         done: Option<W::Done>,
     },
+    Gated {
+        worker: W,
+        job: Option<W::Job>,
+        open: Arc<AtomicBool>,
+    },
     Thread {
         jobs: Option<SyncSender<W::Job>>,
         done: Receiver<W::Done>,
@@ -72,6 +86,7 @@ impl<W: Worker> Lane<W> {
     ) -> Result<Self, StoreError> {
         let way = match runner {
             Runner::Inline => Way::Inline { worker, done: None },
+            Runner::Gated { open } => Way::Gated { worker, job: None, open: Arc::clone(open) },
             Runner::Thread { wake } => {
                 let wake = Arc::clone(wake);
                 let (jobs, todo) = sync_channel::<W::Job>(1);
@@ -108,6 +123,7 @@ impl<W: Worker> Lane<W> {
         debug_assert!(!self.busy, "one job at a time");
         match &mut self.way {
             Way::Inline { worker, done } => *done = Some(worker.run(job)),
+            Way::Gated { job: waiting, .. } => *waiting = Some(job),
             Way::Thread { jobs, .. } => {
                 let sent = jobs.as_ref().is_some_and(|jobs| jobs.send(job).is_ok());
                 if !sent {
@@ -123,6 +139,8 @@ impl<W: Worker> Lane<W> {
     pub(crate) fn take(&mut self) -> Result<Option<W::Done>, StoreError> {
         let result = match &mut self.way {
             Way::Inline { done, .. } => done.take(),
+            Way::Gated { open, .. } if !open.load(Ordering::Relaxed) => None,
+            Way::Gated { worker, job, .. } => job.take().map(|job| worker.run(job)),
             Way::Thread { done, .. } => match done.try_recv() {
                 Ok(result) => Some(result),
                 Err(TryRecvError::Empty) => None,
@@ -142,6 +160,7 @@ impl<W: Worker> Lane<W> {
         }
         let result = match &mut self.way {
             Way::Inline { done, .. } => done.take(),
+            Way::Gated { worker, job, .. } => job.take().map(|job| worker.run(job)),
             Way::Thread { done, .. } => {
                 let ended = |_| StoreError::ThreadEnded { thread: self.name };
                 Some(done.recv().map_err(ended)?)

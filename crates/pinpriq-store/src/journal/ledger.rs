@@ -176,6 +176,7 @@ mod tests {
 
     fn segment(number: u32, live: u64) -> Segment {
         let header = SegmentHeader {
+            version: 1,
             number,
             oldest: 1,
             salt: 0,

@@ -9,6 +9,7 @@
 mod check;
 mod chores;
 mod compact;
+mod fetch;
 mod front;
 mod lane;
 mod ledger;

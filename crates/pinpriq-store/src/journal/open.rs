@@ -13,7 +13,9 @@ use super::lane::Worker;
 use super::ledger::{Ledger, Segment};
 use super::pending::{Pending, Target};
 use super::reader::FoundLog;
-use super::segment::{SEGMENT_START, SegmentHeader, draw_salt, segment_name, spare_name};
+use super::segment::{
+    FORMAT_VERSION, SEGMENT_START, SegmentHeader, draw_salt, segment_name, spare_name,
+};
 use super::spare::{SPARES_MAX, Spares};
 use super::writer::{Commit, Roll, Writer, sync_dir, sync_file};
 use crate::disk::{Disk, OpenMode, index, read_full_at, write_all_at};
@@ -40,6 +42,7 @@ pub(crate) fn begin(
     let newest = found.inventory.segments.last_key_value().map_or(0, |(&number, _)| number);
     let number = newest + 1;
     let header = SegmentHeader {
+        version: FORMAT_VERSION,
         number,
         oldest: if last.is_some() { ledger.oldest_number() } else { number },
         salt: draw_salt(options.salt_seed, number, facts.incarnation),

@@ -94,7 +94,7 @@ impl Pending {
         for (index, change) in changes.iter().enumerate() {
             let start = bytes.len();
             encode(change, bytes);
-            if matches!(change, Change::Task(_) | Change::Queue(_)) {
+            if change.key().is_some() {
                 let length = bytes.len() - start;
                 self.records.push(PlacedRecord { index, at: start - at, length });
             }

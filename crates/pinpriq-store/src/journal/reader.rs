@@ -202,7 +202,7 @@ pub(crate) fn decode_batch(
         let change = decode(&mut rest, names).map_err(|error| {
             StoreError::damage(&segment_name(segment), at(start), error.to_string())
         })?;
-        let place = matches!(change, Change::Task(_) | Change::Queue(_)).then(|| Place {
+        let place = change.key().is_some().then(|| Place {
             volume: segment,
             offset: u32::try_from(at(start)).unwrap_or(u32::MAX),
             length: u32::try_from(start.len() - rest.len()).unwrap_or(u32::MAX),

@@ -10,12 +10,13 @@ use pinpriq_engine::time::{Span, Timestamp};
 
 use super::chores::{Chore, ChoreDone, Chores};
 use super::compact::Compaction;
+use super::fetch::Fetcher;
 use super::front::{JournalOptions, Level};
 use super::lane::{Lane, Runner};
 use super::ledger::{Ledger, Segment};
 use super::open::Begun;
 use super::pending::{Pending, Target};
-use super::segment::{BATCH_BYTES_MAX, SEGMENT_START, SegmentHeader, draw_salt};
+use super::segment::{BATCH_BYTES_MAX, FORMAT_VERSION, SEGMENT_START, SegmentHeader, draw_salt};
 use super::spare::Spares;
 use super::writer::{Commit, Committed, Roll, Writer};
 use crate::store::{Figures, INTERVAL_MS, LAZY_MS, Position, Progress, StoreError, Urgency};
@@ -32,6 +33,7 @@ pub(crate) struct Running {
     pending: Pending,
     commits: Lane<Writer>,
     chores: Lane<Chores>,
+    fetcher: Fetcher,
     spares: Spares,
     compaction: Compaction,
     /// Buffers of the last commit, to be used again.
@@ -66,7 +68,7 @@ impl Running {
         options: JournalOptions,
         ledger: Ledger,
         begun: Begun,
-        chores: Chores,
+        (chores, fetcher): (Chores, Fetcher),
         facts: &Header,
         runner: &Runner,
     ) -> Result<Self, StoreError> {
@@ -77,6 +79,7 @@ impl Running {
             pending: Pending::default(),
             commits: Lane::start("journal-commit", begun.writer, runner)?,
             chores: Lane::start("journal-chores", chores, runner)?,
+            fetcher,
             spares: begun.spares,
             compaction: Compaction::default(),
             buffers: None,
@@ -95,6 +98,12 @@ impl Running {
 
     pub(crate) fn obsolete(&mut self, place: Place) {
         self.ledger.obsolete(place);
+    }
+
+    /// Reads a record back.
+    pub(crate) fn fetch(&mut self, place: Place) -> Result<Change, StoreError> {
+        self.fetcher.forget_before(self.ledger.oldest_number());
+        self.fetcher.fetch(place, place.volume < self.written_segment)
     }
 
     /// Whether a job is under way.
@@ -159,6 +168,7 @@ impl Running {
         let usual = self.options.segment_bytes();
         self.capacity = usual.max(SEGMENT_START + batch_bytes);
         let header = SegmentHeader {
+            version: FORMAT_VERSION,
             number,
             oldest: self.ledger.oldest_number(),
             salt: draw_salt(self.options.salt_seed, number, facts.incarnation),

@@ -5,14 +5,17 @@
 //! lost cannot be made up for: a task whose end was noted in a lost batch comes back, so the report
 //! names the batches that are missing.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pinpriq_engine::change::{Change, Header};
+use pinpriq_engine::change::{Change, Header, LaneTask};
+use pinpriq_engine::task::Bytes;
 
 use super::front::{Journal, JournalOptions};
 use super::lane::Runner;
 use super::survey::{Damage, LsnRange, Survey, survey};
 use crate::disk::{Disk, LOCK_NAME, LockError};
+use crate::fold::Fold;
 use crate::store::{Store, StoreError, TornTail, Urgency};
 
 /// How many records go into one batch of the new journal.
@@ -29,8 +32,17 @@ pub struct SalvageReport {
     pub batches: u64,
     /// Tasks in the new journal.
     pub tasks: u64,
+    /// Tasks of lanes that were left out, since what they were published with, their lane or their
+    /// member is lost. By their number.
+    pub homeless_tasks: Vec<u64>,
     /// Queues with settings or a pause in it.
     pub queues: u64,
+    /// Members in it.
+    pub members: u64,
+    /// Lanes in it.
+    pub lanes: u64,
+    /// Publications in it.
+    pub publications: u64,
     /// The parts of files that could not be read.
     pub damage: Vec<Damage>,
     /// Batches that are missing. Tasks put in them are lost, tasks that ended in them are back.
@@ -61,7 +73,9 @@ pub fn salvage(
     if let Some(entry) = found.into_iter().next() {
         return Err(StoreError::NotEmpty { file: entry.name });
     }
-    let survey = survey(from)?;
+    let mut survey = survey(from)?;
+    end_replaced_members(&mut survey.fold);
+    let homeless_tasks = leave_out_homeless(&mut survey.fold);
     // Segments that cannot be read may have begun incarnations, one each at most. A receipt must
     // not be issued twice, so their numbers are passed over.
     let unread = survey.inventory.segments.len().saturating_sub(survey.segments.len()) as u64;
@@ -70,8 +84,12 @@ pub fn salvage(
     let damaged = !survey.damage.is_empty();
     Ok(SalvageReport {
         batches: survey.segments.iter().map(|segment| segment.batches).sum(),
-        tasks: survey.fold.tasks.len() as u64,
+        tasks: (survey.fold.tasks.len() + survey.fold.lane_tasks.len()) as u64,
+        homeless_tasks,
         queues: survey.fold.queues.len() as u64,
+        members: survey.fold.members.len() as u64,
+        lanes: survey.fold.lanes.len() as u64,
+        publications: survey.fold.publications.len() as u64,
         // In a log without damage every mention is of a task that ended since.
         lost_tasks: if damaged { survey.mentioned.into_iter().collect() } else { Vec::new() },
         damage: survey.damage,
@@ -79,6 +97,46 @@ pub fn salvage(
         torn_tail: survey.torn_tail,
         header,
     })
+}
+
+/// Of members with the same name only the newest can be alive: the word that the others have ended
+/// is lost.
+fn end_replaced_members(fold: &mut Fold) {
+    let members = fold.members.values();
+    let newest: BTreeMap<Bytes, u64> =
+        members.map(|(member, _)| (member.name.clone(), member.incarnation)).collect();
+    for (member, _) in fold.members.values_mut() {
+        member.ended |= newest.get(&member.name) != Some(&member.incarnation);
+    }
+}
+
+/// Takes out what a server could do nothing with: lanes without a member, and all but the newest
+/// that a member has in one topic; tasks without a lane or payload, publications without tasks.
+/// Answers the numbers of these tasks.
+fn leave_out_homeless(fold: &mut Fold) -> Vec<u64> {
+    let members = &fold.members;
+    let newest: BTreeMap<(u64, Bytes), u64> = fold
+        .lanes
+        .values()
+        .map(|(lane, _)| ((lane.member, lane.topic.clone()), lane.number))
+        .collect();
+    fold.lanes.retain(|number, (lane, _)| {
+        let is_newest = newest.get(&(lane.member, lane.topic.clone())) == Some(number);
+        members.contains_key(&lane.member) && is_newest
+    });
+    let (lanes, publications) = (&fold.lanes, &fold.publications);
+    let has_home = |task: &LaneTask| {
+        let published = publications.range(..=task.number).next_back();
+        let published = published.is_some_and(|(_, (known, _))| known.last >= task.number);
+        lanes.contains_key(&task.lane) && (task.own.is_some() || published)
+    };
+    let homeless = fold.lane_tasks.values().filter(|(task, _)| !has_home(task));
+    let homeless: Vec<u64> = homeless.map(|(task, _)| task.number).collect();
+    for number in &homeless {
+        fold.lane_tasks.remove(number);
+    }
+    fold.forget_unshared(&mut Vec::new());
+    homeless
 }
 
 fn write(
@@ -90,12 +148,16 @@ fn write(
     let mut journal = Journal::open(Arc::clone(to), options, Runner::Inline)?;
     journal.load(&mut |_, _| {})?;
     journal.begin(header)?;
-    let queues = survey.fold.queues.values();
-    let tasks = survey.fold.tasks.values();
-    let mut changes = queues
-        .map(|(queue, _)| Change::Queue(Box::new(queue.clone())))
-        .chain(tasks.map(|(task, _)| Change::Task(Box::new(task.clone()))))
-        .peekable();
+    let fold = &survey.fold;
+    let queues = fold.queues.values().map(|(queue, _)| Change::Queue(Box::new(queue.clone())));
+    let tasks = fold.tasks.values().map(|(task, _)| Change::Task(Box::new(task.clone())));
+    let members = fold.members.values().map(|(member, _)| Change::Member(Box::new(member.clone())));
+    let lanes = fold.lanes.values().map(|(lane, _)| Change::Lane(Box::new(lane.clone())));
+    let publications = fold.publications.values().flat_map(|(known, _)| fold.whole(known));
+    let lane_tasks = fold.lane_tasks.values().filter(|(_, place)| place.is_some());
+    let lane_tasks = lane_tasks.map(|(task, _)| Change::LaneTask(Box::new(task.clone())));
+    let of_topics = members.chain(lanes).chain(publications).chain(lane_tasks);
+    let mut changes = queues.chain(tasks).chain(of_topics).peekable();
     while changes.peek().is_some() {
         let batch: Vec<Change> = changes.by_ref().take(BATCH_RECORDS).collect();
         journal.append(header, &batch, Urgency::Lazy, &mut |_, _| {})?;

@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64, xxh3_64_with_seed};
 use crate::disk::LOCK_NAME;
 
 /// The version that is written, and the highest that is read.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 /// The bytes of one copy of the segment header.
 pub(crate) const HEADER_COPY_BYTES: usize = 4096;
@@ -33,6 +33,8 @@ const ONE_SHOT_BYTES: usize = 448;
 /// The fields of a segment header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SegmentHeader {
+    /// That of the server that began the segment.
+    pub(crate) version: u32,
     pub(crate) number: u32,
     pub(crate) oldest: u32,
     pub(crate) salt: u64,
@@ -118,7 +120,7 @@ impl SegmentHeader {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut fields = Vec::with_capacity(72);
         fields.extend_from_slice(SEGMENT_MAGIC);
-        fields.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
+        fields.extend_from_slice(&self.version.to_le_bytes());
         fields.extend_from_slice(&self.number.to_le_bytes());
         fields.extend_from_slice(&self.oldest.to_le_bytes());
         fields.extend_from_slice(&[0; 4]);
@@ -160,6 +162,7 @@ impl SegmentHeader {
             return ParsedHeader::Damaged;
         }
         ParsedHeader::Valid(Self {
+            version,
             number: u32_at(fields, 12),
             oldest: u32_at(fields, 16),
             salt: u64_at(fields, 24),
@@ -275,6 +278,7 @@ mod tests {
     #[test]
     fn one_damaged_copy_does_not_cost_the_header() {
         let header = SegmentHeader {
+            version: FORMAT_VERSION,
             number: 7,
             oldest: 3,
             salt: 99,

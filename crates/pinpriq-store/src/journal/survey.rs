@@ -57,6 +57,8 @@ pub struct SegmentReport {
 
 #[derive(Debug, Default)]
 pub(crate) struct Survey {
+    /// The highest version of a segment that is needed.
+    pub(crate) version: u32,
     pub(crate) inventory: Inventory,
     pub(crate) segments: Vec<SegmentReport>,
     /// Segments that are no longer needed.
@@ -101,6 +103,7 @@ pub(crate) fn survey(disk: &dyn Disk) -> Result<Survey, StoreError> {
         if number < oldest {
             continue;
         }
+        survey.version = survey.version.max(header.version);
         let next = headers.get(place + 1).filter(|next| next.0 == number + 1);
         let end = next.map(|next| next.1.previous_end);
         let link = Link { number, header, end, newest: number == newest };
@@ -111,6 +114,7 @@ pub(crate) fn survey(disk: &dyn Disk) -> Result<Survey, StoreError> {
         }
         survey.read_link(&link, &bytes);
     }
+    survey.fold.forget_unshared(&mut Vec::new());
     Ok(survey)
 }
 
@@ -259,13 +263,33 @@ impl Survey {
             Change::Gone(number) => (*number, true),
             Change::Moved(moved) => (moved.number, false),
             Change::Granted(granted) => (granted.number, false),
-            Change::Queue(_) | Change::QueueGone(_) | Change::Emptied(_) => return,
+            Change::LaneTask(task) => (task.number, true),
+            Change::Published(publication) => {
+                for copied in &publication.copies {
+                    self.mentioned.remove(&copied.number);
+                }
+                (publication.last, true)
+            }
+            Change::Lane(lane) => return self.note_number(lane.number),
+            Change::Member(member) => return self.note_number(member.incarnation),
+            Change::Queue(_)
+            | Change::QueueGone(_)
+            | Change::Emptied(_)
+            | Change::LaneGone(_)
+            | Change::LaneEmptied(_)
+            | Change::MemberGone(_) => return,
         };
-        self.header.last_number = self.header.last_number.max(number);
+        self.note_number(number);
         if known {
             self.mentioned.remove(&number);
-        } else if !self.fold.tasks.contains_key(&number) {
+        } else if !self.fold.tasks.contains_key(&number)
+            && !self.fold.lane_tasks.contains_key(&number)
+        {
             self.mentioned.insert(number);
         }
+    }
+
+    fn note_number(&mut self, number: u64) {
+        self.header.last_number = self.header.last_number.max(number);
     }
 }

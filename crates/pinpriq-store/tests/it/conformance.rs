@@ -69,6 +69,10 @@ impl Store for Waiting {
         self.journal.begin(header)
     }
 
+    fn fetch(&mut self, place: Place) -> Result<Change, StoreError> {
+        self.journal.fetch(place)
+    }
+
     fn append(
         &mut self,
         header: &Header,

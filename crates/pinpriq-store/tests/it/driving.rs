@@ -1,12 +1,15 @@
 //! Journals on a disk in memory, and the random work that is done to them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pinpriq_engine::change::{Change, Granted, Moved, QueueRecord};
 use pinpriq_engine::settings::{Paused, Settings};
 use pinpriq_engine::task::State;
 use pinpriq_engine::time::{Span, Timestamp};
-use pinpriq_store::conformance::{Caller, sample_task};
+use pinpriq_store::conformance::{
+    Caller, sample_lane, sample_lane_task, sample_member, sample_publication, sample_task,
+};
 use pinpriq_store::faulty_disk::Dice;
 use pinpriq_store::{
     Disk, FaultyDisk, Fold, Journal, JournalOptions, Level, Position, Runner, StoreError, Urgency,
@@ -40,14 +43,66 @@ pub(crate) fn start(
     Caller::start(journal(disk, options)?)
 }
 
-/// A random batch: puts, moves, grants, ends and queues, all about what is there.
+/// Any of these numbers.
+fn any_of<'a>(dice: &mut Dice, numbers: impl Iterator<Item = &'a u64>) -> Option<u64> {
+    let numbers: Vec<u64> = numbers.copied().collect();
+    numbers.get(usize::try_from(dice.below(numbers.len() as u64)).unwrap()).copied()
+}
+
+/// A random change about members, lanes and what was published to them. `next` is the next number
+/// that is free.
+fn random_fan_out(caller: &Caller<Journal>, dice: &mut Dice, next: &mut u64) -> Vec<Change> {
+    let fold = &caller.fold;
+    let lanes: Vec<u64> = fold.lanes.keys().copied().filter(|_| dice.chance(60)).collect();
+    let any_lane = any_of(dice, fold.lanes.keys());
+    let any_task = any_of(dice, fold.lane_tasks.keys());
+    match (dice.below(100), any_lane, any_task) {
+        (0..=1, Some(lane), _) => {
+            *next += 1;
+            vec![sample_lane(*next - 1, "u", fold.lanes[&lane].0.member)]
+        }
+        (0..=11, ..) => {
+            let (member, lane) = (*next, *next + 1);
+            *next += 2;
+            vec![sample_member(member, "m"), sample_lane(lane, "t", member)]
+        }
+        (12..=14, Some(lane), _) => {
+            let member = fold.lanes[&lane].0.member;
+            let all = fold.lanes.values().filter(|(known, _)| known.member == member);
+            let gone = all.map(|(known, _)| Change::LaneGone(known.number));
+            gone.chain([Change::MemberGone(member)]).collect()
+        }
+        (15..=17, Some(lane), _) => vec![Change::LaneEmptied(lane)],
+        (18..=20, Some(lane), _) => {
+            let (mut record, _) = fold.lanes[&lane].clone();
+            record.settings.capacity = Some(dice.below(99));
+            vec![Change::Lane(Box::new(record))]
+        }
+        (21..=45, _, Some(number)) => vec![Change::Gone(number)],
+        (46..=60, _, Some(number)) => {
+            let task = &fold.lane_tasks[&number].0;
+            let own = if dice.chance(50) { Some(30) } else { task.own.as_ref().map(|_| 30) };
+            vec![sample_lane_task(number, task.lane, own)]
+        }
+        _ if lanes.is_empty() => Vec::new(),
+        _ => {
+            let first = *next;
+            *next += lanes.len() as u64;
+            vec![sample_publication(first, &lanes, usize::try_from(dice.below(900)).unwrap())]
+        }
+    }
+}
+
+/// A random batch: puts, moves, grants, ends, queues and lanes, all about what is there.
 pub(crate) fn random_batch(caller: &Caller<Journal>, dice: &mut Dice) -> Vec<Change> {
     let mut changes = Vec::new();
     let mut next = caller.header.last_number + 1;
+    if dice.chance(40) {
+        changes.extend(random_fan_out(caller, dice, &mut next));
+    }
     for _ in 0..=dice.below(4) {
-        let count = caller.fold.tasks.len() as u64;
-        let pick = usize::try_from(dice.below(count)).unwrap();
-        let known = caller.fold.tasks.keys().nth(pick).copied();
+        let of_lane = dice.chance(20).then(|| any_of(dice, caller.fold.lane_tasks.keys()));
+        let known = of_lane.unwrap_or_else(|| any_of(dice, caller.fold.tasks.keys()));
         let queue = ["a", "b", "some longer name"][usize::try_from(dice.below(3)).unwrap()];
         changes.push(match (dice.below(100), known) {
             (0..=1, _) => Change::Emptied(queue.as_bytes().into()),
@@ -86,7 +141,7 @@ pub(crate) fn random_batch(caller: &Caller<Journal>, dice: &mut Dice) -> Vec<Cha
 }
 
 /// What is known about a journal under random work: where it began, and every batch since.
-#[derive(Default)]
+#[derive(Default, Debug)]
 pub(crate) struct History {
     start: Option<Fold>,
     batches: Vec<(Position, Vec<Change>)>,
@@ -101,8 +156,37 @@ impl History {
         Self { start, batches: Vec::new(), reached: Position(0) }
     }
 
+    /// The same, where no [`Caller`] sits on top of the journal.
+    pub(crate) fn begin_with(&mut self, fold: &Fold) {
+        self.start = Some(fold.without_places());
+    }
+
+    pub(crate) fn note(&mut self, position: Position, changes: Vec<Change>) {
+        self.batches.push((position, changes));
+    }
+
     pub(crate) fn note_reached(&mut self, caller: &Caller<Journal>) {
-        self.reached = self.reached.max(caller.reached);
+        self.note_position(caller.reached);
+    }
+
+    pub(crate) fn note_position(&mut self, reached: Position) {
+        self.reached = self.reached.max(reached);
+    }
+
+    /// How many changes of each kind there were.
+    pub(crate) fn kinds(&self) -> BTreeMap<String, u64> {
+        let mut kinds = BTreeMap::new();
+        for change in self.batches.iter().flat_map(|(_, changes)| changes) {
+            let text = format!("{change:?}");
+            let kind = text.split('(').next().unwrap_or_default().to_owned();
+            *kinds.entry(kind).or_default() += 1;
+        }
+        kinds
+    }
+
+    /// How far the log had come when that was last asked.
+    pub(crate) fn reached(&self) -> Position {
+        self.reached
     }
 
     /// What was found after a crash must be the state after some batch that was not before the
@@ -119,7 +203,7 @@ impl History {
     fn judge_from(&self, reached: Position, found: &Fold, context: &str) {
         let found = found.without_places();
         let Some(start) = &self.start else {
-            assert!(found.tasks.is_empty(), "{context}: nothing was ever put");
+            assert!(found == Fold::new(), "{context}: nothing was ever put");
             return;
         };
         let promised = self.batches.iter().filter(|(position, _)| *position <= reached).count();
@@ -130,6 +214,7 @@ impl History {
                 for change in changes {
                     state.apply(change, None, &mut Vec::new());
                 }
+                state.forget_unshared(&mut Vec::new());
             }
             if state == found {
                 if count >= promised {
@@ -154,7 +239,7 @@ pub(crate) fn work(
         let changes = random_batch(caller, dice);
         let urgency = if dice.chance(70) { Urgency::Soon } else { Urgency::Lazy };
         let position = caller.append(&changes, urgency)?;
-        history.batches.push((position, changes));
+        history.note(position, changes);
         caller.header.now = caller.header.now.after(Span::from_ms(dice.below(8)));
         if dice.chance(80) {
             let turned = caller.turn();

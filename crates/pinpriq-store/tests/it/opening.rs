@@ -45,8 +45,8 @@ fn a_newer_version_is_refused_and_left_alone() {
     disk.crash(CrashPolicy::KeepAll);
     for name in disk.files().keys().filter(|name| name.starts_with("segment-")) {
         let newer = FaultyDisk::with_files(2, &disk.files());
-        newer.flip(name, 8, 1);
-        newer.flip(name, 4_096 + 8, 1);
+        newer.flip(name, 8, 0);
+        newer.flip(name, 4_096 + 8, 0);
         let untouched = newer.files();
         let Err(error) = start(&newer, options(1)) else { panic!("version 3 was read") };
         assert!(matches!(error, StoreError::NewerFormat { version: 3, .. }), "{error}");

@@ -5,115 +5,15 @@ use std::fmt::Write;
 use expect_test::expect;
 use pinpriq_engine::change::{Change, Granted, Moved, QueueRecord, RecordKey};
 use pinpriq_engine::settings::{AfterAck, Ids, Paused, Settings};
-use pinpriq_engine::task::{Bytes, Grant, Lease, State, TaskId, TaskRecord};
+use pinpriq_engine::task::{Grant, Lease, State, TaskId, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_store::codec::{CodecError, Names, decode, decode_key, encode};
 use proptest::collection::vec;
-use proptest::option;
 use proptest::prelude::*;
 
-fn bytes() -> impl Strategy<Value = Bytes> {
-    vec(any::<u8>(), 0..300).prop_map(Bytes::from)
-}
+use crate::strategies::change;
 
-fn moment() -> impl Strategy<Value = Timestamp> {
-    prop_oneof![
-        Just(Timestamp::ZERO),
-        Just(Timestamp::MAX),
-        any::<u64>().prop_map(Timestamp::from_ms)
-    ]
-}
-
-fn span() -> impl Strategy<Value = Span> {
-    any::<u64>().prop_map(Span::from_ms)
-}
-
-fn state() -> impl Strategy<Value = State> {
-    let lease = (any::<u64>(), any::<u64>(), option::of(moment()), option::of(span()));
-    prop_oneof![
-        Just(State::Ready),
-        Just(State::Done),
-        moment().prop_map(|ready_at| State::Waiting { ready_at }),
-        bytes().prop_map(|reason| State::Buried { reason }),
-        moment().prop_map(|purge_at| State::Zombie { purge_at }),
-        lease.prop_map(|(incarnation, serial, deadline, ttr)| State::Taken(Box::new(Lease {
-            grant: Grant { incarnation, serial },
-            holder: None,
-            deadline,
-            ttr,
-        }))),
-    ]
-}
-
-fn task() -> impl Strategy<Value = Change> {
-    let id = prop_oneof![
-        any::<u64>().prop_map(TaskId::Number),
-        any::<[u8; 16]>().prop_map(TaskId::Uuid),
-        bytes().prop_map(TaskId::Given),
-    ];
-    let names = (any::<u64>(), bytes(), id, any::<u64>(), option::of(any::<i64>()));
-    let rest = (option::of(bytes()), bytes(), moment(), option::of(moment()), option::of(span()));
-    (names, rest, any::<u32>(), state()).prop_map(|(names, rest, attempts, state)| {
-        let (number, queue, id, seq, priority) = names;
-        let (key, payload, put_at, expires_at, ttr) = rest;
-        Change::Task(Box::new(TaskRecord {
-            number,
-            queue,
-            id,
-            seq,
-            priority,
-            key,
-            payload,
-            put_at,
-            expires_at,
-            ttr,
-            attempts,
-            state,
-        }))
-    })
-}
-
-fn queue() -> impl Strategy<Value = Change> {
-    let ids =
-        prop_oneof![Just(Ids::Sequence), Just(Ids::Time64), Just(Ids::Uuid), Just(Ids::Given)];
-    let after_ack = prop_oneof![
-        Just(AfterAck::Delete),
-        Just(AfterAck::Keep),
-        span().prop_map(AfterAck::Zombie)
-    ];
-    let settings =
-        (ids, option::of(span()), option::of(span()), after_ack, option::of(any::<u64>()));
-    (bytes(), any::<[bool; 3]>(), settings).prop_map(|(name, flags, settings)| {
-        let (ids, ttl, ttr, after_ack, capacity) = settings;
-        Change::Queue(Box::new(QueueRecord {
-            name,
-            created: flags[0],
-            settings: Settings { ids, ttl, ttr, after_ack, capacity },
-            paused: Paused { input: flags[1], output: flags[2] },
-        }))
-    })
-}
-
-fn change() -> impl Strategy<Value = Change> {
-    let moved =
-        (any::<[u64; 2]>(), option::of(any::<i64>()), option::of(moment()), any::<u32>(), state());
-    let granted = (any::<[u64; 3]>(), option::of(moment()), option::of(span()), any::<u32>());
-    prop_oneof![
-        4 => task(),
-        1 => queue(),
-        1 => any::<u64>().prop_map(Change::Gone),
-        1 => bytes().prop_map(Change::QueueGone),
-        1 => bytes().prop_map(Change::Emptied),
-        1 => moved.prop_map(|([number, seq], priority, expires_at, attempts, state)| {
-            Change::Moved(Box::new(Moved { number, seq, priority, expires_at, attempts, state }))
-        }),
-        1 => granted.prop_map(|([number, incarnation, serial], deadline, ttr, attempts)| {
-            Change::Granted(Granted { number, incarnation, serial, deadline, ttr, attempts })
-        }),
-    ]
-}
-
-fn decode_all(mut input: &[u8]) -> Result<Vec<Change>, CodecError> {
+pub(crate) fn decode_all(mut input: &[u8]) -> Result<Vec<Change>, CodecError> {
     let mut names = Names::default();
     let mut changes = Vec::new();
     while !input.is_empty() {
@@ -127,17 +27,22 @@ proptest! {
     fn every_change_comes_back(changes in vec(change(), 0..20)) {
         let mut encoded = Vec::new();
         for change in &changes {
-                encode(change, &mut encoded);
-            }
+            encode(change, &mut encoded);
+        }
         prop_assert_eq!(decode_all(&encoded).unwrap(), changes.clone());
         let mut rest = &encoded[..];
         for change in &changes {
             let expected = match change {
                 Change::Task(task) => Some(RecordKey::Task(task.number)),
+                Change::LaneTask(task) => Some(RecordKey::Task(task.number)),
                 Change::Queue(queue) => Some(RecordKey::Queue(queue.name.clone())),
+                Change::Published(publication) => Some(RecordKey::Published(publication.first)),
+                Change::Lane(lane) => Some(RecordKey::Lane(lane.number)),
+                Change::Member(member) => Some(RecordKey::Member(member.incarnation)),
                 _ => None,
             };
-            prop_assert_eq!(decode_key(&mut rest).unwrap(), expected);
+            prop_assert_eq!(decode_key(&mut rest).unwrap(), expected.clone());
+            prop_assert_eq!(change.key(), expected);
         }
         prop_assert!(rest.is_empty());
     }
@@ -185,12 +90,12 @@ fn a_declared_length_beyond_the_bytes_is_refused_and_nothing_allocated() {
     assert_eq!(decode_all(&huge), Err(CodecError::Short));
     let too_long = [4, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2];
     assert_eq!(decode_all(&too_long), Err(CodecError::OutOfRange("number")));
-    assert_eq!(decode_all(&[9]), Err(CodecError::UnknownType(9)));
+    assert_eq!(decode_all(&[15]), Err(CodecError::UnknownType(15)));
     assert_eq!(decode_all(&[0]), Err(CodecError::UnknownType(0)));
 }
 
 /// The bytes of a change, as they are documented. These must never change within a version.
-fn hex(change: &Change) -> String {
+pub(crate) fn hex(change: &Change) -> String {
     let mut encoded = Vec::new();
     encode(change, &mut encoded);
     encoded.iter().fold(String::new(), |mut text, byte| {
@@ -207,28 +112,26 @@ fn the_bytes_are_those_of_the_page() {
         deadline: Some(Timestamp::from_ms(5_000)),
         ttr: None,
     };
+    let reason = b"no".as_slice().into();
     let task = TaskRecord {
         number: 129,
         queue: b"jobs".as_slice().into(),
+        lane: None,
         id: TaskId::Given(b"x".as_slice().into()),
         seq: 130,
         priority: Some(-2),
         key: Some(b"k".as_slice().into()),
         payload: b"hello".as_slice().into(),
+        away: None,
         put_at: Timestamp::from_ms(1_000),
         expires_at: Some(Timestamp::from_ms(2_000)),
         ttr: Some(Span::from_ms(3_000)),
         attempts: 4,
         state: State::Taken(Box::new(lease.clone())),
     };
-    let moved = Moved {
-        number: 129,
-        seq: 130,
-        priority: None,
-        expires_at: None,
-        attempts: 4,
-        state: State::Buried { reason: b"no".as_slice().into() },
-    };
+    let state = State::Buried { reason };
+    let moved =
+        Moved { number: 129, seq: 130, priority: None, expires_at: None, attempts: 4, state };
     let granted = Granted {
         number: 129,
         incarnation: 2,

@@ -65,6 +65,7 @@ fn check_reads_a_directory_that_must_not_be_written() {
 
 #[test]
 fn check_agrees_with_the_server_about_random_journals() {
+    let mut published = 0;
     for seed in 0..40 {
         let disk = FaultyDisk::new(seed);
         let mut caller = start(&disk, options(seed)).unwrap();
@@ -76,9 +77,16 @@ fn check_agrees_with_the_server_about_random_journals() {
         assert!(report.damage.is_empty(), "seed {seed}: {:?}", report.damage);
         let caller = start(&disk, options(seed)).unwrap();
         let tasks: u64 = report.tasks_by_state.iter().sum();
-        assert_eq!(tasks, caller.fold.tasks.len() as u64, "seed {seed}");
+        let (fold, of_lanes) = (&caller.fold, caller.fold.lane_tasks.len());
+        assert_eq!(tasks, (fold.tasks.len() + of_lanes) as u64, "seed {seed}");
+        assert_eq!(report.tasks_by_lane.values().sum::<u64>(), of_lanes as u64, "seed {seed}");
+        assert_eq!(report.lanes, fold.lanes.len() as u64, "seed {seed}");
+        assert_eq!(report.members, fold.members.len() as u64, "seed {seed}");
+        assert_eq!(report.publications, fold.publications.len() as u64, "seed {seed}");
+        published += report.publications;
         assert_eq!(report.bytes_live, caller.fold.live_bytes(), "seed {seed}");
     }
+    assert!(published > 40, "the work publishes next to nothing");
 }
 
 /// Salvages into a new disk and answers what is there.

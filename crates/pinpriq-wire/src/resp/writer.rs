@@ -76,9 +76,22 @@ impl<'a> Writer<'a> {
 
     /// A bulk string with a number in it, in decimal.
     pub fn bulk_number(&mut self, number: u64) {
-        let digits = number.checked_ilog10().map_or(1, |log| u64::from(log).saturating_add(1));
-        self.header(b'$', digits);
-        put_unsigned(self.out, number);
+        self.bulk_numbers(&[number], b'-');
+    }
+
+    /// A bulk string with numbers in it, in decimal, and `separator` between them.
+    pub fn bulk_numbers(&mut self, numbers: &[u64], separator: u8) {
+        let digits = |number: &u64| {
+            number.checked_ilog10().map_or(1, |log| u64::from(log).saturating_add(1))
+        };
+        let separators = length_of(numbers.len().saturating_sub(1));
+        self.header(b'$', numbers.iter().map(digits).fold(separators, u64::saturating_add));
+        for (index, number) in numbers.iter().enumerate() {
+            if index > 0 {
+                self.out.push(separator);
+            }
+            put_unsigned(self.out, *number);
+        }
         self.end_line();
     }
 

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::{Args, Subcommand};
 
-use super::tasks::ClientArgs;
+use super::tasks::{ClientArgs, LaneArgs};
 use super::values::{AfterAck, Ids, OrNone, Side};
 use super::{queue_texts as texts, tasks};
 
@@ -16,16 +16,16 @@ pub(crate) enum QueueCommand {
     Create(SettingsArgs),
     /// Change settings of a queue; makes it if there is none
     #[command(after_help = texts::AFTER_SET)]
-    Set(SettingsArgs),
+    Set(SetArgs),
     /// Print the settings of a queue
     #[command(after_help = texts::AFTER_SHOW)]
-    Show(NameArgs),
+    Show(LaneNameArgs),
     /// Print the names of all queues
     #[command(after_help = texts::AFTER_LIST)]
     List(ListArgs),
     /// Remove all tasks of a queue, in whatever state; its settings stay
     #[command(long_about = texts::TRUNCATE, after_help = texts::AFTER_TRUNCATE)]
-    Truncate(NameArgs),
+    Truncate(LaneNameArgs),
     /// Remove a queue: all its tasks, in whatever state, and its settings
     #[command(long_about = texts::DROP, after_help = texts::AFTER_DROP)]
     Drop(NameArgs),
@@ -47,7 +47,27 @@ pub(crate) struct NameArgs {
     pub(crate) client: ClientArgs,
 }
 
-/// The arguments of `queue create` and `queue set`.
+/// A queue or a lane, and nothing else.
+#[derive(Debug, Args)]
+pub(crate) struct LaneNameArgs {
+    #[command(flatten)]
+    pub(crate) name: NameArgs,
+
+    #[command(flatten)]
+    pub(crate) lane: LaneArgs,
+}
+
+/// The arguments of `queue set`.
+#[derive(Debug, Args)]
+pub(crate) struct SetArgs {
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
+
+    #[command(flatten)]
+    pub(crate) lane: LaneArgs,
+}
+
+/// The arguments of `queue create`, and the better part of those of `queue set`.
 #[derive(Debug, Args)]
 pub(crate) struct SettingsArgs {
     /// The name of the queue, any bytes
@@ -103,6 +123,9 @@ pub(crate) struct SideArgs {
     pub(crate) side: Option<Side>,
 
     #[command(flatten)]
+    pub(crate) lane: LaneArgs,
+
+    #[command(flatten)]
     pub(crate) client: ClientArgs,
 }
 
@@ -111,6 +134,10 @@ pub(crate) struct SideArgs {
 pub(crate) struct StatsArgs {
     /// The name of the queue; without it the figures are those of all queues together
     pub(crate) queue: Option<OsString>,
+
+    /// The lane of this member of a topic; QUEUE names the topic then
+    #[arg(long, value_name = "MEMBER", requires = "queue")]
+    pub(crate) member: Option<OsString>,
 
     #[command(flatten)]
     pub(crate) client: ClientArgs,

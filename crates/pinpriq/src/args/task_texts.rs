@@ -62,9 +62,10 @@ task with ack, or give it back with release; otherwise it goes back by itself wh
 
 With --exec the command becomes a worker. For each task it runs CMD with sh -c, gives it the \
 payload on stdin, and tells it about the task in PINPRIQ_QUEUE, PINPRIQ_ID, PINPRIQ_RECEIPT, \
-PINPRIQ_ATTEMPTS (1 at first) and PINPRIQ_KEY (only if there is a key); PINPRIQ_RESP_ADDRESS says \
-where the server is. Exit code 0 acknowledges the task. Any other end releases it with a delay \
-that doubles with each attempt, up to a day, or buries it when its attempts are used up. Stderr \
+PINPRIQ_ATTEMPTS (1 at first), PINPRIQ_KEY (only if there is a key) and PINPRIQ_MEMBER (only in \
+a lane); PINPRIQ_RESP_ADDRESS says where the server is. Exit code 0 acknowledges the task. Any \
+other end releases it with a delay that doubles with each attempt, up to a day, or buries it when \
+its attempts are used up. Stderr \
 tells of every task that was not acknowledged. While CMD runs, its lease is renewed each third of \
 --ttr-ms. If the lease is lost all the same, CMD gets SIGTERM and the task is left alone. A lost \
 connection is opened again, after longer and longer pauses; what CMD came to is then told once \

@@ -6,6 +6,7 @@ use clap::Args;
 use clap::builder::RangedU64ValueParser;
 
 use super::values::{End, OrNone, Order, State};
+use super::worker::WorkerArgs;
 
 /// Numbers that cannot be 0.
 pub(crate) fn at_least_1() -> RangedU64ValueParser<u64> {
@@ -23,6 +24,14 @@ pub(crate) struct ClientArgs {
     /// Print one JSON object in each line
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Whose tasks are meant.
+#[derive(Debug, Args)]
+pub(crate) struct LaneArgs {
+    /// The lane of this member of a topic; QUEUE names the topic then
+    #[arg(long, value_name = "MEMBER")]
+    pub(crate) member: Option<OsString>,
 }
 
 /// The arguments of `put`.
@@ -115,38 +124,14 @@ pub(crate) struct TakeArgs {
     pub(crate) group: bool,
 
     #[command(flatten)]
+    pub(crate) lane: LaneArgs,
+
+    #[command(flatten)]
     pub(crate) client: ClientArgs,
 
     // The last, since its heading would cover all that follows.
     #[command(flatten)]
     pub(crate) worker: WorkerArgs,
-}
-
-/// The arguments of `take --exec`.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "As a worker")]
-pub(crate) struct WorkerArgs {
-    /// Run this for each task, with sh -c and the payload on stdin
-    #[arg(long, value_name = "CMD", conflicts_with_all = ["wait_ms", "group", "json"])]
-    pub(crate) exec: Option<OsString>,
-
-    /// Bury a task that has failed after being taken this many times
-    #[arg(long, value_name = "N", default_value_t = 5, requires = "exec")]
-    #[arg(value_parser = at_least_1())]
-    pub(crate) attempts_max: u64,
-
-    /// How long a task waits after it failed first, in milliseconds; doubles each time
-    #[arg(long, value_name = "MS", default_value_t = 1_000, requires = "exec")]
-    pub(crate) backoff_ms: u64,
-
-    /// Run this many commands at a time
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "exec")]
-    #[arg(value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(crate) jobs: u16,
-
-    /// Stop when there is nothing to take
-    #[arg(long, requires = "exec")]
-    pub(crate) once: bool,
 }
 
 /// The leases that a command is about.
@@ -158,6 +143,9 @@ pub(crate) struct HeldArgs {
     /// The receipts that take printed
     #[arg(required = true, value_name = "RECEIPT")]
     pub(crate) receipts: Vec<OsString>,
+
+    #[command(flatten)]
+    pub(crate) lane: LaneArgs,
 
     #[command(flatten)]
     pub(crate) client: ClientArgs,
@@ -253,6 +241,9 @@ pub(crate) struct TouchArgs {
     pub(crate) by_ms: Option<u64>,
 
     #[command(flatten)]
+    pub(crate) lane: LaneArgs,
+
+    #[command(flatten)]
     pub(crate) client: ClientArgs,
 }
 
@@ -274,6 +265,9 @@ pub(crate) struct PeekArgs {
     pub(crate) selection: SelectionArgs,
 
     #[command(flatten)]
+    pub(crate) lane: LaneArgs,
+
+    #[command(flatten)]
     pub(crate) client: ClientArgs,
 }
 
@@ -285,6 +279,9 @@ pub(crate) struct IdArgs {
 
     /// The id of the task
     pub(crate) id: OsString,
+
+    #[command(flatten)]
+    pub(crate) lane: LaneArgs,
 
     #[command(flatten)]
     pub(crate) client: ClientArgs,
@@ -329,6 +326,9 @@ pub(crate) struct PlowArgs {
     pub(crate) back: BackArgs,
 
     #[command(flatten)]
+    pub(crate) lane: LaneArgs,
+
+    #[command(flatten)]
     pub(crate) client: ClientArgs,
 }
 
@@ -341,6 +341,9 @@ pub(crate) struct KillArgs {
     /// The ids of the tasks
     #[arg(required = true, value_name = "ID")]
     pub(crate) ids: Vec<OsString>,
+
+    #[command(flatten)]
+    pub(crate) lane: LaneArgs,
 
     #[command(flatten)]
     pub(crate) client: ClientArgs,

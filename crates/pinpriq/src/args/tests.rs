@@ -36,7 +36,7 @@ fn default_of(setting: &str) -> String {
     let config = Config::default();
     let options = config.pinpriq_options;
     match setting {
-        "config" => "none".to_owned(),
+        "config" | "memory-limit" => "none".to_owned(),
         "data" => config.data.display().to_string(),
         "pinpriq" => config.pinpriq.map_or_else(|| "off".to_owned(), |it| it.to_string()),
         "resp" => config.resp.map_or_else(|| "off".to_owned(), |it| it.to_string()),

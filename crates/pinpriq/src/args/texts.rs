@@ -14,7 +14,8 @@ take the most urgent task under a lease and acknowledge it when they are done; i
 goes back to its queue.
 
 Start a server with `pinpriq serve`, then try `pinpriq put jobs hello` and `pinpriq take jobs`, or \
-let a worker take them: `pinpriq take jobs --exec ./handle-job`.
+let a worker take them: `pinpriq take jobs --exec ./handle-job`. What is published to a topic goes \
+to each of its members: try `pinpriq listen news` and `pinpriq publish news hello`.
 
 The commands speak RESP, as every Redis client does, but for push, pop and subscribe: these speak \
 the pinpriq protocol, which takes a few lines in any language (docs/protocol/pinpriq.md). There a \

@@ -3,8 +3,8 @@
 
 use super::asking::{ask, order};
 use crate::args::tasks::{
-    AmendmentArgs, BackArgs, DigArgs, IdArgs, KillArgs, PlowArgs, SwitchArgs, TransferArgs,
-    UpdateArgs,
+    AmendmentArgs, BackArgs, DigArgs, IdArgs, KillArgs, LaneArgs, PlowArgs, SwitchArgs,
+    TransferArgs, UpdateArgs,
 };
 use crate::exit::{Exit, Failure};
 use crate::words::Words;
@@ -45,32 +45,35 @@ pub(crate) fn update(arguments: &UpdateArgs) -> Result<Exit, Failure> {
 }
 
 pub(super) fn dig_words(arguments: &DigArgs) -> Words {
-    amendment(back(task("DIG", &arguments.task), &arguments.back), &arguments.amendment)
+    let words = back(task("DIG", &arguments.task), &arguments.back);
+    lane(amendment(words, &arguments.amendment), &arguments.task.lane)
 }
 
 pub(super) fn plow_words(arguments: &PlowArgs) -> Words {
     let words = Words::new("PLOW").name(&arguments.queue).option("COUNT", arguments.count);
-    back(words, &arguments.back)
+    lane(back(words, &arguments.back), &arguments.lane)
 }
 
 pub(super) fn kill_words(arguments: &KillArgs) -> Words {
     let words = Words::new("KILL").name(&arguments.queue);
-    arguments.ids.iter().fold(words, |words, id| words.name(id))
+    let words = arguments.ids.iter().fold(words, |words, id| words.name(id));
+    lane(words, &arguments.lane)
 }
 
 pub(super) fn switch_words(arguments: &SwitchArgs) -> Words {
     let words = task("SWITCH", &arguments.task).bytes(arguments.to.to_string());
-    back(words, &arguments.back)
+    lane(back(words, &arguments.back), &arguments.task.lane)
 }
 
 pub(super) fn transfer_words(command: &str, arguments: &TransferArgs) -> Words {
-    back(task(command, &arguments.task), &arguments.back)
+    lane(back(task(command, &arguments.task), &arguments.back), &arguments.task.lane)
 }
 
 pub(super) fn update_words(arguments: &UpdateArgs) -> Words {
-    amendment(task("UPDATE", &arguments.task), &arguments.amendment)
+    let words = amendment(task("UPDATE", &arguments.task), &arguments.amendment)
         .option("TTL", arguments.ttl_ms)
-        .named("RECEIPT", arguments.receipt.as_deref())
+        .named("RECEIPT", arguments.receipt.as_deref());
+    lane(words, &arguments.task.lane)
 }
 
 /// A command on a task by its id.
@@ -86,4 +89,9 @@ pub(super) fn back(words: Words, back: &BackArgs) -> Words {
 /// Adds what a task can be given besides.
 pub(super) fn amendment(words: Words, amendment: &AmendmentArgs) -> Words {
     words.option("PRIORITY", amendment.priority).named("PAYLOAD", amendment.payload.as_deref())
+}
+
+/// Adds whose lane is meant, if one is.
+pub(super) fn lane(words: Words, lane: &LaneArgs) -> Words {
+    words.named("MEMBER", lane.member.as_deref())
 }

@@ -1,5 +1,8 @@
 //! `pinpriq check`: what a data directory holds, in words or as JSON. Changes nothing.
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt::Write as _;
 
 use pinpriq_store::journal::{self, Damage, LsnRange, Report};
@@ -13,8 +16,8 @@ use crate::output::{escaped, print_text};
 /// The states in the order in which the store counts them.
 const STATES: [&str; 6] = ["ready", "taken", "waiting", "buried", "zombie", "done"];
 
-/// How many queues are named in words. JSON names all of them.
-const QUEUES_SHOWN: usize = 20;
+/// How many queues, and how many lanes, are named in words. JSON names all of them.
+const NAMES_SHOWN: usize = 20;
 
 /// Prints the report.
 pub(crate) fn check(arguments: &CheckArgs) -> Result<Exit, Failure> {
@@ -73,7 +76,18 @@ fn facts(report: &Report) -> Vec<String> {
         report.tasks_by_queue.len(),
         report.queues_with_settings
     ));
-    lines.extend(largest_queues(report));
+    lines.extend(largest("queues", report.tasks_by_queue.iter(), |name| {
+        format!("queue \"{}\"", escaped(name))
+    }));
+    let Report { members, lanes, publications, .. } = report;
+    if *members + *lanes + *publications > 0 {
+        lines.push(format!(
+            "{members} members with {lanes} lanes, {publications} published payloads are kept"
+        ));
+    }
+    lines.extend(largest("lanes", report.tasks_by_lane.iter(), |(topic, member)| {
+        format!("lane of \"{}\" in topic \"{}\"", escaped(member), escaped(topic))
+    }));
     lines.extend(report.spares.iter().map(|file| format!("{file}: prepared for later")));
     lines.extend(
         report.left_over.iter().map(|file| format!("{file}: left over, the next start removes it")),
@@ -86,15 +100,19 @@ fn facts(report: &Report) -> Vec<String> {
     lines
 }
 
-/// The queues with the most tasks, the largest first.
-fn largest_queues(report: &Report) -> Vec<String> {
-    let mut queues: Vec<_> = report.tasks_by_queue.iter().collect();
-    queues.sort_by(|one, other| other.1.cmp(one.1).then_with(|| one.0.cmp(other.0)));
-    let shown = queues.iter().take(QUEUES_SHOWN);
+/// The queues or lanes with the most tasks, the largest first.
+fn largest<'a, K: Ord + 'a>(
+    what: &str,
+    counts: impl Iterator<Item = (&'a K, &'a u64)>,
+    named: impl Fn(&K) -> String,
+) -> Vec<String> {
+    let mut counts: Vec<_> = counts.collect();
+    counts.sort_by(|one, other| other.1.cmp(one.1).then_with(|| one.0.cmp(other.0)));
+    let shown = counts.iter().take(NAMES_SHOWN);
     let mut lines: Vec<_> =
-        shown.map(|(name, tasks)| format!("queue \"{}\": {tasks} tasks", escaped(name))).collect();
-    if let Some(more) = queues.len().checked_sub(QUEUES_SHOWN).filter(|more| *more > 0) {
-        lines.push(format!("and {more} queues more; --json names all of them"));
+        shown.map(|(name, tasks)| format!("{}: {tasks} tasks", named(name))).collect();
+    if let Some(more) = counts.len().checked_sub(NAMES_SHOWN).filter(|more| *more > 0) {
+        lines.push(format!("and {more} {what} more; --json names all of them"));
     }
     lines
 }
@@ -133,6 +151,10 @@ fn as_json(report: &Report) -> Json {
         ("tasks_by_state", Json::Object(states)),
         ("tasks_by_queue", Json::list(&report.tasks_by_queue, queue_json)),
         ("queues_with_settings", Json::Number(report.queues_with_settings)),
+        ("tasks_by_lane", Json::list(&report.tasks_by_lane, lane_json)),
+        ("members", Json::Number(report.members)),
+        ("lanes", Json::Number(report.lanes)),
+        ("publications", Json::Number(report.publications)),
         (
             "segments",
             Json::list(&report.segments, |segment| {
@@ -160,15 +182,31 @@ fn as_json(report: &Report) -> Json {
     ])
 }
 
-/// One queue. A name that is no text is told in hexadecimal digits, under another key.
+/// One queue.
 fn queue_json((name, tasks): (&impl AsRef<[u8]>, &u64)) -> Json {
-    let name = if let Ok(text) = std::str::from_utf8(name.as_ref()) {
-        ("queue", Json::text(text))
+    Json::Object(vec![
+        name_json("queue", "queue_hex", name.as_ref()),
+        ("tasks", Json::Number(*tasks)),
+    ])
+}
+
+/// One lane.
+fn lane_json(((topic, member), tasks): (&(impl AsRef<[u8]>, impl AsRef<[u8]>), &u64)) -> Json {
+    Json::Object(vec![
+        name_json("topic", "topic_hex", topic.as_ref()),
+        name_json("member", "member_hex", member.as_ref()),
+        ("tasks", Json::Number(*tasks)),
+    ])
+}
+
+/// A name. One that is no text is told in hexadecimal digits, under another key.
+fn name_json(key: &'static str, hex_key: &'static str, name: &[u8]) -> (&'static str, Json) {
+    if let Ok(text) = std::str::from_utf8(name) {
+        (key, Json::text(text))
     } else {
-        let digits = name.as_ref().iter().map(|byte| format!("{byte:02X}"));
-        ("queue_hex", Json::Text(digits.collect()))
-    };
-    Json::Object(vec![name, ("tasks", Json::Number(*tasks))])
+        let digits = name.iter().map(|byte| format!("{byte:02X}"));
+        (hex_key, Json::Text(digits.collect()))
+    }
 }
 
 /// One part of a file that cannot be read.

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use pinpriq_wire::resp::Value;
 
-use super::change::{amendment, back};
+use super::change::{amendment, back, lane};
 use crate::args::tasks::{AckArgs, BuryArgs, ClientArgs, ReleaseArgs, TouchArgs};
 use crate::connection::Wanted;
 use crate::exit::{Exit, Failure};
@@ -47,30 +47,33 @@ pub(crate) fn touch(arguments: &TouchArgs) -> Result<Exit, Failure> {
 }
 
 pub(super) fn ack_words(arguments: &AckArgs, receipt: &OsStr) -> Words {
-    Words::new("ACK")
+    let words = Words::new("ACK")
         .name(&arguments.held.queue)
         .name(receipt)
         .named("PAYLOAD", arguments.payload.as_deref())
-        .option("ZOMBIE", arguments.zombie_ms)
+        .option("ZOMBIE", arguments.zombie_ms);
+    lane(words, &arguments.held.lane)
 }
 
 pub(super) fn release_words(arguments: &ReleaseArgs, receipt: &OsStr) -> Words {
     let words = Words::new("RELEASE").name(&arguments.held.queue).name(receipt);
-    amendment(back(words, &arguments.back), &arguments.amendment).flag("TAIL", arguments.tail)
+    let words = amendment(back(words, &arguments.back), &arguments.amendment);
+    lane(words.flag("TAIL", arguments.tail), &arguments.held.lane)
 }
 
 pub(super) fn bury_words(arguments: &BuryArgs, receipt: &OsStr) -> Words {
-    Words::new("BURY")
+    let words = Words::new("BURY")
         .name(&arguments.held.queue)
         .name(receipt)
         .named("PAYLOAD", arguments.payload.as_deref())
-        .named("REASON", arguments.reason.as_deref())
+        .named("REASON", arguments.reason.as_deref());
+    lane(words, &arguments.held.lane)
 }
 
 pub(super) fn touch_words(arguments: &TouchArgs, name: &OsStr) -> Words {
     let words = Words::new("TOUCH").name(&arguments.queue);
     let words = if arguments.id.is_some() { words.bytes("ID") } else { words };
-    words.name(name).option("BY", arguments.by_ms)
+    lane(words.name(name).option("BY", arguments.by_ms), &arguments.lane)
 }
 
 /// Sends a command for each of `names`, and prints what is `answered`, or only that it is done.

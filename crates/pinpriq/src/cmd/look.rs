@@ -3,6 +3,7 @@
 use pinpriq_wire::resp::Value;
 
 use super::asking::{TaskField, ask_and, print_map, print_tasks};
+use super::change::lane;
 use crate::args::queues::StatsArgs;
 use crate::args::tasks::{AwaitArgs, IdArgs, PeekArgs, SelectionArgs};
 use crate::exit::{Exit, Failure};
@@ -44,25 +45,27 @@ pub(crate) fn stats(arguments: &StatsArgs) -> Result<Exit, Failure> {
 
 pub(super) fn peek_words(arguments: &PeekArgs) -> Words {
     let words = Words::new("PEEK").name(&arguments.queue);
-    selection(words, arguments.selection)
+    let words = selection(words, arguments.selection)
         .option("STATE", arguments.state)
         .option("COUNT", Some(arguments.count))
-        .flag("WITHMETA", arguments.client.json)
+        .flag("WITHMETA", arguments.client.json);
+    lane(words, &arguments.lane)
 }
 
 pub(super) fn record_words(arguments: &IdArgs) -> Words {
-    Words::new("GET").name(&arguments.queue).name(&arguments.id)
+    lane(Words::new("GET").name(&arguments.queue).name(&arguments.id), &arguments.lane)
 }
 
 pub(super) fn await_words(arguments: &AwaitArgs) -> Words {
     let AwaitArgs { task, wait_ms } = arguments;
-    Words::new("AWAIT").name(&task.queue).name(&task.id).option("WAIT", Some(wait_ms))
+    let words = Words::new("AWAIT").name(&task.queue).name(&task.id);
+    lane(words.option("WAIT", Some(wait_ms)), &task.lane)
 }
 
 pub(super) fn stats_words(arguments: &StatsArgs) -> Words {
     let words = Words::new("STATS");
     match &arguments.queue {
-        Some(queue) => words.name(queue),
+        Some(queue) => words.name(queue).named("MEMBER", arguments.member.as_deref()),
         None => words,
     }
 }

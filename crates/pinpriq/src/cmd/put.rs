@@ -1,44 +1,22 @@
 //! `pinpriq put`: puts a task, the same task many times, or each line of stdin, over RESP.
 
-use std::ffi::OsStr;
-use std::io::{self, BufRead as _, Read as _};
-use std::os::unix::ffi::OsStrExt as _;
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
-
-use pinpriq_wire::resp::Value;
-
+use super::sending::Sending;
 use crate::args::tasks::PutArgs;
-use crate::connection::Wanted;
 use crate::exit::{Exit, Failure};
-use crate::pipeline::{self, Next, Traffic};
-use crate::printer::{Printer, StdoutPrinter, shown};
-use crate::progress::Progress;
-use crate::resp::{Client, unexpected};
 use crate::words::Words;
-
-/// The largest payload that any server accepts.
-const PAYLOAD_BYTES_MAX: u64 = 64 << 20;
-
-/// How many lines are read ahead.
-const LINES_AHEAD: usize = 1_024;
 
 /// Puts, and prints the ids.
 pub(crate) fn put(arguments: &PutArgs) -> Result<Exit, Failure> {
-    let source = if arguments.lines {
-        Source::Lines(lines_of_stdin())
-    } else {
-        let payload = payload(arguments.payload.as_deref())?;
-        Source::Same { words: words(arguments, &payload), left: arguments.count }
+    let sending = Sending {
+        client: &arguments.client,
+        payload: arguments.payload.as_deref(),
+        lines: arguments.lines,
+        count: arguments.count,
+        words: &|payload| words(arguments, payload),
+        answer: "id",
+        done: "tasks put",
     };
-    let mut client = Client::open(&arguments.client.address)?;
-    let progress = Progress::new("tasks put");
-    let printer = Printer::to_stdout(arguments.client.json);
-    let mut puts = Puts { arguments, source, printer, progress, tally: Tally::default() };
-    pipeline::run(&mut client, &mut puts)?;
-    let Puts { mut printer, progress, tally, .. } = puts;
-    printer.flush()?;
-    drop(progress);
-    tally.end(arguments)
+    sending.send()
 }
 
 /// What is sent.
@@ -53,165 +31,4 @@ pub(super) fn words(arguments: &PutArgs, payload: &[u8]) -> Words {
         .option("TTR", arguments.ttr_ms)
         .named("ID", arguments.id.as_deref())
         .option("WAIT", arguments.wait_ms)
-}
-
-/// The payload that was given, or else stdin.
-fn payload(given: Option<&OsStr>) -> Result<Vec<u8>, Failure> {
-    match given {
-        Some(payload) if payload != "-" => Ok(payload.as_bytes().to_vec()),
-        _ => {
-            let mut payload = Vec::new();
-            let read = io::stdin().take(PAYLOAD_BYTES_MAX + 1).read_to_end(&mut payload);
-            read.map_err(|error| unreadable(&error))?;
-            within_limit(payload, "the payload")
-        }
-    }
-}
-
-/// A thread that reads ahead, so that a pause in stdin does not hold up answers.
-fn lines_of_stdin() -> Receiver<Result<Vec<u8>, Failure>> {
-    let (lines, read) = sync_channel(LINES_AHEAD);
-    // Ends with the process at the latest, since nothing ends a read.
-    std::thread::spawn(move || read_lines(&lines));
-    read
-}
-
-fn read_lines(lines: &SyncSender<Result<Vec<u8>, Failure>>) {
-    let mut stdin = io::stdin().lock();
-    loop {
-        let mut line = Vec::new();
-        let limit = PAYLOAD_BYTES_MAX + 2;
-        let item = match (&mut stdin).take(limit).read_until(b'\n', &mut line) {
-            Ok(0) => return,
-            Ok(_) => {
-                if line.ends_with(b"\n") {
-                    line.pop();
-                }
-                within_limit(line, "a line")
-            }
-            Err(error) => Err(unreadable(&error)),
-        };
-        let failed = item.is_err();
-        if lines.send(item).is_err() || failed {
-            return;
-        }
-    }
-}
-
-fn unreadable(error: &io::Error) -> Failure {
-    Failure::on_the_way(format!("stdin cannot be read: {error}"))
-}
-
-fn within_limit(payload: Vec<u8>, what: &str) -> Result<Vec<u8>, Failure> {
-    if payload.len() as u64 > PAYLOAD_BYTES_MAX {
-        return Err(Failure::unusable(format!("{what} is longer than 64 MiB")));
-    }
-    Ok(payload)
-}
-
-/// Where tasks come from.
-enum Source {
-    /// The same again and again.
-    Same { words: Words, left: u64 },
-    /// The lines of stdin.
-    Lines(Receiver<Result<Vec<u8>, Failure>>),
-}
-
-/// The puts of this command.
-struct Puts<'a> {
-    arguments: &'a PutArgs,
-    source: Source,
-    printer: StdoutPrinter,
-    progress: Progress,
-    tally: Tally,
-}
-
-/// What came of them so far.
-#[derive(Default)]
-struct Tally {
-    answers: u64,
-    refusals: u64,
-    /// The number of the task, and what the server said.
-    first_refusal: Option<(u64, String)>,
-    /// Why stdin could not be read to its end.
-    broken: Option<Failure>,
-    unwanted: bool,
-}
-
-impl Traffic for Puts<'_> {
-    fn next(&mut self, idle: bool) -> Result<Next, Failure> {
-        if idle {
-            self.tally.heed(self.printer.flush()?);
-        }
-        if self.tally.is_over() {
-            return Ok(Next::End);
-        }
-        let item = match &mut self.source {
-            Source::Same { left: 0, .. } => return Ok(Next::End),
-            Source::Same { words, left } => {
-                *left -= 1;
-                return Ok(Next::Command(words.clone()));
-            }
-            Source::Lines(lines) if idle => lines.recv().map_err(|_| TryRecvError::Disconnected),
-            Source::Lines(lines) => lines.try_recv(),
-        };
-        match item {
-            Ok(Ok(line)) => Ok(Next::Command(words(self.arguments, &line))),
-            Ok(Err(failure)) => {
-                self.tally.broken = Some(failure);
-                Ok(Next::End)
-            }
-            Err(TryRecvError::Empty) => Ok(Next::Later),
-            Err(TryRecvError::Disconnected) => Ok(Next::End),
-        }
-    }
-
-    fn answer(&mut self, answer: Value) -> Result<(), Failure> {
-        self.tally.answers += 1;
-        let printed = match answer {
-            Value::Error(sentence) => {
-                self.tally.refusals += 1;
-                let number = self.tally.answers;
-                self.tally.first_refusal.get_or_insert((number, sentence));
-                return Ok(());
-            }
-            Value::Array(parts) => match parts.as_slice() {
-                [id, outcome] => self.printer.fields(&[shown("id", id), shown("outcome", outcome)]),
-                _ => return Err(unexpected()),
-            },
-            id => self.printer.fields(&[shown("id", &id)]),
-        };
-        self.progress.add_one();
-        self.tally.heed(printed?);
-        Ok(())
-    }
-}
-
-impl Tally {
-    fn heed(&mut self, wanted: Wanted) {
-        self.unwanted |= wanted == Wanted::NoMore;
-    }
-
-    const fn is_over(&self) -> bool {
-        self.first_refusal.is_some() || self.unwanted
-    }
-
-    /// How the command ends.
-    fn end(self, arguments: &PutArgs) -> Result<Exit, Failure> {
-        let Self { answers, refusals, first_refusal, broken, .. } = self;
-        match (first_refusal, broken) {
-            (None, None) => Ok(Exit::Done),
-            (None, Some(broken)) => Err(broken),
-            (Some((_, sentence)), _) if !arguments.lines && arguments.count == 1 => {
-                Err(Failure::refused(sentence))
-            }
-            (Some((number, sentence)), _) => {
-                let what = if arguments.lines { "line" } else { "task" };
-                Err(Failure::refused(format!(
-                    "{sentence} ({what} {number}; {} tasks were put, {refusals} were refused)",
-                    answers - refusals
-                )))
-            }
-        }
-    }
 }

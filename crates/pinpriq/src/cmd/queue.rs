@@ -3,7 +3,10 @@
 use pinpriq_wire::resp::Value;
 
 use super::asking::{ask, ask_and, order, print_map};
-use crate::args::queues::{ListArgs, NameArgs, QueueCommand, SettingsArgs, SideArgs};
+use super::change::lane;
+use crate::args::queues::{
+    LaneNameArgs, ListArgs, NameArgs, QueueCommand, SetArgs, SettingsArgs, SideArgs,
+};
 use crate::connection::Wanted;
 use crate::exit::{Exit, Failure};
 use crate::printer::{Printer, shown};
@@ -18,12 +21,12 @@ pub(crate) fn queue(command: &QueueCommand) -> Result<Exit, Failure> {
     let words = words(command, b"0");
     match command {
         QueueCommand::Create(SettingsArgs { client, .. })
-        | QueueCommand::Set(SettingsArgs { client, .. })
+        | QueueCommand::Set(SetArgs { settings: SettingsArgs { client, .. }, .. })
         | QueueCommand::Pause(SideArgs { client, .. })
         | QueueCommand::Resume(SideArgs { client, .. }) => order(client, &words),
-        QueueCommand::Truncate(NameArgs { client, .. })
+        QueueCommand::Truncate(LaneNameArgs { name: NameArgs { client, .. }, .. })
         | QueueCommand::Drop(NameArgs { client, .. }) => ask(client, &words, "count"),
-        QueueCommand::Show(NameArgs { client, .. }) => {
+        QueueCommand::Show(LaneNameArgs { name: NameArgs { client, .. }, .. }) => {
             ask_and(client, &words, |printer, answer| print_map(printer, &answer))
         }
         QueueCommand::List(arguments) => list(arguments, words),
@@ -35,14 +38,16 @@ pub(super) fn words(command: &QueueCommand, cursor: &[u8]) -> Words {
     let named = |command: &str, arguments: &NameArgs| Words::new(command).name(&arguments.queue);
     let sided = |command: &str, arguments: &SideArgs| {
         let words = Words::new(command).name(&arguments.queue);
-        arguments.side.iter().fold(words, |words, side| words.bytes(side.to_string()))
+        let side = arguments.side.iter();
+        let words = side.fold(words, |words, side| words.bytes(side.to_string()));
+        lane(words, &arguments.lane)
     };
     match command {
         QueueCommand::Create(arguments) => settings("QUEUE CREATE", arguments),
-        QueueCommand::Set(arguments) => settings("QUEUE SET", arguments),
-        QueueCommand::Show(arguments) => named("QUEUE SHOW", arguments),
+        QueueCommand::Set(it) => lane(settings("QUEUE SET", &it.settings), &it.lane),
+        QueueCommand::Show(it) => lane(named("QUEUE SHOW", &it.name), &it.lane),
         QueueCommand::List(arguments) => list_words(arguments, cursor),
-        QueueCommand::Truncate(arguments) => named("QUEUE TRUNCATE", arguments),
+        QueueCommand::Truncate(it) => lane(named("QUEUE TRUNCATE", &it.name), &it.lane),
         QueueCommand::Drop(arguments) => named("QUEUE DROP", arguments),
         QueueCommand::Pause(arguments) => sided("QUEUE PAUSE", arguments),
         QueueCommand::Resume(arguments) => sided("QUEUE RESUME", arguments),

@@ -30,12 +30,23 @@ pub(crate) fn salvage(arguments: &SalvageArgs) -> Result<Exit, Failure> {
 }
 
 /// The report for people.
-fn in_words(report: &SalvageReport) -> String {
+pub(super) fn in_words(report: &SalvageReport) -> String {
     let SalvageReport { batches, tasks, queues, .. } = report;
     let mut text = format!(
         "saved {tasks} tasks and the settings of {queues} queues, from {batches} batches\n"
     );
+    let SalvageReport { members, lanes, publications, .. } = report;
+    if *members + *lanes + *publications > 0 {
+        let _ =
+            writeln!(text, "saved {members} members, {lanes} lanes, {publications} publications");
+    }
     text += &losses_in_words(&report.damage, &report.missing);
+    for number in &report.homeless_tasks {
+        let _ = writeln!(
+            text,
+            "left out: task {number} of a lane, whose payload, lane or member is lost"
+        );
+    }
     for number in &report.lost_tasks {
         let _ = writeln!(text, "perhaps lost: task {number}");
     }

@@ -1,6 +1,8 @@
-//! `pinpriq take`: takes tasks and prints them, or works on them.
+//! `pinpriq take`: takes tasks and prints them, or works on them. `pinpriq listen` works in the
+//! same way.
 
 use super::asking::{TaskField, ask_and, print_tasks};
+use super::change::lane;
 use super::look::selection;
 use crate::args::tasks::TakeArgs;
 use crate::exit::{Exit, Failure};
@@ -8,8 +10,14 @@ use crate::words::Words;
 
 mod child;
 mod job;
+mod listen;
+mod membership;
 mod stop;
 mod worker;
+
+pub(crate) use self::listen::listen;
+#[cfg(test)]
+pub(super) use self::listen::take_words as listen_words;
 
 /// Takes.
 pub(crate) fn take(arguments: &TakeArgs) -> Result<Exit, Failure> {
@@ -39,5 +47,5 @@ pub(super) fn worker_words(arguments: &TakeArgs, wait_ms: u64) -> Words {
 
 fn selecting(arguments: &TakeArgs) -> Words {
     let words = Words::new("TAKE").queues(&arguments.queues).option("TTR", Some(arguments.ttr_ms));
-    selection(words, arguments.selection)
+    lane(selection(words, arguments.selection), &arguments.lane)
 }

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 
 use clap::Parser as _;
 
-use super::{change, held, look, put, queue, take};
+use super::{change, fanout, held, look, put, queue, take};
 use crate::args::{Cli, Command};
 use crate::words::Words;
 
@@ -36,6 +36,18 @@ fn words(command: &Command) -> Words {
         Command::Snatch(it) => change::transfer_words("SNATCH", it),
         Command::Restart(it) => change::transfer_words("RESTART", it),
         Command::Update(it) => change::update_words(it),
+        Command::Publish(it) => {
+            let payload = it.payload.clone().unwrap_or_else(|| "stdin".into());
+            fanout::publish_words(it, payload.as_encoded_bytes())
+        }
+        Command::Listen(it) => {
+            let member = it.member.clone().unwrap_or_else(|| "own".into());
+            take::listen_words(it, &member, 20_000)
+        }
+        Command::Join(it) => fanout::join_words(it),
+        Command::Beat(it) => fanout::beat_words(it),
+        Command::Leave(it) => fanout::leave_words(it),
+        Command::Members(it) => fanout::members_words(it),
         Command::Queue(it) => queue::words(it, b"0"),
         other => panic!("{other:?} does not speak RESP"),
     }
@@ -139,6 +151,57 @@ fn queues() {
 }
 
 #[test]
+fn topics_and_members() {
+    check(&[
+        ("publish t p", "PUBLISH t p"),
+        ("publish t", "PUBLISH t stdin"),
+        (
+            "publish t p --key k --priority none --deadline 1700000000000",
+            "PUBLISH t p KEY k PRIORITY NONE DEADLINE 1700000000000",
+        ),
+        ("publish t p --ttl-ms 5", "PUBLISH t p TTL 5"),
+        ("listen t", "TAKE QUEUES 1 t WAIT 20000 WITHMETA MEMBER own"),
+        ("listen t m --exec cat", "TAKE QUEUES 1 t TTR 30000 WAIT 20000 WITHMETA MEMBER m"),
+        ("join t m", "JOIN t m"),
+        ("join t m --lease-ms 5", "JOIN t m LEASE 5"),
+        ("beat m", "BEAT m"),
+        ("beat m --lease-ms 5", "BEAT m LEASE 5"),
+        ("leave m", "LEAVE m"),
+        ("leave t m", "LEAVE t m"),
+        ("members t", "MEMBERS t"),
+    ]);
+}
+
+#[test]
+fn lanes_are_named_last() {
+    check(&[
+        ("take t --member m --count 2", "TAKE QUEUES 1 t TTR 30000 MEMBER m COUNT 2"),
+        ("take t --member m --exec cat", "TAKE QUEUES 1 t TTR 30000 MEMBER m WAIT 30000 WITHMETA"),
+        ("ack t 1-2-3 --member m --zombie-ms 4", "ACK t 1-2-3 ZOMBIE 4 MEMBER m"),
+        ("release t 1-2-3 --member m --tail", "RELEASE t 1-2-3 TAIL MEMBER m"),
+        ("bury t 1-2-3 --member m --reason r", "BURY t 1-2-3 REASON r MEMBER m"),
+        ("touch t 1-2-3 --member m", "TOUCH t 1-2-3 MEMBER m"),
+        ("touch t --id 7 --by-ms 5 --member m", "TOUCH t ID 7 BY 5 MEMBER m"),
+        ("peek t --member m --state taken", "PEEK t STATE T COUNT 1 MEMBER m"),
+        ("get t 7 --member m", "GET t 7 MEMBER m"),
+        ("await t 7 --member m", "AWAIT t 7 WAIT -1 MEMBER m"),
+        ("dig t 7 --member m --priority 1", "DIG t 7 PRIORITY 1 MEMBER m"),
+        ("plow t --member m --count 3", "PLOW t COUNT 3 MEMBER m"),
+        ("kill t 7 8 --member m", "KILL t 7 8 MEMBER m"),
+        ("switch t 7 --to b --member m", "SWITCH t 7 B MEMBER m"),
+        ("snatch t 7 --member m", "SNATCH t 7 MEMBER m"),
+        ("restart t 7 --member m", "RESTART t 7 MEMBER m"),
+        ("update t 7 --ttl-ms none --member m", "UPDATE t 7 TTL NONE MEMBER m"),
+        ("stats t --member m", "STATS t MEMBER m"),
+        ("queue set t --capacity 5 --member m", "QUEUE SET t CAPACITY 5 MEMBER m"),
+        ("queue show t --member m", "QUEUE SHOW t MEMBER m"),
+        ("queue truncate t --member m", "QUEUE TRUNCATE t MEMBER m"),
+        ("queue pause t in --member m", "QUEUE PAUSE t IN MEMBER m"),
+        ("queue resume t --member m", "QUEUE RESUME t MEMBER m"),
+    ]);
+}
+
+#[test]
 fn contradictions_are_wrong_usage() {
     for line in [
         "put q p --lines",
@@ -160,6 +223,21 @@ fn contradictions_are_wrong_usage() {
         "switch q 7",
         "queue",
         "queue pause q both",
+        "stats --member m",
+        "queue create q --member m",
+        "queue drop q --member m",
+        "put q p --member m",
+        "publish t p --lines",
+        "publish t p --ttl-ms 5 --deadline 6",
+        "publish t p --deadline soon",
+        "join t",
+        "leave",
+        "leave a b c",
+        "listen",
+        "listen t --stay",
+        "listen t m --lease-ms 999",
+        "listen t m --exec cat --json",
+        "listen t m --jobs 2",
     ] {
         let error = Cli::try_parse_from(["pinpriq"].into_iter().chain(line.split(' ')));
         assert_eq!(error.expect_err(line).exit_code(), 2, "{line}");

@@ -49,13 +49,14 @@ fn every_key_of_the_file_arrives() {
         r#"
         data = "/srv/queues"
         pinpriq = "[::1]:7"
-        durability = "memory"
+        durability = "interval"
         pinpriq-framing = "bare"
         pinpriq-ttl-zero = "forever"
         pinpriq-requeue = "off"
         connections-max = 1
         payload-bytes-max = 67108864
         task-bytes-max = 1125899906842624
+        memory-limit = 1073741824
         in-flight-max = 4
         out-bytes-max = 5
         frame-timeout-ms = 6
@@ -68,7 +69,7 @@ fn every_key_of_the_file_arrives() {
         Plan {
             config: Config {
                 data: "/srv/queues",
-                durability: Memory,
+                durability: Interval,
                 pinpriq: Some(
                     [::1]:7,
                 ),
@@ -84,6 +85,9 @@ fn every_key_of_the_file_arrives() {
                     connections_max: 1,
                     payload_bytes_max: 67108864,
                     task_bytes_max: 1125899906842624,
+                    memory_limit_bytes: Some(
+                        1073741824,
+                    ),
                     in_flight_max: 4,
                     out_bytes_max: 5,
                     frame_timeout: 6ms,
@@ -158,6 +162,7 @@ fn nonsense_on_the_command_line_is_refused_in_words() {
         (["--connections-max", "many"], "it must be a whole number from 1 to 1000000"),
         (["--connections-max", ""], "it must be a whole number from 1 to 1000000"),
         (["--payload-bytes-max", "67108865"], "it must be from 1 to 67108864, not 67108865"),
+        (["--memory-limit", "0"], "it must be from 1 to 1125899906842624, not 0"),
         (["--task-bytes-max", "0"], "it must be from 1 to 1125899906842624, not 0"),
         (["--in-flight-max", "0"], "it must be from 1 to 1000000, not 0"),
         (["--out-bytes-max", "0"], "it must be from 1 to 1073741824, not 0"),

@@ -10,6 +10,8 @@ use crate::serving::Serving;
 
 mod bench;
 mod commands;
+mod fanout;
+mod listening;
 mod played;
 mod worker;
 

@@ -6,6 +6,8 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
+use pinpriq_store::journal::FORMAT_VERSION;
+
 use crate::files;
 use crate::peer::pinpriq;
 use crate::serving::Serving;
@@ -191,14 +193,15 @@ fn a_newer_version_is_refused_and_left_alone() {
     let data = crashed(&["packet"]);
     let segment = files::segments(data.path()).pop().unwrap();
     let mut bytes = files::read(&segment);
+    let newer = FORMAT_VERSION + 1;
     for copy in [0, SEGMENT_START / 2] {
-        bytes[copy + 8] = 2;
+        bytes[copy + 8] = u8::try_from(newer).unwrap();
     }
     files::write(&segment, &bytes);
     let before = files::contents(data.path());
     let complaint = refusal(data.path());
     let name = segment.file_name().unwrap().to_str().unwrap();
-    assert!(complaint.contains(&format!("{name} has format version 2")), "{complaint}");
+    assert!(complaint.contains(&format!("{name} has format version {newer}")), "{complaint}");
     assert!(files::contents(data.path()) == before);
 }
 

@@ -1,31 +1,42 @@
 //! What the holder of a lease does: acknowledge, release, bury, touch.
 
-use pinpriq_engine::command::{Ack, Held, HeldBy, Release};
+use pinpriq_engine::command::{Ack, Amendment, Held, HeldBy, QueueName, Release};
 use pinpriq_engine::limits::NAME_BYTES_MAX;
 use pinpriq_engine::reply::{Refusal, RefusalKind, Reply};
 use pinpriq_engine::settings::AfterAck;
 use pinpriq_engine::task::{ClientId, Receipt, State};
 use pinpriq_engine::time::{Span, Timestamp};
 
-use super::{Answer, Exit, Model, fits, id_fits};
+use super::{Answer, Exit, Model, fits, home_of, id_fits, is_in};
 
 impl Model {
-    /// Where the task stands that a holder names, if it may.
-    fn hold(&self, client: ClientId, held: Held<'_>) -> Result<usize, RefusalKind> {
-        match held.by {
+    /// Where the task stands that a holder names, if it may. Its member shows that it lives.
+    fn hold(&mut self, client: ClientId, held: Held<'_>) -> Result<usize, RefusalKind> {
+        let home = self.home(held.queue)?;
+        let at = match held.by {
             HeldBy::Receipt(receipt) => {
+                // The receipt names the lane. A member that is named too must be its member.
+                let is_meant = |at: &usize| {
+                    let task = &self.tasks[*at];
+                    *task.queue == *held.queue.name
+                        && (held.queue.member.is_none() || is_in(task, &home))
+                        && self.is_live(task)
+                };
                 let current = self.tasks.iter().position(|task| task.receipt() == Some(receipt));
-                current.filter(|at| *self.tasks[*at].queue == *held.queue).ok_or(RefusalKind::Stale)
+                current.filter(is_meant).ok_or(RefusalKind::Stale)?
             }
             HeldBy::Id(id) => {
-                let at = self.find(held.queue, id).ok_or(RefusalKind::NotFound)?;
+                let at = self.find(&home, id).ok_or(RefusalKind::NotFound)?;
                 match &self.tasks[at].state {
-                    State::Taken(lease) if lease.holder == Some(client) => Ok(at),
-                    State::Taken(_) => Err(RefusalKind::NotOwner),
-                    _ => Err(RefusalKind::NotTaken),
+                    State::Taken(lease) if lease.holder == Some(client) => at,
+                    State::Taken(_) => return Err(RefusalKind::NotOwner),
+                    _ => return Err(RefusalKind::NotTaken),
                 }
             }
-        }
+        };
+        let home = home_of(&self.tasks[at]);
+        self.note_life(&home);
+        Ok(at)
     }
 
     pub(super) fn ack(&mut self, client: ClientId, ack: &Ack<'_>) -> Answer {
@@ -33,7 +44,7 @@ impl Model {
         self.span_fits(ack.zombie, false)?;
         self.payload_fits(ack.payload)?;
         let at = self.hold(client, ack.held)?;
-        let after_ack = self.settings(&self.tasks[at].queue).after_ack;
+        let after_ack = self.settings(&home_of(&self.tasks[at])).after_ack;
         if ack.zombie.is_some() && after_ack == AfterAck::Keep {
             return Err(RefusalKind::WrongState);
         }
@@ -44,7 +55,7 @@ impl Model {
         Ok(Some(Reply::Done))
     }
 
-    pub(super) fn ack_all(&mut self, queue: &[u8], receipts: &[Receipt]) -> Reply {
+    pub(super) fn ack_all(&mut self, queue: QueueName<'_>, receipts: &[Receipt]) -> Reply {
         let mut answers = Vec::new();
         for receipt in receipts {
             let held = Held { queue, by: HeldBy::Receipt(*receipt) };
@@ -61,7 +72,7 @@ impl Model {
 
     /// Ends a task as its queue wants it.
     pub(super) fn finish(&mut self, at: usize, zombie: Option<Span>) {
-        let setting = self.settings(&self.tasks[at].queue).after_ack;
+        let setting = self.settings(&home_of(&self.tasks[at])).after_ack;
         match zombie.map_or(setting, AfterAck::Zombie) {
             AfterAck::Delete => self.leave(at, Exit::Acked),
             AfterAck::Keep => self.shift(at, State::Done),
@@ -88,6 +99,18 @@ impl Model {
         Ok(Some(Reply::State(state)))
     }
 
+    /// Releases what nobody was told of. No member shows by that that it lives.
+    pub(super) fn give_back(&mut self, receipts: &[Receipt]) -> Reply {
+        let mut count = 0;
+        for receipt in receipts {
+            let current = self.tasks.iter().position(|task| task.receipt() == Some(*receipt));
+            let Some(at) = current.filter(|at| self.is_live(&self.tasks[*at])) else { continue };
+            self.bring_back(at, Span::ZERO, &Amendment::default());
+            count += 1;
+        }
+        Reply::Count(count)
+    }
+
     pub(super) fn bury(
         &mut self,
         client: ClientId,
@@ -110,7 +133,7 @@ impl Model {
         held_fits(held)?;
         fits(by.is_none_or(|by| !by.is_zero()))?;
         if let HeldBy::Id(id) = held.by
-            && let Some(at) = self.find(held.queue, id)
+            && let Some(at) = self.home(held.queue).ok().and_then(|home| self.find(&home, id))
             && !matches!(self.tasks[at].state, State::Taken(_))
         {
             return self.touch_untaken(at, by);
@@ -130,10 +153,10 @@ impl Model {
     }
 
     fn touch_untaken(&mut self, at: usize, by: Option<Span>) -> Answer {
-        let task = &mut self.tasks[at];
-        if task.state != State::Ready {
+        if self.tasks[at].state != State::Ready {
             return Ok(Some(Reply::Deadline(None)));
         }
+        let task = &mut self.tasks[at];
         let by = by.ok_or(RefusalKind::BadArgument)?;
         if let Some(expires_at) = task.expires_at {
             task.expires_at = Some(later(expires_at, by)?);

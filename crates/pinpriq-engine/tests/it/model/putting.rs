@@ -7,29 +7,20 @@ use pinpriq_engine::settings::{Ids, Settings};
 use pinpriq_engine::task::{ClientId, RequestId, State, StateKind, TaskId, TaskRecord};
 use pinpriq_engine::time::Timestamp;
 
-use super::{Answer, Awaiter, Exit, Model, fits, id_fits};
+use super::{Answer, Awaiter, Exit, Home, Model, fits, home_of, id_fits, is_in};
 
 impl Model {
-    pub(super) fn put(
-        &mut self,
-        client: ClientId,
-        request: RequestId,
-        put: &Put<'_>,
-        id: Option<TaskId>,
-    ) -> Answer {
-        let settings = self.settings(put.queue);
+    pub(super) fn put(&mut self, client: ClientId, request: RequestId, put: &Put<'_>) -> Answer {
+        let home = Home::of_queue(put.queue);
+        let settings = self.settings(&home);
         let expires_at = self.put_fits(put, settings)?;
-        if put.id.is_some_and(|id| self.find(put.queue, id).is_some()) {
+        if put.id.is_some_and(|id| self.find(&home, id).is_some()) {
             return Err(RefusalKind::Exists);
         }
-        let unfinished = |task: &&TaskRecord| {
-            !matches!(task.state, State::Zombie { .. } | State::Done) && *task.queue == *put.queue
-        };
-        let present = self.tasks.iter().filter(unfinished).count() as u64;
-        if settings.capacity.is_some_and(|most| present >= most) {
+        if self.is_full(&home) {
             return Err(RefusalKind::Full);
         }
-        if self.paused(put.queue).input {
+        if self.paused(&home).input {
             return Err(RefusalKind::Paused);
         }
         let until = match put.wait {
@@ -43,21 +34,22 @@ impl Model {
 
         self.last_number += 1;
         let number = self.last_number;
-        let id = match (settings.ids, put.id) {
-            (Ids::Sequence, _) => TaskId::Number(number),
-            (Ids::Given, id) => TaskId::Given(id.unwrap_or_default().into()),
-            _ => id.expect("the engine drew an id"),
+        let id = match put.id {
+            Some(id) => TaskId::Given(id.into()),
+            None => self.new_id(settings.ids, number),
         };
         let ready_at = self.now.after(put.delay);
         let state = if put.delay.is_zero() { State::Ready } else { State::Waiting { ready_at } };
         self.enter(TaskRecord {
             number,
             queue: put.queue.into(),
+            lane: None,
             id: id.clone(),
             seq: number,
             priority: put.priority,
             key: put.key.map(Into::into),
             payload: put.payload.into(),
+            away: None,
             put_at: self.now,
             expires_at,
             ttr: put.ttr,
@@ -79,6 +71,25 @@ impl Model {
             self.end_instant(number);
         }
         Ok(None)
+    }
+
+    /// The id of a new task, which the engine drew where nobody can tell it.
+    pub(super) fn new_id(&mut self, ids: Ids, number: u64) -> TaskId {
+        if ids == Ids::Sequence {
+            return TaskId::Number(number);
+        }
+        let id = self.drawn.remove(&number).expect("the engine drew an id");
+        assert!(self.known_ids.insert(id.clone()), "the id {id} came twice");
+        id
+    }
+
+    /// Whether a queue holds as many unfinished tasks as it may.
+    pub(super) fn is_full(&self, home: &Home) -> bool {
+        let unfinished = |task: &&TaskRecord| {
+            !matches!(task.state, State::Zombie { .. } | State::Done) && is_in(task, home)
+        };
+        let present = self.tasks.iter().filter(unfinished).count() as u64;
+        self.settings(home).capacity.is_some_and(|most| present >= most)
     }
 
     /// The instant of a task that lives for no longer is over.
@@ -126,6 +137,10 @@ impl Model {
     pub(super) fn put_back(&mut self, records: &[TaskRecord]) -> Reply {
         let mut count = 0;
         for record in records {
+            let home = home_of(record);
+            if home.lane.is_some() && !self.is_lane(&home) {
+                continue;
+            }
             if let Some(at) = self.at(record.number) {
                 // It was kept after the pop. If somebody brought it back since, it stays.
                 if matches!(self.tasks[at].state, State::Zombie { .. } | State::Done) {
@@ -136,7 +151,7 @@ impl Model {
                 continue;
             }
             self.tell_emptied(|number| number == record.number);
-            let ids = self.settings(&record.queue).ids;
+            let ids = self.settings(&home).ids;
             let fits = match (ids, &record.id) {
                 (Ids::Sequence, id) => *id == TaskId::Number(record.number),
                 (Ids::Time64, TaskId::Number(_))
@@ -144,7 +159,7 @@ impl Model {
                 | (Ids::Given, TaskId::Given(_)) => true,
                 _ => false,
             };
-            let is_same = |task: &TaskRecord| task.queue == record.queue && task.id == record.id;
+            let is_same = |task: &TaskRecord| is_in(task, &home) && task.id == record.id;
             if !fits || self.tasks.iter().any(is_same) {
                 continue;
             }
@@ -156,7 +171,7 @@ impl Model {
 
     /// X to R, by which a task no longer counts as acknowledged.
     fn bring_in_again(&mut self, record: TaskRecord) {
-        let queue = self.queues.entry(record.queue.to_vec()).or_default();
+        let queue = self.queues.entry(home_of(&record)).or_default();
         for tally in [&mut queue.tally, &mut self.totals] {
             // The figures of the queue may have begun anew since.
             if tally.acked > 0 {

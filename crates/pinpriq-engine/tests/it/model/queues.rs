@@ -1,38 +1,42 @@
 //! Looking after queues: settings, names, emptying, pauses, figures.
 
-use pinpriq_engine::command::{Assign, QueueCommand, SettingsPatch, Sides};
+use pinpriq_engine::command::{Assign, QueueCommand, QueueName, SettingsPatch, Sides};
 use pinpriq_engine::reply::{RefusalKind, Reply};
-use pinpriq_engine::settings::{AfterAck, Paused, Settings};
+use pinpriq_engine::settings::{AfterAck, Ids, Paused, Settings};
 use pinpriq_engine::stats::{Counters, Figures};
 use pinpriq_engine::task::{StateKind, TaskRecord};
 use pinpriq_engine::time::Span;
 
-use super::{Answer, Exit, Model, Tally, fits};
+use super::{Answer, Exit, Home, Model, Tally, fits, is_in};
 
 impl Model {
-    pub(super) fn settings(&self, queue: &[u8]) -> Settings {
-        self.queues.get(queue).map(|queue| queue.settings).unwrap_or_default()
+    pub(super) fn settings(&self, home: &Home) -> Settings {
+        self.queues.get(home).map(|queue| queue.settings).unwrap_or_default()
     }
 
-    pub(super) fn paused(&self, queue: &[u8]) -> Paused {
-        self.queues.get(queue).map(|queue| queue.paused).unwrap_or_default()
+    pub(super) fn paused(&self, home: &Home) -> Paused {
+        self.queues.get(home).map(|queue| queue.paused).unwrap_or_default()
     }
 
     pub(super) fn administer(&mut self, command: &QueueCommand<'_>) -> Answer {
         match *command {
             QueueCommand::Create { queue, settings } => {
                 self.settings_fit(settings)?;
-                if self.queues.get(queue).is_some_and(|queue| queue.created) {
+                let home = Home::of_queue(queue);
+                if self.queues.get(&home).is_some_and(|queue| queue.created) {
                     return Err(RefusalKind::Exists);
                 }
-                self.set(queue, settings)
+                self.set(&home, settings)
             }
             QueueCommand::Set { queue, settings } => {
                 self.settings_fit(settings)?;
-                self.set(queue, settings)
+                fits(queue.member.is_none() || settings.ids != Assign::To(Ids::Given))?;
+                let home = self.home(queue)?;
+                self.set(&home, settings)
             }
             QueueCommand::Show(queue) => {
-                let queue = self.queues.get(queue).ok_or(RefusalKind::NoQueue)?;
+                let home = self.existing(queue)?;
+                let queue = &self.queues[&home];
                 let (settings, paused, created) = (queue.settings, queue.paused, queue.created);
                 Ok(Some(Reply::Settings { settings, paused, created }))
             }
@@ -40,43 +44,49 @@ impl Model {
                 let mut names: Vec<_> = self
                     .queues
                     .keys()
-                    .filter(|name| name.starts_with(prefix))
-                    .filter(|name| after.is_none_or(|after| name.as_slice() > after))
-                    .map(|name| name.as_slice().into())
+                    .filter(|home| home.lane.is_none() && home.name.starts_with(prefix))
+                    .map(|home| home.name.as_slice())
+                    .filter(|name| after.is_none_or(|after| *name > after))
+                    .map(Into::into)
                     .collect();
                 let more = names.len() > count;
                 names.truncate(count);
                 Ok(Some(Reply::Names { names, more }))
             }
             QueueCommand::Truncate(queue) => {
-                self.queues.get(queue).ok_or(RefusalKind::NoQueue)?;
-                let count = self.empty(queue);
-                self.tidy(queue);
+                let home = self.existing(queue)?;
+                let count = self.empty(&home);
+                self.tidy(&home);
                 Ok(Some(Reply::Count(count)))
             }
             QueueCommand::Drop(name) => {
-                self.queues.get(name).ok_or(RefusalKind::NoQueue)?;
-                let count = self.empty(name);
-                self.queues.remove(name);
+                let home = self.existing(name.into())?;
+                let count = self.empty(&home);
+                self.queues.remove(&home);
                 Ok(Some(Reply::Count(count)))
             }
             QueueCommand::Pause { queue, sides } => self.pause(queue, sides, true),
             QueueCommand::Resume { queue, sides } => self.pause(queue, sides, false),
-            QueueCommand::Stats(Some(name)) => {
-                let queue = self.queues.get(name).ok_or(RefusalKind::NoQueue)?;
-                Ok(Some(Reply::Figures(Box::new(self.figures_of(name, &queue.tally)))))
+            QueueCommand::Stats(Some(queue)) => {
+                let home = self.existing(queue)?;
+                Ok(Some(Reply::Figures(Box::new(self.figures_of(&home)))))
             }
             QueueCommand::Stats(None) => Ok(Some(Reply::Figures(Box::new(self.total_figures())))),
         }
     }
 
-    fn set(&mut self, name: &[u8], patch: SettingsPatch) -> Answer {
-        let former = self.settings(name);
+    fn existing(&self, queue: QueueName<'_>) -> Result<Home, RefusalKind> {
+        let home = self.home(queue)?;
+        if self.queues.contains_key(&home) { Ok(home) } else { Err(RefusalKind::NoQueue) }
+    }
+
+    fn set(&mut self, home: &Home, patch: SettingsPatch) -> Answer {
+        let former = self.settings(home);
         let ids = patch.ids.or(former.ids);
-        if ids != former.ids && self.tasks.iter().any(|task| *task.queue == *name) {
+        if ids != former.ids && self.tasks.iter().any(|task| is_in(task, home)) {
             return Err(RefusalKind::WrongState);
         }
-        let queue = self.queues.entry(name.to_vec()).or_default();
+        let queue = self.queues.entry(home.clone()).or_default();
         queue.created = true;
         queue.settings = Settings {
             ids,
@@ -100,53 +110,56 @@ impl Model {
         fits(patch.capacity != Assign::To(Some(0)))
     }
 
-    fn pause(&mut self, name: &[u8], sides: Sides, paused: bool) -> Answer {
-        let queue = self.queues.get_mut(name).ok_or(RefusalKind::NoQueue)?;
+    fn pause(&mut self, queue: QueueName<'_>, sides: Sides, paused: bool) -> Answer {
+        let home = self.existing(queue)?;
+        let queue = self.queues.get_mut(&home).expect("it exists");
         if sides != Sides::Output {
             queue.paused.input = paused;
         }
         if sides != Sides::Input {
             queue.paused.output = paused;
         }
-        self.tidy(name);
+        self.tidy(&home);
         Ok(Some(Reply::Done))
     }
 
     /// Removes every task of a queue. Those who await them are told soon.
-    fn empty(&mut self, name: &[u8]) -> u64 {
+    pub(super) fn empty(&mut self, home: &Home) -> u64 {
         let (gone, left): (Vec<TaskRecord>, Vec<TaskRecord>) =
-            std::mem::take(&mut self.tasks).into_iter().partition(|task| *task.queue == *name);
+            std::mem::take(&mut self.tasks).into_iter().partition(|task| is_in(task, home));
         self.tasks = left;
         for task in &gone {
-            self.note(name, Some(task.state.kind()), None);
+            self.note(home, Some(task.state.kind()), None);
             self.emptied.push(task.number);
         }
-        let queue = self.queues.get_mut(name).expect("the queue exists");
+        let queue = self.queues.get_mut(home).expect("the queue exists");
         for tally in [&mut queue.tally, &mut self.totals] {
             tally.exit(Exit::Killed, gone.len() as u64);
         }
         gone.len() as u64
     }
 
-    /// Whether the longest wait in a queue is a matter of taste: a task that was sent to the tail
+    /// Whether the longest wait somewhere is a matter of taste: a task that was sent to the tail
     /// is older than it looks.
-    pub(crate) fn has_tail(&self, queue: &[u8]) -> bool {
-        self.tasks.iter().any(|task| *task.queue == *queue && task.seq != task.number)
+    pub(crate) fn has_tail(&self) -> bool {
+        self.tasks.iter().any(|task| task.seq != task.number)
     }
 
-    fn figures_of(&self, name: &[u8], tally: &Tally) -> Figures {
-        let own: Vec<&TaskRecord> = self.tasks.iter().filter(|task| *task.queue == *name).collect();
-        let takers = self.takers.iter().filter(|taker| taker.queues.iter().any(|q| q == name));
-        let subscribers = self.subscriptions.iter().filter(|known| known.queue == name);
-        let paused = self.paused(name);
+    fn figures_of(&self, home: &Home) -> Figures {
+        let queue = &self.queues[home];
+        let own: Vec<&TaskRecord> = self.tasks.iter().filter(|task| is_in(task, home)).collect();
+        let takers = self.takers.iter().filter(|taker| taker.queues.contains(home));
+        let subscribers = self.subscriptions.iter().filter(|known| known.queue == *home);
+        let paused = queue.paused;
         Figures {
-            counters: counters(&own, tally),
+            counters: counters(&own, &queue.tally),
             oldest_ready: self.oldest_ready(&own),
             takers: takers.count() as u64,
             subscribers: subscribers.count() as u64,
             paused,
             paused_queues: u64::from(paused.any()),
             queues: 1,
+            missed: home.lane.map(|_| queue.missed),
         }
     }
 
@@ -167,7 +180,8 @@ impl Model {
             subscribers: self.subscriptions.len() as u64,
             paused: Paused::default(),
             paused_queues: self.queues.values().filter(|queue| queue.paused.any()).count() as u64,
-            queues: self.queues.len() as u64,
+            queues: self.queues.keys().filter(|home| home.lane.is_none()).count() as u64,
+            missed: None,
         }
     }
 }

@@ -1,14 +1,15 @@
 //! Selection, takes, and everybody who waits for tasks.
 
 use pinpriq_engine::command::{
-    Command, End, Order, Peek, QueueCommand, Selection, Take, TakeMode, Wait,
+    Command, End, Order, Peek, QueueCommand, QueueName, Selection, Take, TakeMode, Wait,
 };
+use pinpriq_engine::fanout::MemberCommand;
 use pinpriq_engine::limits::{NAME_BYTES_MAX, NARROW_PAYLOAD_BYTES_MAX};
 use pinpriq_engine::reply::{Output, RefusalKind, Reply};
 use pinpriq_engine::task::{ClientId, Grant, Lease, RequestId, State, StateKind, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
 
-use super::{Answer, Model, fits};
+use super::{Answer, Home, Model, fits, home_of, is_in};
 
 /// A blocked take or pop.
 #[derive(Clone, Debug)]
@@ -16,7 +17,7 @@ pub(crate) struct Taker {
     pub(super) turn: u64,
     pub(crate) client: ClientId,
     pub(super) request: RequestId,
-    pub(super) queues: Vec<Vec<u8>>,
+    pub(super) queues: Vec<Home>,
     count: u32,
     selection: Selection,
     pub(super) mode: TakeMode,
@@ -29,7 +30,7 @@ pub(crate) struct Subscription {
     /// Since when it is ready for a task, among all who are.
     turn: u64,
     pub(crate) client: ClientId,
-    pub(crate) queue: Vec<u8>,
+    pub(crate) queue: Home,
     selection: Selection,
     mode: TakeMode,
 }
@@ -42,7 +43,7 @@ enum Consumer {
 
 impl Model {
     /// The tasks that a selection may choose, in its order.
-    fn selectable(&self, queue: &[u8], selection: Selection) -> Vec<usize> {
+    fn selectable(&self, queue: &Home, selection: Selection) -> Vec<usize> {
         let mut found: Vec<usize> = (0..self.tasks.len())
             .filter(|at| self.is_in_sight(*at, queue, selection))
             .filter(|at| self.tasks[*at].priority.is_some())
@@ -59,17 +60,17 @@ impl Model {
     }
 
     /// Whether a task is ready, unexpired, and small enough for who asks.
-    fn is_in_sight(&self, at: usize, queue: &[u8], selection: Selection) -> bool {
+    fn is_in_sight(&self, at: usize, queue: &Home, selection: Selection) -> bool {
         let task = &self.tasks[at];
         let is_small = task.payload.len() <= NARROW_PAYLOAD_BYTES_MAX;
-        *task.queue == *queue
+        is_in(task, queue)
             && task.state == State::Ready
             && !self.is_over(at)
             && (is_small || !selection.narrow)
     }
 
     /// The numbers of what goes along with the first choice, that one first.
-    fn choose(&self, queue: &[u8], selection: Selection) -> Vec<u64> {
+    fn choose(&self, queue: &Home, selection: Selection) -> Vec<u64> {
         let ranked = self.selectable(queue, selection);
         let Some(first) = ranked.first().copied() else { return Vec::new() };
         let number = |at: usize| self.tasks[at].number;
@@ -92,7 +93,10 @@ impl Model {
         if let Wait::For(wait) = take.wait {
             self.span_fits(Some(wait), true)?;
         }
-        let names: Vec<Vec<u8>> = take.queues.iter().map(|name| name.to_vec()).collect();
+        let names = self.homes(take.queues, take.member)?;
+        for name in &names {
+            self.note_life(name);
+        }
         let tasks = self.collect(&names, client, take.selection, take.mode, take.count);
         let until = match take.wait {
             _ if !tasks.is_empty() => None,
@@ -113,13 +117,14 @@ impl Model {
 
     pub(super) fn peek(&mut self, peek: &Peek<'_>) -> Answer {
         fits(peek.count > 0)?;
+        let home = self.home(peek.queue)?;
         let mut shown: Vec<usize> = match peek.state {
-            None | Some(StateKind::Ready) => self.selectable(peek.queue, peek.selection),
+            None | Some(StateKind::Ready) => self.selectable(&home, peek.selection),
             Some(_) => Vec::new(),
         };
         if let Some(kind) = peek.state {
             let mut rest: Vec<usize> = (0..self.tasks.len())
-                .filter(|at| *self.tasks[*at].queue == *peek.queue)
+                .filter(|at| is_in(&self.tasks[*at], &home))
                 .filter(|at| self.tasks[*at].state.kind() == kind)
                 .filter(|at| kind != StateKind::Ready || self.tasks[*at].priority.is_none())
                 .collect();
@@ -137,7 +142,7 @@ impl Model {
     /// Takes up to `count` tasks or groups, from one queue after the other.
     fn collect(
         &mut self,
-        queues: &[Vec<u8>],
+        queues: &[Home],
         client: ClientId,
         selection: Selection,
         mode: TakeMode,
@@ -162,7 +167,7 @@ impl Model {
 
     fn hand_over(&mut self, number: u64, client: ClientId, mode: TakeMode) -> TaskRecord {
         let at = self.at(number).expect("a task that was chosen is there");
-        let settings = self.settings(&self.tasks[at].queue);
+        let settings = self.settings(&home_of(&self.tasks[at]));
         self.tasks[at].attempts += 1;
         let popped = self.tasks[at].clone();
         let ttr = match mode {
@@ -195,42 +200,55 @@ impl Model {
         &mut self,
         client: ClientId,
         queues: &[&[u8]],
-        selection: Selection,
-        mode: TakeMode,
+        member: Option<&[u8]>,
+        (selection, mode): (Selection, TakeMode),
     ) -> Answer {
         fits(!queues.is_empty())?;
         self.mode_fits(mode)?;
-        let mut names: Vec<Vec<u8>> = self.subscribed(client);
-        names.extend(queues.iter().map(|queue| queue.to_vec()));
-        names.sort();
-        names.dedup();
-        if names.len() > self.limits.queues_per_client_max {
+        let homes = self.homes(queues, member)?;
+        let mut all = self.subscribed(client);
+        all.extend(homes.iter().cloned());
+        all.sort();
+        all.dedup();
+        if all.len() > self.limits.queues_per_client_max {
             return Err(RefusalKind::Busy);
         }
-        for queue in queues {
+        for queue in homes {
+            self.note_life(&queue);
             let known = self
                 .subscriptions
                 .iter_mut()
-                .find(|known| known.client == client && known.queue == *queue);
+                .find(|known| known.client == client && known.queue == queue);
             if let Some(known) = known {
                 (known.selection, known.mode) = (selection, mode);
             } else {
-                let (turn, queue) = (self.draw(), queue.to_vec());
+                let turn = self.draw();
                 self.subscriptions.push(Subscription { turn, client, queue, selection, mode });
             }
         }
-        Ok(Some(Reply::Count(names.len() as u64)))
+        Ok(Some(Reply::Count(all.len() as u64)))
     }
 
-    pub(super) fn unsubscribe(&mut self, client: ClientId, queues: &[&[u8]]) -> Reply {
+    pub(super) fn unsubscribe(
+        &mut self,
+        client: ClientId,
+        queues: &[&[u8]],
+        member: Option<&[u8]>,
+    ) -> Answer {
+        fits(!(queues.is_empty() && member.is_some()))?;
+        let homes = self.homes(queues, member)?;
         self.subscriptions.retain(|known| {
-            known.client != client
-                || !(queues.is_empty() || queues.contains(&known.queue.as_slice()))
+            known.client != client || !(homes.is_empty() || homes.contains(&known.queue))
         });
-        Reply::Count(self.subscribed(client).len() as u64)
+        Ok(Some(Reply::Count(self.subscribed(client).len() as u64)))
     }
 
-    fn subscribed(&self, client: ClientId) -> Vec<Vec<u8>> {
+    /// The queues of these names, or the lanes of a member in these topics.
+    fn homes(&self, names: &[&[u8]], member: Option<&[u8]>) -> Result<Vec<Home>, RefusalKind> {
+        names.iter().map(|name| self.home(QueueName { name, member })).collect()
+    }
+
+    fn subscribed(&self, client: ClientId) -> Vec<Home> {
         let own = self.subscriptions.iter().filter(|known| known.client == client);
         own.map(|known| known.queue.clone()).collect()
     }
@@ -284,8 +302,10 @@ impl Model {
 
     /// The consumer with the longest wait among those for whom there is a task.
     fn next_consumer(&self) -> Option<Consumer> {
-        let has = |queue: &[u8], selection| {
-            !self.paused(queue).output && !self.selectable(queue, selection).is_empty()
+        let has = |queue: &Home, selection| {
+            (queue.lane.is_none() || self.is_lane(queue))
+                && !self.paused(queue).output
+                && !self.selectable(queue, selection).is_empty()
         };
         let taker = self
             .takers
@@ -312,14 +332,28 @@ impl Model {
 pub(super) fn names_fit(command: &Command<'_>) -> Result<(), RefusalKind> {
     let names: Vec<&[u8]> = match command {
         Command::Put(put) => vec![put.queue],
-        Command::Take(take) => take.queues.to_vec(),
-        Command::Subscribe { queues, .. } | Command::Unsubscribe { queues } => queues.to_vec(),
-        Command::Peek(peek) => vec![peek.queue],
+        Command::Take(take) => take.queues.iter().copied().chain(take.member).collect(),
+        Command::Subscribe { queues, member, .. } | Command::Unsubscribe { queues, member } => {
+            queues.iter().copied().chain(*member).collect()
+        }
+        Command::Peek(peek) => both(peek.queue),
         Command::Get { queue, .. }
         | Command::Kill { queue, .. }
-        | Command::Queue(QueueCommand::Show(queue)) => vec![queue],
+        | Command::Queue(QueueCommand::Show(queue)) => both(*queue),
+        Command::Publish(publish) => vec![publish.topic],
+        Command::Member(command) => match command {
+            MemberCommand::Join { topic, member, .. }
+            | MemberCommand::LeaveTopic { topic, member } => vec![topic, member],
+            MemberCommand::Beat { member: name, .. }
+            | MemberCommand::Leave(name)
+            | MemberCommand::List(name) => vec![name],
+        },
         // The other commands are not tried with such names.
         _ => Vec::new(),
     };
     fits(names.iter().all(|name| name.len() <= NAME_BYTES_MAX))
+}
+
+fn both(queue: QueueName<'_>) -> Vec<&[u8]> {
+    std::iter::once(queue.name).chain(queue.member).collect()
 }

@@ -2,10 +2,10 @@
 
 use pinpriq_engine::command::TakeMode;
 use pinpriq_engine::reply::{Outcome, Reply};
-use pinpriq_engine::task::{ClientId, Lease, State, StateKind, TaskRecord};
+use pinpriq_engine::task::{ClientId, State, StateKind, TaskRecord};
 use pinpriq_engine::time::Timestamp;
 
-use super::{Exit, Model, Tally};
+use super::{Exit, Model, Tally, is_in};
 
 /// What is due, in the order in which it happens at one moment.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,6 +13,7 @@ enum Due {
     Task(u64),
     Taker(u64),
     Awaiter(u64),
+    Member(u64),
 }
 
 impl Model {
@@ -22,18 +23,22 @@ impl Model {
     }
 
     fn dues(&self) -> Vec<(Timestamp, Due)> {
-        let tasks = self.tasks.iter().filter_map(|task| Some((due(task)?, Due::Task(task.number))));
+        let live = self.tasks.iter().filter(|task| self.is_live(task));
+        let tasks = live.filter_map(|task| Some((due(task)?, Due::Task(task.number))));
         let takers =
             self.takers.iter().filter_map(|taker| Some((taker.until?, Due::Taker(taker.turn))));
         let awaiters = self
             .awaiters
             .iter()
             .filter_map(|awaiter| Some((awaiter.until?, Due::Awaiter(awaiter.turn))));
-        tasks.chain(takers).chain(awaiters).collect()
+        let alive = self.members.iter().filter(|member| !member.ended);
+        let members = alive.map(|member| (member.lease_until, Due::Member(member.incarnation)));
+        tasks.chain(takers).chain(awaiters).chain(members).collect()
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Timestamp) {
         self.advance(now);
+        self.clean_lanes();
         self.tell_emptied(|_| true);
         self.serve();
     }
@@ -65,6 +70,7 @@ impl Model {
                     self.time_out_taker(turn);
                 }
                 Due::Awaiter(turn) => self.time_out_awaiter(turn),
+                Due::Member(incarnation) => self.end_member(incarnation),
             }
         }
         self.serve();
@@ -94,7 +100,8 @@ impl Model {
     fn time_out_awaiter(&mut self, turn: u64) {
         let Some(index) = self.awaiters.iter().position(|known| known.turn == turn) else { return };
         let awaiter = self.awaiters.remove(index);
-        let state = self.at(awaiter.number).map(|at| self.tasks[at].state.kind());
+        let live = self.at(awaiter.number).filter(|at| self.is_live(&self.tasks[*at]));
+        let state = live.map(|at| self.tasks[at].state.kind());
         let outcome = if state.is_some() { Outcome::Timeout } else { Outcome::Killed };
         self.answer_awaiter(awaiter, outcome, state);
     }
@@ -106,14 +113,16 @@ impl Model {
         self.awaiters.retain(|awaiter| awaiter.client != client);
         self.subscriptions.retain(|known| known.client != client);
         self.credits.remove(&client);
-        self.end_leases(|lease| lease.deadline.is_none() && lease.holder == Some(client));
+        self.end_leases(|model, task| {
+            let State::Taken(lease) = &task.state else { return false };
+            lease.deadline.is_none() && lease.holder == Some(client) && model.is_live(task)
+        });
         self.fire_due();
     }
 
-    fn end_leases(&mut self, which: impl Fn(&Lease) -> bool) {
-        let held = |task: &&TaskRecord| matches!(&task.state, State::Taken(lease) if which(lease));
-        let mut numbers: Vec<u64> =
-            self.tasks.iter().filter(held).map(|task| task.number).collect();
+    fn end_leases(&mut self, which: impl Fn(&Self, &TaskRecord) -> bool) {
+        let held = self.tasks.iter().filter(|task| which(self, task));
+        let mut numbers: Vec<u64> = held.map(|task| task.number).collect();
         numbers.sort_unstable();
         for number in numbers {
             let at = self.at(number).expect("a taken task is there");
@@ -159,10 +168,18 @@ impl Model {
         }
         self.totals = Tally { put: self.tasks.len() as u64, ..Tally::default() };
         for (name, queue) in &mut self.queues {
-            let present = self.tasks.iter().filter(|task| *task.queue == **name).count();
+            let present = self.tasks.iter().filter(|task| is_in(task, name)).count();
+            queue.missed = 0;
             queue.tally = Tally { put: present as u64, ..Tally::default() };
         }
-        self.end_leases(|lease| lease.deadline.is_none());
+        self.end_leases(|_, task| match &task.state {
+            State::Taken(lease) => lease.deadline.is_none(),
+            _ => false,
+        });
+        self.drop_over_in_ended_lanes();
+        for member in &mut self.members {
+            member.show_life(now, None);
+        }
         self.fire_due();
     }
 }

@@ -1,12 +1,12 @@
 //! Moving tasks by their id, whoever asks.
 
-use pinpriq_engine::command::{Amendment, Assign, Transfer, Update};
+use pinpriq_engine::command::{Amendment, Assign, QueueName, Transfer, Update};
 use pinpriq_engine::reply::{RefusalKind, Reply};
 use pinpriq_engine::settings::AfterAck;
 use pinpriq_engine::task::{ClientId, State, StateKind};
 use pinpriq_engine::time::Span;
 
-use super::{Answer, Exit, Model, fits, id_fits};
+use super::{Answer, Exit, Model, fits, id_fits, is_in};
 
 impl Model {
     /// To R or W, with what changes along with it; or to X if the TTL is over by then.
@@ -46,7 +46,8 @@ impl Model {
     fn transferred(&self, transfer: &Transfer<'_>) -> Result<usize, RefusalKind> {
         id_fits(transfer.id)?;
         self.amendment_fits(transfer.delay, &transfer.amendment)?;
-        self.find(transfer.queue, transfer.id).ok_or(RefusalKind::NotFound)
+        let home = self.home(transfer.queue)?;
+        self.find(&home, transfer.id).ok_or(RefusalKind::NotFound)
     }
 
     fn finish_transfer(&mut self, at: usize, transfer: &Transfer<'_>) -> Reply {
@@ -85,7 +86,7 @@ impl Model {
 
     pub(super) fn plow(
         &mut self,
-        queue: &[u8],
+        queue: QueueName<'_>,
         count: Option<u64>,
         delay: Span,
         ttl: Option<Span>,
@@ -96,10 +97,11 @@ impl Model {
         };
         self.amendment_fits(delay, &amendment)?;
         fits(count != Some(0))?;
+        let home = self.home(queue)?;
         let mut buried: Vec<(u64, u64)> = self
             .tasks
             .iter()
-            .filter(|task| *task.queue == *queue && task.state.kind() == StateKind::Buried)
+            .filter(|task| is_in(task, &home) && task.state.kind() == StateKind::Buried)
             .map(|task| (task.seq, task.number))
             .collect();
         buried.sort_unstable();
@@ -111,11 +113,12 @@ impl Model {
         Ok(Some(Reply::Count(buried.len() as u64)))
     }
 
-    pub(super) fn kill(&mut self, queue: &[u8], ids: &[&[u8]]) -> Answer {
+    pub(super) fn kill(&mut self, queue: QueueName<'_>, ids: &[&[u8]]) -> Answer {
         ids.iter().try_for_each(|id| id_fits(id))?;
+        let home = self.home(queue)?;
         let mut killed = 0;
         for id in ids {
-            if let Some(at) = self.find(queue, id) {
+            if let Some(at) = self.find(&home, id) {
                 self.leave(at, Exit::Killed);
                 killed += 1;
             }
@@ -133,7 +136,8 @@ impl Model {
         fits(!(has_ttl && matches!(to, Buried | Zombie | Done)))?;
         fits(has_delay || to != Waiting)?;
         self.amendment_fits(transfer.delay, &transfer.amendment)?;
-        let stay = match self.settings(transfer.queue).after_ack {
+        let home = self.home(transfer.queue)?;
+        let stay = match self.settings(&home).after_ack {
             _ if has_delay => Some(transfer.delay),
             AfterAck::Zombie(stay) => Some(stay),
             AfterAck::Delete | AfterAck::Keep => None,
@@ -157,7 +161,8 @@ impl Model {
     pub(super) fn update(&mut self, client: ClientId, update: &Update<'_>) -> Answer {
         id_fits(update.id)?;
         self.amendment_fits(Span::ZERO, &update.amendment)?;
-        let at = self.find(update.queue, update.id).ok_or(RefusalKind::NotFound)?;
+        let home = self.home(update.queue)?;
+        let at = self.find(&home, update.id).ok_or(RefusalKind::NotFound)?;
         if update.receipt.is_some() && self.tasks[at].receipt() != update.receipt {
             return Err(RefusalKind::Stale);
         }

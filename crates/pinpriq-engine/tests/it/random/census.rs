@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use pinpriq_engine::command::{Command, Held, HeldBy};
+use pinpriq_engine::change::RecordKey;
+use pinpriq_engine::command::{Command, Held, HeldBy, QueueName};
+use pinpriq_engine::fanout::MemberCommand;
 use pinpriq_engine::reply::{Output, RefusalKind, Reply};
-use pinpriq_engine::task::{ClientId, Receipt, State, StateKind, TaskRecord};
+use pinpriq_engine::task::{ClientId, Receipt, RequestId, State, StateKind, TaskRecord};
 use pinpriq_engine::transition_listing;
 
-use crate::model::Model;
+use crate::model::{Model, home_of};
+use pinpriq_engine::time::Timestamp;
 
 /// How often each thing was seen.
 #[derive(Debug, Default)]
@@ -18,20 +21,53 @@ pub(super) struct Census {
     deliveries: u64,
     restarts: u64,
     compactions: u64,
+    fan_out: BTreeMap<&'static str, u64>,
 }
+
+/// What fan-out must have come to.
+const FAN_OUT: [&str; 21] = [
+    "a member rejoins",
+    "a member joins while its former lanes are cleaned",
+    "a publication reaches several lanes",
+    "a publication reaches nobody",
+    "a publication reaches a queue's namesake",
+    "a lane misses a publication",
+    "a lane is left with tasks",
+    "a member leaves with tasks",
+    "a lease of a member runs out with tasks",
+    "a taker of a lane is sent away",
+    "a pop of a lane is undone",
+    "a pop of a lane that is gone is not undone",
+    "a receipt alone names its lane",
+    "a receipt comes with another member",
+    "a restart finds lanes",
+    "a restart finds lanes that are to be cleaned",
+    "Task is written again in a lane",
+    "Published is written again",
+    "Lane is written again",
+    "Member is written again",
+    "an awaiter of a lane hears killed",
+];
 
 impl Census {
     /// Counts the cells of the table that a command is about to try.
     pub(super) fn note_command(&mut self, model: &Model, client: ClientId, command: &Command<'_>) {
-        let by_id = |queue: &[u8], id: &[u8]| model.find(queue, id).map(|at| &model.tasks[at]);
+        let by_id = |queue: QueueName<'_>, id: &[u8]| task_of(model, queue, id);
         match command {
             Command::Put(put) => {
                 if let Some(id) = put.id {
-                    self.cell("put with that id", standing(by_id(put.queue, id), client));
+                    self.cell("put with that id", standing(by_id(put.queue.into(), id), client));
                 }
             }
             Command::PutBack(records) => {
                 for record in records {
+                    if record.lane.is_some() && !model.is_lane(&home_of(record)) {
+                        self.fan_out("a pop of a lane that is gone is not undone");
+                        continue;
+                    }
+                    if record.lane.is_some() {
+                        self.fan_out("a pop of a lane is undone");
+                    }
                     let task = model.tasks.iter().find(|task| task.number == record.number);
                     self.cell("put back", standing(task, client));
                 }
@@ -39,7 +75,7 @@ impl Census {
             Command::Ack(ack) => self.note_held(model, client, "ack", ack.held),
             Command::AckAll { queue, receipts } => {
                 for receipt in *receipts {
-                    let held = Held { queue, by: HeldBy::Receipt(*receipt) };
+                    let held = Held { queue: *queue, by: HeldBy::Receipt(*receipt) };
                     self.note_held(model, client, "ack", held);
                 }
             }
@@ -48,11 +84,11 @@ impl Census {
             Command::Touch { held, .. } => self.note_held(model, client, "touch", *held),
             Command::Kill { queue, ids } => {
                 for id in *ids {
-                    self.cell("kill", standing(by_id(queue, id), client));
+                    self.cell("kill", standing(by_id(*queue, id), client));
                 }
             }
             Command::Await { queue, id, .. } => {
-                self.cell("await", standing(by_id(queue, id), client));
+                self.cell("await", standing(by_id(*queue, id), client));
             }
             Command::Update(update) => {
                 self.cell("update", standing(by_id(update.queue, update.id), client));
@@ -69,21 +105,103 @@ impl Census {
                 };
                 self.cell(row, standing(by_id(transfer.queue, transfer.id), client));
             }
+            Command::Publish(publish) => self.note_publish(model, publish.topic),
+            Command::Member(command) => self.note_member(model, command),
             _ => {}
         }
     }
 
+    fn note_publish(&mut self, model: &Model, topic: &[u8]) {
+        let lanes = model.queues.iter().filter(|(home, _)| home.name == topic);
+        let open = lanes.clone().filter(|(home, lane)| model.is_lane(home) && !lane.paused.input);
+        match open.count() {
+            0 => self.fan_out("a publication reaches nobody"),
+            1 => {}
+            _ => self.fan_out("a publication reaches several lanes"),
+        }
+        if lanes.clone().any(|(home, _)| home.lane.is_none()) {
+            self.fan_out("a publication reaches a queue's namesake");
+        }
+        if lanes.clone().any(|(_, lane)| lane.missed > 0) {
+            self.fan_out("a lane misses a publication");
+        }
+    }
+
+    fn note_member(&mut self, model: &Model, command: &MemberCommand<'_>) {
+        match *command {
+            MemberCommand::Join { member, .. } => {
+                if model.alive(member).is_some() {
+                    self.fan_out("a member rejoins");
+                } else if model.members.iter().any(|known| *known.name == *member) {
+                    self.fan_out("a member joins while its former lanes are cleaned");
+                }
+            }
+            MemberCommand::LeaveTopic { topic, member } => {
+                let lane = model.locate(QueueName { name: topic, member: Some(member) });
+                if model.tasks.iter().any(|task| Some(home_of(task)) == lane) {
+                    self.fan_out("a lane is left with tasks");
+                }
+            }
+            MemberCommand::Leave(member) => {
+                let has_tasks = |task: &TaskRecord| {
+                    let lane = task.lane.as_ref();
+                    model.is_live(task) && lane.is_some_and(|lane| *lane.member == *member)
+                };
+                if model.tasks.iter().any(has_tasks) {
+                    self.fan_out("a member leaves with tasks");
+                }
+            }
+            MemberCommand::Beat { .. } | MemberCommand::List(_) => {}
+        }
+    }
+
+    /// Counts what the moment of a timeout does to members.
+    pub(super) fn note_timeout(&mut self, model: &Model, now: Timestamp) {
+        let over = |incarnation| {
+            let mut members = model.members.iter();
+            let member = members.find(|known| Some(known.incarnation) == incarnation);
+            member.is_some_and(|member| !member.ended && member.lease_until <= now)
+        };
+        let in_over =
+            |task: &TaskRecord| task.lane.is_some() && over(model.queues[&home_of(task)].member);
+        if model.tasks.iter().any(in_over) {
+            self.fan_out("a lease of a member runs out with tasks");
+        }
+    }
+
+    fn fan_out(&mut self, what: &'static str) {
+        assert!(FAN_OUT.contains(&what), "{what:?} is in the list");
+        *self.fan_out.entry(what).or_default() += 1;
+    }
+
     fn note_held(&mut self, model: &Model, client: ClientId, word: &str, held: Held<'_>) {
         let (form, task) = match held.by {
-            HeldBy::Id(id) => ("id", model.find(held.queue, id).map(|at| &model.tasks[at])),
+            HeldBy::Id(id) => ("id", task_of(model, held.queue, id)),
             HeldBy::Receipt(Receipt { number, grant }) => {
                 let task = model.tasks.iter().find(|task| task.number == number);
                 let receipt = Some(Receipt { number, grant });
-                let is_current = task
-                    .is_some_and(|task| task.receipt() == receipt && *task.queue == *held.queue);
+                let is_meant = |task: &TaskRecord| {
+                    let member = task.lane.as_ref().map(|lane| &*lane.member);
+                    let named = held.queue.member;
+                    *task.queue == *held.queue.name && (named.is_none() || named == member)
+                };
+                let is_held =
+                    task.is_some_and(|task| task.receipt() == receipt && model.is_live(task));
+                let is_current = is_held && task.is_some_and(is_meant);
+                if is_held && task.is_some_and(|task| task.lane.is_some()) {
+                    match held.queue.member {
+                        None => self.fan_out("a receipt alone names its lane"),
+                        Some(_) if !is_current => {
+                            self.fan_out("a receipt comes with another member");
+                        }
+                        Some(_) => {}
+                    }
+                }
                 (if is_current { "receipt" } else { "another receipt" }, task)
             }
         };
+        // A task that nobody can reach is in no column.
+        let task = task.filter(|task| model.is_live(task));
         self.cell(&format!("{word} by {form}"), standing(task, client));
     }
 
@@ -92,7 +210,13 @@ impl Census {
     }
 
     /// Counts what came out.
-    pub(super) fn note_output(&mut self, output: &Output) {
+    pub(super) fn note_output(&mut self, output: &Output, asked: Option<RequestId>) {
+        if let Output::Reply { request, reply: Reply::Refused(refusal), .. } = output
+            && refusal.kind == RefusalKind::NotFound
+            && Some(*request) != asked
+        {
+            self.fan_out("a taker of a lane is sent away");
+        }
         let (tasks, popped) = match output {
             Output::Delivery { tasks, popped, .. } => {
                 self.deliveries += 1;
@@ -120,12 +244,41 @@ impl Census {
         }
     }
 
-    pub(super) const fn note_restart(&mut self) {
+    pub(super) fn note_restart(&mut self, model: &Model) {
         self.restarts += 1;
+        let mut lanes = model.tasks.iter().filter(|task| task.lane.is_some());
+        if lanes.clone().any(|task| model.is_live(task)) {
+            self.fan_out("a restart finds lanes");
+        }
+        if lanes.any(|task| !model.is_live(task)) {
+            self.fan_out("a restart finds lanes that are to be cleaned");
+        }
     }
 
-    pub(super) const fn note_compaction(&mut self) {
+    pub(super) fn note_compaction(&mut self, model: &Model, written: &[RecordKey]) {
         self.compactions += 1;
+        for key in written {
+            match key {
+                RecordKey::Published(_) => self.fan_out("Published is written again"),
+                RecordKey::Lane(_) => self.fan_out("Lane is written again"),
+                RecordKey::Member(_) => self.fan_out("Member is written again"),
+                RecordKey::Task(number) => {
+                    let task = model.tasks.iter().find(|task| task.number == *number);
+                    if task.is_some_and(|task| task.lane.is_some()) {
+                        self.fan_out("Task is written again in a lane");
+                    }
+                }
+                RecordKey::Queue(_) => {}
+            }
+        }
+    }
+
+    /// Counts the awaiters who are told about tasks that went with their lane.
+    pub(super) fn note_killed(&mut self, model: &Model) {
+        let hidden = model.tasks.iter().filter(|task| !model.is_live(task));
+        if hidden.into_iter().any(|task| model.is_awaited(task.number)) {
+            self.fan_out("an awaiter of a lane hears killed");
+        }
     }
 
     /// Counts what time and the ends of connections did.
@@ -166,6 +319,11 @@ impl Census {
                 }
             }
         }
+        for what in FAN_OUT {
+            if !self.fan_out.contains_key(what) {
+                missing.push(what.to_owned());
+            }
+        }
         assert!(missing.is_empty(), "never seen: {missing:?}\nseen: {self:#?}");
         assert!(self.deliveries > 0 && self.restarts > 0 && self.compactions > 0, "{self:#?}");
     }
@@ -173,6 +331,12 @@ impl Census {
 
 fn cells(line: &str) -> Vec<&str> {
     line.trim_matches('|').split('|').map(str::trim).collect()
+}
+
+/// The task of this id, if it and its queue are there.
+fn task_of<'a>(model: &'a Model, queue: QueueName<'_>, id: &[u8]) -> Option<&'a TaskRecord> {
+    let home = model.locate(queue)?;
+    model.find(&home, id).map(|at| &model.tasks[at])
 }
 
 /// The column of a task for a client.

@@ -1,8 +1,10 @@
 //! Chooses commands: few queues, keys, ids and priorities, and short spans that collide.
 
+mod lanes;
+
 use pinpriq_engine::command::{
-    Ack, Amendment, Assign, Command, End, Held, HeldBy, Order, Peek, Put, QueueCommand, Release,
-    Selection, SettingsPatch, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
+    Ack, Amendment, Assign, Command, End, Held, HeldBy, Order, Peek, Put, QueueCommand, QueueName,
+    Release, Selection, SettingsPatch, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_engine::limits::NARROW_PAYLOAD_BYTES_MAX;
 use pinpriq_engine::settings::{AfterAck, Ids};
@@ -10,9 +12,13 @@ use pinpriq_engine::task::{Receipt, State, StateKind, TaskRecord};
 use pinpriq_engine::time::Span;
 
 use super::dice::Dice;
-use crate::model::Model;
+use crate::model::{Home, Model};
+use lanes::{known_member, place_of};
 
 pub(super) const QUEUES: [&[u8]; 3] = [b"a", b"ab", b""];
+/// Two of them are called like a queue, and with that have nothing to do.
+pub(super) const TOPICS: [&[u8]; 3] = [b"a", b"", b"t"];
+pub(super) const MEMBERS: [&[u8]; 3] = [b"1", b"10", b""];
 /// A payload that the narrow door cannot carry, and one byte more than the engine accepts.
 static LARGE: [u8; PAYLOAD_BYTES_MAX + 1] = [b'x'; PAYLOAD_BYTES_MAX + 1];
 pub(super) const PAYLOAD_BYTES_MAX: usize = 65_540;
@@ -21,8 +27,17 @@ static LONG_NAME: [u8; 65_536] = [b'n'; 65_536];
 /// What a chooser knows besides the tasks.
 #[derive(Default)]
 pub(super) struct Memory {
-    pub(super) receipts: Vec<(Vec<u8>, Receipt)>,
+    /// Whether this run is mostly about fan-out.
+    pub(super) fans_out: bool,
+    pub(super) receipts: Vec<Issued>,
     pub(super) popped: Vec<Vec<TaskRecord>>,
+}
+
+/// A receipt, and for which task it was issued.
+pub(super) struct Issued {
+    pub(super) queue: Vec<u8>,
+    pub(super) member: Option<Vec<u8>>,
+    pub(super) receipt: Receipt,
 }
 
 pub(super) struct Chooser<'a> {
@@ -34,11 +49,22 @@ pub(super) struct Chooser<'a> {
 impl Chooser<'_> {
     pub(super) fn command(&mut self) -> Command<'static> {
         let crowded = self.model.tasks.len() > 24;
-        match self.dice.below(100) {
+        if self.memory.fans_out {
+            let lanes = self.model.queues.values().filter(|queue| queue.member.is_some()).count();
+            match self.dice.below(20) {
+                0..=2 if lanes < 5 => return Command::Member(self.join()),
+                3 => return Command::Member(self.tend()),
+                4..=6 if !crowded => return Command::Publish(self.publish()),
+                _ => {}
+            }
+        }
+        match self.dice.below(103) {
+            100..=101 => Command::Member(self.tend()),
+            102 if !crowded => Command::Publish(self.publish()),
             0..=19 if !crowded => Command::Put(self.put()),
             0..=35 => Command::Take(self.take()),
             36..=38 => Command::Peek(self.peek()),
-            39 => Command::Get { queue: self.queue(), id: self.id() },
+            39 => Command::Get { queue: self.place(), id: self.id() },
             40..=44 => {
                 let held = self.held();
                 Command::Ack(Ack { held, payload: self.payload(), zombie: self.maybe_span() })
@@ -59,24 +85,29 @@ impl Chooser<'_> {
             62 => {
                 let count = (!self.dice.once_in(3)).then(|| self.dice.below(4));
                 let (delay, ttl) = (self.delay(), self.maybe_span());
-                Command::Plow { queue: self.queue(), count, delay, ttl }
+                Command::Plow { queue: self.place(), count, delay, ttl }
             }
             63..=64 => {
                 let ids = (0..=self.dice.below(2)).map(|_| self.id()).collect();
-                Command::Kill { queue: self.queue(), ids: Vec::leak(ids) }
+                Command::Kill { queue: self.place(), ids: Vec::leak(ids) }
             }
             65..=68 => self.switch(),
             69..=70 => Command::Snatch(self.transfer()),
             71..=73 => Command::Restart(self.transfer()),
             74..=76 => self.update(),
-            77..=80 => Command::Await { queue: self.queue(), id: self.id(), wait: self.wait() },
+            77..=80 => {
+                let (queue, id) = self.target();
+                Command::Await { queue, id, wait: self.wait() }
+            }
             81..=83 => {
-                let (queues, selection) = (self.some_queues(), self.selection());
-                Command::Subscribe { queues, selection, mode: self.mode() }
+                let (queues, member) = self.some_queues();
+                let selection = self.selection();
+                Command::Subscribe { queues, member, selection, mode: self.mode() }
             }
             84 => {
-                let queues = if self.dice.once_in(2) { &[] } else { self.some_queues() };
-                Command::Unsubscribe { queues }
+                let none: (&[&[u8]], _) = (&[], self.dice.pick(&[None, None, Some(MEMBERS[0])]));
+                let (queues, member) = if self.dice.once_in(2) { none } else { self.some_queues() };
+                Command::Unsubscribe { queues, member }
             }
             85..=87 => Command::Credit(self.dice.pick(&[1, 1, 1, 2, 3, 0, u32::MAX])),
             88..=91 if !self.memory.popped.is_empty() => {
@@ -92,15 +123,6 @@ impl Chooser<'_> {
             return b"not there";
         }
         self.dice.pick(&QUEUES)
-    }
-
-    fn some_queues(&mut self) -> &'static [&'static [u8]] {
-        if self.dice.once_in(60) {
-            static MISTAKES: [&[&[u8]]; 2] = [&[], &[&LONG_NAME]];
-            return self.dice.pick(&MISTAKES);
-        }
-        let count = self.dice.pick(&[1, 1, 1, 2, 2, 3]);
-        Vec::leak((0..count).map(|_| self.queue()).collect())
     }
 
     fn span(&mut self) -> Span {
@@ -168,14 +190,14 @@ impl Chooser<'_> {
     }
 
     /// A task, named in the way in which its queue names it.
-    fn target(&mut self) -> (&'static [u8], &'static [u8]) {
+    fn target(&mut self) -> (QueueName<'static>, &'static [u8]) {
         let tasks = &self.model.tasks;
         if tasks.is_empty() || self.dice.once_in(8) {
-            return (self.queue(), self.id());
+            return (self.place(), self.id());
         }
         let index = self.dice.below(tasks.len() as u64);
         let task = &tasks[usize::try_from(index).unwrap()];
-        (known_queue(&task.queue), Vec::leak(task.id.to_string().into_bytes()))
+        (place_of(task), Vec::leak(task.id.to_string().into_bytes()))
     }
 
     fn held(&mut self) -> Held<'static> {
@@ -185,12 +207,13 @@ impl Chooser<'_> {
         if among_taken {
             let index = self.dice.below(taken.len() as u64);
             let task = taken[usize::try_from(index).unwrap()];
-            let queue = known_queue(&task.queue);
+            let queue = place_of(task);
             if self.dice.once_in(2) {
                 let id = Vec::leak(task.id.to_string().into_bytes());
                 return Held { queue, by: HeldBy::Id(id) };
             }
             let receipt = task.receipt().expect("it is taken");
+            let queue = self.named_by_receipt(queue);
             return Held { queue, by: HeldBy::Receipt(receipt) };
         }
         if !self.memory.receipts.is_empty() && !self.dice.once_in(3) {
@@ -202,20 +225,28 @@ impl Chooser<'_> {
     }
 
     /// A receipt that was issued some time, in its queue or in another.
-    fn old_receipt(&mut self) -> (&'static [u8], Receipt) {
+    fn old_receipt(&mut self) -> (QueueName<'static>, Receipt) {
         let index = self.dice.below(self.memory.receipts.len() as u64);
-        let (queue, receipt) = &self.memory.receipts[usize::try_from(index).unwrap()];
-        let queue = if self.dice.once_in(15) { self.queue() } else { known_queue(queue) };
-        (queue, *receipt)
+        let issued = &self.memory.receipts[usize::try_from(index).unwrap()];
+        let queue = if self.dice.once_in(15) {
+            self.place()
+        } else {
+            let member = issued.member.as_deref().map(known_member);
+            self.named_by_receipt(QueueName { name: known_queue(&issued.queue), member })
+        };
+        (queue, issued.receipt)
     }
 
     fn ack_all(&mut self) -> Command<'static> {
         if self.memory.receipts.is_empty() {
-            return Command::AckAll { queue: self.queue(), receipts: &[] };
+            return Command::AckAll { queue: self.place(), receipts: &[] };
         }
         let (queue, first) = self.old_receipt();
         let mut receipts = vec![first];
         receipts.extend((0..self.dice.below(3)).map(|_| self.old_receipt().1));
+        if self.dice.once_in(4) {
+            return Command::GiveBack(Vec::leak(receipts));
+        }
         Command::AckAll { queue, receipts: Vec::leak(receipts) }
     }
 
@@ -251,7 +282,9 @@ impl Chooser<'_> {
 
     fn update(&mut self) -> Command<'static> {
         let (queue, id) = self.target();
-        let task = self.model.find(queue, id).map(|at| &self.model.tasks[at]);
+        let home = self.model.locate(queue);
+        let task = home.and_then(|home| self.model.find(&home, id));
+        let task = task.map(|at| &self.model.tasks[at]);
         let current = task.and_then(TaskRecord::receipt).filter(|_| self.dice.once_in(2));
         let any = self.dice.once_in(10) && !self.memory.receipts.is_empty();
         let receipt = if any { Some(self.old_receipt().1) } else { current };
@@ -280,8 +313,8 @@ impl Chooser<'_> {
 
     fn put(&mut self) -> Put<'static> {
         let queue = if self.dice.once_in(200) { &LONG_NAME } else { self.queue() };
-        let is_given =
-            self.model.queues.get(queue).is_some_and(|known| known.settings.ids == Ids::Given);
+        let is_given = self.model.queues.get(&Home::of_queue(queue));
+        let is_given = is_given.is_some_and(|known| known.settings.ids == Ids::Given);
         let names_it = if is_given { !self.dice.once_in(12) } else { self.dice.once_in(60) };
         let ttl = match self.dice.below(8) {
             0..=2 => TimeToLive::Default,
@@ -303,8 +336,10 @@ impl Chooser<'_> {
     }
 
     fn take(&mut self) -> Take<'static> {
+        let (queues, member) = self.some_queues();
         Take {
-            queues: self.some_queues(),
+            queues,
+            member,
             count: self.dice.pick(&[1, 1, 1, 1, 2, 3, 0, u32::MAX]),
             wait: self.wait(),
             selection: self.selection(),
@@ -315,14 +350,14 @@ impl Chooser<'_> {
     fn peek(&mut self) -> Peek<'static> {
         let state = self.dice.once_in(2).then(|| self.dice.pick(&StateKind::ALL));
         let count = self.dice.pick(&[0, 1, 2, 9, u32::MAX]);
-        Peek { queue: self.queue(), selection: self.selection(), state, count }
+        Peek { queue: self.place(), selection: self.selection(), state, count }
     }
 
     fn administration(&mut self) -> QueueCommand<'static> {
-        let queue = self.queue();
+        let (name, queue) = (self.queue(), self.place());
         let sides = self.dice.pick(&[Sides::Input, Sides::Output, Sides::Both]);
         match self.dice.below(20) {
-            0..=1 => QueueCommand::Create { queue, settings: self.settings() },
+            0..=1 => QueueCommand::Create { queue: name, settings: self.settings() },
             2..=5 => QueueCommand::Set { queue, settings: self.settings() },
             6 => QueueCommand::Show(queue),
             7 => QueueCommand::List {
@@ -331,7 +366,7 @@ impl Chooser<'_> {
                 count: usize::try_from(self.dice.below(3)).unwrap(),
             },
             8..=9 => QueueCommand::Truncate(queue),
-            10..=11 => QueueCommand::Drop(queue),
+            10..=11 => QueueCommand::Drop(name),
             12 => QueueCommand::Pause { queue, sides },
             13..=16 => QueueCommand::Resume { queue, sides },
             17 => QueueCommand::Stats(None),
@@ -365,5 +400,6 @@ impl Chooser<'_> {
 
 /// The name as it was chosen, which lives as long as the tests.
 fn known_queue(name: &[u8]) -> &'static [u8] {
-    QUEUES.into_iter().find(|known| *known == name).unwrap_or(b"not there")
+    let known = QUEUES.into_iter().chain(TOPICS).find(|known| *known == name);
+    known.unwrap_or(b"not there")
 }

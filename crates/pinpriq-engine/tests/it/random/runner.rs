@@ -1,19 +1,21 @@
 //! One random run: an engine, a model and a store, kept in step.
 
+mod comparison;
+
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 use pinpriq_engine::change::Header;
-use pinpriq_engine::command::{Command, Peek, QueueCommand, Selection};
+use pinpriq_engine::command::{Command, QueueCommand};
+use pinpriq_engine::fanout::MemberCommand;
 use pinpriq_engine::limits::Limits;
-use pinpriq_engine::reply::{Outcome, Output, Refusal, Reply};
-use pinpriq_engine::settings::Ids;
-use pinpriq_engine::stats::Figures;
-use pinpriq_engine::task::{ClientId, RequestId, StateKind, TaskId, TaskRecord};
+use pinpriq_engine::reply::{Output, Reply};
+use pinpriq_engine::task::{ClientId, RequestId, TaskId};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::{Applied, Engine};
 
 use super::census::Census;
-use super::choices::{Chooser, Memory, PAYLOAD_BYTES_MAX, QUEUES};
+use super::choices::{Chooser, Issued, MEMBERS, Memory, PAYLOAD_BYTES_MAX};
 use super::dice::Dice;
 use super::store::Store;
 use crate::model::Model;
@@ -33,8 +35,6 @@ pub(super) struct Runner<'a> {
     clients: Vec<ClientId>,
     last_client: u64,
     last_request: u64,
-    /// Ids that the engine drew, none of which may come again.
-    drawn: std::collections::BTreeSet<TaskId>,
     situation: Situation,
 }
 
@@ -69,14 +69,13 @@ impl<'a> Runner<'a> {
             engine,
             model: Model::new(limits, now),
             store: Store::default(),
-            memory: Memory::default(),
+            memory: Memory { fans_out: dice.once_in(2), ..Memory::default() },
             census,
             limits,
             incarnation: 1,
             clients: (1..=CLIENTS as u64).map(ClientId).collect(),
             last_client: CLIENTS as u64,
             last_request: 0,
-            drawn: std::collections::BTreeSet::new(),
             situation: Situation { origin, step: 0, doing: String::new() },
         }
     }
@@ -99,13 +98,18 @@ impl<'a> Runner<'a> {
                 self.apply(now, client, &command);
             }
         }
-        if !self.model.emptied.is_empty() && !dice.once_in(4) {
+        if self.has_more_to_do() && !dice.once_in(4) {
             self.handle_timeout(now);
         }
         if dice.once_in(2) {
             self.store.place(&mut self.engine);
         }
         self.compare_state(dice.once_in(4));
+    }
+
+    /// Whether the next timeout is to go on with what was begun.
+    fn has_more_to_do(&self) -> bool {
+        !self.model.emptied.is_empty() || self.model.members.iter().any(|member| member.ended)
     }
 
     /// Mostly now; else at, just before or well beyond the next deadline.
@@ -129,9 +133,9 @@ impl<'a> Runner<'a> {
         let request = RequestId(self.last_request);
         let applied = self.engine.apply(now, client, request, command.clone());
         let said = self.listen();
-        let id = self.drawn_id(command, request, &said);
+        let drawn = self.drawn_ids(request, &said);
         self.census.borrow_mut().note_command(&self.model, client, command);
-        self.model.apply(now, client, request, command, id);
+        self.model.apply(now, client, request, command, drawn);
         let answers: Vec<&Reply> = said
             .iter()
             .filter_map(|output| match output {
@@ -149,32 +153,30 @@ impl<'a> Runner<'a> {
             several => panic!("one request has the answers {several:?}"),
         };
         assert_eq!(applied, expected, "the answer says what became of the command");
-        self.compare_outputs(said, false);
+        self.compare_outputs(said, Some(request), false);
     }
 
-    /// The id that cannot be foretold, of a task that was just put.
-    fn drawn_id(
-        &mut self,
-        command: &Command<'_>,
-        request: RequestId,
-        said: &[Output],
-    ) -> Option<TaskId> {
-        let Command::Put(put) = command else { return None };
-        let ids = self.model.queues.get(put.queue)?.settings.ids;
-        if !matches!(ids, Ids::Time64 | Ids::Uuid) {
-            return None;
+    /// The ids of new tasks, some of which cannot be foretold.
+    fn drawn_ids(&self, request: RequestId, said: &[Output]) -> BTreeMap<u64, TaskId> {
+        let last = self.model.last_number;
+        let mut ids = self.store.ids_above(last);
+        for output in said {
+            let tasks = match output {
+                Output::Delivery { tasks, .. }
+                | Output::Reply { reply: Reply::Tasks { tasks, .. }, .. } => tasks,
+                Output::Reply {
+                    request: own,
+                    reply: Reply::Put(id) | Reply::PutOutcome(id, _),
+                    ..
+                } if *own == request => {
+                    ids.insert(last + 1, id.clone());
+                    continue;
+                }
+                Output::Reply { .. } => continue,
+            };
+            ids.extend(tasks.iter().map(|task| (task.number, task.id.clone())));
         }
-        let told = said.iter().find_map(|output| match output {
-            Output::Reply {
-                request: own,
-                reply: Reply::Put(id) | Reply::PutOutcome(id, _),
-                ..
-            } if *own == request => Some(id.clone()),
-            _ => None,
-        });
-        let id = told.or_else(|| self.store.id_of(self.model.last_number + 1))?;
-        assert!(self.drawn.insert(id.clone()), "the id {id} came twice");
-        Some(id)
+        ids
     }
 
     /// Everything that the engine has to say, and to store.
@@ -186,10 +188,12 @@ impl<'a> Runner<'a> {
 
     fn handle_timeout(&mut self, now: Timestamp) {
         self.situation.doing = format!("the timeout at {now}");
+        self.census.borrow_mut().note_killed(&self.model);
         self.engine.handle_timeout(now);
         let said = self.listen();
+        self.census.borrow_mut().note_timeout(&self.model, now);
         self.model.handle_timeout(now);
-        self.compare_outputs(said, true);
+        self.compare_outputs(said, None, true);
     }
 
     fn disconnect(&mut self, now: Timestamp, client: ClientId) {
@@ -200,7 +204,7 @@ impl<'a> Runner<'a> {
         self.last_client += 1;
         self.clients.retain(|known| *known != client);
         self.clients.push(ClientId(self.last_client));
-        self.compare_outputs(said, false);
+        self.compare_outputs(said, None, false);
     }
 
     fn end_waits(&mut self, now: Timestamp, client: ClientId) {
@@ -208,13 +212,14 @@ impl<'a> Runner<'a> {
         self.engine.end_waits(now, client);
         let said = self.listen();
         self.model.end_waits(now, client);
-        self.compare_outputs(said, false);
+        self.compare_outputs(said, None, false);
     }
 
     /// The server stops, and another engine goes on from what the store kept.
     fn restart(&mut self, now: Timestamp) {
         self.situation.doing = format!("the server starts again at {now}");
         self.incarnation += 1;
+        self.census.borrow_mut().note_restart(&self.model);
         let limits = self.limits;
         self.engine = self.store.restart(&self.engine, limits, now, self.incarnation);
         self.model.restart_server(now);
@@ -222,17 +227,16 @@ impl<'a> Runner<'a> {
         self.last_client += CLIENTS as u64;
         let first = self.last_client - CLIENTS as u64 + 1;
         self.clients = (first..=self.last_client).map(ClientId).collect();
-        self.census.borrow_mut().note_restart();
         let said = self.listen();
-        self.compare_outputs(said, false);
+        self.compare_outputs(said, None, false);
     }
 
     fn compact(&mut self) {
         // Tasks of emptied queues keep their places until they are freed.
         self.handle_timeout(self.model.now);
         "the store compacts".clone_into(&mut self.situation.doing);
-        if self.store.compact(&mut self.engine) {
-            self.census.borrow_mut().note_compaction();
+        if let Some(written) = self.store.compact(&mut self.engine) {
+            self.census.borrow_mut().note_compaction(&self.model, &written);
         }
         self.engine.check();
     }
@@ -244,8 +248,13 @@ impl<'a> Runner<'a> {
             self.disconnect(now, client);
         }
         for queue in self.model.queues.keys().cloned().collect::<Vec<_>>() {
-            let drop = Command::Queue(QueueCommand::Drop(Vec::leak(queue)));
-            self.apply(now, OBSERVER, &drop);
+            if queue.lane.is_none() {
+                let drop = Command::Queue(QueueCommand::Drop(Vec::leak(queue.name)));
+                self.apply(now, OBSERVER, &drop);
+            }
+        }
+        for member in MEMBERS {
+            self.apply(now, OBSERVER, &Command::Member(MemberCommand::Leave(member)));
         }
         self.store.place(&mut self.engine);
         self.handle_timeout(now);
@@ -256,58 +265,6 @@ impl<'a> Runner<'a> {
         self.census.borrow_mut().note_happened(&self.model);
     }
 
-    fn compare_outputs(&mut self, said: Vec<Output>, at_timeout: bool) {
-        for output in &said {
-            self.census.borrow_mut().note_output(output);
-            self.remember(output);
-        }
-        let expected = std::mem::take(&mut self.model.outputs);
-        let said = self.comparable(said, at_timeout);
-        let expected = self.comparable(expected, at_timeout);
-        assert_eq!(said, expected, "the engine says what the model says");
-    }
-
-    /// What can differ without being wrong is made equal.
-    fn comparable(&self, mut outputs: Vec<Output>, at_timeout: bool) -> Vec<Output> {
-        for output in &mut outputs {
-            let Output::Reply { reply, .. } = output else { continue };
-            match reply {
-                Reply::Refused(refusal) => refusal.sentence.clear(),
-                Reply::Acks(answers) => {
-                    for answer in answers {
-                        *answer = answer.clone().map_err(|refusal| Refusal::new(refusal.kind, ""));
-                    }
-                }
-                Reply::Figures(figures) => self.make_comparable(figures),
-                _ => {}
-            }
-        }
-        if at_timeout {
-            // In which order the tasks of an emptied queue are freed is nobody's business.
-            let is_killed = |output: &Output| {
-                let Output::Reply { reply, .. } = output else { return false };
-                matches!(
-                    reply,
-                    Reply::Outcome(Outcome::Killed, _) | Reply::PutOutcome(_, Outcome::Killed)
-                )
-            };
-            let (mut killed, others): (Vec<Output>, Vec<Output>) =
-                outputs.into_iter().partition(is_killed);
-            killed.sort_by_key(|output| format!("{output:?}"));
-            outputs = others;
-            outputs.append(&mut killed);
-        }
-        outputs
-    }
-
-    fn make_comparable(&self, figures: &mut Figures) {
-        figures.counters.moves.sort_unstable();
-        // A task at the tail is older than it looks, and either age would do.
-        if QUEUES.iter().any(|queue| self.model.has_tail(queue)) {
-            figures.oldest_ready = None;
-        }
-    }
-
     fn remember(&mut self, output: &Output) {
         let (tasks, popped) = match output {
             Output::Reply { reply: Reply::Tasks { tasks, popped }, .. }
@@ -316,7 +273,8 @@ impl<'a> Runner<'a> {
         };
         for task in tasks {
             if let Some(receipt) = task.receipt() {
-                self.memory.receipts.push((task.queue.to_vec(), receipt));
+                let member = task.lane.as_ref().map(|lane| lane.member.to_vec());
+                self.memory.receipts.push(Issued { queue: task.queue.to_vec(), member, receipt });
             }
         }
         if popped && !tasks.is_empty() {
@@ -325,69 +283,6 @@ impl<'a> Runner<'a> {
         let (receipts, popped) = (&mut self.memory.receipts, &mut self.memory.popped);
         receipts.drain(..receipts.len().saturating_sub(40));
         popped.drain(..popped.len().saturating_sub(12));
-    }
-
-    /// Compares the tasks, and every so often all the figures.
-    fn compare_state(&mut self, thoroughly: bool) {
-        let mut records: Vec<TaskRecord> = Vec::new();
-        for queue in QUEUES.iter().copied().chain([b"not there".as_slice()]) {
-            if !self.model.queues.contains_key(queue) {
-                continue;
-            }
-            for kind in StateKind::ALL {
-                let (selection, state) = (Selection::DEFAULT, Some(kind));
-                let peek = Peek { queue, selection, state, count: u32::MAX };
-                let reply = self.observe(Command::Peek(peek));
-                let Reply::Shown(tasks) = reply else { panic!("no tasks but {reply:?}") };
-                records.extend(tasks);
-            }
-        }
-        records.sort_by_key(|task| task.number);
-        let mut expected = self.model.tasks.clone();
-        expected.sort_by_key(|task| task.number);
-        assert_eq!(records, expected, "the engine holds what the model holds");
-        let header = self.engine.header();
-        let counted = (header.incarnation, header.now, header.last_number);
-        assert_eq!(counted, (self.incarnation, self.model.now, self.model.last_number));
-        if self.model.emptied.is_empty() {
-            let due = self.model.next_due();
-            assert_eq!(self.engine.poll_timeout(), due, "the next moment is known");
-        }
-        if thoroughly {
-            self.compare_figures();
-        }
-    }
-
-    fn compare_figures(&mut self) {
-        let now = self.model.now;
-        self.situation.doing.push_str(", and then the figures");
-        for queue in QUEUES {
-            let stats = Command::Queue(QueueCommand::Stats(Some(queue)));
-            let show = Command::Queue(QueueCommand::Show(queue));
-            for command in [stats, show] {
-                self.apply_quietly(now, &command);
-            }
-        }
-        self.apply_quietly(now, &Command::Queue(QueueCommand::Stats(None)));
-        let list = QueueCommand::List { prefix: b"", after: None, count: usize::MAX };
-        self.apply_quietly(now, &Command::Queue(list));
-    }
-
-    fn apply_quietly(&mut self, now: Timestamp, command: &Command<'static>) {
-        let request = RequestId(0);
-        self.model.apply(now, OBSERVER, request, command, None);
-        self.engine.apply(now, OBSERVER, request, command.clone());
-        let said = self.listen();
-        self.compare_outputs(said, false);
-    }
-
-    /// The engine's reply to a question.
-    fn observe(&mut self, command: Command<'_>) -> Reply {
-        self.engine.apply(self.model.now, OBSERVER, RequestId(0), command);
-        match self.engine.poll_output() {
-            Some(Output::Reply { reply, .. }) => reply,
-            other => panic!("no reply but {other:?}"),
-        }
     }
 }
 

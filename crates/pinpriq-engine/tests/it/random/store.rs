@@ -3,7 +3,7 @@
 //! It compacts like one: the records that still lie in the oldest file are reported once more,
 //! and then that file goes, whatever else is in it.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use pinpriq_engine::Engine;
 use pinpriq_engine::change::{Change, Place, RecordKey};
@@ -48,7 +48,7 @@ impl Store {
         }
         self.offset += 1;
         let (volume, offset) = (self.volume, self.offset);
-        let place = key(&change).map(|_| Place { volume, offset, length: 1 });
+        let place = change.key().map(|_| Place { volume, offset, length: 1 });
         self.log.push_back(Entry { volume, change, place });
         self.unplaced += 1;
     }
@@ -74,37 +74,41 @@ impl Store {
         }
     }
 
-    /// The id under which a task was written.
-    pub(super) fn id_of(&self, number: u64) -> Option<TaskId> {
-        self.log.iter().rev().find_map(|entry| match &entry.change {
-            Change::Task(task) if task.number == number => Some(task.id.clone()),
+    /// The ids under which tasks with a higher number were written.
+    pub(super) fn ids_above(&self, number: u64) -> BTreeMap<u64, TaskId> {
+        let written = self.log.iter().filter_map(|entry| match &entry.change {
+            Change::Task(task) => Some((task.number, task.id.clone())),
+            Change::LaneTask(task) => Some((task.number, task.id.clone())),
             _ => None,
-        })
+        });
+        written.filter(|(known, _)| *known > number).collect()
     }
 
     /// Moves what is still needed out of the oldest file, and drops it; tells whether there was
-    /// any file but the one that is written to.
-    pub(super) fn compact(&mut self, engine: &mut Engine) -> bool {
+    /// any file but the one that is written to, and if so, which records were written again.
+    pub(super) fn compact(&mut self, engine: &mut Engine) -> Option<Vec<RecordKey>> {
         self.place(engine);
-        let Some(oldest) = self.log.front().map(|entry| entry.volume) else { return false };
+        let oldest = self.log.front().map(|entry| entry.volume)?;
         if oldest == self.volume {
-            return false;
+            return None;
         }
         let records: Vec<(RecordKey, Place)> = self
             .log
             .iter()
             .filter(|entry| entry.volume == oldest)
-            .filter_map(|entry| Some((key(&entry.change)?, entry.place?)))
+            .filter_map(|entry| Some((entry.change.key()?, entry.place?)))
             .collect();
         for (key, place) in records {
             engine.rewrite(&key, place);
         }
+        let before = self.log.len();
         self.collect(engine);
         self.place(engine);
         let left = self.held.iter().find(|place| place.volume == oldest);
         assert_eq!(left, None, "nothing lies in the oldest file any more");
+        let written = self.log.range(before..).filter_map(|entry| entry.change.key()).collect();
         self.log.retain(|entry| entry.volume != oldest);
-        true
+        Some(written)
     }
 
     /// A new engine from what is kept.
@@ -129,14 +133,5 @@ impl Store {
     /// Nothing is kept that nobody needs.
     pub(super) fn assert_all_given_back(&self) {
         assert_eq!(self.held, BTreeSet::new(), "every place is given back in the end");
-    }
-}
-
-/// The record that a change carries, if it carries one.
-fn key(change: &Change) -> Option<RecordKey> {
-    match change {
-        Change::Task(record) => Some(RecordKey::Task(record.number)),
-        Change::Queue(record) => Some(RecordKey::Queue(record.name.clone())),
-        _ => None,
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use pinpriq_engine::change::Change;
+use pinpriq_engine::fanout::MemberFigures;
 use pinpriq_engine::reply::{Output, Refusal, Reply};
 use pinpriq_engine::settings::{AfterAck, Ids, Paused, Settings};
 use pinpriq_engine::stats::Figures;
@@ -89,6 +90,9 @@ impl Names {
                 format!("[{}]{more}", names.join(", "))
             }
             Reply::Figures(figures) => self::figures(figures),
+            Reply::Joined(incarnation) => format!("incarnation {incarnation}"),
+            Reply::Members(members) if members.is_empty() => "nobody".to_owned(),
+            Reply::Members(members) => members.iter().map(member).collect::<Vec<_>>().join("; "),
             Reply::Refused(refusal) => refusal.to_string(),
         }
     }
@@ -137,6 +141,10 @@ fn whole(task: &TaskRecord) -> String {
     if let Some(key) = &task.key {
         let _ = write!(text, ", key {}", quoted(key));
     }
+    if let Some(lane) = &task.lane {
+        let (topic, member) = (quoted(&task.queue), quoted(&lane.member));
+        let _ = write!(text, ", in the lane of {member} in {topic}");
+    }
     let _ = write!(text, ", put at {}", task.put_at.ms());
     if let Some(at) = task.expires_at {
         let _ = write!(text, ", expires at {}", at.ms());
@@ -179,7 +187,33 @@ pub(super) fn change(change: &Change) -> String {
         Change::Queue(queue) => format!("queue {} is set", quoted(&queue.name)),
         Change::QueueGone(name) => format!("queue {} is gone", quoted(name)),
         Change::Emptied(name) => format!("queue {} is emptied", quoted(name)),
+        Change::Published(publication) => {
+            format!("tasks {} to {} are published", publication.first, publication.last)
+        }
+        Change::LaneTask(task) => format!("task {} is {}", task.number, task.state.kind()),
+        Change::Lane(lane) => format!("lane {} in {} is set", lane.number, quoted(&lane.topic)),
+        Change::LaneGone(number) => format!("lane {number} is gone"),
+        Change::LaneEmptied(number) => format!("lane {number} is emptied"),
+        Change::Member(member) => {
+            let (name, incarnation) = (quoted(&member.name), member.incarnation);
+            let standing = if member.ended { "has ended" } else { "is registered" };
+            format!("member {name}, incarnation {incarnation}, {standing}")
+        }
+        Change::MemberGone(incarnation) => {
+            format!("incarnation {incarnation} is not registered any more")
+        }
     }
+}
+
+fn member(figures: &MemberFigures) -> String {
+    format!(
+        "{}, incarnation {}, lives until {}, ready {}, taken {}",
+        quoted(&figures.member),
+        figures.incarnation,
+        figures.lease_until.ms(),
+        figures.ready,
+        figures.taken
+    )
 }
 
 fn ack(answer: &Result<(), Refusal>) -> String {
@@ -262,6 +296,9 @@ fn figures(figures: &Figures) -> String {
     let _ = write!(text, ", paused {}", sides(figures.paused));
     if figures.queues != 1 || figures.paused_queues > 0 {
         let _ = write!(text, ", {} of {} queues paused", figures.paused_queues, figures.queues);
+    }
+    if let Some(missed) = figures.missed {
+        let _ = write!(text, ", missed {missed}");
     }
     text
 }

@@ -1,16 +1,18 @@
 //! Reads the command of a script's line.
 //!
 //! The words are those of the command set. Where the engine can do more than a client can ask for,
-//! scripts have words of their own: `TTL NONE`, `TTL INSTANT`, `NARROW` and `PINPRIQ`.
+//! scripts have words of their own: `TTL NONE`, `TTL INSTANT`, `NARROW` and `PINPRIQ`. A byte that
+//! has no letter is written `\xff`.
 
 use pinpriq_engine::command::{
-    Ack, Amendment, Assign, Command, End, Held, HeldBy, Order, Peek, Put, QueueCommand, Release,
-    Selection, SettingsPatch, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
+    Ack, Amendment, Assign, Command, End, Held, HeldBy, Order, Peek, Put, QueueCommand, QueueName,
+    Release, Selection, SettingsPatch, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
+use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::settings::{AfterAck, Ids};
 use pinpriq_engine::task::{Receipt, StateKind};
-use pinpriq_engine::time::Span;
+use pinpriq_engine::time::{Span, Timestamp};
 
 /// What is left of a line.
 pub(super) struct Words {
@@ -20,10 +22,11 @@ pub(super) struct Words {
 /// Finds the receipt that a script calls by this name.
 type Receipts<'a> = &'a dyn Fn(&str) -> Receipt;
 
-const OPTIONS: [&str; 29] = [
+const OPTIONS: [&str; 32] = [
     "KEY", "PRIORITY", "DELAY", "TTL", "TTR", "ID", "WAIT", "COUNT", "FROM", "ORDER", "GROUP",
     "NARROW", "PINPRIQ", "STATE", "PAYLOAD", "ZOMBIE", "TAIL", "REASON", "BY", "RECEIPT", "POP",
-    "IDS", "AFTERACK", "CAPACITY", "PREFIX", "AFTER", "IN", "OUT", "BOTH",
+    "IDS", "AFTERACK", "CAPACITY", "PREFIX", "AFTER", "IN", "OUT", "BOTH", "MEMBER", "LEASE",
+    "DEADLINE",
 ];
 
 impl Words {
@@ -56,6 +59,9 @@ impl Words {
     /// A word as bytes; `70000*x` is seventy thousand times the letter x.
     fn bytes(&mut self) -> &'static [u8] {
         let word = self.text();
+        if word.contains("\\x") {
+            return keep(unescaped(&word));
+        }
         if let Some((count, byte)) = word.split_once('*')
             && let Ok(count) = count.parse()
         {
@@ -84,6 +90,15 @@ impl Words {
         Some(value)
     }
 
+    /// The name of a queue, or of a topic if a member is named somewhere behind it.
+    fn queue_name(&mut self) -> QueueName<'static> {
+        QueueName { name: self.bytes(), member: self.member() }
+    }
+
+    fn member(&mut self) -> Option<&'static [u8]> {
+        self.option("MEMBER", Self::bytes)
+    }
+
     /// All words up to the first option.
     fn list(&mut self) -> &'static [&'static [u8]] {
         let mut list = Vec::new();
@@ -99,6 +114,7 @@ impl Words {
         Limits {
             payload_bytes_max: self.option("PAYLOAD", size).unwrap_or(usual.payload_bytes_max),
             bytes_max: usual.bytes_max,
+            memory_bytes: usual.memory_bytes,
             waits_per_client_max: self.option("WAITS", size).unwrap_or(usual.waits_per_client_max),
             queues_per_client_max: self
                 .option("QUEUES", size)
@@ -114,7 +130,7 @@ impl Words {
             "TAKE" => Command::Take(self.take(false)),
             "POP" => Command::Take(self.take(true)),
             "PEEK" => Command::Peek(self.look()),
-            "GET" => Command::Get { queue: self.bytes(), id: self.bytes() },
+            "GET" => Command::Get { queue: self.queue_name(), id: self.bytes() },
             "ACK" => self.ack(receipts),
             "RELEASE" => Command::Release(Release {
                 held: self.held(receipts),
@@ -134,35 +150,41 @@ impl Words {
             "SNATCH" => Command::Snatch(self.transfer()),
             "RESTART" => Command::Restart(self.transfer()),
             "PLOW" => Command::Plow {
-                queue: self.bytes(),
+                queue: self.queue_name(),
                 count: self.option("COUNT", Self::number),
                 delay: self.delay(),
                 ttl: self.option("TTL", Self::span),
             },
-            "KILL" => Command::Kill { queue: self.bytes(), ids: self.list() },
+            "KILL" => Command::Kill { queue: self.queue_name(), ids: self.list() },
             "SWITCH" => self.switch(),
             "UPDATE" => Command::Update(Update {
-                queue: self.bytes(),
+                queue: self.queue_name(),
                 id: self.bytes(),
                 amendment: self.amendment(),
                 receipt: self.option("RECEIPT", |words| receipts(&words.text())),
             }),
             "AWAIT" => Command::Await {
-                queue: self.bytes(),
+                queue: self.queue_name(),
                 id: self.bytes(),
                 wait: self.option("WAIT", Self::wait).unwrap_or(Wait::No),
             },
             "SUBSCRIBE" => {
-                let (queues, selection) = (self.list(), self.selection());
-                let mode = self.mode();
-                Command::Subscribe { queues, selection, mode }
+                let (member, queues) = (self.member(), self.list());
+                let (selection, mode) = (self.selection(), self.mode());
+                Command::Subscribe { queues, member, selection, mode }
             }
-            "UNSUBSCRIBE" => Command::Unsubscribe { queues: self.list() },
+            "UNSUBSCRIBE" => {
+                let member = self.member();
+                Command::Unsubscribe { queues: self.list(), member }
+            }
             "CREDIT" => Command::Credit(u32::try_from(self.number()).unwrap()),
             "QUEUE" => Command::Queue(self.queue()),
             "STATS" => {
-                Command::Queue(QueueCommand::Stats((!self.words.is_empty()).then(|| self.bytes())))
+                let queue = (!self.words.is_empty()).then(|| self.queue_name());
+                Command::Queue(QueueCommand::Stats(queue))
             }
+            "PUBLISH" => Command::Publish(self.publish()),
+            "JOIN" | "BEAT" | "LEAVE" | "MEMBERS" => Command::Member(self.tend(&word)),
             other => panic!("{other:?} is no command"),
         };
         assert!(self.words.is_empty(), "{word} does not know {:?}", self.words);
@@ -183,8 +205,36 @@ impl Words {
         }
     }
 
+    fn publish(&mut self) -> Publish<'static> {
+        let deadline = self.option("DEADLINE", |words| Timestamp::from_ms(words.number()));
+        let ttl = self.option("TTL", Self::span);
+        Publish {
+            topic: self.bytes(),
+            payload: self.bytes(),
+            key: self.option("KEY", Self::bytes),
+            priority: self.option("PRIORITY", Self::priority).unwrap_or(Some(0)),
+            deadline: match (deadline, ttl) {
+                (Some(at), _) => Deadline::At(at),
+                (None, Some(ttl)) => Deadline::After(ttl),
+                (None, None) => Deadline::OfLane,
+            },
+        }
+    }
+
+    fn tend(&mut self, word: &str) -> MemberCommand<'static> {
+        let lease = self.option("LEASE", Self::span);
+        match word {
+            "JOIN" => MemberCommand::Join { topic: self.bytes(), member: self.bytes(), lease },
+            "BEAT" => MemberCommand::Beat { member: self.bytes(), lease },
+            "LEAVE" if self.words.len() == 1 => MemberCommand::Leave(self.bytes()),
+            "LEAVE" => MemberCommand::LeaveTopic { topic: self.bytes(), member: self.bytes() },
+            _ => MemberCommand::List(self.bytes()),
+        }
+    }
+
     fn take(&mut self, pops: bool) -> Take<'static> {
         Take {
+            member: self.member(),
             queues: self.list(),
             count: self.option("COUNT", Self::number).map_or(1, |count| count.try_into().unwrap()),
             wait: self.option("WAIT", Self::wait).unwrap_or(Wait::No),
@@ -195,7 +245,7 @@ impl Words {
 
     fn look(&mut self) -> Peek<'static> {
         Peek {
-            queue: self.bytes(),
+            queue: self.queue_name(),
             state: self.option("STATE", Self::state),
             count: self.option("COUNT", Self::number).map_or(1, |count| count.try_into().unwrap()),
             selection: self.selection(),
@@ -203,33 +253,36 @@ impl Words {
     }
 
     fn ack(&mut self, receipts: Receipts<'_>) -> Command<'static> {
+        let member = self.member();
         let several = self.words.len() > 2 && self.words.iter().skip(1).all(|w| is_receipt(w));
         if several {
-            let queue = self.bytes();
+            let queue = QueueName { name: self.bytes(), member };
             let list: Vec<Receipt> = self.words.drain(..).map(|word| receipts(&word)).collect();
             return Command::AckAll { queue, receipts: Vec::leak(list) };
         }
+        let mut held = self.held(receipts);
+        held.queue.member = member;
         Command::Ack(Ack {
-            held: self.held(receipts),
+            held,
             payload: self.option("PAYLOAD", Self::bytes),
             zombie: self.option("ZOMBIE", Self::span),
         })
     }
 
     fn switch(&mut self) -> Command<'static> {
-        let (queue, id, to) = (self.bytes(), self.bytes(), self.state());
+        let (queue, id, to) = (self.queue_name(), self.bytes(), self.state());
         let delay = self.delay();
         let amendment = self.amendment();
         Command::Switch { transfer: Transfer { queue, id, delay, amendment }, to }
     }
 
     fn transfer(&mut self) -> Transfer<'static> {
-        let plain = Transfer::new(self.bytes(), self.bytes());
+        let plain = Transfer::new(self.queue_name(), self.bytes());
         Transfer { delay: self.delay(), amendment: self.amendment(), ..plain }
     }
 
     fn held(&mut self, receipts: Receipts<'_>) -> Held<'static> {
-        let queue = self.bytes();
+        let queue = self.queue_name();
         let word = self.text();
         let by =
             if word == "ID" { HeldBy::Id(self.bytes()) } else { HeldBy::Receipt(receipts(&word)) };
@@ -306,17 +359,17 @@ impl Words {
         let word = self.text();
         match word.as_str() {
             "CREATE" => QueueCommand::Create { queue: self.bytes(), settings: self.settings() },
-            "SET" => QueueCommand::Set { queue: self.bytes(), settings: self.settings() },
-            "SHOW" => QueueCommand::Show(self.bytes()),
+            "SET" => QueueCommand::Set { queue: self.queue_name(), settings: self.settings() },
+            "SHOW" => QueueCommand::Show(self.queue_name()),
             "LIST" => QueueCommand::List {
                 prefix: self.option("PREFIX", Self::bytes).unwrap_or_default(),
                 after: self.option("AFTER", Self::bytes),
                 count: self.option("COUNT", Self::number).map_or(10, |n| n.try_into().unwrap()),
             },
-            "TRUNCATE" => QueueCommand::Truncate(self.bytes()),
+            "TRUNCATE" => QueueCommand::Truncate(self.queue_name()),
             "DROP" => QueueCommand::Drop(self.bytes()),
-            "PAUSE" => QueueCommand::Pause { queue: self.bytes(), sides: self.sides() },
-            "RESUME" => QueueCommand::Resume { queue: self.bytes(), sides: self.sides() },
+            "PAUSE" => QueueCommand::Pause { queue: self.queue_name(), sides: self.sides() },
+            "RESUME" => QueueCommand::Resume { queue: self.queue_name(), sides: self.sides() },
             other => panic!("{other:?} is nothing that queues do"),
         }
     }
@@ -355,6 +408,18 @@ impl Words {
 
 fn is_receipt(word: &str) -> bool {
     word.strip_prefix('r').is_some_and(|serial| serial.parse::<u64>().is_ok())
+}
+
+/// The bytes of a word in which some are written as `\xff`.
+fn unescaped(word: &str) -> Vec<u8> {
+    let mut parts = word.split("\\x");
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        let (digits, rest) = part.split_at(2);
+        bytes.push(u8::from_str_radix(digits, 16).unwrap());
+        bytes.extend_from_slice(rest.as_bytes());
+    }
+    bytes
 }
 
 /// Bytes for as long as the tests run: commands borrow theirs.

@@ -133,7 +133,7 @@ fn arguments(spec: &Spec) -> Vec<Argument> {
     };
     let words = spec.words.iter().map(|entry| match entry {
         Word::One(name) => word(name, false, false),
-        Word::Maybe(name) => word(name, true, false),
+        Word::Maybe(name) | Word::MaybeFirst(name) => word(name, true, false),
         Word::Some(name) => word(name, false, true),
         Word::Any(name) => word(name, true, true),
         Word::Queues => word("queue", false, true),

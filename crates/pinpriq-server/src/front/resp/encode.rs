@@ -1,5 +1,6 @@
 //! What the engine answers, in RESP.
 
+use pinpriq_engine::fanout::MemberFigures;
 use pinpriq_engine::reply::{Outcome, Output, Refusal, Reply};
 use pinpriq_engine::settings::{AfterAck, Ids, Paused, Settings};
 use pinpriq_engine::stats::{Figures, Move};
@@ -9,7 +10,7 @@ use pinpriq_wire::resp::Writer;
 
 use super::call::Shape;
 use super::queues::cursor_after;
-use super::words::receipt_text;
+use super::words::receipt_numbers;
 
 /// Appends the next piece of an output: the head of an array first, then task by task as far as
 /// the buffer is shorter than `most`. `progress` counts what is written already. Answers whether it
@@ -103,7 +104,26 @@ fn whole_reply(writer: &mut Writer<'_>, reply: &Reply, shape: Shape) {
         Reply::Settings { settings, paused, .. } => settings_map(writer, *settings, *paused),
         Reply::Names { names, more } => page(writer, names, *more),
         Reply::Figures(figures) => figures_map(writer, figures, shape == Shape::QueueFigures),
+        Reply::Joined(incarnation) => whole(writer, *incarnation),
+        Reply::Members(members) => members_array(writer, members),
         Reply::Refused(refused) => refusal(writer, refused),
+    }
+}
+
+fn members_array(writer: &mut Writer<'_>, members: &[MemberFigures]) {
+    writer.array(members.len());
+    for figures in members {
+        writer.map(5);
+        writer.bulk(b"member");
+        writer.bulk(&figures.member);
+        writer.bulk(b"incarnation");
+        whole(writer, figures.incarnation);
+        writer.bulk(b"lease_until");
+        moment(writer, Some(figures.lease_until));
+        writer.bulk(b"ready");
+        whole(writer, figures.ready);
+        writer.bulk(b"taken");
+        whole(writer, figures.taken);
     }
 }
 
@@ -136,7 +156,7 @@ fn meta(writer: &mut Writer<'_>, record: &TaskRecord, hidden: Option<bool>) {
     writer.bulk(b"queue");
     writer.bulk(&record.queue);
     writer.bulk(b"member");
-    writer.null();
+    bytes(writer, record.lane.as_ref().map(|lane| &lane.member));
     writer.bulk(b"id");
     task_id(writer, &record.id);
     if let Some(hidden) = hidden {
@@ -176,7 +196,7 @@ fn meta(writer: &mut Writer<'_>, record: &TaskRecord, hidden: Option<bool>) {
 /// The receipt of the current lease, unless the task was popped or merely looked at.
 fn receipt(writer: &mut Writer<'_>, record: &TaskRecord, hidden: bool) {
     match record.receipt().filter(|_| !hidden) {
-        Some(receipt) => writer.bulk(receipt_text(receipt).as_bytes()),
+        Some(receipt) => writer.bulk_numbers(&receipt_numbers(receipt), b'-'),
         None => writer.null(),
     }
 }
@@ -234,7 +254,7 @@ fn page(writer: &mut Writer<'_>, names: &[Bytes], more: bool) {
 
 fn figures_map(writer: &mut Writer<'_>, figures: &Figures, of_one_queue: bool) {
     let counters = &figures.counters;
-    writer.map(12);
+    writer.map(12 + usize::from(figures.missed.is_some()));
     writer.bulk(b"counts");
     writer.map(StateKind::ALL.len());
     for kind in StateKind::ALL {
@@ -269,6 +289,10 @@ fn figures_map(writer: &mut Writer<'_>, figures: &Figures, of_one_queue: bool) {
     ] {
         writer.bulk(name.as_bytes());
         whole(writer, figure);
+    }
+    if let Some(missed) = figures.missed {
+        writer.bulk(b"missed");
+        whole(writer, missed);
     }
 }
 

@@ -19,7 +19,8 @@ pub(crate) fn subscribe(call: &mut Call<'_, '_>) -> Done {
         (false, ttr) => TakeMode::Lease { ttr },
     };
     let queues: Words<'_> = parts.words.clone();
-    let command = Command::Subscribe { queues: &queues, selection: Selection::DEFAULT, mode };
+    let (member, selection) = (parts.option("MEMBER"), Selection::DEFAULT);
+    let command = Command::Subscribe { queues: &queues, member, selection, mode };
     call.ask(Shape::Plain, command);
     call.door.note_subscriptions();
     Ok(())
@@ -27,7 +28,8 @@ pub(crate) fn subscribe(call: &mut Call<'_, '_>) -> Done {
 
 pub(crate) fn unsubscribe(call: &mut Call<'_, '_>) -> Done {
     let queues: Words<'_> = call.parts.words.clone();
-    call.ask(Shape::Plain, Command::Unsubscribe { queues: &queues });
+    let member = call.parts.option("MEMBER");
+    call.ask(Shape::Plain, Command::Unsubscribe { queues: &queues, member });
     call.door.note_subscriptions();
     Ok(())
 }

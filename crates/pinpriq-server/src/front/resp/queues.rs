@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use pinpriq_engine::command::{Assign, Command, QueueCommand, SettingsPatch, Sides};
+use pinpriq_engine::command::{Assign, Command, QueueCommand, QueueName, SettingsPatch, Sides};
 use pinpriq_engine::settings::{AfterAck, Ids};
 use pinpriq_engine::time::Span;
 
@@ -27,11 +27,12 @@ pub(crate) fn create(call: &mut Call<'_, '_>) -> Done {
 pub(crate) fn set(call: &mut Call<'_, '_>) -> Done {
     let words = call.parts.words.clone();
     let settings = settings(&words[1..], "queue set")?;
-    ask(call, QueueCommand::Set { queue: words[0], settings })
+    let queue = call.parts.queue();
+    ask(call, QueueCommand::Set { queue, settings })
 }
 
 pub(crate) fn show(call: &mut Call<'_, '_>) -> Done {
-    let queue = call.parts.word(0);
+    let queue = call.parts.queue();
     ask(call, QueueCommand::Show(queue))
 }
 
@@ -47,7 +48,7 @@ pub(crate) fn list(call: &mut Call<'_, '_>) -> Done {
 }
 
 pub(crate) fn truncate(call: &mut Call<'_, '_>) -> Done {
-    let queue = call.parts.word(0);
+    let queue = call.parts.queue();
     ask(call, QueueCommand::Truncate(queue))
 }
 
@@ -67,7 +68,11 @@ pub(crate) fn resume(call: &mut Call<'_, '_>) -> Done {
 }
 
 pub(crate) fn stats(call: &mut Call<'_, '_>) -> Done {
-    let queue = call.parts.words.first().copied();
+    let parts = &call.parts;
+    if parts.words.is_empty() && parts.has("MEMBER") {
+        return Err(Fault::bad("STATS of a lane names the topic first"));
+    }
+    let queue = (!parts.words.is_empty()).then(|| parts.queue());
     let shape = if queue.is_some() { Shape::QueueFigures } else { Shape::Plain };
     call.ask(shape, Command::Queue(QueueCommand::Stats(queue)));
     Ok(())
@@ -109,7 +114,7 @@ fn ask(call: &mut Call<'_, '_>, command: QueueCommand<'_>) -> Done {
     Ok(())
 }
 
-fn sides<'a>(call: &Call<'_, 'a>) -> Result<(&'a [u8], Sides), Fault> {
+fn sides<'a>(call: &Call<'_, 'a>) -> Result<(QueueName<'a>, Sides), Fault> {
     let parts = &call.parts;
     let sides = match parts.words.get(1).copied() {
         None => Sides::Both,
@@ -119,7 +124,7 @@ fn sides<'a>(call: &Call<'_, 'a>) -> Result<(&'a [u8], Sides), Fault> {
             return Err(Fault::bad(format!("a side is IN or OUT, not {}", shown(side))));
         }
     };
-    Ok((parts.word(0), sides))
+    Ok((parts.queue(), sides))
 }
 
 /// Settings as pairs of a word and a value.

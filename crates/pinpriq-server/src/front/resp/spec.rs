@@ -35,6 +35,7 @@ pub(crate) struct Spec {
 pub(crate) enum Group {
     Tasks,
     Push,
+    FanOut,
     Queues,
     Connection,
 }
@@ -46,6 +47,8 @@ pub(crate) enum Word {
     One(&'static str),
     /// One that may be left out.
     Maybe(&'static str),
+    /// One that may be left out although another follows.
+    MaybeFirst(&'static str),
     /// One or more; what looks like an option ends them.
     Some(&'static str),
     /// Any number.
@@ -80,13 +83,15 @@ pub(crate) const fn flag(word: &'static str) -> Opt {
 }
 
 impl Group {
-    pub(crate) const ALL: [Self; 4] = [Self::Tasks, Self::Push, Self::Queues, Self::Connection];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Tasks, Self::Push, Self::FanOut, Self::Queues, Self::Connection];
 
     /// The name of the chapter.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Tasks => "Tasks",
             Self::Push => "Push",
+            Self::FanOut => "Fan-out",
             Self::Queues => "Queues",
             Self::Connection => "Connection",
         }
@@ -108,7 +113,7 @@ impl Spec {
         for word in self.words {
             let _ = match word {
                 Word::One(name) => write!(text, " {name}"),
-                Word::Maybe(name) => write!(text, " [{name}]"),
+                Word::Maybe(name) | Word::MaybeFirst(name) => write!(text, " [{name}]"),
                 Word::Some(name) => write!(text, " {name} [{name} ...]"),
                 Word::Any(name) => write!(text, " [{name} ...]"),
                 Word::Queues => write!(text, " (queue [queue ...] | QUEUES n queue [queue ...])"),
@@ -133,7 +138,7 @@ impl Spec {
         for word in self.words {
             match word {
                 Word::One(_) => least += 1,
-                Word::Maybe(_) | Word::Any(_) => exact = false,
+                Word::Maybe(_) | Word::MaybeFirst(_) | Word::Any(_) => exact = false,
                 Word::Some(_) | Word::Queues | Word::Held | Word::CountOrId | Word::HeldOrMore => {
                     least += 1;
                     exact = false;

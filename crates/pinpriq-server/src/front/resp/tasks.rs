@@ -49,7 +49,8 @@ fn select(call: &mut Call<'_, '_>, mode: TakeMode) -> Done {
     let selection = selection(parts, parts.has("GROUP"))?;
     let shape = if parts.has("WITHMETA") { Shape::WithMeta } else { Shape::Plain };
     let count = u32::try_from(count).unwrap_or(u32::MAX);
-    let take = Take { queues: &queues, count, wait, selection, mode };
+    let member = parts.option("MEMBER");
+    let take = Take { queues: &queues, member, count, wait, selection, mode };
     call.ask(shape, Command::Take(take));
     Ok(())
 }
@@ -64,7 +65,7 @@ pub(crate) fn peek(call: &mut Call<'_, '_>) -> Done {
     let state = parts.option("STATE").map(words::state).transpose()?;
     let count = parts.count("COUNT")?.unwrap_or(1);
     let peek = Peek {
-        queue: parts.word(0),
+        queue: parts.queue(),
         selection: selection(parts, false)?,
         state,
         count: u32::try_from(count).unwrap_or(u32::MAX),
@@ -75,7 +76,7 @@ pub(crate) fn peek(call: &mut Call<'_, '_>) -> Done {
 }
 
 pub(crate) fn get(call: &mut Call<'_, '_>) -> Done {
-    let (queue, id) = (call.parts.word(0), call.parts.word(1));
+    let (queue, id) = (call.parts.queue(), call.parts.word(1));
     call.ask(Shape::Plain, Command::Get { queue, id });
     Ok(())
 }
@@ -85,7 +86,7 @@ pub(crate) fn ack(call: &mut Call<'_, '_>) -> Done {
     if parts.words.len() > 2 {
         let receipts = parts.words[1..].iter().map(|text| words::receipt(text));
         let receipts: Vec<Receipt> = receipts.collect::<Result<_, _>>()?;
-        let queue = parts.word(0);
+        let queue = parts.queue();
         call.ask(Shape::Plain, Command::AckAll { queue, receipts: &receipts });
         return Ok(());
     }
@@ -132,7 +133,7 @@ pub(crate) fn touch(call: &mut Call<'_, '_>) -> Done {
 pub(crate) fn dig(call: &mut Call<'_, '_>) -> Done {
     let parts = &call.parts;
     let transfer = Transfer {
-        queue: parts.word(0),
+        queue: parts.queue(),
         id: parts.word(1),
         delay: parts.span("DELAY")?.unwrap_or(Span::ZERO),
         amendment: Amendment {
@@ -148,7 +149,7 @@ pub(crate) fn dig(call: &mut Call<'_, '_>) -> Done {
 pub(crate) fn plow(call: &mut Call<'_, '_>) -> Done {
     let parts = &call.parts;
     let command = Command::Plow {
-        queue: parts.word(0),
+        queue: parts.queue(),
         count: parts.count("COUNT")?,
         delay: parts.span("DELAY")?.unwrap_or(Span::ZERO),
         ttl: parts.span("TTL")?,
@@ -160,7 +161,7 @@ pub(crate) fn plow(call: &mut Call<'_, '_>) -> Done {
 /// `KICK queue ID id` is DIG, `KICK queue n` is PLOW with a count.
 pub(crate) fn kick(call: &mut Call<'_, '_>) -> Done {
     let parts = &call.parts;
-    let queue = parts.word(0);
+    let queue = parts.queue();
     if parts.by_id {
         let id = parts.word(1);
         call.ask(Shape::Plain, Command::Dig(Transfer::new(queue, id)));
@@ -178,7 +179,7 @@ pub(crate) fn kick(call: &mut Call<'_, '_>) -> Done {
 
 pub(crate) fn kill(call: &mut Call<'_, '_>) -> Done {
     let words = call.parts.words.clone();
-    let (queue, ids) = (words[0], &words[1..]);
+    let (queue, ids) = (call.parts.queue(), &words[1..]);
     call.ask(Shape::Plain, Command::Kill { queue, ids });
     Ok(())
 }
@@ -209,7 +210,7 @@ pub(crate) fn update(call: &mut Call<'_, '_>) -> Done {
         _ => assign(parts.span("TTL")?.map(Some)),
     };
     let update = Update {
-        queue: parts.word(0),
+        queue: parts.queue(),
         id: parts.word(1),
         amendment: Amendment { payload: parts.option("PAYLOAD"), priority: parts.priority()?, ttl },
         receipt: parts.option("RECEIPT").map(words::receipt).transpose()?,
@@ -220,14 +221,14 @@ pub(crate) fn update(call: &mut Call<'_, '_>) -> Done {
 
 pub(crate) fn wait_for(call: &mut Call<'_, '_>) -> Done {
     let wait = call.parts.wait()?.unwrap_or(Wait::No);
-    let (queue, id) = (call.parts.word(0), call.parts.word(1));
+    let (queue, id) = (call.parts.queue(), call.parts.word(1));
     call.ask(Shape::Plain, Command::Await { queue, id, wait });
     Ok(())
 }
 
 /// The task that a holder names: by receipt, or by `ID id`.
 fn held<'a>(parts: &Parts<'a>) -> Result<Held<'a>, Fault> {
-    let (queue, name) = (parts.word(0), parts.word(1));
+    let (queue, name) = (parts.queue(), parts.word(1));
     let by = if parts.by_id { HeldBy::Id(name) } else { HeldBy::Receipt(words::receipt(name)?) };
     Ok(Held { queue, by })
 }
@@ -237,7 +238,7 @@ fn transfer<'a>(parts: &Parts<'a>) -> Result<Transfer<'a>, Fault> {
     Ok(Transfer {
         delay: parts.span("DELAY")?.unwrap_or(Span::ZERO),
         amendment: Amendment { ttl: assign(parts.span("TTL")?.map(Some)), ..Amendment::default() },
-        ..Transfer::new(parts.word(0), parts.word(1))
+        ..Transfer::new(parts.queue(), parts.word(1))
     })
 }
 

@@ -3,7 +3,7 @@
 //! The shape of the request comes from its [`Spec`]; whether the values make sense together is the
 //! engine's to say.
 
-use pinpriq_engine::command::{Assign, End, Order, Wait};
+use pinpriq_engine::command::{Assign, End, Order, QueueName, Wait};
 use pinpriq_engine::task::{Grant, Receipt, StateKind};
 use pinpriq_engine::time::{Span, Timestamp};
 use smallvec::SmallVec;
@@ -60,25 +60,40 @@ impl<'a> Parts<'a> {
                 Ok(rest)
             }
             Word::Maybe(_) => Ok(match rest.split_first() {
-                Some((first, rest)) => {
+                Some((first, others)) if !self.is_option(rest) => {
                     self.words.push(first);
-                    rest
+                    others
                 }
-                None => rest,
+                _ => rest,
+            }),
+            Word::MaybeFirst(_) => Ok(match rest {
+                [first, others @ ..] if !others.is_empty() => {
+                    self.words.push(first);
+                    others
+                }
+                _ => rest,
             }),
             Word::Some(_) | Word::Any(_) => {
-                if rest.is_empty() && matches!(word, Word::Some(_)) {
+                let others = rest.iter().skip(1);
+                let others = others.take_while(|word| self.spec.option(word).is_none()).count();
+                let has_none = rest.is_empty() || self.is_option(rest);
+                if has_none && matches!(word, Word::Some(_)) {
                     return Err(self.arity());
                 }
-                let count = rest.iter().take_while(|word| self.spec.option(word).is_none()).count();
-                // The first is never an option, however it looks.
-                let count = count.max(usize::from(matches!(word, Word::Some(_))));
+                // The first is an option only if nothing stands behind its value.
+                let count = if has_none { 0 } else { 1 + others };
                 self.words.extend_from_slice(&rest[..count]);
                 Ok(&rest[count..])
             }
             Word::Queues => self.take_queues(rest),
             Word::Held | Word::CountOrId | Word::HeldOrMore => self.take_held(word, rest),
         }
+    }
+
+    /// Whether all that is left is one option and its value. A word that only looks like an option
+    /// is a name, such as that of the queue `member`.
+    fn is_option(&self, rest: &[&[u8]]) -> bool {
+        rest.len() == 2 && self.spec.option(rest[0]).is_some()
     }
 
     fn take_queues<'r>(&mut self, rest: &'r [&'a [u8]]) -> Result<&'r [&'a [u8]], Fault> {
@@ -118,7 +133,11 @@ impl<'a> Parts<'a> {
         }
         let more = others.iter().take_while(|word| self.spec.option(word).is_none()).count();
         self.words.extend_from_slice(&others[..more]);
-        if more > 0 && others.len() > more {
+        let names_lane = matches!(
+            others[more..],
+            [word, _] if word.eq_ignore_ascii_case(b"MEMBER")
+        );
+        if more > 0 && others.len() > more && !names_lane {
             return Err(Fault::bad("options go with one receipt only"));
         }
         Ok(&others[more..])
@@ -160,6 +179,11 @@ impl<'a> Parts<'a> {
         self.words.get(index).copied().unwrap_or_default()
     }
 
+    /// The queue that the first word names, or with `MEMBER` the lane.
+    pub(crate) fn queue(&self) -> QueueName<'a> {
+        QueueName { name: self.word(0), member: self.option("MEMBER") }
+    }
+
     /// The value of an option, if it was given.
     pub(crate) fn option(&self, word: &str) -> Option<&'a [u8]> {
         let index = self.spec.options.iter().position(|option| option.word == word);
@@ -175,6 +199,18 @@ impl<'a> Parts<'a> {
     /// A duration in whole milliseconds.
     pub(crate) fn span(&self, word: &str) -> Result<Option<Span>, Fault> {
         self.option(word).map(|value| span(word, value)).transpose()
+    }
+
+    /// A moment in Unix milliseconds.
+    pub(crate) fn moment(&self, word: &str) -> Result<Option<Timestamp>, Fault> {
+        let Some(value) = self.option(word) else { return Ok(None) };
+        match number(value).filter(|ms| *ms <= Timestamp::MAX.ms()) {
+            Some(ms) => Ok(Some(Timestamp::from_ms(ms))),
+            None => Err(Fault::bad(format!(
+                "{word} is a moment in Unix milliseconds before the year 10000, not {}",
+                shown(value)
+            ))),
+        }
     }
 
     /// A number of at least 1.
@@ -296,10 +332,10 @@ pub(crate) fn receipt(text: &[u8]) -> Result<Receipt, Fault> {
     Ok(Receipt { number, grant: Grant { incarnation, serial } })
 }
 
-/// The text of a receipt.
-pub(crate) fn receipt_text(receipt: Receipt) -> String {
+/// The numbers of which the text of a receipt consists, with a hyphen between them.
+pub(crate) const fn receipt_numbers(receipt: Receipt) -> [u64; 3] {
     let Receipt { number, grant: Grant { incarnation, serial } } = receipt;
-    format!("{number}-{incarnation}-{serial}")
+    [number, incarnation, serial]
 }
 
 #[cfg(test)]
@@ -323,7 +359,8 @@ mod tests {
     #[test]
     fn receipts_come_back_from_their_text() {
         let known = Receipt { number: 17, grant: Grant { incarnation: 3, serial: u64::MAX } };
-        assert_eq!(receipt(receipt_text(known).as_bytes()), Ok(known));
+        let text = receipt_numbers(known).map(|number| number.to_string()).join("-");
+        assert_eq!(receipt(text.as_bytes()), Ok(known));
         for wrong in ["", "1", "1-2", "1-2-3-4", "1-2-", "-1-2", "1-2-03", "a-b-c"] {
             assert!(receipt(wrong.as_bytes()).is_err(), "{wrong:?}");
         }

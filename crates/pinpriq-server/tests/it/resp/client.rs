@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use pinpriq_wire::resp::{DecodedReply, ReplyDecoder, Value, put_command};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
 /// One connection.
 pub(super) struct Client {
@@ -19,6 +19,14 @@ impl Client {
     pub(super) async fn connect(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).await.unwrap();
         stream.set_nodelay(true).unwrap();
+        Self { stream, decoder: ReplyDecoder::default(), input: Vec::new() }
+    }
+
+    /// One whose kernel takes little ahead of what is read.
+    pub(super) async fn connect_narrow(address: SocketAddr) -> Self {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(128 << 10).unwrap();
+        let stream = socket.connect(address).await.unwrap();
         Self { stream, decoder: ReplyDecoder::default(), input: Vec::new() }
     }
 

@@ -106,7 +106,8 @@ fn request(dice: &mut Dice, receipts: &[String]) -> String {
     let ends = dice.maybe(&["FROM MAX", "ORDER NEWEST", "GROUP", "COUNT 3", "WITHMETA"]);
     let given = if queue == "given" { format!("ID {id}") } else { String::new() };
     let mode = dice.pick(&["TAKE", "POP"]);
-    let line = match dice.below(26) {
+    let member = dice.pick(&["m", "n"]);
+    let line = match dice.below(31) {
         0..=5 => format!(
             "PUT {queue} p {delay} {ttl} {priority} {given} {} {}",
             dice.maybe(&["KEY k", "KEY l"]),
@@ -129,7 +130,18 @@ fn request(dice: &mut Dice, receipts: &[String]) -> String {
         22 => format!("KILL {queue} {id} 1 2"),
         23 => format!("QUEUE {} {queue}", dice.pick(&["TRUNCATE", "PAUSE", "RESUME", "RESUME"])),
         24 => dice.pick(&["SUBSCRIBE a", "UNSUBSCRIBE", "CREDIT 2", "READY", "RESET"]).to_owned(),
-        _ => dice.pick(&["QUEUE DROP a", "STATS", "HELLO 3", "QUEUE SET b TTL 30"]).to_owned(),
+        25 => dice.pick(&["QUEUE DROP a", "STATS", "HELLO 3", "QUEUE SET b TTL 30"]).to_owned(),
+        26 => format!("JOIN {queue} {member} {}", dice.maybe(&["LEASE 30", "LEASE 0"])),
+        27 => dice.pick(&["LEAVE a m", "LEAVE n", "BEAT m", "MEMBERS a", "MEMBERS b"]).to_owned(),
+        _ => format!(
+            "PUBLISH {queue} p {ttl} {priority} {}",
+            dice.maybe(&["DEADLINE 1700000000060", "KEY k"])
+        ),
+    };
+    // What can be done with a queue can be done with a lane.
+    let line = match dice.below(4) {
+        0 if !line.starts_with("PUT") => format!("{line} MEMBER {member}"),
+        _ => line,
     };
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }

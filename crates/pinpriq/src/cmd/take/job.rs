@@ -1,6 +1,7 @@
-//! One job of a worker: takes a task, runs the command, tells the server what came of it, and
-//! begins anew.
+//! One job of a worker: takes a task, runs the command or prints the task, tells the server what
+//! came of it, and begins anew.
 
+use std::ffi::OsStr;
 use std::io;
 use std::process::ExitStatus;
 use std::sync::mpsc::RecvTimeoutError;
@@ -9,10 +10,13 @@ use std::time::Duration;
 use pinpriq_wire::resp::Value;
 
 use super::child::{Running, in_words};
+use super::membership::is_not_found;
 use super::stop::{Event, Inbox, Stop};
-use super::worker::Plan;
+use super::worker::{Plan, Work};
+use crate::connection::Wanted;
 use crate::exit::Failure;
 use crate::output::tell;
+use crate::printer::{Printer, shown, text};
 use crate::resp::{Client, Trouble, unexpected};
 use crate::words::Words;
 
@@ -63,13 +67,14 @@ impl<'a> Job<'a> {
     /// Works until there is no more to do. After a failure all jobs stop.
     pub(super) fn run(mut self) -> Result<(), Failure> {
         while !self.stop.is_asked() && self.plan.claim() {
-            match self.take() {
+            let worked = match self.take() {
                 Ok(Some(task)) => self.work_on(&task),
                 Ok(None) => return Ok(()),
-                Err(failure) => {
-                    self.stop.give_up();
-                    return Err(failure);
-                }
+                Err(failure) => Err(failure),
+            };
+            if worked.is_err() {
+                self.stop.give_up();
+                return worked;
             }
         }
         Ok(())
@@ -84,9 +89,11 @@ impl<'a> Job<'a> {
                     losses = 0;
                     match Task::from_answer(answer).map_err(|Unexpected| unexpected())? {
                         Some(task) if self.stop.is_asked() => {
-                            // It came while the worker was told to stop.
-                            let release = task.words("RELEASE");
-                            self.tell_server(&task, &release);
+                            // It came while the worker was told to stop. A lease for printing has
+                            // ended with the connection.
+                            if let Work::Running(_) = self.plan.work {
+                                self.tell_server(&task, &task.words("RELEASE"));
+                            }
                             return Ok(None);
                         }
                         None if self.plan.once => return Ok(None),
@@ -110,8 +117,22 @@ impl<'a> Job<'a> {
         Ok(None)
     }
 
-    /// Asks for a task, and waits for as long as a round lasts.
+    /// Asks for a task. A listener without a lane joins again, and got none this time.
     fn take_once(&mut self) -> Result<Value, Trouble> {
+        let Some(membership) = &self.plan.membership else { return self.ask_for_task() };
+        let joins = membership.joins();
+        match self.ask_for_task() {
+            Err(Trouble::Refused(sentence)) if is_not_found(&sentence) => {
+                let client = connected(&mut self.client, self.plan.address)?;
+                membership.join_again(joins, client)?;
+                Ok(Value::Array(Vec::new()))
+            }
+            answer => answer,
+        }
+    }
+
+    /// Asks for a task, and waits for as long as a round lasts.
+    fn ask_for_task(&mut self) -> Result<Value, Trouble> {
         let (plan, stop) = (self.plan, self.stop);
         let client = connected(&mut self.client, plan.address)?;
         client.limit_waiting(Some(plan.round.saturating_add(ANSWER)))?;
@@ -128,9 +149,38 @@ impl<'a> Job<'a> {
         answer
     }
 
+    /// Does with a task what is to be done.
+    fn work_on(&mut self, task: &Task) -> Result<(), Failure> {
+        match self.plan.work {
+            Work::Running(command) => {
+                self.run_for(task, command);
+                Ok(())
+            }
+            Work::Printing { json } => self.print(task, json),
+        }
+    }
+
+    /// Prints a task, and acknowledges it once it is out of hand.
+    fn print(&mut self, task: &Task, json: bool) -> Result<(), Failure> {
+        let mut printer = Printer::to_stdout(json);
+        let outcome = if json {
+            printer.map(&task.known)
+        } else {
+            printer.fields(&[shown("payload", &text(task.payload()))])
+        };
+        let outcome = outcome.and_then(|_| printer.flush());
+        if outcome == Ok(Wanted::More) {
+            self.tell_server(task, &task.words("ACK"));
+            return Ok(());
+        }
+        self.tell_server(task, &task.words("RELEASE"));
+        self.stop.give_up();
+        outcome.map(|_| ())
+    }
+
     /// Runs the command, and tells the server and people what came of it.
-    fn work_on(&mut self, task: &Task) {
-        let ended = self.run_command(task);
+    fn run_for(&mut self, task: &Task, command: &OsStr) {
+        let ended = self.run_command(task, command);
         let failure = match ended {
             Ended::Itself(status) if status.success() => {
                 return self.tell_server(task, &task.words("ACK"));
@@ -146,12 +196,13 @@ impl<'a> Job<'a> {
             Ended::Failed(error) => format!("the command cannot be run: {error}"),
         };
         let attempts = task.attempts;
-        let words = if attempts >= self.plan.attempts_max {
+        let effort = self.plan.effort;
+        let words = if attempts >= effort.attempts_max {
             tell(format!("{task}: {failure}, after {attempts} attempts: buried"));
             let reason = format!("{failure}, after {attempts} attempts");
             task.words("BURY").option("REASON", Some(reason))
         } else {
-            let delay = backoff(self.plan.backoff_ms, attempts);
+            let delay = backoff(effort.backoff_ms, attempts);
             tell(format!("{task}: {failure}, attempt {attempts}: comes back in {delay} ms"));
             task.words("RELEASE").option("DELAY", Some(delay))
         };
@@ -159,11 +210,11 @@ impl<'a> Job<'a> {
     }
 
     /// Runs the command, and renews the lease meanwhile.
-    fn run_command(&mut self, task: &Task) -> Ended {
+    fn run_command(&mut self, task: &Task, command: &OsStr) -> Ended {
         let variables = task.variables(self.plan.address);
         let exited = self.inbox.sender.clone();
-        let payload = task.payload.clone();
-        let running = match Running::start(self.plan.command, &variables, payload, exited) {
+        let payload = task.payload().to_vec();
+        let running = match Running::start(command, &variables, payload, exited) {
             Ok(running) => running,
             Err(error) => return Ended::Failed(error),
         };
@@ -271,7 +322,10 @@ enum Lease {
 }
 
 /// The connection, opened if there is none.
-fn connected<'c>(client: &'c mut Option<Client>, address: &str) -> Result<&'c mut Client, Trouble> {
+pub(super) fn connected<'c>(
+    client: &'c mut Option<Client>,
+    address: &str,
+) -> Result<&'c mut Client, Trouble> {
     if client.is_none() {
         let opened = Client::open(address)?;
         opened.limit_waiting(Some(ANSWER))?;

@@ -1,10 +1,11 @@
-//! `pinpriq take --exec`: the simplest worker.
+//! `pinpriq take --exec`: the simplest worker, and what it shares with `pinpriq listen`.
 //!
 //! Each job has a thread and a connection of its own and does one thing at a time, in `job.rs`:
 //! take a task, run the command, tell the server what came of it.
 
 use std::ffi::OsStr;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::sync_channel;
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
@@ -12,31 +13,46 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::job::Job;
+use super::membership::Membership;
 use super::stop::Stop;
 use super::worker_words;
 use crate::args::tasks::TakeArgs;
+use crate::args::worker::EffortArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::tell;
 use crate::resp::Client;
 use crate::words::Words;
 
 /// How long one take waits. A server that is gone is noticed not long after that.
-const ROUND_MS: u64 = 30_000;
+pub(super) const ROUND_MS: u64 = 30_000;
 
 /// What all jobs of a worker work from.
 #[derive(Debug)]
 pub(super) struct Plan<'a> {
     pub(super) address: &'a str,
-    pub(super) command: &'a OsStr,
+    pub(super) work: Work<'a>,
     pub(super) take: Words,
     /// How long the server may take to answer that.
     pub(super) round: Duration,
     pub(super) ttr: Duration,
-    pub(super) attempts_max: u64,
-    pub(super) backoff_ms: u64,
+    pub(super) effort: EffortArgs,
     pub(super) once: bool,
     /// How many tasks are still to be begun, if there is a bound.
-    left: Option<AtomicU64>,
+    pub(super) left: Option<AtomicU64>,
+    /// What has to be kept up meanwhile.
+    pub(super) membership: Option<Membership<'a>>,
+}
+
+/// What is done with a task.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Work<'a> {
+    /// This is run for it.
+    Running(&'a OsStr),
+    /// It is printed.
+    Printing {
+        /// With all that is known of it.
+        json: bool,
+    },
 }
 
 impl Plan<'_> {
@@ -55,31 +71,39 @@ pub(super) fn work(arguments: &TakeArgs, command: &OsStr) -> Result<Exit, Failur
     let round_ms = if worker.once { 0 } else { ROUND_MS };
     let plan = Plan {
         address: &arguments.client.address,
-        command,
+        work: Work::Running(command),
         take: worker_words(arguments, round_ms),
         round: Duration::from_millis(round_ms),
         ttr: Duration::from_millis(arguments.ttr_ms),
-        attempts_max: worker.attempts_max,
-        backoff_ms: worker.backoff_ms,
+        effort: worker.effort,
         once: worker.once,
         left: arguments.count.map(AtomicU64::new),
+        membership: None,
     };
-    let (stop, inboxes) = Stop::new(usize::from(worker.jobs));
-    let mut signals = Signals::new([SIGTERM, SIGINT])
-        .map_err(|error| Failure::on_the_way(format!("signals cannot be handled: {error}")))?;
-    let handle = signals.handle();
+    let signals = signals()?;
     // A first connection that fails ends the worker: the address may be wrong.
-    let mut first = Some(Client::open(plan.address)?);
+    let first = Client::open(plan.address)?;
+    run(&plan, signals, first)
+}
+
+/// The signals that stop a worker.
+pub(super) fn signals() -> Result<Signals, Failure> {
+    Signals::new([SIGTERM, SIGINT])
+        .map_err(|error| Failure::on_the_way(format!("signals cannot be handled: {error}")))
+}
+
+/// Has the jobs work, the first of them over the connection that is there already.
+pub(super) fn run(plan: &Plan<'_>, mut signals: Signals, first: Client) -> Result<Exit, Failure> {
+    let (stop, inboxes) = Stop::new(usize::from(plan.effort.jobs));
+    let handle = signals.handle();
+    let mut first = Some(first);
     thread::scope(|scope| {
-        let (plan, stop) = (&plan, &stop);
-        scope.spawn(move || {
-            for _ in signals.forever() {
-                // Told after it is done, so that whoever reads it can rely on it.
-                if stop.signal() == 1 {
-                    tell("stopping; a second signal kills the commands that are running");
-                }
-            }
-        });
+        let stop = &stop;
+        scope.spawn(move || heed(&mut signals, plan, stop));
+        let (ended, end) = sync_channel(0);
+        if let Some(membership) = &plan.membership {
+            scope.spawn(move || membership.beat_until(&end));
+        }
         let jobs: Vec<_> = inboxes
             .into_iter()
             .map(|inbox| {
@@ -88,6 +112,7 @@ pub(super) fn work(arguments: &TakeArgs, command: &OsStr) -> Result<Exit, Failur
             })
             .collect();
         let ends: Vec<_> = jobs.into_iter().map(ScopedJoinHandle::join).collect();
+        drop(ended);
         handle.close();
         let mut outcome = Ok(Exit::Done);
         for end in ends {
@@ -99,4 +124,22 @@ pub(super) fn work(arguments: &TakeArgs, command: &OsStr) -> Result<Exit, Failur
         }
         outcome
     })
+}
+
+/// Has signals stop the jobs.
+fn heed(signals: &mut Signals, plan: &Plan<'_>, stop: &Stop) {
+    for signal in signals.forever() {
+        // Told after it is done, so that whoever reads it can rely on it.
+        match (stop.signal(), plan.work) {
+            (1, Work::Running(_)) => {
+                tell("stopping; a second signal kills the commands that are running");
+            }
+            (1, Work::Printing { .. }) => tell("stopping"),
+            (_, Work::Running(_)) => {}
+            // Nothing but this ends a write that nobody reads.
+            (_, Work::Printing { .. }) => {
+                let _ = signal_hook::low_level::emulate_default_handler(signal);
+            }
+        }
+    }
 }

@@ -104,7 +104,7 @@ fn a_refused_line_is_told_and_ends_the_command() {
     check(&output, 5, b"1\n2\n");
     let complaint = String::from_utf8(output.stderr).unwrap();
     assert!(complaint.contains("FULL "), "{complaint}");
-    assert!(complaint.contains("(line 3; 2 tasks were put, 1 were refused)"), "{complaint}");
+    assert!(complaint.contains("(line 3; 2 tasks put, 1 refused)"), "{complaint}");
     server.refused(&["put", "jobs", "d"], "FULL ");
     server.stop();
 }
@@ -224,7 +224,7 @@ fn queues_are_made_shown_paused_and_dropped() {
 }
 
 /// A line for each number from 1 to `last`.
-fn lines(last: u32, line: impl Fn(u32) -> String) -> String {
+pub(super) fn lines(last: u32, line: impl Fn(u32) -> String) -> String {
     (1..=last).fold(String::new(), |lines, number| lines + &line(number) + "\n")
 }
 

@@ -213,6 +213,85 @@ fn a_second_signal_waits_for_no_answer() {
     assert_eq!(worker.end(), "");
 }
 
+/// What a listener in topic q asks for.
+const TAKE_OF_MEMBER: &str = "TAKE QUEUES 1 q WAIT 20000 WITHMETA MEMBER m";
+
+#[test]
+fn a_listener_without_a_lane_joins_again() {
+    let (listener, address) = listen();
+    let mut command = pinpriq(&["listen", "q", "m", "--address", &address]);
+    let mut worker = Worker::start({
+        command.args(["--count", "1"]);
+        command
+    });
+    let mut first = Played::accept(&listener);
+    assert_eq!(first.command(), "JOIN q m LEASE 60000");
+    first.answer(":1\r\n");
+    assert_eq!(worker.line(), "pinpriq: listening to q as m\n");
+    assert_eq!(first.command(), TAKE_OF_MEMBER);
+    first.answer("-NOTFOUND there is no member m\r\n");
+    // It is lost before it was known to be joined again.
+    first.break_at("JOIN q m LEASE 60000");
+    let mut second = Played::accept(&listener);
+    assert_eq!(second.command(), TAKE_OF_MEMBER);
+    second.answer("-NOTFOUND there is no member m\r\n");
+    assert_eq!(second.command(), "JOIN q m LEASE 60000");
+    second.answer(":9\r\n");
+    assert_eq!(second.command(), TAKE_OF_MEMBER);
+    second.answer(TASK);
+    assert_eq!(second.command(), "ACK q 7-1-1");
+    second.answer("+OK\r\n");
+    let mut last = Played::accept(&listener);
+    assert_eq!(last.command(), "LEAVE q m");
+    last.answer(":1\r\n");
+    let told = worker.end();
+    assert!(told.ends_with(": joined again\n"), "{told}");
+    assert_eq!(told.matches("joined again").count(), 1, "{told}");
+}
+
+#[test]
+fn signs_of_life_have_a_connection_of_their_own() {
+    let (listener, address) = listen();
+    let arguments = ["listen", "q", "m", "--stay", "--lease-ms", "1000", "--address", &address];
+    let mut worker = Worker::start(pinpriq(&arguments));
+    let mut first = Played::accept(&listener);
+    assert_eq!(first.command(), "JOIN q m LEASE 1000");
+    first.answer(":1\r\n");
+    assert_eq!(first.command(), "TAKE QUEUES 1 q WAIT 333 WITHMETA MEMBER m");
+    // The take is not answered, and still there are signs of life.
+    let mut second = Played::accept(&listener);
+    for _ in 0..2 {
+        assert_eq!(second.command(), "BEAT m");
+        second.answer("+OK\r\n");
+    }
+    second.break_at("BEAT m");
+    let mut third = Played::accept(&listener);
+    assert_eq!(third.command(), "BEAT m");
+    third.answer("-NOTFOUND there is no member m\r\n");
+    assert_eq!(third.command(), "JOIN q m LEASE 1000");
+    third.answer(":2\r\n");
+    assert_eq!(worker.line(), "pinpriq: listening to q as m\n");
+    assert!(worker.line().ends_with(": joined again\n"));
+    // What the take finds out is known already.
+    first.answer("-NOTFOUND the lane has ended\r\n");
+    assert_eq!(first.command(), "TAKE QUEUES 1 q WAIT 333 WITHMETA MEMBER m");
+    worker.signal("-TERM");
+    assert_eq!(worker.line(), "pinpriq: stopping\n");
+    // The end of input has come, and a task all the same: it goes back with its connection.
+    assert_eq!(first.command(), "");
+    first.answer(TASK);
+    loop {
+        match third.command().as_str() {
+            "BEAT m" => third.answer("+OK\r\n"),
+            end => break assert_eq!(end, ""),
+        }
+    }
+    let mut last = Played::accept(&listener);
+    assert_eq!(last.command(), "BEAT m");
+    last.answer("+OK\r\n");
+    assert_eq!(worker.end(), "");
+}
+
 #[test]
 fn a_refused_take_ends_the_worker() {
     let (listener, address) = listen();

@@ -10,15 +10,18 @@ use crate::output::escaped;
 use crate::words::Words;
 
 /// A task that was taken.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug)]
 pub(super) struct Task {
     queue: Vec<u8>,
+    /// Whose lane it is in, if the queue is a topic.
+    member: Option<Vec<u8>>,
     id: Vec<u8>,
     receipt: Vec<u8>,
     key: Option<Vec<u8>>,
-    pub(super) payload: Vec<u8>,
     /// How often it was taken.
     pub(super) attempts: u64,
+    /// All that is known of it, as it came.
+    pub(super) known: Value,
 }
 
 /// An answer that no take gets.
@@ -37,22 +40,34 @@ impl Task {
     }
 
     fn from_members(members: Vec<(Value, Value)>) -> Option<Self> {
-        let mut task = Self::default();
-        for (name, value) in members {
-            match (name.as_bytes()?, value) {
-                (b"queue", Value::Bulk(queue)) => task.queue = queue,
-                (b"id", Value::Bulk(id)) => task.id = id,
-                (b"receipt", Value::Bulk(receipt)) => task.receipt = receipt,
-                (b"key", Value::Bulk(key)) => task.key = Some(key),
-                (b"payload", Value::Bulk(payload)) => task.payload = payload,
-                (b"attempts", Value::Integer(attempts)) => {
-                    task.attempts = u64::try_from(attempts).ok()?;
-                }
-                _ => {}
+        let bytes = |wanted: &[u8]| {
+            let found = members.iter().find(|(name, _)| name.as_bytes() == Some(wanted));
+            match found {
+                Some((_, Value::Bulk(bytes))) => Some(bytes.clone()),
+                _ => None,
             }
-        }
-        // Without a receipt nothing could be told about it.
-        (!task.receipt.is_empty()).then_some(task)
+        };
+        let attempts = members.iter().find_map(|(name, value)| match value {
+            Value::Integer(attempts) if name.as_bytes() == Some(b"attempts") => Some(*attempts),
+            _ => None,
+        });
+        Some(Self {
+            queue: bytes(b"queue").unwrap_or_default(),
+            member: bytes(b"member"),
+            id: bytes(b"id").unwrap_or_default(),
+            // Without a receipt nothing could be told about it.
+            receipt: bytes(b"receipt").filter(|receipt| !receipt.is_empty())?,
+            key: bytes(b"key"),
+            attempts: u64::try_from(attempts.unwrap_or_default()).ok()?,
+            known: Value::Map(members),
+        })
+    }
+
+    /// What it carries.
+    pub(super) fn payload(&self) -> &[u8] {
+        let Value::Map(members) = &self.known else { return &[] };
+        let found = members.iter().find(|(name, _)| name.as_bytes() == Some(b"payload"));
+        found.and_then(|(_, payload)| payload.as_bytes()).unwrap_or_default()
     }
 
     /// A command about the lease of the task.
@@ -61,7 +76,7 @@ impl Task {
     }
 
     /// What the command finds in its environment.
-    pub(super) fn variables(&self, address: &str) -> [(&'static str, Option<OsString>); 6] {
+    pub(super) fn variables(&self, address: &str) -> [(&'static str, Option<OsString>); 7] {
         let text = |bytes: &[u8]| Some(OsString::from_vec(bytes.to_vec()));
         [
             ("PINPRIQ_QUEUE", text(&self.queue)),
@@ -69,6 +84,7 @@ impl Task {
             ("PINPRIQ_RECEIPT", text(&self.receipt)),
             ("PINPRIQ_ATTEMPTS", Some(self.attempts.to_string().into())),
             ("PINPRIQ_KEY", self.key.as_deref().and_then(text)),
+            ("PINPRIQ_MEMBER", self.member.as_deref().and_then(text)),
             ("PINPRIQ_RESP_ADDRESS", Some(address.into())),
         ]
     }
@@ -103,8 +119,9 @@ mod tests {
         let task = Task::from_answer(answer).unwrap().unwrap();
         assert_eq!(task.words("ACK").shown(), "ACK q\\n 7-1-2");
         assert_eq!(task.to_string(), "task 7 of q\\n");
-        assert_eq!((task.payload.as_slice(), task.attempts), (&b"\xff"[..], 3));
+        assert_eq!((task.payload(), task.attempts), (&b"\xff"[..], 3));
         assert_eq!(task.variables("a:1")[4], ("PINPRIQ_KEY", None));
+        assert_eq!(task.variables("a:1")[5], ("PINPRIQ_MEMBER", None));
         assert_eq!(task.variables("a:1")[3], ("PINPRIQ_ATTEMPTS", Some("3".into())));
     }
 

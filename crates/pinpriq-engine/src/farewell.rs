@@ -1,0 +1,115 @@
+//! How members and lanes end.
+//!
+//! A member that left, or whose lease ran out, is dead at once: nothing is published to it any
+//! more, and its name is free. Its lanes in every topic are cleaned after that, a bounded number of
+//! steps at a time, and its registration goes last; so a crash at any point leaves a registration
+//! by which the rest is found and finished. Nothing here touches a lane by its name: lanes and
+//! members are told apart by numbers that are never used twice.
+
+use crate::change::Change;
+use crate::command::QueueName;
+use crate::consumers::{ConsumerId, TakerId};
+use crate::deadlines::Due;
+use crate::engine::Engine;
+use crate::find::named;
+use crate::membership::{MEMBER_OVERHEAD_BYTES, lane_bytes};
+use crate::queues::QueueSlot;
+use crate::reply::{Refusal, RefusalKind, Reply};
+
+impl Engine {
+    /// Ends the lane of a member in one topic, and answers how many there were.
+    pub(crate) fn leave_topic(&mut self, topic: &[u8], member: &[u8]) -> Reply {
+        let Ok(slot) = self.find_lane(topic, member) else { return Reply::Count(0) };
+        let mut steps = usize::MAX;
+        self.remove_lane(slot, &mut steps);
+        Reply::Count(1)
+    }
+
+    /// Ends a member, and answers how many lanes it had.
+    pub(crate) fn leave_all(&mut self, member: &[u8]) -> Reply {
+        let Some(incarnation) = self.find_member(member) else { return Reply::Count(0) };
+        let lanes = self.members.registered[&incarnation].lanes.len();
+        self.end_member(incarnation);
+        Reply::Count(lanes as u64)
+    }
+
+    /// A member is dead from now on. Its lanes are still to be cleaned.
+    pub(crate) fn end_member(&mut self, incarnation: u64) {
+        let member = self.members.member(incarnation);
+        member.has_ended = true;
+        let (name, armed) = (member.name.clone(), member.armed.take());
+        self.members.alive.remove(&name);
+        self.members.ended.insert(incarnation);
+        if let Some(at) = armed {
+            self.deadlines.remove(at, Due::Member(incarnation));
+        }
+        self.report_member(incarnation);
+    }
+
+    /// Cleans lanes of members that have ended, the one that was registered first before the
+    /// others.
+    pub(crate) fn clean_lanes(&mut self, mut steps: usize) {
+        while steps > 0 {
+            let Some(&incarnation) = self.members.ended.first() else { return };
+            let lane = self.members.member(incarnation).lanes.values().next().copied();
+            match lane {
+                Some(lane) => self.remove_lane(lane, &mut steps),
+                None => self.unregister(incarnation),
+            }
+            steps = steps.saturating_sub(1);
+        }
+    }
+
+    /// The last step: nothing of the member is left but its registration.
+    fn unregister(&mut self, incarnation: u64) {
+        self.members.ended.remove(&incarnation);
+        if let Some(member) = self.members.registered.remove(&incarnation) {
+            assert!(member.lanes.is_empty(), "a registration goes after all lanes");
+            self.bytes -= MEMBER_OVERHEAD_BYTES + member.name.len() as u64;
+            self.changes.push(Change::MemberGone(incarnation));
+            self.obsolete.extend(member.place);
+        }
+    }
+
+    /// Sends away those who wait for a lane, and then removes it with its tasks. Each of them is a
+    /// step; without steps left the lane stays for the next time.
+    fn remove_lane(&mut self, slot: QueueSlot, steps: &mut usize) {
+        while let Some(consumer) = self.any_consumer(slot) {
+            if *steps == 0 {
+                return;
+            }
+            *steps -= 1;
+            match consumer {
+                ConsumerId::Taker(taker) => self.send_away(taker, slot),
+                ConsumerId::Subscriber(client) => {
+                    self.end_subscription(client, slot);
+                    self.consumers.tidy(client);
+                }
+            }
+        }
+        self.discard(slot);
+        let queue = self.queues.remove_lane(slot);
+        let Some(lane) = queue.lane else { unreachable!("a lane at {slot:?}") };
+        self.bytes -= lane_bytes(&queue.name);
+        self.members.remove_lane(lane.incarnation, &queue.name, lane.name.number);
+        self.changes.push(Change::LaneGone(lane.name.number));
+        self.obsolete.extend(queue.place);
+    }
+
+    fn any_consumer(&self, slot: QueueSlot) -> Option<ConsumerId> {
+        let queue = &self.queues[slot];
+        let subscriber = queue.subscribers.first().map(|client| ConsumerId::Subscriber(*client));
+        let mut in_line = queue.waiting.any.values().chain(queue.waiting.narrow.values());
+        subscriber.or_else(|| in_line.next().copied())
+    }
+
+    fn send_away(&mut self, taker: TakerId, slot: QueueSlot) {
+        let queue = &self.queues[slot];
+        let member = queue.lane_name().map(|lane| &*lane.member);
+        let name = named(QueueName { name: &queue.name, member });
+        let refusal = Refusal::new(RefusalKind::NotFound, format!("{name} has ended"));
+        if let Some(taker) = self.remove_taker(taker) {
+            self.reply(taker.client, taker.request, Reply::Refused(refusal));
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Who is registered, and which lanes there are in which topic.
+//!
+//! A member that has ended keeps its registration until its last lane is cleaned; its name is free
+//! again at once, for another incarnation. Lanes of different incarnations under one name therefore
+//! stand side by side, told apart by their numbers. What joining and ending do is `membership.rs`'s
+//! and `farewell.rs`'s business.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::change::{MemberRecord, Place};
+use crate::queues::QueueSlot;
+use crate::task::Bytes;
+use crate::time::{Span, Timestamp};
+
+/// A registered member.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub(crate) name: Bytes,
+    pub(crate) lease: Span,
+    /// When its lease runs out without a sign of life.
+    pub(crate) lease_until: Timestamp,
+    /// The moment under which it stands in the index of deadlines: `lease_until` or earlier, so
+    /// that a sign of life costs no step in that index. Never for one that has ended.
+    pub(crate) armed: Option<Timestamp>,
+    pub(crate) has_ended: bool,
+    /// Its lanes by topic.
+    pub(crate) lanes: BTreeMap<Bytes, QueueSlot>,
+    /// Where the store keeps its record.
+    pub(crate) place: Option<Place>,
+}
+
+/// All members and topics of a shard. Every operation costs O(log n).
+#[derive(Debug, Default)]
+pub(crate) struct Members {
+    /// By incarnation.
+    pub(crate) registered: BTreeMap<u64, Member>,
+    /// The incarnations of those that are alive.
+    pub(crate) alive: BTreeMap<Bytes, u64>,
+    /// The incarnations of those that have ended, to be cleaned in their order.
+    pub(crate) ended: BTreeSet<u64>,
+    /// The lanes of each topic by number, those of ended members included.
+    pub(crate) topics: BTreeMap<Bytes, BTreeMap<u64, QueueSlot>>,
+}
+
+impl Member {
+    /// The member as the store keeps it.
+    pub(crate) fn record(&self, incarnation: u64) -> MemberRecord {
+        MemberRecord {
+            incarnation,
+            name: self.name.clone(),
+            lease: self.lease,
+            ended: self.has_ended,
+        }
+    }
+}
+
+impl Members {
+    /// The member of this incarnation, which must be registered.
+    pub(crate) fn member(&mut self, incarnation: u64) -> &mut Member {
+        match self.registered.get_mut(&incarnation) {
+            Some(member) => member,
+            None => unreachable!("no member of incarnation {incarnation}"),
+        }
+    }
+
+    /// Notes a new lane.
+    pub(crate) fn add_lane(
+        &mut self,
+        incarnation: u64,
+        topic: &Bytes,
+        number: u64,
+        lane: QueueSlot,
+    ) {
+        let former = self.member(incarnation).lanes.insert(topic.clone(), lane);
+        assert!(former.is_none(), "incarnation {incarnation} joined a topic twice");
+        self.topics.entry(topic.clone()).or_default().insert(number, lane);
+    }
+
+    /// Forgets a lane.
+    pub(crate) fn remove_lane(&mut self, incarnation: u64, topic: &Bytes, number: u64) {
+        self.member(incarnation).lanes.remove(topic);
+        if let Some(lanes) = self.topics.get_mut(topic) {
+            lanes.remove(&number);
+            if lanes.is_empty() {
+                self.topics.remove(topic);
+            }
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Being a member: joining a topic, showing signs of life, being listed.
+//!
+//! A member lives by its lease, whatever becomes of connections. Joining, beating, taking and
+//! acknowledging are signs of life; looking at a lane or changing its settings is not. How a member
+//! ends is `farewell.rs`'s business.
+
+use crate::arguments::{check_positive, quoted};
+use crate::change::Change;
+use crate::deadlines::Due;
+use crate::engine::{Answered, Engine};
+use crate::fanout::{LEASE_DEFAULT, MemberCommand, MemberFigures};
+use crate::members::Member;
+use crate::queues::{Lane, QueueSlot};
+use crate::reply::{Refusal, RefusalKind, Reply};
+use crate::task::{Bytes, LaneName, StateKind};
+use crate::time::Span;
+
+/// What a lane occupies besides its names. An estimate, like that for tasks.
+pub(crate) const LANE_OVERHEAD_BYTES: u64 = 1_024;
+
+/// What a member occupies besides its name and lanes.
+pub(crate) const MEMBER_OVERHEAD_BYTES: u64 = 512;
+
+impl Engine {
+    pub(crate) fn tend(&mut self, command: MemberCommand<'_>) -> Answered {
+        match command {
+            MemberCommand::Join { topic, member, lease } => self.join(topic, member, lease),
+            MemberCommand::Beat { member, lease } => self.beat(member, lease),
+            MemberCommand::LeaveTopic { topic, member } => {
+                Ok(Some(self.leave_topic(topic, member)))
+            }
+            MemberCommand::Leave(member) => Ok(Some(self.leave_all(member))),
+            MemberCommand::List(topic) => Ok(Some(self.list_members(topic))),
+        }
+    }
+
+    fn join(&mut self, topic: &[u8], member: &[u8], lease: Option<Span>) -> Answered {
+        self.check_lease(lease)?;
+        let alive = self.find_member(member);
+        let lanes = alive.map(|incarnation| &self.members.registered[&incarnation].lanes);
+        let is_new = lanes.is_none_or(|lanes| !lanes.contains_key(topic));
+        if is_new {
+            self.check_room(LANE_OVERHEAD_BYTES + (topic.len() + member.len()) as u64)?;
+        }
+        let incarnation = match alive {
+            Some(incarnation) => {
+                self.renew(incarnation, lease);
+                incarnation
+            }
+            None => self.register(member.into(), lease.unwrap_or(LEASE_DEFAULT)),
+        };
+        if is_new {
+            self.make_lane(&topic.into(), incarnation);
+        }
+        Ok(Some(Reply::Joined(incarnation)))
+    }
+
+    fn beat(&mut self, member: &[u8], lease: Option<Span>) -> Answered {
+        self.check_lease(lease)?;
+        let Some(incarnation) = self.find_member(member) else {
+            return Err(Refusal::new(
+                RefusalKind::NotFound,
+                format!("there is no member {}: join again", quoted(member)),
+            ));
+        };
+        self.renew(incarnation, lease);
+        Ok(Some(Reply::Done))
+    }
+
+    fn list_members(&self, topic: &[u8]) -> Reply {
+        let lanes = self.members.topics.get(topic).into_iter().flat_map(|lanes| lanes.values());
+        let figures = lanes.filter_map(|slot| {
+            let queue = &self.queues[*slot];
+            let lane = queue.lane.as_ref()?;
+            let member = &self.members.registered[&lane.incarnation];
+            let is_alive = !member.has_ended && member.lease_until > self.now;
+            is_alive.then(|| MemberFigures {
+                member: member.name.clone(),
+                incarnation: lane.incarnation,
+                lease_until: member.lease_until,
+                ready: queue.counters.count(StateKind::Ready),
+                taken: queue.counters.count(StateKind::Taken),
+            })
+        });
+        let mut members: Vec<MemberFigures> = figures.collect();
+        members.sort_unstable_by(|one, other| one.member.cmp(&other.member));
+        Reply::Members(members)
+    }
+
+    /// Notes a sign of life of the member whose lane this is, if it is one.
+    pub(crate) fn note_life(&mut self, queue: QueueSlot) {
+        if let Some(lane) = &self.queues[queue].lane {
+            let incarnation = lane.incarnation;
+            self.renew(incarnation, None);
+        }
+    }
+
+    /// The moment has come under which a member stands in the index of deadlines.
+    pub(crate) fn end_or_rearm_member(&mut self, incarnation: u64) {
+        let member = self.members.member(incarnation);
+        let armed = member.armed.take();
+        // A lease that was put off takes its new turn among what is due, even if it is over too.
+        if armed == Some(member.lease_until) {
+            self.end_member(incarnation);
+        } else {
+            self.arm_member(incarnation);
+        }
+    }
+
+    /// Gives a member its whole lease again, or another one.
+    fn renew(&mut self, incarnation: u64, lease: Option<Span>) {
+        let now = self.now;
+        let member = self.members.member(incarnation);
+        let has_changed = lease.is_some_and(|lease| lease != member.lease);
+        member.lease = lease.unwrap_or(member.lease);
+        member.lease_until = now.after(member.lease);
+        if member.armed.is_some_and(|armed| armed > member.lease_until) {
+            self.arm_member(incarnation);
+        }
+        if has_changed {
+            self.report_member(incarnation);
+        }
+    }
+
+    fn register(&mut self, name: Bytes, lease: Span) -> u64 {
+        self.last_number += 1;
+        let incarnation = self.last_number;
+        self.bytes += MEMBER_OVERHEAD_BYTES + name.len() as u64;
+        let member = Member {
+            name: name.clone(),
+            lease,
+            lease_until: self.now.after(lease),
+            armed: None,
+            has_ended: false,
+            lanes: std::collections::BTreeMap::new(),
+            place: None,
+        };
+        self.members.registered.insert(incarnation, member);
+        self.members.alive.insert(name, incarnation);
+        self.arm_member(incarnation);
+        self.report_member(incarnation);
+        incarnation
+    }
+
+    fn make_lane(&mut self, topic: &Bytes, incarnation: u64) {
+        self.last_number += 1;
+        let number = self.last_number;
+        let member = self.members.member(incarnation).name.clone();
+        self.bytes += lane_bytes(topic);
+        let lane = Lane { name: LaneName { number, member }, incarnation, missed: 0 };
+        let slot = self.queues.make_lane(topic.clone(), lane);
+        self.members.add_lane(incarnation, topic, number, slot);
+        self.changes.push(self.queues[slot].record());
+    }
+
+    /// Enters a member into the index of deadlines under the end of its lease.
+    pub(crate) fn arm_member(&mut self, incarnation: u64) {
+        let due = Due::Member(incarnation);
+        let member = self.members.member(incarnation);
+        let former = member.armed.replace(member.lease_until);
+        self.deadlines.insert(member.lease_until, due);
+        if let Some(former) = former {
+            self.deadlines.remove(former, due);
+        }
+    }
+
+    /// Tells the store about a member.
+    pub(crate) fn report_member(&mut self, incarnation: u64) {
+        let record = self.members.member(incarnation).record(incarnation);
+        self.changes.push(Change::Member(Box::new(record)));
+    }
+
+    fn check_lease(&self, lease: Option<Span>) -> Result<(), Refusal> {
+        check_positive("the lease", lease)?;
+        self.moment("the lease", lease.unwrap_or(Span::ZERO)).map(drop)
+    }
+}
+
+/// What a lane in this topic occupies without its tasks.
+pub(crate) fn lane_bytes(topic: &Bytes) -> u64 {
+    LANE_OVERHEAD_BYTES + topic.len() as u64
+}

@@ -1,0 +1,529 @@
+//! A task as it lies in memory, in 64 bytes besides its payload.
+//!
+//! What most tasks have in common takes no room: a ready task that was never taken, without key,
+//! TTL and the like, is this struct alone. The rest of the others stands in an allocation of its
+//! own, made when it is first needed. The parts that leave the engine are explained at
+//! [`TaskRecord`]. What a task means is not known here.
+
+use crate::change::{Change, Granted, LaneTask, Moved, OwnContent, Place};
+use crate::limits::NARROW_PAYLOAD_BYTES_MAX;
+use crate::publications::Published;
+use crate::queues::{Queue, QueueSlot};
+use crate::ranked::Rank;
+use crate::task::{Away, Bytes, Lease, State, StateKind, TaskId, TaskRecord, payload_checksum};
+use crate::time::{Span, Timestamp};
+
+/// How much of a task must be told to the store.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Unsaved {
+    /// Nothing.
+    Nothing,
+    /// Only that a lease was granted.
+    Grant,
+    /// Everything but payload, key and id.
+    Standing,
+    /// All of it.
+    Whole,
+}
+
+/// See the head of this file.
+#[derive(Debug)]
+pub(crate) struct Task {
+    /// The number below, the flags in the highest byte.
+    number_and_flags: u64,
+    payload: Payload,
+    /// What only some tasks have.
+    besides: Option<Box<Besides>>,
+    pub(crate) put_at: Timestamp,
+    /// Where the store keeps its newest whole record; a length of zero stands for nowhere.
+    place: Place,
+    pub(crate) queue: QueueSlot,
+    /// The epoch of the queue when the task entered. If the queue's has moved on, the queue was
+    /// emptied since, and the task only waits for its memory to be freed.
+    pub(crate) epoch: u32,
+    /// The priority, if there is one and it is small enough for this field.
+    small_priority: i32,
+}
+
+/// A payload in memory, or the word on one that was left in the store.
+#[derive(Debug)]
+enum Payload {
+    Here(Bytes),
+    Away { bytes: u32, checksum: u32 },
+}
+
+/// What is not there means what [`Besides::of`] says.
+#[derive(Debug)]
+struct Besides {
+    seq: u64,
+    /// The id, where it is not simply the number.
+    own_id: Option<TaskId>,
+    key: Option<Bytes>,
+    /// The priority, if it is too large for the field of the task.
+    large_priority: i64,
+    expires_at: Option<Timestamp>,
+    ttr: Option<Span>,
+    attempts: u32,
+    state: State,
+    /// The moment under which the task stands in the index of deadlines.
+    armed: Option<Timestamp>,
+}
+
+/// What a new task is made of.
+#[derive(Debug)]
+pub(crate) struct NewTask {
+    pub(crate) number: u64,
+    pub(crate) queue: QueueSlot,
+    pub(crate) epoch: u32,
+    pub(crate) id: TaskId,
+    pub(crate) priority: Option<i64>,
+    pub(crate) key: Option<Bytes>,
+    pub(crate) payload: Bytes,
+    pub(crate) put_at: Timestamp,
+    pub(crate) expires_at: Option<Timestamp>,
+    pub(crate) ttr: Option<Span>,
+    pub(crate) state: State,
+}
+
+/// Numbers end here: at ten million tasks a second, in some two hundred years.
+const NUMBER_MAX: u64 = (1 << 56) - 1;
+
+/// The flags, as bits of the highest byte. The lowest two hold an [`Unsaved`].
+const UNSAVED_SHIFT: u32 = 56;
+const UNSAVED_BITS: u64 = 3 << UNSAVED_SHIFT;
+const RECORDED: u64 = 1 << 58;
+const SHARES: u64 = 1 << 59;
+const SMALL_PRIORITY: u64 = 1 << 60;
+const LARGE_PRIORITY: u64 = 1 << 61;
+
+const NOWHERE: Place = Place { volume: 0, offset: 0, length: 0 };
+
+static READY: State = State::Ready;
+
+impl Besides {
+    /// What a task has that has nothing besides.
+    fn of(number: u64) -> Self {
+        Self {
+            seq: number,
+            own_id: None,
+            key: None,
+            large_priority: 0,
+            expires_at: None,
+            ttr: None,
+            attempts: 0,
+            state: State::Ready,
+            armed: None,
+        }
+    }
+}
+
+impl Task {
+    /// A task of which the store knows nothing yet.
+    ///
+    /// # Panics
+    /// If the number is beyond [`NUMBER_MAX`].
+    pub(crate) fn new(new: NewTask) -> Self {
+        assert!(new.number <= NUMBER_MAX, "number {} is beyond the last", new.number);
+        let mut task = Self {
+            number_and_flags: new.number,
+            payload: Payload::Here(new.payload),
+            besides: None,
+            put_at: new.put_at,
+            place: NOWHERE,
+            queue: new.queue,
+            epoch: new.epoch,
+            small_priority: 0,
+        };
+        task.set_priority(new.priority);
+        if new.id != TaskId::Number(new.number) {
+            task.besides_mut().own_id = Some(new.id);
+        }
+        if new.key.is_some() {
+            task.besides_mut().key = new.key;
+        }
+        if new.ttr.is_some() {
+            task.besides_mut().ttr = new.ttr;
+        }
+        task.set_expires_at(new.expires_at);
+        task.set_state(new.state);
+        task
+    }
+
+    /// A task from its record, of which the store knows nothing yet.
+    pub(crate) fn of(record: TaskRecord, queue: QueueSlot, epoch: u32) -> Self {
+        let mut task = Self::new(NewTask {
+            number: record.number,
+            queue,
+            epoch,
+            id: record.id,
+            priority: record.priority,
+            key: record.key,
+            payload: record.payload,
+            put_at: record.put_at,
+            expires_at: record.expires_at,
+            ttr: record.ttr,
+            state: record.state,
+        });
+        task.set_seq(record.seq);
+        task.set_attempts(record.attempts);
+        task
+    }
+
+    pub(crate) const fn number(&self) -> u64 {
+        self.number_and_flags & NUMBER_MAX
+    }
+
+    pub(crate) fn seq(&self) -> u64 {
+        self.besides.as_ref().map_or_else(|| self.number(), |besides| besides.seq)
+    }
+
+    pub(crate) fn set_seq(&mut self, seq: u64) {
+        if seq != self.seq() {
+            self.besides_mut().seq = seq;
+        }
+    }
+
+    pub(crate) fn priority(&self) -> Option<i64> {
+        if self.has(SMALL_PRIORITY) {
+            return Some(i64::from(self.small_priority));
+        }
+        let besides = self.besides.as_ref().filter(|_| self.has(LARGE_PRIORITY));
+        besides.map(|besides| besides.large_priority)
+    }
+
+    pub(crate) fn set_priority(&mut self, priority: Option<i64>) {
+        let small = priority.and_then(|priority| i32::try_from(priority).ok());
+        let large = priority.filter(|_| small.is_none());
+        self.small_priority = small.unwrap_or(0);
+        self.mark(SMALL_PRIORITY, small.is_some());
+        self.mark(LARGE_PRIORITY, large.is_some());
+        if let Some(large) = large {
+            self.besides_mut().large_priority = large;
+        }
+    }
+
+    pub(crate) fn key(&self) -> Option<&Bytes> {
+        self.besides.as_ref().and_then(|besides| besides.key.as_ref())
+    }
+
+    /// The payload, unless it was left in the store.
+    pub(crate) const fn payload(&self) -> Option<&Bytes> {
+        match &self.payload {
+            Payload::Here(payload) => Some(payload),
+            Payload::Away { .. } => None,
+        }
+    }
+
+    /// How long the payload is, wherever it is.
+    pub(crate) fn payload_bytes(&self) -> usize {
+        match &self.payload {
+            Payload::Here(payload) => payload.len(),
+            Payload::Away { bytes, .. } => *bytes as usize,
+        }
+    }
+
+    /// Leaves the payload in the store, if it is there and not shared. Answers how many bytes of
+    /// memory that freed.
+    pub(crate) fn leave_payload(&mut self) -> u64 {
+        let Payload::Here(payload) = &self.payload else { return 0 };
+        let Ok(bytes) = u32::try_from(payload.len()) else { return 0 };
+        if self.shares() || self.place().is_none() {
+            return 0;
+        }
+        self.payload = Payload::Away { bytes, checksum: payload_checksum(payload) };
+        u64::from(bytes)
+    }
+
+    /// How to find the payload, if it was left in the store.
+    fn away(&self) -> Option<Away> {
+        match (&self.payload, self.place()) {
+            (Payload::Away { bytes, checksum }, Some(place)) => {
+                Some(Away { place, bytes: *bytes, checksum: *checksum })
+            }
+            _ => None,
+        }
+    }
+
+    /// Gives it a payload of its own.
+    pub(crate) fn set_payload(&mut self, payload: &[u8]) {
+        self.payload = Payload::Here(payload.into());
+        self.mark(SHARES, false);
+    }
+
+    /// Gives it key and payload of the publication that its number belongs to.
+    pub(crate) fn share(&mut self, published: &Published) {
+        self.payload = Payload::Here(published.payload.clone());
+        if published.key.is_some() {
+            self.besides_mut().key.clone_from(&published.key);
+        }
+        self.set_shares(true);
+    }
+
+    /// Whether key and payload are still those of the publication that the number belongs to.
+    pub(crate) const fn shares(&self) -> bool {
+        self.has(SHARES)
+    }
+
+    pub(crate) const fn set_shares(&mut self, shares: bool) {
+        self.mark(SHARES, shares);
+    }
+
+    pub(crate) fn expires_at(&self) -> Option<Timestamp> {
+        self.besides.as_ref().and_then(|besides| besides.expires_at)
+    }
+
+    pub(crate) fn set_expires_at(&mut self, expires_at: Option<Timestamp>) {
+        if expires_at != self.expires_at() {
+            self.besides_mut().expires_at = expires_at;
+        }
+    }
+
+    /// Its own time to release.
+    pub(crate) fn ttr(&self) -> Option<Span> {
+        self.besides.as_ref().and_then(|besides| besides.ttr)
+    }
+
+    pub(crate) fn attempts(&self) -> u32 {
+        self.besides.as_ref().map_or(0, |besides| besides.attempts)
+    }
+
+    pub(crate) fn set_attempts(&mut self, attempts: u32) {
+        if attempts != self.attempts() {
+            self.besides_mut().attempts = attempts;
+        }
+    }
+
+    pub(crate) fn state(&self) -> &State {
+        self.besides.as_ref().map_or(&READY, |besides| &besides.state)
+    }
+
+    pub(crate) fn set_state(&mut self, state: State) {
+        if self.besides.is_some() || state != State::Ready {
+            self.besides_mut().state = state;
+        }
+    }
+
+    /// The lease, if the task is taken.
+    pub(crate) fn lease(&self) -> Option<&Lease> {
+        match self.state() {
+            State::Taken(lease) => Some(lease),
+            _ => None,
+        }
+    }
+
+    /// The same to change it.
+    pub(crate) fn lease_mut(&mut self) -> Option<&mut Lease> {
+        match &mut self.besides.as_mut()?.state {
+            State::Taken(lease) => Some(lease),
+            _ => None,
+        }
+    }
+
+    /// The moment under which it stands in the index of deadlines.
+    pub(crate) fn armed(&self) -> Option<Timestamp> {
+        self.besides.as_ref().and_then(|besides| besides.armed)
+    }
+
+    pub(crate) fn set_armed(&mut self, armed: Option<Timestamp>) {
+        if armed != self.armed() {
+            self.besides_mut().armed = armed;
+        }
+    }
+
+    /// Where the store keeps its newest whole record.
+    pub(crate) fn place(&self) -> Option<Place> {
+        (self.place.length > 0).then_some(self.place)
+    }
+
+    /// Notes where that is now, and answers where it was.
+    pub(crate) fn replace_place(&mut self, place: Option<Place>) -> Option<Place> {
+        let former = self.place();
+        self.place = place.unwrap_or(NOWHERE);
+        former
+    }
+
+    /// Whether a whole record was ever reported, so that its end must be reported too.
+    pub(crate) const fn is_recorded(&self) -> bool {
+        self.has(RECORDED)
+    }
+
+    pub(crate) const fn set_recorded(&mut self) {
+        self.mark(RECORDED, true);
+    }
+
+    pub(crate) const fn unsaved(&self) -> Unsaved {
+        match (self.number_and_flags & UNSAVED_BITS) >> UNSAVED_SHIFT {
+            0 => Unsaved::Nothing,
+            1 => Unsaved::Grant,
+            2 => Unsaved::Standing,
+            _ => Unsaved::Whole,
+        }
+    }
+
+    pub(crate) const fn set_unsaved(&mut self, unsaved: Unsaved) {
+        self.number_and_flags &= !UNSAVED_BITS;
+        self.number_and_flags |= (unsaved as u64) << UNSAVED_SHIFT;
+    }
+
+    /// Whether its payload is small enough for every door.
+    pub(crate) fn is_narrow(&self) -> bool {
+        self.payload_bytes() <= NARROW_PAYLOAD_BYTES_MAX
+    }
+
+    /// Whether its time to live has passed.
+    pub(crate) fn is_expired(&self, now: Timestamp) -> bool {
+        self.expires_at().is_some_and(|at| now >= at)
+    }
+
+    /// The next moment at which time changes this task: its TTL acts in R and W, its delay in W,
+    /// its lease in T, its stay in Z.
+    pub(crate) fn due(&self) -> Option<Timestamp> {
+        let besides = self.besides.as_ref()?;
+        match &besides.state {
+            State::Ready => besides.expires_at,
+            State::Waiting { ready_at } => {
+                Some(besides.expires_at.map_or(*ready_at, |at| at.min(*ready_at)))
+            }
+            State::Taken(lease) => lease.deadline,
+            State::Zombie { purge_at } => Some(*purge_at),
+            State::Buried { .. } | State::Done => None,
+        }
+    }
+
+    /// The name of the task within its queue.
+    pub(crate) fn id(&self) -> TaskId {
+        let own = self.besides.as_ref().and_then(|besides| besides.own_id.clone());
+        own.unwrap_or_else(|| TaskId::Number(self.number()))
+    }
+
+    /// Its place in the order of selection, if it has a priority.
+    pub(crate) fn rank(&self) -> Option<Rank> {
+        self.priority().map(|priority| (priority, self.seq()))
+    }
+
+    /// The state without its data.
+    pub(crate) fn kind(&self) -> StateKind {
+        self.state().kind()
+    }
+
+    /// The bytes it accounts for in statistics: what the client handed over.
+    pub(crate) fn content_bytes(&self) -> u64 {
+        let key = self.key().map_or(0, |key| key.len());
+        (self.payload_bytes() + key) as u64
+    }
+
+    /// The bytes of memory that it occupies alone, besides its bookkeeping.
+    pub(crate) fn own_bytes(&self) -> u64 {
+        match &self.payload {
+            _ if self.shares() => 0,
+            Payload::Here(_) => self.content_bytes(),
+            Payload::Away { .. } => self.key().map_or(0, |key| key.len() as u64),
+        }
+    }
+
+    /// Whether nothing has happened to it since it was published.
+    pub(crate) fn is_as_published(&self, published: &Published) -> bool {
+        let is_plain = self.besides.as_ref().is_none_or(|besides| {
+            besides.seq == self.number()
+                && besides.own_id.is_none()
+                && besides.attempts == 0
+                && besides.state == State::Ready
+        });
+        is_plain
+            && self.shares()
+            && self.priority() == published.priority
+            && self.expires_at() == published.expires_at
+    }
+
+    /// The task as it leaves the engine.
+    pub(crate) fn record(&self, queue: &Queue) -> TaskRecord {
+        TaskRecord {
+            number: self.number(),
+            queue: queue.name.clone(),
+            lane: queue.lane_name().cloned(),
+            id: self.id(),
+            seq: self.seq(),
+            priority: self.priority(),
+            key: self.key().cloned(),
+            payload: self.payload().cloned().unwrap_or_default(),
+            away: self.away(),
+            put_at: self.put_at,
+            expires_at: self.expires_at(),
+            ttr: self.ttr(),
+            attempts: self.attempts(),
+            state: self.state().clone(),
+        }
+    }
+
+    /// The task as the store keeps it in a lane.
+    fn lane_task(&self, lane: u64) -> LaneTask {
+        let payload = self.payload().cloned().unwrap_or_default();
+        let own = OwnContent { key: self.key().cloned(), payload };
+        LaneTask {
+            number: self.number(),
+            lane,
+            id: self.id(),
+            seq: self.seq(),
+            priority: self.priority(),
+            put_at: self.put_at,
+            expires_at: self.expires_at(),
+            attempts: self.attempts(),
+            state: self.state().clone(),
+            own: (!self.shares()).then_some(own),
+        }
+    }
+
+    /// The change that tells the store what it does not know yet.
+    pub(crate) fn unsaved_change(&self, queue: &Queue) -> Option<Change> {
+        match (self.unsaved(), self.state()) {
+            (Unsaved::Nothing, _) => None,
+            (Unsaved::Whole, _) => Some(match queue.lane_name() {
+                None => Change::Task(Box::new(self.record(queue))),
+                Some(lane) => Change::LaneTask(Box::new(self.lane_task(lane.number))),
+            }),
+            (Unsaved::Grant, State::Taken(lease)) => Some(Change::Granted(Granted {
+                number: self.number(),
+                incarnation: lease.grant.incarnation,
+                serial: lease.grant.serial,
+                deadline: lease.deadline,
+                ttr: lease.ttr,
+                attempts: self.attempts(),
+            })),
+            (Unsaved::Grant | Unsaved::Standing, state) => Some(Change::Moved(Box::new(Moved {
+                number: self.number(),
+                seq: self.seq(),
+                priority: self.priority(),
+                expires_at: self.expires_at(),
+                attempts: self.attempts(),
+                state: state.clone(),
+            }))),
+        }
+    }
+
+    const fn has(&self, flag: u64) -> bool {
+        self.number_and_flags & flag != 0
+    }
+
+    const fn mark(&mut self, flag: u64, set: bool) {
+        if set {
+            self.number_and_flags |= flag;
+        } else {
+            self.number_and_flags &= !flag;
+        }
+    }
+
+    fn besides_mut(&mut self) -> &mut Besides {
+        let number = self.number();
+        self.besides.get_or_insert_with(|| Box::new(Besides::of(number)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_occupies_64_bytes() {
+        assert_eq!(size_of::<Option<Task>>(), 64);
+    }
+}

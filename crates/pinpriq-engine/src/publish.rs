@@ -1,0 +1,189 @@
+//! Publishing: one task into each lane of a topic.
+//!
+//! All copies enter in one step and are reported as one change, so that a crash leaves all of them
+//! or none. The payload is kept once. A lane that is full or paused for input takes no copy, and
+//! holds up nobody. What becomes of a copy afterwards is that of any other task.
+
+use crate::arguments::check_key;
+use crate::change::{Change, Copied, Place};
+use crate::engine::{Answered, Engine};
+use crate::fanout::{Deadline, Publish};
+use crate::packed::{NewTask, Task, Unsaved};
+use crate::publications::Published;
+use crate::queues::QueueSlot;
+use crate::reply::{Refusal, Reply};
+use crate::settings::Settings;
+use crate::step::TASK_OVERHEAD_BYTES;
+use crate::task::State;
+use crate::time::{Span, Timestamp};
+use crate::transition::Operation;
+
+/// The lanes of a topic, in the order in which their members joined.
+struct Lanes {
+    /// Those that take a copy.
+    open: Vec<QueueSlot>,
+    /// Those that are full, or paused for input.
+    shut: Vec<QueueSlot>,
+}
+
+impl Engine {
+    /// Costs O(log n) for each lane of the topic.
+    pub(crate) fn publish(&mut self, publish: &Publish<'_>) -> Answered {
+        let expires_at = self.check_publish(publish)?;
+        if expires_at.is_some_and(|at| at <= self.now) {
+            return Ok(Some(Reply::Count(0)));
+        }
+        let Lanes { open: lanes, shut } = self.lanes(publish.topic);
+        if !lanes.is_empty() {
+            let content = publish.payload.len() + publish.key.map_or(0, <[u8]>::len);
+            self.check_room(content as u64 + TASK_OVERHEAD_BYTES * lanes.len() as u64)?;
+        }
+        for slot in shut {
+            if let Some(lane) = &mut self.queues[slot].lane {
+                lane.missed += 1;
+            }
+        }
+        if lanes.is_empty() {
+            return Ok(Some(Reply::Count(0)));
+        }
+        let count = lanes.len() as u64;
+        let first = self.last_number + 1;
+        self.last_number += count;
+        let published = Published {
+            last: self.last_number,
+            priority: publish.priority,
+            key: publish.key.map(Into::into),
+            payload: publish.payload.into(),
+            put_at: self.now,
+            expires_at,
+            sharers: count,
+            place: None,
+        };
+        self.bytes += published.content_bytes();
+        let copies = self.enter_copies(first, &lanes, &published);
+        self.changes.push(Change::Published(Box::new(published.record(first, copies))));
+        self.publications.insert(first, published);
+        Ok(Some(Reply::Count(count)))
+    }
+
+    /// Enters a copy into each of these lanes. Answers those that stand just as the publication
+    /// says; the others, in lanes with a TTL or ids of their own, are reported one by one.
+    fn enter_copies(
+        &mut self,
+        first: u64,
+        lanes: &[QueueSlot],
+        published: &Published,
+    ) -> Vec<Copied> {
+        let mut copies = Vec::with_capacity(lanes.len());
+        for (number, queue) in (first..).zip(lanes) {
+            let settings = self.queues[*queue].settings;
+            let task = self.copy(number, *queue, settings, published);
+            let is_plain = task.is_as_published(published);
+            let slot = self.enter_known(task, Operation::Put);
+            if !is_plain {
+                self.mark(slot, Unsaved::Whole);
+            } else if let Some(lane) = self.queues[*queue].lane_name() {
+                copies.push(Copied { number, lane: lane.number });
+            }
+        }
+        copies
+    }
+
+    fn copy(
+        &mut self,
+        number: u64,
+        queue: QueueSlot,
+        settings: Settings,
+        published: &Published,
+    ) -> Task {
+        let id = self.new_id(settings.ids, number);
+        let default = || settings.ttl.map(|ttl| self.now.after(ttl));
+        let mut task = Task::new(NewTask {
+            number,
+            queue,
+            epoch: self.queues[queue].epoch,
+            id,
+            priority: published.priority,
+            key: published.key.clone(),
+            payload: published.payload.clone(),
+            put_at: self.now,
+            expires_at: published.expires_at.or_else(default),
+            ttr: None,
+            state: State::Ready,
+        });
+        task.set_shares(true);
+        task.set_recorded();
+        task
+    }
+
+    /// The lanes of a topic whose members are alive now.
+    fn lanes(&self, topic: &[u8]) -> Lanes {
+        let mut found = Lanes { open: Vec::new(), shut: Vec::new() };
+        let Some(lanes) = self.members.topics.get(topic) else { return found };
+        // A lease can be over without having been fired while more is due than one call fires.
+        let all_alive = self.members.ended.is_empty()
+            && self.deadlines.next().is_none_or(|next| next > self.now);
+        found.open.reserve(lanes.len());
+        for slot in lanes.values() {
+            let queue = &self.queues[*slot];
+            let Some(lane) = &queue.lane else { continue };
+            let is_alive = all_alive || {
+                let member = &self.members.registered[&lane.incarnation];
+                !member.has_ended && member.lease_until > self.now
+            };
+            if !is_alive {
+                continue;
+            }
+            let unfinished = queue.counters.unfinished();
+            let is_full = queue.settings.capacity.is_some_and(|most| unfinished >= most);
+            let side =
+                if is_full || queue.paused.input { &mut found.shut } else { &mut found.open };
+            side.push(*slot);
+        }
+        found
+    }
+
+    /// Checks the arguments, and answers the deadline.
+    fn check_publish(&self, publish: &Publish<'_>) -> Result<Option<Timestamp>, Refusal> {
+        check_key(publish.key)?;
+        self.check_payload(publish.payload)?;
+        match publish.deadline {
+            Deadline::OfLane => Ok(None),
+            Deadline::At(at) => Ok(Some(at)),
+            Deadline::After(ttl) => {
+                self.check_ttl(ttl, Span::ZERO)?;
+                Ok(Some(self.now.after(ttl)))
+            }
+        }
+    }
+
+    /// Reports a publication once more, and with it the copies that no record of their own tells
+    /// of, if it still lies at `place`.
+    pub(crate) fn rewrite_publication(&mut self, first: u64, place: Place) {
+        let Some(published) = self.publications.find(first) else { return };
+        if published.place != Some(place) {
+            return;
+        }
+        let last = published.last;
+        let mut copies = Vec::new();
+        for number in first..=last {
+            let Some(slot) = self.live(number) else { continue };
+            let task = &self.tasks[slot];
+            let Some((_, published)) = self.publications.of_copy(number) else { continue };
+            if task.place().is_some() || !task.shares() {
+                continue;
+            }
+            if task.is_as_published(published) {
+                let lane = self.queues[task.queue].lane_name();
+                copies.extend(lane.map(|lane| Copied { number, lane: lane.number }));
+            } else {
+                self.mark(slot, Unsaved::Whole);
+            }
+        }
+        if let Some(published) = self.publications.find(first) {
+            let record = published.record(first, copies);
+            self.changes.push(Change::Published(Box::new(record)));
+        }
+        self.save();
+    }
+}

@@ -1,0 +1,201 @@
+//! Starting from what a store kept of members, lanes and publications.
+//!
+//! A store may have moved any record behind those that speak of it. So a lane can be named before
+//! its record is seen, and a copy before its publication; both are put together at the start.
+
+use crate::change::{LaneRecord, LaneTask, MemberRecord, Place, Publication};
+use crate::deadlines::Due;
+use crate::engine::Engine;
+use crate::members::Member;
+use crate::membership::{MEMBER_OVERHEAD_BYTES, lane_bytes};
+use crate::packed::Task;
+use crate::publications::Published;
+use crate::queues::{Lane, QueueSlot};
+use crate::restore::without_holder;
+use crate::task::{LaneName, State, TaskId, TaskRecord};
+use crate::tasks::Slot;
+use crate::time::Timestamp;
+
+impl Engine {
+    pub(crate) fn restore_publication(&mut self, record: Publication, place: Option<Place>) {
+        self.last_number = self.last_number.max(record.last);
+        for copied in &record.copies {
+            let lane = self.restored_lane(copied.lane);
+            let task = TaskRecord {
+                number: copied.number,
+                queue: [].into(),
+                lane: None,
+                away: None,
+                id: TaskId::Number(copied.number),
+                seq: copied.number,
+                priority: record.priority,
+                key: None,
+                payload: [].into(),
+                put_at: record.put_at,
+                expires_at: record.expires_at,
+                ttr: None,
+                attempts: 0,
+                state: State::Ready,
+            };
+            self.restore_into_lane(task, lane, true, None);
+        }
+        let first = record.first;
+        let former = self.publications.insert(first, Published::of(record, place));
+        self.obsolete.extend(former.and_then(|former| former.place));
+    }
+
+    pub(crate) fn restore_lane_task(&mut self, record: LaneTask, place: Option<Place>) {
+        self.last_number = self.last_number.max(record.number).max(record.seq);
+        let lane = self.restored_lane(record.lane);
+        let shares = record.own.is_none();
+        let (key, payload) =
+            record.own.map_or_else(|| (None, [].into()), |own| (own.key, own.payload));
+        let task = TaskRecord {
+            number: record.number,
+            queue: [].into(),
+            lane: None,
+            away: None,
+            id: record.id,
+            seq: record.seq,
+            priority: record.priority,
+            key,
+            payload,
+            put_at: record.put_at,
+            expires_at: record.expires_at,
+            ttr: None,
+            attempts: record.attempts,
+            state: without_holder(record.state),
+        };
+        self.restore_into_lane(task, lane, shares, place);
+    }
+
+    pub(crate) fn restore_lane(&mut self, record: LaneRecord, place: Option<Place>) {
+        self.last_number = self.last_number.max(record.number);
+        let slot = self.restored_lane(record.number);
+        let queue = &mut self.queues[slot];
+        queue.name = record.topic;
+        queue.settings = record.settings;
+        queue.paused = record.paused;
+        if let Some(lane) = &mut queue.lane {
+            lane.incarnation = record.member;
+        }
+        let former = std::mem::replace(&mut queue.place, place);
+        self.obsolete.extend(former);
+    }
+
+    pub(crate) fn restore_lane_gone(&mut self, number: u64) {
+        if let Some(slot) = self.queues.find_lane(number) {
+            // Its tasks belong to an epoch that is over, whoever has the slot next.
+            let queue = self.queues.remove_lane(slot);
+            self.obsolete.extend(queue.place);
+        }
+    }
+
+    pub(crate) fn restore_member(&mut self, record: MemberRecord, place: Option<Place>) {
+        self.last_number = self.last_number.max(record.incarnation);
+        let member = Member {
+            name: record.name,
+            lease: record.lease,
+            lease_until: Timestamp::ZERO,
+            armed: None,
+            has_ended: record.ended,
+            lanes: std::collections::BTreeMap::new(),
+            place,
+        };
+        let former = self.members.registered.insert(record.incarnation, member);
+        self.obsolete.extend(former.and_then(|former| former.place));
+    }
+
+    /// Puts members, topics and lanes together.
+    ///
+    /// # Panics
+    /// If a lane has no registered member: it could never be cleaned.
+    pub(crate) fn link_lanes(&mut self) {
+        for slot in self.queues.lane_slots() {
+            let queue = &mut self.queues[slot];
+            let topic = queue.name.clone();
+            let Some(lane) = &mut queue.lane else { unreachable!("a lane at {slot:?}") };
+            let (number, incarnation) = (lane.name.number, lane.incarnation);
+            let Some(member) = self.members.registered.get(&incarnation) else {
+                unreachable!("lane {number} has no registered member");
+            };
+            lane.name.member = member.name.clone();
+            self.bytes += lane_bytes(&topic);
+            self.members.add_lane(incarnation, &topic, number, slot);
+        }
+    }
+
+    /// Gives a restored copy what it shares with others.
+    pub(crate) fn share_restored(&mut self, slot: Slot) {
+        let task = &mut self.tasks[slot];
+        if !task.shares() {
+            return;
+        }
+        let number = task.number();
+        let Some((_, published)) = self.publications.of_copy(number) else {
+            unreachable!("task {number} is a copy of nothing")
+        };
+        task.share(published);
+    }
+
+    /// Forgets publications that nobody shares any more.
+    pub(crate) fn drop_unshared(&mut self) {
+        let unshared = self.publications.iter().filter(|(_, published)| published.sharers == 0);
+        let unshared: Vec<u64> = unshared.map(|(first, _)| first).collect();
+        for first in unshared {
+            let published = self.publications.remove(first);
+            self.obsolete.extend(published.place);
+        }
+        let shared = self.publications.iter();
+        self.bytes += shared.map(|(_, published)| published.content_bytes()).sum::<u64>();
+    }
+
+    /// Gives every member that has not ended its whole lease from now on, and answers the ends:
+    /// nobody could show a sign of life while the server was down.
+    pub(crate) fn revive_members(&mut self) -> Vec<(Timestamp, Due)> {
+        let now = self.now;
+        let mut due = Vec::new();
+        for (&incarnation, member) in &mut self.members.registered {
+            self.bytes += MEMBER_OVERHEAD_BYTES + member.name.len() as u64;
+            if member.has_ended {
+                self.members.ended.insert(incarnation);
+                continue;
+            }
+            member.lease_until = now.after(member.lease);
+            member.armed = Some(member.lease_until);
+            due.push((member.lease_until, Due::Member(incarnation)));
+            let former = self.members.alive.insert(member.name.clone(), incarnation);
+            assert!(former.is_none(), "two members of one name are alive");
+        }
+        due
+    }
+
+    /// The lane of this number. One whose record was not seen yet has no topic and no member.
+    fn restored_lane(&mut self, number: u64) -> QueueSlot {
+        if let Some(slot) = self.queues.find_lane(number) {
+            return slot;
+        }
+        let name = LaneName { number, member: [].into() };
+        self.queues.make_lane([].into(), Lane { name, incarnation: 0, missed: 0 })
+    }
+
+    fn restore_into_lane(
+        &mut self,
+        record: TaskRecord,
+        lane: QueueSlot,
+        shares: bool,
+        place: Option<Place>,
+    ) {
+        if let Some(slot) = self.tasks.find(record.number) {
+            self.unrestore(slot);
+        }
+        let mut task = Task::of(record, lane, self.queues[lane].epoch);
+        task.set_shares(shares);
+        task.replace_place(place);
+        task.set_recorded();
+        if self.limits.memory_bytes.is_some() {
+            self.bytes += task.own_bytes() + crate::step::TASK_OVERHEAD_BYTES;
+        }
+        self.tasks.insert(task);
+    }
+}

@@ -1,0 +1,189 @@
+//! The end of a member with a great deal to clean: in steps, with others served in between.
+
+use pinpriq_engine::command::{Command, Selection, TakeMode, Wait};
+use pinpriq_engine::limits::STEPS_PER_TIMEOUT;
+use pinpriq_engine::reply::{Outcome, Output, RefusalKind, Reply};
+use pinpriq_engine::task::ClientId;
+
+use pinpriq_engine::fanout::Deadline;
+use pinpriq_engine::time::Span;
+
+use super::bench::{Bench, lane, payloads, publish, refusals};
+
+/// More than one call deals with.
+const MANY: usize = STEPS_PER_TIMEOUT + 100;
+
+/// Lets the cleaning go on call by call, with others who work in between, and answers the calls.
+fn clean_with_others_at_work(bench: &mut Bench, mut watch: impl FnMut(&[Output])) -> usize {
+    let mut calls = 0;
+    while bench.engine.poll_timeout().is_some_and(|at| at <= bench.now()) {
+        let said = bench.tick();
+        assert!(said.len() <= STEPS_PER_TIMEOUT, "one call sends {} outputs", said.len());
+        watch(&said);
+        calls += 1;
+        // The same name is free meanwhile, and what others do is done at once.
+        let payload = calls.to_string();
+        bench.join("free", "dead");
+        assert_eq!(bench.publish("t", &payload), 1);
+        assert_eq!(payloads(&bench.pop("t", "alive", 1)), [payload]);
+        bench.put("jobs", "one");
+        bench.engine.check();
+        assert!(calls < 99, "it never ends");
+    }
+    assert!(calls > 1, "one call would have been enough");
+    assert_eq!(bench.ready("free", "dead"), Vec::<String>::new());
+    calls
+}
+
+fn with_others() -> Bench {
+    let mut bench = Bench::new();
+    bench.checks = false;
+    bench.join("t", "alive");
+    bench
+}
+
+#[test]
+fn many_lanes_are_cleaned_in_bounded_steps() {
+    let mut bench = with_others();
+    for index in 0..2 * MANY {
+        bench.join(&index.to_string(), "dead");
+    }
+    assert_eq!(bench.leave("dead"), 2 * MANY as u64);
+    let before = bench.batches.len();
+    let calls = clean_with_others_at_work(&mut bench, |_| {});
+    assert_eq!(calls, 3);
+    let most = bench.batches[before..].iter().map(|batch| batch.changes.len()).max();
+    assert!(most.unwrap_or(0) <= STEPS_PER_TIMEOUT, "one call reports {most:?} changes");
+    let kept = bench.kept();
+    assert_eq!((kept.members.len(), kept.lanes.len()), (2, 2));
+}
+
+#[test]
+fn many_tasks_are_freed_in_bounded_steps() {
+    let mut bench = with_others();
+    bench.join("u", "dead");
+    for _ in 0..2 * MANY {
+        bench.publish("u", "one");
+    }
+    // Whichever are freed last, those who await two of them are told by two different calls.
+    let first = bench.take("u", "dead", 1).remove(0).id.to_string();
+    let wait = Wait::Forever;
+    let (queue, id) = (lane("u", "dead"), first.as_bytes());
+    assert_eq!(bench.send(ClientId(7), Command::Await { queue, id, wait }), []);
+    let last = bench.engine.header().last_number.to_string();
+    let id = last.as_bytes();
+    assert_eq!(bench.send(ClientId(7), Command::Await { queue, id, wait }), []);
+    bench.leave("dead");
+    let mut told = 0;
+    let calls = clean_with_others_at_work(&mut bench, |said| {
+        for output in said {
+            let Output::Reply { reply, .. } = output else { panic!("no reply but {output:?}") };
+            assert_eq!(*reply, Reply::Outcome(Outcome::Killed, None));
+            told += 1;
+        }
+    });
+    assert_eq!((calls, told), (3, 2));
+    assert_eq!(bench.figures(None).counters.killed, 2 * MANY as u64);
+}
+
+#[test]
+fn many_who_wait_are_sent_away_in_bounded_steps() {
+    let mut bench = with_others();
+    bench.join("u", "dead");
+    bench.join("v", "dead");
+    for index in 0..MANY as u64 {
+        bench.block(ClientId(100 + index), if index % 2 == 0 { "u" } else { "v" }, "dead");
+        let subscribe = Command::Subscribe {
+            queues: &[b"u"],
+            member: Some(b"dead"),
+            selection: Selection::PINPRIQ,
+            mode: TakeMode::Pop,
+        };
+        assert_eq!(bench.send(ClientId(100 + index), subscribe).len(), 1);
+    }
+    assert_eq!(bench.leave("dead"), 2);
+    let mut sent_away = 0;
+    let calls = clean_with_others_at_work(&mut bench, |said| {
+        let kinds = refusals(said);
+        assert!(kinds.iter().all(|kind| *kind == RefusalKind::NotFound), "{kinds:?}");
+        sent_away += kinds.len();
+    });
+    assert_eq!((calls, sent_away), (3, MANY));
+    assert_eq!(bench.engine.subscriptions(ClientId(100)), 0);
+    assert_eq!(bench.figures(None).takers + bench.figures(None).subscribers, 0);
+}
+
+#[test]
+fn many_members_that_end_at_once_are_cleaned_in_bounded_steps() {
+    let mut bench = with_others();
+    for index in 0..MANY {
+        bench.join_for("u", &index.to_string(), Some(1_000));
+    }
+    assert_eq!(bench.publish("u", "one"), MANY as u64);
+    bench.pass(1_000);
+    // Before anybody has come to fire the end of the last of them, all have ended all the same.
+    assert_eq!(bench.publish("u", "two"), 0);
+    assert_eq!(bench.members("u"), []);
+    let last = (MANY - 1).to_string();
+    assert_eq!(bench.leave(&last), 0);
+    clean_with_others_at_work(&mut bench, |_| {});
+    let kept = bench.kept();
+    assert_eq!((kept.members.len(), kept.lanes.len()), (2, 2));
+    let jobs = bench.figures(Some(b"jobs".as_slice().into())).counters.present();
+    assert_eq!(bench.figures(None).counters.present(), jobs, "nothing is left but what was put");
+}
+
+#[test]
+fn nobody_gets_a_task_of_a_lane_that_waits_to_be_cleaned() {
+    let mut bench = Bench::new();
+    bench.join("u", "dead");
+    let subscriber = ClientId(9);
+    let subscribe = Command::Subscribe {
+        queues: &[b"u"],
+        member: Some(b"dead"),
+        selection: Selection::DEFAULT,
+        mode: TakeMode::Pop,
+    };
+    bench.send(subscriber, subscribe);
+    bench.publish("u", "one");
+    bench.leave("dead");
+    // With credit it would be its turn.
+    let said = bench.send(subscriber, Command::Credit(3));
+    assert_eq!(said.len(), 1, "{said:?}");
+    let (_, said) = bench.settle();
+    assert_eq!(said, []);
+    assert_eq!(bench.engine.subscriptions(subscriber), 0);
+}
+
+/// Of what is due in one call, each has its turn at its moment, also an end that was put off.
+#[test]
+fn a_lease_that_was_put_off_ends_in_its_turn() {
+    let mut bench = Bench::new();
+    bench.join_for("u", "dead", Some(100));
+    bench.pass(50);
+    assert_eq!(bench.join_for("u", "dead", None), 1);
+    let at = bench.now().after(Span::from_ms(90));
+    assert_eq!(bench.count(publish("u", "one", Deadline::At(at))), 1);
+    let (queue, id, wait) = (lane("u", "dead"), b"3".as_slice(), Wait::Forever);
+    assert_eq!(bench.send(ClientId(7), Command::Await { queue, id, wait }), []);
+    bench.pass(500);
+    let said = bench.tick();
+    let [Output::Reply { reply, .. }] = said.as_slice() else { panic!("{said:?}") };
+    assert_eq!(*reply, Reply::Outcome(Outcome::Expired, None));
+    assert_eq!(bench.members("u"), []);
+}
+
+#[test]
+fn a_task_that_becomes_ready_at_the_end_of_its_member_goes_to_nobody() {
+    let mut bench = Bench::new();
+    bench.join_for("u", "dead", Some(10_000));
+    bench.publish("u", "one");
+    // The lease of the task ends a little before that of the member, which waits for more.
+    assert_eq!(bench.take("u", "dead", 1).len(), 1);
+    bench.pass(1);
+    bench.block(ClientId(9), "u", "dead");
+    bench.pass(10_000);
+    let said = bench.tick();
+    assert_eq!(refusals(&said), [RefusalKind::NotFound], "{said:?}");
+    assert_eq!(said.len(), 1);
+}

@@ -1,0 +1,117 @@
+//! Chooses what fan-out adds: lanes in the place of queues, members, publications.
+
+use pinpriq_engine::command::QueueName;
+use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
+use pinpriq_engine::task::TaskRecord;
+use pinpriq_engine::time::{Span, Timestamp};
+
+use super::{Chooser, LONG_NAME, MEMBERS, TOPICS, known_queue};
+use crate::model::Home;
+
+impl Chooser<'_> {
+    pub(super) fn topic(&mut self) -> &'static [u8] {
+        self.dice.pick(&TOPICS)
+    }
+
+    pub(super) fn member(&mut self) -> &'static [u8] {
+        if self.dice.once_in(200) {
+            return &LONG_NAME;
+        }
+        self.dice.pick(&MEMBERS)
+    }
+
+    /// A queue, or a lane: mostly one that is there.
+    pub(super) fn place(&mut self) -> QueueName<'static> {
+        let one_in_five = self.dice.below(5);
+        if one_in_five < if self.memory.fans_out { 2 } else { 4 } {
+            return self.queue().into();
+        }
+        let lanes: Vec<&Home> =
+            self.model.queues.keys().filter(|home| self.model.is_lane(home)).collect();
+        if lanes.is_empty() || self.dice.once_in(8) {
+            return QueueName { name: self.topic(), member: Some(self.dice.pick(&MEMBERS)) };
+        }
+        let index = self.dice.below(lanes.len() as u64);
+        let home = lanes[usize::try_from(index).unwrap()];
+        let member = self.model.queues[home].member;
+        let member = self.model.members.iter().find(|known| Some(known.incarnation) == member);
+        QueueName {
+            name: known_queue(&home.name),
+            member: member.map(|member| known_member(&member.name)),
+        }
+    }
+
+    /// Some queues, or the lanes of a member in some topics.
+    pub(super) fn some_queues(&mut self) -> (&'static [&'static [u8]], Option<&'static [u8]>) {
+        if self.dice.once_in(60) {
+            static MISTAKES: [&[&[u8]]; 2] = [&[], &[&LONG_NAME]];
+            return (self.dice.pick(&MISTAKES), None);
+        }
+        let first = self.place();
+        let mut names = vec![first.name];
+        for _ in 1..self.dice.pick(&[1, 1, 1, 2, 2, 3]) {
+            names.push(if first.member.is_some() { self.topic() } else { self.queue() });
+        }
+        (Vec::leak(names), first.member)
+    }
+
+    pub(super) fn join(&mut self) -> MemberCommand<'static> {
+        let lease = if self.dice.once_in(2) { None } else { Some(self.lease()) };
+        MemberCommand::Join { topic: self.topic(), member: self.member(), lease }
+    }
+
+    pub(super) fn tend(&mut self) -> MemberCommand<'static> {
+        let lease = if self.dice.once_in(2) { None } else { Some(self.lease()) };
+        let (topic, member) = (self.topic(), self.member());
+        match self.dice.below(16) {
+            0..=8 => self.join(),
+            9..=11 => MemberCommand::Beat { member, lease },
+            12..=13 => MemberCommand::LeaveTopic { topic, member },
+            14 => MemberCommand::Leave(member),
+            _ => MemberCommand::List(topic),
+        }
+    }
+
+    /// Long enough for something to happen before it ends.
+    pub(super) fn lease(&mut self) -> Span {
+        if self.dice.once_in(4) { self.span() } else { Span::from_ms(self.dice.pick(&[15, 40])) }
+    }
+
+    pub(super) fn publish(&mut self) -> Publish<'static> {
+        let deadline = match self.dice.below(5) {
+            0..=2 => Deadline::OfLane,
+            3 => Deadline::After(self.span()),
+            _ => {
+                let ms = self.model.now.ms() + self.dice.below(12);
+                Deadline::At(Timestamp::from_ms(ms.saturating_sub(2)))
+            }
+        };
+        Publish {
+            topic: if self.dice.once_in(100) { &LONG_NAME } else { self.topic() },
+            payload: self.bytes(),
+            key: self.dice.pick(&[None, Some(b"".as_slice()), Some(b"k"), Some(b"k")]),
+            priority: self.priority(),
+            deadline,
+        }
+    }
+
+    /// A receipt names its lane, so that the member may be left out; it may also be a wrong one.
+    pub(super) fn named_by_receipt(&mut self, queue: QueueName<'static>) -> QueueName<'static> {
+        let member = match self.dice.below(8) {
+            0..=3 => None,
+            4 => Some(self.dice.pick(&MEMBERS)),
+            _ => queue.member,
+        };
+        QueueName { member, ..queue }
+    }
+}
+
+pub(super) fn known_member(name: &[u8]) -> &'static [u8] {
+    MEMBERS.into_iter().find(|known| *known == name).unwrap_or(b"nobody")
+}
+
+/// The queue or lane of a task.
+pub(super) fn place_of(task: &TaskRecord) -> QueueName<'static> {
+    let member = task.lane.as_ref().map(|lane| known_member(&lane.member));
+    QueueName { name: known_queue(&task.queue), member }
+}

@@ -1,0 +1,172 @@
+//! Compares what the engine says and holds with what the model says and holds.
+
+use std::collections::BTreeMap;
+
+use pinpriq_engine::command::{Command, Peek, QueueCommand, QueueName, Selection};
+use pinpriq_engine::fanout::MemberCommand;
+use pinpriq_engine::reply::{Outcome, Output, Refusal, RefusalKind, Reply};
+use pinpriq_engine::stats::Figures;
+use pinpriq_engine::task::{RequestId, StateKind, TaskRecord};
+use pinpriq_engine::time::Timestamp;
+
+use super::{OBSERVER, Runner};
+use crate::model::Home;
+use crate::random::choices::{MEMBERS, QUEUES, TOPICS};
+
+impl Runner<'_> {
+    pub(super) fn compare_outputs(
+        &mut self,
+        said: Vec<Output>,
+        asked: Option<RequestId>,
+        at_timeout: bool,
+    ) {
+        for output in &said {
+            self.census.borrow_mut().note_output(output, asked);
+            self.remember(output);
+        }
+        let expected = std::mem::take(&mut self.model.outputs);
+        let said = self.comparable(said, asked, at_timeout);
+        let expected = self.comparable(expected, asked, at_timeout);
+        assert_eq!(said, expected, "the engine says what the model says");
+    }
+
+    /// What can differ without being wrong is made equal.
+    fn comparable(
+        &self,
+        mut outputs: Vec<Output>,
+        asked: Option<RequestId>,
+        at_timeout: bool,
+    ) -> Vec<Output> {
+        for output in &mut outputs {
+            let Output::Reply { reply, .. } = output else { continue };
+            match reply {
+                Reply::Refused(refusal) => refusal.sentence.clear(),
+                Reply::Acks(answers) => {
+                    for answer in answers {
+                        *answer = answer.clone().map_err(|refusal| Refusal::new(refusal.kind, ""));
+                    }
+                }
+                Reply::Figures(figures) => self.make_comparable(figures),
+                _ => {}
+            }
+        }
+        // In which order the tasks of an emptied queue are freed, and those who wait for a lane
+        // are sent away, is nobody's business.
+        let is_anyhow = |output: &Output| match output {
+            Output::Reply { reply: Reply::Outcome(Outcome::Killed, _), .. }
+            | Output::Reply { reply: Reply::PutOutcome(_, Outcome::Killed), .. } => at_timeout,
+            Output::Reply { request, reply: Reply::Refused(refusal), .. } => {
+                refusal.kind == RefusalKind::NotFound && Some(*request) != asked
+            }
+            _ => false,
+        };
+        let (mut anyhow, mut outputs): (Vec<Output>, Vec<Output>) =
+            outputs.into_iter().partition(is_anyhow);
+        anyhow.sort_by_key(|output| format!("{output:?}"));
+        outputs.append(&mut anyhow);
+        outputs
+    }
+
+    fn make_comparable(&self, figures: &mut Figures) {
+        figures.counters.moves.sort_unstable();
+        // A task at the tail is older than it looks, and either age would do.
+        if self.model.has_tail() {
+            figures.oldest_ready = None;
+        }
+    }
+
+    /// Compares the tasks, and every so often all the figures.
+    pub(super) fn compare_state(&mut self, thoroughly: bool) {
+        let mut records: Vec<TaskRecord> = Vec::new();
+        let there: Vec<(Home, Option<Vec<u8>>)> = self
+            .model
+            .queues
+            .iter()
+            .filter(|(home, _)| home.lane.is_none() || self.model.is_lane(home))
+            .map(|(home, queue)| (home.clone(), self.member_of(queue.member)))
+            .collect();
+        for (home, member) in &there {
+            let queue = QueueName { name: &home.name, member: member.as_deref() };
+            for kind in StateKind::ALL {
+                let (selection, state) = (Selection::DEFAULT, Some(kind));
+                let peek = Peek { queue, selection, state, count: u32::MAX };
+                let reply = self.observe(Command::Peek(peek));
+                let Reply::Shown(tasks) = reply else { panic!("no tasks but {reply:?}") };
+                records.extend(tasks);
+            }
+        }
+        records.sort_by_key(|task| task.number);
+        let mut expected = self.model.tasks.clone();
+        expected.retain(|task| self.model.is_live(task));
+        expected.sort_by_key(|task| task.number);
+        assert_eq!(records, expected, "the engine holds what the model holds");
+        let header = self.engine.header();
+        let counted = (header.incarnation, header.now, header.last_number);
+        assert_eq!(counted, (self.incarnation, self.model.now, self.model.last_number));
+        if self.has_more_to_do() {
+            assert_eq!(self.engine.poll_timeout(), Some(self.model.now), "there is more to do");
+        } else {
+            self.compare_next_moment();
+        }
+        if thoroughly {
+            self.compare_figures();
+        }
+    }
+
+    fn compare_next_moment(&self) {
+        let (due, told) = (self.model.next_due(), self.engine.poll_timeout());
+        // A member may be looked at when its lease would have ended but for later signs of life.
+        let put_off = self.model.members.iter().flat_map(|member| &member.put_off);
+        let may_be = told.is_some_and(|told| {
+            told >= self.model.now && put_off.into_iter().any(|put_off| *put_off == told)
+        });
+        assert!(told == due || (may_be && told < due), "next is {due:?}, and told is {told:?}");
+    }
+
+    fn member_of(&self, incarnation: Option<u64>) -> Option<Vec<u8>> {
+        let member = self.model.members.iter().find(|known| Some(known.incarnation) == incarnation);
+        member.map(|member| member.name.to_vec())
+    }
+
+    fn compare_figures(&mut self) {
+        let now = self.model.now;
+        self.situation.doing.push_str(", and then the figures");
+        let mut places: Vec<QueueName<'static>> = QUEUES.into_iter().map(Into::into).collect();
+        for (topic, member) in TOPICS.into_iter().flat_map(|topic| MEMBERS.map(|m| (topic, m))) {
+            let lane = QueueName { name: topic, member: Some(member) };
+            if self.model.locate(lane).is_some() {
+                places.push(lane);
+            }
+        }
+        for queue in places {
+            let stats = Command::Queue(QueueCommand::Stats(Some(queue)));
+            let show = Command::Queue(QueueCommand::Show(queue));
+            for command in [stats, show] {
+                self.apply_quietly(now, &command);
+            }
+        }
+        for topic in TOPICS {
+            self.apply_quietly(now, &Command::Member(MemberCommand::List(topic)));
+        }
+        self.apply_quietly(now, &Command::Queue(QueueCommand::Stats(None)));
+        let list = QueueCommand::List { prefix: b"", after: None, count: usize::MAX };
+        self.apply_quietly(now, &Command::Queue(list));
+    }
+
+    fn apply_quietly(&mut self, now: Timestamp, command: &Command<'static>) {
+        let request = RequestId(0);
+        self.model.apply(now, OBSERVER, request, command, BTreeMap::new());
+        self.engine.apply(now, OBSERVER, request, command.clone());
+        let said = std::iter::from_fn(|| self.engine.poll_output()).collect();
+        self.compare_outputs(said, Some(request), false);
+    }
+
+    /// The engine's reply to a question.
+    fn observe(&mut self, command: Command<'_>) -> Reply {
+        self.engine.apply(self.model.now, OBSERVER, RequestId(0), command);
+        match self.engine.poll_output() {
+            Some(Output::Reply { reply, .. }) => reply,
+            other => panic!("no reply but {other:?}"),
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! What one client and its door say to each other, apart from the socket that carries it.
+//!
+//! Bytes come in through [`Exchange::take_in`] and are answered into the client's outbox; what may
+//! leave is encoded by [`Exchange::encode`]. Between the two, [`Exchange::proceed`] decides what
+//! is next. Nothing here waits: a connection does that on a socket, and the simulation without one.
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use pinpriq_engine::task::ClientId;
+use pinpriq_engine::time::{Span, Timestamp};
+
+use crate::config::Limits;
+use crate::connection::{Door, Next, READ_BYTES, Received};
+use crate::shard::{Session, Shard};
+
+/// What requests wait for that have come already.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Waits {
+    /// Nothing: there is none that is complete.
+    Nothing,
+    /// Room, or that less is under way.
+    Room,
+    /// The reply to a blocked request.
+    Reply,
+}
+
+/// What is next for an exchange.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Step {
+    /// Something has changed: write what may leave, and ask again.
+    Again,
+    /// Nothing, until bytes come or leave, the client's bell rings, or a request is late.
+    Await,
+    /// It is over, and everything that was answered has left.
+    Over,
+}
+
+/// See the head of this file.
+pub(crate) struct Exchange<D> {
+    pub(crate) shard: Rc<Shard>,
+    pub(crate) session: Rc<Session>,
+    peer: SocketAddr,
+    client: ClientId,
+    limits: Limits,
+    door: D,
+    /// The beginning of a request whose rest has not come yet, or requests that have to wait.
+    input: Vec<u8>,
+    /// When the first byte of an incomplete request came.
+    frame_began: Option<Timestamp>,
+    /// What the requests in `input` wait for.
+    waits: Waits,
+    /// Whether the client has ended its side.
+    ended: bool,
+    /// Whether no more requests are accepted.
+    closing: bool,
+    /// Whether the client may still be sending, since it was not the one to end the connection.
+    lingers: bool,
+}
+
+impl<D: Door> Exchange<D> {
+    /// Begins with a client that the shard knows.
+    pub(crate) fn new(
+        shard: Rc<Shard>,
+        limits: Limits,
+        peer: SocketAddr,
+        (client, session): (ClientId, Rc<Session>),
+        door: D,
+    ) -> Self {
+        Self {
+            shard,
+            session,
+            peer,
+            client,
+            limits,
+            door,
+            input: Vec::new(),
+            frame_began: None,
+            waits: Waits::Nothing,
+            ended: false,
+            closing: false,
+            lingers: false,
+        }
+    }
+
+    pub(crate) const fn lingers(&self) -> bool {
+        self.lingers
+    }
+
+    pub(crate) const fn is_closing(&self) -> bool {
+        self.closing
+    }
+
+    /// Looks whether the store has failed, and gives up what waits for it in vain. Answers
+    /// whether the connection ends for that reason, once it was written to.
+    pub(crate) fn ends_by_failure(&mut self) -> bool {
+        let Some(failure) = self.shard.failure() else { return false };
+        let reached = self.shard.reached();
+        self.session.outbox.borrow_mut().give_up(reached, &failure);
+        Shard::refuse_blocked(self.client, &self.session, &failure);
+        !self.door.can_tell_failure()
+    }
+
+    /// Encodes what may leave into the outbox. Answers whether there is anything to be written.
+    pub(crate) fn encode(&mut self) -> bool {
+        loop {
+            if !self.closing {
+                self.door.refill();
+            }
+            let reached = self.shard.reached();
+            let mut outbox = self.session.outbox.borrow_mut();
+            outbox.encode(&self.door, reached, self.limits.out_bytes_max);
+            if outbox.encoded_bytes() > 0 {
+                return true;
+            }
+            drop(outbox);
+            // What needs no bytes may have made room for more.
+            if self.closing || !self.door.refill() {
+                return false;
+            }
+        }
+    }
+
+    /// Does one thing that can be done without waiting, and says what is next. To be called once
+    /// everything was written that can be.
+    pub(crate) fn proceed(&mut self, stopping: bool) -> Step {
+        if stopping && !self.closing {
+            self.door.stopping();
+            self.close();
+        } else if self.closing && self.session.outbox.borrow().is_empty() {
+            return Step::Over;
+        } else if self.can_resume() {
+            self.resume();
+        } else if self.ended && self.waits == Waits::Nothing && !self.closing {
+            // What is left is a request that will never be complete.
+            self.close();
+        } else if self.ended && self.waits == Waits::Reply {
+            self.shard.end_waits(self.client);
+        } else {
+            return Step::Await;
+        }
+        Step::Again
+    }
+
+    /// Whether anything that comes would be read now.
+    pub(crate) fn wants_read(&self) -> bool {
+        let has_room = match self.waits {
+            Waits::Nothing => !self.is_overloaded(),
+            Waits::Room => false,
+            Waits::Reply => self.input.len() < READ_BYTES,
+        };
+        has_room && !self.closing && !self.ended
+    }
+
+    /// The client will send nothing more.
+    pub(crate) const fn end_input(&mut self) {
+        self.ended = true;
+    }
+
+    /// Takes bytes that came, and carries out what is complete.
+    pub(crate) fn take_in(&mut self, bytes: &[u8]) {
+        if self.waits == Waits::Reply {
+            self.input.extend_from_slice(bytes);
+        } else if self.input.is_empty() {
+            let consumed = self.receive(bytes);
+            self.input.extend_from_slice(&bytes[consumed..]);
+        } else {
+            self.input.extend_from_slice(bytes);
+            self.resume();
+        }
+    }
+
+    /// When the request that has begun to come must have come. The clock starts with its first
+    /// byte and not again with each, and does not run while nothing is read.
+    pub(crate) fn frame_deadline(&mut self) -> Option<Timestamp> {
+        let reads = self.wants_read() && self.waits == Waits::Nothing;
+        if self.input.is_empty() || !reads {
+            self.frame_began = None;
+        } else if self.frame_began.is_none() {
+            self.frame_began = Some(self.shard.clock().now());
+        }
+        let most = u64::try_from(self.limits.frame_timeout.as_millis()).unwrap_or(u64::MAX);
+        self.frame_began.map(|began| began.after(Span::from_ms(most)))
+    }
+
+    /// Notes that the deadline has passed.
+    pub(crate) fn frame_is_late(&mut self) {
+        tracing::info!(peer = %self.peer, "a request did not arrive in time: closing");
+        self.cut_off();
+    }
+
+    /// Has the shard forget the client. What was handed to it and was not sent goes back.
+    pub(crate) fn leave(&self) {
+        let mut unsent = self.session.outbox.borrow_mut().unsent();
+        let requeues = self.door.requeues();
+        if !unsent.popped.is_empty() {
+            let tasks = unsent.popped.len();
+            let peer = self.peer;
+            tracing::info!(%peer, tasks, requeues, "the last answer could not be sent whole");
+        }
+        if !requeues {
+            unsent.popped.clear();
+        }
+        self.shard.disconnect(self.client, unsent);
+    }
+
+    /// Whether what the requests in `input` waited for has come.
+    fn can_resume(&self) -> bool {
+        match self.waits {
+            Waits::Nothing => false,
+            Waits::Room => !self.session.is_stalled() && !self.is_overloaded(),
+            Waits::Reply => !self.session.is_blocked(),
+        }
+    }
+
+    /// Carries out what has come and was not done with.
+    fn resume(&mut self) {
+        self.waits = Waits::Nothing;
+        let input = std::mem::take(&mut self.input);
+        let consumed = self.receive(&input);
+        self.input = input;
+        self.input.drain(..consumed);
+        if self.input.is_empty() {
+            // An idle connection keeps no buffers.
+            self.input = Vec::new();
+        }
+    }
+
+    fn receive(&mut self, input: &[u8]) -> usize {
+        if self.closing {
+            return input.len();
+        }
+        let Received { consumed, next } = self.door.receive(input);
+        if consumed > 0 {
+            self.frame_began = None;
+        }
+        self.shard.turn();
+        match next {
+            Next::Read => {}
+            Next::Wait => self.waits = Waits::Room,
+            Next::Block => self.waits = Waits::Reply,
+            Next::Close(reason) => {
+                tracing::info!(peer = %self.peer, %reason, "closing");
+                self.cut_off();
+                return input.len();
+            }
+        }
+        consumed
+    }
+
+    /// Accepts no more requests: what was answered is still sent.
+    fn close(&mut self) {
+        if !self.closing {
+            self.closing = true;
+            self.waits = Waits::Nothing;
+            self.input = Vec::new();
+            self.frame_began = None;
+            self.shard.retire(self.client);
+        }
+    }
+
+    /// Accepts no more requests of a client that may still be sending some.
+    fn cut_off(&mut self) {
+        self.close();
+        self.lingers = true;
+    }
+
+    /// Whether the client has so much under way that nothing more is read from it.
+    fn is_overloaded(&self) -> bool {
+        self.session.outbox.borrow().is_full(&self.limits)
+    }
+}

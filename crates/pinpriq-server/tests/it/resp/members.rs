@@ -1,0 +1,229 @@
+//! Members that do not read, or are gone: they hold up nobody, and what is kept for them is
+//! bounded by deadlines, by the capacity of their lane, and by their lease.
+
+use pinpriq_wire::resp::put_command;
+
+use super::client::{Client, elements, number, receipt, show};
+use super::world::{START_MS, World, in_memory};
+use crate::world::test;
+
+/// A payload of which few fit between a server and a client that does not read.
+const LARGE_BYTES: usize = 60_000;
+
+/// How many of them are published.
+const LARGE: usize = 200;
+
+/// A server, a member `quick` and one `slow` in the topic `t`, and the connection of the first.
+async fn quick_and_slow(lease_ms: u64) -> (World, Client) {
+    let mut config = in_memory();
+    config.limits.in_flight_max = 16;
+    let world = World::start(config).await;
+    let mut quick = world.connect().await;
+    quick.ask("JOIN t quick LEASE 100000").await;
+    quick.ask(&format!("JOIN t slow LEASE {lease_ms}")).await;
+    (world, quick)
+}
+
+/// Publishes large payloads, and has the quick one take and acknowledge each at once.
+async fn publish_large(quick: &mut Client, lanes: &str) {
+    let payload = vec![b'p'; LARGE_BYTES];
+    for _ in 0..LARGE {
+        let published = quick.ask_words(&[b"PUBLISH", b"t", &payload]).await;
+        assert_eq!(show(&published), lanes);
+        let taken = quick.ask("TAKE t TTR 1000 MEMBER quick").await;
+        assert_eq!(elements(&elements(&taken)[0])[3].as_bytes(), Some(&payload[..]));
+        assert_eq!(quick.told(&format!("ACK t {}", receipt(&taken))).await, "OK");
+    }
+}
+
+#[test]
+fn a_subscribed_member_that_does_not_read_holds_up_nobody() {
+    test(async || {
+        let (world, mut quick) = quick_and_slow(1_000).await;
+        let mut slow = Client::connect_narrow(world.address).await;
+        slow.ask("SUBSCRIBE t TTR 100000 MEMBER slow").await;
+        slow.ask("CREDIT 1000000").await;
+        publish_large(&mut quick, "2").await;
+        let stats = quick.ask("STATS t MEMBER slow").await;
+        let counts = super::client::field(&stats, "counts");
+        let (ready, taken) = (number(counts, "R"), number(counts, "T"));
+        assert_eq!(ready + taken, i64::try_from(LARGE).unwrap());
+        assert!(ready > 50, "only {ready} are left in the lane");
+        // Deliveries are no sign of life, so all this ends with the lease.
+        world.advance(1_000);
+        assert_eq!(number(&quick.ask("STATS").await, "present"), 0);
+        assert_eq!(quick.told("LEAVE slow").await, "0");
+        publish_large(&mut quick, "1").await;
+    });
+}
+
+#[test]
+fn what_is_kept_for_a_member_that_is_away_is_bounded_by_deadlines() {
+    test(async || {
+        let (world, mut quick) = quick_and_slow(100_000).await;
+        for round in 0..1_000_u64 {
+            let deadline = START_MS + round + 20;
+            let published = quick.told(&format!("PUBLISH t p DEADLINE {deadline}")).await;
+            assert_eq!(published, "2");
+            assert_eq!(elements(&quick.ask("POP t MEMBER quick").await).len(), 1);
+            world.advance(1);
+            let kept = number(&quick.ask("STATS t MEMBER slow").await, "present");
+            assert!(kept <= 20, "{kept} tasks are kept at {round}");
+        }
+    });
+}
+
+#[test]
+fn what_is_kept_for_a_member_that_is_away_is_bounded_by_capacity() {
+    test(async || {
+        let (_world, mut quick) = quick_and_slow(100_000).await;
+        quick.ask("QUEUE SET t CAPACITY 10 MEMBER slow").await;
+        for round in 0..1_000 {
+            let lanes = if round < 10 { "2" } else { "1" };
+            assert_eq!(quick.told("PUBLISH t p").await, lanes);
+            assert_eq!(elements(&quick.ask("POP t MEMBER quick").await).len(), 1);
+        }
+        let stats = quick.ask("STATS t MEMBER slow").await;
+        assert_eq!((number(&stats, "present"), number(&stats, "missed")), (10, 990));
+        assert_eq!(number(&quick.ask("STATS t MEMBER quick").await, "missed"), 0);
+    });
+}
+
+#[test]
+fn what_is_kept_for_a_member_that_is_away_is_bounded_by_its_lease() {
+    test(async || {
+        let (world, mut quick) = quick_and_slow(50).await;
+        for round in 0..1_000_u64 {
+            let is_there = round < 50;
+            let published = quick.told("PUBLISH t p").await;
+            assert_eq!(published, if is_there { "2" } else { "1" }, "{round}");
+            assert_eq!(elements(&quick.ask("POP t MEMBER quick").await).len(), 1);
+            let present = number(&quick.ask("STATS").await, "present");
+            assert_eq!(present, if is_there { round.cast_signed() + 1 } else { 0 });
+            world.advance(1);
+        }
+    });
+}
+
+#[test]
+fn a_member_that_takes_and_never_reads_holds_up_nobody() {
+    test(async || {
+        let (world, mut quick) = quick_and_slow(1_000).await;
+        publish_large(&mut quick, "2").await;
+        let mut slow = Client::connect_narrow(world.address).await;
+        let mut bytes = Vec::new();
+        for _ in 0..LARGE {
+            put_command(&mut bytes, &[b"TAKE", b"t", b"TTR", b"100000", b"MEMBER", b"slow"]);
+        }
+        slow.send_bytes(&bytes).await;
+        let mut taken = 0;
+        while taken == 0 {
+            let stats = quick.ask("STATS t MEMBER slow").await;
+            taken = number(super::client::field(&stats, "counts"), "T");
+        }
+        publish_large(&mut quick, "2").await;
+        // The takes that were carried out were signs of life, and there are no others.
+        world.advance(1_000);
+        assert_eq!(quick.told("PUBLISH t p").await, "1");
+        assert_eq!(number(&quick.ask("STATS").await, "present"), 1);
+        // What was promised before is still told, and behind it that the member has ended.
+        let mut told = (0, 0);
+        for _ in 0..LARGE {
+            let answer = show(&slow.value().await);
+            if answer == "NOTFOUND" {
+                told.1 += 1;
+            } else {
+                assert_eq!((told.1, answer.starts_with("[[t ")), (0, true));
+                told.0 += 1;
+            }
+        }
+        assert!(told.0 >= taken && told.1 > 0, "{told:?} of which {taken} were seen");
+    });
+}
+
+#[test]
+fn members_of_many_connections_get_everything_once_and_in_order() {
+    test(async || {
+        const MEMBERS: usize = 12;
+        const PUBLISHERS: usize = 4;
+        const EACH: usize = 200;
+        let world = World::plain().await;
+        let mut control = world.connect().await;
+        for member in 0..MEMBERS {
+            control.ask(&format!("JOIN t m{member} LEASE 100000")).await;
+        }
+        let address = world.address;
+        let publishers: Vec<_> = (0..PUBLISHERS)
+            .map(|publisher| {
+                tokio::task::spawn_local(async move {
+                    let mut client = Client::connect(address).await;
+                    for round in 0..EACH {
+                        let told = client.told(&format!("PUBLISH t {publisher}:{round}")).await;
+                        assert_eq!(told, MEMBERS.to_string());
+                    }
+                })
+            })
+            .collect();
+        let members: Vec<_> = (0..MEMBERS)
+            .map(|member| {
+                tokio::task::spawn_local(async move {
+                    let mut client = Client::connect(address).await;
+                    let mut seen = Vec::new();
+                    while seen.len() < PUBLISHERS * EACH {
+                        let line = format!("TAKE t COUNT 7 WAIT 1000 MEMBER m{member}");
+                        let taken = client.ask(&line).await;
+                        for task in elements(&taken) {
+                            let [queue, _, receipt, payload] = elements(task) else { panic!() };
+                            seen.push(show(payload));
+                            let ack = format!("ACK {} {}", show(queue), show(receipt));
+                            assert_eq!(client.told(&ack).await, "OK");
+                        }
+                    }
+                    seen
+                })
+            })
+            .collect();
+        for publisher in publishers {
+            publisher.await.unwrap();
+        }
+        let mut orders = Vec::new();
+        for member in members {
+            orders.push(member.await.unwrap());
+        }
+        for publisher in 0..PUBLISHERS {
+            let prefix = format!("{publisher}:");
+            let own = orders[0].iter().filter(|payload| payload.starts_with(&prefix));
+            let expected = (0..EACH).map(|round| format!("{publisher}:{round}"));
+            assert!(own.eq(expected.collect::<Vec<_>>().iter()), "in order of publishing");
+        }
+        // Each member is told the same in the same order.
+        assert!(orders.iter().all(|order| *order == orders[0]));
+        assert_eq!(number(&control.ask("STATS").await, "present"), 0);
+    });
+}
+
+#[test]
+fn a_reply_that_could_not_be_sent_is_no_sign_of_life() {
+    test(async || {
+        let mut config = in_memory();
+        config.limits.payload_bytes_max = 16 << 20;
+        let world = World::start(config).await;
+        let mut control = world.connect().await;
+        let payload = vec![b'p'; 16 << 20];
+        for request in ["POP t MEMBER m", "TAKE t TTR 100000 MEMBER m"] {
+            control.ask("JOIN t m LEASE 1000").await;
+            control.ask_words(&[b"PUBLISH", b"t", &payload]).await;
+            // More than the sockets hold, and it is never read.
+            let mut client = world.connect().await;
+            let name = client.name();
+            client.say(request).await;
+            while show(&control.ask("PEEK t MEMBER m").await) != "[]" {}
+            world.advance(999);
+            drop(client);
+            control.see_gone(&name).await;
+            assert_eq!(elements(&control.ask("PEEK t MEMBER m").await).len(), 1, "{request}");
+            world.advance(1);
+            assert_eq!(control.told("MEMBERS t").await, "[]", "{request}");
+        }
+    });
+}

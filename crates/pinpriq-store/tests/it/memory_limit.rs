@@ -1,0 +1,204 @@
+//! Payloads that were left in the store since memory is short, and how they come back.
+
+use pinpriq_engine::command::{
+    Amendment, Command, Held, HeldBy, Peek, Put, Selection, Take, TakeMode, Update, Wait,
+};
+use pinpriq_engine::limits::Limits;
+use pinpriq_engine::reply::{Output, RefusalKind, Reply};
+use pinpriq_engine::task::{ClientId, RequestId, TaskRecord};
+use pinpriq_engine::time::Timestamp;
+use pinpriq_store::faulty_disk::CrashPolicy;
+use pinpriq_store::{Durable, FaultyDisk, StoreError};
+
+use crate::driving::{journal, options};
+
+const QUEUE: &[u8] = b"jobs";
+
+/// Small enough that of a hundred tasks of a hundred bytes most have to leave their payload.
+const MEMORY_BYTES: u64 = 8_000;
+
+struct Site {
+    disk: FaultyDisk,
+    durable: Durable,
+    now: Timestamp,
+}
+
+impl Site {
+    fn open(disk: &FaultyDisk) -> Result<Self, StoreError> {
+        let limits = Limits { memory_bytes: Some(MEMORY_BYTES), ..Limits::default() };
+        let store = journal(disk, options(1)).unwrap();
+        let (durable, _) = Durable::open(store, limits, Timestamp::from_ms(1 << 40), 1)?;
+        Ok(Self { disk: disk.clone(), now: durable.now(), durable })
+    }
+
+    /// A site with so many tasks, each with a payload that tells it from every other.
+    fn with_tasks(count: u64) -> Self {
+        let mut site = Self::open(&FaultyDisk::new(1)).unwrap();
+        for number in 1..=count {
+            site.ask(Command::Put(Put::new(QUEUE, &payload(number))));
+        }
+        site
+    }
+
+    fn ask(&mut self, command: Command<'_>) -> Reply {
+        self.durable.apply(self.now, ClientId(1), RequestId(1), command);
+        let committed = self.durable.commit();
+        let Some((_, Output::Reply { reply, .. })) = self.durable.poll_output() else {
+            panic!("no reply")
+        };
+        if committed.is_ok() {
+            self.durable.drive(self.now).unwrap();
+            self.durable.engine().check();
+        }
+        reply
+    }
+
+    fn take(&mut self, mode: TakeMode, count: u32) -> Vec<TaskRecord> {
+        let (queues, wait, selection) = ([QUEUE], Wait::No, Selection::DEFAULT);
+        let take = Take { queues: &queues, member: None, count, wait, selection, mode };
+        match self.ask(Command::Take(take)) {
+            Reply::Tasks { tasks, .. } => tasks,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn peek(&mut self) -> Vec<TaskRecord> {
+        let (selection, count) = (Selection::DEFAULT, u32::MAX);
+        let peek = Peek { queue: QUEUE.into(), selection, state: None, count };
+        match self.ask(Command::Peek(peek)) {
+            Reply::Shown(tasks) => tasks,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn payload(number: u64) -> Vec<u8> {
+    let bytes = number.to_le_bytes();
+    bytes.iter().copied().cycle().take(100).collect()
+}
+
+fn judge(tasks: &[TaskRecord]) {
+    for task in tasks {
+        assert_eq!(*task.payload, *payload(task.number), "task {}", task.number);
+        assert_eq!(task.away, None, "task {} is whole", task.number);
+    }
+}
+
+#[test]
+fn every_way_to_see_a_task_brings_its_payload_back() {
+    let mut site = Site::with_tasks(100);
+    assert!(site.durable.engine().is_short_of_memory(), "the bookkeeping alone is more");
+    let shown = site.peek();
+    assert_eq!(shown.len(), 100);
+    judge(&shown);
+    let Reply::Task(Some(task)) = site.ask(Command::Get { queue: QUEUE.into(), id: b"99" }) else {
+        panic!("task 99 is there")
+    };
+    judge(&[*task]);
+    judge(&site.take(TakeMode::Lease { ttr: None }, 30));
+    judge(&site.take(TakeMode::Pop, 30));
+    site.ask(Command::Subscribe {
+        queues: &[QUEUE],
+        member: None,
+        selection: Selection::DEFAULT,
+        mode: TakeMode::Pop,
+    });
+    site.durable.apply(site.now, ClientId(1), RequestId(1), Command::Credit(40));
+    site.durable.commit().unwrap();
+    let mut delivered = Vec::new();
+    while let Some((_, output)) = site.durable.poll_output() {
+        if let Output::Delivery { tasks, .. } = output {
+            delivered.extend(tasks);
+        }
+    }
+    assert_eq!(delivered.len(), 40);
+    judge(&delivered);
+}
+
+#[test]
+fn memory_stays_near_the_limit_whatever_the_payloads_are() {
+    let large = vec![7; 4_000];
+    let mut site = Site::open(&FaultyDisk::new(1)).unwrap();
+    for _ in 0..40 {
+        site.ask(Command::Put(Put::new(QUEUE, &large)));
+    }
+    let away = site.durable.engine().payloads_left();
+    assert!(away >= 38, "{away} of 40 payloads were left");
+    assert_eq!(site.take(TakeMode::Pop, 40).iter().filter(|t| *t.payload == *large).count(), 40);
+}
+
+#[test]
+fn a_restart_keeps_to_the_limit_and_loses_nothing() {
+    let site = Site::with_tasks(100);
+    site.disk.crash(CrashPolicy::LoseUnsynced);
+    let mut site = Site::open(&site.disk).unwrap();
+    assert!(site.durable.engine().payloads_left() > 0);
+    let shown = site.peek();
+    assert_eq!(shown.len(), 100);
+    judge(&shown);
+}
+
+#[test]
+fn compaction_takes_payloads_along_that_were_left() {
+    let mut site = Site::with_tasks(60);
+    let rewrites = site.durable.figures().rewrites;
+    // A queue that tasks pass through, so that segments fill and the oldest has to be emptied.
+    for number in 61..3_000 {
+        site.ask(Command::Put(Put::new(b"passing", &payload(number))));
+        let (queues, wait, selection) = ([&b"passing"[..]], Wait::No, Selection::DEFAULT);
+        let mode = TakeMode::Pop;
+        let take = Take { queues: &queues, member: None, count: 1, wait, selection, mode };
+        site.ask(Command::Take(take));
+    }
+    let rewrites = site.durable.figures().rewrites - rewrites;
+    assert!(rewrites >= 60, "{rewrites} records were written again");
+    judge(&site.peek());
+    site.disk.crash(CrashPolicy::LoseUnsynced);
+    let mut site = Site::open(&site.disk).unwrap();
+    let shown = site.peek();
+    assert_eq!(shown.len(), 60);
+    judge(&shown);
+}
+
+#[test]
+fn a_new_payload_replaces_one_that_was_left() {
+    let mut site = Site::with_tasks(100);
+    let amendment = Amendment { payload: Some(b"new"), ..Amendment::default() };
+    let update = Update { queue: QUEUE.into(), id: b"90", amendment, receipt: None };
+    assert_eq!(site.ask(Command::Update(update)), Reply::Done);
+    let shown = site.peek();
+    assert_eq!(&*shown[89].payload, b"new");
+    judge(&shown[..89]);
+    judge(&shown[90..]);
+}
+
+#[test]
+fn a_lease_does_not_need_the_payload() {
+    let mut site = Site::with_tasks(100);
+    let taken = site.take(TakeMode::Lease { ttr: None }, 100);
+    for task in &taken {
+        let by = HeldBy::Receipt(task.receipt().unwrap());
+        let held = Held { queue: QUEUE.into(), by };
+        let ack = pinpriq_engine::command::Ack { held, payload: None, zombie: None };
+        assert_eq!(site.ask(Command::Ack(ack)), Reply::Done);
+    }
+    assert_eq!(site.durable.engine().totals().present(), 0);
+    assert_eq!(site.durable.engine().payloads_left(), 0);
+}
+
+#[test]
+fn a_payload_that_the_disk_spoilt_is_never_shown() {
+    let mut site = Site::with_tasks(100);
+    for (name, bytes) in site.disk.files() {
+        let wanted = payload(90);
+        let at = bytes.windows(wanted.len()).position(|window| window == wanted);
+        if let Some(at) = at {
+            site.disk.flip(&name, at as u64 + 50, 3);
+        }
+    }
+    let Reply::Refused(refusal) = site.ask(Command::Get { queue: QUEUE.into(), id: b"90" }) else {
+        panic!("a spoilt payload was shown")
+    };
+    assert_eq!(refusal.kind, RefusalKind::Store);
+    assert!(site.durable.failure().is_some(), "nothing is answered any more");
+}

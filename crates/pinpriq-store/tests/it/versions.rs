@@ -1,0 +1,225 @@
+//! A directory of the version before this one is read and goes on as this one; a newer one is
+//! refused.
+//!
+//! `testdata/version-1` was written by the server of version 1, in two lives: the first ended with
+//! batch 28, the second with batch 38.
+
+use std::collections::BTreeMap;
+
+use pinpriq_engine::limits::Limits;
+use pinpriq_engine::settings::{AfterAck, Ids};
+use pinpriq_engine::task::{State, TaskRecord};
+use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_store::conformance::sample_task;
+use pinpriq_store::faulty_disk::CrashPolicy;
+use pinpriq_store::journal::{check, salvage};
+use pinpriq_store::{Durable, FaultyDisk, Fold, Store, StoreError, Urgency};
+
+use crate::driving::{journal, options, start};
+
+/// As given to `--delay-ms`, `--ttl-ms`, `--ttr-ms` and `--zombie-ms`.
+const LONG: Span = Span::from_ms(1_000_000_000_000);
+
+const FIRST: &str = "segment-0000000001.log";
+const SECOND: &str = "segment-0000000002.log";
+
+fn version_1() -> FaultyDisk {
+    let files = BTreeMap::from([
+        (
+            FIRST.to_owned(),
+            include_bytes!("../../testdata/version-1/segment-0000000001.log").to_vec(),
+        ),
+        (
+            SECOND.to_owned(),
+            include_bytes!("../../testdata/version-1/segment-0000000002.log").to_vec(),
+        ),
+    ]);
+    FaultyDisk::with_files(1, &files)
+}
+
+/// The version in the header of each segment, in order.
+fn versions(disk: &FaultyDisk) -> Vec<u8> {
+    let files = disk.files();
+    let segments = files.iter().filter(|(name, _)| name.starts_with("segment-"));
+    segments.map(|(_, bytes)| bytes[8]).collect()
+}
+
+/// A task in words, moments as the time since it was put.
+fn in_words(task: &TaskRecord) -> String {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    let since = |at: Timestamp| at.ms() - task.put_at.ms();
+    let state = match &task.state {
+        State::Ready => "ready".to_owned(),
+        State::Taken(lease) => format!(
+            "taken as {}-{} with {:?} ms",
+            lease.grant.incarnation,
+            lease.grant.serial,
+            lease.ttr.map(Span::ms)
+        ),
+        State::Waiting { ready_at } => format!("waiting for {} ms", since(*ready_at)),
+        State::Buried { reason } => format!("buried: {}", text(reason)),
+        State::Zombie { purge_at } if since(*purge_at) >= LONG.ms() => "zombie".to_owned(),
+        State::Zombie { purge_at } => format!("zombie until {purge_at}"),
+        State::Done => "done".to_owned(),
+    };
+    format!(
+        "{} {} {} seq {} {:?} {:?} \"{}\" ttl {:?} ttr {:?} x{} {state}",
+        text(&task.queue),
+        task.number,
+        task.id,
+        task.seq,
+        task.priority,
+        task.key.as_deref().map(text),
+        text(&task.payload),
+        task.expires_at.map(since),
+        task.ttr.map(Span::ms),
+        task.attempts,
+    )
+}
+
+/// What was done to the old server, by hand: what is left of it.
+const TASKS: [&str; 9] = [
+    "jobs 1 1 seq 13 Some(-5) Some(\"k\") \"first, again\" ttl None ttr None x1 ready",
+    "jobs 2 2 seq 2 Some(0) None \"second\" ttl None ttr None x0 waiting for 1000000000000 ms",
+    "jobs 3 3 seq 3 Some(-9) None \"third\" ttl None ttr None x1 buried: no such file",
+    "jobs 4 4 seq 4 Some(-20) None \"fourth\" ttl Some(1000000000000) ttr Some(1000000000000) x1 \
+     taken as 1-2 with Some(1000000000000) ms",
+    "mails 6 mail-1 seq 6 Some(0) None \"sixth\" ttl None ttr None x1 done",
+    "mails 7 mail-2 seq 7 Some(0) None \"seventh\" ttl None ttr None x0 ready",
+    "kept 8 8 seq 8 Some(0) None \"eighth\" ttl None ttr None x1 zombie",
+    "uuids 12 01a1f957-01c4-7cee-8ee1-77126eb68903 seq 12 Some(0) None \"twelfth\" ttl None \
+     ttr None x0 ready",
+    "plain 15 15 seq 15 None None \"fourteenth\" ttl None ttr None x0 ready",
+];
+
+fn assert_is_what_was_put(fold: &Fold) {
+    let tasks: Vec<String> = fold.tasks.values().map(|(task, _)| in_words(task)).collect();
+    assert_eq!(tasks, TASKS);
+    let queue = |name: &str| &fold.queues[name.as_bytes()].0;
+    assert_eq!(fold.queues.len(), 5);
+    let jobs = queue("jobs");
+    assert!(jobs.created && !jobs.paused.any());
+    assert_eq!(jobs.settings.ttr, Some(Span::from_ms(30_000)));
+    let mails = queue("mails");
+    assert_eq!((mails.settings.ids, mails.settings.after_ack), (Ids::Given, AfterAck::Keep));
+    assert_eq!((mails.settings.capacity, mails.settings.ttl), (Some(9), None));
+    assert!(mails.paused.input && !mails.paused.output);
+    assert_eq!(queue("kept").settings.after_ack, AfterAck::Zombie(LONG));
+    assert_eq!(queue("uuids").settings.ids, Ids::Uuid);
+    let plain = queue("plain");
+    assert!(!plain.created && plain.paused.output && !plain.paused.input);
+    let of_topics = fold.lanes.len() + fold.members.len() + fold.publications.len();
+    assert_eq!(fold.lane_tasks.len() + of_topics, 0, "version 1 knows nothing of members");
+}
+
+#[test]
+fn a_directory_of_version_1_holds_what_was_put_and_goes_on_as_version_2() {
+    let disk = version_1();
+    let before = disk.files();
+    let report = check(&disk).unwrap();
+    assert_eq!((report.version, report.batches, report.records), (1, 38, 37));
+    assert_eq!(report.tasks_by_state, [4, 1, 1, 1, 1, 1]);
+    assert!(report.damage.is_empty() && disk.files() == before);
+
+    let mut caller = start(&disk, options(1)).unwrap();
+    assert_is_what_was_put(&caller.fold);
+    let found = caller.loaded.header;
+    assert_eq!((found.incarnation, found.last_number), (2, 15));
+    caller.append(&[sample_task(16, "jobs", 10)], Urgency::Soon).unwrap();
+    caller.turn().unwrap();
+    let fold = caller.fold.clone();
+    drop(caller);
+    disk.crash(CrashPolicy::LoseUnsynced);
+
+    assert_eq!(versions(&disk), [1, 1, 2]);
+    let after = disk.files();
+    assert!(after[FIRST] == before[FIRST] && after[SECOND] == before[SECOND]);
+    assert_eq!(check(&disk).unwrap().version, 2);
+    assert_eq!(start(&disk, options(2)).unwrap().fold, fold, "both versions side by side");
+}
+
+#[test]
+fn segments_of_version_1_are_compacted_away_like_any_others() {
+    let disk = version_1();
+    let mut caller = start(&disk, options(1)).unwrap();
+    for _ in 0..300 {
+        let number = caller.header.last_number + 1;
+        let gone = pinpriq_engine::change::Change::Gone(number - 1);
+        let gone = (number > 16).then_some(gone);
+        let changes: Vec<_> = gone.into_iter().chain([sample_task(number, "x", 700)]).collect();
+        caller.append(&changes, Urgency::Soon).unwrap();
+        caller.header.now = caller.header.now.after(Span::from_ms(10));
+        caller.turn().unwrap();
+    }
+    let last = caller.header.last_number;
+    caller.append(&[pinpriq_engine::change::Change::Gone(last)], Urgency::Soon).unwrap();
+    caller.settle().unwrap();
+    assert_is_what_was_put(&caller.fold);
+    drop(caller);
+    disk.crash(CrashPolicy::KeepAll);
+    assert!(!disk.files().contains_key(FIRST) && !disk.files().contains_key(SECOND));
+    assert!(versions(&disk).iter().all(|version| *version == 2), "{:?}", versions(&disk));
+    assert_is_what_was_put(&start(&disk, options(2)).unwrap().fold);
+}
+
+#[test]
+fn an_engine_starts_from_version_1_and_takes_on_members() {
+    use pinpriq_engine::command::Command;
+    use pinpriq_engine::fanout::MemberCommand;
+    use pinpriq_engine::task::{ClientId, RequestId};
+
+    let disk = version_1();
+    let store = journal(&disk, options(1)).unwrap();
+    let (mut durable, loaded) =
+        Durable::open(store, Limits::default(), Timestamp::ZERO, 1).unwrap();
+    durable.engine().check();
+    assert_eq!(durable.engine().totals().present(), 9);
+    let now = durable.now();
+    assert_eq!(now, loaded.header.now);
+    let join = MemberCommand::Join { topic: b"jobs", member: b"m", lease: None };
+    durable.apply(now, ClientId(1), RequestId(1), Command::Member(join));
+    durable.finish(now).unwrap();
+    drop(durable);
+    disk.crash(CrashPolicy::LoseUnsynced);
+    let report = check(&disk).unwrap();
+    assert_eq!((report.members, report.lanes), (1, 1));
+    assert_eq!(report.tasks_by_state.iter().sum::<u64>(), 9);
+}
+
+#[test]
+fn what_is_salvaged_of_version_1_is_version_2() {
+    let disk = version_1();
+    let fresh = FaultyDisk::new(2);
+    let to: std::sync::Arc<dyn pinpriq_store::Disk> = std::sync::Arc::new(fresh.clone());
+    let report = salvage(&disk, &to, options(1)).unwrap();
+    assert_eq!((report.tasks, report.queues, report.members), (9, 5, 0));
+    drop(to);
+    fresh.crash(CrashPolicy::LoseUnsynced);
+    assert_eq!(versions(&fresh), [2]);
+    assert_is_what_was_put(&start(&fresh, options(2)).unwrap().fold);
+    assert_eq!(versions(&disk), [1, 1]);
+}
+
+#[test]
+fn version_3_is_refused_and_left_alone_wherever_it_stands() {
+    for newer in [FIRST, SECOND] {
+        let disk = version_1();
+        for copy in [0, 4_096] {
+            disk.flip(newer, copy + 8, 1);
+        }
+        assert_eq!(disk.files()[newer][8], 3);
+        let untouched = disk.files();
+        let mut loading = journal(&disk, options(1)).unwrap();
+        let refused = loading.load(&mut |_, _| {});
+        drop(loading);
+        assert!(
+            matches!(refused, Err(StoreError::NewerFormat { version: 3, known: 2, .. })),
+            "{refused:?}"
+        );
+        assert!(matches!(check(&disk), Err(StoreError::NewerFormat { version: 3, .. })));
+        let to: std::sync::Arc<dyn pinpriq_store::Disk> = std::sync::Arc::new(FaultyDisk::new(2));
+        let refused = salvage(&disk, &to, options(1));
+        assert!(matches!(refused, Err(StoreError::NewerFormat { version: 3, .. })));
+        assert!(disk.files() == untouched, "{newer}: a file was changed");
+    }
+}

@@ -1,0 +1,149 @@
+//! The arguments of the commands on topics and their members, over RESP.
+
+use std::ffi::OsString;
+
+use clap::Args;
+
+use super::tasks::{ClientArgs, at_least_1};
+use super::values::OrNone;
+use super::worker::EffortArgs;
+
+/// The arguments of `publish`.
+#[derive(Debug, Args)]
+pub(crate) struct PublishArgs {
+    /// The name of the topic, any bytes
+    pub(crate) topic: OsString,
+
+    /// The payload; read from stdin if it is left out or `-`
+    pub(crate) payload: Option<OsString>,
+
+    /// Publish each line of stdin, without its line end
+    #[arg(long, conflicts_with_all = ["payload", "count"])]
+    pub(crate) lines: bool,
+
+    /// The key: tasks of a lane with the same key form a group
+    #[arg(long, value_name = "KEY")]
+    pub(crate) key: Option<OsString>,
+
+    /// The lower, the more urgent; a task with none leaves only with its group [default: 0]
+    #[arg(long, value_name = "N|none", allow_negative_numbers = true)]
+    pub(crate) priority: Option<OrNone<i64>>,
+
+    /// How long the task may wait in each lane, in milliseconds [default: the lane's]
+    #[arg(long, value_name = "MS", value_parser = at_least_1(), conflicts_with = "deadline")]
+    pub(crate) ttl_ms: Option<u64>,
+
+    /// The moment from which on nobody is given the task, in Unix milliseconds
+    #[arg(long, value_name = "UNIX-MS")]
+    pub(crate) deadline: Option<u64>,
+
+    /// Publish this many times
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least_1())]
+    pub(crate) count: u64,
+
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+/// The arguments of `join`.
+#[derive(Debug, Args)]
+pub(crate) struct JoinArgs {
+    /// The name of the topic, any bytes
+    pub(crate) topic: OsString,
+
+    /// The name of the member, any bytes
+    pub(crate) member: OsString,
+
+    /// How long the member lives without a sign of life, in milliseconds [default: as before, or
+    /// 60000]
+    #[arg(long, value_name = "MS", value_parser = at_least_1())]
+    pub(crate) lease_ms: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+/// The arguments of `beat`.
+#[derive(Debug, Args)]
+pub(crate) struct BeatArgs {
+    /// The name of the member, any bytes
+    pub(crate) member: OsString,
+
+    /// How long the member lives without a further one, in milliseconds [default: as before]
+    #[arg(long, value_name = "MS", value_parser = at_least_1())]
+    pub(crate) lease_ms: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+/// The arguments of `leave`.
+#[derive(Debug, Args)]
+pub(crate) struct LeaveArgs {
+    /// The name of the topic; without it the member leaves all topics
+    pub(crate) topic: Option<OsString>,
+
+    /// The name of the member, any bytes
+    #[arg(required = true)]
+    pub(crate) member: OsString,
+
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+/// The arguments of `members`.
+#[derive(Debug, Args)]
+pub(crate) struct MembersArgs {
+    /// The name of the topic, any bytes
+    pub(crate) topic: OsString,
+
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+/// The arguments of `listen`.
+#[derive(Debug, Args)]
+pub(crate) struct ListenArgs {
+    /// The name of the topic, any bytes
+    pub(crate) topic: OsString,
+
+    /// The name of the member, any bytes [default: one made of host name and process id]
+    pub(crate) member: Option<OsString>,
+
+    /// How long the member lives without a sign of life; one is given each third of it
+    #[arg(long, value_name = "MS", default_value_t = 60_000)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1_000..))]
+    pub(crate) lease_ms: u64,
+
+    /// Stay a member at the end, so that the next run with this name finds what came meanwhile
+    #[arg(long, requires = "member")]
+    pub(crate) stay: bool,
+
+    /// Stop after this many tasks [default: endless]
+    #[arg(long, value_name = "N", value_parser = at_least_1())]
+    pub(crate) count: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+
+    // The last, since its heading would cover all that follows.
+    #[command(flatten)]
+    pub(crate) worker: ListenerArgs,
+}
+
+/// The arguments of `listen --exec`.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "As a worker")]
+pub(crate) struct ListenerArgs {
+    /// Run this for each task, with sh -c and the payload on stdin, instead of printing it
+    #[arg(long, value_name = "CMD", conflicts_with = "json")]
+    pub(crate) exec: Option<OsString>,
+
+    /// How long the lease of a task lasts unless it is renewed, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 30_000, requires = "exec")]
+    #[arg(value_parser = at_least_1())]
+    pub(crate) ttr_ms: u64,
+
+    #[command(flatten)]
+    pub(crate) effort: EffortArgs,
+}

@@ -1,0 +1,71 @@
+//! `pinpriq listen`: a member of a topic that prints what is published, or runs a command for it.
+//!
+//! It works as `pinpriq take --exec` does, and stays a member meanwhile.
+
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use super::membership::{Membership, own_name};
+use super::worker::{Plan, ROUND_MS, Work, run, signals};
+use crate::args::fanout::ListenArgs;
+use crate::exit::{Exit, Failure};
+use crate::output::{escaped, tell};
+use crate::resp::Client;
+use crate::words::Words;
+
+/// Joins, and works until it is told to stop or has done what it was asked to do.
+pub(crate) fn listen(arguments: &ListenArgs) -> Result<Exit, Failure> {
+    let worker = &arguments.worker;
+    let address = &arguments.client.address;
+    let signals = signals()?;
+    let mut first = Client::open(address)?;
+    let member = match &arguments.member {
+        Some(member) => member.clone(),
+        None => own_name(&mut first, &arguments.topic)?,
+    };
+    let lease = Duration::from_millis(arguments.lease_ms);
+    let membership = Membership::begin((address, &mut first), &arguments.topic, member, lease)?;
+    tell(format!(
+        "listening to {} as {}",
+        escaped(arguments.topic.as_encoded_bytes()),
+        escaped(membership.member().as_encoded_bytes())
+    ));
+    // Each round is a sign of life too.
+    let round_ms = ROUND_MS.min(arguments.lease_ms / 3);
+    let take = take_words(arguments, membership.member(), round_ms);
+    let plan = Plan {
+        address,
+        work: match &worker.exec {
+            Some(command) => Work::Running(command),
+            None => Work::Printing { json: arguments.client.json },
+        },
+        take,
+        round: Duration::from_millis(round_ms),
+        ttr: Duration::from_millis(worker.ttr_ms),
+        effort: worker.effort,
+        once: false,
+        left: arguments.count.map(AtomicU64::new),
+        membership: Some(membership),
+    };
+    let outcome = run(&plan, signals, first);
+    if let Some(membership) = &plan.membership {
+        membership.end(arguments.stay);
+    }
+    outcome
+}
+
+/// What is sent for each task. Without a command the lease is that of the connection, so that it
+/// lasts for as long as the printing does, and ends with the process.
+pub(in crate::cmd) fn take_words(
+    arguments: &ListenArgs,
+    member: &std::ffi::OsStr,
+    round_ms: u64,
+) -> Words {
+    let ttr = arguments.worker.exec.as_ref().map(|_| arguments.worker.ttr_ms);
+    Words::new("TAKE")
+        .queues(&[&arguments.topic])
+        .option("TTR", ttr)
+        .option("WAIT", Some(round_ms))
+        .flag("WITHMETA", true)
+        .named("MEMBER", Some(member))
+}

@@ -1,0 +1,55 @@
+//! All of the program but its first function and its allocator: a server, a client for the shell,
+//! and the tools for a data directory.
+//!
+//! It is a library so that its own fuzz target can reach it, and promises nothing to others. What
+//! can be given is in `args.rs` and `settings.rs`, what is done with it in `cmd/`.
+
+mod args;
+mod base64;
+mod cmd;
+mod config;
+mod connection;
+mod exit;
+mod json;
+mod logging;
+mod output;
+mod pipeline;
+mod printer;
+mod progress;
+mod receiving;
+mod resp;
+mod settings;
+mod words;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+/// Does what the arguments of the process ask for.
+#[must_use]
+pub fn run() -> ExitCode {
+    match cmd::run(args::Cli::parse().command) {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            output::tell(&failure);
+            failure.exit_code()
+        }
+    }
+}
+
+/// What `pinpriq serve` makes of these flags and of a configuration file with this text, as text,
+/// or the message for whoever gave them. Host names are not looked up; an address that has one is
+/// left out.
+pub fn configuration(
+    flags: impl IntoIterator<Item = OsString>,
+    file: &str,
+) -> Result<String, String> {
+    let line = ["pinpriq", "serve"].into_iter().map(OsString::from).chain(flags);
+    let cli = args::Cli::try_parse_from(line).map_err(|error| error.to_string())?;
+    let args::Command::Serve(serve) = cli.command else {
+        return Err("another command than serve".to_owned());
+    };
+    let plan = config::plan_of(serve.settings, file).map_err(|error| error.to_string())?;
+    Ok(format!("{plan:?}"))
+}
