@@ -39,6 +39,8 @@ pub(crate) struct Tasks {
     pages: Vec<Page>,
     /// Pages with free slots, some of which may have none any more. The last is filled first.
     roomy: Vec<usize>,
+    /// The page that had its last task removed last, and still has its room.
+    kept: Option<usize>,
     /// Every task by its number.
     numbers: Numbers,
     /// Keeps clients from choosing keys whose hashes are equal.
@@ -111,12 +113,20 @@ impl Tasks {
             page.is_listed = true;
             self.roomy.push(at);
         }
-        // A queue that just hands tasks through keeps the page that it is filling.
-        if page.used == 0 && self.roomy.last() != Some(&at) {
-            page.tasks = Vec::new();
+        if page.used == 0 {
+            self.keep_instead(at);
         }
         self.numbers.remove(task.number());
         task
+    }
+
+    /// Keeps the room of this page, which has no task any more, for the next ones, and gives back
+    /// that of the page that was kept before: a queue that just hands tasks through needs one.
+    fn keep_instead(&mut self, at: usize) {
+        let former = self.kept.replace(at).filter(|former| *former != at);
+        if let Some(former) = former.filter(|former| self.pages[*former].used == 0) {
+            self.pages[former].tasks = Vec::new();
+        }
     }
 
     /// The slot of the task with this number.
@@ -182,4 +192,49 @@ fn slot_at(index: usize) -> Slot {
         panic!("more than {} tasks in one shard", u32::MAX)
     };
     Slot(index)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packed::NewTask;
+    use crate::queues::Queues;
+    use crate::task::{State, TaskId};
+    use crate::time::Timestamp;
+
+    #[test]
+    fn room_goes_with_the_tasks() {
+        let queue = Queues::default().find_or_make(b"jobs");
+        let mut tasks = Tasks::new(1);
+        let new = |number| {
+            Task::new(NewTask {
+                number,
+                queue,
+                epoch: 1,
+                id: TaskId::Number(number),
+                priority: Some(0),
+                key: None,
+                payload: [].into(),
+                put_at: Timestamp::ZERO,
+                expires_at: None,
+                ttr: None,
+                state: State::Ready,
+            })
+        };
+        let count = 20 * PAGE_TASKS as u64;
+        for number in 1..=count {
+            tasks.insert(new(number));
+        }
+        let with_room = |tasks: &Tasks| tasks.pages.iter().filter(|p| !p.tasks.is_empty()).count();
+        assert_eq!(with_room(&tasks), 20);
+        for number in 1..=count {
+            let slot = tasks.find(number).unwrap_or_else(|| panic!("task {number} is there"));
+            assert_eq!(tasks.remove(slot).number(), number);
+        }
+        assert_eq!(with_room(&tasks), 1, "one page is kept for what comes next");
+        for number in 1..=count {
+            tasks.insert(new(number + count));
+        }
+        assert_eq!(tasks.pages.len(), 20, "free slots are used again");
+    }
 }
