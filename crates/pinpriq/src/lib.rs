@@ -24,7 +24,7 @@ mod words;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::{Args as _, FromArgMatches as _, Parser as _};
 
 /// Does what the arguments of the process ask for.
 #[must_use]
@@ -45,11 +45,11 @@ pub fn configuration(
     flags: impl IntoIterator<Item = OsString>,
     file: &str,
 ) -> Result<String, String> {
-    let line = ["pinpriq", "serve"].into_iter().map(OsString::from).chain(flags);
-    let cli = args::Cli::try_parse_from(line).map_err(|error| error.to_string())?;
-    let args::Command::Serve(serve) = cli.command else {
-        return Err("another command than serve".to_owned());
-    };
+    let command = clap::Command::new("pinpriq serve").no_binary_name(true);
+    let serve = args::ServeArgs::augment_args(command)
+        .try_get_matches_from(flags)
+        .and_then(|matches| args::ServeArgs::from_arg_matches(&matches))
+        .map_err(|error| error.to_string())?;
     let plan = config::plan_of(serve.settings, file).map_err(|error| error.to_string())?;
     Ok(format!("{plan:?}"))
 }

@@ -10,8 +10,11 @@ use super::Violation;
 use super::imports::RUNTIME_CRATES;
 use super::tree::{File, Tree};
 
-/// Each of our crates, and those of ours that it may use. Nothing may use the first or the last.
-const DIRECTIONS: [(&str, &[&str]); 9] = [
+/// Each of our crates, and those of ours that it may use. Nothing but the fuzz targets may use the
+/// program, and nothing at all those, the simulator or xtask.
+const DIRECTIONS: [(&str, &[&str]); 11] = [
+    ("pinpriq-fuzz", &["pinpriq", "pinpriq-engine", "pinpriq-store", "pinpriq-wire"]),
+    ("pinpriq-sim", &["pinpriq-engine", "pinpriq-server", "pinpriq-store", "pinpriq-wire"]),
     ("pinpriq", &["pinpriq-server", "pinpriq-wire", "pinpriq-store", "pinpriq-load"]),
     ("pinpriq-load", &["pinpriq-wire"]),
     ("pinpriq-server", &["pinpriq-engine", "pinpriq-store", "pinpriq-wire"]),

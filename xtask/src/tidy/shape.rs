@@ -145,7 +145,12 @@ mod tests {
         check(
             white_space,
             &[("a.md", "a\tb\n"), ("a.rs", "a \n"), ("a.rs", "a\r\n"), ("a.toml", "a\n  ")],
-            &[("a.md", "a b\n\n  c\n"), ("a.rs", ""), ("b/testdata/a.txt", "a \n")],
+            &[
+                ("a.md", "a b\n\n  c\n"),
+                ("a.rs", ""),
+                ("b/testdata/a.txt", "a \n"),
+                ("fuzz/corpus/resp/a", "a\r\n"),
+            ],
         );
         check_repository(white_space);
     }

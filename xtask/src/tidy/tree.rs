@@ -1,7 +1,8 @@
 //! The files that the house rules look at: what git knows or would take in, as text.
 //!
 //! Without git, as in an unpacked archive, it is every file below the root except `target` and
-//! hidden directories other than our own. Binary files are listed but have no text.
+//! hidden directories other than our own. Binary files are listed but have no text, and neither do
+//! the inputs of the fuzz targets, which are whatever a fuzzer made of them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,6 +10,9 @@ use std::process::Command;
 use std::{fs, io};
 
 use super::source::Source;
+
+/// Where the inputs of the fuzz targets are.
+const INPUTS: [&str; 2] = ["fuzz/corpus/", "fuzz/regressions/"];
 
 /// The files of a repository, in the order of their paths.
 #[derive(Debug, Default)]
@@ -72,7 +76,8 @@ impl Tree {
             self.paths.insert(known.to_owned());
             prefix = known.rsplit_once('/').map(|(directory, _)| directory);
         }
-        if let Some(text) = text.filter(|text| !text.contains('\0')) {
+        let is_input = INPUTS.iter().any(|directory| path.starts_with(directory));
+        if let Some(text) = text.filter(|text| !is_input && !text.contains('\0')) {
             let mut file = File { path: path.to_owned(), text, source: None };
             file.source = file.has_extension("rs").then(|| Source::new(&file.text));
             self.files.push(file);

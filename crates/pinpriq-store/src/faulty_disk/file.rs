@@ -125,6 +125,7 @@ impl DiskFile for OpenFile {
         let Some(inode) = state.inodes.get_mut(&self.inode) else {
             return Err(io::ErrorKind::NotFound.into());
         };
+        inode.was_resized |= inode.bytes.len() != index(bytes);
         inode.bytes.resize(index(bytes), 0);
         inode.reserved = inode.reserved.min(bytes);
         Ok(())

@@ -78,6 +78,9 @@ pub(super) struct Inode {
     /// Sectors that a sync failed to write, and that no sync will write any more.
     pub(super) dropped: BTreeSet<usize>,
     pub(super) reserved: u64,
+    /// Whether what a reader sees and what is on the disk may differ elsewhere than in the sectors
+    /// above, since the length was changed.
+    pub(super) was_resized: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -199,6 +202,9 @@ impl State {
 
     /// How many more bytes there is room for.
     pub(super) fn room(&self) -> u64 {
+        if self.capacity == u64::MAX {
+            return u64::MAX;
+        }
         self.capacity.saturating_sub(self.used())
     }
 
@@ -253,10 +259,9 @@ impl State {
             CrashPolicy::LoseUnsynced => 0,
             CrashPolicy::KeepSome(percent) => percent,
         };
-        if policy == CrashPolicy::KeepAll {
-            // The page cache outlives the process, and what a failed sync dropped is still in it.
-            self.durable_directory = self.directory.clone();
-        } else {
+        // The page cache outlives the process, and what a failed sync dropped is still in it; but
+        // nothing in it has become durable by that.
+        if policy != CrashPolicy::KeepAll {
             for change in std::mem::take(&mut self.unsynced) {
                 if self.dice.chance(percent) {
                     apply(&mut self.durable_directory, &change);
@@ -268,7 +273,13 @@ impl State {
             let (dice, losses) = (&mut self.dice, &mut self.losses);
             self.inodes.values_mut().for_each(|inode| inode.crash(percent, dice, losses));
         }
-        let named: BTreeSet<InodeId> = self.directory.values().copied().collect();
+        let named = self.directory.values().chain(self.durable_directory.values()).copied();
+        let renamed = self.unsynced.iter().map(|change| match change {
+            DirChange::Create(_, inode)
+            | DirChange::Rename(_, _, inode)
+            | DirChange::Remove(_, inode) => *inode,
+        });
+        let named: BTreeSet<InodeId> = named.chain(renamed).collect();
         self.inodes.retain(|id, _| named.contains(id));
         self.generation += 1;
         self.locked = false;
@@ -325,6 +336,15 @@ impl Inode {
         }
     }
 
+    /// The opposite: a reader sees again what is on the disk.
+    fn soften(&mut self, sector: usize) {
+        let start = sector * SECTOR_BYTES;
+        let end = (start + SECTOR_BYTES).min(self.bytes.len()).min(self.durable.len());
+        if start < end {
+            self.bytes[start..end].copy_from_slice(&self.durable[start..end]);
+        }
+    }
+
     fn crash(&mut self, percent: u64, dice: &mut Dice, losses: &mut Losses) {
         // The length is a fact of its own: it may survive where the content does not.
         if self.bytes.len() != self.durable.len() && dice.chance(percent) {
@@ -338,10 +358,14 @@ impl Inode {
                 self.harden(sector);
             } else {
                 lost += 1;
+                self.soften(sector);
             }
         }
         losses.sectors += lost;
         losses.torn += u64::from(lost > 0 && lost < all);
-        self.bytes.clone_from(&self.durable);
+        if self.was_resized || self.bytes.len() != self.durable.len() {
+            self.bytes.clone_from(&self.durable);
+            self.was_resized = false;
+        }
     }
 }

@@ -72,8 +72,8 @@ pub(crate) fn begin(
     let mut writer = Writer::new(Arc::clone(disk));
     writer.run(commit).outcome?;
     ledger.durable(lsn);
-    if let Some(last) = last {
-        trim(&**disk, last.header.number, last.end);
+    for segment in &found.segments {
+        trim(&**disk, segment.header.number, segment.end);
     }
     let highest = found.inventory.spares.keys().copied().filter(|&n| n < u32::MAX / 2).max();
     Ok(Begun { writer, spares: Spares::new(&left_over, highest.unwrap_or(0)), lsn })
@@ -85,6 +85,8 @@ pub(crate) fn begin(
 /// clean after a sync that failed. So it is written once more, the same bytes to the same place.
 fn secure_tail(disk: &dyn Disk, found: &FoundLog) -> Result<(), StoreError> {
     let Some(last) = found.segments.last() else { return Ok(()) };
+    // So may its name: a process that was killed between giving it and syncing the directory.
+    sync_dir(disk)?;
     if found.unproven_from >= last.end {
         return Ok(());
     }
@@ -128,13 +130,12 @@ fn tidy_up(
     Ok((for_segment, left_over))
 }
 
-/// Gives back the unused rest of the segment that came before. Its end is written down in the
-/// next one, so that this may fail, or be forgotten in a crash.
+/// Gives back the unused rest of a segment, and what was reserved for it beyond its length: only
+/// cutting it off where it ends does that. Its end is written down in the next one, so that this
+/// may fail, or be forgotten in a crash: the next start does it again.
 fn trim(disk: &dyn Disk, number: u32, end: u64) {
     let name = segment_name(number);
-    let trimmed = disk
-        .open(&name, OpenMode::ReadWrite)
-        .and_then(|file| if file.len()? > end { file.set_len(end) } else { Ok(()) });
+    let trimmed = disk.open(&name, OpenMode::ReadWrite).and_then(|file| file.set_len(end));
     if let Err(error) = trimmed {
         tracing::warn!(file = name, %error, "the unused rest of a segment was not given back");
     }

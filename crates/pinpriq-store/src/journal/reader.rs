@@ -133,7 +133,10 @@ pub(crate) fn walk(
     let mut walk = Walk { end: from, next_lsn, last: None };
     while let Some(rest) = bytes.get(index(walk.end)..) {
         let found = BatchHeader::verify(rest, header.salt, walk.end);
-        let Some(batch) = found.filter(|batch| batch.lsn == walk.next_lsn) else { break };
+        let due = |batch: &BatchHeader| {
+            batch.lsn == walk.next_lsn && (1..=header.number).contains(&batch.oldest)
+        };
+        let Some(batch) = found.filter(due) else { break };
         each(walk.end, &batch, &rest[BATCH_HEADER_BYTES..batch.batch_bytes()])?;
         walk.end = aligned(walk.end + batch.batch_bytes() as u64);
         walk.next_lsn += 1;
@@ -162,10 +165,9 @@ pub(crate) fn find_batch(
         // The cheap questions come first, so that a file full of look-alikes costs no checksums.
         let plausible = BatchHeader::peek(rest).filter(|batch| {
             batch.incarnation == header.incarnation
-                && batch.durable_lsn < batch.lsn
+                && batch.makes_sense()
                 && batch.lsn >= header.first_lsn
-                && batch.oldest <= header.number
-                && batch.records <= batch.body_bytes
+                && (1..=header.number).contains(&batch.oldest)
                 && fits(batch)
         });
         if plausible.is_some_and(|batch| batch.confirms(rest, header.salt, offset)) {

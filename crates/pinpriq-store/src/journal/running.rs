@@ -325,7 +325,7 @@ impl Running {
         let Some(oldest) = self.ledger.oldest() else { return false };
         self.ledger.is_wasteful(self.options.slack_bytes)
             || (self.spares.is_refused()
-                && oldest.live <= oldest.end / 4 * 3
+                && oldest.live <= (oldest.end - SEGMENT_START) / 4 * 3
                 && oldest.live <= self.bytes_left() / 4 * 3)
     }
 

@@ -5,11 +5,12 @@
 //! lost cannot be made up for: a task whose end was noted in a lost batch comes back, so the report
 //! names the batches that are missing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use pinpriq_engine::change::{Change, Header, LaneTask};
-use pinpriq_engine::task::Bytes;
+use pinpriq_engine::change::{Change, Header, LaneTask, QueueRecord};
+use pinpriq_engine::settings::{Ids, Paused, Settings};
+use pinpriq_engine::task::{Bytes, TaskId};
 
 use super::front::{Journal, JournalOptions};
 use super::lane::Runner;
@@ -76,6 +77,7 @@ pub fn salvage(
     let mut survey = survey(from)?;
     end_replaced_members(&mut survey.fold);
     let homeless_tasks = leave_out_homeless(&mut survey.fold);
+    settle_ids(&mut survey.fold);
     // Segments that cannot be read may have begun incarnations, one each at most. A receipt must
     // not be issued twice, so their numbers are passed over.
     let unread = survey.inventory.segments.len().saturating_sub(survey.segments.len()) as u64;
@@ -137,6 +139,70 @@ fn leave_out_homeless(fold: &mut Fold) -> Vec<u64> {
     }
     fold.forget_unshared(&mut Vec::new());
     homeless
+}
+
+/// Sees to it that the tasks of each queue and lane have such ids as its settings say, and no two
+/// of them the same: a server could not find them otherwise.
+///
+/// The ids of a queue change only while it is empty, and an id is free again only when its task is
+/// gone. So of tasks whose ids do not go together only the newest can be there still: the word that
+/// the others have ended is lost. And if the word on the queue's ids is lost, they tell it.
+fn settle_ids(fold: &mut Fold) {
+    let mut queues: BTreeMap<&Bytes, Vec<(u64, &TaskId)>> = BTreeMap::new();
+    for (number, (task, _)) in &fold.tasks {
+        queues.entry(&task.queue).or_default().push((*number, &task.id));
+    }
+    let mut lanes: BTreeMap<u64, Vec<(u64, &TaskId)>> = BTreeMap::new();
+    for (number, (task, _)) in &fold.lane_tasks {
+        lanes.entry(task.lane).or_default().push((*number, &task.id));
+    }
+    let mut ended: Vec<u64> = Vec::new();
+    for (name, tasks) in queues {
+        let known = fold.queues.get(name).map_or(Ids::Sequence, |(queue, _)| queue.settings.ids);
+        let ids = ids_of_newest(known, &tasks, &mut ended);
+        if ids == known {
+            continue;
+        }
+        let lost = || QueueRecord {
+            name: name.clone(),
+            created: true,
+            settings: Settings::default(),
+            paused: Paused::default(),
+        };
+        let (queue, _) = fold.queues.entry(name.clone()).or_insert_with(|| (lost(), None));
+        queue.settings.ids = ids;
+    }
+    for (number, tasks) in lanes {
+        let Some((lane, _)) = fold.lanes.get_mut(&number) else { continue };
+        lane.settings.ids = ids_of_newest(lane.settings.ids, &tasks, &mut ended);
+    }
+    for number in ended {
+        fold.tasks.remove(&number);
+        fold.lane_tasks.remove(&number);
+    }
+    fold.forget_unshared(&mut Vec::new());
+}
+
+/// The ids that the newest of these tasks, which come by number, can have: those that are known if
+/// possible. `ended` receives the numbers of the tasks that do not go together with newer ones.
+fn ids_of_newest(known: Ids, tasks: &[(u64, &TaskId)], ended: &mut Vec<u64>) -> Ids {
+    let fits = |ids: Ids, number: u64, id: &TaskId| match ids {
+        Ids::Sequence => *id == TaskId::Number(number),
+        Ids::Time64 => matches!(id, TaskId::Number(_)),
+        Ids::Uuid => matches!(id, TaskId::Uuid(_)),
+        Ids::Given => matches!(id, TaskId::Given(_)),
+    };
+    let any = [Ids::Sequence, Ids::Time64, Ids::Uuid, Ids::Given];
+    let newest = tasks.last();
+    let possible = |ids: &Ids| newest.is_none_or(|&(number, id)| fits(*ids, number, id));
+    let ids = [known].into_iter().chain(any).find(possible).unwrap_or(known);
+    let mut taken = BTreeSet::new();
+    for &(number, id) in tasks.iter().rev() {
+        if !fits(ids, number, id) || !taken.insert(id) {
+            ended.push(number);
+        }
+    }
+    ids
 }
 
 fn write(

@@ -23,6 +23,9 @@ pub(crate) const BATCH_HEADER_BYTES: usize = 64;
 /// room to spare.
 pub(crate) const BATCH_BYTES_MAX: u64 = 1 << 30;
 
+/// The most that anything is counted to: no server gets there, and one more always fits.
+const COUNT_MAX: u64 = 1 << 62;
+
 const SEGMENT_MAGIC: &[u8; 8] = b"PINPRIQJ";
 const BATCH_MAGIC: [u8; 4] = 0x5051_4231_u32.to_le_bytes();
 
@@ -87,7 +90,8 @@ pub(crate) fn file_kind(name: &str) -> FileKind {
     let numbered = |prefix: &str| {
         let digits = name.strip_prefix(prefix)?.strip_suffix(".log")?;
         let plain = digits.len() == 10 && digits.bytes().all(|digit| digit.is_ascii_digit());
-        digits.parse::<u32>().ok().filter(|&number| plain && number > 0)
+        // The highest number is nobody's, so that every segment can have a successor.
+        digits.parse::<u32>().ok().filter(|number| plain && (1..u32::MAX).contains(number))
     };
     if name == LOCK_NAME {
         FileKind::Lock
@@ -161,7 +165,7 @@ impl SegmentHeader {
         if version == 0 || u64_at(fields, 64) != xxh3_64(&fields[..64]) {
             return ParsedHeader::Damaged;
         }
-        ParsedHeader::Valid(Self {
+        let header = Self {
             version,
             number: u32_at(fields, 12),
             oldest: u32_at(fields, 16),
@@ -170,7 +174,15 @@ impl SegmentHeader {
             previous_end: u64_at(fields, 40),
             incarnation: u64_at(fields, 48),
             now: u64_at(fields, 56),
-        })
+        };
+        if header.makes_sense() { ParsedHeader::Valid(header) } else { ParsedHeader::Damaged }
+    }
+
+    /// Whether a server can have written this. A right checksum alone does not say who did.
+    fn makes_sense(&self) -> bool {
+        (1..=self.number).contains(&self.oldest)
+            && (1..=COUNT_MAX).contains(&self.first_lsn)
+            && self.incarnation <= COUNT_MAX
     }
 }
 
@@ -214,7 +226,16 @@ impl BatchHeader {
     /// with this salt.
     pub(crate) fn verify(bytes: &[u8], salt: u64, offset: u64) -> Option<Self> {
         let header = Self::peek(bytes)?;
-        header.confirms(bytes, salt, offset).then_some(header)
+        (header.makes_sense() && header.confirms(bytes, salt, offset)).then_some(header)
+    }
+
+    /// Whether a server can have written this, as far as can be told without its segment.
+    pub(crate) const fn makes_sense(&self) -> bool {
+        self.durable_lsn < self.lsn
+            && self.records <= self.body_bytes
+            && self.lsn <= COUNT_MAX
+            && self.incarnation <= COUNT_MAX
+            && self.last_number <= COUNT_MAX
     }
 
     /// Whether the checksum of this batch, which stands at the start of `bytes`, is right.
@@ -297,6 +318,46 @@ mod tests {
     }
 
     #[test]
+    fn headers_that_no_server_writes_do_not_count_whatever_their_checksum() {
+        let header = SegmentHeader {
+            version: FORMAT_VERSION,
+            number: 7,
+            oldest: 7,
+            salt: 99,
+            first_lsn: 1,
+            previous_end: 0,
+            incarnation: 1,
+            now: 5,
+        };
+        assert_eq!(SegmentHeader::parse(&header.encode()), ParsedHeader::Valid(header));
+        for wrong in [
+            SegmentHeader { oldest: 8, ..header },
+            SegmentHeader { oldest: 0, ..header },
+            SegmentHeader { first_lsn: 0, ..header },
+            SegmentHeader { first_lsn: u64::MAX, ..header },
+            SegmentHeader { incarnation: u64::MAX, ..header },
+        ] {
+            assert_eq!(SegmentHeader::parse(&wrong.encode()), ParsedHeader::Damaged, "{wrong:?}");
+        }
+        let batch = BatchHeader { lsn: 3, durable_lsn: 2, oldest: 1, ..BatchHeader::default() };
+        let sealed = |batch: BatchHeader| {
+            let mut bytes = vec![0; BATCH_HEADER_BYTES];
+            batch.seal(&mut bytes, 11, 8192);
+            BatchHeader::verify(&bytes, 11, 8192)
+        };
+        assert_eq!(sealed(batch), Some(batch));
+        for wrong in [
+            BatchHeader { durable_lsn: 3, ..batch },
+            BatchHeader { lsn: u64::MAX, ..batch },
+            BatchHeader { incarnation: u64::MAX, ..batch },
+            BatchHeader { last_number: u64::MAX, ..batch },
+            BatchHeader { records: 1, ..batch },
+        ] {
+            assert_eq!(sealed(wrong), None, "{wrong:?}");
+        }
+    }
+
+    #[test]
     fn each_segment_of_each_incarnation_has_a_salt_of_its_own() {
         let salts = [(1, 1, 1), (2, 1, 1), (1, 2, 1), (1, 1, 2), (1, 2, 2)]
             .map(|(seed, number, incarnation)| draw_salt(seed, number, incarnation));
@@ -313,5 +374,7 @@ mod tests {
         for foreign in ["segment-1.log", "segment-0000000000.log", "segment-+000000001.log", "x"] {
             assert_eq!(file_kind(foreign), FileKind::Foreign, "{foreign}");
         }
+        assert_eq!(file_kind(&segment_name(u32::MAX - 1)), FileKind::Segment(u32::MAX - 1));
+        assert_eq!(file_kind(&segment_name(u32::MAX)), FileKind::Foreign);
     }
 }

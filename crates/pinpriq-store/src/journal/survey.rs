@@ -89,14 +89,19 @@ pub(crate) fn survey(disk: &dyn Disk) -> Result<Survey, StoreError> {
     let numbers: Vec<u32> = survey.inventory.segments.keys().copied().collect();
     let Some(&newest) = numbers.last() else { return Err(StoreError::NotAJournal) };
     let mut headers: Vec<(u32, SegmentHeader)> = Vec::new();
+    let mut unreadable: Vec<(u32, StoreError)> = Vec::new();
     for &number in &numbers {
         match read_header(disk, number) {
             Ok(header) => headers.push((number, header)),
             Err(error @ StoreError::NewerFormat { .. }) => return Err(error),
-            Err(error) => survey.damage_whole(number, &error),
+            Err(error) => unreadable.push((number, error)),
         }
     }
     let oldest = oldest_needed(disk, &headers, &survey.inventory);
+    // What nobody needs may be in any state.
+    for (number, error) in unreadable.iter().filter(|(number, _)| *number >= oldest) {
+        survey.damage_whole(*number, error);
+    }
     survey.judge_files(oldest, newest);
     let mut bytes = Vec::new();
     for (place, &(number, header)) in headers.iter().enumerate() {

@@ -18,6 +18,7 @@ mod opening;
 mod promises;
 mod records;
 mod rescue;
+mod rescue_ids;
 mod rescue_lanes;
 mod strategies;
 mod threads;

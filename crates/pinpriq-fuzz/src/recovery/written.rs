@@ -1,0 +1,421 @@
+//! The journals that are damaged: written once per process, by a real engine through the real
+//! journal, always the same bytes.
+//!
+//! With each comes what was in it after every batch, and everything that any task ever carried. How
+//! the files are damaged, and what that may lead to, is told elsewhere.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::sync::OnceLock;
+
+use pinpriq_engine::change::{Change, Header, Place, RecordKey};
+use pinpriq_engine::command::{
+    Ack, Amendment, Assign, Command, Held, HeldBy, Put, QueueCommand, QueueName, Release,
+    Selection, SettingsPatch, Sides, Take, TakeMode, TimeToLive, Wait,
+};
+use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
+use pinpriq_engine::limits::Limits;
+use pinpriq_engine::reply::{Output, Reply};
+use pinpriq_engine::settings::{AfterAck, Ids};
+use pinpriq_engine::task::{Bytes, ClientId, Receipt, RequestId, TaskRecord};
+use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_store::faulty_disk::CrashPolicy;
+use pinpriq_store::{
+    Durable, FaultyDisk, Figures, Fold, Journal, Loaded, Position, Progress, Room, Store,
+    StoreError, Urgency,
+};
+
+use super::{Files, journal};
+
+/// Names that are used in the journals; nothing else has tasks.
+pub(super) const QUEUES: [&[u8]; 4] = [b"jobs", b"mail", b"", NAMED];
+pub(super) const TOPICS: [&[u8]; 2] = [b"news", b"jobs"];
+pub(super) const MEMBERS: [&[u8]; 2] = [b"ann", b"ben"];
+
+/// The queue in which an id is used again and again, and whose ids change.
+const NAMED: &[u8] = b"named";
+
+/// What a task carries: the queue or topic that it is in, its key, its payload.
+pub(super) type Content = (Vec<u8>, Option<Bytes>, Bytes);
+
+/// A journal, and what is known about it.
+pub(super) struct Written {
+    pub(super) files: Files,
+    /// What was in it before the first batch and after each.
+    pub(super) states: Vec<Fold>,
+    /// Everything that the task of a number ever carried.
+    pub(super) contents: BTreeMap<u64, BTreeSet<Content>>,
+}
+
+/// All journals, in an order that does not change.
+pub(super) fn journals() -> &'static [Written] {
+    static JOURNALS: OnceLock<Vec<Written>> = OnceLock::new();
+    JOURNALS.get_or_init(|| vec![short(), several_starts(), long(), unfinished()])
+}
+
+/// One start, one segment, a little of everything.
+fn short() -> Written {
+    let mut author = Author::new();
+    author.start();
+    author.join_all();
+    author.put(3, 40);
+    author.publish(2, 60);
+    author.turn();
+    author.move_tasks(b"jobs".as_slice().into());
+    author.finish()
+}
+
+/// Five starts, so that there are as many segments, most of them nearly empty.
+fn several_starts() -> Written {
+    let mut author = Author::new();
+    for round in 0..5 {
+        author.start();
+        author.put(2, 200);
+        if round == 1 {
+            author.join_all();
+        }
+        author.publish(1, 300);
+        author.move_tasks(QueueName { name: b"news", member: Some(b"ann") });
+        author.name_again([Ids::Given, Ids::Given, Ids::Uuid, Ids::Sequence, Ids::Time64][round]);
+        author.turn();
+        author.finish_turns();
+    }
+    author.finish()
+}
+
+/// So many tasks that segments fill up and are dropped, and old records are written again.
+fn long() -> Written {
+    let mut author = Author::new();
+    author.start();
+    author.join_all();
+    author.settings();
+    for round in 0..9 {
+        author.put(2, 400);
+        author.publish(1, 500);
+        author.move_tasks(QUEUES[round % 3].into());
+        author.move_tasks(QueueName { name: b"news", member: Some(MEMBERS[round % 2]) });
+        author.name_again(Ids::Given);
+        author.empty([b"mail", b"jobs"][round % 2].as_slice().into());
+        author.empty(QueueName { name: TOPICS[round % 2], member: Some(MEMBERS[round % 2]) });
+        author.turn();
+        if round % 3 == 2 {
+            author.finish_turns();
+            author.start();
+        }
+    }
+    author.finish()
+}
+
+/// A process that was killed: the last batches are in the file, and no later one calls them
+/// durable.
+fn unfinished() -> Written {
+    let mut author = Author::new();
+    author.start();
+    author.join_all();
+    for _ in 0..6 {
+        author.put(2, 100);
+        author.publish(1, 100);
+        author.turn();
+    }
+    author.put(4, 10);
+    author.move_tasks(b"jobs".as_slice().into());
+    author.commit();
+    author.disk.crash(CrashPolicy::KeepAll);
+    author.into_written()
+}
+
+/// A server that writes a journal.
+struct Author {
+    disk: FaultyDisk,
+    durable: Option<Durable>,
+    now: Timestamp,
+    requests: u64,
+    batches: Rc<RefCell<Vec<Vec<Change>>>>,
+}
+
+impl Author {
+    fn new() -> Self {
+        Self {
+            disk: FaultyDisk::new(1),
+            durable: None,
+            now: Timestamp::from_ms(1_700_000_000_000),
+            requests: 0,
+            batches: Rc::default(),
+        }
+    }
+
+    fn start(&mut self) {
+        self.durable = None;
+        let Ok(journal) = journal(&self.disk) else { panic!("nobody else uses the disk") };
+        let store = Recorded { journal, batches: Rc::clone(&self.batches) };
+        let opened = Durable::open(Box::new(store), Limits::default(), self.now, 5);
+        let Ok((durable, _)) = opened else { panic!("the journal is whole") };
+        self.durable = Some(durable);
+    }
+
+    fn server(&mut self) -> &mut Durable {
+        let Some(durable) = &mut self.durable else { panic!("the server was started") };
+        durable
+    }
+
+    /// Carries out a command, and answers the tasks that it took.
+    fn apply(&mut self, command: Command<'_>) -> Vec<Receipt> {
+        self.requests += 1;
+        self.now = self.now.after(Span::from_ms(1));
+        let (now, request) = (self.now, RequestId(self.requests));
+        let server = self.server();
+        server.apply(now, ClientId(1), request, command);
+        let mut receipts = Vec::new();
+        while let Some((_, output)) = server.poll_output() {
+            if let Output::Reply { reply: Reply::Tasks { tasks, .. }, .. } = output {
+                receipts.extend(tasks.iter().filter_map(TaskRecord::receipt));
+            }
+        }
+        receipts
+    }
+
+    /// Puts tasks into every queue, each with a payload of its own.
+    fn put(&mut self, count: usize, payload_bytes: usize) {
+        for index in 0..count {
+            for queue in QUEUES.into_iter().filter(|queue| *queue != NAMED) {
+                let payload = self.payload(payload_bytes);
+                let put = Put {
+                    key: (index % 2 == 0).then_some(b"k"),
+                    priority: [Some(0), Some(-7), None][index % 3],
+                    ttl: if index == 2 {
+                        TimeToLive::For(Span::from_ms(1 << 40))
+                    } else {
+                        TimeToLive::Default
+                    },
+                    ..Put::new(queue, &payload)
+                };
+                self.apply(Command::Put(put));
+            }
+        }
+    }
+
+    fn publish(&mut self, count: usize, payload_bytes: usize) {
+        for _ in 0..count {
+            for topic in TOPICS {
+                let payload = self.payload(payload_bytes);
+                self.apply(Command::Publish(Publish {
+                    topic,
+                    payload: &payload,
+                    key: Some(b"k"),
+                    priority: Some(1),
+                    deadline: Deadline::OfLane,
+                }));
+            }
+        }
+    }
+
+    fn payload(&self, bytes: usize) -> Vec<u8> {
+        let mut payload = format!("payload {} ", self.requests).into_bytes();
+        payload.resize(payload.len().max(bytes), b'.');
+        payload
+    }
+
+    fn join_all(&mut self) {
+        for (topic, member) in TOPICS.into_iter().flat_map(|topic| MEMBERS.map(|m| (topic, m))) {
+            let lease = Some(Span::from_ms(1 << 40));
+            self.apply(Command::Member(MemberCommand::Join { topic, member, lease }));
+        }
+    }
+
+    fn settings(&mut self) {
+        let settings = SettingsPatch {
+            ids: Assign::To(Ids::Uuid),
+            after_ack: Assign::To(AfterAck::Zombie(Span::from_ms(1 << 30))),
+            capacity: Assign::To(Some(50)),
+            ..SettingsPatch::default()
+        };
+        self.apply(Command::Queue(QueueCommand::Create { queue: b"mail", settings }));
+        let sides = Sides::Input;
+        self.apply(Command::Queue(QueueCommand::Pause { queue: b"idle".as_slice().into(), sides }));
+    }
+
+    /// Pops what is in the queue of names, and puts one task of such ids there.
+    fn name_again(&mut self, ids: Ids) {
+        self.apply(Command::Take(Take {
+            queues: &[NAMED],
+            member: None,
+            count: 9,
+            wait: Wait::No,
+            selection: Selection::DEFAULT,
+            mode: TakeMode::Pop,
+        }));
+        let settings = SettingsPatch { ids: Assign::To(ids), ..SettingsPatch::default() };
+        self.apply(Command::Queue(QueueCommand::Set { queue: NAMED.into(), settings }));
+        self.turn();
+        let payload = self.payload(30);
+        let id: Option<&[u8]> = (ids == Ids::Given).then_some(b"x");
+        self.apply(Command::Put(Put { id, ..Put::new(NAMED, &payload) }));
+    }
+
+    /// Takes some tasks of a queue or lane, and brings each into another state.
+    fn move_tasks(&mut self, queue: QueueName<'_>) {
+        let receipts = self.apply(Command::Take(Take {
+            queues: &[queue.name],
+            member: queue.member,
+            count: 6,
+            wait: Wait::No,
+            selection: Selection::DEFAULT,
+            mode: TakeMode::Lease { ttr: Some(Span::from_ms(1 << 40)) },
+        }));
+        for (index, receipt) in receipts.into_iter().enumerate() {
+            let held = Held { queue, by: HeldBy::Receipt(receipt) };
+            let payload = self.payload(50);
+            let amendment = Amendment { payload: Some(&payload), ..Amendment::default() };
+            let delay = Span::from_ms(1 << 40);
+            match index {
+                0 | 3 => self.apply(Command::Ack(Ack { held, payload: None, zombie: None })),
+                1 => self.apply(Command::Bury { held, payload: None, reason: b"no" }),
+                2 => {
+                    let release = Release { held, delay: Span::ZERO, amendment, tail: true };
+                    self.apply(Command::Release(release))
+                }
+                4 => {
+                    let amendment = Amendment::default();
+                    self.apply(Command::Release(Release { held, delay, amendment, tail: false }))
+                }
+                _ => Vec::new(),
+            };
+        }
+    }
+
+    fn empty(&mut self, queue: QueueName<'_>) {
+        self.apply(Command::Queue(QueueCommand::Truncate(queue)));
+    }
+
+    fn commit(&mut self) {
+        assert!(self.server().commit().is_ok(), "the disk is sound");
+    }
+
+    fn turn(&mut self) {
+        self.commit();
+        let now = self.now;
+        assert!(self.server().drive(now).is_ok(), "the disk is sound");
+    }
+
+    /// Makes everything durable, and lets the store do what it has put off.
+    fn finish_turns(&mut self) {
+        for _ in 0..8 {
+            self.now = self.now.after(Span::from_ms(100));
+            let now = self.now;
+            assert!(self.server().finish(now).is_ok(), "the disk is sound");
+        }
+    }
+
+    fn finish(mut self) -> Written {
+        self.finish_turns();
+        self.into_written()
+    }
+
+    fn into_written(mut self) -> Written {
+        self.durable = None;
+        // Spares are made again at the next start, and only make the inputs longer.
+        let mut files = self.disk.files();
+        files.retain(|name, _| !name.starts_with("spare"));
+        let mut fold = Fold::new();
+        let mut states = vec![fold.clone()];
+        let mut contents: BTreeMap<u64, BTreeSet<Content>> = BTreeMap::new();
+        let mut topics: BTreeMap<u64, Bytes> = BTreeMap::new();
+        for changes in self.batches.take() {
+            for change in &changes {
+                fold.apply(change, None, &mut Vec::new());
+                note_content(change, &mut topics, &mut contents);
+            }
+            fold.forget_unshared(&mut Vec::new());
+            states.push(fold.clone());
+        }
+        Written { files, states, contents }
+    }
+}
+
+/// Notes what the tasks of a change carry.
+fn note_content(
+    change: &Change,
+    topics: &mut BTreeMap<u64, Bytes>,
+    contents: &mut BTreeMap<u64, BTreeSet<Content>>,
+) {
+    let mut note = |number, queue: &[u8], key: &Option<Bytes>, payload: &Bytes| {
+        let content = (queue.to_vec(), key.clone(), payload.clone());
+        contents.entry(number).or_default().insert(content);
+    };
+    match change {
+        Change::Task(task) => note(task.number, &task.queue, &task.key, &task.payload),
+        Change::Lane(lane) => _ = topics.insert(lane.number, lane.topic.clone()),
+        Change::Published(published) => {
+            for copied in &published.copies {
+                let topic = topics[&copied.lane].clone();
+                note(copied.number, &topic, &published.key, &published.payload);
+            }
+        }
+        Change::LaneTask(task) => {
+            if let Some(own) = &task.own {
+                note(task.number, &topics[&task.lane].clone(), &own.key, &own.payload);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The journal, with everything noted that is appended to it.
+struct Recorded {
+    journal: Box<Journal>,
+    batches: Rc<RefCell<Vec<Vec<Change>>>>,
+}
+
+impl Store for Recorded {
+    fn load(&mut self, sink: &mut dyn FnMut(Change, Option<Place>)) -> Result<Loaded, StoreError> {
+        self.journal.load(sink)
+    }
+
+    fn begin(&mut self, header: &Header) -> Result<(), StoreError> {
+        self.journal.begin(header)
+    }
+
+    fn fetch(&mut self, place: Place) -> Result<Change, StoreError> {
+        self.journal.fetch(place)
+    }
+
+    fn append(
+        &mut self,
+        header: &Header,
+        changes: &[Change],
+        urgency: Urgency,
+        placed: &mut dyn FnMut(usize, Place),
+    ) -> Result<Position, StoreError> {
+        self.batches.borrow_mut().push(changes.to_vec());
+        self.journal.append(header, changes, urgency, placed)
+    }
+
+    fn obsolete(&mut self, place: Place) {
+        self.journal.obsolete(place);
+    }
+
+    fn drive(&mut self, now: Timestamp) -> Result<Progress, StoreError> {
+        self.journal.drive(now)
+    }
+
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        self.journal.poll_timeout()
+    }
+
+    fn poll_rewrite(&mut self) -> Vec<(RecordKey, Place)> {
+        self.journal.poll_rewrite()
+    }
+
+    fn room(&self) -> Room {
+        self.journal.room()
+    }
+
+    fn finish(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        self.journal.finish(now)
+    }
+
+    fn figures(&self) -> Figures {
+        self.journal.figures()
+    }
+}

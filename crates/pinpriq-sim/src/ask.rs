@@ -1,0 +1,800 @@
+//! What a virtual client asks: its words on the wire, and the command that the engine must be
+//! given for it.
+//!
+//! Both are derived here on their own, from the page on the protocol; the door of the server is
+//! held against them. What does not make sense is asked too, as long as the engine is to say so.
+
+use std::fmt::Write as _;
+
+use pinpriq_engine::command::{
+    Ack, Amendment, Assign, Command, End, Held, HeldBy, Order, Peek, Put, QueueCommand, QueueName,
+    Release, Selection, SettingsPatch, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
+};
+use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
+use pinpriq_engine::settings::{AfterAck, Ids};
+use pinpriq_engine::task::{Receipt, StateKind};
+use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_wire::resp::put_command;
+
+/// Bytes that an ask owns.
+pub(crate) type Text = Vec<u8>;
+
+/// The name of a queue or, with a member, of a lane.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Name {
+    pub(crate) queue: Text,
+    pub(crate) member: Option<Text>,
+}
+
+/// How a task is named by who holds it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum By {
+    Receipt(Receipt),
+    Id(Text),
+}
+
+/// A new TTL, none any more, or neither.
+pub(crate) type NewTtl = Option<Option<u64>>;
+
+/// A new priority, none, or neither.
+pub(crate) type NewPriority = Option<Option<i64>>;
+
+/// What changes along with a move.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Change {
+    pub(crate) delay: u64,
+    pub(crate) ttl: NewTtl,
+    pub(crate) priority: NewPriority,
+    pub(crate) payload: Option<Text>,
+}
+
+/// Which tasks are wanted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Wish {
+    pub(crate) from_max: bool,
+    /// Oldest, newest, or as is usual.
+    pub(crate) oldest: Option<bool>,
+    pub(crate) group: bool,
+    pub(crate) meta: bool,
+}
+
+/// One request of a RESP client.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Ask {
+    Put {
+        queue: Text,
+        payload: Text,
+        key: Option<Text>,
+        priority: NewPriority,
+        delay: u64,
+        ttl: Option<u64>,
+        ttr: Option<u64>,
+        id: Option<Text>,
+        wait: Option<i64>,
+    },
+    Take {
+        queues: Vec<Text>,
+        member: Option<Text>,
+        count: u32,
+        wait: Option<i64>,
+        wish: Wish,
+        /// Popped, or leased with this TTR.
+        pop: bool,
+        ttr: Option<u64>,
+    },
+    Peek {
+        queue: Name,
+        wish: Wish,
+        state: Option<StateKind>,
+        count: u32,
+    },
+    Get {
+        queue: Name,
+        id: Text,
+    },
+    Ack {
+        queue: Name,
+        by: By,
+        payload: Option<Text>,
+        zombie: Option<u64>,
+    },
+    AckAll {
+        queue: Name,
+        receipts: Vec<Receipt>,
+    },
+    Release {
+        queue: Name,
+        by: By,
+        change: Change,
+        tail: bool,
+    },
+    Bury {
+        queue: Name,
+        by: By,
+        payload: Option<Text>,
+        reason: Text,
+    },
+    Touch {
+        queue: Name,
+        by: By,
+        span: Option<u64>,
+    },
+    Dig {
+        queue: Name,
+        id: Text,
+        change: Change,
+    },
+    KickOne {
+        queue: Name,
+        id: Text,
+    },
+    Plow {
+        queue: Name,
+        count: Option<u64>,
+        delay: u64,
+        ttl: Option<u64>,
+    },
+    Kick {
+        queue: Name,
+        count: u64,
+    },
+    Kill {
+        queue: Name,
+        ids: Vec<Text>,
+    },
+    Switch {
+        queue: Name,
+        id: Text,
+        to: StateKind,
+        change: Change,
+    },
+    Snatch {
+        queue: Name,
+        id: Text,
+        change: Change,
+    },
+    Restart {
+        queue: Name,
+        id: Text,
+        change: Change,
+    },
+    Update {
+        queue: Name,
+        id: Text,
+        change: Change,
+        receipt: Option<Receipt>,
+    },
+    Await {
+        queue: Name,
+        id: Text,
+        wait: Option<i64>,
+    },
+    Subscribe {
+        queues: Vec<Text>,
+        member: Option<Text>,
+        ttr: Option<u64>,
+        pop: bool,
+    },
+    Unsubscribe {
+        queues: Vec<Text>,
+        member: Option<Text>,
+    },
+    Credit(u32),
+    Create {
+        queue: Text,
+        settings: Settings,
+    },
+    Set {
+        queue: Name,
+        settings: Settings,
+    },
+    Show(Name),
+    List {
+        prefix: Text,
+        count: Option<u64>,
+    },
+    Truncate(Name),
+    Drop(Text),
+    Pause {
+        queue: Name,
+        sides: Sides,
+    },
+    Resume {
+        queue: Name,
+        sides: Sides,
+    },
+    Stats(Option<Name>),
+    Publish {
+        topic: Text,
+        payload: Text,
+        key: Option<Text>,
+        priority: NewPriority,
+        deadline: Option<u64>,
+        ttl: Option<u64>,
+    },
+    Join {
+        topic: Text,
+        member: Text,
+        lease: Option<u64>,
+    },
+    Beat {
+        member: Text,
+        lease: Option<u64>,
+    },
+    LeaveTopic {
+        topic: Text,
+        member: Text,
+    },
+    Leave(Text),
+    Members(Text),
+    Ping(Option<Text>),
+    Hello(u8),
+    Reset,
+    /// Something that the door refuses by itself, with this word.
+    Nonsense(Vec<Text>, &'static str),
+}
+
+/// Settings to be made, of which some stay.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Settings {
+    pub(crate) ids: Option<Ids>,
+    pub(crate) ttl: NewTtl,
+    pub(crate) ttr: NewTtl,
+    pub(crate) after_ack: Option<AfterAck>,
+    pub(crate) capacity: NewTtl,
+}
+
+/// Who answers an ask.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Answerer {
+    Engine,
+    Door,
+}
+
+/// The words of one request.
+#[derive(Default)]
+struct Words(Vec<Text>);
+
+impl Words {
+    fn of(words: &[&str]) -> Self {
+        Self(words.iter().map(|word| word.as_bytes().to_vec()).collect())
+    }
+
+    fn text(mut self, text: &[u8]) -> Self {
+        self.0.push(text.to_vec());
+        self
+    }
+
+    fn word(self, word: &str) -> Self {
+        self.text(word.as_bytes())
+    }
+
+    fn number(self, number: &impl ToString) -> Self {
+        self.text(number.to_string().as_bytes())
+    }
+
+    fn option(self, word: &str, value: Option<&[u8]>) -> Self {
+        match value {
+            Some(value) => self.word(word).text(value),
+            None => self,
+        }
+    }
+
+    fn span(self, word: &str, value: Option<impl ToString>) -> Self {
+        self.option(word, value.map(|value| value.to_string()).as_deref().map(str::as_bytes))
+    }
+
+    #[expect(clippy::option_option, reason = "not given, none, or a value")]
+    fn or_none(self, word: &str, value: Option<Option<impl ToString>>) -> Self {
+        match value {
+            None => self,
+            Some(None) => self.word(word).word("NONE"),
+            Some(Some(value)) => self.word(word).number(&value),
+        }
+    }
+
+    fn flag(self, word: &str, given: bool) -> Self {
+        if given { self.word(word) } else { self }
+    }
+
+    fn name(self, name: &Name) -> Self {
+        self.text(&name.queue)
+    }
+
+    fn member(self, name: &Name) -> Self {
+        self.option("MEMBER", name.member.as_deref())
+    }
+
+    fn by(self, by: &By) -> Self {
+        match by {
+            By::Receipt(receipt) => self.word(&receipt_text(*receipt)),
+            By::Id(id) => self.word("ID").text(id),
+        }
+    }
+
+    fn change(self, change: &Change) -> Self {
+        let delay = (change.delay > 0).then_some(change.delay);
+        self.span("DELAY", delay)
+            .or_none("TTL", change.ttl)
+            .or_none("PRIORITY", change.priority)
+            .option("PAYLOAD", change.payload.as_deref())
+    }
+
+    fn wish(self, wish: Wish) -> Self {
+        let order = wish.oldest.map(|oldest| if oldest { "OLDEST" } else { "NEWEST" });
+        self.flag("FROM", wish.from_max)
+            .flag("MAX", wish.from_max)
+            .option("ORDER", order.map(str::as_bytes))
+            .flag("GROUP", wish.group)
+            .flag("WITHMETA", wish.meta)
+    }
+
+    fn sides(self, sides: Sides) -> Self {
+        match sides {
+            Sides::Both => self,
+            Sides::Input => self.word("IN"),
+            Sides::Output => self.word("OUT"),
+        }
+    }
+
+    fn settings(self, settings: &Settings) -> Self {
+        let ids = settings.ids.map(|ids| match ids {
+            Ids::Sequence => "sequence",
+            Ids::Time64 => "time64",
+            Ids::Uuid => "uuid",
+            Ids::Given => "given",
+        });
+        let words = self
+            .option("IDS", ids.map(str::as_bytes))
+            .or_none("TTL", settings.ttl)
+            .or_none("TTR", settings.ttr)
+            .or_none("CAPACITY", settings.capacity);
+        match settings.after_ack {
+            None => words,
+            Some(AfterAck::Delete) => words.word("AFTERACK").word("delete"),
+            Some(AfterAck::Keep) => words.word("AFTERACK").word("keep"),
+            Some(AfterAck::Zombie(stay)) => {
+                words.word("AFTERACK").word("zombie").word("ZOMBIE").number(&stay.ms())
+            }
+        }
+    }
+}
+
+/// The text of a receipt.
+pub(crate) fn receipt_text(receipt: Receipt) -> String {
+    let mut text = receipt.number.to_string();
+    let _ = write!(text, "-{}-{}", receipt.grant.incarnation, receipt.grant.serial);
+    text
+}
+
+impl Ask {
+    /// Appends the bytes of the request.
+    pub(crate) fn put(&self, out: &mut Vec<u8>) {
+        let words = self.words();
+        let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
+        put_command(out, &words);
+    }
+
+    /// Who answers it.
+    pub(crate) const fn answerer(&self) -> Answerer {
+        match self {
+            Self::Ping(_) | Self::Hello(_) | Self::Reset | Self::Credit(_) | Self::Nonsense(..) => {
+                Answerer::Door
+            }
+            _ => Answerer::Engine,
+        }
+    }
+
+    #[expect(clippy::too_many_lines, reason = "one arm for each request")]
+    fn words(&self) -> Vec<Text> {
+        let words = match self {
+            Self::Put { queue, payload, key, priority, delay, ttl, ttr, id, wait } => {
+                Words::of(&["PUT"])
+                    .text(queue)
+                    .text(payload)
+                    .option("KEY", key.as_deref())
+                    .or_none("PRIORITY", *priority)
+                    .span("DELAY", (*delay > 0).then_some(*delay))
+                    .span("TTL", *ttl)
+                    .span("TTR", *ttr)
+                    .option("ID", id.as_deref())
+                    .span("WAIT", *wait)
+            }
+            Self::Take { queues, member, count, wait, wish, pop, ttr } => {
+                let words = Words::of(&[if *pop { "POP" } else { "TAKE" }]);
+                let words = queues.iter().fold(words, |words, queue| words.text(queue));
+                words
+                    .span("COUNT", (*count != 1).then_some(*count))
+                    .span("WAIT", *wait)
+                    .span("TTR", ttr.filter(|_| !pop))
+                    .wish(*wish)
+                    .option("MEMBER", member.as_deref())
+            }
+            Self::Peek { queue, wish, state, count } => Words::of(&["PEEK"])
+                .name(queue)
+                .wish(*wish)
+                .span("STATE", state.map(StateKind::letter))
+                .span("COUNT", (*count != 1).then_some(*count))
+                .member(queue),
+            Self::Get { queue, id } => Words::of(&["GET"]).name(queue).text(id).member(queue),
+            Self::Ack { queue, by, payload, zombie } => Words::of(&["ACK"])
+                .name(queue)
+                .by(by)
+                .option("PAYLOAD", payload.as_deref())
+                .span("ZOMBIE", *zombie)
+                .member(queue),
+            Self::AckAll { queue, receipts } => {
+                let words = Words::of(&["ACK"]).name(queue);
+                let add = |words: Words, receipt: &Receipt| words.word(&receipt_text(*receipt));
+                receipts.iter().fold(words, add).member(queue)
+            }
+            Self::Release { queue, by, change, tail } => Words::of(&["RELEASE"])
+                .name(queue)
+                .by(by)
+                .change(change)
+                .flag("TAIL", *tail)
+                .member(queue),
+            Self::Bury { queue, by, payload, reason } => Words::of(&["BURY"])
+                .name(queue)
+                .by(by)
+                .option("PAYLOAD", payload.as_deref())
+                .option("REASON", (!reason.is_empty()).then_some(reason))
+                .member(queue),
+            Self::Touch { queue, by, span } => {
+                Words::of(&["TOUCH"]).name(queue).by(by).span("BY", *span).member(queue)
+            }
+            Self::Dig { queue, id, change } => {
+                Words::of(&["DIG"]).name(queue).text(id).change(change).member(queue)
+            }
+            Self::KickOne { queue, id } => {
+                Words::of(&["KICK"]).name(queue).word("ID").text(id).member(queue)
+            }
+            Self::Plow { queue, count, delay, ttl } => Words::of(&["PLOW"])
+                .name(queue)
+                .span("COUNT", *count)
+                .span("DELAY", (*delay > 0).then_some(*delay))
+                .span("TTL", *ttl)
+                .member(queue),
+            Self::Kick { queue, count } => {
+                Words::of(&["KICK"]).name(queue).number(count).member(queue)
+            }
+            Self::Kill { queue, ids } => {
+                let words = Words::of(&["KILL"]).name(queue);
+                ids.iter().fold(words, |words, id| words.text(id)).member(queue)
+            }
+            Self::Switch { queue, id, to, change } => Words::of(&["SWITCH"])
+                .name(queue)
+                .text(id)
+                .number(&to.letter())
+                .change(change)
+                .member(queue),
+            Self::Snatch { queue, id, change } => {
+                Words::of(&["SNATCH"]).name(queue).text(id).change(change).member(queue)
+            }
+            Self::Restart { queue, id, change } => {
+                Words::of(&["RESTART"]).name(queue).text(id).change(change).member(queue)
+            }
+            Self::Update { queue, id, change, receipt } => Words::of(&["UPDATE"])
+                .name(queue)
+                .text(id)
+                .change(change)
+                .span("RECEIPT", receipt.map(receipt_text))
+                .member(queue),
+            Self::Await { queue, id, wait } => {
+                Words::of(&["AWAIT"]).name(queue).text(id).span("WAIT", *wait).member(queue)
+            }
+            _ => return self.words_of_the_rest(),
+        };
+        words.0
+    }
+
+    fn words_of_the_rest(&self) -> Vec<Text> {
+        let words = match self {
+            Self::Subscribe { queues, member, ttr, pop } => {
+                let words = Words::of(&["SUBSCRIBE"]);
+                let words = queues.iter().fold(words, |words, queue| words.text(queue));
+                words
+                    .span("TTR", ttr.filter(|_| !pop))
+                    .flag("POP", *pop)
+                    .option("MEMBER", member.as_deref())
+            }
+            Self::Unsubscribe { queues, member } => {
+                let words = Words::of(&["UNSUBSCRIBE"]);
+                let words = queues.iter().fold(words, |words, queue| words.text(queue));
+                words.option("MEMBER", member.as_deref())
+            }
+            Self::Credit(1) => Words::of(&["READY"]),
+            Self::Credit(credits) => Words::of(&["CREDIT"]).number(credits),
+            Self::Create { queue, settings } => {
+                Words::of(&["QUEUE", "CREATE"]).text(queue).settings(settings)
+            }
+            Self::Set { queue, settings } => {
+                Words::of(&["QUEUE", "SET"]).name(queue).settings(settings).member(queue)
+            }
+            Self::Show(queue) => Words::of(&["QUEUE", "SHOW"]).name(queue).member(queue),
+            Self::List { prefix, count } => Words::of(&["QUEUE", "LIST"])
+                .option("PREFIX", (!prefix.is_empty()).then_some(prefix))
+                .span("COUNT", *count),
+            Self::Truncate(queue) => Words::of(&["QUEUE", "TRUNCATE"]).name(queue).member(queue),
+            Self::Drop(queue) => Words::of(&["QUEUE", "DROP"]).text(queue),
+            Self::Pause { queue, sides } => {
+                Words::of(&["QUEUE", "PAUSE"]).name(queue).sides(*sides).member(queue)
+            }
+            Self::Resume { queue, sides } => {
+                Words::of(&["QUEUE", "RESUME"]).name(queue).sides(*sides).member(queue)
+            }
+            Self::Stats(None) => Words::of(&["STATS"]),
+            Self::Stats(Some(queue)) => Words::of(&["STATS"]).name(queue).member(queue),
+            Self::Publish { topic, payload, key, priority, deadline, ttl } => {
+                Words::of(&["PUBLISH"])
+                    .text(topic)
+                    .text(payload)
+                    .option("KEY", key.as_deref())
+                    .or_none("PRIORITY", *priority)
+                    .span("DEADLINE", *deadline)
+                    .span("TTL", *ttl)
+            }
+            Self::Join { topic, member, lease } => {
+                Words::of(&["JOIN"]).text(topic).text(member).span("LEASE", *lease)
+            }
+            Self::Beat { member, lease } => Words::of(&["BEAT"]).text(member).span("LEASE", *lease),
+            Self::LeaveTopic { topic, member } => Words::of(&["LEAVE"]).text(topic).text(member),
+            Self::Leave(member) => Words::of(&["LEAVE"]).text(member),
+            Self::Members(topic) => Words::of(&["MEMBERS"]).text(topic),
+            Self::Ping(None) => Words::of(&["PING"]),
+            Self::Ping(Some(text)) => Words::of(&["PING"]).text(text),
+            Self::Hello(version) => Words::of(&["HELLO"]).number(version),
+            Self::Reset => Words::of(&["RESET"]),
+            Self::Nonsense(words, _) => return words.clone(),
+            _ => unreachable!("{self:?} has its words in the other half"),
+        };
+        words.0
+    }
+}
+
+impl Name {
+    pub(crate) const fn queue(queue: Text) -> Self {
+        Self { queue, member: None }
+    }
+
+    fn borrow(&self) -> QueueName<'_> {
+        QueueName { name: &self.queue, member: self.member.as_deref() }
+    }
+}
+
+impl By {
+    fn held<'a>(&'a self, queue: &'a Name) -> Held<'a> {
+        let by = match self {
+            Self::Receipt(receipt) => HeldBy::Receipt(*receipt),
+            Self::Id(id) => HeldBy::Id(id),
+        };
+        Held { queue: queue.borrow(), by }
+    }
+}
+
+impl Change {
+    fn amendment(&self) -> Amendment<'_> {
+        Amendment {
+            payload: self.payload.as_deref(),
+            priority: assign(self.priority),
+            ttl: assign(self.ttl.map(|ttl| ttl.map(Span::from_ms))),
+        }
+    }
+
+    fn transfer<'a>(&'a self, queue: &'a Name, id: &'a [u8]) -> Transfer<'a> {
+        Transfer {
+            queue: queue.borrow(),
+            id,
+            delay: Span::from_ms(self.delay),
+            amendment: self.amendment(),
+        }
+    }
+}
+
+impl Wish {
+    const fn selection(self) -> Selection {
+        let from = if self.from_max { End::Max } else { End::Min };
+        let oldest = match self.oldest {
+            Some(oldest) => oldest,
+            None => !self.from_max,
+        };
+        let order = if oldest { Order::Oldest } else { Order::Newest };
+        Selection { from, order, group: self.group, narrow: false }
+    }
+}
+
+impl Settings {
+    fn patch(&self) -> SettingsPatch {
+        let spans = |value: NewTtl| assign(value.map(|span| span.map(Span::from_ms)));
+        SettingsPatch {
+            ids: assign(self.ids),
+            ttl: spans(self.ttl),
+            ttr: spans(self.ttr),
+            after_ack: assign(self.after_ack),
+            capacity: assign(self.capacity),
+        }
+    }
+}
+
+/// The commands that the engine is to be given.
+impl Ask {
+    /// Runs something with the command, if the engine is to be given one.
+    #[expect(clippy::too_many_lines, reason = "one arm for each request")]
+    pub(crate) fn with_command<T>(&self, run: impl FnOnce(&Command<'_>) -> T) -> Option<T> {
+        let command = match self {
+            Self::Put { queue, payload, key, priority, delay, ttl, ttr, id, wait } => {
+                Command::Put(Put {
+                    queue,
+                    payload,
+                    key: key.as_deref(),
+                    priority: priority.unwrap_or(Some(0)),
+                    delay: Span::from_ms(*delay),
+                    ttl: ttl.map_or(TimeToLive::Default, |ms| TimeToLive::For(Span::from_ms(ms))),
+                    ttr: ttr.map(Span::from_ms),
+                    id: id.as_deref(),
+                    wait: wait.map(wait_of),
+                })
+            }
+            Self::Take { queues, member, count, wait, wish, pop, ttr } => {
+                let queues = borrowed(queues);
+                let take = Take {
+                    queues: &queues,
+                    member: member.as_deref(),
+                    count: *count,
+                    wait: wait.map_or(Wait::No, wait_of),
+                    selection: wish.selection(),
+                    mode: mode_of(*pop, *ttr),
+                };
+                return Some(run(&Command::Take(take)));
+            }
+            Self::Peek { queue, wish, state, count } => Command::Peek(Peek {
+                queue: queue.borrow(),
+                selection: wish.selection(),
+                state: *state,
+                count: *count,
+            }),
+            Self::Get { queue, id } => Command::Get { queue: queue.borrow(), id },
+            Self::Ack { queue, by, payload, zombie } => Command::Ack(Ack {
+                held: by.held(queue),
+                payload: payload.as_deref(),
+                zombie: zombie.map(Span::from_ms),
+            }),
+            Self::AckAll { queue, receipts } => Command::AckAll { queue: queue.borrow(), receipts },
+            Self::Release { queue, by, change, tail } => Command::Release(Release {
+                held: by.held(queue),
+                delay: Span::from_ms(change.delay),
+                amendment: change.amendment(),
+                tail: *tail,
+            }),
+            Self::Bury { queue, by, payload, reason } => {
+                Command::Bury { held: by.held(queue), payload: payload.as_deref(), reason }
+            }
+            Self::Touch { queue, by, span } => {
+                Command::Touch { held: by.held(queue), by: span.map(Span::from_ms) }
+            }
+            Self::Dig { queue, id, change } => Command::Dig(change.transfer(queue, id)),
+            Self::KickOne { queue, id } => Command::Dig(Transfer::new(queue.borrow(), id)),
+            Self::Plow { queue, count, delay, ttl } => Command::Plow {
+                queue: queue.borrow(),
+                count: *count,
+                delay: Span::from_ms(*delay),
+                ttl: ttl.map(Span::from_ms),
+            },
+            Self::Kick { queue, count } => Command::Plow {
+                queue: queue.borrow(),
+                count: Some(*count),
+                delay: Span::ZERO,
+                ttl: None,
+            },
+            Self::Kill { queue, ids } => {
+                let ids = borrowed(ids);
+                return Some(run(&Command::Kill { queue: queue.borrow(), ids: &ids }));
+            }
+            Self::Switch { queue, id, to, change } => {
+                Command::Switch { transfer: change.transfer(queue, id), to: *to }
+            }
+            Self::Snatch { queue, id, change } => Command::Snatch(change.transfer(queue, id)),
+            Self::Restart { queue, id, change } => Command::Restart(change.transfer(queue, id)),
+            Self::Update { queue, id, change, receipt } => Command::Update(Update {
+                queue: queue.borrow(),
+                id,
+                amendment: change.amendment(),
+                receipt: *receipt,
+            }),
+            Self::Await { queue, id, wait } => {
+                Command::Await { queue: queue.borrow(), id, wait: wait.map_or(Wait::No, wait_of) }
+            }
+            _ => return self.with_the_rest(run),
+        };
+        Some(run(&command))
+    }
+
+    fn with_the_rest<T>(&self, run: impl FnOnce(&Command<'_>) -> T) -> Option<T> {
+        let command = match self {
+            Self::Subscribe { queues, member, ttr, pop } => {
+                let queues = borrowed(queues);
+                return Some(run(&Command::Subscribe {
+                    queues: &queues,
+                    member: member.as_deref(),
+                    selection: Selection::DEFAULT,
+                    mode: mode_of(*pop, *ttr),
+                }));
+            }
+            Self::Unsubscribe { queues, member } => {
+                let queues = borrowed(queues);
+                let member = member.as_deref();
+                return Some(run(&Command::Unsubscribe { queues: &queues, member }));
+            }
+            Self::Create { queue, settings } => {
+                Command::Queue(QueueCommand::Create { queue, settings: settings.patch() })
+            }
+            Self::Set { queue, settings } => Command::Queue(QueueCommand::Set {
+                queue: queue.borrow(),
+                settings: settings.patch(),
+            }),
+            Self::Show(queue) => Command::Queue(QueueCommand::Show(queue.borrow())),
+            Self::List { prefix, count } => {
+                let count = usize::try_from(count.unwrap_or(100)).unwrap_or(usize::MAX);
+                Command::Queue(QueueCommand::List { prefix, after: None, count })
+            }
+            Self::Truncate(queue) => Command::Queue(QueueCommand::Truncate(queue.borrow())),
+            Self::Drop(queue) => Command::Queue(QueueCommand::Drop(queue)),
+            Self::Pause { queue, sides } => {
+                Command::Queue(QueueCommand::Pause { queue: queue.borrow(), sides: *sides })
+            }
+            Self::Resume { queue, sides } => {
+                Command::Queue(QueueCommand::Resume { queue: queue.borrow(), sides: *sides })
+            }
+            Self::Stats(queue) => {
+                Command::Queue(QueueCommand::Stats(queue.as_ref().map(Name::borrow)))
+            }
+            Self::Publish { topic, payload, key, priority, deadline, ttl } => {
+                Command::Publish(Publish {
+                    topic,
+                    payload,
+                    key: key.as_deref(),
+                    priority: priority.unwrap_or(Some(0)),
+                    deadline: match (deadline, ttl) {
+                        (Some(at), _) => Deadline::At(Timestamp::from_ms(*at)),
+                        (None, Some(ttl)) => Deadline::After(Span::from_ms(*ttl)),
+                        (None, None) => Deadline::OfLane,
+                    },
+                })
+            }
+            Self::Join { topic, member, lease } => {
+                let lease = lease.map(Span::from_ms);
+                Command::Member(MemberCommand::Join { topic, member, lease })
+            }
+            Self::Beat { member, lease } => {
+                let lease = lease.map(Span::from_ms);
+                Command::Member(MemberCommand::Beat { member, lease })
+            }
+            Self::LeaveTopic { topic, member } => {
+                Command::Member(MemberCommand::LeaveTopic { topic, member })
+            }
+            Self::Leave(member) => Command::Member(MemberCommand::Leave(member)),
+            Self::Members(topic) => Command::Member(MemberCommand::List(topic)),
+            _ => return None,
+        };
+        Some(run(&command))
+    }
+}
+
+fn borrowed(texts: &[Text]) -> Vec<&[u8]> {
+    texts.iter().map(Vec::as_slice).collect()
+}
+
+fn wait_of(ms: i64) -> Wait {
+    match u64::try_from(ms) {
+        Ok(ms) => Wait::For(Span::from_ms(ms)),
+        Err(_) => Wait::Forever,
+    }
+}
+
+fn mode_of(pop: bool, ttr: Option<u64>) -> TakeMode {
+    if pop { TakeMode::Pop } else { TakeMode::Lease { ttr: ttr.map(Span::from_ms) } }
+}
+
+fn assign<T>(value: Option<T>) -> Assign<T> {
+    value.map_or(Assign::Keep, Assign::To)
+}

@@ -1,0 +1,471 @@
+//! What the store was told, kept apart from it, and what may be left of that after a crash.
+//!
+//! [`Watched`] stands between the server and its journal and writes down every batch in a
+//! [`Book`]. After a crash the log must read as it stood after some batch: none before the last
+//! one that the store called durable or that a client was told of.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use pinpriq_engine::change::{Change, Header, Place, RecordKey};
+use pinpriq_engine::task::State;
+use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_store::store::INTERVAL_MS;
+use pinpriq_store::{
+    Figures, Fold, Journal, Loaded, Position, Progress, Room, Store, StoreError, Urgency,
+};
+
+use crate::bugs::Bug;
+use crate::oracle::Oracle;
+
+/// What of the log must have survived.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Survives {
+    /// Everything that was handed to the operating system.
+    Written,
+    /// Everything that was synced.
+    Synced,
+}
+
+/// See the head of this file.
+#[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+pub(crate) struct Book {
+    /// The state before `batches`.
+    base: Fold,
+    batches: VecDeque<(u64, Vec<Change>)>,
+    /// The state after all batches.
+    pub(crate) current: Fold,
+    /// The last batch that anybody may have to wait for.
+    pub(crate) awaited: u64,
+    /// The last batch that the store says has reached its level, and when it said so.
+    reached: VecDeque<(Timestamp, u64)>,
+    /// When the store last had nothing left to do.
+    idle_at: Timestamp,
+    /// The last batch whose effects some client was told of.
+    pub(crate) told: u64,
+    /// Whether a reply means the operating system rather than the disk.
+    pub(crate) interval: bool,
+    pub(crate) is_low: bool,
+    /// Whether every batch since the start is kept: at level `interval` a damaged log may end
+    /// before any of them, since none behind it may say that it was synced.
+    pub(crate) keeps_all: bool,
+    /// No batch before this one may be missing after the crash.
+    floor: u64,
+    /// States that starts since the last crash have read, with what they appended.
+    starts: Vec<(Fold, Vec<Vec<Change>>)>,
+    is_starting: bool,
+    /// Whether no server has started since the last crash.
+    is_down: bool,
+    freed: Vec<Place>,
+}
+
+impl Book {
+    fn append(&mut self, position: u64, changes: &[Change], urgency: Urgency) {
+        for change in changes {
+            self.current.apply(change, None, &mut self.freed);
+        }
+        self.freed.clear();
+        if urgency == Urgency::Soon {
+            self.awaited = position;
+        }
+        match self.starts.last_mut().filter(|_| self.is_starting) {
+            Some((_, batches)) => batches.push(changes.to_vec()),
+            None => self.batches.push_back((position, changes.to_vec())),
+        }
+    }
+
+    fn note_reached(&mut self, position: u64, now: Timestamp) {
+        if self.reached.back().is_none_or(|(_, last)| *last < position) {
+            self.reached.push_back((now, position));
+        }
+        // What can still be missing after a crash is kept.
+        while let Some((at, position)) = self.reached.front().copied() {
+            // The last write cannot be told from one that was never finished: see
+            // `last_write_may_be_lost`.
+            let is_certain = !self.interval || (self.is_synced(at) && !self.keeps_all);
+            if self.reached.len() <= 2 || !is_certain {
+                return;
+            }
+            self.reached.pop_front();
+            self.advance_base(position);
+        }
+    }
+
+    fn advance_base(&mut self, position: u64) {
+        while self.batches.front().is_some_and(|(at, _)| *at <= position) {
+            let Some((_, changes)) = self.batches.pop_front() else { return };
+            for change in &changes {
+                self.base.apply(change, None, &mut self.freed);
+            }
+            self.freed.clear();
+        }
+    }
+
+    /// Whether what was written at a moment is synced at level `interval`: that happens every
+    /// 50 ms, as long as the disk answers.
+    fn is_synced(&self, at: Timestamp) -> bool {
+        at.after(Span::from_ms(2 * INTERVAL_MS)) <= self.idle_at
+    }
+
+    /// The batch that must have survived a crash.
+    fn floor(&self, survives: Survives) -> u64 {
+        if self.interval && survives == Survives::Synced {
+            let mut reached = self.reached.iter().rev();
+            let synced = reached.find(|(at, _)| self.is_synced(*at));
+            return synced.map_or(0, |(_, position)| *position);
+        }
+        self.reached.back().map_or(0, |(_, position)| *position).max(self.told)
+    }
+
+    /// Checks that the log reads as it may after a crash. What is appended from now on belongs to
+    /// a start that may fail yet.
+    fn check_recovered(&mut self, loaded: &Fold) -> Result<(), String> {
+        let floor = self.floor;
+        let mut found = self.could_recover(loaded);
+        for (start, batches) in &self.starts {
+            let mut state = start.clone();
+            found |= are_same(&state, loaded);
+            for change in batches.iter().flatten() {
+                state.apply(change, None, &mut self.freed);
+                found |= are_same(&state, loaded);
+            }
+        }
+        if !found {
+            return Err(format!(
+                "what was recovered is not the state after any batch from {floor} on. Compared \
+                 with the state after that one: {}; after the last: {}",
+                difference(&self.after(floor), loaded),
+                difference(&self.after(u64::MAX), loaded)
+            ));
+        }
+        self.starts.push((loaded.clone(), Vec::new()));
+        self.is_starting = true;
+        Ok(())
+    }
+
+    /// Whether a log that reads like this could be what a crash has left.
+    pub(crate) fn could_recover(&self, loaded: &Fold) -> bool {
+        self.is_after(self.floor, loaded)
+    }
+
+    fn is_after(&self, floor: u64, loaded: &Fold) -> bool {
+        let mut state = self.base.clone();
+        let mut freed = Vec::new();
+        for (position, changes) in &self.batches {
+            if *position > floor && are_same(&state, loaded) {
+                return true;
+            }
+            for change in changes {
+                state.apply(change, None, &mut freed);
+            }
+        }
+        are_same(&state, loaded)
+    }
+
+    /// The state after a batch.
+    fn after(&self, position: u64) -> Fold {
+        let (mut state, mut freed) = (self.base.clone(), Vec::new());
+        let batches = self.batches.iter().take_while(|(at, _)| *at <= position);
+        for change in batches.flat_map(|(_, changes)| changes) {
+            state.apply(change, None, &mut freed);
+        }
+        state
+    }
+
+    /// Whether a damaged log that reads like this may do so. If the damage is in the last write, it
+    /// cannot be told from a write that was never finished.
+    pub(crate) fn last_write_may_be_lost(&self, loaded: &Fold) -> bool {
+        let floor = if self.interval {
+            0
+        } else {
+            let mut reached = self.reached.iter().rev();
+            reached.nth(1).map_or(0, |(_, position)| *position)
+        };
+        self.is_after(floor, loaded)
+    }
+
+    /// Forgets what nobody needs any more.
+    pub(crate) fn tidy(&mut self) {
+        self.base.forget_unshared(&mut self.freed);
+        self.current.forget_unshared(&mut self.freed);
+        self.freed.clear();
+    }
+
+    /// The server is down. What must have survived follows from how.
+    pub(crate) fn went_down(&mut self, survives: Survives) {
+        let floor = self.floor(survives);
+        // A start that fails may lose more than the crash before it, and wins nothing back.
+        self.floor = if self.is_down { self.floor.min(floor) } else { floor };
+        (self.is_down, self.is_starting) = (true, false);
+    }
+
+    /// The server is down after it has made everything durable.
+    pub(crate) fn finished(&mut self) {
+        self.told = self.batches.back().map_or(self.told, |(position, _)| *position);
+    }
+
+    /// The server has started with the state that was checked last. Answers that state.
+    pub(crate) fn started(&mut self) -> Fold {
+        let (base, batches) = self.starts.pop().unwrap_or_default();
+        let interval = self.interval;
+        let (awaited, is_low, keeps_all) = (self.awaited, self.is_low, self.keeps_all);
+        let reached = std::mem::take(&mut self.reached);
+        let current = std::mem::take(&mut self.current);
+        *self = Self { current, awaited, reached, interval, is_low, keeps_all, ..Self::default() };
+        self.base = base.clone();
+        let changes = batches.into_iter().flatten();
+        self.batches = changes.map(|change| (1, vec![change])).collect();
+        base
+    }
+}
+
+/// Whether two states mean the same. Publications of which no copy is left mean nothing, and what
+/// is in the lanes of members that have ended only waits to be cleaned.
+pub(crate) fn are_same(one: &Fold, other: &Fold) -> bool {
+    let tasks_agree = one.tasks == other.tasks;
+    let places_agree = one.queues == other.queues && one.lanes == other.lanes;
+    if !tasks_agree || !places_agree || one.members != other.members {
+        return false;
+    }
+    let lanes_agree = one.lane_tasks == other.lane_tasks && one.publications == other.publications;
+    lanes_agree || without_dead(one) == without_dead(other)
+}
+
+fn without_dead(fold: &Fold) -> Fold {
+    let mut fold = fold.clone();
+    let ended = |lane: u64| {
+        let member = fold.lanes.get(&lane).and_then(|(lane, _)| fold.members.get(&lane.member));
+        member.is_none_or(|(member, _)| member.ended)
+    };
+    let dead = fold.lane_tasks.values().filter(|(task, _)| ended(task.lane));
+    let dead: Vec<u64> = dead.map(|(task, _)| task.number).collect();
+    fold.lane_tasks.retain(|number, _| !dead.contains(number));
+    fold.forget_unshared(&mut Vec::new());
+    fold
+}
+
+/// Where two states differ, in a few words.
+pub(crate) fn difference(expected: &Fold, read: &Fold) -> String {
+    for (number, (task, _)) in &expected.tasks {
+        match read.tasks.get(number) {
+            None => return format!("task {number} is missing: {task:?}"),
+            Some((other, _)) if other != task => {
+                return format!("task {number} is {other:?} and should be {task:?}");
+            }
+            Some(_) => {}
+        }
+    }
+    for (number, (task, _)) in &read.tasks {
+        if !expected.tasks.contains_key(number) {
+            return format!("task {number} should not be there: {task:?}");
+        }
+    }
+    for (number, (task, _)) in &expected.lane_tasks {
+        match read.lane_tasks.get(number) {
+            None => return format!("task {number} of a lane is missing: {task:?}"),
+            Some((other, _)) if other != task => {
+                return format!("task {number} of a lane is {other:?} and should be {task:?}");
+            }
+            Some(_) => {}
+        }
+    }
+    if expected.lane_tasks.len() != read.lane_tasks.len() {
+        return "there are too many tasks of lanes".to_owned();
+    }
+    if expected.queues != read.queues {
+        return format!("queues {:?} should be {:?}", read.queues, expected.queues);
+    }
+    if expected.lanes != read.lanes {
+        return format!("lanes {:?} should be {:?}", read.lanes, expected.lanes);
+    }
+    if expected.members != read.members {
+        return format!("members {:?} should be {:?}", read.members, expected.members);
+    }
+    format!("publications {:?} should be {:?}", read.publications, expected.publications)
+}
+
+/// A journal with somebody who watches.
+pub(crate) struct Watched {
+    pub(crate) journal: Rc<RefCell<Journal>>,
+    pub(crate) oracle: Rc<RefCell<Oracle>>,
+    /// What was read at the start.
+    pub(crate) loaded: Rc<RefCell<Fold>>,
+    pub(crate) bug: Option<Bug>,
+}
+
+impl Store for Watched {
+    fn load(&mut self, sink: &mut dyn FnMut(Change, Option<Place>)) -> Result<Loaded, StoreError> {
+        let mut fold = Fold::new();
+        let mut freed = Vec::new();
+        let mut changes = Vec::new();
+        let loaded = self.journal.borrow_mut().load(&mut |change, place| {
+            fold.apply(&change, None, &mut freed);
+            freed.clear();
+            if self.bug.is_some() {
+                changes.push((change, place));
+            } else {
+                sink(change, place);
+            }
+        })?;
+        if let Some(bug) = self.bug {
+            spoil_load(bug, &mut changes);
+            for (change, place) in changes {
+                sink(change, place);
+            }
+        }
+        self.loaded.replace(fold);
+        Ok(loaded)
+    }
+
+    fn begin(&mut self, header: &Header) -> Result<(), StoreError> {
+        {
+            let book = &mut self.oracle.borrow_mut().book;
+            let loaded = self.loaded.borrow();
+            if let Err(wrong) = book.check_recovered(&loaded) {
+                panic!("{wrong}");
+            }
+            book.current = loaded.clone();
+            (book.awaited, book.told) = (0, 0);
+            book.reached.clear();
+        }
+        self.journal.borrow_mut().begin(header)
+    }
+
+    fn append(
+        &mut self,
+        header: &Header,
+        changes: &[Change],
+        urgency: Urgency,
+        placed: &mut dyn FnMut(usize, Place),
+    ) -> Result<Position, StoreError> {
+        let spoilt = spoil_append(self.bug, changes);
+        let given = spoilt.as_deref().unwrap_or(changes);
+        let appended = self.journal.borrow_mut().append(header, given, urgency, placed);
+        self.oracle.borrow_mut().failed |= appended.is_err();
+        if let Ok(position) = &appended {
+            let oracle = &mut *self.oracle.borrow_mut();
+            oracle.trail.note(|| format!("  batch {} {urgency:?}: {changes:?}", position.0));
+            oracle.book.append(position.0, changes, urgency);
+            oracle.learn_ids(changes);
+            if urgency == Urgency::Soon {
+                oracle.tag();
+            }
+        }
+        appended
+    }
+
+    fn obsolete(&mut self, place: Place) {
+        self.journal.borrow_mut().obsolete(place);
+    }
+
+    fn drive(&mut self, now: Timestamp) -> Result<Progress, StoreError> {
+        self.oracle.borrow_mut().tag();
+        let driven = self.journal.borrow_mut().drive(now);
+        self.oracle.borrow_mut().failed |= driven.is_err();
+        let progress = driven?;
+        let book = &mut self.oracle.borrow_mut().book;
+        if !book.is_starting {
+            book.note_reached(progress.reached.0, now);
+        }
+        if !self.journal.borrow().is_waiting() {
+            book.idle_at = now;
+        }
+        if self.bug == Some(Bug::EarlyAck) {
+            return Ok(Progress { reached: Position(book.awaited.max(progress.reached.0)) });
+        }
+        Ok(progress)
+    }
+
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        self.journal.borrow().poll_timeout()
+    }
+
+    fn poll_rewrite(&mut self) -> Vec<(RecordKey, Place)> {
+        self.journal.borrow_mut().poll_rewrite()
+    }
+
+    fn fetch(&mut self, place: Place) -> Result<Change, StoreError> {
+        self.journal.borrow_mut().fetch(place)
+    }
+
+    fn room(&self) -> Room {
+        let room = self.journal.borrow().room();
+        self.oracle.borrow_mut().book.is_low = room == Room::Low;
+        room
+    }
+
+    fn finish(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        let finished = self.journal.borrow_mut().finish(now);
+        self.oracle.borrow_mut().failed |= finished.is_err();
+        finished
+    }
+
+    fn figures(&self) -> Figures {
+        self.journal.borrow().figures()
+    }
+}
+
+/// Does to what was read what a bug would do.
+fn spoil_load(bug: Bug, changes: &mut Vec<(Change, Option<Place>)>) {
+    let last = |wanted: fn(&Change) -> bool, changes: &[(Change, Option<Place>)]| {
+        changes.iter().rposition(|(change, _)| wanted(change))
+    };
+    let is_task = |change: &Change| matches!(change, Change::Task(_));
+    match bug {
+        Bug::LoseTask => {
+            if let Some(at) = last(is_task, changes) {
+                changes.remove(at);
+            }
+        }
+        Bug::Resurrect => {
+            if let Some(at) = last(|change| matches!(change, Change::Gone(_)), changes) {
+                changes.remove(at);
+            }
+        }
+        Bug::HalfBatch => {
+            changes.pop();
+        }
+        Bug::ForgetGrant => {
+            changes.retain(|(change, _)| !matches!(change, Change::Granted(_)));
+        }
+        Bug::ForgetExpiry | Bug::PriorityOnLoad | Bug::PayloadOnLoad => {
+            for (change, _) in changes {
+                if let Change::Task(task) = change {
+                    match bug {
+                        Bug::ForgetExpiry if task.state == State::Ready => task.expires_at = None,
+                        Bug::PriorityOnLoad if task.priority.is_some() => task.priority = Some(0),
+                        Bug::PayloadOnLoad if !task.payload.is_empty() => {
+                            let mut payload = task.payload.to_vec();
+                            payload[0] ^= 1;
+                            task.payload = payload.into();
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Does to what is to be written what a bug would do.
+fn spoil_append(bug: Option<Bug>, changes: &[Change]) -> Option<Vec<Change>> {
+    let is_wide = |change: &Change| match change {
+        Change::Published(publication) => publication.copies.len() > 1,
+        _ => false,
+    };
+    if bug != Some(Bug::LoseLane) || !changes.iter().any(is_wide) {
+        return None;
+    }
+    let mut spoilt = changes.to_vec();
+    for change in &mut spoilt {
+        if let Change::Published(publication) = change
+            && publication.copies.len() > 1
+        {
+            publication.copies.pop();
+        }
+    }
+    Some(spoilt)
+}

@@ -1,0 +1,172 @@
+//! The end of a run: no more faults, and then everything must come to an end within bounds.
+//!
+//! Leases end, delays pass, takers are served, every queue is emptied, and nothing is left that
+//! belongs to nobody.
+
+use std::sync::atomic::Ordering;
+
+use pinpriq_engine::command::Sides;
+use pinpriq_engine::time::Span;
+use pinpriq_server::simulation::Door;
+use pinpriq_store::faulty_disk::CrashPolicy;
+
+use crate::ask::{Ask, Name, Wish};
+use crate::faults::Kind;
+use crate::model::Place;
+use crate::oracle::Request;
+use crate::world::World;
+
+/// How many rounds it may take until nothing is left.
+const ROUNDS_MAX: u64 = 400;
+
+impl World {
+    /// Ends the faults, and drains everything.
+    pub(crate) fn calm_down(&mut self) {
+        if self.oracle.borrow().failed || self.disk.has_stopped() {
+            self.restart_after_failure();
+        }
+        self.is_calm = true;
+        self.disk.heal();
+        self.end_disk_fault();
+        self.knobs.short_writes = 0;
+        self.settle();
+        self.check();
+        for client in &mut self.clients {
+            (client.stalled, client.silent) = (0, 0);
+        }
+        // Those who wait are served or told so; then they go, and their leases with them.
+        self.settle();
+        self.check();
+        if let Some(sim) = &mut self.sim {
+            for client in std::mem::take(&mut self.clients) {
+                sim.cut(client.id);
+                self.oracle.borrow_mut().forget(client.id);
+            }
+        }
+        if self.dice.chance(30) {
+            self.crash(CrashPolicy::KeepAll, Kind::Kill);
+        }
+        self.knobs.resp_clients = 1;
+        self.knobs.pinpriq_clients = 0;
+        self.knobs.chunk_in = 0;
+        self.knobs.chunk_out = 0;
+        self.keep_clients();
+        self.drain_everything();
+        self.check_empty();
+    }
+
+    fn drain_everything(&mut self) {
+        let step = Span::from_ms(self.knobs.span_ms);
+        for _ in 0..ROUNDS_MAX {
+            let places: Vec<(Place, Name)> = {
+                let oracle = self.oracle.borrow();
+                let homes = oracle.model.homes.iter();
+                let name = |home: &crate::model::Home| Name {
+                    queue: home.name.to_vec(),
+                    member: home.lane.as_ref().map(|lane| lane.name.member.to_vec()),
+                };
+                homes.map(|(place, home)| (place.clone(), name(home))).collect()
+            };
+            if self.oracle.borrow().model.task_count() == 0 {
+                break;
+            }
+            for (_, name) in places {
+                self.empty(name);
+            }
+            self.clocks.advance(step);
+            self.tick();
+            self.settle();
+        }
+        self.settle();
+        let left = self.oracle.borrow().model.task_count();
+        assert_eq!(left, 0, "everything can be taken in the end");
+        for member in [&b"m"[..], b"1", b"10", b""] {
+            self.request(Ask::Leave(member.to_vec()));
+        }
+        for name in self.names() {
+            self.request(Ask::Drop(name));
+        }
+        self.settle();
+        self.tick();
+        self.check();
+    }
+
+    fn names(&self) -> Vec<Vec<u8>> {
+        let oracle = self.oracle.borrow();
+        let homes = oracle.model.homes.values().filter(|home| home.lane.is_none());
+        homes.map(|home| home.name.to_vec()).collect()
+    }
+
+    /// Takes and acknowledges what there is, brings back what is buried, and removes what nobody
+    /// can take.
+    fn empty(&mut self, name: Name) {
+        self.request(Ask::Resume { queue: name.clone(), sides: Sides::Both });
+        self.request(Ask::Plow { queue: name.clone(), count: None, delay: 0, ttl: None });
+        self.request(Ask::Take {
+            queues: vec![name.queue.clone()],
+            member: name.member.clone(),
+            count: 1_000,
+            wait: None,
+            wish: Wish { group: true, ..Wish::default() },
+            pop: true,
+            ttr: None,
+        });
+        let never_selected: Vec<Vec<u8>> = {
+            let oracle = self.oracle.borrow();
+            let own = oracle.model.tasks().filter(|task| {
+                let member = task.lane.as_ref().map(|lane| lane.member.to_vec());
+                *task.queue == *name.queue && member == name.member
+            });
+            let stuck = own.filter(|task| {
+                let kind = task.state.kind();
+                let unranked = task.priority.is_none();
+                kind == pinpriq_engine::task::StateKind::Done
+                    || (unranked && kind == pinpriq_engine::task::StateKind::Ready)
+            });
+            stuck.map(|task| crate::client::id_text(&task.id)).take(100).collect()
+        };
+        if !never_selected.is_empty() {
+            self.request(Ask::Kill { queue: name, ids: never_selected });
+        }
+    }
+
+    /// The one client that is left asks something.
+    fn request(&mut self, ask: Ask) {
+        self.keep_clients();
+        let at = self.clients.iter().position(|client| client.door == Door::Resp);
+        let Some(at) = at else { panic!("there is a client to the last") };
+        self.clients[at].ask(Request::Resp(ask), &mut self.oracle.borrow_mut());
+        self.operations += 1;
+        self.serve(at);
+        self.pump();
+        self.serve(at);
+    }
+
+    fn check_empty(&mut self) {
+        assert!(self.gate.load(Ordering::Relaxed), "the disk answers");
+        for _ in 0..40 {
+            self.clocks.advance(Span::from_ms(60));
+            self.tick();
+        }
+        let Some(sim) = &self.sim else { panic!("the server runs to the last") };
+        let (present, figures) = sim.inspect(|durable| {
+            let engine = durable.engine();
+            engine.check();
+            (engine.totals().present(), durable.figures())
+        });
+        assert_eq!(present, 0, "nothing is left");
+        assert!(
+            figures.bytes_used <= self.most_bytes_used(figures.bytes_live),
+            "an empty server keeps {} bytes of journal",
+            figures.bytes_used
+        );
+        // Three spares, and one segment on its way to be one.
+        let most = self.most_bytes_used(0) + self.knobs.segment_bytes;
+        let used = self.disk.used();
+        assert!(
+            used <= most,
+            "an empty server keeps {used} bytes, {figures:?}: {}",
+            self.file_sizes()
+        );
+    }
+}

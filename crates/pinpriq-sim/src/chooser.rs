@@ -1,0 +1,488 @@
+//! Chooses what clients ask: few names, keys and priorities that collide, and now and then
+//! something that makes no sense.
+
+use pinpriq_engine::command::Sides;
+use pinpriq_engine::settings::{AfterAck, Ids};
+use pinpriq_engine::task::{Receipt, StateKind};
+use pinpriq_engine::time::Span;
+use pinpriq_store::faulty_disk::Dice;
+
+use crate::ask::{Ask, By, Change, Name, NewPriority, Settings, Text, Wish};
+use crate::client::{Client, Knowledge, id_text, invented_receipt};
+use crate::knobs::Knobs;
+use crate::model::{Model, is_placeholder};
+use crate::packet::Packet;
+
+const QUEUES: [&[u8]; 6] = [b"a", b"", b"ab", b"q\xff\x00", b"jobs", b"TTL"];
+const TOPICS: [&[u8]; 3] = [b"news", b"a", b""];
+const MEMBERS: [&[u8]; 4] = [b"m", b"1", b"10", b""];
+const KEYS: [&[u8]; 4] = [b"k", b"", b"key\r\n", b"l"];
+const PRIORITIES: [i64; 8] = [0, 1, 1, 2, 255, -1, i64::MIN, i64::MAX];
+
+pub(crate) struct Chooser<'a> {
+    pub(crate) dice: &'a mut Dice,
+    pub(crate) knobs: &'a Knobs,
+    pub(crate) known: &'a Knowledge,
+    pub(crate) model: &'a Model,
+    /// Rises with each payload, so that no two are equal.
+    pub(crate) serial: &'a mut u64,
+}
+
+impl Chooser<'_> {
+    /// A request of a RESP client.
+    pub(crate) fn ask(&mut self, client: &Client) -> Ask {
+        if client.only_subscribes {
+            return self.subscription(client);
+        }
+        let crowded = self.model.task_count() as u64 > self.knobs.crowd;
+        let puts = if crowded { 0 } else { self.knobs.puts };
+        let takes = self.knobs.takes + if crowded { self.knobs.puts } else { 0 };
+        let subscriptions = if client.speaks == 3 { self.knobs.subscriptions } else { 0 };
+        let weights = [
+            puts,
+            takes,
+            self.knobs.holds,
+            self.knobs.transfers,
+            self.knobs.awaits,
+            subscriptions,
+            self.knobs.administration,
+            self.knobs.looks,
+            self.knobs.fan_out,
+            self.knobs.nonsense,
+        ];
+        let mut roll = self.dice.below(weights.iter().sum());
+        let chosen = weights.iter().position(|weight| {
+            let hit = roll < *weight;
+            roll = roll.saturating_sub(*weight);
+            hit
+        });
+        match chosen {
+            Some(0) => self.put(),
+            Some(2) => self.hold(),
+            Some(3) => self.transfer(),
+            Some(4) => self.wait_for(),
+            Some(5) => self.subscription(client),
+            Some(6) => self.administration(),
+            Some(7) => self.look(client),
+            Some(8) => self.fan_out(crowded),
+            Some(9) => self.nonsense(),
+            _ => self.take(),
+        }
+    }
+
+    /// A request of a pinpriq client.
+    pub(crate) fn packet(&mut self, zero_is_forever: bool) -> Packet {
+        let crowded = self.model.task_count() as u64 > self.knobs.crowd;
+        let puts = if crowded { 0 } else { self.knobs.puts };
+        let takes = self.knobs.takes + if crowded { self.knobs.puts } else { 0 };
+        let roll = self.dice.below(puts + takes + self.knobs.subscriptions);
+        if roll < puts {
+            return self.push(zero_is_forever);
+        }
+        if roll < puts + takes || self.knobs.subscriptions == 0 {
+            return Packet::Pop(self.queue());
+        }
+        match self.dice.below(8) {
+            0..=1 => Packet::Subscribe(self.queue()),
+            2 => Packet::Unsubscribe(self.queue()),
+            _ => Packet::Ready,
+        }
+    }
+
+    fn push(&mut self, zero_is_forever: bool) -> Packet {
+        let most = u16::MAX.into();
+        let ttl_ms = if self.once_in(5) { 0 } else { self.span().min(most) };
+        let priority = if self.once_in(6) { 0 } else { 1 + self.dice.below(self.knobs.priorities) };
+        Packet::Push {
+            queue: self.queue(),
+            ttl_ms: u16::try_from(ttl_ms * 20 % (most + 1)).unwrap_or(u16::MAX),
+            zero_is_forever,
+            priority: u8::try_from(priority).unwrap_or(u8::MAX),
+            key: self.key().unwrap_or_default(),
+            payload: self.payload(),
+        }
+    }
+
+    fn put(&mut self) -> Ask {
+        let waits = self.knobs.awaits > 0 && self.once_in(6);
+        let delay = if !waits && self.once_in(5) { self.span() } else { 0 };
+        let queue = self.queue();
+        let given = self.model.gives_ids(&queue) != self.once_in(40);
+        let ttl = self.once_in(4).then(|| self.span() + if self.once_in(9) { 0 } else { delay });
+        Ask::Put {
+            queue,
+            payload: self.payload(),
+            key: self.key(),
+            priority: self.priority(),
+            delay,
+            ttl,
+            ttr: self.once_in(6).then(|| self.span()),
+            id: given.then(|| format!("t{}", self.dice.below(30)).into_bytes()),
+            wait: waits.then(|| self.wait()),
+        }
+    }
+
+    fn take(&mut self) -> Ask {
+        let lane = self.knobs.fan_out > 0 && self.once_in(3);
+        let count = if self.once_in(6) { 3 } else { 1 };
+        let several = if self.once_in(4) { 2 } else { 1 };
+        let queues = (0..several).map(|_| if lane { self.topic() } else { self.queue() });
+        let queues = queues.collect();
+        let waits = self.dice.chance(self.knobs.waits);
+        Ask::Take {
+            queues,
+            member: lane.then(|| self.member()),
+            count,
+            wait: waits.then(|| self.wait()),
+            wish: self.wish(),
+            pop: self.once_in(3),
+            ttr: (!self.once_in(4)).then(|| self.span()),
+        }
+    }
+
+    fn hold(&mut self) -> Ask {
+        let (queue, by) = self.held();
+        match self.dice.below(12) {
+            0..=4 => Ask::Ack {
+                queue,
+                by,
+                payload: self.once_in(8).then(|| self.payload()),
+                zombie: self.once_in(8).then(|| self.span()),
+            },
+            5 => {
+                let receipts = (0..2).map(|_| self.receipt().1).collect();
+                Ask::AckAll { queue, receipts }
+            }
+            6..=8 => {
+                let change = self.change();
+                Ask::Release { queue, by, change, tail: self.once_in(4) }
+            }
+            9 => Ask::Bury {
+                queue,
+                by,
+                payload: self.once_in(6).then(|| self.payload()),
+                reason: if self.once_in(2) { b"why".to_vec() } else { Text::new() },
+            },
+            _ => Ask::Touch { queue, by, span: self.once_in(2).then(|| self.span()) },
+        }
+    }
+
+    fn transfer(&mut self) -> Ask {
+        let (queue, id) = self.known_id();
+        match self.dice.below(10) {
+            0 => Ask::Dig { queue, id, change: self.change() },
+            1 => Ask::KickOne { queue, id },
+            2 => Ask::Plow {
+                queue,
+                count: self.once_in(2).then(|| 1 + self.dice.below(3)),
+                delay: if self.once_in(4) { self.span() } else { 0 },
+                ttl: self.once_in(4).then(|| self.span()),
+            },
+            3 => Ask::Kick { queue, count: 1 + self.dice.below(3) },
+            4 => {
+                let (other, second) = self.known_id();
+                let second = if other == queue { second } else { id.clone() };
+                Ask::Kill { queue, ids: vec![id, second] }
+            }
+            5 => {
+                let to = StateKind::ALL[self.index(StateKind::ALL.len())];
+                let delays = matches!(to, StateKind::Waiting | StateKind::Zombie);
+                let delay = if delays && !self.once_in(8) { self.span() } else { 0 };
+                Ask::Switch { queue, id, to, change: Change { delay, ..Change::default() } }
+            }
+            6 => {
+                let change = Change { payload: None, priority: None, ..self.plain_change() };
+                Ask::Snatch { queue, id, change }
+            }
+            7 => {
+                let change = Change { payload: None, priority: None, ..self.plain_change() };
+                Ask::Restart { queue, id, change }
+            }
+            8 => Ask::Kill { queue, ids: vec![id] },
+            _ => {
+                let receipt = self.once_in(3).then(|| self.receipt().1);
+                let change = Change { delay: 0, ..self.change() };
+                Ask::Update { queue, id, change, receipt }
+            }
+        }
+    }
+
+    fn wait_for(&mut self) -> Ask {
+        let (queue, id) = self.known_id();
+        Ask::Await { queue, id, wait: Some(self.wait()) }
+    }
+
+    fn subscription(&mut self, client: &Client) -> Ask {
+        let lane = self.knobs.fan_out > 0 && self.once_in(3);
+        let member = lane.then(|| self.member());
+        match self.dice.below(12) {
+            0..=2 => {
+                let several = if self.once_in(3) { 2 } else { 1 };
+                let queues = (0..several).map(|_| if lane { self.topic() } else { self.queue() });
+                let queues = queues.collect();
+                let pop = self.once_in(3);
+                Ask::Subscribe { queues, member, ttr: self.once_in(2).then(|| self.span()), pop }
+            }
+            3 if lane => Ask::Unsubscribe { queues: vec![self.topic()], member },
+            3 => {
+                let queues = if self.once_in(3) { Vec::new() } else { vec![self.queue()] };
+                Ask::Unsubscribe { queues, member: None }
+            }
+            4 if client.only_subscribes => Ask::Ping(None),
+            5..=6 if client.only_subscribes => {
+                let (queue, by) = self.held();
+                Ask::Ack { queue, by, payload: None, zombie: None }
+            }
+            7 => Ask::Credit(if self.once_in(20) { 5_000 } else { 3 }),
+            _ => Ask::Credit(1),
+        }
+    }
+
+    fn administration(&mut self) -> Ask {
+        let name = self.name();
+        let sides = [Sides::Input, Sides::Output, Sides::Both][self.index(3)];
+        match self.dice.below(12) {
+            0 => Ask::Create { queue: self.queue(), settings: self.settings() },
+            1..=3 => Ask::Set { queue: name, settings: self.settings() },
+            4 => Ask::Truncate(name),
+            5 => Ask::Drop(self.queue()),
+            6 => Ask::Pause { queue: name, sides },
+            _ => Ask::Resume { queue: name, sides: Sides::Both },
+        }
+    }
+
+    fn look(&mut self, client: &Client) -> Ask {
+        match self.dice.below(12) {
+            0..=2 => Ask::Stats((!self.once_in(3)).then(|| self.name())),
+            3..=5 => {
+                let state = self.once_in(2).then(|| StateKind::ALL[self.index(6)]);
+                let wish = Wish { group: false, ..self.wish() };
+                let count = u32::try_from(1 + self.dice.below(5)).unwrap_or(1);
+                Ask::Peek { queue: self.name(), wish, state, count }
+            }
+            6..=7 => {
+                let (queue, id) = self.known_id();
+                Ask::Get { queue, id }
+            }
+            8 => Ask::Show(self.name()),
+            9 => {
+                let prefix = if self.once_in(3) { b"a".to_vec() } else { Text::new() };
+                Ask::List { prefix, count: self.once_in(3).then_some(2) }
+            }
+            10 if self.once_in(4) && !client.only_subscribes => Ask::Reset,
+            10 => Ask::Hello(3),
+            _ => Ask::Ping(self.once_in(2).then(|| self.payload())),
+        }
+    }
+
+    fn fan_out(&mut self, crowded: bool) -> Ask {
+        match self.dice.below(16) {
+            0..=6 if !crowded => Ask::Publish {
+                topic: self.topic(),
+                payload: self.payload(),
+                key: self.key(),
+                priority: self.priority(),
+                deadline: self.once_in(8).then(|| {
+                    (self.model.now.ms() + self.span()).saturating_sub(self.knobs.span_ms / 8)
+                }),
+                ttl: None,
+            },
+            7 if !crowded => Ask::Publish {
+                topic: self.topic(),
+                payload: self.payload(),
+                key: None,
+                priority: None,
+                deadline: None,
+                ttl: Some(self.span()),
+            },
+            8..=10 => Ask::Join { topic: self.topic(), member: self.member(), lease: self.lease() },
+            11 => Ask::Beat { member: self.member(), lease: self.lease() },
+            12 if self.once_in(2) => Ask::Leave(self.member()),
+            12 => Ask::LeaveTopic { topic: self.topic(), member: self.member() },
+            13 => Ask::Members(self.topic()),
+            _ => {
+                let lane = Name { queue: self.topic(), member: Some(self.member()) };
+                if self.once_in(2) { Ask::Stats(Some(lane)) } else { Ask::Show(lane) }
+            }
+        }
+    }
+
+    fn nonsense(&mut self) -> Ask {
+        let words: (&[&str], &'static str) = match self.dice.below(7) {
+            0 => (&["NOSUCH", "a"], "ERR"),
+            1 => (&["PUT", "a"], "ERR"),
+            2 => (&["PUT", "a", "b", "TTL", "01"], "BADARG"),
+            3 => (&["ACK", "a", "x-y"], "BADARG"),
+            4 => (&["TAKE", "a", "COUNT", "0"], "BADARG"),
+            5 => (&["QUEUE", "SET", "a", "AFTERACK", "zombie"], "BADARG"),
+            _ => (&["HELLO", "7"], "NOPROTO"),
+        };
+        let (words, refusal) = words;
+        Ask::Nonsense(words.iter().map(|word| word.as_bytes().to_vec()).collect(), refusal)
+    }
+
+    fn settings(&mut self) -> Settings {
+        let mut settings = Settings::default();
+        let once_none = |chooser: &mut Self| (!chooser.once_in(3)).then(|| chooser.span());
+        match self.dice.below(6) {
+            0 => {
+                let kinds = [Ids::Sequence, Ids::Time64, Ids::Uuid, Ids::Given];
+                settings.ids = Some(kinds[self.index(4)]);
+            }
+            1 => settings.ttl = Some(once_none(self).map(|span| span * 4)),
+            2 => settings.ttr = Some(once_none(self)),
+            3 | 4 => {
+                let stay = Span::from_ms(self.span());
+                let kinds = [AfterAck::Delete, AfterAck::Keep, AfterAck::Zombie(stay)];
+                settings.after_ack = Some(kinds[self.index(3)]);
+            }
+            _ => settings.capacity = Some((!self.once_in(2)).then(|| 1 + self.dice.below(20))),
+        }
+        settings
+    }
+
+    fn change(&mut self) -> Change {
+        if self.once_in(2) {
+            return Change::default();
+        }
+        Change {
+            priority: self.once_in(4).then(|| self.a_priority()),
+            payload: self.once_in(6).then(|| self.payload()),
+            ..self.plain_change()
+        }
+    }
+
+    fn plain_change(&mut self) -> Change {
+        let delay = if self.once_in(3) { self.span() } else { 0 };
+        let ttl = self.once_in(4).then(|| Some(delay + self.span()));
+        Change { delay, ttl, ..Change::default() }
+    }
+
+    fn held(&mut self) -> (Name, By) {
+        let (name, receipt, id) = self.receipt();
+        let by = if self.once_in(10) { By::Id(id) } else { By::Receipt(receipt) };
+        (name, by)
+    }
+
+    /// A receipt that somebody was given, mostly one of late.
+    fn receipt(&mut self) -> (Name, Receipt, Vec<u8>) {
+        let count = self.known.receipts.len();
+        if count == 0 || self.once_in(30) {
+            let receipt = invented_receipt(self.dice.below(50), self.dice.below(50));
+            return (self.name(), receipt, b"1".to_vec());
+        }
+        let back = self.index(count).min(self.index(count));
+        let mut known = self.known.receipts[count - 1 - back].clone();
+        if known.0.member.is_some() && self.once_in(2) {
+            known.0.member = None;
+        }
+        known
+    }
+
+    /// A task by its id, mostly one that is there.
+    fn known_id(&mut self) -> (Name, Vec<u8>) {
+        let count = self.model.task_count();
+        if count > 0 && !self.once_in(4) {
+            let nth = self.index(count);
+            let task = self.model.tasks().nth(nth).filter(|task| !is_placeholder(&task.id));
+            if let Some(task) = task {
+                let member = task.lane.as_ref().map(|lane| lane.member.to_vec());
+                return (Name { queue: task.queue.to_vec(), member }, id_text(&task.id));
+            }
+        }
+        let count = self.known.ids.len();
+        if count == 0 || self.once_in(20) {
+            return (self.name(), self.dice.below(100).to_string().into_bytes());
+        }
+        self.known.ids[self.index(count)].clone()
+    }
+
+    fn name(&mut self) -> Name {
+        if self.knobs.fan_out > 0 && self.once_in(3) {
+            return Name { queue: self.topic(), member: Some(self.member()) };
+        }
+        Name::queue(self.queue())
+    }
+
+    fn queue(&mut self) -> Text {
+        pick(self.dice, &QUEUES, self.knobs.queues)
+    }
+
+    fn topic(&mut self) -> Text {
+        pick(self.dice, &TOPICS, self.knobs.topics)
+    }
+
+    fn member(&mut self) -> Text {
+        pick(self.dice, &MEMBERS, self.knobs.members)
+    }
+
+    fn key(&mut self) -> Option<Text> {
+        let keyed = self.knobs.keys > 0 && !self.once_in(3);
+        keyed.then(|| pick(self.dice, &KEYS, self.knobs.keys))
+    }
+
+    fn priority(&mut self) -> NewPriority {
+        (!self.once_in(3)).then(|| self.a_priority())
+    }
+
+    fn a_priority(&mut self) -> Option<i64> {
+        let count = usize::try_from(self.knobs.priorities).unwrap_or(1).min(PRIORITIES.len());
+        (!self.once_in(12)).then(|| PRIORITIES[self.index(count)])
+    }
+
+    fn payload(&mut self) -> Text {
+        *self.serial += 1;
+        let large = self.dice.below(1_000) < self.knobs.large_payloads;
+        let most = self.knobs.payload_bytes * if large { 100 } else { 1 };
+        let length = usize::try_from(self.dice.below(most + 1)).unwrap_or_default();
+        let mut payload = self.serial.to_string().into_bytes();
+        let filler = u8::try_from(*self.serial % 251).unwrap_or_default();
+        payload.resize(payload.len().max(length.min(65_535)), filler);
+        payload
+    }
+
+    /// A span in milliseconds, short or about as long as usual.
+    fn span(&mut self) -> u64 {
+        let most = self.knobs.span_ms;
+        match self.dice.below(40) {
+            0 if self.knobs.nonsense > 0 => 0,
+            0..=9 => 1 + self.dice.below(4),
+            10..=24 => 1 + self.dice.below(most / 4 + 1),
+            _ => 1 + self.dice.below(most),
+        }
+    }
+
+    fn wait(&mut self) -> i64 {
+        match self.dice.below(10) {
+            0 => -1,
+            1 => 0,
+            _ => i64::try_from(self.span()).unwrap_or(1),
+        }
+    }
+
+    fn lease(&mut self) -> Option<u64> {
+        (!self.once_in(3)).then(|| self.span() * 8)
+    }
+
+    fn wish(&mut self) -> Wish {
+        Wish {
+            from_max: self.once_in(5),
+            oldest: self.once_in(5).then(|| self.once_in(2)),
+            group: self.knobs.keys > 0 && self.once_in(4),
+            meta: self.once_in(4),
+        }
+    }
+
+    const fn once_in(&mut self, cases: u64) -> bool {
+        self.dice.below(cases) == 0
+    }
+
+    fn index(&mut self, count: usize) -> usize {
+        usize::try_from(self.dice.below(count as u64)).unwrap_or_default()
+    }
+}
+
+fn pick(dice: &mut Dice, names: &[&[u8]], count: u64) -> Text {
+    let count = count.clamp(1, names.len() as u64);
+    names[usize::try_from(dice.below(count)).unwrap_or_default()].to_vec()
+}

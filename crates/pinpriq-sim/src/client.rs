@@ -1,0 +1,374 @@
+//! A virtual client: bytes on their way to the server, bytes on their way back, and what it makes
+//! of them.
+
+use std::collections::VecDeque;
+
+use pinpriq_engine::reply::Reply;
+use pinpriq_engine::task::{ClientId, Grant, Receipt, TaskId};
+use pinpriq_server::simulation::Door;
+use pinpriq_wire::resp::{DecodedReply, ReplyDecoder, Value};
+
+use crate::ask::{Answerer, Ask, Name};
+use crate::expect::{self, Reader, Wanted};
+use crate::oracle::{Oracle, Request, Sent, SentState};
+use crate::packet::frame_bytes;
+
+/// See the head of this file.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+pub(crate) struct Client {
+    pub(crate) id: ClientId,
+    pub(crate) door: Door,
+    /// Bytes that were not sent yet, from `sent` on.
+    pub(crate) out: Vec<u8>,
+    pub(crate) sent: usize,
+    /// Where in `out` the requests end, and the last such place before `sent`.
+    ends: VecDeque<usize>,
+    last_end: usize,
+    /// Bytes that came and are not understood yet.
+    wire: Vec<u8>,
+    decoder: ReplyDecoder,
+    /// The bytes of the frame that must come on the pinpriq wire, and how many have come.
+    frame: Vec<u8>,
+    matched: usize,
+    /// Which version of RESP its latest request is made in, and its latest reply was.
+    pub(crate) speaks: u8,
+    reads: u8,
+    /// Whether it does nothing but subscribe, in RESP2.
+    pub(crate) only_subscribes: bool,
+    /// Whether it has ever begun anew.
+    pub(crate) was_reset: bool,
+    /// Rounds for which it reads nothing, or sends nothing.
+    pub(crate) stalled: u64,
+    pub(crate) silent: u64,
+    pub(crate) ended: bool,
+    /// Whether deliveries on the pinpriq wire begin with a count.
+    counted: bool,
+    credits_asked: u64,
+    deliveries: u64,
+}
+
+/// What clients have learnt and may use.
+#[derive(Default)]
+pub(crate) struct Knowledge {
+    pub(crate) receipts: VecDeque<(Name, Receipt, Vec<u8>)>,
+    pub(crate) ids: VecDeque<(Name, Vec<u8>)>,
+    /// A running digest of everything that clients were told, and how many bytes that was.
+    pub(crate) digest: u64,
+    pub(crate) bytes: usize,
+}
+
+/// How much clients remember.
+const REMEMBERED: usize = 48;
+
+impl Knowledge {
+    fn learn_receipt(&mut self, name: Name, receipt: Receipt, id: Vec<u8>) {
+        if self.receipts.len() == REMEMBERED {
+            self.receipts.pop_front();
+        }
+        self.receipts.push_back((name, receipt, id));
+    }
+
+    fn learn_id(&mut self, name: Name, id: Vec<u8>) {
+        if self.ids.len() == REMEMBERED {
+            self.ids.pop_front();
+        }
+        self.ids.push_back((name, id));
+    }
+
+    /// Adds bytes to the digest.
+    pub(crate) fn stir(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len();
+        for chunk in bytes.chunks(8) {
+            let word = chunk.iter().fold(0_u64, |word, byte| word << 8 | u64::from(*byte));
+            self.digest = (self.digest.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+        }
+    }
+}
+
+impl Client {
+    pub(crate) fn new(id: ClientId, door: Door, counted: bool) -> Self {
+        Self {
+            id,
+            door,
+            out: Vec::new(),
+            sent: 0,
+            ends: VecDeque::new(),
+            last_end: 0,
+            wire: Vec::new(),
+            decoder: ReplyDecoder::default(),
+            frame: Vec::new(),
+            matched: 0,
+            speaks: 2,
+            reads: 2,
+            only_subscribes: false,
+            was_reset: false,
+            stalled: 0,
+            silent: 0,
+            ended: false,
+            counted,
+            credits_asked: 0,
+            deliveries: 0,
+        }
+    }
+
+    /// Makes a request, which is sent later.
+    pub(crate) fn ask(&mut self, request: Request, oracle: &mut Oracle) {
+        match &request {
+            Request::Resp(ask) => {
+                ask.put(&mut self.out);
+                match ask {
+                    Ask::Hello(version) => self.speaks = *version,
+                    Ask::Reset => (self.speaks, self.was_reset) = (2, true),
+                    _ => {}
+                }
+            }
+            Request::Pinpriq(packet) => packet.put(&mut self.out),
+        }
+        self.ends.push_back(self.out.len());
+        let Some(expecting) = oracle.clients.get_mut(&self.id) else { return };
+        expecting.credits_asked += match &request {
+            Request::Resp(Ask::Credit(credits)) => u64::from(*credits),
+            Request::Pinpriq(crate::packet::Packet::Ready) => 1,
+            _ => 0,
+        };
+        if !matches!(request, Request::Pinpriq(crate::packet::Packet::Ready)) {
+            expecting.sent.push_back(Sent { request, state: SentState::Waiting });
+        }
+    }
+
+    /// Notes that so many bytes have arrived at the server.
+    pub(crate) fn note_sent(&mut self, count: usize) {
+        self.sent += count;
+        while let Some(end) = self.ends.front().copied().filter(|end| *end <= self.sent) {
+            self.last_end = end;
+            self.ends.pop_front();
+        }
+        if self.sent == self.out.len() {
+            self.out.clear();
+            (self.sent, self.last_end) = (0, 0);
+        }
+    }
+
+    /// How many bytes are still to be sent.
+    pub(crate) const fn unsent_bytes(&self) -> usize {
+        self.out.len() - self.sent
+    }
+
+    /// Whether the server has seen a part of a request and not the rest.
+    pub(crate) const fn is_in_request(&self) -> bool {
+        self.sent > self.last_end
+    }
+
+    /// Whether it has read a part of an answer and not the rest.
+    pub(crate) fn is_in_reply(&self) -> bool {
+        self.matched > 0 || !self.wire.is_empty() || !self.decoder.is_between_values()
+    }
+
+    /// Takes bytes that came, and holds what is complete against what must come.
+    pub(crate) fn read(&mut self, bytes: &[u8], oracle: &mut Oracle, known: &mut Knowledge) {
+        known.stir(bytes);
+        match self.door {
+            Door::Pinpriq => self.read_frames(bytes, oracle),
+            Door::Resp => {
+                self.wire.extend_from_slice(bytes);
+                self.read_values(oracle, known);
+            }
+        }
+    }
+
+    fn read_frames(&mut self, bytes: &[u8], oracle: &mut Oracle) {
+        let mut rest = bytes;
+        loop {
+            let Some(expecting) = oracle.clients.get_mut(&self.id) else { return };
+            let Some(frame) = expecting.frames.front() else {
+                assert!(rest.is_empty(), "{:?} is sent {rest:?} for nothing", self.id);
+                return;
+            };
+            if self.matched == 0 {
+                self.frame = frame_bytes(&frame.tasks, frame.is_reply || self.counted);
+            }
+            let part = rest.len().min(self.frame.len() - self.matched);
+            assert_eq!(
+                rest[..part],
+                self.frame[self.matched..self.matched + part],
+                "{:?} is sent other bytes than those of {:?}",
+                self.id,
+                frame.tasks
+            );
+            self.matched += part;
+            rest = &rest[part..];
+            if self.matched < self.frame.len() {
+                return;
+            }
+            self.matched = 0;
+            let Some(frame) = expecting.frames.pop_front() else { return };
+            oracle.note_told(&frame.needs);
+        }
+    }
+
+    fn read_values(&mut self, oracle: &mut Oracle, known: &mut Knowledge) {
+        let wire = std::mem::take(&mut self.wire);
+        let mut done = 0;
+        loop {
+            match self.decoder.decode(&wire[done..]) {
+                Ok(DecodedReply::Incomplete { length }) => {
+                    done += length;
+                    break;
+                }
+                Ok(DecodedReply::Whole { value, length }) => {
+                    done += length;
+                    self.understand(&value, oracle, known);
+                }
+                Err(malformed) => {
+                    panic!(
+                        "{:?} is sent what is no RESP: {malformed}: {:?}",
+                        self.id,
+                        &wire[done..]
+                    )
+                }
+            }
+        }
+        self.wire = wire;
+        self.wire.drain(..done);
+    }
+
+    fn understand(&mut self, value: &Value, oracle: &mut Oracle, known: &mut Knowledge) {
+        if is_delivery(value) {
+            self.note_delivery(value, oracle, known);
+            return;
+        }
+        let Some(expecting) = oracle.clients.get_mut(&self.id) else { return };
+        let Some(Sent { request, state }) = expecting.sent.pop_front() else {
+            panic!("{:?} has asked for nothing and is sent {value:?}", self.id)
+        };
+        let Request::Resp(ask) = request else { return };
+        if let Ask::Hello(version) = &ask {
+            self.reads = *version;
+        }
+        let has_failed =
+            |value: &Value| matches!(value, Value::Error(text) if text.starts_with("STORE "));
+        if oracle.failed && has_failed(value) {
+            return;
+        }
+        let is_closing = matches!(value, Value::Error(text) if text.starts_with("CLOSING "));
+        if oracle.is_stopping && is_closing && matches!(state, SentState::Applied) {
+            return;
+        }
+        let (wanted, reply) = match state {
+            SentState::Replied(reply, needs) => {
+                oracle.note_told(&needs);
+                (expect::answer(&ask, &reply), Some(reply))
+            }
+            // After a failure deliveries that were counted are never made.
+            _ if oracle.failed && matches!(ask, Ask::Credit(_)) => (Wanted::Anything, None),
+            _ if ask.answerer() == Answerer::Door => (self.answer_of_door(&ask), None),
+            state => panic!("{:?} is answered {value:?} to {ask:?}, which is {state:?}", self.id),
+        };
+        let mut reader = Reader { model: &mut oracle.model, resp3: self.reads == 3 };
+        if let Err(difference) = expect::differ(&wanted, value, &mut reader) {
+            panic!("{:?} asked {ask:?}: {difference}", self.id);
+        }
+        if ask == Ask::Reset {
+            (self.reads, self.credits_asked, self.deliveries) = (2, 0, 0);
+        }
+        if let Some(reply) = reply {
+            learn(&ask, &reply, oracle, known);
+        }
+    }
+
+    fn note_delivery(&mut self, value: &Value, oracle: &mut Oracle, known: &mut Knowledge) {
+        self.deliveries += 1;
+        let is_push = matches!(value, Value::Push(_));
+        assert_eq!(
+            is_push,
+            self.reads == 3,
+            "a delivery is a push message in RESP3 and only there"
+        );
+        loop {
+            let Some(expecting) = oracle.clients.get_mut(&self.id) else { return };
+            let Some(frame) = expecting.frames.pop_front() else {
+                panic!("{:?} is delivered {value:?} for nothing", self.id)
+            };
+            let [task] = frame.tasks.as_slice() else { panic!("{:?} is no delivery", frame.tasks) };
+            let wanted = expect::delivery(task);
+            let mut reader = Reader { model: &mut oracle.model, resp3: self.reads == 3 };
+            match expect::differ(&wanted, value, &mut reader) {
+                Ok(()) => {
+                    oracle.note_told(&frame.needs);
+                    learn_task(task, oracle, known);
+                    return;
+                }
+                // After a failure what was not durable is not delivered.
+                Err(_) if oracle.failed => {}
+                Err(difference) => panic!("{:?} is delivered: {difference}", self.id),
+            }
+        }
+    }
+
+    /// What the door answers by itself.
+    fn answer_of_door(&mut self, ask: &Ask) -> Wanted {
+        match ask {
+            Ask::Ping(None) => Wanted::Text(b"PONG".to_vec()),
+            Ask::Ping(Some(text)) => Wanted::Text(text.clone()),
+            Ask::Reset => Wanted::Text(b"RESET".to_vec()),
+            Ask::Nonsense(_, word) => Wanted::Word(word),
+            Ask::Credit(credits) => {
+                self.credits_asked += u64::from(*credits);
+                Wanted::Number(self.credits_asked - self.deliveries)
+            }
+            _ => Wanted::Anything,
+        }
+    }
+}
+
+/// Notes what may be used in later requests.
+fn learn(ask: &Ask, reply: &Reply, oracle: &Oracle, known: &mut Knowledge) {
+    match (ask, reply) {
+        (Ask::Put { queue, .. }, Reply::Put(id) | Reply::PutOutcome(id, _)) => {
+            if let Some(id) = oracle.model.bindings.resolve(id) {
+                known.learn_id(Name::queue(queue.clone()), id_text(&id));
+            }
+        }
+        (_, Reply::Tasks { tasks, .. } | Reply::Shown(tasks)) => {
+            for task in tasks.iter().take(8) {
+                learn_task(task, oracle, known);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn learn_task(task: &pinpriq_engine::task::TaskRecord, oracle: &Oracle, known: &mut Knowledge) {
+    let Some(id) = oracle.model.bindings.resolve(&task.id) else { return };
+    let member = task.lane.as_ref().map(|lane| lane.member.to_vec());
+    let name = Name { queue: task.queue.to_vec(), member };
+    match task.receipt() {
+        Some(receipt) => known.learn_receipt(name, receipt, id_text(&id)),
+        None => known.learn_id(name, id_text(&id)),
+    }
+}
+
+/// The bytes that name a task.
+pub(crate) fn id_text(id: &TaskId) -> Vec<u8> {
+    match id {
+        TaskId::Given(bytes) => bytes.to_vec(),
+        made => made.to_string().into_bytes(),
+    }
+}
+
+/// Whether this is a delivery rather than a reply: both begin with an array in RESP2.
+fn is_delivery(value: &Value) -> bool {
+    match value {
+        Value::Push(_) => true,
+        Value::Array(values) => {
+            matches!(values.first(), Some(Value::Bulk(word)) if word == b"task")
+                && values.len() == 5
+        }
+        _ => false,
+    }
+}
+
+/// A receipt that nobody was ever given.
+pub(crate) const fn invented_receipt(number: u64, serial: u64) -> Receipt {
+    Receipt { number, grant: Grant { incarnation: 1, serial } }
+}

@@ -1,0 +1,339 @@
+//! What a RESP client must read, from what the model says.
+//!
+//! Sentences for people are not compared, only the words before them. An id that the model could
+//! not foretell is taken over, and has to be new.
+
+use pinpriq_engine::fanout::MemberFigures;
+use pinpriq_engine::reply::Reply;
+use pinpriq_engine::settings::{AfterAck, Ids, Paused, Settings};
+use pinpriq_engine::stats::Figures;
+use pinpriq_engine::task::{State, StateKind, TaskId, TaskRecord};
+use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_wire::resp::Value;
+
+use crate::ask::{Ask, receipt_text};
+use crate::model::Model;
+
+/// A value as far as it can be foretold.
+#[derive(Clone, Debug)]
+pub(crate) enum Wanted {
+    Ok,
+    /// A refusal that begins with this word.
+    Word(&'static str),
+    Text(Vec<u8>),
+    Number(u64),
+    Signed(i64),
+    Null,
+    /// The id of the task of this number.
+    Id(u64, TaskId),
+    List(Vec<Self>),
+    Map(Vec<(&'static str, Self)>),
+    /// A map whose keys are not known beforehand.
+    Pairs(Vec<(String, Self)>),
+    Anything,
+}
+
+use Wanted::{Id, List, Map, Null, Number, Pairs, Text};
+
+/// Who reads.
+pub(crate) struct Reader<'a> {
+    pub(crate) model: &'a mut Model,
+    /// Whether maps are maps.
+    pub(crate) resp3: bool,
+}
+
+/// Compares what was read with what was wanted, and says where they differ.
+pub(crate) fn differ(wanted: &Wanted, read: &Value, reader: &mut Reader<'_>) -> Result<(), String> {
+    let same = match (wanted, read) {
+        (Wanted::Anything, _) | (Null, Value::Null) => true,
+        (Wanted::Ok, Value::Simple(text)) => text == "OK",
+        (Wanted::Word(word), Value::Error(text)) => {
+            let mut parts = text.splitn(2, ' ');
+            parts.next() == Some(*word) && parts.next().is_some_and(|rest| !rest.is_empty())
+        }
+        (Text(text), Value::Bulk(read)) => text == read,
+        (Text(text), Value::Simple(read)) => text == read.as_bytes(),
+        (Number(number), Value::Integer(read)) => i64::try_from(*number) == Ok(*read),
+        (Wanted::Signed(number), Value::Integer(read)) => number == read,
+        (Id(number, id), Value::Bulk(read)) => id_is(*number, id, read, reader.model),
+        (List(wanted), Value::Array(read) | Value::Push(read)) => {
+            return differ_all(wanted, read, reader);
+        }
+        (Map(wanted), Value::Map(_) | Value::Array(_)) => {
+            let pairs = wanted.iter().map(|(key, value)| (key.as_bytes(), value));
+            return differ_map(&pairs.collect::<Vec<_>>(), read, reader);
+        }
+        (Pairs(wanted), Value::Map(_) | Value::Array(_)) => {
+            let pairs = wanted.iter().map(|(key, value)| (key.as_bytes(), value));
+            return differ_map(&pairs.collect::<Vec<_>>(), read, reader);
+        }
+        _ => false,
+    };
+    if same { Ok(()) } else { Err(format!("wanted {wanted:?} and read {read:?}")) }
+}
+
+fn differ_all(wanted: &[Wanted], read: &[Value], reader: &mut Reader<'_>) -> Result<(), String> {
+    if wanted.len() != read.len() {
+        return Err(format!("wanted {} values, {wanted:?}, and read {read:?}", wanted.len()));
+    }
+    wanted.iter().zip(read).try_for_each(|(wanted, read)| differ(wanted, read, reader))
+}
+
+/// A map of RESP3, or the flat array that stands for it in RESP2.
+fn differ_map(
+    wanted: &[(&[u8], &Wanted)],
+    read: &Value,
+    reader: &mut Reader<'_>,
+) -> Result<(), String> {
+    let flat: Vec<&Value> = match read {
+        Value::Map(pairs) if reader.resp3 => {
+            pairs.iter().flat_map(|(key, value)| [key, value]).collect()
+        }
+        Value::Array(values) if !reader.resp3 => values.iter().collect(),
+        _ => Vec::new(),
+    };
+    if flat.len() != 2 * wanted.len() {
+        return Err(format!("wanted {} fields and read {read:?}", wanted.len()));
+    }
+    for ((key, value), pair) in wanted.iter().zip(flat.chunks(2)) {
+        let [read_key, read_value] = pair else { continue };
+        if read_key.as_bytes() != Some(*key) {
+            return Err(format!("wanted {} and read {read_key:?}", key.escape_ascii()));
+        }
+        differ(value, read_value, reader)
+            .map_err(|message| format!("{}: {message}", key.escape_ascii()))?;
+    }
+    Ok(())
+}
+
+fn id_is(number: u64, id: &TaskId, read: &[u8], model: &mut Model) -> bool {
+    if let Some(known) = model.bindings.resolve(id) {
+        return text_of(&known) == read;
+    }
+    let text = String::from_utf8_lossy(read);
+    parse_made(&text).is_some_and(|id| model.bind(number, &id))
+}
+
+/// An id that the server made, in a queue with uuids or clock readings.
+fn parse_made(text: &str) -> Option<TaskId> {
+    if let Ok(number) = text.parse() {
+        return Some(TaskId::Number(number));
+    }
+    let digits: String = text.split('-').collect();
+    let bytes = u128::from_str_radix(&digits, 16).ok()?.to_be_bytes();
+    let id = TaskId::Uuid(bytes);
+    (id.to_string() == text).then_some(id)
+}
+
+fn text_of(id: &TaskId) -> Vec<u8> {
+    match id {
+        TaskId::Number(number) => number.to_string().into_bytes(),
+        TaskId::Uuid(_) => id.to_string().into_bytes(),
+        TaskId::Given(bytes) => bytes.to_vec(),
+    }
+}
+
+/// The answer to an ask.
+pub(crate) fn answer(ask: &Ask, reply: &Reply) -> Wanted {
+    match reply {
+        Reply::Done => Wanted::Ok,
+        Reply::Put(id) => made_id(id),
+        Reply::PutOutcome(id, outcome) => List(vec![made_id(id), word(outcome.word())]),
+        Reply::Tasks { tasks, popped } => tasks_of(ask, tasks, *popped),
+        Reply::Shown(tasks) => tasks_of(ask, tasks, true),
+        Reply::Task(task) => task.as_ref().map_or(Null, |task| meta(task, None)),
+        Reply::State(state) => letter(*state),
+        Reply::Deadline(at) => moment(*at),
+        Reply::Count(count) | Reply::Joined(count) => Number(*count),
+        Reply::Outcome(outcome, state) => List(vec![word(outcome.word()), letter(*state)]),
+        Reply::Acks(answers) => List(
+            answers
+                .iter()
+                .map(|answer| match answer {
+                    Ok(()) => Wanted::Ok,
+                    Err(refusal) => Wanted::Word(refusal.kind.word()),
+                })
+                .collect(),
+        ),
+        Reply::Settings { settings, paused, .. } => settings_map(*settings, *paused),
+        Reply::Names { names, more } => {
+            let cursor = if *more { Wanted::Anything } else { word("0") };
+            List(vec![cursor, List(names.iter().map(|name| Text(name.to_vec())).collect())])
+        }
+        Reply::Figures(figures) => figures_map(figures, matches!(ask, Ask::Stats(Some(_)))),
+        Reply::Members(members) => List(members.iter().map(member).collect()),
+        Reply::Refused(refusal) => Wanted::Word(refusal.kind.word()),
+    }
+}
+
+/// A delivery to a subscriber.
+pub(crate) fn delivery(task: &TaskRecord) -> Wanted {
+    List(vec![
+        word("task"),
+        Text(task.queue.to_vec()),
+        id_of(task),
+        receipt(task, false),
+        Text(task.payload.to_vec()),
+    ])
+}
+
+fn tasks_of(ask: &Ask, tasks: &[TaskRecord], hidden: bool) -> Wanted {
+    let with_meta = match ask {
+        Ask::Take { wish, .. } | Ask::Peek { wish, .. } => wish.meta,
+        _ => false,
+    };
+    let wanted = tasks.iter().map(|task| {
+        if with_meta {
+            return meta(task, Some(hidden));
+        }
+        List(vec![
+            Text(task.queue.to_vec()),
+            id_of(task),
+            receipt(task, hidden),
+            Text(task.payload.to_vec()),
+        ])
+    });
+    List(wanted.collect())
+}
+
+fn meta(task: &TaskRecord, hidden: Option<bool>) -> Wanted {
+    let (ready_at, lease_until, purge_at) = match &task.state {
+        State::Waiting { ready_at } => (Some(*ready_at), None, None),
+        State::Taken(lease) => (None, lease.deadline, None),
+        State::Zombie { purge_at } => (None, None, Some(*purge_at)),
+        State::Ready | State::Buried { .. } | State::Done => (None, None, None),
+    };
+    let member = task.lane.as_ref().map(|lane| &lane.member);
+    let mut fields = vec![
+        ("queue", Text(task.queue.to_vec())),
+        ("member", member.map_or(Null, |member| Text(member.to_vec()))),
+        ("id", id_of(task)),
+    ];
+    if let Some(hidden) = hidden {
+        fields.push(("receipt", receipt(task, hidden)));
+    }
+    let reason = match &task.state {
+        State::Buried { reason } => Text(reason.to_vec()),
+        _ => Null,
+    };
+    fields.extend([
+        ("payload", Text(task.payload.to_vec())),
+        ("key", task.key.as_ref().map_or(Null, |key| Text(key.to_vec()))),
+        ("priority", task.priority.map_or(Null, Wanted::Signed)),
+        ("state", letter(Some(task.state.kind()))),
+        ("attempts", Number(u64::from(task.attempts))),
+        ("reason", reason),
+        ("put_at", moment(Some(task.put_at))),
+        ("ttl_at", moment(task.expires_at)),
+        ("ready_at", moment(ready_at)),
+        ("lease_until", moment(lease_until)),
+        ("purge_at", moment(purge_at)),
+    ]);
+    Map(fields)
+}
+
+fn receipt(task: &TaskRecord, hidden: bool) -> Wanted {
+    match task.receipt().filter(|_| !hidden) {
+        Some(receipt) => Text(receipt_text(receipt).into_bytes()),
+        None => Null,
+    }
+}
+
+fn settings_map(settings: Settings, paused: Paused) -> Wanted {
+    let ids = match settings.ids {
+        Ids::Sequence => "sequence",
+        Ids::Time64 => "time64",
+        Ids::Uuid => "uuid",
+        Ids::Given => "given",
+    };
+    let (after_ack, stay) = match settings.after_ack {
+        AfterAck::Delete => ("delete", None),
+        AfterAck::Keep => ("keep", None),
+        AfterAck::Zombie(stay) => ("zombie", Some(stay)),
+    };
+    Map(vec![
+        ("ids", word(ids)),
+        ("ttl", span(settings.ttl)),
+        ("ttr", span(settings.ttr)),
+        ("afterack", word(after_ack)),
+        ("zombie", span(stay)),
+        ("capacity", settings.capacity.map_or(Null, Number)),
+        ("paused", paused_word(paused)),
+    ])
+}
+
+fn figures_map(figures: &Figures, of_one_queue: bool) -> Wanted {
+    let counters = &figures.counters;
+    let counts = StateKind::ALL
+        .into_iter()
+        .map(|kind| (kind.letter().to_string(), Number(counters.count(kind))));
+    let mut moves = counters.moves.clone();
+    moves.sort_unstable();
+    let moves = moves.into_iter().map(|(step, times)| {
+        let letter = |kind: Option<StateKind>| kind.map_or('X', StateKind::letter);
+        (format!("{}-{}", letter(step.from), letter(step.to)), Number(times))
+    });
+    let paused =
+        if of_one_queue { paused_word(figures.paused) } else { Number(figures.paused_queues) };
+    let mut fields = vec![
+        ("counts", Pairs(counts.collect())),
+        ("transitions", Pairs(moves.collect())),
+        // A task that was sent to the tail is older than it looks, and either age would do.
+        ("oldest_ready_ms", Wanted::Anything),
+        ("paused", paused),
+        ("takers", Number(figures.takers)),
+        ("subscribers", Number(figures.subscribers)),
+        ("bytes", Number(counters.bytes)),
+        ("put", Number(counters.put)),
+        ("acked", Number(counters.acked)),
+        ("expired", Number(counters.expired)),
+        ("killed", Number(counters.killed)),
+        ("present", Number(counters.present())),
+    ];
+    fields.extend(figures.missed.map(|missed| ("missed", Number(missed))));
+    Map(fields)
+}
+
+fn member(figures: &MemberFigures) -> Wanted {
+    Map(vec![
+        ("member", Text(figures.member.to_vec())),
+        ("incarnation", Number(figures.incarnation)),
+        ("lease_until", moment(Some(figures.lease_until))),
+        ("ready", Number(figures.ready)),
+        ("taken", Number(figures.taken)),
+    ])
+}
+
+fn id_of(task: &TaskRecord) -> Wanted {
+    Id(task.number, task.id.clone())
+}
+
+/// The id of a task that was just put. A placeholder names the task itself.
+fn made_id(id: &TaskId) -> Wanted {
+    Id(crate::model::number_of(id).unwrap_or_default(), id.clone())
+}
+
+fn paused_word(paused: Paused) -> Wanted {
+    word(match (paused.input, paused.output) {
+        (false, false) => "none",
+        (true, false) => "in",
+        (false, true) => "out",
+        (true, true) => "both",
+    })
+}
+
+fn word(word: &str) -> Wanted {
+    Text(word.as_bytes().to_vec())
+}
+
+fn letter(state: Option<StateKind>) -> Wanted {
+    Text(state.map_or('X', StateKind::letter).to_string().into_bytes())
+}
+
+fn moment(at: Option<Timestamp>) -> Wanted {
+    at.map_or(Null, |at| Number(at.ms()))
+}
+
+fn span(span: Option<Span>) -> Wanted {
+    span.map_or(Null, |span| Number(span.ms()))
+}

@@ -1,0 +1,113 @@
+//! The kinds of faults, and how often each has struck.
+
+use std::fmt;
+
+macro_rules! kinds {
+    ($($name:ident: $word:literal,)*) => {
+        /// A kind of fault.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+        pub enum Kind {
+            $(#[doc = $word] $name,)*
+        }
+
+        impl Kind {
+            /// All kinds.
+            pub const ALL: &'static [Self] = &[$(Self::$name),*];
+
+            /// Its name in reports.
+            #[must_use]
+            pub const fn word(self) -> &'static str {
+                match self {
+                    $(Self::$name => $word,)*
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    PowerLoss: "power loss",
+    Kill: "process killed",
+    StopInOperation: "machine stopped in a disk operation",
+    StopInRecovery: "machine stopped in recovery",
+    LostSectors: "unsynced sectors lost",
+    TornWrite: "unsynced writes torn",
+    LostEntry: "directory entries lost",
+    WriteError: "a write failed",
+    WriteOutage: "every write failed",
+    SyncError: "a sync failed",
+    SyncOutage: "every sync failed",
+    DirectoryError: "a directory sync failed",
+    FullDisk: "disk full",
+    ShortRead: "short read",
+    ShortWrite: "short write",
+    BitFlip: "bit flipped at rest",
+    SlowDisk: "disk answers late",
+    WallForward: "wall clock set forward",
+    WallBack: "wall clock set back",
+    CutInRequest: "cut in a request",
+    CutInReply: "cut in a reply",
+    Cut: "cut between messages",
+    HalfClose: "client ended its side",
+    Stall: "client stopped reading",
+    Silence: "client stopped in a request",
+    Stop: "server stopped in order",
+}
+
+/// How often each kind has struck.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Counts {
+    counts: Vec<u64>,
+}
+
+impl Default for Counts {
+    fn default() -> Self {
+        Self { counts: vec![0; Kind::ALL.len()] }
+    }
+}
+
+impl Counts {
+    /// One more.
+    pub fn note(&mut self, kind: Kind) {
+        self.add(kind, 1);
+    }
+
+    /// That many more.
+    pub fn add(&mut self, kind: Kind, times: u64) {
+        self.counts[kind as usize] += times;
+    }
+
+    /// How often a kind has struck.
+    #[must_use]
+    pub fn of(&self, kind: Kind) -> u64 {
+        self.counts[kind as usize]
+    }
+
+    /// How many there were of all kinds.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// Adds those of another run.
+    pub fn merge(&mut self, other: &Self) {
+        for (own, others) in self.counts.iter_mut().zip(&other.counts) {
+            *own += others;
+        }
+    }
+
+    /// The kinds that never struck.
+    #[must_use]
+    pub fn missing(&self) -> Vec<Kind> {
+        Kind::ALL.iter().copied().filter(|kind| self.of(*kind) == 0).collect()
+    }
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for kind in Kind::ALL {
+            writeln!(f, "{:>9}  {}", self.of(*kind), kind.word())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,247 @@
+//! What differs from seed to seed: sizes, mixes, limits, rates of faults.
+//!
+//! Every knob has a name, a way to draw it, and a calmest value towards which a failing run is
+//! shrunk. A run is told by its knobs alone, so a line of them replays it whatever becomes of the
+//! way in which they are drawn.
+
+use std::fmt::{self, Write as _};
+
+use pinpriq_store::faulty_disk::Dice;
+
+macro_rules! knobs {
+    ($($(#[doc = $doc:literal])* $name:ident = $calm:literal, $draw:expr;)*) => {
+        /// All knobs of one run.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub struct Knobs {
+            $($(#[doc = $doc])* pub $name: u64,)*
+        }
+
+        impl Knobs {
+            /// The names of all knobs.
+            pub const NAMES: &'static [&'static str] = &[$(stringify!($name)),*];
+
+            /// The knobs that follow from a seed.
+            #[must_use]
+            pub fn draw(seed: u64) -> Self {
+                let dice = &mut Dice::new(seed ^ 0x006b_6e6f_6273);
+                let mut knobs = Self { $($name: ($draw as fn(&mut Dice) -> u64)(dice),)* };
+                knobs.seed = seed;
+                knobs
+            }
+
+            /// The knob of this name.
+            #[must_use]
+            pub fn value(&self, name: &str) -> Option<u64> {
+                match name {
+                    $(stringify!($name) => Some(self.$name),)*
+                    _ => None,
+                }
+            }
+
+            /// Sets the knob of this name, and answers whether there is one.
+            pub fn set(&mut self, name: &str, value: u64) -> bool {
+                match name {
+                    $(stringify!($name) => self.$name = value,)*
+                    _ => return false,
+                }
+                true
+            }
+
+            /// The calmest value of the knob of this name.
+            #[must_use]
+            pub fn calm(name: &str) -> u64 {
+                match name {
+                    $(stringify!($name) => $calm,)*
+                    _ => 0,
+                }
+            }
+        }
+    };
+}
+
+knobs! {
+    /// What everything else follows from.
+    seed = 0, |_| 0;
+    /// How many requests the clients make before the final calm.
+    operations = 100, |_| 4_000;
+    /// How many clients speak RESP.
+    resp_clients = 1, |dice| 1 + dice.below(6);
+    /// How many clients speak pinpriq.
+    pinpriq_clients = 0, |dice| dice.below(4);
+    /// How many queues there are.
+    queues = 1, |dice| 1 + dice.below(6);
+    /// How many topics there are.
+    topics = 1, |dice| 1 + dice.below(3);
+    /// How many members there are.
+    members = 1, |dice| 1 + dice.below(4);
+    /// How many keys there are, 0 for none.
+    keys = 0, |dice| dice.below(5);
+    /// How many priorities there are.
+    priorities = 1, |dice| 1 + dice.below(8);
+    /// The longest usual payload.
+    payload_bytes = 8, |dice| pick(dice, &[8, 32, 200, 1_000, 3_000]);
+    /// How many of a thousand payloads are a hundred times as long.
+    large_payloads = 0, |dice| pick(dice, &[0, 0, 2, 10]);
+    /// The longest usual TTL, TTR, delay and wait.
+    span_ms = 50, |dice| pick(dice, &[20, 100, 1_000, 20_000]);
+    /// How far the clock moves at most with each round.
+    step_ms = 1, |dice| pick(dice, &[1, 5, 50, 500]);
+    /// How many tasks there may be before clients prefer to take.
+    crowd = 20, |dice| pick(dice, &[20, 40, 80, 200]);
+    /// Of what clients ask: puts.
+    puts = 10, |dice| weight(dice, 10);
+    /// Takes and pops.
+    takes = 10, |dice| weight(dice, 10);
+    /// What holders of a lease do.
+    holds = 10, |dice| weight(dice, 12);
+    /// Moves of tasks by their id.
+    transfers = 0, |dice| weight(dice, 5);
+    /// Awaits.
+    awaits = 0, |dice| weight(dice, 2);
+    /// Subscriptions and credit.
+    subscriptions = 0, |dice| weight(dice, 5);
+    /// Settings, pauses, drops.
+    administration = 0, |dice| weight(dice, 2);
+    /// Questions that change nothing.
+    looks = 1, |dice| weight(dice, 4);
+    /// Publishing and membership.
+    fan_out = 0, |dice| weight(dice, 6);
+    /// What makes no sense.
+    nonsense = 0, |dice| weight(dice, 1);
+    /// How many of a hundred takes wait.
+    waits = 0, |dice| pick(dice, &[0, 10, 40]);
+    /// How many requests a client sends at once at most.
+    pipeline = 1, |dice| pick(dice, &[1, 2, 8, 32]);
+    /// How many bytes arrive at once at most, 0 for all.
+    chunk_in = 0, |dice| pick(dice, &[0, 0, 1, 16, 300]);
+    /// How many bytes leave at once at most, 0 for all.
+    chunk_out = 0, |dice| pick(dice, &[0, 0, 1, 16, 300]);
+    /// The most requests of a client under way.
+    in_flight_max = 1_024, |dice| pick(dice, &[1_024, 1_024, 8, 3]);
+    /// The most bytes of answers that are encoded ahead.
+    out_bytes_max = 262_144, |dice| pick(dice, &[262_144, 262_144, 512, 60]);
+    /// The most bytes of all tasks, 0 for no bound.
+    task_bytes_max = 0, |dice| pick(dice, &[0, 0, 0, 20_000]);
+    /// The most subscriptions of a client, and the most queues of a take.
+    queues_per_client_max = 1_024, |dice| pick(dice, &[1_024, 1_024, 2]);
+    /// Whether a reply means the disk (0) or the operating system (1).
+    interval = 0, |dice| u64::from(dice.chance(25));
+    /// Whether the disk answers later (1) or at once (0).
+    gated = 0, |dice| u64::from(dice.chance(60));
+    /// The size of a segment.
+    segment_bytes = 65_536, |dice| pick(dice, &[24_576, 24_576, 65_536, 262_144]);
+    /// How many segments the journal may hold beyond twice what counts. With fewer than two it
+    /// would have to be compacted for ever.
+    slack_segments = 4, |dice| pick(dice, &[2, 2, 3, 4]);
+    /// How framing, TTL 0 and putting back are set for pinpriq: three bits.
+    pinpriq_options = 0, |dice| if dice.chance(50) { 0 } else { dice.below(8) };
+    /// Rounds out of a thousand in which the machine loses its power.
+    power_losses = 0, |dice| fault(dice, 4);
+    /// The process is killed.
+    kills = 0, |dice| fault(dice, 4);
+    /// The machine stops in the middle of what the disk does.
+    stops_in_operation = 0, |dice| fault(dice, 4);
+    /// How many of a hundred starts stop in the middle.
+    stops_in_recovery = 0, |dice| pick(dice, &[0, 0, 30, 60]);
+    /// How much of what was not synced survives a loss of power, in percent; above 100 any part.
+    survival = 0, |dice| pick(dice, &[0, 50, 90, 101, 101]);
+    /// A write fails once.
+    write_errors = 0, |dice| fault(dice, 2);
+    /// Every write fails from some moment on.
+    write_outages = 0, |dice| fault(dice, 2);
+    /// A sync fails once.
+    sync_errors = 0, |dice| fault(dice, 2);
+    /// Every sync fails from some moment on.
+    sync_outages = 0, |dice| fault(dice, 2);
+    /// A sync of the directory fails.
+    directory_errors = 0, |dice| fault(dice, 2);
+    /// The disk is full for a while.
+    full_disks = 0, |dice| fault(dice, 3);
+    /// How many of a hundred reads are short.
+    short_reads = 0, |dice| pick(dice, &[0, 20, 60]);
+    /// How many of a hundred writes are short.
+    short_writes = 0, |dice| pick(dice, &[0, 0, 10, 40]);
+    /// How many of a hundred starts find a bit flipped.
+    bit_flips = 0, |dice| pick(dice, &[0, 0, 30]);
+    /// The disk answers nothing for a while.
+    slow_disks = 0, |dice| fault(dice, 30);
+    /// The wall clock is set.
+    wall_jumps = 0, |dice| fault(dice, 6);
+    /// A connection breaks.
+    cuts = 0, |dice| fault(dice, 12);
+    /// A client ends its sending side.
+    half_closes = 0, |dice| fault(dice, 6);
+    /// A client stops reading for a while.
+    stalls = 0, |dice| fault(dice, 10);
+    /// A client stops in the middle of a request.
+    silences = 0, |dice| fault(dice, 4);
+    /// The server is stopped in order.
+    stops = 0, |dice| fault(dice, 2);
+}
+
+fn pick(dice: &mut Dice, choices: &[u64]) -> u64 {
+    let at = dice.below(choices.len() as u64);
+    choices[usize::try_from(at).unwrap_or_default()]
+}
+
+/// A weight around the usual one; sometimes none at all, sometimes a multiple.
+fn weight(dice: &mut Dice, usual: u64) -> u64 {
+    match dice.below(8) {
+        0 => 0,
+        1 => usual * 4,
+        _ => usual,
+    }
+}
+
+/// A rate of a fault: none in half of the runs.
+fn fault(dice: &mut Dice, usual: u64) -> u64 {
+    match dice.below(8) {
+        0..=3 => 0,
+        4 => usual * 4,
+        _ => usual,
+    }
+}
+
+impl Knobs {
+    /// Reads the knobs of a line of `name=value`, beginning with those of its seed.
+    pub fn parse(line: &str) -> Result<Self, String> {
+        let mut pairs = Vec::new();
+        for word in line.split_whitespace() {
+            let (name, value) = word.split_once('=').ok_or_else(|| format!("{word} is no knob"))?;
+            let value: u64 = value.parse().map_err(|_| format!("{word} has no number"))?;
+            pairs.push((name, value));
+        }
+        let seed = pairs.iter().find(|(name, _)| *name == "seed").map_or(0, |(_, seed)| *seed);
+        let mut knobs = Self::draw(seed);
+        for (name, value) in pairs {
+            if !knobs.set(name, value) {
+                return Err(format!("there is no knob {name}"));
+            }
+        }
+        Ok(knobs)
+    }
+
+    /// Those that differ from what the seed draws, in a form that [`Knobs::parse`] reads.
+    #[must_use]
+    pub fn differences(&self) -> String {
+        let drawn = Self::draw(self.seed);
+        let mut line = format!("seed={}", self.seed);
+        for name in Self::NAMES {
+            let value = self.value(name);
+            if value != drawn.value(name) {
+                let _ = write!(line, " {name}={}", value.unwrap_or_default());
+            }
+        }
+        line
+    }
+}
+
+impl fmt::Display for Knobs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, name) in Self::NAMES.iter().enumerate() {
+            let space = if index == 0 { "" } else { " " };
+            write!(f, "{space}{name}={}", self.value(name).unwrap_or_default())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,182 @@
+//! What the holder of a lease does: acknowledge, release, bury, touch.
+
+use pinpriq_engine::command::{Ack, Amendment, Held, HeldBy, QueueName, Release};
+use pinpriq_engine::limits::NAME_BYTES_MAX;
+use pinpriq_engine::reply::{Refusal, RefusalKind, Reply};
+use pinpriq_engine::settings::AfterAck;
+use pinpriq_engine::task::{ClientId, Receipt, State};
+use pinpriq_engine::time::{Span, Timestamp};
+
+use super::{Answer, Model, fits, id_fits};
+
+impl Model {
+    /// The task that a holder names, if it may. That is a sign of life of the member whose lane it
+    /// is in.
+    fn hold(&mut self, client: ClientId, held: Held<'_>) -> Result<u64, RefusalKind> {
+        let number = match held.by {
+            HeldBy::Receipt(receipt) => {
+                fits(held.queue.name.len() <= NAME_BYTES_MAX)?;
+                // A lane is named by the receipt. If the member is named too, it must be there.
+                if held.queue.member.is_some() {
+                    self.place_of(held.queue)?;
+                }
+                self.is_current(held.queue, receipt)
+                    .then_some(receipt.number)
+                    .ok_or(RefusalKind::Stale)?
+            }
+            HeldBy::Id(id) => {
+                let number = self.find(held.queue, id)?.ok_or(RefusalKind::NotFound)?;
+                match &self.task(number).state {
+                    State::Taken(lease) if lease.holder == Some(client) => number,
+                    State::Taken(_) => return Err(RefusalKind::NotOwner),
+                    _ => return Err(RefusalKind::NotTaken),
+                }
+            }
+        };
+        let place = self.places[&number].clone();
+        self.note_life(&place);
+        Ok(number)
+    }
+
+    /// Whether a receipt is that of the current lease of a task that answers to this name.
+    fn is_current(&self, queue: QueueName<'_>, receipt: Receipt) -> bool {
+        let Some(place) = self.places.get(&receipt.number) else { return false };
+        let home = &self.homes[place];
+        let member = home.lane.as_ref().map(|lane| &*lane.name.member);
+        let answers =
+            *home.name == *queue.name && (queue.member.is_none() || queue.member == member);
+        answers
+            && self.is_live(receipt.number)
+            && home.tasks[&receipt.number].receipt() == Some(receipt)
+    }
+
+    pub(super) fn ack(&mut self, client: ClientId, ack: &Ack<'_>) -> Answer {
+        held_fits(ack.held)?;
+        self.span_fits(ack.zombie, false)?;
+        self.payload_fits(ack.payload)?;
+        let number = self.hold(client, ack.held)?;
+        let after_ack = self.settings(&self.places[&number]).after_ack;
+        if ack.zombie.is_some() && after_ack == AfterAck::Keep {
+            return Err(RefusalKind::WrongState);
+        }
+        if let Some(payload) = ack.payload {
+            self.task_mut(number).payload = payload.into();
+        }
+        self.finish(number, ack.zombie);
+        Ok(Some(Reply::Done))
+    }
+
+    pub(super) fn ack_all(&mut self, queue: QueueName<'_>, receipts: &[Receipt]) -> Reply {
+        let mut answers = Vec::new();
+        for receipt in receipts {
+            let held = Held { queue, by: HeldBy::Receipt(*receipt) };
+            answers.push(match self.hold(ClientId(0), held) {
+                Ok(number) => {
+                    self.finish(number, None);
+                    Ok(())
+                }
+                Err(kind) => Err(Refusal::new(kind, "")),
+            });
+        }
+        Reply::Acks(answers)
+    }
+
+    pub(super) fn release(&mut self, client: ClientId, release: &Release<'_>) -> Answer {
+        held_fits(release.held)?;
+        self.amendment_fits(release.delay, &release.amendment)?;
+        let number = self.hold(client, release.held)?;
+        if release.tail {
+            self.last_number += 1;
+        }
+        let tail = self.last_number;
+        let state = self.bring_back(number, release.delay, &release.amendment);
+        if release.tail && state.is_some() {
+            self.task_mut(number).seq = tail;
+        }
+        Ok(Some(Reply::State(state)))
+    }
+
+    /// Releases what nobody was told of. No member shows by that that it lives.
+    pub(super) fn give_back(&mut self, receipts: &[Receipt]) -> Reply {
+        let mut count = 0;
+        for receipt in receipts {
+            let number = receipt.number;
+            let held = self.places.get(&number).map(|place| &self.homes[place].tasks[&number]);
+            let is_held = held.is_some_and(|task| task.receipt() == Some(*receipt));
+            if is_held && self.is_live(number) {
+                self.bring_back(number, Span::ZERO, &Amendment::default());
+                count += 1;
+            }
+        }
+        Reply::Count(count)
+    }
+
+    pub(super) fn bury(
+        &mut self,
+        client: ClientId,
+        held: Held<'_>,
+        payload: Option<&[u8]>,
+        reason: &[u8],
+    ) -> Answer {
+        held_fits(held)?;
+        self.payload_fits(payload)?;
+        fits(reason.len() <= NAME_BYTES_MAX)?;
+        let number = self.hold(client, held)?;
+        if let Some(payload) = payload {
+            self.task_mut(number).payload = payload.into();
+        }
+        self.shift(number, State::Buried { reason: reason.into() });
+        Ok(Some(Reply::Done))
+    }
+
+    pub(super) fn touch(&mut self, client: ClientId, held: Held<'_>, by: Option<Span>) -> Answer {
+        held_fits(held)?;
+        fits(by.is_none_or(|by| !by.is_zero()))?;
+        if let HeldBy::Id(id) = held.by
+            && let Some(number) = self.find(held.queue, id)?
+            && !matches!(self.task(number).state, State::Taken(_))
+        {
+            return self.touch_untaken(number, by);
+        }
+        let number = self.hold(client, held)?;
+        let now = self.now;
+        let State::Taken(lease) = &mut self.task_mut(number).state else {
+            unreachable!("task {number} is held")
+        };
+        if let Some(deadline) = lease.deadline {
+            let moved = match (by, lease.ttr) {
+                (Some(by), _) => later(deadline, by)?,
+                (None, Some(ttr)) => now.after(ttr),
+                (None, None) => deadline,
+            };
+            lease.deadline = Some(moved);
+        }
+        let deadline = lease.deadline;
+        self.note_due(deadline);
+        Ok(Some(Reply::Deadline(deadline)))
+    }
+
+    fn touch_untaken(&mut self, number: u64, by: Option<Span>) -> Answer {
+        if self.task(number).state != State::Ready {
+            return Ok(Some(Reply::Deadline(None)));
+        }
+        let by = by.ok_or(RefusalKind::BadArgument)?;
+        let task = self.task_mut(number);
+        if let Some(expires_at) = task.expires_at {
+            task.expires_at = Some(later(expires_at, by)?);
+        }
+        Ok(Some(Reply::Deadline(task.expires_at)))
+    }
+}
+
+fn held_fits(held: Held<'_>) -> Result<(), RefusalKind> {
+    match held.by {
+        HeldBy::Id(id) => id_fits(id),
+        HeldBy::Receipt(_) => Ok(()),
+    }
+}
+
+fn later(at: Timestamp, by: Span) -> Result<Timestamp, RefusalKind> {
+    fits(at.ms().saturating_add(by.ms()) <= Timestamp::MAX.ms())?;
+    Ok(at.after(by))
+}

@@ -1,0 +1,292 @@
+//! Putting, publishing, and putting popped tasks back.
+
+use pinpriq_engine::Engine;
+use pinpriq_engine::command::{Put, TimeToLive, Wait};
+use pinpriq_engine::fanout::{Deadline, Publish};
+use pinpriq_engine::limits::NAME_BYTES_MAX;
+use pinpriq_engine::reply::{Outcome, RefusalKind, Reply};
+use pinpriq_engine::settings::{Ids, Settings};
+use pinpriq_engine::task::{ClientId, RequestId, State, StateKind, TaskId, TaskRecord};
+use pinpriq_engine::time::{Span, Timestamp};
+
+use super::{Answer, Exit, Home, Model, Place, fits, id_fits, is_placeholder};
+
+/// What the engine reckons for the bookkeeping of a task.
+const TASK_OVERHEAD_BYTES: u64 = 320;
+
+impl Model {
+    pub(super) fn put(
+        &mut self,
+        client: ClientId,
+        request: RequestId,
+        put: &Put<'_>,
+        engine: &Engine,
+    ) -> Answer {
+        fits(put.queue.len() <= NAME_BYTES_MAX)?;
+        let place = Place::Queue(put.queue.into());
+        let settings = self.settings(&place);
+        let expires_at = self.put_fits(put, settings)?;
+        if let Some(id) = put.id
+            && self.find(put.queue.into(), id)?.is_some()
+        {
+            return Err(RefusalKind::Exists);
+        }
+        if self.homes.get(&place).is_some_and(Home::is_full) {
+            return Err(RefusalKind::Full);
+        }
+        if self.paused(&place).input {
+            return Err(RefusalKind::Paused);
+        }
+        let bytes = put.payload.len() + put.key.map_or(0, <[u8]>::len);
+        if engine.is_busy_for(bytes as u64) {
+            return Err(RefusalKind::Busy);
+        }
+        let until = match put.wait {
+            None | Some(Wait::No) => None,
+            Some(Wait::For(span)) => (!span.is_zero()).then(|| Some(self.now.after(span))),
+            Some(Wait::Forever) => Some(None),
+        };
+        if until.is_some() {
+            self.may_wait(client)?;
+        }
+
+        self.last_number += 1;
+        let number = self.last_number;
+        let id = match put.id {
+            Some(id) => TaskId::Given(id.into()),
+            None => self.new_id(settings.ids, number),
+        };
+        let ready_at = self.now.after(put.delay);
+        let state = if put.delay.is_zero() { State::Ready } else { State::Waiting { ready_at } };
+        let task = TaskRecord {
+            number,
+            queue: put.queue.into(),
+            lane: None,
+            id: id.clone(),
+            seq: number,
+            priority: put.priority,
+            key: put.key.map(Into::into),
+            payload: put.payload.into(),
+            away: None,
+            put_at: self.now,
+            expires_at,
+            ttr: put.ttr,
+            attempts: 0,
+            state,
+        };
+        self.enter(&place, task);
+        match (put.wait, until) {
+            (None, _) => self.reply(client, request, Reply::Put(id)),
+            (Some(_), None) => {
+                self.reply(client, request, Reply::PutOutcome(id, Outcome::Timeout));
+            }
+            (Some(_), Some(until)) => {
+                self.add_awaiter(client, request, number, until, Some(id));
+            }
+        }
+        if put.ttl == TimeToLive::Instant {
+            self.end_instant(number);
+        }
+        Ok(None)
+    }
+
+    fn new_id(&self, ids: Ids, number: u64) -> TaskId {
+        match ids {
+            Ids::Sequence | Ids::Given => TaskId::Number(number),
+            Ids::Time64 | Ids::Uuid => self.bindings.id_of(number),
+        }
+    }
+
+    /// The instant of a task that lives for no longer is over.
+    fn end_instant(&mut self, number: u64) {
+        self.serve();
+        if !self.places.contains_key(&number) {
+            return;
+        }
+        let now = self.now;
+        match self.task(number).state.kind() {
+            StateKind::Ready => self.leave(number, Exit::Expired),
+            StateKind::Taken => self.task_mut(number).expires_at = Some(now),
+            _ => {}
+        }
+    }
+
+    /// The arguments of a put; answers when its TTL is over.
+    fn put_fits(
+        &self,
+        put: &Put<'_>,
+        settings: Settings,
+    ) -> Result<Option<Timestamp>, RefusalKind> {
+        fits(put.key.is_none_or(|key| key.len() <= NAME_BYTES_MAX))?;
+        self.payload_fits(Some(put.payload))?;
+        self.span_fits(put.ttr, false)?;
+        self.span_fits(Some(put.delay), true)?;
+        let delays = !put.delay.is_zero();
+        fits(!(delays && (put.wait.is_some() || put.ttl == TimeToLive::Instant)))?;
+        if let Some(Wait::For(wait)) = put.wait {
+            self.span_fits(Some(wait), true)?;
+        }
+        match (settings.ids, put.id) {
+            (Ids::Given, None) => return Err(RefusalKind::IdRequired),
+            (Ids::Given, Some(id)) => id_fits(id)?,
+            (_, Some(_)) => return Err(RefusalKind::BadArgument),
+            (_, None) => {}
+        }
+        let ttl = match put.ttl {
+            TimeToLive::Default => settings.ttl,
+            TimeToLive::For(ttl) => Some(ttl),
+            TimeToLive::Endless | TimeToLive::Instant => None,
+        };
+        self.ttl_fits(ttl, put.delay)?;
+        Ok(ttl.map(|ttl| self.now.after(ttl)))
+    }
+
+    pub(super) fn publish(&mut self, publish: &Publish<'_>, engine: &Engine) -> Answer {
+        fits(publish.topic.len() <= NAME_BYTES_MAX)?;
+        fits(publish.key.is_none_or(|key| key.len() <= NAME_BYTES_MAX))?;
+        self.payload_fits(Some(publish.payload))?;
+        let expires_at = match publish.deadline {
+            Deadline::OfLane => None,
+            Deadline::At(at) => Some(at),
+            Deadline::After(ttl) => {
+                self.ttl_fits(Some(ttl), Span::ZERO)?;
+                Some(self.now.after(ttl))
+            }
+        };
+        if expires_at.is_some_and(|at| at <= self.now) {
+            return Ok(Some(Reply::Count(0)));
+        }
+        let is_shut = |place: &Place| {
+            let home = &self.homes[place];
+            home.is_full() || home.paused.input
+        };
+        let (shut, open): (Vec<Place>, Vec<Place>) =
+            self.lanes_of(publish.topic).into_iter().partition(is_shut);
+        let content = publish.payload.len() + publish.key.map_or(0, <[u8]>::len);
+        if engine.is_busy_for(content as u64 + TASK_OVERHEAD_BYTES * open.len() as u64) {
+            return Err(RefusalKind::Busy);
+        }
+        for place in shut {
+            self.home(&place).lane.iter_mut().for_each(|lane| lane.missed += 1);
+        }
+        let payload = publish.payload.into();
+        for place in &open {
+            self.last_number += 1;
+            let number = self.last_number;
+            let settings = self.settings(place);
+            let id = self.new_id(settings.ids, number);
+            let now = self.now;
+            let home = self.home(place);
+            let task = TaskRecord {
+                number,
+                queue: home.name.clone(),
+                lane: home.lane.as_ref().map(|lane| lane.name.clone()),
+                id,
+                seq: number,
+                priority: publish.priority,
+                key: publish.key.map(Into::into),
+                payload: std::sync::Arc::clone(&payload),
+                away: None,
+                put_at: now,
+                expires_at: expires_at.or_else(|| settings.ttl.map(|ttl| now.after(ttl))),
+                ttr: None,
+                attempts: 0,
+                state: State::Ready,
+            };
+            self.enter(place, task);
+        }
+        Ok(Some(Reply::Count(open.len() as u64)))
+    }
+
+    pub(super) fn put_back(&mut self, records: &[TaskRecord]) -> Reply {
+        let count = records.iter().filter(|record| self.put_back_one(record)).count();
+        Reply::Count(count as u64)
+    }
+
+    fn put_back_one(&mut self, record: &TaskRecord) -> bool {
+        let place = match &record.lane {
+            None => Place::Queue(record.queue.clone()),
+            Some(lane) => Place::Lane(lane.number),
+        };
+        let is_lane = record.lane.is_some();
+        if is_lane && (!self.homes.contains_key(&place) || self.has_ended(&place)) {
+            return false;
+        }
+        if self.places.contains_key(&record.number) {
+            // It was kept after the pop. If somebody brought it back since, it stays.
+            let finished =
+                matches!(self.task(record.number).state, State::Zombie { .. } | State::Done);
+            if finished {
+                self.shift(record.number, State::Ready);
+                self.expire_if_over(record.number);
+            }
+            return finished;
+        }
+        self.tell_emptied(|number| number == record.number);
+        let fits = match (self.settings(&place).ids, &record.id) {
+            (Ids::Sequence, id) => *id == TaskId::Number(record.number),
+            (Ids::Time64, TaskId::Number(_))
+            | (Ids::Uuid, TaskId::Uuid(_))
+            | (Ids::Given, TaskId::Given(_)) => true,
+            _ => false,
+        };
+        let same_id = |task: &TaskRecord| task.id == record.id;
+        let is_taken = self.homes.get(&place).is_some_and(|home| home.tasks.values().any(same_id));
+        if !fits || is_taken {
+            return false;
+        }
+        let task = TaskRecord { state: State::Ready, ..record.clone() };
+        self.note_due(super::time::due(&task));
+        self.places.insert(task.number, place.clone());
+        let home = self.home(&place);
+        home.tasks.insert(task.number, task);
+        // X to R, by which a task no longer counts as acknowledged. The figures of the queue may
+        // have begun anew since.
+        home.tally.enter_again();
+        self.totals.enter_again();
+        self.expire_if_over(record.number);
+        true
+    }
+
+    fn expire_if_over(&mut self, number: u64) {
+        if self.is_over(self.task(number)) {
+            self.leave(number, Exit::Expired);
+        }
+    }
+
+    /// Whether the id of a task is still to be learnt.
+    pub(crate) fn awaits_id(&self, number: u64) -> bool {
+        self.places.contains_key(&number) && is_placeholder(&self.task(number).id)
+    }
+
+    /// Notes what the server made the id of a task.
+    pub(crate) fn bind(&mut self, number: u64, id: &TaskId) -> bool {
+        let is_right = self.bindings.bind(number, id.clone());
+        if self.places.contains_key(&number) && is_placeholder(&self.task(number).id) {
+            self.task_mut(number).id = id.clone();
+        }
+        is_right
+    }
+}
+
+impl Home {
+    /// Whether it holds as many unfinished tasks as it may.
+    fn is_full(&self) -> bool {
+        let Some(capacity) = self.settings.capacity else { return false };
+        let finished =
+            |task: &&TaskRecord| matches!(task.state, State::Zombie { .. } | State::Done);
+        let unfinished = self.tasks.values().filter(|task| !finished(task)).count();
+        unfinished as u64 >= capacity
+    }
+}
+
+impl super::Tally {
+    fn enter_again(&mut self) {
+        if self.acked > 0 {
+            self.acked -= 1;
+        } else {
+            self.put += 1;
+        }
+        self.note(None, Some(StateKind::Ready));
+    }
+}

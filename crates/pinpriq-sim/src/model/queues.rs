@@ -1,0 +1,250 @@
+//! Looking after queues: settings, names, emptying, pauses, figures.
+
+use pinpriq_engine::command::{Assign, QueueCommand, QueueName, SettingsPatch, Sides};
+use pinpriq_engine::limits::NAME_BYTES_MAX;
+use pinpriq_engine::reply::{RefusalKind, Reply};
+use pinpriq_engine::settings::{AfterAck, Ids, Paused, Settings};
+use pinpriq_engine::stats::{Counters, Figures};
+use pinpriq_engine::task::{StateKind, TaskRecord};
+use pinpriq_engine::time::Span;
+
+use super::{Answer, Exit, Home, Model, Place, Tally, fits};
+
+impl Model {
+    pub(super) fn administer(&mut self, command: &QueueCommand<'_>) -> Answer {
+        match *command {
+            QueueCommand::Create { queue, settings } => {
+                fits(queue.len() <= NAME_BYTES_MAX)?;
+                self.settings_fit(settings)?;
+                let place = Place::Queue(queue.into());
+                if self.homes.get(&place).is_some_and(|home| home.created) {
+                    return Err(RefusalKind::Exists);
+                }
+                self.set(queue.into(), settings)
+            }
+            QueueCommand::Set { queue, settings } => {
+                self.settings_fit(settings)?;
+                self.set(queue, settings)
+            }
+            QueueCommand::Show(queue) => {
+                let place = self.existing(queue)?;
+                let home = self.home(&place);
+                let (settings, paused, created) = (home.settings, home.paused, home.created);
+                Ok(Some(Reply::Settings { settings, paused, created }))
+            }
+            QueueCommand::List { prefix, after, count } => {
+                let queues = self.homes.values().filter(|home| home.lane.is_none());
+                let mut names: Vec<_> = queues
+                    .map(|home| home.name.clone())
+                    .filter(|name| name.starts_with(prefix))
+                    .filter(|name| after.is_none_or(|after| **name > *after))
+                    .collect();
+                let more = names.len() > count;
+                names.truncate(count);
+                Ok(Some(Reply::Names { names, more }))
+            }
+            QueueCommand::Truncate(queue) => {
+                let place = self.existing(queue)?;
+                let count = self.empty(&place);
+                self.tidy(&place);
+                Ok(Some(Reply::Count(count)))
+            }
+            QueueCommand::Drop(queue) => {
+                let place = self.existing(queue.into())?;
+                let count = self.empty(&place);
+                self.homes.remove(&place);
+                Ok(Some(Reply::Count(count)))
+            }
+            QueueCommand::Pause { queue, sides } => self.pause(queue, sides, true),
+            QueueCommand::Resume { queue, sides } => self.pause(queue, sides, false),
+            QueueCommand::Stats(Some(queue)) => {
+                let place = self.existing(queue)?;
+                Ok(Some(Reply::Figures(Box::new(self.figures_of(&place)))))
+            }
+            QueueCommand::Stats(None) => Ok(Some(Reply::Figures(Box::new(self.total_figures())))),
+        }
+    }
+
+    fn existing(&self, queue: QueueName<'_>) -> Result<Place, RefusalKind> {
+        let place = self.place_of(queue)?;
+        if self.homes.contains_key(&place) { Ok(place) } else { Err(RefusalKind::NoQueue) }
+    }
+
+    fn set(&mut self, queue: QueueName<'_>, patch: SettingsPatch) -> Answer {
+        fits(!(queue.member.is_some() && patch.ids == Assign::To(Ids::Given)))?;
+        let place = self.place_of(queue)?;
+        let former = self.settings(&place);
+        let ids = patch.ids.or(former.ids);
+        let holds_tasks = self.homes.get(&place).is_some_and(|home| !home.tasks.is_empty());
+        if ids != former.ids && holds_tasks {
+            return Err(RefusalKind::WrongState);
+        }
+        let home = self.home(&place);
+        home.created = true;
+        home.settings = Settings {
+            ids,
+            ttl: patch.ttl.or(former.ttl),
+            ttr: patch.ttr.or(former.ttr),
+            after_ack: patch.after_ack.or(former.after_ack),
+            capacity: patch.capacity.or(former.capacity),
+        };
+        Ok(Some(Reply::Done))
+    }
+
+    fn settings_fit(&self, patch: SettingsPatch) -> Result<(), RefusalKind> {
+        for assign in [patch.ttl, patch.ttr] {
+            if let Assign::To(span) = assign {
+                self.span_fits(span, false)?;
+            }
+        }
+        if let Assign::To(AfterAck::Zombie(stay)) = patch.after_ack {
+            self.span_fits(Some(stay), false)?;
+        }
+        fits(patch.capacity != Assign::To(Some(0)))
+    }
+
+    fn pause(&mut self, queue: QueueName<'_>, sides: Sides, paused: bool) -> Answer {
+        let place = self.existing(queue)?;
+        let home = self.home(&place);
+        if sides != Sides::Output {
+            home.paused.input = paused;
+        }
+        if sides != Sides::Input {
+            home.paused.output = paused;
+        }
+        self.tidy(&place);
+        Ok(Some(Reply::Done))
+    }
+
+    /// Removes every task of a place. Those who await them are told soon.
+    pub(super) fn empty(&mut self, place: &Place) -> u64 {
+        let Some(home) = self.homes.get_mut(place) else { return 0 };
+        let tasks = std::mem::take(&mut home.tasks);
+        for (number, task) in &tasks {
+            home.tally.note(Some(task.state.kind()), None);
+            self.totals.note(Some(task.state.kind()), None);
+            self.emptied.push(*number);
+            self.places.remove(number);
+        }
+        let count = tasks.len() as u64;
+        home.tally.exit(Exit::Killed, count);
+        self.totals.exit(Exit::Killed, count);
+        count
+    }
+
+    fn figures_of(&self, place: &Place) -> Figures {
+        let home = &self.homes[place];
+        let takers = self.takers.iter().filter(|taker| taker.places.contains(place));
+        let subscribers = self.subscriptions.iter().filter(|known| known.place == *place);
+        Figures {
+            counters: counters(home.tasks.values(), &home.tally),
+            oldest_ready: self.oldest_ready(home),
+            takers: takers.count() as u64,
+            subscribers: subscribers.count() as u64,
+            paused: home.paused,
+            paused_queues: u64::from(home.paused.any()),
+            queues: 1,
+            missed: home.lane.as_ref().map(|lane| lane.missed),
+        }
+    }
+
+    /// How long ago the oldest of the tasks that can be selected was put.
+    fn oldest_ready(&self, home: &Home) -> Option<Span> {
+        let selectable =
+            |task: &&TaskRecord| task.state.kind() == StateKind::Ready && task.priority.is_some();
+        let oldest = home.tasks.values().filter(selectable).map(|task| task.put_at).min();
+        oldest.map(|put_at| self.now.since(put_at))
+    }
+
+    fn total_figures(&self) -> Figures {
+        let paused = self.homes.values().filter(|home| home.paused.any()).count();
+        let queues = self.homes.values().filter(|home| home.lane.is_none()).count();
+        Figures {
+            counters: counters(self.tasks(), &self.totals),
+            oldest_ready: self.homes.values().filter_map(|home| self.oldest_ready(home)).max(),
+            takers: self.takers.len() as u64,
+            subscribers: self.subscriptions.len() as u64,
+            paused: Paused::default(),
+            paused_queues: paused as u64,
+            queues: queues as u64,
+            missed: None,
+        }
+    }
+}
+
+fn counters<'a>(tasks: impl Iterator<Item = &'a TaskRecord>, tally: &Tally) -> Counters {
+    let mut counts = [0; 6];
+    let mut bytes = 0;
+    for task in tasks {
+        counts[task.state.kind() as usize] += 1;
+        bytes += (task.payload.len() + task.key.as_ref().map_or(0, |key| key.len())) as u64;
+    }
+    Counters {
+        counts,
+        moves: tally.moves.iter().map(|(step, times)| (*step, *times)).collect(),
+        put: tally.put,
+        acked: tally.acked,
+        expired: tally.expired,
+        killed: tally.killed,
+        bytes,
+    }
+}
+
+/// What whoever chooses commands looks at.
+impl Model {
+    /// How many tasks there are.
+    pub(crate) fn task_count(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether there is a task of this number.
+    pub(crate) fn knows(&self, number: u64) -> bool {
+        self.places.contains_key(&number)
+    }
+
+    /// Holds queues, lanes and members against what a store keeps.
+    pub(crate) fn check_places(&self, kept: &pinpriq_store::Fold) {
+        for (place, home) in &self.homes {
+            let known = match place {
+                Place::Queue(name) => {
+                    kept.queues.get(name).map(|(it, _)| (it.created, it.settings, it.paused))
+                }
+                Place::Lane(number) => {
+                    kept.lanes.get(number).map(|(it, _)| (true, it.settings, it.paused))
+                }
+            };
+            let own = (home.created, home.settings, home.paused);
+            let expected = (home.created || home.paused.any()).then_some(own);
+            assert_eq!(known, expected, "the store keeps what {place:?} is like");
+        }
+        let lanes = self.homes.keys().filter(|place| matches!(place, Place::Lane(_))).count();
+        assert_eq!(kept.lanes.len(), lanes, "the store keeps the lanes that there are");
+        let queues = self.homes.values().filter(|home| home.lane.is_none());
+        let recorded = queues.filter(|home| home.created || home.paused.any()).count();
+        assert_eq!(kept.queues.len(), recorded, "the store keeps the queues that there are");
+        let own = self
+            .members
+            .iter()
+            .map(|(number, member)| (*number, (member.name.clone(), member.lease, member.ended)));
+        let kept = kept.members.iter().map(|(number, (member, _))| {
+            (*number, (member.name.clone(), member.lease, member.ended))
+        });
+        assert!(own.eq(kept), "the store keeps the members that there are");
+    }
+
+    /// Whether a queue wants its ids given.
+    pub(crate) fn gives_ids(&self, queue: &[u8]) -> bool {
+        self.settings(&Place::Queue(queue.into())).ids == Ids::Given
+    }
+
+    /// The counters over all, to be held against those of the engine.
+    pub(crate) fn total_counters(&self) -> Counters {
+        self.total_figures().counters
+    }
+
+    /// Whether nothing is due that has not been done.
+    pub(crate) fn is_quiet(&self, now: pinpriq_engine::time::Timestamp) -> bool {
+        let none_due = self.next_due().is_none_or(|(at, _)| at > now);
+        none_due && self.emptied.is_empty() && !self.members.values().any(|member| member.ended)
+    }
+}

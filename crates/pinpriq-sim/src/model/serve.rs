@@ -1,0 +1,162 @@
+//! Everybody who waits for tasks, and in which order they are served.
+
+use pinpriq_engine::command::{Selection, TakeMode};
+use pinpriq_engine::reply::{Output, RefusalKind, Reply};
+use pinpriq_engine::task::{ClientId, RequestId};
+use pinpriq_engine::time::Timestamp;
+
+use super::{Answer, Model, Place, fits};
+
+/// A blocked take or pop.
+#[derive(Clone, Debug)]
+pub(crate) struct Taker {
+    pub(super) turn: u64,
+    pub(crate) client: ClientId,
+    pub(super) request: RequestId,
+    pub(super) places: Vec<Place>,
+    pub(super) count: u32,
+    pub(super) selection: Selection,
+    pub(super) mode: TakeMode,
+    pub(super) until: Option<Timestamp>,
+}
+
+/// A subscription of one client to one place.
+#[derive(Clone, Debug)]
+pub(crate) struct Subscription {
+    /// Since when it is ready for a task, among all who are.
+    turn: u64,
+    pub(crate) client: ClientId,
+    pub(crate) place: Place,
+    selection: Selection,
+    mode: TakeMode,
+}
+
+/// Who gets the next task.
+enum Consumer {
+    Taker(usize),
+    Subscriber(usize),
+}
+
+impl Model {
+    pub(super) fn subscribe(
+        &mut self,
+        client: ClientId,
+        queues: &[&[u8]],
+        member: Option<&[u8]>,
+        selection: Selection,
+        mode: TakeMode,
+    ) -> Answer {
+        fits(!queues.is_empty())?;
+        self.mode_fits(mode)?;
+        let named = self.places_of(queues, member)?;
+        let mut places = self.subscribed(client);
+        places.extend(named.iter().cloned());
+        places.sort();
+        places.dedup();
+        if places.len() > self.limits.queues_per_client_max {
+            return Err(RefusalKind::Busy);
+        }
+        for place in named {
+            self.note_life(&place);
+            let mut own = self.subscriptions.iter_mut();
+            if let Some(known) = own.find(|it| it.client == client && it.place == place) {
+                (known.selection, known.mode) = (selection, mode);
+            } else {
+                let turn = self.draw();
+                self.subscriptions.push(Subscription { turn, client, place, selection, mode });
+            }
+        }
+        Ok(Some(Reply::Count(places.len() as u64)))
+    }
+
+    pub(super) fn unsubscribe(
+        &mut self,
+        client: ClientId,
+        queues: &[&[u8]],
+        member: Option<&[u8]>,
+    ) -> Answer {
+        fits(!(queues.is_empty() && member.is_some()))?;
+        let places = self.places_of(queues, member)?;
+        self.subscriptions.retain(|known| {
+            known.client != client || !(queues.is_empty() || places.contains(&known.place))
+        });
+        Ok(Some(Reply::Count(self.subscribed(client).len() as u64)))
+    }
+
+    fn subscribed(&self, client: ClientId) -> Vec<Place> {
+        let own = self.subscriptions.iter().filter(|known| known.client == client);
+        own.map(|known| known.place.clone()).collect()
+    }
+
+    pub(super) fn credit(&mut self, client: ClientId, request: RequestId, credits: u32) -> Answer {
+        fits(credits > 0)?;
+        let credit = self.credits.entry(client).or_default();
+        let was_idle = *credit == 0;
+        *credit = credit.saturating_add(credits);
+        let credit = *credit;
+        self.reply(client, request, Reply::Count(u64::from(credit)));
+        if was_idle {
+            // It becomes ready now, the place that served it least recently first.
+            let mut own: Vec<usize> = (0..self.subscriptions.len())
+                .filter(|at| self.subscriptions[*at].client == client)
+                .collect();
+            own.sort_by_key(|at| self.subscriptions[*at].turn);
+            for at in own {
+                self.subscriptions[at].turn = self.draw();
+            }
+        }
+        Ok(None)
+    }
+
+    /// Hands out what can be handed out, to whoever has been ready longest.
+    pub(super) fn serve(&mut self) {
+        while let Some(consumer) = self.next_consumer() {
+            match consumer {
+                Consumer::Taker(at) => {
+                    let taker = self.takers.remove(at);
+                    let (client, mode) = (taker.client, taker.mode);
+                    let (mut count, mut tasks) = (taker.count, Vec::new());
+                    for place in &taker.places {
+                        self.collect(place, client, taker.selection, mode, &mut count, &mut tasks);
+                    }
+                    let popped = mode == TakeMode::Pop;
+                    self.reply(client, taker.request, Reply::Tasks { tasks, popped });
+                }
+                Consumer::Subscriber(at) => {
+                    let Subscription { client, place, selection, mode, .. } =
+                        self.subscriptions[at].clone();
+                    let mut tasks = Vec::new();
+                    self.collect(&place, client, selection, mode, &mut 1, &mut tasks);
+                    let popped = mode == TakeMode::Pop;
+                    self.outputs.push(Output::Delivery { client, tasks, popped });
+                    self.credits.entry(client).and_modify(|credit| *credit -= 1);
+                    self.subscriptions[at].turn = self.draw();
+                }
+            }
+        }
+    }
+
+    /// The consumer with the longest wait among those for whom there is a task.
+    fn next_consumer(&self) -> Option<Consumer> {
+        let has = |place: &Place, selection| {
+            let home = self.homes.get(place);
+            home.is_some_and(|home| home.has(selection, self.now)) && !self.has_ended(place)
+        };
+        let takers = self.takers.iter().enumerate();
+        let taker = takers
+            .filter(|(_, taker)| taker.places.iter().any(|place| has(place, taker.selection)))
+            .min_by_key(|(_, taker)| taker.turn);
+        let subscriptions = self.subscriptions.iter().enumerate();
+        let subscriber = subscriptions
+            .filter(|(_, known)| self.credits.get(&known.client).is_some_and(|left| *left > 0))
+            .filter(|(_, known)| has(&known.place, known.selection))
+            .min_by_key(|(_, known)| known.turn);
+        match (taker, subscriber) {
+            (Some((_, taker)), Some((at, known))) if known.turn < taker.turn => {
+                Some(Consumer::Subscriber(at))
+            }
+            (Some((at, _)), _) => Some(Consumer::Taker(at)),
+            (None, known) => known.map(|(at, _)| Consumer::Subscriber(at)),
+        }
+    }
+}

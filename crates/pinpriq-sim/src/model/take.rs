@@ -1,0 +1,207 @@
+//! Selection, takes and looks.
+
+use pinpriq_engine::command::{End, Order, Peek, QueueName, Selection, Take, TakeMode, Wait};
+use pinpriq_engine::limits::NARROW_PAYLOAD_BYTES_MAX;
+use pinpriq_engine::reply::{RefusalKind, Reply};
+use pinpriq_engine::settings::AfterAck;
+use pinpriq_engine::task::{ClientId, Grant, Lease, RequestId, State, StateKind, TaskRecord};
+use pinpriq_engine::time::{Span, Timestamp};
+
+use super::{Answer, Exit, Home, Model, Place, Taker, fits};
+
+/// Where a task stands for a selection: lower comes first.
+fn rank(task: &TaskRecord, selection: Selection) -> (i128, i128) {
+    let priority = i128::from(task.priority.unwrap_or_default());
+    let seq = i128::from(task.seq);
+    let priority = if selection.from == End::Min { priority } else { -priority };
+    let seq = if selection.order == Order::Oldest { seq } else { -seq };
+    (priority, seq)
+}
+
+impl Home {
+    /// The tasks that are ready, unexpired, and small enough for who asks.
+    fn in_sight(
+        &self,
+        selection: Selection,
+        now: Timestamp,
+    ) -> impl Iterator<Item = &TaskRecord> + Clone {
+        self.tasks.values().filter(move |task| {
+            task.state == State::Ready
+                && task.expires_at.is_none_or(|expires_at| now < expires_at)
+                && (!selection.narrow || task.payload.len() <= NARROW_PAYLOAD_BYTES_MAX)
+        })
+    }
+
+    fn first(&self, selection: Selection, now: Timestamp) -> Option<&TaskRecord> {
+        let ranked = self.in_sight(selection, now).filter(|task| task.priority.is_some());
+        ranked.min_by_key(|task| rank(task, selection))
+    }
+
+    pub(super) fn has(&self, selection: Selection, now: Timestamp) -> bool {
+        !self.paused.output && self.in_sight(selection, now).any(|task| task.priority.is_some())
+    }
+
+    /// The numbers of what goes along with the first choice, that one first.
+    fn choose(&self, selection: Selection, now: Timestamp) -> Vec<u64> {
+        let Some(first) = self.first(selection, now) else { return Vec::new() };
+        let Some(key) = first.key.as_ref().filter(|_| selection.group) else {
+            return vec![first.number];
+        };
+        let group = self.in_sight(selection, now).filter(|task| task.key.as_ref() == Some(key));
+        let (mut ranked, mut unranked): (Vec<&TaskRecord>, Vec<&TaskRecord>) =
+            group.partition(|task| task.priority.is_some());
+        ranked.sort_by_key(|task| rank(task, selection));
+        unranked.sort_by_key(|task| std::cmp::Reverse(task.seq));
+        ranked.into_iter().chain(unranked).map(|task| task.number).collect()
+    }
+}
+
+impl Model {
+    pub(super) fn take(&mut self, client: ClientId, request: RequestId, take: &Take<'_>) -> Answer {
+        fits(!take.queues.is_empty() && take.count > 0)?;
+        fits(take.queues.len() <= self.limits.queues_per_client_max)?;
+        self.mode_fits(take.mode)?;
+        if let Wait::For(wait) = take.wait {
+            self.span_fits(Some(wait), true)?;
+        }
+        let places = self.places_of(take.queues, take.member)?;
+        let mut tasks = Vec::new();
+        let mut count = take.count;
+        for place in &places {
+            self.note_life(place);
+            self.collect(place, client, take.selection, take.mode, &mut count, &mut tasks);
+        }
+        let until = match take.wait {
+            _ if !tasks.is_empty() => None,
+            Wait::No | Wait::For(Span::ZERO) => None,
+            Wait::For(span) => Some(Some(self.now.after(span))),
+            Wait::Forever => Some(None),
+        };
+        let Some(until) = until else {
+            return Ok(Some(Reply::Tasks { tasks, popped: take.mode == TakeMode::Pop }));
+        };
+        self.may_wait(client)?;
+        let turn = self.draw();
+        let (count, selection, mode) = (take.count, take.selection, take.mode);
+        self.note_due(until);
+        self.takers.push(Taker { turn, client, request, places, count, selection, mode, until });
+        Ok(None)
+    }
+
+    /// The places that a command names, each once, all of which must be there if they are lanes.
+    pub(super) fn places_of(
+        &self,
+        names: &[&[u8]],
+        member: Option<&[u8]>,
+    ) -> Result<Vec<Place>, RefusalKind> {
+        let mut places: Vec<Place> = Vec::new();
+        for name in names {
+            let place = self.place_of(QueueName { name, member })?;
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+        Ok(places)
+    }
+
+    pub(super) fn peek(&mut self, peek: &Peek<'_>) -> Answer {
+        fits(peek.count > 0)?;
+        let place = self.place_of(peek.queue)?;
+        let Some(home) = self.homes.get(&place) else {
+            return Ok(Some(Reply::Shown(Vec::new())));
+        };
+        let mut shown: Vec<&TaskRecord> = Vec::new();
+        if matches!(peek.state, None | Some(StateKind::Ready)) {
+            let ranked = home.in_sight(peek.selection, self.now);
+            shown.extend(ranked.filter(|task| task.priority.is_some()));
+            shown.sort_by_key(|task| rank(task, peek.selection));
+        }
+        if let Some(kind) = peek.state {
+            let ready = kind == StateKind::Ready;
+            let mut rest: Vec<&TaskRecord> = home
+                .tasks
+                .values()
+                .filter(|task| task.state.kind() == kind)
+                .filter(|task| !ready || task.priority.is_none())
+                .collect();
+            rest.sort_by_key(|task| task.seq);
+            if ready {
+                rest.reverse();
+            }
+            shown.extend(rest);
+        }
+        shown.truncate(peek.count as usize);
+        Ok(Some(Reply::Shown(shown.into_iter().cloned().collect())))
+    }
+
+    /// Takes up to `count` tasks or groups from one place, and counts down.
+    pub(super) fn collect(
+        &mut self,
+        place: &Place,
+        client: ClientId,
+        selection: Selection,
+        mode: TakeMode,
+        count: &mut u32,
+        tasks: &mut Vec<TaskRecord>,
+    ) {
+        while *count > 0 {
+            let Some(home) = self.homes.get(place).filter(|home| !home.paused.output) else {
+                return;
+            };
+            let chosen = home.choose(selection, self.now);
+            if chosen.is_empty() {
+                return;
+            }
+            *count -= 1;
+            for number in chosen {
+                tasks.push(self.hand_over(number, client, mode));
+            }
+        }
+    }
+
+    fn hand_over(&mut self, number: u64, client: ClientId, mode: TakeMode) -> TaskRecord {
+        let settings = self.settings(&self.places[&number]);
+        let task = self.task_mut(number);
+        task.attempts += 1;
+        let popped = task.clone();
+        let TakeMode::Lease { ttr } = mode else {
+            // It was taken and is acknowledged in one step, and leaves as it was.
+            self.pass_through_taken(number);
+            self.finish(number, None);
+            return popped;
+        };
+        self.last_grant += 1;
+        let ttr = ttr.or(popped.ttr).or(settings.ttr);
+        let grant = Grant { incarnation: self.incarnation, serial: self.last_grant };
+        let deadline = ttr.map(|ttr| self.now.after(ttr));
+        let lease = Lease { grant, holder: Some(client), deadline, ttr };
+        self.shift(number, State::Taken(lease.into()));
+        self.task(number).clone()
+    }
+
+    /// Counts a pop as R-T and whatever follows.
+    fn pass_through_taken(&mut self, number: u64) {
+        let grant = Grant { incarnation: self.incarnation, serial: 0 };
+        let lease = Lease { grant, holder: None, deadline: None, ttr: None };
+        self.shift(number, State::Taken(lease.into()));
+    }
+
+    /// Ends a task as its queue wants it.
+    pub(super) fn finish(&mut self, number: u64, zombie: Option<Span>) {
+        let setting = self.settings(&self.places[&number]).after_ack;
+        match zombie.map_or(setting, AfterAck::Zombie) {
+            AfterAck::Delete => self.leave(number, Exit::Acked),
+            AfterAck::Keep => self.shift(number, State::Done),
+            AfterAck::Zombie(stay) => {
+                self.shift(number, State::Zombie { purge_at: self.now.after(stay) });
+            }
+        }
+    }
+
+    pub(super) fn mode_fits(&self, mode: TakeMode) -> Result<(), RefusalKind> {
+        match mode {
+            TakeMode::Lease { ttr } => self.span_fits(ttr, false),
+            TakeMode::Pop => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Moving tasks by their id, whoever asks.
+
+use pinpriq_engine::command::{Amendment, Assign, QueueName, Transfer, Update};
+use pinpriq_engine::reply::{RefusalKind, Reply};
+use pinpriq_engine::settings::AfterAck;
+use pinpriq_engine::task::{ClientId, State, StateKind};
+use pinpriq_engine::time::Span;
+
+use super::{Answer, Exit, Model, fits, id_fits};
+
+impl Model {
+    /// To R or W, with what changes along with it; or to X if the TTL is over by then.
+    pub(super) fn bring_back(
+        &mut self,
+        number: u64,
+        delay: Span,
+        amendment: &Amendment<'_>,
+    ) -> Option<StateKind> {
+        self.amend(number, amendment);
+        if self.is_over(self.task(number)) {
+            self.leave(number, Exit::Expired);
+            return None;
+        }
+        let ready_at = self.now.after(delay);
+        let state = if delay.is_zero() { State::Ready } else { State::Waiting { ready_at } };
+        let kind = state.kind();
+        self.shift(number, state);
+        Some(kind)
+    }
+
+    fn amend(&mut self, number: u64, amendment: &Amendment<'_>) {
+        let now = self.now;
+        let task = self.task_mut(number);
+        if let Some(payload) = amendment.payload {
+            task.payload = payload.into();
+        }
+        if let Assign::To(priority) = amendment.priority {
+            task.priority = priority;
+        }
+        if let Assign::To(ttl) = amendment.ttl {
+            task.expires_at = ttl.map(|ttl| now.after(ttl));
+        }
+        let due = super::time::due(task);
+        self.note_due(due);
+    }
+
+    /// The task of a transfer, whose arguments make sense.
+    fn transferred(&self, transfer: &Transfer<'_>) -> Result<u64, RefusalKind> {
+        id_fits(transfer.id)?;
+        self.amendment_fits(transfer.delay, &transfer.amendment)?;
+        self.find(transfer.queue, transfer.id)?.ok_or(RefusalKind::NotFound)
+    }
+
+    fn finish_transfer(&mut self, number: u64, transfer: &Transfer<'_>) -> Reply {
+        Reply::State(self.bring_back(number, transfer.delay, &transfer.amendment))
+    }
+
+    pub(super) fn dig(&mut self, transfer: &Transfer<'_>) -> Answer {
+        let number = self.transferred(transfer)?;
+        match self.task(number).state.kind() {
+            StateKind::Buried => Ok(Some(self.finish_transfer(number, transfer))),
+            StateKind::Taken => Err(RefusalKind::Taken),
+            _ => Err(RefusalKind::WrongState),
+        }
+    }
+
+    pub(super) fn snatch(&mut self, transfer: &Transfer<'_>) -> Answer {
+        let number = self.transferred(transfer)?;
+        match self.task(number).state.kind() {
+            StateKind::Taken => Ok(Some(self.finish_transfer(number, transfer))),
+            _ => Err(RefusalKind::NotTaken),
+        }
+    }
+
+    pub(super) fn restart_task(&mut self, transfer: &Transfer<'_>) -> Answer {
+        let number = self.transferred(transfer)?;
+        match self.task(number).state.kind() {
+            StateKind::Ready => Ok(Some(Reply::State(Some(StateKind::Ready)))),
+            StateKind::Taken => Err(RefusalKind::Taken),
+            StateKind::Buried => Err(RefusalKind::WrongState),
+            _ => {
+                self.task_mut(number).attempts = 0;
+                Ok(Some(self.finish_transfer(number, transfer)))
+            }
+        }
+    }
+
+    pub(super) fn plow(
+        &mut self,
+        queue: QueueName<'_>,
+        count: Option<u64>,
+        delay: Span,
+        ttl: Option<Span>,
+    ) -> Answer {
+        let amendment = Amendment {
+            ttl: ttl.map_or(Assign::Keep, |ttl| Assign::To(Some(ttl))),
+            ..Amendment::default()
+        };
+        self.amendment_fits(delay, &amendment)?;
+        fits(count != Some(0))?;
+        let place = self.place_of(queue)?;
+        let Some(home) = self.homes.get(&place) else { return Ok(Some(Reply::Count(0))) };
+        let tasks = home.tasks.values();
+        let mut buried: Vec<(u64, u64)> = tasks
+            .filter(|task| task.state.kind() == StateKind::Buried)
+            .map(|task| (task.seq, task.number))
+            .collect();
+        buried.sort_unstable();
+        let most = count.map(|count| usize::try_from(count).unwrap_or(usize::MAX));
+        buried.truncate(most.unwrap_or(usize::MAX));
+        for (_, number) in &buried {
+            self.bring_back(*number, delay, &amendment);
+        }
+        Ok(Some(Reply::Count(buried.len() as u64)))
+    }
+
+    pub(super) fn kill(&mut self, queue: QueueName<'_>, ids: &[&[u8]]) -> Answer {
+        ids.iter().try_for_each(|id| id_fits(id))?;
+        self.place_of(queue)?;
+        let mut killed = 0;
+        for id in ids {
+            if let Some(number) = self.find(queue, id)? {
+                self.leave(number, Exit::Killed);
+                killed += 1;
+            }
+        }
+        Ok(Some(Reply::Count(killed)))
+    }
+
+    pub(super) fn switch(&mut self, transfer: &Transfer<'_>, to: StateKind) -> Answer {
+        use StateKind::{Buried, Done, Ready, Taken, Waiting, Zombie};
+        id_fits(transfer.id)?;
+        let has_delay = !transfer.delay.is_zero();
+        let has_ttl = transfer.amendment.ttl != Assign::Keep;
+        fits(to != Taken)?;
+        fits(!(has_delay && matches!(to, Ready | Buried | Done)))?;
+        fits(!(has_ttl && matches!(to, Buried | Zombie | Done)))?;
+        fits(has_delay || to != Waiting)?;
+        self.amendment_fits(transfer.delay, &transfer.amendment)?;
+        let stay = match to {
+            Zombie if has_delay => Some(transfer.delay),
+            Zombie => match self.settings(&self.place_of(transfer.queue)?).after_ack {
+                AfterAck::Zombie(stay) => Some(stay),
+                AfterAck::Delete | AfterAck::Keep => None,
+            },
+            _ => Some(Span::ZERO),
+        };
+        let stay = stay.ok_or(RefusalKind::BadArgument)?;
+        let number = self.transferred(transfer)?;
+        if self.task(number).state.kind() == Taken {
+            return Err(RefusalKind::Taken);
+        }
+        let state = match to {
+            Ready | Waiting => return Ok(Some(self.finish_transfer(number, transfer))),
+            Buried => State::Buried { reason: [].into() },
+            Zombie => State::Zombie { purge_at: self.now.after(stay) },
+            _ => State::Done,
+        };
+        self.amend(number, &transfer.amendment);
+        self.shift(number, state);
+        Ok(Some(Reply::State(Some(to))))
+    }
+
+    pub(super) fn update(&mut self, client: ClientId, update: &Update<'_>) -> Answer {
+        id_fits(update.id)?;
+        self.amendment_fits(Span::ZERO, &update.amendment)?;
+        let number = self.find(update.queue, update.id)?.ok_or(RefusalKind::NotFound)?;
+        let task = self.task(number);
+        if update.receipt.is_some() && task.receipt() != update.receipt {
+            return Err(RefusalKind::Stale);
+        }
+        if let State::Taken(lease) = &task.state
+            && update.receipt.is_none()
+            && lease.holder != Some(client)
+        {
+            return Err(RefusalKind::NotOwner);
+        }
+        self.amend(number, &update.amendment);
+        Ok(Some(Reply::Done))
+    }
+}

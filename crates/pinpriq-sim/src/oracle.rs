@@ -1,0 +1,362 @@
+//! Everything that is known about what must happen: the model, the book, and what each client is
+//! still to be told.
+//!
+//! It sees every question that reaches the engine (as [`Witness`]) and asks the model the same, so
+//! that each answer can be compared exactly; and it holds the door to account for having
+//! translated what the client asked.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
+use pinpriq_engine::change::Change;
+use pinpriq_engine::command::Command;
+use pinpriq_engine::limits::Limits;
+use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
+use pinpriq_engine::task::{ClientId, Receipt, RequestId, TaskRecord};
+use pinpriq_engine::time::Timestamp;
+use pinpriq_server::simulation::{Asked, Door, Witness};
+use pinpriq_store::Durable;
+
+use crate::ask::{Answerer, Ask};
+use crate::book::Book;
+use crate::model::Model;
+use crate::packet::Packet;
+use crate::trail::Trail;
+
+/// How the RESP door marks questions of its own.
+const SILENT: RequestId = RequestId(4);
+
+/// The batch that an answer depends on; unknown until the turn ends in which it came about.
+pub(crate) type Needs = Rc<Cell<Option<u64>>>;
+
+/// One request of a client.
+#[derive(Clone, Debug)]
+pub(crate) enum Request {
+    Resp(Ask),
+    Pinpriq(Packet),
+}
+
+/// A request under way.
+#[derive(Debug)]
+pub(crate) struct Sent {
+    pub(crate) request: Request,
+    pub(crate) state: SentState,
+}
+
+/// How far it has come.
+#[derive(Debug)]
+pub(crate) enum SentState {
+    /// It has not been carried out.
+    Waiting,
+    /// It has, and is not answered.
+    Applied,
+    /// It is to be answered like this.
+    Replied(Reply, Needs),
+}
+
+/// Tasks that a client is to be sent in one piece.
+#[derive(Debug)]
+pub(crate) struct Frame {
+    pub(crate) tasks: Vec<TaskRecord>,
+    pub(crate) popped: bool,
+    /// Whether it answers a request rather than being delivered.
+    pub(crate) is_reply: bool,
+    pub(crate) needs: Needs,
+}
+
+/// What one client is still to be told.
+#[derive(Debug)]
+pub(crate) struct Expecting {
+    pub(crate) door: Door,
+    pub(crate) sent: VecDeque<Sent>,
+    pub(crate) frames: VecDeque<Frame>,
+    /// Credits that it has asked for, and that the engine was told of.
+    pub(crate) credits_asked: u64,
+    pub(crate) credits_granted: u64,
+    /// Leases that went back because it was never told of them.
+    released: Vec<Receipt>,
+    /// Whether popped tasks went back.
+    put_back: bool,
+}
+
+/// See the head of this file.
+pub(crate) struct Oracle {
+    pub(crate) model: Model,
+    pub(crate) book: Book,
+    pub(crate) clients: BTreeMap<ClientId, Expecting>,
+    /// Whether unsent pops of the pinpriq door go back.
+    pub(crate) requeues: bool,
+    /// Whether the store has failed since the last start.
+    pub(crate) failed: bool,
+    /// Whether the server was asked to stop.
+    pub(crate) is_stopping: bool,
+    /// How often the engine was asked anything.
+    pub(crate) commands: u64,
+    pub(crate) trail: Trail,
+    tag: Needs,
+}
+
+impl Oracle {
+    pub(crate) fn new(limits: Limits, trail: Trail) -> Self {
+        Self {
+            model: Model::new(limits),
+            book: Book::default(),
+            clients: BTreeMap::new(),
+            requeues: true,
+            failed: false,
+            is_stopping: false,
+            commands: 0,
+            trail,
+            tag: Needs::default(),
+        }
+    }
+
+    pub(crate) fn connect(&mut self, client: ClientId, door: Door) {
+        let expecting = Expecting {
+            door,
+            sent: VecDeque::new(),
+            frames: VecDeque::new(),
+            credits_asked: 0,
+            credits_granted: 0,
+            released: Vec::new(),
+            put_back: false,
+        };
+        self.clients.insert(client, expecting);
+    }
+
+    /// The outputs made up to now depend on what was changed up to now.
+    pub(crate) fn tag(&mut self) {
+        if Rc::strong_count(&self.tag) > 1 {
+            self.tag.set(Some(self.book.awaited));
+            self.tag = Needs::default();
+        }
+    }
+
+    /// Ids that the server made are in what it tells the store.
+    pub(crate) fn learn_ids(&mut self, changes: &[Change]) {
+        for change in changes {
+            let (number, id) = match change {
+                Change::Task(task) => (task.number, &task.id),
+                Change::LaneTask(task) => (task.number, &task.id),
+                _ => continue,
+            };
+            if self.model.awaits_id(number) {
+                assert!(self.model.bind(number, id), "the id {id} came twice");
+            }
+        }
+    }
+
+    /// A client was told something.
+    pub(crate) fn note_told(&mut self, needs: &Needs) {
+        let Some(position) = needs.get() else {
+            panic!("an answer left before the turn ended in which it came about")
+        };
+        self.book.told = self.book.told.max(position);
+    }
+
+    /// A client that is gone for the server is gone here too. What it was never told must have
+    /// gone back.
+    pub(crate) fn forget(&mut self, client: ClientId) {
+        let Some(gone) = self.clients.remove(&client) else { return };
+        if self.failed {
+            return;
+        }
+        let (popped, leased) = gone.unsent();
+        let goes_back = gone.door == Door::Resp || self.requeues;
+        if goes_back && !gone.put_back {
+            assert!(popped.is_empty(), "popped tasks {popped:?} were not sent and are lost");
+        }
+        let mut released = gone.released;
+        released.sort_unstable();
+        let mut leased: Vec<Receipt> = leased.into_iter().collect();
+        leased.sort_unstable();
+        assert_eq!(released, leased, "the leases that were not sent went back");
+    }
+
+    fn command(
+        &mut self,
+        now: Timestamp,
+        durable: &Durable,
+        (client, request): (ClientId, RequestId),
+        command: &Command<'_>,
+    ) {
+        self.commands += 1;
+        let Some(expecting) = self.clients.get_mut(&client) else {
+            panic!("{client:?} is unknown and asks for {command:?}")
+        };
+        let mut is_ours = false;
+        match command {
+            Command::Credit(credits) => {
+                is_ours = true;
+                expecting.credits_granted += u64::from(*credits);
+                assert!(
+                    expecting.credits_granted <= expecting.credits_asked,
+                    "{client:?} has asked for {} credits and gets {}",
+                    expecting.credits_asked,
+                    expecting.credits_granted,
+                );
+            }
+            Command::PutBack(records) => {
+                is_ours = true;
+                expecting.put_back = true;
+                let mut numbers: Vec<u64> = records.iter().map(|task| task.number).collect();
+                numbers.sort_unstable();
+                if !self.failed && durable.failure().is_none() {
+                    let (popped, _) = expecting.unsent();
+                    assert_eq!(numbers, popped, "what goes back is what was not sent");
+                }
+            }
+            Command::GiveBack(receipts) => {
+                is_ours = true;
+                let (_, leased) = expecting.unsent();
+                let are_unsent = receipts.iter().all(|receipt| leased.contains(receipt));
+                assert!(are_unsent || self.failed, "{receipts:?} were sent and are given back");
+                expecting.released.extend_from_slice(receipts);
+            }
+            _ => {
+                assert!(
+                    expecting.asks(command),
+                    "the door made {command:?} of {:?}",
+                    expecting.next_waiting().map(|sent| &sent.request)
+                );
+            }
+        }
+        let door = expecting.door;
+        if !is_ours && let Some(sent) = expecting.next_waiting() {
+            sent.state = SentState::Applied;
+        }
+        if durable.failure().is_some() {
+            self.failed = true;
+            if !is_ours {
+                let refusal = Refusal::new(RefusalKind::Store, "");
+                self.reply(client, Reply::Refused(refusal));
+            }
+            return;
+        }
+        self.model.apply(now, client, request, command, durable.engine());
+        let silent = is_ours.then_some((client, request));
+        self.dispatch(silent);
+        if door == Door::Pinpriq
+            && !is_ours
+            && let Some(expecting) = self.clients.get_mut(&client)
+        {
+            // Nothing on this wire answers a request as such.
+            let at = expecting.sent.iter().position(|it| matches!(it.state, SentState::Applied));
+            at.and_then(|at| expecting.sent.remove(at));
+        }
+    }
+
+    /// Hands what the model says to those who are to hear it.
+    fn dispatch(&mut self, silent: Option<(ClientId, RequestId)>) {
+        for output in std::mem::take(&mut self.model.outputs) {
+            self.trail.note(|| format!("    {output:?}"));
+            match output {
+                Output::Reply { client, request, reply } => {
+                    if silent == Some((client, request)) || request == SILENT {
+                        continue;
+                    }
+                    self.reply(client, reply);
+                }
+                Output::Delivery { client, tasks, popped } => {
+                    let needs = self.tag.clone();
+                    if let Some(expecting) = self.clients.get_mut(&client) {
+                        let is_reply = false;
+                        expecting.frames.push_back(Frame { tasks, popped, is_reply, needs });
+                    }
+                }
+            }
+        }
+    }
+
+    fn reply(&mut self, client: ClientId, reply: Reply) {
+        let needs = self.tag.clone();
+        let Some(expecting) = self.clients.get_mut(&client) else { return };
+        if expecting.door == Door::Pinpriq {
+            if let Reply::Tasks { tasks, popped } = reply {
+                expecting.frames.push_back(Frame { tasks, popped, is_reply: true, needs });
+            }
+            return;
+        }
+        let open = |sent: &&mut Sent| matches!(sent.state, SentState::Applied);
+        if let Some(sent) = expecting.sent.iter_mut().find(open) {
+            sent.state = SentState::Replied(reply, needs);
+        }
+    }
+}
+
+impl Expecting {
+    /// The first request that was not carried out and is the engine's to answer.
+    fn next_waiting(&mut self) -> Option<&mut Sent> {
+        self.sent.iter_mut().find(|sent| {
+            let by_engine = match &sent.request {
+                Request::Resp(ask) => ask.answerer() == Answerer::Engine,
+                Request::Pinpriq(packet) => *packet != Packet::Ready,
+            };
+            by_engine && matches!(sent.state, SentState::Waiting)
+        })
+    }
+
+    /// An answer that it has not been sent.
+    pub(crate) fn owed_reply(&self) -> Option<&Sent> {
+        self.sent.front().filter(|sent| matches!(sent.state, SentState::Replied(..)))
+    }
+
+    /// Whether it waits for the answer to a blocked request.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.sent.iter().any(|sent| matches!(sent.state, SentState::Applied))
+    }
+
+    /// Whether that is what the client asks next.
+    fn asks(&mut self, command: &Command<'_>) -> bool {
+        let Some(sent) = self.next_waiting() else { return false };
+        match &sent.request {
+            Request::Resp(ask) => ask.with_command(|own| own == command) == Some(true),
+            Request::Pinpriq(packet) => packet.with_command(|own| own == command) == Some(true),
+        }
+    }
+
+    /// Numbers of popped tasks, and receipts of leased ones, that it was not sent whole.
+    fn unsent(&self) -> (Vec<u64>, Vec<Receipt>) {
+        let replies = self.sent.iter().filter_map(|sent| match &sent.state {
+            SentState::Replied(Reply::Tasks { tasks, popped }, _) => Some((tasks, *popped)),
+            _ => None,
+        });
+        let frames = self.frames.iter().map(|frame| (&frame.tasks, frame.popped));
+        let (mut numbers, mut receipts) = (Vec::new(), Vec::new());
+        for (tasks, popped) in replies.chain(frames) {
+            if popped {
+                numbers.extend(tasks.iter().map(|task| task.number));
+            } else {
+                receipts.extend(tasks.iter().filter_map(TaskRecord::receipt));
+            }
+        }
+        numbers.sort_unstable();
+        (numbers, receipts)
+    }
+}
+
+/// Shows the oracle what the engine is asked.
+pub(crate) struct Eye(pub(crate) Rc<RefCell<Oracle>>);
+
+impl Witness for Eye {
+    fn sees(&self, now: Timestamp, durable: &Durable, asked: &Asked<'_>) {
+        let oracle = &mut *self.0.borrow_mut();
+        oracle.trail.note(|| format!("{now}: {asked:?}"));
+        if let Asked::Command(client, request, command) = asked {
+            oracle.command(now, durable, (*client, *request), command);
+            return;
+        }
+        if durable.failure().is_some() {
+            oracle.failed = true;
+            return;
+        }
+        match asked {
+            Asked::Command(..) => {}
+            Asked::EndWaits(client) => oracle.model.end_waits(now, *client),
+            Asked::Disconnect(client) => oracle.model.disconnect(now, *client),
+            Asked::Timeout => oracle.model.timeout(now),
+        }
+        oracle.dispatch(None);
+    }
+}

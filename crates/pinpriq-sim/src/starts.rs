@@ -1,0 +1,434 @@
+//! How servers go down and come up again, and everything that breaks on the way.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use pinpriq_engine::time::Span;
+use pinpriq_server::simulation::Simulation;
+use pinpriq_store::faulty_disk::{CrashPolicy, Losses, Operation, Repeat};
+use pinpriq_store::{
+    Disk, Durable, FaultyDisk, Fold, Journal, JournalOptions, Level, Runner, Store,
+};
+
+use crate::book::{Survives, Watched};
+use crate::bugs::Bug;
+use crate::faults::Kind;
+use crate::oracle::Eye;
+use crate::spoilt_disk::SpoiltDisk;
+use crate::world::{World, to_usize};
+
+/// A number of operations that no run reaches.
+const NEVER: u64 = 1 << 60;
+
+impl World {
+    /// Something breaks, perhaps.
+    pub(crate) fn maybe_break(&mut self) {
+        let rates = [
+            self.knobs.power_losses,
+            self.knobs.kills,
+            self.knobs.stops_in_operation,
+            self.knobs.write_errors,
+            self.knobs.write_outages,
+            self.knobs.sync_errors,
+            self.knobs.sync_outages,
+            self.knobs.directory_errors,
+            self.knobs.full_disks,
+            self.knobs.slow_disks,
+            self.knobs.wall_jumps,
+            self.knobs.cuts,
+            self.knobs.half_closes,
+            self.knobs.stalls,
+            self.knobs.silences,
+            self.knobs.stops,
+        ];
+        let mut roll = self.dice.below(1_000);
+        let chosen = rates.iter().position(|rate| {
+            let hit = roll < *rate;
+            roll = roll.saturating_sub(*rate);
+            hit
+        });
+        let Some(chosen) = chosen else { return };
+        match chosen {
+            0 => self.lose_power(),
+            1 => self.crash(CrashPolicy::KeepAll, Kind::Kill),
+            2 => {
+                let nth = 1 + self.dice.below(12);
+                self.disk.stop_at(nth);
+            }
+            3 => self.arm(Kind::WriteError, Operation::Write, Repeat::Once),
+            4 => self.arm(Kind::WriteOutage, Operation::Write, Repeat::Forever),
+            5 => self.arm(Kind::SyncError, Operation::Sync, Repeat::Once),
+            6 => self.arm(Kind::SyncOutage, Operation::Sync, Repeat::Forever),
+            7 => self.arm(Kind::DirectoryError, Operation::SyncDir, Repeat::Once),
+            8 => {
+                let room = self.dice.below(self.knobs.segment_bytes * 3);
+                self.disk.set_capacity(self.disk.used() + room);
+                self.fault_until = Some(self.rounds_from_now(300));
+                self.is_full = true;
+            }
+            9 if self.knobs.gated == 1 => {
+                self.gate.store(false, Ordering::Relaxed);
+                self.counts.note(Kind::SlowDisk);
+                self.fault_until = Some(self.rounds_from_now(12));
+            }
+            10 => {
+                let forward = self.dice.chance(50);
+                let largest = if self.dice.chance(30) { 315_000_000_000 } else { 3_600_000 };
+                let ms = i128::from(1 + self.dice.below(largest));
+                self.clocks.set_wall_by(if forward { ms } else { -ms } * 1_000_000);
+                self.counts.note(if forward { Kind::WallForward } else { Kind::WallBack });
+            }
+            11..=14 => self.break_client(chosen),
+            15 => self.stop(),
+            _ => {}
+        }
+    }
+
+    fn break_client(&mut self, what: usize) {
+        if self.clients.is_empty() {
+            return;
+        }
+        let at = to_usize(self.dice.below(self.clients.len() as u64));
+        if what == 11 {
+            self.split_a_message(at);
+        }
+        let Some(sim) = &mut self.sim else { return };
+        let client = &mut self.clients[at];
+        match what {
+            11 => {
+                let kind = if client.is_in_reply() {
+                    Kind::CutInReply
+                } else if client.is_in_request() {
+                    Kind::CutInRequest
+                } else {
+                    Kind::Cut
+                };
+                sim.cut(client.id);
+                let gone = self.clients.remove(at);
+                self.oracle.borrow_mut().forget(gone.id);
+                self.counts.note(kind);
+            }
+            12 if !client.ended && client.unsent_bytes() == 0 => {
+                client.ended = true;
+                sim.end_input(client.id);
+                self.counts.note(Kind::HalfClose);
+            }
+            13 => {
+                client.stalled = 1 + self.dice.below(60);
+                self.counts.note(Kind::Stall);
+            }
+            14 if client.unsent_bytes() == 0 => {
+                client.silent = 1 + self.dice.below(20);
+                self.counts.note(Kind::Silence);
+            }
+            _ => {}
+        }
+    }
+
+    /// Leaves a connection in the middle of a request or of an answer, if there is one.
+    fn split_a_message(&mut self, at: usize) {
+        self.tick();
+        self.speak(at);
+        let Some(sim) = &mut self.sim else { return };
+        let client = &mut self.clients[at];
+        let all = client.unsent_bytes();
+        if all > 1 && sim.reads_from(client.id) {
+            let part = to_usize(1 + self.dice.below(all as u64 - 1));
+            let bytes = client.out[client.sent..client.sent + part].to_vec();
+            client.note_sent(part);
+            sim.feed(client.id, &bytes);
+        }
+        self.pump();
+        let Some(sim) = &mut self.sim else { return };
+        let client = &mut self.clients[at];
+        let waiting = sim.waiting_bytes(client.id);
+        if waiting > 1 && client.stalled == 0 {
+            let most = to_usize(1 + self.dice.below(waiting as u64 - 1));
+            let mut bytes = Vec::new();
+            sim.drain(client.id, most, &mut bytes);
+            client.read(&bytes, &mut self.oracle.borrow_mut(), &mut self.known);
+        }
+    }
+
+    /// The disk is as it should be again.
+    pub(crate) fn end_disk_fault(&mut self) {
+        (self.fault_until, self.is_full) = (None, false);
+        self.disk.set_capacity(u64::MAX);
+        self.gate.store(true, Ordering::Relaxed);
+        self.pump();
+    }
+
+    fn lose_power(&mut self) {
+        let policy = self.survival();
+        self.crash(policy, Kind::PowerLoss);
+    }
+
+    fn survival(&mut self) -> CrashPolicy {
+        match self.knobs.survival {
+            0 => CrashPolicy::LoseUnsynced,
+            percent @ 1..=100 => CrashPolicy::KeepSome(percent),
+            _ => CrashPolicy::KeepSome(self.dice.below(101)),
+        }
+    }
+
+    /// The store has failed or the machine has stopped: it starts again.
+    pub(crate) fn restart_after_failure(&mut self) {
+        self.count_armed();
+        if self.disk.has_stopped() {
+            self.lose_power_as(Kind::StopInOperation);
+            return;
+        }
+        if self.dice.chance(50) {
+            self.lose_power_as(Kind::PowerLoss);
+        } else {
+            self.crash(CrashPolicy::KeepAll, Kind::Kill);
+        }
+    }
+
+    fn lose_power_as(&mut self, kind: Kind) {
+        let policy = self.survival();
+        self.crash(policy, kind);
+    }
+
+    /// The server is gone from one moment to the next.
+    pub(crate) fn crash(&mut self, policy: CrashPolicy, kind: Kind) {
+        self.counts.note(kind);
+        self.oracle.borrow().trail.note(|| format!("{kind:?}, {policy:?}"));
+        self.count_armed();
+        let survives =
+            if policy == CrashPolicy::KeepAll { Survives::Written } else { Survives::Synced };
+        self.go_down(survives);
+        self.fall(policy);
+        self.start();
+    }
+
+    /// Ends the server where it stands.
+    fn go_down(&mut self, survives: Survives) {
+        self.sim = None;
+        self.journal = None;
+        self.clock = None;
+        self.clients.clear();
+        let oracle = &mut *self.oracle.borrow_mut();
+        oracle.clients.clear();
+        (oracle.failed, oracle.is_stopping) = (false, false);
+        oracle.book.went_down(survives);
+        self.gate.store(true, Ordering::Relaxed);
+        (self.fault_until, self.armed, self.is_full) = (None, None, false);
+    }
+
+    /// The disk loses what a crash takes.
+    fn fall(&mut self, policy: CrashPolicy) {
+        let before = self.disk.losses();
+        self.disk.crash(policy);
+        self.disk.set_capacity(u64::MAX);
+        let Losses { sectors, torn, entries } = self.disk.losses();
+        self.counts.add(Kind::LostSectors, u64::from(sectors > before.sectors));
+        self.counts.add(Kind::TornWrite, torn - before.torn);
+        self.counts.add(Kind::LostEntry, entries - before.entries);
+        self.counts.add(Kind::ShortWrite, self.disk.shortened() - self.shortened_writes);
+        self.shortened_writes = self.disk.shortened();
+    }
+
+    /// The server is asked to stop, and does so in order.
+    fn stop(&mut self) {
+        let Some(mut sim) = self.sim.take() else { return };
+        if self.oracle.borrow().failed {
+            self.sim = Some(sim);
+            return;
+        }
+        self.gate.store(true, Ordering::Relaxed);
+        self.oracle.borrow_mut().is_stopping = true;
+        sim.stop();
+        self.sim = Some(sim);
+        for client in &mut self.clients {
+            client.stalled /= 2;
+        }
+        for at in 0..self.clients.len() {
+            self.serve(at);
+        }
+        self.pump();
+        for at in 0..self.clients.len() {
+            self.serve(at);
+        }
+        let Some(mut sim) = self.sim.take() else { return };
+        let finished = sim.finish();
+        if finished.is_err() {
+            // The disk has failed on the way: that is no orderly stop.
+            self.oracle.borrow_mut().failed = true;
+            self.sim = Some(sim);
+            return;
+        }
+        {
+            let oracle = &mut *self.oracle.borrow_mut();
+            for client in std::mem::take(&mut self.clients) {
+                assert!(!sim.is_connected(client.id), "a stopped server has no clients");
+                oracle.forget(client.id);
+            }
+            oracle.book.finished();
+        }
+        self.sim = Some(sim);
+        self.counts.note(Kind::Stop);
+        self.go_down(Survives::Written);
+        // Whatever was synced survives the power that goes after the process.
+        if self.dice.chance(50) {
+            self.fall(CrashPolicy::LoseUnsynced);
+        } else {
+            self.fall(CrashPolicy::KeepAll);
+        }
+        self.start();
+    }
+
+    /// A server starts, after some that did not get that far perhaps.
+    pub(crate) fn start(&mut self) {
+        // The machine was off for a while.
+        let off_ms = if self.dice.chance(50) { 0 } else { self.dice.below(self.knobs.step_ms) };
+        self.clocks.advance(Span::from_ms(off_ms));
+        for _ in 0..8 {
+            self.try_flips();
+            let stops = !self.is_calm && self.dice.chance(self.knobs.stops_in_recovery);
+            if stops {
+                self.disk.stop_at(1 + self.dice.below(40));
+            }
+            if !self.is_calm {
+                self.disk.shorten_reads(self.knobs.short_reads);
+                self.disk.shorten_writes(self.knobs.short_writes);
+            }
+            let reads = self.disk.shortened_reads();
+            let opened = self.open(self.disk.clone());
+            self.counts.add(Kind::ShortRead, self.disk.shortened_reads() - reads);
+            self.disk.shorten_reads(0);
+            match opened {
+                Ok(durable) => {
+                    self.disk.stop_at(NEVER);
+                    self.begin_to_serve(durable);
+                    return;
+                }
+                Err(error) => {
+                    assert!(self.disk.has_stopped(), "the server refuses to start: {error}");
+                    self.counts.note(Kind::StopInRecovery);
+                    self.oracle.borrow().trail.note(|| format!("the start stops: {error}"));
+                    self.journal = None;
+                    let kills = self.dice.chance(30);
+                    let policy = if kills { CrashPolicy::KeepAll } else { self.survival() };
+                    let survives = if kills { Survives::Written } else { Survives::Synced };
+                    self.oracle.borrow_mut().book.went_down(survives);
+                    self.fall(policy);
+                }
+            }
+        }
+        let opened = self.open(self.disk.clone());
+        match opened {
+            Ok(durable) => self.begin_to_serve(durable),
+            Err(error) => panic!("the server refuses to start: {error}"),
+        }
+    }
+
+    fn open(&mut self, disk: FaultyDisk) -> Result<(Durable, Fold), pinpriq_store::StoreError> {
+        let level = if self.knobs.interval == 1 { Level::Interval } else { Level::Sync };
+        let options = JournalOptions {
+            level,
+            segment_bytes: u32::try_from(self.knobs.segment_bytes).unwrap_or(u32::MAX),
+            salt_seed: self.dice.roll(),
+            slack_bytes: self.knobs.slack_segments * self.knobs.segment_bytes,
+        };
+        let disk: Arc<dyn Disk> = match self.bug {
+            Some(bug @ (Bug::NoSync | Bug::NoDirectorySync | Bug::IgnoreSyncError)) => {
+                Arc::new(SpoiltDisk { disk, bug })
+            }
+            _ => Arc::new(disk),
+        };
+        let runner = if self.knobs.gated == 1 {
+            Runner::Gated { open: Arc::clone(&self.gate) }
+        } else {
+            Runner::Inline
+        };
+        let journal = Rc::new(RefCell::new(Journal::open(disk, options, runner)?));
+        self.journal = Some(Rc::clone(&journal));
+        let loaded = Rc::new(RefCell::new(Fold::new()));
+        let oracle = Rc::clone(&self.oracle);
+        let store = Watched { journal, oracle, loaded: Rc::clone(&loaded), bug: self.bug };
+        let (limits, now) = (self.engine_limits(), self.clocks.wall());
+        let seed = self.dice.roll();
+        let opened = Durable::open(Box::new(store), limits, now, seed);
+        let (durable, _) = opened?;
+        Ok((durable, loaded.take()))
+    }
+
+    fn begin_to_serve(&mut self, (durable, loaded): (Durable, Fold)) {
+        {
+            let oracle = &mut *self.oracle.borrow_mut();
+            oracle.book.started();
+            oracle.trail.note(|| {
+                let tasks: Vec<&u64> =
+                    loaded.tasks.keys().chain(loaded.lane_tasks.keys()).collect();
+                format!("started with the tasks {tasks:?}")
+            });
+            let header = durable.engine().header();
+            // Ids of tasks that a crash took away may come again, so they are learnt anew.
+            oracle.model.start(&loaded, durable.now(), header.incarnation, header.last_number);
+            assert!(header.incarnation > self.last_incarnation, "incarnations only grow");
+            self.last_incarnation = header.incarnation;
+        }
+        let clock = Rc::new(self.clocks.server_clock(durable.now()));
+        let eye = Rc::new(Eye(Rc::clone(&self.oracle)));
+        let options = self.options();
+        self.sim = Some(Simulation::new(durable, options, clock.clone(), Some(eye)));
+        self.clock = Some(clock);
+        self.tick();
+        self.check();
+    }
+
+    /// Opens a copy of the directory in which one bit is flipped: it is refused, or reads as if
+    /// nothing had been flipped.
+    fn try_flips(&mut self) {
+        if self.is_calm || !self.dice.chance(self.knobs.bit_flips) {
+            return;
+        }
+        let files = self.disk.files();
+        let read = |disk: FaultyDisk| -> Option<Fold> {
+            let disk: Arc<dyn Disk> = Arc::new(disk);
+            let options = JournalOptions::default();
+            let mut journal = Journal::open(disk, options, Runner::Inline).ok()?;
+            let (mut fold, mut freed) = (Fold::new(), Vec::new());
+            let loaded = journal.load(&mut |change, _| fold.apply(&change, None, &mut freed));
+            loaded.ok().map(|_| fold)
+        };
+        let total: u64 = files.values().map(|bytes| bytes.len() as u64).sum();
+        if total == 0 {
+            return;
+        }
+        let copy = FaultyDisk::with_files(1, &files);
+        let Some(whole) = read(copy.clone()) else {
+            panic!("a directory that nobody has touched cannot be read")
+        };
+        for _ in 0..4 {
+            let mut at = self.dice.below(total);
+            for (name, bytes) in &files {
+                if at >= bytes.len() as u64 {
+                    at -= bytes.len() as u64;
+                    continue;
+                }
+                let bit = u8::try_from(self.dice.below(8)).unwrap_or_default();
+                copy.flip(name, at, bit);
+                self.counts.note(Kind::BitFlip);
+                let read = read(copy.clone());
+                copy.flip(name, at, bit);
+                if let Some(found) = read {
+                    assert!(
+                        crate::book::are_same(&found, &whole) || self.is_cut_off(&found),
+                        "a bit flipped at {at} of {name} changes what is read: {}",
+                        crate::book::difference(&whole, &found)
+                    );
+                }
+                break;
+            }
+        }
+    }
+
+    /// Whether a state is one that a crash could have left as well.
+    fn is_cut_off(&self, found: &Fold) -> bool {
+        self.oracle.borrow().book.last_write_may_be_lost(found)
+    }
+}

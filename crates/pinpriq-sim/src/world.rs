@@ -1,0 +1,605 @@
+//! One simulated machine with its clients: what happens in each round.
+//!
+//! A round is a few requests of one client, whatever follows from them at once, and the passing of
+//! some time; now and then something breaks instead. What is wrong panics: the run is over then.
+//! How servers go down and come up is in `starts.rs`, how everything ends in `calm.rs`.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pinpriq_engine::limits::Limits as EngineLimits;
+use pinpriq_engine::task::{State, TaskRecord};
+use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_server::config::{
+    Durability, Framing, Limits as ServerLimits, PinpriqOptions, TtlZero,
+};
+use pinpriq_server::simulation::{Door, Options, Simulation};
+use pinpriq_store::FaultyDisk;
+use pinpriq_store::Journal;
+use pinpriq_store::faulty_disk::{Dice, Operation, Repeat};
+
+use crate::ask::Ask;
+use crate::bugs::Bug;
+use crate::chooser::Chooser;
+use crate::client::{Client, Knowledge};
+use crate::clock::{Clocks, ServerClock};
+use crate::faults::{Counts, Kind};
+use crate::knobs::Knobs;
+use crate::model::tasks_of;
+use crate::oracle::{Oracle, Request};
+use crate::trail::Trail;
+
+/// The largest payload, below what the pinpriq wire can carry, so that every task reaches every
+/// door. The narrow selection is left to the tests of the engine.
+const PAYLOAD_BYTES_MAX: usize = 65_535;
+
+/// How often everything is looked at from scratch, in rounds.
+const CHECK_EVERY: u64 = 24;
+
+/// How often the store may have something more to do at one moment.
+const TURNS_MAX: u64 = 20_000;
+
+/// See the head of this file.
+pub(crate) struct World {
+    pub(crate) knobs: Knobs,
+    pub(crate) dice: Dice,
+    pub(crate) bug: Option<Bug>,
+    pub(crate) clocks: Clocks,
+    pub(crate) disk: FaultyDisk,
+    pub(crate) journal: Option<Rc<RefCell<Journal>>>,
+    /// Whether the disk answers.
+    pub(crate) gate: Arc<AtomicBool>,
+    pub(crate) sim: Option<Simulation>,
+    pub(crate) clock: Option<Rc<ServerClock>>,
+    pub(crate) oracle: Rc<RefCell<Oracle>>,
+    pub(crate) clients: Vec<Client>,
+    pub(crate) known: Knowledge,
+    pub(crate) counts: Counts,
+    pub(crate) operations: u64,
+    rounds: u64,
+    serial: u64,
+    /// The round in which a fault of the disk ends.
+    pub(crate) fault_until: Option<u64>,
+    /// What is armed on the disk, to be counted when it strikes.
+    pub(crate) armed: Option<(Kind, Operation, u64)>,
+    /// Whether the disk was filled and nobody has felt it yet.
+    pub(crate) is_full: bool,
+    pub(crate) is_calm: bool,
+    pub(crate) last_incarnation: u64,
+    pub(crate) shortened_writes: u64,
+    scratch: Vec<u8>,
+}
+
+impl World {
+    pub(crate) fn new(knobs: &Knobs, bug: Option<Bug>, trail: Trail) -> Self {
+        let mut dice = Dice::new(knobs.seed);
+        let disk = FaultyDisk::new(dice.roll());
+        let oracle = Rc::new(RefCell::new(Oracle::new(engine_limits(knobs), trail)));
+        {
+            let oracle = &mut *oracle.borrow_mut();
+            oracle.book.interval = knobs.interval == 1;
+            oracle.book.keeps_all = knobs.bit_flips > 0;
+            oracle.requeues = knobs.pinpriq_options & 4 == 0;
+        }
+        let mut world = Self {
+            clocks: Clocks::at(Timestamp::from_ms(1_700_000_000_000)),
+            dice,
+            bug,
+            disk,
+            journal: None,
+            gate: Arc::new(AtomicBool::new(true)),
+            sim: None,
+            clock: None,
+            oracle,
+            clients: Vec::new(),
+            known: Knowledge::default(),
+            counts: Counts::default(),
+            operations: 0,
+            rounds: 0,
+            serial: 0,
+            fault_until: None,
+            armed: None,
+            is_full: false,
+            is_calm: false,
+            last_incarnation: 0,
+            shortened_writes: 0,
+            scratch: Vec::new(),
+            knobs: *knobs,
+        };
+        world.start();
+        world
+    }
+
+    /// What the server is told.
+    pub(crate) fn options(&self) -> Options {
+        let bits = self.knobs.pinpriq_options;
+        let limits = ServerLimits {
+            payload_bytes_max: PAYLOAD_BYTES_MAX,
+            task_bytes_max: engine_limits(&self.knobs).bytes_max,
+            in_flight_max: to_usize(self.knobs.in_flight_max),
+            out_bytes_max: to_usize(self.knobs.out_bytes_max),
+            subscriptions_max: to_usize(self.knobs.queues_per_client_max),
+            ..ServerLimits::default()
+        };
+        let pinpriq = PinpriqOptions {
+            framing: if bits & 1 == 0 { Framing::Counted } else { Framing::Bare },
+            ttl_zero: if bits & 2 == 0 { TtlZero::Immediate } else { TtlZero::Forever },
+            requeue: bits & 4 == 0 && self.bug != Some(Bug::NothingPutBack),
+        };
+        let durability =
+            if self.knobs.interval == 1 { Durability::Interval } else { Durability::Sync };
+        Options { durability, pinpriq, limits }
+    }
+
+    pub(crate) fn engine_limits(&self) -> EngineLimits {
+        engine_limits(&self.knobs)
+    }
+
+    /// Runs the rounds with faults.
+    pub(crate) fn run(&mut self) {
+        let rounds_max = 40 * self.knobs.operations + 10_000;
+        while self.operations < self.knobs.operations {
+            self.round();
+            assert!(self.rounds < rounds_max, "clients are not heard: {}", self.standing());
+        }
+    }
+
+    /// Where the clients stand, in a few words.
+    fn standing(&self) -> String {
+        let oracle = self.oracle.borrow();
+        let of = |client: &Client| {
+            let (id, unsent) = (client.id, client.unsent_bytes());
+            let (ended, stalled, silent) = (client.ended, client.stalled, client.silent);
+            let sim = self.sim.as_ref();
+            let reads = sim.is_some_and(|sim| sim.reads_from(id));
+            let waiting = sim.map_or(0, |sim| sim.waiting_bytes(id));
+            let front = oracle.clients.get(&id).and_then(|it| it.sent.front());
+            format!(
+                "{id:?} has {unsent} bytes to send and {waiting} to read, is read from: {reads}, \
+                 ended: {ended}, stalled {stalled}, silent {silent}, {front:?}"
+            )
+        };
+        self.clients.iter().map(of).collect::<Vec<_>>().join("; ")
+    }
+
+    fn round(&mut self) {
+        self.rounds += 1;
+        if self.oracle.borrow().failed || self.disk.has_stopped() {
+            // Let some clients hear of it first.
+            if self.disk.has_stopped() || self.dice.chance(40) {
+                self.restart_after_failure();
+                return;
+            }
+        }
+        if self.fault_until.is_some_and(|round| round <= self.rounds) {
+            self.end_disk_fault();
+        }
+        self.maybe_break();
+        if self.sim.is_none() {
+            return;
+        }
+        self.keep_clients();
+        let chosen = to_usize(self.dice.below(self.clients.len() as u64));
+        self.speak(chosen);
+        self.serve(chosen);
+        self.pump();
+        for at in 0..self.clients.len() {
+            self.serve(at);
+        }
+        self.pass_time();
+        self.count_armed();
+        if self.rounds.is_multiple_of(CHECK_EVERY) {
+            self.settle();
+            self.check();
+        }
+    }
+
+    /// Every seat is taken by a client; those who have gone are followed by others.
+    pub(crate) fn keep_clients(&mut self) {
+        let wanted = to_usize(self.knobs.resp_clients + self.knobs.pinpriq_clients);
+        let Some(sim) = &mut self.sim else { return };
+        let mut at = 0;
+        while at < self.clients.len() {
+            if sim.is_connected(self.clients[at].id) {
+                at += 1;
+            } else {
+                let gone = self.clients.remove(at);
+                self.oracle.borrow_mut().forget(gone.id);
+            }
+        }
+        while self.clients.len() < wanted {
+            let pinpriq = self.clients.iter().filter(|it| it.door == Door::Pinpriq).count() as u64;
+            let door =
+                if pinpriq < self.knobs.pinpriq_clients { Door::Pinpriq } else { Door::Resp };
+            let id = sim.connect(door);
+            let oracle = &mut *self.oracle.borrow_mut();
+            oracle.connect(id, door);
+            let mut client = Client::new(id, door, self.knobs.pinpriq_options & 1 == 0);
+            if door == Door::Resp {
+                if self.knobs.subscriptions > 0 && !self.is_calm && self.dice.chance(15) {
+                    client.only_subscribes = true;
+                } else if self.dice.chance(60) {
+                    client.ask(Request::Resp(Ask::Hello(3)), oracle);
+                }
+            }
+            self.clients.push(client);
+        }
+    }
+
+    /// A client makes some requests.
+    pub(crate) fn speak(&mut self, at: usize) {
+        let client = &mut self.clients[at];
+        if client.silent > 0 {
+            client.silent -= 1;
+            return;
+        }
+        if client.ended {
+            return;
+        }
+        if client.unsent_bytes() > 4_000 {
+            // It waits for an answer that may never come, and loses its patience.
+            if let Some(sim) = self.sim.as_mut().filter(|_| self.dice.chance(10)) {
+                sim.cut(client.id);
+                let gone = self.clients.remove(at);
+                self.oracle.borrow_mut().forget(gone.id);
+                self.keep_clients();
+            }
+            return;
+        }
+        let count = 1 + self.dice.below(self.knobs.pipeline);
+        let oracle = &mut *self.oracle.borrow_mut();
+        for _ in 0..count {
+            let mut chooser = Chooser {
+                dice: &mut self.dice,
+                knobs: &self.knobs,
+                known: &self.known,
+                model: &oracle.model,
+                serial: &mut self.serial,
+            };
+            let request = match client.door {
+                Door::Resp => Request::Resp(chooser.ask(client)),
+                Door::Pinpriq => {
+                    Request::Pinpriq(chooser.packet(self.knobs.pinpriq_options & 2 != 0))
+                }
+            };
+            client.ask(request, oracle);
+            self.operations += 1;
+        }
+    }
+
+    /// Bytes go to and fro between one client and the server as long as they can.
+    pub(crate) fn serve(&mut self, at: usize) {
+        if self.knobs.task_bytes_max > 0 {
+            // The engine is asked about room before it is given a command: what is due has to have
+            // made its room by then.
+            self.tick();
+        }
+        loop {
+            let fed = self.feed(at);
+            let drained = self.drain(at);
+            if !fed && !drained {
+                return;
+            }
+        }
+    }
+
+    /// Bytes of a client arrive, if they are read. Answers whether any did.
+    fn feed(&mut self, at: usize) -> bool {
+        let Some(sim) = &mut self.sim else { return false };
+        let client = &mut self.clients[at];
+        if client.unsent_bytes() == 0 || !sim.reads_from(client.id) || client.ended {
+            return false;
+        }
+        let mut count = client.unsent_bytes().min(60_000);
+        if self.knobs.chunk_in > 0 {
+            count = count.min(to_usize(1 + self.dice.below(self.knobs.chunk_in)));
+        }
+        if client.silent > 0 {
+            // It stops short of the end of what it wanted to send.
+            count = count.min(client.unsent_bytes() - 1);
+            if count == 0 || client.is_in_request() {
+                return false;
+            }
+            count = count.min(2);
+        }
+        self.scratch.clear();
+        self.scratch.extend_from_slice(&client.out[client.sent..client.sent + count]);
+        client.note_sent(count);
+        sim.feed(client.id, &self.scratch);
+        true
+    }
+
+    /// A client takes what waits for it. Answers whether there was anything.
+    fn drain(&mut self, at: usize) -> bool {
+        let Some(sim) = &mut self.sim else { return false };
+        let client = &mut self.clients[at];
+        if client.stalled > 0 {
+            return false;
+        }
+        let most = match self.knobs.chunk_out {
+            0 => usize::MAX,
+            most => to_usize(1 + self.dice.below(most)),
+        };
+        let waiting = sim.waiting_bytes(client.id);
+        let bound = to_usize(self.knobs.out_bytes_max) + 2 * PAYLOAD_BYTES_MAX;
+        assert!(waiting <= bound, "{waiting} bytes are encoded ahead for {:?}", client.id);
+        self.scratch.clear();
+        if sim.drain(client.id, most, &mut self.scratch) == 0 {
+            return false;
+        }
+        spoil(self.bug, &mut self.dice, &mut self.scratch);
+        client.read(&self.scratch, &mut self.oracle.borrow_mut(), &mut self.known);
+        true
+    }
+
+    /// Lets the server and its disk do what they can at this moment.
+    pub(crate) fn pump(&mut self) {
+        for turns in 0_u64.. {
+            let Some(sim) = &mut self.sim else { return };
+            let figures = || sim.inspect(pinpriq_store::Durable::figures);
+            assert!(turns < TURNS_MAX, "the store is never done: {:?}", figures());
+            sim.run();
+            let is_open = self.gate.load(Ordering::Relaxed);
+            let journal = self.journal.as_ref();
+            let is_waiting = journal.is_some_and(|journal| journal.borrow().is_waiting());
+            let is_deaf = self.bug == Some(Bug::DeafStore);
+            if !is_open || !is_waiting || self.oracle.borrow().failed || is_deaf {
+                return;
+            }
+            let before = self.disk.operations();
+            sim.wake_store();
+            if self.disk.operations() == before && self.disk.has_stopped() {
+                return;
+            }
+        }
+    }
+
+    /// Some time passes, perhaps just until something is due.
+    fn pass_time(&mut self) {
+        let span = match self.dice.below(8) {
+            0..=3 => 0,
+            4 => {
+                let (now, due) = (self.now(), self.sim.as_mut().and_then(Simulation::due));
+                due.map_or(0, |due| due.since(now).ms().min(self.knobs.span_ms))
+            }
+            _ => self.dice.below(self.knobs.step_ms + 1),
+        };
+        if span > 0 {
+            self.clocks.advance(Span::from_ms(span));
+        }
+        self.tick();
+        for client in &mut self.clients {
+            client.stalled = client.stalled.saturating_sub(1);
+        }
+    }
+
+    /// The server does what is due.
+    pub(crate) fn tick(&mut self) {
+        if self.bug == Some(Bug::DeafTimer) {
+            return;
+        }
+        for _ in 0..100 {
+            let now = self.now();
+            let Some(sim) = &mut self.sim else { return };
+            if sim.due().is_none_or(|due| due > now) {
+                break;
+            }
+            sim.tick();
+            if self.oracle.borrow().failed {
+                break;
+            }
+        }
+        self.pump();
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        let clock = self.clock.as_ref();
+        clock.map_or(Timestamp::ZERO, |clock| pinpriq_server::clock::Clock::now(&**clock))
+    }
+
+    /// Everything that can happen now happens, and then nobody who reads is owed anything.
+    pub(crate) fn settle(&mut self) {
+        if self.sim.is_none() || self.oracle.borrow().failed || self.disk.has_stopped() {
+            return;
+        }
+        if !self.gate.load(Ordering::Relaxed) {
+            return;
+        }
+        for turns in 0_u64.. {
+            let figures =
+                || self.sim.as_ref().map(|sim| sim.inspect(pinpriq_store::Durable::figures));
+            assert!(turns < TURNS_MAX / 10, "the server is never done: {:?}", figures());
+            let before = (self.known.bytes, self.disk.operations(), self.oracle.borrow().commands);
+            self.tick();
+            for at in 0..self.clients.len() {
+                self.serve(at);
+            }
+            self.pump();
+            if before == (self.known.bytes, self.disk.operations(), self.oracle.borrow().commands) {
+                break;
+            }
+        }
+        if self.oracle.borrow().failed || self.disk.has_stopped() {
+            return;
+        }
+        let now = self.now();
+        let oracle = self.oracle.borrow();
+        assert!(oracle.model.is_quiet(now), "something is due and is not done");
+        let Some(sim) = &self.sim else { return };
+        for client in &self.clients {
+            if client.stalled > 0 || !sim.is_connected(client.id) {
+                continue;
+            }
+            let Some(expecting) = oracle.clients.get(&client.id) else { continue };
+            assert!(
+                expecting.frames.is_empty(),
+                "{:?} reads and is not sent {:?}",
+                client.id,
+                expecting.frames
+            );
+            if let Some(owed) = expecting.owed_reply() {
+                panic!("{:?} reads and is not answered {owed:?}", client.id);
+            }
+            let may_wait = self.knobs.task_bytes_max > 0 || oracle.book.is_low;
+            let heard = client.unsent_bytes() == 0 && client.silent == 0 && !client.is_in_request();
+            if heard && !may_wait && !expecting.is_blocked() {
+                let left = expecting.sent.iter().filter(|_| client.door == Door::Resp);
+                assert_eq!(left.count(), 0, "{:?} was heard out and not answered", client.id);
+            }
+            let settled = !client.ended && !client.was_reset && !expecting.is_blocked();
+            if settled && heard && !may_wait {
+                let unspent = oracle.model.credits.get(&client.id).copied().unwrap_or_default();
+                let is_full = u64::from(unspent) >= self.knobs.in_flight_max;
+                assert!(
+                    is_full || expecting.credits_granted == expecting.credits_asked,
+                    "{:?} is granted {} of its {} credits",
+                    client.id,
+                    expecting.credits_granted,
+                    expecting.credits_asked
+                );
+            }
+        }
+    }
+
+    /// Holds everything against everything.
+    pub(crate) fn check(&mut self) {
+        let Some(sim) = &self.sim else { return };
+        if self.oracle.borrow().failed {
+            return;
+        }
+        self.oracle.borrow_mut().book.tidy();
+        let oracle = self.oracle.borrow();
+        let figures = sim.inspect(|durable| {
+            durable.engine().check();
+            let mut counters = durable.engine().totals().clone();
+            counters.moves.sort_unstable();
+            counters.moves.retain(|(_, times)| *times > 0);
+            let wanted = oracle.model.total_counters();
+            assert_eq!(counters, wanted, "the engine counts what the model counts");
+            durable.figures()
+        });
+        check_fold(&oracle);
+        let most = self.most_bytes_used(figures.bytes_live);
+        if self.knobs.full_disks == 0 && figures.bytes_pending == 0 && self.knobs.slow_disks == 0 {
+            assert!(
+                figures.bytes_used <= most,
+                "{} bytes of journal for {} that count",
+                figures.bytes_used,
+                figures.bytes_live
+            );
+            let (used, most) = (self.disk.used(), most + 4 * self.knobs.segment_bytes);
+            assert!(used <= most, "{used} bytes on disk for {figures:?}: {}", self.file_sizes());
+        }
+    }
+
+    /// The files, in a few words.
+    pub(crate) fn file_sizes(&self) -> String {
+        let files = self.disk.files().into_iter();
+        let sizes = files.map(|(name, bytes)| format!("{name}: {}", bytes.len()));
+        sizes.collect::<Vec<_>>().join(", ")
+    }
+
+    /// How long the journal may be: twice what counts, what it was allowed beyond, and some
+    /// segments on the way.
+    pub(crate) const fn most_bytes_used(&self, live: u64) -> u64 {
+        2 * live + (4 + self.knobs.slack_segments) * self.knobs.segment_bytes + (1 << 18)
+    }
+
+    /// Counts a fault of the disk once it has struck.
+    pub(crate) fn count_armed(&mut self) {
+        if let Some((kind, operation, before)) = self.armed
+            && self.disk.struck(operation) > before
+        {
+            self.counts.note(kind);
+            self.armed = None;
+        }
+        let is_felt = self.oracle.borrow().book.is_low || self.oracle.borrow().failed;
+        if self.is_full && is_felt {
+            self.counts.note(Kind::FullDisk);
+            self.is_full = false;
+        }
+    }
+
+    /// Programs a fault into the disk.
+    pub(crate) fn arm(&mut self, kind: Kind, operation: Operation, repeat: Repeat) {
+        if self.armed.is_some() {
+            return;
+        }
+        let nth = 1 + self.dice.below(4);
+        let error = [std::io::ErrorKind::Other, std::io::ErrorKind::StorageFull];
+        let error = error[usize::from(operation == Operation::Write && self.dice.chance(20))];
+        self.armed = Some((kind, operation, self.disk.struck(operation)));
+        self.disk.fail(operation, nth, repeat, error);
+    }
+
+    /// In how many rounds something ends that begins now.
+    pub(crate) fn rounds_from_now(&mut self, most: u64) -> u64 {
+        self.rounds + 1 + self.dice.below(most)
+    }
+}
+
+/// What the engine has told the store is what the model holds.
+fn check_fold(oracle: &Oracle) {
+    let kept = tasks_of(&oracle.book.current);
+    let mut count = 0;
+    for task in &kept {
+        count += 1;
+        assert!(oracle.model.knows(task.number), "the store keeps {task:?}, which is gone");
+        let own = oracle.model.task(task.number);
+        let without_holder = |task: &TaskRecord| {
+            let mut task = task.clone();
+            if let State::Taken(lease) = &mut task.state {
+                lease.holder = None;
+            }
+            task
+        };
+        assert_eq!(without_holder(own), *task, "the store keeps what the model holds");
+    }
+    assert_eq!(count, oracle.model.task_count(), "the store keeps as many tasks as there are");
+    oracle.model.check_places(&oracle.book.current);
+}
+
+/// Does to the bytes of an answer what a bug would do.
+fn spoil(bug: Option<Bug>, dice: &mut Dice, bytes: &mut Vec<u8>) {
+    let rarely = |dice: &mut Dice| dice.below(50) == 0;
+    match bug {
+        Some(Bug::StaleAccepted) if bytes.starts_with(b"-STALE") => {
+            let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len() - 1);
+            bytes.splice(..=end, *b"+OK\r\n");
+        }
+        Some(Bug::SwappedTasks) if bytes.starts_with(b"*2\r\n*4\r\n") => {
+            let Some(second) = bytes[8..].windows(4).position(|four| four == b"*4\r\n") else {
+                return;
+            };
+            let middle = 8 + second;
+            let tail = bytes.len();
+            bytes[4..tail].rotate_left(middle - 4);
+        }
+        Some(Bug::DroppedReply) if bytes.starts_with(b"+OK\r\n") && rarely(dice) => {
+            bytes.drain(..5);
+        }
+        Some(Bug::RepeatedReply) if bytes.starts_with(b"+OK\r\n") && rarely(dice) => {
+            bytes.splice(..0, *b"+OK\r\n");
+        }
+        Some(Bug::DamagedReply) if bytes.len() > 30 && rarely(dice) => {
+            let at = bytes.len() - 4;
+            bytes[at] ^= 1;
+        }
+        _ => {}
+    }
+}
+
+fn engine_limits(knobs: &Knobs) -> EngineLimits {
+    EngineLimits {
+        payload_bytes_max: PAYLOAD_BYTES_MAX,
+        bytes_max: if knobs.task_bytes_max == 0 { u64::MAX } else { knobs.task_bytes_max },
+        queues_per_client_max: to_usize(knobs.queues_per_client_max),
+        ..EngineLimits::default()
+    }
+}
+
+pub(crate) fn to_usize(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
