@@ -46,7 +46,7 @@ impl Engine {
                 task.is_recorded() && task.unsaved() == Unsaved::Nothing,
                 "task {number} is reported"
             );
-            bytes += task.own_bytes() + crate::step::TASK_OVERHEAD_BYTES;
+            bytes += task.own_bytes() + crate::limits::TASK_OVERHEAD_BYTES;
             if task.shares() {
                 let Some((first, published)) = self.publications.shared_by(number) else {
                     unreachable!("task {number} is a copy of nothing")

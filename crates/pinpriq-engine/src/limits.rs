@@ -21,6 +21,13 @@ pub const TASKS_PER_ANSWER_MAX: usize = 65_535;
 /// tasks of an emptied queue that it frees, so that a mass expiry never stalls other work.
 pub const STEPS_PER_TIMEOUT: usize = 4_096;
 
+/// What a task counts against [`Limits::bytes_max`] besides its payload and key: its record and its
+/// places in the indexes, the allocator's share included. An estimate.
+pub const TASK_OVERHEAD_BYTES: u64 = 128;
+
+/// What a lane counts besides its names. An estimate.
+pub const LANE_OVERHEAD_BYTES: u64 = 1_024;
+
 /// The bounds that can be set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {

@@ -9,16 +9,14 @@ use crate::change::Change;
 use crate::deadlines::Due;
 use crate::engine::{Answered, Engine};
 use crate::fanout::{LEASE_DEFAULT, MemberCommand, MemberFigures};
+use crate::limits::LANE_OVERHEAD_BYTES;
 use crate::members::Member;
 use crate::queues::{Lane, QueueSlot};
 use crate::reply::{Refusal, RefusalKind, Reply};
 use crate::task::{Bytes, LaneName, StateKind};
 use crate::time::Span;
 
-/// What a lane occupies besides its names. An estimate, like that for tasks.
-pub(crate) const LANE_OVERHEAD_BYTES: u64 = 1_024;
-
-/// What a member occupies besides its name and lanes.
+/// What a member occupies besides its name and lanes. An estimate, like that for lanes.
 pub(crate) const MEMBER_OVERHEAD_BYTES: u64 = 512;
 
 impl Engine {

@@ -171,7 +171,7 @@ impl Engine {
             counters.bytes += content;
             counters.enter(kind);
         }
-        self.bytes += own + crate::step::TASK_OVERHEAD_BYTES;
+        self.bytes += own + crate::limits::TASK_OVERHEAD_BYTES;
         if task.shares()
             && let Some((_, published)) = self.publications.of_copy(number)
         {
@@ -194,7 +194,7 @@ impl Engine {
             if self.is_short_of_memory() {
                 task.leave_payload();
             }
-            self.bytes += task.own_bytes() + crate::step::TASK_OVERHEAD_BYTES;
+            self.bytes += task.own_bytes() + crate::limits::TASK_OVERHEAD_BYTES;
         }
         self.tasks.insert(task);
     }
@@ -204,7 +204,7 @@ impl Engine {
         let task = self.tasks.remove(slot);
         self.obsolete.extend(task.place());
         if self.limits.memory_bytes.is_some() {
-            self.bytes -= task.own_bytes() + crate::step::TASK_OVERHEAD_BYTES;
+            self.bytes -= task.own_bytes() + crate::limits::TASK_OVERHEAD_BYTES;
         }
     }
 

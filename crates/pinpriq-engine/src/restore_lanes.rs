@@ -194,7 +194,7 @@ impl Engine {
         task.replace_place(place);
         task.set_recorded();
         if self.limits.memory_bytes.is_some() {
-            self.bytes += task.own_bytes() + crate::step::TASK_OVERHEAD_BYTES;
+            self.bytes += task.own_bytes() + crate::limits::TASK_OVERHEAD_BYTES;
         }
         self.tasks.insert(task);
     }

@@ -8,6 +8,7 @@ use crate::change::Change;
 use crate::consumers::Client;
 use crate::deadlines::Due;
 use crate::engine::Engine;
+use crate::limits::TASK_OVERHEAD_BYTES;
 use crate::packed::{Task, Unsaved};
 use crate::queues::QueueSlot;
 use crate::reply::Outcome;
@@ -17,10 +18,6 @@ use crate::task::{ClientId, State, StateKind};
 use crate::tasks::Slot;
 use crate::time::Span;
 use crate::transition::{Operation, permits};
-
-/// What a task occupies besides its payload and key, indexes and the allocator's share included. An
-/// estimate for the bounds on memory.
-pub(crate) const TASK_OVERHEAD_BYTES: u64 = 128;
 
 impl Engine {
     /// X to R, W or (undoing a pop) R: a task enters its queue.

@@ -3,15 +3,12 @@
 use pinpriq_engine::Engine;
 use pinpriq_engine::command::QueueName;
 use pinpriq_engine::fanout::{LEASE_DEFAULT, MemberCommand, MemberFigures};
-use pinpriq_engine::limits::NAME_BYTES_MAX;
+use pinpriq_engine::limits::{LANE_OVERHEAD_BYTES, NAME_BYTES_MAX};
 use pinpriq_engine::reply::{Refusal, RefusalKind, Reply};
 use pinpriq_engine::task::{LaneName, StateKind};
 use pinpriq_engine::time::Span;
 
 use super::{Answer, Home, Lane, Member, Model, Place, fits};
-
-/// What the engine reckons for a lane.
-const LANE_OVERHEAD_BYTES: u64 = 1_024;
 
 impl Model {
     pub(super) fn tend(&mut self, command: &MemberCommand<'_>, engine: &Engine) -> Answer {

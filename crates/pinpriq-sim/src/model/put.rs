@@ -3,16 +3,13 @@
 use pinpriq_engine::Engine;
 use pinpriq_engine::command::{Put, TimeToLive, Wait};
 use pinpriq_engine::fanout::{Deadline, Publish};
-use pinpriq_engine::limits::NAME_BYTES_MAX;
+use pinpriq_engine::limits::{NAME_BYTES_MAX, TASK_OVERHEAD_BYTES};
 use pinpriq_engine::reply::{Outcome, RefusalKind, Reply};
 use pinpriq_engine::settings::{Ids, Settings};
 use pinpriq_engine::task::{ClientId, RequestId, State, StateKind, TaskId, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
 
 use super::{Answer, Exit, Home, Model, Place, fits, id_fits, is_placeholder};
-
-/// What the engine reckons for the bookkeeping of a task.
-const TASK_OVERHEAD_BYTES: u64 = 320;
 
 impl Model {
     pub(super) fn put(
@@ -163,7 +160,9 @@ impl Model {
         let (shut, open): (Vec<Place>, Vec<Place>) =
             self.lanes_of(publish.topic).into_iter().partition(is_shut);
         let content = publish.payload.len() + publish.key.map_or(0, <[u8]>::len);
-        if engine.is_busy_for(content as u64 + TASK_OVERHEAD_BYTES * open.len() as u64) {
+        let bytes = content as u64 + TASK_OVERHEAD_BYTES * open.len() as u64;
+        // What nobody gets needs no room.
+        if !open.is_empty() && engine.is_busy_for(bytes) {
             return Err(RefusalKind::Busy);
         }
         for place in shut {
