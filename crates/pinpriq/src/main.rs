@@ -5,9 +5,10 @@
 
 use std::process::ExitCode;
 
-/// Tasks are many small blocks that come and go across threads.
+/// Tasks are many small blocks that come and go across threads, and what they leave must go back
+/// to the system even when nothing happens any more.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     pinpriq::run()
