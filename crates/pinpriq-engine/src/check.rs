@@ -37,7 +37,9 @@ impl Engine {
         let mut sharers: BTreeMap<u64, u64> = BTreeMap::new();
         let mut counted: BTreeMap<QueueSlot, ([u64; 6], u64)> = BTreeMap::new();
         let mut dead = 0;
+        let mut payloads = 0;
         for slot in self.tasks.slots() {
+            payloads += usize::from(self.tasks.payload(slot).is_some());
             let task = &self.tasks[slot];
             let number = task.number();
             assert_eq!(self.tasks.find(number), Some(slot), "task {number} is found by number");
@@ -52,8 +54,8 @@ impl Engine {
                     unreachable!("task {number} is a copy of nothing")
                 };
                 assert_eq!(
-                    task.payload(),
-                    Some(&published.payload),
+                    self.tasks.payload(slot),
+                    Some(&*published.payload),
                     "task {number} shares a payload"
                 );
                 assert_eq!(task.key(), published.key.as_ref(), "task {number} shares a key");
@@ -88,6 +90,7 @@ impl Engine {
             }
         }
         assert_eq!(bytes, self.bytes, "the bytes of all tasks add up");
+        assert_eq!(payloads, self.tasks.payloads_kept(), "every payload is some task's");
         let discarded: u64 = self.discarded.iter().map(|discarded| discarded.remaining).sum();
         assert_eq!(dead, discarded, "only tasks of emptied queues are dead");
         for (first, published) in self.publications.iter() {

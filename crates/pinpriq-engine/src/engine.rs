@@ -334,9 +334,9 @@ impl Engine {
     /// Whoever is shown the task later has to fetch it: [`crate::task::TaskRecord::away`].
     pub fn leave_payload(&mut self, number: u64, place: Place) {
         let Some(slot) = self.live(number) else { return };
-        let task = &mut self.tasks[slot];
+        let task = &self.tasks[slot];
         if task.place() == Some(place) && task.unsaved() != Unsaved::Whole {
-            self.bytes -= task.leave_payload();
+            self.bytes -= self.tasks.leave_payload(slot);
         }
     }
 

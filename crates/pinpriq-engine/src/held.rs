@@ -32,7 +32,7 @@ impl Engine {
             ));
         }
         if let Some(payload) = ack.payload {
-            self.amend(slot, Unsaved::Whole, |task| task.set_payload(payload));
+            self.set_payload(slot, payload);
         }
         self.finish(slot, Operation::Ack(by), ack.zombie);
         Ok(Some(Reply::Done))
@@ -104,12 +104,11 @@ impl Engine {
             )));
         }
         let (slot, by) = self.hold(client, held, Operation::Bury)?;
-        let unsaved = if payload.is_some() { Unsaved::Whole } else { Unsaved::Standing };
-        self.shift(slot, Operation::Bury(by), unsaved, |task| {
-            if let Some(payload) = payload {
-                task.set_payload(payload);
-            }
-            State::Buried { reason: reason.into() }
+        if let Some(payload) = payload {
+            self.set_payload(slot, payload);
+        }
+        self.shift(slot, Operation::Bury(by), Unsaved::Standing, |_| State::Buried {
+            reason: reason.into(),
         });
         Ok(Some(Reply::Done))
     }

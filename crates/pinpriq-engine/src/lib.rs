@@ -52,6 +52,8 @@ mod members;
 mod membership;
 mod numbers;
 mod packed;
+mod pages;
+mod payloads;
 mod publications;
 mod publish;
 mod put;

@@ -1,4 +1,4 @@
-//! A task as it lies in memory, in 64 bytes besides its payload.
+//! A task as it lies in memory, in 56 bytes besides its payload.
 //!
 //! What most tasks have in common takes no room: a ready task that was never taken, without key,
 //! TTL and the like, is this struct alone. The rest of the others stands in an allocation of its
@@ -7,10 +7,11 @@
 
 use crate::change::{Change, Granted, LaneTask, Moved, OwnContent, Place};
 use crate::limits::NARROW_PAYLOAD_BYTES_MAX;
+use crate::payloads::{Kept, Payloads};
 use crate::publications::Published;
 use crate::queues::{Queue, QueueSlot};
 use crate::ranked::Rank;
-use crate::task::{Away, Bytes, Lease, State, StateKind, TaskId, TaskRecord, payload_checksum};
+use crate::task::{Away, Bytes, Lease, State, StateKind, TaskId, TaskRecord};
 use crate::time::{Span, Timestamp};
 
 /// How much of a task must be told to the store.
@@ -31,7 +32,11 @@ pub(crate) enum Unsaved {
 pub(crate) struct Task {
     /// The number below, the flags in the highest byte.
     number_and_flags: u64,
-    payload: Payload,
+    /// The length of the payload, wherever that is.
+    payload_bytes: u32,
+    /// The index under which the payload is kept, or the checksum of one that was left in the
+    /// store.
+    payload_index: u32,
     /// What only some tasks have.
     besides: Option<Box<Besides>>,
     pub(crate) put_at: Timestamp,
@@ -43,13 +48,6 @@ pub(crate) struct Task {
     pub(crate) epoch: u32,
     /// The priority, if there is one and it is small enough for this field.
     small_priority: i32,
-}
-
-/// A payload in memory, or the word on one that was left in the store.
-#[derive(Debug)]
-enum Payload {
-    Here(Bytes),
-    Away { bytes: u32, checksum: u32 },
 }
 
 /// What is not there means what [`Besides::of`] says.
@@ -78,7 +76,7 @@ pub(crate) struct NewTask {
     pub(crate) id: TaskId,
     pub(crate) priority: Option<i64>,
     pub(crate) key: Option<Bytes>,
-    pub(crate) payload: Bytes,
+    pub(crate) payload: Kept,
     pub(crate) put_at: Timestamp,
     pub(crate) expires_at: Option<Timestamp>,
     pub(crate) ttr: Option<Span>,
@@ -95,6 +93,8 @@ const RECORDED: u64 = 1 << 58;
 const SHARES: u64 = 1 << 59;
 const SMALL_PRIORITY: u64 = 1 << 60;
 const LARGE_PRIORITY: u64 = 1 << 61;
+const PAYLOAD_AWAY: u64 = 1 << 62;
+const PAYLOAD_SMALL: u64 = 1 << 63;
 
 const NOWHERE: Place = Place { volume: 0, offset: 0, length: 0 };
 
@@ -126,7 +126,8 @@ impl Task {
         assert!(new.number <= NUMBER_MAX, "number {} is beyond the last", new.number);
         let mut task = Self {
             number_and_flags: new.number,
-            payload: Payload::Here(new.payload),
+            payload_bytes: 0,
+            payload_index: 0,
             besides: None,
             put_at: new.put_at,
             place: NOWHERE,
@@ -134,6 +135,7 @@ impl Task {
             epoch: new.epoch,
             small_priority: 0,
         };
+        task.put_payload(new.payload);
         task.set_priority(new.priority);
         if new.id != TaskId::Number(new.number) {
             task.besides_mut().own_id = Some(new.id);
@@ -149,8 +151,9 @@ impl Task {
         task
     }
 
-    /// A task from its record, of which the store knows nothing yet.
-    pub(crate) fn of(record: TaskRecord, queue: QueueSlot, epoch: u32) -> Self {
+    /// A task from its record, whose payload is kept there, and of which the store knows nothing
+    /// yet.
+    pub(crate) fn of(record: TaskRecord, payload: Kept, queue: QueueSlot, epoch: u32) -> Self {
         let mut task = Self::new(NewTask {
             number: record.number,
             queue,
@@ -158,7 +161,7 @@ impl Task {
             id: record.id,
             priority: record.priority,
             key: record.key,
-            payload: record.payload,
+            payload,
             put_at: record.put_at,
             expires_at: record.expires_at,
             ttr: record.ttr,
@@ -206,57 +209,62 @@ impl Task {
         self.besides.as_ref().and_then(|besides| besides.key.as_ref())
     }
 
-    /// The payload, unless it was left in the store.
-    pub(crate) const fn payload(&self) -> Option<&Bytes> {
-        match &self.payload {
-            Payload::Here(payload) => Some(payload),
-            Payload::Away { .. } => None,
+    /// Where the payload is kept, unless it was left in the store.
+    pub(crate) const fn payload(&self) -> Option<Kept> {
+        if self.has(PAYLOAD_AWAY) {
+            return None;
         }
+        Some(Kept::of((self.payload_bytes, self.payload_index, self.has(PAYLOAD_SMALL))))
     }
 
     /// How long the payload is, wherever it is.
-    pub(crate) fn payload_bytes(&self) -> usize {
-        match &self.payload {
-            Payload::Here(payload) => payload.len(),
-            Payload::Away { bytes, .. } => *bytes as usize,
-        }
+    pub(crate) const fn payload_bytes(&self) -> usize {
+        self.payload_bytes as usize
     }
 
-    /// Leaves the payload in the store, if it is there and not shared. Answers how many bytes of
-    /// memory that freed.
-    pub(crate) fn leave_payload(&mut self) -> u64 {
-        let Payload::Here(payload) = &self.payload else { return 0 };
-        let Ok(bytes) = u32::try_from(payload.len()) else { return 0 };
-        if self.shares() || self.place().is_none() {
-            return 0;
-        }
-        self.payload = Payload::Away { bytes, checksum: payload_checksum(payload) };
-        u64::from(bytes)
+    /// Whether the payload could be left in the store: it is there and not shared.
+    pub(crate) fn can_leave_payload(&self) -> bool {
+        !self.has(PAYLOAD_AWAY) && !self.shares() && self.place().is_some()
+    }
+
+    /// Notes that the payload was left in the store, and answers where it was kept.
+    pub(crate) fn leave_payload(&mut self, checksum: u32) -> Option<Kept> {
+        let former = self.payload();
+        self.mark(PAYLOAD_AWAY, true);
+        self.payload_index = checksum;
+        former
     }
 
     /// How to find the payload, if it was left in the store.
     fn away(&self) -> Option<Away> {
-        match (&self.payload, self.place()) {
-            (Payload::Away { bytes, checksum }, Some(place)) => {
-                Some(Away { place, bytes: *bytes, checksum: *checksum })
-            }
-            _ => None,
-        }
+        let place = self.place().filter(|_| self.has(PAYLOAD_AWAY))?;
+        Some(Away { place, bytes: self.payload_bytes, checksum: self.payload_index })
     }
 
-    /// Gives it a payload of its own.
-    pub(crate) fn set_payload(&mut self, payload: &[u8]) {
-        self.payload = Payload::Here(payload.into());
+    /// Gives it a payload of its own, and answers where the former one was kept.
+    pub(crate) fn replace_payload(&mut self, payload: Kept) -> Option<Kept> {
+        let former = self.payload();
+        self.put_payload(payload);
         self.mark(SHARES, false);
+        former
     }
 
-    /// Gives it key and payload of the publication that its number belongs to.
-    pub(crate) fn share(&mut self, published: &Published) {
-        self.payload = Payload::Here(published.payload.clone());
+    fn put_payload(&mut self, payload: Kept) {
+        let is_small;
+        (self.payload_bytes, self.payload_index, is_small) = payload.parts();
+        self.mark(PAYLOAD_SMALL, is_small);
+        self.mark(PAYLOAD_AWAY, false);
+    }
+
+    /// Gives it the key of the publication that its number belongs to, whose payload is kept
+    /// there, and answers where the former one was kept.
+    pub(crate) fn share(&mut self, published: &Published, payload: Kept) -> Option<Kept> {
+        let former = self.replace_payload(payload);
         if published.key.is_some() {
             self.besides_mut().key.clone_from(&published.key);
         }
         self.set_shares(true);
+        former
     }
 
     /// Whether key and payload are still those of the publication that the number belongs to.
@@ -414,10 +422,12 @@ impl Task {
 
     /// The bytes of memory that it occupies alone, besides its bookkeeping.
     pub(crate) fn own_bytes(&self) -> u64 {
-        match &self.payload {
-            _ if self.shares() => 0,
-            Payload::Here(_) => self.content_bytes(),
-            Payload::Away { .. } => self.key().map_or(0, |key| key.len() as u64),
+        if self.shares() {
+            0
+        } else if self.has(PAYLOAD_AWAY) {
+            self.key().map_or(0, |key| key.len() as u64)
+        } else {
+            self.content_bytes()
         }
     }
 
@@ -436,7 +446,7 @@ impl Task {
     }
 
     /// The task as it leaves the engine.
-    pub(crate) fn record(&self, queue: &Queue) -> TaskRecord {
+    pub(crate) fn record(&self, queue: &Queue, payloads: &Payloads) -> TaskRecord {
         TaskRecord {
             number: self.number(),
             queue: queue.name.clone(),
@@ -445,7 +455,7 @@ impl Task {
             seq: self.seq(),
             priority: self.priority(),
             key: self.key().cloned(),
-            payload: self.payload().cloned().unwrap_or_default(),
+            payload: self.payload_to_show(payloads),
             away: self.away(),
             put_at: self.put_at,
             expires_at: self.expires_at(),
@@ -456,9 +466,11 @@ impl Task {
     }
 
     /// The task as the store keeps it in a lane.
-    fn lane_task(&self, lane: u64) -> LaneTask {
-        let payload = self.payload().cloned().unwrap_or_default();
-        let own = OwnContent { key: self.key().cloned(), payload };
+    fn lane_task(&self, lane: u64, payloads: &Payloads) -> LaneTask {
+        let own = (!self.shares()).then(|| OwnContent {
+            key: self.key().cloned(),
+            payload: self.payload_to_show(payloads),
+        });
         LaneTask {
             number: self.number(),
             lane,
@@ -469,17 +481,17 @@ impl Task {
             expires_at: self.expires_at(),
             attempts: self.attempts(),
             state: self.state().clone(),
-            own: (!self.shares()).then_some(own),
+            own,
         }
     }
 
     /// The change that tells the store what it does not know yet.
-    pub(crate) fn unsaved_change(&self, queue: &Queue) -> Option<Change> {
+    pub(crate) fn unsaved_change(&self, queue: &Queue, payloads: &Payloads) -> Option<Change> {
         match (self.unsaved(), self.state()) {
             (Unsaved::Nothing, _) => None,
             (Unsaved::Whole, _) => Some(match queue.lane_name() {
-                None => Change::Task(Box::new(self.record(queue))),
-                Some(lane) => Change::LaneTask(Box::new(self.lane_task(lane.number))),
+                None => Change::Task(Box::new(self.record(queue, payloads))),
+                Some(lane) => Change::LaneTask(Box::new(self.lane_task(lane.number, payloads))),
             }),
             (Unsaved::Grant, State::Taken(lease)) => Some(Change::Granted(Granted {
                 number: self.number(),
@@ -498,6 +510,10 @@ impl Task {
                 state: state.clone(),
             }))),
         }
+    }
+
+    fn payload_to_show(&self, payloads: &Payloads) -> Bytes {
+        self.payload().map_or_else(Bytes::default, |kept| payloads.bytes(kept))
     }
 
     const fn has(&self, flag: u64) -> bool {
@@ -523,7 +539,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_task_occupies_64_bytes() {
-        assert_eq!(size_of::<Option<Task>>(), 64);
+    fn a_task_occupies_56_bytes() {
+        assert_eq!(size_of::<Option<Task>>(), 56);
     }
 }

@@ -98,6 +98,7 @@ impl Engine {
     ) -> Task {
         let id = self.new_id(settings.ids, number);
         let default = || settings.ttl.map(|ttl| self.now.after(ttl));
+        let payload = self.tasks.keep_shared(&published.payload);
         let mut task = Task::new(NewTask {
             number,
             queue,
@@ -105,7 +106,7 @@ impl Engine {
             id,
             priority: published.priority,
             key: published.key.clone(),
-            payload: published.payload.clone(),
+            payload,
             put_at: self.now,
             expires_at: published.expires_at.or_else(default),
             ttr: None,

@@ -36,6 +36,7 @@ impl Engine {
         } else {
             State::Waiting { ready_at: self.now.after(put.delay) }
         };
+        let payload = self.tasks.keep(put.payload);
         let task = Task::new(NewTask {
             number,
             queue,
@@ -43,7 +44,7 @@ impl Engine {
             id: id.clone(),
             priority: put.priority,
             key: put.key.map(Into::into),
-            payload: put.payload.into(),
+            payload,
             put_at: self.now,
             expires_at,
             ttr: put.ttr,
@@ -100,18 +101,23 @@ impl Engine {
         }
         let queue = existing.unwrap_or_else(|| self.queues.find_or_make(&record.queue));
         let record = TaskRecord { state: State::Ready, ..record };
-        let mut task = Task::of(record, queue, self.queues[queue].epoch);
-        task.set_shares(self.share_again(&task));
+        let shares = self.share_again(&record);
+        let payload = if shares {
+            self.tasks.keep_shared(&record.payload)
+        } else {
+            self.tasks.keep_bytes(&record.payload)
+        };
+        let mut task = Task::of(record, payload, queue, self.queues[queue].epoch);
+        task.set_shares(shares);
         let slot = self.enter(task, Operation::PutBack);
         self.expire_if_over(slot);
         true
     }
 
     /// Has a popped copy share its publication again, if that is still there.
-    fn share_again(&mut self, task: &Task) -> bool {
-        let Some((_, published)) = self.publications.of_copy(task.number()) else { return false };
-        let is_same =
-            task.payload().is_some_and(|payload| Bytes::ptr_eq(&published.payload, payload));
+    fn share_again(&mut self, record: &TaskRecord) -> bool {
+        let Some((_, published)) = self.publications.of_copy(record.number) else { return false };
+        let is_same = Bytes::ptr_eq(&published.payload, &record.payload);
         published.sharers += u64::from(is_same);
         is_same
     }

@@ -10,6 +10,7 @@ use crate::change::{Change, Granted, Header, Moved, Place, QueueRecord};
 use crate::deadlines::Due;
 use crate::engine::Engine;
 use crate::indexes::Indexes;
+use crate::limits::TASK_OVERHEAD_BYTES;
 use crate::packed::Task;
 use crate::queues::QueueSlot;
 use crate::settings::{Ids, Paused, Settings};
@@ -171,7 +172,7 @@ impl Engine {
             counters.bytes += content;
             counters.enter(kind);
         }
-        self.bytes += own + crate::limits::TASK_OVERHEAD_BYTES;
+        self.bytes += own + TASK_OVERHEAD_BYTES;
         if task.shares()
             && let Some((_, published)) = self.publications.of_copy(number)
         {
@@ -187,16 +188,17 @@ impl Engine {
         self.last_number = self.last_number.max(record.number).max(record.seq);
         let queue = self.queues.find_or_make(&record.queue);
         let record = TaskRecord { state: without_holder(record.state), ..record };
-        let mut task = Task::of(record, queue, self.queues[queue].epoch);
+        let payload = self.tasks.keep_bytes(&record.payload);
+        let mut task = Task::of(record, payload, queue, self.queues[queue].epoch);
         task.replace_place(place);
         task.set_recorded();
+        let slot = self.tasks.insert(task);
         if self.limits.memory_bytes.is_some() {
             if self.is_short_of_memory() {
-                task.leave_payload();
+                self.tasks.leave_payload(slot);
             }
-            self.bytes += task.own_bytes() + crate::limits::TASK_OVERHEAD_BYTES;
+            self.bytes += self.tasks[slot].own_bytes() + TASK_OVERHEAD_BYTES;
         }
-        self.tasks.insert(task);
     }
 
     /// Takes a task that was restored out again.
@@ -204,7 +206,7 @@ impl Engine {
         let task = self.tasks.remove(slot);
         self.obsolete.extend(task.place());
         if self.limits.memory_bytes.is_some() {
-            self.bytes -= task.own_bytes() + crate::limits::TASK_OVERHEAD_BYTES;
+            self.bytes -= task.own_bytes() + TASK_OVERHEAD_BYTES;
         }
     }
 

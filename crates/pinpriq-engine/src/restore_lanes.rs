@@ -127,7 +127,7 @@ impl Engine {
 
     /// Gives a restored copy what it shares with others.
     pub(crate) fn share_restored(&mut self, slot: Slot) {
-        let task = &mut self.tasks[slot];
+        let task = &self.tasks[slot];
         if !task.shares() {
             return;
         }
@@ -135,7 +135,7 @@ impl Engine {
         let Some((_, published)) = self.publications.of_copy(number) else {
             unreachable!("task {number} is a copy of nothing")
         };
-        task.share(published);
+        self.tasks.share(slot, published);
     }
 
     /// Forgets publications that nobody shares any more.
@@ -189,7 +189,8 @@ impl Engine {
         if let Some(slot) = self.tasks.find(record.number) {
             self.unrestore(slot);
         }
-        let mut task = Task::of(record, lane, self.queues[lane].epoch);
+        let payload = self.tasks.keep_bytes(&record.payload);
+        let mut task = Task::of(record, payload, lane, self.queues[lane].epoch);
         task.set_shares(shares);
         task.replace_place(place);
         task.set_recorded();

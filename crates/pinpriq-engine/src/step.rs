@@ -91,6 +91,14 @@ impl Engine {
         self.mark(slot, unsaved);
     }
 
+    /// Gives a task a payload of its own in place of the one that it has.
+    pub(crate) fn set_payload(&mut self, slot: Slot, payload: &[u8]) {
+        let kept = self.tasks.keep(payload);
+        let mut former = None;
+        self.amend(slot, Unsaved::Whole, |task| former = task.replace_payload(kept));
+        self.tasks.forget(former);
+    }
+
     /// Any state to X: a task leaves its queue for good.
     pub(crate) fn leave(&mut self, slot: Slot, operation: Operation, exit: Exit) {
         let from = self.lift(slot);
@@ -189,7 +197,8 @@ impl Engine {
             let Some(task) = self.tasks.at(slot) else { continue };
             // A task whose queue was emptied since has gone with it.
             if self.reports && self.queues.is_current(task.queue, task.epoch) {
-                self.changes.extend(task.unsaved_change(&self.queues[task.queue]));
+                let queue = &self.queues[task.queue];
+                self.changes.extend(self.tasks.unsaved_change(slot, queue));
             }
             let task = &mut self.tasks[slot];
             task.set_recorded();

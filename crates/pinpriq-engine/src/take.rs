@@ -83,7 +83,7 @@ impl Engine {
             let queue = &self.queues[slot];
             let count = (peek.count as usize).min(TASKS_PER_ANSWER_MAX);
             let shown = |slot: &Slot| !self.looks_gone(*slot);
-            let record = |slot: Slot| self.tasks[slot].record(queue);
+            let record = |slot: Slot| self.tasks.record(slot, queue);
             match peek.state {
                 None => {
                     let walk = queue.indexes.walk(peek.selection).filter(shown);
@@ -105,10 +105,9 @@ impl Engine {
 
     pub(crate) fn get(&mut self, queue: QueueName<'_>, id: &[u8]) -> Answered {
         check_id(id)?;
-        let record = self.find_task(queue, id)?.map(|slot| {
-            let task = &self.tasks[slot];
-            Box::new(task.record(&self.queues[task.queue]))
-        });
+        let record = self
+            .find_task(queue, id)?
+            .map(|slot| Box::new(self.tasks.record(slot, &self.queues[self.tasks[slot].queue])));
         Ok(Some(Reply::Task(record)))
     }
 
@@ -223,11 +222,11 @@ impl Engine {
                     task.set_attempts(attempts);
                     State::Taken(Box::new(lease))
                 });
-                self.tasks[slot].record(&self.queues[queue])
+                self.tasks.record(slot, &self.queues[queue])
             }
             TakeMode::Pop => {
                 self.tasks[slot].set_attempts(attempts);
-                let record = self.tasks[slot].record(&self.queues[queue]);
+                let record = self.tasks.record(slot, &self.queues[queue]);
                 self.finish(slot, Operation::Pop, None);
                 record
             }

@@ -1,14 +1,19 @@
 //! Where tasks live in memory, and how they are found by number.
 //!
-//! Tasks sit in pages of a fixed size, so that growing never copies them. A page goes back to the
-//! allocator with its last task. A [`Slot`] is the address of a task for as long as
-//! it is there; the indexes hold slots. What a task means is not known here.
+//! A [`Slot`] is the address of a task for as long as it is there; the indexes hold slots. Payloads
+//! are kept apart, and go with their tasks. What a task means is not known here.
 
 use std::hash::{DefaultHasher, Hasher};
 use std::num::NonZeroU32;
 
+use crate::change::Change;
 use crate::numbers::Numbers;
 use crate::packed::Task;
+use crate::pages::Pages;
+use crate::payloads::{Kept, Payloads};
+use crate::publications::Published;
+use crate::queues::Queue;
+use crate::task::{Bytes, TaskRecord, payload_checksum};
 
 /// The address of a task.
 // One more than the index, so that a slot that may be missing takes no more room.
@@ -19,57 +24,15 @@ pub(crate) struct Slot(NonZeroU32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct KeyHash(u64);
 
-/// How many tasks a page holds.
-const PAGE_TASKS: usize = 256;
-
-/// A run of slots. It has room in memory from its first task to its last.
-#[derive(Debug, Default)]
-struct Page {
-    tasks: Vec<Option<Task>>,
-    /// A bit for each slot that is taken.
-    taken: [u64; PAGE_TASKS / 64],
-    used: usize,
-    /// Whether it stands among the pages with free slots.
-    is_listed: bool,
-}
-
 /// All tasks of a shard.
 #[derive(Debug, Default)]
 pub(crate) struct Tasks {
-    pages: Vec<Page>,
-    /// Pages with free slots, some of which may have none any more. The last is filled first.
-    roomy: Vec<usize>,
-    /// The page that had its last task removed last, and still has its room.
-    kept: Option<usize>,
+    pages: Pages<Task>,
+    payloads: Payloads,
     /// Every task by its number.
     numbers: Numbers,
     /// Keeps clients from choosing keys whose hashes are equal.
     seed: u64,
-}
-
-impl Page {
-    /// The first free slot.
-    fn free(&self) -> Option<usize> {
-        let word = self.taken.iter().position(|word| *word != u64::MAX)?;
-        Some(word * 64 + self.taken[word].trailing_ones() as usize)
-    }
-
-    fn put(&mut self, index: usize, task: Task) {
-        if self.tasks.is_empty() {
-            self.tasks = std::iter::repeat_with(|| None).take(PAGE_TASKS).collect();
-        }
-        self.taken[index / 64] |= 1 << (index % 64);
-        self.used += 1;
-        let former = self.tasks[index].replace(task);
-        debug_assert!(former.is_none(), "slot {index} was free");
-    }
-
-    fn take(&mut self, index: usize) -> Option<Task> {
-        let task = self.tasks.get_mut(index)?.take()?;
-        self.taken[index / 64] &= !(1 << (index % 64));
-        self.used -= 1;
-        Some(task)
-    }
 }
 
 #[cfg(test)]
@@ -97,36 +60,80 @@ impl Tasks {
     /// Adds a task. Its number must be new.
     pub(crate) fn insert(&mut self, task: Task) -> Slot {
         let number = task.number();
-        let (page, index) = self.free_slot();
-        self.pages[page].put(index, task);
-        let slot = slot_at(page * PAGE_TASKS + index);
+        let slot = slot_at(self.pages.insert(task));
         self.numbers.insert(number, slot);
         slot
     }
 
-    /// Removes the task at `slot`, which must be there.
+    /// Removes the task at `slot`, which must be there, and forgets its payload.
     pub(crate) fn remove(&mut self, slot: Slot) -> Task {
-        let (at, index) = address(slot);
-        let page = &mut self.pages[at];
-        let Some(task) = page.take(index) else { unreachable!("no task at {slot:?}") };
-        if !page.is_listed {
-            page.is_listed = true;
-            self.roomy.push(at);
-        }
-        if page.used == 0 {
-            self.keep_instead(at);
-        }
+        let Some(task) = self.pages.remove(index(slot)) else {
+            unreachable!("no task at {slot:?}")
+        };
         self.numbers.remove(task.number());
+        self.forget(task.payload());
         task
     }
 
-    /// Keeps the room of this page, which has no task any more, for the next ones, and gives back
-    /// that of the page that was kept before: a queue that just hands tasks through needs one.
-    fn keep_instead(&mut self, at: usize) {
-        let former = self.kept.replace(at).filter(|former| *former != at);
-        if let Some(former) = former.filter(|former| self.pages[*former].used == 0) {
-            self.pages[former].tasks = Vec::new();
+    /// Keeps a copy of a payload, for a task that is about to be given it.
+    pub(crate) fn keep(&mut self, payload: &[u8]) -> Kept {
+        self.payloads.keep(payload)
+    }
+
+    /// Keeps a payload that comes with an allocation of its own.
+    pub(crate) fn keep_bytes(&mut self, payload: &Bytes) -> Kept {
+        self.payloads.keep_bytes(payload)
+    }
+
+    /// Keeps a payload that several tasks share.
+    pub(crate) fn keep_shared(&mut self, payload: &Bytes) -> Kept {
+        self.payloads.share(Bytes::clone(payload))
+    }
+
+    /// Forgets a payload that no task has any more.
+    pub(crate) fn forget(&mut self, payload: Option<Kept>) {
+        if let Some(kept) = payload {
+            self.payloads.forget(kept);
         }
+    }
+
+    /// The payload of a task, unless it was left in the store.
+    pub(crate) fn payload(&self, slot: Slot) -> Option<&[u8]> {
+        self[slot].payload().map(|kept| self.payloads.read(kept))
+    }
+
+    /// Gives a task the key and the payload of its publication.
+    pub(crate) fn share(&mut self, slot: Slot, published: &Published) {
+        let kept = self.keep_shared(&published.payload);
+        let former = self[slot].share(published, kept);
+        self.forget(former);
+    }
+
+    /// Leaves a payload in the store, if it is there and not shared. Answers how many bytes of
+    /// memory that freed.
+    pub(crate) fn leave_payload(&mut self, slot: Slot) -> u64 {
+        let Some(payload) = self.payload(slot).filter(|_| self[slot].can_leave_payload()) else {
+            return 0;
+        };
+        let (bytes, checksum) = (payload.len() as u64, payload_checksum(payload));
+        let former = self[slot].leave_payload(checksum);
+        self.forget(former);
+        bytes
+    }
+
+    /// The task as it leaves the engine.
+    pub(crate) fn record(&self, slot: Slot, queue: &Queue) -> TaskRecord {
+        self[slot].record(queue, &self.payloads)
+    }
+
+    /// The change that tells the store what it does not know yet of a task.
+    pub(crate) fn unsaved_change(&self, slot: Slot, queue: &Queue) -> Option<Change> {
+        self[slot].unsaved_change(queue, &self.payloads)
+    }
+
+    /// How many payloads are kept. For checks only.
+    pub(crate) fn payloads_kept(&self) -> usize {
+        self.payloads.count()
     }
 
     /// The slot of the task with this number.
@@ -136,27 +143,12 @@ impl Tasks {
 
     /// The task at `slot`, if it is still there.
     pub(crate) fn at(&self, slot: Slot) -> Option<&Task> {
-        let (page, index) = address(slot);
-        self.pages.get(page)?.tasks.get(index)?.as_ref()
+        self.pages.find(index(slot))
     }
 
     /// All slots in the order of their numbers. Costs O(n): for start and checks only.
     pub(crate) fn slots(&self) -> impl Iterator<Item = Slot> {
         self.numbers.slots()
-    }
-
-    /// A free slot: its page, and its place there.
-    fn free_slot(&mut self) -> (usize, usize) {
-        while let Some(&page) = self.roomy.last() {
-            if let Some(index) = self.pages[page].free() {
-                return (page, index);
-            }
-            self.pages[page].is_listed = false;
-            self.roomy.pop();
-        }
-        self.pages.push(Page { is_listed: true, ..Page::default() });
-        self.roomy.push(self.pages.len() - 1);
-        (self.pages.len() - 1, 0)
     }
 }
 
@@ -164,8 +156,7 @@ impl std::ops::Index<Slot> for Tasks {
     type Output = Task;
 
     fn index(&self, slot: Slot) -> &Task {
-        let (page, index) = address(slot);
-        match &self.pages[page].tasks[index] {
+        match self.pages.find(index(slot)) {
             Some(task) => task,
             None => unreachable!("no task at {slot:?}"),
         }
@@ -174,17 +165,15 @@ impl std::ops::Index<Slot> for Tasks {
 
 impl std::ops::IndexMut<Slot> for Tasks {
     fn index_mut(&mut self, slot: Slot) -> &mut Task {
-        let (page, index) = address(slot);
-        match &mut self.pages[page].tasks[index] {
+        match self.pages.find_mut(index(slot)) {
             Some(task) => task,
             None => unreachable!("no task at {slot:?}"),
         }
     }
 }
 
-const fn address(slot: Slot) -> (usize, usize) {
-    let index = slot.0.get() as usize - 1;
-    (index / PAGE_TASKS, index % PAGE_TASKS)
+const fn index(slot: Slot) -> usize {
+    slot.0.get() as usize - 1
 }
 
 fn slot_at(index: usize) -> Slot {
@@ -192,49 +181,4 @@ fn slot_at(index: usize) -> Slot {
         panic!("more than {} tasks in one shard", u32::MAX)
     };
     Slot(index)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::packed::NewTask;
-    use crate::queues::Queues;
-    use crate::task::{State, TaskId};
-    use crate::time::Timestamp;
-
-    #[test]
-    fn room_goes_with_the_tasks() {
-        let queue = Queues::default().find_or_make(b"jobs");
-        let mut tasks = Tasks::new(1);
-        let new = |number| {
-            Task::new(NewTask {
-                number,
-                queue,
-                epoch: 1,
-                id: TaskId::Number(number),
-                priority: Some(0),
-                key: None,
-                payload: [].into(),
-                put_at: Timestamp::ZERO,
-                expires_at: None,
-                ttr: None,
-                state: State::Ready,
-            })
-        };
-        let count = 20 * PAGE_TASKS as u64;
-        for number in 1..=count {
-            tasks.insert(new(number));
-        }
-        let with_room = |tasks: &Tasks| tasks.pages.iter().filter(|p| !p.tasks.is_empty()).count();
-        assert_eq!(with_room(&tasks), 20);
-        for number in 1..=count {
-            let slot = tasks.find(number).unwrap_or_else(|| panic!("task {number} is there"));
-            assert_eq!(tasks.remove(slot).number(), number);
-        }
-        assert_eq!(with_room(&tasks), 1, "one page is kept for what comes next");
-        for number in 1..=count {
-            tasks.insert(new(number + count));
-        }
-        assert_eq!(tasks.pages.len(), 20, "free slots are used again");
-    }
 }

@@ -110,7 +110,8 @@ impl Engine {
             _ => State::Done,
         };
         let (now, amendment) = (self.now, switch.amendment);
-        self.shift(slot, Operation::Switch, unsaved_by(&amendment), |task| {
+        self.amend_payload(slot, &amendment);
+        self.shift(slot, Operation::Switch, Unsaved::Standing, |task| {
             apply_amendment(task, now, &amendment);
             state
         });
@@ -157,7 +158,8 @@ impl Engine {
             other => unreachable!("an update is answered {other:?}"),
         }
         let now = self.now;
-        self.amend(slot, unsaved_by(&amendment), |task| apply_amendment(task, now, &amendment));
+        self.amend_payload(slot, &amendment);
+        self.amend(slot, Unsaved::Standing, |task| apply_amendment(task, now, &amendment));
         Ok(Some(Reply::Done))
     }
 
@@ -183,12 +185,19 @@ impl Engine {
             State::Waiting { ready_at: now.after(delay) }
         };
         let kind = state.kind();
-        self.shift(slot, operation, unsaved_by(amendment), |task| {
+        self.amend_payload(slot, amendment);
+        self.shift(slot, operation, Unsaved::Standing, |task| {
             apply_amendment(task, now, amendment);
             besides(task);
             state
         });
         Some(kind)
+    }
+
+    fn amend_payload(&mut self, slot: Slot, amendment: &Amendment<'_>) {
+        if let Some(payload) = amendment.payload {
+            self.set_payload(slot, payload);
+        }
     }
 
     fn transfer(
@@ -274,15 +283,8 @@ fn expiry(task: &Task, now: Timestamp, amendment: &Amendment<'_>) -> Option<Time
     }
 }
 
+/// All of an amendment but the payload.
 fn apply_amendment(task: &mut Task, now: Timestamp, amendment: &Amendment<'_>) {
     task.set_expires_at(expiry(task, now, amendment));
     task.set_priority(amendment.priority.or(task.priority()));
-    if let Some(payload) = amendment.payload {
-        task.set_payload(payload);
-    }
-}
-
-/// How much of a task the store must hear after such an amendment.
-const fn unsaved_by(amendment: &Amendment<'_>) -> Unsaved {
-    if amendment.payload.is_some() { Unsaved::Whole } else { Unsaved::Standing }
 }

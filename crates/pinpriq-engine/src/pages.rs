@@ -1,0 +1,152 @@
+//! Things of one kind in pages of a fixed size, each under an index that stays its own.
+//!
+//! Growing never copies what is there, and a page goes back to the allocator with its last thing.
+//! What the things are is not known here.
+
+/// How many things a page holds.
+pub(crate) const PAGE_PLACES: usize = 256;
+
+/// A run of places. It has room in memory from its first thing to its last.
+#[derive(Debug)]
+struct Page<T> {
+    places: Vec<Option<T>>,
+    /// A bit for each place that is taken.
+    taken: [u64; PAGE_PLACES / 64],
+    used: usize,
+    /// Whether it stands among the pages with free places.
+    is_listed: bool,
+}
+
+/// Things by index.
+#[derive(Debug)]
+pub(crate) struct Pages<T> {
+    all: Vec<Page<T>>,
+    /// Pages with free places, some of which may have none any more. The last is filled first.
+    roomy: Vec<usize>,
+    /// The page that had its last thing removed last, and still has its room.
+    kept: Option<usize>,
+}
+
+impl<T> Default for Pages<T> {
+    fn default() -> Self {
+        Self { all: Vec::new(), roomy: Vec::new(), kept: None }
+    }
+}
+
+impl<T> Default for Page<T> {
+    fn default() -> Self {
+        Self { places: Vec::new(), taken: [0; PAGE_PLACES / 64], used: 0, is_listed: false }
+    }
+}
+
+impl<T> Page<T> {
+    /// The first free place.
+    fn free(&self) -> Option<usize> {
+        let word = self.taken.iter().position(|word| *word != u64::MAX)?;
+        Some(word * 64 + self.taken[word].trailing_ones() as usize)
+    }
+
+    fn put(&mut self, at: usize, thing: T) {
+        if self.places.is_empty() {
+            self.places = std::iter::repeat_with(|| None).take(PAGE_PLACES).collect();
+        }
+        self.taken[at / 64] |= 1 << (at % 64);
+        self.used += 1;
+        let former = self.places[at].replace(thing);
+        debug_assert!(former.is_none(), "place {at} was free");
+    }
+
+    fn take(&mut self, at: usize) -> Option<T> {
+        let thing = self.places.get_mut(at)?.take()?;
+        self.taken[at / 64] &= !(1 << (at % 64));
+        self.used -= 1;
+        Some(thing)
+    }
+}
+
+impl<T> Pages<T> {
+    /// Adds a thing, and answers its index.
+    pub(crate) fn insert(&mut self, thing: T) -> usize {
+        let (page, at) = self.free_place();
+        self.all[page].put(at, thing);
+        page * PAGE_PLACES + at
+    }
+
+    /// Takes the thing at `index` out, if there is one.
+    pub(crate) fn remove(&mut self, index: usize) -> Option<T> {
+        let at = index / PAGE_PLACES;
+        let page = self.all.get_mut(at)?;
+        let thing = page.take(index % PAGE_PLACES)?;
+        if !page.is_listed {
+            page.is_listed = true;
+            self.roomy.push(at);
+        }
+        if page.used == 0 {
+            self.keep_instead(at);
+        }
+        Some(thing)
+    }
+
+    /// The thing at `index`, if there is one.
+    pub(crate) fn find(&self, index: usize) -> Option<&T> {
+        self.all.get(index / PAGE_PLACES)?.places.get(index % PAGE_PLACES)?.as_ref()
+    }
+
+    /// The same to change it.
+    pub(crate) fn find_mut(&mut self, index: usize) -> Option<&mut T> {
+        self.all.get_mut(index / PAGE_PLACES)?.places.get_mut(index % PAGE_PLACES)?.as_mut()
+    }
+
+    /// How many things there are. Costs a step for each page: for checks only.
+    pub(crate) fn count(&self) -> usize {
+        self.all.iter().map(|page| page.used).sum()
+    }
+
+    /// Keeps the room of this page, which holds nothing any more, for what comes next, and gives
+    /// back that of the page that was kept before: what just passes through needs one.
+    fn keep_instead(&mut self, at: usize) {
+        let former = self.kept.replace(at).filter(|former| *former != at);
+        if let Some(former) = former.filter(|former| self.all[*former].used == 0) {
+            self.all[former].places = Vec::new();
+        }
+    }
+
+    /// A free place: its page, and where it is there.
+    fn free_place(&mut self) -> (usize, usize) {
+        while let Some(&page) = self.roomy.last() {
+            if let Some(at) = self.all[page].free() {
+                return (page, at);
+            }
+            self.all[page].is_listed = false;
+            self.roomy.pop();
+        }
+        self.all.push(Page { is_listed: true, ..Page::default() });
+        self.roomy.push(self.all.len() - 1);
+        (self.all.len() - 1, 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_goes_with_what_was_in_it() {
+        let mut pages = Pages::default();
+        let count = 20 * PAGE_PLACES;
+        let with_room =
+            |pages: &Pages<usize>| pages.all.iter().filter(|page| !page.places.is_empty()).count();
+        let indexes: Vec<usize> = (0..count).map(|thing| pages.insert(thing)).collect();
+        assert_eq!(with_room(&pages), 20);
+        for (thing, index) in indexes.into_iter().enumerate() {
+            assert_eq!(pages.find(index), Some(&thing));
+            assert_eq!(pages.remove(index), Some(thing));
+            assert_eq!(pages.remove(index), None);
+        }
+        assert_eq!(with_room(&pages), 1, "one page is kept for what comes next");
+        for thing in 0..count {
+            pages.insert(thing);
+        }
+        assert_eq!(pages.all.len(), 20, "free places are used again");
+    }
+}

@@ -1,0 +1,300 @@
+//! Where the payloads of tasks are kept.
+//!
+//! A small payload lies in a block of the next multiple of eight bytes, many blocks to a page, so
+//! that it costs hardly more than its bytes; it is copied when it is shown to somebody. A large
+//! one, and one that tasks share, is an allocation of its own that is handed around. A page goes
+//! back to the allocator with its last payload. Who a payload belongs to is not known here: whoever
+//! was given a [`Kept`] must bring it back.
+
+use crate::pages::Pages;
+use crate::task::Bytes;
+
+/// The longest payload that lies in a block.
+const SMALL_BYTES_MAX: usize = 512;
+
+/// Sizes of blocks differ by this.
+const STEP_BYTES: usize = 8;
+
+/// The room of a page. Allocators round small ones up by little, and ones above some 14 KiB by a
+/// page of the system.
+const PAGE_BYTES: usize = 8 << 10;
+
+/// A payload that is kept here. To be given back with [`Payloads::forget`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Kept {
+    bytes: u32,
+    index: u32,
+    is_small: bool,
+}
+
+impl Kept {
+    /// From its parts.
+    pub(crate) const fn of((bytes, index, is_small): (u32, u32, bool)) -> Self {
+        Self { bytes, index, is_small }
+    }
+
+    /// The length of the payload, its index, and whether it lies in a block.
+    pub(crate) const fn parts(&self) -> (u32, u32, bool) {
+        (self.bytes, self.index, self.is_small)
+    }
+}
+
+/// The payloads of a shard.
+#[derive(Debug, Default)]
+pub(crate) struct Payloads {
+    /// Blocks by size: those of 8 bytes first.
+    blocks: Vec<Blocks>,
+    large: Pages<Bytes>,
+}
+
+/// Blocks of one size.
+#[derive(Debug)]
+struct Blocks {
+    block_bytes: usize,
+    pages: Vec<BlockPage>,
+    /// Pages with free blocks, some of which may have none any more. The last is filled first.
+    roomy: Vec<usize>,
+    /// The page that was emptied last, and still has its room.
+    kept: Option<usize>,
+}
+
+/// A run of blocks.
+#[derive(Debug, Default)]
+struct BlockPage {
+    /// As far as blocks were ever used.
+    bytes: Vec<u8>,
+    /// Blocks that are free again. Never more than were used at a time.
+    free: Vec<u16>,
+    used: u16,
+    /// Whether it stands among the pages with free blocks.
+    is_listed: bool,
+}
+
+impl Payloads {
+    /// Keeps a copy of a payload.
+    pub(crate) fn keep(&mut self, payload: &[u8]) -> Kept {
+        if payload.len() > SMALL_BYTES_MAX {
+            return self.share(payload.into());
+        }
+        let size = payload.len().div_ceil(STEP_BYTES).max(1);
+        while self.blocks.len() < size {
+            self.blocks.push(Blocks::of((self.blocks.len() + 1) * STEP_BYTES));
+        }
+        let index = self.blocks[size - 1].insert(payload);
+        Kept { bytes: narrowed(payload.len()), index: narrowed(index), is_small: true }
+    }
+
+    /// Keeps a payload that others have too, without copying it.
+    pub(crate) fn share(&mut self, payload: Bytes) -> Kept {
+        let bytes = narrowed(payload.len());
+        let index = self.large.insert(payload);
+        Kept { bytes, index: narrowed(index), is_small: false }
+    }
+
+    /// Keeps a payload that comes with an allocation of its own, which is used if it is large.
+    pub(crate) fn keep_bytes(&mut self, payload: &Bytes) -> Kept {
+        if payload.len() > SMALL_BYTES_MAX {
+            self.share(Bytes::clone(payload))
+        } else {
+            self.keep(payload)
+        }
+    }
+
+    /// The bytes of a payload.
+    pub(crate) fn read(&self, kept: Kept) -> &[u8] {
+        if kept.is_small {
+            self.blocks_of(kept).read(kept.index as usize, kept.bytes as usize)
+        } else {
+            self.shared(kept)
+        }
+    }
+
+    /// A payload to hand around: a copy if it is small.
+    pub(crate) fn bytes(&self, kept: Kept) -> Bytes {
+        if kept.is_small { self.read(kept).into() } else { Bytes::clone(self.shared(kept)) }
+    }
+
+    /// Forgets a payload.
+    pub(crate) fn forget(&mut self, kept: Kept) {
+        let index = kept.index as usize;
+        if kept.is_small {
+            self.blocks[steps_of(kept) - 1].remove(index);
+        } else {
+            let removed = self.large.remove(index);
+            assert!(removed.is_some(), "no payload is kept at {index}");
+        }
+    }
+
+    fn blocks_of(&self, kept: Kept) -> &Blocks {
+        &self.blocks[steps_of(kept) - 1]
+    }
+
+    fn shared(&self, kept: Kept) -> &Bytes {
+        let Some(payload) = self.large.find(kept.index as usize) else {
+            unreachable!("no payload is kept at {}", kept.index)
+        };
+        payload
+    }
+
+    /// How many payloads are kept. Costs a step for each page: for checks only.
+    pub(crate) fn count(&self) -> usize {
+        let pages = self.blocks.iter().flat_map(|blocks| &blocks.pages);
+        pages.map(|page| usize::from(page.used)).sum::<usize>() + self.large.count()
+    }
+}
+
+/// How many steps the block of a small payload has.
+fn steps_of(kept: Kept) -> usize {
+    (kept.bytes as usize).div_ceil(STEP_BYTES).max(1)
+}
+
+/// Payloads are bounded far below this, and so is their number.
+fn narrowed(count: usize) -> u32 {
+    let Ok(count) = u32::try_from(count) else { panic!("more than {} payloads", u32::MAX) };
+    count
+}
+
+impl Blocks {
+    const fn of(block_bytes: usize) -> Self {
+        Self { block_bytes, pages: Vec::new(), roomy: Vec::new(), kept: None }
+    }
+
+    const fn page_blocks(&self) -> usize {
+        PAGE_BYTES / self.block_bytes
+    }
+
+    fn insert(&mut self, payload: &[u8]) -> usize {
+        let at = self.roomy_page();
+        let (block_bytes, page_blocks) = (self.block_bytes, self.page_blocks());
+        let page = &mut self.pages[at];
+        page.used += 1;
+        if let Some(block) = page.free.pop().map(usize::from) {
+            let from = block * block_bytes;
+            page.bytes[from..from + payload.len()].copy_from_slice(payload);
+            return at * page_blocks + block;
+        }
+        if page.bytes.capacity() == 0 {
+            page.bytes.reserve_exact(PAGE_BYTES);
+        }
+        let block = page.bytes.len() / block_bytes;
+        page.bytes.extend_from_slice(payload);
+        page.bytes.resize((block + 1) * block_bytes, 0);
+        at * page_blocks + block
+    }
+
+    fn remove(&mut self, index: usize) {
+        let (at, block) = (index / self.page_blocks(), index % self.page_blocks());
+        let page = &mut self.pages[at];
+        assert!(page.used > 0, "no payload is kept in page {at}");
+        page.used -= 1;
+        if page.used == 0 {
+            page.bytes.clear();
+            page.free.clear();
+        } else {
+            let Ok(block) = u16::try_from(block) else { unreachable!("a page has few blocks") };
+            page.free.push(block);
+        }
+        if !page.is_listed {
+            page.is_listed = true;
+            self.roomy.push(at);
+        }
+        if self.pages[at].used == 0 {
+            self.keep_instead(at);
+        }
+    }
+
+    fn read(&self, index: usize, bytes: usize) -> &[u8] {
+        let (at, block) = (index / self.page_blocks(), index % self.page_blocks());
+        let from = block * self.block_bytes;
+        &self.pages[at].bytes[from..from + bytes]
+    }
+
+    /// Keeps the room of this page for what comes next, and gives back that of the page before.
+    fn keep_instead(&mut self, at: usize) {
+        let former = self.kept.replace(at).filter(|former| *former != at);
+        if let Some(former) = former.filter(|former| self.pages[*former].used == 0) {
+            self.pages[former].bytes = Vec::new();
+            self.pages[former].free = Vec::new();
+        }
+    }
+
+    /// A page with a free block.
+    fn roomy_page(&mut self) -> usize {
+        while let Some(&at) = self.roomy.last() {
+            let page = &mut self.pages[at];
+            if usize::from(page.used) < PAGE_BYTES / self.block_bytes {
+                return at;
+            }
+            page.is_listed = false;
+            self.roomy.pop();
+        }
+        self.pages.push(BlockPage { is_listed: true, ..BlockPage::default() });
+        self.roomy.push(self.pages.len() - 1);
+        self.pages.len() - 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Payloads of every length around the bounds, put and taken away in a mixed order.
+    #[test]
+    fn payloads_are_what_they_were() {
+        let mut payloads = Payloads::default();
+        let mut kept: Vec<(Vec<u8>, Kept)> = Vec::new();
+        for round in 0..8_usize {
+            for length in 0..SMALL_BYTES_MAX + 20 {
+                let byte = u8::try_from((length * 7 + round) % 251).unwrap();
+                let payload = vec![byte; length];
+                let place = payloads.keep(&payload);
+                kept.push((payload, place));
+            }
+            let mut index = 0;
+            kept.retain_mut(|(payload, place)| {
+                index += 1;
+                assert_eq!(payloads.read(*place), payload);
+                assert_eq!(&*payloads.bytes(*place), payload);
+                let stays = index % 3 != round % 3;
+                if !stays {
+                    payloads.forget(*place);
+                }
+                stays
+            });
+            assert_eq!(payloads.count(), kept.len());
+        }
+        for (payload, place) in kept {
+            assert_eq!(payloads.read(place), payload);
+            payloads.forget(place);
+        }
+        assert_eq!(payloads.count(), 0);
+    }
+
+    #[test]
+    fn room_goes_with_what_was_in_it() {
+        let mut payloads = Payloads::default();
+        let with_room = |payloads: &Payloads| {
+            payloads.blocks[12].pages.iter().filter(|page| page.bytes.capacity() > 0).count()
+        };
+        let in_a_page = PAGE_BYTES / 104;
+        let mut kept: Vec<Kept> = (0..10 * in_a_page).map(|_| payloads.keep(&[1; 100])).collect();
+        assert_eq!(with_room(&payloads), 10);
+        while let Some(place) = kept.pop() {
+            payloads.forget(place);
+        }
+        assert_eq!(with_room(&payloads), 1, "one page is kept for what comes next");
+        kept.extend((0..10 * in_a_page).map(|_| payloads.keep(&[2; 97])));
+        assert_eq!(payloads.blocks[12].pages.len(), 10, "free blocks are used again");
+    }
+
+    #[test]
+    fn a_shared_payload_is_not_copied() {
+        let mut payloads = Payloads::default();
+        let payload: Bytes = [7; 10].into();
+        let kept = payloads.share(Bytes::clone(&payload));
+        assert!(Bytes::ptr_eq(&payloads.bytes(kept), &payload));
+        let large: Bytes = [7; SMALL_BYTES_MAX + 1].into();
+        let kept_large = payloads.keep_bytes(&large);
+        assert!(Bytes::ptr_eq(&payloads.bytes(kept_large), &large));
+    }
+}
