@@ -7,6 +7,7 @@
 #![expect(clippy::print_stderr, reason = "a tool for people at a terminal")]
 
 mod ci;
+mod planted;
 mod tidy;
 
 use std::process::ExitCode;
@@ -15,13 +16,15 @@ const USAGE: &str = "\
 Usage: cargo xtask <chore>
 
 Chores:
-  ci    the fast gate: format, house rules, clippy, tests, documentation
-  tidy  the house rules alone; prints each violation";
+  ci              the fast gate: format, house rules, clippy, tests, documentation
+  planted [BUG…]  plants each bug, or these, and sees that the tests object
+  tidy            the house rules alone; prints each violation";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["ci"] => ci::run(),
+        ["planted", bugs @ ..] => planted::run(bugs),
         ["tidy"] => tidy::run(),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

@@ -9,6 +9,7 @@ mod imports;
 mod manifests;
 mod markdown;
 mod names;
+mod planted;
 mod prose;
 #[cfg(test)]
 mod samples;
@@ -36,7 +37,7 @@ pub(crate) struct Violation {
 type Rule = fn(&Tree) -> Vec<Violation>;
 
 /// Every rule, under the name that its violations are printed with.
-const RULES: [(&str, Rule); 14] = [
+const RULES: [(&str, Rule); 15] = [
     ("header", shape::header),
     ("length", shape::length),
     ("columns", shape::columns),
@@ -50,6 +51,7 @@ const RULES: [(&str, Rule); 14] = [
     ("clock", imports::clock),
     ("manifests", manifests::directions),
     ("names", names::names),
+    ("planted", planted::places),
     ("links", markdown::links),
 ];
 

@@ -261,7 +261,9 @@ impl Engine {
                 }
             }
             RecordKey::Queue(name) => {
-                if let Some(slot) = self.queues.find(name) {
+                if planted!(CompactionLosesSettings) {
+                    self.obsolete.push(place);
+                } else if let Some(slot) = self.queues.find(name) {
                     self.rewrite_queue(slot, place);
                 }
             }
@@ -403,7 +405,9 @@ impl Engine {
                 Some(Due::Taker(taker)) => {
                     // Whoever is still in line gets what has become ready meanwhile, before being
                     // told that there is nothing.
-                    self.serve();
+                    if !planted!(TimeoutBeforeTask) {
+                        self.serve();
+                    }
                     self.time_out_taker(taker);
                 }
                 Some(Due::Awaiter(awaiter)) => self.time_out_awaiter(awaiter),

@@ -38,7 +38,9 @@ impl Engine {
         let member = self.members.member(incarnation);
         member.has_ended = true;
         let (name, armed) = (member.name.clone(), member.armed.take());
-        self.members.alive.remove(&name);
+        if !planted!(EndedMemberFound) {
+            self.members.alive.remove(&name);
+        }
         self.members.ended.insert(incarnation);
         if let Some(at) = armed {
             self.deadlines.remove(at, Due::Member(incarnation));
@@ -66,6 +68,9 @@ impl Engine {
         if let Some(member) = self.members.registered.remove(&incarnation) {
             assert!(member.lanes.is_empty(), "a registration goes after all lanes");
             self.bytes -= MEMBER_OVERHEAD_BYTES + member.name.len() as u64;
+            if planted!(CleaningHitsNamesake) {
+                self.members.alive.remove(&member.name);
+            }
             self.changes.push(Change::MemberGone(incarnation));
             self.obsolete.extend(member.place);
         }
@@ -90,7 +95,9 @@ impl Engine {
         self.discard(slot);
         let queue = self.queues.remove_lane(slot);
         let Some(lane) = queue.lane else { unreachable!("a lane at {slot:?}") };
-        self.bytes -= lane_bytes(&queue.name);
+        if !planted!(LaneMemoryLeaks) {
+            self.bytes -= lane_bytes(&queue.name);
+        }
         self.members.remove_lane(lane.incarnation, &queue.name, lane.name.number);
         self.changes.push(Change::LaneGone(lane.name.number));
         self.obsolete.extend(queue.place);

@@ -14,6 +14,7 @@ use crate::reply::{Refusal, RefusalKind};
 use crate::settings::Ids;
 use crate::task::TaskId;
 use crate::tasks::Slot;
+use crate::time::Timestamp;
 
 impl Engine {
     /// The object of a queue or lane. A queue may have none; a lane that is not there is refused.
@@ -64,7 +65,8 @@ impl Engine {
     pub(crate) fn find_member(&mut self, member: &[u8]) -> Option<u64> {
         let incarnation = *self.members.alive.get(member)?;
         // It is still there after its lease only while more deadlines are due than one call fires.
-        if self.members.registered[&incarnation].lease_until <= self.now {
+        let is_over = self.members.registered[&incarnation].lease_until <= self.now;
+        if is_over && !planted!(MemberOutlivesItsLease) {
             self.end_member(incarnation);
             return None;
         }
@@ -115,7 +117,8 @@ impl Engine {
         if self.end_if_over(self.tasks[slot].queue) {
             return None;
         }
-        let Some(at) = self.tasks[slot].armed().filter(|at| *at <= self.now) else {
+        let is_due = |at: &Timestamp| *at <= self.now && !planted!(PassedLeaseStillHeld);
+        let Some(at) = self.tasks[slot].armed().filter(is_due) else {
             return Some(slot);
         };
         self.deadlines.remove(at, Due::Task(number));
@@ -129,7 +132,9 @@ impl Engine {
         let Some(lane) = &self.queues[queue].lane else { return false };
         let incarnation = lane.incarnation;
         let member = &self.members.registered[&incarnation];
-        let is_over = !member.has_ended && member.lease_until <= self.now;
+        let is_over = !member.has_ended
+            && member.lease_until <= self.now
+            && !planted!(ReceiptOutlivesItsMember);
         if is_over {
             self.end_member(incarnation);
         }

@@ -66,7 +66,12 @@ impl Engine {
             Operation::Release(by),
             release.delay,
             &release.amendment,
-            |task| task.set_seq(seq.unwrap_or_else(|| task.seq())),
+            |task| {
+                task.set_seq(seq.unwrap_or_else(|| task.seq()));
+                if planted!(ReleaseResetsPriority) {
+                    task.set_priority(Some(0));
+                }
+            },
         );
         Ok(Some(Reply::State(state)))
     }
@@ -76,7 +81,9 @@ impl Engine {
         let mut count = 0;
         for receipt in receipts {
             let current = self.live_by_now(receipt.number).filter(|slot| {
-                self.tasks[*slot].lease().is_some_and(|lease| lease.grant == receipt.grant)
+                self.tasks[*slot].lease().is_some_and(|lease| {
+                    lease.grant == receipt.grant || planted!(UnsentLeaseEndsAnother)
+                })
             });
             let Some(slot) = current else { continue };
             let operation = Operation::Release(By::Receipt);
@@ -157,8 +164,11 @@ impl Engine {
                 }
                 let current = self.live_by_now(receipt.number).filter(|slot| {
                     let task = &self.tasks[*slot];
-                    let granted = task.lease().is_some_and(|held| held.grant == receipt.grant);
-                    granted && self.queues[task.queue].answers_to(held.queue)
+                    let granted = task.lease().is_some_and(|held| {
+                        held.grant == receipt.grant || planted!(GrantNotCompared)
+                    });
+                    let here = self.queues[task.queue].answers_to(held.queue);
+                    granted && (here || planted!(QueueOfReceiptNotCompared))
                 });
                 match current {
                     Some(slot) => (Some(slot), By::Receipt, self.standing(slot, client)),

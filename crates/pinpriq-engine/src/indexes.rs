@@ -141,11 +141,16 @@ impl Indexes {
 
     /// The first task that the selection chooses, expired or not.
     pub(crate) fn first(&self, selection: Selection) -> Option<Slot> {
-        let Selection { from, order, narrow, .. } = selection;
+        let Selection { from, mut order, narrow, .. } = selection;
+        if planted!(TiesNewestFirst) {
+            order = Order::Newest;
+        }
         let small = self.narrow.ranked.first(from, order);
         let large = if narrow { None } else { self.wide.ranked.first(from, order) };
         match (small, large) {
-            (Some((small, slot)), Some((large, _))) if precedes(small, large, from, order) => {
+            (Some((small, slot)), Some((large, _)))
+                if precedes(small, large, from, order) || planted!(LargePayloadsLast) =>
+            {
                 Some(slot)
             }
             (_, Some((_, slot))) | (Some((_, slot)), None) => Some(slot),
@@ -174,7 +179,7 @@ impl Indexes {
         }
         let has_key = |slot: &Slot| tasks[*slot].key() == Some(key);
         ranked.retain(|(_, slot)| has_key(slot));
-        unranked.retain(|(_, slot)| has_key(slot));
+        unranked.retain(|(_, slot)| has_key(slot) && !planted!(GroupWithoutUnranked));
         ranked.sort_unstable_by(|(left, _), (right, _)| {
             let earlier = precedes(*left, *right, selection.from, selection.order);
             if earlier { std::cmp::Ordering::Less } else { std::cmp::Ordering::Greater }

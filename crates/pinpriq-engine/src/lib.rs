@@ -32,6 +32,18 @@
 
 #![deny(clippy::iter_over_hash_type)]
 
+#[cfg(planted)]
+#[macro_use]
+extern crate pinpriq_planted;
+
+/// Whether a bug was planted. In a build for use there is none: see `docs/planted.md`.
+#[cfg(not(planted))]
+macro_rules! planted {
+    ($bug:ident) => {
+        false
+    };
+}
+
 mod admin;
 mod arguments;
 pub mod change;

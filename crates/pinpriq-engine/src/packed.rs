@@ -389,8 +389,14 @@ impl Task {
         let besides = self.besides.as_ref()?;
         match &besides.state {
             State::Ready => besides.expires_at,
+            State::Waiting { ready_at } if planted!(DelayEndsOneEarly) => {
+                Some(Timestamp::from_ms(ready_at.ms() - 1))
+            }
             State::Waiting { ready_at } => {
                 Some(besides.expires_at.map_or(*ready_at, |at| at.min(*ready_at)))
+            }
+            State::Taken(_) if planted!(TtlEndsLease) && besides.expires_at.is_some() => {
+                besides.expires_at
             }
             State::Taken(lease) => lease.deadline,
             State::Zombie { purge_at } => Some(*purge_at),

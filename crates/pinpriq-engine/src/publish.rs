@@ -30,7 +30,7 @@ impl Engine {
     /// Costs O(log n) for each lane of the topic.
     pub(crate) fn publish(&mut self, publish: &Publish<'_>) -> Answered {
         let expires_at = self.check_publish(publish)?;
-        if expires_at.is_some_and(|at| at <= self.now) {
+        if expires_at.is_some_and(|at| at <= self.now) && !planted!(PublishedTooLate) {
             return Ok(Some(Reply::Count(0)));
         }
         let Lanes { open: lanes, shut } = self.lanes(publish.topic);
@@ -76,13 +76,18 @@ impl Engine {
     ) -> Vec<Copied> {
         let mut copies = Vec::with_capacity(lanes.len());
         for (number, queue) in (first..).zip(lanes) {
+            if planted!(LastLaneMissed) && copies.len() + 1 == lanes.len() {
+                break;
+            }
             let settings = self.queues[*queue].settings;
             let task = self.copy(number, *queue, settings, published);
             let is_plain = task.is_as_published(published);
             let slot = self.enter_known(task, Operation::Put);
             if !is_plain {
                 self.mark(slot, Unsaved::Whole);
-            } else if let Some(lane) = self.queues[*queue].lane_name() {
+            } else if let Some(lane) = self.queues[*queue].lane_name()
+                && !(planted!(CopyNotRecorded) && number == first)
+            {
                 copies.push(Copied { number, lane: lane.number });
             }
         }
@@ -132,7 +137,7 @@ impl Engine {
                 let member = &self.members.registered[&lane.incarnation];
                 !member.has_ended && member.lease_until > self.now
             };
-            if !is_alive {
+            if !is_alive && !planted!(PublishedToEndedMember) {
                 continue;
             }
             let unfinished = queue.counters.unfinished();
@@ -171,7 +176,7 @@ impl Engine {
             let Some(slot) = self.live(number) else { continue };
             let task = &self.tasks[slot];
             let Some((_, published)) = self.publications.of_copy(number) else { continue };
-            if task.place().is_some() || !task.shares() {
+            if task.place().is_some() || !task.shares() || planted!(CompactionLosesCopies) {
                 continue;
             }
             if task.is_as_published(published) {

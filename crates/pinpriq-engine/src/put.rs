@@ -204,6 +204,7 @@ impl Engine {
         let name = || quoted(put.queue);
         if let Some(id) = put.id
             && self.find_task(put.queue.into(), id)?.is_some()
+            && !planted!(GivenIdTwice)
         {
             return Err(Refusal::new(
                 RefusalKind::Exists,
@@ -212,6 +213,7 @@ impl Engine {
         }
         if let (Some(slot), Some(capacity)) = (existing, settings.capacity)
             && self.queues[slot].counters.unfinished() >= capacity
+            && !planted!(CapacityNotKept)
         {
             return Err(Refusal::new(
                 RefusalKind::Full,
@@ -248,7 +250,8 @@ impl Engine {
             Ids::Sequence | Ids::Given => TaskId::Number(number),
             Ids::Time64 => {
                 let clock_ns = self.now.ms().saturating_mul(1_000_000);
-                self.last_time64 = clock_ns.max(self.last_time64 + 1);
+                let step = u64::from(!planted!(TimeIdsRepeat));
+                self.last_time64 = clock_ns.max(self.last_time64 + step);
                 TaskId::Number(self.last_time64)
             }
             Ids::Uuid => TaskId::Uuid(uuid_v7(self.now, number, self.seed)),

@@ -30,9 +30,12 @@ impl Engine {
         match change {
             Change::Task(record) => self.restore_task(*record, place),
             Change::Moved(moved) => self.restore_moved(*moved),
+            Change::Granted(_) if planted!(GrantsForgottenAtStart) => {}
             Change::Granted(granted) => self.restore_granted(granted),
             Change::Gone(number) => {
-                if let Some(slot) = self.tasks.find(number) {
+                if let Some(slot) = self.tasks.find(number)
+                    && !planted!(EndsForgottenAtStart)
+                {
                     self.unrestore(slot);
                 }
             }
@@ -87,7 +90,9 @@ impl Engine {
         );
         assert!(incarnation > latest.incarnation, "incarnation {incarnation} is not new");
         self.incarnation = incarnation;
-        self.last_number = self.last_number.max(latest.last_number);
+        if !planted!(NumbersGivenTwice) {
+            self.last_number = self.last_number.max(latest.last_number);
+        }
         // Above every id that a clock reading can have given. The clock may stand where it stood at
         // the last start, so each incarnation begins a millisecond later.
         self.last_time64 = latest.now.ms().saturating_add(incarnation).saturating_mul(1_000_000);
@@ -214,7 +219,9 @@ impl Engine {
         let Some(slot) = self.tasks.find(moved.number) else { return };
         self.last_number = self.last_number.max(moved.seq);
         let task = &mut self.tasks[slot];
-        task.set_seq(moved.seq);
+        if !planted!(TailForgottenAtStart) {
+            task.set_seq(moved.seq);
+        }
         task.set_priority(moved.priority);
         task.set_expires_at(moved.expires_at);
         task.set_attempts(moved.attempts);

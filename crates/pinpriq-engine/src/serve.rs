@@ -51,7 +51,9 @@ impl Engine {
                 }
                 _ => {}
             }
-            self.line_up(queue, &mut lines);
+            if !planted!(OthersInLineForgotten) {
+                self.line_up(queue, &mut lines);
+            }
         }
     }
 
@@ -114,7 +116,9 @@ impl Engine {
         }
         self.find_lanes(names, member)?;
         for name in names {
-            if let Some(queue) = self.find_queue(QueueName { name, member })? {
+            if let Some(queue) = self.find_queue(QueueName { name, member })?
+                && !planted!(UnsubscribedStillServed)
+            {
                 self.end_subscription(client, queue);
             }
         }
@@ -175,6 +179,9 @@ impl Engine {
         for queue in &taker.queues {
             self.queues[*queue].waiting.remove(taker.selection.narrow, taker.ticket);
             self.tidy_queue(*queue);
+            if planted!(TakerStaysInOtherLines) {
+                break;
+            }
         }
         if let Some(client) = self.consumers.clients.get_mut(&taker.client) {
             client.takers.remove(&id);
@@ -242,10 +249,12 @@ impl Engine {
 
         let served = self.consumers.draw();
         let known = self.consumers.client(client);
-        known.credit -= 1;
+        known.credit -= u32::from(!planted!(CreditNotSpent));
         let credit = known.credit;
         if let Some(known) = known.subscriptions.get_mut(&queue) {
-            known.served = served;
+            if !planted!(ServedStaysFirst) {
+                known.served = served;
+            }
             if let Some(ticket) = known.ticket.replace(served) {
                 let waiting = &mut self.queues[queue].waiting;
                 waiting.remove(selection.narrow, ticket);
@@ -334,13 +343,17 @@ impl Engine {
         let leases: Vec<u64> = known.leases.iter().copied().collect();
         self.unsubscribe_all(client);
         for taker in takers {
-            self.remove_taker(taker);
+            if !planted!(DeadTakerServed) {
+                self.remove_taker(taker);
+            }
         }
         for awaiter in awaiters {
             self.remove_awaiter(awaiter);
         }
         for number in leases {
-            if let Some(slot) = self.live(number) {
+            if let Some(slot) = self.live(number)
+                && !planted!(LeaseOutlivesConnection)
+            {
                 debug_assert_eq!(self.tasks[slot].kind(), StateKind::Taken, "a lease is held");
                 self.end_lease(slot, Operation::HolderGone);
             }

@@ -112,6 +112,9 @@ impl Engine {
             queue.indexes.remove_id(&task.id());
         }
         queue.counters.exit(exit);
+        if planted!(ExpiryCountedTwice) && exit == Exit::Expired {
+            queue.counters.exit(exit);
+        }
         queue.counters.bytes -= task.content_bytes();
         self.totals.exit(exit);
         self.totals.bytes -= task.content_bytes();
@@ -124,7 +127,9 @@ impl Engine {
             Exit::Expired => Outcome::Expired,
             Exit::Killed => Outcome::Killed,
         };
-        self.tell_awaiters(task.number(), outcome, None);
+        if !planted!(AwaiterNotToldOfExpiry) || exit != Exit::Expired {
+            self.tell_awaiters(task.number(), outcome, None);
+        }
         self.tidy_queue(task.queue);
     }
 
@@ -306,7 +311,9 @@ impl Engine {
             } else {
                 counters.note(from, to);
             }
-            if let Some(from) = from {
+            if let Some(from) = from
+                && !(planted!(ExpiredStillPresent) && operation == Operation::Deadline)
+            {
                 counters.leave(from);
             }
             if let Some(to) = to {

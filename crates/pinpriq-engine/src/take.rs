@@ -64,7 +64,9 @@ impl Engine {
             let waiting = &mut self.queues[*queue].waiting;
             waiting.insert(take.selection.narrow, ticket, ConsumerId::Taker(taker));
         }
-        if let Some(at) = until {
+        if let Some(at) = until
+            && !planted!(TakeNeverTimesOut)
+        {
             self.deadlines.insert(at, Due::Taker(taker));
         }
         let (count, selection, mode) = (take.count, take.selection, take.mode);
@@ -80,6 +82,9 @@ impl Engine {
         check_count(u64::from(peek.count))?;
         let mut tasks = Vec::new();
         if let Some(slot) = self.find_queue(peek.queue)? {
+            if planted!(LookIsSignOfLife) {
+                self.note_life(slot);
+            }
             let queue = &self.queues[slot];
             let count = (peek.count as usize).min(TASKS_PER_ANSWER_MAX);
             let shown = |slot: &Slot| !self.looks_gone(*slot);
@@ -119,7 +124,7 @@ impl Engine {
         count: &mut u32,
         taken: &mut Vec<TaskRecord>,
     ) {
-        if self.queues[queue].paused.output {
+        if self.queues[queue].paused.output && !planted!(PauseNotKept) {
             return;
         }
         let epoch = self.queues[queue].epoch;
@@ -139,7 +144,8 @@ impl Engine {
                 if taken.len() >= TASKS_PER_ANSWER_MAX {
                     break;
                 }
-                if self.tasks[companion].is_expired(self.now) {
+                let is_over = self.tasks[companion].is_expired(self.now);
+                if is_over && !planted!(ExpiredCompanionHandedOver) {
                     self.expire(companion);
                 } else {
                     taken.push(self.hand_over(companion, want));
@@ -153,7 +159,7 @@ impl Engine {
         let epoch = self.queues[queue].epoch;
         while self.queues.is_current(queue, epoch) {
             let slot = self.queues[queue].indexes.first(selection)?;
-            if !self.tasks[slot].is_expired(self.now) {
+            if !self.tasks[slot].is_expired(self.now) || planted!(ExpiredTaskHandedOver) {
                 return Some(slot);
             }
             self.expire(slot);

@@ -57,6 +57,9 @@ impl Engine {
     ) -> Answered {
         for id in ids {
             check_id(id)?;
+            if planted!(OnlyFirstIdChecked) {
+                break;
+            }
         }
         self.find_queue(queue)?;
         let mut killed = 0;
@@ -129,9 +132,9 @@ impl Engine {
         let task = &self.tasks[slot];
         let mut standing = self.standing(slot, client);
         if let Some(receipt) = update.receipt {
-            if task.lease().is_none_or(|held| held.grant != receipt.grant)
-                || task.number() != receipt.number
-            {
+            let is_current = task.lease().is_some_and(|held| held.grant == receipt.grant)
+                && task.number() == receipt.number;
+            if !is_current && !planted!(UpdateByAnyReceipt) {
                 return Err(Refusal::new(
                     RefusalKind::Stale,
                     format!(
@@ -179,7 +182,8 @@ impl Engine {
             self.leave(slot, operation, Exit::Expired);
             return None;
         }
-        let state = if delay.is_zero() {
+        let is_at_once = planted!(DigLosesDelay) && operation == Operation::Dig;
+        let state = if delay.is_zero() || is_at_once {
             State::Ready
         } else {
             State::Waiting { ready_at: now.after(delay) }

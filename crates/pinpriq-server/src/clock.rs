@@ -60,7 +60,10 @@ impl TimeLine {
         let (former, at) = self.reading.get();
         let passed = now.saturating_sub(at);
         let (_, wall_ahead) = self.looked.get();
-        let most = passed.as_nanos() / u128::from(DRAWN_ONE_IN);
+        let mut most = passed.as_nanos() / u128::from(DRAWN_ONE_IN);
+        if planted!(TimeFollowsTheWallClock) {
+            most = u128::MAX;
+        }
         let drawn = wall_ahead.unsigned_abs().min(most);
         let moved = former + passed.as_nanos();
         let moved = if wall_ahead >= 0 { moved + drawn } else { moved - drawn };

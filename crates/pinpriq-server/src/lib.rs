@@ -4,6 +4,18 @@
 //! to know the addresses first or bring a clock of their own. [`simulation`] is the same server
 //! without sockets and without a runtime, for tests that decide what happens when.
 
+#[cfg(planted)]
+#[macro_use]
+extern crate pinpriq_planted;
+
+/// Whether a bug was planted. In a build for use there is none: see `docs/planted.md`.
+#[cfg(not(planted))]
+macro_rules! planted {
+    ($bug:ident) => {
+        false
+    };
+}
+
 mod clients;
 pub mod clock;
 pub mod config;

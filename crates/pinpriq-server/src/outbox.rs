@@ -139,13 +139,10 @@ impl Outbox {
     /// Encodes answers that need not wait any more, as far as `most` bytes ahead of the socket.
     pub(crate) fn encode(&mut self, encoder: &dyn Encode, reached: Position, most: usize) {
         while let Some(first) = self.waiting.front() {
+            let most = if planted!(OutBufferUnbounded) { usize::MAX / 2 } else { most };
             let room = most.saturating_sub(self.encoded_bytes());
             if first.after > reached || room == 0 {
                 return;
-            }
-            if self.head == self.bytes.len() {
-                self.bytes.clear();
-                self.head = 0;
             }
             let before = self.bytes.len();
             let complete = match &first.answer {
@@ -167,6 +164,7 @@ impl Outbox {
             self.waiting_bytes -= bytes;
             if let Answer::Output(output) = answer
                 && hands_over(&output)
+                && !planted!(EncodedTakenForSent)
             {
                 self.in_flight.push_back((self.encoded, output));
             }
@@ -181,8 +179,10 @@ impl Outbox {
     /// Notes that the kernel accepted so many bytes.
     pub(crate) fn written(&mut self, count: usize) {
         self.head += count;
-        if self.head == self.bytes.len() {
-            self.bytes.clear();
+        // A slow reader may never take all there is. What is left moves when as much was taken.
+        let makes_room = self.head >= self.encoded_bytes() && !planted!(SentBytesKept);
+        if makes_room || self.head == self.bytes.len() {
+            self.bytes.drain(..self.head);
             self.head = 0;
         }
         let sent = self.encoded - self.encoded_bytes() as u64;
@@ -218,11 +218,13 @@ impl Unsent {
         else {
             return;
         };
-        if popped {
+        if popped && !planted!(UnsentPopsLost) {
             self.popped.extend(tasks);
             return;
         }
-        self.leases.extend(tasks.iter().filter_map(TaskRecord::receipt));
+        if !planted!(UnsentLeasesKept) {
+            self.leases.extend(tasks.iter().filter_map(TaskRecord::receipt));
+        }
     }
 }
 
@@ -257,3 +259,6 @@ fn hands_over(output: &Output) -> bool {
         Output::Reply { .. } => false,
     }
 }
+
+#[cfg(test)]
+mod tests;

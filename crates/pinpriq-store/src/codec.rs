@@ -189,7 +189,8 @@ fn put_span(out: &mut Vec<u8>, span: Span) {
 }
 
 fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
-    put_number(out, bytes.len() as u64);
+    let mask = if planted!(LengthIn16Bits) { 0xFFFF } else { u64::MAX };
+    put_number(out, bytes.len() as u64 & mask);
     out.extend_from_slice(bytes);
 }
 
@@ -347,7 +348,11 @@ pub fn decode_key(input: &mut &[u8]) -> Result<Option<RecordKey>, CodecError> {
     match input.first() {
         Some(&TASK) => {
             *input = &input[1..];
-            Ok(Some(RecordKey::Task(take_task(input)?.number)))
+            let number = take_task(input)?.number;
+            if planted!(PayloadSkippedTwoShort) {
+                take_array::<2>(input)?;
+            }
+            Ok(Some(RecordKey::Task(number)))
         }
         _ => Ok(decode(input, &mut Names::default())?.key()),
     }

@@ -9,6 +9,18 @@
 //!
 //! Nothing here reads a clock, and nothing decides what a task may do: that is the engine's.
 
+#[cfg(planted)]
+#[macro_use]
+extern crate pinpriq_planted;
+
+/// Whether a bug was planted. In a build for use there is none: see `docs/planted.md`.
+#[cfg(not(planted))]
+macro_rules! planted {
+    ($bug:ident) => {
+        false
+    };
+}
+
 pub mod codec;
 pub mod conformance;
 pub mod disk;

@@ -78,7 +78,8 @@ pub fn packet_header(key_length: usize, payload_length: usize) -> Result<[u8; 4]
 
 /// A length as it stands on the wire.
 pub(crate) fn length_bytes(field: Field, length: usize) -> Result<[u8; 2], TooLong> {
-    match u16::try_from(length) {
+    let mask = if planted!(PacketLengthCut) { 0xFFFF } else { usize::MAX };
+    match u16::try_from(length & mask) {
         Ok(fits) => Ok(fits.to_be_bytes()),
         Err(_) => Err(TooLong { field, length }),
     }

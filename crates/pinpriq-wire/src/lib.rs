@@ -36,6 +36,18 @@
     )
 )]
 
+#[cfg(planted)]
+#[macro_use]
+extern crate pinpriq_planted;
+
+/// Whether a bug was planted. In a build for use there is none: see `docs/planted.md`.
+#[cfg(not(planted))]
+macro_rules! planted {
+    ($bug:ident) => {
+        false
+    };
+}
+
 mod decode;
 mod encode;
 mod reply;

@@ -110,7 +110,7 @@ impl ReplyDecoder {
             return Piece::Incomplete { needed_at_least: length };
         };
         // With bare framing this is 0 already, and stays so.
-        self.left = self.left.saturating_sub(1);
+        self.left = self.left.saturating_sub(u16::from(!planted!(PacketsNotCounted)));
         Piece::Packet { packet, left: self.left, length }
     }
 

@@ -20,6 +20,7 @@ const WORKER: ClientId = ClientId(1);
 const NOW: Timestamp = Timestamp::from_ms(1_000);
 /// More than one call of the engine deals with.
 const MANY: usize = STEPS_PER_TIMEOUT + 500;
+const SHORT: TimeToLive = TimeToLive::For(Span::from_ms(10));
 
 fn started(limits: Limits, now: Timestamp) -> Engine {
     let mut engine = Engine::new(limits, 5);
@@ -139,6 +140,42 @@ fn mass_expiry_is_spread_over_calls_and_never_seen() {
     assert_eq!(ask(&mut engine, over, get), Reply::Task(None));
     assert_eq!(engine.totals().expired, MANY as u64);
     assert_eq!(engine.poll_timeout(), None);
+    engine.check();
+}
+
+/// Puts more tasks elsewhere that end in ten milliseconds than one call of the engine deals with,
+/// so that what ends with them is still there, and answers that moment.
+fn crowd(engine: &mut Engine) -> Timestamp {
+    for _ in 0..MANY {
+        ask(engine, NOW, Command::Put(Put { ttl: SHORT, ..Put::new(b"elsewhere", b"") }));
+    }
+    NOW.after(Span::from_ms(10))
+}
+
+#[test]
+fn take_passes_over_what_is_over_though_its_deadline_was_not_reached_yet() {
+    let mut engine = started(Limits::default(), NOW);
+    let over = crowd(&mut engine);
+    ask(&mut engine, NOW, Command::Put(Put { ttl: SHORT, ..Put::new(QUEUE, b"over") }));
+    ask(&mut engine, NOW, Command::Put(Put::new(QUEUE, b"there")));
+    let answer = tasks(ask(&mut engine, over, take(9, Selection::DEFAULT, TakeMode::Pop)));
+    assert_eq!(answer.iter().map(|task| &*task.payload).collect::<Vec<_>>(), [b"there"]);
+    assert_eq!(engine.totals().expired, STEPS_PER_TIMEOUT as u64 + 1);
+    engine.check();
+}
+
+#[test]
+fn group_leaves_out_what_is_over_though_its_deadline_was_not_reached_yet() {
+    let mut engine = started(Limits::default(), NOW);
+    let over = crowd(&mut engine);
+    let member = |payload| Put { key: Some(b"k"), ..Put::new(QUEUE, payload) };
+    ask(&mut engine, NOW, Command::Put(member(b"there")));
+    ask(&mut engine, NOW, Command::Put(Put { ttl: SHORT, ..member(b"over") }));
+    ask(&mut engine, NOW, Command::Put(Put { priority: None, ..member(b"there") }));
+    let selection = Selection { group: true, ..Selection::DEFAULT };
+    let answer = tasks(ask(&mut engine, over, take(1, selection, TakeMode::Pop)));
+    assert_eq!(answer.iter().map(|task| &*task.payload).collect::<Vec<_>>(), [b"there"; 2]);
+    assert_eq!(engine.totals().expired, STEPS_PER_TIMEOUT as u64 + 1);
     engine.check();
 }
 

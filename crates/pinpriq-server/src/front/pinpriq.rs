@@ -123,7 +123,9 @@ impl Door for PinpriqDoor {
                 Ok(Decoded::Message { request, length }) => (request, length),
                 Ok(Decoded::Incomplete { .. }) => return Received { consumed, next: Next::Read },
                 Err(malformed) => {
-                    return Received { consumed, next: Next::Close(malformed.to_string()) };
+                    let seen = if planted!(BytesInTheLog) { &input[consumed..] } else { &[] };
+                    let reason = format!("{malformed}{}", seen.escape_ascii());
+                    return Received { consumed, next: Next::Close(reason) };
                 }
             };
             if under_way >= self.limits.in_flight_max || pops >= POPS_PER_ROUND {

@@ -8,6 +8,7 @@ mod client;
 mod describing;
 mod frames;
 mod golden;
+mod logging;
 mod members;
 mod naming;
 mod random;

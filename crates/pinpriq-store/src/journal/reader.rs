@@ -241,7 +241,9 @@ pub(crate) fn load(
     })?;
     let proven = last_walk.last.map_or(0, |batch| batch.durable_lsn);
     let unproven = batches.iter().find(|(_, lsn)| *lsn > proven);
-    if let Some(proof) = find_proof(&last_bytes, &last_header, &last_walk) {
+    if let Some(proof) = find_proof(&last_bytes, &last_header, &last_walk)
+        && !planted!(DamageTakenForTheEnd)
+    {
         let what = format!(
             "batch {} is missing or broken, and the batch at offset {proof} says that it was on \
              disk",
@@ -334,8 +336,12 @@ fn read_segment(
 
 /// Raises the highest incarnation, moment and task number that were seen.
 pub(crate) fn note_moment(seen: &mut Header, incarnation: u64, now: u64, last_number: u64) {
-    seen.incarnation = seen.incarnation.max(incarnation);
-    seen.now = seen.now.max(Timestamp::from_ms(now));
+    if !planted!(IncarnationForgotten) {
+        seen.incarnation = seen.incarnation.max(incarnation);
+    }
+    if !planted!(MomentForgotten) {
+        seen.now = seen.now.max(Timestamp::from_ms(now));
+    }
     seen.last_number = seen.last_number.max(last_number);
 }
 
@@ -345,7 +351,7 @@ fn check_link(
     found: &(Walk, u64),
     next: Option<&SegmentHeader>,
 ) -> Result<(), StoreError> {
-    let Some(next) = next else { return Ok(()) };
+    let Some(next) = next.filter(|_| !planted!(EndOfSegmentNotCompared)) else { return Ok(()) };
     let file = segment_name(header.number);
     if found.0.end != next.previous_end {
         let what = format!(

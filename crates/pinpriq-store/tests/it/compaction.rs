@@ -4,6 +4,7 @@ use pinpriq_engine::change::Change;
 use pinpriq_engine::time::Span;
 use pinpriq_store::conformance::{Caller, sample_task};
 use pinpriq_store::faulty_disk::{CrashPolicy, Operation};
+use pinpriq_store::store::REWRITE_KEYS_MAX;
 use pinpriq_store::{FaultyDisk, Journal, JournalOptions, Level, Store, Urgency};
 
 use crate::driving::{SEGMENT_BYTES, options, start};
@@ -46,6 +47,38 @@ fn one_ancient_task_pins_nothing() {
         disk.crash(CrashPolicy::LoseUnsynced);
         assert_eq!(start(&disk, options).unwrap().fold, fold);
     }
+}
+
+#[test]
+fn a_batch_of_more_records_than_are_listed_at_a_time_is_written_again_whole() {
+    let disk = FaultyDisk::new(1);
+    let segment_bytes = 8 * SEGMENT_BYTES;
+    let slack_bytes = u64::from(segment_bytes);
+    let options = JournalOptions { segment_bytes, slack_bytes, ..options(1) };
+    let mut caller = start(&disk, options).unwrap();
+    let ancient = 3 * REWRITE_KEYS_MAX as u64 + 7;
+    let batch: Vec<Change> =
+        (1..=ancient).map(|number| sample_task(number, "ancient", 10)).collect();
+    caller.append(&batch, Urgency::Soon).unwrap();
+    let rewrites = caller.store.figures().rewrites;
+    while disk.files().contains_key("segment-0000000001.log") {
+        for _ in 0..50 {
+            let number = caller.header.last_number + 1;
+            let changes = [sample_task(number, "churn", 600), Change::Gone(number - 1)];
+            let is_first = number == ancient + 1;
+            caller.append(&changes[..2 - usize::from(is_first)], Urgency::Soon).unwrap();
+            caller.header.now = caller.header.now.after(Span::from_ms(2));
+            caller.turn().unwrap();
+        }
+        let figures = caller.store.figures();
+        assert!(caller.header.last_number < 3 * ancient, "one record pins all: {figures:?}");
+    }
+    assert!(caller.store.figures().rewrites - rewrites >= ancient);
+    caller.settle().unwrap();
+    let fold = caller.fold.clone();
+    drop(caller);
+    disk.crash(CrashPolicy::LoseUnsynced);
+    assert_eq!(start(&disk, options).unwrap().fold, fold);
 }
 
 #[test]

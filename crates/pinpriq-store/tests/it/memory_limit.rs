@@ -1,5 +1,8 @@
 //! Payloads that were left in the store since memory is short, and how they come back.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use pinpriq_engine::command::{
     Amendment, Command, Held, HeldBy, Peek, Put, Selection, Take, TakeMode, Update, Wait,
 };
@@ -8,9 +11,9 @@ use pinpriq_engine::reply::{Output, RefusalKind, Reply};
 use pinpriq_engine::task::{ClientId, RequestId, TaskRecord};
 use pinpriq_engine::time::Timestamp;
 use pinpriq_store::faulty_disk::CrashPolicy;
-use pinpriq_store::{Durable, FaultyDisk, StoreError};
+use pinpriq_store::{Durable, FaultyDisk, Journal, Runner, StoreError};
 
-use crate::driving::{journal, options};
+use crate::driving::options;
 
 const QUEUE: &[u8] = b"jobs";
 
@@ -25,9 +28,14 @@ struct Site {
 
 impl Site {
     fn open(disk: &FaultyDisk) -> Result<Self, StoreError> {
+        Self::run(disk, Runner::Inline)
+    }
+
+    fn run(disk: &FaultyDisk, runner: Runner) -> Result<Self, StoreError> {
         let limits = Limits { memory_bytes: Some(MEMORY_BYTES), ..Limits::default() };
-        let store = journal(disk, options(1)).unwrap();
-        let (durable, _) = Durable::open(store, limits, Timestamp::from_ms(1 << 40), 1)?;
+        let store = Journal::open(Arc::new(disk.clone()), options(1), runner).unwrap();
+        let start = Timestamp::from_ms(1 << 40);
+        let (durable, _) = Durable::open(Box::new(store), limits, start, 1)?;
         Ok(Self { disk: disk.clone(), now: durable.now(), durable })
     }
 
@@ -125,6 +133,29 @@ fn memory_stays_near_the_limit_whatever_the_payloads_are() {
     let away = site.durable.engine().payloads_left();
     assert!(away >= 38, "{away} of 40 payloads were left");
     assert_eq!(site.take(TakeMode::Pop, 40).iter().filter(|t| *t.payload == *large).count(), 40);
+}
+
+#[test]
+fn a_payload_stays_until_its_record_is_on_the_disk() {
+    let open = Arc::new(AtomicBool::new(true));
+    let gated = Runner::Gated { open: Arc::clone(&open) };
+    let mut site = Site::run(&FaultyDisk::new(1), gated).unwrap();
+    open.store(false, Ordering::Relaxed);
+    for number in 1..=100 {
+        site.ask(Command::Put(Put::new(QUEUE, &payload(number))));
+    }
+    assert!(site.durable.engine().is_short_of_memory());
+    assert_eq!(site.durable.engine().payloads_left(), 0, "the disk does not answer");
+    judge(&site.peek());
+    open.store(true, Ordering::Relaxed);
+    // The writes that were put off, and those that had to wait for them.
+    for _ in 0..3 {
+        site.durable.drive(site.now).unwrap();
+    }
+    assert!(site.durable.engine().payloads_left() > 0);
+    let shown = site.peek();
+    assert_eq!(shown.len(), 100);
+    judge(&shown);
 }
 
 #[test]

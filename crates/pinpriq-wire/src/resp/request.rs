@@ -295,7 +295,7 @@ impl RequestDecoder {
         let length = width.saturating_add(1);
         match usize::try_from(value) {
             Ok(0) => Ok(Some(Decoded::Empty { length })),
-            Ok(count) if count <= self.limits.arguments_max => {
+            Ok(count) if count <= self.limits.arguments_max || planted!(RespListUnbounded) => {
                 self.forget_arguments();
                 self.left = count;
                 self.position = length;
@@ -393,7 +393,8 @@ impl RequestDecoder {
         self.phase = Phase::Body(length.saturating_sub(skipped));
         match rest.get(length..) {
             Some([b'\r', b'\n', ..]) => {
-                self.position = self.position.saturating_add(2);
+                let line_end = if planted!(RespSkipsTwoShort) { 0 } else { 2 };
+                self.position = self.position.saturating_add(line_end);
                 self.phase = Phase::Header;
                 Ok(true)
             }
@@ -430,7 +431,7 @@ impl RequestDecoder {
         let rest = allowed.get(self.position..).unwrap_or_default();
         let Some(more) = rest.iter().position(|byte| *byte == b'\n') else {
             self.position = allowed.len();
-            return if buffer.len() > limit {
+            return if buffer.len() > limit && !planted!(RespLineUnbounded) {
                 Err(Malformed::TooBigInline)
             } else {
                 Ok(Decoded::Incomplete)

@@ -1,11 +1,11 @@
 //! The end of a member with a great deal to clean: in steps, with others served in between.
 
-use pinpriq_engine::command::{Command, Selection, TakeMode, Wait};
+use pinpriq_engine::command::{Command, Put, Selection, Take, TakeMode, TimeToLive, Wait};
 use pinpriq_engine::limits::STEPS_PER_TIMEOUT;
 use pinpriq_engine::reply::{Outcome, Output, RefusalKind, Reply};
 use pinpriq_engine::task::ClientId;
 
-use pinpriq_engine::fanout::Deadline;
+use pinpriq_engine::fanout::{Deadline, MemberCommand};
 use pinpriq_engine::time::Span;
 
 use super::bench::{Bench, lane, payloads, publish, refusals};
@@ -131,6 +131,39 @@ fn many_members_that_end_at_once_are_cleaned_in_bounded_steps() {
     assert_eq!((kept.members.len(), kept.lanes.len()), (2, 2));
     let jobs = bench.figures(Some(b"jobs".as_slice().into())).counters.present();
     assert_eq!(bench.figures(None).counters.present(), jobs, "nothing is left but what was put");
+}
+
+#[test]
+fn members_whose_lease_is_over_do_nothing_more_while_others_end_before_them() {
+    let mut bench = with_others();
+    for member in ["acks", "beats", "takes"] {
+        bench.join_for("u", member, Some(1_000));
+    }
+    bench.publish("u", "one");
+    let receipt = bench.take("u", "acks", 1)[0].receipt().expect("a lease");
+    // Ends of tasks come before those of members, and these last for several calls.
+    for _ in 0..4 * MANY {
+        let ttl = TimeToLive::For(Span::from_ms(1_000));
+        bench.ask(Command::Put(Put { ttl, ..Put::new(b"jobs", b"") }));
+    }
+    bench.pass(1_000);
+    assert_eq!(bench.ack("u", receipt), Err(RefusalKind::Stale));
+    let beat = MemberCommand::Beat { member: b"beats", lease: None };
+    assert_eq!(bench.refused(Command::Member(beat)), RefusalKind::NotFound);
+    let take = Take {
+        queues: &[b"u"],
+        member: Some(b"takes"),
+        count: 1,
+        wait: Wait::No,
+        selection: Selection::DEFAULT,
+        mode: TakeMode::Pop,
+    };
+    assert_eq!(bench.refused(Command::Take(take)), RefusalKind::NotFound);
+    let figures = bench.figures(None);
+    assert_eq!(figures.counters.acked, 0, "nothing was finished by those who had ended");
+    assert!(figures.counters.present() > 0, "there was more to do than these calls did");
+    bench.settle();
+    assert_eq!(bench.members("u"), []);
 }
 
 #[test]

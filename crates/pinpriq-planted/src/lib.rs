@@ -1,0 +1,89 @@
+//! Bugs on purpose: one of them can be planted in the product, to see that the tests object.
+//!
+//! The product asks `planted!(Name)` in the places where a bug would be, and that is `false` there
+//! unless the build has `--cfg planted`; only then does it use this crate at all. Which bug it is
+//! says the environment variable `PINPRIQ_PLANTED`, read once when the program runs, or for good
+//! if it was set when this crate was built. Nothing here does anything wrong itself, and nothing
+//! here runs a test: `cargo xtask planted` does.
+
+mod list;
+
+use std::sync::OnceLock;
+
+pub use list::Bug;
+
+/// The name of the environment variable that chooses the bug.
+pub const VARIABLE: &str = "PINPRIQ_PLANTED";
+
+/// What the variable said when this crate was built.
+const AT_BUILD: Option<&str> = option_env!("PINPRIQ_PLANTED");
+
+/// Tests that ought to object to a bug: those of a crate whose names begin with the word.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Suite {
+    /// The tests of `pinpriq-engine`.
+    Engine(&'static str),
+    /// The tests of `pinpriq-wire`.
+    Wire(&'static str),
+    /// The tests of `pinpriq-store`.
+    Store(&'static str),
+    /// The tests of `pinpriq-server`.
+    Server(&'static str),
+    /// The tests within the source of `pinpriq-store`.
+    InStore(&'static str),
+    /// The tests within the source of `pinpriq-server`.
+    InServer(&'static str),
+    /// The simulator, with so many seeds from 0 on.
+    Simulator(u64),
+}
+
+/// Whether this bug is planted.
+#[macro_export]
+macro_rules! planted {
+    ($bug:ident) => {
+        $crate::is_planted($crate::Bug::$bug)
+    };
+}
+
+/// Whether this bug is planted. Ask with [`planted!`].
+///
+/// # Panics
+/// If the variable names no bug.
+#[must_use]
+pub fn is_planted(bug: Bug) -> bool {
+    static CHOSEN: OnceLock<Option<Bug>> = OnceLock::new();
+    let chosen = CHOSEN.get_or_init(|| {
+        let word = AT_BUILD.map(str::to_owned).or_else(|| std::env::var(VARIABLE).ok());
+        match choose(word.as_deref()) {
+            Ok(chosen) => chosen,
+            Err(sentence) => panic!("{sentence}"),
+        }
+    });
+    *chosen == Some(bug)
+}
+
+/// The bug that a word chooses; none without a word or with an empty one. An unknown word is
+/// answered with a sentence that lists the known ones.
+pub fn choose(word: Option<&str>) -> Result<Option<Bug>, String> {
+    let Some(word) = word.filter(|word| !word.is_empty()) else { return Ok(None) };
+    let known = Bug::named(word);
+    if known.is_none() {
+        let words: Vec<&str> = Bug::ALL.iter().map(|bug| bug.word()).collect();
+        return Err(format!("{VARIABLE} names no bug: {word:?} is none of {}", words.join(", ")));
+    }
+    Ok(known)
+}
+
+impl std::fmt::Display for Suite {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Engine(word) => write!(f, "engine {word}"),
+            Self::Wire(word) => write!(f, "wire {word}"),
+            Self::Store(word) => write!(f, "store {word}"),
+            Self::Server(word) => write!(f, "server {word}"),
+            Self::InStore(word) => write!(f, "in store {word}"),
+            Self::InServer(word) => write!(f, "in server {word}"),
+            Self::Simulator(seeds) => write!(f, "simulator 0..{seeds}"),
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! The list of the bugs: what each is called, what goes wrong, and which tests ought to object.
+//!
+//! Suites are named as narrowly as that takes little time. `docs/planted.md` shows the same list.
+
+use crate::Suite::{self, Engine, InServer, InStore, Server, Simulator, Store, Wire};
+
+macro_rules! bugs {
+    ($($bug:ident $word:literal $sentence:literal [$($suite:expr),+ $(,)?])*) => {
+        /// A bug that can be planted.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+        pub enum Bug {
+            $(#[doc = $sentence] $bug,)*
+        }
+
+        impl Bug {
+            /// All of them, in the order of the layers that they are in.
+            pub const ALL: &'static [Self] = &[$(Self::$bug),*];
+
+            /// Its name outside of the code.
+            #[must_use]
+            pub const fn word(self) -> &'static str {
+                match self {
+                    $(Self::$bug => $word,)*
+                }
+            }
+
+            /// What goes wrong.
+            #[must_use]
+            pub const fn sentence(self) -> &'static str {
+                match self {
+                    $(Self::$bug => $sentence,)*
+                }
+            }
+
+            /// The tests that ought to object, each of them, the cheapest first.
+            #[must_use]
+            pub const fn suites(self) -> &'static [Suite] {
+                match self {
+                    $(Self::$bug => &[$($suite),+],)*
+                }
+            }
+        }
+    };
+}
+
+impl Bug {
+    /// The bug of this name.
+    #[must_use]
+    pub fn named(word: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|bug| bug.word() == word)
+    }
+}
+
+bugs! {
+    ReleaseResetsPriority "release-resets-priority"
+        "A release gives the task priority 0."
+        [Engine("scripts::"), Simulator(20)]
+    DigLosesDelay "dig-loses-delay"
+        "A task that is dug up with a delay is ready at once."
+        [Engine("scripts::"), Simulator(20)]
+    DeadlineOneLate "deadline-one-late"
+        "Deadlines are due after their moment and not at it."
+        [Engine("scripts::"), Simulator(20)]
+    PassedLeaseStillHeld "passed-lease-still-held"
+        "While many deadlines are due, a lease that is over is still accepted."
+        [Engine("bounds::receipt_is_stale")]
+    DelayEndsOneEarly "delay-ends-one-early"
+        "A delayed task is ready a millisecond too early."
+        [Engine("scripts::"), Simulator(20)]
+    TtlEndsLease "ttl-ends-lease"
+        "The TTL of a task ends its lease."
+        [Engine("scripts::"), Simulator(20)]
+    OthersInLineForgotten "others-in-line-forgotten"
+        "After the first consumer in line was served, the others are forgotten."
+        [Engine("scripts::"), Simulator(20)]
+    DeadTakerServed "dead-taker-served"
+        "A blocked take stays in line when its connection has ended, and swallows a task."
+        [Engine("scripts::"), Simulator(20)]
+    LeaseOutlivesConnection "lease-outlives-connection"
+        "A lease without a TTR does not end with its connection."
+        [Engine("scripts::"), Simulator(20)]
+    UnsubscribedStillServed "unsubscribed-still-served"
+        "Who has unsubscribed is still served."
+        [Engine("scripts::"), Simulator(20)]
+    TakerStaysInOtherLines "taker-stays-in-other-lines"
+        "A take that was served from one queue stays in the lines of the others."
+        [Engine("scripts::"), Simulator(20)]
+    CreditNotSpent "credit-not-spent"
+        "A delivery spends no credit."
+        [Engine("scripts::"), Simulator(20)]
+    ServedStaysFirst "served-stays-first"
+        "The queue that served a subscriber last does not go behind its other queues."
+        [Engine("scripts::"), Simulator(20)]
+    ExpiryCountedTwice "expiry-counted-twice"
+        "A task whose TTL has passed is counted twice."
+        [Engine("scripts::"), Simulator(20)]
+    ExpiredStillPresent "expired-still-present"
+        "What a deadline moves still counts where it was."
+        [Engine("scripts::"), Simulator(20)]
+    AwaiterNotToldOfExpiry "awaiter-not-told-of-expiry"
+        "Who awaits a task is not told that its TTL has passed."
+        [Engine("scripts::"), Simulator(20)]
+    TiesNewestFirst "ties-newest-first"
+        "Among tasks of one priority the newest is taken, and not the oldest."
+        [Engine("scripts::"), Simulator(20)]
+    LargePayloadsLast "large-payloads-last"
+        "A task with a small payload goes before a more urgent one with a large payload."
+        [Engine("random::engine_does_what_the_model_does")]
+    GroupWithoutUnranked "group-without-unranked"
+        "A group leaves without those of its tasks that have no priority."
+        [Engine("scripts::"), Simulator(20)]
+    ExpiredCompanionHandedOver "expired-companion-handed-over"
+        "A group takes along tasks whose TTL has passed, before that deadline was fired."
+        [Engine("bounds::group_leaves_out")]
+    ExpiredTaskHandedOver "expired-task-handed-over"
+        "A take hands out a task whose TTL has passed, before that deadline was fired."
+        [Engine("bounds::take_passes_over")]
+    TimeoutBeforeTask "timeout-before-task"
+        "A blocked take is told that there is nothing in the moment in which a task becomes ready."
+        [Engine("scripts::"), Simulator(20)]
+    MemberOutlivesItsLease "member-outlives-its-lease"
+        "While many deadlines are due, a member whose lease is over can still beat and take."
+        [Engine("fan_out::cleaning::members_whose_lease_is_over")]
+    ReceiptOutlivesItsMember "receipt-outlives-its-member"
+        "While many deadlines are due, a receipt of a member whose lease is over counts."
+        [Engine("fan_out::cleaning::members_whose_lease_is_over")]
+    LookIsSignOfLife "look-is-sign-of-life"
+        "A look at a lane renews the lease of its member."
+        [Engine("scripts::"), Simulator(20)]
+    TakeNeverTimesOut "take-never-times-out"
+        "A blocked take waits for ever, whatever it said."
+        [Engine("scripts::"), Simulator(20)]
+    PauseNotKept "pause-not-kept"
+        "A paused queue hands out tasks."
+        [Engine("scripts::"), Simulator(20)]
+    GrantNotCompared "grant-not-compared"
+        "A receipt of an earlier lease is taken for that of the current one."
+        [Engine("scripts::"), Simulator(20)]
+    QueueOfReceiptNotCompared "queue-of-receipt-not-compared"
+        "A receipt is accepted in any queue."
+        [Engine("scripts::"), Simulator(20)]
+    UnsentLeaseEndsAnother "unsent-lease-ends-another"
+        "A lease that could not be sent ends the next lease of the same task."
+        [Engine("random::engine_does_what_the_model_does")]
+    UpdateByAnyReceipt "update-by-any-receipt"
+        "An update accepts any receipt."
+        [Engine("scripts::"), Simulator(20)]
+    OnlyFirstIdChecked "only-first-id-checked"
+        "Of the ids of a kill only the first is checked."
+        [Engine("scripts::")]
+    GivenIdTwice "given-id-twice"
+        "Two tasks of one queue may be given the same id."
+        [Engine("scripts::")]
+    CapacityNotKept "capacity-not-kept"
+        "A queue takes more tasks than its capacity."
+        [Engine("scripts::"), Simulator(20)]
+    TimeIdsRepeat "time-ids-repeat"
+        "Two ids made from the clock in one millisecond are equal."
+        [Engine("scripts::")]
+    LastLaneMissed "last-lane-missed"
+        "A publication misses the lane that was made last."
+        [Engine("scripts::"), Simulator(20)]
+    CopyNotRecorded "copy-not-recorded"
+        "The record of a publication leaves one lane out, so that a crash loses it there."
+        [Engine("scripts::"), Simulator(20)]
+    PublishedTooLate "published-too-late"
+        "What is published after its deadline is still put into lanes."
+        [Engine("scripts::"), Simulator(20)]
+    PublishedToEndedMember "published-to-ended-member"
+        "A publication goes to a member that has ended and is not cleaned yet."
+        [Engine("scripts::"), Simulator(20)]
+    EndedMemberFound "ended-member-found"
+        "A member that has ended is still found by its name, and a beat revives it."
+        [Engine("scripts::"), Simulator(20)]
+    LaneMemoryLeaks "lane-memory-leaks"
+        "The memory of a lane that has ended stays accounted for."
+        [Engine("scripts::"), Simulator(20)]
+    CleaningHitsNamesake "cleaning-hits-namesake"
+        "Cleaning up a member that ended forgets one of the same name that joined meanwhile."
+        [Engine("scripts::"), Simulator(20)]
+    TopicGoesWithOneLane "topic-goes-with-one-lane"
+        "When one lane ends, the topic forgets the others."
+        [Engine("scripts::"), Simulator(20)]
+    EndsForgottenAtStart "ends-forgotten-at-start"
+        "Acknowledged tasks are back after a restart."
+        [Engine("scripts::"), Simulator(20)]
+    GrantsForgottenAtStart "grants-forgotten-at-start"
+        "Leases are forgotten in a restart, although they were durable."
+        [Engine("scripts::"), Simulator(20)]
+    NumbersGivenTwice "numbers-given-twice"
+        "Numbers of tasks that are gone are given again after a restart."
+        [Engine("bounds::drawn_ids")]
+    TailForgottenAtStart "tail-forgotten-at-start"
+        "A task that was released to the tail is back in its old place after a restart."
+        [Engine("fan_out::crashes::"), Simulator(20)]
+    CompactionLosesSettings "compaction-loses-settings"
+        "Compaction gives the settings of a queue up instead of writing them again."
+        [Engine("random::engine_does_what_the_model_does"), Simulator(20)]
+    CompactionLosesCopies "compaction-loses-copies"
+        "Compaction writes a publication again without its copies."
+        [Engine("random::engine_does_what_the_model_does")]
+    AnswerBeforeSync "answer-before-sync"
+        "An answer leaves before its change is durable."
+        [Simulator(20)]
+    SyncSkipped "sync-skipped"
+        "Files are not synced."
+        [Simulator(20)]
+    FailedSyncIgnored "failed-sync-ignored"
+        "A sync that failed is taken for success."
+        [Simulator(20), Store("faults::after_a_failed")]
+    FailedSyncRetried "failed-sync-retried"
+        "A sync that failed is tried again, and then believed."
+        [Store("faults::after_a_failed")]
+    DirectoryNotSynced "directory-not-synced"
+        "The directory is not synced."
+        [Simulator(20)]
+    TailNotSecured "tail-not-secured"
+        "What was read at the start is relied on before it is durable."
+        [Simulator(20)]
+    DamageTakenForTheEnd "damage-taken-for-the-end"
+        "The log ends at the first bad checksum, whatever stands behind it."
+        [Simulator(20)]
+    EndOfSegmentNotCompared "end-of-segment-not-compared"
+        "It goes unnoticed that a segment ends before the place that its successor names."
+        [Simulator(20)]
+    IncarnationForgotten "incarnation-forgotten"
+        "The incarnation starts again from 1 after a restart, and receipts come again."
+        [Simulator(20)]
+    MomentForgotten "moment-forgotten"
+        "The latest moment of the log is forgotten, so that time goes back in a restart."
+        [Store("conformance::the_journal_on_a_disk"), Simulator(20)]
+    SegmentGoesTooEarly "segment-goes-too-early"
+        "A segment is put away before it is durable that nobody needs it."
+        [InStore("journal::ledger::")]
+    SegmentGoesWithItsLastRecord "segment-goes-with-its-last-record"
+        "A segment is put away while a small record in it still counts."
+        [Simulator(20), Store("compaction::")]
+    CompactionSkipsRecord "compaction-skips-record"
+        "Where the list of an old segment is interrupted, one record is passed over."
+        [Store("compaction::a_batch_of_more_records")]
+    GroupCommitCountsTooMuch "group-commit-counts-too-much"
+        "What was appended during a write is taken to be durable with it."
+        [Store("threads::what_comes_while"), Simulator(20)]
+    LengthIn16Bits "length-in-16-bits"
+        "Lengths in records are cut to 16 bits."
+        [Store("compaction::a_batch_larger")]
+    PayloadSkippedTwoShort "payload-skipped-two-short"
+        "Whoever skips the payload of a record goes two bytes wrong."
+        [Store("compaction::one_ancient_task")]
+    FetchedPayloadNotCompared "fetched-payload-not-compared"
+        "A payload that was left on the disk is handed out without a look at its checksum."
+        [Store("memory_limit::a_payload_that_the_disk_spoilt")]
+    PayloadLeftTooEarly "payload-left-too-early"
+        "A payload is dropped from memory before its record is on the disk."
+        [Store("memory_limit::a_payload_stays")]
+    CompactionLosesPayload "compaction-loses-payload"
+        "Compaction writes a task again without the payload that was left on the disk."
+        [Store("memory_limit::compaction")]
+    FullDiskNotNoticed "full-disk-not-noticed"
+        "Puts are accepted although the disk is nearly full."
+        [Store("fan_out_faults::a_full_disk")]
+    RespLineUnbounded "resp-line-unbounded"
+        "An inline command may be of any length."
+        [Wire("resp_requests::an_endless_line")]
+    RespListUnbounded "resp-list-unbounded"
+        "A command may announce any number of arguments."
+        [Wire("resp_requests::other_limits")]
+    RespSkipsTwoShort "resp-skips-two-short"
+        "Skipping an argument that is too large forgets the two bytes of its line end."
+        [Wire("resp_requests::streams_are_read")]
+    PacketLengthCut "packet-length-cut"
+        "A payload that is too long for a packet is sent with its length cut to 16 bits."
+        [Wire("replies::packets_refuse")]
+    PacketsNotCounted "packets-not-counted"
+        "The packets of a reply are not counted down."
+        [Wire("replies::chunks_of_every_size")]
+    OutBufferUnbounded "out-buffer-unbounded"
+        "Answers are encoded without bound while the client does not read."
+        [InServer("outbox::")]
+    SentBytesKept "sent-bytes-kept"
+        "What a slow client has read of its answers stays in memory until it has read all of them."
+        [InServer("outbox::")]
+    UnsentPopsLost "unsent-pops-lost"
+        "Popped tasks that could not be sent are not put back."
+        [Simulator(20), Server("resp::blocking::a_reply_that_could")]
+    UnsentLeasesKept "unsent-leases-kept"
+        "Leases of which the client never heard do not end with its connection."
+        [Server("resp::members::a_reply_that_could")]
+    ConnectionsUnbounded "connections-unbounded"
+        "There may be more connections than the limit says."
+        [Server("limits::connections_that_come")]
+    EncodedTakenForSent "encoded-taken-for-sent"
+        "Popped tasks are let go of once they are encoded, and not once they are sent."
+        [Simulator(20), Server("resp::blocking::a_reply_that_could")]
+    CreditsAllAtOnce "credits-all-at-once"
+        "The engine is told of all credits of a client at once."
+        [Server("slow::a_subscriber")]
+    TimeFollowsTheWallClock "time-follows-the-wall-clock"
+        "When the wall clock is set, time jumps along with it."
+        [Simulator(20)]
+    BytesInTheLog "bytes-in-the-log"
+        "The log shows the bytes of a malformed request."
+        [Server("resp::logging::")]
+}

@@ -1,0 +1,87 @@
+//! What the log tells of requests that cannot be read: why, and nothing of what was in them.
+
+use std::fmt::{Debug, Write as _};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
+
+use super::world::World;
+use crate::client::push_bytes;
+use crate::world::test;
+
+/// What stands for anything that is nobody's business.
+const SECRET: &[u8] = b"hunter2";
+
+/// A log that is kept, every field of every line.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<String>>);
+
+impl Visit for &Log {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        write!(self.0.lock().unwrap(), " {field}={value:?}").unwrap();
+    }
+}
+
+impl Subscriber for Log {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        event.record(&mut &*self);
+        self.0.lock().unwrap().push('\n');
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+/// Sends bytes after which the server ends the connection.
+async fn send_until_closed(address: SocketAddr, bytes: &[u8]) {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(bytes).await.unwrap();
+    // What is answered is told elsewhere. It may be a reset, too.
+    drop(stream.read_to_end(&mut Vec::new()).await);
+}
+
+#[test]
+fn a_request_that_cannot_be_read_is_logged_without_its_bytes() {
+    let log = Log::default();
+    let _kept = tracing::subscriber::set_default(log.clone());
+    test(async || {
+        let world = World::plain().await;
+        let mut unknown = push_bytes(SECRET, 60_000, 1, SECRET, SECRET);
+        unknown.push(b'?');
+        unknown.extend_from_slice(SECRET);
+        send_until_closed(world.wire_address, &unknown).await;
+        let put = b"*3\r\n$3\r\nPUT\r\n$7\r\nhunter2\r\n$7\r\nhunter2";
+        for malformed in [
+            [put, b"hunter2".as_slice()].concat(),
+            [put, b"\r\n*hunter2\r\n".as_slice()].concat(),
+            b"*1\r\n$hunter2\r\n".to_vec(),
+            b"*2\r\n$7\r\nhunter2\r\n+hunter2\r\n".to_vec(),
+            b"PUT hunter2 \"hunter2\r\n".to_vec(),
+            b"POST /hunter2 HTTP/1.1\r\nHost: hunter2\r\n\r\n".to_vec(),
+        ] {
+            send_until_closed(world.address, &malformed).await;
+        }
+        world.end().await;
+    });
+    let text = log.0.lock().unwrap();
+    assert_eq!(text.matches("message=closing").count(), 7, "{text}");
+    assert!(!text.contains("hunter2"), "{text}");
+}

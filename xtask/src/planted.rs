@@ -1,0 +1,119 @@
+//! The job that shows that the tests catch bugs: plants each one and wants an objection.
+//!
+//! The tests are built once, with every bug in them and none switched on. First all tests that are
+//! asked for have to pass like that, or else nothing would be shown; then each bug is switched on
+//! by an environment variable, and each of its suites must fail. A crash of a test program or a
+//! hang is no objection. The list of the bugs is in `pinpriq-planted`.
+
+mod programs;
+mod trial;
+
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use pinpriq_planted::{Bug, Suite};
+
+use programs::Programs;
+use trial::Verdict;
+
+/// Runs the job for the bugs of these names, or for all.
+pub(crate) fn run(words: &[&str]) -> ExitCode {
+    let named: Result<Vec<Bug>, &str> =
+        words.iter().map(|word| Bug::named(word).ok_or(*word)).collect();
+    let bugs = match named {
+        Ok(named) if named.is_empty() => Bug::ALL.to_vec(),
+        Ok(named) => named,
+        Err(unknown) => {
+            let known: Vec<&str> = Bug::ALL.iter().map(|bug| bug.word()).collect();
+            eprintln!("planted: there is no bug {unknown:?}, only {}", known.join(", "));
+            return ExitCode::from(2);
+        }
+    };
+    let programs = match programs::build() {
+        Ok(programs) => programs,
+        Err(sentence) => {
+            eprintln!("planted: {sentence}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let started = now();
+    if !passes_without(&bugs, &programs) {
+        println!("planted: FAILED: the suites must pass as long as no bug is planted");
+        return ExitCode::FAILURE;
+    }
+    let caught = at_once(&bugs, |bug| catch(*bug, &programs));
+    let count = caught.iter().filter(|caught| **caught).count();
+    let seconds = started.elapsed().as_secs();
+    println!("planted: {count} of {} bugs were caught, in {seconds} s", bugs.len());
+    if count == bugs.len() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Whether every suite of these bugs passes without them.
+fn passes_without(bugs: &[Bug], programs: &Programs) -> bool {
+    let suites: BTreeSet<Suite> = bugs.iter().flat_map(|bug| bug.suites()).copied().collect();
+    let suites: Vec<Suite> = suites.into_iter().collect();
+    let passed = at_once(&suites, |suite| {
+        let started = now();
+        let verdict = trial::run(*suite, None, programs);
+        let took = seconds(started.elapsed());
+        match &verdict {
+            Verdict::Passed => println!("planted: nothing, {suite} passes, {took}"),
+            Verdict::Objected(what) | Verdict::Broken(what) => {
+                println!("planted: nothing, {suite} FAILS: {what}, {took}");
+            }
+        }
+        matches!(verdict, Verdict::Passed)
+    });
+    passed.into_iter().all(|passed| passed)
+}
+
+/// Plants one bug, and answers whether all of its suites object.
+fn catch(bug: Bug, programs: &Programs) -> bool {
+    let started = now();
+    let mut objections = Vec::new();
+    let mut silent = Vec::new();
+    for suite in bug.suites() {
+        match trial::run(*suite, Some(bug), programs) {
+            Verdict::Objected(what) => objections.push(format!("{suite} ({what})")),
+            Verdict::Passed => silent.push(format!("{suite} passes")),
+            Verdict::Broken(what) => silent.push(format!("{suite} {what}")),
+        }
+    }
+    let (word, took) = (bug.word(), seconds(started.elapsed()));
+    let is_caught = silent.is_empty() && !objections.is_empty();
+    if is_caught {
+        println!("planted: {word} is caught by {}, {took}", objections.join(" and "));
+    } else {
+        println!("planted: {word} is NOT CAUGHT: {}, {took}", silent.join("; "));
+    }
+    is_caught
+}
+
+/// Does something with each of these, as many at a time as there are processors.
+fn at_once<T: Sync>(items: &[T], work: impl Fn(&T) -> bool + Sync) -> Vec<bool> {
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let next = AtomicUsize::new(0);
+    let some = || {
+        let mut done = Vec::new();
+        while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+            done.push(work(item));
+        }
+        done
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(some)).collect();
+        let done = workers.into_iter().map(|worker| worker.join().unwrap_or_else(|_| vec![false]));
+        done.flatten().collect()
+    })
+}
+
+fn seconds(span: Duration) -> String {
+    format!("{:.1} s", span.as_secs_f64())
+}
+
+#[expect(clippy::disallowed_methods, reason = "a chore measures how long it takes")]
+fn now() -> Instant {
+    Instant::now()
+}

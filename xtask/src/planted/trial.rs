@@ -1,0 +1,141 @@
+//! One run of a suite, with a bug or without, and what it means.
+//!
+//! Only what a test program says itself counts as an objection: that tests failed, together with
+//! the exit code that goes with it. Everything else that is not a pass is broken.
+
+use std::io::Read;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::sync_channel;
+use std::thread;
+use std::time::Duration;
+
+use pinpriq_planted::{Bug, Suite, VARIABLE};
+
+use super::programs::{Kind, Programs, directory_of};
+
+/// How long a run may take. It takes some seconds, and tests that wait in vain say so themselves
+/// after two minutes.
+const BOUND: Duration = Duration::from_mins(3);
+
+/// With so many requests for each seed the simulator runs here.
+const OPERATIONS: &str = "700";
+
+/// What a run came to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Verdict {
+    /// Some tests ran, and all passed.
+    Passed,
+    /// A test failed, or the simulator objects: the first of these.
+    Objected(String),
+    /// Neither: it crashed, hung, or there was nothing to run.
+    Broken(String),
+}
+
+/// Runs a suite, with this bug if one is given.
+pub(crate) fn run(suite: Suite, bug: Option<Bug>, programs: &Programs) -> Verdict {
+    let (name, kind, word) = match suite {
+        Suite::Simulator(seeds) => {
+            let mut command = Command::new(&programs.simulator);
+            command.args(["--operations", OPERATIONS, "--seeds", &format!("0..{seeds}")]);
+            return judge(command, bug, simulated);
+        }
+        Suite::Engine(word) => ("pinpriq-engine", Kind::Outside, word),
+        Suite::Wire(word) => ("pinpriq-wire", Kind::Outside, word),
+        Suite::Store(word) => ("pinpriq-store", Kind::Outside, word),
+        Suite::Server(word) => ("pinpriq-server", Kind::Outside, word),
+        Suite::InStore(word) => ("pinpriq-store", Kind::Within, word),
+        Suite::InServer(word) => ("pinpriq-server", Kind::Within, word),
+    };
+    let Some(program) = programs.tests_of(name, kind) else {
+        return Verdict::Broken("was not built".to_owned());
+    };
+    let mut command = Command::new(program);
+    // One thread, since others are at work at the same time.
+    let directory = directory_of(name);
+    command.args(["--test-threads=1", word]).current_dir(&directory);
+    // As cargo does; some tests find what they are compared with by it.
+    command.env("CARGO_MANIFEST_DIR", directory);
+    judge(command, bug, tested)
+}
+
+/// Runs a program to its end, but no longer than the bound.
+fn judge(
+    mut command: Command,
+    bug: Option<Bug>,
+    verdict: fn(ExitStatus, &str) -> Verdict,
+) -> Verdict {
+    command.env(VARIABLE, bug.map_or("", Bug::word));
+    // What fails on purpose is neither to be remembered nor to be taken for right.
+    command.env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1").env_remove("UPDATE_EXPECT");
+    // Nor to be looked into: what it takes to print the frames is longer than most tests.
+    command.env("RUST_BACKTRACE", "0");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let broken = |what: &str| Verdict::Broken(what.to_owned());
+    let Ok(mut child) = command.spawn() else { return broken("cannot be started") };
+    let (Some(mut out), Some(mut err)) = (child.stdout.take(), child.stderr.take()) else {
+        return broken("says nothing");
+    };
+    let (ended, end) = sync_channel(1);
+    let output = thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let read = out.read_to_end(&mut bytes);
+        // Nobody listens any more if it took too long.
+        _ = ended.send(());
+        read.map(|_| bytes)
+    });
+    let errors = thread::spawn(move || {
+        let mut bytes = Vec::new();
+        err.read_to_end(&mut bytes).map(|_| bytes)
+    });
+    let in_time = end.recv_timeout(BOUND).is_ok();
+    if !in_time {
+        // It may have ended by itself meanwhile.
+        drop(child.kill());
+    }
+    let status = child.wait();
+    let mut text = String::new();
+    for said in [output, errors] {
+        let Ok(Ok(bytes)) = said.join() else { return broken("cannot be read") };
+        text.push_str(&String::from_utf8_lossy(&bytes));
+    }
+    match status {
+        _ if !in_time => broken("hangs"),
+        Ok(status) => verdict(status, &text),
+        Err(_) => broken("cannot be waited for"),
+    }
+}
+
+/// What a test program means.
+fn tested(status: ExitStatus, text: &str) -> Verdict {
+    let mut failed = text.lines().filter_map(|line| {
+        line.strip_prefix("    ").filter(|name| !name.contains(' ') && name.contains("::"))
+    });
+    match status.code() {
+        Some(0) if text.contains("test result: ok. 0 passed") => {
+            Verdict::Broken("has no such test".to_owned())
+        }
+        Some(0) if text.contains("test result: ok.") => Verdict::Passed,
+        Some(101) if text.contains("test result: FAILED.") => {
+            Verdict::Objected(failed.next().unwrap_or("some test").to_owned())
+        }
+        _ => Verdict::Broken(format!("crashes ({status})")),
+    }
+}
+
+/// What the simulator means.
+fn simulated(status: ExitStatus, text: &str) -> Verdict {
+    let after = |word: &str| text.split_once(word).map(|(_, rest)| rest);
+    match (status.code(), after("FAILED: ")) {
+        (Some(0), None) => Verdict::Passed,
+        (Some(1), Some(message)) => {
+            let seed = after("seed=").and_then(|rest| rest.split_whitespace().next());
+            let message = message.lines().next().unwrap_or_default();
+            let message: String = message.chars().take(80).collect();
+            Verdict::Objected(format!("seed {}: {message}", seed.unwrap_or("?")))
+        }
+        _ => Verdict::Broken(format!("crashes ({status})")),
+    }
+}
+
+#[cfg(test)]
+mod tests;
