@@ -17,11 +17,16 @@ pub enum Step {
     Pop,
     /// Puts a task for every member of a topic.
     Publish,
+    /// Makes a member of a topic.
+    Join,
+    /// Ends a member, in every topic.
+    Leave,
 }
 
 impl Step {
     /// All of them, in order.
-    pub const ALL: [Self; 5] = [Self::Put, Self::Take, Self::Ack, Self::Pop, Self::Publish];
+    pub const ALL: [Self; 7] =
+        [Self::Put, Self::Publish, Self::Take, Self::Ack, Self::Pop, Self::Join, Self::Leave];
 
     /// Its name in reports.
     #[must_use]
@@ -32,6 +37,8 @@ impl Step {
             Self::Ack => "ack",
             Self::Pop => "pop",
             Self::Publish => "publish",
+            Self::Join => "join",
+            Self::Leave => "leave",
         }
     }
 }

@@ -1,4 +1,4 @@
-//! pinpriq over RESP: put, take under a lease, ack, pop and publish.
+//! pinpriq over RESP: put, take under a lease, ack and pop; join, publish and leave.
 //!
 //! All that is the same for every request is written out once. What comes back is compared with
 //! what was put, so that a run in a queue with other tasks ends with an error.
@@ -12,6 +12,9 @@ use crate::reply::{Missing, Part, Parts, unexpected};
 /// How long a lease lasts, longer than any request should take.
 const LEASE_MS: &[u8] = b"60000";
 
+/// How long a member lives without a take, longer than any run goes without one.
+const MEMBER_LEASE_MS: &[u8] = b"600000";
+
 /// The requests of one queue or topic.
 #[derive(Clone, Debug)]
 struct Words {
@@ -20,6 +23,8 @@ struct Words {
     publish: Vec<u8>,
     /// A whole take, for each member if there are any.
     takes: Vec<Vec<u8>>,
+    /// A whole join, for each member.
+    joins: Vec<Vec<u8>>,
     pop: Vec<u8>,
     /// All of an ack that comes before the receipt.
     ack: Vec<u8>,
@@ -29,6 +34,8 @@ struct Words {
 #[derive(Clone, Debug)]
 pub struct Resp {
     words: Vec<Words>,
+    /// A whole leave, for each member.
+    leaves: Vec<Vec<u8>>,
     /// What follows the payload of a put, for each priority.
     priorities: Vec<Vec<u8>>,
     payload: Vec<u8>,
@@ -59,6 +66,7 @@ impl Resp {
             .collect();
         Self {
             words: topics.iter().map(|topic| Words::new(topic, payload, members)).collect(),
+            leaves: members.iter().map(|member| whole(&[b"LEAVE", member.as_bytes()])).collect(),
             priorities,
             payload: payload.to_vec(),
             members: u32::try_from(members.len()).unwrap_or(u32::MAX),
@@ -109,10 +117,16 @@ impl Resp {
         }
         Ok(match (step, parts.part()?) {
             (_, Part::Error(sentence)) => Outcome::Refused(sentence),
-            (Step::Put, Part::Bulk(_)) | (Step::Ack, Part::Simple(b"OK")) => Outcome::Done,
-            (Step::Publish, Part::Integer(lanes)) if lanes == i64::from(self.members) => {
-                Outcome::Done
+            (Step::Publish, Part::Integer(lanes)) if lanes != i64::from(self.members) => {
+                return Err(Missing::Sense(format!(
+                    "a publication to {lanes} lanes instead of {}: the topic is used by others, or \
+                     by a run before that did not come to its end",
+                    self.members
+                )));
             }
+            (Step::Put, Part::Bulk(_))
+            | (Step::Ack, Part::Simple(b"OK"))
+            | (Step::Publish | Step::Join | Step::Leave, Part::Integer(_)) => Outcome::Done,
             (step, other) => return Err(unexpected(&format!("{other:?} to a {}", step.word()))),
         })
     }
@@ -128,9 +142,14 @@ impl Dialect for Resp {
                 let priority = self.priorities.get(slot.priority as usize);
                 out.extend_from_slice(priority.map_or(b"\r\n", Vec::as_slice));
             }
-            Step::Take => {
-                let take = words.takes.get(slot.member as usize);
-                out.extend_from_slice(take.map(Vec::as_slice).unwrap_or_default());
+            Step::Take | Step::Join | Step::Leave => {
+                let of_members = match step {
+                    Step::Take => &words.takes,
+                    Step::Join => &words.joins,
+                    _ => &self.leaves,
+                };
+                let of_member = of_members.get(slot.member as usize);
+                out.extend_from_slice(of_member.map(Vec::as_slice).unwrap_or_default());
             }
             Step::Pop => out.extend_from_slice(&words.pop),
             Step::Ack => {
@@ -164,11 +183,6 @@ impl Words {
             out.extend_from_slice(format!("${}\r\n", payload.len()).as_bytes());
             out
         };
-        let whole = |words: &[&[u8]]| {
-            let mut out = Vec::new();
-            put_command(&mut out, words);
-            out
-        };
         let take = [&b"TAKE"[..], name, b"TTR", LEASE_MS];
         let takes = if members.is_empty() {
             vec![whole(&take)]
@@ -178,16 +192,26 @@ impl Words {
             };
             members.iter().map(of).collect()
         };
+        let join =
+            |member: &String| whole(&[b"JOIN", name, member.as_bytes(), b"LEASE", MEMBER_LEASE_MS]);
         let mut ack = b"*3\r\n".to_vec();
         put_words(&mut ack, &[b"ACK", name]);
         Self {
             put: before_payload(b"PUT"),
             publish: before_payload(b"PUBLISH"),
             takes,
+            joins: members.iter().map(join).collect(),
             pop: whole(&[b"POP", name]),
             ack,
         }
     }
+}
+
+/// A command that never changes.
+fn whole(words: &[&[u8]]) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_command(&mut out, words);
+    out
 }
 
 /// Appends words of a command without their number.

@@ -13,6 +13,8 @@ const REFUSALS_MAX: usize = 32;
 pub struct StepFigures {
     /// How many were answered as they should be.
     pub done: u64,
+    /// How many of these in the time that the run was to take.
+    pub done_in_time: u64,
     /// From sending, or from the moment that the schedule says, to the answer.
     pub latency: Latency,
 }
@@ -34,7 +36,7 @@ pub struct Figures {
     pub empty: u64,
     /// How many requests the server refused, by the first word of its answer.
     pub refusals: BTreeMap<String, u64>,
-    /// By the sort of request, in the order of [`Step::ALL`]; those that were never sent too.
+    /// By the number of the sort of request; those that were never sent too.
     steps: [StepFigures; Step::ALL.len()],
     /// Of whole cycles.
     pub job_latency: Latency,
@@ -75,10 +77,13 @@ impl Figures {
     }
 
     /// The time that the run was to take is over, or the run is.
-    pub(crate) const fn time_is_up(&mut self, now_ns: u64) {
+    pub(crate) fn time_is_up(&mut self, now_ns: u64) {
         self.elapsed_ns = now_ns;
         self.requests_in_time = self.requests;
         self.jobs_in_time = self.jobs;
+        for figures in &mut self.steps {
+            figures.done_in_time = figures.done;
+        }
     }
 }
 
@@ -107,7 +112,10 @@ mod tests {
         figures.count(Step::Put, 5);
         figures.time_is_up(10);
         figures.count(Step::Ack, 5);
-        assert_eq!((figures.requests_in_time, figures.requests), (1, 2));
+        figures.count(Step::Put, 5);
+        assert_eq!((figures.requests_in_time, figures.requests), (1, 3));
+        let put = figures.step(Step::Put);
+        assert_eq!((put.done_in_time, put.done), (1, 2));
         assert_eq!(figures.step(Step::Ack).latency.count(), 1);
         assert_eq!(figures.step(Step::Pop).done, 0);
     }

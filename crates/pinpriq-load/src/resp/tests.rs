@@ -39,6 +39,21 @@ fn members_take_from_their_lanes() {
     let answer = dialect.answer(Step::Publish, &mut slot, b":2\r\n");
     assert_eq!(answer, Ok(Answer::Whole { outcome: Outcome::Done, length: 4 }));
     assert!(dialect.answer(Step::Publish, &mut slot, b":1\r\n").is_err(), "a lane is missing");
+    assert!(dialect.answer(Step::Publish, &mut slot, b":3\r\n").is_err(), "a lane too many");
+}
+
+#[test]
+fn members_join_and_leave() {
+    let (mut dialect, mut slot) = resp(&["m0", "m1"]);
+    slot.member = 1;
+    let join = "*5 $4 JOIN $4 jobs $2 m1 $5 LEASE $6 600000";
+    check_request(Step::Join, &slot, &mut dialect, join);
+    check_request(Step::Leave, &slot, &mut dialect, "*2 $5 LEAVE $2 m1");
+    for (step, bytes) in [(Step::Join, &b":17\r\n"[..]), (Step::Leave, b":2\r\n")] {
+        let answer = dialect.answer(step, &mut slot, bytes);
+        assert_eq!(answer, Ok(Answer::Whole { outcome: Outcome::Done, length: bytes.len() }));
+        assert!(dialect.answer(step, &mut slot, b"+OK\r\n").is_err());
+    }
 }
 
 #[test]

@@ -15,6 +15,8 @@ pub(crate) enum Workload {
     Mixed,
     /// Put and pop: a cycle of the two is one job
     Pop,
+    /// Publish, then take and acknowledge each member's copy: all of that is one job
+    FanOut,
 }
 
 /// Which protocol is spoken.
@@ -33,7 +35,7 @@ pub(crate) struct BenchArgs {
     #[arg(value_enum, default_value_t = Workload::Mixed)]
     pub(crate) workload: Workload,
 
-    /// The name of the queue; further queues have a number behind it
+    /// The name of the queue or topic; further ones have a number behind it
     #[arg(long, value_name = "NAME", default_value = "bench")]
     pub(crate) queue: String,
 
@@ -65,6 +67,10 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) queues: u32,
+
+    /// How many members each topic has; for fan-out only [default: 10]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) members: Option<u32>,
 
     /// So many jobs begin each second, whatever the server does; without it, as many as it can do
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]

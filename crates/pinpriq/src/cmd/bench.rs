@@ -26,6 +26,9 @@ const DRAINED: u64 = 100_000;
 const BACKLOG_CONNECTIONS: usize = 4;
 const BACKLOG_DEPTH: usize = 64;
 
+/// How many members a topic has unless another number is asked for.
+const MEMBERS: u32 = 10;
+
 /// What the pinpriq protocol can carry.
 const NAME_BYTES_MAX: usize = 65_535;
 const PINPRIQ_PAYLOAD_BYTES_MAX: u32 = 65_535;
@@ -40,7 +43,10 @@ pub(crate) fn bench(arguments: &BenchArgs) -> Result<Exit, Failure> {
     let names: Vec<_> = (0..arguments.queues).map(|number| name(arguments, number)).collect();
     let report = match arguments.door {
         Door::Resp => {
-            let mut dialect = Resp::new(&names, &payload, arguments.priorities);
+            let members: Vec<_> =
+                (0..members(arguments)).map(|number| member(arguments, number)).collect();
+            let priorities = arguments.priorities;
+            let mut dialect = Resp::with_members(&names, &payload, priorities, &members);
             measure(arguments, &plan, &mut dialect)?
         }
         Door::Pinpriq => {
@@ -60,8 +66,14 @@ fn check(arguments: &BenchArgs) -> Result<(), Failure> {
     if arguments.queue.len() > NAME_BYTES_MAX - 10 {
         return unusable("the name of the queue is too long".to_owned());
     }
+    if arguments.members.is_some() && arguments.workload != Workload::FanOut {
+        return unusable("only fan-out has --members".to_owned());
+    }
     if arguments.door == Door::Resp {
         return Ok(());
+    }
+    if arguments.workload == Workload::FanOut {
+        return unusable("the pinpriq protocol has no fan-out: use --door resp".to_owned());
     }
     if !matches!(arguments.workload, Workload::Put | Workload::Pop) {
         return unusable(
@@ -83,18 +95,12 @@ fn check(arguments: &BenchArgs) -> Result<(), Failure> {
 
 /// What the command line asks for.
 fn plan(arguments: &BenchArgs) -> Result<Plan, Failure> {
-    let steps: &[Step] = match arguments.workload {
-        Workload::Put => &[Step::Put],
-        Workload::Drain => &[Step::Take, Step::Ack],
-        Workload::Mixed => &[Step::Put, Step::Take, Step::Ack],
-        Workload::Pop => &[Step::Put, Step::Pop],
-    };
     let at_most = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
     Ok(Plan {
         address: address(arguments)?,
         connections: at_most(arguments.connections),
         depth: at_most(arguments.depth),
-        cycle: steps.iter().copied().map(Move::from).collect(),
+        cycle: cycle(arguments),
         queues: arguments.queues,
         priorities: arguments.priorities,
         seed: arguments.seed,
@@ -104,6 +110,37 @@ fn plan(arguments: &BenchArgs) -> Result<Plan, Failure> {
             .map_or(Bound::Nanoseconds(arguments.seconds * 1_000_000_000), Bound::Cycles),
         until_empty: arguments.workload == Workload::Drain,
     })
+}
+
+/// What a job is.
+fn cycle(arguments: &BenchArgs) -> Vec<Move> {
+    let steps: &[Step] = match arguments.workload {
+        Workload::Put => &[Step::Put],
+        Workload::Drain => &[Step::Take, Step::Ack],
+        Workload::Mixed => &[Step::Put, Step::Take, Step::Ack],
+        Workload::Pop => &[Step::Put, Step::Pop],
+        Workload::FanOut => {
+            // A slot takes no more copies of a member than it has published before, so there is
+            // always one, whoever published it.
+            let of_members = (0..members(arguments))
+                .flat_map(|member| [Step::Take, Step::Ack].map(|step| Move { step, member }));
+            return [Step::Publish.into()].into_iter().chain(of_members).collect();
+        }
+    };
+    steps.iter().copied().map(Move::from).collect()
+}
+
+/// How many members each topic has.
+fn members(arguments: &BenchArgs) -> u32 {
+    match arguments.workload {
+        Workload::FanOut => arguments.members.unwrap_or(MEMBERS),
+        _ => 0,
+    }
+}
+
+/// The names of the members, which are none that anybody else would choose.
+fn member(arguments: &BenchArgs, number: u32) -> String {
+    format!("{}-member-{number}", arguments.queue)
 }
 
 /// Where the server is: as given, as in the environment, or the default of its door.
@@ -129,7 +166,8 @@ fn name(arguments: &BenchArgs, number: u32) -> String {
     if number == 0 { arguments.queue.clone() } else { format!("{}-{number}", arguments.queue) }
 }
 
-/// Puts the backlog, then runs the plan and looks at the server before and after.
+/// Puts the backlog, then runs the plan and looks at the server before and after. Members join
+/// before that, and leave behind it.
 fn measure<'a>(
     arguments: &'a BenchArgs,
     plan: &Plan,
@@ -137,23 +175,37 @@ fn measure<'a>(
 ) -> Result<Report<'a>, Failure> {
     let drains = arguments.workload == Workload::Drain;
     let backlog = arguments.backlog.unwrap_or(if drains { DRAINED } else { 0 });
+    if members(arguments) > 0 {
+        tend_members(arguments, Step::Join, plan, dialect)?;
+    }
     if backlog > 0 {
-        put_backlog(backlog, plan, dialect)?;
+        put_backlog(arguments, backlog, plan, dialect)?;
     }
     let before = Usage::of(arguments.pid, arguments.data.as_deref())?;
     let progress = Progress::before_output("jobs");
     let figures = run(plan, dialect, &progress)?;
     drop(progress);
     let after = Usage::of(arguments.pid, arguments.data.as_deref())?;
-    Ok(Report { arguments, slots: plan.connections * plan.depth, figures, before, after })
+    if members(arguments) > 0 {
+        tend_members(arguments, Step::Leave, plan, dialect)?;
+    }
+    let slots = plan.connections * plan.depth;
+    Ok(Report { arguments, slots, members: members(arguments), figures, before, after })
 }
 
 /// Puts what should be there before anything is measured.
-fn put_backlog(backlog: u64, plan: &Plan, dialect: &mut impl Dialect) -> Result<(), Failure> {
+fn put_backlog(
+    arguments: &BenchArgs,
+    backlog: u64,
+    plan: &Plan,
+    dialect: &mut impl Dialect,
+) -> Result<(), Failure> {
+    let fans_out = arguments.workload == Workload::FanOut;
+    let step = if fans_out { Step::Publish } else { Step::Put };
     let putting = Plan {
         connections: BACKLOG_CONNECTIONS,
         depth: BACKLOG_DEPTH,
-        cycle: vec![Step::Put.into()],
+        cycle: vec![step.into()],
         pace: Pace::AtOnce,
         bound: Bound::Cycles(backlog),
         until_empty: false,
@@ -166,6 +218,31 @@ fn put_backlog(backlog: u64, plan: &Plan, dialect: &mut impl Dialect) -> Result<
         Some((word, count)) => {
             Err(Failure::refused(format!("{count} tasks of the backlog were refused: {word}")))
         }
+    }
+}
+
+/// Has every member join every topic, or leave them all.
+fn tend_members(
+    arguments: &BenchArgs,
+    step: Step,
+    plan: &Plan,
+    dialect: &mut impl Dialect,
+) -> Result<(), Failure> {
+    let tending = Plan {
+        connections: 1,
+        depth: BACKLOG_DEPTH,
+        cycle: (0..members(arguments)).map(|member| Move { step, member }).collect(),
+        pace: Pace::AtOnce,
+        // Each cycle is about the next topic; a member that leaves, leaves all of them.
+        bound: Bound::Cycles(if step == Step::Join { plan.queues.into() } else { 1 }),
+        until_empty: false,
+        ..plan.clone()
+    };
+    let progress = Progress::before_output("members");
+    let figures = run(&tending, dialect, &progress)?;
+    match figures.refusals.first_key_value() {
+        None => Ok(()),
+        Some((word, _)) => Err(Failure::refused(format!("a {} was refused: {word}", step.word()))),
     }
 }
 

@@ -21,6 +21,8 @@ pub(super) struct Report<'a> {
     pub(super) arguments: &'a BenchArgs,
     /// How many jobs were under way at a time.
     pub(super) slots: usize,
+    /// How many members each topic had; 0 where nothing was published.
+    pub(super) members: u32,
     pub(super) figures: Figures,
     pub(super) before: Usage,
     pub(super) after: Usage,
@@ -35,19 +37,24 @@ impl Report<'_> {
         let _ = writeln!(
             text,
             "{} over {}, connections × depth {connections} × {depth}, {size} bytes, \
-             priorities {priorities}, queues {queues}",
+             priorities {priorities}, {}",
             word(&arguments.workload),
             word(&arguments.door),
+            match self.members {
+                0 => format!("queues {queues}"),
+                members => format!("topics {queues}, members {members}"),
+            },
         );
         let loop_kind = match arguments.rate {
             Some(rate) => format!("open loop, {rate} jobs/s due"),
             None => "closed loop, latencies corrected".to_owned(),
         };
         let _ = writeln!(text, "{} s, {loop_kind}\n", thousandths(figures.elapsed_ns / 1_000_000));
-        let rows = [
+        let mut rows = vec![
             ("jobs", figures.jobs, figures.jobs_in_time),
             ("requests", figures.requests, figures.requests_in_time),
         ];
+        rows.extend(self.fan_out());
         for (what, all, in_time) in rows {
             let rate = per_second(in_time, figures.elapsed_ns);
             let _ = writeln!(text, "{what:9} {all:>12} {rate:>12}/s");
@@ -60,6 +67,19 @@ impl Report<'_> {
         text += &self.latency_table();
         text += &self.usage_text();
         text
+    }
+
+    /// Publications, and copies that were acknowledged: all of them, and those in time.
+    fn fan_out(&self) -> impl Iterator<Item = (&'static str, u64, u64)> {
+        let of = |step| {
+            let figures = self.figures.step(step);
+            (figures.done, figures.done_in_time)
+        };
+        let rows = [("published", of(Step::Publish)), ("delivered", of(Step::Ack))];
+        let members = self.members;
+        rows.into_iter()
+            .filter(move |_| members > 0)
+            .map(|(what, (all, in_time))| (what, all, in_time))
     }
 
     fn latency_table(&self) -> String {
@@ -127,6 +147,18 @@ impl Report<'_> {
             ("refused", Json::Number(figures.refused())),
             ("refusals", refusals_json(figures)),
         ];
+        if self.members > 0 {
+            let delivered = figures.step(Step::Ack);
+            let published = figures.step(Step::Publish);
+            let rate = |in_time| Json::Number(per_second(in_time, figures.elapsed_ns));
+            members.extend([
+                ("members", number(self.members)),
+                ("published", Json::Number(published.done)),
+                ("published_per_second", rate(published.done_in_time)),
+                ("delivered", Json::Number(delivered.done)),
+                ("delivered_per_second", rate(delivered.done_in_time)),
+            ]);
+        }
         let latencies = self.latencies();
         let of_each = latencies.iter().map(|(name, measured, corrected)| {
             let told = [("corrected", corrected), ("measured", *measured)];

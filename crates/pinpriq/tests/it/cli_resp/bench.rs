@@ -81,6 +81,35 @@ fn pop_works_over_both_protocols() {
 }
 
 #[test]
+fn fan_out_delivers_every_copy() {
+    let server = Server::start();
+    let (report, stats) = server.bench(&["fan-out", "--count", "40", "--members", "7"]);
+    check_numbers(&report, &[("jobs", 40), ("requests", 600), ("empty", 0), ("refused", 0)]);
+    check_numbers(&report, &[("members", 7), ("published", 40), ("delivered", 280)]);
+    check_numbers(&stats, &[("put", 280), ("acked", 280), ("present", 0)]);
+    // Members that have left are no lanes of the next run.
+    let report = server.run(&["bench", "fan-out", "--count", "20", "--queues", "3"]);
+    let text = String::from_utf8(report.stdout).unwrap();
+    assert!(text.contains("topics 3, members 10"), "{text}");
+    let row = |name| text.lines().find(|line| line.starts_with(name)).unwrap_or_default();
+    assert!(row("published").contains(" 20 ") && row("delivered").contains(" 200 "), "{text}");
+    // What a backlog leaves goes with the members.
+    let (report, stats) = server.bench(&["fan-out", "--count", "5", "--backlog", "4"]);
+    check_numbers(&report, &[("published", 5), ("delivered", 50)]);
+    check_numbers(&stats, &[("put", 570), ("acked", 530)]);
+}
+
+#[test]
+fn a_lane_of_somebody_else_ends_a_fan_out() {
+    let server = Server::start();
+    server.printed(&["join", "bench", "somebody"]);
+    let report = server.run(&["bench", "fan-out", "--count", "1", "--members", "2"]);
+    check(&report, 1, b"");
+    let complaint = String::from_utf8(report.stderr).unwrap();
+    assert!(complaint.contains("3 lanes instead of 2"), "{complaint}");
+}
+
+#[test]
 fn refusals_are_counted_and_shown() {
     let server = Server::start();
     server.done(&["queue", "create", "bench", "--capacity", "100"]);
@@ -102,6 +131,9 @@ fn what_cannot_be_measured_is_refused() {
     assert!(complaint.contains("another payload"), "{complaint}");
     for arguments in [
         &["mixed", "--door", "pinpriq"][..],
+        &["fan-out", "--door", "pinpriq"],
+        &["mixed", "--members", "3"],
+        &["fan-out", "--members", "0"],
         &["pop", "--door", "pinpriq", "--size", "65536"],
         &["pop", "--door", "pinpriq", "--priorities", "256"],
         &["--count", "1", "--seconds", "1"],

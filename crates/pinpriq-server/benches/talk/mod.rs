@@ -1,0 +1,133 @@
+//! A server without sockets and one client, who asks many things at once and hears all answers
+//! before the next ones, as pipelining clients do.
+//!
+//! The clock stands still. No socket and no disk is measured with this: what counts is from bytes
+//! that came in to bytes that go out.
+
+mod no_disk;
+
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use pinpriq_engine::limits;
+use pinpriq_engine::task::ClientId;
+use pinpriq_engine::time::Timestamp;
+use pinpriq_server::clock::ManualClock;
+use pinpriq_server::config::Durability;
+use pinpriq_server::simulation::{Door, Options, Simulation};
+use pinpriq_store::{Durable, Journal, JournalOptions, MemoryStore, Runner, Store};
+use pinpriq_wire::Request;
+use pinpriq_wire::resp::{DecodedReply, ReplyDecoder, ReplyLimits, Value, put_command};
+
+use self::no_disk::NoDisk;
+
+/// How many requests are sent at once.
+pub(crate) const PIPELINED: u64 = 16;
+
+pub(crate) const PAYLOAD: [u8; 100] = [b'x'; 100];
+
+const NOW: Timestamp = Timestamp::from_ms(1_000_000);
+
+/// No answer to what is sent at once is longer.
+const ANSWERS_BYTES: usize = 64 << 10;
+
+/// The server, the client, and what was answered last.
+pub(crate) struct Talk {
+    simulation: Simulation,
+    client: ClientId,
+    pub(crate) answers: Vec<u8>,
+}
+
+impl Talk {
+    /// At level `memory`, or `sync` with a journal whose disk costs nothing.
+    pub(crate) fn open(door: Door, durability: Durability) -> Self {
+        let store: Box<dyn Store> = match durability {
+            Durability::Memory => Box::new(MemoryStore::new()),
+            Durability::Sync | Durability::Interval => {
+                let options = JournalOptions::default();
+                let journal = Journal::open(Arc::new(NoDisk), options, Runner::Inline);
+                Box::new(journal.expect("nobody else has this disk"))
+            }
+        };
+        let opened = Durable::open(store, limits::Limits::default(), NOW, 1);
+        let (durable, _) = opened.expect("there is nothing to read yet");
+        let clock = Rc::new(ManualClock::at(NOW));
+        let options = Options { durability, ..Options::default() };
+        let mut simulation = Simulation::new(durable, options, clock, None);
+        let client = simulation.connect(door);
+        Self { simulation, client, answers: Vec::with_capacity(ANSWERS_BYTES) }
+    }
+
+    /// Says something and hears every answer to it.
+    pub(crate) fn say(&mut self, requests: &[u8]) {
+        self.answers.clear();
+        self.simulation.feed(self.client, requests);
+        loop {
+            self.simulation.run();
+            let heard = self.simulation.drain(self.client, usize::MAX, &mut self.answers);
+            if heard == 0 {
+                return;
+            }
+        }
+    }
+
+    /// How many tasks there are.
+    pub(crate) fn present(&self) -> u64 {
+        self.simulation.inspect(|durable| durable.engine().totals().present())
+    }
+}
+
+/// So many of these RESP requests, one behind the other.
+pub(crate) fn resp(words: &[&[u8]], times: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    (0..times).for_each(|_| put_command(&mut bytes, words));
+    bytes
+}
+
+/// So many RESP puts.
+pub(crate) fn resp_puts(times: u64) -> Vec<u8> {
+    resp(&[b"PUT", b"jobs", &PAYLOAD, b"PRIORITY", b"5"], times)
+}
+
+/// So many RESP takes.
+pub(crate) fn resp_takes(times: u64) -> Vec<u8> {
+    resp(&[b"TAKE", b"jobs", b"TTR", b"60000"], times)
+}
+
+/// An ack for each task in the answers to takes.
+pub(crate) fn resp_acks(answers: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut decoder = ReplyDecoder::new(ReplyLimits::default());
+    let mut rest = answers;
+    while let Ok(DecodedReply::Whole { value, length }) = decoder.decode(rest) {
+        rest = &rest[length..];
+        let Value::Array(tasks) = &value else { panic!("{value:?} to a take") };
+        let [Value::Array(parts)] = tasks.as_slice() else { panic!("{value:?} to a take") };
+        let receipt = parts.get(2).and_then(Value::as_bytes).expect("a task has a receipt");
+        put_command(&mut bytes, &[b"ACK", b"jobs", receipt]);
+    }
+    assert!(rest.is_empty(), "nothing else is answered");
+    bytes
+}
+
+/// Pushes over the pinpriq protocol, each with one of these keys: packets with the same key leave
+/// together.
+pub(crate) fn pushes(keys: Range<u64>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for key in keys {
+        let (ttl_ms, priority, key) = (u16::MAX, 5, &key.to_be_bytes());
+        let push = Request::Push { queue: b"jobs", ttl_ms, priority, key, payload: &PAYLOAD };
+        push.put(&mut bytes).expect("it is short enough");
+    }
+    bytes
+}
+
+/// So many pops over the pinpriq protocol.
+pub(crate) fn pops(times: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for _ in 0..times {
+        Request::Pop { queue: b"jobs" }.put(&mut bytes).expect("it is short enough");
+    }
+    bytes
+}
