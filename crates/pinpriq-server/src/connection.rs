@@ -6,13 +6,16 @@
 //! the exchange's business, and what the bytes mean is the door's.
 
 use std::cell::RefCell;
+use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::rc::Rc;
+use std::task::{self, Poll, ready};
 
 use pinpriq_engine::task::ClientId;
-use pinpriq_engine::time::{Span, Timestamp};
-use tokio::io::{AsyncWriteExt as _, Interest};
+use pinpriq_engine::time::Span;
+use tokio::io::{AsyncRead as _, AsyncWriteExt as _, ReadBuf};
 use tokio::net::TcpStream;
 
 use crate::config::Limits;
@@ -118,6 +121,8 @@ pub(crate) async fn serve<D: Door>(
 impl<D: Door> Connection<'_, D> {
     async fn run(&mut self) -> io::Result<()> {
         loop {
+            // Whatever it was rung for is looked at below.
+            self.session.bell.hush();
             if self.session.is_killed() {
                 return Err(io::ErrorKind::ConnectionAborted.into());
             }
@@ -136,54 +141,54 @@ impl<D: Door> Connection<'_, D> {
 
     /// Waits until there is something to do, and reads if there is something to read.
     async fn await_event(&mut self) -> io::Result<()> {
-        let wants_write = self.session.outbox.borrow().encoded_bytes() > 0;
-        let wants_read = self.exchange.wants_read();
-        let interest = match (wants_read, wants_write) {
-            (true, true) => Some(Interest::READABLE | Interest::WRITABLE),
-            (true, false) => Some(Interest::READABLE),
-            (false, true) => Some(Interest::WRITABLE),
-            (false, false) => None,
+        let clock = self.context.shard.clock();
+        let Some(deadline) = self.exchange.frame_deadline() else {
+            return poll_fn(|task| self.poll_event(task)).await;
         };
-        let deadline = self.exchange.frame_deadline();
         tokio::select! {
-            ready = self.stream.ready(interest.unwrap_or(Interest::ERROR)),
-                if interest.is_some() =>
-            {
-                if ready?.is_readable() && wants_read {
-                    self.read()?;
-                }
-            }
-            () = self.session.bell.notified() => {}
-            () = self.context.stop.asked_for(), if !self.exchange.is_closing() => {}
-            () = self.context.cut_off.asked_for() => {}
-            () = self.context.shard.clock().until(deadline.unwrap_or(Timestamp::MAX)),
-                if deadline.is_some() =>
-            {
-                self.exchange.frame_is_late();
-            }
+            event = poll_fn(|task| self.poll_event(task)) => return event,
+            () = clock.until(deadline) => {}
         }
+        self.exchange.frame_is_late();
         Ok(())
     }
 
-    /// Reads once, and carries out what is complete.
-    fn read(&mut self) -> io::Result<()> {
-        let mut scratch = self.context.scratch.borrow_mut();
-        match self.stream.try_read(&mut scratch) {
-            Ok(0) => self.exchange.end_input(),
-            Ok(count) => self.exchange.take_in(&scratch[..count]),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => return Err(error),
+    /// See [`Connection::await_event`]. A stop rings the bell too.
+    fn poll_event(&mut self, task: &mut task::Context<'_>) -> Poll<io::Result<()>> {
+        // What is read may ring the bell, which wakes nobody who is awake.
+        self.session.bell.attend();
+        if self.exchange.wants_read()
+            && let Poll::Ready(read) = self.poll_read(task)
+        {
+            return Poll::Ready(read);
         }
-        Ok(())
+        let wants_write = self.session.outbox.borrow().encoded_bytes() > 0;
+        if wants_write && let Poll::Ready(ready) = self.stream.poll_write_ready(task) {
+            return Poll::Ready(ready);
+        }
+        self.session.bell.poll_rung(task).map(Ok)
+    }
+
+    /// Reads once, and carries out what is complete. A read that does not fill the buffer has
+    /// emptied the socket, and then the runtime waits for more without being told by another read.
+    fn poll_read(&mut self, task: &mut task::Context<'_>) -> Poll<io::Result<()>> {
+        let mut scratch = self.context.scratch.borrow_mut();
+        let mut buffer = ReadBuf::new(&mut scratch);
+        ready!(Pin::new(&mut self.stream).poll_read(task, &mut buffer))?;
+        match buffer.filled() {
+            [] => self.exchange.end_input(),
+            bytes => self.exchange.take_in(bytes),
+        }
+        Poll::Ready(Ok(()))
     }
 
     /// Writes what may leave, as far as the socket takes it.
     fn write(&mut self) -> io::Result<()> {
         while self.exchange.encode() {
-            let mut outbox = self.session.outbox.borrow_mut();
-            match self.stream.try_write(outbox.unwritten()) {
+            let written = self.stream.try_write(self.session.outbox.borrow().unwritten());
+            match written {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(count) => outbox.written(count),
+                Ok(count) => self.exchange.written(count),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => return Err(error),
             }

@@ -26,6 +26,11 @@ impl Credits {
         self.banked = self.banked.saturating_add(credits);
     }
 
+    /// Whether there are any that the engine was not told of.
+    pub(crate) const fn has_banked(&self) -> bool {
+        self.banked > 0
+    }
+
     /// Takes out as many as the engine may be told of now.
     pub(crate) fn draw(&mut self, session: &Session) -> u32 {
         let unspent = self.drawn - session.delivered();

@@ -87,10 +87,6 @@ impl<D: Door> Exchange<D> {
         self.lingers
     }
 
-    pub(crate) const fn is_closing(&self) -> bool {
-        self.closing
-    }
-
     /// Looks whether the store has failed, and gives up what waits for it in vain. Answers
     /// whether the connection ends for that reason, once it was written to.
     pub(crate) fn ends_by_failure(&mut self) -> bool {
@@ -109,7 +105,8 @@ impl<D: Door> Exchange<D> {
             }
             let reached = self.shard.reached();
             let mut outbox = self.session.outbox.borrow_mut();
-            outbox.encode(&self.door, reached, self.limits.out_bytes_max);
+            let fresh = || self.shard.lend_buffer();
+            outbox.encode(&self.door, reached, self.limits.out_bytes_max, fresh);
             if outbox.encoded_bytes() > 0 {
                 return true;
             }
@@ -118,6 +115,13 @@ impl<D: Door> Exchange<D> {
             if self.closing || !self.door.refill() {
                 return false;
             }
+        }
+    }
+
+    /// Notes that the kernel accepted so many bytes.
+    pub(crate) fn written(&self, count: usize) {
+        if let Some(buffer) = self.session.outbox.borrow_mut().written(count) {
+            self.shard.keep_buffer(buffer);
         }
     }
 
@@ -230,11 +234,14 @@ impl<D: Door> Exchange<D> {
         if self.closing {
             return input.len();
         }
-        let Received { consumed, next } = self.door.receive(input);
+        let Received { consumed, next } = self.shard.at_one_moment(|| {
+            let received = self.door.receive(input);
+            self.shard.turn();
+            received
+        });
         if consumed > 0 {
             self.frame_began = None;
         }
-        self.shard.turn();
         match next {
             Next::Read => {}
             Next::Wait => self.waits = Waits::Room,

@@ -16,6 +16,7 @@ macro_rules! planted {
     };
 }
 
+mod bell;
 mod clients;
 pub mod clock;
 pub mod config;

@@ -137,12 +137,22 @@ impl Outbox {
     }
 
     /// Encodes answers that need not wait any more, as far as `most` bytes ahead of the socket.
-    pub(crate) fn encode(&mut self, encoder: &dyn Encode, reached: Position, most: usize) {
+    /// `fresh` gives a buffer where there is none.
+    pub(crate) fn encode(
+        &mut self,
+        encoder: &impl Encode,
+        reached: Position,
+        most: usize,
+        fresh: impl Fn() -> Vec<u8>,
+    ) {
         while let Some(first) = self.waiting.front() {
             let most = if planted!(OutBufferUnbounded) { usize::MAX / 2 } else { most };
             let room = most.saturating_sub(self.encoded_bytes());
             if first.after > reached || room == 0 {
                 return;
+            }
+            if self.bytes.capacity() == 0 {
+                self.bytes = fresh();
             }
             let before = self.bytes.len();
             let complete = match &first.answer {
@@ -176,8 +186,9 @@ impl Outbox {
         &self.bytes[self.head..]
     }
 
-    /// Notes that the kernel accepted so many bytes.
-    pub(crate) fn written(&mut self, count: usize) {
+    /// Notes that the kernel accepted so many bytes. Hands out the buffer once nothing waits any
+    /// more: an idle connection keeps none.
+    pub(crate) fn written(&mut self, count: usize) -> Option<Vec<u8>> {
         self.head += count;
         // A slow reader may never take all there is. What is left moves when as much was taken.
         let makes_room = self.head >= self.encoded_bytes() && !planted!(SentBytesKept);
@@ -189,10 +200,8 @@ impl Outbox {
         while self.in_flight.front().is_some_and(|(end, _)| *end <= sent) {
             self.in_flight.pop_front();
         }
-        if self.waiting.is_empty() && self.bytes.is_empty() {
-            // An idle connection keeps no buffers.
-            self.bytes = Vec::new();
-        }
+        let is_idle = self.waiting.is_empty() && self.bytes.is_empty();
+        is_idle.then(|| std::mem::take(&mut self.bytes))
     }
 
     /// What was in frames that were not accepted whole. Empties the outbox.

@@ -286,6 +286,7 @@ async fn drain(context: &Context) {
         () = clock.until(last) => {
             tracing::warn!(clients = shard.clients(), "some clients did not take their answers");
             context.cut_off.ask();
+            shard.ring_all();
             shard.deserted().await;
         }
     }

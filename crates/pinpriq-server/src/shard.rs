@@ -7,6 +7,7 @@
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -20,9 +21,13 @@ use pinpriq_store::durable::Durable;
 use pinpriq_store::{Position, StoreError};
 use tokio::sync::Notify;
 
+use crate::bell::Bell;
 use crate::clock::Clock;
 use crate::config::Durability;
 use crate::outbox::{Dialect, Outbox, Unsent};
+
+/// How large a buffer may be that is kept for whoever has something to write next.
+const SPARE_BYTES_MAX: usize = 256 << 10;
 
 /// How many bytes may wait for the disk before nobody is read from any more.
 const PENDING_BYTES_MAX: u64 = 64 << 20;
@@ -31,9 +36,9 @@ const PENDING_BYTES_MAX: u64 = 64 << 20;
 #[derive(Default)]
 pub(crate) struct Session {
     pub(crate) outbox: RefCell<Outbox>,
-    /// Rung when the outbox has something that may be sent, or the client may go on after it was
-    /// told to wait.
-    pub(crate) bell: Notify,
+    /// Rung when the outbox has something that may be sent, the client may go on after it was
+    /// told to wait, or everybody is to see that something has ended.
+    pub(crate) bell: Bell,
     /// Who it is.
     pub(crate) about: RefCell<About>,
     /// How its answers are written from now on.
@@ -78,7 +83,7 @@ impl Session {
     /// Has its connection ended.
     pub(crate) fn kill(&self) {
         self.killed.set(true);
-        self.bell.notify_one();
+        self.bell.ring();
     }
 
     /// How many deliveries were made to it.
@@ -119,6 +124,10 @@ pub(crate) struct Shard {
     durability: Durability,
     started_at: Timestamp,
     clock: Rc<dyn Clock>,
+    /// The moment at which everything happens that is being carried out, if that is fixed.
+    moment: Cell<Option<Timestamp>>,
+    /// A buffer for whoever has something to write next.
+    spare: Cell<Vec<u8>>,
     /// Rung by the store's own thread.
     store_bell: Arc<Notify>,
     /// Rung when something is due earlier than it was.
@@ -129,9 +138,9 @@ pub(crate) struct Shard {
 
 struct State {
     durable: Durable,
-    sessions: HashMap<ClientId, Rc<Session>>,
+    sessions: HashMap<ClientId, Rc<Session>, Spread>,
     /// Clients with outputs that wait for a position, in order of the positions.
-    waiting: VecDeque<(Position, ClientId)>,
+    waiting: VecDeque<(Position, Rc<Session>)>,
     /// Clients that wait for room, with the bytes of the task that they have for it, if any.
     stalled: Vec<(ClientId, Option<u64>)>,
     /// When the timer will go off.
@@ -153,7 +162,7 @@ impl Shard {
             started_at: clock.now(),
             state: RefCell::new(State {
                 durable,
-                sessions: HashMap::new(),
+                sessions: HashMap::default(),
                 waiting: VecDeque::new(),
                 stalled: Vec::new(),
                 armed: None,
@@ -161,6 +170,8 @@ impl Shard {
                 reported: false,
             }),
             clock,
+            moment: Cell::new(None),
+            spare: Cell::new(Vec::new()),
             store_bell,
             timer_bell: Notify::new(),
             deserted_bell: Notify::new(),
@@ -180,6 +191,33 @@ impl Shard {
 
     pub(crate) fn clock(&self) -> &dyn Clock {
         &*self.clock
+    }
+
+    /// Has all of it happen at one moment: requests that came together are carried out together,
+    /// and the clock is read once for all of them.
+    pub(crate) fn at_one_moment<T>(&self, act: impl FnOnce() -> T) -> T {
+        self.moment.set(Some(self.clock.now()));
+        let done = act();
+        self.moment.set(None);
+        done
+    }
+
+    /// The moment at which something happens that the engine is told of.
+    fn now(&self) -> Timestamp {
+        self.moment.get().unwrap_or_else(|| self.clock.now())
+    }
+
+    /// An empty buffer, which often has room already.
+    pub(crate) fn lend_buffer(&self) -> Vec<u8> {
+        self.spare.take()
+    }
+
+    /// Keeps a buffer for whoever needs one next.
+    pub(crate) fn keep_buffer(&self, mut buffer: Vec<u8>) {
+        if buffer.capacity() <= SPARE_BYTES_MAX {
+            buffer.clear();
+            self.spare.set(buffer);
+        }
     }
 
     /// When the server started to serve.
@@ -212,13 +250,14 @@ impl Shard {
 
     /// Carries out one command. What it comes to is in the outboxes after the next
     /// [`Shard::turn`]; what became of it is told at once.
+    #[inline]
     pub(crate) fn apply(
         &self,
         client: ClientId,
         request: RequestId,
         command: Command<'_>,
     ) -> Applied {
-        let now = self.clock.now();
+        let now = self.now();
         let state = &mut *self.state.borrow_mut();
         self.tell_witness(now, state, &Asked::Command(client, request, &command));
         state.durable.apply(now, client, request, command)
@@ -241,7 +280,7 @@ impl Shard {
 
     /// Answers the blocked request of a client as if its time were up.
     pub(crate) fn end_waits(&self, client: ClientId) {
-        let now = self.clock.now();
+        let now = self.now();
         {
             let state = &mut *self.state.borrow_mut();
             self.tell_witness(now, state, &Asked::EndWaits(client));
@@ -259,7 +298,7 @@ impl Shard {
     /// Ends the subscriptions, credit and leases of a client that will ask for nothing more, or
     /// begins anew. What it has been answered already is still sent.
     pub(crate) fn retire(&self, client: ClientId) {
-        let now = self.clock.now();
+        let now = self.now();
         {
             let state = &mut *self.state.borrow_mut();
             self.tell_witness(now, state, &Asked::Disconnect(client));
@@ -271,7 +310,7 @@ impl Shard {
     /// Forgets a client, and takes back what was handed to it and could not be sent: popped tasks
     /// return to their place, and leases of which it knows nothing end.
     pub(crate) fn disconnect(&self, client: ClientId, unsent: Unsent) {
-        let now = self.clock.now();
+        let now = self.now();
         {
             let state = &mut *self.state.borrow_mut();
             state.sessions.remove(&client);
@@ -308,7 +347,7 @@ impl Shard {
 
     /// Ends a turn: hands the store what has changed, and the clients what they are answered.
     pub(crate) fn turn(&self) {
-        let now = self.clock.now();
+        let now = self.now();
         let state = &mut *self.state.borrow_mut();
         let failure = state.durable.commit().and_then(|()| state.durable.drive(now)).err();
         state.route();
@@ -361,16 +400,16 @@ impl Shard {
         waits
     }
 
-    /// Wakes every client, so that it sees that the server is stopping or has failed.
+    /// Wakes every client, so that it sees that the server is stopping, or cuts it off.
     pub(crate) fn ring_all(&self) {
         for session in self.state.borrow().sessions.values() {
-            session.bell.notify_one();
+            session.bell.ring();
         }
     }
 
     /// Makes everything durable, and blocks until it is.
     pub(crate) fn finish(&self) -> Result<(), StoreError> {
-        let now = self.clock.now();
+        let now = self.now();
         self.state.borrow_mut().durable.finish(now)
     }
 
@@ -401,7 +440,7 @@ impl Shard {
 
     /// Does what is due.
     pub(crate) fn fire_timer(&self) {
-        let now = self.clock.now();
+        let now = self.now();
         {
             let state = &mut *self.state.borrow_mut();
             self.tell_witness(now, state, &Asked::Timeout);
@@ -425,8 +464,10 @@ impl Shard {
 }
 
 impl State {
-    /// Moves outputs from the engine to the outboxes of their clients.
+    /// Moves outputs from the engine to the outboxes of their clients, and rings for those whose
+    /// outputs need not wait.
     fn route(&mut self) {
+        let reached = self.durable.reached();
         while let Some((after, output)) = self.durable.poll_output() {
             let (Output::Reply { client, .. } | Output::Delivery { client, .. }) = &output;
             let client = *client;
@@ -438,14 +479,19 @@ impl State {
             match &output {
                 Output::Reply { request, .. } if session.blocked.get() == Some(*request) => {
                     session.blocked.set(None);
-                    session.bell.notify_one();
+                    session.bell.ring();
                 }
                 Output::Reply { .. } => {}
                 Output::Delivery { .. } => session.delivered.set(session.delivered.get() + 1),
             }
             session.outbox.borrow_mut().push(after, output, session.dialect.get());
-            if self.waiting.back() != Some(&(after, client)) {
-                self.waiting.push_back((after, client));
+            if after <= reached {
+                session.bell.ring();
+                continue;
+            }
+            let last = self.waiting.back();
+            if !last.is_some_and(|(at, last)| *at == after && Rc::ptr_eq(last, session)) {
+                self.waiting.push_back((after, session.clone()));
             }
         }
     }
@@ -453,14 +499,11 @@ impl State {
     /// Rings for the clients whose outputs have waited long enough.
     fn release(&mut self) {
         let reached = self.durable.reached();
-        while let Some((after, client)) = self.waiting.front().copied() {
-            if after > reached {
-                return;
-            }
-            self.waiting.pop_front();
-            if let Some(session) = self.sessions.get(&client) {
-                session.bell.notify_one();
-            }
+        while let Some((after, _)) = self.waiting.front()
+            && *after <= reached
+            && let Some((_, session)) = self.waiting.pop_front()
+        {
+            session.bell.ring();
         }
     }
 
@@ -479,7 +522,7 @@ impl State {
             let Some(session) = self.sessions.get(&client) else { continue };
             if self.has_room_for(bytes) {
                 session.stalled.set(false);
-                session.bell.notify_one();
+                session.bell.ring();
             } else {
                 self.stalled.push((client, bytes));
             }
@@ -494,8 +537,33 @@ impl State {
         self.reported = true;
         tracing::error!(%failure, "the store has failed: no change is answered any more");
         for session in self.sessions.values() {
-            session.bell.notify_one();
+            session.bell.ring();
         }
+    }
+}
+
+/// Makes the places of clients in a map.
+type Spread = BuildHasherDefault<Spreading>;
+
+/// Spreads the numbers of clients. They are drawn in order by the shard itself, so that nobody can
+/// choose them, and need no hasher that keeps anything secret.
+#[derive(Default)]
+struct Spreading(u64);
+
+impl Hasher for Spreading {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        // The golden ratio times 2^64: neighbours land far apart, and no two in one place.
+        self.0 = (self.0 ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
     }
 }
 

@@ -159,16 +159,16 @@ impl Simulation {
     pub fn drain(&mut self, client: ClientId, most: usize, out: &mut Vec<u8>) -> usize {
         let Some(session) = self.session(client) else { return 0 };
         let count = {
-            let mut outbox = session.outbox.borrow_mut();
+            let outbox = session.outbox.borrow();
             let bytes = outbox.unwritten();
             let count = bytes.len().min(most);
             out.extend_from_slice(&bytes[..count]);
-            if count > 0 {
-                outbox.written(count);
-            }
             count
         };
         if count > 0 {
+            if let Some(talk) = self.clients.get(&client) {
+                with!(talk, exchange => exchange.written(count));
+            }
             self.go_on(client);
         }
         count
@@ -190,7 +190,7 @@ impl Simulation {
             }
             let clients: Vec<ClientId> = self.clients.keys().copied().collect();
             for client in clients {
-                if self.session(client).is_some_and(|session| has_rung(&session.bell)) {
+                if self.session(client).is_some_and(|session| session.bell.hush()) {
                     quiet = false;
                     self.go_on(client);
                 }
@@ -285,6 +285,7 @@ fn go_on<D: crate::connection::Door>(
     cut_off: bool,
 ) -> bool {
     loop {
+        exchange.session.bell.hush();
         if exchange.session.is_killed() {
             return true;
         }

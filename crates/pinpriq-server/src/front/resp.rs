@@ -26,14 +26,16 @@ use pinpriq_engine::fanout::MemberCommand;
 use pinpriq_engine::limits::NAME_BYTES_MAX;
 use pinpriq_engine::reply::Output;
 use pinpriq_engine::task::ClientId;
-use pinpriq_wire::resp::{Decoded, Malformed, Protocol, RequestDecoder, RequestLimits, Writer};
+use pinpriq_wire::resp::{
+    Arguments, Decoded, Malformed, Protocol, RequestDecoder, RequestLimits, Writer,
+};
 
 pub use self::describe::command_tables;
 
 use self::call::{Call, Shape};
 use self::fault::Fault;
 use self::table::{Found, find};
-use self::words::{Parts, Words, shown};
+use self::words::{Parts, WORDS_FEW, shown};
 use crate::config::Limits;
 use crate::connection::{Door, Next, Received};
 use crate::credits::Credits;
@@ -46,7 +48,8 @@ pub(crate) struct RespDoor {
     session: Rc<Session>,
     client: ClientId,
     limits: Limits,
-    decoder: Option<RequestDecoder>,
+    /// Boxed, since it is taken out while requests are carried out.
+    decoder: Option<Box<RequestDecoder>>,
     pub(crate) protocol: Protocol,
     credits: Credits,
     /// Whether the connection has any subscription.
@@ -68,7 +71,7 @@ impl RespDoor {
             session,
             client,
             limits,
-            decoder: Some(decoder),
+            decoder: Some(Box::new(decoder)),
             protocol: Protocol::Resp2,
             credits,
             subscribed: false,
@@ -77,6 +80,7 @@ impl RespDoor {
     }
 
     /// Has the engine carry out a command, and answer it in this shape.
+    #[inline]
     fn ask(&mut self, shape: Shape, command: Command<'_>) {
         let may_be_long = may_be_long(&command);
         let request = shape.request();
@@ -158,6 +162,18 @@ impl RespDoor {
         self.session.about.borrow_mut().name.clear();
     }
 
+    /// Carries out one request, whose words are borrowed together if they are few.
+    fn carry_out_words(&mut self, words: Arguments<'_>) {
+        let mut few: [&[u8]; WORDS_FEW] = [&[]; WORDS_FEW];
+        if let Some(given) = few.get_mut(..words.len()) {
+            given.iter_mut().zip(words).for_each(|(slot, word)| *slot = word);
+            self.carry_out(given);
+        } else {
+            let given: Vec<&[u8]> = words.iter().collect();
+            self.carry_out(&given);
+        }
+    }
+
     /// Carries out one request.
     fn carry_out(&mut self, given: &[&[u8]]) {
         if let Err(fault) = self.try_to_carry_out(given) {
@@ -189,8 +205,9 @@ impl RespDoor {
                  subscribe, unsubscribe, grant credit, finish its tasks, PING, RESET and QUIT"
             )));
         }
-        let parts = Parts::sort(spec, &given[taken..])?;
-        (spec.run)(&mut Call { door: self, parts })
+        let mut parts = Parts::of(spec);
+        parts.sort(&given[taken..])?;
+        (spec.run)(&mut Call { door: self, parts: &parts })
     }
 
     /// What has to happen before the next request, if anything.
@@ -220,9 +237,7 @@ impl RespDoor {
                 Ok(Decoded::Incomplete) => return Received { consumed, next: Next::Read },
                 Ok(Decoded::Skip { length } | Decoded::Empty { length }) => consumed += length,
                 Ok(Decoded::Request { length }) => {
-                    let arguments = decoder.arguments(rest);
-                    let given: Words<'_> = arguments.iter().collect();
-                    self.carry_out(&given);
+                    self.carry_out_words(decoder.arguments(rest));
                     consumed += length;
                     carried_out += 1;
                 }
@@ -268,7 +283,10 @@ impl Door for RespDoor {
     }
 
     fn refill(&mut self) -> bool {
-        if self.session.outbox.borrow().is_full(&self.limits) || !self.grant() {
+        if !self.credits.has_banked()
+            || self.session.outbox.borrow().is_full(&self.limits)
+            || !self.grant()
+        {
             return false;
         }
         self.shard.turn();

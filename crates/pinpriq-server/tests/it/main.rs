@@ -17,6 +17,8 @@ mod limits;
 #[cfg(test)]
 mod model;
 #[cfg(test)]
+mod moment;
+#[cfg(test)]
 mod random;
 #[cfg(test)]
 mod requeue;

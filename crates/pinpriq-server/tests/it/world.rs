@@ -18,7 +18,7 @@ use crate::client::Client;
 pub(crate) const GUARD: Duration = Duration::from_mins(2);
 
 /// The moment at which the clock of a test stands at first.
-const START: Timestamp = Timestamp::from_ms(1_700_000_000_000);
+pub(crate) const START: Timestamp = Timestamp::from_ms(1_700_000_000_000);
 
 /// A server that is being served within the test.
 pub(crate) struct World {

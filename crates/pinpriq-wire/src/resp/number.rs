@@ -6,6 +6,14 @@
 /// As many digits as any number up to `u64::MAX` has.
 const DIGITS_MAX: usize = 20;
 
+/// The digits of each number below a hundred.
+const PAIRS: &[[u8; 2]] = b"\
+      00010203040506070809101112131415161718192021222324252627282930313233343536373839\
+      40414243444546474849505152535455565758596061626364656667686970717273747576777879\
+      8081828384858687888990919293949596979899"
+    .as_chunks::<2>()
+    .0;
+
 /// What stands where a length should be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Length {
@@ -85,25 +93,50 @@ fn append(value: u64, byte: u8) -> u64 {
     value.saturating_mul(10).saturating_add(digit(byte))
 }
 
+/// Appends a type and a length, which open an element.
+#[inline]
+pub(crate) fn put_header(out: &mut Vec<u8>, kind: u8, length: u64) {
+    let low = |number: u64| {
+        let [low, ..] = number.to_le_bytes();
+        b'0' | low
+    };
+    // Nearly every length has one, two or three digits.
+    match length {
+        0..=9 => out.extend_from_slice(&[kind, low(length), b'\r', b'\n']),
+        10..=99 => {
+            let (tens, ones) = (low(length / 10), low(length % 10));
+            out.extend_from_slice(&[kind, tens, ones, b'\r', b'\n']);
+        }
+        100..=999 => {
+            let (hundreds, tens, ones) =
+                (low(length / 100), low(length / 10 % 10), low(length % 10));
+            out.extend_from_slice(&[kind, hundreds, tens, ones, b'\r', b'\n']);
+        }
+        _ => {
+            out.push(kind);
+            put_unsigned(out, length);
+            out.extend_from_slice(b"\r\n");
+        }
+    }
+}
+
 /// Appends a number in decimal.
 #[inline]
 pub(crate) fn put_unsigned(out: &mut Vec<u8>, number: u64) {
-    if let Ok(small @ 0..=9) = u8::try_from(number) {
-        out.push(b'0' | small);
-        return;
-    }
-    let mut digits = [0; DIGITS_MAX];
+    let mut text = [0; DIGITS_MAX];
     let mut left = number;
     let mut start = DIGITS_MAX;
-    for slot in digits.iter_mut().rev() {
-        *slot = b'0' | u8::try_from(left % 10).unwrap_or_default();
-        start = start.saturating_sub(1);
-        left /= 10;
+    for pair in text.as_chunks_mut::<2>().0.iter_mut().rev() {
+        let [two, ..] = (left % 100).to_le_bytes();
+        *pair = PAIRS.get(usize::from(two)).copied().unwrap_or_default();
+        start = start.saturating_sub(2);
+        left /= 100;
         if left == 0 {
+            start = start.saturating_add(usize::from(two < 10));
             break;
         }
     }
-    out.extend_from_slice(digits.get(start..).unwrap_or_default());
+    out.extend_from_slice(text.get(start..).unwrap_or_default());
 }
 
 /// Appends a number in decimal, with a minus sign if it has one.
@@ -113,4 +146,28 @@ pub(crate) fn put_signed(out: &mut Vec<u8>, number: i64) {
         out.push(b'-');
     }
     put_unsigned(out, number.unsigned_abs());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_every_length_are_written_as_the_standard_library_does() {
+        let powers = std::iter::successors(Some(1_u64), |power| power.checked_mul(10));
+        let around = powers.flat_map(|power| [power - 1, power, power + 1, power.wrapping_mul(7)]);
+        for number in around.chain([u64::MAX]) {
+            let mut out = Vec::new();
+            put_unsigned(&mut out, number);
+            assert_eq!(out, number.to_string().as_bytes());
+            out.clear();
+            put_header(&mut out, b'$', number);
+            assert_eq!(out, format!("${number}\r\n").as_bytes());
+        }
+        for number in 0..=1_000 {
+            let mut out = Vec::new();
+            put_unsigned(&mut out, number);
+            assert_eq!(out, number.to_string().as_bytes());
+        }
+    }
 }

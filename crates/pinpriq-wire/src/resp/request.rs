@@ -308,6 +308,9 @@ impl RequestDecoder {
 
     /// Reads on in an array.
     fn decode_array(&mut self, buffer: &[u8]) -> Result<Decoded, Malformed> {
+        if self.phase == Phase::Header && self.too_large.is_none() {
+            self.take_whole_arguments(buffer);
+        }
         loop {
             let length = match self.phase {
                 Phase::Body(length) => length,
@@ -341,6 +344,29 @@ impl RequestDecoder {
                 }
             }
         }
+    }
+
+    /// Takes the arguments that are there and as they should be, up to the first one that is not:
+    /// what is to be said of that one is not decided here.
+    #[inline]
+    fn take_whole_arguments(&mut self, buffer: &[u8]) {
+        let (mut position, mut left) = (self.position, self.left);
+        while left > 0 {
+            let Some([b'$', after @ ..]) = buffer.get(position..) else { break };
+            let Length::Whole { value, width } = number::length(after) else { break };
+            let Ok(length) = usize::try_from(value) else { break };
+            let start = position.saturating_add(width).saturating_add(1);
+            let end = start.saturating_add(length);
+            let Some([b'\r', b'\n', ..]) = buffer.get(end..) else { break };
+            let next = end.saturating_add(2);
+            if length > self.limits.bulk_bytes_max || next > self.limits.request_bytes_max {
+                break;
+            }
+            self.spans.push(Span { start, length });
+            position = next;
+            left = left.saturating_sub(1);
+        }
+        (self.position, self.left) = (position, left);
     }
 
     /// Reads the line with the length of an argument, if it is there.

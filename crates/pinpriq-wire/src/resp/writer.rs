@@ -4,7 +4,7 @@
 
 use std::fmt::{self, Write};
 
-use super::number::{put_signed, put_unsigned};
+use super::number::{put_header, put_signed, put_unsigned};
 
 /// What opens a verbatim string that is plain text.
 const VERBATIM_FORMAT: &[u8] = b"txt:";
@@ -52,14 +52,17 @@ impl<'a> Writer<'a> {
     /// A simple string, `+text`. Control characters are replaced by spaces.
     pub fn simple(&mut self, text: &str) {
         self.out.push(b'+');
-        self.line(text);
+        OneLine(self.out).put(text);
+        self.end_line();
     }
 
     /// An error, `-WORD sentence`. Control characters are replaced by spaces, so that no text of a
     /// client can end the line.
     pub fn error(&mut self, word: &str, sentence: impl fmt::Display) {
         self.out.push(b'-');
-        self.line(format_args!("{word} {sentence}"));
+        // Writing into memory fails only if the text itself does; then the line ends there.
+        let _ = write!(OneLine(self.out), "{word} {sentence}");
+        self.end_line();
     }
 
     /// An integer.
@@ -167,16 +170,7 @@ impl<'a> Writer<'a> {
 
     /// A type and a length.
     fn header(&mut self, kind: u8, length: u64) {
-        self.out.push(kind);
-        put_unsigned(self.out, length);
-        self.end_line();
-    }
-
-    /// Text up to the end of its line.
-    fn line(&mut self, text: impl fmt::Display) {
-        // Writing into memory fails only if the text itself does; then the line ends there.
-        let _ = write!(OneLine(self.out), "{text}");
-        self.end_line();
+        put_header(self.out, kind, length);
     }
 
     fn end_line(&mut self) {
@@ -187,10 +181,16 @@ impl<'a> Writer<'a> {
 /// Text without control characters.
 struct OneLine<'a>(&'a mut Vec<u8>);
 
-impl Write for OneLine<'_> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
+impl OneLine<'_> {
+    fn put(&mut self, text: &str) {
         let plain = |byte: u8| if byte.is_ascii_control() { b' ' } else { byte };
         self.0.extend(text.bytes().map(plain));
+    }
+}
+
+impl Write for OneLine<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.put(text);
         Ok(())
     }
 }
@@ -200,9 +200,7 @@ impl Write for OneLine<'_> {
 /// At least one argument, the name of the command, makes it one that is answered. Implements the
 /// section "Sending commands to a Redis server" of the specification.
 pub fn put_command(out: &mut Vec<u8>, arguments: &[&[u8]]) {
-    out.push(b'*');
-    put_unsigned(out, length_of(arguments.len()));
-    out.extend_from_slice(b"\r\n");
+    put_header(out, b'*', length_of(arguments.len()));
     for argument in arguments {
         put_bulk(out, argument);
     }
@@ -211,9 +209,7 @@ pub fn put_command(out: &mut Vec<u8>, arguments: &[&[u8]]) {
 /// Appends a bulk string.
 #[inline]
 fn put_bulk(out: &mut Vec<u8>, bytes: &[u8]) {
-    out.push(b'$');
-    put_unsigned(out, length_of(bytes.len()));
-    out.extend_from_slice(b"\r\n");
+    put_header(out, b'$', length_of(bytes.len()));
     out.extend_from_slice(bytes);
     out.extend_from_slice(b"\r\n");
 }

@@ -10,7 +10,7 @@ use super::words::Parts;
 /// See the head of this file.
 pub(crate) struct Call<'c, 'a> {
     pub(crate) door: &'c mut RespDoor,
-    pub(crate) parts: Parts<'a>,
+    pub(crate) parts: &'c Parts<'a>,
 }
 
 /// How the engine's answer to a request is to be written. It travels as the number of the request.

@@ -27,7 +27,7 @@ pub(crate) fn echo(call: &mut Call<'_, '_>) -> Done {
 }
 
 pub(crate) fn hello(call: &mut Call<'_, '_>) -> Done {
-    let words = call.parts.words.clone();
+    let words = &call.parts.words;
     let mut protocol = call.door.protocol;
     let mut rest = &words[..];
     if let Some((version, others)) = rest.split_first() {
@@ -141,7 +141,7 @@ pub(crate) fn client_list(call: &mut Call<'_, '_>) -> Done {
 }
 
 pub(crate) fn client_kill(call: &mut Call<'_, '_>) -> Done {
-    let words = call.parts.words.clone();
+    let words = &call.parts.words;
     let old_form = words.len() == 1;
     let which = match *words.as_slice() {
         [address] => Kill::Address(address),
@@ -181,14 +181,14 @@ pub(crate) fn command_count(call: &mut Call<'_, '_>) -> Done {
 }
 
 pub(crate) fn command_docs(call: &mut Call<'_, '_>) -> Done {
-    let wanted = call.parts.words.clone();
-    call.answer(|writer| describe::docs(writer, &wanted));
+    let wanted = &call.parts.words;
+    call.answer(|writer| describe::docs(writer, wanted));
     Ok(())
 }
 
 pub(crate) fn command_info(call: &mut Call<'_, '_>) -> Done {
-    let wanted = call.parts.words.clone();
-    call.answer(|writer| describe::infos(writer, &wanted));
+    let wanted = &call.parts.words;
+    call.answer(|writer| describe::infos(writer, wanted));
     Ok(())
 }
 
@@ -204,8 +204,8 @@ pub(crate) fn command_list(call: &mut Call<'_, '_>) -> Done {
 }
 
 pub(crate) fn info(call: &mut Call<'_, '_>) -> Done {
-    let wanted = call.parts.words.clone();
-    let text = crate::info::text(call.door.shard(), &wanted);
+    let wanted = &call.parts.words;
+    let text = crate::info::text(call.door.shard(), wanted);
     call.answer(|writer| writer.verbatim(&text));
     Ok(())
 }

@@ -11,7 +11,7 @@ use super::fault::Fault;
 type Done = Result<(), Fault>;
 
 pub(crate) fn publish(call: &mut Call<'_, '_>) -> Done {
-    let parts = &call.parts;
+    let parts = call.parts;
     let deadline = match (parts.moment("DEADLINE")?, parts.span("TTL")?) {
         (None, None) => Deadline::OfLane,
         (Some(at), None) => Deadline::At(at),

@@ -19,13 +19,13 @@ const PAGE_NAMES: u64 = 100;
 const PAGE_NAMES_MAX: u64 = 10_000;
 
 pub(crate) fn create(call: &mut Call<'_, '_>) -> Done {
-    let words = call.parts.words.clone();
+    let words = &call.parts.words;
     let settings = settings(&words[1..], "queue create")?;
     ask(call, QueueCommand::Create { queue: words[0], settings })
 }
 
 pub(crate) fn set(call: &mut Call<'_, '_>) -> Done {
-    let words = call.parts.words.clone();
+    let words = &call.parts.words;
     let settings = settings(&words[1..], "queue set")?;
     let queue = call.parts.queue();
     ask(call, QueueCommand::Set { queue, settings })
@@ -37,7 +37,7 @@ pub(crate) fn show(call: &mut Call<'_, '_>) -> Done {
 }
 
 pub(crate) fn list(call: &mut Call<'_, '_>) -> Done {
-    let parts = &call.parts;
+    let parts = call.parts;
     let prefix = parts.option("PREFIX").unwrap_or_default();
     let count = parts.count("COUNT")?.unwrap_or(PAGE_NAMES).min(PAGE_NAMES_MAX);
     let after = parts.option("CURSOR").map(name_at).transpose()?.flatten();
@@ -68,7 +68,7 @@ pub(crate) fn resume(call: &mut Call<'_, '_>) -> Done {
 }
 
 pub(crate) fn stats(call: &mut Call<'_, '_>) -> Done {
-    let parts = &call.parts;
+    let parts = call.parts;
     if parts.words.is_empty() && parts.has("MEMBER") {
         return Err(Fault::bad("STATS of a lane names the topic first"));
     }
@@ -115,7 +115,7 @@ fn ask(call: &mut Call<'_, '_>, command: QueueCommand<'_>) -> Done {
 }
 
 fn sides<'a>(call: &Call<'_, 'a>) -> Result<(QueueName<'a>, Sides), Fault> {
-    let parts = &call.parts;
+    let parts = call.parts;
     let sides = match parts.words.get(1).copied() {
         None => Sides::Both,
         Some(side) if side.eq_ignore_ascii_case(b"IN") => Sides::Input,

@@ -621,15 +621,50 @@ pub(crate) static TABLE: &[Spec] = &[
     },
 ];
 
+/// The names of the commands as numbers, so that one is found without comparing letters.
+static NAMES: [u64; TABLE.len()] = {
+    let mut names = [0; TABLE.len()];
+    let mut index = 0;
+    while index < names.len() {
+        names[index] = name_number(TABLE[index].name.as_bytes());
+        assert!(names[index] != 0, "the name of a command is no word of a few letters");
+        index += 1;
+    }
+    names
+};
+
+/// A word as a number that no other word has but those that differ in case only, five bits for a
+/// letter. Whatever is no word of up to 12 letters has 0, as no command has.
+const fn name_number(word: &[u8]) -> u64 {
+    if word.len() > 12 {
+        return 0;
+    }
+    let mut number = 0;
+    let mut index = 0;
+    while index < word.len() {
+        let letter = (word[index] | 0x20).wrapping_sub(b'a');
+        if letter >= 26 {
+            return 0;
+        }
+        number = number << 5 | (letter + 1) as u64;
+        index += 1;
+    }
+    number
+}
+
 /// The entry of a command, or of its subcommand if it has some. Tells how many words it took.
 pub(crate) fn find(words: &[&[u8]]) -> Found {
-    let Some(name) = words.first() else { return Found::Unknown };
+    let number = words.first().map_or(0, |name| name_number(name));
+    let Some(first) = NAMES.iter().position(|known| *known == number) else {
+        return Found::Unknown;
+    };
+    // The entries of one command stand together.
+    let count = NAMES[first..].iter().take_while(|known| **known == number).count();
+    let entries = &TABLE[first..first + count];
     let sub = words.get(1);
     let mut plain = None;
     let mut has_subs = false;
-    let is_named = |spec: &&Spec| name.eq_ignore_ascii_case(spec.name.as_bytes());
-    // The entries of one command stand together.
-    for spec in TABLE.iter().skip_while(|spec| !is_named(spec)).take_while(is_named) {
+    for spec in entries {
         match (spec.sub, sub) {
             (None, _) => plain = Some(spec),
             (Some(known), Some(sub)) if sub.eq_ignore_ascii_case(known.as_bytes()) => {
@@ -656,4 +691,35 @@ pub(crate) enum Found {
     UnknownSub,
     /// Nothing.
     Unknown,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_found_in_any_case() {
+        for known in TABLE {
+            for name in [known.name.to_owned(), known.name.to_ascii_lowercase()] {
+                let words: Vec<&[u8]> = [Some(name.as_str()), known.sub]
+                    .into_iter()
+                    .flatten()
+                    .map(str::as_bytes)
+                    .collect();
+                let Found::Spec(found, taken) = find(&words) else {
+                    panic!("{name} is not found");
+                };
+                assert_eq!((found.name, found.sub), (known.name, known.sub));
+                assert_eq!(taken, 1 + usize::from(known.sub.is_some()));
+            }
+        }
+    }
+
+    #[test]
+    fn what_only_resembles_a_command_is_unknown() {
+        for word in ["", "P", "PU", "PUTT", "\0PUT", "PUT\0", "UNSUBSCRIBE-AND-MORE-THAN-THAT"] {
+            assert!(matches!(find(&[word.as_bytes()]), Found::Unknown), "{word:?}");
+        }
+        assert!(matches!(find(&[]), Found::Unknown));
+    }
 }

@@ -11,12 +11,12 @@ use pinpriq_engine::time::Span;
 
 use super::call::{Call, Shape};
 use super::fault::Fault;
-use super::words::{self, Parts, Words, number};
+use super::words::{self, Parts, number};
 
 type Done = Result<(), Fault>;
 
 pub(crate) fn put(call: &mut Call<'_, '_>) -> Done {
-    let parts = &call.parts;
+    let parts = call.parts;
     let put = Put {
         queue: parts.word(0),
         payload: parts.word(1),
@@ -42,16 +42,15 @@ pub(crate) fn pop(call: &mut Call<'_, '_>) -> Done {
 }
 
 fn select(call: &mut Call<'_, '_>, mode: TakeMode) -> Done {
-    let parts = &call.parts;
-    let queues: Words<'_> = parts.words.clone();
+    let parts = call.parts;
     let count = parts.count("COUNT")?.unwrap_or(1);
     let wait = parts.wait()?.unwrap_or(Wait::No);
     let selection = selection(parts, parts.has("GROUP"))?;
     let shape = if parts.has("WITHMETA") { Shape::WithMeta } else { Shape::Plain };
     let count = u32::try_from(count).unwrap_or(u32::MAX);
     let member = parts.option("MEMBER");
-    let take = Take { queues: &queues, member, count, wait, selection, mode };
-    call.ask(shape, Command::Take(take));
+    let take = Take { queues: &parts.words, member, count, wait, selection, mode };
+    call.door.ask(shape, Command::Take(take));
     Ok(())
 }
 
@@ -61,7 +60,7 @@ fn selection(parts: &Parts<'_>, group: bool) -> Result<Selection, Fault> {
 }
 
 pub(crate) fn peek(call: &mut Call<'_, '_>) -> Done {
-    let parts = &call.parts;
+    let parts = call.parts;
     let state = parts.option("STATE").map(words::state).transpose()?;
     let count = parts.count("COUNT")?.unwrap_or(1);
     let peek = Peek {
@@ -82,7 +81,7 @@ pub(crate) fn get(call: &mut Call<'_, '_>) -> Done {
 }
 
 pub(crate) fn ack(call: &mut Call<'_, '_>) -> Done {
-    let parts = &call.parts;
+    let parts = call.parts;
     if parts.words.len() > 2 {
         let receipts = parts.words[1..].iter().map(|text| words::receipt(text));
         let receipts: Vec<Receipt> = receipts.collect::<Result<_, _>>()?;
@@ -97,7 +96,7 @@ pub(crate) fn ack(call: &mut Call<'_, '_>) -> Done {
 }
 
 pub(crate) fn release(call: &mut Call<'_, '_>) -> Done {
-    let parts = &call.parts;
+    let parts = call.parts;
     let release = Release {
         held: held(parts)?,
         delay: parts.span("DELAY")?.unwrap_or(Span::ZERO),
@@ -113,7 +112,7 @@ pub(crate) fn release(call: &mut Call<'_, '_>) -> Done {
 }
 
 pub(crate) fn bury(call: &mut Call<'_, '_>) -> Done {
-    let parts = &call.parts;
+    let parts = call.parts;
     let command = Command::Bury {
         held: held(parts)?,
         payload: parts.option("PAYLOAD"),
@@ -124,14 +123,14 @@ pub(crate) fn bury(call: &mut Call<'_, '_>) -> Done {
 }
 
 pub(crate) fn touch(call: &mut Call<'_, '_>) -> Done {
-    let held = held(&call.parts)?;
+    let held = held(call.parts)?;
     let by = call.parts.span("BY")?;
     call.ask(Shape::Plain, Command::Touch { held, by });
     Ok(())
 }
 
 pub(crate) fn dig(call: &mut Call<'_, '_>) -> Done {
-    let parts = &call.parts;
+    let parts = call.parts;
     let transfer = Transfer {
         queue: parts.queue(),
         id: parts.word(1),
@@ -147,7 +146,7 @@ pub(crate) fn dig(call: &mut Call<'_, '_>) -> Done {
 }
 
 pub(crate) fn plow(call: &mut Call<'_, '_>) -> Done {
-    let parts = &call.parts;
+    let parts = call.parts;
     let command = Command::Plow {
         queue: parts.queue(),
         count: parts.count("COUNT")?,
@@ -160,7 +159,7 @@ pub(crate) fn plow(call: &mut Call<'_, '_>) -> Done {
 
 /// `KICK queue ID id` is DIG, `KICK queue n` is PLOW with a count.
 pub(crate) fn kick(call: &mut Call<'_, '_>) -> Done {
-    let parts = &call.parts;
+    let parts = call.parts;
     let queue = parts.queue();
     if parts.by_id {
         let id = parts.word(1);
@@ -178,7 +177,7 @@ pub(crate) fn kick(call: &mut Call<'_, '_>) -> Done {
 }
 
 pub(crate) fn kill(call: &mut Call<'_, '_>) -> Done {
-    let words = call.parts.words.clone();
+    let words = &call.parts.words;
     let (queue, ids) = (call.parts.queue(), &words[1..]);
     call.ask(Shape::Plain, Command::Kill { queue, ids });
     Ok(())
@@ -186,25 +185,25 @@ pub(crate) fn kill(call: &mut Call<'_, '_>) -> Done {
 
 pub(crate) fn switch(call: &mut Call<'_, '_>) -> Done {
     let to = words::state(call.parts.word(2))?;
-    let transfer = transfer(&call.parts)?;
+    let transfer = transfer(call.parts)?;
     call.ask(Shape::Plain, Command::Switch { transfer, to });
     Ok(())
 }
 
 pub(crate) fn snatch(call: &mut Call<'_, '_>) -> Done {
-    let transfer = transfer(&call.parts)?;
+    let transfer = transfer(call.parts)?;
     call.ask(Shape::Plain, Command::Snatch(transfer));
     Ok(())
 }
 
 pub(crate) fn restart(call: &mut Call<'_, '_>) -> Done {
-    let transfer = transfer(&call.parts)?;
+    let transfer = transfer(call.parts)?;
     call.ask(Shape::Plain, Command::Restart(transfer));
     Ok(())
 }
 
 pub(crate) fn update(call: &mut Call<'_, '_>) -> Done {
-    let parts = &call.parts;
+    let parts = call.parts;
     let ttl = match parts.option("TTL") {
         Some(value) if value.eq_ignore_ascii_case(b"NONE") => Assign::To(None),
         _ => assign(parts.span("TTL")?.map(Some)),

@@ -11,8 +11,11 @@ use smallvec::SmallVec;
 use super::fault::Fault;
 use super::spec::{Spec, Word};
 
+/// How many words of a request are kept without an allocation.
+pub(crate) const WORDS_FEW: usize = 12;
+
 /// Words of one request, borrowed.
-pub(crate) type Words<'a> = SmallVec<[&'a [u8]; 12]>;
+pub(crate) type Words<'a> = SmallVec<[&'a [u8]; WORDS_FEW]>;
 
 /// The parts of a request.
 pub(crate) struct Parts<'a> {
@@ -21,26 +24,24 @@ pub(crate) struct Parts<'a> {
     pub(crate) words: Words<'a>,
     /// Whether a holder named its task by `ID id`.
     pub(crate) by_id: bool,
-    /// The values of the options, in the order of the spec; those without a value are empty.
-    options: SmallVec<[Option<&'a [u8]>; 8]>,
+    /// The options that were given, each with its value; those without a value have an empty one.
+    options: SmallVec<[(&'static str, &'a [u8]); 4]>,
 }
 
 impl<'a> Parts<'a> {
+    /// None yet.
+    pub(crate) fn of(spec: &'static Spec) -> Self {
+        Self { spec, words: Words::new(), by_id: false, options: SmallVec::new() }
+    }
+
     /// Sorts the words that follow the command. Refuses too few and too many of them, options that
     /// are unknown or repeated, and an option without its value.
-    pub(crate) fn sort(spec: &'static Spec, given: &[&'a [u8]]) -> Result<Self, Fault> {
-        let mut parts = Self {
-            spec,
-            words: Words::new(),
-            by_id: false,
-            options: SmallVec::from_elem(None, spec.options.len()),
-        };
+    pub(crate) fn sort(&mut self, given: &[&'a [u8]]) -> Result<(), Fault> {
         let mut rest = given;
-        for word in spec.words {
-            rest = parts.take_words(*word, rest)?;
+        for word in self.spec.words {
+            rest = self.take_words(*word, rest)?;
         }
-        parts.take_options(rest)?;
-        Ok(parts)
+        self.take_options(rest)
     }
 
     fn arity(&self) -> Fault {
@@ -167,9 +168,10 @@ impl<'a> Parts<'a> {
             if option.value.is_none() {
                 rest = others;
             }
-            if self.options[index].replace(value).is_some() {
+            if self.has(option.word) {
                 return Err(Fault::bad(format!("{} was given twice", option.word)));
             }
+            self.options.push((option.word, value));
         }
         Ok(())
     }
@@ -186,9 +188,14 @@ impl<'a> Parts<'a> {
 
     /// The value of an option, if it was given.
     pub(crate) fn option(&self, word: &str) -> Option<&'a [u8]> {
-        let index = self.spec.options.iter().position(|option| option.word == word);
-        debug_assert!(index.is_some(), "{} has no option {word}", self.spec.full_name());
-        index.and_then(|index| self.options[index])
+        debug_assert!(
+            self.spec.options.iter().any(|option| option.word == word),
+            "{} has no option {word}",
+            self.spec.full_name()
+        );
+        // Few are given, and most requests give none.
+        let given = self.options.iter().find(|(given, _)| *given == word);
+        given.map(|(_, value)| *value)
     }
 
     /// Whether an option was given.
@@ -280,14 +287,27 @@ pub(crate) fn shown(word: &[u8]) -> String {
 
 /// A decimal number without sign, space or leading zero.
 pub(crate) fn number(text: &[u8]) -> Option<u64> {
-    let (first, rest) = text.split_first()?;
-    if *first == b'0' && !rest.is_empty() {
-        return None;
+    let (number, rest) = leading_number(text)?;
+    rest.is_empty().then_some(number)
+}
+
+/// The number with which a text begins, and what follows it.
+fn leading_number(text: &[u8]) -> Option<(u64, &[u8])> {
+    /// So many digits fit into 64 bits, whatever they are.
+    const DIGITS_SAFE: usize = 19;
+    let value = |byte: u8| Some(byte.wrapping_sub(b'0')).filter(|digit| *digit <= 9);
+    let mut number = 0_u64;
+    let mut digits = 0;
+    while let Some(digit) = text.get(digits).and_then(|byte| value(*byte)) {
+        number = if digits < DIGITS_SAFE {
+            number * 10 + u64::from(digit)
+        } else {
+            number.checked_mul(10)?.checked_add(u64::from(digit))?
+        };
+        digits += 1;
     }
-    text.iter().try_fold(0_u64, |number, digit| {
-        let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
-        number.checked_mul(10)?.checked_add(digit)
-    })
+    let is_number = digits == 1 || (digits > 1 && text[0] != b'0');
+    is_number.then_some((number, &text[digits..]))
 }
 
 /// The same, with a minus if it is negative.
@@ -324,12 +344,14 @@ pub(crate) fn state(text: &[u8]) -> Result<StateKind, Fault> {
 
 /// A receipt from its text: the number of the task, the incarnation of the server, the grant.
 pub(crate) fn receipt(text: &[u8]) -> Result<Receipt, Fault> {
-    let mut fields = text.split(|byte| *byte == b'-').map(number);
-    let parsed = (fields.next(), fields.next(), fields.next(), fields.next());
-    let (Some(Some(number)), Some(Some(incarnation)), Some(Some(serial)), None) = parsed else {
-        return Err(Fault::bad(format!("{} is not a receipt", shown(text))));
+    let parsed = || {
+        let (number, rest) = leading_number(text)?;
+        let (incarnation, rest) = leading_number(rest.strip_prefix(b"-")?)?;
+        let (serial, rest) = leading_number(rest.strip_prefix(b"-")?)?;
+        let receipt = Receipt { number, grant: Grant { incarnation, serial } };
+        rest.is_empty().then_some(receipt)
     };
-    Ok(Receipt { number, grant: Grant { incarnation, serial } })
+    parsed().ok_or_else(|| Fault::bad(format!("{} is not a receipt", shown(text))))
 }
 
 /// The numbers of which the text of a receipt consists, with a hyphen between them.

@@ -1,0 +1,115 @@
+//! A bell that one task of a thread listens to, and that any other task of it may ring.
+//!
+//! It costs a connection nothing while the connection is at work: rung then, it is merely noted,
+//! and nobody is woken. Not for other threads, nor for more than one listener.
+
+use std::cell::{Cell, RefCell};
+use std::task::{Context, Poll, Waker};
+
+/// See the head of this file.
+#[derive(Default)]
+pub(crate) struct Bell {
+    rung: Cell<bool>,
+    /// Whether the listener waits just now, so that it is to be woken.
+    awaited: Cell<bool>,
+    /// The listener's, kept from one wait to the next.
+    waker: RefCell<Option<Waker>>,
+}
+
+impl Bell {
+    /// Rings: the listener, if it waits, is woken, or else it will not wait the next time.
+    pub(crate) fn ring(&self) {
+        self.rung.set(true);
+        if self.awaited.replace(false)
+            && let Some(waker) = &*self.waker.borrow()
+        {
+            waker.wake_by_ref();
+        }
+    }
+
+    /// Notes that the listener is at work and need not be woken.
+    pub(crate) fn attend(&self) {
+        self.awaited.set(false);
+    }
+
+    /// Silences the bell, before its listener looks at everything that it may be rung for. Answers
+    /// whether it had rung.
+    pub(crate) fn hush(&self) -> bool {
+        self.attend();
+        self.rung.replace(false)
+    }
+
+    /// Waits until it has rung since it was hushed last.
+    pub(crate) fn poll_rung(&self, context: &Context<'_>) -> Poll<()> {
+        if self.rung.get() {
+            return Poll::Ready(());
+        }
+        let mut waker = self.waker.borrow_mut();
+        if !waker.as_ref().is_some_and(|known| known.will_wake(context.waker())) {
+            *waker = Some(context.waker().clone());
+        }
+        self.awaited.set(true);
+        Poll::Pending
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+
+    use super::*;
+
+    /// Counts how often it was woken.
+    #[derive(Default)]
+    struct Listener(AtomicUsize);
+
+    impl Wake for Listener {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn ringing_wakes_a_listener_once() {
+        let (bell, listener) = (Bell::default(), Arc::new(Listener::default()));
+        let waker = Waker::from(listener.clone());
+        assert!(bell.poll_rung(&Context::from_waker(&waker)).is_pending());
+        bell.ring();
+        bell.ring();
+        assert_eq!(listener.0.load(Ordering::Relaxed), 1);
+        assert!(bell.poll_rung(&Context::from_waker(&waker)).is_ready());
+    }
+
+    #[test]
+    fn ringing_is_noted_while_the_listener_is_at_work() {
+        let (bell, listener) = (Bell::default(), Arc::new(Listener::default()));
+        let waker = Waker::from(listener.clone());
+        assert!(bell.poll_rung(&Context::from_waker(&waker)).is_pending());
+        bell.attend();
+        bell.ring();
+        assert_eq!(listener.0.load(Ordering::Relaxed), 0);
+        assert!(bell.poll_rung(&Context::from_waker(&waker)).is_ready());
+    }
+
+    #[test]
+    fn hushing_forgets_what_was_rung() {
+        let (bell, waker) = (Bell::default(), Waker::noop());
+        bell.ring();
+        assert!(bell.hush());
+        assert!(bell.poll_rung(&Context::from_waker(waker)).is_pending());
+    }
+
+    #[test]
+    fn the_latest_listener_is_woken() {
+        let listeners = [Arc::new(Listener::default()), Arc::new(Listener::default())];
+        let bell = Bell::default();
+        for listener in &listeners {
+            let waker = Waker::from(listener.clone());
+            assert!(bell.poll_rung(&Context::from_waker(&waker)).is_pending());
+        }
+        bell.ring();
+        assert_eq!(listeners.map(|listener| listener.0.load(Ordering::Relaxed)), [0, 1]);
+    }
+}
