@@ -63,8 +63,7 @@ impl Indexes {
         let side = |is_narrow: bool| {
             let on_side =
                 |slot: &&Slot| is_ready(tasks, **slot) && tasks[**slot].is_narrow() == is_narrow;
-            let slots: Vec<Slot> = slots.iter().filter(on_side).copied().collect();
-            Selectable::of(&slots, tasks)
+            Selectable::of(slots.iter().filter(on_side).copied(), tasks)
         };
         let ids = slots.iter().filter(|_| with_ids).map(|slot| (tasks[*slot].id(), *slot));
         Self {
@@ -244,11 +243,11 @@ impl Indexes {
 
 impl Selectable {
     /// The order and the groups of these ready tasks.
-    fn of(slots: &[Slot], tasks: &Tasks) -> Self {
-        let ranks = slots.iter().filter_map(|slot| Some((tasks[*slot].rank()?, *slot)));
-        let keys = slots.iter().filter_map(|slot| {
-            let key = tasks[*slot].key()?;
-            Some((tasks.hash_key(key), *slot))
+    fn of(slots: impl Iterator<Item = Slot> + Clone, tasks: &Tasks) -> Self {
+        let ranks = slots.clone().filter_map(|slot| Some((tasks[slot].rank()?, slot)));
+        let keys = slots.filter_map(|slot| {
+            let key = tasks[slot].key()?;
+            Some((tasks.hash_key(key), slot))
         });
         let mut keys: Vec<(KeyHash, Slot)> = keys.collect();
         keys.sort_unstable();

@@ -56,6 +56,10 @@ impl Chunk {
 
     /// Where the first entry stands that `seq` does not come after.
     fn position(&self, seq: u64) -> usize {
+        // Most tasks enter at the end.
+        if self.last().is_none_or(|(last, _)| last < seq) {
+            return self.entries.len();
+        }
         self.entries.partition_point(|entry| self.seq(*entry) < seq)
     }
 }
@@ -63,8 +67,7 @@ impl Chunk {
 impl Ranked {
     pub(crate) fn insert(&mut self, rank: Rank, slot: Slot) {
         let (priority, seq) = rank;
-        let found = self.chunks.range_mut((priority, 0)..=rank).next_back();
-        if let Some((_, chunk)) = found
+        if let Some((_, chunk)) = self.chunk_of(rank)
             && let Some(distance) = chunk.distance(seq)
         {
             let at = chunk.position(seq);
@@ -90,9 +93,10 @@ impl Ranked {
     }
 
     pub(crate) fn remove(&mut self, rank: Rank) {
-        let (priority, seq) = rank;
-        let found = self.chunks.range_mut((priority, 0)..=rank).next_back();
-        let Some((&key, chunk)) = found else { unreachable!("no task has the rank {rank:?}") };
+        let seq = rank.1;
+        let Some((key, chunk)) = self.chunk_of(rank) else {
+            unreachable!("no task has the rank {rank:?}")
+        };
         let at = if chunk.first().is_some_and(|(first, _)| first == seq) {
             0
         } else {
@@ -107,6 +111,13 @@ impl Ranked {
         } else if left <= CHUNK_TASKS / 4 && left < chunk.entries.capacity() / 4 {
             self.thin_out(key);
         }
+    }
+
+    /// The chunk in which a task of this rank is, if there is such a task.
+    fn chunk_of(&mut self, rank: Rank) -> Option<(Rank, &mut Chunk)> {
+        // Without a lower bound the tree is searched once and not twice.
+        let (key, chunk) = self.chunks.range_mut(..=rank).next_back()?;
+        (key.0 == rank.0).then_some((*key, &mut **chunk))
     }
 
     /// Has a chunk that became small give back its room, and join the one before it if both are
@@ -135,12 +146,18 @@ impl Ranked {
 
     /// The first task in the given order.
     pub(crate) fn first(&self, from: End, order: Order) -> Option<(Rank, Slot)> {
-        let outermost = match from {
-            End::Min => self.chunks.first_key_value(),
-            End::Max => self.chunks.last_key_value(),
+        let ((priority, _), chunk) = match from {
+            End::Min => self.chunks.first_key_value()?,
+            End::Max => self.chunks.last_key_value()?,
         };
-        let ((priority, _), _) = outermost?;
-        self.first_of(*priority, order)
+        let (seq, slot) = match (from, order) {
+            (End::Min, Order::Oldest) => chunk.first()?,
+            (End::Max, Order::Newest) => chunk.last()?,
+            (End::Min, Order::Newest) | (End::Max, Order::Oldest) => {
+                return self.first_of(*priority, order);
+            }
+        };
+        Some(((*priority, seq), slot))
     }
 
     /// All tasks in the given order. Each step costs O(log n) at most.
@@ -212,20 +229,24 @@ impl Ranked {
 
 impl FromIterator<(Rank, Slot)> for Ranked {
     fn from_iter<I: IntoIterator<Item = (Rank, Slot)>>(tasks: I) -> Self {
-        let mut sorted: Vec<(Rank, Slot)> = tasks.into_iter().collect();
+        let tasks = tasks.into_iter();
+        // One allocation, also for an iterator that may leave some out.
+        let mut sorted: Vec<(Rank, Slot)> = Vec::with_capacity(tasks.size_hint().1.unwrap_or(0));
+        sorted.extend(tasks);
         sorted.sort_unstable();
         let mut chunks: Vec<(Rank, Box<Chunk>)> = Vec::new();
-        for ((priority, seq), slot) in sorted {
-            if let Some(((last, _), chunk)) = chunks.last_mut()
-                && *last == priority
-                && chunk.entries.len() < CHUNK_TASKS
-                && let Some(distance) = chunk.distance(seq)
-            {
-                chunk.entries.push_back((distance, slot));
-                continue;
+        let levels = sorted.chunk_by(|one, other| one.0.0 == other.0.0);
+        for mut rest in levels {
+            while let Some(&(rank, _)) = rest.first() {
+                let mut chunk = Chunk { base: rank.1, entries: VecDeque::new() };
+                let mut entries = Vec::with_capacity(rest.len().min(CHUNK_TASKS));
+                entries.extend(rest.iter().take(CHUNK_TASKS).map_while(|((_, seq), slot)| {
+                    chunk.distance(*seq).map(|distance| (distance, *slot))
+                }));
+                rest = &rest[entries.len()..];
+                chunk.entries = entries.into();
+                chunks.push((rank, Box::new(chunk)));
             }
-            let entries = VecDeque::from([(0, slot)]);
-            chunks.push(((priority, seq), Box::new(Chunk { base: seq, entries })));
         }
         Self { chunks: chunks.into_iter().collect() }
     }
