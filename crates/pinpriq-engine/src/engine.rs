@@ -22,7 +22,7 @@ use crate::publications::Publications;
 use crate::queues::{QueueSlot, Queues};
 use crate::reply::{Output, Refusal, RefusalKind, Reply};
 use crate::stats::Counters;
-use crate::task::{ClientId, RequestId};
+use crate::task::{Bytes, ClientId, RequestId};
 use crate::tasks::{Slot, Tasks};
 use crate::time::Timestamp;
 
@@ -60,6 +60,8 @@ pub struct Engine {
     /// Memory that the tasks occupy, estimated. While changes are restored only what
     /// [`Limits::memory_bytes`] needs.
     pub(crate) bytes: u64,
+    /// While tasks are restored, the queue of the last one, under the allocation of its name.
+    pub(crate) restored_last: Option<(Bytes, QueueSlot)>,
     /// Whether the store has room for more tasks.
     pub(crate) has_room: bool,
     /// Whether anybody wants to hear of changes.
@@ -106,6 +108,7 @@ impl Engine {
             unsaved: Vec::new(),
             changes: Vec::new(),
             obsolete: Vec::new(),
+            restored_last: None,
             outputs: VecDeque::new(),
             totals: Counters::default(),
             bytes: 0,

@@ -15,7 +15,7 @@ use crate::packed::Task;
 use crate::queues::QueueSlot;
 use crate::settings::{Ids, Paused, Settings};
 use crate::stats::Exit;
-use crate::task::{Grant, Lease, State, TaskRecord};
+use crate::task::{Bytes, Grant, Lease, State, TaskRecord};
 use crate::tasks::Slot;
 use crate::time::Timestamp;
 use crate::transition::Operation;
@@ -98,6 +98,7 @@ impl Engine {
         self.last_time64 = latest.now.ms().saturating_add(incarnation).saturating_mul(1_000_000);
         self.now = now;
         self.bytes = 0;
+        self.restored_last = None;
         self.link_lanes();
         let slots: Vec<Slot> = self.tasks.slots().collect();
         let mut leases: Vec<Slot> = Vec::new();
@@ -191,7 +192,7 @@ impl Engine {
             self.unrestore(slot);
         }
         self.last_number = self.last_number.max(record.number).max(record.seq);
-        let queue = self.queues.find_or_make(&record.queue);
+        let queue = self.restored_queue(&record.queue);
         let record = TaskRecord { state: without_holder(record.state), ..record };
         let payload = self.tasks.keep_bytes(&record.payload);
         let mut task = Task::of(record, payload, queue, self.queues[queue].epoch);
@@ -204,6 +205,19 @@ impl Engine {
             }
             self.bytes += self.tasks[slot].own_bytes() + TASK_OVERHEAD_BYTES;
         }
+    }
+
+    /// The queue of a restored task. Neighbouring records share the allocation of its name, and
+    /// then nothing needs to be looked up.
+    fn restored_queue(&mut self, name: &Bytes) -> QueueSlot {
+        if let Some((last, slot)) = &self.restored_last
+            && Bytes::ptr_eq(last, name)
+        {
+            return *slot;
+        }
+        let slot = self.queues.find_or_make(name);
+        self.restored_last = Some((Bytes::clone(name), slot));
+        slot
     }
 
     /// Takes a task that was restored out again.

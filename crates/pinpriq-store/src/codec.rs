@@ -275,15 +275,25 @@ fn put_settings(out: &mut Vec<u8>, settings: &Settings) {
 #[derive(Debug, Default)]
 pub struct Names {
     last: Option<Bytes>,
+    /// How often the last one was handed out.
+    shared: u32,
 }
+
+/// So many records share an allocation at most. Those who read the log ahead and those who take in
+/// what was read are two threads, which should seldom count the same references.
+const SHARERS_MAX: u32 = 1_024;
 
 impl Names {
     fn share(&mut self, name: &[u8]) -> Bytes {
         match &self.last {
-            Some(last) if **last == *name => Arc::clone(last),
+            Some(last) if self.shared < SHARERS_MAX && **last == *name => {
+                self.shared += 1;
+                Arc::clone(last)
+            }
             _ => {
                 let name: Bytes = Arc::from(name);
                 self.last = Some(Arc::clone(&name));
+                self.shared = 1;
                 name
             }
         }
