@@ -22,7 +22,8 @@ const ROUNDS_MAX: u64 = 400;
 impl World {
     /// Ends the faults, and drains everything.
     pub(crate) fn calm_down(&mut self) {
-        if self.oracle.borrow().failed || self.disk.has_stopped() {
+        // The machine may stop again in the last operation of a start that succeeds.
+        while self.oracle.borrow().failed || self.disk.has_stopped() {
             self.restart_after_failure();
         }
         self.is_calm = true;
