@@ -248,6 +248,8 @@ fn a_listener_that_was_away_for_too_long_joins_again_and_says_so() {
         line = listener.line();
     }
     assert_eq!(line, "heard\n");
+    // What it has printed it acknowledges, and that is not to cross with what comes next.
+    while super::member_of(&server.printed(&["stats"]), "present") != "0" {}
     // So does one whose lane somebody has ended.
     assert_eq!(server.printed(&["leave", "m"]), "1\n");
     assert_eq!(listener.complaint(), told);
