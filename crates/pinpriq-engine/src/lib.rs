@@ -84,6 +84,7 @@ mod tasks;
 pub mod time;
 mod transfer;
 mod transition;
+mod vacancies;
 mod waits;
 
 pub use engine::{Applied, Engine};

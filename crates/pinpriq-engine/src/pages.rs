@@ -3,6 +3,8 @@
 //! Growing never copies what is there, and a page goes back to the allocator with its last thing.
 //! What the things are is not known here.
 
+use crate::vacancies::{self, Vacancies};
+
 /// How many things a page holds.
 pub(crate) const PAGE_PLACES: usize = 256;
 
@@ -20,16 +22,26 @@ struct Page<T> {
 /// Things by index.
 #[derive(Debug)]
 pub(crate) struct Pages<T> {
-    all: Vec<Page<T>>,
-    /// Pages with free places, some of which may have none any more. The last is filled first.
-    roomy: Vec<usize>,
-    /// The page that had its last thing removed last, and still has its room.
-    kept: Option<usize>,
+    all: Vacancies<Page<T>>,
 }
 
 impl<T> Default for Pages<T> {
     fn default() -> Self {
-        Self { all: Vec::new(), roomy: Vec::new(), kept: None }
+        Self { all: Vacancies::default() }
+    }
+}
+
+impl<T> vacancies::Page for Page<T> {
+    fn is_empty(&self) -> bool {
+        self.used == 0
+    }
+
+    fn give_back_room(&mut self) {
+        self.places = Vec::new();
+    }
+
+    fn is_listed(&mut self) -> &mut bool {
+        &mut self.is_listed
     }
 }
 
@@ -67,62 +79,33 @@ impl<T> Page<T> {
 impl<T> Pages<T> {
     /// Adds a thing, and answers its index.
     pub(crate) fn insert(&mut self, thing: T) -> usize {
-        let (page, at) = self.free_place();
-        self.all[page].put(at, thing);
+        let page = self.all.roomy(|page| page.used < PAGE_PLACES);
+        let Some(at) = self.all.pages[page].free() else { unreachable!("page {page} has room") };
+        self.all.pages[page].put(at, thing);
         page * PAGE_PLACES + at
     }
 
     /// Takes the thing at `index` out, if there is one.
     pub(crate) fn remove(&mut self, index: usize) -> Option<T> {
         let at = index / PAGE_PLACES;
-        let page = self.all.get_mut(at)?;
-        let thing = page.take(index % PAGE_PLACES)?;
-        if !page.is_listed {
-            page.is_listed = true;
-            self.roomy.push(at);
-        }
-        if page.used == 0 {
-            self.keep_instead(at);
-        }
+        let thing = self.all.pages.get_mut(at)?.take(index % PAGE_PLACES)?;
+        self.all.freed(at);
         Some(thing)
     }
 
     /// The thing at `index`, if there is one.
     pub(crate) fn find(&self, index: usize) -> Option<&T> {
-        self.all.get(index / PAGE_PLACES)?.places.get(index % PAGE_PLACES)?.as_ref()
+        self.all.pages.get(index / PAGE_PLACES)?.places.get(index % PAGE_PLACES)?.as_ref()
     }
 
     /// The same to change it.
     pub(crate) fn find_mut(&mut self, index: usize) -> Option<&mut T> {
-        self.all.get_mut(index / PAGE_PLACES)?.places.get_mut(index % PAGE_PLACES)?.as_mut()
+        self.all.pages.get_mut(index / PAGE_PLACES)?.places.get_mut(index % PAGE_PLACES)?.as_mut()
     }
 
     /// How many things there are. Costs a step for each page: for checks only.
     pub(crate) fn count(&self) -> usize {
-        self.all.iter().map(|page| page.used).sum()
-    }
-
-    /// Keeps the room of this page, which holds nothing any more, for what comes next, and gives
-    /// back that of the page that was kept before: what just passes through needs one.
-    fn keep_instead(&mut self, at: usize) {
-        let former = self.kept.replace(at).filter(|former| *former != at);
-        if let Some(former) = former.filter(|former| self.all[*former].used == 0) {
-            self.all[former].places = Vec::new();
-        }
-    }
-
-    /// A free place: its page, and where it is there.
-    fn free_place(&mut self) -> (usize, usize) {
-        while let Some(&page) = self.roomy.last() {
-            if let Some(at) = self.all[page].free() {
-                return (page, at);
-            }
-            self.all[page].is_listed = false;
-            self.roomy.pop();
-        }
-        self.all.push(Page { is_listed: true, ..Page::default() });
-        self.roomy.push(self.all.len() - 1);
-        (self.all.len() - 1, 0)
+        self.all.pages.iter().map(|page| page.used).sum()
     }
 }
 
@@ -134,8 +117,9 @@ mod tests {
     fn room_goes_with_what_was_in_it() {
         let mut pages = Pages::default();
         let count = 20 * PAGE_PLACES;
-        let with_room =
-            |pages: &Pages<usize>| pages.all.iter().filter(|page| !page.places.is_empty()).count();
+        let with_room = |pages: &Pages<usize>| {
+            pages.all.pages.iter().filter(|page| !page.places.is_empty()).count()
+        };
         let indexes: Vec<usize> = (0..count).map(|thing| pages.insert(thing)).collect();
         assert_eq!(with_room(&pages), 20);
         for (thing, index) in indexes.into_iter().enumerate() {
@@ -147,6 +131,6 @@ mod tests {
         for thing in 0..count {
             pages.insert(thing);
         }
-        assert_eq!(pages.all.len(), 20, "free places are used again");
+        assert_eq!(pages.all.pages.len(), 20, "free places are used again");
     }
 }

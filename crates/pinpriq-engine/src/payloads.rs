@@ -8,6 +8,7 @@
 
 use crate::pages::Pages;
 use crate::task::Bytes;
+use crate::vacancies::{self, Vacancies};
 
 /// The longest payload that lies in a block.
 const SMALL_BYTES_MAX: usize = 512;
@@ -51,11 +52,7 @@ pub(crate) struct Payloads {
 #[derive(Debug)]
 struct Blocks {
     block_bytes: usize,
-    pages: Vec<BlockPage>,
-    /// Pages with free blocks, some of which may have none any more. The last is filled first.
-    roomy: Vec<usize>,
-    /// The page that was emptied last, and still has its room.
-    kept: Option<usize>,
+    all: Vacancies<BlockPage>,
 }
 
 /// A run of blocks.
@@ -68,6 +65,20 @@ struct BlockPage {
     used: u16,
     /// Whether it stands among the pages with free blocks.
     is_listed: bool,
+}
+
+impl vacancies::Page for BlockPage {
+    fn is_empty(&self) -> bool {
+        self.used == 0
+    }
+
+    fn give_back_room(&mut self) {
+        (self.bytes, self.free) = (Vec::new(), Vec::new());
+    }
+
+    fn is_listed(&mut self) -> &mut bool {
+        &mut self.is_listed
+    }
 }
 
 impl Payloads {
@@ -138,7 +149,7 @@ impl Payloads {
 
     /// How many payloads are kept. Costs a step for each page: for checks only.
     pub(crate) fn count(&self) -> usize {
-        let pages = self.blocks.iter().flat_map(|blocks| &blocks.pages);
+        let pages = self.blocks.iter().flat_map(|blocks| &blocks.all.pages);
         pages.map(|page| usize::from(page.used)).sum::<usize>() + self.large.count()
     }
 }
@@ -155,8 +166,8 @@ fn narrowed(count: usize) -> u32 {
 }
 
 impl Blocks {
-    const fn of(block_bytes: usize) -> Self {
-        Self { block_bytes, pages: Vec::new(), roomy: Vec::new(), kept: None }
+    fn of(block_bytes: usize) -> Self {
+        Self { block_bytes, all: Vacancies::default() }
     }
 
     const fn page_blocks(&self) -> usize {
@@ -164,9 +175,9 @@ impl Blocks {
     }
 
     fn insert(&mut self, payload: &[u8]) -> usize {
-        let at = self.roomy_page();
         let (block_bytes, page_blocks) = (self.block_bytes, self.page_blocks());
-        let page = &mut self.pages[at];
+        let at = self.all.roomy(|page| usize::from(page.used) < page_blocks);
+        let page = &mut self.all.pages[at];
         page.used += 1;
         if let Some(block) = page.free.pop().map(usize::from) {
             let from = block * block_bytes;
@@ -184,7 +195,7 @@ impl Blocks {
 
     fn remove(&mut self, index: usize) {
         let (at, block) = (index / self.page_blocks(), index % self.page_blocks());
-        let page = &mut self.pages[at];
+        let page = &mut self.all.pages[at];
         assert!(page.used > 0, "no payload is kept in page {at}");
         page.used -= 1;
         if page.used == 0 {
@@ -194,43 +205,13 @@ impl Blocks {
             let Ok(block) = u16::try_from(block) else { unreachable!("a page has few blocks") };
             page.free.push(block);
         }
-        if !page.is_listed {
-            page.is_listed = true;
-            self.roomy.push(at);
-        }
-        if self.pages[at].used == 0 {
-            self.keep_instead(at);
-        }
+        self.all.freed(at);
     }
 
     fn read(&self, index: usize, bytes: usize) -> &[u8] {
         let (at, block) = (index / self.page_blocks(), index % self.page_blocks());
         let from = block * self.block_bytes;
-        &self.pages[at].bytes[from..from + bytes]
-    }
-
-    /// Keeps the room of this page for what comes next, and gives back that of the page before.
-    fn keep_instead(&mut self, at: usize) {
-        let former = self.kept.replace(at).filter(|former| *former != at);
-        if let Some(former) = former.filter(|former| self.pages[*former].used == 0) {
-            self.pages[former].bytes = Vec::new();
-            self.pages[former].free = Vec::new();
-        }
-    }
-
-    /// A page with a free block.
-    fn roomy_page(&mut self) -> usize {
-        while let Some(&at) = self.roomy.last() {
-            let page = &mut self.pages[at];
-            if usize::from(page.used) < PAGE_BYTES / self.block_bytes {
-                return at;
-            }
-            page.is_listed = false;
-            self.roomy.pop();
-        }
-        self.pages.push(BlockPage { is_listed: true, ..BlockPage::default() });
-        self.roomy.push(self.pages.len() - 1);
-        self.pages.len() - 1
+        &self.all.pages[at].bytes[from..from + bytes]
     }
 }
 
@@ -274,7 +255,7 @@ mod tests {
     fn room_goes_with_what_was_in_it() {
         let mut payloads = Payloads::default();
         let with_room = |payloads: &Payloads| {
-            payloads.blocks[12].pages.iter().filter(|page| page.bytes.capacity() > 0).count()
+            payloads.blocks[12].all.pages.iter().filter(|page| page.bytes.capacity() > 0).count()
         };
         let in_a_page = PAGE_BYTES / 104;
         let mut kept: Vec<Kept> = (0..10 * in_a_page).map(|_| payloads.keep(&[1; 100])).collect();
@@ -284,7 +265,7 @@ mod tests {
         }
         assert_eq!(with_room(&payloads), 1, "one page is kept for what comes next");
         kept.extend((0..10 * in_a_page).map(|_| payloads.keep(&[2; 97])));
-        assert_eq!(payloads.blocks[12].pages.len(), 10, "free blocks are used again");
+        assert_eq!(payloads.blocks[12].all.pages.len(), 10, "free blocks are used again");
     }
 
     #[test]
