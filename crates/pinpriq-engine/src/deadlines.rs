@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 
 use crate::consumers::{AwaiterId, TakerId};
+use crate::sorted::{Key, Sorted};
 use crate::time::Timestamp;
 
 /// What is due.
@@ -23,48 +24,101 @@ pub(crate) enum Due {
     Member(u64),
 }
 
+/// The deadline of a task as a key.
+const fn key_of(at: Timestamp, number: u64) -> Key {
+    ((at.ms() as Key) << 64) | number as Key
+}
+
+/// The moment of a key.
+const fn moment_of(key: Key) -> Timestamp {
+    #[expect(clippy::cast_possible_truncation, reason = "the upper half has 64 bits")]
+    let ms = (key >> 64) as u64;
+    Timestamp::from_ms(ms)
+}
+
+/// The task of a key.
+const fn number_of(key: Key) -> u64 {
+    #[expect(clippy::cast_possible_truncation, reason = "the lower half is the number")]
+    let number = key as u64;
+    number
+}
+
 /// All deadlines of a shard. Every operation costs O(log n).
 #[derive(Debug, Default)]
 pub(crate) struct Deadlines {
-    entries: BTreeSet<(Timestamp, Due)>,
+    /// Those of tasks, by number: by far the most, and one passes with each lease.
+    tasks: Sorted<()>,
+    others: BTreeSet<(Timestamp, Due)>,
 }
 
 impl FromIterator<(Timestamp, Due)> for Deadlines {
     fn from_iter<I: IntoIterator<Item = (Timestamp, Due)>>(entries: I) -> Self {
-        Self { entries: entries.into_iter().collect() }
+        let (mut tasks, mut others) = (Vec::new(), Vec::new());
+        for (at, due) in entries {
+            match due {
+                Due::Task(number) => tasks.push((key_of(at, number), ())),
+                _ => others.push((at, due)),
+            }
+        }
+        tasks.sort_unstable();
+        Self { tasks: tasks.into_iter().collect(), others: others.into_iter().collect() }
     }
 }
 
 impl Deadlines {
     pub(crate) fn insert(&mut self, at: Timestamp, due: Due) {
-        self.entries.insert((at, due));
+        match due {
+            Due::Task(number) => {
+                self.tasks.insert(key_of(at, number), ());
+            }
+            _ => {
+                self.others.insert((at, due));
+            }
+        }
     }
 
     pub(crate) fn remove(&mut self, at: Timestamp, due: Due) {
-        let known = self.entries.remove(&(at, due));
+        let known = match due {
+            Due::Task(number) => {
+                self.tasks.find(key_of(at, number)).map(|spot| self.tasks.remove(spot)).is_some()
+            }
+            _ => self.others.remove(&(at, due)),
+        };
         assert!(known, "{due:?} was not due at {at}");
     }
 
     /// The earliest moment at which anything is due.
     pub(crate) fn next(&self) -> Option<Timestamp> {
-        self.entries.first().map(|(at, _)| *at)
+        let task = self.tasks.first().map(|spot| moment_of(self.tasks.key(spot)));
+        let other = self.others.first().map(|(at, _)| *at);
+        task.into_iter().chain(other).min()
     }
 
     /// Removes and returns the earliest entry that is due at `now`. A deadline is due *at* its
     /// moment, not after it.
     pub(crate) fn pop_due(&mut self, now: Timestamp) -> Option<Due> {
-        let (at, _) = self.entries.first()?;
-        if *at > now || (planted!(DeadlineOneLate) && *at == now) {
+        let at = self.next()?;
+        if at > now || (planted!(DeadlineOneLate) && at == now) {
             return None;
         }
-        self.entries.pop_first().map(|(_, due)| due)
+        if let Some(spot) = self.tasks.first()
+            && let key = self.tasks.key(spot)
+            && moment_of(key) == at
+        {
+            self.tasks.remove(spot);
+            return Some(Due::Task(number_of(key)));
+        }
+        self.others.pop_first().map(|(_, due)| due)
     }
 
     pub(crate) fn contains(&self, at: Timestamp, due: Due) -> bool {
-        self.entries.contains(&(at, due))
+        match due {
+            Due::Task(number) => self.tasks.find(key_of(at, number)).is_some(),
+            _ => self.others.contains(&(at, due)),
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.entries.len()
+        self.tasks.len() + self.others.len()
     }
 }

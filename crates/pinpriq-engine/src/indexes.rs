@@ -22,8 +22,8 @@ pub(crate) struct Indexes {
     narrow: Selectable,
     /// The same with large payloads.
     wide: Selectable,
-    /// All others, by state and seq. Under R stand the tasks without a priority.
-    resting: BTreeMap<(StateKind, u64), Slot>,
+    /// All others, by state in place of the priority. Under R stand the tasks without a priority.
+    resting: Ranked,
     /// Tasks by id, where ids are not the shard's own numbers.
     ids: BTreeMap<TaskId, Slot>,
 }
@@ -59,7 +59,7 @@ impl Indexes {
     pub(crate) fn of(slots: &[Slot], with_ids: bool, tasks: &Tasks) -> Self {
         let resting =
             slots.iter().filter(|slot| tasks[**slot].rank().is_none() || !is_ready(tasks, **slot));
-        let resting = resting.map(|slot| ((tasks[*slot].kind(), tasks[*slot].seq()), *slot));
+        let resting = resting.map(|slot| (resting_rank(&tasks[*slot]), *slot));
         let side = |is_narrow: bool| {
             let on_side =
                 |slot: &&Slot| is_ready(tasks, **slot) && tasks[**slot].is_narrow() == is_narrow;
@@ -78,13 +78,12 @@ impl Indexes {
     pub(crate) fn insert(&mut self, slot: Slot, tasks: &Tasks) {
         let task = &tasks[slot];
         if task.kind() != StateKind::Ready {
-            self.resting.insert((task.kind(), task.seq()), slot);
+            self.resting.insert(resting_rank(task), slot);
             return;
         }
-        if let Some(rank) = task.rank() {
-            self.side_mut(task).ranked.insert(rank, slot);
-        } else {
-            self.resting.insert((StateKind::Ready, task.seq()), slot);
+        match task.rank() {
+            Some(rank) => self.side_mut(task).ranked.insert(rank, slot),
+            None => self.resting.insert(resting_rank(task), slot),
         }
         if let Some(key) = &task.key() {
             let hash = tasks.hash_key(key);
@@ -101,15 +100,12 @@ impl Indexes {
     pub(crate) fn remove(&mut self, slot: Slot, tasks: &Tasks) {
         let task = &tasks[slot];
         if task.kind() != StateKind::Ready {
-            let known = self.resting.remove(&(task.kind(), task.seq()));
-            assert!(known.is_some(), "task {} was not among those resting", task.number());
+            self.resting.remove(resting_rank(task));
             return;
         }
-        if let Some(rank) = task.rank() {
-            self.side_mut(task).ranked.remove(rank);
-        } else {
-            let known = self.resting.remove(&(StateKind::Ready, task.seq()));
-            assert!(known.is_some(), "task {} was not among those unranked", task.number());
+        match task.rank() {
+            Some(rank) => self.side_mut(task).ranked.remove(rank),
+            None => self.resting.remove(resting_rank(task)),
         }
         if let Some(key) = &task.key() {
             let hash = tasks.hash_key(key);
@@ -190,7 +186,7 @@ impl Indexes {
 
     /// The tasks of one state by seq; for R those without a priority.
     pub(crate) fn resting(&self, kind: StateKind) -> impl DoubleEndedIterator<Item = Slot> {
-        self.resting.range((kind, 0)..=(kind, u64::MAX)).map(|(_, slot)| *slot)
+        self.resting.level(kind as i64)
     }
 
     /// The oldest ready task of each priority. Costs O(log n) for each distinct priority.
@@ -200,7 +196,8 @@ impl Indexes {
 
     /// Any task at all, taken out of its main index: for freeing an emptied queue.
     pub(crate) fn any(&self) -> Option<Slot> {
-        self.first(Selection::DEFAULT).or_else(|| self.resting.first_key_value().map(|(_, s)| *s))
+        let resting = || self.resting.first(End::Min, Order::Oldest).map(|(_, slot)| slot);
+        self.first(Selection::DEFAULT).or_else(resting)
     }
 
     /// Checks that these indexes hold exactly `expected` entries, and that every one is under the
@@ -227,10 +224,10 @@ impl Indexes {
                 }
             }
         }
-        for ((kind, seq), slot) in &self.resting {
-            let task = &tasks[*slot];
-            assert_eq!((task.kind(), task.seq()), (*kind, *seq), "task {} rests", task.number());
-            assert!(*kind != StateKind::Ready || task.rank().is_none(), "ranked tasks apart");
+        for (rank, slot) in self.resting.walk(End::Min, Order::Oldest) {
+            let task = &tasks[slot];
+            assert_eq!(resting_rank(task), rank, "task {} rests", task.number());
+            assert!(!is_ready(tasks, slot) || task.rank().is_none(), "ranked tasks apart");
             found += 1;
         }
         assert_eq!(found, expected, "every task is in exactly one index");
@@ -331,6 +328,11 @@ impl Members {
             }
         }
     }
+}
+
+/// Where a task stands among those resting.
+fn resting_rank(task: &Task) -> Rank {
+    (task.kind() as i64, task.seq())
 }
 
 fn is_ready(tasks: &Tasks, slot: Slot) -> bool {

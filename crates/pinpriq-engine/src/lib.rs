@@ -76,6 +76,7 @@ mod restore;
 mod restore_lanes;
 mod serve;
 pub mod settings;
+mod sorted;
 pub mod stats;
 mod step;
 mod take;

@@ -1,123 +1,140 @@
 //! Where the task of each number is.
 //!
 //! Numbers come from a counter, so that those in use lie close together: a page holds the slots of
-//! a run of numbers, and the pages that are not empty stand in a tree. A number in a full page
-//! costs four bytes and a bit, and one that is alone in its page about three hundred.
+//! a run of numbers, a shelf a run of pages, and the shelves that are not empty stand in order. A
+//! number in a full page costs four bytes and a bit, one that is alone in its page about three
+//! hundred, and one that is alone in its shelf two thousand more.
 
-use std::collections::BTreeMap;
-
+use crate::sorted::{Key, Sorted, Spot};
 use crate::tasks::Slot;
 
 /// How many numbers a page spans.
 const PAGE_NUMBERS: usize = 64;
 
-/// How many pages stand apart from the tree: those that were made last, in which most of what
-/// happens in a queue that is short happens.
-const RECENT_PAGES: usize = 8;
+/// How many pages a shelf spans.
+const SHELF_PAGES: usize = 256;
 
 /// Slots by number. Every operation costs O(log n).
 #[derive(Debug, Default)]
 pub(crate) struct Numbers {
-    /// All but the recent pages.
-    pages: BTreeMap<u64, Box<Page>>,
-    /// Each at its number modulo [`RECENT_PAGES`], so that a newer page takes the place of an older
-    /// one. They may be empty, and then stand for nothing.
-    recent: [Option<(u64, Box<Page>)>; RECENT_PAGES],
+    shelves: Sorted<Box<Shelf>>,
+    /// The highest number so far. Its page stays although it may be empty: the next comes there.
+    newest: u64,
+}
+
+#[derive(Debug)]
+struct Shelf {
+    pages: [Option<Box<Page>>; SHELF_PAGES],
+    used: usize,
 }
 
 #[derive(Debug)]
 struct Page {
     slots: [Option<Slot>; PAGE_NUMBERS],
-    used: u8,
+    used: usize,
+}
+
+/// Which shelf, page and place a number has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Address {
+    shelf: Key,
+    page: usize,
+    at: usize,
+}
+
+impl Shelf {
+    const EMPTY: Self = Self { pages: [const { None }; SHELF_PAGES], used: 0 };
 }
 
 impl Page {
     const EMPTY: Self = Self { slots: [None; PAGE_NUMBERS], used: 0 };
 }
 
+impl Address {
+    #[expect(clippy::cast_possible_truncation, reason = "remainders are smaller than the spans")]
+    const fn of(number: u64) -> Self {
+        let page = number / PAGE_NUMBERS as u64;
+        Self {
+            shelf: (page / SHELF_PAGES as u64) as Key,
+            page: (page % SHELF_PAGES as u64) as usize,
+            at: (number % PAGE_NUMBERS as u64) as usize,
+        }
+    }
+
+    fn is_on_page_of(self, other: Self) -> bool {
+        (self.shelf, self.page) == (other.shelf, other.page)
+    }
+}
+
 impl Numbers {
     /// Adds a number that must be new.
     pub(crate) fn insert(&mut self, number: u64, slot: Slot) {
-        let (key, index) = address(number);
-        let page = self.page_to_fill(key);
-        let known = page.slots[index].replace(slot);
+        let address = Address::of(number);
+        if number > self.newest {
+            let former = Address::of(std::mem::replace(&mut self.newest, number));
+            if !former.is_on_page_of(address) {
+                self.tidy(former);
+            }
+        }
+        let spot = match self.shelves.find(address.shelf) {
+            Some(spot) => spot,
+            None => self.shelves.insert(address.shelf, Box::new(Shelf::EMPTY)),
+        };
+        let Shelf { pages, used } = &mut **self.shelves.value_mut(spot);
+        let page = pages[address.page].get_or_insert_with(|| {
+            *used += 1;
+            Box::new(Page::EMPTY)
+        });
+        let known = page.slots[address.at].replace(slot);
         assert!(known.is_none(), "task {number} was inserted twice");
         page.used += 1;
     }
 
     /// Forgets a number that must be known.
     pub(crate) fn remove(&mut self, number: u64) {
-        let (key, index) = address(number);
-        if let Some((_, page)) = self.recent[place(key)].as_mut().filter(|(known, _)| *known == key)
-        {
-            page.forget(number, index);
-            return;
-        }
-        let Some(page) = self.pages.get_mut(&key) else {
-            unreachable!("task {number} is not known")
-        };
-        page.forget(number, index);
-        if page.used == 0 {
-            self.pages.remove(&key);
+        let address = Address::of(number);
+        let page = self.page_mut(address).map(|(_, page)| page);
+        let known = page.and_then(|page| {
+            page.used -= 1;
+            page.slots[address.at].take().map(|_| page.used)
+        });
+        let Some(left) = known else { unreachable!("task {number} is not known") };
+        if left == 0 && !address.is_on_page_of(Address::of(self.newest)) {
+            self.tidy(address);
         }
     }
 
     /// The slot of the task with this number.
     pub(crate) fn find(&self, number: u64) -> Option<Slot> {
-        let (key, index) = address(number);
-        match &self.recent[place(key)] {
-            Some((known, page)) if *known == key => page.slots[index],
-            _ => self.pages.get(&key)?.slots[index],
-        }
+        let Address { shelf, page, at } = Address::of(number);
+        let shelf = self.shelves.value(self.shelves.find(shelf)?);
+        shelf.pages[page].as_ref()?.slots[at]
     }
 
-    /// All slots in the order of their numbers. Costs O(n log n): for start and checks only.
+    /// All slots in the order of their numbers. Costs O(n): for start and checks only.
     pub(crate) fn slots(&self) -> impl Iterator<Item = Slot> {
-        let recent = self.recent.iter().flatten().map(|(key, page)| (*key, page));
-        let mut pages: Vec<(u64, &Box<Page>)> =
-            self.pages.iter().map(|(key, page)| (*key, page)).chain(recent).collect();
-        pages.sort_unstable_by_key(|(key, _)| *key);
-        pages.into_iter().flat_map(|(_, page)| page.slots.iter().flatten().copied())
+        let pages = self.shelves.iter().flat_map(|(_, shelf)| shelf.pages.iter().flatten());
+        pages.flat_map(|page| page.slots.iter().flatten().copied())
     }
 
-    /// The page of that key. A page that is newer than the recent one in its place takes it.
-    fn page_to_fill(&mut self, key: u64) -> &mut Page {
-        let recent = &mut self.recent[place(key)];
-        let is_newer = recent.as_ref().is_none_or(|(known, _)| *known < key);
-        if is_newer && !self.pages.contains_key(&key) {
-            let former = recent.replace((key, Box::new(Page::EMPTY)));
-            if let Some((former, page)) = former.filter(|(_, page)| page.used > 0) {
-                self.pages.insert(former, page);
-            }
+    fn page_mut(&mut self, address: Address) -> Option<(Spot, &mut Page)> {
+        let spot = self.shelves.find(address.shelf)?;
+        let page = self.shelves.value_mut(spot).pages[address.page].as_mut()?;
+        Some((spot, page))
+    }
+
+    /// Forgets a page if it is empty, and with the last its shelf.
+    fn tidy(&mut self, address: Address) {
+        let Some((spot, _)) = self.page_mut(address).filter(|(_, page)| page.used == 0) else {
+            return;
+        };
+        let shelf = self.shelves.value_mut(spot);
+        shelf.pages[address.page] = None;
+        shelf.used -= 1;
+        if shelf.used == 0 {
+            self.shelves.remove(spot);
         }
-        match recent {
-            Some((known, page)) if *known == key => page,
-            _ => self.pages.entry(key).or_insert_with(|| Box::new(Page::EMPTY)),
-        }
     }
-}
-
-impl Page {
-    fn forget(&mut self, number: u64, index: usize) {
-        let known = self.slots[index].take();
-        assert!(known.is_some(), "task {number} is not known");
-        self.used -= 1;
-    }
-}
-
-/// Where a page stands among the recent ones.
-const fn place(key: u64) -> usize {
-    #[expect(clippy::cast_possible_truncation, reason = "the remainder is smaller than the count")]
-    let place = (key % RECENT_PAGES as u64) as usize;
-    place
-}
-
-/// The page of a number, and its place there.
-const fn address(number: u64) -> (u64, usize) {
-    let span = PAGE_NUMBERS as u64;
-    #[expect(clippy::cast_possible_truncation, reason = "the remainder is smaller than the span")]
-    let index = (number % span) as usize;
-    (number / span, index)
 }
 
 #[cfg(test)]
@@ -133,7 +150,7 @@ mod tests {
             Slot::of(NonZeroU32::MIN.saturating_add(index))
         };
         let mut numbers = Numbers::default();
-        // Rising, then far behind, then far ahead, so that pages move between both places.
+        // Rising, then far ahead, then far behind, on several shelves.
         let order: Vec<u64> = (0..2_000).chain(100_000..100_700).chain(50_000..50_300).collect();
         for number in &order {
             numbers.insert(*number, slot(*number));
@@ -149,11 +166,13 @@ mod tests {
             if index % 3 > 0 {
                 numbers.remove(*number);
                 assert_eq!(numbers.find(*number), None);
+                assert_eq!(numbers.find(*number + (1 << 40)), None);
             }
         }
         for number in order.iter().step_by(3) {
             numbers.remove(*number);
         }
         assert_eq!(numbers.slots().count(), 0);
+        assert_eq!(numbers.shelves.len(), 1, "only the newest page stays");
     }
 }

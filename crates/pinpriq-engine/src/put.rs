@@ -24,7 +24,9 @@ impl Engine {
             self.check_waits(client)?;
         }
 
-        let queue = self.queues.find_or_make(put.queue);
+        // Looking for a task of that id may have ended the queue.
+        let queue = existing.filter(|_| put.id.is_none());
+        let queue = queue.unwrap_or_else(|| self.queues.find_or_make(put.queue));
         self.last_number += 1;
         let number = self.last_number;
         let id = match put.id {

@@ -4,18 +4,31 @@
 //! the highest priority, and within one priority from the oldest or the newest. Used for the
 //! ready tasks of a queue and for those of a group. Nothing here knows about states or time.
 //!
-//! Tasks of one priority stand in chunks, each a sorted run of seqs, and the chunks in a tree. Most
+//! Tasks of one priority stand in chunks, each a sorted run of seqs, and the chunks in order. Most
 //! tasks enter at the end of the last chunk and leave at the front of the first, so that an entry
 //! takes eight bytes and a chunk is full when it is left behind.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::ops::Bound::{Excluded, Unbounded};
+use std::collections::VecDeque;
 
 use crate::command::{End, Order};
+use crate::sorted::{Key, Sorted, Spot};
 use crate::tasks::Slot;
 
 /// A place in the order: the priority, then the seq.
 pub(crate) type Rank = (i64, u64);
+
+/// A rank as a key: negative priorities come first.
+const fn key_of((priority, seq): Rank) -> Key {
+    let above = priority.cast_unsigned() ^ (1 << 63);
+    ((above as Key) << 64) | seq as Key
+}
+
+/// The priority of a key.
+const fn priority_of(key: Key) -> i64 {
+    #[expect(clippy::cast_possible_truncation, reason = "the upper half has 64 bits")]
+    let above = (key >> 64) as u64;
+    (above ^ (1 << 63)).cast_signed()
+}
 
 /// How many tasks a chunk holds at most.
 const CHUNK_TASKS: usize = 256;
@@ -25,7 +38,7 @@ const CHUNK_TASKS: usize = 256;
 pub(crate) struct Ranked {
     /// By a rank that no task of the chunk precedes. A chunk is never empty, and holds tasks of
     /// one priority only.
-    chunks: BTreeMap<Rank, Box<Chunk>>,
+    chunks: Sorted<Box<Chunk>>,
 }
 
 /// A run of tasks of one priority by rising seq.
@@ -67,7 +80,8 @@ impl Chunk {
 impl Ranked {
     pub(crate) fn insert(&mut self, rank: Rank, slot: Slot) {
         let (priority, seq) = rank;
-        if let Some((_, chunk)) = self.chunk_of(rank)
+        if let Some(spot) = self.chunk_of(rank)
+            && let chunk = self.chunks.value_mut(spot)
             && let Some(distance) = chunk.distance(seq)
         {
             let at = chunk.position(seq);
@@ -82,50 +96,53 @@ impl Ranked {
                 let upper = chunk.entries.split_off(CHUNK_TASKS / 2);
                 let upper = Chunk { base: chunk.base, entries: upper };
                 if let Some((first, _)) = upper.first() {
-                    self.chunks.insert((priority, first), Box::new(upper));
+                    self.chunks.insert(key_of((priority, first)), Box::new(upper));
                 }
                 self.insert(rank, slot);
                 return;
             }
         }
         let entries = VecDeque::from([(0, slot)]);
-        self.chunks.insert(rank, Box::new(Chunk { base: seq, entries }));
+        self.chunks.insert(key_of(rank), Box::new(Chunk { base: seq, entries }));
     }
 
     pub(crate) fn remove(&mut self, rank: Rank) {
         let seq = rank.1;
-        let Some((key, chunk)) = self.chunk_of(rank) else {
-            unreachable!("no task has the rank {rank:?}")
-        };
-        let at = if chunk.first().is_some_and(|(first, _)| first == seq) {
-            0
+        let Some(spot) = self.chunk_of(rank) else { unreachable!("no task has the rank {rank:?}") };
+        let chunk = self.chunks.value_mut(spot);
+        let removed = if chunk.first().is_some_and(|(first, _)| first == seq) {
+            chunk.entries.pop_front()
         } else {
-            chunk.position(seq)
+            chunk.entries.remove(chunk.position(seq))
         };
-        let removed = chunk.entries.remove(at);
         let seq_removed = removed.map(|entry| chunk.seq(entry));
         assert_eq!(seq_removed, Some(seq), "no task has the rank {rank:?}");
         let left = chunk.entries.len();
         if left == 0 {
-            self.chunks.remove(&key);
+            self.chunks.remove(spot);
         } else if left <= CHUNK_TASKS / 4 && left < chunk.entries.capacity() / 4 {
-            self.thin_out(key);
+            self.thin_out(spot);
         }
     }
 
     /// The chunk in which a task of this rank is, if there is such a task.
-    fn chunk_of(&mut self, rank: Rank) -> Option<(Rank, &mut Chunk)> {
-        // Without a lower bound the tree is searched once and not twice.
-        let (key, chunk) = self.chunks.range_mut(..=rank).next_back()?;
-        (key.0 == rank.0).then_some((*key, &mut **chunk))
+    fn chunk_of(&self, rank: Rank) -> Option<Spot> {
+        let spot = self.chunks.at_or_below(key_of(rank))?;
+        (self.priority_at(spot) == rank.0).then_some(spot)
+    }
+
+    fn priority_at(&self, spot: Spot) -> i64 {
+        priority_of(self.chunks.key(spot))
     }
 
     /// Has a chunk that became small give back its room, and join the one before it if both are
     /// small: a few tasks that stay for long must not hold on to the room of all that left.
-    fn thin_out(&mut self, key: Rank) {
-        let Some(mut chunk) = self.chunks.remove(&key) else { return };
-        let before = self.chunks.range_mut((key.0, 0)..key).next_back();
-        if let Some((_, before)) = before
+    fn thin_out(&mut self, spot: Spot) {
+        let key = self.chunks.key(spot);
+        let mut chunk = self.chunks.remove(spot);
+        let before = self.chunks.at_or_below(key);
+        if let Some(before) = before.filter(|at| self.priority_at(*at) == priority_of(key))
+            && let before = self.chunks.value_mut(before)
             && before.entries.len() + chunk.entries.len() <= CHUNK_TASKS / 2
             && chunk.last().is_some_and(|(last, _)| before.distance(last).is_some())
         {
@@ -146,23 +163,29 @@ impl Ranked {
 
     /// The first task in the given order.
     pub(crate) fn first(&self, from: End, order: Order) -> Option<(Rank, Slot)> {
-        let ((priority, _), chunk) = match from {
-            End::Min => self.chunks.first_key_value()?,
-            End::Max => self.chunks.last_key_value()?,
+        let spot = match from {
+            End::Min => self.chunks.first()?,
+            End::Max => self.chunks.last()?,
         };
-        let (seq, slot) = match (from, order) {
-            (End::Min, Order::Oldest) => chunk.first()?,
-            (End::Max, Order::Newest) => chunk.last()?,
+        match (from, order) {
+            (End::Min, Order::Oldest) => self.oldest_at(spot),
+            (End::Max, Order::Newest) => self.newest_at(spot),
             (End::Min, Order::Newest) | (End::Max, Order::Oldest) => {
-                return self.first_of(*priority, order);
+                self.first_of(self.priority_at(spot), order)
             }
-        };
-        Some(((*priority, seq), slot))
+        }
     }
 
     /// All tasks in the given order. Each step costs O(log n) at most.
     pub(crate) fn walk(&self, from: End, order: Order) -> Walk<'_> {
         Walk { ranked: self, from, order, next: self.first(from, order) }
+    }
+
+    /// All tasks of one priority, the oldest first.
+    pub(crate) fn level(&self, priority: i64) -> impl DoubleEndedIterator<Item = Slot> {
+        self.chunks
+            .range(key_of((priority, 0)), key_of((priority, u64::MAX)))
+            .flat_map(|chunk| chunk.entries.iter().map(|entry| entry.1))
     }
 
     /// The oldest seq of each priority. Costs O(log n) for each distinct priority.
@@ -177,35 +200,48 @@ impl Ranked {
 
     /// The oldest or newest task of a priority.
     fn first_of(&self, priority: i64, order: Order) -> Option<(Rank, Slot)> {
-        let mut level = self.chunks.range((priority, 0)..=(priority, u64::MAX));
-        let chosen = match order {
-            Order::Oldest => level.next()?.1.first(),
-            Order::Newest => level.next_back()?.1.last(),
+        let found = match order {
+            Order::Oldest => self.oldest_at(self.chunks.at_or_above(key_of((priority, 0)))?),
+            Order::Newest => self.newest_at(self.chunks.at_or_below(key_of((priority, u64::MAX)))?),
         };
-        chosen.map(|(seq, slot)| ((priority, seq), slot))
+        found.filter(|((found, _), _)| *found == priority)
+    }
+
+    fn oldest_at(&self, spot: Spot) -> Option<(Rank, Slot)> {
+        let (seq, slot) = self.chunks.value(spot).first()?;
+        Some(((self.priority_at(spot), seq), slot))
+    }
+
+    fn newest_at(&self, spot: Spot) -> Option<(Rank, Slot)> {
+        let (seq, slot) = self.chunks.value(spot).last()?;
+        Some(((self.priority_at(spot), seq), slot))
     }
 
     /// The task next above `rank`.
     fn above(&self, rank: Rank) -> Option<(Rank, Slot)> {
-        let within = self.chunks.range((rank.0, 0)..=rank).next_back();
-        let within = within.and_then(|(key, chunk)| {
-            let after = rank.1.checked_add(1)?;
-            let entry = chunk.entries.get(chunk.position(after))?;
-            Some(((key.0, chunk.seq(*entry)), entry.1))
+        let below = self.chunks.at_or_below(key_of(rank));
+        let within = below.filter(|spot| self.priority_at(*spot) == rank.0).and_then(|spot| {
+            let chunk = self.chunks.value(spot);
+            let entry = chunk.entries.get(chunk.position(rank.1.checked_add(1)?))?;
+            Some(((rank.0, chunk.seq(*entry)), entry.1))
         });
         within.or_else(|| {
-            let (key, chunk) = self.chunks.range((Excluded(rank), Unbounded)).next()?;
-            chunk.first().map(|(seq, slot)| ((key.0, seq), slot))
+            let next = below.map_or_else(|| self.chunks.first(), |spot| self.chunks.after(spot));
+            self.oldest_at(next?)
         })
     }
 
     /// The task next below `rank`.
     fn below(&self, rank: Rank) -> Option<(Rank, Slot)> {
-        self.chunks.range(..rank).rev().find_map(|(key, chunk)| {
-            let at = if key.0 == rank.0 { chunk.position(rank.1) } else { chunk.entries.len() };
-            let entry = chunk.entries.get(at.checked_sub(1)?)?;
-            Some(((key.0, chunk.seq(*entry)), entry.1))
-        })
+        let spot = self.chunks.at_or_below(key_of(rank))?;
+        if self.priority_at(spot) != rank.0 {
+            return self.newest_at(spot);
+        }
+        let chunk = self.chunks.value(spot);
+        match chunk.position(rank.1).checked_sub(1).and_then(|at| chunk.entries.get(at)) {
+            Some(entry) => Some(((rank.0, chunk.seq(*entry)), entry.1)),
+            None => self.newest_at(self.chunks.before(spot)?),
+        }
     }
 
     /// The task after `rank` in the given order.
@@ -234,7 +270,7 @@ impl FromIterator<(Rank, Slot)> for Ranked {
         let mut sorted: Vec<(Rank, Slot)> = Vec::with_capacity(tasks.size_hint().1.unwrap_or(0));
         sorted.extend(tasks);
         sorted.sort_unstable();
-        let mut chunks: Vec<(Rank, Box<Chunk>)> = Vec::new();
+        let mut chunks: Vec<(Key, Box<Chunk>)> = Vec::new();
         let levels = sorted.chunk_by(|one, other| one.0.0 == other.0.0);
         for mut rest in levels {
             while let Some(&(rank, _)) = rest.first() {
@@ -245,7 +281,7 @@ impl FromIterator<(Rank, Slot)> for Ranked {
                 }));
                 rest = &rest[entries.len()..];
                 chunk.entries = entries.into();
-                chunks.push((rank, Box::new(chunk)));
+                chunks.push((key_of(rank), Box::new(chunk)));
             }
         }
         Self { chunks: chunks.into_iter().collect() }
@@ -287,6 +323,7 @@ pub(crate) const fn precedes(left: Rank, right: Rank, from: End, order: Order) -
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::num::NonZeroU32;
 
     use super::*;
@@ -348,6 +385,12 @@ mod tests {
                 assert_eq!(walked, expected, "{from:?} {order:?}");
                 assert_eq!(ranked.first(from, order), expected.first().copied());
             }
+        }
+        for priority in -2..3 {
+            let level: Vec<Slot> = ranked.level(priority).collect();
+            let expected = known.range((priority, 0)..=(priority, u64::MAX)).map(|(_, slot)| *slot);
+            assert_eq!(level, expected.clone().collect::<Vec<_>>());
+            assert!(ranked.level(priority).rev().eq(expected.rev()));
         }
         let mut oldest: Vec<Slot> = Vec::new();
         let mut last = None;

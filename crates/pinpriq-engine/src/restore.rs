@@ -246,12 +246,12 @@ impl Engine {
         let Some(slot) = self.tasks.find(granted.number) else { return };
         let task = &mut self.tasks[slot];
         task.set_attempts(granted.attempts);
-        task.set_state(State::Taken(Box::new(Lease {
+        task.set_state(State::Taken(Lease {
             grant: Grant { incarnation: granted.incarnation, serial: granted.serial },
             holder: None,
             deadline: granted.deadline,
             ttr: granted.ttr,
-        })));
+        }));
     }
 
     fn restore_queue(&mut self, record: &QueueRecord, place: Option<Place>) {
@@ -269,7 +269,7 @@ impl Engine {
 /// The connection that held a lease is gone, whatever else is left of it.
 pub(crate) fn without_holder(state: State) -> State {
     match state {
-        State::Taken(lease) => State::Taken(Box::new(Lease { holder: None, ..*lease })),
+        State::Taken(lease) => State::Taken(Lease { holder: None, ..lease }),
         other => other,
     }
 }

@@ -34,6 +34,9 @@ impl Engine {
 
     /// Serves every queue that was noted. Each task goes to at most one consumer.
     pub(crate) fn serve(&mut self) {
+        if self.unserved.is_empty() {
+            return;
+        }
         // The first in line of each queue.
         let mut lines = BinaryHeap::new();
         loop {

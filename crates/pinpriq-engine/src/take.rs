@@ -226,7 +226,7 @@ impl Engine {
                 };
                 self.shift(slot, Operation::Take, Unsaved::Grant, |task| {
                     task.set_attempts(attempts);
-                    State::Taken(Box::new(lease))
+                    State::Taken(lease)
                 });
                 self.tasks.record(slot, &self.queues[queue])
             }

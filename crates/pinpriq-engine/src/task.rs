@@ -48,7 +48,7 @@ pub enum State {
     /// R.
     Ready,
     /// T, under this lease.
-    Taken(Box<Lease>),
+    Taken(Lease),
     /// W, until `ready_at`.
     Waiting {
         /// The end of the delay.
@@ -69,7 +69,7 @@ pub enum State {
 }
 
 /// The right to a taken task.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Lease {
     /// Which grant this is. No two leases ever share it.
     pub grant: Grant,

@@ -580,12 +580,12 @@ fn take_option<'a, T>(
 fn take_state(input: &mut &[u8]) -> Result<State, CodecError> {
     Ok(match take_byte(input)? {
         0 => State::Ready,
-        1 => State::Taken(Box::new(Lease {
+        1 => State::Taken(Lease {
             grant: Grant { incarnation: take_number(input)?, serial: take_number(input)? },
             holder: None,
             deadline: take_option(input, take_moment)?,
             ttr: take_option(input, take_span)?,
-        })),
+        }),
         2 => State::Waiting { ready_at: take_moment(input)? },
         3 => State::Buried { reason: Arc::from(take_bytes(input)?) },
         4 => State::Zombie { purge_at: take_moment(input)? },

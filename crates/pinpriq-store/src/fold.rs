@@ -164,12 +164,12 @@ impl Fold {
     }
 
     fn note_granted(&mut self, granted: &Granted) {
-        let state = State::Taken(Box::new(Lease {
+        let state = State::Taken(Lease {
             grant: Grant { incarnation: granted.incarnation, serial: granted.serial },
             holder: None,
             deadline: granted.deadline,
             ttr: granted.ttr,
-        }));
+        });
         if let Some((task, _)) = self.tasks.get_mut(&granted.number) {
             (task.attempts, task.state) = (granted.attempts, state);
         } else if let Some((task, _)) = self.lane_tasks.get_mut(&granted.number) {
@@ -242,7 +242,7 @@ fn copy_of(publication: &Publication, number: u64, lane: u64) -> LaneTask {
 /// The holder of a lease is a connection, and no connection outlives its server.
 fn without_holder(state: &State) -> State {
     match state {
-        State::Taken(lease) => State::Taken(Box::new(Lease { holder: None, ..(**lease).clone() })),
+        State::Taken(lease) => State::Taken(Lease { holder: None, ..*lease }),
         other => other.clone(),
     }
 }

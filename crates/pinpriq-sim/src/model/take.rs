@@ -175,7 +175,7 @@ impl Model {
         let grant = Grant { incarnation: self.incarnation, serial: self.last_grant };
         let deadline = ttr.map(|ttr| self.now.after(ttr));
         let lease = Lease { grant, holder: Some(client), deadline, ttr };
-        self.shift(number, State::Taken(lease.into()));
+        self.shift(number, State::Taken(lease));
         self.task(number).clone()
     }
 
@@ -183,7 +183,7 @@ impl Model {
     fn pass_through_taken(&mut self, number: u64) {
         let grant = Grant { incarnation: self.incarnation, serial: 0 };
         let lease = Lease { grant, holder: None, deadline: None, ttr: None };
-        self.shift(number, State::Taken(lease.into()));
+        self.shift(number, State::Taken(lease));
     }
 
     /// Ends a task as its queue wants it.

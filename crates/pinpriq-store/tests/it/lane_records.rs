@@ -54,12 +54,12 @@ fn own_task() -> LaneTask {
         put_at: Timestamp::from_ms(1_000),
         expires_at: Some(Timestamp::from_ms(2_000)),
         attempts: 4,
-        state: State::Taken(Box::new(Lease {
+        state: State::Taken(Lease {
             grant: Grant { incarnation: 2, serial: 300 },
             holder: None,
             deadline: Some(Timestamp::from_ms(5_000)),
             ttr: None,
-        })),
+        }),
         own: Some(OwnContent {
             key: Some(b"k".as_slice().into()),
             payload: b"hello".as_slice().into(),

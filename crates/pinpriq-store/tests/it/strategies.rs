@@ -35,12 +35,12 @@ fn state() -> impl Strategy<Value = State> {
         moment().prop_map(|ready_at| State::Waiting { ready_at }),
         bytes().prop_map(|reason| State::Buried { reason }),
         moment().prop_map(|purge_at| State::Zombie { purge_at }),
-        lease.prop_map(|(incarnation, serial, deadline, ttr)| State::Taken(Box::new(Lease {
+        lease.prop_map(|(incarnation, serial, deadline, ttr)| State::Taken(Lease {
             grant: Grant { incarnation, serial },
             holder: None,
             deadline,
             ttr,
-        }))),
+        })),
     ]
 }
 

@@ -180,7 +180,7 @@ impl Model {
         let grant = Grant { incarnation: self.incarnation, serial: self.last_grant };
         let deadline = ttr.map(|ttr| self.now.after(ttr));
         let lease = Lease { grant, holder: Some(client), deadline, ttr };
-        self.shift(at, State::Taken(lease.into()));
+        self.shift(at, State::Taken(lease));
         if mode == TakeMode::Pop {
             // It was taken and is acknowledged in one step, and leaves as it was.
             self.finish(at, None);

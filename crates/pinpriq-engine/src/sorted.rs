@@ -1,0 +1,327 @@
+//! A map in the order of its keys, for keys that mostly enter near the end.
+//!
+//! The entries stand in pages, each a sorted run, and the pages in a list. A search is two binary
+//! searches, and an entry moves at most half a page of others aside, so that a map of a few
+//! thousand entries costs a fraction of a tree. Used where every task passes several times; what
+//! the keys mean is not known here.
+
+/// How many entries a page holds at most.
+const PAGE_ENTRIES: usize = 256;
+
+/// Two numbers as one, the first above the second: comparing them takes two instructions.
+pub(crate) type Key = u128;
+
+/// Values by key. Every operation costs O(log n) comparisons; once in half a page of insertions
+/// the list of pages is moved aside, at 64 bytes for 128 entries or more.
+#[derive(Debug)]
+pub(crate) struct Sorted<V> {
+    /// A key that nothing in the page precedes, for each page.
+    bounds: Vec<Key>,
+    pages: Vec<Page<V>>,
+    len: usize,
+}
+
+/// A run of entries. Never empty.
+#[derive(Debug)]
+struct Page<V> {
+    keys: Vec<Key>,
+    values: Vec<V>,
+}
+
+/// Where an entry stands, until the next change.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Spot {
+    page: usize,
+    at: usize,
+}
+
+impl<V> Default for Sorted<V> {
+    fn default() -> Self {
+        Self { bounds: Vec::new(), pages: Vec::new(), len: 0 }
+    }
+}
+
+impl<V> Sorted<V> {
+    pub(crate) const fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.pages.is_empty()
+    }
+
+    pub(crate) fn first(&self) -> Option<Spot> {
+        (!self.pages.is_empty()).then_some(Spot { page: 0, at: 0 })
+    }
+
+    pub(crate) fn last(&self) -> Option<Spot> {
+        let page = self.pages.len().checked_sub(1)?;
+        Some(Spot { page, at: self.pages[page].keys.len() - 1 })
+    }
+
+    /// The last entry whose key is at most `key`.
+    pub(crate) fn at_or_below(&self, key: Key) -> Option<Spot> {
+        let page = self.bounds.partition_point(|bound| *bound <= key).checked_sub(1)?;
+        let at = self.pages[page].up_to(key);
+        if at > 0 { Some(Spot { page, at: at - 1 }) } else { self.before(Spot { page, at }) }
+    }
+
+    /// The first entry whose key is at least `key`.
+    pub(crate) fn at_or_above(&self, key: Key) -> Option<Spot> {
+        match self.at_or_below(key) {
+            None => self.first(),
+            Some(spot) if self.key(spot) == key => Some(spot),
+            Some(spot) => self.after(spot),
+        }
+    }
+
+    /// The values of the keys from `first` to `last`, both included.
+    pub(crate) fn range(&self, first: Key, last: Key) -> impl DoubleEndedIterator<Item = &V> {
+        let ends = self.at_or_above(first).zip(self.at_or_below(last));
+        Range { sorted: self, ends: ends.filter(|(first, last)| first <= last) }
+            .map(|spot| self.value(spot))
+    }
+
+    /// The entry of that key.
+    pub(crate) fn find(&self, key: Key) -> Option<Spot> {
+        self.at_or_below(key).filter(|spot| self.key(*spot) == key)
+    }
+
+    /// The entry behind that one.
+    pub(crate) fn after(&self, spot: Spot) -> Option<Spot> {
+        let Spot { page, at } = spot;
+        if at + 1 < self.pages[page].keys.len() {
+            return Some(Spot { page, at: at + 1 });
+        }
+        (page + 1 < self.pages.len()).then_some(Spot { page: page + 1, at: 0 })
+    }
+
+    /// The entry before that one.
+    pub(crate) fn before(&self, spot: Spot) -> Option<Spot> {
+        let Spot { page, at } = spot;
+        if at > 0 {
+            return Some(Spot { page, at: at - 1 });
+        }
+        let page = page.checked_sub(1)?;
+        Some(Spot { page, at: self.pages[page].keys.len() - 1 })
+    }
+
+    pub(crate) fn key(&self, spot: Spot) -> Key {
+        self.pages[spot.page].keys[spot.at]
+    }
+
+    pub(crate) fn value(&self, spot: Spot) -> &V {
+        &self.pages[spot.page].values[spot.at]
+    }
+
+    pub(crate) fn value_mut(&mut self, spot: Spot) -> &mut V {
+        &mut self.pages[spot.page].values[spot.at]
+    }
+
+    /// Adds an entry, whose key must be new, and answers where it stands.
+    pub(crate) fn insert(&mut self, key: Key, value: V) -> Spot {
+        if self.pages.is_empty() {
+            self.bounds.push(key);
+            self.pages.push(Page { keys: Vec::new(), values: Vec::new() });
+        }
+        let page = self.bounds.partition_point(|bound| *bound <= key).saturating_sub(1);
+        let at = self.pages[page].up_to(key);
+        let former = at.checked_sub(1).map(|at| self.pages[page].keys[at]);
+        assert!(former != Some(key), "two entries of the same key");
+        let (page, at) = self.with_room(page, at, key);
+        let entered = &mut self.pages[page];
+        if at == 0 {
+            self.bounds[page] = self.bounds[page].min(key);
+        }
+        entered.keys.insert(at, key);
+        entered.values.insert(at, value);
+        self.len += 1;
+        Spot { page, at }
+    }
+
+    /// Takes an entry out.
+    pub(crate) fn remove(&mut self, spot: Spot) -> V {
+        let page = &mut self.pages[spot.page];
+        page.keys.remove(spot.at);
+        let value = page.values.remove(spot.at);
+        let left = page.keys.len();
+        if left == 0 {
+            self.pages.remove(spot.page);
+            self.bounds.remove(spot.page);
+        } else if left < PAGE_ENTRIES / 4 && left < page.keys.capacity() / 4 {
+            self.thin_out(spot.page);
+        }
+        self.len -= 1;
+        value
+    }
+
+    /// All entries in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Key, &V)> {
+        self.pages.iter().flat_map(|page| page.keys.iter().copied().zip(&page.values))
+    }
+
+    /// Room for a key that belongs at that place: a page that is full is split, unless the key
+    /// comes behind everything in it.
+    fn with_room(&mut self, page: usize, at: usize, key: Key) -> (usize, usize) {
+        let full = &mut self.pages[page];
+        if full.keys.len() < PAGE_ENTRIES {
+            return (page, at);
+        }
+        let half = if at == PAGE_ENTRIES { at } else { PAGE_ENTRIES / 2 };
+        let upper = Page { keys: full.keys.split_off(half), values: full.values.split_off(half) };
+        let bound = upper.keys.first().copied().unwrap_or(key);
+        self.bounds.insert(page + 1, bound);
+        self.pages.insert(page + 1, upper);
+        if at < half || (at == half && key < bound) { (page, at) } else { (page + 1, at - half) }
+    }
+
+    /// Has a page that became small give back its room, and join the one before it if both are
+    /// small.
+    fn thin_out(&mut self, page: usize) {
+        let left = self.pages[page].keys.len();
+        let before = page.checked_sub(1).map(|before| self.pages[before].keys.len());
+        if before.is_some_and(|before| before + left <= PAGE_ENTRIES / 2) {
+            self.bounds.remove(page);
+            let Page { keys, values } = self.pages.remove(page);
+            self.pages[page - 1].keys.extend(keys);
+            self.pages[page - 1].values.extend(values);
+        } else {
+            self.pages[page].keys.shrink_to_fit();
+            self.pages[page].values.shrink_to_fit();
+        }
+    }
+}
+
+impl<V> Page<V> {
+    /// How many keys are at most `key`.
+    fn up_to(&self, key: Key) -> usize {
+        // Most keys enter at the end.
+        match self.keys.last() {
+            Some(last) if *last > key => self.keys.partition_point(|known| *known <= key),
+            _ => self.keys.len(),
+        }
+    }
+}
+
+/// See [`Sorted::range`].
+struct Range<'a, V> {
+    sorted: &'a Sorted<V>,
+    /// What is left, from the one to the other.
+    ends: Option<(Spot, Spot)>,
+}
+
+impl<V> Iterator for Range<'_, V> {
+    type Item = Spot;
+
+    fn next(&mut self) -> Option<Spot> {
+        let (first, last) = self.ends?;
+        self.ends = self.sorted.after(first).filter(|_| first < last).map(|next| (next, last));
+        Some(first)
+    }
+}
+
+impl<V> DoubleEndedIterator for Range<'_, V> {
+    fn next_back(&mut self) -> Option<Spot> {
+        let (first, last) = self.ends?;
+        self.ends = self.sorted.before(last).filter(|_| first < last).map(|next| (first, next));
+        Some(last)
+    }
+}
+
+/// Entries that come in order, each key once.
+impl<V> FromIterator<(Key, V)> for Sorted<V> {
+    fn from_iter<I: IntoIterator<Item = (Key, V)>>(entries: I) -> Self {
+        let mut entries = entries.into_iter().peekable();
+        let mut sorted = Self::default();
+        while let Some((bound, _)) = entries.peek() {
+            sorted.bounds.push(*bound);
+            let (keys, values): (Vec<Key>, Vec<V>) = entries.by_ref().take(PAGE_ENTRIES).unzip();
+            sorted.len += keys.len();
+            sorted.pages.push(Page { keys, values });
+        }
+        sorted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// Inserts and removes by a fixed sequence of numbers, and compares with a tree.
+    #[test]
+    fn it_agrees_with_a_tree() {
+        let mut numbers = 0x9E37_79B9_7F4A_7C15_u64;
+        let mut draw = |below: u64| {
+            numbers ^= numbers << 13;
+            numbers ^= numbers >> 7;
+            numbers ^= numbers << 17;
+            numbers % below
+        };
+        let (mut sorted, mut tree) = (Sorted::default(), BTreeMap::new());
+        for step in 0..60_000_u64 {
+            let fills = (step / 10_000) % 2 == 0;
+            // Some behind all others, as deadlines come, some anywhere.
+            let key = Key::from(if draw(3) == 0 { draw(20_000) } else { 20_000 + step });
+            if fills || tree.is_empty() {
+                if tree.insert(key, step).is_none() {
+                    let spot = sorted.insert(key, step);
+                    assert_eq!((sorted.key(spot), *sorted.value(spot)), (key, step));
+                } else {
+                    let spot = sorted.find(key).expect("it was inserted");
+                    *sorted.value_mut(spot) = step;
+                }
+            } else {
+                let key = if draw(2) == 0 { 0 } else { key };
+                let next = tree.range(key..).next().or_else(|| tree.iter().next());
+                let Some((&key, &value)) = next else { continue };
+                let spot = sorted.find(key).expect("it was inserted");
+                assert_eq!(*sorted.value(spot), value);
+                *sorted.value_mut(spot) += 1;
+                assert_eq!(sorted.remove(spot), value + 1);
+                tree.remove(&key);
+            }
+            let probe = Key::from(draw(80_000));
+            let below = sorted.at_or_below(probe).map(|spot| sorted.key(spot));
+            assert_eq!(below, tree.range(..=probe).next_back().map(|(key, _)| *key));
+            let above = sorted.at_or_above(probe).map(|spot| sorted.key(spot));
+            assert_eq!(above, tree.range(probe..).next().map(|(key, _)| *key));
+            if step % 1_000 == 0 {
+                let last = probe + Key::from(draw(1_000));
+                let range = tree.range(probe..=last).map(|(_, value)| value);
+                assert!(sorted.range(probe, last).eq(range.clone()));
+                assert!(sorted.range(probe, last).rev().eq(range.rev()));
+                compare(&sorted, &tree);
+                compare(&tree.iter().map(|(key, value)| (*key, *value)).collect(), &tree);
+            }
+        }
+        for key in tree.into_keys() {
+            let spot = sorted.first().expect("there is one for each key");
+            assert_eq!(sorted.key(spot), key);
+            sorted.remove(spot);
+        }
+        assert!(sorted.is_empty() && sorted.last().is_none());
+    }
+
+    fn compare(sorted: &Sorted<u64>, tree: &BTreeMap<Key, u64>) {
+        assert_eq!(sorted.len(), tree.len());
+        assert!(sorted.iter().eq(tree.iter().map(|(key, value)| (*key, value))));
+        let forwards = std::iter::successors(sorted.first(), |spot| sorted.after(*spot));
+        assert!(forwards.map(|spot| sorted.key(spot)).eq(tree.keys().copied()));
+        let backwards = std::iter::successors(sorted.last(), |spot| sorted.before(*spot));
+        assert!(backwards.map(|spot| sorted.key(spot)).eq(tree.keys().rev().copied()));
+    }
+
+    #[test]
+    fn pages_go_with_their_entries() {
+        let mut sorted: Sorted<()> = (0..40 * 256).map(|key| (key, ())).collect();
+        assert_eq!(sorted.pages.len(), 40);
+        for key in (0..40 * 256).filter(|key| key % 100 != 0) {
+            let spot = sorted.find(key).expect("it is there");
+            sorted.remove(spot);
+        }
+        assert!(sorted.pages.len() <= 2, "small pages have joined");
+        assert!(sorted.pages.iter().all(|page| page.keys.capacity() <= 4 * 256 / 4));
+    }
+}
