@@ -62,6 +62,8 @@ pub struct Engine {
     pub(crate) bytes: u64,
     /// While tasks are restored, the queue of the last one, under the allocation of its name.
     pub(crate) restored_last: Option<(Bytes, QueueSlot)>,
+    /// See [`Engine::take_stirred`].
+    pub(crate) stirred: bool,
     /// Whether the store has room for more tasks.
     pub(crate) has_room: bool,
     /// Whether anybody wants to hear of changes.
@@ -112,6 +114,7 @@ impl Engine {
             outputs: VecDeque::new(),
             totals: Counters::default(),
             bytes: 0,
+            stirred: false,
             has_room: true,
             reports: true,
             asking: None,
@@ -203,6 +206,14 @@ impl Engine {
     /// atomic unit, in this order.
     pub fn take_changes(&mut self, changes: &mut Vec<Change>) {
         changes.append(&mut self.changes);
+    }
+
+    /// Whether, since the last call, a task has changed in a way that a later take of other tasks
+    /// could tell: it became ready other than by a put, or was ready and did not become taken.
+    /// What was taken and ended is nobody's business but the holder's, and a new task shows only in
+    /// the take that hands it over.
+    pub const fn take_stirred(&mut self) -> bool {
+        std::mem::replace(&mut self.stirred, false)
     }
 
     /// Moves the places that are no longer needed to the end of `places`.

@@ -42,6 +42,7 @@ impl Engine {
         self.totals.bytes += content;
         self.bytes += own + TASK_OVERHEAD_BYTES;
         self.count(queue, operation, None, Some(kind));
+        self.stirred |= operation != Operation::Put;
         self.settle(slot);
         slot
     }
@@ -69,6 +70,11 @@ impl Engine {
         let (queue, number) = (task.queue, task.number());
         self.reweigh(slot, former);
         self.count(queue, operation, Some(from), Some(to));
+        self.stirred |= match from {
+            StateKind::Ready => to != StateKind::Taken,
+            StateKind::Taken => to == StateKind::Ready,
+            _ => true,
+        };
         self.settle(slot);
         self.mark(slot, unsaved);
         match to {
@@ -82,7 +88,7 @@ impl Engine {
 
     /// Changes fields of a task that stays in its state.
     pub(crate) fn amend(&mut self, slot: Slot, unsaved: Unsaved, change: impl FnOnce(&mut Task)) {
-        self.lift(slot);
+        self.stirred |= self.lift(slot) != StateKind::Taken;
         let task = &mut self.tasks[slot];
         let former = Weight::of(task);
         change(task);
@@ -106,6 +112,7 @@ impl Engine {
             permits(operation, Some(from), None) || exit == Exit::Expired,
             "{operation:?} cannot remove a task that is {from:?}"
         );
+        self.stirred |= from != StateKind::Taken;
         let task = self.remove_from_memory(slot);
         let queue = &mut self.queues[task.queue];
         if queue.settings.ids != Ids::Sequence {

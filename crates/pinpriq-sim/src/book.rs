@@ -5,7 +5,7 @@
 //! one that the store called durable or that a client was told of.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use pinpriq_engine::change::{Change, Header, Place, RecordKey};
@@ -39,6 +39,11 @@ pub(crate) struct Book {
     pub(crate) current: Fold,
     /// The last batch that anybody may have to wait for.
     pub(crate) awaited: u64,
+    /// The last batch that changed what a take may be handed, new tasks aside.
+    stirred: u64,
+    /// The batch in which each task was put that is there.
+    put_in: BTreeMap<u64, u64>,
+    last_number: u64,
     /// The last batch that the store says has reached its level, and when it said so.
     reached: VecDeque<(Timestamp, u64)>,
     /// When the store last had nothing left to do.
@@ -64,6 +69,7 @@ pub(crate) struct Book {
 impl Book {
     fn append(&mut self, position: u64, changes: &[Change], urgency: Urgency) {
         for change in changes {
+            self.note_takes(position, change);
             self.current.apply(change, None, &mut self.freed);
         }
         self.freed.clear();
@@ -74,6 +80,47 @@ impl Book {
             Some((_, batches)) => batches.push(changes.to_vec()),
             None => self.batches.push_back((position, changes.to_vec())),
         }
+    }
+
+    /// Notes what later takes have to wait for, as a change that is about to be applied has it.
+    fn note_takes(&mut self, position: u64, change: &Change) {
+        let in_lane = |number: &u64| self.current.lane_tasks.get(number).map(|(it, _)| &it.state);
+        let in_queue = |number: &u64| self.current.tasks.get(number).map(|(it, _)| &it.state);
+        let was_taken = |number: &u64| {
+            matches!(in_queue(number).or_else(|| in_lane(number)), Some(State::Taken(_)))
+        };
+        let stirs = match change {
+            Change::Granted(_) => false,
+            Change::Task(task) => match self.current.tasks.get(&task.number) {
+                // The store moves a record, or somebody has changed the task.
+                Some((known, _)) => {
+                    !was_taken(&task.number) && *known != **task
+                        || was_taken(&task.number) && task.state == State::Ready
+                }
+                None => {
+                    let is_new = task.number > self.last_number;
+                    self.last_number = self.last_number.max(task.number);
+                    self.put_in.insert(task.number, position);
+                    !is_new
+                }
+            },
+            Change::Moved(moved) => !was_taken(&moved.number) || moved.state == State::Ready,
+            Change::Gone(number) => {
+                let stirs = !was_taken(number);
+                self.put_in.remove(number);
+                stirs
+            }
+            _ => true,
+        };
+        if stirs {
+            self.stirred = position;
+        }
+    }
+
+    /// The batch that a take has to wait for which hands over these tasks.
+    pub(crate) fn needs_of_take(&self, numbers: &[u64]) -> u64 {
+        let puts = numbers.iter().filter_map(|number| self.put_in.get(number)).copied();
+        puts.chain([self.stirred]).max().unwrap_or(0)
     }
 
     fn note_reached(&mut self, position: u64, now: Timestamp) {

@@ -95,6 +95,8 @@ pub(crate) struct Oracle {
     pub(crate) commands: u64,
     pub(crate) trail: Trail,
     tag: Needs,
+    /// The same for takes, each with the numbers of the tasks that it hands over.
+    takes: Vec<(Needs, Vec<u64>)>,
 }
 
 impl Oracle {
@@ -109,6 +111,7 @@ impl Oracle {
             commands: 0,
             trail,
             tag: Needs::default(),
+            takes: Vec::new(),
         }
     }
 
@@ -131,6 +134,20 @@ impl Oracle {
             self.tag.set(Some(self.book.awaited));
             self.tag = Needs::default();
         }
+        for (needs, numbers) in self.takes.drain(..) {
+            needs.set(Some(self.book.needs_of_take(&numbers)));
+        }
+    }
+
+    /// What such tasks depend on when they are handed over: all that was changed before if they
+    /// were popped, and else only what concerns takes.
+    fn needs_of(&mut self, tasks: &[TaskRecord], popped: bool) -> Needs {
+        if popped {
+            return self.tag.clone();
+        }
+        let needs = Needs::default();
+        self.takes.push((needs.clone(), tasks.iter().map(|task| task.number).collect()));
+        needs
     }
 
     /// Ids that the server made are in what it tells the store.
@@ -259,7 +276,7 @@ impl Oracle {
                     self.reply(client, reply);
                 }
                 Output::Delivery { client, tasks, popped } => {
-                    let needs = self.tag.clone();
+                    let needs = self.needs_of(&tasks, popped);
                     if let Some(expecting) = self.clients.get_mut(&client) {
                         let is_reply = false;
                         expecting.frames.push_back(Frame { tasks, popped, is_reply, needs });
@@ -270,7 +287,10 @@ impl Oracle {
     }
 
     fn reply(&mut self, client: ClientId, reply: Reply) {
-        let needs = self.tag.clone();
+        let needs = match &reply {
+            Reply::Tasks { tasks, popped } => self.needs_of(tasks, *popped),
+            _ => self.tag.clone(),
+        };
         let Some(expecting) = self.clients.get_mut(&client) else { return };
         if expecting.door == Door::Pinpriq {
             if let Reply::Tasks { tasks, popped } = reply {

@@ -26,7 +26,13 @@ pub struct Durable {
     store: Box<dyn Store>,
     /// The last batch that anybody may have to wait for.
     awaited: Position,
+    /// The last batch that every take has to wait for.
+    awaited_by_takes: Position,
     reached: Position,
+    /// The last number that each batch under way knew.
+    numbers: VecDeque<(Position, u64)>,
+    /// Tasks up to this number were durable once, if they were put.
+    durable_number: u64,
     failure: Option<StoreError>,
     /// Answers of this layer itself, given after a failure.
     refusals: VecDeque<Output>,
@@ -69,7 +75,10 @@ impl Durable {
             engine,
             store,
             awaited: Position::default(),
+            awaited_by_takes: Position::default(),
             reached: Position::default(),
+            numbers: VecDeque::new(),
+            durable_number: last_number,
             failure: None,
             refusals: VecDeque::new(),
             fetched: VecDeque::new(),
@@ -134,8 +143,13 @@ impl Durable {
         self.fetch_outputs()?;
         self.engine.take_changes(&mut self.changes);
         let only_grants = self.changes.iter().all(|change| matches!(change, Change::Granted(_)));
+        let stirred = self.engine.take_stirred() || self.changes.iter().any(concerns_takes);
         let urgency = if only_grants { Urgency::Lazy } else { Urgency::Soon };
-        self.append(urgency)
+        self.append(urgency)?;
+        if stirred && !planted!(TakeAfterUnsavedMove) {
+            self.awaited_by_takes = self.awaited;
+        }
+        Ok(())
     }
 
     /// Notes what the store has finished and starts what is due; moves records that the store
@@ -146,6 +160,12 @@ impl Durable {
         let driven = self.store.drive(now);
         let progress = self.note_failure(driven)?;
         self.reached = progress.reached;
+        while let Some((position, number)) = self.numbers.front()
+            && *position <= self.reached
+        {
+            self.durable_number = *number;
+            self.numbers.pop_front();
+        }
         self.leave_payloads();
         self.engine.set_room(self.store.room() == Room::Enough || planted!(FullDiskNotNoticed));
         let wanted = self.store.poll_rewrite();
@@ -164,14 +184,37 @@ impl Durable {
     /// The next output, and the position that it must wait for.
     ///
     /// Everything that was changed before the output was made counts, also by others, since the
-    /// output may tell of it; only grants of leases do not. Call this after [`Durable::commit`].
+    /// output may tell of it; only grants of leases do not. A take tells of less, and waits for
+    /// less: for the tasks that it hands over, and for what decided that it is they. So it need not
+    /// wait for the puts of other tasks, nor for the end of other leases. Call this after
+    /// [`Durable::commit`].
     pub fn poll_output(&mut self) -> Option<(Position, Output)> {
         if let Some(refusal) = self.refusals.pop_front() {
             return Some((Position::default(), refusal));
         }
         let output = self.fetched.pop_front().or_else(|| self.engine.poll_output());
-        let after = if planted!(AnswerBeforeSync) { Position::default() } else { self.awaited };
-        output.map(|output| (after, output))
+        output.map(|output| (self.needs(&output), output))
+    }
+
+    /// The position that an output must wait for.
+    fn needs(&self, output: &Output) -> Position {
+        if planted!(AnswerBeforeSync) {
+            return Position::default();
+        }
+        // With nothing under way there is nothing to tell apart.
+        if self.awaited <= self.reached {
+            return self.awaited;
+        }
+        match output {
+            Output::Reply { reply: Reply::Tasks { tasks, popped: false }, .. }
+            | Output::Delivery { tasks, popped: false, .. }
+                if tasks.iter().all(|task| task.number <= self.durable_number)
+                    || planted!(TakeBeforePutIsDurable) =>
+            {
+                self.awaited_by_takes
+            }
+            _ => self.awaited,
+        }
     }
 
     /// How far the store has come.
@@ -247,6 +290,7 @@ impl Durable {
             self.changes.clear();
             if urgency == Urgency::Soon {
                 self.awaited = position;
+                self.numbers.push_back((position, header.last_number));
             }
         }
         self.engine.take_obsolete(&mut self.obsolete);
@@ -348,4 +392,9 @@ impl Durable {
         }
         result
     }
+}
+
+/// Whether a change besides those of single tasks may decide what a take is handed.
+const fn concerns_takes(change: &Change) -> bool {
+    !matches!(change, Change::Task(_) | Change::Moved(_) | Change::Granted(_) | Change::Gone(_))
 }

@@ -21,6 +21,7 @@ mod rescue;
 mod rescue_ids;
 mod rescue_lanes;
 mod strategies;
+mod takes;
 mod threads;
 mod versions;
 mod witness;

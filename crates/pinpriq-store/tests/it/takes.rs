@@ -1,0 +1,146 @@
+//! What a take has to wait for before it may be answered.
+//!
+//! A take tells of the tasks that it hands over, and that no better one was ready: for all that
+//! decided this it waits, and for nothing else that is under way.
+
+use std::sync::Arc;
+
+use pinpriq_engine::command::{
+    Ack, Amendment, Assign, Command, Held, HeldBy, Put, QueueCommand, QueueName, Release,
+    Selection, SettingsPatch, Take, TakeMode, Update, Wait,
+};
+use pinpriq_engine::limits::Limits;
+use pinpriq_engine::reply::{Output, Reply};
+use pinpriq_engine::task::{ClientId, Receipt, RequestId, TaskRecord};
+use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_store::{Durable, FaultyDisk, Journal, Position, Runner};
+
+use crate::driving::options;
+
+const QUEUE: &[u8] = b"jobs";
+const LEASE: TakeMode = TakeMode::Lease { ttr: Some(Span::from_ms(60_000)) };
+
+/// A journal that gets on only when it is driven.
+struct Site {
+    durable: Durable,
+    now: Timestamp,
+}
+
+impl Site {
+    fn open() -> Self {
+        let disk = Arc::new(FaultyDisk::new(1));
+        let store = Journal::open(disk, options(1), Runner::Inline).unwrap();
+        let start = Timestamp::from_ms(1 << 40);
+        let (durable, _) = Durable::open(Box::new(store), Limits::default(), start, 1).unwrap();
+        Self { now: durable.now(), durable }
+    }
+
+    /// Asks, and answers with the position that the reply waits for.
+    fn ask(&mut self, command: Command<'_>) -> (Position, Reply) {
+        self.durable.apply(self.now, ClientId(1), RequestId(1), command);
+        self.durable.commit().unwrap();
+        match self.durable.poll_output() {
+            Some((after, Output::Reply { reply, .. })) => (after, reply),
+            other => panic!("{other:?} is no reply"),
+        }
+    }
+
+    fn take(&mut self, mode: TakeMode) -> (Position, Vec<TaskRecord>) {
+        let (queues, wait, selection) = ([QUEUE], Wait::No, Selection::DEFAULT);
+        let take = Take { queues: &queues, member: None, count: 1, wait, selection, mode };
+        match self.ask(Command::Take(take)) {
+            (after, Reply::Tasks { tasks, .. }) => (after, tasks),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn put(&mut self, priority: i64) -> Position {
+        self.ask(Command::Put(Put { priority: Some(priority), ..Put::new(QUEUE, b"x") })).0
+    }
+
+    /// Makes everything durable that has happened.
+    fn settle(&mut self) {
+        self.durable.drive(self.now).unwrap();
+    }
+}
+
+/// What somebody does of whom the disk has not heard yet. There are three ready tasks, and one is
+/// taken, under this receipt.
+type Deed = fn(&mut Site, Receipt) -> Position;
+
+const HARMLESS: &[(&str, Deed)] = &[
+    ("nothing", |site, _| site.durable.reached()),
+    ("a put of a task that comes later", |site, _| site.put(9)),
+    ("an ack", |site, receipt| {
+        site.ask(Command::Ack(Ack { held: held(receipt), payload: None, zombie: None })).0
+    }),
+    ("a bury", |site, receipt| {
+        site.ask(Command::Bury { held: held(receipt), payload: None, reason: b"" }).0
+    }),
+    ("a touch", |site, receipt| {
+        site.ask(Command::Touch { held: held(receipt), by: Some(Span::from_ms(5)) }).0
+    }),
+    ("a release with a delay", |site, receipt| release(site, receipt, Span::from_ms(1_000))),
+    ("another take", |site, _| site.take(LEASE).0),
+];
+
+const DECISIVE: &[(&str, Deed)] = &[
+    ("a put of the task that is handed over", |site, _| site.put(1)),
+    ("a release", |site, receipt| release(site, receipt, Span::ZERO)),
+    ("a pop", |site, _| site.take(TakeMode::Pop).0),
+    ("a kill", |site, _| site.ask(Command::Kill { queue: QUEUE.into(), ids: &[b"2"] }).0),
+    ("a change of priority", |site, _| {
+        let amendment = Amendment { priority: Assign::To(Some(8)), ..Amendment::default() };
+        let queue = QUEUE.into();
+        site.ask(Command::Update(Update { queue, id: b"2", amendment, receipt: None })).0
+    }),
+    ("a setting", |site, _| {
+        let settings = SettingsPatch::default();
+        let command = QueueCommand::Create { queue: b"other", settings };
+        site.ask(Command::Queue(command)).0
+    }),
+];
+
+fn held(receipt: Receipt) -> Held<'static> {
+    Held { queue: QueueName::from(QUEUE), by: HeldBy::Receipt(receipt) }
+}
+
+fn release(site: &mut Site, receipt: Receipt, delay: Span) -> Position {
+    let (held, amendment) = (held(receipt), Amendment::default());
+    site.ask(Command::Release(Release { held, delay, amendment, tail: false })).0
+}
+
+/// Has a deed done, and tells whether a take waits for it that follows at once.
+fn is_waited_for(name: &str, deed: Deed) -> bool {
+    let mut site = Site::open();
+    for _ in 0..4 {
+        site.put(5);
+    }
+    let (_, taken) = site.take(LEASE);
+    site.settle();
+    let receipt = taken[0].receipt().unwrap();
+    let before = site.durable.reached();
+    let after = deed(&mut site, receipt);
+    let (needed, tasks) = site.take(LEASE);
+    assert_eq!(tasks.len(), 1, "{name}");
+    assert!(needed <= after.max(before), "{name}: the take waits for more than there was");
+    let (of_pop, _) = site.take(TakeMode::Pop);
+    assert!(of_pop > before, "{name}: a pop always waits, since it takes away");
+    site.settle();
+    assert!(site.durable.reached() >= of_pop, "{name}");
+    needed > before
+}
+
+#[test]
+fn a_take_does_not_wait_for_what_it_does_not_tell() {
+    for (name, deed) in HARMLESS {
+        assert!(!is_waited_for(name, *deed), "a take waits for {name}");
+    }
+}
+
+#[test]
+fn a_take_waits_for_what_it_tells() {
+    for (name, deed) in DECISIVE {
+        assert!(is_waited_for(name, *deed), "a take does not wait for {name}");
+    }
+}
