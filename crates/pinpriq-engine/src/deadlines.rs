@@ -31,7 +31,6 @@ const fn key_of(at: Timestamp, number: u64) -> Key {
 
 /// The moment of a key.
 const fn moment_of(key: Key) -> Timestamp {
-    #[expect(clippy::cast_possible_truncation, reason = "the upper half has 64 bits")]
     let ms = (key >> 64) as u64;
     Timestamp::from_ms(ms)
 }
@@ -79,9 +78,11 @@ impl Deadlines {
 
     pub(crate) fn remove(&mut self, at: Timestamp, due: Due) {
         let known = match due {
-            Due::Task(number) => {
-                self.tasks.find(key_of(at, number)).map(|spot| self.tasks.remove(spot)).is_some()
-            }
+            Due::Task(number) => self
+                .tasks
+                .find(key_of(at, number))
+                .map(|cursor| self.tasks.remove(cursor))
+                .is_some(),
             _ => self.others.remove(&(at, due)),
         };
         assert!(known, "{due:?} was not due at {at}");
@@ -89,7 +90,7 @@ impl Deadlines {
 
     /// The earliest moment at which anything is due.
     pub(crate) fn next(&self) -> Option<Timestamp> {
-        let task = self.tasks.first().map(|spot| moment_of(self.tasks.key(spot)));
+        let task = self.tasks.first().map(|cursor| moment_of(self.tasks.key(cursor)));
         let other = self.others.first().map(|(at, _)| *at);
         task.into_iter().chain(other).min()
     }
@@ -101,11 +102,11 @@ impl Deadlines {
         if at > now || (planted!(DeadlineOneLate) && at == now) {
             return None;
         }
-        if let Some(spot) = self.tasks.first()
-            && let key = self.tasks.key(spot)
+        if let Some(cursor) = self.tasks.first()
+            && let key = self.tasks.key(cursor)
             && moment_of(key) == at
         {
-            self.tasks.remove(spot);
+            self.tasks.remove(cursor);
             return Some(Due::Task(number_of(key)));
         }
         self.others.pop_first().map(|(_, due)| due)

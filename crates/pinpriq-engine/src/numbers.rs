@@ -5,7 +5,7 @@
 //! number in a full page costs four bytes and a bit, one that is alone in its page about three
 //! hundred, and one that is alone in its shelf two thousand more.
 
-use crate::sorted::{Key, Sorted, Spot};
+use crate::sorted::{Cursor, Key, Sorted};
 use crate::tasks::Slot;
 
 /// How many numbers a page spans.
@@ -34,7 +34,7 @@ struct Page {
     used: usize,
 }
 
-/// Which shelf, page and place a number has.
+/// Which shelf and page a number has, and where there.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Address {
     shelf: Key,
@@ -76,11 +76,11 @@ impl Numbers {
                 self.tidy(former);
             }
         }
-        let spot = match self.shelves.find(address.shelf) {
-            Some(spot) => spot,
+        let cursor = match self.shelves.find(address.shelf) {
+            Some(cursor) => cursor,
             None => self.shelves.insert(address.shelf, Box::new(Shelf::EMPTY)),
         };
-        let Shelf { pages, used } = &mut **self.shelves.value_mut(spot);
+        let Shelf { pages, used } = &mut **self.shelves.value_mut(cursor);
         let page = pages[address.page].get_or_insert_with(|| {
             *used += 1;
             Box::new(Page::EMPTY)
@@ -107,8 +107,8 @@ impl Numbers {
     /// The slot of the task with this number.
     pub(crate) fn find(&self, number: u64) -> Option<Slot> {
         let Address { shelf, page, at } = Address::of(number);
-        let shelf = self.shelves.value(self.shelves.find(shelf)?);
-        shelf.pages[page].as_ref()?.slots[at]
+        let found = self.shelves.value(self.shelves.find(shelf)?);
+        found.pages[page].as_ref()?.slots[at]
     }
 
     /// All slots in the order of their numbers. Costs O(n): for start and checks only.
@@ -117,22 +117,22 @@ impl Numbers {
         pages.flat_map(|page| page.slots.iter().flatten().copied())
     }
 
-    fn page_mut(&mut self, address: Address) -> Option<(Spot, &mut Page)> {
-        let spot = self.shelves.find(address.shelf)?;
-        let page = self.shelves.value_mut(spot).pages[address.page].as_mut()?;
-        Some((spot, page))
+    fn page_mut(&mut self, address: Address) -> Option<(Cursor, &mut Page)> {
+        let cursor = self.shelves.find(address.shelf)?;
+        let page = self.shelves.value_mut(cursor).pages[address.page].as_mut()?;
+        Some((cursor, page))
     }
 
     /// Forgets a page if it is empty, and with the last its shelf.
     fn tidy(&mut self, address: Address) {
-        let Some((spot, _)) = self.page_mut(address).filter(|(_, page)| page.used == 0) else {
+        let Some((cursor, _)) = self.page_mut(address).filter(|(_, page)| page.used == 0) else {
             return;
         };
-        let shelf = self.shelves.value_mut(spot);
-        shelf.pages[address.page] = None;
-        shelf.used -= 1;
-        if shelf.used == 0 {
-            self.shelves.remove(spot);
+        let Shelf { pages, used } = &mut **self.shelves.value_mut(cursor);
+        pages[address.page] = None;
+        *used -= 1;
+        if *used == 0 {
+            self.shelves.remove(cursor);
         }
     }
 }

@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 
 use crate::command::{End, Order};
-use crate::sorted::{Key, Sorted, Spot};
+use crate::sorted::{Cursor, Key, Sorted};
 use crate::tasks::Slot;
 
 /// A place in the order: the priority, then the seq.
@@ -25,7 +25,6 @@ const fn key_of((priority, seq): Rank) -> Key {
 
 /// The priority of a key.
 const fn priority_of(key: Key) -> i64 {
-    #[expect(clippy::cast_possible_truncation, reason = "the upper half has 64 bits")]
     let above = (key >> 64) as u64;
     (above ^ (1 << 63)).cast_signed()
 }
@@ -80,8 +79,8 @@ impl Chunk {
 impl Ranked {
     pub(crate) fn insert(&mut self, rank: Rank, slot: Slot) {
         let (priority, seq) = rank;
-        if let Some(spot) = self.chunk_of(rank)
-            && let chunk = self.chunks.value_mut(spot)
+        if let Some(cursor) = self.chunk_of(rank)
+            && let chunk = self.chunks.value_mut(cursor)
             && let Some(distance) = chunk.distance(seq)
         {
             let at = chunk.position(seq);
@@ -108,8 +107,10 @@ impl Ranked {
 
     pub(crate) fn remove(&mut self, rank: Rank) {
         let seq = rank.1;
-        let Some(spot) = self.chunk_of(rank) else { unreachable!("no task has the rank {rank:?}") };
-        let chunk = self.chunks.value_mut(spot);
+        let Some(cursor) = self.chunk_of(rank) else {
+            unreachable!("no task has the rank {rank:?}")
+        };
+        let chunk = self.chunks.value_mut(cursor);
         let removed = if chunk.first().is_some_and(|(first, _)| first == seq) {
             chunk.entries.pop_front()
         } else {
@@ -119,27 +120,27 @@ impl Ranked {
         assert_eq!(seq_removed, Some(seq), "no task has the rank {rank:?}");
         let left = chunk.entries.len();
         if left == 0 {
-            self.chunks.remove(spot);
+            self.chunks.remove(cursor);
         } else if left <= CHUNK_TASKS / 4 && left < chunk.entries.capacity() / 4 {
-            self.thin_out(spot);
+            self.thin_out(cursor);
         }
     }
 
     /// The chunk in which a task of this rank is, if there is such a task.
-    fn chunk_of(&self, rank: Rank) -> Option<Spot> {
-        let spot = self.chunks.at_or_below(key_of(rank))?;
-        (self.priority_at(spot) == rank.0).then_some(spot)
+    fn chunk_of(&self, rank: Rank) -> Option<Cursor> {
+        let cursor = self.chunks.at_or_below(key_of(rank))?;
+        (self.priority_at(cursor) == rank.0).then_some(cursor)
     }
 
-    fn priority_at(&self, spot: Spot) -> i64 {
-        priority_of(self.chunks.key(spot))
+    fn priority_at(&self, cursor: Cursor) -> i64 {
+        priority_of(self.chunks.key(cursor))
     }
 
     /// Has a chunk that became small give back its room, and join the one before it if both are
     /// small: a few tasks that stay for long must not hold on to the room of all that left.
-    fn thin_out(&mut self, spot: Spot) {
-        let key = self.chunks.key(spot);
-        let mut chunk = self.chunks.remove(spot);
+    fn thin_out(&mut self, cursor: Cursor) {
+        let key = self.chunks.key(cursor);
+        let mut chunk = self.chunks.remove(cursor);
         let before = self.chunks.at_or_below(key);
         if let Some(before) = before.filter(|at| self.priority_at(*at) == priority_of(key))
             && let before = self.chunks.value_mut(before)
@@ -163,15 +164,15 @@ impl Ranked {
 
     /// The first task in the given order.
     pub(crate) fn first(&self, from: End, order: Order) -> Option<(Rank, Slot)> {
-        let spot = match from {
+        let cursor = match from {
             End::Min => self.chunks.first()?,
             End::Max => self.chunks.last()?,
         };
         match (from, order) {
-            (End::Min, Order::Oldest) => self.oldest_at(spot),
-            (End::Max, Order::Newest) => self.newest_at(spot),
+            (End::Min, Order::Oldest) => self.oldest_at(cursor),
+            (End::Max, Order::Newest) => self.newest_at(cursor),
             (End::Min, Order::Newest) | (End::Max, Order::Oldest) => {
-                self.first_of(self.priority_at(spot), order)
+                self.first_of(self.priority_at(cursor), order)
             }
         }
     }
@@ -207,40 +208,42 @@ impl Ranked {
         found.filter(|((found, _), _)| *found == priority)
     }
 
-    fn oldest_at(&self, spot: Spot) -> Option<(Rank, Slot)> {
-        let (seq, slot) = self.chunks.value(spot).first()?;
-        Some(((self.priority_at(spot), seq), slot))
+    fn oldest_at(&self, cursor: Cursor) -> Option<(Rank, Slot)> {
+        let (seq, slot) = self.chunks.value(cursor).first()?;
+        Some(((self.priority_at(cursor), seq), slot))
     }
 
-    fn newest_at(&self, spot: Spot) -> Option<(Rank, Slot)> {
-        let (seq, slot) = self.chunks.value(spot).last()?;
-        Some(((self.priority_at(spot), seq), slot))
+    fn newest_at(&self, cursor: Cursor) -> Option<(Rank, Slot)> {
+        let (seq, slot) = self.chunks.value(cursor).last()?;
+        Some(((self.priority_at(cursor), seq), slot))
     }
 
     /// The task next above `rank`.
     fn above(&self, rank: Rank) -> Option<(Rank, Slot)> {
         let below = self.chunks.at_or_below(key_of(rank));
-        let within = below.filter(|spot| self.priority_at(*spot) == rank.0).and_then(|spot| {
-            let chunk = self.chunks.value(spot);
-            let entry = chunk.entries.get(chunk.position(rank.1.checked_add(1)?))?;
-            Some(((rank.0, chunk.seq(*entry)), entry.1))
-        });
+        let within =
+            below.filter(|cursor| self.priority_at(*cursor) == rank.0).and_then(|cursor| {
+                let chunk = self.chunks.value(cursor);
+                let entry = chunk.entries.get(chunk.position(rank.1.checked_add(1)?))?;
+                Some(((rank.0, chunk.seq(*entry)), entry.1))
+            });
         within.or_else(|| {
-            let next = below.map_or_else(|| self.chunks.first(), |spot| self.chunks.after(spot));
+            let next =
+                below.map_or_else(|| self.chunks.first(), |cursor| self.chunks.after(cursor));
             self.oldest_at(next?)
         })
     }
 
     /// The task next below `rank`.
     fn below(&self, rank: Rank) -> Option<(Rank, Slot)> {
-        let spot = self.chunks.at_or_below(key_of(rank))?;
-        if self.priority_at(spot) != rank.0 {
-            return self.newest_at(spot);
+        let cursor = self.chunks.at_or_below(key_of(rank))?;
+        if self.priority_at(cursor) != rank.0 {
+            return self.newest_at(cursor);
         }
-        let chunk = self.chunks.value(spot);
+        let chunk = self.chunks.value(cursor);
         match chunk.position(rank.1).checked_sub(1).and_then(|at| chunk.entries.get(at)) {
             Some(entry) => Some(((rank.0, chunk.seq(*entry)), entry.1)),
-            None => self.newest_at(self.chunks.before(spot)?),
+            None => self.newest_at(self.chunks.before(cursor)?),
         }
     }
 

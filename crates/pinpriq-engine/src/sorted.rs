@@ -30,7 +30,7 @@ struct Page<V> {
 
 /// Where an entry stands, until the next change.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Spot {
+pub(crate) struct Cursor {
     page: usize,
     at: usize,
 }
@@ -50,28 +50,28 @@ impl<V> Sorted<V> {
         self.pages.is_empty()
     }
 
-    pub(crate) fn first(&self) -> Option<Spot> {
-        (!self.pages.is_empty()).then_some(Spot { page: 0, at: 0 })
+    pub(crate) fn first(&self) -> Option<Cursor> {
+        (!self.pages.is_empty()).then_some(Cursor { page: 0, at: 0 })
     }
 
-    pub(crate) fn last(&self) -> Option<Spot> {
+    pub(crate) fn last(&self) -> Option<Cursor> {
         let page = self.pages.len().checked_sub(1)?;
-        Some(Spot { page, at: self.pages[page].keys.len() - 1 })
+        Some(Cursor { page, at: self.pages[page].keys.len() - 1 })
     }
 
     /// The last entry whose key is at most `key`.
-    pub(crate) fn at_or_below(&self, key: Key) -> Option<Spot> {
-        let page = self.bounds.partition_point(|bound| *bound <= key).checked_sub(1)?;
-        let at = self.pages[page].up_to(key);
-        if at > 0 { Some(Spot { page, at: at - 1 }) } else { self.before(Spot { page, at }) }
+    pub(crate) fn at_or_below(&self, key: Key) -> Option<Cursor> {
+        let page = up_to(&self.bounds, key).checked_sub(1)?;
+        let at = up_to(&self.pages[page].keys, key);
+        if at > 0 { Some(Cursor { page, at: at - 1 }) } else { self.before(Cursor { page, at }) }
     }
 
     /// The first entry whose key is at least `key`.
-    pub(crate) fn at_or_above(&self, key: Key) -> Option<Spot> {
+    pub(crate) fn at_or_above(&self, key: Key) -> Option<Cursor> {
         match self.at_or_below(key) {
             None => self.first(),
-            Some(spot) if self.key(spot) == key => Some(spot),
-            Some(spot) => self.after(spot),
+            Some(cursor) if self.key(cursor) == key => Some(cursor),
+            Some(cursor) => self.after(cursor),
         }
     }
 
@@ -79,53 +79,53 @@ impl<V> Sorted<V> {
     pub(crate) fn range(&self, first: Key, last: Key) -> impl DoubleEndedIterator<Item = &V> {
         let ends = self.at_or_above(first).zip(self.at_or_below(last));
         Range { sorted: self, ends: ends.filter(|(first, last)| first <= last) }
-            .map(|spot| self.value(spot))
+            .map(|cursor| self.value(cursor))
     }
 
     /// The entry of that key.
-    pub(crate) fn find(&self, key: Key) -> Option<Spot> {
-        self.at_or_below(key).filter(|spot| self.key(*spot) == key)
+    pub(crate) fn find(&self, key: Key) -> Option<Cursor> {
+        self.at_or_below(key).filter(|cursor| self.key(*cursor) == key)
     }
 
     /// The entry behind that one.
-    pub(crate) fn after(&self, spot: Spot) -> Option<Spot> {
-        let Spot { page, at } = spot;
+    pub(crate) fn after(&self, cursor: Cursor) -> Option<Cursor> {
+        let Cursor { page, at } = cursor;
         if at + 1 < self.pages[page].keys.len() {
-            return Some(Spot { page, at: at + 1 });
+            return Some(Cursor { page, at: at + 1 });
         }
-        (page + 1 < self.pages.len()).then_some(Spot { page: page + 1, at: 0 })
+        (page + 1 < self.pages.len()).then_some(Cursor { page: page + 1, at: 0 })
     }
 
     /// The entry before that one.
-    pub(crate) fn before(&self, spot: Spot) -> Option<Spot> {
-        let Spot { page, at } = spot;
+    pub(crate) fn before(&self, cursor: Cursor) -> Option<Cursor> {
+        let Cursor { page, at } = cursor;
         if at > 0 {
-            return Some(Spot { page, at: at - 1 });
+            return Some(Cursor { page, at: at - 1 });
         }
         let page = page.checked_sub(1)?;
-        Some(Spot { page, at: self.pages[page].keys.len() - 1 })
+        Some(Cursor { page, at: self.pages[page].keys.len() - 1 })
     }
 
-    pub(crate) fn key(&self, spot: Spot) -> Key {
-        self.pages[spot.page].keys[spot.at]
+    pub(crate) fn key(&self, cursor: Cursor) -> Key {
+        self.pages[cursor.page].keys[cursor.at]
     }
 
-    pub(crate) fn value(&self, spot: Spot) -> &V {
-        &self.pages[spot.page].values[spot.at]
+    pub(crate) fn value(&self, cursor: Cursor) -> &V {
+        &self.pages[cursor.page].values[cursor.at]
     }
 
-    pub(crate) fn value_mut(&mut self, spot: Spot) -> &mut V {
-        &mut self.pages[spot.page].values[spot.at]
+    pub(crate) fn value_mut(&mut self, cursor: Cursor) -> &mut V {
+        &mut self.pages[cursor.page].values[cursor.at]
     }
 
     /// Adds an entry, whose key must be new, and answers where it stands.
-    pub(crate) fn insert(&mut self, key: Key, value: V) -> Spot {
+    pub(crate) fn insert(&mut self, key: Key, value: V) -> Cursor {
         if self.pages.is_empty() {
             self.bounds.push(key);
             self.pages.push(Page { keys: Vec::new(), values: Vec::new() });
         }
-        let page = self.bounds.partition_point(|bound| *bound <= key).saturating_sub(1);
-        let at = self.pages[page].up_to(key);
+        let page = up_to(&self.bounds, key).saturating_sub(1);
+        let at = up_to(&self.pages[page].keys, key);
         let former = at.checked_sub(1).map(|at| self.pages[page].keys[at]);
         assert!(former != Some(key), "two entries of the same key");
         let (page, at) = self.with_room(page, at, key);
@@ -136,20 +136,20 @@ impl<V> Sorted<V> {
         entered.keys.insert(at, key);
         entered.values.insert(at, value);
         self.len += 1;
-        Spot { page, at }
+        Cursor { page, at }
     }
 
     /// Takes an entry out.
-    pub(crate) fn remove(&mut self, spot: Spot) -> V {
-        let page = &mut self.pages[spot.page];
-        page.keys.remove(spot.at);
-        let value = page.values.remove(spot.at);
+    pub(crate) fn remove(&mut self, cursor: Cursor) -> V {
+        let page = &mut self.pages[cursor.page];
+        page.keys.remove(cursor.at);
+        let value = page.values.remove(cursor.at);
         let left = page.keys.len();
         if left == 0 {
-            self.pages.remove(spot.page);
-            self.bounds.remove(spot.page);
+            self.pages.remove(cursor.page);
+            self.bounds.remove(cursor.page);
         } else if left < PAGE_ENTRIES / 4 && left < page.keys.capacity() / 4 {
-            self.thin_out(spot.page);
+            self.thin_out(cursor.page);
         }
         self.len -= 1;
         value
@@ -192,28 +192,33 @@ impl<V> Sorted<V> {
     }
 }
 
-impl<V> Page<V> {
-    /// How many keys are at most `key`.
-    fn up_to(&self, key: Key) -> usize {
-        // Most keys enter at the end.
-        match self.keys.last() {
-            Some(last) if *last > key => self.keys.partition_point(|known| *known <= key),
-            _ => self.keys.len(),
-        }
+/// How many of these keys are at most `key`.
+fn up_to(keys: &[Key], key: Key) -> usize {
+    // Most keys enter at the end.
+    if keys.last().is_none_or(|last| *last <= key) {
+        return keys.len();
     }
+    // The standard search leaps for numbers of this width, which a processor cannot foresee.
+    let (mut base, mut size) = (0, keys.len());
+    while size > 1 {
+        let half = size / 2;
+        base += half * usize::from(keys[base + half - 1] <= key);
+        size -= half;
+    }
+    base + usize::from(keys[base] <= key)
 }
 
 /// See [`Sorted::range`].
 struct Range<'a, V> {
     sorted: &'a Sorted<V>,
     /// What is left, from the one to the other.
-    ends: Option<(Spot, Spot)>,
+    ends: Option<(Cursor, Cursor)>,
 }
 
 impl<V> Iterator for Range<'_, V> {
-    type Item = Spot;
+    type Item = Cursor;
 
-    fn next(&mut self) -> Option<Spot> {
+    fn next(&mut self) -> Option<Cursor> {
         let (first, last) = self.ends?;
         self.ends = self.sorted.after(first).filter(|_| first < last).map(|next| (next, last));
         Some(first)
@@ -221,7 +226,7 @@ impl<V> Iterator for Range<'_, V> {
 }
 
 impl<V> DoubleEndedIterator for Range<'_, V> {
-    fn next_back(&mut self) -> Option<Spot> {
+    fn next_back(&mut self) -> Option<Cursor> {
         let (first, last) = self.ends?;
         self.ends = self.sorted.before(last).filter(|_| first < last).map(|next| (first, next));
         Some(last)
@@ -266,26 +271,26 @@ mod tests {
             let key = Key::from(if draw(3) == 0 { draw(20_000) } else { 20_000 + step });
             if fills || tree.is_empty() {
                 if tree.insert(key, step).is_none() {
-                    let spot = sorted.insert(key, step);
-                    assert_eq!((sorted.key(spot), *sorted.value(spot)), (key, step));
+                    let cursor = sorted.insert(key, step);
+                    assert_eq!((sorted.key(cursor), *sorted.value(cursor)), (key, step));
                 } else {
-                    let spot = sorted.find(key).expect("it was inserted");
-                    *sorted.value_mut(spot) = step;
+                    let cursor = sorted.find(key).expect("it was inserted");
+                    *sorted.value_mut(cursor) = step;
                 }
             } else {
                 let key = if draw(2) == 0 { 0 } else { key };
                 let next = tree.range(key..).next().or_else(|| tree.iter().next());
                 let Some((&key, &value)) = next else { continue };
-                let spot = sorted.find(key).expect("it was inserted");
-                assert_eq!(*sorted.value(spot), value);
-                *sorted.value_mut(spot) += 1;
-                assert_eq!(sorted.remove(spot), value + 1);
+                let cursor = sorted.find(key).expect("it was inserted");
+                assert_eq!(*sorted.value(cursor), value);
+                *sorted.value_mut(cursor) += 1;
+                assert_eq!(sorted.remove(cursor), value + 1);
                 tree.remove(&key);
             }
             let probe = Key::from(draw(80_000));
-            let below = sorted.at_or_below(probe).map(|spot| sorted.key(spot));
+            let below = sorted.at_or_below(probe).map(|cursor| sorted.key(cursor));
             assert_eq!(below, tree.range(..=probe).next_back().map(|(key, _)| *key));
-            let above = sorted.at_or_above(probe).map(|spot| sorted.key(spot));
+            let above = sorted.at_or_above(probe).map(|cursor| sorted.key(cursor));
             assert_eq!(above, tree.range(probe..).next().map(|(key, _)| *key));
             if step % 1_000 == 0 {
                 let last = probe + Key::from(draw(1_000));
@@ -297,9 +302,9 @@ mod tests {
             }
         }
         for key in tree.into_keys() {
-            let spot = sorted.first().expect("there is one for each key");
-            assert_eq!(sorted.key(spot), key);
-            sorted.remove(spot);
+            let cursor = sorted.first().expect("there is one for each key");
+            assert_eq!(sorted.key(cursor), key);
+            sorted.remove(cursor);
         }
         assert!(sorted.is_empty() && sorted.last().is_none());
     }
@@ -307,10 +312,10 @@ mod tests {
     fn compare(sorted: &Sorted<u64>, tree: &BTreeMap<Key, u64>) {
         assert_eq!(sorted.len(), tree.len());
         assert!(sorted.iter().eq(tree.iter().map(|(key, value)| (*key, value))));
-        let forwards = std::iter::successors(sorted.first(), |spot| sorted.after(*spot));
-        assert!(forwards.map(|spot| sorted.key(spot)).eq(tree.keys().copied()));
-        let backwards = std::iter::successors(sorted.last(), |spot| sorted.before(*spot));
-        assert!(backwards.map(|spot| sorted.key(spot)).eq(tree.keys().rev().copied()));
+        let forwards = std::iter::successors(sorted.first(), |cursor| sorted.after(*cursor));
+        assert!(forwards.map(|cursor| sorted.key(cursor)).eq(tree.keys().copied()));
+        let backwards = std::iter::successors(sorted.last(), |cursor| sorted.before(*cursor));
+        assert!(backwards.map(|cursor| sorted.key(cursor)).eq(tree.keys().rev().copied()));
     }
 
     #[test]
@@ -318,8 +323,8 @@ mod tests {
         let mut sorted: Sorted<()> = (0..40 * 256).map(|key| (key, ())).collect();
         assert_eq!(sorted.pages.len(), 40);
         for key in (0..40 * 256).filter(|key| key % 100 != 0) {
-            let spot = sorted.find(key).expect("it is there");
-            sorted.remove(spot);
+            let cursor = sorted.find(key).expect("it is there");
+            sorted.remove(cursor);
         }
         assert!(sorted.pages.len() <= 2, "small pages have joined");
         assert!(sorted.pages.iter().all(|page| page.keys.capacity() <= 4 * 256 / 4));
