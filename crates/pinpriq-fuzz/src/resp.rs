@@ -72,6 +72,9 @@ fn requests_in(stream: &[u8], limits: RequestLimits, cut: Cut) -> (Vec<Read>, us
     // Of a command that is too large the bytes go early or late, depending on the pieces.
     let mut is_skipping = false;
     let rest = feed(stream, cut, |buffer| {
+        let mut room = [&[][..]; 8];
+        let plain = decoder.plain_request(buffer, &mut room);
+        let plain = plain.map(|(words, length)| (words.to_vec(), length));
         let found = match decoder.decode(buffer) {
             Ok(found) => found,
             Err(malformed) => {
@@ -82,6 +85,10 @@ fn requests_in(stream: &[u8], limits: RequestLimits, cut: Cut) -> (Vec<Read>, us
                 return ControlFlow::Break(());
             }
         };
+        if let Some((words, length)) = plain {
+            assert_eq!(found, Decoded::Request { length }, "the short way leads to the same");
+            assert_eq!(decoder.arguments(buffer).iter().collect::<Vec<_>>(), words);
+        }
         is_skipping = matches!(found, Decoded::Skip { .. }) || is_skipping;
         let length = match found {
             Decoded::Incomplete => {

@@ -47,7 +47,7 @@ pub(crate) struct Outbox {
     /// How many bytes were ever encoded.
     encoded: u64,
     /// Tasks in frames that are encoded, with the end of their frame in `encoded`.
-    in_flight: VecDeque<(u64, Output)>,
+    in_flight: VecDeque<(u64, Answer)>,
 }
 
 struct Waiting {
@@ -65,6 +65,19 @@ enum Answer {
     Bytes(Vec<u8>),
 }
 
+impl Answer {
+    /// Whether the client holds something once it has got this answer.
+    fn hands_over(&self) -> bool {
+        match self {
+            Self::Output(Output::Delivery { .. }) => true,
+            Self::Output(Output::Reply { reply: Reply::Tasks { tasks, .. }, .. }) => {
+                !tasks.is_empty()
+            }
+            Self::Output(Output::Reply { .. }) | Self::Bytes(_) => false,
+        }
+    }
+}
+
 /// What was handed to a client that never got it.
 #[derive(Debug, Default)]
 pub(crate) struct Unsent {
@@ -76,6 +89,7 @@ pub(crate) struct Unsent {
 
 impl Outbox {
     /// Adds an answer of the engine.
+    #[inline]
     pub(crate) fn push(&mut self, after: Position, output: Output, dialect: Dialect) {
         let bytes = answer_bytes(&output);
         self.waiting_bytes += bytes;
@@ -83,16 +97,11 @@ impl Outbox {
     }
 
     /// Adds an answer of the door itself, which waits for nothing but its turn.
-    pub(crate) fn push_bytes(&mut self, bytes: Vec<u8>) {
+    pub(crate) fn push_bytes(&mut self, encoded: Vec<u8>) {
         let (after, dialect) = (Position::default(), Dialect::default());
-        self.waiting_bytes += bytes.len();
-        let length = bytes.len();
-        self.waiting.push_back(Waiting {
-            after,
-            answer: Answer::Bytes(bytes),
-            dialect,
-            bytes: length,
-        });
+        let bytes = encoded.len();
+        self.waiting_bytes += bytes;
+        self.waiting.push_back(Waiting { after, answer: Answer::Bytes(encoded), dialect, bytes });
     }
 
     /// Turns the replies that would wait for ever into refusals, and drops such deliveries: the
@@ -170,13 +179,10 @@ impl Outbox {
                 continue;
             }
             self.progress = 0;
-            let Some(Waiting { answer, bytes, .. }) = self.waiting.pop_front() else { return };
-            self.waiting_bytes -= bytes;
-            if let Answer::Output(output) = answer
-                && hands_over(&output)
-                && !planted!(EncodedTakenForSent)
-            {
-                self.in_flight.push_back((self.encoded, output));
+            let Some(done) = self.waiting.pop_front() else { return };
+            self.waiting_bytes -= done.bytes;
+            if done.answer.hands_over() && !planted!(EncodedTakenForSent) {
+                self.in_flight.push_back((self.encoded, done.answer));
             }
         }
     }
@@ -206,14 +212,13 @@ impl Outbox {
 
     /// What was in frames that were not accepted whole. Empties the outbox.
     pub(crate) fn unsent(&mut self) -> Unsent {
-        let encoded = self.in_flight.drain(..).map(|(_, output)| output);
-        let waiting = self.waiting.drain(..).filter_map(|waiting| match waiting.answer {
-            Answer::Output(output) if hands_over(&output) => Some(output),
-            Answer::Output(_) | Answer::Bytes(_) => None,
-        });
+        let encoded = self.in_flight.drain(..).map(|(_, answer)| answer);
+        let waiting = self.waiting.drain(..).map(|waiting| waiting.answer);
         let mut unsent = Unsent::default();
-        for output in encoded.chain(waiting) {
-            unsent.add(output);
+        for answer in encoded.chain(waiting) {
+            if let Answer::Output(output) = answer {
+                unsent.add(output);
+            }
         }
         *self = Self::default();
         unsent
@@ -258,15 +263,6 @@ fn answer_bytes(output: &Output) -> usize {
 /// The bytes of a key and a payload, and those of the record.
 fn task_bytes(task: &TaskRecord) -> usize {
     size_of::<TaskRecord>() + task.payload.len() + task.key.as_ref().map_or(0, |key| key.len())
-}
-
-/// Whether the client holds something once it has got this output.
-fn hands_over(output: &Output) -> bool {
-    match output {
-        Output::Delivery { .. } => true,
-        Output::Reply { reply: Reply::Tasks { tasks, .. }, .. } => !tasks.is_empty(),
-        Output::Reply { .. } => false,
-    }
 }
 
 #[cfg(test)]

@@ -126,6 +126,8 @@ pub(crate) struct Shard {
     clock: Rc<dyn Clock>,
     /// The moment at which everything happens that is being carried out, if that is fixed.
     moment: Cell<Option<Timestamp>>,
+    /// How many turns have ended.
+    turns: Cell<u64>,
     /// A buffer for whoever has something to write next.
     spare: Cell<Vec<u8>>,
     /// Rung by the store's own thread.
@@ -171,6 +173,7 @@ impl Shard {
             }),
             clock,
             moment: Cell::new(None),
+            turns: Cell::new(0),
             spare: Cell::new(Vec::new()),
             store_bell,
             timer_bell: Notify::new(),
@@ -183,9 +186,9 @@ impl Shard {
         drop(self.witness.set(witness));
     }
 
-    fn tell_witness(&self, now: Timestamp, state: &State, asked: &Asked<'_>) {
+    fn tell_witness<'a>(&self, now: Timestamp, state: &State, asked: impl FnOnce() -> Asked<'a>) {
         if let Some(witness) = self.witness.get() {
-            witness.sees(now, &state.durable, asked);
+            witness.sees(now, &state.durable, &asked());
         }
     }
 
@@ -259,7 +262,7 @@ impl Shard {
     ) -> Applied {
         let now = self.now();
         let state = &mut *self.state.borrow_mut();
-        self.tell_witness(now, state, &Asked::Command(client, request, &command));
+        self.tell_witness(now, state, || Asked::Command(client, request, &command));
         state.durable.apply(now, client, request, command)
     }
 
@@ -283,7 +286,7 @@ impl Shard {
         let now = self.now();
         {
             let state = &mut *self.state.borrow_mut();
-            self.tell_witness(now, state, &Asked::EndWaits(client));
+            self.tell_witness(now, state, || Asked::EndWaits(client));
             state.durable.end_waits(now, client);
         }
         self.turn();
@@ -301,7 +304,7 @@ impl Shard {
         let now = self.now();
         {
             let state = &mut *self.state.borrow_mut();
-            self.tell_witness(now, state, &Asked::Disconnect(client));
+            self.tell_witness(now, state, || Asked::Disconnect(client));
             state.durable.disconnect(now, client);
         }
         self.turn();
@@ -314,17 +317,17 @@ impl Shard {
         {
             let state = &mut *self.state.borrow_mut();
             state.sessions.remove(&client);
-            self.tell_witness(now, state, &Asked::Disconnect(client));
+            self.tell_witness(now, state, || Asked::Disconnect(client));
             state.durable.disconnect(now, client);
             let request = RequestId(0);
             if !unsent.popped.is_empty() {
                 let put_back = Command::PutBack(unsent.popped);
-                self.tell_witness(now, state, &Asked::Command(client, request, &put_back));
+                self.tell_witness(now, state, || Asked::Command(client, request, &put_back));
                 state.durable.apply(now, client, request, put_back);
             }
             if !unsent.leases.is_empty() {
                 let give_back = Command::GiveBack(&unsent.leases);
-                self.tell_witness(now, state, &Asked::Command(client, request, &give_back));
+                self.tell_witness(now, state, || Asked::Command(client, request, &give_back));
                 state.durable.apply(now, client, request, give_back);
             }
             if state.sessions.is_empty() {
@@ -347,6 +350,7 @@ impl Shard {
 
     /// Ends a turn: hands the store what has changed, and the clients what they are answered.
     pub(crate) fn turn(&self) {
+        self.turns.set(self.turns.get() + 1);
         let now = self.now();
         let state = &mut *self.state.borrow_mut();
         let failure = state.durable.commit().and_then(|()| state.durable.drive(now)).err();
@@ -361,6 +365,12 @@ impl Shard {
             state.armed = due;
             self.timer_bell.notify_one();
         }
+    }
+
+    /// How many turns have ended. As long as that stays, no outbox gets anything, and nothing of
+    /// what a client may have to wait for comes to be.
+    pub(crate) const fn turns(&self) -> u64 {
+        self.turns.get()
     }
 
     /// How far the store has come.
@@ -443,7 +453,7 @@ impl Shard {
         let now = self.now();
         {
             let state = &mut *self.state.borrow_mut();
-            self.tell_witness(now, state, &Asked::Timeout);
+            self.tell_witness(now, state, || Asked::Timeout);
             state.durable.handle_timeout(now);
         }
         self.turn();
@@ -467,31 +477,36 @@ impl State {
     /// Moves outputs from the engine to the outboxes of their clients, and rings for those whose
     /// outputs need not wait.
     fn route(&mut self) {
-        let reached = self.durable.reached();
-        while let Some((after, output)) = self.durable.poll_output() {
-            let (Output::Reply { client, .. } | Output::Delivery { client, .. }) = &output;
-            let client = *client;
-            let Some(session) = self.sessions.get(&client) else {
+        let Self { durable, sessions, waiting, .. } = self;
+        let reached = durable.reached();
+        // Most of what a turn has made is for one client.
+        let mut found: Option<(ClientId, &Rc<Session>)> = None;
+        while let Some((after, output)) = durable.poll_output() {
+            let (client, request) = match &output {
+                Output::Reply { client, request, .. } => (*client, Some(*request)),
+                Output::Delivery { client, .. } => (*client, None),
+            };
+            let same = found.filter(|(other, _)| *other == client);
+            found = same.or_else(|| sessions.get(&client).map(|session| (client, session)));
+            let Some((_, session)) = found else {
                 let lost = carries_popped(&output);
                 assert!(!lost, "{client:?} was handed tasks after it had gone");
                 continue;
             };
-            match &output {
-                Output::Reply { request, .. } if session.blocked.get() == Some(*request) => {
-                    session.blocked.set(None);
-                    session.bell.ring();
-                }
-                Output::Reply { .. } => {}
-                Output::Delivery { .. } => session.delivered.set(session.delivered.get() + 1),
+            if request.is_none() {
+                session.delivered.set(session.delivered.get() + 1);
+            } else if session.blocked.get() == request {
+                session.blocked.set(None);
+                session.bell.ring();
             }
             session.outbox.borrow_mut().push(after, output, session.dialect.get());
             if after <= reached {
                 session.bell.ring();
                 continue;
             }
-            let last = self.waiting.back();
+            let last = waiting.back();
             if !last.is_some_and(|(at, last)| *at == after && Rc::ptr_eq(last, session)) {
-                self.waiting.push_back((after, session.clone()));
+                waiting.push_back((after, session.clone()));
             }
         }
     }

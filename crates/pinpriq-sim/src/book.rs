@@ -91,19 +91,18 @@ impl Book {
         };
         let stirs = match change {
             Change::Granted(_) => false,
-            Change::Task(task) => match self.current.tasks.get(&task.number) {
-                // The store moves a record, or somebody has changed the task.
-                Some((known, _)) => {
-                    !was_taken(&task.number) && *known != **task
-                        || was_taken(&task.number) && task.state == State::Ready
-                }
-                None => {
+            Change::Task(task) => {
+                if let Some((known, _)) = self.current.tasks.get(&task.number) {
+                    // The store moves a record, or somebody has changed the task.
+                    let is_ready_again = task.state == State::Ready;
+                    if was_taken(&task.number) { is_ready_again } else { *known != **task }
+                } else {
                     let is_new = task.number > self.last_number;
                     self.last_number = self.last_number.max(task.number);
                     self.put_in.insert(task.number, position);
                     !is_new
                 }
-            },
+            }
             Change::Moved(moved) => !was_taken(&moved.number) || moved.state == State::Ready,
             Change::Gone(number) => {
                 let stirs = !was_taken(number);

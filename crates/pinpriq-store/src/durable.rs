@@ -32,7 +32,7 @@ pub struct Durable {
     /// The last number that each batch under way knew.
     numbers: VecDeque<(Position, u64)>,
     /// Tasks up to this number were durable once, if they were put.
-    durable_number: u64,
+    settled_number: u64,
     failure: Option<StoreError>,
     /// Answers of this layer itself, given after a failure.
     refusals: VecDeque<Output>,
@@ -78,7 +78,7 @@ impl Durable {
             awaited_by_takes: Position::default(),
             reached: Position::default(),
             numbers: VecDeque::new(),
-            durable_number: last_number,
+            settled_number: last_number,
             failure: None,
             refusals: VecDeque::new(),
             fetched: VecDeque::new(),
@@ -163,7 +163,7 @@ impl Durable {
         while let Some((position, number)) = self.numbers.front()
             && *position <= self.reached
         {
-            self.durable_number = *number;
+            self.settled_number = *number;
             self.numbers.pop_front();
         }
         self.leave_payloads();
@@ -208,7 +208,7 @@ impl Durable {
         match output {
             Output::Reply { reply: Reply::Tasks { tasks, popped: false }, .. }
             | Output::Delivery { tasks, popped: false, .. }
-                if tasks.iter().all(|task| task.number <= self.durable_number)
+                if tasks.iter().all(|task| task.number <= self.settled_number)
                     || planted!(TakeBeforePutIsDurable) =>
             {
                 self.awaited_by_takes

@@ -11,6 +11,8 @@ mod describe;
 mod encode;
 mod fanout;
 mod fault;
+mod letters;
+mod options;
 mod push;
 mod queues;
 mod spec;
@@ -26,21 +28,22 @@ use pinpriq_engine::fanout::MemberCommand;
 use pinpriq_engine::limits::NAME_BYTES_MAX;
 use pinpriq_engine::reply::Output;
 use pinpriq_engine::task::ClientId;
-use pinpriq_wire::resp::{
-    Arguments, Decoded, Malformed, Protocol, RequestDecoder, RequestLimits, Writer,
-};
+use pinpriq_wire::resp::{Decoded, Malformed, Protocol, RequestDecoder, RequestLimits, Writer};
 
 pub use self::describe::command_tables;
 
 use self::call::{Call, Shape};
 use self::fault::Fault;
 use self::table::{Found, find};
-use self::words::{Parts, WORDS_FEW, shown};
+use self::words::{Parts, shown};
 use crate::config::Limits;
 use crate::connection::{Door, Next, Received};
 use crate::credits::Credits;
 use crate::outbox::{Dialect, Encode};
 use crate::shard::{Session, Shard};
+
+/// How many words of a request are kept without an allocation.
+const WORDS_FEW: usize = 16;
 
 /// One connection's side of the protocol.
 pub(crate) struct RespDoor {
@@ -162,18 +165,6 @@ impl RespDoor {
         self.session.about.borrow_mut().name.clear();
     }
 
-    /// Carries out one request, whose words are borrowed together if they are few.
-    fn carry_out_words(&mut self, words: Arguments<'_>) {
-        let mut few: [&[u8]; WORDS_FEW] = [&[]; WORDS_FEW];
-        if let Some(given) = few.get_mut(..words.len()) {
-            given.iter_mut().zip(words).for_each(|(slot, word)| *slot = word);
-            self.carry_out(given);
-        } else {
-            let given: Vec<&[u8]> = words.iter().collect();
-            self.carry_out(&given);
-        }
-    }
-
     /// Carries out one request.
     fn carry_out(&mut self, given: &[&[u8]]) {
         if let Err(fault) = self.try_to_carry_out(given) {
@@ -210,36 +201,51 @@ impl RespDoor {
         (spec.run)(&mut Call { door: self, parts: &parts })
     }
 
-    /// What has to happen before the next request, if anything.
-    fn obstacle(&self, under_way: usize) -> Option<Next> {
+    /// What has to happen before the next request, if anything, apart from the number of requests
+    /// that are under way. Nothing of this changes without a turn.
+    fn obstacle(&self) -> Option<Next> {
         if self.quitting {
             return Some(Next::Close("QUIT".to_owned()));
         }
         if self.session.is_blocked() {
             return Some(Next::Block);
         }
-        let waits = under_way >= self.limits.in_flight_max
-            || self.session.outbox.borrow().is_full(&self.limits)
+        let waits = self.session.outbox.borrow().is_full(&self.limits)
             || self.shard.must_wait(self.client, None);
         waits.then_some(Next::Wait)
     }
 
     fn receive_with(&mut self, decoder: &mut RequestDecoder, input: &[u8]) -> Received {
+        let mut room: [&[u8]; WORDS_FEW] = [&[]; WORDS_FEW];
         let mut consumed = 0;
-        let mut carried_out = 0;
-        let under_way = self.session.outbox.borrow().len();
+        let mut under_way = self.session.outbox.borrow().len();
+        let mut last_looked = None;
         loop {
-            if let Some(next) = self.obstacle(under_way + carried_out) {
-                return Received { consumed, next };
+            let turns = self.shard.turns();
+            if last_looked != Some(turns) {
+                last_looked = Some(turns);
+                if let Some(next) = self.obstacle() {
+                    return Received { consumed, next };
+                }
+            }
+            if under_way >= self.limits.in_flight_max {
+                return Received { consumed, next: Next::Wait };
             }
             let rest = &input[consumed..];
+            if let Some((words, length)) = decoder.plain_request(rest, &mut room) {
+                self.carry_out(words);
+                consumed += length;
+                under_way += 1;
+                continue;
+            }
             match decoder.decode(rest) {
                 Ok(Decoded::Incomplete) => return Received { consumed, next: Next::Read },
                 Ok(Decoded::Skip { length } | Decoded::Empty { length }) => consumed += length,
                 Ok(Decoded::Request { length }) => {
-                    self.carry_out_words(decoder.arguments(rest));
+                    let words: Vec<&[u8]> = decoder.arguments(rest).iter().collect();
+                    self.carry_out(&words);
                     consumed += length;
-                    carried_out += 1;
+                    under_way += 1;
                 }
                 Ok(Decoded::TooLarge { length, bytes, .. }) => {
                     consumed += length;

@@ -35,17 +35,51 @@ pub(crate) enum Length {
 /// Looks at no more than 22 bytes. Malformed is what no further byte could make right.
 #[inline]
 pub(crate) fn length(bytes: &[u8]) -> Length {
-    // Nearly every length has one, two or three digits.
-    match *bytes {
-        [a @ b'0'..=b'9', b'\r', b'\n', ..] => Length::Whole { value: digit(a), width: 3 },
-        [a @ b'1'..=b'9', b @ b'0'..=b'9', b'\r', b'\n', ..] => {
-            Length::Whole { value: append(digit(a), b), width: 4 }
+    match usual_length(bytes) {
+        Some((value, rest)) => {
+            Length::Whole { value, width: bytes.len().saturating_sub(rest.len()) }
         }
-        [a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9', b'\r', b'\n', ..] => {
-            Length::Whole { value: append(append(digit(a), b), c), width: 5 }
-        }
-        _ => any_length(bytes),
+        None => any_length(bytes),
     }
+}
+
+/// Reads a length of one, two or three digits, which nearly every one has, and answers what follows
+/// it. Says nothing of any other, nor of what is no length.
+#[inline]
+fn usual_length(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    match bytes {
+        [a @ b'0'..=b'9', b'\r', b'\n', rest @ ..] => Some((digit(*a), rest)),
+        [a @ b'1'..=b'9', b @ b'0'..=b'9', b'\r', b'\n', rest @ ..] => {
+            Some((append(digit(*a), *b), rest))
+        }
+        [a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9', b'\r', b'\n', rest @ ..] => {
+            Some((append(append(digit(*a), *b), *c), rest))
+        }
+        _ => None,
+    }
+}
+
+/// Reads a type and a length that are there whole, and answers the length and what follows it.
+#[inline]
+pub(crate) fn split_header(kind: u8, bytes: &[u8]) -> Option<(u64, &[u8])> {
+    if let Some((header, rest)) = bytes.split_first_chunk() {
+        // All four bytes at once: only the digit differs from that of this header.
+        let zero = u32::from_le_bytes([kind, b'0', b'\r', b'\n']);
+        let digit = (u32::from_le_bytes(*header) ^ zero).rotate_right(8);
+        if digit <= 9 {
+            return Some((u64::from(digit), rest));
+        }
+    }
+    split_long_header(kind, bytes)
+}
+
+/// Reads a type and a length of more than one digit.
+fn split_long_header(kind: u8, bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let (_, after) = bytes.split_first().filter(|(first, _)| **first == kind)?;
+    usual_length(after).or_else(|| match any_length(after) {
+        Length::Whole { value, width } => Some((value, after.get(width..)?)),
+        Length::Incomplete | Length::Malformed => None,
+    })
 }
 
 /// Reads a length of any number of digits.
@@ -96,21 +130,20 @@ fn append(value: u64, byte: u8) -> u64 {
 /// Appends a type and a length, which open an element.
 #[inline]
 pub(crate) fn put_header(out: &mut Vec<u8>, kind: u8, length: u64) {
-    let low = |number: u64| {
-        let [low, ..] = number.to_le_bytes();
-        b'0' | low
-    };
-    // Nearly every length has one, two or three digits.
     match length {
-        0..=9 => out.extend_from_slice(&[kind, low(length), b'\r', b'\n']),
-        10..=99 => {
-            let (tens, ones) = (low(length / 10), low(length % 10));
-            out.extend_from_slice(&[kind, tens, ones, b'\r', b'\n']);
-        }
+        0..=9 => out.extend_from_slice(&[kind, low_digit(length), b'\r', b'\n']),
+        _ => put_long_header(out, kind, length),
+    }
+}
+
+/// Appends a type and a length of more than one digit.
+fn put_long_header(out: &mut Vec<u8>, kind: u8, length: u64) {
+    // Nearly every length has two or three.
+    let (tens, ones) = (low_digit(length / 10 % 10), low_digit(length % 10));
+    match length {
+        0..=99 => out.extend_from_slice(&[kind, tens, ones, b'\r', b'\n']),
         100..=999 => {
-            let (hundreds, tens, ones) =
-                (low(length / 100), low(length / 10 % 10), low(length % 10));
-            out.extend_from_slice(&[kind, hundreds, tens, ones, b'\r', b'\n']);
+            out.extend_from_slice(&[kind, low_digit(length / 100), tens, ones, b'\r', b'\n']);
         }
         _ => {
             out.push(kind);
@@ -120,23 +153,70 @@ pub(crate) fn put_header(out: &mut Vec<u8>, kind: u8, length: u64) {
     }
 }
 
+/// The digit of a number below ten.
+#[inline]
+const fn low_digit(number: u64) -> u8 {
+    let [low, ..] = number.to_le_bytes();
+    b'0' | low
+}
+
 /// Appends a number in decimal.
 #[inline]
 pub(crate) fn put_unsigned(out: &mut Vec<u8>, number: u64) {
     let mut text = [0; DIGITS_MAX];
-    let mut left = number;
-    let mut start = DIGITS_MAX;
-    for pair in text.as_chunks_mut::<2>().0.iter_mut().rev() {
-        let [two, ..] = (left % 100).to_le_bytes();
-        *pair = PAIRS.get(usize::from(two)).copied().unwrap_or_default();
-        start = start.saturating_sub(2);
-        left /= 100;
-        if left == 0 {
-            start = start.saturating_add(usize::from(two < 10));
-            break;
+    let start = put_last(&mut text, number).len();
+    out.extend_from_slice(text.get(start..).unwrap_or_default());
+}
+
+/// Appends a bulk string of a few numbers in decimal, with `separator` between them.
+#[inline]
+pub(crate) fn put_bulk_numbers<const COUNT: usize>(
+    out: &mut Vec<u8>,
+    numbers: &[u64; COUNT],
+    separator: u8,
+) {
+    /// As much as three numbers take up, two separators, a header of two digits and a line end.
+    const BYTES_MAX: usize = 3 * DIGITS_MAX + 2 + 5 + 2;
+    const { assert!(COUNT <= 3) };
+    // All of it is written from its end, since digits come in that order, and the header tells how
+    // many there were.
+    let mut text = [0; BYTES_MAX];
+    let mut room = put_last_bytes(&mut text, *b"\r\n");
+    let end = room.len();
+    for (index, number) in numbers.iter().enumerate().rev() {
+        room = put_last(room, *number);
+        if index > 0 {
+            room = put_last_bytes(room, [separator]);
         }
     }
+    let length = end.saturating_sub(room.len());
+    room = put_last_bytes(room, *b"\r\n");
+    room = put_last(room, u64::try_from(length).unwrap_or(u64::MAX));
+    let start = put_last_bytes(room, *b"$").len();
     out.extend_from_slice(text.get(start..).unwrap_or_default());
+}
+
+/// Writes a number in decimal at the end of `room`, and answers the room that is left before it.
+#[inline]
+fn put_last(mut room: &mut [u8], number: u64) -> &mut [u8] {
+    let mut left = number;
+    while left >= 10 {
+        let [pair, ..] = (left % 100).to_le_bytes();
+        room = put_last_bytes(room, PAIRS.get(usize::from(pair)).copied().unwrap_or_default());
+        left /= 100;
+        if left == 0 {
+            return room;
+        }
+    }
+    put_last_bytes(room, [low_digit(left)])
+}
+
+/// Writes bytes at the end of `room`, which has as much, and answers the room before them.
+#[inline]
+fn put_last_bytes<const COUNT: usize>(room: &mut [u8], bytes: [u8; COUNT]) -> &mut [u8] {
+    let Some((before, last)) = room.split_last_chunk_mut() else { return &mut [] };
+    *last = bytes;
+    before
 }
 
 /// Appends a number in decimal, with a minus sign if it has one.

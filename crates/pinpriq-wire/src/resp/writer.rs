@@ -4,7 +4,7 @@
 
 use std::fmt::{self, Write};
 
-use super::number::{put_header, put_signed, put_unsigned};
+use super::number::{put_bulk_numbers, put_header, put_signed};
 
 /// What opens a verbatim string that is plain text.
 const VERBATIM_FORMAT: &[u8] = b"txt:";
@@ -56,6 +56,12 @@ impl<'a> Writer<'a> {
         self.end_line();
     }
 
+    /// The simple string `OK`, with which nearly everything is answered that has nothing to tell.
+    #[inline]
+    pub fn ok(&mut self) {
+        self.out.extend_from_slice(b"+OK\r\n");
+    }
+
     /// An error, `-WORD sentence`. Control characters are replaced by spaces, so that no text of a
     /// client can end the line.
     pub fn error(&mut self, word: &str, sentence: impl fmt::Display) {
@@ -73,29 +79,21 @@ impl<'a> Writer<'a> {
     }
 
     /// A bulk string: any bytes.
+    #[inline]
     pub fn bulk(&mut self, bytes: &[u8]) {
         put_bulk(self.out, bytes);
     }
 
     /// A bulk string with a number in it, in decimal.
+    #[inline]
     pub fn bulk_number(&mut self, number: u64) {
-        self.bulk_numbers(&[number], b'-');
+        put_bulk_numbers(self.out, &[number], b'-');
     }
 
-    /// A bulk string with numbers in it, in decimal, and `separator` between them.
-    pub fn bulk_numbers(&mut self, numbers: &[u64], separator: u8) {
-        let digits = |number: &u64| {
-            number.checked_ilog10().map_or(1, |log| u64::from(log).saturating_add(1))
-        };
-        let separators = length_of(numbers.len().saturating_sub(1));
-        self.header(b'$', numbers.iter().map(digits).fold(separators, u64::saturating_add));
-        for (index, number) in numbers.iter().enumerate() {
-            if index > 0 {
-                self.out.push(separator);
-            }
-            put_unsigned(self.out, *number);
-        }
-        self.end_line();
+    /// A bulk string with up to three numbers in it, in decimal, and `separator` between them.
+    #[inline]
+    pub fn bulk_numbers<const COUNT: usize>(&mut self, numbers: &[u64; COUNT], separator: u8) {
+        put_bulk_numbers(self.out, numbers, separator);
     }
 
     /// A text for people to read. RESP2: a bulk string.
@@ -136,6 +134,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Opens an array of so many elements.
+    #[inline]
     pub fn array(&mut self, elements: usize) {
         self.header(b'*', length_of(elements));
     }
@@ -169,6 +168,7 @@ impl<'a> Writer<'a> {
     }
 
     /// A type and a length.
+    #[inline]
     fn header(&mut self, kind: u8, length: u64) {
         put_header(self.out, kind, length);
     }

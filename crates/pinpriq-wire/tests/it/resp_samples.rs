@@ -28,8 +28,12 @@ pub(crate) fn words(words: &[&[u8]]) -> Seen {
     Seen::Request(words.iter().map(|word| word.to_vec()).collect())
 }
 
+/// How many arguments the short way to a request has room for here.
+const PLAIN_ARGUMENTS_MAX: usize = 4;
+
 /// Feeds `chunks` to the decoder like a server would: what is left over stays in front of the next
 /// chunk, and an error ends it all. Returns what was seen, and how many bytes were left at the end.
+/// The short way to a request leads to the same wherever it leads to any.
 pub(crate) fn seen_in<'a>(
     limits: RequestLimits,
     chunks: impl IntoIterator<Item = &'a [u8]>,
@@ -40,7 +44,15 @@ pub(crate) fn seen_in<'a>(
     for chunk in chunks {
         buffer.extend_from_slice(chunk);
         loop {
-            let length = match decoder.decode(&buffer) {
+            let mut room = [&[][..]; PLAIN_ARGUMENTS_MAX];
+            let is_first_look = decoder.is_between_requests();
+            let plain = decoder.plain_request(&buffer, &mut room);
+            let plain = plain.map(|(words, length)| (words.to_vec(), length));
+            let found = decoder.decode(&buffer);
+            if let Some((_, length)) = plain {
+                assert_eq!(found, Ok(Decoded::Request { length }));
+            }
+            let length = match found {
                 Ok(Decoded::Incomplete) => break,
                 Ok(Decoded::Skip { length }) => {
                     assert!(length > 0, "progress was made");
@@ -51,6 +63,11 @@ pub(crate) fn seen_in<'a>(
                     assert_eq!(arguments.len(), arguments.iter().count());
                     assert!(!arguments.is_empty());
                     assert_eq!(arguments.at(arguments.len()), None);
+                    let is_plain = is_first_look
+                        && buffer.starts_with(b"*")
+                        && arguments.len() <= PLAIN_ARGUMENTS_MAX;
+                    let words = is_plain.then(|| arguments.iter().collect());
+                    assert_eq!(plain.map(|(words, _)| words), words);
                     seen.push(Seen::Request(arguments.iter().map(<[u8]>::to_vec).collect()));
                     length
                 }

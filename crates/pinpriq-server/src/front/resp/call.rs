@@ -32,10 +32,9 @@ impl Shape {
     const ALL: [Self; 5] =
         [Self::Plain, Self::WithMeta, Self::Page, Self::QueueFigures, Self::Silent];
 
-    /// The shape as the number of a request.
-    pub(crate) fn request(self) -> RequestId {
-        let index = Self::ALL.iter().position(|shape| *shape == self).unwrap_or_default();
-        RequestId(index as u64)
+    /// The shape as the number of a request: its place in [`Shape::ALL`].
+    pub(crate) const fn request(self) -> RequestId {
+        RequestId(self as u64)
     }
 
     /// The shape of the answer to a request of that number.

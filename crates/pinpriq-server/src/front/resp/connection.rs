@@ -27,9 +27,9 @@ pub(crate) fn echo(call: &mut Call<'_, '_>) -> Done {
 }
 
 pub(crate) fn hello(call: &mut Call<'_, '_>) -> Done {
-    let words = &call.parts.words;
+    let words = call.parts.words;
     let mut protocol = call.door.protocol;
-    let mut rest = &words[..];
+    let mut rest = words;
     if let Some((version, others)) = rest.split_first() {
         protocol = match *version {
             b"2" => Protocol::Resp2,
@@ -141,9 +141,9 @@ pub(crate) fn client_list(call: &mut Call<'_, '_>) -> Done {
 }
 
 pub(crate) fn client_kill(call: &mut Call<'_, '_>) -> Done {
-    let words = &call.parts.words;
+    let words = call.parts.words;
     let old_form = words.len() == 1;
-    let which = match *words.as_slice() {
+    let which = match *words {
         [address] => Kill::Address(address),
         [word, address] if word.eq_ignore_ascii_case(b"ADDR") => Kill::Address(address),
         [word, id] if word.eq_ignore_ascii_case(b"ID") => match number(id) {
@@ -181,13 +181,13 @@ pub(crate) fn command_count(call: &mut Call<'_, '_>) -> Done {
 }
 
 pub(crate) fn command_docs(call: &mut Call<'_, '_>) -> Done {
-    let wanted = &call.parts.words;
+    let wanted = call.parts.words;
     call.answer(|writer| describe::docs(writer, wanted));
     Ok(())
 }
 
 pub(crate) fn command_info(call: &mut Call<'_, '_>) -> Done {
-    let wanted = &call.parts.words;
+    let wanted = call.parts.words;
     call.answer(|writer| describe::infos(writer, wanted));
     Ok(())
 }
@@ -204,7 +204,7 @@ pub(crate) fn command_list(call: &mut Call<'_, '_>) -> Done {
 }
 
 pub(crate) fn info(call: &mut Call<'_, '_>) -> Done {
-    let wanted = &call.parts.words;
+    let wanted = call.parts.words;
     let text = crate::info::text(call.door.shard(), wanted);
     call.answer(|writer| writer.verbatim(&text));
     Ok(())

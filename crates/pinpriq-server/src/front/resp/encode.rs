@@ -72,7 +72,7 @@ fn task_array(
 
 fn whole_reply(writer: &mut Writer<'_>, reply: &Reply, shape: Shape) {
     match reply {
-        Reply::Done => writer.simple("OK"),
+        Reply::Done => writer.ok(),
         Reply::Put(id) => task_id(writer, id),
         Reply::PutOutcome(id, ended) => {
             writer.array(2);
@@ -96,7 +96,7 @@ fn whole_reply(writer: &mut Writer<'_>, reply: &Reply, shape: Shape) {
             writer.array(answers.len());
             for answer in answers {
                 match answer {
-                    Ok(()) => writer.simple("OK"),
+                    Ok(()) => writer.ok(),
                     Err(refused) => refusal(writer, refused),
                 }
             }

@@ -7,12 +7,13 @@ use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 
 use super::call::{Call, Shape};
 use super::fault::Fault;
+use super::options::{DEADLINE, KEY, LEASE, TTL};
 
 type Done = Result<(), Fault>;
 
 pub(crate) fn publish(call: &mut Call<'_, '_>) -> Done {
     let parts = call.parts;
-    let deadline = match (parts.moment("DEADLINE")?, parts.span("TTL")?) {
+    let deadline = match (parts.moment(DEADLINE)?, parts.span(TTL)?) {
         (None, None) => Deadline::OfLane,
         (Some(at), None) => Deadline::At(at),
         (None, Some(ttl)) => Deadline::After(ttl),
@@ -23,7 +24,7 @@ pub(crate) fn publish(call: &mut Call<'_, '_>) -> Done {
     let publish = Publish {
         topic: parts.word(0),
         payload: parts.word(1),
-        key: parts.option("KEY"),
+        key: parts.option(KEY),
         priority: parts.priority()?.or(Some(0)),
         deadline,
     };
@@ -33,18 +34,18 @@ pub(crate) fn publish(call: &mut Call<'_, '_>) -> Done {
 
 pub(crate) fn join(call: &mut Call<'_, '_>) -> Done {
     let (topic, member) = (call.parts.word(0), call.parts.word(1));
-    let lease = call.parts.span("LEASE")?;
+    let lease = call.parts.span(LEASE)?;
     ask(call, MemberCommand::Join { topic, member, lease })
 }
 
 pub(crate) fn beat(call: &mut Call<'_, '_>) -> Done {
     let member = call.parts.word(0);
-    let lease = call.parts.span("LEASE")?;
+    let lease = call.parts.span(LEASE)?;
     ask(call, MemberCommand::Beat { member, lease })
 }
 
 pub(crate) fn leave(call: &mut Call<'_, '_>) -> Done {
-    let command = match *call.parts.words.as_slice() {
+    let command = match *call.parts.words {
         [topic, member] => MemberCommand::LeaveTopic { topic, member },
         _ => MemberCommand::Leave(call.parts.word(0)),
     };

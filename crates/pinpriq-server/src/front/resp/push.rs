@@ -6,20 +6,21 @@ use pinpriq_engine::command::{Command, Selection, TakeMode};
 
 use super::call::{Call, Shape};
 use super::fault::Fault;
+use super::options::{MEMBER, POP, TTR};
 use super::words::{number, shown};
 
 type Done = Result<(), Fault>;
 
 pub(crate) fn subscribe(call: &mut Call<'_, '_>) -> Done {
     let parts = call.parts;
-    let ttr = parts.span("TTR")?;
-    let mode = match (parts.has("POP"), ttr) {
+    let ttr = parts.span(TTR)?;
+    let mode = match (parts.has(POP), ttr) {
         (true, Some(_)) => return Err(Fault::bad("POP takes no TTR: a popped task has no lease")),
         (true, None) => TakeMode::Pop,
         (false, ttr) => TakeMode::Lease { ttr },
     };
-    let queues = &parts.words;
-    let (member, selection) = (parts.option("MEMBER"), Selection::DEFAULT);
+    let queues = parts.words;
+    let (member, selection) = (parts.option(MEMBER), Selection::DEFAULT);
     let command = Command::Subscribe { queues, member, selection, mode };
     call.ask(Shape::Plain, command);
     call.door.note_subscriptions();
@@ -27,8 +28,8 @@ pub(crate) fn subscribe(call: &mut Call<'_, '_>) -> Done {
 }
 
 pub(crate) fn unsubscribe(call: &mut Call<'_, '_>) -> Done {
-    let queues = &call.parts.words;
-    let member = call.parts.option("MEMBER");
+    let queues = call.parts.words;
+    let member = call.parts.option(MEMBER);
     call.ask(Shape::Plain, Command::Unsubscribe { queues, member });
     call.door.note_subscriptions();
     Ok(())

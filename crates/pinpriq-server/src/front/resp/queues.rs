@@ -10,7 +10,8 @@ use pinpriq_engine::time::Span;
 
 use super::call::{Call, Shape};
 use super::fault::Fault;
-use super::words::{Words, number, shown, span};
+use super::options::{COUNT, CURSOR, MEMBER, PREFIX};
+use super::words::{number, shown, span};
 
 type Done = Result<(), Fault>;
 
@@ -19,13 +20,13 @@ const PAGE_NAMES: u64 = 100;
 const PAGE_NAMES_MAX: u64 = 10_000;
 
 pub(crate) fn create(call: &mut Call<'_, '_>) -> Done {
-    let words = &call.parts.words;
+    let words = call.parts.words;
     let settings = settings(&words[1..], "queue create")?;
     ask(call, QueueCommand::Create { queue: words[0], settings })
 }
 
 pub(crate) fn set(call: &mut Call<'_, '_>) -> Done {
-    let words = &call.parts.words;
+    let words = call.parts.words;
     let settings = settings(&words[1..], "queue set")?;
     let queue = call.parts.queue();
     ask(call, QueueCommand::Set { queue, settings })
@@ -38,9 +39,9 @@ pub(crate) fn show(call: &mut Call<'_, '_>) -> Done {
 
 pub(crate) fn list(call: &mut Call<'_, '_>) -> Done {
     let parts = call.parts;
-    let prefix = parts.option("PREFIX").unwrap_or_default();
-    let count = parts.count("COUNT")?.unwrap_or(PAGE_NAMES).min(PAGE_NAMES_MAX);
-    let after = parts.option("CURSOR").map(name_at).transpose()?.flatten();
+    let prefix = parts.option(PREFIX).unwrap_or_default();
+    let count = parts.count(COUNT)?.unwrap_or(PAGE_NAMES).min(PAGE_NAMES_MAX);
+    let after = parts.option(CURSOR).map(name_at).transpose()?.flatten();
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     let command = QueueCommand::List { prefix, after: after.as_deref(), count };
     call.ask(Shape::Page, Command::Queue(command));
@@ -69,7 +70,7 @@ pub(crate) fn resume(call: &mut Call<'_, '_>) -> Done {
 
 pub(crate) fn stats(call: &mut Call<'_, '_>) -> Done {
     let parts = call.parts;
-    if parts.words.is_empty() && parts.has("MEMBER") {
+    if parts.words.is_empty() && parts.has(MEMBER) {
         return Err(Fault::bad("STATS of a lane names the topic first"));
     }
     let queue = (!parts.words.is_empty()).then(|| parts.queue());
@@ -132,7 +133,7 @@ fn settings(words: &[&[u8]], command: &str) -> Result<SettingsPatch, Fault> {
     let mut patch = SettingsPatch::default();
     let mut after_ack = None;
     let mut zombie = None;
-    let mut seen: Words<'_> = Words::new();
+    let mut seen: Vec<&[u8]> = Vec::new();
     let pairs = words.chunks(2);
     for pair in pairs {
         let [word, value] = pair else { return Err(Fault::arity(command)) };

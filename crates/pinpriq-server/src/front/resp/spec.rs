@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 
 use super::call::Call;
 use super::fault::Fault;
+use super::options::Opt;
 
 /// One command, or one subcommand of a command that has some.
 pub(crate) struct Spec {
@@ -61,25 +62,6 @@ pub(crate) enum Word {
     CountOrId,
     /// One receipt with options, several receipts without, or `ID` and an id with options.
     HeldOrMore,
-}
-
-/// An option.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Opt {
-    /// The option word, in capitals.
-    pub(crate) word: &'static str,
-    /// What its value is, if it has one.
-    pub(crate) value: Option<&'static str>,
-}
-
-/// An option with a value.
-pub(crate) const fn with(word: &'static str, value: &'static str) -> Opt {
-    Opt { word, value: Some(value) }
-}
-
-/// An option that is there or not.
-pub(crate) const fn flag(word: &'static str) -> Opt {
-    Opt { word, value: None }
 }
 
 impl Group {
@@ -146,14 +128,5 @@ impl Spec {
             }
         }
         if exact { least } else { -least }
-    }
-
-    /// The option of that word, in any case.
-    pub(crate) fn option(&self, word: &[u8]) -> Option<usize> {
-        self.options.iter().position(|option| {
-            // Nearly everybody writes them in capitals, which are compared faster.
-            let known = option.word.as_bytes();
-            word == known || word.eq_ignore_ascii_case(known)
-        })
     }
 }

@@ -1,22 +1,13 @@
 //! Every command, once: the parser, `COMMAND DOCS` and the documentation page read this.
 
-use super::spec::{Group, Opt, Spec, Word, flag, with};
-use super::{connection, fanout, push, queues, tasks};
-
-const KEY: Opt = with("KEY", "key");
-const PRIORITY: Opt = with("PRIORITY", "n|NONE");
-const DELAY: Opt = with("DELAY", "ms");
-const TTL: Opt = with("TTL", "ms");
-const TTR: Opt = with("TTR", "ms");
-const WAIT: Opt = with("WAIT", "ms");
-const COUNT: Opt = with("COUNT", "n");
-const PAYLOAD: Opt = with("PAYLOAD", "payload");
-const FROM: Opt = with("FROM", "MIN|MAX");
-const ORDER: Opt = with("ORDER", "OLDEST|NEWEST");
-const GROUP: Opt = flag("GROUP");
-const WITHMETA: Opt = flag("WITHMETA");
-const MEMBER: Opt = with("MEMBER", "member");
-const LEASE: Opt = with("LEASE", "ms");
+use super::letters::letters;
+use super::options::{
+    BY, COUNT, CURSOR, DEADLINE, DELAY, FROM, GROUP, KEY, LEASE, MEMBER, ORDER, PAYLOAD, POP,
+    PREFIX, PRIORITY, REASON, RECEIPT, STATE, TAIL, TTL, TTL_OR_NONE, TTR, WAIT, WITHMETA, ZOMBIE,
+};
+use super::spec::{Group, Spec, Word};
+use super::words::OPTIONS_MAX;
+use super::{connection, fanout, options, push, queues, tasks};
 
 const QUEUE: Word = Word::One("queue");
 const ID: Word = Word::One("id");
@@ -32,7 +23,7 @@ pub(crate) static TABLE: &[Spec] = &[
         summary: "Puts a task into a queue",
         reply: "the id; with WAIT the id and the outcome",
         words: &[QUEUE, Word::One("payload")],
-        options: &[KEY, PRIORITY, DELAY, TTL, TTR, with("ID", "id"), WAIT],
+        options: &[KEY, PRIORITY, DELAY, TTL, TTR, options::ID, WAIT],
         while_subscribed: false,
         run: tasks::put,
     },
@@ -65,7 +56,7 @@ pub(crate) static TABLE: &[Spec] = &[
         summary: "Shows tasks and changes nothing",
         reply: "an array of tasks, empty if there are none",
         words: &[QUEUE],
-        options: &[FROM, ORDER, with("STATE", "R|W|T|B|Z|D"), COUNT, WITHMETA, MEMBER],
+        options: &[FROM, ORDER, STATE, COUNT, WITHMETA, MEMBER],
         while_subscribed: false,
         run: tasks::peek,
     },
@@ -87,7 +78,7 @@ pub(crate) static TABLE: &[Spec] = &[
         summary: "Finishes taken tasks",
         reply: "OK; for several receipts an array of OK or error, one for each",
         words: &[QUEUE, Word::HeldOrMore],
-        options: &[PAYLOAD, with("ZOMBIE", "ms"), MEMBER],
+        options: &[PAYLOAD, ZOMBIE, MEMBER],
         while_subscribed: true,
         run: tasks::ack,
     },
@@ -98,7 +89,7 @@ pub(crate) static TABLE: &[Spec] = &[
         summary: "Gives a taken task back to its queue",
         reply: "R, W, or X if its TTL had passed",
         words: &[QUEUE, Word::Held],
-        options: &[DELAY, TTL, PRIORITY, PAYLOAD, flag("TAIL"), MEMBER],
+        options: &[DELAY, TTL, PRIORITY, PAYLOAD, TAIL, MEMBER],
         while_subscribed: true,
         run: tasks::release,
     },
@@ -109,7 +100,7 @@ pub(crate) static TABLE: &[Spec] = &[
         summary: "Sets a taken task aside",
         reply: "OK",
         words: &[QUEUE, Word::Held],
-        options: &[PAYLOAD, with("REASON", "text"), MEMBER],
+        options: &[PAYLOAD, REASON, MEMBER],
         while_subscribed: true,
         run: tasks::bury,
     },
@@ -120,7 +111,7 @@ pub(crate) static TABLE: &[Spec] = &[
         summary: "Renews or moves the deadline of a lease, or moves the TTL of a ready task",
         reply: "the new deadline in Unix milliseconds, or null if there is none",
         words: &[QUEUE, Word::Held],
-        options: &[with("BY", "ms"), MEMBER],
+        options: &[BY, MEMBER],
         while_subscribed: true,
         run: tasks::touch,
     },
@@ -208,7 +199,7 @@ pub(crate) static TABLE: &[Spec] = &[
         summary: "Changes a task where it is",
         reply: "OK",
         words: &[QUEUE, ID],
-        options: &[PRIORITY, PAYLOAD, with("TTL", "ms|NONE"), with("RECEIPT", "receipt"), MEMBER],
+        options: &[PRIORITY, PAYLOAD, TTL_OR_NONE, RECEIPT, MEMBER],
         while_subscribed: false,
         run: tasks::update,
     },
@@ -230,7 +221,7 @@ pub(crate) static TABLE: &[Spec] = &[
         summary: "Has tasks delivered, one for each credit",
         reply: "how many subscriptions the connection has",
         words: &[Word::Queues],
-        options: &[TTR, flag("POP"), MEMBER],
+        options: &[TTR, POP, MEMBER],
         while_subscribed: true,
         run: push::subscribe,
     },
@@ -307,7 +298,7 @@ pub(crate) static TABLE: &[Spec] = &[
         summary: "Puts one task into each lane of a topic",
         reply: "how many lanes",
         words: &[TOPIC, Word::One("payload")],
-        options: &[KEY, PRIORITY, with("DEADLINE", "unix-ms"), TTL],
+        options: &[KEY, PRIORITY, DEADLINE, TTL],
         while_subscribed: false,
         run: fanout::publish,
     },
@@ -362,7 +353,7 @@ pub(crate) static TABLE: &[Spec] = &[
         summary: "Tells the names of the queues, page by page",
         reply: "the cursor of the next page (0 after the last) and the names in order",
         words: &[],
-        options: &[with("PREFIX", "prefix"), COUNT, with("CURSOR", "cursor")],
+        options: &[PREFIX, COUNT, CURSOR],
         while_subscribed: false,
         run: queues::list,
     },
@@ -621,63 +612,54 @@ pub(crate) static TABLE: &[Spec] = &[
     },
 ];
 
-/// The names of the commands as numbers, so that one is found without comparing letters.
-static NAMES: [u64; TABLE.len()] = {
-    let mut names = [0; TABLE.len()];
-    let mut index = 0;
-    while index < names.len() {
-        names[index] = name_number(TABLE[index].name.as_bytes());
-        assert!(names[index] != 0, "the name of a command is no word of a few letters");
-        index += 1;
+/// The names of the commands as numbers, each with the end of its entries, which stand together.
+static NAMES: [(u64, usize); TABLE.len()] = {
+    let mut names = [(0, 0); TABLE.len()];
+    let mut end = names.len();
+    let mut index = names.len();
+    while index > 0 {
+        index -= 1;
+        assert!(TABLE[index].options.len() <= OPTIONS_MAX, "a command has too many options");
+        let number = letters(TABLE[index].name.as_bytes());
+        if index + 1 < names.len() && number != names[index + 1].0 {
+            end = index + 1;
+        }
+        names[index] = (number, end);
     }
     names
 };
 
-/// A word as a number that no other word has but those that differ in case only, five bits for a
-/// letter. Whatever is no word of up to 12 letters has 0, as no command has.
-const fn name_number(word: &[u8]) -> u64 {
-    if word.len() > 12 {
-        return 0;
-    }
-    let mut number = 0;
-    let mut index = 0;
-    while index < word.len() {
-        let letter = (word[index] | 0x20).wrapping_sub(b'a');
-        if letter >= 26 {
-            return 0;
-        }
-        number = number << 5 | (letter + 1) as u64;
-        index += 1;
-    }
-    number
-}
-
 /// The entry of a command, or of its subcommand if it has some. Tells how many words it took.
+#[inline]
 pub(crate) fn find(words: &[&[u8]]) -> Found {
-    let number = words.first().map_or(0, |name| name_number(name));
-    let Some(first) = NAMES.iter().position(|known| *known == number) else {
+    let Some(name) = words.first() else { return Found::Unknown };
+    let number = letters(name);
+    let Some(first) = NAMES.iter().position(|(known, _)| *known == number) else {
         return Found::Unknown;
     };
-    // The entries of one command stand together.
-    let count = NAMES[first..].iter().take_while(|known| **known == number).count();
-    let entries = &TABLE[first..first + count];
-    let sub = words.get(1);
-    let mut plain = None;
-    let mut has_subs = false;
-    for spec in entries {
-        match (spec.sub, sub) {
-            (None, _) => plain = Some(spec),
-            (Some(known), Some(sub)) if sub.eq_ignore_ascii_case(known.as_bytes()) => {
-                return Found::Spec(spec, 2);
-            }
-            (Some(_), _) => has_subs = true,
-        }
+    let known = TABLE[first].name.as_bytes();
+    let is_short = name.len() <= 8;
+    if name.len() != known.len() || !(is_short || name.eq_ignore_ascii_case(known)) {
+        return Found::Unknown;
     }
-    match plain {
-        Some(spec) if sub.is_none() || !has_subs => Found::Spec(spec, 1),
-        None if has_subs && sub.is_none() => Found::NoSub,
-        _ if has_subs => Found::UnknownSub,
-        _ => Found::Unknown,
+    match &TABLE[first..NAMES[first].1] {
+        [spec] if spec.sub.is_none() => Found::Spec(spec, 1),
+        entries => find_sub(entries, words.get(1).copied()),
+    }
+}
+
+/// The entry of a subcommand, or of a command that has some, if it needs none.
+fn find_sub(entries: &'static [Spec], sub: Option<&[u8]>) -> Found {
+    let is_sub = |spec: &&Spec| {
+        spec.sub
+            .is_some_and(|known| sub.is_some_and(|sub| sub.eq_ignore_ascii_case(known.as_bytes())))
+    };
+    let plain = entries.iter().find(|spec| spec.sub.is_none());
+    match (entries.iter().find(is_sub), plain, sub) {
+        (Some(spec), ..) => Found::Spec(spec, 2),
+        (None, Some(spec), None) => Found::Spec(spec, 1),
+        (None, None, None) => Found::NoSub,
+        (None, _, Some(_)) => Found::UnknownSub,
     }
 }
 
@@ -717,7 +699,19 @@ mod tests {
 
     #[test]
     fn what_only_resembles_a_command_is_unknown() {
-        for word in ["", "P", "PU", "PUTT", "\0PUT", "PUT\0", "UNSUBSCRIBE-AND-MORE-THAN-THAT"] {
+        for word in [
+            "",
+            "P",
+            "PU",
+            "PUTT",
+            "\0PUT",
+            "PUT\0",
+            "PUT ",
+            "SUBSCRIB",
+            "SUBSCRIBX",
+            "SUBSCRIBES",
+            "UNSUBSCRIBE-AND-MORE-THAN-THAT",
+        ] {
             assert!(matches!(find(&[word.as_bytes()]), Found::Unknown), "{word:?}");
         }
         assert!(matches!(find(&[]), Found::Unknown));

@@ -11,6 +11,10 @@ use pinpriq_engine::time::Span;
 
 use super::call::{Call, Shape};
 use super::fault::Fault;
+use super::options::{
+    self, BY, COUNT, DELAY, GROUP, KEY, MEMBER, PAYLOAD, REASON, RECEIPT, STATE, TAIL, TTL, TTR,
+    WITHMETA, ZOMBIE,
+};
 use super::words::{self, Parts, number};
 
 type Done = Result<(), Fault>;
@@ -20,12 +24,12 @@ pub(crate) fn put(call: &mut Call<'_, '_>) -> Done {
     let put = Put {
         queue: parts.word(0),
         payload: parts.word(1),
-        key: parts.option("KEY"),
+        key: parts.option(KEY),
         priority: parts.priority()?.or(Some(0)),
-        delay: parts.span("DELAY")?.unwrap_or(Span::ZERO),
-        ttl: parts.span("TTL")?.map_or(TimeToLive::Default, TimeToLive::For),
-        ttr: parts.span("TTR")?,
-        id: parts.option("ID"),
+        delay: parts.span(DELAY)?.unwrap_or(Span::ZERO),
+        ttl: parts.span(TTL)?.map_or(TimeToLive::Default, TimeToLive::For),
+        ttr: parts.span(TTR)?,
+        id: parts.option(options::ID),
         wait: parts.wait()?,
     };
     call.ask(Shape::Plain, Command::Put(put));
@@ -33,7 +37,7 @@ pub(crate) fn put(call: &mut Call<'_, '_>) -> Done {
 }
 
 pub(crate) fn take(call: &mut Call<'_, '_>) -> Done {
-    let mode = TakeMode::Lease { ttr: call.parts.span("TTR")? };
+    let mode = TakeMode::Lease { ttr: call.parts.span(TTR)? };
     select(call, mode)
 }
 
@@ -43,13 +47,13 @@ pub(crate) fn pop(call: &mut Call<'_, '_>) -> Done {
 
 fn select(call: &mut Call<'_, '_>, mode: TakeMode) -> Done {
     let parts = call.parts;
-    let count = parts.count("COUNT")?.unwrap_or(1);
+    let count = parts.count(COUNT)?.unwrap_or(1);
     let wait = parts.wait()?.unwrap_or(Wait::No);
-    let selection = selection(parts, parts.has("GROUP"))?;
-    let shape = if parts.has("WITHMETA") { Shape::WithMeta } else { Shape::Plain };
+    let selection = selection(parts, parts.has(GROUP))?;
+    let shape = if parts.has(WITHMETA) { Shape::WithMeta } else { Shape::Plain };
     let count = u32::try_from(count).unwrap_or(u32::MAX);
-    let member = parts.option("MEMBER");
-    let take = Take { queues: &parts.words, member, count, wait, selection, mode };
+    let member = parts.option(MEMBER);
+    let take = Take { queues: parts.words, member, count, wait, selection, mode };
     call.door.ask(shape, Command::Take(take));
     Ok(())
 }
@@ -61,15 +65,15 @@ fn selection(parts: &Parts<'_>, group: bool) -> Result<Selection, Fault> {
 
 pub(crate) fn peek(call: &mut Call<'_, '_>) -> Done {
     let parts = call.parts;
-    let state = parts.option("STATE").map(words::state).transpose()?;
-    let count = parts.count("COUNT")?.unwrap_or(1);
+    let state = parts.option(STATE).map(words::state).transpose()?;
+    let count = parts.count(COUNT)?.unwrap_or(1);
     let peek = Peek {
         queue: parts.queue(),
         selection: selection(parts, false)?,
         state,
         count: u32::try_from(count).unwrap_or(u32::MAX),
     };
-    let shape = if parts.has("WITHMETA") { Shape::WithMeta } else { Shape::Plain };
+    let shape = if parts.has(WITHMETA) { Shape::WithMeta } else { Shape::Plain };
     call.ask(shape, Command::Peek(peek));
     Ok(())
 }
@@ -82,7 +86,7 @@ pub(crate) fn get(call: &mut Call<'_, '_>) -> Done {
 
 pub(crate) fn ack(call: &mut Call<'_, '_>) -> Done {
     let parts = call.parts;
-    if parts.words.len() > 2 {
+    if parts.words.len() > 2 && !parts.by_id {
         let receipts = parts.words[1..].iter().map(|text| words::receipt(text));
         let receipts: Vec<Receipt> = receipts.collect::<Result<_, _>>()?;
         let queue = parts.queue();
@@ -90,7 +94,7 @@ pub(crate) fn ack(call: &mut Call<'_, '_>) -> Done {
         return Ok(());
     }
     let ack =
-        Ack { held: held(parts)?, payload: parts.option("PAYLOAD"), zombie: parts.span("ZOMBIE")? };
+        Ack { held: held(parts)?, payload: parts.option(PAYLOAD), zombie: parts.span(ZOMBIE)? };
     call.ask(Shape::Plain, Command::Ack(ack));
     Ok(())
 }
@@ -99,13 +103,13 @@ pub(crate) fn release(call: &mut Call<'_, '_>) -> Done {
     let parts = call.parts;
     let release = Release {
         held: held(parts)?,
-        delay: parts.span("DELAY")?.unwrap_or(Span::ZERO),
+        delay: parts.span(DELAY)?.unwrap_or(Span::ZERO),
         amendment: Amendment {
-            payload: parts.option("PAYLOAD"),
+            payload: parts.option(PAYLOAD),
             priority: parts.priority()?,
-            ttl: assign(parts.span("TTL")?.map(Some)),
+            ttl: assign(parts.span(TTL)?.map(Some)),
         },
-        tail: parts.has("TAIL"),
+        tail: parts.has(TAIL),
     };
     call.ask(Shape::Plain, Command::Release(release));
     Ok(())
@@ -115,8 +119,8 @@ pub(crate) fn bury(call: &mut Call<'_, '_>) -> Done {
     let parts = call.parts;
     let command = Command::Bury {
         held: held(parts)?,
-        payload: parts.option("PAYLOAD"),
-        reason: parts.option("REASON").unwrap_or_default(),
+        payload: parts.option(PAYLOAD),
+        reason: parts.option(REASON).unwrap_or_default(),
     };
     call.ask(Shape::Plain, command);
     Ok(())
@@ -124,7 +128,7 @@ pub(crate) fn bury(call: &mut Call<'_, '_>) -> Done {
 
 pub(crate) fn touch(call: &mut Call<'_, '_>) -> Done {
     let held = held(call.parts)?;
-    let by = call.parts.span("BY")?;
+    let by = call.parts.span(BY)?;
     call.ask(Shape::Plain, Command::Touch { held, by });
     Ok(())
 }
@@ -134,11 +138,11 @@ pub(crate) fn dig(call: &mut Call<'_, '_>) -> Done {
     let transfer = Transfer {
         queue: parts.queue(),
         id: parts.word(1),
-        delay: parts.span("DELAY")?.unwrap_or(Span::ZERO),
+        delay: parts.span(DELAY)?.unwrap_or(Span::ZERO),
         amendment: Amendment {
-            payload: parts.option("PAYLOAD"),
+            payload: parts.option(PAYLOAD),
             priority: parts.priority()?,
-            ttl: assign(parts.span("TTL")?.map(Some)),
+            ttl: assign(parts.span(TTL)?.map(Some)),
         },
     };
     call.ask(Shape::Plain, Command::Dig(transfer));
@@ -149,9 +153,9 @@ pub(crate) fn plow(call: &mut Call<'_, '_>) -> Done {
     let parts = call.parts;
     let command = Command::Plow {
         queue: parts.queue(),
-        count: parts.count("COUNT")?,
-        delay: parts.span("DELAY")?.unwrap_or(Span::ZERO),
-        ttl: parts.span("TTL")?,
+        count: parts.count(COUNT)?,
+        delay: parts.span(DELAY)?.unwrap_or(Span::ZERO),
+        ttl: parts.span(TTL)?,
     };
     call.ask(Shape::Plain, command);
     Ok(())
@@ -162,7 +166,7 @@ pub(crate) fn kick(call: &mut Call<'_, '_>) -> Done {
     let parts = call.parts;
     let queue = parts.queue();
     if parts.by_id {
-        let id = parts.word(1);
+        let id = parts.named();
         call.ask(Shape::Plain, Command::Dig(Transfer::new(queue, id)));
         return Ok(());
     }
@@ -177,7 +181,7 @@ pub(crate) fn kick(call: &mut Call<'_, '_>) -> Done {
 }
 
 pub(crate) fn kill(call: &mut Call<'_, '_>) -> Done {
-    let words = &call.parts.words;
+    let words = call.parts.words;
     let (queue, ids) = (call.parts.queue(), &words[1..]);
     call.ask(Shape::Plain, Command::Kill { queue, ids });
     Ok(())
@@ -204,15 +208,15 @@ pub(crate) fn restart(call: &mut Call<'_, '_>) -> Done {
 
 pub(crate) fn update(call: &mut Call<'_, '_>) -> Done {
     let parts = call.parts;
-    let ttl = match parts.option("TTL") {
+    let ttl = match parts.option(TTL) {
         Some(value) if value.eq_ignore_ascii_case(b"NONE") => Assign::To(None),
-        _ => assign(parts.span("TTL")?.map(Some)),
+        _ => assign(parts.span(TTL)?.map(Some)),
     };
     let update = Update {
         queue: parts.queue(),
         id: parts.word(1),
-        amendment: Amendment { payload: parts.option("PAYLOAD"), priority: parts.priority()?, ttl },
-        receipt: parts.option("RECEIPT").map(words::receipt).transpose()?,
+        amendment: Amendment { payload: parts.option(PAYLOAD), priority: parts.priority()?, ttl },
+        receipt: parts.option(RECEIPT).map(words::receipt).transpose()?,
     };
     call.ask(Shape::Plain, Command::Update(update));
     Ok(())
@@ -227,7 +231,7 @@ pub(crate) fn wait_for(call: &mut Call<'_, '_>) -> Done {
 
 /// The task that a holder names: by receipt, or by `ID id`.
 fn held<'a>(parts: &Parts<'a>) -> Result<Held<'a>, Fault> {
-    let (queue, name) = (parts.queue(), parts.word(1));
+    let (queue, name) = (parts.queue(), parts.named());
     let by = if parts.by_id { HeldBy::Id(name) } else { HeldBy::Receipt(words::receipt(name)?) };
     Ok(Held { queue, by })
 }
@@ -235,8 +239,8 @@ fn held<'a>(parts: &Parts<'a>) -> Result<Held<'a>, Fault> {
 /// A task by its id, with `DELAY` and `TTL`.
 fn transfer<'a>(parts: &Parts<'a>) -> Result<Transfer<'a>, Fault> {
     Ok(Transfer {
-        delay: parts.span("DELAY")?.unwrap_or(Span::ZERO),
-        amendment: Amendment { ttl: assign(parts.span("TTL")?.map(Some)), ..Amendment::default() },
+        delay: parts.span(DELAY)?.unwrap_or(Span::ZERO),
+        amendment: Amendment { ttl: assign(parts.span(TTL)?.map(Some)), ..Amendment::default() },
         ..Transfer::new(parts.queue(), parts.word(1))
     })
 }

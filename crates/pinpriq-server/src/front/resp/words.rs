@@ -6,134 +6,125 @@
 use pinpriq_engine::command::{Assign, End, Order, QueueName, Wait};
 use pinpriq_engine::task::{Grant, Receipt, StateKind};
 use pinpriq_engine::time::{Span, Timestamp};
-use smallvec::SmallVec;
 
 use super::fault::Fault;
+use super::options::{self, Opt};
 use super::spec::{Spec, Word};
 
-/// How many words of a request are kept without an allocation.
-pub(crate) const WORDS_FEW: usize = 12;
-
-/// Words of one request, borrowed.
-pub(crate) type Words<'a> = SmallVec<[&'a [u8]; WORDS_FEW]>;
+/// No command has more options; the table of commands sees to that.
+pub(crate) const OPTIONS_MAX: usize = 8;
 
 /// The parts of a request.
 pub(crate) struct Parts<'a> {
     spec: &'static Spec,
-    /// What stands before the options, in order; the forms of a holder are told apart by `by_id`.
-    pub(crate) words: Words<'a>,
+    /// What stands before the options, in order, with the `ID` of a holder.
+    pub(crate) words: &'a [&'a [u8]],
     /// Whether a holder named its task by `ID id`.
     pub(crate) by_id: bool,
-    /// The options that were given, each with its value; those without a value have an empty one.
-    options: SmallVec<[(&'static str, &'a [u8]); 4]>,
+    /// The options that were given, by their numbers, each with its value; those without a value
+    /// have an empty one.
+    options: [Option<(u64, &'a [u8])>; OPTIONS_MAX],
+    /// How many were.
+    options_given: usize,
+    /// Their [`Opt::bit`]s.
+    options_bits: u64,
 }
 
 impl<'a> Parts<'a> {
     /// None yet.
-    pub(crate) fn of(spec: &'static Spec) -> Self {
-        Self { spec, words: Words::new(), by_id: false, options: SmallVec::new() }
+    #[inline]
+    pub(crate) const fn of(spec: &'static Spec) -> Self {
+        let options = [None; OPTIONS_MAX];
+        Self { spec, words: &[], by_id: false, options, options_given: 0, options_bits: 0 }
     }
 
     /// Sorts the words that follow the command. Refuses too few and too many of them, options that
     /// are unknown or repeated, and an option without its value.
-    pub(crate) fn sort(&mut self, given: &[&'a [u8]]) -> Result<(), Fault> {
-        let mut rest = given;
+    #[inline]
+    pub(crate) fn sort(&mut self, given: &'a [&'a [u8]]) -> Result<(), Fault> {
+        let (mut from, mut to) = (0, 0);
         for word in self.spec.words {
-            rest = self.take_words(*word, rest)?;
+            match word {
+                Word::One(_) if to < given.len() => to += 1,
+                // They are the only words of their command.
+                Word::Queues => (from, to) = self.find_queues(given)?,
+                _ => to += self.count_words(*word, &given[to..])?,
+            }
         }
-        self.take_options(rest)
+        self.words = &given[from..to];
+        self.take_options(&given[to..])
     }
 
+    #[cold]
     fn arity(&self) -> Fault {
         Fault::arity(&self.spec.full_name())
     }
 
-    /// Takes what one entry of the spec stands for from the front of the words.
-    fn take_words<'r>(
-        &mut self,
-        word: Word,
-        rest: &'r [&'a [u8]],
-    ) -> Result<&'r [&'a [u8]], Fault> {
+    /// How many words at the front are those that one entry of the spec stands for.
+    #[inline(never)]
+    fn count_words(&mut self, word: Word, rest: &[&[u8]]) -> Result<usize, Fault> {
         match word {
-            Word::One(_) => {
-                let (first, rest) = rest.split_first().ok_or_else(|| self.arity())?;
-                self.words.push(first);
-                Ok(rest)
-            }
-            Word::Maybe(_) => Ok(match rest.split_first() {
-                Some((first, others)) if !self.is_option(rest) => {
-                    self.words.push(first);
-                    others
-                }
-                _ => rest,
-            }),
-            Word::MaybeFirst(_) => Ok(match rest {
-                [first, others @ ..] if !others.is_empty() => {
-                    self.words.push(first);
-                    others
-                }
-                _ => rest,
-            }),
+            Word::One(_) if rest.is_empty() => Err(self.arity()),
+            Word::One(_) => Ok(1),
+            Word::Maybe(_) => Ok(usize::from(!rest.is_empty() && !self.is_option(rest))),
+            Word::MaybeFirst(_) => Ok(usize::from(rest.len() > 1)),
             Word::Some(_) | Word::Any(_) => {
-                let others = rest.iter().skip(1);
-                let others = others.take_while(|word| self.spec.option(word).is_none()).count();
                 let has_none = rest.is_empty() || self.is_option(rest);
-                if has_none && matches!(word, Word::Some(_)) {
-                    return Err(self.arity());
+                match word {
+                    Word::Some(_) if has_none => Err(self.arity()),
+                    _ if has_none => Ok(0),
+                    // The first is an option only if nothing stands behind its value.
+                    _ => Ok(1 + self.count_to_option(&rest[1..])),
                 }
-                // The first is an option only if nothing stands behind its value.
-                let count = if has_none { 0 } else { 1 + others };
-                self.words.extend_from_slice(&rest[..count]);
-                Ok(&rest[count..])
             }
-            Word::Queues => self.take_queues(rest),
-            Word::Held | Word::CountOrId | Word::HeldOrMore => self.take_held(word, rest),
+            Word::Queues | Word::Held | Word::CountOrId | Word::HeldOrMore => {
+                self.count_held(word, rest)
+            }
         }
+    }
+
+    /// How many words stand before the first that looks like an option.
+    fn count_to_option(&self, rest: &[&[u8]]) -> usize {
+        let options = self.spec.options;
+        rest.iter().take_while(|word| options::find(options, word).is_none()).count()
     }
 
     /// Whether all that is left is one option and its value. A word that only looks like an option
     /// is a name, such as that of the queue `member`.
     fn is_option(&self, rest: &[&[u8]]) -> bool {
-        rest.len() == 2 && self.spec.option(rest[0]).is_some()
+        rest.len() == 2 && options::find(self.spec.options, rest[0]).is_some()
     }
 
-    fn take_queues<'r>(&mut self, rest: &'r [&'a [u8]]) -> Result<&'r [&'a [u8]], Fault> {
-        let first = rest.first().ok_or_else(|| self.arity())?;
+    /// Where names of queues begin and end.
+    #[inline(never)]
+    fn find_queues(&self, given: &[&[u8]]) -> Result<(usize, usize), Fault> {
+        let first = given.first().ok_or_else(|| self.arity())?;
         let is_number = |word: &&[u8]| !word.is_empty() && word.iter().all(u8::is_ascii_digit);
-        let counted = first.eq_ignore_ascii_case(b"QUEUES") && rest.get(1).is_some_and(is_number);
-        let (rest, count) = if counted {
-            let Some(count) = number(rest[1]).filter(|count| *count > 0) else {
-                let given = shown(rest[1]);
-                return Err(Fault::bad(format!("QUEUES is a number of at least 1, not {given}")));
-            };
-            let count = usize::try_from(count).unwrap_or(usize::MAX);
-            if rest.len() - 2 < count {
-                return Err(self.arity());
-            }
-            (&rest[2..], count)
-        } else {
-            let others = &rest[1..];
-            let count = others.iter().take_while(|word| self.spec.option(word).is_none()).count();
-            (rest, 1 + count)
+        let counted = first.eq_ignore_ascii_case(b"QUEUES") && given.get(1).is_some_and(is_number);
+        if !counted {
+            return Ok((0, 1 + self.count_to_option(&given[1..])));
+        }
+        let Some(count) = number(given[1]).filter(|count| *count > 0) else {
+            return Err(no_value("QUEUES is a number of at least 1", given[1]));
         };
-        self.words.extend_from_slice(&rest[..count]);
-        Ok(&rest[count..])
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        if given.len() - 2 < count {
+            return Err(self.arity());
+        }
+        Ok((2, 2 + count))
     }
 
-    fn take_held<'r>(&mut self, word: Word, rest: &'r [&'a [u8]]) -> Result<&'r [&'a [u8]], Fault> {
+    /// How many words name what is held.
+    fn count_held(&mut self, word: Word, rest: &[&[u8]]) -> Result<usize, Fault> {
         let (first, others) = rest.split_first().ok_or_else(|| self.arity())?;
         if first.eq_ignore_ascii_case(b"ID") {
-            let (id, rest) = others.split_first().ok_or_else(|| self.arity())?;
             self.by_id = true;
-            self.words.push(id);
-            return Ok(rest);
+            return if others.is_empty() { Err(self.arity()) } else { Ok(2) };
         }
-        self.words.push(first);
         if word != Word::HeldOrMore {
-            return Ok(others);
+            return Ok(1);
         }
-        let more = others.iter().take_while(|word| self.spec.option(word).is_none()).count();
-        self.words.extend_from_slice(&others[..more]);
+        let more = self.count_to_option(others);
         let names_lane = matches!(
             others[more..],
             [word, _] if word.eq_ignore_ascii_case(b"MEMBER")
@@ -141,39 +132,38 @@ impl<'a> Parts<'a> {
         if more > 0 && others.len() > more && !names_lane {
             return Err(Fault::bad("options go with one receipt only"));
         }
-        Ok(&others[more..])
+        Ok(1 + more)
     }
 
+    #[inline]
     fn take_options(&mut self, mut rest: &[&'a [u8]]) -> Result<(), Fault> {
         while let Some((word, others)) = rest.split_first() {
-            if self.spec.options.is_empty() {
-                return Err(self.arity());
-            }
-            let Some(index) = self.spec.option(word) else {
-                let word = word.escape_ascii();
-                return Err(Fault::bad(format!(
-                    "{} knows no option {word}",
-                    self.spec.full_name()
-                )));
+            let Some(option) = options::find(self.spec.options, word) else {
+                return Err(self.unknown_option(word));
             };
-            let option = self.spec.options[index];
-            let value: &'a [u8] = match (option.value, others.split_first()) {
-                (None, _) => b"",
-                (Some(_), Some((value, others))) => {
-                    rest = others;
-                    value
-                }
+            let (value, others): (&'a [u8], _) = match (option.value, others.split_first()) {
+                (None, _) => (b"", others),
+                (Some(_), Some((value, others))) => (value, others),
                 (Some(_), None) => return Err(self.arity()),
             };
-            if option.value.is_none() {
-                rest = others;
-            }
-            if self.has(option.word) {
+            if self.has(*option) {
                 return Err(Fault::bad(format!("{} was given twice", option.word)));
             }
-            self.options.push((option.word, value));
+            self.options[self.options_given] = Some((option.letters, value));
+            self.options_given += 1;
+            self.options_bits |= option.bit;
+            rest = others;
         }
         Ok(())
+    }
+
+    #[cold]
+    fn unknown_option(&self, word: &[u8]) -> Fault {
+        if self.spec.options.is_empty() {
+            return self.arity();
+        }
+        let word = word.escape_ascii();
+        Fault::bad(format!("{} knows no option {word}", self.spec.full_name()))
     }
 
     /// The word at this place.
@@ -182,98 +172,110 @@ impl<'a> Parts<'a> {
     }
 
     /// The queue that the first word names, or with `MEMBER` the lane.
+    #[inline]
     pub(crate) fn queue(&self) -> QueueName<'a> {
-        QueueName { name: self.word(0), member: self.option("MEMBER") }
+        QueueName { name: self.word(0), member: self.option(options::MEMBER) }
+    }
+
+    /// The last of the words, with which a holder names its task.
+    pub(crate) fn named(&self) -> &'a [u8] {
+        self.words.last().copied().unwrap_or_default()
     }
 
     /// The value of an option, if it was given.
-    pub(crate) fn option(&self, word: &str) -> Option<&'a [u8]> {
+    #[inline]
+    pub(crate) fn option(&self, option: Opt) -> Option<&'a [u8]> {
         debug_assert!(
-            self.spec.options.iter().any(|option| option.word == word),
-            "{} has no option {word}",
-            self.spec.full_name()
+            self.spec.options.iter().any(|known| known.word == option.word),
+            "{} has no option {}",
+            self.spec.full_name(),
+            option.word
         );
         // Few are given, and most requests give none.
-        let given = self.options.iter().find(|(given, _)| *given == word);
-        given.map(|(_, value)| *value)
+        if self.options_bits & option.bit == 0 { None } else { self.find_option(option.letters) }
+    }
+
+    #[inline(never)]
+    fn find_option(&self, letters: u64) -> Option<&'a [u8]> {
+        let given = self.options[..self.options_given].iter().flatten();
+        given.copied().find(|(known, _)| *known == letters).map(|(_, value)| value)
     }
 
     /// Whether an option was given.
-    pub(crate) fn has(&self, word: &str) -> bool {
-        self.option(word).is_some()
+    #[inline]
+    pub(crate) fn has(&self, option: Opt) -> bool {
+        self.option(option).is_some()
     }
 
     /// A duration in whole milliseconds.
-    pub(crate) fn span(&self, word: &str) -> Result<Option<Span>, Fault> {
-        self.option(word).map(|value| span(word, value)).transpose()
+    #[inline]
+    pub(crate) fn span(&self, option: Opt) -> Result<Option<Span>, Fault> {
+        self.option(option).map(|value| span(option.word, value)).transpose()
     }
 
     /// A moment in Unix milliseconds.
-    pub(crate) fn moment(&self, word: &str) -> Result<Option<Timestamp>, Fault> {
-        let Some(value) = self.option(word) else { return Ok(None) };
-        match number(value).filter(|ms| *ms <= Timestamp::MAX.ms()) {
-            Some(ms) => Ok(Some(Timestamp::from_ms(ms))),
-            None => Err(Fault::bad(format!(
-                "{word} is a moment in Unix milliseconds before the year 10000, not {}",
-                shown(value)
-            ))),
-        }
+    pub(crate) fn moment(&self, option: Opt) -> Result<Option<Timestamp>, Fault> {
+        let Some(value) = self.option(option) else { return Ok(None) };
+        let ms = number(value).filter(|ms| *ms <= Timestamp::MAX.ms());
+        let moment = ms.map(Timestamp::from_ms).ok_or_else(|| {
+            let rule = "is a moment in Unix milliseconds before the year 10000";
+            no_value(&format!("{} {rule}", option.word), value)
+        });
+        moment.map(Some)
     }
 
     /// A number of at least 1.
-    pub(crate) fn count(&self, word: &str) -> Result<Option<u64>, Fault> {
-        let Some(value) = self.option(word) else { return Ok(None) };
+    #[inline]
+    pub(crate) fn count(&self, option: Opt) -> Result<Option<u64>, Fault> {
+        let Some(value) = self.option(option) else { return Ok(None) };
         match number(value) {
             Some(count) if count > 0 => Ok(Some(count)),
-            _ => Err(Fault::bad(format!("{word} is a number of at least 1, not {}", shown(value)))),
+            _ => Err(no_value(&format!("{} is a number of at least 1", option.word), value)),
         }
     }
 
     /// A priority, or none.
+    #[inline]
     pub(crate) fn priority(&self) -> Result<Assign<Option<i64>>, Fault> {
-        let Some(value) = self.option("PRIORITY") else { return Ok(Assign::Keep) };
-        if value.eq_ignore_ascii_case(b"NONE") {
-            return Ok(Assign::To(None));
-        }
+        let Some(value) = self.option(options::PRIORITY) else { return Ok(Assign::Keep) };
         match signed(value) {
             Some(priority) => Ok(Assign::To(Some(priority))),
-            None => Err(Fault::bad(format!(
-                "PRIORITY is a whole number of 64 bits or NONE, not {}",
-                shown(value)
-            ))),
+            None if value.eq_ignore_ascii_case(b"NONE") => Ok(Assign::To(None)),
+            None => Err(no_value("PRIORITY is a whole number of 64 bits or NONE", value)),
         }
     }
 
     /// How long to wait: -1 is without end.
+    #[inline]
     pub(crate) fn wait(&self) -> Result<Option<Wait>, Fault> {
-        let Some(value) = self.option("WAIT") else { return Ok(None) };
-        if value == b"-1" {
-            return Ok(Some(Wait::Forever));
+        match self.option(options::WAIT) {
+            None => Ok(None),
+            Some(b"-1") => Ok(Some(Wait::Forever)),
+            Some(value) => span(options::WAIT.word, value).map(|span| Some(Wait::For(span))),
         }
-        span("WAIT", value).map(|span| Some(Wait::For(span)))
     }
 
     /// From which end.
+    #[inline]
     pub(crate) fn from(&self) -> Result<End, Fault> {
-        match self.option("FROM") {
+        match self.option(options::FROM) {
             None => Ok(End::Min),
             Some(value) if value.eq_ignore_ascii_case(b"MIN") => Ok(End::Min),
             Some(value) if value.eq_ignore_ascii_case(b"MAX") => Ok(End::Max),
-            Some(value) => Err(Fault::bad(format!("FROM is MIN or MAX, not {}", shown(value)))),
+            Some(value) => Err(no_value("FROM is MIN or MAX", value)),
         }
     }
 
     /// In which order within one priority: the oldest first from the most urgent end, and the
     /// newest first from the other, so that one end mirrors the other.
+    #[inline]
     pub(crate) fn order(&self, from: End) -> Result<Order, Fault> {
-        match self.option("ORDER") {
+        match self.option(options::ORDER) {
             None if from == End::Max => Ok(Order::Newest),
             None => Ok(Order::Oldest),
             Some(value) if value.eq_ignore_ascii_case(b"OLDEST") => Ok(Order::Oldest),
             Some(value) if value.eq_ignore_ascii_case(b"NEWEST") => Ok(Order::Newest),
-            Some(value) => {
-                Err(Fault::bad(format!("ORDER is OLDEST or NEWEST, not {}", shown(value))))
-            }
+            Some(value) => Err(no_value("ORDER is OLDEST or NEWEST", value)),
         }
     }
 }
@@ -286,31 +288,35 @@ pub(crate) fn shown(word: &[u8]) -> String {
 }
 
 /// A decimal number without sign, space or leading zero.
+#[inline]
 pub(crate) fn number(text: &[u8]) -> Option<u64> {
     let (number, rest) = leading_number(text)?;
     rest.is_empty().then_some(number)
 }
 
 /// The number with which a text begins, and what follows it.
+#[inline]
 fn leading_number(text: &[u8]) -> Option<(u64, &[u8])> {
-    /// So many digits fit into 64 bits, whatever they are.
-    const DIGITS_SAFE: usize = 19;
-    let value = |byte: u8| Some(byte.wrapping_sub(b'0')).filter(|digit| *digit <= 9);
+    /// The least number of twenty digits, which is as many as 64 bits can hold.
+    const TWENTY_DIGITS: u64 = 10_000_000_000_000_000_000;
     let mut number = 0_u64;
-    let mut digits = 0;
-    while let Some(digit) = text.get(digits).and_then(|byte| value(*byte)) {
-        number = if digits < DIGITS_SAFE {
-            number * 10 + u64::from(digit)
-        } else {
-            number.checked_mul(10)?.checked_add(u64::from(digit))?
-        };
-        digits += 1;
+    let mut rest = text;
+    while let [byte @ b'0'..=b'9', after @ ..] = rest {
+        number = number.wrapping_mul(10).wrapping_add(u64::from(byte - b'0'));
+        rest = after;
     }
-    let is_number = digits == 1 || (digits > 1 && text[0] != b'0');
-    is_number.then_some((number, &text[digits..]))
+    let fits = match text.len() - rest.len() {
+        1 => true,
+        2..20 => text[0] != b'0',
+        // What is too much for 64 bits is less than it ought to be.
+        20 => text[0] == b'1' && number >= TWENTY_DIGITS,
+        _ => false,
+    };
+    fits.then_some((number, rest))
 }
 
 /// The same, with a minus if it is negative.
+#[inline]
 fn signed(text: &[u8]) -> Option<i64> {
     match text.strip_prefix(b"-") {
         None => i64::try_from(number(text)?).ok(),
@@ -325,11 +331,19 @@ fn signed(text: &[u8]) -> Option<i64> {
 pub(crate) fn span(word: &str, text: &[u8]) -> Result<Span, Fault> {
     match number(text) {
         Some(ms) if ms <= Timestamp::MAX.ms() => Ok(Span::from_ms(ms)),
-        _ => Err(Fault::bad(format!(
-            "{word} is a number of milliseconds that ends before the year 10000, not {}",
-            shown(text)
-        ))),
+        _ => Err(no_span(word, text)),
     }
+}
+
+#[cold]
+fn no_span(word: &str, text: &[u8]) -> Fault {
+    no_value(&format!("{word} is a number of milliseconds that ends before the year 10000"), text)
+}
+
+/// The refusal of a value that is not what it is to be.
+#[cold]
+fn no_value(rule: &str, text: &[u8]) -> Fault {
+    Fault::bad(format!("{rule}, not {}", shown(text)))
 }
 
 /// A state by its letter.
@@ -339,7 +353,7 @@ pub(crate) fn state(text: &[u8]) -> Result<StateKind, Fault> {
         _ => None,
     };
     let known = StateKind::ALL.into_iter().find(|kind| letter == Some(kind.letter()));
-    known.ok_or_else(|| Fault::bad(format!("a state is R, T, W, B, Z or D, not {}", shown(text))))
+    known.ok_or_else(|| no_value("a state is R, T, W, B, Z or D", text))
 }
 
 /// A receipt from its text: the number of the task, the incarnation of the server, the grant.
@@ -351,7 +365,12 @@ pub(crate) fn receipt(text: &[u8]) -> Result<Receipt, Fault> {
         let receipt = Receipt { number, grant: Grant { incarnation, serial } };
         rest.is_empty().then_some(receipt)
     };
-    parsed().ok_or_else(|| Fault::bad(format!("{} is not a receipt", shown(text))))
+    parsed().ok_or_else(|| no_receipt(text))
+}
+
+#[cold]
+fn no_receipt(text: &[u8]) -> Fault {
+    Fault::bad(format!("{} is not a receipt", shown(text)))
 }
 
 /// The numbers of which the text of a receipt consists, with a hyphen between them.
@@ -368,7 +387,22 @@ mod tests {
     fn numbers_have_one_text_only() {
         assert_eq!(number(b"0"), Some(0));
         assert_eq!(number(b"18446744073709551615"), Some(u64::MAX));
-        for text in ["", "00", "01", "+1", "-1", " 1", "1 ", "0x1", "18446744073709551616"] {
+        for text in [
+            "",
+            "00",
+            "01",
+            "+1",
+            "-1",
+            " 1",
+            "1 ",
+            "0x1",
+            "00000000000000000001",
+            "18446744073709551616",
+            "20000000000000000000",
+            "99999999999999999999",
+            "100000000000000000000",
+            "184467440737095516150",
+        ] {
             assert_eq!(number(text.as_bytes()), None, "{text:?}");
         }
         assert_eq!(signed(b"-9223372036854775808"), Some(i64::MIN));

@@ -61,6 +61,7 @@ fn uuids_are_told_and_understood_as_text() {
         let id = show(&elements(&elements(&taken)[0])[1]);
         assert_eq!(client.told(&format!("ACK u ID {id}")).await, "OK");
         assert_eq!(client.told(&format!("GET u {id}")).await, "null");
+        assert!(ids.remove(&id));
         let other = ids.last().unwrap();
         assert_eq!(client.told(&format!("KILL u {other} nonsense 5")).await, "1");
     });
