@@ -186,7 +186,7 @@ impl Scene {
 
     fn say(&mut self, command: Command<'_>) {
         self.said += 1;
-        self.engine.apply(self.now, ClientId(1), RequestId(self.said), command);
+        self.engine.apply(self.now, ClientId(1), RequestId(self.said), &command);
         self.settle();
     }
 

@@ -76,7 +76,7 @@ impl Engine {
         let slot = self.existing(name)?;
         let queue = &self.queues[slot];
         let (settings, paused, created) = (queue.settings, queue.paused, queue.created);
-        Ok(Some(Reply::Settings { settings, paused, created }))
+        Ok(Some(Reply::Settings { settings: Box::new(settings), paused, created }))
     }
 
     fn list_queues(&self, prefix: &[u8], after: Option<&[u8]>, count: usize) -> Reply {

@@ -9,7 +9,7 @@ use crate::task::{Receipt, StateKind, TaskRecord};
 use crate::time::Span;
 
 /// A request of one client.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Command<'a> {
     /// Puts a task into a queue, which comes into being if need be.
     Put(Put<'a>),
@@ -114,7 +114,7 @@ pub enum Command<'a> {
     /// Grants that many further deliveries.
     Credit(u32),
     /// Brings popped tasks back whose reply or delivery could not be sent whole.
-    PutBack(Vec<TaskRecord>),
+    PutBack(&'a [TaskRecord]),
     /// Ends leases that nobody was told of, since the reply or delivery could not be sent whole:
     /// the tasks are ready again in their place. That is no sign of life of a member.
     GiveBack(&'a [Receipt]),
@@ -137,7 +137,7 @@ pub struct QueueName<'a> {
 }
 
 /// See [`Command::Put`].
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Put<'a> {
     /// The queue.
     pub queue: &'a [u8],

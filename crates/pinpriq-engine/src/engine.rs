@@ -135,11 +135,11 @@ impl Engine {
         now: Timestamp,
         client: ClientId,
         request: RequestId,
-        command: Command<'_>,
+        command: &Command<'_>,
     ) -> Applied {
         self.advance(now);
         self.asking = Some((client, request));
-        let answered = check_names(&command).and_then(|()| self.dispatch(client, request, command));
+        let answered = check_names(command).and_then(|()| self.dispatch(client, request, command));
         let refused = answered.as_ref().err().map(|refusal| refusal.kind);
         match answered {
             Ok(Some(reply)) => self.reply(client, request, reply),
@@ -368,26 +368,31 @@ impl Engine {
         &self.totals
     }
 
-    fn dispatch(&mut self, client: ClientId, request: RequestId, command: Command<'_>) -> Answered {
-        match command {
-            Command::Put(put) => self.put(client, request, &put),
+    fn dispatch(
+        &mut self,
+        client: ClientId,
+        request: RequestId,
+        command: &Command<'_>,
+    ) -> Answered {
+        match *command {
+            Command::Put(ref put) => self.put(client, request, put),
             Command::PutBack(records) => Ok(Some(self.put_back(records))),
             Command::GiveBack(receipts) => Ok(Some(self.give_back(receipts))),
-            Command::Take(take) => self.take(client, request, &take),
-            Command::Peek(peek) => self.peek(&peek),
+            Command::Take(ref take) => self.take(client, request, take),
+            Command::Peek(ref peek) => self.peek(peek),
             Command::Get { queue, id } => self.get(queue, id),
-            Command::Ack(ack) => self.ack(client, &ack),
+            Command::Ack(ref ack) => self.ack(client, ack),
             Command::AckAll { queue, receipts } => Ok(Some(self.ack_all(client, queue, receipts))),
-            Command::Release(release) => self.release(client, &release),
+            Command::Release(ref release) => self.release(client, release),
             Command::Bury { held, payload, reason } => self.bury(client, held, payload, reason),
             Command::Touch { held, by } => self.touch(client, held, by),
-            Command::Dig(transfer) => self.dig(client, &transfer),
+            Command::Dig(ref transfer) => self.dig(client, transfer),
             Command::Plow { queue, count, delay, ttl } => self.plow(queue, count, delay, ttl),
             Command::Kill { queue, ids } => self.kill(client, queue, ids),
-            Command::Switch { transfer, to } => self.switch(client, &transfer, to),
-            Command::Snatch(transfer) => self.snatch(client, &transfer),
-            Command::Restart(transfer) => self.restart(client, &transfer),
-            Command::Update(update) => self.update(client, &update),
+            Command::Switch { ref transfer, to } => self.switch(client, transfer, to),
+            Command::Snatch(ref transfer) => self.snatch(client, transfer),
+            Command::Restart(ref transfer) => self.restart(client, transfer),
+            Command::Update(ref update) => self.update(client, update),
             Command::Await { queue, id, wait } => self.wait_for(client, request, queue, id, wait),
             Command::Subscribe { queues, member, selection, mode } => {
                 self.subscribe(client, queues, member, (selection, mode))
@@ -395,7 +400,7 @@ impl Engine {
             Command::Unsubscribe { queues, member } => self.unsubscribe(client, queues, member),
             Command::Credit(credits) => self.credit(client, request, credits),
             Command::Queue(command) => self.administer(command),
-            Command::Publish(publish) => self.publish(&publish),
+            Command::Publish(ref publish) => self.publish(publish),
             Command::Member(command) => self.tend(command),
         }
     }

@@ -14,8 +14,8 @@
 //! let mut engine = Engine::new(Limits::default(), 1);
 //! engine.start(Timestamp::from_ms(1), 1, Default::default());
 //! let (now, client) = (Timestamp::from_ms(2), ClientId(1));
-//! engine.apply(now, client, RequestId(1), Command::Put(Put::new(b"jobs", b"hello")));
-//! engine.apply(now, client, RequestId(2), Command::Take(Take {
+//! engine.apply(now, client, RequestId(1), &Command::Put(Put::new(b"jobs", b"hello")));
+//! engine.apply(now, client, RequestId(2), &Command::Take(Take {
 //!     queues: &[b"jobs"],
 //!     member: None,
 //!     count: 1,

@@ -67,10 +67,10 @@ impl Engine {
     /// Undoes pops whose reply or delivery could not be sent: each task is ready again in its old
     /// place, with its old deadlines. One whose id has been given to another task meanwhile, or
     /// would not be one of its queue's any more, stays popped. Answers how many came back.
-    pub(crate) fn put_back(&mut self, records: Vec<TaskRecord>) -> Reply {
+    pub(crate) fn put_back(&mut self, records: &[TaskRecord]) -> Reply {
         let mut count = 0;
         for record in records {
-            count += u64::from(self.put_back_one(record));
+            count += u64::from(self.put_back_one(record.clone()));
         }
         Reply::Count(count)
     }

@@ -68,7 +68,7 @@ pub enum Reply {
     /// The settings of a queue.
     Settings {
         /// The settings.
-        settings: Settings,
+        settings: Box<Settings>,
         /// The pause.
         paused: Paused,
         /// Whether it exists even when empty.

@@ -152,7 +152,7 @@ impl Bare {
 
     fn say(&mut self, command: Command<'_>) -> Option<Reply> {
         self.said += 1;
-        self.engine.apply(NOW, ClientId(1), RequestId(self.said), command);
+        self.engine.apply(NOW, ClientId(1), RequestId(self.said), &command);
         self.engine.take_changes(&mut self.changes);
         self.changes.clear();
         let mut answered = None;
@@ -298,7 +298,7 @@ impl Records {
         let mut engine = Engine::new(Limits::default(), 1);
         engine.start(NOW, 1, Header::default());
         let put = Put { key: Some(b"k"), ..Put::new(QUEUE, &PAYLOAD) };
-        engine.apply(NOW, ClientId(1), RequestId(1), Command::Put(put));
+        engine.apply(NOW, ClientId(1), RequestId(1), &Command::Put(put));
         let mut changes = Vec::new();
         engine.take_changes(&mut changes);
         let change = changes.pop().expect("a put is a change");

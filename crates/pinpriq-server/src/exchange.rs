@@ -205,7 +205,7 @@ impl<D: Door> Exchange<D> {
         if !requeues {
             unsent.popped.clear();
         }
-        self.shard.disconnect(self.client, unsent);
+        self.shard.disconnect(self.client, &unsent);
     }
 
     /// Whether what the requests in `input` waited for has come.

@@ -258,11 +258,11 @@ impl Shard {
         &self,
         client: ClientId,
         request: RequestId,
-        command: Command<'_>,
+        command: &Command<'_>,
     ) -> Applied {
         let now = self.now();
         let state = &mut *self.state.borrow_mut();
-        self.tell_witness(now, state, || Asked::Command(client, request, &command));
+        self.tell_witness(now, state, || Asked::Command(client, request, command));
         state.durable.apply(now, client, request, command)
     }
 
@@ -312,7 +312,7 @@ impl Shard {
 
     /// Forgets a client, and takes back what was handed to it and could not be sent: popped tasks
     /// return to their place, and leases of which it knows nothing end.
-    pub(crate) fn disconnect(&self, client: ClientId, unsent: Unsent) {
+    pub(crate) fn disconnect(&self, client: ClientId, unsent: &Unsent) {
         let now = self.now();
         {
             let state = &mut *self.state.borrow_mut();
@@ -321,14 +321,14 @@ impl Shard {
             state.durable.disconnect(now, client);
             let request = RequestId(0);
             if !unsent.popped.is_empty() {
-                let put_back = Command::PutBack(unsent.popped);
+                let put_back = Command::PutBack(&unsent.popped);
                 self.tell_witness(now, state, || Asked::Command(client, request, &put_back));
-                state.durable.apply(now, client, request, put_back);
+                state.durable.apply(now, client, request, &put_back);
             }
             if !unsent.leases.is_empty() {
                 let give_back = Command::GiveBack(&unsent.leases);
                 self.tell_witness(now, state, || Asked::Command(client, request, &give_back));
-                state.durable.apply(now, client, request, give_back);
+                state.durable.apply(now, client, request, &give_back);
             }
             if state.sessions.is_empty() {
                 self.deserted_bell.notify_waiters();

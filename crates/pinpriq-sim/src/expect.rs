@@ -155,7 +155,7 @@ pub(crate) fn answer(ask: &Ask, reply: &Reply) -> Wanted {
                 })
                 .collect(),
         ),
-        Reply::Settings { settings, paused, .. } => settings_map(*settings, *paused),
+        Reply::Settings { settings, paused, .. } => settings_map(**settings, *paused),
         Reply::Names { names, more } => {
             let cursor = if *more { Wanted::Anything } else { word("0") };
             List(vec![cursor, List(names.iter().map(|name| Text(name.to_vec())).collect())])

@@ -122,12 +122,12 @@ fn turn(durable: &mut Durable, say: impl FnOnce(&mut Durable)) {
 }
 
 fn put(durable: &mut Durable) {
-    durable.apply(NOW, CLIENT, RequestId(1), Command::Put(Put::new(QUEUE, &PAYLOAD)));
+    durable.apply(NOW, CLIENT, RequestId(1), &Command::Put(Put::new(QUEUE, &PAYLOAD)));
 }
 
 fn pop(durable: &mut Durable, count: u32) {
     let (queues, member) = (&[QUEUE][..], None);
     let (selection, mode, wait) = (Selection::DEFAULT, TakeMode::Pop, Wait::No);
     let take = Take { queues, member, count, wait, selection, mode };
-    durable.apply(NOW, CLIENT, RequestId(1), Command::Take(take));
+    durable.apply(NOW, CLIENT, RequestId(1), &Command::Take(take));
 }

@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("opened with {} records", loaded.records);
 
     let (now, me) = (queue.now(), ClientId(1));
-    queue.apply(now, me, RequestId(1), Command::Put(Put::new(b"jobs", b"hello")));
+    queue.apply(now, me, RequestId(1), &Command::Put(Put::new(b"jobs", b"hello")));
     let take = Take {
         queues: &[b"jobs"],
         member: None,
@@ -41,8 +41,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         selection: Selection::DEFAULT,
         mode: TakeMode::Pop,
     };
-    queue.apply(now, me, RequestId(2), Command::Take(take));
-    queue.apply(now, me, RequestId(3), Command::Put(Put::new(b"jobs", b"for the next run")));
+    queue.apply(now, me, RequestId(2), &Command::Take(take));
+    queue.apply(now, me, RequestId(3), &Command::Put(Put::new(b"jobs", b"for the next run")));
 
     // One turn: everything above is one batch, written and synced at once.
     queue.commit()?;

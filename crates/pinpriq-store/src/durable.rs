@@ -104,7 +104,7 @@ impl Durable {
         now: Timestamp,
         client: ClientId,
         request: RequestId,
-        command: Command<'_>,
+        command: &Command<'_>,
     ) -> Applied {
         if let Some(failure) = &self.failure {
             let refusal = Refusal::new(RefusalKind::Store, failure.to_string());

@@ -32,7 +32,7 @@ fn started(limits: Limits, now: Timestamp) -> Engine {
 #[track_caller]
 fn ask(engine: &mut Engine, now: Timestamp, command: Command<'_>) -> Reply {
     let request = RequestId(7);
-    engine.apply(now, WORKER, request, command);
+    engine.apply(now, WORKER, request, &command);
     let outputs: Vec<Output> = std::iter::from_fn(|| engine.poll_output()).collect();
     let reply = outputs.into_iter().find_map(|output| match output {
         Output::Reply { request: own, reply, .. } if own == request => Some(reply),
@@ -81,7 +81,7 @@ fn group_is_cut_at_the_most_that_one_answer_holds() {
     for index in 0..most + 3 {
         let priority = (index == 0).then_some(0);
         let put = Put { key: Some(b"k"), priority, ..Put::new(QUEUE, b"") };
-        engine.apply(NOW, WORKER, RequestId(0), Command::Put(put));
+        engine.apply(NOW, WORKER, RequestId(0), &Command::Put(put));
         engine.poll_output();
     }
     let answer = tasks(ask(&mut engine, NOW, take(2, Selection::PINPRIQ, TakeMode::Pop)));
@@ -107,7 +107,7 @@ fn group_is_cut_at_the_most_that_one_answer_holds() {
 fn answer_is_cut_however_many_are_asked_for() {
     let mut engine = started(Limits::default(), NOW);
     for _ in 0..=TASKS_PER_ANSWER_MAX {
-        engine.apply(NOW, WORKER, RequestId(0), Command::Put(Put::new(QUEUE, b"")));
+        engine.apply(NOW, WORKER, RequestId(0), &Command::Put(Put::new(QUEUE, b"")));
         engine.poll_output();
     }
     let peek =
@@ -230,7 +230,7 @@ fn emptied_queue_is_freed_bit_by_bit() {
     let wait = Wait::For(Span::from_ms(50));
     for id in ["1", "2"] {
         let command = Command::Await { queue: QUEUE.into(), id: id.as_bytes(), wait };
-        let applied = engine.apply(NOW, ClientId(2), RequestId(1), command);
+        let applied = engine.apply(NOW, ClientId(2), RequestId(1), &command);
         assert_eq!(applied, Applied::Waits);
     }
     let truncate = Command::Queue(QueueCommand::Truncate(QUEUE.into()));
@@ -261,7 +261,7 @@ fn awaiter_of_an_emptied_queue_hears_killed_whatever_comes_first() {
     ask(&mut engine, NOW, Command::Put(Put::new(QUEUE, b"")));
     let wait = Wait::For(Span::from_ms(5));
     let command = Command::Await { queue: QUEUE.into(), id: b"1", wait };
-    engine.apply(NOW, ClientId(2), RequestId(1), command);
+    engine.apply(NOW, ClientId(2), RequestId(1), &command);
     ask(&mut engine, NOW, Command::Queue(QueueCommand::Drop(QUEUE)));
     // Its time is up before anybody has come to free the task.
     engine.end_waits(NOW, ClientId(2));

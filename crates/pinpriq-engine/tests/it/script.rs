@@ -128,7 +128,7 @@ impl Stage {
             "PUTBACK" => {
                 let records = self.popped.get(&id).cloned().unwrap_or_default();
                 self.last_request += 1;
-                self.engine.apply(now, id, request, Command::PutBack(records));
+                self.engine.apply(now, id, request, &Command::PutBack(&records));
             }
             // The server stops, and starts again from what it has kept.
             "SERVER" => return self.restart(now),
@@ -145,7 +145,7 @@ impl Stage {
                 let command = words.command(&|text| self.names.receipt(text));
                 self.last_request += 1;
                 self.start();
-                self.engine.apply(now, id, request, command);
+                self.engine.apply(now, id, request, &command);
             }
         }
         self.note(Some((id, request)), false);

@@ -374,7 +374,7 @@ impl Bench {
         let transfer = Transfer { delay, ..Transfer::new(QUEUE, ID) };
         let priority = Amendment { priority: Assign::To(Some(7)), ..amendment };
         let command = match row.split(' ').next().unwrap_or_default() {
-            "put" if row == "put back" => Command::PutBack(vec![self.popped.clone()]),
+            "put" if row == "put back" => Command::PutBack(std::slice::from_ref(&self.popped)),
             "put" => Command::Put(Put { id: Some(ID), delay, ..Put::new(QUEUE, b"other") }),
             "take" => take(TakeMode::Lease { ttr: None }),
             "pop" => take(TakeMode::Pop),
@@ -427,7 +427,7 @@ fn ask(
     command: Command<'_>,
 ) -> Option<Reply> {
     while engine.poll_output().is_some() {}
-    engine.apply(now, client, RequestId(0), command);
+    engine.apply(now, client, RequestId(0), &command);
     match engine.poll_output() {
         Some(Output::Reply { reply, .. }) => Some(reply),
         _ => None,

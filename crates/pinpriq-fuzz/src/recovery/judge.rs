@@ -107,7 +107,7 @@ fn starts(written: &Written, disk: &FaultyDisk) {
         }
         assert_eq!(is_there, start == 1, "a task that was put is there after a start");
         let put = Command::Put(Put::new(b"jobs", payload));
-        durable.apply(durable.now(), ClientId(1), RequestId(1), put);
+        durable.apply(durable.now(), ClientId(1), RequestId(1), &put);
         assert!(durable.finish(durable.now()).is_ok(), "the disk is sound");
         durable.engine().check();
     }

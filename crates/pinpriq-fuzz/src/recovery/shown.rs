@@ -25,7 +25,7 @@ pub(super) fn tasks(durable: &mut Durable) -> Vec<TaskRecord> {
 fn of(durable: &mut Durable, queue: QueueName<'_>, state: StateKind) -> Vec<TaskRecord> {
     let (selection, state) = (Selection::DEFAULT, Some(state));
     let peek = Peek { queue, selection, state, count: u32::MAX };
-    durable.apply(durable.now(), ClientId(99), RequestId(1), Command::Peek(peek));
+    durable.apply(durable.now(), ClientId(99), RequestId(1), &Command::Peek(peek));
     let mut shown = Vec::new();
     while let Some((_, output)) = durable.poll_output() {
         match output {

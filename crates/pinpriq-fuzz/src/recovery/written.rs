@@ -165,7 +165,7 @@ impl Author {
         self.now = self.now.after(Span::from_ms(1));
         let (now, request) = (self.now, RequestId(self.requests));
         let server = self.server();
-        server.apply(now, ClientId(1), request, command);
+        server.apply(now, ClientId(1), request, &command);
         let mut receipts = Vec::new();
         while let Some((_, output)) = server.poll_output() {
             if let Output::Reply { reply: Reply::Tasks { tasks, .. }, .. } = output {

@@ -109,7 +109,7 @@ impl PinpriqDoor {
     }
 
     fn apply(&self, command: Command<'_>) -> Applied {
-        self.shard.apply(self.client, RequestId(0), command)
+        self.shard.apply(self.client, RequestId(0), &command)
     }
 }
 

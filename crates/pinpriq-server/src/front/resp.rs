@@ -87,7 +87,7 @@ impl RespDoor {
     fn ask(&mut self, shape: Shape, command: Command<'_>) {
         let may_be_long = may_be_long(&command);
         let request = shape.request();
-        if self.shard.apply(self.client, request, command) == Applied::Waits {
+        if self.shard.apply(self.client, request, &command) == Applied::Waits {
             self.shard.block(&self.session, request);
         } else if may_be_long {
             // So that it counts before the next request is carried out.

@@ -30,7 +30,7 @@ impl Model {
                 let place = self.existing(queue)?;
                 let home = self.home(&place);
                 let (settings, paused, created) = (home.settings, home.paused, home.created);
-                Ok(Some(Reply::Settings { settings, paused, created }))
+                Ok(Some(Reply::Settings { settings: Box::new(settings), paused, created }))
             }
             QueueCommand::List { prefix, after, count } => {
                 let queues = self.homes.values().filter(|home| home.lane.is_none());

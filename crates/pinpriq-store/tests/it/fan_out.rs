@@ -132,7 +132,7 @@ impl Office {
     fn ask(&mut self, purpose: Purpose, command: Command<'_>) {
         self.requests += 1;
         self.asked.insert(self.requests, purpose);
-        self.durable.apply(self.now, ClientId(1), RequestId(self.requests), command);
+        self.durable.apply(self.now, ClientId(1), RequestId(self.requests), &command);
     }
 
     /// Ends a turn: everything asked in it becomes one batch, and its replies are noted.

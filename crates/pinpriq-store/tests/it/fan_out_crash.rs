@@ -300,7 +300,7 @@ fn many_lanes(disk: &FaultyDisk, lanes: usize) -> Durable {
         let topic = format!("{index}");
         let topic = topic.as_bytes();
         let join = MemberCommand::Join { topic, member: b"m", lease: None };
-        durable.apply(START, ClientId(1), RequestId(1), Command::Member(join));
+        durable.apply(START, ClientId(1), RequestId(1), &Command::Member(join));
         if index % 64 == 0 {
             let publish = Publish {
                 topic,
@@ -309,7 +309,7 @@ fn many_lanes(disk: &FaultyDisk, lanes: usize) -> Durable {
                 priority: None,
                 deadline: Deadline::OfLane,
             };
-            durable.apply(START, ClientId(1), RequestId(1), Command::Publish(publish));
+            durable.apply(START, ClientId(1), RequestId(1), &Command::Publish(publish));
         }
     }
     durable
@@ -322,7 +322,7 @@ fn leave_everything(durable: &mut Durable) {
     use pinpriq_engine::task::{ClientId, RequestId};
 
     let leave = Command::Member(MemberCommand::Leave(b"m"));
-    durable.apply(START, ClientId(1), RequestId(1), leave);
+    durable.apply(START, ClientId(1), RequestId(1), &leave);
     for _ in 0..3 {
         if durable.commit().and_then(|()| durable.drive(START)).is_err() {
             return;

@@ -59,7 +59,7 @@ impl Site {
 
     /// One command, durably, and its reply.
     fn apply(&mut self, command: Command<'_>) -> Reply {
-        self.durable.apply(self.now, ClientId(1), RequestId(1), command);
+        self.durable.apply(self.now, ClientId(1), RequestId(1), &command);
         self.durable.commit().unwrap();
         let Some((_, Output::Reply { reply, .. })) = self.durable.poll_output() else {
             panic!("no reply")

@@ -49,7 +49,7 @@ impl Site {
     }
 
     fn ask(&mut self, command: Command<'_>) -> Reply {
-        self.durable.apply(self.now, ClientId(1), RequestId(1), command);
+        self.durable.apply(self.now, ClientId(1), RequestId(1), &command);
         let committed = self.durable.commit();
         let Some((_, Output::Reply { reply, .. })) = self.durable.poll_output() else {
             panic!("no reply")
@@ -111,7 +111,7 @@ fn every_way_to_see_a_task_brings_its_payload_back() {
         selection: Selection::DEFAULT,
         mode: TakeMode::Pop,
     });
-    site.durable.apply(site.now, ClientId(1), RequestId(1), Command::Credit(40));
+    site.durable.apply(site.now, ClientId(1), RequestId(1), &Command::Credit(40));
     site.durable.commit().unwrap();
     let mut delivered = Vec::new();
     while let Some((_, output)) = site.durable.poll_output() {

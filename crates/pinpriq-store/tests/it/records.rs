@@ -127,7 +127,7 @@ fn the_bytes_are_those_of_the_page() {
         expires_at: Some(Timestamp::from_ms(2_000)),
         ttr: Some(Span::from_ms(3_000)),
         attempts: 4,
-        state: State::Taken(lease.clone()),
+        state: State::Taken(lease),
     };
     let state = State::Buried { reason };
     let moved =

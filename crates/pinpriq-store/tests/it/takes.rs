@@ -37,7 +37,7 @@ impl Site {
 
     /// Asks, and answers with the position that the reply waits for.
     fn ask(&mut self, command: Command<'_>) -> (Position, Reply) {
-        self.durable.apply(self.now, ClientId(1), RequestId(1), command);
+        self.durable.apply(self.now, ClientId(1), RequestId(1), &command);
         self.durable.commit().unwrap();
         match self.durable.poll_output() {
             Some((after, Output::Reply { reply, .. })) => (after, reply),

@@ -177,7 +177,7 @@ fn an_engine_starts_from_version_1_and_takes_on_members() {
     let now = durable.now();
     assert_eq!(now, loaded.header.now);
     let join = MemberCommand::Join { topic: b"jobs", member: b"m", lease: None };
-    durable.apply(now, ClientId(1), RequestId(1), Command::Member(join));
+    durable.apply(now, ClientId(1), RequestId(1), &Command::Member(join));
     durable.finish(now).unwrap();
     drop(durable);
     disk.crash(CrashPolicy::LoseUnsynced);

@@ -95,7 +95,7 @@ impl Bench {
     /// What comes out of a command.
     pub(super) fn send(&mut self, client: ClientId, command: Command<'_>) -> Vec<Output> {
         self.last_request += 1;
-        self.engine.apply(self.now, client, RequestId(self.last_request), command);
+        self.engine.apply(self.now, client, RequestId(self.last_request), &command);
         self.collect()
     }
 

@@ -38,7 +38,7 @@ impl Model {
                 let home = self.existing(queue)?;
                 let queue = &self.queues[&home];
                 let (settings, paused, created) = (queue.settings, queue.paused, queue.created);
-                Ok(Some(Reply::Settings { settings, paused, created }))
+                Ok(Some(Reply::Settings { settings: Box::new(settings), paused, created }))
             }
             QueueCommand::List { prefix, after, count } => {
                 let mut names: Vec<_> = self

@@ -60,7 +60,7 @@ impl Census {
                 }
             }
             Command::PutBack(records) => {
-                for record in records {
+                for record in *records {
                     if record.lane.is_some() && !model.is_lane(&home_of(record)) {
                         self.fan_out("a pop of a lane that is gone is not undone");
                         continue;

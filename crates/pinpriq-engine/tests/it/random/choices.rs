@@ -112,7 +112,7 @@ impl Chooser<'_> {
             85..=87 => Command::Credit(self.dice.pick(&[1, 1, 1, 2, 3, 0, u32::MAX])),
             88..=91 if !self.memory.popped.is_empty() => {
                 let index = self.dice.below(self.memory.popped.len() as u64);
-                Command::PutBack(self.memory.popped[usize::try_from(index).unwrap()].clone())
+                Command::PutBack(self.memory.popped[usize::try_from(index).unwrap()].clone().leak())
             }
             _ => Command::Queue(self.administration()),
         }

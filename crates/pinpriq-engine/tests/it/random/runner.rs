@@ -131,7 +131,7 @@ impl<'a> Runner<'a> {
         self.situation.doing = format!("at {now} {client:?} {}", brief(command));
         self.last_request += 1;
         let request = RequestId(self.last_request);
-        let applied = self.engine.apply(now, client, request, command.clone());
+        let applied = self.engine.apply(now, client, request, command);
         let said = self.listen();
         let drawn = self.drawn_ids(request, &said);
         self.census.borrow_mut().note_command(&self.model, client, command);

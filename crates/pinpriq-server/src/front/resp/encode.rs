@@ -101,7 +101,7 @@ fn whole_reply(writer: &mut Writer<'_>, reply: &Reply, shape: Shape) {
                 }
             }
         }
-        Reply::Settings { settings, paused, .. } => settings_map(writer, *settings, *paused),
+        Reply::Settings { settings, paused, .. } => settings_map(writer, **settings, *paused),
         Reply::Names { names, more } => page(writer, names, *more),
         Reply::Figures(figures) => figures_map(writer, figures, shape == Shape::QueueFigures),
         Reply::Joined(incarnation) => whole(writer, *incarnation),

@@ -156,14 +156,14 @@ impl Runner<'_> {
     fn apply_quietly(&mut self, now: Timestamp, command: &Command<'static>) {
         let request = RequestId(0);
         self.model.apply(now, OBSERVER, request, command, BTreeMap::new());
-        self.engine.apply(now, OBSERVER, request, command.clone());
+        self.engine.apply(now, OBSERVER, request, command);
         let said = std::iter::from_fn(|| self.engine.poll_output()).collect();
         self.compare_outputs(said, Some(request), false);
     }
 
     /// The engine's reply to a question.
     fn observe(&mut self, command: Command<'_>) -> Reply {
-        self.engine.apply(self.model.now, OBSERVER, RequestId(0), command);
+        self.engine.apply(self.model.now, OBSERVER, RequestId(0), &command);
         match self.engine.poll_output() {
             Some(Output::Reply { reply, .. }) => reply,
             other => panic!("no reply but {other:?}"),
