@@ -88,7 +88,11 @@ impl Ranked {
             assert!(!known, "two tasks share the rank {rank:?}");
             let is_last = at == chunk.entries.len();
             if chunk.entries.len() < CHUNK_TASKS {
-                chunk.entries.insert(at, (distance, slot));
+                if is_last {
+                    chunk.entries.push_back((distance, slot));
+                } else {
+                    chunk.entries.insert(at, (distance, slot));
+                }
                 return;
             }
             if !is_last {

@@ -195,6 +195,9 @@ impl Engine {
 
     /// Notes that the store must hear about a task.
     pub(crate) fn mark(&mut self, slot: Slot, unsaved: Unsaved) {
+        if !self.reports {
+            return;
+        }
         let task = &mut self.tasks[slot];
         if task.unsaved() == Unsaved::Nothing {
             self.unsaved.push(slot);
@@ -204,11 +207,14 @@ impl Engine {
 
     /// Reports everything that the store does not know yet.
     pub(crate) fn save(&mut self) {
+        if self.unsaved.is_empty() {
+            return;
+        }
         let mut unsaved = std::mem::take(&mut self.unsaved);
         for slot in unsaved.drain(..) {
             let Some(task) = self.tasks.at(slot) else { continue };
             // A task whose queue was emptied since has gone with it.
-            if self.reports && self.queues.is_current(task.queue, task.epoch) {
+            if self.queues.is_current(task.queue, task.epoch) {
                 let queue = &self.queues[task.queue];
                 self.changes.extend(self.tasks.unsaved_change(slot, queue));
             }
@@ -284,6 +290,7 @@ impl Engine {
     pub(crate) fn settle(&mut self, slot: Slot) {
         let task = &self.tasks[slot];
         let (queue, number, due, armed) = (task.queue, task.number(), task.due(), task.armed());
+        let is_ready = task.kind() == StateKind::Ready;
         self.queues[queue].indexes.insert(slot, &self.tasks);
         if let Some(client) = connection_lease(task) {
             let holder: &mut Client = self.consumers.client(client);
@@ -298,7 +305,7 @@ impl Engine {
             }
             self.tasks[slot].set_armed(due);
         }
-        if self.tasks[slot].kind() == StateKind::Ready {
+        if is_ready {
             self.wake(queue);
         }
     }

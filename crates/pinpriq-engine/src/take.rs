@@ -139,6 +139,10 @@ impl Engine {
             let companions = key
                 .map(|key| self.queues[queue].indexes.group(key, want.selection, &self.tasks))
                 .unwrap_or_default();
+            if taken.capacity() == 0 {
+                // Most takes hand over one task; the vector would make room for four.
+                taken.reserve_exact(1 + companions.len());
+            }
             taken.push(self.hand_over(slot, want));
             for companion in companions.into_iter().filter(|companion| *companion != slot) {
                 if taken.len() >= TASKS_PER_ANSWER_MAX {
