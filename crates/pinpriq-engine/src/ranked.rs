@@ -49,6 +49,10 @@ struct Chunk {
 }
 
 impl Chunk {
+    fn of_one(seq: u64, slot: Slot) -> Self {
+        Self { base: seq, entries: VecDeque::from([(0, slot)]) }
+    }
+
     fn seq(&self, entry: (u32, Slot)) -> u64 {
         self.base + u64::from(entry.0)
     }
@@ -105,8 +109,7 @@ impl Ranked {
                 return;
             }
         }
-        let entries = VecDeque::from([(0, slot)]);
-        self.chunks.insert(key_of(rank), Box::new(Chunk { base: seq, entries }));
+        self.chunks.insert(key_of(rank), Box::new(Chunk::of_one(seq, slot)));
     }
 
     pub(crate) fn remove(&mut self, rank: Rank) {
@@ -270,28 +273,85 @@ impl Ranked {
     }
 }
 
+/// Tasks that are entered all at once, at a fraction of what it costs one by one. It costs least
+/// if those of each priority come by age, as tasks that were kept do.
+#[derive(Debug, Default)]
+pub(crate) struct Building {
+    full: Vec<(Key, Box<Chunk>)>,
+    /// The last chunk of each priority.
+    open: Vec<(i64, Box<Chunk>)>,
+    /// Where that stands, by the priority alone.
+    levels: Sorted<usize>,
+    /// The same for priorities that came before, each at its remainder, once there are many.
+    seen: Vec<Option<(i64, usize)>>,
+    /// Tasks that came after a younger one.
+    late: Vec<(Rank, Slot)>,
+}
+
+/// For how many priorities there is a place in [`Building::seen`], and from how many on it is used.
+const SEEN_LEVELS: u16 = 1_024;
+const SEEN_FROM_LEVELS: usize = 16;
+
+impl Building {
+    pub(crate) fn push(&mut self, rank: Rank, slot: Slot) {
+        let (priority, seq) = rank;
+        let Some(level) = self.level(priority) else {
+            self.levels.insert(key_of((priority, 0)), self.open.len());
+            self.open.push((priority, Box::new(Chunk::of_one(seq, slot))));
+            return;
+        };
+        let (_, chunk) = &mut self.open[level];
+        if chunk.last().is_some_and(|(last, _)| last >= seq) {
+            self.late.push((rank, slot));
+            return;
+        }
+        if let Some(distance) = chunk.distance(seq).filter(|_| chunk.entries.len() < CHUNK_TASKS) {
+            chunk.entries.push_back((distance, slot));
+        } else {
+            let done = std::mem::replace(chunk, Box::new(Chunk::of_one(seq, slot)));
+            self.full.push((key_of((priority, done.base)), done));
+        }
+    }
+
+    /// Where the last chunk of a priority stands, if there is one.
+    fn level(&mut self, priority: i64) -> Option<usize> {
+        if self.seen.is_empty() && self.open.len() >= SEEN_FROM_LEVELS {
+            self.seen = vec![None; usize::from(SEEN_LEVELS)];
+        }
+        let remainder = usize::try_from(priority.rem_euclid(i64::from(SEEN_LEVELS)));
+        let seen = remainder.ok().and_then(|at| self.seen.get_mut(at));
+        if let Some(Some((known, level))) = seen
+            && *known == priority
+        {
+            return Some(*level);
+        }
+        let level = *self.levels.value(self.levels.find(key_of((priority, 0)))?);
+        if let Some(seen) = seen {
+            *seen = Some((priority, level));
+        }
+        Some(level)
+    }
+
+    pub(crate) fn finish(self) -> Ranked {
+        let Self { full: mut chunks, open, late, .. } = self;
+        for (priority, mut chunk) in open {
+            chunk.entries.shrink_to_fit();
+            chunks.push((key_of((priority, chunk.base)), chunk));
+        }
+        chunks.sort_unstable_by_key(|(key, _)| *key);
+        let mut ranked = Ranked { chunks: chunks.into_iter().collect() };
+        for (rank, slot) in late {
+            ranked.insert(rank, slot);
+        }
+        ranked
+    }
+}
+
 impl FromIterator<(Rank, Slot)> for Ranked {
     fn from_iter<I: IntoIterator<Item = (Rank, Slot)>>(tasks: I) -> Self {
-        let tasks = tasks.into_iter();
-        // One allocation, also for an iterator that may leave some out.
-        let mut sorted: Vec<(Rank, Slot)> = Vec::with_capacity(tasks.size_hint().1.unwrap_or(0));
-        sorted.extend(tasks);
-        sorted.sort_unstable();
-        let mut chunks: Vec<(Key, Box<Chunk>)> = Vec::new();
-        let levels = sorted.chunk_by(|one, other| one.0.0 == other.0.0);
-        for mut rest in levels {
-            while let Some(&(rank, _)) = rest.first() {
-                let mut chunk = Chunk { base: rank.1, entries: VecDeque::new() };
-                let mut entries = Vec::with_capacity(rest.len().min(CHUNK_TASKS));
-                entries.extend(rest.iter().take(CHUNK_TASKS).map_while(|((_, seq), slot)| {
-                    chunk.distance(*seq).map(|distance| (distance, *slot))
-                }));
-                rest = &rest[entries.len()..];
-                chunk.entries = entries.into();
-                chunks.push((key_of(rank), Box::new(chunk)));
-            }
-        }
-        Self { chunks: chunks.into_iter().collect() }
+        let mut building = Building::default();
+        tasks.into_iter().for_each(|(rank, slot)| building.push(rank, slot));
+        building.finish()
     }
 }
 
@@ -370,8 +430,12 @@ mod tests {
             }
             if step % 500 == 0 {
                 compare(&ranked, &known);
-                let bulk: Ranked = known.iter().map(|(rank, slot)| (*rank, *slot)).collect();
-                compare(&bulk, &known);
+                let tasks = known.iter().map(|(rank, slot)| (*rank, *slot));
+                compare(&tasks.clone().collect(), &known);
+                compare(&tasks.clone().rev().collect(), &known);
+                let mut by_age: Vec<(Rank, Slot)> = tasks.collect();
+                by_age.sort_unstable_by_key(|((priority, seq), _)| (*seq, *priority));
+                compare(&by_age.into_iter().collect(), &known);
             }
         }
         for rank in known.keys() {
