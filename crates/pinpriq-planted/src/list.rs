@@ -204,10 +204,10 @@ bugs! {
         [Simulator(20)]
     TakeBeforePutIsDurable "take-before-put-is-durable"
         "A task is handed over under a lease before its put is durable."
-        [Store("takes::"), Simulator(20)]
+        [Store("takes::"), Simulator(80)]
     TakeAfterUnsavedMove "take-after-unsaved-move"
         "A take does not wait for what became of other tasks that were ready before it."
-        [Store("takes::"), Simulator(20)]
+        [Store("takes::"), Simulator(80)]
     SyncSkipped "sync-skipped"
         "Files are not synced."
         [Simulator(20)]
