@@ -1,8 +1,8 @@
 //! A map in the order of its keys, for keys that mostly enter near the end.
 //!
 //! The entries stand in pages, each a sorted run, and the pages in a list. A search is two binary
-//! searches, and an entry moves at most half a page of others aside, so that a map of a few
-//! thousand entries costs a fraction of a tree. Used where every task passes several times; what
+//! searches, and an entry moves at most a page of others aside, so that a map of a few thousand
+//! entries costs a fraction of a tree. Used where every task passes several times; what
 //! the keys mean is not known here.
 
 /// How many entries a page holds at most.
@@ -11,8 +11,8 @@ const PAGE_ENTRIES: usize = 256;
 /// Two numbers as one, the first above the second: comparing them takes two instructions.
 pub(crate) type Key = u128;
 
-/// Values by key. Every operation costs O(log n) comparisons; once in half a page of insertions
-/// the list of pages is moved aside, at 64 bytes for 128 entries or more.
+/// Values by key. Every operation costs O(log n) comparisons. When a page comes or goes, which is
+/// once in a hundred operations or more, the list behind it moves too: 64 bytes for each page.
 #[derive(Debug)]
 pub(crate) struct Sorted<V> {
     /// A key that nothing in the page precedes, for each page.
@@ -192,7 +192,7 @@ impl<V> Sorted<V> {
     }
 }
 
-/// How many of these keys are at most `key`.
+/// How many of these keys, which rise, are at most `key`.
 fn up_to(keys: &[Key], key: Key) -> usize {
     // Most keys enter at the end.
     if keys.last().is_none_or(|last| *last <= key) {
