@@ -394,18 +394,13 @@ mod tests {
     use std::num::NonZeroU32;
 
     use super::*;
+    use crate::sorted::tests::draws;
 
     /// Inserts and removes by a fixed sequence of numbers, and compares every walk with a sorted
     /// list.
     #[test]
     fn every_walk_agrees_with_a_sorted_list() {
-        let mut numbers = 0x9E37_79B9_7F4A_7C15_u64;
-        let mut draw = |below: u64| {
-            numbers ^= numbers << 13;
-            numbers ^= numbers >> 7;
-            numbers ^= numbers << 17;
-            numbers % below
-        };
+        let mut draw = draws();
         let mut ranked = Ranked::default();
         let mut known: BTreeMap<Rank, Slot> = BTreeMap::new();
         for step in 0..20_000_u32 {

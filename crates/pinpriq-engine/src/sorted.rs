@@ -249,21 +249,26 @@ impl<V> FromIterator<(Key, V)> for Sorted<V> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
 
-    /// Inserts and removes by a fixed sequence of numbers, and compares with a tree.
-    #[test]
-    fn it_agrees_with_a_tree() {
+    /// A fixed sequence of numbers, each below the bound that it is asked for with.
+    pub(crate) fn draws() -> impl FnMut(u64) -> u64 {
         let mut numbers = 0x9E37_79B9_7F4A_7C15_u64;
-        let mut draw = |below: u64| {
+        move |below| {
             numbers ^= numbers << 13;
             numbers ^= numbers >> 7;
             numbers ^= numbers << 17;
             numbers % below
-        };
+        }
+    }
+
+    /// Inserts and removes by a fixed sequence of numbers, and compares with a tree.
+    #[test]
+    fn it_agrees_with_a_tree() {
+        let mut draw = draws();
         let (mut sorted, mut tree) = (Sorted::default(), BTreeMap::new());
         for step in 0..60_000_u64 {
             let fills = (step / 10_000) % 2 == 0;
