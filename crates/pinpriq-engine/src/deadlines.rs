@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use crate::consumers::{AwaiterId, TakerId};
-use crate::sorted::{Key, Sorted};
+use crate::sorted::{self, Key, Sorted};
 use crate::time::Timestamp;
 
 /// What is due.
@@ -26,20 +26,12 @@ pub(crate) enum Due {
 
 /// The deadline of a task as a key.
 const fn key_of(at: Timestamp, number: u64) -> Key {
-    ((at.ms() as Key) << 64) | number as Key
+    sorted::key_of(at.ms(), number)
 }
 
 /// The moment of a key.
 const fn moment_of(key: Key) -> Timestamp {
-    let ms = (key >> 64) as u64;
-    Timestamp::from_ms(ms)
-}
-
-/// The task of a key.
-const fn number_of(key: Key) -> u64 {
-    #[expect(clippy::cast_possible_truncation, reason = "the lower half is the number")]
-    let number = key as u64;
-    number
+    Timestamp::from_ms(sorted::above(key))
 }
 
 /// All deadlines of a shard. Every operation costs O(log n).
@@ -107,7 +99,7 @@ impl Deadlines {
             && moment_of(key) == at
         {
             self.tasks.remove(cursor);
-            return Some(Due::Task(number_of(key)));
+            return Some(Due::Task(sorted::below(key)));
         }
         self.others.pop_first().map(|(_, due)| due)
     }

@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 
 use crate::command::{End, Order};
-use crate::sorted::{Cursor, Key, Sorted};
+use crate::sorted::{self, Cursor, Key, Sorted};
 use crate::tasks::Slot;
 
 /// A place in the order: the priority, then the seq.
@@ -19,14 +19,12 @@ pub(crate) type Rank = (i64, u64);
 
 /// A rank as a key: negative priorities come first.
 const fn key_of((priority, seq): Rank) -> Key {
-    let above = priority.cast_unsigned() ^ (1 << 63);
-    ((above as Key) << 64) | seq as Key
+    sorted::key_of(priority.cast_unsigned() ^ (1 << 63), seq)
 }
 
 /// The priority of a key.
 const fn priority_of(key: Key) -> i64 {
-    let above = (key >> 64) as u64;
-    (above ^ (1 << 63)).cast_signed()
+    (sorted::above(key) ^ (1 << 63)).cast_signed()
 }
 
 /// How many tasks a chunk holds at most.

@@ -11,6 +11,23 @@ const PAGE_ENTRIES: usize = 256;
 /// Two numbers as one, the first above the second: comparing them takes two instructions.
 pub(crate) type Key = u128;
 
+/// The key of two numbers.
+pub(crate) const fn key_of(above: u64, below: u64) -> Key {
+    ((above as Key) << 64) | below as Key
+}
+
+/// The first number of a key.
+pub(crate) const fn above(key: Key) -> u64 {
+    (key >> 64) as u64
+}
+
+/// The second number of a key.
+pub(crate) const fn below(key: Key) -> u64 {
+    #[expect(clippy::cast_possible_truncation, reason = "the lower half is what is wanted")]
+    let below = key as u64;
+    below
+}
+
 /// Values by key. Every operation costs O(log n) comparisons. When a page comes or goes, which is
 /// once in a hundred operations or more, the list behind it moves too: 64 bytes for each page.
 #[derive(Debug)]
@@ -18,7 +35,6 @@ pub(crate) struct Sorted<V> {
     /// A key that nothing in the page precedes, for each page.
     bounds: Vec<Key>,
     pages: Vec<Page<V>>,
-    len: usize,
 }
 
 /// A run of entries. Never empty.
@@ -37,13 +53,14 @@ pub(crate) struct Cursor {
 
 impl<V> Default for Sorted<V> {
     fn default() -> Self {
-        Self { bounds: Vec::new(), pages: Vec::new(), len: 0 }
+        Self { bounds: Vec::new(), pages: Vec::new() }
     }
 }
 
 impl<V> Sorted<V> {
-    pub(crate) const fn len(&self) -> usize {
-        self.len
+    /// How many entries there are. Costs a step for each page: for checks only.
+    pub(crate) fn len(&self) -> usize {
+        self.pages.iter().map(|page| page.keys.len()).sum()
     }
 
     pub(crate) const fn is_empty(&self) -> bool {
@@ -135,7 +152,6 @@ impl<V> Sorted<V> {
         }
         entered.keys.insert(at, key);
         entered.values.insert(at, value);
-        self.len += 1;
         Cursor { page, at }
     }
 
@@ -151,7 +167,6 @@ impl<V> Sorted<V> {
         } else if left < PAGE_ENTRIES / 4 && left < page.keys.capacity() / 4 {
             self.thin_out(cursor.page);
         }
-        self.len -= 1;
         value
     }
 
@@ -241,7 +256,6 @@ impl<V> FromIterator<(Key, V)> for Sorted<V> {
         while let Some((bound, _)) = entries.peek() {
             sorted.bounds.push(*bound);
             let (keys, values): (Vec<Key>, Vec<V>) = entries.by_ref().take(PAGE_ENTRIES).unzip();
-            sorted.len += keys.len();
             sorted.pages.push(Page { keys, values });
         }
         sorted

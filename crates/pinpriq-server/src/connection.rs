@@ -244,7 +244,8 @@ impl<D: Door> Connection<'_, D> {
     }
 }
 
-/// Lets every other task of the thread have its turn that is to have one now.
+/// Lets every other task of the thread have its turn that is to have one now. The runtime's own
+/// yield looks for events of sockets first, which cost 2 to 3 % of the jobs at depth 1.
 fn stand_back() -> impl FnMut(&mut task::Context<'_>) -> Poll<()> {
     let mut stood_back = false;
     move |task| {
