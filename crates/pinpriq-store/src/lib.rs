@@ -30,6 +30,7 @@ pub mod fold;
 pub mod journal;
 pub mod memory;
 pub mod real_disk;
+pub mod shards;
 pub mod store;
 
 pub use disk::Disk;
