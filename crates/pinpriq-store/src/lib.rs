@@ -6,6 +6,8 @@
 //! journal asks of a file system: [`real_disk`] is the real one, [`faulty_disk`] loses, tears and
 //! refuses on request. [`codec`] turns changes into records and back, and [`fold`] says in the
 //! plainest way what a sequence of changes means. [`durable`] joins a store and an engine.
+//! [`shards`] says in which of several shards a queue lives, [`layout`] which journals are in a
+//! data directory, and [`reshard`](mod@reshard) writes one with another number of shards.
 //!
 //! Nothing here reads a clock, and nothing decides what a task may do: that is the engine's.
 
@@ -24,12 +26,15 @@ macro_rules! planted {
 pub mod codec;
 pub mod conformance;
 pub mod disk;
+mod distribute;
 pub mod durable;
 pub mod faulty_disk;
 pub mod fold;
 pub mod journal;
+pub mod layout;
 pub mod memory;
 pub mod real_disk;
+pub mod reshard;
 pub mod shards;
 pub mod store;
 

@@ -13,6 +13,7 @@ use crate::store::{Figures, Loaded, Position, Progress, Room, Store, StoreError,
 pub struct MemoryStore {
     last: Position,
     incarnations_before: u64,
+    numbers_after: u64,
 }
 
 impl MemoryStore {
@@ -28,11 +29,19 @@ impl MemoryStore {
     pub fn after(incarnations_before: u64) -> Self {
         Self { incarnations_before, ..Self::default() }
     }
+
+    /// The same, and no task is numbered lower than this or the same. For a shard of several, with
+    /// [`first_number`](crate::shards::first_number).
+    #[must_use]
+    pub const fn numbering_after(self, number: u64) -> Self {
+        Self { numbers_after: number, ..self }
+    }
 }
 
 impl Store for MemoryStore {
     fn load(&mut self, _sink: &mut dyn FnMut(Change, Option<Place>)) -> Result<Loaded, StoreError> {
-        let header = Header { incarnation: self.incarnations_before, ..Header::default() };
+        let (incarnation, last_number) = (self.incarnations_before, self.numbers_after);
+        let header = Header { incarnation, last_number, ..Header::default() };
         Ok(Loaded { header, ..Loaded::default() })
     }
 

@@ -9,6 +9,9 @@ use xxhash_rust::xxh3::xxh3_64;
 /// The most shards that a server can have.
 pub const SHARDS_MAX: usize = 64;
 
+/// Two to this power is how many numbers a shard has to itself.
+const BLOCK_BITS: u32 = 46;
+
 /// The shard of the queue or topic of this name, from 0 to `shards - 1`.
 ///
 /// Names that share what stands in their first pair of braces, if that is not empty, live in one
@@ -35,7 +38,15 @@ fn tag(name: &[u8]) -> &[u8] {
 /// see the end; those of 64 shards are exact in programs that keep numbers as doubles.
 #[must_use]
 pub const fn first_number(shard: usize) -> u64 {
-    (shard as u64) << 46
+    (shard as u64) << BLOCK_BITS
+}
+
+/// The number before the first that a shard gives to a task after the tasks of other shards, whose
+/// numbers are `highest` at most, were moved there. It lies beyond all of them, and those of
+/// different shards are as far apart as with [`first_number`].
+#[must_use]
+pub const fn fresh_number(highest: u64, shard: usize) -> u64 {
+    ((highest >> BLOCK_BITS) + 1 + shard as u64) << BLOCK_BITS
 }
 
 #[cfg(test)]
@@ -65,5 +76,13 @@ mod tests {
             counts[shard_of(format!("queue-{name}").as_bytes(), 3)] += 1;
         }
         assert!(counts.iter().all(|count| (9_700..10_300).contains(count)), "{counts:?}");
+    }
+    #[test]
+    fn fresh_numbers_lie_beyond_all_others() {
+        let block = 1_u64 << 46;
+        assert_eq!([0, 1, 2].map(|shard| fresh_number(0, shard)), [1, 2, 3].map(|it| it * block));
+        assert_eq!(fresh_number(block - 1, 0), block);
+        assert_eq!(fresh_number(block, 0), 2 * block);
+        assert_eq!(fresh_number(first_number(63) + 7, 63), 127 * block);
     }
 }

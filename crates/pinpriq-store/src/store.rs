@@ -236,6 +236,31 @@ pub enum StoreError {
         /// One of its files.
         file: String,
     },
+    /// A data directory has another number of shards.
+    #[error(
+        "the directory holds {found} shard{}, and {asked} {} asked for: start with --shards \
+         {found}, or move it with `pinpriq reshard`",
+        if *found == 1 { "" } else { "s" },
+        if *asked == 1 { "is" } else { "are" }
+    )]
+    ShardsDiffer {
+        /// How many it has.
+        found: usize,
+        /// How many were asked for.
+        asked: usize,
+    },
+    /// Something wrote a new data directory and did not come to its end.
+    #[error(
+        "the directory is unfinished: `pinpriq reshard` or `pinpriq salvage` was interrupted while \
+         it wrote it; remove it and run that again"
+    )]
+    Unfinished,
+    /// The files of a data directory do not go together.
+    #[error("{what}; no file was changed")]
+    Mixed {
+        /// What is wrong, and what to do.
+        what: String,
+    },
     /// One batch is larger than any segment may be.
     #[error("one batch has {bytes} bytes, more than the {most} that a segment can hold")]
     BatchTooLarge {

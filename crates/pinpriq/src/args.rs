@@ -137,6 +137,9 @@ pub(crate) enum Command {
     /// Write all that can be read of a damaged data directory into a new one
     #[command(long_about = texts::SALVAGE, after_help = texts::AFTER_SALVAGE)]
     Salvage(SalvageArgs),
+    /// Write a data directory into a new one with another number of shards
+    #[command(long_about = texts::RESHARD, after_help = texts::AFTER_RESHARD)]
+    Reshard(ReshardArgs),
     /// Load a server with requests, and tell how fast it was
     #[command(long_about = texts::BENCH, after_help = texts::AFTER_BENCH)]
     Bench(BenchArgs),
@@ -274,6 +277,20 @@ pub(crate) struct SalvageArgs {
 
     /// The new one, empty or not there yet
     pub(crate) new_dir: PathBuf,
+}
+
+/// The arguments of `reshard`.
+#[derive(Debug, Args)]
+pub(crate) struct ReshardArgs {
+    /// The data directory, with any number of shards
+    pub(crate) dir: PathBuf,
+
+    /// The new one, empty or not there yet
+    pub(crate) new_dir: PathBuf,
+
+    /// How many shards the new one is to have, 1 to 64
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub(crate) shards: u8,
 }
 
 /// The arguments of `completions`.

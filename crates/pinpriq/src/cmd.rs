@@ -13,6 +13,7 @@ mod pop;
 mod push;
 mod put;
 mod queue;
+mod reshard;
 mod salvage;
 mod sending;
 mod serve;
@@ -58,6 +59,7 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Subscribe(arguments) => subscribe::subscribe(&arguments),
         Command::Check(arguments) => check::check(&arguments),
         Command::Salvage(arguments) => salvage::salvage(&arguments),
+        Command::Reshard(arguments) => reshard::reshard(&arguments),
         Command::Bench(arguments) => bench::bench(&arguments),
         Command::Completions(arguments) => completions::completions(&arguments),
         Command::Man(arguments) => man::man(&arguments),

@@ -73,6 +73,11 @@ impl Failure {
         Self::new(REFUSED, sentence)
     }
 
+    /// The exit code as a number.
+    pub(crate) const fn code(&self) -> u8 {
+        self.code
+    }
+
     /// The exit code of the process.
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.code)

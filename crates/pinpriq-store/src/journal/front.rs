@@ -11,12 +11,13 @@ use pinpriq_engine::time::Timestamp;
 
 use super::chores::Chores;
 use super::fetch::Fetcher;
+use super::fresh::lock;
 use super::lane::Runner;
 use super::ledger::{Ledger, Segment};
 use super::open::begin;
 use super::reader::{self, FoundLog};
 use super::running::Running;
-use crate::disk::{Disk, LOCK_NAME, LockError};
+use crate::disk::Disk;
 use crate::store::{Figures, Loaded, Position, Progress, Room, Store, StoreError, Urgency};
 
 /// The smallest segment, so that the two headers stay the smaller part of it.
@@ -66,6 +67,8 @@ pub struct Journal {
     options: JournalOptions,
     runner: Runner,
     failure: Option<StoreError>,
+    /// The highest number counts as this at least.
+    numbers_after: u64,
     /// Last, so that it goes after the threads.
     _lock: Box<dyn Send>,
 }
@@ -83,11 +86,17 @@ impl Journal {
         options: JournalOptions,
         runner: Runner,
     ) -> Result<Self, StoreError> {
-        let lock = disk.lock().map_err(|error| match error {
-            LockError::Held => StoreError::Locked { file: LOCK_NAME.to_owned() },
-            LockError::Io(error) => StoreError::from_io("lock", LOCK_NAME, 0, error),
-        })?;
-        Ok(Self { stage: Stage::Opened, disk, options, runner, failure: None, _lock: lock })
+        let lock = lock(&*disk)?;
+        let (stage, failure, numbers_after) = (Stage::Opened, None, 0);
+        Ok(Self { stage, disk, options, runner, failure, numbers_after, _lock: lock })
+    }
+
+    /// Sees to it that no task is numbered lower than this or the same: what is loaded then names
+    /// it as the highest number, unless the log knows a higher one. For a shard of several, with
+    /// [`first_number`](crate::shards::first_number); to be said before [`Store::load`].
+    #[must_use]
+    pub fn numbering_after(self, number: u64) -> Self {
+        Self { numbers_after: number, ..self }
     }
 
     /// Whether a job is under way on a thread, so that a wake-up is still to come.
@@ -138,7 +147,8 @@ impl Store for Journal {
                 usual_size: segment.end <= self.options.segment_bytes(),
             });
         }
-        let loaded = found.loaded.clone();
+        let mut loaded = found.loaded.clone();
+        loaded.header.last_number = loaded.header.last_number.max(self.numbers_after);
         self.stage = Stage::Loaded(Box::new(found), ledger);
         Ok(loaded)
     }

@@ -4,12 +4,14 @@
 //! of its shard and never waits for the disk: it encodes, decides where each batch goes, and keeps
 //! the books (`ledger`). The back half (`writer`, `chores`) does what it is told, inline or on two
 //! threads of its own (`lane`). `reader` reads a log back, [`check()`] looks at one without
-//! touching it, and [`salvage()`] rescues what can be read of a damaged one.
+//! touching it, [`salvage()`] rescues what can be read of a damaged one, and `fresh` writes down
+//! what a fold holds.
 
 mod check;
 mod chores;
 mod compact;
 mod fetch;
+mod fresh;
 mod front;
 mod lane;
 mod ledger;
@@ -22,6 +24,9 @@ mod segment;
 mod spare;
 mod survey;
 mod writer;
+
+pub(crate) use fresh::{Contents, lock, write};
+pub(crate) use reader::take_inventory;
 
 pub use check::{Report, check};
 pub use front::{Journal, JournalOptions, Level};

@@ -8,22 +8,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use pinpriq_engine::change::{Change, Header, LaneTask, QueueRecord};
+use pinpriq_engine::change::{Header, LaneTask, QueueRecord};
 use pinpriq_engine::settings::{Ids, Paused, Settings};
 use pinpriq_engine::task::{Bytes, TaskId};
 
-use super::front::{Journal, JournalOptions};
-use super::lane::Runner;
-use super::survey::{Damage, LsnRange, Survey, survey};
-use crate::disk::{Disk, LOCK_NAME, LockError};
+use super::fresh::{lock, write};
+use super::front::JournalOptions;
+use super::survey::{Damage, LsnRange, survey};
+use crate::disk::Disk;
 use crate::fold::Fold;
-use crate::store::{Store, StoreError, TornTail, Urgency};
-
-/// How many records go into one batch of the new journal.
-const BATCH_RECORDS: usize = 256;
-
-/// How many bytes are gathered before they are written.
-const WRITE_BYTES: u64 = 8 << 20;
+use crate::store::{StoreError, TornTail};
 
 /// What was saved, and what was not.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -65,10 +59,7 @@ pub fn salvage(
     to: &Arc<dyn Disk>,
     options: JournalOptions,
 ) -> Result<SalvageReport, StoreError> {
-    let _guard = from.lock().map_err(|error| match error {
-        LockError::Held => StoreError::Locked { file: LOCK_NAME.to_owned() },
-        LockError::Io(error) => StoreError::from_io("lock", LOCK_NAME, 0, error),
-    })?;
+    let _guard = lock(from)?;
     let found =
         to.list().map_err(|error| StoreError::from_io("list", "the new directory", 0, error))?;
     if let Some(entry) = found.into_iter().next() {
@@ -82,7 +73,7 @@ pub fn salvage(
     // not be issued twice, so their numbers are passed over.
     let unread = survey.inventory.segments.len().saturating_sub(survey.segments.len()) as u64;
     let header = Header { incarnation: survey.header.incarnation + unread + 1, ..survey.header };
-    write(&survey, to, options, &header)?;
+    write(&survey.fold, &header, to, options)?;
     let damaged = !survey.damage.is_empty();
     Ok(SalvageReport {
         batches: survey.segments.iter().map(|segment| segment.batches).sum(),
@@ -203,33 +194,4 @@ fn ids_of_newest(known: Ids, tasks: &[(u64, &TaskId)], ended: &mut Vec<u64>) -> 
         }
     }
     ids
-}
-
-fn write(
-    survey: &Survey,
-    to: &Arc<dyn Disk>,
-    options: JournalOptions,
-    header: &Header,
-) -> Result<(), StoreError> {
-    let mut journal = Journal::open(Arc::clone(to), options, Runner::Inline)?;
-    journal.load(&mut |_, _| {})?;
-    journal.begin(header)?;
-    let fold = &survey.fold;
-    let queues = fold.queues.values().map(|(queue, _)| Change::Queue(Box::new(queue.clone())));
-    let tasks = fold.tasks.values().map(|(task, _)| Change::Task(Box::new(task.clone())));
-    let members = fold.members.values().map(|(member, _)| Change::Member(Box::new(member.clone())));
-    let lanes = fold.lanes.values().map(|(lane, _)| Change::Lane(Box::new(lane.clone())));
-    let publications = fold.publications.values().flat_map(|(known, _)| fold.whole(known));
-    let lane_tasks = fold.lane_tasks.values().filter(|(_, place)| place.is_some());
-    let lane_tasks = lane_tasks.map(|(task, _)| Change::LaneTask(Box::new(task.clone())));
-    let of_topics = members.chain(lanes).chain(publications).chain(lane_tasks);
-    let mut changes = queues.chain(tasks).chain(of_topics).peekable();
-    while changes.peek().is_some() {
-        let batch: Vec<Change> = changes.by_ref().take(BATCH_RECORDS).collect();
-        journal.append(header, &batch, Urgency::Lazy, &mut |_, _| {})?;
-        if journal.figures().bytes_pending >= WRITE_BYTES {
-            journal.finish(header.now)?;
-        }
-    }
-    journal.finish(header.now)
 }

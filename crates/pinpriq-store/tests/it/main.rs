@@ -20,6 +20,8 @@ mod records;
 mod rescue;
 mod rescue_ids;
 mod rescue_lanes;
+mod reshard;
+mod sharded;
 mod strategies;
 mod takes;
 mod threads;

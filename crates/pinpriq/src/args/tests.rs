@@ -149,6 +149,9 @@ fn values_out_of_range_are_refused() {
         (vec!["pop", "q", "--count", "0"], "0 is not in 1.."),
         (vec!["subscribe"], "<QUEUE>..."),
         (vec!["subscribe", "q", "--framing", "no"], "[possible values: counted, bare]"),
+        (vec!["reshard", "d", "n"], "--shards <N>"),
+        (vec!["reshard", "d", "n", "--shards", "0"], "0 is not in 1..=64"),
+        (vec!["reshard", "d", "n", "--shards", "65"], "65 is not in 1..=64"),
         (vec!["completions", "tcl"], "[possible values: bash"),
     ];
     for (line, words) in table {

@@ -132,26 +132,32 @@ Tell what is in a data directory, and whether it is damaged.
 
 Reads the whole journal and changes nothing. May be used while a server uses the directory: the \
 report then says so, and the end of the journal may be caught half written. An unfinished last \
-write is no damage, since nothing in it was ever promised.";
+write is no damage, since nothing in it was ever promised.
+
+A directory with several shards has a report for each, under the name of its directory. That \
+directory can be named by itself too.";
 
 /// After the help of `check`.
 pub(super) const AFTER_CHECK: &str = "\
 Examples:
   pinpriq check /var/lib/pinpriq
   pinpriq check /var/lib/pinpriq --json
+  pinpriq check /var/lib/pinpriq/shard-03
 
-Exit codes:
+Exit codes; with several shards the highest that one of them has:
   0  no damage
   1  a file could not be read
   2  wrong usage
-  3  damaged, of a newer format, or no data directory at all";
+  3  damaged, unfinished, of a newer format, or no data directory at all";
 
 /// What `salvage` does.
 pub(super) const SALVAGE: &str = "\
 Write all that can be read of a damaged data directory into a new one.
 
 The damaged directory is not changed; no server may use it meanwhile. A server can be started on \
-the new one. What was lost is listed. A task whose end was noted in a lost part comes back.";
+the new one. What was lost is listed. A task whose end was noted in a lost part comes back.
+
+A directory with several shards becomes a new one with as many.";
 
 /// After the help of `salvage`.
 pub(super) const AFTER_SALVAGE: &str = "\
@@ -163,6 +169,30 @@ Exit codes:
   1  a file could not be read or written; do not use the new directory
   2  wrong usage, also a new directory that is not empty
   3  the damaged directory is in use, of a newer format, or no data directory at all";
+
+/// What `reshard` does.
+pub(super) const RESHARD: &str = "\
+Write a data directory into a new one with another number of shards.
+
+The number of shards is a setting of `pinpriq serve` and belongs to the directory. This moves \
+every queue and topic to the shard where a server with the new number looks for it; ids, order, \
+states and leases stay as they are, and receipts stay good. The old directory is not changed; no \
+server may use it meanwhile. All of it is held in memory for the time.
+
+Start the server on the new directory with --shards and the same number, and remove the old one \
+when all is well. An interrupted run leaves a directory that no server starts on: remove it and \
+run the command again.";
+
+/// After the help of `reshard`.
+pub(super) const AFTER_RESHARD: &str = "\
+Examples:
+  pinpriq reshard /var/lib/pinpriq /var/lib/pinpriq-4 --shards 4
+
+Exit codes:
+  0  the new directory is complete
+  1  a file could not be read or written; remove the new directory
+  2  wrong usage, also a new directory that is not empty
+  3  the old directory is in use, damaged, of a newer format, or no data directory at all";
 
 /// What `bench` does.
 pub(super) const BENCH: &str = "\

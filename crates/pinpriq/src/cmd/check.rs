@@ -1,11 +1,16 @@
 //! `pinpriq check`: what a data directory holds, in words or as JSON. Changes nothing.
+//!
+//! Here is what is said of one journal; a directory of several shards is `shards.rs`'s business.
 
+mod shards;
 #[cfg(test)]
 mod tests;
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use pinpriq_store::journal::{self, Damage, LsnRange, Report};
+use pinpriq_store::layout::existing_directories;
 use pinpriq_store::{RealDisk, StoreError};
 
 use crate::args::CheckArgs;
@@ -21,13 +26,23 @@ const NAMES_SHOWN: usize = 20;
 
 /// Prints the report.
 pub(crate) fn check(arguments: &CheckArgs) -> Result<Exit, Failure> {
-    let dir = arguments.dir.display();
-    let disk = RealDisk::open_read_only(&arguments.dir)
-        .map_err(|error| Failure::of_directory(format!("{dir} cannot be opened: {error}")))?;
-    let report = journal::check(&disk).map_err(|error| failure(&dir.to_string(), &error))?;
+    let disk = open(&arguments.dir)?;
+    let failed = |error| failure(&arguments.dir.display().to_string(), &error);
+    let directories = existing_directories(&arguments.dir).map_err(failed)?;
+    if directories.len() > 1 {
+        return shards::check(&arguments.dir, &directories, arguments.json);
+    }
+    let report = journal::check(&disk).map_err(failed)?;
     let text = if arguments.json { format!("{}\n", as_json(&report)) } else { in_words(&report) };
     print_text(text.as_bytes())?;
     Ok(if report.damage.is_empty() { Exit::Done } else { Exit::Damaged })
+}
+
+/// Opens a data directory, or that of a shard, to look at it.
+pub(super) fn open(directory: &Path) -> Result<RealDisk, Failure> {
+    RealDisk::open_read_only(directory).map_err(|error| {
+        Failure::of_directory(format!("{} cannot be opened: {error}", directory.display()))
+    })
 }
 
 /// Why a data directory could not be read, with the exit code that goes with it.
@@ -37,7 +52,10 @@ pub(super) fn failure(dir: &str, error: &StoreError) -> Failure {
         StoreError::Corrupt { .. }
         | StoreError::Locked { .. }
         | StoreError::NewerFormat { .. }
-        | StoreError::NotAJournal => Failure::of_directory(sentence),
+        | StoreError::NotAJournal
+        | StoreError::ShardsDiffer { .. }
+        | StoreError::Unfinished
+        | StoreError::Mixed { .. } => Failure::of_directory(sentence),
         StoreError::NotEmpty { .. } => Failure::unusable(sentence),
         _ => Failure::on_the_way(sentence),
     }
@@ -131,13 +149,18 @@ pub(super) fn losses_in_words(damage: &[Damage], missing: &[LsnRange]) -> String
 
 /// The report for programs.
 fn as_json(report: &Report) -> Json {
+    Json::Object(members_of(report))
+}
+
+/// What that report consists of.
+fn members_of(report: &Report) -> Vec<(&'static str, Json)> {
     let states = STATES.into_iter().zip(report.tasks_by_state.map(Json::Number)).collect();
     let torn = report.torn_tail.as_ref().map_or(Json::Null, |torn| {
         let file = Json::text(torn.file.clone());
         Json::Object(vec![("file", file), ("offset", Json::Number(torn.offset))])
     });
     let damaged = !report.damage.is_empty();
-    Json::Object(vec![
+    vec![
         ("damaged", Json::Bool(damaged)),
         ("in_use", Json::Bool(report.in_use)),
         ("version", Json::Number(u64::from(report.version))),
@@ -179,7 +202,7 @@ fn as_json(report: &Report) -> Json {
                 Json::Object(vec![("first", first), ("last", last)])
             }),
         ),
-    ])
+    ]
 }
 
 /// One queue.

@@ -2,12 +2,15 @@
 
 use std::fmt::Write as _;
 use std::hash::{BuildHasher as _, RandomState};
+use std::path::Path;
 use std::sync::Arc;
 
 use pinpriq_store::journal::{self, SalvageReport};
+use pinpriq_store::layout::{shard_name, shards_in};
+use pinpriq_store::reshard::{DirectoryError, salvage_shards};
 use pinpriq_store::{Disk, JournalOptions, RealDisk};
 
-use super::check::{failure, losses_in_words};
+use super::check::{failure, losses_in_words, open};
 use crate::args::SalvageArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::print_text;
@@ -15,18 +18,51 @@ use crate::output::print_text;
 /// Writes the new directory and prints what was saved and what was lost.
 pub(crate) fn salvage(arguments: &SalvageArgs) -> Result<Exit, Failure> {
     let (dir, new_dir) = (arguments.dir.display(), arguments.new_dir.display());
-    let from = RealDisk::open_read_only(&arguments.dir)
-        .map_err(|error| Failure::of_directory(format!("{dir} cannot be opened: {error}")))?;
+    let from = open(&arguments.dir)?;
+    let failed = |error| failure(&format!("{dir} to {new_dir}"), &error);
+    let shards = shards_in(&arguments.dir).map_err(failed)?;
+    if shards.is_some_and(|shards| shards > 1) {
+        let reports = salvage_shards(&arguments.dir, &arguments.new_dir, options());
+        let reports = reports.map_err(|error| directory_failure(&error, &arguments.new_dir))?;
+        print_text(all_in_words(&reports).as_bytes())?;
+        return Ok(Exit::Done);
+    }
     let to: Arc<dyn Disk> = Arc::new(RealDisk::create(&arguments.new_dir).map_err(|error| {
         Failure::on_the_way(format!("{new_dir} cannot be made or opened: {error}"))
     })?);
-    // The seed keeps payloads from imitating records, so it must be one that nobody can guess.
-    let salt_seed = RandomState::new().hash_one(std::process::id());
-    let options = JournalOptions { salt_seed, ..JournalOptions::default() };
-    let report = journal::salvage(&from, &to, options)
-        .map_err(|error| failure(&format!("{dir} to {new_dir}"), &error))?;
+    let report = journal::salvage(&from, &to, options()).map_err(failed)?;
     print_text(in_words(&report).as_bytes())?;
     Ok(Exit::Done)
+}
+
+/// How a new journal is written.
+pub(super) fn options() -> JournalOptions {
+    // The seed keeps payloads from imitating records, so it must be one that nobody can guess.
+    let salt_seed = RandomState::new().hash_one(std::process::id());
+    JournalOptions { salt_seed, ..JournalOptions::default() }
+}
+
+/// Why a directory or that of a shard could not be salvaged. One that was read may have failed to
+/// be written, so the new one is named with it.
+fn directory_failure(error: &DirectoryError, new_dir: &Path) -> Failure {
+    let mut directory = error.directory.display().to_string();
+    if !error.directory.starts_with(new_dir) {
+        let _ = write!(directory, " to {}", new_dir.display());
+    }
+    failure(&directory, &error.source)
+}
+
+/// The reports of all shards for people.
+fn all_in_words(reports: &[Option<SalvageReport>]) -> String {
+    let mut text = String::new();
+    for (shard, report) in reports.iter().enumerate() {
+        let gap = if shard == 0 { "" } else { "\n" };
+        let _ = writeln!(text, "{gap}{}:", shard_name(shard));
+        text += &report
+            .as_ref()
+            .map_or_else(|| "saved nothing: there is no journal here\n".to_owned(), in_words);
+    }
+    text
 }
 
 /// The report for people.

@@ -40,11 +40,11 @@ fn crashed(packets: &[&str]) -> tempfile::TempDir {
 }
 
 /// A file system of its own, unmounted when it goes out of scope.
-struct Mounted(PathBuf);
+pub(crate) struct Mounted(PathBuf);
 
 impl Mounted {
     /// Mounts it, or says why that is not possible here.
-    fn new(dir: &Path, options: &str) -> Option<Self> {
+    pub(crate) fn new(dir: &Path, options: &str) -> Option<Self> {
         let arguments = ["-t", "tmpfs", "-o", options, "tmpfs"];
         let output = Command::new("mount").args(arguments).arg(dir).output();
         match output {

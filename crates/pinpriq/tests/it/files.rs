@@ -13,6 +13,11 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) {
     std::fs::write(path, bytes).unwrap();
 }
 
+#[expect(clippy::disallowed_methods, reason = "a test does damage on purpose")]
+pub(crate) fn remove(path: &Path) {
+    std::fs::remove_file(path).unwrap();
+}
+
 /// The names of the files in a directory.
 pub(crate) fn names(dir: &Path) -> Vec<String> {
     let entries = dir.read_dir().unwrap().map(|entry| entry.unwrap().file_name());

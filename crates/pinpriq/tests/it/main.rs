@@ -29,6 +29,8 @@ mod server;
 #[cfg(test)]
 mod serving;
 #[cfg(test)]
+mod shards;
+#[cfg(test)]
 mod shell;
 #[cfg(test)]
 mod unread_log;

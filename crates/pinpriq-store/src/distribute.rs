@@ -1,0 +1,197 @@
+//! What the journals of some shards hold, spread over another number of shards.
+//!
+//! Each queue and topic goes to the shard that its name says, with all that belongs to it as it
+//! is: numbers, ids, order, states and grants stay, so that receipts stay good. Only members are
+//! touched, since each shard knows those that have lanes there by itself. All of it happens in
+//! memory; no file is named here.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pinpriq_engine::change::{Header, LaneTask, MemberRecord, Place, Publication};
+use pinpriq_engine::task::Bytes;
+
+use crate::fold::Fold;
+use crate::journal::Contents;
+use crate::layout::MARKER_NAME;
+use crate::shards::{fresh_number, shard_of};
+use crate::store::StoreError;
+
+/// Beyond this the journal does not take numbers.
+const NUMBER_MAX: u64 = 1 << 62;
+
+/// A living member in one of the sources.
+struct Candidate {
+    record: MemberRecord,
+    place: Option<Place>,
+    /// The targets in which it has lanes.
+    homes: BTreeSet<usize>,
+}
+
+impl Candidate {
+    /// One without lanes may join a topic anywhere.
+    fn belongs_to(&self, target: usize) -> bool {
+        self.homes.is_empty() || self.homes.contains(&target)
+    }
+}
+
+/// The targets as they fill.
+struct Spread {
+    /// How many shards the sources are.
+    shards: usize,
+    targets: Vec<Contents>,
+    /// The living members by name.
+    candidates: BTreeMap<Bytes, Vec<Candidate>>,
+}
+
+/// Spreads what these shards hold, in order, over so many others.
+///
+/// Members that have ended, and their lanes, are left out: nobody can reach them any more, and a
+/// server would clean them up. A target with lanes of a living member has it once, under the
+/// incarnation of one that had lanes there, with the longest lease of all by its name; one without
+/// any lane is in every target. New numbers are beyond all old ones.
+///
+/// Refuses sources that were not made by one server of so many shards: with a queue in a wrong
+/// shard, or with a number in two of them. Costs O(n log n), and no copy of a payload.
+pub(crate) fn distribute(
+    sources: Vec<Contents>,
+    shards: usize,
+) -> Result<Vec<Contents>, StoreError> {
+    refuse_doubles(&sources)?;
+    let latest = latest(sources.iter().map(|source| source.header));
+    let highest = latest.last_number;
+    if fresh_number(highest, shards) > NUMBER_MAX {
+        let what = format!("the numbers of tasks are used up: the highest is {highest}");
+        return Err(StoreError::Mixed { what });
+    }
+    let target = |shard| Header {
+        // Beginning a journal is an incarnation too.
+        incarnation: latest.incarnation + 1,
+        last_number: fresh_number(highest, shard),
+        ..latest
+    };
+    let targets = (0..shards).map(|it| Contents { header: target(it), ..Contents::default() });
+    let mut spread =
+        Spread { shards: sources.len(), targets: targets.collect(), candidates: BTreeMap::new() };
+    for (shard, source) in sources.into_iter().enumerate() {
+        spread.take_in(shard, source)?;
+    }
+    for (target, contents) in spread.targets.iter_mut().enumerate() {
+        settle_members(&mut contents.fold, target, &spread.candidates);
+    }
+    Ok(spread.targets)
+}
+
+/// The highest of each fact.
+pub(crate) fn latest(headers: impl Iterator<Item = Header>) -> Header {
+    headers.fold(Header::default(), |one, other| Header {
+        incarnation: one.incarnation.max(other.incarnation),
+        now: one.now.max(other.now),
+        last_number: one.last_number.max(other.last_number),
+    })
+}
+
+impl Spread {
+    fn take_in(&mut self, shard: usize, source: Contents) -> Result<(), StoreError> {
+        let fold = source.fold;
+        for (name, queue) in fold.queues {
+            let target = self.target_of(&name, shard)?;
+            self.targets[target].fold.queues.insert(name, queue);
+        }
+        for (number, task) in fold.tasks {
+            let target = self.target_of(&task.0.queue, shard)?;
+            self.targets[target].fold.tasks.insert(number, task);
+        }
+        let mut members: BTreeMap<u64, Candidate> = BTreeMap::new();
+        for (incarnation, (record, place)) in fold.members {
+            if !record.ended {
+                members.insert(incarnation, Candidate { record, place, homes: BTreeSet::new() });
+            }
+        }
+        // The targets of the lanes that are left.
+        let mut homes: BTreeMap<u64, usize> = BTreeMap::new();
+        for (number, lane) in fold.lanes {
+            let target = self.target_of(&lane.0.topic, shard)?;
+            let Some(member) = members.get_mut(&lane.0.member) else { continue };
+            member.homes.insert(target);
+            homes.insert(number, target);
+            self.targets[target].fold.lanes.insert(number, lane);
+        }
+        for (first, publication) in fold.publications {
+            let home = home_of(&publication.0, &fold.lane_tasks, &homes);
+            let Some(target) = home else { continue };
+            self.targets[target].fold.publications.insert(first, publication);
+        }
+        for (number, task) in fold.lane_tasks {
+            let Some(&target) = homes.get(&task.0.lane) else { continue };
+            self.targets[target].fold.lane_tasks.insert(number, task);
+        }
+        for (_, member) in members {
+            self.candidates.entry(member.record.name.clone()).or_default().push(member);
+        }
+        Ok(())
+    }
+
+    /// The target of a queue or topic that was found in this source.
+    fn target_of(&self, name: &[u8], source: usize) -> Result<usize, StoreError> {
+        let right = shard_of(name, self.shards);
+        if right != source {
+            let what = format!(
+                "the queue {:?} is in shard {source} and belongs in shard {right}: the directories \
+                 of shards were mixed up, or their number in the file {MARKER_NAME} is wrong",
+                String::from_utf8_lossy(name)
+            );
+            return Err(StoreError::Mixed { what });
+        }
+        Ok(shard_of(name, self.targets.len()))
+    }
+}
+
+/// Gives a target the one living member of each name that it is to have, if any, and its lanes.
+fn settle_members(fold: &mut Fold, target: usize, candidates: &BTreeMap<Bytes, Vec<Candidate>>) {
+    let mut successors: BTreeMap<u64, u64> = BTreeMap::new();
+    for (name, candidates) in candidates {
+        let here = || candidates.iter().filter(|it| it.belongs_to(target));
+        let chosen = here()
+            .max_by_key(|it| (it.homes.contains(&target), it.record.lease, it.record.incarnation));
+        let Some(chosen) = chosen else { continue };
+        let incarnation = chosen.record.incarnation;
+        let lease = here().map(|it| it.record.lease).max().unwrap_or(chosen.record.lease);
+        let record = MemberRecord { incarnation, name: name.clone(), lease, ended: false };
+        fold.members.insert(incarnation, (record, chosen.place));
+        successors.extend(here().map(|it| (it.record.incarnation, incarnation)));
+    }
+    for (lane, _) in fold.lanes.values_mut() {
+        lane.member = successors.get(&lane.member).copied().unwrap_or(lane.member);
+    }
+}
+
+/// The target of the tasks that share a publication; none if none of them is left.
+fn home_of(
+    publication: &Publication,
+    lane_tasks: &BTreeMap<u64, (LaneTask, Option<Place>)>,
+    homes: &BTreeMap<u64, usize>,
+) -> Option<usize> {
+    let copies = lane_tasks.range(publication.first..=publication.last);
+    let mut sharers = copies.filter(|(_, (task, _))| task.own.is_none());
+    sharers.find_map(|(_, (task, _))| homes.get(&task.lane).copied())
+}
+
+/// Refuses shards of which two have a task or lane of the same number, or a publication.
+fn refuse_doubles(sources: &[Contents]) -> Result<(), StoreError> {
+    let folds = || sources.iter().map(|source| &source.fold);
+    let of_tasks = folds().flat_map(|fold| fold.tasks.keys().chain(fold.lane_tasks.keys()));
+    let of_lanes = folds().flat_map(|fold| fold.lanes.keys());
+    let of_publications = folds().flat_map(|fold| fold.publications.keys());
+    let double = double_of(of_tasks.chain(of_lanes)).or_else(|| double_of(of_publications));
+    let Some(number) = double else { return Ok(()) };
+    let what = format!(
+        "the number {number} is in two shards: the directories are not those of one server"
+    );
+    Err(StoreError::Mixed { what })
+}
+
+fn double_of<'a>(numbers: impl Iterator<Item = &'a u64>) -> Option<u64> {
+    let mut numbers: Vec<u64> = numbers.copied().collect();
+    numbers.sort_unstable();
+    numbers.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
+}

@@ -1,0 +1,104 @@
+//! A whole journal in memory, and a new journal of what is in memory.
+//!
+//! For tools that move what a journal holds elsewhere, with no server on it. Unlike a server they
+//! keep every payload in memory.
+
+use std::sync::Arc;
+
+use pinpriq_engine::change::{Change, Header};
+
+use super::front::{Journal, JournalOptions};
+use super::lane::Runner;
+use super::survey::survey;
+use crate::disk::{Disk, LOCK_NAME, LockError};
+use crate::fold::Fold;
+use crate::store::{Store as _, StoreError, Urgency};
+
+/// The most records in one batch of the new journal.
+const BATCH_RECORDS: usize = 256;
+
+/// How many bytes of payloads make a batch full, and how many bytes are gathered before they are
+/// written.
+const WRITE_BYTES: u64 = 8 << 20;
+
+/// What a journal holds.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Contents {
+    /// The highest incarnation, the latest moment and the highest number.
+    pub(crate) header: Header,
+    pub(crate) fold: Fold,
+}
+
+impl Contents {
+    /// Reads a journal as a server would, but for writing: an unfinished last write does not
+    /// count. Refuses a damaged one. Costs one pass over the log.
+    pub(crate) fn read(disk: &dyn Disk) -> Result<Self, StoreError> {
+        let survey = survey(disk)?;
+        match survey.damage.into_iter().next() {
+            Some(damage) => Err(StoreError::damage(&damage.file, damage.offset, damage.what)),
+            None => Ok(Self { header: survey.header, fold: survey.fold }),
+        }
+    }
+}
+
+/// Locks a directory until the guard is dropped, see [`Disk::lock`].
+pub(crate) fn lock(disk: &dyn Disk) -> Result<Box<dyn Send>, StoreError> {
+    disk.lock().map_err(|error| match error {
+        LockError::Held => StoreError::Locked { file: LOCK_NAME.to_owned() },
+        LockError::Io(error) => StoreError::from_io("lock", LOCK_NAME, 0, error),
+    })
+}
+
+/// Writes a fresh journal, durably. `to` must hold none.
+pub(crate) fn write(
+    fold: &Fold,
+    header: &Header,
+    to: &Arc<dyn Disk>,
+    options: JournalOptions,
+) -> Result<(), StoreError> {
+    let mut journal = Journal::open(Arc::clone(to), options, Runner::Inline)?;
+    journal.load(&mut |_, _| {})?;
+    journal.begin(header)?;
+    let queues = fold.queues.values().map(|(queue, _)| Change::Queue(Box::new(queue.clone())));
+    let tasks = fold.tasks.values().map(|(task, _)| Change::Task(Box::new(task.clone())));
+    let members = fold.members.values().map(|(member, _)| Change::Member(Box::new(member.clone())));
+    let lanes = fold.lanes.values().map(|(lane, _)| Change::Lane(Box::new(lane.clone())));
+    let publications = fold.publications.values().flat_map(|(known, _)| fold.whole(known));
+    let lane_tasks = fold.lane_tasks.values().filter(|(_, place)| place.is_some());
+    let lane_tasks = lane_tasks.map(|(task, _)| Change::LaneTask(Box::new(task.clone())));
+    let of_topics = members.chain(lanes).chain(publications).chain(lane_tasks);
+    let mut changes = queues.chain(tasks).chain(of_topics).peekable();
+    while changes.peek().is_some() {
+        let mut batch = Vec::new();
+        let mut payload_bytes = 0;
+        while batch.len() < BATCH_RECORDS
+            && payload_bytes < WRITE_BYTES
+            && let Some(change) = changes.next()
+        {
+            payload_bytes += bytes_of_payload(&change);
+            batch.push(change);
+        }
+        journal.append(header, &batch, Urgency::Lazy, &mut |_, _| {})?;
+        if journal.figures().bytes_pending >= WRITE_BYTES {
+            journal.finish(header.now)?;
+        }
+    }
+    journal.finish(header.now)?;
+    // An empty batch says that all before it are on the disk. Without it, damage to the last of
+    // them would pass for an unfinished write.
+    journal.append(header, &[], Urgency::Soon, &mut |_, _| {})?;
+    journal.finish(header.now)
+}
+
+fn bytes_of_payload(change: &Change) -> u64 {
+    let payload = match change {
+        Change::Task(task) => &task.payload,
+        Change::Published(publication) => &publication.payload,
+        Change::LaneTask(task) => match &task.own {
+            Some(own) => &own.payload,
+            None => return 0,
+        },
+        _ => return 0,
+    };
+    payload.len() as u64
+}

@@ -1,0 +1,175 @@
+//! A data directory with another number of shards, and what can be read of a damaged one of
+//! several.
+//!
+//! Both write a new directory while no server uses the old one, which is not changed. Nothing
+//! accepts the new one before all of it is durable. What goes where is decided by `distribute`,
+//! what is left of a damaged journal by [`journal::salvage()`].
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pinpriq_engine::change::Header;
+use pinpriq_engine::task::Bytes;
+
+use crate::disk::Disk;
+use crate::distribute::{distribute, latest};
+use crate::fold::Fold;
+use crate::journal::{self, Contents, JournalOptions, SalvageReport, lock, take_inventory, write};
+use crate::layout::{
+    begin, create, existing_directories, finish, open_if_there, refuse_unless_empty,
+};
+use crate::shards::fresh_number;
+use crate::store::StoreError;
+
+/// Why a directory could not be read or written.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{}: {source}", directory.display())]
+pub struct DirectoryError {
+    /// Which one: the data directory, or that of one of its shards.
+    pub directory: PathBuf,
+    /// Why.
+    pub source: StoreError,
+}
+
+/// What a shard of the new directory was given.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct ReshardReport {
+    /// Tasks, those of lanes included.
+    pub tasks: u64,
+    /// Queues with tasks, settings or a pause.
+    pub queues: u64,
+    /// Members.
+    pub members: u64,
+    /// Lanes.
+    pub lanes: u64,
+    /// Publications.
+    pub publications: u64,
+    /// The incarnation, the latest moment and the number before that of the next task.
+    pub header: Header,
+}
+
+/// Writes what the data directory `data` holds, with any number of shards, as a new one with so
+/// many. Tells what went into each.
+///
+/// Refuses a directory that is in use, damaged or unfinished, and a new one that is not empty, and
+/// changes nothing then. Holds everything in memory, payloads too. Costs one pass over the old
+/// journals and one over the new ones, and O(n log n) in the number of tasks.
+///
+/// # Panics
+/// If there are to be no shards, or more than [`SHARDS_MAX`](crate::shards::SHARDS_MAX).
+pub fn reshard(
+    data: &Path,
+    new: &Path,
+    shards: usize,
+    options: JournalOptions,
+) -> Result<Vec<ReshardReport>, DirectoryError> {
+    assert!((1..=crate::shards::SHARDS_MAX).contains(&shards), "{shards} shards");
+    let sources = existing_directories(data).map_err(about(data))?;
+    refuse_unless_empty(new).map_err(about(new))?;
+    let mut guards = Vec::new();
+    let mut contents = Vec::new();
+    for directory in &sources {
+        let read = read(directory, data, &mut guards).map_err(about(directory))?;
+        contents.push(read);
+    }
+    let contents = distribute(contents, shards).map_err(about(data))?;
+    let targets = begin(new, shards).map_err(about(new))?;
+    for (directory, contents) in targets.iter().zip(&contents) {
+        fill(directory, contents, options).map_err(about(directory))?;
+    }
+    finish(new, shards).map_err(about(new))?;
+    Ok(contents.iter().map(summary).collect())
+}
+
+/// Writes all that can be read of a damaged data directory with several shards as a new one with
+/// as many: see [`journal::salvage()`]. A shard without a journal has no report, and an empty
+/// journal in the new directory.
+///
+/// Refuses a directory with one shard, whose journal is the directory itself.
+pub fn salvage_shards(
+    data: &Path,
+    new: &Path,
+    options: JournalOptions,
+) -> Result<Vec<Option<SalvageReport>>, DirectoryError> {
+    let sources = existing_directories(data).map_err(about(data))?;
+    if sources.len() == 1 {
+        return Err(about(data)(StoreError::OutOfOrder { call: "salvage_shards" }));
+    }
+    refuse_unless_empty(new).map_err(about(new))?;
+    let mut guards = Vec::new();
+    let mut disks = Vec::new();
+    let mut has_journal = false;
+    for directory in &sources {
+        let disk = open_if_there(directory).map_err(about(directory))?;
+        if let Some(disk) = &disk {
+            guards.push(lock(disk).map_err(about(directory))?);
+            let inventory = take_inventory(disk).map_err(about(directory))?;
+            has_journal |= !inventory.segments.is_empty();
+        }
+        disks.push(disk);
+    }
+    if !has_journal {
+        return Err(about(data)(StoreError::NotAJournal));
+    }
+    let targets = begin(new, sources.len()).map_err(about(new))?;
+    let mut reports = Vec::new();
+    for ((directory, disk), target) in sources.iter().zip(disks).zip(&targets) {
+        let to: Arc<dyn Disk> = Arc::new(create(target).map_err(about(target))?);
+        let saved = disk.map(|disk| journal::salvage(&disk, &to, options));
+        reports.push(match saved {
+            None | Some(Err(StoreError::NotAJournal)) => None,
+            Some(saved) => Some(saved.map_err(about(directory))?),
+        });
+    }
+    let latest = latest(reports.iter().flatten().map(|report| report.header));
+    for (shard, target) in targets.iter().enumerate().filter(|(shard, _)| reports[*shard].is_none())
+    {
+        // What the lost journal has numbered and granted is not known, so none of it comes again.
+        let header = Header { last_number: fresh_number(latest.last_number, shard), ..latest };
+        let contents = Contents { header, fold: Fold::new() };
+        fill(target, &contents, options).map_err(about(target))?;
+    }
+    finish(new, sources.len()).map_err(about(new))?;
+    Ok(reports)
+}
+
+/// Reads the journal of one shard, and locks it until the guards go.
+fn read(
+    directory: &Path,
+    data: &Path,
+    guards: &mut Vec<Box<dyn Send>>,
+) -> Result<Contents, StoreError> {
+    let Some(disk) = open_if_there(directory)? else { return Err(StoreError::NotAJournal) };
+    guards.push(lock(&disk)?);
+    // A start that was cut off leaves shards that have not begun.
+    if directory != data && take_inventory(&disk)?.segments.is_empty() {
+        return Ok(Contents::default());
+    }
+    Contents::read(&disk)
+}
+
+fn fill(directory: &Path, contents: &Contents, options: JournalOptions) -> Result<(), StoreError> {
+    let to: Arc<dyn Disk> = Arc::new(create(directory)?);
+    write(&contents.fold, &contents.header, &to, options)
+}
+
+fn summary(contents: &Contents) -> ReshardReport {
+    let fold = &contents.fold;
+    let with_tasks = fold.tasks.values().map(|(task, _)| &task.queue);
+    let queues: BTreeSet<&Bytes> = fold.queues.keys().chain(with_tasks).collect();
+    ReshardReport {
+        tasks: (fold.tasks.len() + fold.lane_tasks.len()) as u64,
+        queues: queues.len() as u64,
+        members: fold.members.len() as u64,
+        lanes: fold.lanes.len() as u64,
+        publications: fold.publications.len() as u64,
+        header: contents.header,
+    }
+}
+
+fn about(directory: &Path) -> impl FnOnce(StoreError) -> DirectoryError {
+    let directory = directory.to_owned();
+    |source| DirectoryError { directory, source }
+}

@@ -1,0 +1,271 @@
+//! Data directories of several shards on the real disk, with something of everything in them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pinpriq_engine::change::{Change, Granted, Header, QueueRecord};
+use pinpriq_engine::settings::{Ids, Paused, Settings};
+use pinpriq_engine::task::{State, TaskId};
+use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_store::conformance::{
+    Caller, sample_lane, sample_lane_task, sample_member, sample_publication, sample_task,
+};
+use pinpriq_store::layout::{existing_directories, shard_directories};
+use pinpriq_store::shards::{first_number, shard_of};
+use pinpriq_store::{Disk, Fold, Journal, RealDisk, Runner, Store, Urgency};
+
+use crate::driving::options;
+
+/// Later than everything in the journals but their deadlines.
+pub(crate) const LATER: Timestamp = Timestamp::from_ms(1 << 40);
+
+/// When deadlines are over.
+const DEADLINE: Timestamp = Timestamp::from_ms(1 << 41);
+
+const QUEUES: [&str; 8] = ["a", "b", "c", "d", "e", "{a}f", "mail:high", "mail:low"];
+const TOPICS: [&str; 5] = ["a", "news", "orders", "events", "sales"];
+
+/// What to write into a shard.
+pub(crate) struct Draft {
+    shard: usize,
+    shards: usize,
+    next: u64,
+    pub(crate) changes: Vec<Change>,
+}
+
+impl Draft {
+    pub(crate) fn new(shard: usize, shards: usize) -> Self {
+        Self { shard, shards, next: first_number(shard) + 1, changes: Vec::new() }
+    }
+
+    pub(crate) fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next - 1
+    }
+
+    fn is_here(&self, name: &str) -> bool {
+        shard_of(name.as_bytes(), self.shards) == self.shard
+    }
+
+    /// The queues and topics that belong here, with tasks of all states, settings and pauses.
+    pub(crate) fn of_everything(shard: usize, shards: usize) -> Self {
+        let mut draft = Self::new(shard, shards);
+        for (index, queue) in QUEUES.into_iter().enumerate() {
+            if draft.is_here(queue) {
+                draft.queue(queue, index);
+            }
+        }
+        let (anna, ben) = (draft.member("anna", 60_000), draft.member("ben", 70_000));
+        for topic in TOPICS {
+            if draft.is_here(topic) {
+                draft.topic(topic, &[anna, ben]);
+            }
+        }
+        draft
+    }
+
+    fn queue(&mut self, name: &str, index: usize) {
+        let ids = [Ids::Sequence, Ids::Given, Ids::Uuid, Ids::Time64][index % 4];
+        let paused = Paused { input: index.is_multiple_of(4), output: index == 5 };
+        let settings = Settings { ids, capacity: Some(99), ..Settings::default() };
+        let record = QueueRecord { name: name.as_bytes().into(), created: true, settings, paused };
+        match index {
+            0 => {}
+            4 => {
+                // Only its pause keeps it.
+                let settings = Settings::default();
+                let record = QueueRecord { created: false, settings, ..record };
+                self.changes.push(Change::Queue(Box::new(record)));
+            }
+            _ => self.changes.push(Change::Queue(Box::new(record))),
+        }
+        let states = [
+            State::Ready,
+            State::Waiting { ready_at: DEADLINE },
+            State::Buried { reason: b"broken"[..].into() },
+            State::Zombie { purge_at: DEADLINE },
+            State::Done,
+        ];
+        for (at, state) in states.into_iter().enumerate() {
+            let number = self.number();
+            let mut change = sample_task(number, name, 10 * at + index);
+            let Change::Task(task) = &mut change else { unreachable!() };
+            task.id = id_of(ids, number);
+            task.key = at.is_multiple_of(2).then(|| b"group"[..].into());
+            (task.state, task.attempts) = (state, 7);
+            task.expires_at = (at == 0).then_some(DEADLINE);
+            self.changes.push(change);
+        }
+        let (taken, gone) = (self.number(), self.number());
+        let mut change = sample_task(taken, name, 5);
+        let Change::Task(task) = &mut change else { unreachable!() };
+        task.id = id_of(ids, taken);
+        self.changes.push(change);
+        self.changes.push(Change::Granted(Granted {
+            number: taken,
+            incarnation: 1,
+            serial: taken % 1_000,
+            deadline: Some(DEADLINE),
+            ttr: Some(Span::from_ms(5_000)),
+            attempts: 3,
+        }));
+        self.changes.extend([sample_task(gone, name, 300), Change::Gone(gone)]);
+    }
+
+    /// A living member.
+    pub(crate) fn member(&mut self, name: &str, lease_ms: u64) -> u64 {
+        let incarnation = self.number();
+        let mut change = sample_member(incarnation, name);
+        if let Change::Member(member) = &mut change {
+            member.lease = Span::from_ms(lease_ms);
+        }
+        self.changes.push(change);
+        incarnation
+    }
+
+    /// The word that a member has ended.
+    pub(crate) fn end(&mut self, incarnation: u64, name: &str) {
+        let mut change = sample_member(incarnation, name);
+        if let Change::Member(member) = &mut change {
+            member.ended = true;
+        }
+        self.changes.push(change);
+    }
+
+    pub(crate) fn lane(&mut self, topic: &str, member: u64) -> u64 {
+        let lane = self.number();
+        self.changes.push(sample_lane(lane, topic, member));
+        lane
+    }
+
+    /// Publishes to these lanes.
+    pub(crate) fn publish(&mut self, lanes: &[u64]) -> u64 {
+        let first = self.next;
+        self.changes.push(sample_publication(first, lanes, 40));
+        self.next += lanes.len() as u64;
+        first
+    }
+
+    /// Lanes for these members, with copies that stand as they were put, that were only spoken
+    /// of, that have a record, and that have a payload of their own.
+    fn topic(&mut self, topic: &str, members: &[u64]) {
+        let lanes: Vec<u64> = members.iter().map(|member| self.lane(topic, *member)).collect();
+        if let Some(Change::Lane(lane)) = self.changes.last_mut() {
+            lane.settings.capacity = Some(50);
+            lane.paused.output = true;
+        }
+        let firsts: Vec<u64> = (0..4).map(|_| self.publish(&lanes)).collect();
+        self.changes.push(Change::Granted(Granted {
+            number: firsts[1],
+            incarnation: 1,
+            serial: 900,
+            deadline: Some(DEADLINE),
+            ttr: None,
+            attempts: 1,
+        }));
+        self.changes.push(sample_lane_task(firsts[2], lanes[0], None));
+        self.changes.push(sample_lane_task(firsts[3], lanes[0], Some(20)));
+        self.changes.push(Change::Gone(firsts[3] + 1));
+    }
+
+    /// Writes it as the journal of a shard.
+    pub(crate) fn write(self, directory: &Path) {
+        let store = open(directory).numbering_after(first_number(self.shard));
+        let mut caller = Caller::start(Box::new(store)).unwrap();
+        caller.header.now = Timestamp::from_ms(9_000 + self.shard as u64);
+        for changes in self.changes.chunks(3) {
+            caller.append(changes, Urgency::Soon).unwrap();
+            caller.turn().unwrap();
+        }
+        caller.store.finish(caller.header.now).unwrap();
+    }
+}
+
+/// The id of the task of this number.
+fn id_of(ids: Ids, number: u64) -> TaskId {
+    match ids {
+        Ids::Sequence => TaskId::Number(number),
+        Ids::Time64 => TaskId::Number(1_000 + number),
+        Ids::Uuid => TaskId::Uuid(u128::from(number).to_be_bytes()),
+        Ids::Given => TaskId::Given(format!("task {number}").into_bytes().into()),
+    }
+}
+
+fn open(directory: &Path) -> Journal {
+    let disk: Arc<dyn Disk> = Arc::new(RealDisk::create(directory).unwrap());
+    Journal::open(disk, options(3), Runner::Inline).unwrap()
+}
+
+/// A directory of so many shards with something of everything.
+pub(crate) fn write_everything(data: &Path, shards: usize) {
+    for (shard, directory) in shard_directories(data, shards).unwrap().iter().enumerate() {
+        Draft::of_everything(shard, shards).write(directory);
+    }
+}
+
+/// What the journal of one shard holds.
+pub(crate) fn read(directory: &Path) -> (Header, Fold) {
+    let mut fold = Fold::new();
+    let loaded = open(directory).load(&mut |change, place| {
+        fold.apply(&change, place, &mut Vec::new());
+    });
+    fold.forget_unshared(&mut Vec::new());
+    (loaded.unwrap().header, fold.without_places())
+}
+
+/// What all shards hold.
+pub(crate) fn read_all(data: &Path) -> Vec<(Header, Fold)> {
+    existing_directories(data).unwrap().iter().map(|directory| read(directory)).collect()
+}
+
+/// All of it as one. Says so if a number of a task, a lane or a publication is there twice.
+pub(crate) fn joined(shards: &[(Header, Fold)]) -> Fold {
+    let mut all = Fold::new();
+    let mut numbers = BTreeSet::new();
+    for (_, fold) in shards {
+        let of_tasks = fold.tasks.keys().chain(fold.lane_tasks.keys()).chain(fold.lanes.keys());
+        for number in of_tasks {
+            assert!(numbers.insert(*number), "the number {number} is there twice");
+        }
+        for first in fold.publications.keys() {
+            assert!(!all.publications.contains_key(first), "publication {first} is there twice");
+        }
+        let Fold { tasks, queues, lane_tasks, publications, lanes, members } = fold.clone();
+        all.tasks.extend(tasks);
+        all.queues.extend(queues);
+        all.lane_tasks.extend(lane_tasks);
+        all.publications.extend(publications);
+        all.lanes.extend(lanes);
+        all.members.extend(members);
+    }
+    all
+}
+
+/// Every file below a directory with what is in it.
+pub(crate) fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let Ok(entries) = directory.read_dir() else { return found };
+    for entry in entries {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+            found.insert(path, Vec::new());
+        } else {
+            let mut bytes = Vec::new();
+            let file = RealDisk::open_read_only(directory).unwrap();
+            let name = path.file_name().unwrap().to_str().unwrap();
+            let file = file.open(name, pinpriq_store::disk::OpenMode::Read).unwrap();
+            bytes.resize(usize::try_from(file.len().unwrap()).unwrap(), 0);
+            pinpriq_store::disk::read_full_at(&*file, 0, &mut bytes).unwrap();
+            found.insert(path, bytes);
+        }
+    }
+    found
+}
+
+/// Writes a file as it should not be.
+#[expect(clippy::disallowed_methods, reason = "a test does damage on purpose")]
+pub(crate) fn overwrite(path: &Path, bytes: &[u8]) {
+    std::fs::write(path, bytes).unwrap();
+}
