@@ -64,7 +64,34 @@ pub struct Figures {
     pub missed: Option<u64>,
 }
 
+impl Figures {
+    /// Adds the figures of another shard. Neither are of a single queue.
+    pub fn add(&mut self, other: &Self) {
+        self.counters.add(&other.counters);
+        self.oldest_ready = self.oldest_ready.max(other.oldest_ready);
+        self.takers += other.takers;
+        self.subscribers += other.subscribers;
+        self.paused_queues += other.paused_queues;
+        self.queues += other.queues;
+    }
+}
+
 impl Counters {
+    /// Adds the counters of others.
+    pub fn add(&mut self, other: &Self) {
+        for (count, more) in self.counts.iter_mut().zip(other.counts) {
+            *count += more;
+        }
+        for (step, times) in &other.moves {
+            self.note_times(step.from, step.to, *times);
+        }
+        self.put += other.put;
+        self.acked += other.acked;
+        self.expired += other.expired;
+        self.killed += other.killed;
+        self.bytes += other.bytes;
+    }
+
     /// Tasks present in any state.
     #[must_use]
     pub fn present(&self) -> u64 {

@@ -4,31 +4,36 @@ use std::fmt::Write as _;
 
 use pinpriq_engine::task::ClientId;
 
+use crate::host::is_guest;
 use crate::shard::{Session, Shard};
 
 /// Which connections are to be ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kill<'a> {
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Wanted {
     /// The one with this number.
     Id(u64),
     /// The one from this address.
-    Address(&'a [u8]),
+    Address(Vec<u8>),
 }
 
-/// A line for each client, in the order in which they came.
-pub(crate) fn describe(shard: &Shard) -> String {
+/// A line for each client that has its connection here, in the order in which they came.
+pub(crate) fn describe(shard: &Shard) -> Vec<(ClientId, String)> {
     let now = shard.clock().now();
     let mut lines: Vec<(ClientId, String)> = Vec::new();
     shard.each_client(|client, session| {
+        if is_guest(client) {
+            return;
+        }
         let about = session.about.borrow();
         let age_s = now.since(about.connected_at).ms() / 1_000;
+        let blocked = session.is_blocked() || session.links.borrow().is_blocked();
         let mut line = format!(
             "id={} addr={} name={} age={age_s} door={} blocked={} waiting={}",
             client.0,
             address(session),
             about.name.escape_ascii(),
             about.door,
-            u8::from(session.is_blocked()),
+            u8::from(blocked),
             session.outbox.borrow().len(),
         );
         let (library, version) = (&about.library, &about.library_version);
@@ -41,31 +46,24 @@ pub(crate) fn describe(shard: &Shard) -> String {
         lines.push((client, line));
     });
     lines.sort_unstable_by_key(|(client, _)| *client);
-    lines.into_iter().map(|(_, line)| line).collect()
+    lines
 }
 
-/// What [`kill`] did.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Killed {
-    /// How many connections of others are being ended.
-    pub(crate) others: u64,
-    /// Whether whoever asked is meant as well, and has to see to it.
-    pub(crate) caller: bool,
+/// Whether a connection is one of those that are wanted.
+pub(crate) fn is_meant(wanted: &Wanted, client: ClientId, session: &Session) -> bool {
+    match wanted {
+        Wanted::Id(id) => client.0 == *id,
+        Wanted::Address(wanted) => address(session).as_bytes() == *wanted,
+    }
 }
 
-/// Has connections ended, except for that of the caller.
-pub(crate) fn kill(shard: &Shard, which: &Kill<'_>, caller: ClientId) -> Killed {
-    let mut killed = Killed { others: 0, caller: false };
+/// Has connections ended, except for that of the caller. Answers how many there are.
+pub(crate) fn kill(shard: &Shard, wanted: &Wanted, caller: ClientId) -> u64 {
+    let mut killed = 0;
     shard.each_client(|client, session| {
-        let is_meant = match which {
-            Kill::Id(id) => client.0 == *id,
-            Kill::Address(wanted) => address(session).as_bytes() == *wanted,
-        };
-        if is_meant && client == caller {
-            killed.caller = true;
-        } else if is_meant {
+        if !is_guest(client) && client != caller && is_meant(wanted, client, session) {
             session.kill();
-            killed.others += 1;
+            killed += 1;
         }
     });
     killed

@@ -13,6 +13,9 @@ pub struct Config {
     pub data: PathBuf,
     /// What a reply means.
     pub durability: Durability,
+    /// How many shards there are, at least one and at most
+    /// [`pinpriq_store::shards::SHARDS_MAX`]. Each has a thread.
+    pub shards: usize,
     /// Where the pinpriq door listens, if it does.
     pub pinpriq: Option<SocketAddr>,
     /// Where the RESP door listens, if it does.
@@ -108,6 +111,7 @@ impl Default for Config {
         Self {
             data: PathBuf::from("./pinpriq-data"),
             durability: Durability::default(),
+            shards: 1,
             pinpriq: Some(SocketAddr::from(([127, 0, 0, 1], 7250))),
             resp: Some(SocketAddr::from(([127, 0, 0, 1], 7251))),
             pinpriq_options: PinpriqOptions::default(),

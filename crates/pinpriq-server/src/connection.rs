@@ -5,7 +5,6 @@
 //! back-pressure. A client that neither reads nor sends holds up nobody but itself. What is said is
 //! the exchange's business, and what the bytes mean is the door's.
 
-use std::cell::RefCell;
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
@@ -18,11 +17,10 @@ use pinpriq_engine::time::Span;
 use tokio::io::{AsyncRead as _, AsyncWriteExt as _, ReadBuf};
 use tokio::net::TcpStream;
 
-use crate::config::Limits;
 use crate::exchange::{Exchange, Step};
 use crate::outbox::Encode;
-use crate::shard::{Session, Shard};
-use crate::stop::Stop;
+use crate::serving::Context;
+use crate::shard::Session;
 
 /// How many bytes are read at a time, into a buffer that all connections of a shard share.
 pub(crate) const READ_BYTES: usize = 64 << 10;
@@ -81,17 +79,6 @@ pub(crate) enum Next {
     Close(String),
 }
 
-/// Everything that a connection needs besides its socket.
-pub(crate) struct Context {
-    pub(crate) shard: Rc<Shard>,
-    pub(crate) limits: Limits,
-    pub(crate) stop: Stop,
-    /// Asked for when the stop has waited long enough for the clients.
-    pub(crate) cut_off: Stop,
-    /// The buffer that all connections read into, one after the other.
-    pub(crate) scratch: RefCell<Vec<u8>>,
-}
-
 /// A connection at work.
 struct Connection<'a, D> {
     context: &'a Context,
@@ -138,7 +125,7 @@ impl<D: Door> Connection<'_, D> {
             if ends || self.context.cut_off.is_asked_for() {
                 return Ok(());
             }
-            match self.exchange.proceed(self.context.stop.is_asked_for()) {
+            match self.exchange.proceed(self.context.common.stop.is_asked_for()) {
                 Step::Again => {}
                 Step::Await => {
                     self.await_event().await?;
@@ -174,7 +161,8 @@ impl<D: Door> Connection<'_, D> {
         {
             return Poll::Ready(read);
         }
-        let wants_write = self.session.outbox.borrow().encoded_bytes() > 0;
+        let has_bytes = self.session.outbox.borrow().encoded_bytes() > 0;
+        let wants_write = has_bytes && !self.exchange.holds_back();
         if wants_write && let Poll::Ready(ready) = self.stream.poll_write_ready(task) {
             return Poll::Ready(ready);
         }
@@ -196,7 +184,7 @@ impl<D: Door> Connection<'_, D> {
 
     /// Writes what may leave, as far as the socket takes it.
     fn write(&mut self) -> io::Result<()> {
-        while self.exchange.encode() {
+        while self.exchange.encode() && !self.exchange.holds_back() {
             let written = self.stream.try_write(self.session.outbox.borrow().unwritten());
             match written {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),

@@ -26,6 +26,11 @@ impl Credits {
         self.banked = self.banked.saturating_add(credits);
     }
 
+    /// Takes out those that the engine was not told of.
+    pub(crate) const fn withdraw(&mut self) -> u32 {
+        std::mem::replace(&mut self.banked, 0)
+    }
+
     /// Whether there are any that the engine was not told of.
     pub(crate) const fn has_banked(&self) -> bool {
         self.banked > 0

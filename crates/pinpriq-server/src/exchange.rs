@@ -12,7 +12,11 @@ use pinpriq_engine::time::{Span, Timestamp};
 
 use crate::config::Limits;
 use crate::connection::{Door, Next, READ_BYTES, Received};
+use crate::mailbox::Errand;
 use crate::shard::{Session, Shard};
+
+/// How many bytes are held back at most until other shards have answered as well.
+const HELD_BYTES_MAX: usize = 16 << 10;
 
 /// What requests wait for that have come already.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -87,6 +91,26 @@ impl<D: Door> Exchange<D> {
         self.lingers
     }
 
+    /// Its side of the protocol.
+    pub(crate) const fn door(&mut self) -> &mut D {
+        &mut self.door
+    }
+
+    /// Whether everything that has come was carried out.
+    pub(crate) fn is_caught_up(&self) -> bool {
+        self.waits == Waits::Nothing && self.input.is_empty()
+    }
+
+    /// Whether a request is blocked.
+    pub(crate) fn awaits_reply(&self) -> bool {
+        self.waits == Waits::Reply
+    }
+
+    /// Whether it is over and everything that was answered is encoded.
+    pub(crate) fn has_said_all(&self) -> bool {
+        self.closing && self.session.outbox.borrow().is_all_encoded()
+    }
+
     /// Looks whether the store has failed, and gives up what waits for it in vain. Answers
     /// whether the connection ends for that reason, once it was written to.
     pub(crate) fn ends_by_failure(&mut self) -> bool {
@@ -103,14 +127,10 @@ impl<D: Door> Exchange<D> {
             if !self.closing {
                 self.door.refill();
             }
-            let reached = self.shard.reached();
-            let mut outbox = self.session.outbox.borrow_mut();
-            let fresh = || self.shard.lend_buffer();
-            outbox.encode(&self.door, reached, self.limits.out_bytes_max, fresh);
-            if outbox.encoded_bytes() > 0 {
+            self.encode_what_may_leave();
+            if self.session.outbox.borrow().encoded_bytes() > 0 {
                 return true;
             }
-            drop(outbox);
             // What needs no bytes may have made room for more.
             if self.closing || !self.door.refill() {
                 return false;
@@ -118,11 +138,38 @@ impl<D: Door> Exchange<D> {
         }
     }
 
+    /// Encodes what may leave although nobody says soon that it has left, so that all that may be
+    /// granted is.
+    pub(crate) fn encode_ahead(&mut self) {
+        // What is encoded makes room for more to be granted.
+        loop {
+            self.encode_what_may_leave();
+            if self.closing || !self.door.refill() {
+                return;
+            }
+        }
+    }
+
+    fn encode_what_may_leave(&self) {
+        let reached = self.shard.reached();
+        let fresh = || self.shard.lend_buffer();
+        let mut outbox = self.session.outbox.borrow_mut();
+        outbox.encode(&self.door, reached, self.limits.out_bytes_max, fresh);
+    }
+
+    /// Whether it is worth it to wait for more to be encoded before anything is written.
+    pub(crate) fn holds_back(&self) -> bool {
+        self.session.links.borrow().is_about_to_hear()
+            && self.session.outbox.borrow().encoded_bytes() < HELD_BYTES_MAX
+    }
+
     /// Notes that the kernel accepted so many bytes.
     pub(crate) fn written(&self, count: usize) {
-        if let Some(buffer) = self.session.outbox.borrow_mut().written(count) {
+        let spare = self.session.outbox.borrow_mut().written(count);
+        if let Some(buffer) = spare {
             self.shard.keep_buffer(buffer);
         }
+        self.shard.note_accepted(self.client, &self.session, self.limits.out_bytes_max);
     }
 
     /// Does one thing that can be done without waiting, and says what is next. To be called once
@@ -130,16 +177,25 @@ impl<D: Door> Exchange<D> {
     pub(crate) fn proceed(&mut self, stopping: bool) -> Step {
         if stopping && !self.closing {
             self.door.stopping();
+            self.shard.tell_links(self.client, &self.session, || Errand::Stop);
             self.close();
-        } else if self.closing && self.session.outbox.borrow().is_empty() {
+        } else if self.closing && self.is_settled() {
             return Step::Over;
+        } else if !self.closing && self.session.links.borrow().is_broken() {
+            tracing::info!(peer = %self.peer, "another shard has ended its side: closing");
+            self.cut_off();
         } else if self.can_resume() {
             self.resume();
         } else if self.ended && self.waits == Waits::Nothing && !self.closing {
             // What is left is a request that will never be complete.
             self.close();
-        } else if self.ended && self.waits == Waits::Reply {
+        } else if self.ended && self.waits == Waits::Reply && self.session.is_blocked() {
             self.shard.end_waits(self.client);
+        } else if self.ended
+            && self.waits == Waits::Reply
+            && self.shard.end_waits_abroad(self.client, &self.session)
+        {
+            // Its answer is on its way.
         } else {
             return Step::Await;
         }
@@ -195,6 +251,8 @@ impl<D: Door> Exchange<D> {
 
     /// Has the shard forget the client. What was handed to it and was not sent goes back.
     pub(crate) fn leave(&self) {
+        // What was accepted of theirs is told before.
+        self.shard.tell_links(self.client, &self.session, || Errand::Cut);
         let mut unsent = self.session.outbox.borrow_mut().unsent();
         let requeues = self.door.requeues();
         if !unsent.popped.is_empty() {
@@ -208,12 +266,18 @@ impl<D: Door> Exchange<D> {
         self.shard.disconnect(self.client, &unsent);
     }
 
+    /// Whether everything has left that ever will, and all that was asked for is done.
+    fn is_settled(&self) -> bool {
+        let outbox = self.session.outbox.borrow();
+        outbox.is_at_loss() || (outbox.is_empty() && self.session.links.borrow().is_idle())
+    }
+
     /// Whether what the requests in `input` waited for has come.
     fn can_resume(&self) -> bool {
         match self.waits {
             Waits::Nothing => false,
             Waits::Room => !self.session.is_stalled() && !self.is_overloaded(),
-            Waits::Reply => !self.session.is_blocked(),
+            Waits::Reply => !self.session.is_blocked() && !self.session.links.borrow().is_blocked(),
         }
     }
 
@@ -262,6 +326,7 @@ impl<D: Door> Exchange<D> {
             self.waits = Waits::Nothing;
             self.input = Vec::new();
             self.frame_began = None;
+            self.shard.tell_links(self.client, &self.session, || Errand::EndInput);
             self.shard.retire(self.client);
         }
     }
@@ -274,6 +339,6 @@ impl<D: Door> Exchange<D> {
 
     /// Whether the client has so much under way that nothing more is read from it.
     fn is_overloaded(&self) -> bool {
-        self.session.outbox.borrow().is_full(&self.limits)
+        self.session.outbox.borrow().is_full(&self.limits) || self.session.links.borrow().is_full()
     }
 }

@@ -2,82 +2,145 @@
 
 use std::fmt::Write as _;
 
+use pinpriq_engine::stats::Counters;
+use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_store::Figures;
 use pinpriq_store::durable::Durable;
 
+use crate::config::Durability;
+use crate::host::is_guest;
 use crate::shard::Shard;
 
-/// Names with their values.
-type Facts = Vec<(&'static str, String)>;
-
-/// A section: its name, and what finds its facts.
-type Section = (&'static str, fn(&Shard) -> Facts);
-
-/// The wanted sections, or all of them.
-pub(crate) fn text(shard: &Shard, wanted: &[&[u8]]) -> String {
-    let mut text = String::new();
-    let sections: [Section; 4] =
-        [("Server", server), ("Clients", clients), ("Persistence", persistence), ("Tasks", tasks)];
-    for (name, facts) in sections {
-        let asked_for = |word: &&[u8]| {
-            word.eq_ignore_ascii_case(name.as_bytes())
-                || [&b"all"[..], b"everything", b"default"]
-                    .iter()
-                    .any(|all| word.eq_ignore_ascii_case(all))
-        };
-        if !wanted.is_empty() && !wanted.iter().any(asked_for) {
-            continue;
-        }
-        if !text.is_empty() {
-            text.push_str("\r\n");
-        }
-        let _ = write!(text, "# {name}\r\n");
-        for (fact, value) in facts(shard) {
-            let _ = write!(text, "{fact}:{value}\r\n");
-        }
-    }
-    text
+/// What there is to be told about one shard, or about all of them.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Facts {
+    shards: u64,
+    incarnation: u64,
+    uptime: Span,
+    now: Timestamp,
+    clients: u64,
+    blocked: u64,
+    durability: Durability,
+    failure: Option<String>,
+    figures: Figures,
+    counters: Counters,
 }
 
-fn server(shard: &Shard) -> Facts {
-    let now = shard.clock().now();
-    let header = shard.inspect(|durable| durable.engine().header());
+/// Lines: names with their values.
+type Lines = Vec<(&'static str, String)>;
+
+/// A section: its name, and what finds its lines.
+type Section = (&'static str, fn(&Facts) -> Lines);
+
+impl Facts {
+    /// Those of one shard.
+    pub(crate) fn of(shard: &Shard) -> Self {
+        let now = shard.clock().now();
+        let (mut clients, mut blocked) = (0, 0);
+        shard.each_client(|client, session| {
+            clients += u64::from(!is_guest(client));
+            blocked += u64::from(session.is_blocked());
+        });
+        Self {
+            shards: 1,
+            incarnation: shard.inspect(|durable| durable.engine().header()).incarnation,
+            uptime: now.since(shard.started_at()),
+            now,
+            clients,
+            blocked,
+            durability: shard.durability(),
+            failure: shard.failure().map(|failure| failure.sentence),
+            figures: shard.inspect(Durable::figures),
+            counters: shard.inspect(|durable| durable.engine().totals().clone()),
+        }
+    }
+
+    /// Those of both together.
+    pub(crate) fn and(mut self, other: Self) -> Self {
+        self.counters.add(&other.counters);
+        Self {
+            shards: self.shards + other.shards,
+            incarnation: self.incarnation.max(other.incarnation),
+            uptime: self.uptime.max(other.uptime),
+            now: self.now.max(other.now),
+            clients: self.clients + other.clients,
+            blocked: self.blocked + other.blocked,
+            durability: other.durability,
+            failure: self.failure.or(other.failure),
+            figures: self.figures.and(other.figures),
+            counters: self.counters,
+        }
+    }
+
+    /// The wanted sections, or all of them.
+    pub(crate) fn text(&self, wanted: &[&[u8]]) -> String {
+        let mut text = String::new();
+        let sections: [Section; 4] = [
+            ("Server", server),
+            ("Clients", clients),
+            ("Persistence", persistence),
+            ("Tasks", tasks),
+        ];
+        for (name, lines) in sections {
+            let asked_for = |word: &&[u8]| {
+                word.eq_ignore_ascii_case(name.as_bytes())
+                    || [&b"all"[..], b"everything", b"default"]
+                        .iter()
+                        .any(|all| word.eq_ignore_ascii_case(all))
+            };
+            if !wanted.is_empty() && !wanted.iter().any(asked_for) {
+                continue;
+            }
+            if !text.is_empty() {
+                text.push_str("\r\n");
+            }
+            let _ = write!(text, "# {name}\r\n");
+            for (fact, value) in lines(self) {
+                let _ = write!(text, "{fact}:{value}\r\n");
+            }
+        }
+        text
+    }
+}
+
+fn server(facts: &Facts) -> Lines {
     vec![
         ("pinpriq_version", env!("CARGO_PKG_VERSION").to_owned()),
         ("process_id", std::process::id().to_string()),
-        ("incarnation", header.incarnation.to_string()),
-        ("uptime_in_seconds", (now.since(shard.started_at()).ms() / 1_000).to_string()),
-        ("server_time_ms", now.ms().to_string()),
+        ("shards", facts.shards.to_string()),
+        ("incarnation", facts.incarnation.to_string()),
+        ("uptime_in_seconds", (facts.uptime.ms() / 1_000).to_string()),
+        ("server_time_ms", facts.now.ms().to_string()),
     ]
 }
 
-fn clients(shard: &Shard) -> Facts {
-    let mut blocked = 0;
-    shard.each_client(|_, session| blocked += u64::from(session.is_blocked()));
+fn clients(facts: &Facts) -> Lines {
     vec![
-        ("connected_clients", shard.clients().to_string()),
-        ("blocked_clients", blocked.to_string()),
+        ("connected_clients", facts.clients.to_string()),
+        ("blocked_clients", facts.blocked.to_string()),
     ]
 }
 
-fn persistence(shard: &Shard) -> Facts {
-    let figures = shard.inspect(Durable::figures);
-    let failure = shard.failure().map_or_else(|| "none".to_owned(), |failure| failure.sentence);
+fn persistence(facts: &Facts) -> Lines {
+    let Figures { segments, bytes_used, bytes_live, bytes_pending, writes, syncs, .. } =
+        facts.figures;
+    let failure = facts.failure.clone().unwrap_or_else(|| "none".to_owned());
     vec![
-        ("durability", shard.durability().word().to_owned()),
+        ("durability", facts.durability.word().to_owned()),
         ("journal_failure", failure),
-        ("journal_segments", figures.segments.to_string()),
-        ("journal_bytes_used", figures.bytes_used.to_string()),
-        ("journal_bytes_live", figures.bytes_live.to_string()),
-        ("journal_bytes_pending", figures.bytes_pending.to_string()),
-        ("journal_writes", figures.writes.to_string()),
-        ("journal_syncs", figures.syncs.to_string()),
-        ("journal_batches", figures.batches.to_string()),
-        ("journal_rewrites", figures.rewrites.to_string()),
+        ("journal_segments", segments.to_string()),
+        ("journal_bytes_used", bytes_used.to_string()),
+        ("journal_bytes_live", bytes_live.to_string()),
+        ("journal_bytes_pending", bytes_pending.to_string()),
+        ("journal_writes", writes.to_string()),
+        ("journal_syncs", syncs.to_string()),
+        ("journal_batches", facts.figures.batches.to_string()),
+        ("journal_rewrites", facts.figures.rewrites.to_string()),
     ]
 }
 
-fn tasks(shard: &Shard) -> Facts {
-    let counters = shard.inspect(|durable| durable.engine().totals().clone());
+fn tasks(facts: &Facts) -> Lines {
+    let counters = &facts.counters;
     vec![
         ("present", counters.present().to_string()),
         ("put", counters.put.to_string()),

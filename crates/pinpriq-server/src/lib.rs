@@ -16,6 +16,7 @@ macro_rules! planted {
     };
 }
 
+mod abroad;
 mod bell;
 mod clients;
 pub mod clock;
@@ -25,12 +26,17 @@ mod credits;
 mod error;
 mod exchange;
 mod front;
+mod host;
 mod info;
+mod mailbox;
+mod opening;
 mod outbox;
 mod server;
+mod serving;
 mod shard;
 pub mod simulation;
 mod stop;
+mod threads;
 
 pub use error::ServeError;
 pub use front::resp::command_tables;

@@ -4,6 +4,13 @@
 //! the tasks cost anyway and a buffer of bounded size. Popped tasks are kept until the last byte of
 //! their frame was accepted by the kernel; those that were not come back through
 //! [`Outbox::unsent`].
+//!
+//! With several shards, answers of others have their place in the order as well: see `abroad`.
+//! Where the client has its connection to another shard, that shard stands for the socket: see
+//! `handed`.
+
+mod abroad;
+mod handed;
 
 use std::collections::VecDeque;
 
@@ -11,7 +18,11 @@ use pinpriq_engine::reply::{Output, Refusal, Reply};
 use pinpriq_engine::task::{Receipt, TaskRecord};
 use pinpriq_store::Position;
 
+pub(crate) use self::abroad::Join;
+use self::abroad::{Abroad, Gathered};
+use self::handed::Handed;
 use crate::config::Limits;
+use crate::mailbox::Part;
 
 /// Which of the dialects of a door's protocol an answer is written in. The doors know what it
 /// means; a change takes effect in its place among the answers.
@@ -31,6 +42,12 @@ pub(crate) trait Encode {
         out: &mut Vec<u8>,
         room: usize,
     ) -> bool;
+
+    /// Whether `output` is but one shard's part of a reply, to be joined with others before it is
+    /// encoded.
+    fn is_part(&self, _output: &Output) -> bool {
+        false
+    }
 }
 
 /// The answers of one client that were not sent yet.
@@ -48,6 +65,12 @@ pub(crate) struct Outbox {
     encoded: u64,
     /// Tasks in frames that are encoded, with the end of their frame in `encoded`.
     in_flight: VecDeque<(u64, Answer)>,
+    /// How many answers have left `waiting`.
+    passed: u64,
+    /// What is to come from other shards, if anything ever was.
+    abroad: Option<Box<Abroad>>,
+    /// What the shard that has the connection was handed, if it is another.
+    handed: Option<Box<Handed>>,
 }
 
 struct Waiting {
@@ -63,6 +86,15 @@ enum Answer {
     Output(Output),
     /// An answer of the door, encoded already.
     Bytes(Vec<u8>),
+    /// An answer of another shard, as far as it has come and was not sent, and whether that is
+    /// all.
+    Abroad { from: usize, bytes: Vec<u8>, whole: bool },
+    /// An answer of which every shard gives a part.
+    Gathered(Gathered),
+    /// An answer that will never come. Nothing behind it is sent, or it would be taken for it.
+    Lost,
+    /// A part of an answer that another shard joins.
+    Part(Part),
 }
 
 impl Answer {
@@ -73,7 +105,12 @@ impl Answer {
             Self::Output(Output::Reply { reply: Reply::Tasks { tasks, .. }, .. }) => {
                 !tasks.is_empty()
             }
-            Self::Output(Output::Reply { .. }) | Self::Bytes(_) => false,
+            Self::Output(Output::Reply { .. })
+            | Self::Bytes(_)
+            | Self::Abroad { .. }
+            | Self::Gathered(_)
+            | Self::Lost
+            | Self::Part(_) => false,
         }
     }
 }
@@ -98,30 +135,33 @@ impl Outbox {
 
     /// Adds an answer of the door itself, which waits for nothing but its turn.
     pub(crate) fn push_bytes(&mut self, encoded: Vec<u8>) {
-        let (after, dialect) = (Position::default(), Dialect::default());
         let bytes = encoded.len();
         self.waiting_bytes += bytes;
-        self.waiting.push_back(Waiting { after, answer: Answer::Bytes(encoded), dialect, bytes });
+        self.push_answer(Answer::Bytes(encoded), bytes);
+    }
+
+    /// Adds an answer that waits for nothing and knows no dialects.
+    fn push_answer(&mut self, answer: Answer, bytes: usize) {
+        let (after, dialect) = (Position::default(), Dialect::default());
+        self.waiting.push_back(Waiting { after, answer, dialect, bytes });
     }
 
     /// Turns the replies that would wait for ever into refusals, and drops such deliveries: the
     /// store has failed, and nobody knows what became of the changes.
     pub(crate) fn give_up(&mut self, reached: Position, refusal: &Refusal) {
-        let refuse = |waiting: &mut Waiting| {
-            if waiting.after <= reached {
-                return true;
-            }
+        for waiting in self.waiting.iter_mut().filter(|waiting| waiting.after > reached) {
             waiting.after = Position::default();
             match &mut waiting.answer {
                 Answer::Output(Output::Reply { reply, .. }) => {
                     *reply = Reply::Refused(refusal.clone());
-                    true
                 }
-                Answer::Output(Output::Delivery { .. }) => false,
-                Answer::Bytes(_) => true,
+                // Every answer keeps its place, so a delivery is emptied and not taken out.
+                delivery @ Answer::Output(Output::Delivery { .. }) => {
+                    (*delivery, waiting.bytes) = (Answer::Bytes(Vec::new()), 0);
+                }
+                _ => {}
             }
-        };
-        self.waiting.retain_mut(refuse);
+        }
         self.waiting_bytes = self.waiting.iter().map(|waiting| waiting.bytes).sum();
     }
 
@@ -134,6 +174,11 @@ impl Outbox {
     pub(crate) fn is_full(&self, limits: &Limits) -> bool {
         self.waiting.len() >= limits.in_flight_max
             || self.waiting_bytes + self.encoded_bytes() >= limits.out_bytes_max
+    }
+
+    /// Whether no answer waits to be encoded.
+    pub(crate) fn is_all_encoded(&self) -> bool {
+        self.waiting.is_empty()
     }
 
     /// How many encoded bytes wait for the socket.
@@ -154,9 +199,9 @@ impl Outbox {
         most: usize,
         fresh: impl Fn() -> Vec<u8>,
     ) {
-        while let Some(first) = self.waiting.front() {
+        while let Some(first) = self.waiting.front_mut() {
             let most = if planted!(OutBufferUnbounded) { usize::MAX / 2 } else { most };
-            let room = most.saturating_sub(self.encoded_bytes());
+            let room = most.saturating_sub(self.bytes.len() - self.head);
             if first.after > reached || room == 0 {
                 return;
             }
@@ -164,7 +209,8 @@ impl Outbox {
                 self.bytes = fresh();
             }
             let before = self.bytes.len();
-            let complete = match &first.answer {
+            let complete = match &mut first.answer {
+                Answer::Output(output) if self.handed.is_some() && encoder.is_part(output) => true,
                 Answer::Output(output) => {
                     let (out, progress) = (&mut self.bytes, &mut self.progress);
                     encoder.encode(output, first.dialect, progress, out, room)
@@ -173,14 +219,24 @@ impl Outbox {
                     self.bytes.extend_from_slice(bytes);
                     true
                 }
+                Answer::Abroad { .. } => self.encode_abroad(room),
+                Answer::Gathered(_) | Answer::Lost => return,
+                Answer::Part(_) => true,
             };
             self.encoded += (self.bytes.len() - before) as u64;
             if !complete {
+                if self.awaits_more() {
+                    return;
+                }
                 continue;
             }
             self.progress = 0;
-            let Some(done) = self.waiting.pop_front() else { return };
+            let Some(mut done) = self.waiting.pop_front() else { return };
+            self.passed += 1;
             self.waiting_bytes -= done.bytes;
+            if self.handed.is_some() {
+                self.note_complete(encoder, &mut done.answer);
+            }
             if done.answer.hands_over() && !planted!(EncodedTakenForSent) {
                 self.in_flight.push_back((self.encoded, done.answer));
             }
@@ -203,6 +259,7 @@ impl Outbox {
             self.head = 0;
         }
         let sent = self.encoded - self.encoded_bytes() as u64;
+        self.note_accepted_abroad(sent);
         while self.in_flight.front().is_some_and(|(end, _)| *end <= sent) {
             self.in_flight.pop_front();
         }

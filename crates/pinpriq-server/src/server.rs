@@ -1,40 +1,32 @@
 //! A server from its configuration to its orderly end.
 
-use std::cell::RefCell;
 use std::future::Future;
-use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use pinpriq_engine::limits::Limits as EngineLimits;
-use pinpriq_engine::task::ClientId;
 use pinpriq_engine::time::{Span, Timestamp};
-use pinpriq_store::durable::Durable;
-use pinpriq_store::{Disk, Journal, JournalOptions, Level, MemoryStore, RealDisk, Runner, Store};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::LocalSet;
 
 use crate::clock::{Clock, SystemClock};
-use crate::config::{Config, Durability};
-use crate::connection::{self, Context, Door, READ_BYTES};
+use crate::config::Config;
 use crate::error::ServeError;
 use crate::front::pinpriq::PinpriqDoor;
 use crate::front::resp::RespDoor;
-use crate::shard::{Session, Shard};
+use crate::opening::{Opening, directories};
+use crate::serving::{Common, Context};
 use crate::stop::Stop;
-
-/// How long an orderly stop waits for clients to take what they were answered.
-const DRAIN_MS: u64 = 5_000;
+use crate::threads::Thread;
 
 /// How long the server waits before it accepts again, when the system lets it accept nothing.
 const ACCEPT_PAUSE_MS: u64 = 100;
 
 /// A server that has its sockets and its tasks, and is about to serve.
 pub struct Server {
-    config: Config,
     context: Rc<Context>,
+    threads: Vec<Thread>,
     pinpriq: Option<TcpListener>,
     resp: Option<TcpListener>,
 }
@@ -57,7 +49,8 @@ impl Server {
     }
 
     /// Like [`Server::bind`] with a clock of the caller's, made for the moment at which time
-    /// starts: `now`, or later if the store knows a later one.
+    /// starts: `now`, or later if the store knows a later one. It is the clock of the first shard
+    /// only.
     pub async fn bind_with_clock(
         config: Config,
         stop: Stop,
@@ -75,44 +68,35 @@ impl Server {
     ) -> Result<Self, ServeError> {
         let pinpriq = listen(config.pinpriq).await?;
         let resp = listen(config.resp).await?;
-        let store_bell = Arc::new(Notify::new());
-        let store = open_store(&config, incarnations_before, store_bell.clone())?;
-        let limits = EngineLimits {
-            payload_bytes_max: config.limits.payload_bytes_max,
-            bytes_max: config.limits.task_bytes_max,
-            memory_bytes: config
-                .limits
-                .memory_limit_bytes
-                .filter(|_| config.durability != Durability::Memory),
-            queues_per_client_max: config.limits.subscriptions_max,
-            ..EngineLimits::default()
-        };
-        let opened = Durable::open(store, limits, now, random());
-        let (durable, loaded) =
-            opened.map_err(|source| ServeError::Store { data: config.data.clone(), source })?;
-        if let Some(torn) = &loaded.torn_tail {
-            tracing::info!(
-                file = torn.file,
-                offset = torn.offset,
-                "an unfinished write was cut off"
-            );
-        }
-        tracing::info!(
-            data = %config.data.display(),
-            durability = config.durability.word(),
-            tasks = durable.engine().totals().present(),
-            incarnation = durable.engine().header().incarnation,
-            "opened"
-        );
-        let clock = clock(durable.now());
-        let context = Rc::new(Context {
-            shard: Shard::new(durable, config.durability, clock, store_bell),
-            limits: config.limits,
-            stop,
-            cut_off: Stop::default(),
-            scratch: RefCell::new(vec![0; READ_BYTES]),
+        let shards = config.shards;
+        let common = Common::new(shards, stop);
+        let openings = directories(&config)?.into_iter().enumerate();
+        let mut openings = openings.map(|(shard, directory)| Opening {
+            shard,
+            shards,
+            directory,
+            now,
+            incarnations_before,
         });
-        Ok(Self { config, context, pinpriq, resp })
+        let first = openings.next();
+        let mut threads = Vec::new();
+        for opening in openings {
+            threads.push(Thread::start(config.clone(), opening, common.clone())?);
+        }
+        let Some(first) = first else { unreachable!("a server has a shard") };
+        let store_bell = Arc::new(Notify::new());
+        let durable = first.open(&config, store_bell.clone())?;
+        // All shards have one time.
+        let mut start = durable.now();
+        for thread in &mut threads {
+            start = start.max(thread.opened().await?);
+        }
+        for thread in &mut threads {
+            thread.go(start);
+        }
+        let with = (&config, common);
+        let context = Context::new(0, with, (durable, store_bell), clock(start));
+        Ok(Self { context, threads, pinpriq, resp })
     }
 
     /// Where the pinpriq door listens.
@@ -132,38 +116,23 @@ impl Server {
     /// Fails if the store failed on the way: then not everything that was taken in is durable,
     /// though everything that was answered is.
     pub async fn run(self) -> Result<(), ServeError> {
-        let Self { config, context, pinpriq, resp } = self;
-        let shard = context.shard.clone();
-        let timer = tokio::task::spawn_local({
-            let shard = shard.clone();
-            async move { shard.run_timer().await }
-        });
-        let store = tokio::task::spawn_local({
-            let shard = shard.clone();
-            async move { shard.run_store().await }
-        });
-        let (limits, options) = (config.limits, config.pinpriq_options);
-        tokio::select! {
-            () = accept_all(&context, pinpriq, "pinpriq", move |shard, session, client| {
-                PinpriqDoor::new(shard, session, client, options, limits)
-            }) => {}
-            () = accept_all(&context, resp, "resp", move |shard, session, client| {
-                RespDoor::new(shard, session, client, limits)
-            }) => {}
-            () = context.stop.asked_for() => {}
-        }
-        tracing::info!(clients = shard.clients(), "stopping");
-        drain(&context).await;
-        let failed = shard.finish().err();
-        timer.abort();
-        store.abort();
-        match failed {
-            None => {
-                tracing::info!("stopped");
-                Ok(())
+        let Self { context, threads, pinpriq, resp } = self;
+        let accepting = context.clone();
+        let served = async move {
+            tokio::select! {
+                () = accept_all(&accepting, pinpriq, PinpriqDoor::NAME) => {}
+                () = accept_all(&accepting, resp, RespDoor::NAME) => {}
+                () = accepting.common.stop.asked_for() => {}
             }
-            Some(source) => Err(ServeError::Failed { source }),
+        };
+        let mut ended = context.serve(served).await.map_err(|source| ServeError::Failed { source });
+        for thread in threads {
+            ended = ended.and(thread.ended().await);
         }
+        if ended.is_ok() {
+            tracing::info!("stopped");
+        }
+        ended
     }
 }
 
@@ -206,33 +175,8 @@ async fn listen(address: Option<SocketAddr>) -> Result<Option<TcpListener>, Serv
     listener.map(Some).map_err(|source| ServeError::Bind { address, source })
 }
 
-fn open_store(
-    config: &Config,
-    incarnations_before: u64,
-    bell: Arc<Notify>,
-) -> Result<Box<dyn Store>, ServeError> {
-    let level = match config.durability {
-        Durability::Memory => return Ok(Box::new(MemoryStore::after(incarnations_before))),
-        Durability::Sync => Level::Sync,
-        Durability::Interval => Level::Interval,
-    };
-    let failed = |source| ServeError::Store { data: config.data.clone(), source };
-    let disk = RealDisk::create(&config.data)
-        .map_err(|source| ServeError::Directory { data: config.data.clone(), source })?;
-    let disk: Arc<dyn Disk> = Arc::new(disk);
-    let options = JournalOptions { level, salt_seed: random(), ..JournalOptions::default() };
-    let wake = Arc::new(move || bell.notify_one());
-    let journal = Journal::open(disk, options, Runner::Thread { wake }).map_err(failed)?;
-    Ok(Box::new(journal))
-}
-
-/// Accepts connections of one door. Never ends.
-async fn accept_all<D: Door + 'static>(
-    context: &Rc<Context>,
-    listener: Option<TcpListener>,
-    door: &'static str,
-    open: impl Fn(Rc<Shard>, Rc<Session>, ClientId) -> D + Copy + 'static,
-) {
+/// Accepts connections of one door, and gives each to the shard that has the fewest. Never ends.
+async fn accept_all(context: &Rc<Context>, listener: Option<TcpListener>, door: &'static str) {
     let Some(listener) = listener else { return std::future::pending().await };
     if let Ok(address) = listener.local_addr() {
         tracing::info!(%address, door, "listening");
@@ -240,13 +184,8 @@ async fn accept_all<D: Door + 'static>(
     loop {
         let Some((stream, peer)) = accept(context, &listener).await else { continue };
         // Counted at once, so that those who come together do not all take the last place.
-        let client = context.shard.connect(door, peer);
-        let context = context.clone();
-        tokio::task::spawn_local(async move {
-            let shard = context.shard.clone();
-            let open = |client, session| open(shard, session, client);
-            connection::serve(&context, stream, peer, client, open).await;
-        });
+        let to = context.common.place_connection();
+        context.send_on(to, (stream, peer, door));
     }
 }
 
@@ -254,7 +193,7 @@ async fn accept_all<D: Door + 'static>(
 async fn accept(context: &Context, listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
     match listener.accept().await {
         Ok((stream, peer)) => {
-            let clients = context.shard.clients();
+            let clients = context.common.connections();
             if clients >= context.limits.connections_max && !planted!(ConnectionsUnbounded) {
                 tracing::warn!(%peer, clients, "refused a connection: there are as many as may be");
                 return None;
@@ -272,27 +211,4 @@ async fn accept(context: &Context, listener: &TcpListener) -> Option<(TcpStream,
             None
         }
     }
-}
-
-/// Waits until every client has gone, which they do once they were sent what they were answered,
-/// or until that has taken too long: then what they did not take goes back to its queue.
-async fn drain(context: &Context) {
-    let shard = &context.shard;
-    shard.ring_all();
-    let clock = shard.clock();
-    let last = clock.now().after(Span::from_ms(DRAIN_MS));
-    tokio::select! {
-        () = shard.deserted() => {}
-        () = clock.until(last) => {
-            tracing::warn!(clients = shard.clients(), "some clients did not take their answers");
-            context.cut_off.ask();
-            shard.ring_all();
-            shard.deserted().await;
-        }
-    }
-}
-
-/// A number that nobody can guess: the standard library seeds its hashers from the system.
-fn random() -> u64 {
-    RandomState::new().hash_one(0_u64)
 }

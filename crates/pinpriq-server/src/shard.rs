@@ -21,9 +21,12 @@ use pinpriq_store::durable::Durable;
 use pinpriq_store::{Position, StoreError};
 use tokio::sync::Notify;
 
+use crate::abroad::Links;
 use crate::bell::Bell;
 use crate::clock::Clock;
 use crate::config::Durability;
+use crate::host::is_guest;
+use crate::mailbox::Post;
 use crate::outbox::{Dialect, Outbox, Unsent};
 
 /// How large a buffer may be that is kept for whoever has something to write next.
@@ -43,6 +46,8 @@ pub(crate) struct Session {
     pub(crate) about: RefCell<About>,
     /// How its answers are written from now on.
     pub(crate) dialect: Cell<Dialect>,
+    /// What it has under way in other shards.
+    pub(crate) links: RefCell<Links>,
     /// Whether it stands among those that wait for room.
     stalled: Cell<bool>,
     /// Its blocked request, if it has one, behind which nothing is carried out.
@@ -124,10 +129,14 @@ pub(crate) struct Shard {
     durability: Durability,
     started_at: Timestamp,
     clock: Rc<dyn Clock>,
+    /// The way to all shards, if there are several.
+    post: Option<Post>,
     /// The moment at which everything happens that is being carried out, if that is fixed.
     moment: Cell<Option<Timestamp>>,
     /// How many turns have ended.
     turns: Cell<u64>,
+    /// Whether anything was carried out since.
+    is_mid_turn: Cell<bool>,
     /// A buffer for whoever has something to write next.
     spare: Cell<Vec<u8>>,
     /// Rung by the store's own thread.
@@ -147,6 +156,8 @@ struct State {
     stalled: Vec<(ClientId, Option<u64>)>,
     /// When the timer will go off.
     armed: Option<Timestamp>,
+    /// How many clients have their connection here.
+    connections: usize,
     last_client: u64,
     reported: bool,
 }
@@ -157,6 +168,7 @@ impl Shard {
         durability: Durability,
         clock: Rc<dyn Clock>,
         store_bell: Arc<Notify>,
+        post: Option<Post>,
     ) -> Rc<Self> {
         Rc::new(Self {
             witness: OnceCell::new(),
@@ -168,12 +180,15 @@ impl Shard {
                 waiting: VecDeque::new(),
                 stalled: Vec::new(),
                 armed: None,
+                connections: 0,
                 last_client: 0,
                 reported: false,
             }),
             clock,
+            post,
             moment: Cell::new(None),
             turns: Cell::new(0),
+            is_mid_turn: Cell::new(false),
             spare: Cell::new(Vec::new()),
             store_bell,
             timer_bell: Notify::new(),
@@ -233,11 +248,47 @@ impl Shard {
         self.durability
     }
 
+    /// The way to all shards, if there are several.
+    pub(crate) const fn post(&self) -> Option<&Post> {
+        self.post.as_ref()
+    }
+
+    /// How many shards there are.
+    pub(crate) fn shards(&self) -> usize {
+        self.post.as_ref().map_or(1, Post::shards)
+    }
+
+    /// What there is of a client, unless it has gone.
+    pub(crate) fn session(&self, client: ClientId) -> Option<Rc<Session>> {
+        self.state.borrow().sessions.get(&client).cloned()
+    }
+
+    /// Makes a client known whose connection another shard has.
+    pub(crate) fn receive_guest(
+        &self,
+        client: ClientId,
+        door: &'static str,
+        dialect: Dialect,
+    ) -> Rc<Session> {
+        let session = Session {
+            outbox: RefCell::new(Outbox::handing_over()),
+            dialect: Cell::new(dialect),
+            about: RefCell::new(About { door, ..About::default() }),
+            ..Session::default()
+        };
+        let session = Rc::new(session);
+        self.state.borrow_mut().sessions.insert(client, session.clone());
+        session
+    }
+
     /// Makes a new client known, which came through the named door.
     pub(crate) fn connect(&self, door: &'static str, peer: SocketAddr) -> (ClientId, Rc<Session>) {
         let mut state = self.state.borrow_mut();
+        // No two shards give the same number.
+        let own = self.post.as_ref().map_or(0, Post::own) as u64;
+        let client = ClientId(state.last_client * self.shards() as u64 + own + 1);
         state.last_client += 1;
-        let client = ClientId(state.last_client);
+        state.connections += 1;
         let session = Rc::new(Session::default());
         let connected_at = self.clock.now();
         let about = About { peer: Some(peer), door, connected_at, ..About::default() };
@@ -246,9 +297,14 @@ impl Shard {
         (client, session)
     }
 
-    /// How many clients there are.
+    /// How many clients have their connection here.
     pub(crate) fn clients(&self) -> usize {
-        self.state.borrow().sessions.len()
+        self.state.borrow().connections
+    }
+
+    /// Whether there are neither clients nor guests.
+    pub(crate) fn is_deserted(&self) -> bool {
+        self.state.borrow().sessions.is_empty()
     }
 
     /// Carries out one command. What it comes to is in the outboxes after the next
@@ -261,6 +317,7 @@ impl Shard {
         command: &Command<'_>,
     ) -> Applied {
         let now = self.now();
+        self.is_mid_turn.set(true);
         let state = &mut *self.state.borrow_mut();
         self.tell_witness(now, state, || Asked::Command(client, request, command));
         state.durable.apply(now, client, request, command)
@@ -317,6 +374,7 @@ impl Shard {
         {
             let state = &mut *self.state.borrow_mut();
             state.sessions.remove(&client);
+            state.connections -= usize::from(!is_guest(client));
             self.tell_witness(now, state, || Asked::Disconnect(client));
             state.durable.disconnect(now, client);
             let request = RequestId(0);
@@ -330,18 +388,28 @@ impl Shard {
                 self.tell_witness(now, state, || Asked::Command(client, request, &give_back));
                 state.durable.apply(now, client, request, &give_back);
             }
-            if state.sessions.is_empty() {
+            if state.connections == 0 {
                 self.deserted_bell.notify_waiters();
             }
         }
         self.turn();
     }
 
-    /// Waits until no client is left.
+    /// Waits until no connection is left.
     pub(crate) async fn deserted(&self) {
+        self.wait_until(|| self.clients() == 0).await;
+    }
+
+    /// Waits until neither a connection nor a guest is left.
+    pub(crate) async fn emptied(&self) {
+        self.wait_until(|| self.is_deserted()).await;
+    }
+
+    /// Waits for something that comes about when somebody leaves.
+    async fn wait_until(&self, is_so: impl Fn() -> bool) {
         loop {
             let rung = self.deserted_bell.notified();
-            if self.clients() == 0 {
+            if is_so() {
                 return;
             }
             rung.await;
@@ -351,6 +419,7 @@ impl Shard {
     /// Ends a turn: hands the store what has changed, and the clients what they are answered.
     pub(crate) fn turn(&self) {
         self.turns.set(self.turns.get() + 1);
+        self.is_mid_turn.set(false);
         let now = self.now();
         let state = &mut *self.state.borrow_mut();
         let failure = state.durable.commit().and_then(|()| state.durable.drive(now)).err();
@@ -364,6 +433,13 @@ impl Shard {
         if due.is_some_and(|at| state.armed.is_none_or(|armed| at < armed)) {
             state.armed = due;
             self.timer_bell.notify_one();
+        }
+    }
+
+    /// Ends the turn if anything was carried out in it.
+    pub(crate) fn turn_if_begun(&self) {
+        if self.is_mid_turn.get() {
+            self.turn();
         }
     }
 

@@ -1,10 +1,10 @@
 //! The server without sockets and without a runtime: whoever drives it decides what happens when.
 //!
-//! Shard, exchanges, outboxes and doors are those of the server. What the runtime does there is
-//! done here by [`Simulation::run`]: whoever's bell has rung gets a turn, and nobody else does, so
-//! that a bell that is forgotten is noticed. Bytes go in and out by [`Simulation::feed`] and
-//! [`Simulation::drain`], in pieces of any size. Not here: sockets, accepting, lingering after a
-//! cut, signals, and the log.
+//! Shards, exchanges, outboxes, doors and letters are those of the server. What the runtime does
+//! there is done here by [`Simulation::run`]: whoever's bell has rung gets a turn, and nobody else
+//! does, so that a bell that is forgotten is noticed. Bytes go in and out by [`Simulation::feed`]
+//! and [`Simulation::drain`], in pieces of any size. Not here: sockets, accepting, lingering after
+//! a cut, signals, threads, and the log.
 
 use std::collections::BTreeMap;
 use std::future::Future as _;
@@ -24,6 +24,8 @@ use crate::config::{Durability, Limits, PinpriqOptions};
 use crate::exchange::{Exchange, Step};
 use crate::front::pinpriq::PinpriqDoor;
 use crate::front::resp::RespDoor;
+use crate::host::{Guest, as_guest};
+use crate::mailbox::{Errand, Letter, Mailbox, Post};
 use crate::shard::{Session, Shard};
 
 pub use crate::shard::{Asked, Witness};
@@ -50,13 +52,21 @@ pub struct Options {
 
 /// A server whose clients and clock are somebody's to move.
 pub struct Simulation {
-    shard: Rc<Shard>,
+    shards: Vec<Place>,
     options: Options,
-    clients: BTreeMap<ClientId, Talk>,
-    /// When the timer will go off.
-    armed: Option<Timestamp>,
+    clients: BTreeMap<ClientId, (usize, Talk)>,
     stopping: bool,
     cut_off: bool,
+}
+
+/// One shard and what a thread would have for it.
+struct Place {
+    shard: Rc<Shard>,
+    /// When the timer will go off.
+    armed: Option<Timestamp>,
+    guests: BTreeMap<ClientId, Guest>,
+    /// Whether its letters are kept from it.
+    is_deaf: bool,
 }
 
 enum Talk {
@@ -75,34 +85,56 @@ macro_rules! with {
 }
 
 impl Simulation {
-    /// A server over what was opened. The witness, if there is one, sees what the engine is asked.
+    /// A server with one shard over what was opened. The witness, if there is one, sees what the
+    /// engine is asked.
     #[must_use]
     pub fn new(
         durable: Durable,
         options: Options,
-        clock: Rc<dyn Clock>,
+        clock: &Rc<dyn Clock>,
         witness: Option<Rc<dyn Witness>>,
     ) -> Self {
-        let shard = Shard::new(durable, options.durability, clock, Arc::new(Notify::new()));
-        if let Some(witness) = witness {
-            shard.watch(witness);
-        }
-        let armed = shard.arm_timer();
-        let (stopping, cut_off) = (false, false);
-        Self { shard, options, clients: BTreeMap::new(), armed, stopping, cut_off }
+        Self::of_shards(vec![(durable, witness)], options, clock)
     }
 
-    /// A client connects.
+    /// A server with a shard over each of these, seen by its witness if it has one.
+    #[must_use]
+    pub fn of_shards(
+        opened: Vec<(Durable, Option<Rc<dyn Witness>>)>,
+        options: Options,
+        clock: &Rc<dyn Clock>,
+    ) -> Self {
+        let boxes: Arc<[Mailbox]> = opened.iter().map(|_| Mailbox::default()).collect();
+        let shards = opened.into_iter().enumerate().map(|(own, (durable, witness))| {
+            let post = (boxes.len() > 1).then(|| Post::new(own, boxes.clone()));
+            let bell = Arc::new(Notify::new());
+            let shard = Shard::new(durable, options.durability, clock.clone(), bell, post);
+            if let Some(witness) = witness {
+                shard.watch(witness);
+            }
+            let armed = shard.arm_timer();
+            Place { shard, armed, guests: BTreeMap::new(), is_deaf: false }
+        });
+        let (stopping, cut_off) = (false, false);
+        Self { shards: shards.collect(), options, clients: BTreeMap::new(), stopping, cut_off }
+    }
+
+    /// A client connects to the first shard.
     pub fn connect(&mut self, door: Door) -> ClientId {
+        self.connect_to(0, door)
+    }
+
+    /// A client connects to this shard.
+    pub fn connect_to(&mut self, home: usize, door: Door) -> ClientId {
         let name = match door {
-            Door::Pinpriq => "pinpriq",
-            Door::Resp => "resp",
+            Door::Pinpriq => PinpriqDoor::NAME,
+            Door::Resp => RespDoor::NAME,
         };
         let peer = SocketAddr::from(([127, 0, 0, 1], 1));
-        let (client, session) = self.shard.connect(name, peer);
+        let shard = self.shards[home].shard.clone();
+        let (client, session) = shard.connect(name, peer);
         let limits = self.options.limits;
-        let (shard, own) = (self.shard.clone(), session.clone());
-        let who = (client, session);
+        let (own, who) = (session.clone(), (client, session));
         let talk = match door {
             Door::Pinpriq => {
                 let door =
@@ -114,9 +146,16 @@ impl Simulation {
                 Talk::Resp(Exchange::new(shard, limits, peer, who, door))
             }
         };
-        self.clients.insert(client, talk);
+        self.clients.insert(client, (home, talk));
         self.go_on(client);
         client
+    }
+
+    /// The client that a witness sees under this name: one that another shard has its connection
+    /// of is seen under another.
+    #[must_use]
+    pub fn client_at_home(seen: ClientId) -> ClientId {
+        ClientId(seen.0 & !as_guest(ClientId(0)).0)
     }
 
     /// Whether the client's connection is still there.
@@ -128,14 +167,14 @@ impl Simulation {
     /// Whether anything that the client sends would be read now.
     #[must_use]
     pub fn reads_from(&self, client: ClientId) -> bool {
-        let Some(talk) = self.clients.get(&client) else { return false };
+        let Some((_, talk)) = self.clients.get(&client) else { return false };
         with!(talk, exchange => exchange.wants_read())
     }
 
     /// Bytes of a client arrive and are read at once. Not to be called while nothing is read from
     /// it, and with no more than 64 KiB at a time.
     pub fn feed(&mut self, client: ClientId, bytes: &[u8]) {
-        if let Some(talk) = self.clients.get_mut(&client) {
+        if let Some((_, talk)) = self.clients.get_mut(&client) {
             with!(talk, exchange => exchange.take_in(bytes));
             self.go_on(client);
         }
@@ -143,7 +182,7 @@ impl Simulation {
 
     /// The client sends nothing more, but goes on reading.
     pub fn end_input(&mut self, client: ClientId) {
-        if let Some(talk) = self.clients.get_mut(&client) {
+        if let Some((_, talk)) = self.clients.get_mut(&client) {
             with!(talk, exchange => exchange.end_input());
             self.go_on(client);
         }
@@ -157,7 +196,11 @@ impl Simulation {
 
     /// The client's side takes up to `most` bytes of its answers. Answers how many there were.
     pub fn drain(&mut self, client: ClientId, most: usize, out: &mut Vec<u8>) -> usize {
-        let Some(session) = self.session(client) else { return 0 };
+        let Some((_, talk)) = self.clients.get(&client) else { return 0 };
+        if with!(talk, exchange => exchange.holds_back()) {
+            return 0;
+        }
+        let session = with!(talk, exchange => exchange.session.clone());
         let count = {
             let outbox = session.outbox.borrow();
             let bytes = outbox.unwritten();
@@ -166,9 +209,7 @@ impl Simulation {
             count
         };
         if count > 0 {
-            if let Some(talk) = self.clients.get(&client) {
-                with!(talk, exchange => exchange.written(count));
-            }
+            with!(talk, exchange => exchange.written(count));
             self.go_on(client);
         }
         count
@@ -176,17 +217,26 @@ impl Simulation {
 
     /// The connection breaks.
     pub fn cut(&mut self, client: ClientId) {
-        if let Some(talk) = self.clients.remove(&client) {
+        if let Some((_, talk)) = self.clients.remove(&client) {
             with!(talk, exchange => exchange.leave());
         }
+    }
+
+    /// Keeps the letters of a shard from it, or no longer, as if its thread had no time.
+    pub fn set_deaf(&mut self, shard: usize, is_deaf: bool) {
+        self.shards[shard].is_deaf = is_deaf;
     }
 
     /// Gives everybody a turn whose bell has rung, until it is quiet.
     pub fn run(&mut self) {
         loop {
             let mut quiet = true;
-            if has_rung(self.shard.timer_bell()) {
-                self.armed = self.shard.arm_timer();
+            for at in 0..self.shards.len() {
+                let place = &mut self.shards[at];
+                if has_rung(place.shard.timer_bell()) {
+                    place.armed = place.shard.arm_timer();
+                }
+                quiet &= !self.read_letters(at);
             }
             let clients: Vec<ClientId> = self.clients.keys().copied().collect();
             for client in clients {
@@ -195,48 +245,87 @@ impl Simulation {
                     self.go_on(client);
                 }
             }
+            for place in &mut self.shards {
+                quiet &= !place.entertain();
+                if let Some(post) = place.shard.post() {
+                    quiet &= !post.bell().hush();
+                    post.send();
+                }
+            }
             if quiet {
                 return;
             }
         }
     }
 
-    /// The store has something to tell.
-    pub fn wake_store(&mut self) {
-        self.shard.turn();
+    /// A shard reads what others have written to it. Answers whether there was anything.
+    fn read_letters(&mut self, at: usize) -> bool {
+        let place = &mut self.shards[at];
+        let Some(post) = place.shard.post().filter(|_| !place.is_deaf) else { return false };
+        if !has_rung(post.mailbox().bell()) {
+            return false;
+        }
+        for letter in post.mailbox().empty() {
+            match letter {
+                Letter::Arrival(_) => {}
+                Letter::News { from, client, news } => {
+                    place.shard.receive_news(client, from, news);
+                }
+                Letter::Errand { home, client, errand: Errand::Open { door, peer, dialect } } => {
+                    let Options { pinpriq, limits, .. } = self.options;
+                    let (shard, who) = (place.shard.clone(), (home, client));
+                    let guest =
+                        Guest::receive(shard, who, (door, peer, dialect), (pinpriq, limits));
+                    place.guests.insert(client, guest);
+                }
+                Letter::Errand { client, errand, .. } => {
+                    if let Some(guest) = place.guests.get_mut(&client) {
+                        guest.take(errand);
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    /// The store of this shard has something to tell.
+    pub fn wake_store(&mut self, shard: usize) {
+        self.shards[shard].shard.turn();
     }
 
     /// When something will be due by itself.
     #[must_use]
     pub fn due(&mut self) -> Option<Timestamp> {
         let frames = self.clients.values_mut();
-        let frames = frames.filter_map(|talk| with!(talk, it => it.frame_deadline()));
-        frames.chain(self.armed).min()
+        let frames = frames.filter_map(|(_, talk)| with!(talk, it => it.frame_deadline()));
+        frames.chain(self.shards.iter().filter_map(|place| place.armed)).min()
     }
 
     /// Does what is due by the clock.
     pub fn tick(&mut self) {
-        let now = self.shard.clock().now();
+        let now = self.shards[0].shard.clock().now();
         let late: Vec<ClientId> = self
             .clients
             .iter_mut()
-            .filter_map(|(client, talk)| {
+            .filter_map(|(client, (_, talk))| {
                 let deadline = with!(talk, exchange => exchange.frame_deadline());
                 deadline.filter(|at| *at <= now).map(|_| *client)
             })
             .collect();
         for client in late {
-            if let Some(talk) = self.clients.get_mut(&client) {
+            if let Some((_, talk)) = self.clients.get_mut(&client) {
                 with!(talk, exchange => exchange.frame_is_late());
             }
             self.go_on(client);
         }
-        if has_rung(self.shard.timer_bell()) {
-            self.armed = self.shard.arm_timer();
-        }
-        if self.armed.is_some_and(|at| at <= now) {
-            self.shard.fire_timer();
-            self.armed = self.shard.arm_timer();
+        for place in &mut self.shards {
+            if has_rung(place.shard.timer_bell()) {
+                place.armed = place.shard.arm_timer();
+            }
+            if place.armed.is_some_and(|at| at <= now) {
+                place.shard.fire_timer();
+                place.armed = place.shard.arm_timer();
+            }
         }
     }
 
@@ -255,26 +344,48 @@ impl Simulation {
         for client in self.clients.keys().copied().collect::<Vec<_>>() {
             self.go_on(client);
         }
-        self.shard.finish()
+        self.run();
+        self.shards.iter().try_for_each(|place| {
+            assert!(place.shard.is_deserted(), "guests outlive their connections");
+            place.shard.finish()
+        })
     }
 
-    /// Looks at the engine and its store.
-    pub fn inspect<T>(&self, look: impl FnOnce(&Durable) -> T) -> T {
-        self.shard.inspect(look)
+    /// Looks at the engine of this shard and its store.
+    pub fn inspect<T>(&self, shard: usize, look: impl FnOnce(&Durable) -> T) -> T {
+        self.shards[shard].shard.inspect(look)
     }
 
     fn session(&self, client: ClientId) -> Option<Rc<Session>> {
-        self.clients.get(&client).map(|talk| with!(talk, exchange => exchange.session.clone()))
+        let (_, talk) = self.clients.get(&client)?;
+        Some(with!(talk, exchange => exchange.session.clone()))
     }
 
     /// What a connection does until it would have to wait.
     fn go_on(&mut self, client: ClientId) {
-        let Some(talk) = self.clients.get_mut(&client) else { return };
+        let Some((_, talk)) = self.clients.get_mut(&client) else { return };
         let (stopping, cut_off) = (self.stopping, self.cut_off);
         let over = with!(talk, exchange => go_on(exchange, stopping, cut_off));
         if over {
             self.cut(client);
         }
+    }
+}
+
+impl Place {
+    /// Gives each guest a turn whose bell has rung. Answers whether there was any.
+    fn entertain(&mut self) -> bool {
+        let mut anybody = false;
+        self.guests.retain(|_, guest| {
+            let has_rung = guest.session.bell.hush();
+            anybody |= has_rung;
+            let has_gone = has_rung && guest.go_on();
+            if has_gone {
+                guest.leave();
+            }
+            !has_gone
+        });
+        anybody
     }
 }
 

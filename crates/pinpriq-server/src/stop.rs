@@ -1,34 +1,34 @@
 //! Asking a server to stop in order.
 
-use std::cell::Cell;
-use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Notify;
 
 /// The wish that a server stops: it accepts nothing more, sends what it has answered, makes
-/// everything durable, and ends. Clones share the wish.
+/// everything durable, and ends. Clones share the wish, on whatever thread they are.
 #[derive(Clone, Default)]
 pub struct Stop {
-    inner: Rc<Inner>,
+    inner: Arc<Inner>,
 }
 
 #[derive(Default)]
 struct Inner {
-    asked_for: Cell<bool>,
+    asked_for: AtomicBool,
     bell: Notify,
 }
 
 impl Stop {
     /// Asks for it. Asking again changes nothing.
     pub fn ask(&self) {
-        self.inner.asked_for.set(true);
+        self.inner.asked_for.store(true, Ordering::Release);
         self.inner.bell.notify_waiters();
     }
 
     /// Whether it was asked for.
     #[must_use]
     pub fn is_asked_for(&self) -> bool {
-        self.inner.asked_for.get()
+        self.inner.asked_for.load(Ordering::Acquire)
     }
 
     /// Waits until it is asked for.

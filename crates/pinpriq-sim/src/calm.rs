@@ -27,6 +27,7 @@ impl World {
             self.restart_after_failure();
         }
         self.is_calm = true;
+        self.hear_all();
         self.disk.heal();
         self.end_disk_fault();
         self.knobs.short_writes = 0;
@@ -38,11 +39,8 @@ impl World {
         // Those who wait are served or told so; then they go, and their leases with them.
         self.settle();
         self.check();
-        if let Some(sim) = &mut self.sim {
-            for client in std::mem::take(&mut self.clients) {
-                sim.cut(client.id);
-                self.oracle.borrow_mut().forget(client.id);
-            }
+        for client in std::mem::take(&mut self.clients) {
+            self.part_with(client.id);
         }
         if self.dice.chance(30) {
             self.crash(CrashPolicy::KeepAll, Kind::Kill);
@@ -150,7 +148,7 @@ impl World {
             self.tick();
         }
         let Some(sim) = &self.sim else { panic!("the server runs to the last") };
-        let (present, figures) = sim.inspect(|durable| {
+        let (present, figures) = sim.inspect(self.shard(), |durable| {
             let engine = durable.engine();
             engine.check();
             (engine.totals().present(), durable.figures())

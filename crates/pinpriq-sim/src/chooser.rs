@@ -14,6 +14,8 @@ use crate::model::{Model, is_placeholder};
 use crate::packet::Packet;
 
 const QUEUES: [&[u8]; 6] = [b"a", b"", b"ab", b"q\xff\x00", b"jobs", b"TTL"];
+/// What names end with when there are several shards.
+pub(crate) const SHARD_TAG: &[u8] = b"{0}";
 const TOPICS: [&[u8]; 3] = [b"news", b"a", b""];
 const MEMBERS: [&[u8]; 4] = [b"m", b"1", b"10", b""];
 const KEYS: [&[u8]; 4] = [b"k", b"", b"key\r\n", b"l"];
@@ -225,7 +227,10 @@ impl Chooser<'_> {
             }
             3 if lane => Ask::Unsubscribe { queues: vec![self.topic()], member },
             3 => {
-                let queues = if self.once_in(3) { Vec::new() } else { vec![self.queue()] };
+                // Of several shards, the one that has the subscriptions is asked. If none has any,
+                // another one answers than that which is watched.
+                let all = self.once_in(3) && self.knobs.shards == 1;
+                let queues = if all { Vec::new() } else { vec![self.queue()] };
                 Ask::Unsubscribe { queues, member: None }
             }
             4 if client.only_subscribes => Ask::Ping(None),
@@ -405,11 +410,21 @@ impl Chooser<'_> {
     }
 
     fn queue(&mut self) -> Text {
-        pick(self.dice, &QUEUES, self.knobs.queues)
+        let name = pick(self.dice, &QUEUES, self.knobs.queues);
+        self.in_the_shard(name)
     }
 
     fn topic(&mut self) -> Text {
-        pick(self.dice, &TOPICS, self.knobs.topics)
+        let name = pick(self.dice, &TOPICS, self.knobs.topics);
+        self.in_the_shard(name)
+    }
+
+    /// The name with what has all of them live in the shard that is simulated.
+    fn in_the_shard(&self, mut name: Text) -> Text {
+        if self.knobs.shards > 1 {
+            name.extend_from_slice(SHARD_TAG);
+        }
+        name
     }
 
     fn member(&mut self) -> Text {

@@ -43,6 +43,7 @@ kinds! {
     ShortWrite: "short write",
     BitFlip: "bit flipped at rest",
     SlowDisk: "disk answers late",
+    SlowThread: "a shard reads letters late",
     WallForward: "wall clock set forward",
     WallBack: "wall clock set back",
     CutInRequest: "cut in a request",

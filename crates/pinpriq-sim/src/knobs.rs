@@ -177,6 +177,10 @@ knobs! {
     silences = 0, |dice| fault(dice, 4);
     /// The server is stopped in order.
     stops = 0, |dice| fault(dice, 2);
+    /// How many shards there are. All queues live in one of them, and clients connect to any.
+    shards = 1, |dice| 1 + u64::from(dice.chance(50));
+    /// A shard does not read for a while what others write to it.
+    slow_threads = 0, |dice| fault(dice, 30);
 }
 
 fn pick(dice: &mut Dice, choices: &[u64]) -> u64 {

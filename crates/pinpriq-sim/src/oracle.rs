@@ -15,7 +15,7 @@ use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
 use pinpriq_engine::task::{ClientId, Receipt, RequestId, TaskRecord};
 use pinpriq_engine::time::Timestamp;
-use pinpriq_server::simulation::{Asked, Door, Witness};
+use pinpriq_server::simulation::{Asked, Door, Simulation, Witness};
 use pinpriq_store::Durable;
 
 use crate::ask::{Answerer, Ask};
@@ -23,6 +23,7 @@ use crate::book::Book;
 use crate::model::Model;
 use crate::packet::Packet;
 use crate::trail::Trail;
+use crate::world::to_usize;
 
 /// How the RESP door marks questions of its own.
 const SILENT: RequestId = RequestId(4);
@@ -78,6 +79,10 @@ pub(crate) struct Expecting {
     released: Vec<Receipt>,
     /// Whether popped tasks went back.
     put_back: bool,
+    /// Whether there are several shards.
+    has_shards: bool,
+    /// Whether it has asked for a subscription, which tells whose credits are meant.
+    has_subscribed: bool,
 }
 
 /// See the head of this file.
@@ -85,6 +90,10 @@ pub(crate) struct Oracle {
     pub(crate) model: Model,
     pub(crate) book: Book,
     pub(crate) clients: BTreeMap<ClientId, Expecting>,
+    /// How many shards there are. The model is that of one of them.
+    pub(crate) shards: usize,
+    /// Which one.
+    pub(crate) shard: usize,
     /// Whether unsent pops of the pinpriq door go back.
     pub(crate) requeues: bool,
     /// Whether the store has failed since the last start.
@@ -105,6 +114,8 @@ impl Oracle {
             model: Model::new(limits),
             book: Book::default(),
             clients: BTreeMap::new(),
+            shards: 1,
+            shard: 0,
             requeues: true,
             failed: false,
             is_stopping: false,
@@ -124,8 +135,15 @@ impl Oracle {
             credits_granted: 0,
             released: Vec::new(),
             put_back: false,
+            has_shards: self.shards > 1,
+            has_subscribed: false,
         };
         self.clients.insert(client, expecting);
+    }
+
+    /// The shard that a client is connected to.
+    fn home_of(&self, client: ClientId) -> usize {
+        to_usize((client.0 - 1) % self.shards as u64)
     }
 
     /// The outputs made up to now depend on what was changed up to now.
@@ -232,17 +250,14 @@ impl Oracle {
                 expecting.released.extend_from_slice(receipts);
             }
             _ => {
-                assert!(
-                    expecting.asks(command),
-                    "the door made {command:?} of {:?}",
-                    expecting.next_waiting().map(|sent| &sent.request)
-                );
+                let Some(sent) = expecting.next_asking(command) else {
+                    panic!("the door made {command:?} of {:?}", expecting.sent)
+                };
+                sent.state = SentState::Applied;
+                expecting.has_subscribed |= matches!(command, Command::Subscribe { .. });
             }
         }
         let door = expecting.door;
-        if !is_ours && let Some(sent) = expecting.next_waiting() {
-            sent.state = SentState::Applied;
-        }
         if durable.failure().is_some() {
             self.failed = true;
             if !is_ours {
@@ -306,15 +321,34 @@ impl Oracle {
 }
 
 impl Expecting {
-    /// The first request that was not carried out and is the engine's to answer.
-    fn next_waiting(&mut self) -> Option<&mut Sent> {
-        self.sent.iter_mut().find(|sent| {
+    /// The request that is the engine's to answer, was not carried out, and is this command. None
+    /// may be passed over but those that all shards answer, which may be carried out later.
+    fn next_asking(&mut self, command: &Command<'_>) -> Option<&mut Sent> {
+        let waiting = self.sent.iter_mut().filter(|sent| {
             let by_engine = match &sent.request {
                 Request::Resp(ask) => ask.answerer() == Answerer::Engine,
                 Request::Pinpriq(packet) => *packet != Packet::Ready,
             };
             by_engine && matches!(sent.state, SentState::Waiting)
-        })
+        });
+        for sent in waiting {
+            let (is_it, waits_for_all) = match &sent.request {
+                Request::Resp(ask) => (
+                    ask.with_command(|own| own == command) == Some(true),
+                    self.has_shards && is_for_all_shards(ask),
+                ),
+                Request::Pinpriq(packet) => {
+                    (packet.with_command(|own| own == command) == Some(true), false)
+                }
+            };
+            if is_it {
+                return Some(sent);
+            }
+            if !waits_for_all {
+                return None;
+            }
+        }
+        None
     }
 
     /// An answer that it has not been sent.
@@ -322,18 +356,14 @@ impl Expecting {
         self.sent.front().filter(|sent| matches!(sent.state, SentState::Replied(..)))
     }
 
+    /// How many credits the engine is to be told of.
+    pub(crate) const fn credits_due(&self) -> u64 {
+        if self.has_shards && !self.has_subscribed { 0 } else { self.credits_asked }
+    }
+
     /// Whether it waits for the answer to a blocked request.
     pub(crate) fn is_blocked(&self) -> bool {
         self.sent.iter().any(|sent| matches!(sent.state, SentState::Applied))
-    }
-
-    /// Whether that is what the client asks next.
-    fn asks(&mut self, command: &Command<'_>) -> bool {
-        let Some(sent) = self.next_waiting() else { return false };
-        match &sent.request {
-            Request::Resp(ask) => ask.with_command(|own| own == command) == Some(true),
-            Request::Pinpriq(packet) => packet.with_command(|own| own == command) == Some(true),
-        }
     }
 
     /// Numbers of popped tasks, and receipts of leased ones, that it was not sent whole.
@@ -356,6 +386,11 @@ impl Expecting {
     }
 }
 
+/// Whether every shard contributes to the answer.
+const fn is_for_all_shards(ask: &Ask) -> bool {
+    matches!(ask, Ask::Stats(None) | Ask::List { .. } | Ask::Beat { .. } | Ask::Leave(_))
+}
+
 /// Shows the oracle what the engine is asked.
 pub(crate) struct Eye(pub(crate) Rc<RefCell<Oracle>>);
 
@@ -363,8 +398,17 @@ impl Witness for Eye {
     fn sees(&self, now: Timestamp, durable: &Durable, asked: &Asked<'_>) {
         let oracle = &mut *self.0.borrow_mut();
         oracle.trail.note(|| format!("{now}: {asked:?}"));
+        let at_home = Simulation::client_at_home;
         if let Asked::Command(client, request, command) = asked {
-            oracle.command(now, durable, (*client, *request), command);
+            oracle.command(now, durable, (at_home(*client), *request), command);
+            return;
+        }
+        if let Asked::EndWaits(client) | Asked::Disconnect(client) = asked
+            && *client != at_home(*client)
+            && oracle.home_of(at_home(*client)) == oracle.shard
+        {
+            // It has its connection to this very shard, and nothing hangs on what it asks here in
+            // its other capacity.
             return;
         }
         if durable.failure().is_some() {
@@ -373,8 +417,8 @@ impl Witness for Eye {
         }
         match asked {
             Asked::Command(..) => {}
-            Asked::EndWaits(client) => oracle.model.end_waits(now, *client),
-            Asked::Disconnect(client) => oracle.model.disconnect(now, *client),
+            Asked::EndWaits(client) => oracle.model.end_waits(now, at_home(*client)),
+            Asked::Disconnect(client) => oracle.model.disconnect(now, at_home(*client)),
             Asked::Timeout => oracle.model.timeout(now),
         }
         oracle.dispatch(None);

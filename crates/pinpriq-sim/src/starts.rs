@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use pinpriq_engine::time::Span;
-use pinpriq_server::simulation::Simulation;
+use pinpriq_server::clock::Clock;
+use pinpriq_server::simulation::{Simulation, Witness};
 use pinpriq_store::faulty_disk::{CrashPolicy, Losses, Operation, Repeat};
 use pinpriq_store::{
-    Disk, Durable, FaultyDisk, Fold, Journal, JournalOptions, Level, Runner, Store,
+    Disk, Durable, FaultyDisk, Fold, Journal, JournalOptions, Level, MemoryStore, Runner, Store,
 };
 
 use crate::book::{Survives, Watched};
@@ -42,6 +43,7 @@ impl World {
             self.knobs.stalls,
             self.knobs.silences,
             self.knobs.stops,
+            self.knobs.slow_threads,
         ];
         let mut roll = self.dice.below(1_000);
         let chosen = rates.iter().position(|rate| {
@@ -82,6 +84,16 @@ impl World {
             }
             11..=14 => self.break_client(chosen),
             15 => self.stop(),
+            16 => {
+                let shard = to_usize(self.dice.below(self.knobs.shards));
+                if self.knobs.shards > 1
+                    && let Some(sim) = &mut self.sim
+                {
+                    sim.set_deaf(shard, true);
+                    self.deaf_until = Some(self.rounds_from_now(12));
+                    self.counts.note(Kind::SlowThread);
+                }
+            }
             _ => {}
         }
     }
@@ -105,9 +117,8 @@ impl World {
                 } else {
                     Kind::Cut
                 };
-                sim.cut(client.id);
                 let gone = self.clients.remove(at);
-                self.oracle.borrow_mut().forget(gone.id);
+                self.part_with(gone.id);
                 self.counts.note(kind);
             }
             12 if !client.ended && client.unsent_bytes() == 0 => {
@@ -216,6 +227,7 @@ impl World {
         oracle.book.went_down(survives);
         self.gate.store(true, Ordering::Relaxed);
         (self.fault_until, self.armed, self.is_full) = (None, None, false);
+        self.deaf_until = None;
     }
 
     /// The disk loses what a crash takes.
@@ -233,12 +245,15 @@ impl World {
 
     /// The server is asked to stop, and does so in order.
     fn stop(&mut self) {
-        let Some(mut sim) = self.sim.take() else { return };
+        let Some(sim) = self.sim.take() else { return };
         if self.oracle.borrow().failed {
             self.sim = Some(sim);
             return;
         }
         self.gate.store(true, Ordering::Relaxed);
+        self.sim = Some(sim);
+        self.hear_all();
+        let Some(mut sim) = self.sim.take() else { return };
         self.oracle.borrow_mut().is_stopping = true;
         sim.stop();
         self.sim = Some(sim);
@@ -372,9 +387,20 @@ impl World {
             self.last_incarnation = header.incarnation;
         }
         let clock = Rc::new(self.clocks.server_clock(durable.now()));
-        let eye = Rc::new(Eye(Rc::clone(&self.oracle)));
+        let eye: Rc<dyn Witness> = Rc::new(Eye(Rc::clone(&self.oracle)));
         let options = self.options();
-        self.sim = Some(Simulation::new(durable, options, clock.clone(), Some(eye)));
+        let mut opened = Vec::new();
+        for shard in 1..to_usize(self.knobs.shards) {
+            let limits = self.engine_limits();
+            let store = Box::new(MemoryStore::after(self.last_incarnation));
+            match Durable::open(store, limits, durable.now(), shard as u64) {
+                Ok((durable, _)) => opened.push((durable, None)),
+                Err(error) => panic!("a shard that keeps nothing cannot be opened: {error}"),
+            }
+        }
+        opened.insert(self.shard(), (durable, Some(eye)));
+        let server_clock: Rc<dyn Clock> = clock.clone();
+        self.sim = Some(Simulation::of_shards(opened, options, &server_clock));
         self.clock = Some(clock);
         self.tick();
         self.check();

@@ -10,19 +10,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pinpriq_engine::limits::Limits as EngineLimits;
-use pinpriq_engine::task::{State, TaskRecord};
+use pinpriq_engine::task::{ClientId, State, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_server::config::{
     Durability, Framing, Limits as ServerLimits, PinpriqOptions, TtlZero,
 };
 use pinpriq_server::simulation::{Door, Options, Simulation};
 use pinpriq_store::FaultyDisk;
-use pinpriq_store::Journal;
 use pinpriq_store::faulty_disk::{Dice, Operation, Repeat};
+use pinpriq_store::shards::shard_of;
+use pinpriq_store::{Durable, Journal};
 
 use crate::ask::Ask;
 use crate::bugs::Bug;
-use crate::chooser::Chooser;
+use crate::chooser::{Chooser, SHARD_TAG};
 use crate::client::{Client, Knowledge};
 use crate::clock::{Clocks, ServerClock};
 use crate::faults::{Counts, Kind};
@@ -62,6 +63,8 @@ pub(crate) struct World {
     serial: u64,
     /// The round in which a fault of the disk ends.
     pub(crate) fault_until: Option<u64>,
+    /// The round in which a shard reads again what others write to it.
+    pub(crate) deaf_until: Option<u64>,
     /// What is armed on the disk, to be counted when it strikes.
     pub(crate) armed: Option<(Kind, Operation, u64)>,
     /// Whether the disk was filled and nobody has felt it yet.
@@ -82,6 +85,8 @@ impl World {
             oracle.book.interval = knobs.interval == 1;
             oracle.book.keeps_all = knobs.bit_flips > 0;
             oracle.requeues = knobs.pinpriq_options & 4 == 0;
+            oracle.shards = to_usize(knobs.shards);
+            oracle.shard = shard_of(SHARD_TAG, oracle.shards);
         }
         let mut world = Self {
             clocks: Clocks::at(Timestamp::from_ms(1_700_000_000_000)),
@@ -100,6 +105,7 @@ impl World {
             rounds: 0,
             serial: 0,
             fault_until: None,
+            deaf_until: None,
             armed: None,
             is_full: false,
             is_calm: false,
@@ -176,6 +182,9 @@ impl World {
         if self.fault_until.is_some_and(|round| round <= self.rounds) {
             self.end_disk_fault();
         }
+        if self.deaf_until.is_some_and(|round| round <= self.rounds) {
+            self.hear_all();
+        }
         self.maybe_break();
         if self.sim.is_none() {
             return;
@@ -199,6 +208,11 @@ impl World {
     /// Every seat is taken by a client; those who have gone are followed by others.
     pub(crate) fn keep_clients(&mut self) {
         let wanted = to_usize(self.knobs.resp_clients + self.knobs.pinpriq_clients);
+        let is_there = |sim: &Simulation, client: &Client| sim.is_connected(client.id);
+        if self.sim.as_ref().is_some_and(|sim| !self.clients.iter().all(|it| is_there(sim, it))) {
+            // Whatever else is to be done about those who have gone is done.
+            self.hear_all();
+        }
         let Some(sim) = &mut self.sim else { return };
         let mut at = 0;
         while at < self.clients.len() {
@@ -213,7 +227,11 @@ impl World {
             let pinpriq = self.clients.iter().filter(|it| it.door == Door::Pinpriq).count() as u64;
             let door =
                 if pinpriq < self.knobs.pinpriq_clients { Door::Pinpriq } else { Door::Resp };
-            let id = sim.connect(door);
+            let home = match self.knobs.shards {
+                1 => 0,
+                shards => to_usize(self.dice.below(shards)),
+            };
+            let id = sim.connect_to(home, door);
             let oracle = &mut *self.oracle.borrow_mut();
             oracle.connect(id, door);
             let mut client = Client::new(id, door, self.knobs.pinpriq_options & 1 == 0);
@@ -225,6 +243,33 @@ impl World {
                 }
             }
             self.clients.push(client);
+        }
+    }
+
+    /// The shard in which all queues live.
+    pub(crate) fn shard(&self) -> usize {
+        shard_of(SHARD_TAG, to_usize(self.knobs.shards))
+    }
+
+    /// A connection breaks, and every shard hears of it.
+    pub(crate) fn part_with(&mut self, client: ClientId) {
+        if let Some(sim) = &mut self.sim {
+            sim.cut(client);
+        }
+        self.hear_all();
+        self.oracle.borrow_mut().forget(client);
+    }
+
+    /// No shard is kept from reading what others write to it.
+    pub(crate) fn hear_all(&mut self) {
+        self.deaf_until = None;
+        if let Some(sim) = &mut self.sim
+            && self.knobs.shards > 1
+        {
+            for shard in 0..to_usize(self.knobs.shards) {
+                sim.set_deaf(shard, false);
+            }
+            sim.run();
         }
     }
 
@@ -240,10 +285,9 @@ impl World {
         }
         if client.unsent_bytes() > 4_000 {
             // It waits for an answer that may never come, and loses its patience.
-            if let Some(sim) = self.sim.as_mut().filter(|_| self.dice.chance(10)) {
-                sim.cut(client.id);
+            if self.dice.chance(10) {
                 let gone = self.clients.remove(at);
-                self.oracle.borrow_mut().forget(gone.id);
+                self.part_with(gone.id);
                 self.keep_clients();
             }
             return;
@@ -337,8 +381,9 @@ impl World {
     /// Lets the server and its disk do what they can at this moment.
     pub(crate) fn pump(&mut self) {
         for turns in 0_u64.. {
+            let shard = self.shard();
             let Some(sim) = &mut self.sim else { return };
-            let figures = || sim.inspect(pinpriq_store::Durable::figures);
+            let figures = || sim.inspect(shard, Durable::figures);
             assert!(turns < TURNS_MAX, "the store is never done: {:?}", figures());
             sim.run();
             let is_open = self.gate.load(Ordering::Relaxed);
@@ -349,7 +394,7 @@ impl World {
                 return;
             }
             let before = self.disk.operations();
-            sim.wake_store();
+            sim.wake_store(shard);
             if self.disk.operations() == before && self.disk.has_stopped() {
                 return;
             }
@@ -407,9 +452,10 @@ impl World {
         if !self.gate.load(Ordering::Relaxed) {
             return;
         }
+        self.hear_all();
         for turns in 0_u64.. {
             let figures =
-                || self.sim.as_ref().map(|sim| sim.inspect(pinpriq_store::Durable::figures));
+                || self.sim.as_ref().map(|sim| sim.inspect(self.shard(), Durable::figures));
             assert!(turns < TURNS_MAX / 10, "the server is never done: {:?}", figures());
             let before = (self.known.bytes, self.disk.operations(), self.oracle.borrow().commands);
             self.tick();
@@ -453,7 +499,7 @@ impl World {
                 let unspent = oracle.model.credits.get(&client.id).copied().unwrap_or_default();
                 let is_full = u64::from(unspent) >= self.knobs.in_flight_max;
                 assert!(
-                    is_full || expecting.credits_granted == expecting.credits_asked,
+                    is_full || expecting.credits_granted == expecting.credits_due(),
                     "{:?} is granted {} of its {} credits",
                     client.id,
                     expecting.credits_granted,
@@ -471,7 +517,7 @@ impl World {
         }
         self.oracle.borrow_mut().book.tidy();
         let oracle = self.oracle.borrow();
-        let figures = sim.inspect(|durable| {
+        let figures = sim.inspect(self.shard(), |durable| {
             durable.engine().check();
             let mut counters = durable.engine().totals().clone();
             counters.moves.sort_unstable();

@@ -103,6 +103,23 @@ pub struct Figures {
     pub rewrites: u64,
 }
 
+impl Figures {
+    /// The figures of both together.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self {
+            segments: self.segments + other.segments,
+            bytes_used: self.bytes_used + other.bytes_used,
+            bytes_live: self.bytes_live + other.bytes_live,
+            bytes_pending: self.bytes_pending + other.bytes_pending,
+            syncs: self.syncs + other.syncs,
+            batches: self.batches + other.batches,
+            writes: self.writes + other.writes,
+            rewrites: self.rewrites + other.rewrites,
+        }
+    }
+}
+
 /// Where changes become durable.
 pub trait Store {
     /// Whether anything that is appended is ever read again.

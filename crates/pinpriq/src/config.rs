@@ -103,6 +103,7 @@ fn with_defaults(settings: Settings) -> Result<Plan, Unusable> {
     let config = Config {
         data: settings.data.unwrap_or(defaults.data),
         durability: settings.durability.map_or(defaults.durability, Durability::for_server),
+        shards: count(settings.shards, defaults.shards),
         pinpriq,
         resp,
         pinpriq_options: server::PinpriqOptions {

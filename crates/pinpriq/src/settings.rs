@@ -37,6 +37,13 @@ pub(crate) struct Settings {
     #[arg(long, env = "PINPRIQ_DURABILITY", hide_env_values = true, value_name = "LEVEL")]
     pub(crate) durability: Option<Durability>,
 
+    /// How many shards, each with a thread, share the queues [default: 1]
+    ///
+    /// The name of a queue decides which shard has it. A data directory keeps the number that it
+    /// was made with; `pinpriq reshard` changes it.
+    #[arg(long, env = "PINPRIQ_SHARDS", hide_env_values = true, value_name = "N")]
+    pub(crate) shards: Option<Bounded<{ pinpriq_store::shards::SHARDS_MAX as u64 }>>,
+
     /// How deliveries are framed [default: counted]
     #[arg(long, env = "PINPRIQ_PINPRIQ_FRAMING", hide_env_values = true, value_name = "HOW")]
     pub(crate) pinpriq_framing: Option<Framing>,
@@ -108,6 +115,7 @@ impl Settings {
             pinpriq: self.pinpriq.or(fallback.pinpriq),
             resp: self.resp.or(fallback.resp),
             durability: self.durability.or(fallback.durability),
+            shards: self.shards.or(fallback.shards),
             pinpriq_framing: self.pinpriq_framing.or(fallback.pinpriq_framing),
             pinpriq_ttl_zero: self.pinpriq_ttl_zero.or(fallback.pinpriq_ttl_zero),
             pinpriq_requeue: self.pinpriq_requeue.or(fallback.pinpriq_requeue),

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use pinpriq_engine::limits;
 use pinpriq_engine::task::ClientId;
 use pinpriq_engine::time::Timestamp;
-use pinpriq_server::clock::ManualClock;
+use pinpriq_server::clock::{Clock, ManualClock};
 use pinpriq_server::config::Durability;
 use pinpriq_server::simulation::{Door, Options, Simulation};
 use pinpriq_store::{Durable, Journal, JournalOptions, MemoryStore, Runner, Store};
@@ -52,9 +52,9 @@ impl Talk {
         };
         let opened = Durable::open(store, limits::Limits::default(), NOW, 1);
         let (durable, _) = opened.expect("there is nothing to read yet");
-        let clock = Rc::new(ManualClock::at(NOW));
+        let clock: Rc<dyn Clock> = Rc::new(ManualClock::at(NOW));
         let options = Options { durability, ..Options::default() };
-        let mut simulation = Simulation::new(durable, options, clock, None);
+        let mut simulation = Simulation::new(durable, options, &clock, None);
         let client = simulation.connect(door);
         Self { simulation, client, answers: Vec::with_capacity(ANSWERS_BYTES) }
     }
@@ -74,7 +74,7 @@ impl Talk {
 
     /// How many tasks there are.
     pub(crate) fn present(&self) -> u64 {
-        self.simulation.inspect(|durable| durable.engine().totals().present())
+        self.simulation.inspect(0, |durable| durable.engine().totals().present())
     }
 }
 

@@ -10,11 +10,14 @@ use pinpriq_engine::command::{Command, Put, Selection, Take, TakeMode, TimeToLiv
 use pinpriq_engine::reply::{Output, Reply};
 use pinpriq_engine::task::{ClientId, RequestId, TaskRecord};
 use pinpriq_engine::time::Span;
+use pinpriq_store::shards::shard_of;
 use pinpriq_wire::{Decoded, Request, decode_request, put_count, put_packet};
 
 use crate::config::{Framing, Limits, PinpriqOptions, TtlZero};
 use crate::connection::{Door, Next, Received};
 use crate::credits::Credits;
+use crate::host::is_guest;
+use crate::mailbox::Post;
 use crate::outbox::{Dialect, Encode};
 use crate::shard::{Session, Shard};
 
@@ -30,9 +33,14 @@ pub(crate) struct PinpriqDoor {
     options: PinpriqOptions,
     limits: Limits,
     credits: Credits,
+    /// Whether queues may live in other shards.
+    routes: bool,
 }
 
 impl PinpriqDoor {
+    /// What it is called.
+    pub(crate) const NAME: &str = "pinpriq";
+
     pub(crate) fn new(
         shard: Rc<Shard>,
         session: Rc<Session>,
@@ -41,11 +49,56 @@ impl PinpriqDoor {
         limits: Limits,
     ) -> Self {
         let credits = Credits::new(limits.in_flight_max, &session);
-        Self { shard, session, client, options, limits, credits }
+        let routes = shard.shards() > 1 && !is_guest(client);
+        Self { shard, session, client, options, limits, credits, routes }
     }
 
-    /// Carries out one request. What cannot go on is told as the end of the round.
-    fn carry_out(&mut self, request: Request<'_>) -> Result<(), Next> {
+    /// Adds credits that were granted before it was known which shard they are for.
+    pub(crate) fn bank(&mut self, credits: u32) {
+        self.credits.add(credits);
+        self.grant();
+    }
+
+    /// Has another shard carry out a request that came like this, if that is where its queue
+    /// lives. Answers whether it does.
+    fn route(&mut self, request: &Request<'_>, raw: &[u8]) -> Result<bool, Next> {
+        let own = self.shard.post().map_or(0, Post::own);
+        let at = |queue: &[u8]| shard_of(queue, self.shard.shards());
+        let settled = self.session.links.borrow().deliveries();
+        let to = match *request {
+            Request::Push { queue, .. }
+            | Request::Pop { queue }
+            | Request::Unsubscribe { queue } => at(queue),
+            Request::Subscribe { queue } => {
+                let to = at(queue);
+                if settled.is_some_and(|settled| settled != to) {
+                    let queue = queue.escape_ascii();
+                    return Err(Next::Close(format!(
+                        "a subscription to {queue} would be in another shard than those before"
+                    )));
+                }
+                self.session.links.borrow_mut().settle_deliveries(to);
+                let banked = if to == own { 0 } else { self.credits.withdraw() };
+                if banked > 0 {
+                    self.shard.hand_credit(self.client, &self.session, to, banked);
+                }
+                to
+            }
+            Request::Ready => settled.unwrap_or(own),
+        };
+        if to != own {
+            let replies = matches!(request, Request::Pop { .. });
+            self.shard.forward((self.client, &self.session), to, raw, (replies, false));
+        }
+        Ok(to != own)
+    }
+
+    /// Carries out one request, which came like this. What cannot go on is told as the end of the
+    /// round.
+    fn carry_out(&mut self, request: Request<'_>, raw: &[u8]) -> Result<(), Next> {
+        if self.routes && self.route(&request, raw)? {
+            return Ok(());
+        }
         let applied = match request {
             Request::Push { queue, ttl_ms, priority, key, payload } => {
                 let bytes = key.len() + payload.len();
@@ -98,7 +151,8 @@ impl PinpriqDoor {
     /// Tells the engine of as many credits as there may be deliveries under way, and answers
     /// whether there were any.
     fn grant(&mut self) -> bool {
-        if self.session.outbox.borrow().is_full(&self.limits) {
+        let has_settled = !self.routes || self.session.links.borrow().deliveries().is_some();
+        if !has_settled || self.session.outbox.borrow().is_full(&self.limits) {
             return false;
         }
         let credits = self.credits.draw(&self.session);
@@ -128,11 +182,13 @@ impl Door for PinpriqDoor {
                     return Received { consumed, next: Next::Close(reason) };
                 }
             };
-            if under_way >= self.limits.in_flight_max || pops >= POPS_PER_ROUND {
+            let is_full = self.routes && self.session.links.borrow().is_full();
+            if under_way >= self.limits.in_flight_max || pops >= POPS_PER_ROUND || is_full {
                 return Received { consumed, next: Next::Wait };
             }
             pops += usize::from(matches!(request, Request::Pop { .. }));
-            if let Err(next) = self.carry_out(request) {
+            let raw = &input[consumed..consumed + length];
+            if let Err(next) = self.carry_out(request, raw) {
                 return Received { consumed, next };
             }
             under_way += 1;

@@ -11,10 +11,12 @@ mod describe;
 mod encode;
 mod fanout;
 mod fault;
+mod gather;
 mod letters;
 mod options;
 mod push;
 mod queues;
+mod route;
 mod spec;
 mod table;
 mod tasks;
@@ -39,13 +41,19 @@ use self::words::{Parts, shown};
 use crate::config::Limits;
 use crate::connection::{Door, Next, Received};
 use crate::credits::Credits;
+use crate::host::is_guest;
+use crate::mailbox::Errand;
 use crate::outbox::{Dialect, Encode};
 use crate::shard::{Session, Shard};
 
 /// How many words of a request are kept without an allocation.
 const WORDS_FEW: usize = 16;
 
+/// The dialect that is not the one that connections begin with.
+const RESP3: Dialect = Dialect(1);
+
 /// One connection's side of the protocol.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct RespDoor {
     shard: Rc<Shard>,
     session: Rc<Session>,
@@ -58,9 +66,16 @@ pub(crate) struct RespDoor {
     /// Whether the connection has any subscription.
     subscribed: bool,
     quitting: bool,
+    /// Whether queues may live in other shards.
+    routes: bool,
+    /// Whether what is asked next is answered with this shard's part only.
+    in_parts: bool,
 }
 
 impl RespDoor {
+    /// What it is called.
+    pub(crate) const NAME: &str = "resp";
+
     pub(crate) fn new(
         shard: Rc<Shard>,
         session: Rc<Session>,
@@ -69,16 +84,20 @@ impl RespDoor {
     ) -> Self {
         let decoder = RequestDecoder::new(request_limits(&limits));
         let credits = Credits::new(limits.in_flight_max, &session);
+        let routes = shard.shards() > 1 && !is_guest(client);
+        let resp3 = session.dialect.get() == RESP3;
         Self {
             shard,
             session,
             client,
             limits,
             decoder: Some(Box::new(decoder)),
-            protocol: Protocol::Resp2,
+            protocol: if resp3 { Protocol::Resp3 } else { Protocol::Resp2 },
             credits,
             subscribed: false,
             quitting: false,
+            routes,
+            in_parts: false,
         }
     }
 
@@ -86,6 +105,7 @@ impl RespDoor {
     #[inline]
     fn ask(&mut self, shape: Shape, command: Command<'_>) {
         let may_be_long = may_be_long(&command);
+        let shape = if self.in_parts && shape != Shape::Silent { Shape::Part } else { shape };
         let request = shape.request();
         if self.shard.apply(self.client, request, &command) == Applied::Waits {
             self.shard.block(&self.session, request);
@@ -95,12 +115,19 @@ impl RespDoor {
         }
     }
 
-    /// Has the answers from here on written in this version.
+    /// Has the answers from here on written in this version, by other shards as well.
     fn switch_protocol(&mut self, protocol: Protocol) {
+        self.adopt(protocol);
+        let dialect = self.session.dialect.get();
+        self.shard.tell_links(self.client, &self.session, || Errand::Speak(dialect));
+    }
+
+    fn adopt(&mut self, protocol: Protocol) {
         // What was answered up to now is still written in the former one.
         self.shard.turn();
         self.protocol = protocol;
-        self.session.dialect.set(Dialect(u8::from(protocol == Protocol::Resp3)));
+        let dialect = if protocol == Protocol::Resp3 { RESP3 } else { Dialect::default() };
+        self.session.dialect.set(dialect);
     }
 
     /// Answers without the engine, in the order of the requests.
@@ -108,6 +135,14 @@ impl RespDoor {
         let mut bytes = Vec::new();
         write(&mut Writer::new(&mut bytes, self.protocol));
         self.shard.say(&self.session, bytes);
+    }
+
+    /// The same, once all shards that the connection has to do with have done what they were told
+    /// last.
+    fn answer_once_done(&mut self, write: impl FnOnce(&mut Writer<'_>)) {
+        let mut bytes = Vec::new();
+        write(&mut Writer::new(&mut bytes, self.protocol));
+        self.shard.say_once_done(&self.session, bytes);
     }
 
     fn refuse(&mut self, fault: &Fault) {
@@ -147,8 +182,12 @@ impl RespDoor {
         self.grant();
     }
 
-    /// Tells the engine of as many credits as there may be deliveries under way.
+    /// Tells the engine of as many credits as there may be deliveries under way. As long as it is
+    /// open which shard they are for, that is none.
     fn grant(&mut self) -> bool {
+        if self.routes && self.session.links.borrow().deliveries().is_none() {
+            return false;
+        }
         let credits = self.credits.draw(&self.session);
         if credits > 0 {
             self.ask(Shape::Silent, Command::Credit(credits));
@@ -157,22 +196,23 @@ impl RespDoor {
     }
 
     /// Ends everything that belongs to the connection but the connection.
-    fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
+        self.shard.reset_links(self.client, &self.session);
         self.shard.retire(self.client);
         self.credits = Credits::new(self.limits.in_flight_max, &self.session);
         self.subscribed = false;
-        self.switch_protocol(Protocol::Resp2);
+        self.adopt(Protocol::Resp2);
         self.session.about.borrow_mut().name.clear();
     }
 
-    /// Carries out one request.
-    fn carry_out(&mut self, given: &[&[u8]]) {
-        if let Err(fault) = self.try_to_carry_out(given) {
+    /// Carries out one request, which came like this.
+    fn carry_out(&mut self, given: &[&[u8]], raw: &[u8]) {
+        if let Err(fault) = self.try_to_carry_out(given, raw) {
             self.refuse(&fault);
         }
     }
 
-    fn try_to_carry_out(&mut self, given: &[&[u8]]) -> Result<(), Fault> {
+    fn try_to_carry_out(&mut self, given: &[&[u8]], raw: &[u8]) -> Result<(), Fault> {
         let (spec, taken) = match find(given) {
             Found::Spec(spec, taken) => (spec, taken),
             Found::NoSub => return Err(Fault::arity(&String::from_utf8_lossy(given[0]))),
@@ -183,13 +223,12 @@ impl RespDoor {
             }
             Found::Unknown => return Err(unknown_command(given)),
         };
-        let is_restricted =
-            self.protocol == Protocol::Resp2 && self.subscribed && !spec.while_subscribed;
-        if is_restricted {
+        let is_open = self.protocol == Protocol::Resp3 || spec.while_subscribed;
+        if !is_open && self.subscribed {
             // Subscriptions to a lane end with it, unasked.
             self.note_subscriptions();
         }
-        if is_restricted && self.subscribed {
+        if !is_open && (self.subscribed || self.is_subscribed_abroad()) {
             let name = spec.full_name().to_ascii_lowercase();
             return Err(Fault::err(format!(
                 "Can't execute '{name}': a subscribed connection that speaks RESP2 can only \
@@ -198,6 +237,9 @@ impl RespDoor {
         }
         let mut parts = Parts::of(spec);
         parts.sort(&given[taken..])?;
+        if self.routes && self.route(spec, &parts, raw)? {
+            return Ok(());
+        }
         (spec.run)(&mut Call { door: self, parts: &parts })
     }
 
@@ -231,9 +273,14 @@ impl RespDoor {
             if under_way >= self.limits.in_flight_max {
                 return Received { consumed, next: Next::Wait };
             }
+            if self.routes
+                && let Some(next) = self.obstacle_abroad()
+            {
+                return Received { consumed, next };
+            }
             let rest = &input[consumed..];
             if let Some((words, length)) = decoder.plain_request(rest, &mut room) {
-                self.carry_out(words);
+                self.carry_out(words, &rest[..length]);
                 consumed += length;
                 under_way += 1;
                 continue;
@@ -243,7 +290,7 @@ impl RespDoor {
                 Ok(Decoded::Skip { length } | Decoded::Empty { length }) => consumed += length,
                 Ok(Decoded::Request { length }) => {
                     let words: Vec<&[u8]> = decoder.arguments(rest).iter().collect();
-                    self.carry_out(&words);
+                    self.carry_out(&words, &rest[..length]);
                     consumed += length;
                     under_way += 1;
                 }
@@ -324,8 +371,12 @@ impl Encode for RespDoor {
         room: usize,
     ) -> bool {
         let most = out.len() + room;
-        let protocol = if dialect == Dialect(1) { Protocol::Resp3 } else { Protocol::Resp2 };
+        let protocol = if dialect == RESP3 { Protocol::Resp3 } else { Protocol::Resp2 };
         encode::output(output, &mut Writer::new(out, protocol), progress, most)
+    }
+
+    fn is_part(&self, output: &Output) -> bool {
+        matches!(output, Output::Reply { request, .. } if Shape::of(*request) == Shape::Part)
     }
 }
 

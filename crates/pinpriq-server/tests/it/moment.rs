@@ -43,9 +43,9 @@ impl Witness for Moments {
 fn requests_read_together_share_a_moment() {
     let store = Box::new(MemoryStore::new());
     let (durable, _) = Durable::open(store, Limits::default(), START, 1).unwrap();
-    let clock = Rc::new(RestlessClock(Cell::new(START)));
+    let clock: Rc<dyn Clock> = Rc::new(RestlessClock(Cell::new(START)));
     let moments = Rc::new(Moments::default());
-    let mut server = Simulation::new(durable, Options::default(), clock, Some(moments.clone()));
+    let mut server = Simulation::new(durable, Options::default(), &clock, Some(moments.clone()));
     let client = server.connect(Door::Resp);
     let (first, second) = (b"PUT jobs 1\r\nTAKE jobs\r\nPUT jobs 2\r\n", b"PUT jobs 3\r\n");
     server.feed(client, first);

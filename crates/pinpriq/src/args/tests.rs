@@ -41,6 +41,7 @@ fn default_of(setting: &str) -> String {
         "pinpriq" => config.pinpriq.map_or_else(|| "off".to_owned(), |it| it.to_string()),
         "resp" => config.resp.map_or_else(|| "off".to_owned(), |it| it.to_string()),
         "durability" => format!("{:?}", config.durability).to_lowercase(),
+        "shards" => config.shards.to_string(),
         "pinpriq-framing" => format!("{:?}", options.framing).to_lowercase(),
         "pinpriq-ttl-zero" => format!("{:?}", options.ttl_zero).to_lowercase(),
         "pinpriq-requeue" => if options.requeue { "on" } else { "off" }.to_owned(),

@@ -70,6 +70,7 @@ fn every_key_of_the_file_arrives() {
             config: Config {
                 data: "/srv/queues",
                 durability: Interval,
+                shards: 1,
                 pinpriq: Some(
                     [::1]:7,
                 ),

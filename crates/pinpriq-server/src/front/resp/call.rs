@@ -26,11 +26,13 @@ pub(crate) enum Shape {
     QueueFigures,
     /// Not at all: the door answers by itself.
     Silent,
+    /// Not here: it is but one shard's part of an answer.
+    Part,
 }
 
 impl Shape {
-    const ALL: [Self; 5] =
-        [Self::Plain, Self::WithMeta, Self::Page, Self::QueueFigures, Self::Silent];
+    const ALL: [Self; 6] =
+        [Self::Plain, Self::WithMeta, Self::Page, Self::QueueFigures, Self::Silent, Self::Part];
 
     /// The shape as the number of a request: its place in [`Shape::ALL`].
     pub(crate) const fn request(self) -> RequestId {

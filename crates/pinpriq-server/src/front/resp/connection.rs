@@ -2,13 +2,15 @@
 
 #![expect(clippy::unnecessary_wraps, reason = "all commands are functions of one type")]
 
-use pinpriq_wire::resp::Protocol;
+use pinpriq_wire::resp::{Protocol, Writer};
 
 use super::call::Call;
-use super::describe;
 use super::fault::Fault;
 use super::words::{number, shown};
-use crate::clients::{self, Kill};
+use super::{describe, gather};
+use crate::clients::{self, Wanted};
+use crate::info::Facts;
+use crate::mailbox::Question;
 
 type Done = Result<(), Fault>;
 
@@ -52,7 +54,8 @@ pub(crate) fn hello(call: &mut Call<'_, '_>) -> Done {
             return Err(Fault::err(format!("syntax error in HELLO at {}", shown(word))));
         };
     }
-    if protocol != call.door.protocol {
+    let switches = protocol != call.door.protocol;
+    if switches {
         call.door.switch_protocol(protocol);
     }
     if let Some(name) = name {
@@ -60,7 +63,7 @@ pub(crate) fn hello(call: &mut Call<'_, '_>) -> Done {
     }
     let id = i64::try_from(call.door.client().0).unwrap_or(i64::MAX);
     let version = if protocol == Protocol::Resp3 { 3 } else { 2 };
-    call.answer(|writer| {
+    let answer = |writer: &mut Writer<'_>| {
         writer.map(7);
         writer.bulk(b"server");
         writer.bulk(b"pinpriq");
@@ -76,7 +79,12 @@ pub(crate) fn hello(call: &mut Call<'_, '_>) -> Done {
         writer.bulk(b"master");
         writer.bulk(b"modules");
         writer.array(0);
-    });
+    };
+    if switches {
+        call.door.answer_once_done(answer);
+    } else {
+        call.answer(answer);
+    }
     Ok(())
 }
 
@@ -92,7 +100,7 @@ pub(crate) fn quit(call: &mut Call<'_, '_>) -> Done {
 
 pub(crate) fn reset(call: &mut Call<'_, '_>) -> Done {
     call.door.reset();
-    call.answer(|writer| writer.simple("RESET"));
+    call.door.answer_once_done(|writer| writer.simple("RESET"));
     Ok(())
 }
 
@@ -135,7 +143,17 @@ pub(crate) fn client_set_info(call: &mut Call<'_, '_>) -> Done {
 }
 
 pub(crate) fn client_list(call: &mut Call<'_, '_>) -> Done {
+    if call.door.routes() {
+        call.door.ask_all(
+            || Question::Clients,
+            |parts, out, protocol| {
+                Writer::new(out, protocol).verbatim(&gather::join_clients(parts));
+            },
+        );
+        return Ok(());
+    }
     let lines = clients::describe(call.door.shard());
+    let lines: String = lines.into_iter().map(|(_, line)| line).collect();
     call.answer(|writer| writer.verbatim(&lines));
     Ok(())
 }
@@ -144,27 +162,35 @@ pub(crate) fn client_kill(call: &mut Call<'_, '_>) -> Done {
     let words = call.parts.words;
     let old_form = words.len() == 1;
     let which = match *words {
-        [address] => Kill::Address(address),
-        [word, address] if word.eq_ignore_ascii_case(b"ADDR") => Kill::Address(address),
+        [address] => Wanted::Address(address.to_vec()),
+        [word, address] if word.eq_ignore_ascii_case(b"ADDR") => Wanted::Address(address.to_vec()),
         [word, id] if word.eq_ignore_ascii_case(b"ID") => match number(id) {
-            Some(id) => Kill::Id(id),
+            Some(id) => Wanted::Id(id),
             None => return Err(Fault::err("client-id should be greater than 0")),
         },
         _ => return Err(Fault::err("syntax error: CLIENT KILL takes ID number or ADDR address")),
     };
-    let killed = clients::kill(call.door.shard(), &which, call.door.client());
-    if killed.caller {
+    let caller = call.door.client();
+    let is_caller = clients::is_meant(&which, caller, call.door.session());
+    if is_caller {
         // This one is still answered, like after QUIT.
         call.door.quit();
     }
-    let killed = killed.others + u64::from(killed.caller);
-    if old_form && killed == 0 {
-        return Err(Fault::err("No such client"));
-    }
-    if old_form {
-        call.answer_ok();
+    let answer = move |others: u64, writer: &mut Writer<'_>| match others + u64::from(is_caller) {
+        0 if old_form => writer.error("ERR", "No such client"),
+        _ if old_form => writer.ok(),
+        killed => writer.integer(i64::try_from(killed).unwrap_or(i64::MAX)),
+    };
+    if call.door.routes() {
+        call.door.ask_all(
+            || Question::Kill(which.clone(), caller),
+            move |parts, out, protocol| {
+                answer(gather::join_killed(&parts), &mut Writer::new(out, protocol));
+            },
+        );
     } else {
-        call.answer(|writer| writer.integer(i64::try_from(killed).unwrap_or(i64::MAX)));
+        let others = clients::kill(call.door.shard(), &which, caller);
+        call.answer(|writer| answer(others, writer));
     }
     Ok(())
 }
@@ -205,7 +231,19 @@ pub(crate) fn command_list(call: &mut Call<'_, '_>) -> Done {
 
 pub(crate) fn info(call: &mut Call<'_, '_>) -> Done {
     let wanted = call.parts.words;
-    let text = crate::info::text(call.door.shard(), wanted);
+    if call.door.routes() {
+        let wanted: Vec<Vec<u8>> = wanted.iter().map(|word| word.to_vec()).collect();
+        call.door.ask_all(
+            || Question::Facts,
+            move |parts, out, protocol| {
+                let wanted: Vec<&[u8]> = wanted.iter().map(|word| &word[..]).collect();
+                let text = gather::join_facts(parts).text(&wanted);
+                Writer::new(out, protocol).verbatim(&text);
+            },
+        );
+        return Ok(());
+    }
+    let text = Facts::of(call.door.shard()).text(wanted);
     call.answer(|writer| writer.verbatim(&text));
     Ok(())
 }

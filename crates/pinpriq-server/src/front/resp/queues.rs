@@ -40,9 +40,8 @@ pub(crate) fn show(call: &mut Call<'_, '_>) -> Done {
 pub(crate) fn list(call: &mut Call<'_, '_>) -> Done {
     let parts = call.parts;
     let prefix = parts.option(PREFIX).unwrap_or_default();
-    let count = parts.count(COUNT)?.unwrap_or(PAGE_NAMES).min(PAGE_NAMES_MAX);
+    let count = page_names(parts.count(COUNT)?);
     let after = parts.option(CURSOR).map(name_at).transpose()?.flatten();
-    let count = usize::try_from(count).unwrap_or(usize::MAX);
     let command = QueueCommand::List { prefix, after: after.as_deref(), count };
     call.ask(Shape::Page, Command::Queue(command));
     Ok(())
@@ -77,6 +76,12 @@ pub(crate) fn stats(call: &mut Call<'_, '_>) -> Done {
     let shape = if queue.is_some() { Shape::QueueFigures } else { Shape::Plain };
     call.ask(shape, Command::Queue(QueueCommand::Stats(queue)));
     Ok(())
+}
+
+/// How many names a page has for which so many are asked.
+pub(crate) fn page_names(asked: Option<u64>) -> usize {
+    let count = asked.unwrap_or(PAGE_NAMES).min(PAGE_NAMES_MAX);
+    usize::try_from(count).unwrap_or(usize::MAX)
 }
 
 /// The cursor behind which the names after `name` follow.
