@@ -113,10 +113,12 @@ impl Counters {
     }
 
     /// Notes that a task moved, without changing how many there are.
+    #[inline]
     pub(crate) fn note(&mut self, from: Option<StateKind>, to: Option<StateKind>) {
         self.note_times(from, to, 1);
     }
 
+    #[inline]
     fn note_times(&mut self, from: Option<StateKind>, to: Option<StateKind>, count: u64) {
         let step = Move { from, to };
         if let Some((_, times)) = self.moves.iter_mut().find(|(known, _)| *known == step) {

@@ -38,6 +38,7 @@ impl Outbox {
 
     /// Notes that an answer has just been encoded whole, and takes out of it what is handed over
     /// as it is.
+    #[inline(never)]
     pub(super) fn note_complete(&mut self, encoder: &impl Encode, answer: &mut Answer) {
         let Some(handed) = &mut self.handed else { return };
         let last = handed.complete.back().map_or(handed.to, |(end, _)| *end).max(handed.to);

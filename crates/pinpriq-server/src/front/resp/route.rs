@@ -52,6 +52,7 @@ impl<'p, 'a> Place<'p, 'a> {
 impl RespDoor {
     /// Has the request carried out by other shards, if it does not belong here. Answers whether
     /// that is so.
+    #[inline(never)]
     pub(super) fn route(
         &mut self,
         spec: &Spec,
@@ -154,6 +155,7 @@ impl RespDoor {
     }
 
     /// What has to happen in other shards before the next request, if anything.
+    #[inline(never)]
     pub(super) fn obstacle_abroad(&self) -> Option<Next> {
         let links = self.session.links.borrow();
         if links.is_blocked() { Some(Next::Block) } else { links.is_full().then_some(Next::Wait) }
