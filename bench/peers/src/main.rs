@@ -64,6 +64,7 @@ fn measure(
         depth: depth as usize,
         cycle: steps.iter().map(|step| (*step).into()).collect(),
         queues: 1,
+        keeps_queue: false,
         priorities,
         seed: 1,
         pace: Pace::AtOnce,

@@ -89,6 +89,8 @@ pub struct Plan {
     pub cycle: Vec<Move>,
     /// Over how many queues the jobs are spread, one after the other, at least one.
     pub queues: u32,
+    /// Whether each connection keeps to one of them, rather than taking them in turns.
+    pub keeps_queue: bool,
     /// How many different priorities the tasks have, at least one.
     pub priorities: u32,
     /// What the priorities depend on.

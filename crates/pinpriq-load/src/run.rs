@@ -248,7 +248,12 @@ impl<'a, D: Dialect> Run<'a, D> {
             self.over |= self.cycles_begun >= count;
         }
         let priority = self.random.below(self.plan.priorities);
-        let queue = self.cycles_begun % u64::from(self.plan.queues.max(1));
+        let turn = if self.plan.keeps_queue {
+            (slot / self.plan.depth.max(1)) as u64
+        } else {
+            self.cycles_begun
+        };
+        let queue = turn % u64::from(self.plan.queues.max(1));
         let state = &mut self.slots[slot];
         state.at = 0;
         state.job_since_ns = since_ns;
@@ -322,7 +327,8 @@ impl<'a, D: Dialect> Run<'a, D> {
             Outcome::Empty => {
                 self.figures.empty += 1;
                 state.empty_in_a_row += 1;
-                if self.plan.until_empty && state.empty_in_a_row >= self.plan.queues {
+                let queues = if self.plan.keeps_queue { 1 } else { self.plan.queues };
+                if self.plan.until_empty && state.empty_in_a_row >= queues {
                     self.cycles_under_way -= 1;
                     return Ok(length);
                 }

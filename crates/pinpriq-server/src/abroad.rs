@@ -42,6 +42,11 @@ struct Link {
 }
 
 impl Links {
+    /// Whether nothing was ever asked of another shard.
+    pub(crate) const fn is_unused(&self) -> bool {
+        self.shards.is_empty()
+    }
+
     /// Whether a request may be blocked in another shard.
     pub(crate) const fn is_blocked(&self) -> bool {
         self.blocked
@@ -209,7 +214,7 @@ impl Shard {
     /// See [`Shard::tell_accepted`], for the time after each write. `out_bytes_max` is how far
     /// ahead of that a shard may encode.
     pub(crate) fn note_accepted(&self, client: ClientId, session: &Session, out_bytes_max: usize) {
-        if !session.links.borrow().shards.is_empty() {
+        if !session.links.borrow().is_unused() {
             self.tell_accepted(client, session, ACCEPTED_BYTES.min(out_bytes_max / 2).max(1));
         }
     }

@@ -75,6 +75,8 @@ pub(crate) enum Next {
     /// The rest has to wait until a blocked request is answered. What comes meanwhile is kept, up
     /// to a bound, so that the end of the connection is noticed.
     Block,
+    /// The rest is carried out by this shard, which has the connection from then on.
+    Move(usize),
     /// The connection ends once what was answered is sent.
     Close(String),
 }
@@ -88,32 +90,44 @@ struct Connection<'a, D> {
 }
 
 /// Serves the connection of a client that the shard knows, until it ends, and has the shard forget
-/// the client.
+/// the client. What has come of it before is carried out first. If another shard is to have the
+/// connection, answers which, and what it needs for that.
 pub(crate) async fn serve<D: Door>(
     context: &Context,
     stream: TcpStream,
     peer: SocketAddr,
     (client, session): (ClientId, Rc<Session>),
+    input: &[u8],
     door: impl FnOnce(ClientId, Rc<Session>) -> D,
-) {
+) -> Option<(usize, TcpStream, Vec<u8>)> {
     tracing::debug!(%peer, client = client.0, "connected");
     let (shard, door) = (context.shard.clone(), door(client, session.clone()));
     let who = (client, session.clone());
     let exchange = Exchange::new(shard, context.limits, peer, who, door);
     let mut connection = Connection { context, stream, session, exchange };
+    if !input.is_empty() {
+        connection.exchange.take_in(input);
+    }
     let ended = connection.run().await;
+    if let Ok(Some(to)) = ended {
+        tracing::debug!(%peer, client = client.0, shard = to, "moved");
+        let Connection { stream, exchange, .. } = connection;
+        return Some((to, stream, exchange.move_out()));
+    }
     if ended.is_ok() {
         connection.linger().await;
     }
     connection.exchange.leave();
     match ended {
-        Ok(()) => tracing::debug!(%peer, client = client.0, "disconnected"),
+        Ok(_) => tracing::debug!(%peer, client = client.0, "disconnected"),
         Err(error) => tracing::debug!(%peer, client = client.0, %error, "connection lost"),
     }
+    None
 }
 
 impl<D: Door> Connection<'_, D> {
-    async fn run(&mut self) -> io::Result<()> {
+    /// Runs until the connection is over, or another shard is to have it.
+    async fn run(&mut self) -> io::Result<Option<usize>> {
         loop {
             // Whatever it was rung for is looked at below.
             self.session.bell.hush();
@@ -123,7 +137,7 @@ impl<D: Door> Connection<'_, D> {
             let ends = self.exchange.ends_by_failure();
             self.write()?;
             if ends || self.context.cut_off.is_asked_for() {
-                return Ok(());
+                return Ok(None);
             }
             match self.exchange.proceed(self.context.common.stop.is_asked_for()) {
                 Step::Again => {}
@@ -133,7 +147,8 @@ impl<D: Door> Connection<'_, D> {
                         poll_fn(stand_back()).await;
                     }
                 }
-                Step::Over => return Ok(()),
+                Step::Move(to) => return Ok(Some(to)),
+                Step::Over => return Ok(None),
             }
         }
     }

@@ -26,6 +26,11 @@ impl Credits {
         self.banked = self.banked.saturating_add(credits);
     }
 
+    /// Whether there are none, and never were any.
+    pub(crate) const fn is_unused(&self) -> bool {
+        self.banked == 0 && self.drawn == 0
+    }
+
     /// Takes out those that the engine was not told of.
     pub(crate) const fn withdraw(&mut self) -> u32 {
         std::mem::replace(&mut self.banked, 0)

@@ -27,6 +27,8 @@ enum Waits {
     Room,
     /// The reply to a blocked request.
     Reply,
+    /// This shard, which is to have the connection.
+    Shard(usize),
 }
 
 /// What is next for an exchange.
@@ -36,6 +38,8 @@ pub(crate) enum Step {
     Again,
     /// Nothing, until bytes come or leave, the client's bell rings, or a request is late.
     Await,
+    /// This shard is to have the connection. Everything that was answered has left.
+    Move(usize),
     /// It is over, and everything that was answered has left.
     Over,
 }
@@ -184,6 +188,9 @@ impl<D: Door> Exchange<D> {
         } else if !self.closing && self.session.links.borrow().is_broken() {
             tracing::info!(peer = %self.peer, "another shard has ended its side: closing");
             self.cut_off();
+        } else if let Waits::Shard(to) = self.waits {
+            let has_left = self.session.outbox.borrow().is_empty();
+            return if has_left { Step::Move(to) } else { Step::Await };
         } else if self.can_resume() {
             self.resume();
         } else if self.ended && self.waits == Waits::Nothing && !self.closing {
@@ -206,7 +213,7 @@ impl<D: Door> Exchange<D> {
     pub(crate) fn wants_read(&self) -> bool {
         let has_room = match self.waits {
             Waits::Nothing => !self.is_overloaded(),
-            Waits::Room => false,
+            Waits::Room | Waits::Shard(_) => false,
             Waits::Reply => self.input.len() < READ_BYTES,
         };
         has_room && !self.closing && !self.ended
@@ -266,6 +273,12 @@ impl<D: Door> Exchange<D> {
         self.shard.disconnect(self.client, &unsent);
     }
 
+    /// Gives up the client to another shard, with what has come and was not carried out.
+    pub(crate) fn move_out(self) -> Vec<u8> {
+        self.shard.part_with(self.client);
+        self.input
+    }
+
     /// Whether everything has left that ever will, and all that was asked for is done.
     fn is_settled(&self) -> bool {
         let outbox = self.session.outbox.borrow();
@@ -275,7 +288,7 @@ impl<D: Door> Exchange<D> {
     /// Whether what the requests in `input` waited for has come.
     fn can_resume(&self) -> bool {
         match self.waits {
-            Waits::Nothing => false,
+            Waits::Nothing | Waits::Shard(_) => false,
             Waits::Room => !self.session.is_stalled() && !self.is_overloaded(),
             Waits::Reply => !self.session.is_blocked() && !self.session.links.borrow().is_blocked(),
         }
@@ -310,6 +323,7 @@ impl<D: Door> Exchange<D> {
             Next::Read => {}
             Next::Wait => self.waits = Waits::Room,
             Next::Block => self.waits = Waits::Reply,
+            Next::Move(to) => self.waits = Waits::Shard(to),
             Next::Close(reason) => {
                 tracing::info!(peer = %self.peer, %reason, "closing");
                 self.cut_off();

@@ -131,7 +131,7 @@ impl Guest {
                     self.tell(is_over);
                     return false;
                 }
-                Step::Over => {
+                Step::Over | Step::Move(_) => {
                     self.tell(true);
                     return true;
                 }

@@ -17,10 +17,11 @@ use crate::bell::Bell;
 use crate::clients::Wanted;
 use crate::info::Facts;
 use crate::outbox::Dialect;
+use crate::shard::About;
 
 /// Something that one shard has for another.
 pub(crate) enum Letter {
-    /// A connection that was accepted elsewhere and is to be served here.
+    /// A connection that was accepted elsewhere, or served there, and is to be served here.
     Arrival(Arrival),
     /// What a connection wants of queues that live here.
     Errand {
@@ -47,6 +48,17 @@ pub(crate) struct Arrival {
     pub(crate) stream: TcpStream,
     pub(crate) peer: SocketAddr,
     pub(crate) door: &'static str,
+    /// What is known of its client, if it was served already.
+    pub(crate) known: Option<Known>,
+}
+
+/// A client that a shard gives up to another.
+pub(crate) struct Known {
+    pub(crate) client: ClientId,
+    pub(crate) about: About,
+    pub(crate) dialect: Dialect,
+    /// What has come and was not carried out.
+    pub(crate) input: Vec<u8>,
 }
 
 /// What a connection wants of another shard. Errands of one connection are done in order, but for

@@ -185,7 +185,7 @@ async fn accept_all(context: &Rc<Context>, listener: Option<TcpListener>, door: 
         let Some((stream, peer)) = accept(context, &listener).await else { continue };
         // Counted at once, so that those who come together do not all take the last place.
         let to = context.common.place_connection();
-        context.send_on(to, (stream, peer, door));
+        context.send_on(to, (stream, peer, door), None);
     }
 }
 

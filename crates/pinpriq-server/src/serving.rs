@@ -23,7 +23,7 @@ use crate::connection::{self, READ_BYTES};
 use crate::front::pinpriq::PinpriqDoor;
 use crate::front::resp::RespDoor;
 use crate::host::Guest;
-use crate::mailbox::{Arrival, Errand, Letter, Mailbox, Post};
+use crate::mailbox::{Arrival, Errand, Known, Letter, Mailbox, Post};
 use crate::opening::shares;
 use crate::shard::Shard;
 use crate::stop::Stop;
@@ -143,25 +143,36 @@ impl Context {
     /// Serves a connection that is counted already.
     pub(crate) fn receive(
         self: &Rc<Self>,
-        stream: TcpStream,
-        peer: SocketAddr,
-        door: &'static str,
+        (stream, peer, door): (TcpStream, SocketAddr, &'static str),
+        known: Option<Known>,
     ) {
         let context = self.clone();
-        let client = self.shard.connect(door, peer);
+        let ((client, session), input) = match known {
+            Some(Known { client, about, dialect, input }) => {
+                ((client, self.shard.adopt(client, about, dialect)), input)
+            }
+            None => (self.shard.connect(door, peer), Vec::new()),
+        };
         tokio::task::spawn_local(async move {
             let shard = context.shard.clone();
             let limits = context.limits;
-            if door == RespDoor::NAME {
+            let who = (client, session.clone());
+            let moved = if door == RespDoor::NAME {
                 let open = |client, session| RespDoor::new(shard, session, client, limits);
-                connection::serve(&context, stream, peer, client, open).await;
+                connection::serve(&context, stream, peer, who, &input, open).await
             } else {
                 let options = context.options;
                 let open =
                     |client, session| PinpriqDoor::new(shard, session, client, options, limits);
-                connection::serve(&context, stream, peer, client, open).await;
-            }
+                connection::serve(&context, stream, peer, who, &input, open).await
+            };
             context.common.connections[context.own].fetch_sub(1, Ordering::Relaxed);
+            if let Some((to, stream, input)) = moved {
+                context.common.connections[to].fetch_add(1, Ordering::Relaxed);
+                let (about, dialect) = (session.about.take(), session.dialect.get());
+                let known = Known { client, about, dialect, input };
+                context.send_on(to, (stream, peer, door), Some(known));
+            }
         });
     }
 
@@ -170,12 +181,13 @@ impl Context {
         self: &Rc<Self>,
         to: usize,
         (stream, peer, door): (TcpStream, SocketAddr, &'static str),
+        known: Option<Known>,
     ) {
         let Some(post) = self.shard.post().filter(|_| to != self.own) else {
-            return self.receive(stream, peer, door);
+            return self.receive((stream, peer, door), known);
         };
         match stream.into_std() {
-            Ok(stream) => post.write(to, Letter::Arrival(Arrival { stream, peer, door })),
+            Ok(stream) => post.write(to, Letter::Arrival(Arrival { stream, peer, door, known })),
             Err(error) => self.lose(to, peer, &error),
         }
     }
@@ -202,10 +214,12 @@ impl Context {
                 tracing::debug!(%peer, "a connection came too late");
                 self.common.connections[self.own].fetch_sub(1, Ordering::Relaxed);
             }
-            Letter::Arrival(Arrival { stream, peer, door }) => match TcpStream::from_std(stream) {
-                Ok(stream) => self.receive(stream, peer, door),
-                Err(error) => self.lose(self.own, peer, &error),
-            },
+            Letter::Arrival(Arrival { stream, peer, door, known }) => {
+                match TcpStream::from_std(stream) {
+                    Ok(stream) => self.receive((stream, peer, door), known),
+                    Err(error) => self.lose(self.own, peer, &error),
+                }
+            }
             Letter::News { from, client, news } => self.shard.receive_news(client, from, news),
             Letter::Errand { home, client, errand } => match errand {
                 Errand::Open { door, peer, dialect } => {

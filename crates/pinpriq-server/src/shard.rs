@@ -56,6 +56,8 @@ pub(crate) struct Session {
     killed: Cell<bool>,
     /// How many deliveries were made to it.
     delivered: Cell<u64>,
+    /// Whether another shard had its connection before.
+    was_moved: bool,
 }
 
 /// What is known about a client.
@@ -78,6 +80,11 @@ impl Session {
     /// Takes note that nobody will answer the blocked request any more, and answers which it was.
     pub(crate) fn unblock(&self) -> Option<RequestId> {
         self.blocked.take()
+    }
+
+    /// Whether another shard had its connection before.
+    pub(crate) const fn was_moved(&self) -> bool {
+        self.was_moved
     }
 
     /// Whether its connection is to be ended.
@@ -295,6 +302,26 @@ impl Shard {
         session.about.replace(about);
         state.sessions.insert(client, session.clone());
         (client, session)
+    }
+
+    /// Makes a client known whose connection another shard had.
+    pub(crate) fn adopt(&self, client: ClientId, about: About, dialect: Dialect) -> Rc<Session> {
+        let (about, dialect) = (RefCell::new(about), Cell::new(dialect));
+        let session = Rc::new(Session { about, dialect, was_moved: true, ..Session::default() });
+        let state = &mut *self.state.borrow_mut();
+        state.connections += 1;
+        state.sessions.insert(client, session.clone());
+        session
+    }
+
+    /// Forgets a client that has asked the engine for nothing, since another shard has it now.
+    pub(crate) fn part_with(&self, client: ClientId) {
+        let state = &mut *self.state.borrow_mut();
+        state.sessions.remove(&client);
+        state.connections -= 1;
+        if state.connections == 0 {
+            self.deserted_bell.notify_waiters();
+        }
     }
 
     /// How many clients have their connection here.

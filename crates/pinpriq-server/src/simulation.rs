@@ -133,9 +133,18 @@ impl Simulation {
         let peer = SocketAddr::from(([127, 0, 0, 1], 1));
         let shard = self.shards[home].shard.clone();
         let (client, session) = shard.connect(name, peer);
+        let talk = self.talk(home, (client, session), door);
+        self.clients.insert(client, (home, talk));
+        self.go_on(client);
+        client
+    }
+
+    fn talk(&self, home: usize, who: (ClientId, Rc<Session>), door: Door) -> Talk {
+        let peer = SocketAddr::from(([127, 0, 0, 1], 1));
         let limits = self.options.limits;
-        let (own, who) = (session.clone(), (client, session));
-        let talk = match door {
+        let shard = self.shards[home].shard.clone();
+        let (client, own) = (who.0, who.1.clone());
+        match door {
             Door::Pinpriq => {
                 let door =
                     PinpriqDoor::new(shard.clone(), own, client, self.options.pinpriq, limits);
@@ -145,10 +154,7 @@ impl Simulation {
                 let door = RespDoor::new(shard.clone(), own, client, limits);
                 Talk::Resp(Exchange::new(shard, limits, peer, who, door))
             }
-        };
-        self.clients.insert(client, (home, talk));
-        self.go_on(client);
-        client
+        }
     }
 
     /// The client that a witness sees under this name: one that another shard has its connection
@@ -365,10 +371,28 @@ impl Simulation {
     fn go_on(&mut self, client: ClientId) {
         let Some((_, talk)) = self.clients.get_mut(&client) else { return };
         let (stopping, cut_off) = (self.stopping, self.cut_off);
-        let over = with!(talk, exchange => go_on(exchange, stopping, cut_off));
-        if over {
-            self.cut(client);
+        match with!(talk, exchange => go_on(exchange, stopping, cut_off)) {
+            Step::Move(to) => self.move_to(to, client),
+            Step::Over => self.cut(client),
+            Step::Again | Step::Await => {}
         }
+    }
+
+    /// Another shard gets a connection.
+    fn move_to(&mut self, to: usize, client: ClientId) {
+        let Some((_, talk)) = self.clients.remove(&client) else { return };
+        let session = with!(&talk, exchange => exchange.session.clone());
+        let door = match talk {
+            Talk::Pinpriq(_) => Door::Pinpriq,
+            Talk::Resp(_) => Door::Resp,
+        };
+        let input = with!(talk, exchange => exchange.move_out());
+        let (about, dialect) = (session.about.take(), session.dialect.get());
+        let session = self.shards[to].shard.adopt(client, about, dialect);
+        let mut talk = self.talk(to, (client, session), door);
+        with!(&mut talk, exchange => exchange.take_in(&input));
+        self.clients.insert(client, (to, talk));
+        self.go_on(client);
     }
 }
 
@@ -389,26 +413,25 @@ impl Place {
     }
 }
 
-/// Answers whether the connection is over.
+/// Answers what is next once there is nothing more to be done.
 fn go_on<D: crate::connection::Door>(
     exchange: &mut Exchange<D>,
     stopping: bool,
     cut_off: bool,
-) -> bool {
+) -> Step {
     loop {
         exchange.session.bell.hush();
         if exchange.session.is_killed() {
-            return true;
+            return Step::Over;
         }
         let ends = exchange.ends_by_failure();
         exchange.encode();
         if ends || cut_off {
-            return true;
+            return Step::Over;
         }
         match exchange.proceed(stopping) {
             Step::Again => {}
-            Step::Await => return false,
-            Step::Over => return true,
+            step => return step,
         }
     }
 }

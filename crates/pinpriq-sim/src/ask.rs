@@ -4,7 +4,7 @@
 //! Both are derived here on their own, from the page on the protocol; the door of the server is
 //! held against them. What does not make sense is asked too, as long as the engine is to say so.
 
-use std::fmt::Write as _;
+mod words;
 
 use pinpriq_engine::command::{
     Ack, Amendment, Assign, Command, End, Held, HeldBy, Order, Peek, Put, QueueCommand, QueueName,
@@ -15,6 +15,10 @@ use pinpriq_engine::settings::{AfterAck, Ids};
 use pinpriq_engine::task::{Receipt, StateKind};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_wire::resp::put_command;
+
+use self::words::Words;
+pub(crate) use self::words::receipt_text;
+use crate::chooser::ELSEWHERE;
 
 /// Bytes that an ask owns.
 pub(crate) type Text = Vec<u8>;
@@ -230,6 +234,8 @@ pub(crate) enum Ask {
     Ping(Option<Text>),
     Hello(u8),
     Reset,
+    /// A task in a queue of another shard, where there is none.
+    Elsewhere,
     /// Something that the door refuses by itself, with this word.
     Nonsense(Vec<Text>, &'static str),
 }
@@ -251,122 +257,6 @@ pub(crate) enum Answerer {
     Door,
 }
 
-/// The words of one request.
-#[derive(Default)]
-struct Words(Vec<Text>);
-
-impl Words {
-    fn of(words: &[&str]) -> Self {
-        Self(words.iter().map(|word| word.as_bytes().to_vec()).collect())
-    }
-
-    fn text(mut self, text: &[u8]) -> Self {
-        self.0.push(text.to_vec());
-        self
-    }
-
-    fn word(self, word: &str) -> Self {
-        self.text(word.as_bytes())
-    }
-
-    fn number(self, number: &impl ToString) -> Self {
-        self.text(number.to_string().as_bytes())
-    }
-
-    fn option(self, word: &str, value: Option<&[u8]>) -> Self {
-        match value {
-            Some(value) => self.word(word).text(value),
-            None => self,
-        }
-    }
-
-    fn span(self, word: &str, value: Option<impl ToString>) -> Self {
-        self.option(word, value.map(|value| value.to_string()).as_deref().map(str::as_bytes))
-    }
-
-    #[expect(clippy::option_option, reason = "not given, none, or a value")]
-    fn or_none(self, word: &str, value: Option<Option<impl ToString>>) -> Self {
-        match value {
-            None => self,
-            Some(None) => self.word(word).word("NONE"),
-            Some(Some(value)) => self.word(word).number(&value),
-        }
-    }
-
-    fn flag(self, word: &str, given: bool) -> Self {
-        if given { self.word(word) } else { self }
-    }
-
-    fn name(self, name: &Name) -> Self {
-        self.text(&name.queue)
-    }
-
-    fn member(self, name: &Name) -> Self {
-        self.option("MEMBER", name.member.as_deref())
-    }
-
-    fn by(self, by: &By) -> Self {
-        match by {
-            By::Receipt(receipt) => self.word(&receipt_text(*receipt)),
-            By::Id(id) => self.word("ID").text(id),
-        }
-    }
-
-    fn change(self, change: &Change) -> Self {
-        let delay = (change.delay > 0).then_some(change.delay);
-        self.span("DELAY", delay)
-            .or_none("TTL", change.ttl)
-            .or_none("PRIORITY", change.priority)
-            .option("PAYLOAD", change.payload.as_deref())
-    }
-
-    fn wish(self, wish: Wish) -> Self {
-        let order = wish.oldest.map(|oldest| if oldest { "OLDEST" } else { "NEWEST" });
-        self.flag("FROM", wish.from_max)
-            .flag("MAX", wish.from_max)
-            .option("ORDER", order.map(str::as_bytes))
-            .flag("GROUP", wish.group)
-            .flag("WITHMETA", wish.meta)
-    }
-
-    fn sides(self, sides: Sides) -> Self {
-        match sides {
-            Sides::Both => self,
-            Sides::Input => self.word("IN"),
-            Sides::Output => self.word("OUT"),
-        }
-    }
-
-    fn settings(self, settings: &Settings) -> Self {
-        let ids = settings.ids.map(|ids| match ids {
-            Ids::Sequence => "sequence",
-            Ids::Time64 => "time64",
-            Ids::Uuid => "uuid",
-            Ids::Given => "given",
-        });
-        let words = self
-            .option("IDS", ids.map(str::as_bytes))
-            .or_none("TTL", settings.ttl)
-            .or_none("TTR", settings.ttr)
-            .or_none("CAPACITY", settings.capacity);
-        match settings.after_ack {
-            None => words,
-            Some(AfterAck::Delete) => words.word("AFTERACK").word("delete"),
-            Some(AfterAck::Keep) => words.word("AFTERACK").word("keep"),
-            Some(AfterAck::Zombie(stay)) => {
-                words.word("AFTERACK").word("zombie").word("ZOMBIE").number(&stay.ms())
-            }
-        }
-    }
-}
-
-/// The text of a receipt.
-pub(crate) fn receipt_text(receipt: Receipt) -> String {
-    let mut text = receipt.number.to_string();
-    let _ = write!(text, "-{}-{}", receipt.grant.incarnation, receipt.grant.serial);
-    text
-}
-
 impl Ask {
     /// Appends the bytes of the request.
     pub(crate) fn put(&self, out: &mut Vec<u8>) {
@@ -377,10 +267,9 @@ impl Ask {
 
     /// Who answers it.
     pub(crate) const fn answerer(&self) -> Answerer {
+        use Ask::{Credit, Elsewhere, Hello, Nonsense, Ping, Reset};
         match self {
-            Self::Ping(_) | Self::Hello(_) | Self::Reset | Self::Credit(_) | Self::Nonsense(..) => {
-                Answerer::Door
-            }
+            Ping(_) | Hello(_) | Reset | Credit(_) | Elsewhere | Nonsense(..) => Answerer::Door,
             _ => Answerer::Engine,
         }
     }
@@ -545,6 +434,7 @@ impl Ask {
             Self::Ping(Some(text)) => Words::of(&["PING"]).text(text),
             Self::Hello(version) => Words::of(&["HELLO"]).number(version),
             Self::Reset => Words::of(&["RESET"]),
+            Self::Elsewhere => Words::of(&["GET"]).text(ELSEWHERE).text(b"x"),
             Self::Nonsense(words, _) => return words.clone(),
             _ => unreachable!("{self:?} has its words in the other half"),
         };

@@ -9,9 +9,10 @@ use pinpriq_server::simulation::Door;
 use pinpriq_wire::resp::{DecodedReply, ReplyDecoder, Value};
 
 use crate::ask::{Answerer, Ask, Name};
+use crate::chooser::ELSEWHERE;
 use crate::expect::{self, Reader, Wanted};
-use crate::oracle::{Oracle, Request, Sent, SentState};
-use crate::packet::frame_bytes;
+use crate::oracle::{Frame, Needs, Oracle, Request, Sent, SentState};
+use crate::packet::{Packet, frame_bytes};
 
 /// See the head of this file.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
@@ -128,12 +129,28 @@ impl Client {
         let Some(expecting) = oracle.clients.get_mut(&self.id) else { return };
         expecting.credits_asked += match &request {
             Request::Resp(Ask::Credit(credits)) => u64::from(*credits),
-            Request::Pinpriq(crate::packet::Packet::Ready) => 1,
+            Request::Pinpriq(Packet::Ready) => 1,
             _ => 0,
         };
-        if !matches!(request, Request::Pinpriq(crate::packet::Packet::Ready)) {
+        if !matches!(request, Request::Pinpriq(Packet::Ready)) {
             expecting.sent.push_back(Sent { request, state: SentState::Waiting });
         }
+    }
+
+    /// Asks for a task of a queue in another shard, where there is none, so that its connection is
+    /// in that shard from then on.
+    pub(crate) fn ask_elsewhere(&mut self, oracle: &mut Oracle) {
+        if self.door == Door::Resp {
+            self.ask(Request::Resp(Ask::Elsewhere), oracle);
+            return;
+        }
+        Packet::Pop(ELSEWHERE.to_vec()).put(&mut self.out);
+        self.ends.push_back(self.out.len());
+        let Some(expecting) = oracle.clients.get_mut(&self.id) else { return };
+        let needs = Needs::default();
+        needs.set(Some(0));
+        let (tasks, popped, is_reply) = (Vec::new(), true, true);
+        expecting.frames.push_back(Frame { tasks, popped, is_reply, needs });
     }
 
     /// Notes that so many bytes have arrived at the server.
@@ -312,6 +329,7 @@ impl Client {
             Ask::Ping(Some(text)) => Wanted::Text(text.clone()),
             Ask::Reset => Wanted::Text(b"RESET".to_vec()),
             Ask::Nonsense(_, word) => Wanted::Word(word),
+            Ask::Elsewhere => Wanted::Null,
             Ask::Credit(credits) => {
                 self.credits_asked += u64::from(*credits);
                 Wanted::Number(self.credits_asked - self.deliveries)

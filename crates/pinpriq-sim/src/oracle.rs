@@ -23,7 +23,6 @@ use crate::book::Book;
 use crate::model::Model;
 use crate::packet::Packet;
 use crate::trail::Trail;
-use crate::world::to_usize;
 
 /// How the RESP door marks questions of its own.
 const SILENT: RequestId = RequestId(4);
@@ -68,6 +67,7 @@ pub(crate) struct Frame {
 
 /// What one client is still to be told.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Expecting {
     pub(crate) door: Door,
     pub(crate) sent: VecDeque<Sent>,
@@ -83,6 +83,8 @@ pub(crate) struct Expecting {
     has_shards: bool,
     /// Whether it has asked for a subscription, which tells whose credits are meant.
     has_subscribed: bool,
+    /// Whether its connection is in the shard that is watched, and has asked for something there.
+    is_at_home: bool,
 }
 
 /// See the head of this file.
@@ -92,8 +94,6 @@ pub(crate) struct Oracle {
     pub(crate) clients: BTreeMap<ClientId, Expecting>,
     /// How many shards there are. The model is that of one of them.
     pub(crate) shards: usize,
-    /// Which one.
-    pub(crate) shard: usize,
     /// Whether unsent pops of the pinpriq door go back.
     pub(crate) requeues: bool,
     /// Whether the store has failed since the last start.
@@ -115,7 +115,6 @@ impl Oracle {
             book: Book::default(),
             clients: BTreeMap::new(),
             shards: 1,
-            shard: 0,
             requeues: true,
             failed: false,
             is_stopping: false,
@@ -137,13 +136,9 @@ impl Oracle {
             put_back: false,
             has_shards: self.shards > 1,
             has_subscribed: false,
+            is_at_home: false,
         };
         self.clients.insert(client, expecting);
-    }
-
-    /// The shard that a client is connected to.
-    fn home_of(&self, client: ClientId) -> usize {
-        to_usize((client.0 - 1) % self.shards as u64)
     }
 
     /// The outputs made up to now depend on what was changed up to now.
@@ -400,12 +395,15 @@ impl Witness for Eye {
         oracle.trail.note(|| format!("{now}: {asked:?}"));
         let at_home = Simulation::client_at_home;
         if let Asked::Command(client, request, command) = asked {
+            if let Some(expecting) = oracle.clients.get_mut(client) {
+                expecting.is_at_home = true;
+            }
             oracle.command(now, durable, (at_home(*client), *request), command);
             return;
         }
         if let Asked::EndWaits(client) | Asked::Disconnect(client) = asked
             && *client != at_home(*client)
-            && oracle.home_of(at_home(*client)) == oracle.shard
+            && oracle.clients.get(&at_home(*client)).is_some_and(|it| it.is_at_home)
         {
             // It has its connection to this very shard, and nothing hangs on what it asks here in
             // its other capacity.

@@ -23,7 +23,7 @@ use pinpriq_store::{Durable, Journal};
 
 use crate::ask::Ask;
 use crate::bugs::Bug;
-use crate::chooser::{Chooser, SHARD_TAG};
+use crate::chooser::{Chooser, ELSEWHERE, SHARD_TAG};
 use crate::client::{Client, Knowledge};
 use crate::clock::{Clocks, ServerClock};
 use crate::faults::{Counts, Kind};
@@ -86,7 +86,8 @@ impl World {
             oracle.book.keeps_all = knobs.bit_flips > 0;
             oracle.requeues = knobs.pinpriq_options & 4 == 0;
             oracle.shards = to_usize(knobs.shards);
-            oracle.shard = shard_of(SHARD_TAG, oracle.shards);
+            let elsewhere = shard_of(ELSEWHERE, oracle.shards);
+            assert!(oracle.shards == 1 || elsewhere != shard_of(SHARD_TAG, oracle.shards));
         }
         let mut world = Self {
             clocks: Clocks::at(Timestamp::from_ms(1_700_000_000_000)),
@@ -235,6 +236,9 @@ impl World {
             let oracle = &mut *self.oracle.borrow_mut();
             oracle.connect(id, door);
             let mut client = Client::new(id, door, self.knobs.pinpriq_options & 1 == 0);
+            if self.knobs.shards > 1 && self.dice.chance(60) {
+                client.ask_elsewhere(oracle);
+            }
             if door == Door::Resp {
                 if self.knobs.subscriptions > 0 && !self.is_calm && self.dice.chance(15) {
                     client.only_subscribes = true;
@@ -453,6 +457,8 @@ impl World {
             return;
         }
         self.hear_all();
+        // What other shards have to tell may let bytes go that were held back.
+        let mut quiet = 0;
         for turns in 0_u64.. {
             let figures =
                 || self.sim.as_ref().map(|sim| sim.inspect(self.shard(), Durable::figures));
@@ -463,7 +469,9 @@ impl World {
                 self.serve(at);
             }
             self.pump();
-            if before == (self.known.bytes, self.disk.operations(), self.oracle.borrow().commands) {
+            let after = (self.known.bytes, self.disk.operations(), self.oracle.borrow().commands);
+            quiet = if before == after { quiet + 1 } else { 0 };
+            if quiet == 2 {
                 break;
             }
         }

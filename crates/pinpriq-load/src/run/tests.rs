@@ -69,6 +69,7 @@ fn plan(address: SocketAddr) -> Plan {
         depth: 4,
         cycle: [Step::Put, Step::Take, Step::Ack].map(Into::into).to_vec(),
         queues: 2,
+        keeps_queue: false,
         priorities: 10,
         seed: 1,
         pace: Pace::AtOnce,

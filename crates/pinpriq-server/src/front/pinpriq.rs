@@ -35,6 +35,8 @@ pub(crate) struct PinpriqDoor {
     credits: Credits,
     /// Whether queues may live in other shards.
     routes: bool,
+    /// Whether the connection stays in this shard.
+    is_placed: bool,
 }
 
 impl PinpriqDoor {
@@ -50,7 +52,8 @@ impl PinpriqDoor {
     ) -> Self {
         let credits = Credits::new(limits.in_flight_max, &session);
         let routes = shard.shards() > 1 && !is_guest(client);
-        Self { shard, session, client, options, limits, credits, routes }
+        let is_placed = session.was_moved();
+        Self { shard, session, client, options, limits, credits, routes, is_placed }
     }
 
     /// Adds credits that were granted before it was known which shard they are for.
@@ -65,6 +68,16 @@ impl PinpriqDoor {
         let own = self.shard.post().map_or(0, Post::own);
         let at = |queue: &[u8]| shard_of(queue, self.shard.shards());
         let settled = self.session.links.borrow().deliveries();
+        if !self.is_placed
+            && let Some(queue) = queue_of(request)
+        {
+            // Most connections are about one queue, which is where they are served best.
+            self.is_placed = true;
+            let to = at(queue);
+            if to != own && self.credits.is_unused() {
+                return Err(Next::Move(to));
+            }
+        }
         let to = match *request {
             Request::Push { queue, .. }
             | Request::Pop { queue }
@@ -235,6 +248,17 @@ impl Encode for PinpriqDoor {
             // No other request has a reply on this wire.
             Output::Reply { .. } => true,
         }
+    }
+}
+
+/// The queue that a request names.
+const fn queue_of<'a>(request: &Request<'a>) -> Option<&'a [u8]> {
+    match *request {
+        Request::Push { queue, .. }
+        | Request::Pop { queue }
+        | Request::Subscribe { queue }
+        | Request::Unsubscribe { queue } => Some(queue),
+        Request::Ready => None,
     }
 }
 

@@ -68,6 +68,10 @@ pub(crate) struct RespDoor {
     quitting: bool,
     /// Whether queues may live in other shards.
     routes: bool,
+    /// Whether the connection stays in this shard.
+    is_placed: bool,
+    /// The shard that is to have the connection, with the request that was not carried out.
+    moves_to: Option<usize>,
     /// Whether what is asked next is answered with this shard's part only.
     in_parts: bool,
 }
@@ -86,6 +90,7 @@ impl RespDoor {
         let credits = Credits::new(limits.in_flight_max, &session);
         let routes = shard.shards() > 1 && !is_guest(client);
         let resp3 = session.dialect.get() == RESP3;
+        let is_placed = session.was_moved();
         Self {
             shard,
             session,
@@ -97,6 +102,8 @@ impl RespDoor {
             subscribed: false,
             quitting: false,
             routes,
+            is_placed,
+            moves_to: None,
             in_parts: false,
         }
     }
@@ -281,6 +288,9 @@ impl RespDoor {
             let rest = &input[consumed..];
             if let Some((words, length)) = decoder.plain_request(rest, &mut room) {
                 self.carry_out(words, &rest[..length]);
+                if let Some(to) = self.moves_to {
+                    return Received { consumed, next: Next::Move(to) };
+                }
                 consumed += length;
                 under_way += 1;
                 continue;
@@ -291,6 +301,9 @@ impl RespDoor {
                 Ok(Decoded::Request { length }) => {
                     let words: Vec<&[u8]> = decoder.arguments(rest).iter().collect();
                     self.carry_out(&words, &rest[..length]);
+                    if let Some(to) = self.moves_to {
+                        return Received { consumed, next: Next::Move(to) };
+                    }
                     consumed += length;
                     under_way += 1;
                 }

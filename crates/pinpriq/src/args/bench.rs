@@ -68,6 +68,10 @@ pub(crate) struct BenchArgs {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) queues: u32,
 
+    /// Each connection keeps to one queue, rather than taking all in turns
+    #[arg(long)]
+    pub(crate) keep_queue: bool,
+
     /// How many members each topic has; for fan-out only [default: 10]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) members: Option<u32>,

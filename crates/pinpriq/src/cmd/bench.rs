@@ -102,6 +102,7 @@ fn plan(arguments: &BenchArgs) -> Result<Plan, Failure> {
         depth: at_most(arguments.depth),
         cycle: cycle(arguments),
         queues: arguments.queues,
+        keeps_queue: arguments.keep_queue,
         priorities: arguments.priorities,
         seed: arguments.seed,
         pace: arguments.rate.map_or(Pace::AtOnce, Pace::PerSecond),
@@ -209,6 +210,7 @@ fn put_backlog(
         pace: Pace::AtOnce,
         bound: Bound::Cycles(backlog),
         until_empty: false,
+        keeps_queue: false,
         ..plan.clone()
     };
     let progress = Progress::before_output("tasks of the backlog");
@@ -236,6 +238,7 @@ fn tend_members(
         // Each cycle is about the next topic; a member that leaves, leaves all of them.
         bound: Bound::Cycles(if step == Step::Join { plan.queues.into() } else { 1 }),
         until_empty: false,
+        keeps_queue: false,
         ..plan.clone()
     };
     let progress = Progress::before_output("members");

@@ -65,6 +65,15 @@ impl RespDoor {
             Place::Here => own,
             Place::Queues(queues) => {
                 let to = self.shard_of_all(queues)?;
+                if !self.is_placed {
+                    // Most connections are about one queue, which is where they are served best.
+                    self.is_placed = true;
+                    let is_free = self.session.links.borrow().is_unused();
+                    if to != own && is_free && self.credits.is_unused() {
+                        self.moves_to = Some(to);
+                        return Ok(true);
+                    }
+                }
                 if spec.words == [Word::Queues] && spec.group == Group::Push {
                     self.settle_deliveries(settled, queues, to)?;
                 }

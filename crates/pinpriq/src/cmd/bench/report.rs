@@ -41,6 +41,7 @@ impl Report<'_> {
             word(&arguments.workload),
             word(&arguments.door),
             match self.members {
+                0 if arguments.keep_queue => format!("queues {queues}, one for each connection"),
                 0 => format!("queues {queues}"),
                 members => format!("topics {queues}, members {members}"),
             },
@@ -133,6 +134,7 @@ impl Report<'_> {
             ("payload_bytes", number(arguments.size)),
             ("priorities", number(arguments.priorities)),
             ("queues", number(arguments.queues)),
+            ("keep_queue", Json::Bool(arguments.keep_queue)),
             ("seed", Json::Number(arguments.seed)),
             ("rate_per_second", or_null(arguments.rate)),
             ("elapsed_ns", Json::Number(figures.elapsed_ns)),
