@@ -11,13 +11,12 @@ use pinpriq_engine::task::ClientId;
 
 use crate::clients;
 use crate::config::{Limits, PinpriqOptions};
-use crate::exchange::{Exchange, Step};
-use crate::front::pinpriq::PinpriqDoor;
-use crate::front::resp::RespDoor;
+use crate::exchange::Step;
 use crate::info::Facts;
 use crate::mailbox::{Errand, Letter, News, Part, Question, Standing};
 use crate::outbox::Dialect;
 use crate::shard::{Session, Shard};
+use crate::talk::{Talk, with};
 
 /// Tells the client that a guest is here from the client that it is at home.
 const GUEST: u64 = 1 << 63;
@@ -51,40 +50,19 @@ pub(crate) struct Guest {
     cut: bool,
 }
 
-enum Talk {
-    Pinpriq(Exchange<PinpriqDoor>),
-    Resp(Exchange<RespDoor>),
-}
-
-/// Does the same with either door.
-macro_rules! with {
-    ($talk:expr, $exchange:ident => $body:expr) => {
-        match $talk {
-            Talk::Pinpriq($exchange) => $body,
-            Talk::Resp($exchange) => $body,
-        }
-    };
-}
-
 impl Guest {
     /// Receives a client of another shard, of whom nothing is known but that errands will follow.
     pub(crate) fn receive(
         shard: Rc<Shard>,
         (home, client): (usize, ClientId),
         (door, peer, dialect): (&'static str, Option<SocketAddr>, Dialect),
-        (options, limits): (PinpriqOptions, Limits),
+        with: (PinpriqOptions, Limits),
     ) -> Self {
         let own = as_guest(client);
         let session = shard.receive_guest(own, door, dialect);
         let peer = peer.unwrap_or_else(|| SocketAddr::from(([0, 0, 0, 0], 0)));
-        let (with, who) = ((shard.clone(), session.clone()), (own, session.clone()));
-        let talk = if door == RespDoor::NAME {
-            let door = RespDoor::new(with.0, with.1, own, limits);
-            Talk::Resp(Exchange::new(shard.clone(), limits, peer, who, door))
-        } else {
-            let door = PinpriqDoor::new(with.0, with.1, own, options, limits);
-            Talk::Pinpriq(Exchange::new(shard.clone(), limits, peer, who, door))
-        };
+        let who = (own, session.clone());
+        let talk = Talk::begin(shard.clone(), who, (door, peer), with);
         Self {
             shard,
             session,

@@ -36,6 +36,7 @@ mod serving;
 mod shard;
 pub mod simulation;
 mod stop;
+mod talk;
 mod threads;
 
 pub use error::ServeError;

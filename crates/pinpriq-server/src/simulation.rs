@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::future::Future as _;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -27,8 +27,12 @@ use crate::front::resp::RespDoor;
 use crate::host::{Guest, as_guest};
 use crate::mailbox::{Errand, Letter, Mailbox, Post};
 use crate::shard::{Session, Shard};
+use crate::talk::{Talk, with};
 
 pub use crate::shard::{Asked, Witness};
+
+/// Where all clients seem to be.
+const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 1);
 
 /// The protocol that a client speaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,21 +71,6 @@ struct Place {
     guests: BTreeMap<ClientId, Guest>,
     /// Whether its letters are kept from it.
     is_deaf: bool,
-}
-
-enum Talk {
-    Pinpriq(Exchange<PinpriqDoor>),
-    Resp(Exchange<RespDoor>),
-}
-
-/// Does the same with either door.
-macro_rules! with {
-    ($talk:expr, $exchange:ident => $body:expr) => {
-        match $talk {
-            Talk::Pinpriq($exchange) => $body,
-            Talk::Resp($exchange) => $body,
-        }
-    };
 }
 
 impl Simulation {
@@ -130,31 +119,16 @@ impl Simulation {
             Door::Pinpriq => PinpriqDoor::NAME,
             Door::Resp => RespDoor::NAME,
         };
-        let peer = SocketAddr::from(([127, 0, 0, 1], 1));
-        let shard = self.shards[home].shard.clone();
-        let (client, session) = shard.connect(name, peer);
-        let talk = self.talk(home, (client, session), door);
+        let (client, session) = self.shards[home].shard.connect(name, PEER);
+        let talk = self.talk(home, (client, session), name);
         self.clients.insert(client, (home, talk));
         self.go_on(client);
         client
     }
 
-    fn talk(&self, home: usize, who: (ClientId, Rc<Session>), door: Door) -> Talk {
-        let peer = SocketAddr::from(([127, 0, 0, 1], 1));
-        let limits = self.options.limits;
-        let shard = self.shards[home].shard.clone();
-        let (client, own) = (who.0, who.1.clone());
-        match door {
-            Door::Pinpriq => {
-                let door =
-                    PinpriqDoor::new(shard.clone(), own, client, self.options.pinpriq, limits);
-                Talk::Pinpriq(Exchange::new(shard, limits, peer, who, door))
-            }
-            Door::Resp => {
-                let door = RespDoor::new(shard.clone(), own, client, limits);
-                Talk::Resp(Exchange::new(shard, limits, peer, who, door))
-            }
-        }
+    fn talk(&self, home: usize, who: (ClientId, Rc<Session>), door: &'static str) -> Talk {
+        let Options { pinpriq, limits, .. } = self.options;
+        Talk::begin(self.shards[home].shard.clone(), who, (door, PEER), (pinpriq, limits))
     }
 
     /// The client that a witness sees under this name: one that another shard has its connection
@@ -382,10 +356,7 @@ impl Simulation {
     fn move_to(&mut self, to: usize, client: ClientId) {
         let Some((_, talk)) = self.clients.remove(&client) else { return };
         let session = with!(&talk, exchange => exchange.session.clone());
-        let door = match talk {
-            Talk::Pinpriq(_) => Door::Pinpriq,
-            Talk::Resp(_) => Door::Resp,
-        };
+        let door = session.about.borrow().door;
         let input = with!(talk, exchange => exchange.move_out());
         let (about, dialect) = (session.about.take(), session.dialect.get());
         let session = self.shards[to].shard.adopt(client, about, dialect);
