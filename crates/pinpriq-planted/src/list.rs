@@ -75,7 +75,7 @@ bugs! {
         [Engine("scripts::"), Simulator(20)]
     DeadTakerServed "dead-taker-served"
         "A blocked take stays in line when its connection has ended, and swallows a task."
-        [Engine("scripts::"), Simulator(20)]
+        [Engine("scripts::"), Simulator(60)]
     LeaseOutlivesConnection "lease-outlives-connection"
         "A lease without a TTR does not end with its connection."
         [Engine("scripts::"), Simulator(20)]
@@ -117,7 +117,7 @@ bugs! {
         [Engine("bounds::take_passes_over")]
     TimeoutBeforeTask "timeout-before-task"
         "A blocked take is told that there is nothing in the moment in which a task becomes ready."
-        [Engine("scripts::"), Simulator(20)]
+        [Engine("scripts::"), Simulator(80)]
     MemberOutlivesItsLease "member-outlives-its-lease"
         "While many deadlines are due, a member whose lease is over can still beat and take."
         [Engine("fan_out::cleaning::members_whose_lease_is_over")]
@@ -168,7 +168,7 @@ bugs! {
         [Engine("scripts::"), Simulator(20)]
     PublishedToEndedMember "published-to-ended-member"
         "A publication goes to a member that has ended and is not cleaned yet."
-        [Engine("scripts::"), Simulator(20)]
+        [Engine("scripts::"), Simulator(40)]
     EndedMemberFound "ended-member-found"
         "A member that has ended is still found by its name, and a beat revives it."
         [Engine("scripts::"), Simulator(20)]
@@ -177,7 +177,7 @@ bugs! {
         [Engine("scripts::"), Simulator(20)]
     CleaningHitsNamesake "cleaning-hits-namesake"
         "Cleaning up a member that ended forgets one of the same name that joined meanwhile."
-        [Engine("scripts::"), Simulator(20)]
+        [Engine("scripts::"), Simulator(140)]
     TopicGoesWithOneLane "topic-goes-with-one-lane"
         "When one lane ends, the topic forgets the others."
         [Engine("scripts::"), Simulator(20)]
@@ -234,7 +234,7 @@ bugs! {
         [Simulator(20)]
     MomentForgotten "moment-forgotten"
         "The latest moment of the log is forgotten, so that time goes back in a restart."
-        [Store("conformance::the_journal_on_a_disk"), Simulator(20)]
+        [Store("conformance::the_journal_on_a_disk"), Simulator(60)]
     SegmentGoesTooEarly "segment-goes-too-early"
         "A segment is put away before it is durable that nobody needs it."
         [InStore("journal::ledger::")]
@@ -265,6 +265,12 @@ bugs! {
     FullDiskNotNoticed "full-disk-not-noticed"
         "Puts are accepted although the disk is nearly full."
         [Store("fan_out_faults::a_full_disk")]
+    NewTakenForWhole "new-taken-for-whole"
+        "A new directory of several shards is accepted before a tool has written all of it."
+        [InStore("layout::")]
+    ReshardEndsLeases "reshard-ends-leases"
+        "Tasks that are taken become ready when the number of shards changes."
+        [Store("reshard::")]
     RespLineUnbounded "resp-line-unbounded"
         "An inline command may be of any length."
         [Wire("resp_requests::an_endless_line")]
@@ -288,7 +294,7 @@ bugs! {
         [InServer("outbox::")]
     UnsentPopsLost "unsent-pops-lost"
         "Popped tasks that could not be sent are not put back."
-        [Simulator(20), Server("resp::blocking::a_reply_that_could")]
+        [Simulator(40), Server("resp::blocking::a_reply_that_could")]
     UnsentLeasesKept "unsent-leases-kept"
         "Leases of which the client never heard do not end with its connection."
         [Server("resp::members::a_reply_that_could")]
@@ -301,6 +307,36 @@ bugs! {
     CreditsAllAtOnce "credits-all-at-once"
         "The engine is told of all credits of a client at once."
         [Server("slow::a_subscriber")]
+    NewestPlaceFilled "newest-place-filled"
+        "A reply of another shard goes to the newest request for it, and not to the oldest."
+        [Simulator(20)]
+    DeliveryBehindAll "delivery-behind-all"
+        "A delivery of another shard is sent behind all replies that the shard still owes."
+        [Simulator(20)]
+    AcceptedNotTold "accepted-not-told"
+        "When a connection ends, other shards are not told how much of their answers was sent."
+        [Simulator(20)]
+    CutNotTold "cut-not-told"
+        "Other shards are not told that a connection has gone, and its leases there stay."
+        [Simulator(20)]
+    BlockedAbroadPassed "blocked-abroad-passed"
+        "A request is carried out while one before it is blocked in another shard."
+        [Server("shards::")]
+    LeavePassed "leave-passed"
+        "What follows the LEAVE of a member is done before it: who joins again is gone."
+        [Server("shards::a_member_that_leaves")]
+    ResetNotAwaited "reset-not-awaited"
+        "HELLO and RESET are answered before the other shards have done what they ask."
+        [Simulator(20)]
+    EarlyCreditsLost "early-credits-lost"
+        "Credits that were granted before the first subscription do not reach its shard."
+        [Simulator(20)]
+    UnderWayUnbounded "under-way-unbounded"
+        "A connection may have any number of bytes under way to a shard that does not read."
+        [Server("shards::")]
+    ReadTakenForDone "read-taken-for-done"
+        "Requests count as done when another shard has read them, though they wait for room there."
+        [Server("shards::what_was_sent")]
     TimeFollowsTheWallClock "time-follows-the-wall-clock"
         "When the wall clock is set, time jumps along with it."
         [Simulator(20)]

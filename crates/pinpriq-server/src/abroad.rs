@@ -22,7 +22,8 @@ const ACCEPTED_BYTES: usize = 4 << 10;
 pub(crate) struct Links {
     /// One for each shard, once there is one.
     shards: Vec<Link>,
-    /// Whether a request may be blocked, so that nothing behind it is carried out.
+    /// Whether a request may be blocked, or must not be passed, so that nothing behind it is
+    /// carried out.
     blocked: bool,
     /// Whether the blocked request is to be answered as if its time were up.
     gives_up: bool,
@@ -54,7 +55,8 @@ impl Links {
 
     /// Whether nothing more may be asked for now.
     pub(crate) fn is_full(&self) -> bool {
-        self.shards.iter().any(|link| link.under_way >= UNDER_WAY_BYTES_MAX && !link.standing.ended)
+        let most = if planted!(UnderWayUnbounded) { usize::MAX } else { UNDER_WAY_BYTES_MAX };
+        self.shards.iter().any(|link| link.under_way >= most && !link.standing.ended)
     }
 
     /// Whether more answers are about to come, since a shard is at work on requests that it need
@@ -90,6 +92,11 @@ impl Links {
         self.deliveries = Some(shard);
     }
 
+    /// Has nothing carried out until everything is answered that was asked of other shards.
+    pub(crate) const fn block(&mut self) {
+        self.blocked = true;
+    }
+
     fn link(&mut self, shards: usize, to: usize) -> &mut Link {
         self.shards.resize(shards, Link::default());
         &mut self.shards[to]
@@ -112,7 +119,7 @@ impl Shard {
         post.write_request(to, client, request);
         let mut links = session.links.borrow_mut();
         links.link(post.shards(), to).under_way += request.len();
-        links.blocked |= blocks;
+        links.blocked |= blocks && !planted!(BlockedAbroadPassed);
         if replies {
             session.outbox.borrow_mut().await_reply(post.shards(), to);
         }
@@ -144,7 +151,7 @@ impl Shard {
         let links = session.links.borrow();
         let open = links.shards.iter().enumerate().filter(|(_, link)| link.open);
         let open: Vec<usize> = open.map(|(shard, _)| shard).collect();
-        if open.is_empty() {
+        if open.is_empty() || planted!(ResetNotAwaited) {
             return self.say(session, bytes);
         }
         self.turn_if_begun();
@@ -154,7 +161,9 @@ impl Shard {
 
     /// Hands credits to the shard that has the subscriptions.
     pub(crate) fn hand_credit(&self, client: ClientId, session: &Session, to: usize, credits: u32) {
-        if let Some(post) = self.open_link(client, session, to) {
+        if let Some(post) = self.open_link(client, session, to)
+            && !planted!(EarlyCreditsLost)
+        {
             post.write_errand(to, client, Errand::Credit(credits));
         }
     }
@@ -167,7 +176,9 @@ impl Shard {
         errand: impl Fn() -> Errand,
     ) {
         let Some(post) = self.post() else { return };
-        self.tell_accepted(client, session, 1);
+        if !planted!(AcceptedNotTold) {
+            self.tell_accepted(client, session, 1);
+        }
         for (to, link) in session.links.borrow().shards.iter().enumerate() {
             if link.open {
                 post.write_errand(to, client, errand());
@@ -256,3 +267,6 @@ impl Shard {
         Some(post)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -37,12 +37,8 @@ pub(crate) fn describe(shard: &Shard) -> Vec<(ClientId, String)> {
             session.outbox.borrow().len(),
         );
         let (library, version) = (&about.library, &about.library_version);
-        let _ = write!(
-            line,
-            " lib-name={} lib-ver={}",
-            library.escape_ascii(),
-            version.escape_ascii()
-        );
+        let _ =
+            write!(line, " lib-name={} lib-ver={}", library.escape_ascii(), version.escape_ascii());
         if let Some(post) = shard.post() {
             let _ = write!(line, " shard={}", post.own());
         }

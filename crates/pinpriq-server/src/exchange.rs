@@ -105,6 +105,11 @@ impl<D: Door> Exchange<D> {
         self.waits == Waits::Nothing && self.input.is_empty()
     }
 
+    /// How many bytes have come that were not done with.
+    pub(crate) const fn input_bytes(&self) -> usize {
+        self.input.len()
+    }
+
     /// Whether a request is blocked.
     pub(crate) fn awaits_reply(&self) -> bool {
         self.waits == Waits::Reply
@@ -216,7 +221,8 @@ impl<D: Door> Exchange<D> {
             Waits::Room | Waits::Shard(_) => false,
             Waits::Reply => self.input.len() < READ_BYTES,
         };
-        has_room && !self.closing && !self.ended
+        // What is asked of a shard that has ended its side is never answered.
+        has_room && !self.closing && !self.ended && !self.session.links.borrow().is_broken()
     }
 
     /// The client will send nothing more.
@@ -258,8 +264,10 @@ impl<D: Door> Exchange<D> {
 
     /// Has the shard forget the client. What was handed to it and was not sent goes back.
     pub(crate) fn leave(&self) {
-        // What was accepted of theirs is told before.
-        self.shard.tell_links(self.client, &self.session, || Errand::Cut);
+        if !planted!(CutNotTold) {
+            // What was accepted of theirs is told before.
+            self.shard.tell_links(self.client, &self.session, || Errand::Cut);
+        }
         let mut unsent = self.session.outbox.borrow_mut().unsent();
         let requeues = self.door.requeues();
         if !unsent.popped.is_empty() {

@@ -41,8 +41,8 @@ pub(crate) struct Guest {
     talk: Talk,
     /// What was not done yet.
     errands: VecDeque<Errand>,
-    /// How many bytes of requests were done with since that was told.
-    consumed: usize,
+    /// How many bytes of requests were taken in of which was not told that they are done with.
+    untold: usize,
     /// What was told last.
     told: Standing,
     resets: u64,
@@ -70,7 +70,7 @@ impl Guest {
             client,
             talk,
             errands: VecDeque::new(),
-            consumed: 0,
+            untold: 0,
             told: Standing::default(),
             resets: 0,
             stopping: false,
@@ -93,6 +93,8 @@ impl Guest {
         loop {
             self.session.bell.hush();
             if self.cut {
+                // What came before that and need not wait stays, as it does without other shards.
+                while self.next_errand() {}
                 return true;
             }
             let failed = with!(&mut self.talk, exchange => exchange.ends_by_failure());
@@ -157,7 +159,7 @@ impl Guest {
                 if let Talk::Resp(exchange) = &mut self.talk {
                     exchange.door().speak(dialect);
                 }
-                self.give(Part::Done);
+                self.shard.say_part(&self.session, Part::Done);
             }
             Errand::Credit(credits) => match &mut self.talk {
                 Talk::Pinpriq(exchange) => exchange.door().bank(credits),
@@ -168,7 +170,7 @@ impl Guest {
                 if let Talk::Resp(exchange) = &mut self.talk {
                     exchange.door().reset();
                 }
-                self.give(Part::Done);
+                self.shard.say_part(&self.session, Part::Done);
             }
             Errand::EndWaits => {
                 if with!(&self.talk, exchange => exchange.awaits_reply()) {
@@ -182,7 +184,7 @@ impl Guest {
     }
 
     fn take_in(&mut self, requests: &[u8]) {
-        self.consumed += requests.len();
+        self.untold += requests.len();
         with!(&mut self.talk, exchange => exchange.take_in(requests));
     }
 
@@ -195,25 +197,23 @@ impl Guest {
                 Part::Killed(clients::kill(&self.shard, &wanted, caller))
             }
         };
-        self.give(part);
-    }
-
-    /// Adds a part of an answer behind everything that was answered before.
-    fn give(&mut self, part: Part) {
-        self.shard.turn();
-        self.session.outbox.borrow_mut().push_part(part);
+        self.shard.say_part(&self.session, part);
     }
 
     /// Tells the shard that has the connection what has happened.
     fn tell(&mut self, ended: bool) {
         let Some(post) = self.shard.post() else { return };
         let (pieces, bytes) = self.session.outbox.borrow_mut().hand_over();
-        let consumed = std::mem::take(&mut self.consumed);
+        // What waits in the exchange is not done with.
+        let left = with!(&self.talk, exchange => exchange.input_bytes());
+        let left = if planted!(ReadTakenForDone) { 0 } else { left };
+        let consumed = std::mem::replace(&mut self.untold, left) - left;
         let subscribed = match &mut self.talk {
             Talk::Pinpriq(_) => false,
             Talk::Resp(exchange) => exchange.door().is_subscribed(),
         };
-        let standing = Standing { stalled: !self.errands.is_empty(), subscribed, ended };
+        let standing =
+            Standing { stalled: left > 0 || !self.errands.is_empty(), subscribed, ended };
         if pieces.is_empty() && consumed == 0 && standing == self.told {
             return;
         }

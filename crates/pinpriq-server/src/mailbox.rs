@@ -135,7 +135,7 @@ pub(crate) struct News {
 /// How it stands with a client in a shard that does not have its connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Standing {
-    /// There are errands that have to wait.
+    /// There are errands, or requests of them, that have to wait.
     pub(crate) stalled: bool,
     /// It has subscriptions.
     pub(crate) subscribed: bool,

@@ -26,7 +26,7 @@ use crate::bell::Bell;
 use crate::clock::Clock;
 use crate::config::Durability;
 use crate::host::is_guest;
-use crate::mailbox::Post;
+use crate::mailbox::{Part, Post};
 use crate::outbox::{Dialect, Outbox, Unsent};
 
 /// How large a buffer may be that is kept for whoever has something to write next.
@@ -382,6 +382,12 @@ impl Shard {
         session.outbox.borrow_mut().push_bytes(bytes);
     }
 
+    /// Adds a part of an answer, behind everything that was answered before.
+    pub(crate) fn say_part(&self, session: &Session, part: Part) {
+        self.turn();
+        session.outbox.borrow_mut().push_part(part);
+    }
+
     /// Ends the subscriptions, credit and leases of a client that will ask for nothing more, or
     /// begins anew. What it has been answered already is still sent.
     pub(crate) fn retire(&self, client: ClientId) {
@@ -470,8 +476,8 @@ impl Shard {
         }
     }
 
-    /// How many turns have ended. As long as that stays, no outbox gets anything, and nothing of
-    /// what a client may have to wait for comes to be.
+    /// How many turns have ended. As long as that stays, nothing of what a client may have to wait
+    /// for comes to be, and no outbox gets anything but places for answers of other shards.
     pub(crate) const fn turns(&self) -> u64 {
         self.turns.get()
     }

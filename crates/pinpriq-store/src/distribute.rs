@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pinpriq_engine::change::{Header, LaneTask, MemberRecord, Place, Publication};
-use pinpriq_engine::task::Bytes;
+use pinpriq_engine::task::{Bytes, State};
 
 use crate::fold::Fold;
 use crate::journal::Contents;
@@ -97,8 +97,11 @@ impl Spread {
             let target = self.target_of(&name, shard)?;
             self.targets[target].fold.queues.insert(name, queue);
         }
-        for (number, task) in fold.tasks {
+        for (number, mut task) in fold.tasks {
             let target = self.target_of(&task.0.queue, shard)?;
+            if planted!(ReshardEndsLeases) && matches!(task.0.state, State::Taken(_)) {
+                task.0.state = State::Ready;
+            }
             self.targets[target].fold.tasks.insert(number, task);
         }
         let mut members: BTreeMap<u64, Candidate> = BTreeMap::new();

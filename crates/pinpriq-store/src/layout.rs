@@ -92,7 +92,8 @@ pub fn existing_directories(data: &Path) -> Result<Vec<PathBuf>, StoreError> {
 /// Refuses a directory that is not empty.
 pub(crate) fn begin(data: &Path, shards: usize) -> Result<Vec<PathBuf>, StoreError> {
     refuse_unless_empty(data)?;
-    write_marker(&create(data)?, UNFINISHED)?;
+    let whole = format!("{shards}\n");
+    write_marker(&create(data)?, if planted!(NewTakenForWhole) { &whole } else { UNFINISHED })?;
     let directories = directories(data, shards);
     for directory in &directories {
         create(directory)?;

@@ -42,7 +42,7 @@ use crate::config::Limits;
 use crate::connection::{Door, Next, Received};
 use crate::credits::Credits;
 use crate::host::is_guest;
-use crate::mailbox::Errand;
+use crate::mailbox::{Errand, Part};
 use crate::outbox::{Dialect, Encode};
 use crate::shard::{Session, Shard};
 
@@ -141,6 +141,9 @@ impl RespDoor {
     fn answer(&mut self, write: impl FnOnce(&mut Writer<'_>)) {
         let mut bytes = Vec::new();
         write(&mut Writer::new(&mut bytes, self.protocol));
+        if self.in_parts {
+            return self.shard.say_part(&self.session, Part::Bytes(bytes));
+        }
         self.shard.say(&self.session, bytes);
     }
 
@@ -253,9 +256,6 @@ impl RespDoor {
     /// What has to happen before the next request, if anything, apart from the number of requests
     /// that are under way. Nothing of this changes without a turn.
     fn obstacle(&self) -> Option<Next> {
-        if self.quitting {
-            return Some(Next::Close("QUIT".to_owned()));
-        }
         if self.session.is_blocked() {
             return Some(Next::Block);
         }
@@ -270,6 +270,9 @@ impl RespDoor {
         let mut under_way = self.session.outbox.borrow().len();
         let mut last_looked = None;
         loop {
+            if self.quitting {
+                return Received { consumed, next: Next::Close("QUIT".to_owned()) };
+            }
             let turns = self.shard.turns();
             if last_looked != Some(turns) {
                 last_looked = Some(turns);

@@ -60,7 +60,8 @@ impl Outbox {
     pub(crate) fn await_reply(&mut self, shards: usize, from: usize) {
         let place = self.keep_place_for(from);
         let abroad = self.abroad.get_or_insert_with(|| Box::new(Abroad::of(shards)));
-        abroad.shards[from].places.push_back(place);
+        let places = &mut abroad.shards[from].places;
+        if planted!(NewestPlaceFilled) { places.push_front(place) } else { places.push_back(place) }
     }
 
     /// Keeps a place for a reply to which some of so many shards contribute.
@@ -106,14 +107,7 @@ impl Outbox {
                     }
                     let (piece, others) = rest.split_at(length);
                     rest = others;
-                    if self.is_gathered(place) {
-                        // The door of that shard says what is wrong with the request.
-                        assert!(last, "a refusal by a door comes whole");
-                        debt.accepted += length;
-                        self.add_part(place, Part::Bytes(piece.to_vec()));
-                    } else {
-                        self.add_bytes(place, piece, last);
-                    }
+                    self.add_bytes(place, piece, last);
                 }
                 Piece::Delivery { length, last } => {
                     let place = debt.delivery;
@@ -137,7 +131,8 @@ impl Outbox {
 
     /// Makes a place for a delivery, before the next reply of its shard or behind all others.
     fn place_delivery(&mut self, abroad: &mut Abroad, from: usize) -> u64 {
-        let Some(place) = abroad.shards[from].places.front().copied() else {
+        let next = abroad.shards[from].places.front().copied();
+        let Some(place) = next.filter(|_| !planted!(DeliveryBehindAll)) else {
             return self.keep_place_for(from);
         };
         let index = usize::try_from(place - self.passed).unwrap_or(usize::MAX);
@@ -150,11 +145,6 @@ impl Outbox {
             }
         }
         place
-    }
-
-    /// Whether the answer at this place is one to which all shards contribute.
-    fn is_gathered(&mut self, place: u64) -> bool {
-        !matches!(self.at(place).answer, Answer::Abroad { .. })
     }
 
     /// The waiting answer that has this place.

@@ -29,6 +29,8 @@ mod room;
 #[cfg(test)]
 mod selection;
 #[cfg(test)]
+mod shards;
+#[cfg(test)]
 mod slow;
 #[cfg(test)]
 mod stop;
