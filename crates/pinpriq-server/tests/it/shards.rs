@@ -14,8 +14,8 @@ use pinpriq_store::{Durable, MemoryStore};
 use crate::client::{named_bytes, push_bytes};
 use crate::world::START;
 
-/// A server to whose first shard everybody connects. A client that names a queue of that shard first
-/// stays there.
+/// A server to whose first shard everybody connects. A client that names a queue of it first stays
+/// there.
 struct Several {
     sim: Simulation,
     /// A queue that lives in the first shard, and one that lives in the last.
