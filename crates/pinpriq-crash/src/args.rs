@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use pinpriq_history::Tolerance;
 
+use crate::load::SHARDS_MAX;
 use crate::server::Program;
 
 pub(crate) const USAGE: &str = "\
@@ -22,6 +23,7 @@ scenarios
 options
   --kills N         how many kills, or power losses, or damages          [100]
   --durability L    the server's setting; with less than sync, losses show  [sync]
+  --shards N        how many shards the server has, at most 4            [1]
   --seconds N       stop after this time                                 [no limit]
   --seed S          where random choices start                           [1]
   --operations N    requests in the workload of syscalls and errors      [300]
@@ -51,7 +53,7 @@ pub(crate) struct Wanted {
 /// Reads the arguments; none if they make no sense.
 pub(crate) fn wanted(mut arguments: impl Iterator<Item = String>) -> Option<Wanted> {
     let mut wanted = Wanted {
-        program: Program { path: PathBuf::new(), durability: "sync".to_owned() },
+        program: Program { path: PathBuf::new(), durability: "sync".to_owned(), shards: 1 },
         scenario: String::new(),
         kills: 100,
         seconds: None,
@@ -66,6 +68,10 @@ pub(crate) fn wanted(mut arguments: impl Iterator<Item = String>) -> Option<Want
         match argument.as_str() {
             "--server" => wanted.program.path = PathBuf::from(arguments.next()?),
             "--durability" => wanted.program.durability = arguments.next()?,
+            "--shards" => {
+                let shards: usize = arguments.next()?.parse().ok()?;
+                wanted.program.shards = Some(shards).filter(|it| (1..=SHARDS_MAX).contains(it))?;
+            }
             "--kills" => wanted.kills = arguments.next()?.parse().ok()?,
             "--seconds" => wanted.seconds = Some(arguments.next()?.parse().ok()?),
             "--seed" => wanted.seed = arguments.next()?.parse().ok()?,
@@ -100,7 +106,8 @@ mod tests {
         let wanted = parsed("--server s kill --kills 7 --tolerance-ms 9 --allow-missing").unwrap();
         assert_eq!((wanted.scenario.as_str(), wanted.kills, wanted.seed), ("kill", 7, 1));
         assert_eq!((wanted.tolerance.fixed_us, wanted.allow_missing), (9_000, true));
-        assert_eq!(wanted.program.durability, "sync");
+        assert_eq!((wanted.program.durability.as_str(), wanted.program.shards), ("sync", 1));
+        assert_eq!(parsed("--server s kill --shards 2").unwrap().program.shards, 2);
     }
 
     #[test]
@@ -112,6 +119,8 @@ mod tests {
             "--server s kill more",
             "--server s kill --every 0",
             "--server s kill --kills",
+            "--server s kill --shards 0",
+            "--server s kill --shards 5",
             "--server s kill --nothing 1",
         ] {
             assert!(parsed(line).is_none(), "{line}");

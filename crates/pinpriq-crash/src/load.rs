@@ -17,8 +17,13 @@ use crate::request::{
     PutOptions, ReleaseOptions, Request, ack, bury, dig, kill, plow, pop, put, release, take, touch,
 };
 
-/// The queues that the load uses.
-pub(crate) const QUEUES: [&str; 2] = ["left", "right"];
+/// The queues that the load uses. Each shard has one, however many there are up to
+/// [`SHARDS_MAX`]; the run fails if that is not so.
+pub(crate) const QUEUES: [&str; 4] = ["left", "up", "back", "front"];
+/// With how many shards all of them have queues.
+pub(crate) const SHARDS_MAX: usize = 4;
+/// Two to this power is how many numbers of tasks a shard has to itself.
+const BLOCK_BITS: u32 = 46;
 /// How many clients put, and how many take.
 const PRODUCERS: u64 = 3;
 const CONSUMERS: u64 = 3;
@@ -37,11 +42,24 @@ pub(crate) struct Load<'a> {
     left_over: Mutex<Vec<(&'static str, String)>>,
     /// About how many tasks there are.
     backlog: AtomicU64,
+    /// A bit for each shard that has taken in a task.
+    reached: AtomicU64,
 }
 
 impl<'a> Load<'a> {
     pub(crate) const fn new(ledger: &'a Ledger, payloads: &'a Payloads) -> Self {
-        Self { ledger, payloads, left_over: Mutex::new(Vec::new()), backlog: AtomicU64::new(0) }
+        Self {
+            ledger,
+            payloads,
+            left_over: Mutex::new(Vec::new()),
+            backlog: AtomicU64::new(0),
+            reached: AtomicU64::new(0),
+        }
+    }
+
+    /// How many shards have taken in tasks.
+    pub(crate) fn shards_reached(&self) -> u32 {
+        self.reached.load(Ordering::Relaxed).count_ones()
     }
 
     /// Runs the load until the server is gone, while `crash` sees to that.
@@ -83,9 +101,24 @@ impl<'a> Load<'a> {
             let count = 1 + dice.roll(TOGETHER_MAX);
             let requests: Vec<Request> = (0..count).map(|_| self.some_put(dice)).collect();
             match client.ask(&requests)? {
-                Heard::All(_) => self.backlog.fetch_add(count, Ordering::Relaxed),
+                Heard::All(outcomes) => {
+                    self.note_shards(&outcomes);
+                    self.backlog.fetch_add(count, Ordering::Relaxed)
+                }
                 Heard::Cut(_) => return Ok(()),
             };
+        }
+    }
+
+    /// Notes the shards that have given these tasks their ids, which are numbers of theirs.
+    fn note_shards(&self, outcomes: &[Outcome]) {
+        for outcome in outcomes {
+            if let Outcome::Put { id } = outcome
+                && let Ok(number) = id.parse::<u64>()
+            {
+                let shard = number.saturating_sub(1) >> BLOCK_BITS;
+                self.reached.fetch_or(1 << (shard % 64), Ordering::Relaxed);
+            }
         }
     }
 

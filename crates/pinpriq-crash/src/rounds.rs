@@ -79,6 +79,10 @@ pub(crate) fn run(
                 return Ok(Verdict::Failed(format!("{}: {}", kept.display(), report.text(5))));
             }
         }
+        if usize::try_from(load.shards_reached())? < wanted.program.shards && struck >= ROUNDS {
+            let reached = load.shards_reached();
+            return Err(format!("only {reached} shards had any tasks").into());
+        }
         let mut server = wanted.program.start(data)?;
         ledger.event(Event::ServerStarted)?;
         drain(&server, &ledger, &QUEUES)?;

@@ -15,6 +15,8 @@ pub(crate) struct Program {
     pub(crate) path: PathBuf,
     /// What a reply promises; `sync` unless it is to be seen that less is not enough.
     pub(crate) durability: String,
+    /// How many shards it has.
+    pub(crate) shards: usize,
 }
 
 /// What becomes of a start.
@@ -37,7 +39,8 @@ impl Program {
     fn arguments(&self, data: &Path) -> Vec<String> {
         let fixed = "serve --pinpriq off --resp 127.0.0.1:0 --log-format json --durability";
         let mut arguments: Vec<String> = fixed.split(' ').map(str::to_owned).collect();
-        arguments.extend([self.durability.clone(), "--data".to_owned()]);
+        arguments.extend([self.durability.clone(), "--shards".to_owned()]);
+        arguments.extend([self.shards.to_string(), "--data".to_owned()]);
         arguments.push(data.to_string_lossy().into_owned());
         arguments
     }

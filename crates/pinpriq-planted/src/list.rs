@@ -321,9 +321,9 @@ bugs! {
         [Simulator(20)]
     BlockedAbroadPassed "blocked-abroad-passed"
         "A request is carried out while one before it is blocked in another shard."
-        [Server("shards::")]
-    LeavePassed "leave-passed"
-        "What follows the LEAVE of a member is done before it: who joins again is gone."
+        [Server("shards::nothing_is_done_behind")]
+    AllShardsPassed "all-shards-passed"
+        "What follows a request to all shards is done before it: who joins again is gone."
         [Server("shards::a_member_that_leaves")]
     ResetNotAwaited "reset-not-awaited"
         "HELLO and RESET are answered before the other shards have done what they ask."
@@ -333,7 +333,7 @@ bugs! {
         [Simulator(20)]
     UnderWayUnbounded "under-way-unbounded"
         "A connection may have any number of bytes under way to a shard that does not read."
-        [Server("shards::")]
+        [Server("shards::a_connection_has_only")]
     ReadTakenForDone "read-taken-for-done"
         "Requests count as done when another shard has read them, though they wait for room there."
         [Server("shards::what_was_sent")]

@@ -22,11 +22,13 @@ const ACCEPTED_BYTES: usize = 4 << 10;
 pub(crate) struct Links {
     /// One for each shard, once there is one.
     shards: Vec<Link>,
-    /// Whether a request may be blocked, or must not be passed, so that nothing behind it is
-    /// carried out.
+    /// Whether a request may be blocked, so that nothing behind it is carried out.
     blocked: bool,
     /// Whether the blocked request is to be answered as if its time were up.
     gives_up: bool,
+    /// Whether all shards may still have their part of a request before them, so that nothing
+    /// behind it is carried out.
+    gathers: bool,
     /// The shard that has the connection's subscriptions and credits, once it has any.
     deliveries: Option<usize>,
 }
@@ -56,7 +58,8 @@ impl Links {
     /// Whether nothing more may be asked for now.
     pub(crate) fn is_full(&self) -> bool {
         let most = if planted!(UnderWayUnbounded) { usize::MAX } else { UNDER_WAY_BYTES_MAX };
-        self.shards.iter().any(|link| link.under_way >= most && !link.standing.ended)
+        let is_full = |link: &Link| link.under_way >= most && !link.standing.ended;
+        self.gathers || self.shards.iter().any(is_full)
     }
 
     /// Whether more answers are about to come, since a shard is at work on requests that it need
@@ -92,11 +95,6 @@ impl Links {
         self.deliveries = Some(shard);
     }
 
-    /// Has nothing carried out until everything is answered that was asked of other shards.
-    pub(crate) const fn block(&mut self) {
-        self.blocked = true;
-    }
-
     fn link(&mut self, shards: usize, to: usize) -> &mut Link {
         self.shards.resize(shards, Link::default());
         &mut self.shards[to]
@@ -125,7 +123,8 @@ impl Shard {
         }
     }
 
-    /// Asks all shards for their part of an answer.
+    /// Asks all shards for their part of an answer. Nothing that the client asks for behind it is
+    /// carried out before they have given it: this shard would be ahead of its own part.
     pub(crate) fn ask_all(
         &self,
         (client, session): (ClientId, &Session),
@@ -141,6 +140,7 @@ impl Shard {
             }
             post.write_errand(to, client, Errand::Ask(question));
         }
+        session.links.borrow_mut().gathers = !planted!(AllShardsPassed);
         let all: Vec<usize> = (0..self.shards()).collect();
         session.outbox.borrow_mut().await_parts(self.shards(), &all, join);
     }
@@ -245,7 +245,7 @@ impl Shard {
             outbox.lose(from);
         }
         if outbox.is_owed_nothing() {
-            (links.blocked, links.gives_up) = (false, false);
+            (links.blocked, links.gives_up, links.gathers) = (false, false, false);
         }
         session.bell.ring();
     }

@@ -235,9 +235,8 @@ impl Post {
         self.bell.ring();
     }
 
-    /// Sends everything that was written.
+    /// Sends everything that was written. The bell is its listener's to hush.
     pub(crate) fn send(&self) {
-        self.bell.hush();
         let mut outgoing = self.outgoing.borrow_mut();
         for (letters, mailbox) in outgoing.iter_mut().zip(&*self.boxes) {
             if !letters.is_empty() {

@@ -290,6 +290,7 @@ async fn send_letters(shard: Rc<Shard>) {
     let Some(post) = shard.post() else { return };
     loop {
         poll_fn(|task| post.bell().poll_rung(task)).await;
+        post.bell().hush();
         post.send();
     }
 }

@@ -316,34 +316,20 @@ impl Oracle {
 }
 
 impl Expecting {
-    /// The request that is the engine's to answer, was not carried out, and is this command. None
-    /// may be passed over but those that all shards answer, which may be carried out later.
+    /// The first request that was not carried out and is the engine's to answer, if it is this
+    /// command.
     fn next_asking(&mut self, command: &Command<'_>) -> Option<&mut Sent> {
-        let waiting = self.sent.iter_mut().filter(|sent| {
+        let next = self.sent.iter_mut().find(|sent| {
             let by_engine = match &sent.request {
                 Request::Resp(ask) => ask.answerer() == Answerer::Engine,
                 Request::Pinpriq(packet) => *packet != Packet::Ready,
             };
             by_engine && matches!(sent.state, SentState::Waiting)
         });
-        for sent in waiting {
-            let (is_it, waits_for_all) = match &sent.request {
-                Request::Resp(ask) => (
-                    ask.with_command(|own| own == command) == Some(true),
-                    self.has_shards && is_for_all_shards(ask),
-                ),
-                Request::Pinpriq(packet) => {
-                    (packet.with_command(|own| own == command) == Some(true), false)
-                }
-            };
-            if is_it {
-                return Some(sent);
-            }
-            if !waits_for_all {
-                return None;
-            }
-        }
-        None
+        next.filter(|sent| match &sent.request {
+            Request::Resp(ask) => ask.with_command(|own| own == command) == Some(true),
+            Request::Pinpriq(packet) => packet.with_command(|own| own == command) == Some(true),
+        })
     }
 
     /// An answer that it has not been sent.
@@ -379,11 +365,6 @@ impl Expecting {
         numbers.sort_unstable();
         (numbers, receipts)
     }
-}
-
-/// Whether every shard contributes to the answer.
-const fn is_for_all_shards(ask: &Ask) -> bool {
-    matches!(ask, Ask::Stats(None) | Ask::List { .. } | Ask::Beat { .. } | Ask::Leave(_))
 }
 
 /// Shows the oracle what the engine is asked.

@@ -13,6 +13,7 @@ mod members;
 mod naming;
 mod random;
 mod script;
+mod shards;
 mod sharing;
 mod states;
 mod world;

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use pinpriq_wire::resp::{DecodedReply, ReplyDecoder, Value, put_command};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 
 /// One connection.
@@ -69,23 +69,25 @@ impl Client {
         show(&self.ask(line).await)
     }
 
+    /// Sends requests while their replies are read, however much that is, and answers so many.
+    pub(super) async fn exchange(&mut self, requests: &[u8], count: usize) -> Vec<Value> {
+        let Self { stream, decoder, input } = self;
+        let (mut reading, mut writing) = stream.split();
+        let mut replies = Vec::with_capacity(count);
+        let read = async {
+            while replies.len() < count {
+                let next = next_value(&mut reading, decoder, input).await;
+                replies.push(next.expect("a reply and not the end").0);
+            }
+        };
+        let (written, ()) = tokio::join!(writing.write_all(requests), read);
+        written.unwrap();
+        replies
+    }
+
     /// The next value and the bytes that it came in; none when the server has closed.
     pub(super) async fn next(&mut self) -> Option<(Value, Vec<u8>)> {
-        let mut raw = Vec::new();
-        loop {
-            let decoded = self.decoder.decode(&self.input);
-            match decoded.unwrap_or_else(|error| panic!("{error}: {}", self.input.escape_ascii())) {
-                DecodedReply::Whole { value, length } => {
-                    raw.extend(self.input.drain(..length));
-                    return Some((value, raw));
-                }
-                DecodedReply::Incomplete { length } => raw.extend(self.input.drain(..length)),
-            }
-            if self.stream.read_buf(&mut self.input).await.unwrap() == 0 {
-                assert!(raw.is_empty() && self.input.is_empty(), "a reply is cut short");
-                return None;
-            }
-        }
+        next_value(&mut self.stream, &mut self.decoder, &mut self.input).await
     }
 
     /// The next reply or message.
@@ -142,6 +144,30 @@ impl Client {
         let text = self.ask("CLIENT LIST").await;
         let text = String::from_utf8(text.as_bytes().unwrap().to_vec()).unwrap();
         text.lines().map(str::to_owned).collect()
+    }
+}
+
+/// The next value that a server sends, and the bytes that it came in. `input` is what was read and
+/// not decoded yet.
+async fn next_value(
+    stream: &mut (impl AsyncRead + Unpin),
+    decoder: &mut ReplyDecoder,
+    input: &mut Vec<u8>,
+) -> Option<(Value, Vec<u8>)> {
+    let mut raw = Vec::new();
+    loop {
+        let reply = decoder.decode(input);
+        match reply.unwrap_or_else(|error| panic!("{error}: {}", input.escape_ascii())) {
+            DecodedReply::Whole { value, length } => {
+                raw.extend(input.drain(..length));
+                return Some((value, raw));
+            }
+            DecodedReply::Incomplete { length } => raw.extend(input.drain(..length)),
+        }
+        if stream.read_buf(input).await.unwrap() == 0 {
+            assert!(raw.is_empty() && input.is_empty(), "a reply is cut short");
+            return None;
+        }
     }
 }
 

@@ -174,10 +174,10 @@ impl Stage {
         answers
     }
 
-    /// Waits until whatever was on its way has come.
+    /// Waits until whatever was on its way has come. Every shard is asked.
     async fn settle(&mut self) {
         for _ in 0..3 {
-            self.control.ask("PING").await;
+            self.control.ask("INFO").await;
         }
     }
 
@@ -203,6 +203,7 @@ fn config(lines: &[&str]) -> Config {
                 config.limits.subscriptions_max = count.parse().unwrap();
             }
             Some(("inflight", count)) => config.limits.in_flight_max = count.parse().unwrap(),
+            Some(("shards", count)) => config.shards = count.parse().unwrap(),
             _ => assert_eq!(line, "own"),
         }
     }

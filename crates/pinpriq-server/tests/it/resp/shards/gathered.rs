@@ -1,0 +1,219 @@
+//! Answers that are made of the parts of all shards.
+
+use std::collections::BTreeSet;
+
+use pinpriq_wire::resp::{Value, put_command};
+
+use super::{SHARDS, World, payloads, queue_in, queues};
+use crate::resp::client::{Client, elements, field, number, show};
+use crate::resp::random::check_balance;
+use crate::world::test;
+
+/// All pages of `QUEUE LIST` with these options.
+async fn pages(client: &mut Client, options: &str) -> Vec<Vec<String>> {
+    let mut pages = Vec::new();
+    let mut cursor = "0".to_owned();
+    loop {
+        let page = client.ask(&format!("QUEUE LIST CURSOR {cursor}{options}")).await;
+        let [next, names] = elements(&page) else { panic!("{page:?}") };
+        pages.push(elements(names).iter().map(show).collect());
+        cursor = show(next);
+        if cursor == "0" {
+            return pages;
+        }
+    }
+}
+
+#[test]
+fn pages_have_the_queues_of_all_shards_once_and_in_order() {
+    test(async || {
+        let world = World::plain().await;
+        let mut names = BTreeSet::new();
+        let mut homes = world.homes().await;
+        for name in 0..40 {
+            let name = format!("{}:{name}", ["jobs", "mails"][name % 2]);
+            homes[0].ask(&format!("PUT {name} p")).await;
+            names.insert(name);
+        }
+        let names: Vec<String> = names.into_iter().collect();
+        for client in &mut homes {
+            for count in [1, 2, 3, 7, 13, 39, 40, 41, 1_000] {
+                let pages = pages(client, &format!(" COUNT {count}")).await;
+                assert_eq!(pages.concat(), names, "{count}");
+                assert_eq!(pages.len(), names.len().div_ceil(count), "{count}");
+            }
+            assert_eq!(pages(client, "").await, std::slice::from_ref(&names));
+            let mails = pages(client, " PREFIX mails COUNT 6").await;
+            assert_eq!(mails.concat(), names[20..]);
+            assert_eq!(mails.len(), 4);
+            // What one refuses all do, and it is told once.
+            for wrong in ["QUEUE LIST CURSOR n7", "QUEUE LIST COUNT 0", "BEAT m LEASE 0"] {
+                assert_eq!(client.told(wrong).await, "BADARG", "{wrong}");
+            }
+            assert_eq!(client.told("PING").await, "PONG");
+        }
+        world.end().await;
+    });
+}
+
+#[test]
+fn figures_are_those_of_all_shards_together() {
+    test(async || {
+        let world = World::plain().await;
+        let mut homes = world.homes().await;
+        let mut expected = [0; 4];
+        for (shard, queue) in queues().iter().enumerate() {
+            let client = &mut homes[(shard + 1) % SHARDS];
+            // Different in each shard, so that none can be counted in place of another.
+            let puts = [7, 20, 50][shard];
+            for number in 0..puts {
+                client.ask(&format!("PUT {queue} payload-{number}")).await;
+            }
+            client.ask(&format!("POP {queue} COUNT {}", shard + 1)).await;
+            client.ask(&format!("TAKE {queue}")).await;
+            let figures = client.ask(&format!("STATS {queue}")).await;
+            check_balance(&figures);
+            for (sum, name) in expected.iter_mut().zip(["put", "acked", "present", "bytes"]) {
+                *sum += number(&figures, name);
+            }
+        }
+        assert_eq!(expected[..3], [77, 6, 71]);
+        for client in &mut homes {
+            for line in ["STATS", "HELLO 3", "STATS"] {
+                let all = client.ask(line).await;
+                if line == "STATS" {
+                    check_balance(&all);
+                    let names = ["put", "acked", "present", "bytes"];
+                    assert_eq!(names.map(|name| number(&all, name)), expected);
+                    assert_eq!(number(field(&all, "counts"), "T"), 3);
+                }
+            }
+            assert_eq!(client.info("shards").await, "3");
+            assert_eq!(client.info("durability").await, "memory");
+            assert_eq!(client.info("connected_clients").await, "3");
+            for (name, sum) in ["put", "acked", "present", "bytes"].iter().zip(expected) {
+                assert_eq!(client.info(name).await, sum.to_string(), "{name}");
+            }
+        }
+        world.end().await;
+    });
+}
+
+#[test]
+fn a_connection_counts_once_wherever_it_has_been() {
+    test(async || {
+        let world = World::plain().await;
+        let mut homes = world.homes().await;
+        for client in &mut homes {
+            for queue in queues() {
+                client.ask(&format!("PEEK {queue}")).await;
+            }
+        }
+        let [mut first, mut second, mut third] = homes;
+        let mut wire = crate::client::Client::connect(world.wire_address).await;
+        wire.fence().await;
+        second.say(&format!("TAKE {} WAIT -1", queue_in(2, 0))).await;
+        first.see_blocked(&second.name()).await;
+        for client in [&mut first, &mut third] {
+            assert_eq!(client.info("connected_clients").await, "4");
+            assert_eq!(client.info("blocked_clients").await, "1");
+        }
+        world.end().await;
+    });
+}
+
+/// The numbers and addresses in `CLIENT LIST`.
+async fn listed(client: &mut Client) -> Vec<(u64, String)> {
+    let list = client.ask("CLIENT LIST").await;
+    let list = String::from_utf8(list.as_bytes().unwrap().to_vec()).unwrap();
+    let word = |line: &str, place: usize, name: &str| {
+        let word = line.split(' ').nth(place).unwrap();
+        word.strip_prefix(name).unwrap().to_owned()
+    };
+    list.lines()
+        .map(|line| (word(line, 0, "id=").parse().unwrap(), word(line, 1, "addr=")))
+        .collect()
+}
+
+#[test]
+fn every_connection_is_listed_once_and_can_be_killed_from_everywhere() {
+    test(async || {
+        let world = World::plain().await;
+        let mut clients = Vec::from(world.homes().await);
+        for _ in 0..4 {
+            clients.push(world.connect().await);
+        }
+        let mut expected = Vec::new();
+        for client in &mut clients {
+            client.ask(&format!("PUT {} p", queue_in(1, 0))).await;
+            let Value::Integer(id) = client.ask("CLIENT ID").await else { panic!("a number") };
+            expected.push((id.cast_unsigned(), client.name()));
+        }
+        expected.sort();
+        let ids: BTreeSet<u64> = expected.iter().map(|(id, _)| *id).collect();
+        assert_eq!(ids.len(), clients.len());
+        for client in &mut clients {
+            assert_eq!(listed(client).await, expected);
+            assert_eq!(client.told("CLIENT KILL ID 999999").await, "0");
+        }
+        // Of those in each shard the first ends the second, which is in another.
+        for round in 0..SHARDS {
+            let mut killed = clients.remove((round + 1) % SHARDS + 1);
+            let Value::Integer(id) = killed.ask("CLIENT ID").await else { panic!("a number") };
+            assert_eq!(clients[0].told(&format!("CLIENT KILL ID {id}")).await, "1");
+            assert_eq!(killed.rest().await, b"");
+            clients[0].see_gone(&killed.name()).await;
+            assert_eq!(clients[0].told(&format!("CLIENT KILL ID {id}")).await, "0");
+        }
+        assert_eq!(listed(&mut clients[0]).await.len(), 4);
+        world.end().await;
+    });
+}
+
+#[test]
+fn a_connection_that_kills_itself_is_answered_and_does_nothing_more() {
+    test(async || {
+        let world = World::plain().await;
+        let mut control = world.connect().await;
+        let queue = queue_in(0, 0);
+        for round in 0..2 * SHARDS {
+            let mut client = world.connect().await;
+            let mut requests = Vec::new();
+            let name = client.name();
+            put_command(&mut requests, &[b"CLIENT", b"KILL", name.as_bytes()]);
+            if round >= SHARDS {
+                put_command(&mut requests, &[b"PUT", queue.as_bytes(), b"behind"]);
+            }
+            client.send_bytes(&requests).await;
+            assert_eq!(client.rest().await, b"+OK\r\n");
+            assert_eq!(control.told(&format!("PEEK {queue}")).await, "[]");
+        }
+        world.end().await;
+    });
+}
+
+#[test]
+fn an_answer_of_all_shards_keeps_its_place() {
+    test(async || {
+        let world = World::plain().await;
+        for client in &mut world.homes().await {
+            let queue = queue_in(1, 0);
+            let mut requests = Vec::new();
+            for round in 0..200 {
+                for line in
+                    [format!("PUT {queue} {round}"), "STATS".to_owned(), format!("POP {queue}")]
+                {
+                    let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+                    put_command(&mut requests, &words);
+                }
+            }
+            let replies = client.exchange(&requests, 600).await;
+            for (round, replies) in replies.chunks_exact(3).enumerate() {
+                // It is carried out in its place as well: the task is there.
+                assert_eq!(number(&replies[1], "present"), 1, "{round}");
+                assert_eq!(payloads(&replies[2]), [round.to_string()]);
+            }
+        }
+        world.end().await;
+    });
+}
