@@ -63,6 +63,10 @@ impl RespDoor {
         let settled = self.session.links.borrow().deliveries();
         let to = match Place::of(spec, parts) {
             Place::Here => own,
+            // There can be no subscription anywhere else, and it is asked how many are left.
+            Place::Queues(_) if spec.name == "UNSUBSCRIBE" && settled.is_some() => {
+                settled.unwrap_or(own)
+            }
             Place::Queues(queues) => {
                 let to = self.shard_of_all(queues)?;
                 if !self.is_placed {
