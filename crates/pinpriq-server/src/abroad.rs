@@ -6,6 +6,7 @@
 
 use pinpriq_engine::task::ClientId;
 
+use crate::credits::Credits;
 use crate::mailbox::{Errand, News, Post, Question, Standing};
 use crate::outbox::Join;
 use crate::shard::{Session, Shard};
@@ -90,11 +91,6 @@ impl Links {
         self.deliveries
     }
 
-    /// Has all subscriptions and credits in this shard from now on.
-    pub(crate) const fn settle_deliveries(&mut self, shard: usize) {
-        self.deliveries = Some(shard);
-    }
-
     fn link(&mut self, shards: usize, to: usize) -> &mut Link {
         self.shards.resize(shards, Link::default());
         &mut self.shards[to]
@@ -159,13 +155,27 @@ impl Shard {
         session.outbox.borrow_mut().await_parts(self.shards(), &open, join);
     }
 
-    /// Hands credits to the shard that has the subscriptions.
-    pub(crate) fn hand_credit(&self, client: ClientId, session: &Session, to: usize, credits: u32) {
-        if let Some(post) = self.open_link(client, session, to)
+    /// Has all subscriptions and credits of a connection in one shard from now on, which gets what
+    /// credits were granted before. Answers whether they are not in another already.
+    pub(crate) fn settle_deliveries(
+        &self,
+        (client, session): (ClientId, &Session),
+        to: usize,
+        credits: &mut Credits,
+    ) -> bool {
+        let settled = session.links.borrow().deliveries;
+        if let Some(settled) = settled {
+            return settled == to;
+        }
+        session.links.borrow_mut().deliveries = Some(to);
+        let banked = if to == self.own() { 0 } else { credits.withdraw() };
+        if banked > 0
+            && let Some(post) = self.open_link(client, session, to)
             && !planted!(EarlyCreditsLost)
         {
-            post.write_errand(to, client, Errand::Credit(credits));
+            post.write_errand(to, client, Errand::Credit(banked));
         }
+        true
     }
 
     /// Tells all shards that the connection has to do with.
@@ -215,10 +225,7 @@ impl Shard {
     pub(crate) fn tell_accepted(&self, client: ClientId, session: &Session, least: usize) {
         let Some(post) = self.post() else { return };
         for to in 0..session.links.borrow().shards.len() {
-            let accepted = session.outbox.borrow_mut().take_accepted(to, least);
-            if accepted > 0 {
-                post.write_errand(to, client, Errand::Written(accepted));
-            }
+            tell_accepted_to(post, to, (client, session), least);
         }
     }
 
@@ -260,11 +267,16 @@ impl Shard {
             let (door, peer, dialect) = (about.door, about.peer, session.dialect.get());
             post.write_errand(to, client, Errand::Open { door, peer, dialect });
         }
-        let accepted = session.outbox.borrow_mut().take_accepted(to, 1);
-        if accepted > 0 {
-            post.write_errand(to, client, Errand::Written(accepted));
-        }
+        tell_accepted_to(post, to, (client, session), 1);
         Some(post)
+    }
+}
+
+/// Tells one shard, see [`Shard::tell_accepted`].
+fn tell_accepted_to(post: &Post, to: usize, (client, session): (ClientId, &Session), least: usize) {
+    let accepted = session.outbox.borrow_mut().take_accepted(to, least);
+    if accepted > 0 {
+        post.write_errand(to, client, Errand::Written(accepted));
     }
 }
 

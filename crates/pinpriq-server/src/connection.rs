@@ -7,12 +7,10 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{self, Poll, ready};
 
-use pinpriq_engine::task::ClientId;
 use pinpriq_engine::time::Span;
 use tokio::io::{AsyncRead as _, AsyncWriteExt as _, ReadBuf};
 use tokio::net::TcpStream;
@@ -95,15 +93,11 @@ struct Connection<'a, D> {
 pub(crate) async fn serve<D: Door>(
     context: &Context,
     stream: TcpStream,
-    peer: SocketAddr,
-    (client, session): (ClientId, Rc<Session>),
+    exchange: Exchange<D>,
     input: &[u8],
-    door: impl FnOnce(ClientId, Rc<Session>) -> D,
 ) -> Option<(usize, TcpStream, Vec<u8>)> {
+    let (peer, client, session) = (exchange.peer, exchange.client, exchange.session.clone());
     tracing::debug!(%peer, client = client.0, "connected");
-    let (shard, door) = (context.shard.clone(), door(client, session.clone()));
-    let who = (client, session.clone());
-    let exchange = Exchange::new(shard, context.limits, peer, who, door);
     let mut connection = Connection { context, stream, session, exchange };
     if !input.is_empty() {
         connection.exchange.take_in(input);

@@ -48,8 +48,8 @@ pub(crate) enum Step {
 pub(crate) struct Exchange<D> {
     pub(crate) shard: Rc<Shard>,
     pub(crate) session: Rc<Session>,
-    peer: SocketAddr,
-    client: ClientId,
+    pub(crate) peer: SocketAddr,
+    pub(crate) client: ClientId,
     limits: Limits,
     door: D,
     /// The beginning of a request whose rest has not come yet, or requests that have to wait.

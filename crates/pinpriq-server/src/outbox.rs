@@ -81,6 +81,13 @@ struct Waiting {
     bytes: usize,
 }
 
+impl Waiting {
+    /// One that waits for nothing but its turn, and knows no dialects.
+    fn for_its_turn(answer: Answer, bytes: usize) -> Self {
+        Self { after: Position::default(), answer, dialect: Dialect::default(), bytes }
+    }
+}
+
 enum Answer {
     /// An answer of the engine.
     Output(Output),
@@ -142,8 +149,7 @@ impl Outbox {
 
     /// Adds an answer that waits for nothing and knows no dialects.
     fn push_answer(&mut self, answer: Answer, bytes: usize) {
-        let (after, dialect) = (Position::default(), Dialect::default());
-        self.waiting.push_back(Waiting { after, answer, dialect, bytes });
+        self.waiting.push_back(Waiting::for_its_turn(answer, bytes));
     }
 
     /// Turns the replies that would wait for ever into refusals, and drops such deliveries: the

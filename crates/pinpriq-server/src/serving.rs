@@ -20,13 +20,12 @@ use tokio::sync::Notify;
 use crate::clock::Clock;
 use crate::config::{Config, Limits, PinpriqOptions};
 use crate::connection::{self, READ_BYTES};
-use crate::front::pinpriq::PinpriqDoor;
-use crate::front::resp::RespDoor;
 use crate::host::Guest;
 use crate::mailbox::{Arrival, Errand, Known, Letter, Mailbox, Post};
 use crate::opening::shares;
 use crate::shard::Shard;
 use crate::stop::Stop;
+use crate::talk::{Talk, with};
 
 /// How long an orderly stop waits for clients to take what they were answered.
 const DRAIN_MS: u64 = 5_000;
@@ -82,8 +81,6 @@ pub(crate) struct Context {
     options: PinpriqOptions,
     /// Clients of other shards.
     guests: RefCell<HashMap<ClientId, Rc<RefCell<Guest>>>>,
-    /// Which of the shards this is.
-    own: usize,
 }
 
 impl Context {
@@ -104,7 +101,6 @@ impl Context {
             scratch: RefCell::new(vec![0; READ_BYTES]),
             options: config.pinpriq_options,
             guests: RefCell::default(),
-            own,
         })
     }
 
@@ -153,20 +149,14 @@ impl Context {
             }
             None => (self.shard.connect(door, peer), Vec::new()),
         };
+        let with = (self.options, self.limits);
+        let who = (client, session.clone());
+        let talk = Talk::begin(self.shard.clone(), who, (door, peer), with);
         tokio::task::spawn_local(async move {
-            let shard = context.shard.clone();
-            let limits = context.limits;
-            let who = (client, session.clone());
-            let moved = if door == RespDoor::NAME {
-                let open = |client, session| RespDoor::new(shard, session, client, limits);
-                connection::serve(&context, stream, peer, who, &input, open).await
-            } else {
-                let options = context.options;
-                let open =
-                    |client, session| PinpriqDoor::new(shard, session, client, options, limits);
-                connection::serve(&context, stream, peer, who, &input, open).await
-            };
-            context.common.connections[context.own].fetch_sub(1, Ordering::Relaxed);
+            let moved = with!(talk, exchange => {
+                connection::serve(&context, stream, exchange, &input).await
+            });
+            context.common.connections[context.shard.own()].fetch_sub(1, Ordering::Relaxed);
             if let Some((to, stream, input)) = moved {
                 context.common.connections[to].fetch_add(1, Ordering::Relaxed);
                 let (about, dialect) = (session.about.take(), session.dialect.get());
@@ -183,7 +173,7 @@ impl Context {
         (stream, peer, door): (TcpStream, SocketAddr, &'static str),
         known: Option<Known>,
     ) {
-        let Some(post) = self.shard.post().filter(|_| to != self.own) else {
+        let Some(post) = self.shard.post().filter(|_| to != self.shard.own()) else {
             return self.receive((stream, peer, door), known);
         };
         match stream.into_std() {
@@ -212,12 +202,12 @@ impl Context {
         match letter {
             Letter::Arrival(Arrival { peer, .. }) if self.common.stop.is_asked_for() => {
                 tracing::debug!(%peer, "a connection came too late");
-                self.common.connections[self.own].fetch_sub(1, Ordering::Relaxed);
+                self.common.connections[self.shard.own()].fetch_sub(1, Ordering::Relaxed);
             }
             Letter::Arrival(Arrival { stream, peer, door, known }) => {
                 match TcpStream::from_std(stream) {
                     Ok(stream) => self.receive((stream, peer, door), known),
-                    Err(error) => self.lose(self.own, peer, &error),
+                    Err(error) => self.lose(self.shard.own(), peer, &error),
                 }
             }
             Letter::News { from, client, news } => self.shard.receive_news(client, from, news),

@@ -260,6 +260,11 @@ impl Shard {
         self.post.as_ref()
     }
 
+    /// Which of the shards this is.
+    pub(crate) fn own(&self) -> usize {
+        self.post.as_ref().map_or(0, Post::own)
+    }
+
     /// How many shards there are.
     pub(crate) fn shards(&self) -> usize {
         self.post.as_ref().map_or(1, Post::shards)
@@ -292,7 +297,7 @@ impl Shard {
     pub(crate) fn connect(&self, door: &'static str, peer: SocketAddr) -> (ClientId, Rc<Session>) {
         let mut state = self.state.borrow_mut();
         // No two shards give the same number.
-        let own = self.post.as_ref().map_or(0, Post::own) as u64;
+        let own = self.own() as u64;
         let client = ClientId(state.last_client * self.shards() as u64 + own + 1);
         state.last_client += 1;
         state.connections += 1;

@@ -17,7 +17,6 @@ use crate::config::{Framing, Limits, PinpriqOptions, TtlZero};
 use crate::connection::{Door, Next, Received};
 use crate::credits::Credits;
 use crate::host::is_guest;
-use crate::mailbox::Post;
 use crate::outbox::{Dialect, Encode};
 use crate::shard::{Session, Shard};
 
@@ -65,9 +64,8 @@ impl PinpriqDoor {
     /// Has another shard carry out a request that came like this, if that is where its queue
     /// lives. Answers whether it does.
     fn route(&mut self, request: &Request<'_>, raw: &[u8]) -> Result<bool, Next> {
-        let own = self.shard.post().map_or(0, Post::own);
+        let own = self.shard.own();
         let at = |queue: &[u8]| shard_of(queue, self.shard.shards());
-        let settled = self.session.links.borrow().deliveries();
         if !self.is_placed
             && let Some(queue) = queue_of(request)
         {
@@ -84,20 +82,16 @@ impl PinpriqDoor {
             | Request::Unsubscribe { queue } => at(queue),
             Request::Subscribe { queue } => {
                 let to = at(queue);
-                if settled.is_some_and(|settled| settled != to) {
+                let who = (self.client, &*self.session);
+                if !self.shard.settle_deliveries(who, to, &mut self.credits) {
                     let queue = queue.escape_ascii();
                     return Err(Next::Close(format!(
                         "a subscription to {queue} would be in another shard than those before"
                     )));
                 }
-                self.session.links.borrow_mut().settle_deliveries(to);
-                let banked = if to == own { 0 } else { self.credits.withdraw() };
-                if banked > 0 {
-                    self.shard.hand_credit(self.client, &self.session, to, banked);
-                }
                 to
             }
-            Request::Ready => settled.unwrap_or(own),
+            Request::Ready => self.session.links.borrow().deliveries().unwrap_or(own),
         };
         if to != own {
             let replies = matches!(request, Request::Pop { .. });

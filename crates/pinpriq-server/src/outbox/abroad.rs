@@ -6,9 +6,7 @@
 
 use std::collections::VecDeque;
 
-use pinpriq_store::Position;
-
-use super::{Answer, Dialect, Outbox, Waiting};
+use super::{Answer, Outbox, Waiting};
 use crate::mailbox::{Part, Piece};
 
 /// What is to come from other shards.
@@ -137,8 +135,7 @@ impl Outbox {
         };
         let index = usize::try_from(place - self.passed).unwrap_or(usize::MAX);
         let answer = Answer::Abroad { from, bytes: Vec::new(), whole: false };
-        let (after, dialect) = (Position::default(), Dialect::default());
-        self.waiting.insert(index, Waiting { after, answer, dialect, bytes: 0 });
+        self.waiting.insert(index, Waiting::for_its_turn(answer, 0));
         for debt in &mut abroad.shards {
             for moved in debt.places.iter_mut().chain(&mut debt.delivery) {
                 *moved += u64::from(*moved >= place);

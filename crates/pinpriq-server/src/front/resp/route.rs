@@ -16,7 +16,7 @@ use super::spec::{Group, Spec, Word};
 use super::words::{Parts, shown};
 use super::{RESP3, RespDoor};
 use crate::connection::Next;
-use crate::mailbox::{Part, Post, Question};
+use crate::mailbox::{Part, Question};
 use crate::outbox::Dialect;
 
 /// Where a request belongs.
@@ -59,7 +59,7 @@ impl RespDoor {
         parts: &Parts<'_>,
         raw: &[u8],
     ) -> Result<bool, Fault> {
-        let own = self.shard.post().map_or(0, Post::own);
+        let own = self.shard.own();
         let settled = self.session.links.borrow().deliveries();
         let to = match Place::of(spec, parts) {
             Place::Here => own,
@@ -79,7 +79,7 @@ impl RespDoor {
                     }
                 }
                 if spec.words == [Word::Queues] && spec.group == Group::Push {
-                    self.settle_deliveries(settled, queues, to)?;
+                    self.settle_deliveries(queues, to)?;
                 }
                 to
             }
@@ -139,32 +139,19 @@ impl RespDoor {
         }
     }
 
-    /// Has the connection's deliveries come from this shard, unless they come from another.
-    fn settle_deliveries(
-        &mut self,
-        settled: Option<usize>,
-        queues: &[&[u8]],
-        to: usize,
-    ) -> Result<(), Fault> {
-        match settled {
-            Some(settled) if settled == to => return Ok(()),
-            Some(_) => {
-                let queue = shown(queues.first().copied().unwrap_or_default());
-                return Err(across(format!(
-                    "{queue} lives in another shard than the queues to which this connection has \
-                     subscribed: use another connection for it, or give their names a common part \
-                     in braces, such as {{a}}; RESET makes the connection free"
-                )));
-            }
-            None => self.session.links.borrow_mut().settle_deliveries(to),
+    /// Has the connection's deliveries come from the shard of these queues, unless they come from
+    /// another.
+    fn settle_deliveries(&mut self, queues: &[&[u8]], to: usize) -> Result<(), Fault> {
+        let who = (self.client, &*self.session);
+        if self.shard.settle_deliveries(who, to, &mut self.credits) {
+            return Ok(());
         }
-        if self.shard.post().is_some_and(|post| post.own() != to) {
-            let credits = self.credits.withdraw();
-            if credits > 0 {
-                self.shard.hand_credit(self.client, &self.session, to, credits);
-            }
-        }
-        Ok(())
+        let queue = shown(queues.first().copied().unwrap_or_default());
+        Err(across(format!(
+            "{queue} lives in another shard than the queues to which this connection has \
+             subscribed: use another connection for it, or give their names a common part in \
+             braces, such as {{a}}; RESET makes the connection free"
+        )))
     }
 
     /// What has to happen in other shards before the next request, if anything.
