@@ -22,7 +22,7 @@ use crate::publications::Publications;
 use crate::queues::{QueueSlot, Queues};
 use crate::reply::{Output, Refusal, RefusalKind, Reply};
 use crate::stats::Counters;
-use crate::task::{Bytes, ClientId, RequestId};
+use crate::task::{Bytes, ClientId, RequestId, TaskRecord};
 use crate::tasks::{Slot, Tasks};
 use crate::time::Timestamp;
 
@@ -230,7 +230,10 @@ impl Engine {
     /// Notes where the store keeps the record that a change carried.
     pub fn placed(&mut self, change: &Change, place: Place) {
         let known = match change {
-            Change::Task(record) => return self.place_task(record.number, place),
+            Change::Task(record) => {
+                self.bring_back_payload(record);
+                return self.place_task(record.number, place);
+            }
             Change::LaneTask(record) => return self.place_task(record.number, place),
             Change::Queue(record) => self
                 .queues
@@ -299,6 +302,18 @@ impl Engine {
     fn rewrite_queue(&mut self, slot: QueueSlot, place: Place) {
         if self.queues[slot].place == Some(place) {
             self.changes.push(self.queues[slot].record());
+        }
+    }
+
+    /// A task whose payload was left in the store is written again. The new place cannot be read
+    /// before its batch is reached, and the old one is about to go: so the payload is in memory
+    /// until it is left in the store once more.
+    fn bring_back_payload(&mut self, record: &TaskRecord) {
+        if !self.leaves_payloads() || planted!(RewrittenPayloadStaysAway) {
+            return;
+        }
+        if let Some(slot) = self.tasks.find(record.number) {
+            self.bytes += self.tasks.bring_back_payload(slot, &record.payload);
         }
     }
 

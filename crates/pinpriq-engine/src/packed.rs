@@ -235,6 +235,11 @@ impl Task {
         former
     }
 
+    /// Notes that the payload is in memory again.
+    pub(crate) fn bring_back_payload(&mut self, payload: Kept) {
+        self.put_payload(payload);
+    }
+
     /// How to find the payload, if it was left in the store.
     fn away(&self) -> Option<Away> {
         let place = self.place().filter(|_| self.has(PAYLOAD_AWAY))?;

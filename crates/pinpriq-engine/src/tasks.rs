@@ -121,6 +121,17 @@ impl Tasks {
         bytes
     }
 
+    /// Keeps a payload in memory again that was left in the store. Returns how many bytes of
+    /// memory that takes.
+    pub(crate) fn bring_back_payload(&mut self, slot: Slot, payload: &Bytes) -> u64 {
+        if self[slot].payload().is_some() {
+            return 0;
+        }
+        let kept = self.keep_bytes(payload);
+        self[slot].bring_back_payload(kept);
+        payload.len() as u64
+    }
+
     /// The task as it leaves the engine.
     pub(crate) fn record(&self, slot: Slot, queue: &Queue) -> TaskRecord {
         self[slot].record(queue, &self.payloads)

@@ -49,6 +49,7 @@ fn options(salt_seed: u64) -> JournalOptions {
         segment_bytes: SEGMENT_BYTES,
         salt_seed,
         slack_bytes: u64::from(SEGMENT_BYTES),
+        leaves_payloads: false,
     }
 }
 

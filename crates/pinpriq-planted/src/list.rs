@@ -256,6 +256,15 @@ bugs! {
     FetchedPayloadNotCompared "fetched-payload-not-compared"
         "A payload that was left on the disk is handed out without a look at its checksum."
         [Store("memory_limit::a_payload_that_the_disk_spoilt")]
+    RewrittenPayloadStaysAway "rewritten-payload-stays-away"
+        "A payload in the store is sought at its new place before it is written there."
+        [Store("memory_limit::"), Simulator(60)]
+    SegmentsKeptOpen "segments-kept-open"
+        "Segments that were put away stay open."
+        [Store("memory_limit::")]
+    HeldSegmentUsedAgain "held-segment-used-again"
+        "A segment is used again while an answer waits for a payload in it."
+        [Store("memory_limit::")]
     PayloadLeftTooEarly "payload-left-too-early"
         "A payload is dropped from memory before its record is on the disk."
         [Store("memory_limit::a_payload_stays")]

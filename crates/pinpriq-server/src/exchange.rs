@@ -125,9 +125,10 @@ impl<D: Door> Exchange<D> {
     pub(crate) fn ends_by_failure(&mut self) -> bool {
         let Some(failure) = self.shard.failure() else { return false };
         let reached = self.shard.reached();
-        self.session.outbox.borrow_mut().give_up(reached, &failure);
+        let can_tell = self.door.can_tell_failure();
+        self.session.outbox.borrow_mut().give_up(reached, &failure, can_tell);
         Shard::refuse_blocked(self.client, &self.session, &failure);
-        !self.door.can_tell_failure()
+        !can_tell || self.session.outbox.borrow().is_at_loss()
     }
 
     /// Encodes what may leave into the outbox. Answers whether there is anything to be written.
@@ -162,8 +163,14 @@ impl<D: Door> Exchange<D> {
     fn encode_what_may_leave(&self) {
         let reached = self.shard.reached();
         let fresh = || self.shard.lend_buffer();
-        let mut outbox = self.session.outbox.borrow_mut();
-        outbox.encode(&self.door, reached, self.limits.out_bytes_max, fresh);
+        let lacks_payload = {
+            let outbox = &mut *self.session.outbox.borrow_mut();
+            outbox.encode(&self.door, reached, self.limits.out_bytes_max, fresh);
+            outbox.lacks_payload()
+        };
+        if lacks_payload {
+            self.shard.read_for(&self.session);
+        }
     }
 
     /// Whether it is worth it to wait for more to be encoded before anything is written.
@@ -270,15 +277,15 @@ impl<D: Door> Exchange<D> {
         }
         let mut unsent = self.session.outbox.borrow_mut().unsent();
         let requeues = self.door.requeues();
-        if !unsent.popped.is_empty() {
-            let tasks = unsent.popped.len();
+        let tasks = unsent.popped_count();
+        if tasks > 0 {
             let peer = self.peer;
             tracing::info!(%peer, tasks, requeues, "the last answer could not be sent whole");
         }
         if !requeues {
-            unsent.popped.clear();
+            unsent.forget_popped();
         }
-        self.shard.disconnect(self.client, &unsent);
+        self.shard.disconnect(self.client, unsent);
     }
 
     /// Gives up the client to another shard, with what has come and was not carried out.

@@ -97,6 +97,10 @@ impl Guest {
                 while self.next_errand() {}
                 return true;
             }
+            if self.session.is_killed() {
+                self.tell(true);
+                return true;
+            }
             let failed = with!(&mut self.talk, exchange => exchange.ends_by_failure());
             with!(&mut self.talk, exchange => exchange.encode_ahead());
             if failed {

@@ -31,6 +31,7 @@ mod info;
 mod mailbox;
 mod opening;
 mod outbox;
+mod reading;
 mod server;
 mod serving;
 mod shard;

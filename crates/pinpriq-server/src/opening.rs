@@ -77,7 +77,12 @@ impl Opening {
         let disk = RealDisk::create(data)
             .map_err(|source| ServeError::Directory { data: data.clone(), source })?;
         let disk: Arc<dyn Disk> = Arc::new(disk);
-        let options = JournalOptions { level, salt_seed: random(), ..JournalOptions::default() };
+        let options = JournalOptions {
+            level,
+            salt_seed: random(),
+            leaves_payloads: config.limits.memory_limit_bytes.is_some(),
+            ..JournalOptions::default()
+        };
         let wake = Arc::new(move || bell.notify_one());
         let journal = Journal::open(disk, options, Runner::Thread { wake }).map_err(failed)?;
         Ok(Box::new(journal.numbering_after(first_number(self.shard))))

@@ -13,10 +13,12 @@ mod abroad;
 mod handed;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use pinpriq_engine::reply::{Output, Refusal, Reply};
-use pinpriq_engine::task::{Receipt, TaskRecord};
-use pinpriq_store::Position;
+use pinpriq_engine::task::{Bytes, Receipt, TaskRecord};
+use pinpriq_store::durable::{Holds, Wanted};
+use pinpriq_store::{Position, Volume};
 
 pub(crate) use self::abroad::Join;
 use self::abroad::{Abroad, Gathered};
@@ -31,9 +33,10 @@ pub(crate) struct Dialect(pub(crate) u8);
 
 /// Turns answers into the bytes of one protocol.
 pub(crate) trait Encode {
-    /// Appends the next piece of `output` to `out`: at least something, and about `room` bytes at
-    /// most. `progress` is 0 at first and the encoder's own from then on. Answers whether the
-    /// output is complete.
+    /// Appends the next piece of `output` to `out`, about `room` bytes at most. `progress` counts
+    /// the tasks that are written, or whatever else the output is made of, and is 0 at first. Only
+    /// the first `known` tasks can be written yet; up to there, at least something is. Returns
+    /// whether the output is complete.
     fn encode(
         &self,
         output: &Output,
@@ -41,6 +44,7 @@ pub(crate) trait Encode {
         progress: &mut usize,
         out: &mut Vec<u8>,
         room: usize,
+        known: usize,
     ) -> bool;
 
     /// Whether `output` is but one shard's part of a reply, to be joined with others before it is
@@ -64,7 +68,11 @@ pub(crate) struct Outbox {
     /// How many bytes were ever encoded.
     encoded: u64,
     /// Tasks in frames that are encoded, with the end of their frame in `encoded`.
-    in_flight: VecDeque<(u64, Answer)>,
+    in_flight: VecDeque<(u64, Answer, Holds)>,
+    /// Whether the first answer cannot go on before payloads were read back.
+    lacks_payload: bool,
+    /// The task of the first answer from which on payloads are being read back, and how many.
+    reading: Option<(usize, usize)>,
     /// How many answers have left `waiting`.
     passed: u64,
     /// What is to come from other shards, if anything ever was.
@@ -79,12 +87,15 @@ struct Waiting {
     dialect: Dialect,
     /// The bytes that it occupies, about.
     bytes: usize,
+    /// What keeps its payloads readable that are not in memory.
+    holds: Holds,
 }
 
 impl Waiting {
     /// One that waits for nothing but its turn, and knows no dialects.
     fn for_its_turn(answer: Answer, bytes: usize) -> Self {
-        Self { after: Position::default(), answer, dialect: Dialect::default(), bytes }
+        let (after, dialect) = (Position::default(), Dialect::default());
+        Self { after, answer, dialect, bytes, holds: Holds::default() }
     }
 }
 
@@ -123,10 +134,12 @@ impl Answer {
 }
 
 /// What was handed to a client that never got it.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Unsent {
     /// Popped tasks, which would be lost.
     pub(crate) popped: Vec<TaskRecord>,
+    /// Such tasks whose payloads have to be read back first.
+    pub(crate) popped_away: Vec<(TaskRecord, Arc<dyn Volume>)>,
     /// Leases of which the client knows nothing, with their queues.
     pub(crate) leases: Vec<Receipt>,
 }
@@ -134,10 +147,16 @@ pub(crate) struct Unsent {
 impl Outbox {
     /// Adds an answer of the engine.
     #[inline]
-    pub(crate) fn push(&mut self, after: Position, output: Output, dialect: Dialect) {
+    pub(crate) fn push(
+        &mut self,
+        after: Position,
+        (output, holds): (Output, Holds),
+        dialect: Dialect,
+    ) {
         let bytes = answer_bytes(&output);
         self.waiting_bytes += bytes;
-        self.waiting.push_back(Waiting { after, answer: Answer::Output(output), dialect, bytes });
+        let answer = Answer::Output(output);
+        self.waiting.push_back(Waiting { after, answer, dialect, bytes, holds });
     }
 
     /// Adds an answer of the door itself, which waits for nothing but its turn.
@@ -153,18 +172,29 @@ impl Outbox {
     }
 
     /// Turns the replies that would wait for ever into refusals, and drops such deliveries: the
-    /// store has failed, and nobody knows what became of the changes.
-    pub(crate) fn give_up(&mut self, reached: Position, refusal: &Refusal) {
-        for waiting in self.waiting.iter_mut().filter(|waiting| waiting.after > reached) {
+    /// store has failed, and nobody knows what became of the changes. Payloads that were left in
+    /// the store are not read any more; where no refusal can take the place of an answer with such
+    /// payloads, nothing is sent from there on.
+    pub(crate) fn give_up(&mut self, reached: Position, refusal: &Refusal, can_tell: bool) {
+        (self.lacks_payload, self.reading) = (false, None);
+        let has_begun = self.progress > 0;
+        for (at, waiting) in self.waiting.iter_mut().enumerate() {
+            let is_unread = !waiting.holds.is_empty();
+            if waiting.after <= reached && !is_unread {
+                continue;
+            }
             waiting.after = Position::default();
+            waiting.holds = Holds::default();
+            let is_lost = is_unread && (!can_tell || (at == 0 && has_begun));
             match &mut waiting.answer {
-                Answer::Output(Output::Reply { reply, .. }) => {
+                Answer::Output(Output::Reply { reply, .. }) if !is_lost => {
                     *reply = Reply::Refused(refusal.clone());
                 }
                 // Every answer keeps its place, so a delivery is emptied and not taken out.
-                delivery @ Answer::Output(Output::Delivery { .. }) => {
+                delivery @ Answer::Output(Output::Delivery { .. }) if !is_unread => {
                     (*delivery, waiting.bytes) = (Answer::Bytes(Vec::new()), 0);
                 }
+                output @ Answer::Output(_) => (*output, waiting.bytes) = (Answer::Lost, 0),
                 _ => {}
             }
         }
@@ -219,7 +249,17 @@ impl Outbox {
                 Answer::Output(output) if self.handed.is_some() && encoder.is_part(output) => true,
                 Answer::Output(output) => {
                     let (out, progress) = (&mut self.bytes, &mut self.progress);
-                    encoder.encode(output, first.dialect, progress, out, room)
+                    let dialect = first.dialect;
+                    if first.holds.is_empty() {
+                        encoder.encode(output, dialect, progress, out, room, usize::MAX)
+                    } else {
+                        let from = *progress;
+                        let known = known_tasks(output, from);
+                        let complete = encoder.encode(output, dialect, progress, out, room, known);
+                        forget_payloads(output, from..*progress);
+                        self.lacks_payload = !complete && *progress == known;
+                        complete
+                    }
                 }
                 Answer::Bytes(bytes) => {
                     self.bytes.extend_from_slice(bytes);
@@ -231,7 +271,7 @@ impl Outbox {
             };
             self.encoded += (self.bytes.len() - before) as u64;
             if !complete {
-                if self.awaits_more() {
+                if self.lacks_payload || self.awaits_more() {
                     return;
                 }
                 continue;
@@ -244,9 +284,61 @@ impl Outbox {
                 self.note_complete(encoder, &mut done.answer);
             }
             if done.answer.hands_over() && !planted!(EncodedTakenForSent) {
-                self.in_flight.push_back((self.encoded, done.answer));
+                self.in_flight.push_back((self.encoded, done.answer, done.holds));
             }
         }
+    }
+
+    /// Whether the first answer cannot go on before payloads were read back.
+    pub(crate) const fn lacks_payload(&self) -> bool {
+        self.lacks_payload && self.reading.is_none()
+    }
+
+    /// The payloads to be read back next, of about `most` bytes together and at least one, for
+    /// [`Outbox::supply`]. None if nothing waits for any.
+    pub(crate) fn wanted(&mut self, most: u64) -> Vec<Wanted> {
+        let mut wanted = Vec::new();
+        if !self.lacks_payload() {
+            return wanted;
+        }
+        let Some(Waiting { answer: Answer::Output(output), holds, .. }) = self.waiting.front_mut()
+        else {
+            return wanted;
+        };
+        let from = known_tasks(output, self.progress);
+        let mut bytes = 0;
+        for task in tasks_of(output).iter().skip(from) {
+            let Some(away) = task.away.filter(|_| is_away(task)) else { break };
+            let Some(volume) = holds.volume(away.place) else { break };
+            if !wanted.is_empty() && bytes + u64::from(away.bytes) > most {
+                break;
+            }
+            bytes += u64::from(away.bytes);
+            let volume = Arc::clone(volume);
+            wanted.push(Wanted { number: task.number, away, volume });
+        }
+        self.reading = Some((from, wanted.len()));
+        wanted
+    }
+
+    /// Takes the payloads that were wanted. They may come too late, when nobody waits for them any
+    /// more.
+    pub(crate) fn supply(&mut self, payloads: Vec<Bytes>) {
+        let Some((from, count)) = self.reading.take() else { return };
+        let front = self.waiting.front_mut();
+        let Some(Waiting { answer: Answer::Output(output), .. }) = front else { return };
+        let tasks = tasks_of(output).iter_mut().skip(from).take(count);
+        for (task, payload) in tasks.zip(payloads) {
+            task.payload = payload;
+        }
+        self.lacks_payload = false;
+    }
+
+    /// The oldest volume of the store that an answer keeps readable.
+    pub(crate) fn oldest_volume(&self) -> Option<u32> {
+        let waiting = self.waiting.iter().filter_map(|it| it.holds.oldest());
+        let in_flight = self.in_flight.iter().filter_map(|(_, _, holds)| holds.oldest());
+        waiting.chain(in_flight).min()
     }
 
     /// The encoded bytes that the socket has not taken.
@@ -266,7 +358,7 @@ impl Outbox {
         }
         let sent = self.encoded - self.encoded_bytes() as u64;
         self.note_accepted_abroad(sent);
-        while self.in_flight.front().is_some_and(|(end, _)| *end <= sent) {
+        while self.in_flight.front().is_some_and(|(end, ..)| *end <= sent) {
             self.in_flight.pop_front();
         }
         let is_idle = self.waiting.is_empty() && self.bytes.is_empty();
@@ -275,12 +367,12 @@ impl Outbox {
 
     /// What was in frames that were not accepted whole. Empties the outbox.
     pub(crate) fn unsent(&mut self) -> Unsent {
-        let encoded = self.in_flight.drain(..).map(|(_, answer)| answer);
-        let waiting = self.waiting.drain(..).map(|waiting| waiting.answer);
+        let encoded = self.in_flight.drain(..).map(|(_, answer, holds)| (answer, holds));
+        let waiting = self.waiting.drain(..).map(|waiting| (waiting.answer, waiting.holds));
         let mut unsent = Unsent::default();
-        for answer in encoded.chain(waiting) {
+        for (answer, holds) in encoded.chain(waiting) {
             if let Answer::Output(output) = answer {
-                unsent.add(output);
+                unsent.add(output, &holds);
             }
         }
         *self = Self::default();
@@ -289,18 +381,69 @@ impl Outbox {
 }
 
 impl Unsent {
-    fn add(&mut self, output: Output) {
+    /// How many popped tasks there are.
+    pub(crate) fn popped_count(&self) -> usize {
+        self.popped.len() + self.popped_away.len()
+    }
+
+    /// Forgets the popped tasks: they are not to go back.
+    pub(crate) fn forget_popped(&mut self) {
+        self.popped.clear();
+        self.popped_away.clear();
+    }
+
+    fn add(&mut self, output: Output, holds: &Holds) {
         let (Output::Delivery { tasks, popped, .. }
         | Output::Reply { reply: Reply::Tasks { tasks, popped }, .. }) = output
         else {
             return;
         };
         if popped && !planted!(UnsentPopsLost) {
-            self.popped.extend(tasks);
+            for mut task in tasks {
+                let away = task.away.filter(|_| is_away(&task));
+                match away.and_then(|away| holds.volume(away.place)) {
+                    Some(volume) => self.popped_away.push((task, Arc::clone(volume))),
+                    None => {
+                        task.away = None;
+                        self.popped.push(task);
+                    }
+                }
+            }
             return;
         }
         if !planted!(UnsentLeasesKept) {
             self.leases.extend(tasks.iter().filter_map(TaskRecord::receipt));
+        }
+    }
+}
+
+/// The tasks that an output shows.
+fn tasks_of(output: &mut Output) -> &mut [TaskRecord] {
+    match output {
+        Output::Reply { reply: Reply::Tasks { tasks, .. } | Reply::Shown(tasks), .. }
+        | Output::Delivery { tasks, .. } => tasks,
+        Output::Reply { reply: Reply::Task(Some(task)), .. } => std::slice::from_mut(&mut **task),
+        Output::Reply { .. } => &mut [],
+    }
+}
+
+/// Whether the payload of a task was left in the store and was not read back.
+fn is_away(task: &TaskRecord) -> bool {
+    task.away.is_some_and(|away| away.bytes > 0) && task.payload.is_empty()
+}
+
+/// How many tasks of an output can be written, of which so many are written already.
+fn known_tasks(output: &mut Output, from: usize) -> usize {
+    let tasks = tasks_of(output);
+    let away = tasks.iter().skip(from).position(is_away);
+    away.map_or(tasks.len(), |ahead| from + ahead)
+}
+
+/// Forgets payloads that were read back and are written now.
+fn forget_payloads(output: &mut Output, written: std::ops::Range<usize>) {
+    for task in tasks_of(output).get_mut(written).unwrap_or_default() {
+        if task.away.is_some() && !planted!(ReadPayloadsKept) {
+            task.payload = Bytes::default();
         }
     }
 }

@@ -15,9 +15,9 @@ use std::sync::Arc;
 use pinpriq_engine::Applied;
 use pinpriq_engine::command::Command;
 use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
-use pinpriq_engine::task::{ClientId, RequestId};
+use pinpriq_engine::task::{ClientId, RequestId, TaskRecord};
 use pinpriq_engine::time::Timestamp;
-use pinpriq_store::durable::Durable;
+use pinpriq_store::durable::{Durable, Holds};
 use pinpriq_store::{Position, StoreError};
 use tokio::sync::Notify;
 
@@ -28,9 +28,14 @@ use crate::config::Durability;
 use crate::host::is_guest;
 use crate::mailbox::{Part, Post};
 use crate::outbox::{Dialect, Outbox, Unsent};
+use crate::reading::{Readers, Returned};
 
 /// How large a buffer may be that is kept for whoever has something to write next.
 const SPARE_BYTES_MAX: usize = 256 << 10;
+
+/// How many bytes of old files unread answers may keep on the disk before the slowest client is cut
+/// off.
+const HELD_BYTES_MAX: u64 = 256 << 20;
 
 /// How many bytes may wait for the disk before nobody is read from any more.
 const PENDING_BYTES_MAX: u64 = 64 << 20;
@@ -54,6 +59,8 @@ pub(crate) struct Session {
     blocked: Cell<Option<RequestId>>,
     /// Whether its connection is to be ended.
     killed: Cell<bool>,
+    /// Whether it stands among those that wait for payloads from the disk.
+    pub(crate) reads: Cell<bool>,
     /// How many deliveries were made to it.
     delivered: Cell<u64>,
     /// Whether another shard had its connection before.
@@ -161,6 +168,8 @@ struct State {
     waiting: VecDeque<(Position, Rc<Session>)>,
     /// Clients that wait for room, with the bytes of the task that they have for it, if any.
     stalled: Vec<(ClientId, Option<u64>)>,
+    /// Who waits for payloads from the disk.
+    readers: Readers,
     /// When the timer will go off.
     armed: Option<Timestamp>,
     /// How many clients have their connection here.
@@ -186,6 +195,7 @@ impl Shard {
                 sessions: HashMap::default(),
                 waiting: VecDeque::new(),
                 stalled: Vec::new(),
+                readers: Readers::default(),
                 armed: None,
                 connections: 0,
                 last_client: 0,
@@ -367,6 +377,7 @@ impl Shard {
     pub(crate) fn refuse_blocked(client: ClientId, session: &Session, refusal: &Refusal) {
         let Some(request) = session.unblock() else { return };
         let output = Output::Reply { client, request, reply: Reply::Refused(refusal.clone()) };
+        let output = (output, Holds::default());
         session.outbox.borrow_mut().push(Position::default(), output, session.dialect.get());
     }
 
@@ -407,7 +418,7 @@ impl Shard {
 
     /// Forgets a client, and takes back what was handed to it and could not be sent: popped tasks
     /// return to their place, and leases of which it knows nothing end.
-    pub(crate) fn disconnect(&self, client: ClientId, unsent: &Unsent) {
+    pub(crate) fn disconnect(&self, client: ClientId, unsent: Unsent) {
         let now = self.now();
         {
             let state = &mut *self.state.borrow_mut();
@@ -421,6 +432,7 @@ impl Shard {
                 self.tell_witness(now, state, || Asked::Command(client, request, &put_back));
                 state.durable.apply(now, client, request, &put_back);
             }
+            state.readers.bring_back(client, unsent.popped_away);
             if !unsent.leases.is_empty() {
                 let give_back = Command::GiveBack(&unsent.leases);
                 self.tell_witness(now, state, || Asked::Command(client, request, &give_back));
@@ -456,6 +468,44 @@ impl Shard {
 
     /// Ends a turn: hands the store what has changed, and the clients what they are answered.
     pub(crate) fn turn(&self) {
+        self.end_turn();
+        self.read_back();
+    }
+
+    /// Has payloads read back that the first answer of a client lacks.
+    pub(crate) fn read_for(&self, session: &Rc<Session>) {
+        self.state.borrow_mut().readers.add(session);
+        self.read_back();
+    }
+
+    /// Goes on with reading payloads back, and puts tasks back whose payloads are there.
+    fn read_back(&self) {
+        loop {
+            let returned = {
+                let state = &mut *self.state.borrow_mut();
+                if state.readers.are_idle() {
+                    return;
+                }
+                state.readers.go_on(&mut state.durable)
+            };
+            let Some(Returned { client, tasks }) = returned else { return };
+            self.put_back(client, &tasks);
+        }
+    }
+
+    /// Puts popped tasks back, and ends the turn.
+    fn put_back(&self, client: ClientId, tasks: &[TaskRecord]) {
+        let now = self.now();
+        {
+            let state = &mut *self.state.borrow_mut();
+            let (request, put_back) = (RequestId(0), Command::PutBack(tasks));
+            self.tell_witness(now, state, || Asked::Command(client, request, &put_back));
+            state.durable.apply(now, client, request, &put_back);
+        }
+        self.end_turn();
+    }
+
+    fn end_turn(&self) {
         self.turns.set(self.turns.get() + 1);
         self.is_mid_turn.set(false);
         let now = self.now();
@@ -464,6 +514,7 @@ impl Shard {
         state.route();
         state.release();
         state.wake_stalled();
+        state.cut_off_slowest();
         if let Some(failure) = failure {
             state.report(&failure);
         }
@@ -533,6 +584,16 @@ impl Shard {
 
     /// Makes everything durable, and blocks until it is.
     pub(crate) fn finish(&self) -> Result<(), StoreError> {
+        loop {
+            let returned = {
+                let state = &mut *self.state.borrow_mut();
+                state.readers.wait(&mut state.durable)
+            };
+            let Some(Returned { client, tasks }) = returned else { break };
+            self.put_back(client, &tasks);
+            // So that not all of them are in memory together.
+            self.state.borrow_mut().durable.finish(self.now())?;
+        }
         let now = self.now();
         self.state.borrow_mut().durable.finish(now)
     }
@@ -595,7 +656,7 @@ impl State {
         let reached = durable.reached();
         // Most of what a turn has made is for one client.
         let mut found: Option<(ClientId, &Rc<Session>)> = None;
-        while let Some((after, output)) = durable.poll_output() {
+        while let Some((after, output, holds)) = durable.poll_held() {
             let (client, request) = match &output {
                 Output::Reply { client, request, .. } => (*client, Some(*request)),
                 Output::Delivery { client, .. } => (*client, None),
@@ -613,7 +674,7 @@ impl State {
                 session.blocked.set(None);
                 session.bell.ring();
             }
-            session.outbox.borrow_mut().push(after, output, session.dialect.get());
+            session.outbox.borrow_mut().push(after, (output, holds), session.dialect.get());
             if after <= reached {
                 session.bell.ring();
                 continue;
@@ -655,6 +716,27 @@ impl State {
             } else {
                 self.stalled.push((client, bytes));
             }
+        }
+    }
+
+    /// Cuts off the client whose answers have kept the oldest part of the journal for too long, if
+    /// such parts take up too much of the disk: it does not read them. Popped tasks go back.
+    fn cut_off_slowest(&mut self) {
+        if self.durable.held_bytes() <= HELD_BYTES_MAX {
+            return;
+        }
+        let held = self.sessions.iter().filter(|(_, session)| !session.is_killed());
+        let held = held.filter_map(|(client, session)| {
+            session.outbox.borrow().oldest_volume().map(|volume| (volume, *client, session))
+        });
+        if let Some((_, client, session)) =
+            held.min_by_key(|(volume, client, _)| (*volume, *client))
+        {
+            tracing::warn!(
+                client = client.0,
+                "cut off: it does not read its answers, and they keep old files on the disk"
+            );
+            session.kill();
         }
     }
 

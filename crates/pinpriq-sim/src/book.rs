@@ -7,13 +7,15 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
+use std::sync::Arc;
 
-use pinpriq_engine::change::{Change, Header, Place, RecordKey};
+use pinpriq_engine::change::{Change, Header, Place};
 use pinpriq_engine::task::State;
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_store::store::INTERVAL_MS;
 use pinpriq_store::{
-    Figures, Fold, Journal, Loaded, Position, Progress, Room, Store, StoreError, Urgency,
+    Figures, Fold, Journal, Loaded, Position, Progress, ReadJob, Rewrite, Room, Store, StoreError,
+    Urgency, Volume,
 };
 
 use crate::bugs::Bug;
@@ -428,12 +430,30 @@ impl Store for Watched {
         self.journal.borrow().poll_timeout()
     }
 
-    fn poll_rewrite(&mut self) -> Vec<(RecordKey, Place)> {
+    fn poll_rewrite(&mut self) -> Vec<Rewrite> {
         self.journal.borrow_mut().poll_rewrite()
     }
 
-    fn fetch(&mut self, place: Place) -> Result<Change, StoreError> {
-        self.journal.borrow_mut().fetch(place)
+    fn hold(&mut self, place: Place) -> Result<Arc<dyn Volume>, StoreError> {
+        let done = self.journal.borrow_mut().hold(place);
+        self.oracle.borrow_mut().failed |= done.is_err();
+        done
+    }
+
+    fn held_bytes(&mut self) -> u64 {
+        self.journal.borrow_mut().held_bytes()
+    }
+
+    fn start_read(&mut self, job: ReadJob) -> Result<(), StoreError> {
+        let done = self.journal.borrow_mut().start_read(job);
+        self.oracle.borrow_mut().failed |= done.is_err();
+        done
+    }
+
+    fn take_read(&mut self, wait: bool) -> Result<Option<Vec<Change>>, StoreError> {
+        let done = self.journal.borrow_mut().take_read(wait);
+        self.oracle.borrow_mut().failed |= done.is_err();
+        done
     }
 
     fn room(&self) -> Room {

@@ -181,6 +181,9 @@ knobs! {
     shards = 1, |dice| 1 + u64::from(dice.chance(50));
     /// A shard does not read for a while what others write to it.
     slow_threads = 0, |dice| fault(dice, 30);
+    /// How many bytes tasks may occupy before payloads are left on the disk, 0 for no such limit.
+    /// Without effect where all bytes are bounded.
+    memory_bytes = 0, |dice| pick(dice, &[0, 3_000, 20_000]);
 }
 
 fn pick(dice: &mut Dice, choices: &[u64]) -> u64 {

@@ -77,8 +77,8 @@ pub(crate) struct Expecting {
     pub(crate) credits_granted: u64,
     /// Leases that went back because it was never told of them.
     released: Vec<Receipt>,
-    /// Whether popped tasks went back.
-    put_back: bool,
+    /// The numbers of popped tasks that went back.
+    put_back: Vec<u64>,
     /// Whether there are several shards.
     has_shards: bool,
     /// Whether it has asked for a subscription, which tells whose credits are meant.
@@ -104,6 +104,8 @@ pub(crate) struct Oracle {
     pub(crate) commands: u64,
     pub(crate) trail: Trail,
     tag: Needs,
+    /// Popped tasks that were not sent and have to go back, and the clients that are gone.
+    returning: BTreeMap<u64, ClientId>,
     /// The same for takes, each with the numbers of the tasks that it hands over.
     takes: Vec<(Needs, Vec<u64>)>,
 }
@@ -122,6 +124,7 @@ impl Oracle {
             trail,
             tag: Needs::default(),
             takes: Vec::new(),
+            returning: BTreeMap::new(),
         }
     }
 
@@ -133,7 +136,7 @@ impl Oracle {
             credits_asked: 0,
             credits_granted: 0,
             released: Vec::new(),
-            put_back: false,
+            put_back: Vec::new(),
             has_shards: self.shards > 1,
             has_subscribed: false,
             is_at_home: false,
@@ -193,9 +196,9 @@ impl Oracle {
             return;
         }
         let (popped, leased) = gone.unsent();
-        let goes_back = gone.door == Door::Resp || self.requeues;
-        if goes_back && !gone.put_back {
-            assert!(popped.is_empty(), "popped tasks {popped:?} were not sent and are lost");
+        if gone.door == Door::Resp || self.requeues {
+            let lacking = popped.into_iter().filter(|number| !gone.put_back.contains(number));
+            self.returning.extend(lacking.map(|number| (number, client)));
         }
         let mut released = gone.released;
         released.sort_unstable();
@@ -212,6 +215,11 @@ impl Oracle {
         command: &Command<'_>,
     ) {
         self.commands += 1;
+        if let Command::PutBack(records) = command
+            && !self.clients.contains_key(&client)
+        {
+            return self.put_back_late(now, durable, client, records);
+        }
         let Some(expecting) = self.clients.get_mut(&client) else {
             panic!("{client:?} is unknown and asks for {command:?}")
         };
@@ -229,12 +237,14 @@ impl Oracle {
             }
             Command::PutBack(records) => {
                 is_ours = true;
-                expecting.put_back = true;
-                let mut numbers: Vec<u64> = records.iter().map(|task| task.number).collect();
-                numbers.sort_unstable();
                 if !self.failed && durable.failure().is_none() {
                     let (popped, _) = expecting.unsent();
-                    assert_eq!(numbers, popped, "what goes back is what was not sent");
+                    for task in *records {
+                        let (number, back) = (task.number, &mut expecting.put_back);
+                        assert!(popped.contains(&number), "task {number} was sent and goes back");
+                        assert!(!back.contains(&number), "task {number} goes back twice");
+                        back.push(number);
+                    }
                 }
             }
             Command::GiveBack(receipts) => {
@@ -272,6 +282,38 @@ impl Oracle {
             let at = expecting.sent.iter().position(|it| matches!(it.state, SentState::Applied));
             at.and_then(|at| expecting.sent.remove(at));
         }
+    }
+
+    /// Popped tasks go back whose client has gone: their payloads had to be read back first.
+    fn put_back_late(
+        &mut self,
+        now: Timestamp,
+        durable: &Durable,
+        client: ClientId,
+        records: &[TaskRecord],
+    ) {
+        for task in records {
+            let owner = self.returning.remove(&task.number);
+            assert_eq!(owner, Some(client), "task {} was sent and goes back", task.number);
+        }
+        if durable.failure().is_some() {
+            self.failed = true;
+            return;
+        }
+        let (request, command) = (RequestId(0), Command::PutBack(records));
+        self.model.apply(now, client, request, &command, durable.engine());
+        self.dispatch(Some((client, request)));
+    }
+
+    /// Every popped task that was not sent has gone back.
+    pub(crate) fn check_returned(&self) {
+        let lost = &self.returning;
+        assert!(lost.is_empty(), "popped tasks {lost:?} were not sent and are lost");
+    }
+
+    /// Whatever was on its way back ended with the server.
+    pub(crate) fn forget_returning(&mut self) {
+        self.returning.clear();
     }
 
     /// Hands what the model says to those who are to hear it.

@@ -223,6 +223,7 @@ impl World {
         self.clients.clear();
         let oracle = &mut *self.oracle.borrow_mut();
         oracle.clients.clear();
+        oracle.forget_returning();
         (oracle.failed, oracle.is_stopping) = (false, false);
         oracle.book.went_down(survives);
         self.gate.store(true, Ordering::Relaxed);
@@ -347,6 +348,7 @@ impl World {
             segment_bytes: u32::try_from(self.knobs.segment_bytes).unwrap_or(u32::MAX),
             salt_seed: self.dice.roll(),
             slack_bytes: self.knobs.slack_segments * self.knobs.segment_bytes,
+            leaves_payloads: self.engine_limits().memory_bytes.is_some(),
         };
         let disk: Arc<dyn Disk> = match self.bug {
             Some(bug @ (Bug::NoSync | Bug::NoDirectorySync | Bug::IgnoreSyncError)) => {

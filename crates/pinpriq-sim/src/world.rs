@@ -481,6 +481,7 @@ impl World {
         let now = self.now();
         let oracle = self.oracle.borrow();
         assert!(oracle.model.is_quiet(now), "something is due and is not done");
+        oracle.check_returned();
         let Some(sim) = &self.sim else { return };
         for client in &self.clients {
             if client.stalled > 0 || !sim.is_connected(client.id) {
@@ -650,6 +651,10 @@ fn engine_limits(knobs: &Knobs) -> EngineLimits {
         payload_bytes_max: PAYLOAD_BYTES_MAX,
         bytes_max: if knobs.task_bytes_max == 0 { u64::MAX } else { knobs.task_bytes_max },
         queues_per_client_max: to_usize(knobs.queues_per_client_max),
+        // The model does not know which payloads are in memory, and so could not tell how many
+        // bytes are left.
+        memory_bytes: (knobs.memory_bytes > 0 && knobs.task_bytes_max == 0)
+            .then_some(knobs.memory_bytes),
         ..EngineLimits::default()
     }
 }

@@ -88,7 +88,7 @@ impl<S: Store + ?Sized> Caller<S> {
         assert!(progress.reached >= self.reached, "what was reached stays reached");
         self.reached = progress.reached;
         let wanted = self.store.poll_rewrite();
-        let current = wanted.iter().flat_map(|(key, place)| self.fold.current(key, *place));
+        let current = wanted.iter().flat_map(|it| self.fold.current(&it.key, it.place));
         let changes: Vec<Change> = current.collect();
         if !changes.is_empty() {
             self.append(&changes, Urgency::Lazy)?;

@@ -8,17 +8,62 @@
 //! What is embedded here is all that an embedder needs: there is no socket, no clock and no
 //! thread besides those of the store.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use pinpriq_engine::change::{Change, Header, Place};
 use pinpriq_engine::command::Command;
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
-use pinpriq_engine::task::{Bytes, ClientId, RequestId, TaskRecord, payload_checksum};
+use pinpriq_engine::task::{Away, Bytes, ClientId, RequestId, TaskRecord, payload_checksum};
 use pinpriq_engine::time::Timestamp;
 use pinpriq_engine::{Applied, Engine};
 
-use crate::store::{Figures, Loaded, Position, Room, Store, StoreError, Urgency};
+use crate::store::{Figures, Loaded, Position, Rewrite, Room, Store, StoreError, Urgency, Volume};
+
+/// What keeps those payloads of an output readable that were left in the store. Nothing for most
+/// outputs.
+#[derive(Clone, Default)]
+pub struct Holds(Option<Box<BTreeMap<u32, Arc<dyn Volume>>>>);
+
+/// A payload to be read back.
+pub struct Wanted {
+    /// The number of the task.
+    pub number: u64,
+    /// Where its payload is.
+    pub away: Away,
+    /// What keeps it readable.
+    pub volume: Arc<dyn Volume>,
+}
+
+impl Holds {
+    /// Whether the output shows nothing that was left in the store.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// What keeps this place readable.
+    #[must_use]
+    pub fn volume(&self, place: Place) -> Option<&Arc<dyn Volume>> {
+        self.0.as_ref()?.get(&place.volume)
+    }
+
+    /// The oldest volume that is held.
+    #[must_use]
+    pub fn oldest(&self) -> Option<u32> {
+        self.0.as_ref()?.first_key_value().map(|(number, _)| *number)
+    }
+
+    /// Without a volume the place cannot be read.
+    fn add(&mut self, place: Place, volume: Option<Arc<dyn Volume>>) {
+        let volumes = self.0.get_or_insert_default();
+        volumes.extend(volume.map(|volume| (place.volume, volume)));
+    }
+}
+
+/// What no store reaches.
+const NEVER: Position = Position(u64::MAX);
 
 /// An engine whose changes become durable.
 pub struct Durable {
@@ -36,8 +81,12 @@ pub struct Durable {
     failure: Option<StoreError>,
     /// Answers of this layer itself, given after a failure.
     refusals: VecDeque<Output>,
-    /// Outputs for which payloads were fetched from the store.
-    fetched: VecDeque<Output>,
+    /// Outputs that were made sure to stay readable.
+    held: VecDeque<(Output, Holds)>,
+    /// Payloads that are being read back: the tasks that they belong to.
+    reading: Vec<(u64, Away)>,
+    /// Payloads that the store has handed over with the records that it wants written again.
+    at_hand: BTreeMap<Place, Bytes>,
     /// Tasks whose payloads may be left in the store once their record is there.
     leaving: VecDeque<(Position, u64, Place)>,
     changes: Vec<Change>,
@@ -81,7 +130,9 @@ impl Durable {
             settled_number: last_number,
             failure: None,
             refusals: VecDeque::new(),
-            fetched: VecDeque::new(),
+            held: VecDeque::new(),
+            reading: Vec::new(),
+            at_hand: BTreeMap::new(),
             leaving: VecDeque::new(),
             changes: Vec::new(),
             placed: Vec::new(),
@@ -140,7 +191,7 @@ impl Durable {
     /// has a thread of its own.
     pub fn commit(&mut self) -> Result<(), StoreError> {
         self.check_failure()?;
-        self.fetch_outputs()?;
+        self.hold_outputs()?;
         self.engine.take_changes(&mut self.changes);
         let only_grants = self.changes.iter().all(|change| matches!(change, Change::Granted(_)));
         let stirred = self.engine.take_stirred() || self.changes.iter().any(concerns_takes);
@@ -174,11 +225,14 @@ impl Durable {
         }
         // What this turn changed before must not go out as urgently, or as lazily, as this.
         self.commit()?;
-        for (key, place) in wanted {
+        for Rewrite { key, place, payload } in wanted {
             self.engine.rewrite(&key, place);
+            self.at_hand.extend(payload.map(|payload| (place, payload)));
         }
         self.engine.take_changes(&mut self.changes);
-        self.append(Urgency::Lazy)
+        let appended = self.append(Urgency::Lazy);
+        self.at_hand.clear();
+        appended
     }
 
     /// The next output, and the position that it must wait for.
@@ -188,18 +242,75 @@ impl Durable {
     /// less: for the tasks that it hands over, and for what decided that it is they. So it need not
     /// wait for the puts of other tasks, nor for the end of other leases. Call this after
     /// [`Durable::commit`].
+    ///
+    /// Blocks to read back the payloads that were left in the store; [`Durable::poll_held`] does
+    /// not.
     pub fn poll_output(&mut self) -> Option<(Position, Output)> {
-        if let Some(refusal) = self.refusals.pop_front() {
-            return Some((Position::default(), refusal));
+        let (position, mut output, holds) = self.poll_held()?;
+        if let Err(error) = self.complete(&mut output, &holds) {
+            // Without its payload it must not leave, and nothing leaves any more after this.
+            if let Output::Reply { reply, .. } = &mut output {
+                *reply = Reply::Refused(Refusal::new(RefusalKind::Store, error.to_string()));
+            }
         }
-        let output = self.fetched.pop_front().or_else(|| self.engine.poll_output());
-        output.map(|output| (self.needs(&output), output))
+        Some((position, output))
+    }
+
+    /// Like [`Durable::poll_output`], but payloads that were left in the store are still there.
+    /// They stay readable as long as what comes with the output: see [`Durable::start_read`].
+    pub fn poll_held(&mut self) -> Option<(Position, Output, Holds)> {
+        if let Some(refusal) = self.refusals.pop_front() {
+            return Some((Position::default(), refusal, Holds::default()));
+        }
+        let (output, holds) = match self.held.pop_front() {
+            Some(held) => held,
+            None => {
+                let mut output = self.engine.poll_output()?;
+                let holds = self.hold(&mut output);
+                (output, holds)
+            }
+        };
+        Some((self.needs(&output), output, holds))
+    }
+
+    /// Starts to read payloads back that were left in the store. The payloads of the last call
+    /// must have been taken.
+    pub fn start_read(&mut self, wanted: Vec<Wanted>) -> Result<(), StoreError> {
+        self.check_failure()?;
+        self.reading.clear();
+        self.reading.extend(wanted.iter().map(|wanted| (wanted.number, wanted.away)));
+        let job = wanted.into_iter().map(|wanted| (wanted.away.place, wanted.volume)).collect();
+        let started = self.store.start_read(job);
+        self.note_failure(started)
+    }
+
+    /// The payloads that were read back, in the order in which they were asked for, once they are
+    /// there. With `wait` blocks until they are. Fails, and nothing is accepted any more, if the
+    /// store does not give them back as they were.
+    pub fn take_read(&mut self, wait: bool) -> Result<Option<Vec<Bytes>>, StoreError> {
+        self.check_failure()?;
+        let taken = self.store.take_read(wait);
+        let Some(changes) = self.note_failure(taken)? else { return Ok(None) };
+        let reading = std::mem::take(&mut self.reading);
+        let payloads = reading.iter().zip(changes);
+        let payloads = payloads.map(|((number, away), change)| payload_of(change, *number, *away));
+        let payloads = payloads.collect();
+        self.note_failure(payloads).map(Some)
+    }
+
+    /// See [`Store::held_bytes`].
+    pub fn held_bytes(&mut self) -> u64 {
+        if self.engine.leaves_payloads() { self.store.held_bytes() } else { 0 }
     }
 
     /// The position that an output must wait for.
     fn needs(&self, output: &Output) -> Position {
         if planted!(AnswerBeforeSync) {
             return Position::default();
+        }
+        // What it tells of may not even have been appended.
+        if self.failure.is_some() {
+            return NEVER;
         }
         // With nothing under way there is nothing to tell apart.
         if self.awaited <= self.reached {
@@ -312,73 +423,70 @@ impl Durable {
         }
     }
 
-    /// Fetches the payloads that outputs are to show. This comes before the places of tasks that
-    /// are gone are given up.
-    fn fetch_outputs(&mut self) -> Result<(), StoreError> {
+    /// Sees to it that the payloads stay readable that outputs are to show. This comes before the
+    /// places of tasks that are gone are given up.
+    fn hold_outputs(&mut self) -> Result<(), StoreError> {
         if !self.engine.leaves_payloads() {
             return Ok(());
         }
-        let mut failed = Ok(());
         while let Some(mut output) = self.engine.poll_output() {
-            if failed.is_ok() {
-                failed = self.complete(&mut output);
-            }
-            if let Err(error) = &failed {
-                // Without its payload it must not leave, and nothing leaves any more after this.
-                let Output::Reply { reply, .. } = &mut output else { continue };
-                *reply = Reply::Refused(Refusal::new(RefusalKind::Store, error.to_string()));
-            }
-            self.fetched.push_back(output);
+            let holds = self.hold(&mut output);
+            self.held.push_back((output, holds));
         }
-        failed
+        self.check_failure()
     }
 
-    /// Fetches the payloads of one output.
-    fn complete(&mut self, output: &mut Output) -> Result<(), StoreError> {
-        match output {
-            Output::Reply { reply: Reply::Tasks { tasks, .. } | Reply::Shown(tasks), .. }
-            | Output::Delivery { tasks, .. } => self.fetch(tasks),
-            Output::Reply { reply: Reply::Task(Some(task)), .. } => {
-                self.fetch(std::slice::from_mut(&mut **task))
-            }
-            Output::Reply { .. } => Ok(()),
+    /// What keeps the payloads of an output readable. If the store has failed they are not.
+    fn hold(&mut self, output: &mut Output) -> Holds {
+        let mut holds = Holds::default();
+        if !self.engine.leaves_payloads() {
+            return holds;
         }
+        for away in tasks_of(output).iter().filter_map(|task| task.away) {
+            if holds.volume(away.place).is_some() {
+                continue;
+            }
+            let volume = match &self.failure {
+                Some(failure) => Err(failure.clone()),
+                None => self.store.hold(away.place),
+            };
+            holds.add(away.place, self.note_failure(volume).ok());
+        }
+        holds
     }
 
-    /// Fetches the payloads of records that are to be written again.
+    /// Reads the payloads of one output back.
+    fn complete(&mut self, output: &mut Output, holds: &Holds) -> Result<(), StoreError> {
+        for task in tasks_of(output) {
+            let Some(away) = task.away.take() else { continue };
+            let Some(volume) = holds.volume(away.place) else { continue };
+            let read = volume.read(away.place);
+            let payload = read.and_then(|change| payload_of(change, task.number, away));
+            task.payload = self.note_failure(payload)?;
+        }
+        Ok(())
+    }
+
+    /// Completes records that are to be written again with their payloads.
     fn fetch_changes(&mut self) -> Result<(), StoreError> {
         if !self.engine.leaves_payloads() || planted!(CompactionLosesPayload) {
             return Ok(());
         }
         let mut changes = std::mem::take(&mut self.changes);
         for change in &mut changes {
-            if let Change::Task(task) = change {
-                self.fetch(std::slice::from_mut(&mut **task))?;
-            }
+            let Change::Task(task) = change else { continue };
+            let Some(away) = task.away.take() else { continue };
+            let payload = match self.at_hand.remove(&away.place) {
+                Some(payload) => check_payload(payload, task.number, away),
+                None => self
+                    .store
+                    .hold(away.place)
+                    .and_then(|volume| volume.read(away.place))
+                    .and_then(|change| payload_of(change, task.number, away)),
+            };
+            task.payload = self.note_failure(payload)?;
         }
         self.changes = changes;
-        Ok(())
-    }
-
-    fn fetch(&mut self, tasks: &mut [TaskRecord]) -> Result<(), StoreError> {
-        for task in tasks {
-            let Some(away) = task.away.take() else { continue };
-            let fetched = self.store.fetch(away.place);
-            let fetched = self.note_failure(fetched)?;
-            let payload = match fetched {
-                Change::Task(record) if record.number == task.number => record.payload,
-                _ => Bytes::default(),
-            };
-            let is_right =
-                payload.len() == away.bytes as usize && payload_checksum(&payload) == away.checksum;
-            if !is_right && !planted!(FetchedPayloadNotCompared) {
-                let Place { volume, offset, .. } = away.place;
-                let what = format!("the payload of task {} is not what was written", task.number);
-                let damage = StoreError::damage(&format!("volume {volume}"), offset.into(), what);
-                return self.note_failure(Err(damage));
-            }
-            task.payload = payload;
-        }
         Ok(())
     }
 
@@ -397,4 +505,35 @@ impl Durable {
 /// Whether a change besides those of single tasks may decide what a take is handed.
 const fn concerns_takes(change: &Change) -> bool {
     !matches!(change, Change::Task(_) | Change::Moved(_) | Change::Granted(_) | Change::Gone(_))
+}
+
+/// The payload that the record of a task holds.
+fn payload_of(change: Change, number: u64, away: Away) -> Result<Bytes, StoreError> {
+    let payload = match change {
+        Change::Task(record) if record.number == number => record.payload,
+        _ => Bytes::default(),
+    };
+    check_payload(payload, number, away)
+}
+
+/// Refuses a payload that is not what was written.
+fn check_payload(payload: Bytes, number: u64, away: Away) -> Result<Bytes, StoreError> {
+    let is_right =
+        payload.len() == away.bytes as usize && payload_checksum(&payload) == away.checksum;
+    if is_right || planted!(FetchedPayloadNotCompared) {
+        return Ok(payload);
+    }
+    let Place { volume, offset, .. } = away.place;
+    let what = format!("the payload of task {number} is not what was written");
+    Err(StoreError::damage(&format!("volume {volume}"), offset.into(), what))
+}
+
+/// The tasks that an output shows.
+fn tasks_of(output: &mut Output) -> &mut [TaskRecord] {
+    match output {
+        Output::Reply { reply: Reply::Tasks { tasks, .. } | Reply::Shown(tasks), .. }
+        | Output::Delivery { tasks, .. } => tasks,
+        Output::Reply { reply: Reply::Task(Some(task)), .. } => std::slice::from_mut(&mut **task),
+        Output::Reply { .. } => &mut [],
+    }
 }

@@ -3,10 +3,12 @@
 //! Every batch has reached its level as soon as it is appended, and everything is gone with the
 //! process. Places are all alike, and nothing is ever written again.
 
-use pinpriq_engine::change::{Change, Header, Place, RecordKey};
+use pinpriq_engine::change::{Change, Header, Place};
 use pinpriq_engine::time::Timestamp;
 
-use crate::store::{Figures, Loaded, Position, Progress, Room, Store, StoreError, Urgency};
+use crate::store::{
+    Figures, Loaded, Position, Progress, Rewrite, Room, Store, StoreError, Urgency,
+};
 
 /// Keeps nothing.
 #[derive(Debug, Default)]
@@ -79,12 +81,8 @@ impl Store for MemoryStore {
         None
     }
 
-    fn poll_rewrite(&mut self) -> Vec<(RecordKey, Place)> {
+    fn poll_rewrite(&mut self) -> Vec<Rewrite> {
         Vec::new()
-    }
-
-    fn fetch(&mut self, _place: Place) -> Result<Change, StoreError> {
-        Err(StoreError::OutOfOrder { call: "fetch" })
     }
 
     fn room(&self) -> Room {

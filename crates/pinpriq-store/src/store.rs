@@ -13,6 +13,7 @@ use std::io;
 use std::sync::Arc;
 
 use pinpriq_engine::change::{Change, Header, Place, RecordKey};
+use pinpriq_engine::task::Bytes;
 use pinpriq_engine::time::Timestamp;
 
 /// The number of a batch. Positions only grow.
@@ -120,6 +121,28 @@ impl Figures {
     }
 }
 
+/// A record that the store wants written again.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Rewrite {
+    /// Which record.
+    pub key: RecordKey,
+    /// Where it lies.
+    pub place: Place,
+    /// The payload in it, if it is the record of a task and the store read it anyway.
+    pub payload: Option<Bytes>,
+}
+
+/// A part of a store. It stays readable as long as anybody owns this, also after the store has
+/// given the part up.
+pub trait Volume: Send + Sync {
+    /// Reads the record at this place, which must be in this volume and have been reached. Blocks
+    /// for as long as the disk takes.
+    fn read(&self, place: Place) -> Result<Change, StoreError>;
+}
+
+/// Records to be read back, each with its volume.
+pub type ReadJob = Vec<(Place, Arc<dyn Volume>)>;
+
 /// Where changes become durable.
 pub trait Store {
     /// Whether anything that is appended is ever read again.
@@ -168,13 +191,32 @@ pub trait Store {
     /// [`REWRITE_KEYS_MAX`] keys at a time, none when there is nothing to do or too much under
     /// way. For each record whose place is still the current one the caller appends its current
     /// form with [`Urgency::Lazy`], and then calls [`Store::obsolete`] for the old place, as
-    /// whenever a record is replaced. The others are none of its business any more.
-    fn poll_rewrite(&mut self) -> Vec<(RecordKey, Place)>;
+    /// whenever a record is replaced. The caller passes over the others.
+    fn poll_rewrite(&mut self) -> Vec<Rewrite>;
 
-    /// Reads the record at this place back: a payload that was left in the store. Its batch must
-    /// have been reached, and the place not have been given up yet. Blocks for as long as the disk
-    /// takes; a store without a disk has nothing to read and refuses.
-    fn fetch(&mut self, place: Place) -> Result<Change, StoreError>;
+    /// Keeps the volume of this place readable: for a payload that was left in the store. The
+    /// batch of the place must have been reached, and the place not have been given up yet. A
+    /// store without a disk has nothing to read and refuses.
+    fn hold(&mut self, _place: Place) -> Result<Arc<dyn Volume>, StoreError> {
+        Err(StoreError::OutOfOrder { call: "hold" })
+    }
+
+    /// How many bytes of volumes the store has given up that are still there since somebody holds
+    /// them.
+    fn held_bytes(&mut self) -> u64 {
+        0
+    }
+
+    /// Starts to read records back, on a thread of the store's own if it has any. One job at a
+    /// time: the last one must have been taken.
+    fn start_read(&mut self, _job: ReadJob) -> Result<(), StoreError> {
+        Err(StoreError::OutOfOrder { call: "start_read" })
+    }
+
+    /// What the job has read, in its order, once it is done. With `wait` blocks until it is.
+    fn take_read(&mut self, _wait: bool) -> Result<Option<Vec<Change>>, StoreError> {
+        Ok(None)
+    }
 
     /// Whether there is space for more tasks.
     fn room(&self) -> Room;

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::OnceLock;
 
-use pinpriq_engine::change::{Change, Header, Place, RecordKey};
+use pinpriq_engine::change::{Change, Header, Place};
 use pinpriq_engine::command::{
     Ack, Amendment, Assign, Command, Held, HeldBy, Put, QueueCommand, QueueName, Release,
     Selection, SettingsPatch, Sides, Take, TakeMode, TimeToLive, Wait,
@@ -22,7 +22,7 @@ use pinpriq_engine::task::{Bytes, ClientId, Receipt, RequestId, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_store::faulty_disk::CrashPolicy;
 use pinpriq_store::{
-    Durable, FaultyDisk, Figures, Fold, Journal, Loaded, Position, Progress, Room, Store,
+    Durable, FaultyDisk, Figures, Fold, Journal, Loaded, Position, Progress, Rewrite, Room, Store,
     StoreError, Urgency,
 };
 
@@ -376,10 +376,6 @@ impl Store for Recorded {
         self.journal.begin(header)
     }
 
-    fn fetch(&mut self, place: Place) -> Result<Change, StoreError> {
-        self.journal.fetch(place)
-    }
-
     fn append(
         &mut self,
         header: &Header,
@@ -403,7 +399,7 @@ impl Store for Recorded {
         self.journal.poll_timeout()
     }
 
-    fn poll_rewrite(&mut self) -> Vec<(RecordKey, Place)> {
+    fn poll_rewrite(&mut self) -> Vec<Rewrite> {
         self.journal.poll_rewrite()
     }
 

@@ -230,14 +230,15 @@ impl Encode for PinpriqDoor {
         progress: &mut usize,
         out: &mut Vec<u8>,
         room: usize,
+        known: usize,
     ) -> bool {
         match output {
             Output::Reply { reply: Reply::Tasks { tasks, .. }, .. } => {
-                encode_frame(tasks, true, progress, out, room)
+                encode_frame(tasks, true, progress, out, room, known)
             }
             Output::Delivery { tasks, .. } => {
                 let counted = self.options.framing == Framing::Counted;
-                encode_frame(tasks, counted, progress, out, room)
+                encode_frame(tasks, counted, progress, out, room, known)
             }
             // No other request has a reply on this wire.
             Output::Reply { .. } => true,
@@ -264,15 +265,17 @@ fn encode_frame(
     progress: &mut usize,
     out: &mut Vec<u8>,
     room: usize,
+    known: usize,
 ) -> bool {
     let start = out.len();
-    if *progress == 0 && counted {
+    let known = known.min(tasks.len());
+    if *progress == 0 && counted && (known > 0 || tasks.is_empty()) {
         let Ok(count) = u16::try_from(tasks.len()) else {
             unreachable!("{} tasks in one answer", tasks.len())
         };
         put_count(out, count);
     }
-    for task in &tasks[*progress..] {
+    for task in &tasks[*progress..known] {
         if *progress > 0 && out.len() - start >= room {
             return false;
         }
@@ -282,5 +285,5 @@ fn encode_frame(
             Err(too_long) => unreachable!("a task was chosen that does not fit: {too_long}"),
         }
     }
-    true
+    *progress == tasks.len()
 }

@@ -385,10 +385,11 @@ impl Encode for RespDoor {
         progress: &mut usize,
         out: &mut Vec<u8>,
         room: usize,
+        known: usize,
     ) -> bool {
         let most = out.len() + room;
         let protocol = if dialect == RESP3 { Protocol::Resp3 } else { Protocol::Resp2 };
-        encode::output(output, &mut Writer::new(out, protocol), progress, most)
+        encode::output(output, &mut Writer::new(out, protocol), progress, most, known)
     }
 
     fn is_part(&self, output: &Output) -> bool {

@@ -4,6 +4,7 @@
 use pinpriq_engine::reply::{Output, Reply};
 use pinpriq_engine::task::{ClientId, RequestId};
 use pinpriq_store::Position;
+use pinpriq_store::durable::Holds;
 
 use super::{Dialect, Encode, Outbox};
 
@@ -21,6 +22,7 @@ impl Encode for LongAnswers {
         progress: &mut usize,
         out: &mut Vec<u8>,
         room: usize,
+        _: usize,
     ) -> bool {
         let start = out.len();
         while *progress < PIECES && out.len() - start < room {
@@ -38,7 +40,7 @@ fn an_answer_of_any_length_is_encoded_only_so_far_ahead() {
     let (client, request) = (ClientId(1), RequestId(1));
     for _ in 0..2 {
         let reply = Output::Reply { client, request, reply: Reply::Done };
-        outbox.push(Position::default(), reply, Dialect::default());
+        outbox.push(Position::default(), (reply, Holds::default()), Dialect::default());
     }
     let mut read = 0;
     while !outbox.is_empty() {

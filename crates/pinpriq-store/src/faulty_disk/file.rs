@@ -39,6 +39,13 @@ fn write(state: &mut State, inode: InodeId, offset: u64, bytes: &[u8]) -> io::Re
     Ok(most)
 }
 
+impl Drop for OpenFile {
+    fn drop(&mut self) {
+        let mut state = self.disk.state();
+        state.open_files = state.open_files.saturating_sub(1);
+    }
+}
+
 impl DiskFile for OpenFile {
     fn len(&self) -> io::Result<u64> {
         let state = self.disk.state();

@@ -99,6 +99,12 @@ impl FaultyDisk {
         self.state().used()
     }
 
+    /// How many files are open. One that is open twice counts twice.
+    #[must_use]
+    pub fn open_files(&self) -> usize {
+        self.state().open_files
+    }
+
     /// Lets the machine stop in the middle of the `nth` operation from now on (1 is the next one):
     /// it and all later ones fail until [`FaultyDisk::crash`].
     pub fn stop_at(&self, nth: u64) {
@@ -203,6 +209,7 @@ impl Disk for FaultyDisk {
             }
         };
         let writable = mode != OpenMode::Read;
+        state.open_files += 1;
         Ok(Box::new(OpenFile { disk: self.clone(), inode, generation, writable }))
     }
 

@@ -7,7 +7,8 @@
 use std::io;
 use std::sync::Arc;
 
-use pinpriq_engine::change::{Place, RecordKey};
+use pinpriq_engine::change::{Change, Place, RecordKey};
+use pinpriq_engine::task::Bytes;
 
 use super::lane::Worker;
 use super::segment::{
@@ -15,9 +16,9 @@ use super::segment::{
     spare_name,
 };
 use super::writer::{sync_dir, sync_file};
-use crate::codec::decode_key;
+use crate::codec::{Names, decode, decode_key};
 use crate::disk::{Disk, OpenMode, read_full_at, write_all_at};
-use crate::store::{REWRITE_BYTES_MAX, REWRITE_KEYS_MAX, StoreError};
+use crate::store::{REWRITE_BYTES_MAX, REWRITE_KEYS_MAX, Rewrite, StoreError};
 
 /// How much of a spare is filled in one step.
 pub(crate) const FILL_STEP_BYTES: u64 = 1 << 20;
@@ -54,7 +55,7 @@ pub(crate) enum Filled {
 
 #[derive(Debug, Default)]
 pub(crate) struct Listed {
-    pub(crate) keys: Vec<(RecordKey, Place)>,
+    pub(crate) records: Vec<Rewrite>,
     /// Where to go on, unless this was the end.
     pub(crate) next: Option<Cursor>,
 }
@@ -66,11 +67,14 @@ impl Cursor {
 pub(crate) struct Chores {
     disk: Arc<dyn Disk>,
     buffer: Vec<u8>,
+    /// Whether listed tasks come with their payloads.
+    lists_payloads: bool,
+    names: Names,
 }
 
 impl Chores {
-    pub(crate) fn new(disk: Arc<dyn Disk>) -> Self {
-        Self { disk, buffer: Vec::new() }
+    pub(crate) fn new(disk: Arc<dyn Disk>, lists_payloads: bool) -> Self {
+        Self { disk, buffer: Vec::new(), lists_payloads, names: Names::default() }
     }
 
     fn fill(&mut self, spare: u32, bytes: u64) -> Result<Filled, StoreError> {
@@ -110,17 +114,24 @@ impl Chores {
                 .map_err(|e| fail(cursor.batch, e))?;
             let batch = BatchHeader::verify(&self.buffer, segment.salt, cursor.batch)
                 .ok_or_else(|| damaged("the checksum of a batch is wrong"))?;
-            let left = list_batch(segment.number, cursor, &batch, &self.buffer, |key, place| {
-                listed.keys.push((key, place));
+            let (names, lists_payloads) = (&mut self.names, self.lists_payloads);
+            let more = |key: RecordKey, place: Place, record: &[u8]| {
+                let payload = if lists_payloads && matches!(key, RecordKey::Task(_)) {
+                    payload_of(record, names)
+                } else {
+                    None
+                };
+                listed.records.push(Rewrite { key, place, payload });
                 bytes += u64::from(place.length);
-                bytes < REWRITE_BYTES_MAX && listed.keys.len() < REWRITE_KEYS_MAX
-            })
-            .ok_or_else(|| damaged("a record cannot be read"))?;
+                bytes < REWRITE_BYTES_MAX && listed.records.len() < REWRITE_KEYS_MAX
+            };
+            let left = list_batch(segment.number, cursor, &batch, &self.buffer, more)
+                .ok_or_else(|| damaged("a record cannot be read"))?;
             cursor = match left {
                 BatchLeft::Records(from) => from,
                 BatchLeft::Nothing => Cursor { batch: aligned(cursor.batch + length), records: 0 },
             };
-            if bytes >= REWRITE_BYTES_MAX || listed.keys.len() >= REWRITE_KEYS_MAX {
+            if bytes >= REWRITE_BYTES_MAX || listed.records.len() >= REWRITE_KEYS_MAX {
                 break;
             }
         }
@@ -187,6 +198,14 @@ fn announced_bytes(bytes: &[u8]) -> Option<u64> {
     Some(BATCH_HEADER_BYTES as u64 + u64::from(u32::from_le_bytes(body.try_into().ok()?)))
 }
 
+/// The payload in the record of a task.
+fn payload_of(mut record: &[u8], names: &mut Names) -> Option<Bytes> {
+    match decode(&mut record, names) {
+        Ok(Change::Task(task)) => Some(task.payload),
+        _ => None,
+    }
+}
+
 /// What is left of a batch after a part of it was listed.
 enum BatchLeft {
     Nothing,
@@ -200,7 +219,7 @@ fn list_batch(
     from: Cursor,
     header: &BatchHeader,
     batch: &[u8],
-    mut more: impl FnMut(RecordKey, Place) -> bool,
+    mut more: impl FnMut(RecordKey, Place, &[u8]) -> bool,
 ) -> Option<BatchLeft> {
     let mut rest = &batch[BATCH_HEADER_BYTES..];
     for record in 0..header.records {
@@ -213,7 +232,8 @@ fn list_batch(
             offset: u32::try_from(offset).ok()?,
             length: u32::try_from(start.len() - rest.len()).ok()?,
         };
-        if !more(key, place) && record + 1 < header.records {
+        let bytes = &start[..start.len() - rest.len()];
+        if !more(key, place, bytes) && record + 1 < header.records {
             let passed_over = u32::from(planted!(CompactionSkipsRecord));
             let records = record + 1 + passed_over;
             return Some(BatchLeft::Records(Cursor { batch: from.batch, records }));

@@ -4,16 +4,14 @@
 //! nothing in it counts any more the ledger lets it go. A segment that cannot be read is left
 //! alone: its tasks are in memory, and it can go once they are gone.
 
-use pinpriq_engine::change::{Place, RecordKey};
-
 use super::chores::{Chore, Cursor, Listed};
 use super::ledger::Ledger;
-use crate::store::StoreError;
+use crate::store::{Rewrite, StoreError};
 
 #[derive(Debug, Default)]
 pub(crate) struct Compaction {
     stage: Stage,
-    ready: Vec<(RecordKey, Place)>,
+    ready: Vec<Rewrite>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -77,7 +75,7 @@ impl Compaction {
     pub(crate) fn listed(&mut self, segment: u32, outcome: Result<Listed, StoreError>) {
         match outcome {
             Ok(listed) => {
-                self.ready = listed.keys;
+                self.ready = listed.records;
                 self.stage = match listed.next {
                     Some(next) => Stage::ToList(segment, next),
                     None => Stage::Waiting(segment),
@@ -93,7 +91,7 @@ impl Compaction {
         }
     }
 
-    pub(crate) fn take_ready(&mut self) -> Vec<(RecordKey, Place)> {
+    pub(crate) fn take_ready(&mut self) -> Vec<Rewrite> {
         std::mem::take(&mut self.ready)
     }
 }

@@ -1,111 +1,107 @@
 //! Reading single records back: payloads that were left on the disk.
 //!
-//! Records that are wanted together mostly lie together, so whole windows of a segment are read and
-//! kept for a while. What a record says is checked by whoever knows what it must be; a checksum for
-//! one record alone does not exist.
+//! Whoever is to be shown a payload later holds the segment in which it lies, and reads it when it
+//! is to be sent. A segment that is put away while somebody holds it is removed, and not used
+//! again: the operating system keeps it until the last holder has gone. What a record says is
+//! checked by whoever knows what it must be; a checksum for one record alone does not exist.
 
-use std::collections::VecDeque;
-use std::sync::Arc;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Weak};
 
 use pinpriq_engine::change::{Change, Place};
 
+use super::lane::Worker;
 use super::segment::segment_name;
 use crate::codec::{Names, decode};
 use crate::disk::{Disk, DiskFile, OpenMode, index, read_full_at};
-use crate::store::StoreError;
+use crate::store::{ReadJob, StoreError, Volume};
 
-/// How much is read at a time.
-const WINDOW_BYTES: u64 = 256 << 10;
-
-/// How many windows are kept, the ones that were used last.
-const WINDOWS_KEPT: usize = 16;
-
-/// How many segments are kept open.
+/// How many segments are kept open although nobody holds them.
 const FILES_KEPT: usize = 4;
 
-pub(crate) struct Fetcher {
+/// The segments that records are read back from.
+pub(crate) struct Volumes {
     disk: Arc<dyn Disk>,
-    /// Open segments by number, the one that was used last at the end.
-    files: VecDeque<(u32, Box<dyn DiskFile>)>,
-    /// Windows by segment and offset, the one that was used last at the end.
-    windows: VecDeque<(u32, u64, Vec<u8>)>,
-    names: Names,
+    /// Every segment that is open, by number.
+    open: BTreeMap<u32, Weak<OpenSegment>>,
+    /// Those that were held last.
+    recent: VecDeque<Arc<OpenSegment>>,
+    /// Segments that were removed while somebody held them, with their bytes.
+    removed: Vec<(Weak<OpenSegment>, u64)>,
 }
 
-impl Fetcher {
+struct OpenSegment {
+    number: u32,
+    name: String,
+    file: Box<dyn DiskFile>,
+}
+
+impl Volumes {
     pub(crate) fn new(disk: Arc<dyn Disk>) -> Self {
-        Self { disk, files: VecDeque::new(), windows: VecDeque::new(), names: Names::default() }
+        Self { disk, open: BTreeMap::new(), recent: VecDeque::new(), removed: Vec::new() }
     }
 
-    /// The record at this place, which must have been written. `finished` says that nothing is
-    /// written to that segment any more, so that what is read may be kept.
-    pub(crate) fn fetch(&mut self, place: Place, finished: bool) -> Result<Change, StoreError> {
-        let (start, length) = (u64::from(place.offset), u64::from(place.length));
-        let mut record = Vec::with_capacity(index(length));
-        if finished && length <= WINDOW_BYTES {
-            let mut at = start;
-            while at < start + length {
-                let window = at / WINDOW_BYTES * WINDOW_BYTES;
-                let bytes = self.window(place.volume, window)?;
-                let from = index(at - window).min(bytes.len());
-                let to = index(start + length - window).min(bytes.len());
-                if from == to {
-                    break;
-                }
-                record.extend_from_slice(&bytes[from..to]);
-                at = window + to as u64;
-            }
-        } else {
-            record.resize(index(length), 0);
-            let read = self.read(place.volume, start, &mut record)?;
-            record.truncate(read);
+    /// Keeps a segment readable. It must be there.
+    pub(crate) fn hold(&mut self, number: u32) -> Result<Arc<dyn Volume>, StoreError> {
+        if let Some(known) = self.open.get(&number).and_then(Weak::upgrade) {
+            return Ok(known);
         }
-        let mut rest = record.as_slice();
-        match decode(&mut rest, &mut self.names) {
-            Ok(change) if rest.is_empty() && record.len() as u64 == length => Ok(change),
-            _ => {
-                let name = segment_name(place.volume);
-                Err(StoreError::damage(&name, start, "a record cannot be read back"))
-            }
+        let name = segment_name(number);
+        let opened = self.disk.open(&name, OpenMode::Read);
+        let file = opened.map_err(|error| StoreError::from_io("open", &name, 0, error))?;
+        let opened = Arc::new(OpenSegment { number, name, file });
+        self.open.retain(|_, segment| segment.strong_count() > 0);
+        self.open.insert(number, Arc::downgrade(&opened));
+        self.recent.push_back(Arc::clone(&opened));
+        if self.recent.len() > FILES_KEPT {
+            self.recent.pop_front();
+        }
+        Ok(opened)
+    }
+
+    /// A segment of so many bytes is about to be put away. Returns whether somebody holds it, so
+    /// that its file must not be used again.
+    pub(crate) fn release(&mut self, number: u32, bytes: u64) -> bool {
+        if !planted!(SegmentsKeptOpen) {
+            self.recent.retain(|segment| segment.number != number);
+        }
+        let Some(open) = self.open.remove(&number) else { return false };
+        let is_held = open.strong_count() > 0 && !planted!(HeldSegmentUsedAgain);
+        if is_held {
+            self.removed.push((open, bytes));
+        }
+        is_held
+    }
+
+    /// How many bytes of segments are there only since somebody holds them.
+    pub(crate) fn held_bytes(&mut self) -> u64 {
+        self.removed.retain(|(segment, _)| segment.strong_count() > 0);
+        self.removed.iter().map(|(_, bytes)| bytes).sum()
+    }
+}
+
+impl Volume for OpenSegment {
+    fn read(&self, place: Place) -> Result<Change, StoreError> {
+        let offset = u64::from(place.offset);
+        let mut record = vec![0; index(u64::from(place.length))];
+        let read = read_full_at(&*self.file, offset, &mut record)
+            .map_err(|error| StoreError::from_io("read", &self.name, offset, error))?;
+        let mut rest = &record[..read];
+        match decode(&mut rest, &mut Names::default()) {
+            Ok(change) if rest.is_empty() && read == record.len() => Ok(change),
+            _ => Err(StoreError::damage(&self.name, offset, "a record cannot be read back")),
         }
     }
+}
 
-    /// Forgets what belongs to segments before this one, which may be gone.
-    pub(crate) fn forget_before(&mut self, segment: u32) {
-        self.files.retain(|(number, _)| *number >= segment);
-        self.windows.retain(|(number, _, _)| *number >= segment);
-    }
+/// Reads records back, one job after the other.
+pub(crate) struct Reading;
 
-    fn window(&mut self, segment: u32, offset: u64) -> Result<&[u8], StoreError> {
-        let known = self.windows.iter().position(|known| (known.0, known.1) == (segment, offset));
-        let window = if let Some(window) = known.and_then(|at| self.windows.remove(at)) {
-            window
-        } else {
-            let spare = self.windows.len() >= WINDOWS_KEPT;
-            let spare = if spare { self.windows.pop_front() } else { None };
-            let mut bytes = spare.map(|(_, _, bytes)| bytes).unwrap_or_default();
-            bytes.resize(index(WINDOW_BYTES), 0);
-            let read = self.read(segment, offset, &mut bytes)?;
-            bytes.truncate(read);
-            (segment, offset, bytes)
-        };
-        self.windows.push_back(window);
-        Ok(self.windows.back().map_or(&[], |(_, _, bytes)| bytes.as_slice()))
-    }
+impl Worker for Reading {
+    type Job = ReadJob;
+    type Done = Result<Vec<Change>, StoreError>;
 
-    fn read(&mut self, segment: u32, offset: u64, out: &mut [u8]) -> Result<usize, StoreError> {
-        let name = segment_name(segment);
-        let failed = |error| StoreError::from_io("read", &name, offset, error);
-        let known = self.files.iter().position(|(number, _)| *number == segment);
-        let file = match known.and_then(|at| self.files.remove(at)) {
-            Some((_, file)) => file,
-            None => self.disk.open(&name, OpenMode::Read).map_err(failed)?,
-        };
-        let read = read_full_at(&*file, offset, out);
-        self.files.push_back((segment, file));
-        if self.files.len() > FILES_KEPT {
-            self.files.pop_front();
-        }
-        read.map_err(failed)
+    fn run(&mut self, job: ReadJob) -> Self::Done {
+        job.into_iter().map(|(place, volume)| volume.read(place)).collect()
     }
 }

@@ -6,11 +6,11 @@
 
 use std::sync::Arc;
 
-use pinpriq_engine::change::{Change, Header, Place, RecordKey};
+use pinpriq_engine::change::{Change, Header, Place};
 use pinpriq_engine::time::Timestamp;
 
 use super::chores::Chores;
-use super::fetch::Fetcher;
+use super::fetch::Volumes;
 use super::fresh::lock;
 use super::lane::Runner;
 use super::ledger::{Ledger, Segment};
@@ -18,7 +18,9 @@ use super::open::begin;
 use super::reader::{self, FoundLog};
 use super::running::Running;
 use crate::disk::Disk;
-use crate::store::{Figures, Loaded, Position, Progress, Room, Store, StoreError, Urgency};
+use crate::store::{
+    Figures, Loaded, Position, Progress, ReadJob, Rewrite, Room, Store, StoreError, Urgency, Volume,
+};
 
 /// The smallest segment, so that the two headers stay the smaller part of it.
 const SEGMENT_BYTES_MIN: u32 = 24 << 10;
@@ -46,11 +48,20 @@ pub struct JournalOptions {
     pub salt_seed: u64,
     /// How many bytes the log may hold beyond twice the bytes that count.
     pub slack_bytes: u64,
+    /// Whether payloads are left in the journal, so that it hands them over with the records that
+    /// it wants written again: whoever writes them need not read them.
+    pub leaves_payloads: bool,
 }
 
 impl Default for JournalOptions {
     fn default() -> Self {
-        Self { level: Level::Sync, segment_bytes: 32 << 20, salt_seed: 0, slack_bytes: 64 << 20 }
+        Self {
+            level: Level::Sync,
+            segment_bytes: 32 << 20,
+            salt_seed: 0,
+            slack_bytes: 64 << 20,
+            leaves_payloads: false,
+        }
     }
 }
 
@@ -160,10 +171,10 @@ impl Store for Journal {
             return Err(StoreError::OutOfOrder { call: "begin" });
         };
         let begun = begin(&self.disk, &self.options, &found, &mut ledger, header)?;
-        let chores = Chores::new(Arc::clone(&self.disk));
-        let fetcher = Fetcher::new(Arc::clone(&self.disk));
+        let chores = Chores::new(Arc::clone(&self.disk), self.options.leaves_payloads);
+        let volumes = Volumes::new(Arc::clone(&self.disk));
         let running =
-            Running::start(self.options, ledger, begun, (chores, fetcher), header, &self.runner)?;
+            Running::start(self.options, ledger, begun, (chores, volumes), header, &self.runner)?;
         self.stage = Stage::Running(Box::new(running));
         Ok(())
     }
@@ -197,13 +208,28 @@ impl Store for Journal {
         }
     }
 
-    fn poll_rewrite(&mut self) -> Vec<(RecordKey, Place)> {
+    fn poll_rewrite(&mut self) -> Vec<Rewrite> {
         // A failure in here is remembered, and told by the next call that can tell it.
         self.attempt("poll_rewrite", Running::poll_rewrite).unwrap_or_default()
     }
 
-    fn fetch(&mut self, place: Place) -> Result<Change, StoreError> {
-        self.attempt("fetch", |running| running.fetch(place))
+    fn hold(&mut self, place: Place) -> Result<Arc<dyn Volume>, StoreError> {
+        self.attempt("hold", |running| running.hold(place))
+    }
+
+    fn held_bytes(&mut self) -> u64 {
+        match &mut self.stage {
+            Stage::Running(running) => running.held_bytes(),
+            Stage::Opened | Stage::Loaded(..) => 0,
+        }
+    }
+
+    fn start_read(&mut self, job: ReadJob) -> Result<(), StoreError> {
+        self.attempt("start_read", |running| running.start_read(job))
+    }
+
+    fn take_read(&mut self, wait: bool) -> Result<Option<Vec<Change>>, StoreError> {
+        self.attempt("take_read", |running| running.take_read(wait))
     }
 
     fn room(&self) -> Room {

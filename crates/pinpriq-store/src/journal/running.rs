@@ -5,12 +5,14 @@
 //! the next one, with one sync for all of it. Whoever calls this remembers its first failure and
 //! never calls again after it.
 
-use pinpriq_engine::change::{Change, Header, Place, RecordKey};
+use std::sync::Arc;
+
+use pinpriq_engine::change::{Change, Header, Place};
 use pinpriq_engine::time::{Span, Timestamp};
 
 use super::chores::{Chore, ChoreDone, Chores};
 use super::compact::Compaction;
-use super::fetch::Fetcher;
+use super::fetch::{Reading, Volumes};
 use super::front::{JournalOptions, Level};
 use super::lane::{Lane, Runner};
 use super::ledger::{Ledger, Segment};
@@ -19,7 +21,10 @@ use super::pending::{Pending, Target};
 use super::segment::{BATCH_BYTES_MAX, FORMAT_VERSION, SEGMENT_START, SegmentHeader, draw_salt};
 use super::spare::Spares;
 use super::writer::{Commit, Committed, Roll, Writer};
-use crate::store::{Figures, INTERVAL_MS, LAZY_MS, Position, Progress, StoreError, Urgency};
+use crate::store::{
+    Figures, INTERVAL_MS, LAZY_MS, Position, Progress, ReadJob, Rewrite, StoreError, Urgency,
+    Volume,
+};
 
 /// How much of a write buffer is kept for the next one; what a burst needed beyond goes back.
 const BUFFER_BYTES_KEPT: usize = 4 << 20;
@@ -33,7 +38,8 @@ pub(crate) struct Running {
     pending: Pending,
     commits: Lane<Writer>,
     chores: Lane<Chores>,
-    fetcher: Fetcher,
+    reads: Lane<Reading>,
+    volumes: Volumes,
     spares: Spares,
     compaction: Compaction,
     /// Buffers of the last commit, to be used again.
@@ -68,7 +74,7 @@ impl Running {
         options: JournalOptions,
         ledger: Ledger,
         begun: Begun,
-        (chores, fetcher): (Chores, Fetcher),
+        (chores, volumes): (Chores, Volumes),
         facts: &Header,
         runner: &Runner,
     ) -> Result<Self, StoreError> {
@@ -79,7 +85,8 @@ impl Running {
             pending: Pending::default(),
             commits: Lane::start("journal-commit", begun.writer, runner)?,
             chores: Lane::start("journal-chores", chores, runner)?,
-            fetcher,
+            reads: Lane::start("journal-read", Reading, runner)?,
+            volumes,
             spares: begun.spares,
             compaction: Compaction::default(),
             buffers: None,
@@ -100,15 +107,29 @@ impl Running {
         self.ledger.obsolete(place);
     }
 
-    /// Reads a record back.
-    pub(crate) fn fetch(&mut self, place: Place) -> Result<Change, StoreError> {
-        self.fetcher.forget_before(self.ledger.oldest_number());
-        self.fetcher.fetch(place, place.volume < self.written_segment)
+    /// See [`Store::hold`](crate::store::Store::hold).
+    pub(crate) fn hold(&mut self, place: Place) -> Result<Arc<dyn Volume>, StoreError> {
+        self.volumes.hold(place.volume)
+    }
+
+    /// See [`Store::held_bytes`](crate::store::Store::held_bytes).
+    pub(crate) fn held_bytes(&mut self) -> u64 {
+        self.volumes.held_bytes()
+    }
+
+    /// See [`Store::start_read`](crate::store::Store::start_read).
+    pub(crate) fn start_read(&mut self, job: ReadJob) -> Result<(), StoreError> {
+        self.reads.submit(job)
+    }
+
+    /// See [`Store::take_read`](crate::store::Store::take_read).
+    pub(crate) fn take_read(&mut self, wait: bool) -> Result<Option<Vec<Change>>, StoreError> {
+        if wait { self.reads.wait()? } else { self.reads.take()? }.transpose()
     }
 
     /// Whether a job is under way.
     pub(crate) const fn is_busy(&self) -> bool {
-        self.commits.is_busy() || self.chores.is_busy()
+        self.commits.is_busy() || self.chores.is_busy() || self.reads.is_busy()
     }
 
     pub(crate) fn figures(&self) -> Figures {
@@ -312,7 +333,9 @@ impl Running {
         self.compaction.review(&self.ledger, self.written_segment, self.wants_compaction());
         let wanted_spares = self.wanted_spares();
         let chore = if let Some(segment) = self.ledger.take_released() {
-            let spare = if segment.usual_size { self.spares.adopt() } else { None };
+            let is_held = self.volumes.release(segment.header.number, segment.end);
+            let is_reusable = segment.usual_size && !is_held;
+            let spare = if is_reusable { self.spares.adopt() } else { None };
             Some(Chore::Retire { segment: segment.header.number, spare })
         } else {
             let usual = self.options.segment_bytes();
@@ -386,7 +409,7 @@ impl Running {
         due
     }
 
-    pub(crate) fn poll_rewrite(&mut self) -> Result<Vec<(RecordKey, Place)>, StoreError> {
+    pub(crate) fn poll_rewrite(&mut self) -> Result<Vec<Rewrite>, StoreError> {
         if self.pending.bytes() > REWRITE_BACKLOG_BYTES {
             return Ok(Vec::new());
         }

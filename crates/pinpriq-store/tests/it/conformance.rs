@@ -3,12 +3,12 @@
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex};
 
-use pinpriq_engine::change::{Change, Header, Place, RecordKey};
+use pinpriq_engine::change::{Change, Header, Place};
 use pinpriq_engine::time::Timestamp;
 use pinpriq_store::conformance::run;
 use pinpriq_store::{
     Disk, FaultyDisk, Figures, Journal, JournalOptions, Level, Loaded, MemoryStore, Position,
-    Progress, RealDisk, Room, Runner, Store, StoreError, Urgency,
+    Progress, RealDisk, Rewrite, Room, Runner, Store, StoreError, Urgency,
 };
 
 use crate::driving::{journal, options};
@@ -69,10 +69,6 @@ impl Store for Waiting {
         self.journal.begin(header)
     }
 
-    fn fetch(&mut self, place: Place) -> Result<Change, StoreError> {
-        self.journal.fetch(place)
-    }
-
     fn append(
         &mut self,
         header: &Header,
@@ -100,7 +96,7 @@ impl Store for Waiting {
         self.journal.poll_timeout()
     }
 
-    fn poll_rewrite(&mut self) -> Vec<(RecordKey, Place)> {
+    fn poll_rewrite(&mut self) -> Vec<Rewrite> {
         self.journal.poll_rewrite()
     }
 

@@ -24,6 +24,7 @@ pub(crate) fn options(salt_seed: u64) -> JournalOptions {
         segment_bytes: SEGMENT_BYTES,
         salt_seed,
         slack_bytes: 2 * u64::from(SEGMENT_BYTES),
+        leaves_payloads: false,
     }
 }
 

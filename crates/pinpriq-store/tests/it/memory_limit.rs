@@ -10,8 +10,9 @@ use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, RefusalKind, Reply};
 use pinpriq_engine::task::{ClientId, RequestId, TaskRecord};
 use pinpriq_engine::time::Timestamp;
+use pinpriq_store::durable::{Holds, Wanted};
 use pinpriq_store::faulty_disk::CrashPolicy;
-use pinpriq_store::{Durable, FaultyDisk, Journal, Runner, StoreError};
+use pinpriq_store::{Durable, FaultyDisk, Journal, JournalOptions, Runner, StoreError};
 
 use crate::driving::options;
 
@@ -33,7 +34,8 @@ impl Site {
 
     fn run(disk: &FaultyDisk, runner: Runner) -> Result<Self, StoreError> {
         let limits = Limits { memory_bytes: Some(MEMORY_BYTES), ..Limits::default() };
-        let store = Journal::open(Arc::new(disk.clone()), options(1), runner).unwrap();
+        let options = JournalOptions { leaves_payloads: true, ..options(1) };
+        let store = Journal::open(Arc::new(disk.clone()), options, runner).unwrap();
         let start = Timestamp::from_ms(1 << 40);
         let (durable, _) = Durable::open(Box::new(store), limits, start, 1)?;
         Ok(Self { disk: disk.clone(), now: durable.now(), durable })
@@ -54,11 +56,37 @@ impl Site {
         let Some((_, Output::Reply { reply, .. })) = self.durable.poll_output() else {
             panic!("no reply")
         };
-        if committed.is_ok() {
+        if committed.is_ok() && self.durable.failure().is_none() {
             self.durable.drive(self.now).unwrap();
             self.durable.engine().check();
         }
         reply
+    }
+
+    /// Lets tasks pass through another queue, so that segments fill and the oldest are emptied.
+    fn pass(&mut self, numbers: std::ops::Range<u64>) {
+        for number in numbers {
+            self.ask(Command::Put(Put::new(b"passing", &payload(number))));
+            let (queues, wait, selection) = ([&b"passing"[..]], Wait::No, Selection::DEFAULT);
+            let mode = TakeMode::Pop;
+            let take = Take { queues: &queues, member: None, count: 1, wait, selection, mode };
+            self.ask(Command::Take(take));
+        }
+    }
+
+    /// Pops tasks whose payloads are to be read later.
+    fn pop_held(&mut self, count: u32) -> (Vec<TaskRecord>, Holds) {
+        let (queues, wait, selection) = ([QUEUE], Wait::No, Selection::DEFAULT);
+        let mode = TakeMode::Pop;
+        let take = Take { queues: &queues, member: None, count, wait, selection, mode };
+        self.durable.apply(self.now, ClientId(1), RequestId(1), &Command::Take(take));
+        self.durable.commit().unwrap();
+        match self.durable.poll_held() {
+            Some((_, Output::Reply { reply: Reply::Tasks { tasks, .. }, .. }, holds)) => {
+                (tasks, holds)
+            }
+            _ => panic!("no tasks"),
+        }
     }
 
     fn take(&mut self, mode: TakeMode, count: u32) -> Vec<TaskRecord> {
@@ -173,14 +201,7 @@ fn a_restart_keeps_to_the_limit_and_loses_nothing() {
 fn compaction_takes_payloads_along_that_were_left() {
     let mut site = Site::with_tasks(60);
     let rewrites = site.durable.figures().rewrites;
-    // A queue that tasks pass through, so that segments fill and the oldest has to be emptied.
-    for number in 61..3_000 {
-        site.ask(Command::Put(Put::new(b"passing", &payload(number))));
-        let (queues, wait, selection) = ([&b"passing"[..]], Wait::No, Selection::DEFAULT);
-        let mode = TakeMode::Pop;
-        let take = Take { queues: &queues, member: None, count: 1, wait, selection, mode };
-        site.ask(Command::Take(take));
-    }
+    site.pass(61..3_000);
     let rewrites = site.durable.figures().rewrites - rewrites;
     assert!(rewrites >= 60, "{rewrites} records were written again");
     judge(&site.peek());
@@ -189,6 +210,58 @@ fn compaction_takes_payloads_along_that_were_left() {
     let shown = site.peek();
     assert_eq!(shown.len(), 60);
     judge(&shown);
+}
+
+#[test]
+fn a_record_that_is_written_again_is_shown_before_its_new_place_is_on_the_disk() {
+    let open = Arc::new(AtomicBool::new(true));
+    let gated = Runner::Gated { open: Arc::clone(&open) };
+    let mut site = Site::run(&FaultyDisk::new(1), gated).unwrap();
+    for number in 1..=60 {
+        site.ask(Command::Put(Put::new(QUEUE, &payload(number))));
+    }
+    let mut seen = 0;
+    for number in 61..3_000 {
+        let before = site.durable.figures().rewrites;
+        open.store(true, Ordering::Relaxed);
+        site.pass(number..number + 1);
+        // What was handed out to be written again does not get to the disk now.
+        open.store(false, Ordering::Relaxed);
+        if site.durable.figures().rewrites > before {
+            seen += 1;
+            let shown = site.peek();
+            assert_eq!(shown.len(), 60);
+            judge(&shown);
+        }
+    }
+    assert!(seen > 0, "no record was written again while the disk did not answer");
+}
+
+#[test]
+fn a_payload_stays_readable_as_long_as_an_answer_waits_for_it() {
+    let mut site = Site::with_tasks(100);
+    let open_before = site.disk.open_files();
+    let (tasks, holds) = site.pop_held(100);
+    let away: Vec<&TaskRecord> = tasks.iter().filter(|task| task.away.is_some()).collect();
+    assert!(away.len() > 30, "{} payloads were left", away.len());
+    // Segments fill, and those with the tasks are put away.
+    site.pass(101..3_000);
+    assert!(site.durable.held_bytes() > 0, "the segments are gone");
+    let wanted = away.iter().map(|task| {
+        let away = task.away.unwrap();
+        let volume = Arc::clone(holds.volume(away.place).unwrap());
+        Wanted { number: task.number, away, volume }
+    });
+    site.durable.start_read(wanted.collect()).unwrap();
+    let payloads = site.durable.take_read(true).unwrap().expect("the job has ended");
+    assert_eq!(payloads.len(), away.len());
+    for (task, read) in away.iter().zip(payloads) {
+        assert_eq!(*read, *payload(task.number), "task {}", task.number);
+    }
+    drop(holds);
+    assert_eq!(site.durable.held_bytes(), 0, "nobody holds anything any more");
+    let open_after = site.disk.open_files();
+    assert!(open_after <= open_before, "{open_after} files are open, and were {open_before}");
 }
 
 #[test]

@@ -3,10 +3,10 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use pinpriq_engine::change::{Change, Header, Place, RecordKey};
+use pinpriq_engine::change::{Change, Header, Place};
 use pinpriq_engine::time::Timestamp;
 use pinpriq_store::{
-    Figures, Fold, Journal, Loaded, Position, Progress, Room, Store, StoreError, Urgency,
+    Figures, Fold, Journal, Loaded, Position, Progress, Rewrite, Room, Store, StoreError, Urgency,
 };
 
 use crate::driving::History;
@@ -42,10 +42,6 @@ impl Store for Witness {
         self.journal.begin(header)
     }
 
-    fn fetch(&mut self, place: Place) -> Result<Change, StoreError> {
-        self.journal.fetch(place)
-    }
-
     fn append(
         &mut self,
         header: &Header,
@@ -72,7 +68,7 @@ impl Store for Witness {
         self.journal.poll_timeout()
     }
 
-    fn poll_rewrite(&mut self) -> Vec<(RecordKey, Place)> {
+    fn poll_rewrite(&mut self) -> Vec<Rewrite> {
         self.journal.poll_rewrite()
     }
 

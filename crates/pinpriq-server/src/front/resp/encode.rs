@@ -13,29 +13,32 @@ use super::queues::cursor_after;
 use super::words::receipt_numbers;
 
 /// Appends the next piece of an output: the head of an array first, then task by task as far as
-/// the buffer is shorter than `most`. `progress` counts what is written already. Answers whether it
-/// is complete.
+/// the buffer is shorter than `most` and tasks are among the first `known`. `progress` counts the
+/// tasks that are written. Returns whether it is complete.
 pub(crate) fn output(
     output: &Output,
     writer: &mut Writer<'_>,
     progress: &mut usize,
     most: usize,
+    known: usize,
 ) -> bool {
     match output {
         Output::Delivery { tasks, .. } => {
-            for task in tasks {
+            for task in &tasks[*progress..known.min(tasks.len())] {
                 delivery(writer, task);
+                *progress += 1;
             }
-            true
+            *progress == tasks.len()
         }
         Output::Reply { reply: Reply::Tasks { tasks, popped }, request, .. } => {
             let shape = Shape::of(*request);
-            task_array(writer, tasks, shape, *popped, progress, most)
+            task_array(writer, tasks, shape, *popped, progress, most, known)
         }
         Output::Reply { reply: Reply::Shown(tasks), request, .. } => {
             // Nobody learns the receipt of another's lease by looking.
-            task_array(writer, tasks, Shape::of(*request), true, progress, most)
+            task_array(writer, tasks, Shape::of(*request), true, progress, most, known)
         }
+        Output::Reply { reply: Reply::Task(Some(_)), .. } if known == 0 => false,
         Output::Reply { request, reply, .. } => {
             if Shape::of(*request) != Shape::Silent {
                 whole_reply(writer, reply, Shape::of(*request));
@@ -52,11 +55,13 @@ fn task_array(
     hidden: bool,
     progress: &mut usize,
     most: usize,
+    known: usize,
 ) -> bool {
-    if *progress == 0 {
+    let known = known.min(tasks.len());
+    if *progress == 0 && (known > 0 || tasks.is_empty()) {
         writer.array(tasks.len());
     }
-    for record in &tasks[*progress..] {
+    for record in &tasks[*progress..known] {
         if *progress > 0 && writer.buffer_bytes() >= most {
             return false;
         }
@@ -67,7 +72,7 @@ fn task_array(
         }
         *progress += 1;
     }
-    true
+    *progress == tasks.len()
 }
 
 fn whole_reply(writer: &mut Writer<'_>, reply: &Reply, shape: Shape) {

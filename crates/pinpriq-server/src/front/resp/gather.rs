@@ -54,7 +54,7 @@ pub(super) fn join_replies(
         (None, Gathers::Membership) => (join_membership(replies), Shape::Plain),
     };
     let output = Output::Reply { client: ClientId(0), request: shape.request(), reply };
-    encode::output(&output, &mut Writer::new(out, protocol), &mut 0, usize::MAX);
+    encode::output(&output, &mut Writer::new(out, protocol), &mut 0, usize::MAX, usize::MAX);
 }
 
 /// Adds up what the shards tell of themselves.

@@ -17,6 +17,7 @@ const OPTIONS: JournalOptions = JournalOptions {
     segment_bytes: 24 << 10,
     salt_seed: 1,
     slack_bytes: 48 << 10,
+    leaves_payloads: false,
 };
 
 /// A journal with these batches. Answers where each of them begins in the first segment.

@@ -1,0 +1,152 @@
+//! Payloads that were left on the disk, read back as they are sent.
+//!
+//! One piece is read at a time, for each client in turn, and a client is read for again only when
+//! what it got has left for its socket. So memory is bounded by what each connection may have
+//! encoded ahead, and nobody waits for the disk but whoever is shown a payload from it. Popped tasks
+//! that could not be sent are read in the same way before they go back to their queue.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use pinpriq_engine::task::{Bytes, ClientId, TaskRecord};
+use pinpriq_store::durable::{Durable, Wanted};
+use pinpriq_store::{StoreError, Volume};
+
+use crate::shard::Session;
+
+/// How many bytes of payloads are read at a time, one payload more or less.
+const PIECE_BYTES: u64 = 256 << 10;
+
+/// See the head of this file.
+#[derive(Default)]
+pub(crate) struct Readers {
+    /// Clients whose first answer lacks payloads, the one that has waited longest first.
+    waiting: VecDeque<Rc<Session>>,
+    /// Popped tasks that are to go back, with the clients that popped them.
+    returning: VecDeque<(ClientId, TaskRecord, Arc<dyn Volume>)>,
+    /// What is being read.
+    under_way: Option<Reading>,
+}
+
+enum Reading {
+    For(Rc<Session>),
+    Back(ClientId, Vec<TaskRecord>),
+}
+
+/// Popped tasks with their payloads, to be put back.
+pub(crate) struct Returned {
+    pub(crate) client: ClientId,
+    pub(crate) tasks: Vec<TaskRecord>,
+}
+
+impl Readers {
+    /// Whether there is nothing to do.
+    pub(crate) fn are_idle(&self) -> bool {
+        self.under_way.is_none() && self.waiting.is_empty() && self.returning.is_empty()
+    }
+
+    /// A client waits for payloads.
+    pub(crate) fn add(&mut self, session: &Rc<Session>) {
+        if !session.reads.replace(true) {
+            self.waiting.push_back(Rc::clone(session));
+        }
+    }
+
+    /// Popped tasks of a client are to go back.
+    pub(crate) fn bring_back(
+        &mut self,
+        client: ClientId,
+        tasks: Vec<(TaskRecord, Arc<dyn Volume>)>,
+    ) {
+        self.returning.extend(tasks.into_iter().map(|(task, volume)| (client, task, volume)));
+    }
+
+    /// Takes what was read and starts to read what is next. Returns tasks that can be put back: then
+    /// there may be more to do.
+    pub(crate) fn go_on(&mut self, durable: &mut Durable) -> Option<Returned> {
+        loop {
+            if self.under_way.is_some() {
+                let read = durable.take_read(false).transpose()?;
+                if let Some(returned) = self.finish_piece(read) {
+                    return Some(returned);
+                }
+            }
+            self.start_piece(durable)?;
+        }
+    }
+
+    /// Waits for the next tasks that go back. None if there are no more.
+    pub(crate) fn wait(&mut self, durable: &mut Durable) -> Option<Returned> {
+        loop {
+            if self.under_way.is_some() {
+                let read = durable.take_read(true).transpose()?;
+                if let Some(returned) = self.finish_piece(read) {
+                    return Some(returned);
+                }
+            }
+            self.waiting.clear();
+            self.start_piece(durable)?;
+        }
+    }
+
+    /// Hands over what was read.
+    fn finish_piece(&mut self, read: Result<Vec<Bytes>, StoreError>) -> Option<Returned> {
+        match (self.under_way.take()?, read) {
+            (Reading::For(session), Ok(payloads)) => {
+                session.outbox.borrow_mut().supply(payloads);
+                session.bell.ring();
+                None
+            }
+            (Reading::Back(client, mut tasks), Ok(payloads)) => {
+                for (task, payload) in tasks.iter_mut().zip(payloads) {
+                    (task.payload, task.away) = (payload, None);
+                }
+                Some(Returned { client, tasks })
+            }
+            (_, Err(_)) => {
+                // The store has failed. Every client is told, and nothing goes back any more.
+                self.returning.clear();
+                None
+            }
+        }
+    }
+
+    /// Starts to read the next piece. None if there is nothing to read.
+    fn start_piece(&mut self, durable: &mut Durable) -> Option<()> {
+        let (reading, wanted) = self.next_piece()?;
+        self.under_way = Some(reading);
+        if durable.start_read(wanted).is_err() {
+            // Whoever drives the store hears of it.
+            (self.under_way, self.waiting) = (None, VecDeque::new());
+            self.returning.clear();
+            return None;
+        }
+        Some(())
+    }
+
+    fn next_piece(&mut self) -> Option<(Reading, Vec<Wanted>)> {
+        if let Some((client, _, _)) = self.returning.front() {
+            let client = *client;
+            let (mut tasks, mut wanted) = (Vec::new(), Vec::new());
+            let mut bytes = 0;
+            while let Some((_, task, volume)) =
+                self.returning.pop_front_if(|(owner, ..)| *owner == client && bytes < PIECE_BYTES)
+            {
+                let Some(away) = task.away else { continue };
+                bytes += u64::from(away.bytes);
+                wanted.push(Wanted { number: task.number, away, volume });
+                tasks.push(task);
+            }
+            return Some((Reading::Back(client, tasks), wanted));
+        }
+        while let Some(session) = self.waiting.pop_front() {
+            session.reads.set(false);
+            let wanted = session.outbox.borrow_mut().wanted(PIECE_BYTES);
+            if !wanted.is_empty() {
+                return Some((Reading::For(session), wanted));
+            }
+        }
+        None
+    }
+}
