@@ -442,7 +442,7 @@ fn known_tasks(output: &mut Output, from: usize) -> usize {
 /// Forgets payloads that were read back and are written now.
 fn forget_payloads(output: &mut Output, written: std::ops::Range<usize>) {
     for task in tasks_of(output).get_mut(written).unwrap_or_default() {
-        if task.away.is_some() && !planted!(ReadPayloadsKept) {
+        if task.away.is_some() {
             task.payload = Bytes::default();
         }
     }

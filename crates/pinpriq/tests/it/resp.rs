@@ -1,5 +1,6 @@
 //! The RESP door of a server process: what survives it, and many who use it at once.
 
+mod memory_limit;
 mod redis;
 
 use std::process::Command;
