@@ -58,8 +58,10 @@ pub(crate) struct Exchange<D> {
     frame_began: Option<Timestamp>,
     /// What the requests in `input` wait for.
     waits: Waits,
-    /// Whether the client has ended its side.
+    /// Whether the client has ended its side, and all that came before has been taken in.
     ended: bool,
+    /// Whether the client is known to have ended its side, though not all before was taken in.
+    foresees_end: bool,
     /// Whether no more requests are accepted.
     closing: bool,
     /// Whether the client may still be sending, since it was not the one to end the connection.
@@ -86,6 +88,7 @@ impl<D: Door> Exchange<D> {
             frame_began: None,
             waits: Waits::Nothing,
             ended: false,
+            foresees_end: false,
             closing: false,
             lingers: false,
         }
@@ -201,9 +204,9 @@ impl<D: Door> Exchange<D> {
         } else if self.ended && self.waits == Waits::Nothing && !self.closing {
             // What is left is a request that will never be complete.
             self.close();
-        } else if self.ended && self.waits == Waits::Reply && self.session.is_blocked() {
+        } else if self.knows_end() && self.waits == Waits::Reply && self.session.is_blocked() {
             self.shard.end_waits(self.client);
-        } else if self.ended
+        } else if self.knows_end()
             && self.waits == Waits::Reply
             && self.shard.end_waits_abroad(self.client, &self.session)
         {
@@ -228,6 +231,26 @@ impl<D: Door> Exchange<D> {
     /// The client will send nothing more.
     pub(crate) const fn end_input(&mut self) {
         self.ended = true;
+    }
+
+    /// The client has ended its side, but not all that came before was taken in. A blocked request
+    /// is answered as if its time were up, and what waits unread is taken in after that.
+    pub(crate) fn foresee_end(&mut self) {
+        self.foresees_end = true;
+        self.lapse_if_stalled();
+    }
+
+    /// Ends the credit of a client that has ended its side while what it sent waits for room, which
+    /// may take for ever.
+    fn lapse_if_stalled(&mut self) {
+        if self.knows_end() && self.waits == Waits::Room && self.session.is_stalled() {
+            self.door.credit_lapses();
+        }
+    }
+
+    /// Whether the client is known to have ended its side.
+    pub(crate) const fn knows_end(&self) -> bool {
+        self.ended || self.foresees_end
     }
 
     /// Takes bytes that came, and carries out what is complete.
@@ -329,7 +352,10 @@ impl<D: Door> Exchange<D> {
         }
         match next {
             Next::Read => {}
-            Next::Wait => self.waits = Waits::Room,
+            Next::Wait => {
+                self.waits = Waits::Room;
+                self.lapse_if_stalled();
+            }
             Next::Block => self.waits = Waits::Reply,
             Next::Move(to) => self.waits = Waits::Shard(to),
             Next::Close(reason) => {
