@@ -31,6 +31,17 @@ enum Waits {
     Shard(usize),
 }
 
+/// What is known of the client's side.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Side {
+    /// More may come.
+    Open,
+    /// The client has ended it, but not all that came before was taken in.
+    Closed,
+    /// The client has ended it, and all that came before was taken in.
+    Ended,
+}
+
 /// What is next for an exchange.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
@@ -58,10 +69,7 @@ pub(crate) struct Exchange<D> {
     frame_began: Option<Timestamp>,
     /// What the requests in `input` wait for.
     waits: Waits,
-    /// Whether the client has ended its side, and all that came before has been taken in.
-    ended: bool,
-    /// Whether the client is known to have ended its side, though not all before was taken in.
-    foresees_end: bool,
+    side: Side,
     /// Whether no more requests are accepted.
     closing: bool,
     /// Whether the client may still be sending, since it was not the one to end the connection.
@@ -87,8 +95,7 @@ impl<D: Door> Exchange<D> {
             input: Vec::new(),
             frame_began: None,
             waits: Waits::Nothing,
-            ended: false,
-            foresees_end: false,
+            side: Side::Open,
             closing: false,
             lingers: false,
         }
@@ -201,7 +208,7 @@ impl<D: Door> Exchange<D> {
             return if has_left { Step::Move(to) } else { Step::Await };
         } else if self.can_resume() {
             self.resume();
-        } else if self.ended && self.waits == Waits::Nothing && !self.closing {
+        } else if self.side == Side::Ended && self.waits == Waits::Nothing && !self.closing {
             // What is left is a request that will never be complete.
             self.close();
         } else if self.knows_end() && self.waits == Waits::Reply && self.session.is_blocked() {
@@ -225,18 +232,23 @@ impl<D: Door> Exchange<D> {
             Waits::Reply => self.input.len() < READ_BYTES,
         };
         // What is asked of a shard that has ended its side is never answered.
-        has_room && !self.closing && !self.ended && !self.session.links.borrow().is_broken()
+        has_room
+            && !self.closing
+            && self.side != Side::Ended
+            && !self.session.links.borrow().is_broken()
     }
 
     /// The client will send nothing more.
     pub(crate) const fn end_input(&mut self) {
-        self.ended = true;
+        self.side = Side::Ended;
     }
 
     /// The client has ended its side, but not all that came before was taken in. A blocked request
     /// is answered as if its time were up, and what waits unread is taken in after that.
     pub(crate) fn foresee_end(&mut self) {
-        self.foresees_end = true;
+        if self.side == Side::Open {
+            self.side = Side::Closed;
+        }
         self.lapse_if_stalled();
     }
 
@@ -249,8 +261,8 @@ impl<D: Door> Exchange<D> {
     }
 
     /// Whether the client is known to have ended its side.
-    pub(crate) const fn knows_end(&self) -> bool {
-        self.ended || self.foresees_end
+    pub(crate) fn knows_end(&self) -> bool {
+        self.side != Side::Open
     }
 
     /// Takes bytes that came, and carries out what is complete.
