@@ -346,6 +346,18 @@ bugs! {
     ReadTakenForDone "read-taken-for-done"
         "Requests count as done when another shard has read them, though they wait for room there."
         [Server("shards::what_was_sent")]
+    EndUnseenBehindInput "end-unseen-behind-input"
+        "The end of a connection is not seen while nothing is read from it."
+        [Server("resp::closing::a_client_that_closes")]
+    KeepAliveNotSet "keep-alive-not-set"
+        "Idle connections are not probed, so that a host that vanished is never noticed."
+        [InServer("sockets::")]
+    ListensBeforeLoading "listens-before-loading"
+        "Clients can connect before the tasks are loaded."
+        [Server("starting::nobody_can_connect")]
+    StopUnheardWhileLoading "stop-unheard-while-loading"
+        "A server that is to stop loads all its tasks first."
+        [Server("starting::a_stop"), Store("opening::a_load_that_is_told_to_stop")]
     TimeFollowsTheWallClock "time-follows-the-wall-clock"
         "When the wall clock is set, time jumps along with it."
         [Simulator(20)]

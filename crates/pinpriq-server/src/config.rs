@@ -24,6 +24,8 @@ pub struct Config {
     pub pinpriq_options: PinpriqOptions,
     /// The bounds.
     pub limits: Limits,
+    /// How connections are watched.
+    pub watch: Watch,
 }
 
 /// What a reply means.
@@ -94,6 +96,21 @@ pub struct Limits {
     pub subscriptions_max: usize,
 }
 
+/// How the system watches connections, so that a client whose host has vanished is noticed: by
+/// default within two minutes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Watch {
+    /// How long a connection may be idle before it is probed, in whole seconds, rounded up. It
+    /// ends after three probes without an answer, each a quarter of this time after the one before.
+    /// Without it connections are not probed.
+    pub keepalive: Option<Duration>,
+    /// How long what was sent may go unanswered by the other host, or find no room there, before
+    /// the connection ends. An idle connection that was probed ends too when it is that long since
+    /// anything came, whatever number of probes is left. Without it the system decides, which may
+    /// take a quarter of an hour.
+    pub user_timeout: Option<Duration>,
+}
+
 impl Durability {
     /// The word for it in settings, logs and statistics.
     #[must_use]
@@ -116,6 +133,7 @@ impl Default for Config {
             resp: Some(SocketAddr::from(([127, 0, 0, 1], 7251))),
             pinpriq_options: PinpriqOptions::default(),
             limits: Limits::default(),
+            watch: Watch::default(),
         }
     }
 }
@@ -123,6 +141,16 @@ impl Default for Config {
 impl Default for PinpriqOptions {
     fn default() -> Self {
         Self { framing: Framing::default(), ttl_zero: TtlZero::default(), requeue: true }
+    }
+}
+
+impl Default for Watch {
+    fn default() -> Self {
+        Self {
+            keepalive: Some(Duration::from_mins(1)),
+            // Between the second probe in vain and the moment at which a fourth would be due.
+            user_timeout: Some(Duration::from_secs(100)),
+        }
     }
 }
 

@@ -2,8 +2,9 @@
 //!
 //! For each readiness event everything complete is decoded and carried out, and then everything
 //! that may leave is written. Nothing is read while the client has too much under way: that is the
-//! back-pressure. A client that neither reads nor sends holds up nobody but itself. What is said is
-//! the exchange's business, and what the bytes mean is the door's.
+//! back-pressure. That the client has ended its side is noticed even then, if the system knows. A
+//! client that neither reads nor sends holds up nobody but itself. What is said is the exchange's
+//! business, and what the bytes mean is the door's.
 
 use std::future::poll_fn;
 use std::io;
@@ -12,7 +13,7 @@ use std::rc::Rc;
 use std::task::{self, Poll, ready};
 
 use pinpriq_engine::time::Span;
-use tokio::io::{AsyncRead as _, AsyncWriteExt as _, ReadBuf};
+use tokio::io::{AsyncRead as _, AsyncWriteExt as _, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
 use crate::exchange::{Exchange, Step};
@@ -41,6 +42,10 @@ pub(crate) trait Door: Encode {
     /// Called around each write, when answers may have left: the door may grant the engine more.
     /// Answers whether it did.
     fn refill(&mut self) -> bool;
+
+    /// Called when the client has ended its side while what it sent waits for room: from then on
+    /// nothing is delivered to it unasked, if that could go on for long.
+    fn credit_lapses(&mut self);
 
     /// Called once when the server is about to stop: the last chance to answer what is blocked.
     fn stopping(&mut self);
@@ -77,6 +82,14 @@ pub(crate) enum Next {
     Move(usize),
     /// The connection ends once what was answered is sent.
     Close(String),
+}
+
+/// What came of waiting for an event.
+enum Event {
+    /// Something has happened that is to be looked at.
+    Happened,
+    /// Nothing was waited for, since nothing is to be read now.
+    ReadsNothing,
 }
 
 /// A connection at work.
@@ -150,32 +163,71 @@ impl<D: Door> Connection<'_, D> {
     /// Waits until there is something to do, and reads if there is something to read.
     async fn await_event(&mut self) -> io::Result<()> {
         let clock = self.context.shard.clock();
-        let Some(deadline) = self.exchange.frame_deadline() else {
-            return poll_fn(|task| self.poll_event(task)).await;
+        let event = match self.exchange.frame_deadline() {
+            None => poll_fn(|task| self.poll_event(task)).await?,
+            Some(deadline) => tokio::select! {
+                event = poll_fn(|task| self.poll_event(task)) => event?,
+                () = clock.until(deadline) => {
+                    self.exchange.frame_is_late();
+                    Event::Happened
+                }
+            },
         };
-        tokio::select! {
-            event = poll_fn(|task| self.poll_event(task)) => return event,
-            () = clock.until(deadline) => {}
+        match event {
+            Event::Happened => Ok(()),
+            Event::ReadsNothing => self.await_event_unread().await,
         }
-        self.exchange.frame_is_late();
-        Ok(())
     }
 
     /// See [`Connection::await_event`]. A stop rings the bell too.
-    fn poll_event(&mut self, task: &mut task::Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_event(&mut self, task: &mut task::Context<'_>) -> Poll<io::Result<Event>> {
         // What is read may ring the bell, which wakes nobody who is awake.
         self.session.bell.attend();
-        if self.exchange.wants_read()
-            && let Poll::Ready(read) = self.poll_read(task)
-        {
-            return Poll::Ready(read);
+        if self.exchange.wants_read() {
+            if let Poll::Ready(read) = self.poll_read(task) {
+                return Poll::Ready(read.map(|()| Event::Happened));
+            }
+        } else if !planted!(EndUnseenBehindInput) {
+            return Poll::Ready(Ok(Event::ReadsNothing));
         }
+        self.poll_bell_and_room(task).map_ok(|()| Event::Happened)
+    }
+
+    /// Waits for the bell, or until the socket takes what is to be written.
+    fn poll_bell_and_room(&self, task: &mut task::Context<'_>) -> Poll<io::Result<()>> {
         let has_bytes = self.session.outbox.borrow().encoded_bytes() > 0;
         let wants_write = has_bytes && !self.exchange.holds_back();
         if wants_write && let Poll::Ready(ready) = self.stream.poll_write_ready(task) {
             return Poll::Ready(ready);
         }
         self.session.bell.poll_rung(task).map(Ok)
+    }
+
+    /// Waits until there is something to do while nothing is read. The end of the client's side is
+    /// noticed all the same, whatever waits unread in the socket: it comes as an event of its own,
+    /// apart from that there is something to read.
+    async fn await_event_unread(&mut self) -> io::Result<()> {
+        let watched = if self.exchange.knows_end() {
+            // It stays true, and would be told again and again.
+            Interest::ERROR
+        } else {
+            Interest::PRIORITY | Interest::ERROR
+        };
+        let event = poll_fn(|task| {
+            self.session.bell.attend();
+            self.poll_bell_and_room(task)
+        });
+        let seen = tokio::select! {
+            event = event => return event,
+            seen = self.stream.ready(watched) => seen?,
+        };
+        if seen.is_error() {
+            return Err(io::ErrorKind::ConnectionReset.into());
+        }
+        if seen.is_read_closed() {
+            self.exchange.foresee_end();
+        }
+        Ok(())
     }
 
     /// Reads once, and carries out what is complete. A read that does not fill the buffer has

@@ -34,6 +34,10 @@ pub enum ServeError {
         /// Why.
         source: StoreError,
     },
+    /// The stop was asked for before the tasks were loaded, and no shard was changed that was still
+    /// loading.
+    #[error("stopped while loading")]
+    Stopped,
     /// The operating system refused something that every server needs.
     #[error("cannot start: {source}")]
     Runtime {
@@ -49,11 +53,12 @@ pub enum ServeError {
 }
 
 impl ServeError {
-    /// The exit code of a process that ends with this error: 1 for a failure while running, 2 for
-    /// a wrong configuration, 3 for the data directory.
+    /// The exit code of a process that ends with this error: 0 for a start that was to stop, 1 for a
+    /// failure while running, 2 for a wrong configuration, 3 for the data directory.
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {
+            Self::Stopped => 0,
             Self::Failed { .. } | Self::Runtime { .. } => 1,
             Self::Bind { .. } => 2,
             Self::Directory { .. } | Self::Store { .. } => 3,

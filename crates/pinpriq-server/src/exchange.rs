@@ -31,6 +31,17 @@ enum Waits {
     Shard(usize),
 }
 
+/// What is known of the client's side.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Side {
+    /// More may come.
+    Open,
+    /// The client has ended it, but not all that came before was taken in.
+    Closed,
+    /// The client has ended it, and all that came before was taken in.
+    Ended,
+}
+
 /// What is next for an exchange.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
@@ -58,8 +69,7 @@ pub(crate) struct Exchange<D> {
     frame_began: Option<Timestamp>,
     /// What the requests in `input` wait for.
     waits: Waits,
-    /// Whether the client has ended its side.
-    ended: bool,
+    side: Side,
     /// Whether no more requests are accepted.
     closing: bool,
     /// Whether the client may still be sending, since it was not the one to end the connection.
@@ -85,7 +95,7 @@ impl<D: Door> Exchange<D> {
             input: Vec::new(),
             frame_began: None,
             waits: Waits::Nothing,
-            ended: false,
+            side: Side::Open,
             closing: false,
             lingers: false,
         }
@@ -205,12 +215,12 @@ impl<D: Door> Exchange<D> {
             return if has_left { Step::Move(to) } else { Step::Await };
         } else if self.can_resume() {
             self.resume();
-        } else if self.ended && self.waits == Waits::Nothing && !self.closing {
+        } else if self.side == Side::Ended && self.waits == Waits::Nothing && !self.closing {
             // What is left is a request that will never be complete.
             self.close();
-        } else if self.ended && self.waits == Waits::Reply && self.session.is_blocked() {
+        } else if self.knows_end() && self.waits == Waits::Reply && self.session.is_blocked() {
             self.shard.end_waits(self.client);
-        } else if self.ended
+        } else if self.knows_end()
             && self.waits == Waits::Reply
             && self.shard.end_waits_abroad(self.client, &self.session)
         {
@@ -229,12 +239,37 @@ impl<D: Door> Exchange<D> {
             Waits::Reply => self.input.len() < READ_BYTES,
         };
         // What is asked of a shard that has ended its side is never answered.
-        has_room && !self.closing && !self.ended && !self.session.links.borrow().is_broken()
+        has_room
+            && !self.closing
+            && self.side != Side::Ended
+            && !self.session.links.borrow().is_broken()
     }
 
     /// The client will send nothing more.
     pub(crate) const fn end_input(&mut self) {
-        self.ended = true;
+        self.side = Side::Ended;
+    }
+
+    /// The client has ended its side, but not all that came before was taken in. A blocked request
+    /// is answered as if its time were up, and what waits unread is taken in after that.
+    pub(crate) fn foresee_end(&mut self) {
+        if self.side == Side::Open {
+            self.side = Side::Closed;
+        }
+        self.lapse_if_stalled();
+    }
+
+    /// Ends the credit of a client that has ended its side while what it sent waits for room, which
+    /// may take for ever.
+    fn lapse_if_stalled(&mut self) {
+        if self.knows_end() && self.waits == Waits::Room && self.session.is_stalled() {
+            self.door.credit_lapses();
+        }
+    }
+
+    /// Whether the client is known to have ended its side.
+    pub(crate) fn knows_end(&self) -> bool {
+        self.side != Side::Open
     }
 
     /// Takes bytes that came, and carries out what is complete.
@@ -336,7 +371,10 @@ impl<D: Door> Exchange<D> {
         }
         match next {
             Next::Read => {}
-            Next::Wait => self.waits = Waits::Room,
+            Next::Wait => {
+                self.waits = Waits::Room;
+                self.lapse_if_stalled();
+            }
             Next::Block => self.waits = Waits::Reply,
             Next::Move(to) => self.waits = Waits::Shard(to),
             Next::Close(reason) => {

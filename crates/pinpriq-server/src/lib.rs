@@ -36,6 +36,7 @@ mod server;
 mod serving;
 mod shard;
 pub mod simulation;
+mod sockets;
 mod stop;
 mod talk;
 mod threads;

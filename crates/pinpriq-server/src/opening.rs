@@ -3,13 +3,16 @@
 use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use pinpriq_engine::limits::Limits as EngineLimits;
 use pinpriq_engine::time::Timestamp;
 use pinpriq_store::durable::Durable;
 use pinpriq_store::layout::shard_directories;
 use pinpriq_store::shards::first_number;
-use pinpriq_store::{Disk, Journal, JournalOptions, Level, MemoryStore, RealDisk, Runner, Store};
+use pinpriq_store::{
+    Disk, Journal, JournalOptions, Level, MemoryStore, RealDisk, Runner, Store, StoreError,
+};
 use tokio::sync::Notify;
 
 use crate::config::{Config, Durability, Limits};
@@ -27,10 +30,12 @@ pub(crate) struct Opening {
     pub(crate) now: Timestamp,
     /// The number of an incarnation that a server which keeps nothing goes on from.
     pub(crate) incarnations_before: u64,
+    /// Set when the start is to stop.
+    pub(crate) stop: Arc<AtomicBool>,
 }
 
 impl Opening {
-    /// Loads the tasks of the shard. Blocks until that is done.
+    /// Loads the tasks of the shard. Blocks until that is done, or until it is to stop.
     pub(crate) fn open(&self, config: &Config, bell: Arc<Notify>) -> Result<Durable, ServeError> {
         let store = self.open_store(config, bell)?;
         let limits = shares(&config.limits, self.shards);
@@ -44,7 +49,10 @@ impl Opening {
             ..EngineLimits::default()
         };
         let opened = Durable::open(store, limits, self.now, random());
-        let failed = |source| ServeError::Store { data: self.directory.clone(), source };
+        let failed = |source| match source {
+            StoreError::Stopped => ServeError::Stopped,
+            source => ServeError::Store { data: self.directory.clone(), source },
+        };
         let (durable, loaded) = opened.map_err(failed)?;
         if let Some(torn) = &loaded.torn_tail {
             tracing::info!(
@@ -85,7 +93,9 @@ impl Opening {
         };
         let wake = Arc::new(move || bell.notify_one());
         let journal = Journal::open(disk, options, Runner::Thread { wake }).map_err(failed)?;
-        Ok(Box::new(journal.numbering_after(first_number(self.shard))))
+        tracing::info!(data = %data.display(), "loading");
+        let journal = journal.numbering_after(first_number(self.shard));
+        Ok(Box::new(journal.stoppable(self.stop.clone())))
     }
 }
 

@@ -6,17 +6,19 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use pinpriq_engine::time::{Span, Timestamp};
+use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::LocalSet;
 
 use crate::clock::{Clock, SystemClock};
-use crate::config::Config;
+use crate::config::{Config, Watch};
 use crate::error::ServeError;
 use crate::front::pinpriq::PinpriqDoor;
 use crate::front::resp::RespDoor;
 use crate::opening::{Opening, directories};
 use crate::serving::{Common, Context};
+use crate::sockets::{Taken, refuse_overlap, watch};
 use crate::stop::Stop;
 use crate::threads::Thread;
 
@@ -29,13 +31,17 @@ pub struct Server {
     threads: Vec<Thread>,
     pinpriq: Option<TcpListener>,
     resp: Option<TcpListener>,
+    watch: Watch,
 }
 
 impl Server {
-    /// Takes the sockets and loads the tasks. Call [`Server::run`] within the same
+    /// Takes the addresses, loads the tasks, and listens. Call [`Server::run`] within the same
     /// [`LocalSet`].
     ///
-    /// Refuses an address that is in use before the data directory is touched.
+    /// Refuses an address that somebody listens on before the data directory is touched, and one
+    /// that somebody began to listen on meanwhile once the tasks are loaded. Nobody can connect
+    /// before that. Blocks while it loads; refuses with [`ServeError::Stopped`] if the stop is
+    /// asked for by then.
     pub async fn bind(config: Config, stop: Stop) -> Result<Self, ServeError> {
         let now = SystemClock::wall();
         // A server that keeps nothing cannot know which incarnations there were, and no receipt
@@ -66,9 +72,13 @@ impl Server {
         (now, incarnations_before): (Timestamp, u64),
         clock: impl FnOnce(Timestamp) -> Rc<dyn Clock>,
     ) -> Result<Self, ServeError> {
-        let pinpriq = listen(config.pinpriq).await?;
-        let resp = listen(config.resp).await?;
+        if let (Some(pinpriq), Some(resp)) = (config.pinpriq, config.resp) {
+            refuse_overlap(pinpriq, resp)?;
+        }
+        let pinpriq = config.pinpriq.map(Taken::new).transpose()?;
+        let resp = config.resp.map(Taken::new).transpose()?;
         let shards = config.shards;
+        let flag = stop.flag();
         let common = Common::new(shards, stop);
         let openings = directories(&config)?.into_iter().enumerate();
         let mut openings = openings.map(|(shard, directory)| Opening {
@@ -77,6 +87,7 @@ impl Server {
             directory,
             now,
             incarnations_before,
+            stop: flag.clone(),
         });
         let first = openings.next();
         let mut threads = Vec::new();
@@ -91,12 +102,14 @@ impl Server {
         for thread in &mut threads {
             start = start.max(thread.opened().await?);
         }
+        let with = (&config, common);
+        let context = Context::new(0, with, (durable, store_bell), clock(start));
+        let pinpriq = pinpriq.map(Taken::listen).transpose()?;
+        let resp = resp.map(Taken::listen).transpose()?;
         for thread in &mut threads {
             thread.go(start);
         }
-        let with = (&config, common);
-        let context = Context::new(0, with, (durable, store_bell), clock(start));
-        Ok(Self { context, threads, pinpriq, resp })
+        Ok(Self { context, threads, pinpriq, resp, watch: config.watch })
     }
 
     /// Where the pinpriq door listens.
@@ -116,12 +129,12 @@ impl Server {
     /// Fails if the store failed on the way: then not everything that was taken in is durable,
     /// though everything that was answered is.
     pub async fn run(self) -> Result<(), ServeError> {
-        let Self { context, threads, pinpriq, resp } = self;
+        let Self { context, threads, pinpriq, resp, watch } = self;
         let accepting = context.clone();
         let served = async move {
             tokio::select! {
-                () = accept_all(&accepting, pinpriq, PinpriqDoor::NAME) => {}
-                () = accept_all(&accepting, resp, RespDoor::NAME) => {}
+                () = accept_all((&accepting, watch), pinpriq, PinpriqDoor::NAME) => {}
+                () = accept_all((&accepting, watch), resp, RespDoor::NAME) => {}
                 () = accepting.common.stop.asked_for() => {}
             }
         };
@@ -136,7 +149,7 @@ impl Server {
     }
 }
 
-/// Runs a server until SIGTERM or SIGINT asks it to stop. Blocks.
+/// Runs a server until SIGTERM or SIGINT asks it to stop, also while it loads. Blocks.
 pub fn run(config: Config) -> Result<(), ServeError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -144,8 +157,14 @@ pub fn run(config: Config) -> Result<(), ServeError> {
         .map_err(|source| ServeError::Runtime { source })?;
     LocalSet::new().block_on(&runtime, async {
         let stop = Stop::default();
-        let signals = signals()?;
-        let server = Server::bind(config, stop.clone()).await?;
+        let signals = signals(&stop)?;
+        let server = match Server::bind(config, stop.clone()).await {
+            Err(ServeError::Stopped) => {
+                tracing::info!("stopped while loading");
+                return Ok(());
+            }
+            bound => bound?,
+        };
         tokio::task::spawn_local(async move {
             signals.await;
             stop.ask();
@@ -154,10 +173,15 @@ pub fn run(config: Config) -> Result<(), ServeError> {
     })
 }
 
-/// Waits for a signal that asks for a stop.
-fn signals() -> Result<impl Future<Output = ()>, ServeError> {
+/// Waits for a signal that asks for a stop. Those who look at the flag of the stop see it at once,
+/// also while this thread is too busy loading to wait for anything.
+fn signals(stop: &Stop) -> Result<impl Future<Output = ()> + use<>, ServeError> {
     use tokio::signal::unix::{SignalKind, signal};
-    let listen = |kind| signal(kind).map_err(|source| ServeError::Runtime { source });
+    let listen = |kind: SignalKind| {
+        signal_hook::flag::register(kind.as_raw_value(), stop.flag())
+            .and_then(|_| signal(kind))
+            .map_err(|source| ServeError::Runtime { source })
+    };
     let mut terminate = listen(SignalKind::terminate())?;
     let mut interrupt = listen(SignalKind::interrupt())?;
     Ok(async move {
@@ -169,20 +193,18 @@ fn signals() -> Result<impl Future<Output = ()>, ServeError> {
     })
 }
 
-async fn listen(address: Option<SocketAddr>) -> Result<Option<TcpListener>, ServeError> {
-    let Some(address) = address else { return Ok(None) };
-    let listener = TcpListener::bind(address).await;
-    listener.map(Some).map_err(|source| ServeError::Bind { address, source })
-}
-
 /// Accepts connections of one door, and gives each to the shard that has the fewest. Never ends.
-async fn accept_all(context: &Rc<Context>, listener: Option<TcpListener>, door: &'static str) {
+async fn accept_all(
+    (context, watched): (&Rc<Context>, Watch),
+    listener: Option<TcpListener>,
+    door: &'static str,
+) {
     let Some(listener) = listener else { return std::future::pending().await };
     if let Ok(address) = listener.local_addr() {
         tracing::info!(%address, door, "listening");
     }
     loop {
-        let Some((stream, peer)) = accept(context, &listener).await else { continue };
+        let Some((stream, peer)) = accept((context, watched), &listener).await else { continue };
         // Counted at once, so that those who come together do not all take the last place.
         let to = context.common.place_connection();
         context.send_on(to, (stream, peer, door), None);
@@ -190,7 +212,10 @@ async fn accept_all(context: &Rc<Context>, listener: Option<TcpListener>, door: 
 }
 
 /// Accepts one connection, if there is room for it.
-async fn accept(context: &Context, listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
+async fn accept(
+    (context, watched): (&Context, Watch),
+    listener: &TcpListener,
+) -> Option<(TcpStream, SocketAddr)> {
     match listener.accept().await {
         Ok((stream, peer)) => {
             let clients = context.common.connections();
@@ -200,6 +225,9 @@ async fn accept(context: &Context, listener: &TcpListener) -> Option<(TcpStream,
             }
             if let Err(error) = stream.set_nodelay(true) {
                 tracing::debug!(%peer, %error, "cannot switch off delayed sending");
+            }
+            if let Err(error) = watch(&SockRef::from(&stream), &watched) {
+                tracing::debug!(%peer, %error, "cannot have the connection watched");
             }
             Some((stream, peer))
         }

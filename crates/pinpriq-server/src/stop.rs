@@ -14,7 +14,8 @@ pub struct Stop {
 
 #[derive(Default)]
 struct Inner {
-    asked_for: AtomicBool,
+    /// On its own, for those who are too busy to wait for anything.
+    asked_for: Arc<AtomicBool>,
     bell: Notify,
 }
 
@@ -29,6 +30,12 @@ impl Stop {
     #[must_use]
     pub fn is_asked_for(&self) -> bool {
         self.inner.asked_for.load(Ordering::Acquire)
+    }
+
+    /// Whether it was asked for, for those who only look now and then. Whoever sets it has to call
+    /// [`Stop::ask`] too, or nobody is woken.
+    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
+        self.inner.asked_for.clone()
     }
 
     /// Waits until it is asked for.

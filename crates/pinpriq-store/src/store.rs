@@ -334,6 +334,9 @@ pub enum StoreError {
         /// The incarnation that was refused.
         incarnation: u64,
     },
+    /// The load was told to stop.
+    #[error("the start was stopped before everything was loaded; nothing was changed")]
+    Stopped,
     /// An earlier failure ended the store.
     #[error("nothing is accepted since an earlier failure: {cause}")]
     Poisoned {

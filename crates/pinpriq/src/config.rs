@@ -12,7 +12,7 @@ use pinpriq_server::config::{self as server, Config};
 
 use crate::logging::Logging;
 use crate::settings::{
-    Bounded, Durability, Framing, Listen, LogFormat, LogLevel, Settings, Switch, TtlZero,
+    Bounded, Durability, Framing, Listen, LogFormat, LogLevel, OrOff, Settings, Switch, TtlZero,
 };
 
 #[cfg(test)]
@@ -125,6 +125,10 @@ fn with_defaults(settings: Settings) -> Result<Plan, Unusable> {
                 .map_or(defaults.limits.frame_timeout, |ms| Duration::from_millis(ms.number())),
             subscriptions_max: count(settings.subscriptions_max, defaults.limits.subscriptions_max),
         },
+        watch: server::Watch {
+            keepalive: time_or_off(settings.tcp_keepalive_ms, defaults.watch.keepalive),
+            user_timeout: time_or_off(settings.tcp_user_timeout_ms, defaults.watch.user_timeout),
+        },
     };
     refuse_contradictions(&config)?;
     let logging = Logging {
@@ -163,6 +167,14 @@ fn resolve(address: String) -> Result<SocketAddr, Unusable> {
 fn count<const MAX: u64>(setting: Option<Bounded<MAX>>, default: usize) -> usize {
     const { assert!(MAX <= 0xFFFF_FFFF) };
     setting.map_or(default, |it| usize::try_from(it.number()).unwrap_or(usize::MAX))
+}
+
+/// A time in milliseconds, none if it is off.
+fn time_or_off<const MAX: u64>(
+    setting: Option<OrOff<MAX>>,
+    default: Option<Duration>,
+) -> Option<Duration> {
+    setting.map_or(default, |it| it.number().map(Duration::from_millis))
 }
 
 impl Durability {

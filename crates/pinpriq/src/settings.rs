@@ -94,6 +94,21 @@ pub(crate) struct Settings {
     #[arg(long, env = "PINPRIQ_FRAME_TIMEOUT_MS", hide_env_values = true, value_name = "N")]
     pub(crate) frame_timeout_ms: Option<Bounded<3_600_000>>,
 
+    /// After how long an idle connection is probed, in ms, or off [default: 60000]
+    ///
+    /// It ends when the other host has not answered three probes, a quarter of that time apart:
+    /// by default 105 seconds after anything came last. The system counts in seconds.
+    #[arg(long, env = "PINPRIQ_TCP_KEEPALIVE_MS", hide_env_values = true, value_name = "N|off")]
+    pub(crate) tcp_keepalive_ms: Option<OrOff<3_600_000>>,
+
+    /// The longest time for which another host answers nothing of what it is sent, in ms, or off
+    /// [default: 100000]
+    ///
+    /// A connection to a host that is gone ends then, and so does one whose client has read nothing
+    /// for so long while more was waiting for it than its host takes.
+    #[arg(long, env = "PINPRIQ_TCP_USER_TIMEOUT_MS", hide_env_values = true, value_name = "N|off")]
+    pub(crate) tcp_user_timeout_ms: Option<OrOff<3_600_000>>,
+
     /// The most subscriptions of one connection [default: 1024]
     #[arg(long, env = "PINPRIQ_SUBSCRIPTIONS_MAX", hide_env_values = true, value_name = "N")]
     pub(crate) subscriptions_max: Option<Bounded<1_000_000>>,
@@ -126,6 +141,8 @@ impl Settings {
             in_flight_max: self.in_flight_max.or(fallback.in_flight_max),
             out_bytes_max: self.out_bytes_max.or(fallback.out_bytes_max),
             frame_timeout_ms: self.frame_timeout_ms.or(fallback.frame_timeout_ms),
+            tcp_keepalive_ms: self.tcp_keepalive_ms.or(fallback.tcp_keepalive_ms),
+            tcp_user_timeout_ms: self.tcp_user_timeout_ms.or(fallback.tcp_user_timeout_ms),
             subscriptions_max: self.subscriptions_max.or(fallback.subscriptions_max),
             log_level: self.log_level.or(fallback.log_level),
             log_format: self.log_format.or(fallback.log_format),
@@ -164,6 +181,52 @@ impl<const MAX: u64> FromStr for Bounded<MAX> {
             Ok(number) => Self::try_from(number),
             Err(_) => Err(format!("it must be a whole number from 1 to {MAX}")),
         }
+    }
+}
+
+/// A whole number from 1 to `MAX`, or `off`, which 0 means too.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(try_from = "NumberOrWord")]
+pub(crate) struct OrOff<const MAX: u64>(Option<Bounded<MAX>>);
+
+/// What the file may have in that place.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "it must be a whole number or \"off\"")]
+enum NumberOrWord {
+    Number(i64),
+    Word(String),
+}
+
+impl<const MAX: u64> OrOff<MAX> {
+    /// The number, unless it is off.
+    pub(crate) fn number(self) -> Option<u64> {
+        self.0.map(Bounded::number)
+    }
+}
+
+impl<const MAX: u64> TryFrom<NumberOrWord> for OrOff<MAX> {
+    type Error = String;
+
+    fn try_from(given: NumberOrWord) -> Result<Self, String> {
+        match given {
+            NumberOrWord::Number(0) => Ok(Self(None)),
+            NumberOrWord::Number(number) => Ok(Self(Some(Bounded::try_from(number)?))),
+            NumberOrWord::Word(word) if word == "off" => Ok(Self(None)),
+            NumberOrWord::Word(_) => {
+                Err(format!("it must be a whole number from 1 to {MAX}, or off"))
+            }
+        }
+    }
+}
+
+impl<const MAX: u64> FromStr for OrOff<MAX> {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::try_from(match text.parse() {
+            Ok(number) => NumberOrWord::Number(number),
+            Err(_) => NumberOrWord::Word(text.to_owned()),
+        })
     }
 }
 

@@ -211,6 +211,11 @@ impl Door for PinpriqDoor {
         granted
     }
 
+    fn credit_lapses(&mut self) {
+        self.credits = Credits::new(self.limits.in_flight_max, &self.session);
+        self.shard.retire(self.client);
+    }
+
     fn stopping(&mut self) {}
 
     fn requeues(&self) -> bool {

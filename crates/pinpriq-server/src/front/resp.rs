@@ -362,6 +362,10 @@ impl Door for RespDoor {
         true
     }
 
+    fn credit_lapses(&mut self) {
+        // Nothing here waits for more than the disk, and leases stay until the last request.
+    }
+
     fn stopping(&mut self) {
         if self.session.unblock().is_some() {
             self.refuse(&Fault { word: "CLOSING", sentence: "the server is stopping".to_owned() });

@@ -33,6 +33,8 @@ mod shards;
 #[cfg(test)]
 mod slow;
 #[cfg(test)]
+mod starting;
+#[cfg(test)]
 mod stop;
 #[cfg(test)]
 mod ttl;

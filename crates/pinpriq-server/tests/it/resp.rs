@@ -5,6 +5,7 @@
 
 mod blocking;
 mod client;
+mod closing;
 mod describing;
 mod frames;
 mod golden;

@@ -5,6 +5,9 @@
 //! while it runs is decided in `running`.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::Duration;
 
 use pinpriq_engine::change::{Change, Header, Place};
 use pinpriq_engine::time::Timestamp;
@@ -17,6 +20,7 @@ use super::ledger::{Ledger, Segment};
 use super::open::begin;
 use super::reader::{self, FoundLog};
 use super::running::Running;
+use super::stoppable::Stoppable;
 use crate::disk::Disk;
 use crate::store::{
     Figures, Loaded, Position, Progress, ReadJob, Rewrite, Room, Store, StoreError, Urgency, Volume,
@@ -24,6 +28,9 @@ use crate::store::{
 
 /// The smallest segment, so that the two headers stay the smaller part of it.
 const SEGMENT_BYTES_MIN: u32 = 24 << 10;
+
+/// How often a load that waits for the disk looks whether it is to stop.
+const STOP_LOOK: Duration = Duration::from_millis(50);
 
 /// What a position that was reached stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -80,6 +87,8 @@ pub struct Journal {
     failure: Option<StoreError>,
     /// The highest number counts as this at least.
     numbers_after: u64,
+    /// Whether a load is to stop.
+    stop: Arc<AtomicBool>,
     /// Last, so that it goes after the threads.
     _lock: Box<dyn Send>,
 }
@@ -99,7 +108,8 @@ impl Journal {
     ) -> Result<Self, StoreError> {
         let lock = lock(&*disk)?;
         let (stage, failure, numbers_after) = (Stage::Opened, None, 0);
-        Ok(Self { stage, disk, options, runner, failure, numbers_after, _lock: lock })
+        let stop = Arc::default();
+        Ok(Self { stage, disk, options, runner, failure, numbers_after, stop, _lock: lock })
     }
 
     /// Sees to it that no task is numbered lower than this or the same: what is loaded then names
@@ -108,6 +118,14 @@ impl Journal {
     #[must_use]
     pub fn numbering_after(self, number: u64) -> Self {
         Self { numbers_after: number, ..self }
+    }
+
+    /// Has [`Store::load`] stop soon after this is set, by whatever thread: it refuses then with
+    /// [`StoreError::Stopped`], and has changed nothing, and so does [`Store::begin`]. To be said
+    /// before both. Later the flag is not looked at.
+    #[must_use]
+    pub fn stoppable(self, stop: Arc<AtomicBool>) -> Self {
+        Self { stop, ..self }
     }
 
     /// Whether a job is under way on a thread, so that a wake-up is still to come.
@@ -145,10 +163,15 @@ impl Store for Journal {
         if !matches!(self.stage, Stage::Opened) {
             return Err(StoreError::OutOfOrder { call: "load" });
         }
+        let disk = Stoppable::new(self.disk.clone(), self.stop.clone());
         let found = match self.runner {
-            Runner::Inline | Runner::Gated { .. } => reader::load(&*self.disk, sink)?,
-            Runner::Thread { .. } => load_ahead(&*self.disk, sink)?,
+            Runner::Inline | Runner::Gated { .. } => reader::load(&disk, sink),
+            Runner::Thread { .. } => load_ahead(&disk, sink),
         };
+        if disk.is_stopped() {
+            return Err(StoreError::Stopped);
+        }
+        let found = found?;
         let mut ledger = Ledger::default();
         for segment in &found.segments {
             ledger.push(Segment {
@@ -165,6 +188,9 @@ impl Store for Journal {
     }
 
     fn begin(&mut self, header: &Header) -> Result<(), StoreError> {
+        if Stoppable::new(self.disk.clone(), self.stop.clone()).is_stopped() {
+            return Err(StoreError::Stopped);
+        }
         let stage = std::mem::replace(&mut self.stage, Stage::Opened);
         let Stage::Loaded(found, mut ledger) = stage else {
             self.stage = stage;
@@ -252,32 +278,35 @@ impl Store for Journal {
 }
 
 /// Reads the log on a second thread while the caller takes in what was read, which takes about as
-/// long.
+/// long. If that is to stop the thread is not waited for: it ends with its next read.
 fn load_ahead(
-    disk: &dyn Disk,
+    disk: &Stoppable,
     sink: &mut dyn FnMut(Change, Option<Place>),
 ) -> Result<FoundLog, StoreError> {
     const CHANGES_AT_A_TIME: usize = 1_024;
     const PORTIONS_AHEAD: usize = 16;
-    let (sender, receiver) = std::sync::mpsc::sync_channel(PORTIONS_AHEAD);
-    std::thread::scope(|scope| {
-        let reading = scope.spawn(move || {
-            let mut portion = Vec::with_capacity(CHANGES_AT_A_TIME);
-            let found = reader::load(disk, &mut |change, place| {
-                portion.push((change, place));
-                if portion.len() == CHANGES_AT_A_TIME {
-                    let full =
-                        std::mem::replace(&mut portion, Vec::with_capacity(CHANGES_AT_A_TIME));
-                    // The receiver stays until this thread has ended.
-                    drop(sender.send(full));
-                }
-            });
-            drop(sender.send(portion));
-            found
+    let (sender, receiver) = sync_channel(PORTIONS_AHEAD);
+    let ahead = disk.clone();
+    let reading = std::thread::spawn(move || {
+        let mut portion = Vec::with_capacity(CHANGES_AT_A_TIME);
+        let found = reader::load(&ahead, &mut |change, place| {
+            portion.push((change, place));
+            if portion.len() == CHANGES_AT_A_TIME {
+                let full = std::mem::replace(&mut portion, Vec::with_capacity(CHANGES_AT_A_TIME));
+                // Without a receiver nobody wants it any more.
+                drop(sender.send(full));
+            }
         });
-        for (change, place) in receiver.into_iter().flatten() {
-            sink(change, place);
+        drop(sender.send(portion));
+        found
+    });
+    loop {
+        match receiver.recv_timeout(STOP_LOOK) {
+            _ if disk.is_stopped() => return Err(StoreError::Stopped),
+            Ok(portion) => portion.into_iter().for_each(|(change, place)| sink(change, place)),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
         }
-        reading.join().unwrap_or(Err(StoreError::ThreadEnded { thread: "journal-load" }))
-    })
+    }
+    reading.join().unwrap_or(Err(StoreError::ThreadEnded { thread: "journal-load" }))
 }

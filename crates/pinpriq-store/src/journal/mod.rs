@@ -22,6 +22,7 @@ mod running;
 mod salvage;
 mod segment;
 mod spare;
+mod stoppable;
 mod survey;
 mod writer;
 

@@ -1,6 +1,7 @@
 //! Who may open a journal, and what is refused without touching anything.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pinpriq_engine::change::Header;
 use pinpriq_store::conformance::sample_task;
@@ -103,5 +104,41 @@ fn files_and_directory_are_for_their_owner_alone() {
         let entry = entry.unwrap();
         let mode = entry.metadata().unwrap().permissions().mode() & 0o777;
         assert_eq!(mode, 0o600, "{:?}", entry.file_name());
+    }
+}
+
+#[test]
+fn a_load_that_is_told_to_stop_ends_soon_and_changes_nothing() {
+    let disk = FaultyDisk::new(1);
+    let mut caller = start(&disk, options(1)).unwrap();
+    for number in 1..2_000 {
+        caller.append(&[sample_task(number, "q", 300)], Urgency::Soon).unwrap();
+        caller.turn().unwrap();
+    }
+    drop(caller);
+    let before = disk.files();
+    let open = |runner, stop: &Arc<AtomicBool>| {
+        let disk: Arc<dyn Disk> = Arc::new(disk.clone());
+        Journal::open(disk, options(1), runner).unwrap().stoppable(stop.clone())
+    };
+    let runners: [fn() -> Runner; 2] =
+        [|| Runner::Inline, || Runner::Thread { wake: Arc::new(|| {}) }];
+    for runner in runners {
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut changes = 0;
+        let loaded = open(runner(), &stop).load(&mut |_, _| {
+            changes += 1;
+            stop.store(true, Ordering::Relaxed);
+        });
+        assert!(matches!(loaded, Err(StoreError::Stopped)), "{loaded:?}");
+        assert!((1..1_999).contains(&changes), "{changes}");
+
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut journal = open(runner(), &stop);
+        journal.load(&mut |_, _| {}).unwrap();
+        stop.store(true, Ordering::Relaxed);
+        let begun = journal.begin(&Header::default());
+        assert!(matches!(begun, Err(StoreError::Stopped)), "{begun:?}");
+        assert!(disk.files() == before);
     }
 }

@@ -1,6 +1,7 @@
 //! The command line is consistent, and its help and its documentation say what is so.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use clap::{Arg, Command, CommandFactory as _, Parser as _};
 use pinpriq_server::config::Config;
@@ -31,6 +32,11 @@ fn purpose_and_default(flag: &Arg) -> (String, String) {
     }
 }
 
+/// A time as a setting has it.
+fn ms_or_off(time: Option<Duration>) -> String {
+    time.map_or_else(|| "off".to_owned(), |time| time.as_millis().to_string())
+}
+
 /// What the server does when a setting is not given, in the words of the help.
 fn default_of(setting: &str) -> String {
     let config = Config::default();
@@ -51,6 +57,8 @@ fn default_of(setting: &str) -> String {
         "in-flight-max" => config.limits.in_flight_max.to_string(),
         "out-bytes-max" => config.limits.out_bytes_max.to_string(),
         "frame-timeout-ms" => config.limits.frame_timeout.as_millis().to_string(),
+        "tcp-keepalive-ms" => ms_or_off(config.watch.keepalive),
+        "tcp-user-timeout-ms" => ms_or_off(config.watch.user_timeout),
         "subscriptions-max" => config.limits.subscriptions_max.to_string(),
         "log-level" => "info".to_owned(),
         "log-format" => "text".to_owned(),

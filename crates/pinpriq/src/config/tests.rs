@@ -60,6 +60,8 @@ fn every_key_of_the_file_arrives() {
         in-flight-max = 4
         out-bytes-max = 5
         frame-timeout-ms = 6
+        tcp-keepalive-ms = 8
+        tcp-user-timeout-ms = "off"
         subscriptions-max = 7
         log-level = "trace"
         log-format = "json"
@@ -93,6 +95,12 @@ fn every_key_of_the_file_arrives() {
                     out_bytes_max: 5,
                     frame_timeout: 6ms,
                     subscriptions_max: 7,
+                },
+                watch: Watch {
+                    keepalive: Some(
+                        8ms,
+                    ),
+                    user_timeout: None,
                 },
             },
             logging: Logging {
@@ -169,6 +177,9 @@ fn nonsense_on_the_command_line_is_refused_in_words() {
         (["--out-bytes-max", "0"], "it must be from 1 to 1073741824, not 0"),
         (["--frame-timeout-ms", "0"], "it must be from 1 to 3600000, not 0"),
         (["--frame-timeout-ms", "10s"], "it must be a whole number from 1 to 3600000"),
+        (["--tcp-keepalive-ms", "-1"], "unexpected argument '-1'"),
+        (["--tcp-keepalive-ms", "3600001"], "it must be from 1 to 3600000, not 3600001"),
+        (["--tcp-user-timeout-ms", "on"], "it must be a whole number from 1 to 3600000, or off"),
         (["--subscriptions-max", "0"], "it must be from 1 to 1000000, not 0"),
         (["--task-bytes-max", "1000"], "task-bytes-max (1000) is less than payload-bytes-max"),
         (["--pinpriq", "7250"], "it must be a host and a port"),

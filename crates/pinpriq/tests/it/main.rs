@@ -33,6 +33,8 @@ mod shards;
 #[cfg(test)]
 mod shell;
 #[cfg(test)]
+mod starting;
+#[cfg(test)]
 mod unread_log;
 #[cfg(test)]
 mod wire;

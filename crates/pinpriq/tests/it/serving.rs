@@ -131,6 +131,12 @@ impl Serving {
         self.wait().code()
     }
 
+    /// Like [`Serving::signal`], and answers what was logged too.
+    pub(crate) fn signal_logged(self, signal: &str) -> (Option<i32>, String) {
+        let log = self.log.clone();
+        (self.signal(signal), log.text())
+    }
+
     /// Stops the server, and checks that it does so in order.
     pub(crate) fn stop(self) {
         let log = self.log.clone();

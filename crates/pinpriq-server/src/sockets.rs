@@ -1,0 +1,174 @@
+//! The sockets of the doors: taking an address, listening on it later, and what the system is told
+//! about each connection so that it notices when the other side has vanished.
+//!
+//! Accepting is `server`'s business, and what is read and written that of a connection.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use socket2::{SockRef, TcpKeepalive};
+use tokio::net::{TcpListener, TcpSocket};
+
+use crate::config::Watch;
+use crate::error::ServeError;
+
+/// How many connections may wait to be accepted.
+const BACKLOG: u32 = 1_024;
+
+/// How many probes go unanswered before a connection is given up.
+const PROBES: u32 = 3;
+
+/// An address that was taken, and that nobody can connect to yet.
+pub(crate) struct Taken {
+    socket: TcpSocket,
+    address: SocketAddr,
+}
+
+impl Taken {
+    /// Takes an address. Refuses one that anybody listens on, and one that cannot be had.
+    pub(crate) fn new(address: SocketAddr) -> Result<Self, ServeError> {
+        let taken = Self::bind(address).map_err(|source| ServeError::Bind { address, source })?;
+        if planted!(ListensBeforeLoading) {
+            let _ = SockRef::from(&taken.socket).listen(1);
+        }
+        Ok(taken)
+    }
+
+    fn bind(address: SocketAddr) -> io::Result<Self> {
+        let socket = match address {
+            SocketAddr::V4(_) => TcpSocket::new_v4()?,
+            SocketAddr::V6(_) => TcpSocket::new_v6()?,
+        };
+        // Connections of a former server that are still ending do not count.
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        Ok(Self { socket, address })
+    }
+
+    /// Lets clients connect. Refuses if another socket that took the same address listens by now:
+    /// the system tells the two apart only here.
+    pub(crate) fn listen(self) -> Result<TcpListener, ServeError> {
+        let Self { socket, address } = self;
+        socket.listen(BACKLOG).map_err(|source| ServeError::Bind { address, source })
+    }
+}
+
+/// Refuses two addresses of one server that cannot both be listened on: the system would say so
+/// only when the tasks are loaded.
+pub(crate) fn refuse_overlap(one: SocketAddr, other: SocketAddr) -> Result<(), ServeError> {
+    let any = |ip: IpAddr| ip.is_unspecified();
+    let ips_overlap = one.is_ipv4() == other.is_ipv4()
+        && (one.ip() == other.ip() || any(one.ip()) || any(other.ip()));
+    if one.port() == 0 || one.port() != other.port() || !ips_overlap {
+        return Ok(());
+    }
+    Err(ServeError::Bind { address: other, source: io::ErrorKind::AddrInUse.into() })
+}
+
+/// How an idle connection is probed: after how long, how often, and how many times.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Probing {
+    idle: Duration,
+    interval: Duration,
+    probes: u32,
+}
+
+impl Probing {
+    /// Probing after so much idle time, in whole seconds since the system counts in them.
+    fn after(idle: Duration) -> Self {
+        let in_seconds = |time: Duration| {
+            let begun = u64::from(time.subsec_nanos() > 0);
+            Duration::from_secs(time.as_secs() + begun)
+        };
+        Self { idle: in_seconds(idle), interval: in_seconds(idle / 4), probes: PROBES }
+    }
+}
+
+/// Tells the system how to watch a connection.
+pub(crate) fn watch(socket: &SockRef<'_>, watch: &Watch) -> io::Result<()> {
+    if let Some(idle) = watch.keepalive
+        && !planted!(KeepAliveNotSet)
+    {
+        let Probing { idle, interval, probes } = Probing::after(idle);
+        let keepalive = TcpKeepalive::new().with_time(idle).with_interval(interval);
+        socket.set_tcp_keepalive(&keepalive.with_retries(probes))?;
+    }
+    if watch.user_timeout.is_some() {
+        socket.set_tcp_user_timeout(watch.user_timeout)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, TcpListener, TcpStream};
+
+    use super::*;
+
+    /// What the system knows about how to watch a connection.
+    fn watching(socket: &SockRef<'_>) -> io::Result<(Option<Probing>, Option<Duration>)> {
+        let user_timeout = socket.tcp_user_timeout()?.filter(|timeout| !timeout.is_zero());
+        if !socket.keepalive()? {
+            return Ok((None, user_timeout));
+        }
+        let probing = Probing {
+            idle: socket.tcp_keepalive_time()?,
+            interval: socket.tcp_keepalive_interval()?,
+            probes: socket.tcp_keepalive_retries()?,
+        };
+        Ok((Some(probing), user_timeout))
+    }
+
+    /// The server's side of a connection.
+    fn accepted() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (listener.accept().unwrap().0, client)
+    }
+
+    #[test]
+    fn an_accepted_socket_is_told_how_to_be_watched() {
+        let (socket, _client) = accepted();
+        let keepalive = Some(Duration::from_millis(10_001));
+        let user_timeout = Some(Duration::from_millis(1_234));
+        watch(&SockRef::from(&socket), &Watch { keepalive, user_timeout }).unwrap();
+        let seconds = Duration::from_secs;
+        let probing = Probing { idle: seconds(11), interval: seconds(3), probes: 3 };
+        let seen = watching(&SockRef::from(&socket)).unwrap();
+        assert_eq!(seen, (Some(probing), user_timeout));
+    }
+
+    #[test]
+    fn what_is_switched_off_is_left_to_the_system() {
+        let (socket, _client) = accepted();
+        let before = watching(&SockRef::from(&socket)).unwrap();
+        watch(&SockRef::from(&socket), &Watch { keepalive: None, user_timeout: None }).unwrap();
+        assert_eq!(watching(&SockRef::from(&socket)).unwrap(), before);
+    }
+
+    #[test]
+    fn a_vanished_host_is_given_up_within_two_minutes_by_default() {
+        let Watch { keepalive, user_timeout } = Watch::default();
+        let Probing { idle, interval, probes } = Probing::after(keepalive.unwrap());
+        assert!(idle + interval * probes <= Duration::from_mins(2));
+        // It ends the probing of an idle connection too, and must not do so after a lost one.
+        let user_timeout = user_timeout.unwrap();
+        assert!(user_timeout <= Duration::from_mins(2));
+        assert!(user_timeout > idle + interval * (probes - 1));
+    }
+
+    #[test]
+    fn addresses_overlap_with_their_own_port_alone() {
+        let overlap = |one: &str, other: &str| {
+            refuse_overlap(one.parse().unwrap(), other.parse().unwrap()).is_err()
+        };
+        assert!(overlap("127.0.0.1:7", "127.0.0.1:7"));
+        assert!(overlap("0.0.0.0:7", "127.0.0.1:7"));
+        assert!(overlap("[::1]:7", "[::]:7"));
+        assert!(!overlap("127.0.0.1:0", "127.0.0.1:0"));
+        assert!(!overlap("127.0.0.1:7", "127.0.0.1:8"));
+        assert!(!overlap("127.0.0.1:7", "127.0.0.2:7"));
+        assert!(!overlap("127.0.0.1:7", "[::1]:7"));
+    }
+}

@@ -1,0 +1,180 @@
+//! The start of a server: which addresses it gets, when clients can connect, and how a start that
+//! is given up ends.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::rc::Rc;
+
+use pinpriq_server::clock::{Clock, ManualClock};
+use pinpriq_server::config::{Config, Durability};
+use pinpriq_server::{ServeError, Server, Stop};
+use pinpriq_store::StoreError;
+use tokio::net::TcpSocket;
+
+use crate::world::{START, World, in_memory, test};
+
+/// A port of the test's own, at which it does not listen. A server can take it too.
+fn reserved() -> (TcpSocket, SocketAddr) {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_reuseaddr(true).unwrap();
+    socket.bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let address = socket.local_addr().unwrap();
+    (socket, address)
+}
+
+fn on_disk(data: &Path) -> Config {
+    Config { data: data.to_owned(), durability: Durability::Sync, ..in_memory() }
+}
+
+/// Starts a server that does this when its tasks are loaded, and gives it up again.
+async fn start(config: Config, loaded: impl FnOnce()) -> Result<(), ServeError> {
+    let clock = |start| -> Rc<dyn Clock> {
+        loaded();
+        Rc::new(ManualClock::at(start))
+    };
+    Server::bind_with_clock(config, Stop::default(), START, clock).await.map(drop)
+}
+
+/// All files below a directory.
+#[expect(clippy::disallowed_methods, reason = "a test looks from the outside")]
+fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    for entry in directory.read_dir().unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            let name = |file: String| format!("{}/{file}", path.display());
+            files.extend(self::files(&path).into_iter().map(|(file, bytes)| (name(file), bytes)));
+        } else {
+            files.insert(path.display().to_string(), std::fs::read(&path).unwrap());
+        }
+    }
+    files
+}
+
+#[test]
+fn nobody_can_connect_before_the_tasks_are_loaded() {
+    for shards in [1, 3] {
+        test(async || {
+            let (_socket, address) = reserved();
+            let config = Config { shards, resp: Some(address), ..in_memory() };
+            let stop = Stop::default();
+            let clock = |start| -> Rc<dyn Clock> {
+                let refused = TcpStream::connect(address).unwrap_err();
+                assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
+                Rc::new(ManualClock::at(start))
+            };
+            let server = Server::bind_with_clock(config, stop.clone(), START, clock).await.unwrap();
+            assert_eq!(server.resp_address(), Some(address));
+            TcpStream::connect(address).unwrap();
+            stop.ask();
+            server.run().await.unwrap();
+        });
+    }
+}
+
+/// The timer that the system has running for the server's side of a connection: 2 if it is to be
+/// probed when it has been idle for long enough.
+#[expect(clippy::disallowed_methods, reason = "the kernel tells it in a file")]
+fn timer(server: SocketAddr, client: SocketAddr) -> Option<u8> {
+    let hex = |address: SocketAddr| format!("0100007F:{:04X}", address.port());
+    let table = String::from_utf8(std::fs::read("/proc/net/tcp").unwrap()).unwrap();
+    let line = table.lines().find_map(|line| {
+        let mut fields = line.split_whitespace().skip(1);
+        let ours = fields.next() == Some(&hex(server)) && fields.next() == Some(&hex(client));
+        ours.then(|| fields.nth(2).unwrap().to_owned())
+    })?;
+    line.split(':').next().unwrap().parse().ok()
+}
+
+#[test]
+fn an_idle_connection_is_going_to_be_probed_through_either_door() {
+    test(async || {
+        let config = Config { resp: Some(SocketAddr::from(([127, 0, 0, 1], 0))), ..in_memory() };
+        let stop = Stop::default();
+        let server = Server::bind(config, stop.clone()).await.unwrap();
+        let doors = [server.pinpriq_address().unwrap(), server.resp_address().unwrap()];
+        let running = tokio::task::spawn_local(server.run());
+        for address in doors {
+            let client = tokio::net::TcpStream::connect(address).await.unwrap();
+            while timer(address, client.local_addr().unwrap()) != Some(2) {
+                tokio::task::yield_now().await;
+            }
+        }
+        stop.ask();
+        running.await.unwrap().unwrap();
+    });
+}
+
+#[test]
+fn an_address_that_is_listened_on_is_refused_before_the_directory_is_touched() {
+    test(async || {
+        let root = tempfile::tempdir().unwrap();
+        let data = root.path().join("data");
+        let other = World::plain().await;
+        let (_socket, twice) = reserved();
+        let configs = [
+            Config { pinpriq: Some(other.address), ..on_disk(&data) },
+            Config { resp: Some(other.address), ..on_disk(&data) },
+            Config { pinpriq: Some(twice), resp: Some(twice), ..on_disk(&data) },
+        ];
+        for config in configs {
+            let error = start(config, || {}).await.unwrap_err();
+            assert!(matches!(error, ServeError::Bind { .. }), "{error}");
+            assert_eq!(error.exit_code(), 2);
+            assert!(!data.exists());
+        }
+        other.end().await;
+    });
+}
+
+#[test]
+fn who_listens_first_has_the_address_that_two_took() {
+    for shards in [1, 3] {
+        test(async || {
+            let data = tempfile::tempdir().unwrap();
+            let (socket, address) = reserved();
+            let first = std::cell::Cell::new(None);
+            let config = Config { shards, pinpriq: Some(address), ..on_disk(data.path()) };
+            let begun = start(config.clone(), || first.set(Some(socket.listen(1).unwrap()))).await;
+            let error = begun.unwrap_err();
+            assert!(matches!(error, ServeError::Bind { .. }), "{error}");
+            assert_eq!(error.exit_code(), 2);
+            drop(first.take());
+            // No harm was done, once all threads of the other start have ended.
+            loop {
+                match start(config.clone(), || {}).await {
+                    Ok(()) => break,
+                    Err(ServeError::Store { source: StoreError::Locked { .. }, .. }) => {}
+                    Err(error) => panic!("{error}"),
+                }
+                tokio::task::yield_now().await;
+            }
+        });
+    }
+}
+
+#[test]
+fn a_stop_before_the_tasks_are_loaded_ends_the_start_and_changes_nothing() {
+    for shards in [1, 3] {
+        test(async || {
+            let data = tempfile::tempdir().unwrap();
+            let config = Config { shards, ..on_disk(data.path()) };
+            let world = World::start(config.clone()).await;
+            let mut client = world.connect().await;
+            for queue in ["a", "b", "c", "d", "e"] {
+                client.push(queue, 1, "k", "p").await;
+            }
+            client.fence().await;
+            world.end().await;
+            let before = files(data.path());
+            let stop = Stop::default();
+            stop.ask();
+            let error = Server::bind(config.clone(), stop).await.map(drop).unwrap_err();
+            assert!(matches!(error, ServeError::Stopped), "{error}");
+            assert_eq!(error.exit_code(), 0);
+            assert!(files(data.path()) == before);
+        });
+    }
+}
