@@ -154,6 +154,12 @@ bugs! {
     CapacityNotKept "capacity-not-kept"
         "A queue takes more tasks than its capacity."
         [Engine("scripts::"), Simulator(20)]
+    UpdateNeedsNoRoom "update-needs-no-room"
+        "A task may get a larger payload, or a reason to be buried, whatever the room."
+        [Engine("room::"), Engine("scripts::")]
+    QueueNameNotGivenBack "queue-name-not-given-back"
+        "The memory of a queue that is gone stays accounted for."
+        [Engine("room::"), Engine("scripts::"), Simulator(20)]
     TimeIdsRepeat "time-ids-repeat"
         "Two ids made from the clock in one millisecond are equal."
         [Engine("scripts::")]

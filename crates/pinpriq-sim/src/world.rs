@@ -649,6 +649,7 @@ fn engine_limits(knobs: &Knobs) -> EngineLimits {
     EngineLimits {
         payload_bytes_max: PAYLOAD_BYTES_MAX,
         bytes_max: if knobs.task_bytes_max == 0 { u64::MAX } else { knobs.task_bytes_max },
+        waiting_bytes_max: if knobs.task_bytes_max == 0 { u64::MAX } else { 8_000 },
         queues_per_client_max: to_usize(knobs.queues_per_client_max),
         ..EngineLimits::default()
     }
