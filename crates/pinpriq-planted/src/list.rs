@@ -346,6 +346,12 @@ bugs! {
     TimeFollowsTheWallClock "time-follows-the-wall-clock"
         "When the wall clock is set, time jumps along with it."
         [Simulator(20)]
+    TimeNotDrawnBack "time-not-drawn-back"
+        "Time is not drawn back to a wall clock that is behind it."
+        [Server("time_line::")]
+    TimeDrawnTooFast "time-drawn-too-fast"
+        "Time is drawn to the wall clock a thousand times too fast."
+        [Server("time_line::")]
     BytesInTheLog "bytes-in-the-log"
         "The log shows the bytes of a malformed request."
         [Server("resp::logging::")]

@@ -36,11 +36,18 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// The time line itself, which is told what the clocks of the machine say and reads none.
 pub struct TimeLine {
-    /// The latest reading: the moment on the time line, in nanoseconds, and the monotonic moment
-    /// that it belongs to.
-    reading: Cell<(u128, Duration)>,
-    /// When the wall clock was looked at last, and how far it was ahead then, in nanoseconds.
-    looked: Cell<(Duration, i128)>,
+    looked: Cell<Look>,
+}
+
+/// A look at the wall clock.
+#[derive(Clone, Copy)]
+struct Look {
+    /// The monotonic moment of it.
+    at: Duration,
+    /// Where the time line stood, in nanoseconds.
+    time_line: u128,
+    /// How far the wall clock was ahead of it, in nanoseconds.
+    wall_ahead: i128,
 }
 
 impl TimeLine {
@@ -49,43 +56,48 @@ impl TimeLine {
     /// epoch.
     #[must_use]
     pub fn starting_at(start: Timestamp, monotonic: Duration, wall_ns: u128) -> Self {
-        let start_ns = u128::from(start.ms()) * 1_000_000;
-        let looked = (monotonic, ahead(wall_ns, start_ns));
-        Self { reading: Cell::new((start_ns, monotonic)), looked: Cell::new(looked) }
+        let time_line = u128::from(start.ms()) * 1_000_000;
+        let wall_ahead = ahead(wall_ns, time_line);
+        Self { looked: Cell::new(Look { at: monotonic, time_line, wall_ahead }) }
     }
 
-    /// Moves the time line on to the monotonic moment `now`, and answers where it stands, in
-    /// nanoseconds since the Unix epoch.
+    /// Where the time line stands at the monotonic moment `now`, which is never earlier than that
+    /// of an earlier call, in nanoseconds since the Unix epoch. The wall clock is looked at every
+    /// so often.
     pub fn read(&self, now: Duration, wall_ns: impl FnOnce() -> u128) -> u128 {
-        let (former, at) = self.reading.get();
-        let passed = now.saturating_sub(at);
-        let (_, wall_ahead) = self.looked.get();
-        let mut most = passed.as_nanos() / u128::from(DRAWN_ONE_IN);
-        if planted!(TimeFollowsTheWallClock) {
-            most = u128::MAX;
+        let looked = self.looked.get();
+        let passed = now.saturating_sub(looked.at);
+        let time_line = looked.time_line.saturating_add_signed(moved(passed, looked.wall_ahead));
+        if passed >= LOOK_EVERY {
+            let wall_ahead = ahead(wall_ns(), time_line);
+            self.looked.set(Look { at: now, time_line, wall_ahead });
+            if (wall_ahead - looked.wall_ahead).unsigned_abs() >= STEP.as_nanos() {
+                tracing::warn!(
+                    ahead_ms = i64::try_from(wall_ahead / 1_000_000).unwrap_or(i64::MAX),
+                    "the wall clock was set; deadlines keep to the monotonic clock"
+                );
+            }
         }
-        let drawn = wall_ahead.unsigned_abs().min(most);
-        let moved = former + passed.as_nanos();
-        let moved = if wall_ahead >= 0 { moved + drawn } else { moved - drawn };
-        self.reading.set((moved, now));
-        if now.saturating_sub(self.looked.get().0) >= LOOK_EVERY {
-            self.look(now, moved, wall_ns());
-        }
-        moved
+        time_line
     }
+}
 
-    /// Looks how far the wall clock is ahead, and says so if somebody has set it.
-    fn look(&self, now: Duration, time_line: u128, wall_ns: u128) {
-        let (_, former) = self.looked.get();
-        let ahead = ahead(wall_ns, time_line);
-        self.looked.set((now, ahead));
-        if (ahead - former).unsigned_abs() >= STEP.as_nanos() {
-            tracing::warn!(
-                ahead_ms = i64::try_from(ahead / 1_000_000).unwrap_or(i64::MAX),
-                "the wall clock was set; deadlines keep to the monotonic clock"
-            );
-        }
+/// How far the time line moves on, in nanoseconds, while so much time passes: as far, and a little
+/// more or less to come nearer to the wall clock, which is ahead by so many nanoseconds. It never
+/// moves back, nor past the wall clock.
+fn moved(passed: Duration, wall_ahead: i128) -> i128 {
+    let passed = i128::try_from(passed.as_nanos()).unwrap_or(i128::MAX);
+    let mut most = passed / i128::from(DRAWN_ONE_IN);
+    if planted!(TimeFollowsTheWallClock) {
+        most = i128::MAX;
     }
+    if planted!(TimeDrawnTooFast) {
+        most = passed / 2;
+    }
+    if planted!(TimeNotDrawnBack) && wall_ahead < 0 {
+        most = 0;
+    }
+    passed + wall_ahead.clamp(-most, most)
 }
 
 /// The clock of a running server.

@@ -35,6 +35,8 @@ mod slow;
 #[cfg(test)]
 mod stop;
 #[cfg(test)]
+mod time_line;
+#[cfg(test)]
 mod ttl;
 #[cfg(test)]
 mod world;
