@@ -352,6 +352,9 @@ bugs! {
     TimeDrawnTooFast "time-drawn-too-fast"
         "Time is drawn to the wall clock a thousand times too fast."
         [Server("time_line::")]
+    DeadlineNotTranslated "deadline-not-translated"
+        "A deadline by the wall clock is taken for one by the server's time."
+        [Server("resp::members::a_deadline_is_meant")]
     BytesInTheLog "bytes-in-the-log"
         "The log shows the bytes of a malformed request."
         [Server("resp::logging::")]

@@ -20,6 +20,9 @@ pub trait Clock {
     /// The moment that it is now. Never earlier than an earlier answer.
     fn now(&self) -> Timestamp;
 
+    /// How far that is ahead of the wall clock, in milliseconds; less than 0 if it is behind.
+    fn ahead_of_wall(&self) -> i64;
+
     /// Waits until `at` has come.
     fn until(&self, at: Timestamp) -> Pin<Box<dyn Future<Output = ()> + '_>>;
 }
@@ -80,6 +83,14 @@ impl TimeLine {
         }
         time_line
     }
+
+    /// How far the time line is ahead of the wall clock now, in milliseconds, less than 0 if it is
+    /// behind.
+    pub fn ahead_of_wall(&self, now: Duration, wall_ns: u128) -> i64 {
+        let time_line = self.read(now, || wall_ns);
+        let ms = (ahead(time_line, wall_ns) + 500_000).div_euclid(1_000_000);
+        i64::try_from(ms).unwrap_or(i64::MAX)
+    }
 }
 
 /// How far the time line moves on, in nanoseconds, while so much time passes: as far, and a little
@@ -133,6 +144,10 @@ impl Clock for SystemClock {
         Timestamp::from_ms(u64::try_from(ns / 1_000_000).unwrap_or(u64::MAX))
     }
 
+    fn ahead_of_wall(&self) -> i64 {
+        self.line.ahead_of_wall(monotonic().saturating_duration_since(self.began), wall_ns())
+    }
+
     fn until(&self, at: Timestamp) -> Pin<Box<dyn Future<Output = ()> + '_>> {
         Box::pin(async move {
             loop {
@@ -155,13 +170,19 @@ impl Clock for SystemClock {
 #[derive(Clone)]
 pub struct ManualClock {
     inner: Rc<(Cell<Timestamp>, Notify)>,
+    ahead_of_wall: Rc<Cell<i64>>,
 }
 
 impl ManualClock {
-    /// A clock that shows `start`.
+    /// A clock that shows `start`, as the wall clock does.
     #[must_use]
     pub fn at(start: Timestamp) -> Self {
-        Self { inner: Rc::new((Cell::new(start), Notify::new())) }
+        Self { inner: Rc::new((Cell::new(start), Notify::new())), ahead_of_wall: Rc::default() }
+    }
+
+    /// Sets the wall clock so that this one is ahead of it by so many milliseconds, or behind it.
+    pub fn set_ahead_of_wall(&self, ms: i64) {
+        self.ahead_of_wall.set(ms);
     }
 
     /// Moves the clock on.
@@ -174,6 +195,10 @@ impl ManualClock {
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         self.inner.0.get()
+    }
+
+    fn ahead_of_wall(&self) -> i64 {
+        self.ahead_of_wall.get()
     }
 
     fn until(&self, at: Timestamp) -> Pin<Box<dyn Future<Output = ()> + '_>> {

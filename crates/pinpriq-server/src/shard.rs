@@ -235,6 +235,13 @@ impl Shard {
         self.moment.get().unwrap_or_else(|| self.clock.now())
     }
 
+    /// The moment on the time line that people call `at` by the wall clock: from now on until then
+    /// it is as long here as there.
+    pub(crate) fn by_own_time(&self, at: Timestamp) -> Timestamp {
+        let ms = at.ms().saturating_add_signed(self.clock.ahead_of_wall());
+        Timestamp::from_ms(if planted!(DeadlineNotTranslated) { at.ms() } else { ms })
+    }
+
     /// An empty buffer, which often has room already.
     pub(crate) fn lend_buffer(&self) -> Vec<u8> {
         self.spare.take()

@@ -304,6 +304,7 @@ impl World {
                 knobs: &self.knobs,
                 known: &self.known,
                 model: &oracle.model,
+                wall: self.clocks.wall(),
                 serial: &mut self.serial,
             };
             let request = match client.door {

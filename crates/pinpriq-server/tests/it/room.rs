@@ -120,6 +120,10 @@ impl Clock for Counting {
         self.clock.now()
     }
 
+    fn ahead_of_wall(&self) -> i64 {
+        self.clock.ahead_of_wall()
+    }
+
     fn until(&self, at: Timestamp) -> Pin<Box<dyn Future<Output = ()> + '_>> {
         self.clock.until(at)
     }

@@ -103,3 +103,18 @@ fn a_wall_clock_that_is_set_on_the_way_is_followed_from_then_on() {
         assert_eq!(former, wall_ahead, "an hour is enough for that");
     }
 }
+
+#[test]
+fn how_far_time_is_ahead_of_the_wall_clock_is_told_in_whole_milliseconds() {
+    for (wall_ahead, told) in [
+        (0, 0),
+        (300_000, 0),
+        (-300_000, 0),
+        (-60_000_700_000, 60_001),
+        (7_200_000_200_000, -7_200_000),
+    ] {
+        let clocks = Clocks::new(wall_ahead);
+        let told_now = clocks.line.ahead_of_wall(Duration::ZERO, wall(Duration::ZERO, wall_ahead));
+        assert_eq!(told_now, told, "the wall clock is {wall_ahead} ns ahead");
+    }
+}

@@ -71,6 +71,11 @@ impl World {
         self.clock.advance(Span::from_ms(ms));
     }
 
+    /// Sets the wall clock so that time is ahead of it by so many milliseconds, or behind it.
+    pub(super) fn set_ahead_of_wall(&self, ms: i64) {
+        self.clock.set_ahead_of_wall(ms);
+    }
+
     /// Stops the server, and checks that it does so in order.
     pub(super) async fn end(self) {
         self.stop.ask();
