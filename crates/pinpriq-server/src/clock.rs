@@ -34,6 +34,9 @@ const DRAWN_ONE_IN: u64 = 2_000;
 /// From which difference on a set wall clock is worth a line in the log.
 const STEP: Duration = Duration::from_secs(1);
 
+/// How far the journal may be ahead of the wall clock at the start without a word.
+const FAR_AHEAD: Span = Span::from_ms(60_000);
+
 /// How often the wall clock is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
@@ -109,6 +112,23 @@ fn moved(passed: Duration, wall_ahead: i128) -> i128 {
         most = 0;
     }
     passed + wall_ahead.clamp(-most, most)
+}
+
+/// Says at the start if the store knows a moment far ahead of the wall clock, so that time starts
+/// there. Answers whether it is that far.
+pub(crate) fn warn_if_ahead(start: Timestamp, wall: Timestamp) -> bool {
+    let ahead = start.since(wall);
+    let is_far = ahead > FAR_AHEAD;
+    if is_far {
+        tracing::warn!(
+            ahead_ms = ahead.ms(),
+            "the journal's latest moment is ahead of the wall clock, and time goes on from there: \
+             moments that are shown in Unix milliseconds are off by that, and come nearer by half \
+             a millisecond each second; leases, delays and TTLs last as long as they should; if \
+             it is the wall clock that is wrong, set it and start the server again"
+        );
+    }
+    is_far
 }
 
 /// The clock of a running server.

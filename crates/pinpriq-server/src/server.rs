@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::LocalSet;
 
-use crate::clock::{Clock, SystemClock};
+use crate::clock::{Clock, SystemClock, warn_if_ahead};
 use crate::config::Config;
 use crate::error::ServeError;
 use crate::front::pinpriq::PinpriqDoor;
@@ -91,6 +91,7 @@ impl Server {
         for thread in &mut threads {
             start = start.max(thread.opened().await?);
         }
+        warn_if_ahead(start, now);
         for thread in &mut threads {
             thread.go(start);
         }
