@@ -100,18 +100,18 @@ impl TimeLine {
 /// more or less to come nearer to the wall clock, which is ahead by so many nanoseconds. It never
 /// moves back, nor past the wall clock.
 fn moved(passed: Duration, wall_ahead: i128) -> i128 {
-    let passed = i128::try_from(passed.as_nanos()).unwrap_or(i128::MAX);
-    let mut most = passed / i128::from(DRAWN_ONE_IN);
+    let passed = u64::try_from(passed.as_nanos()).unwrap_or(u64::MAX);
+    let mut most = i128::from(passed / DRAWN_ONE_IN);
     if planted!(TimeFollowsTheWallClock) {
         most = i128::MAX;
     }
     if planted!(TimeDrawnTooFast) {
-        most = passed / 2;
+        most = i128::from(passed / 2);
     }
     if planted!(TimeNotDrawnBack) && wall_ahead < 0 {
         most = 0;
     }
-    passed + wall_ahead.clamp(-most, most)
+    i128::from(passed) + wall_ahead.clamp(-most, most)
 }
 
 /// Says at the start if the store knows a moment far ahead of the wall clock, so that time starts
