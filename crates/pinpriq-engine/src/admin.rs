@@ -5,6 +5,7 @@ use crate::change::Change;
 use crate::command::{Assign, QueueCommand, QueueName, SettingsPatch, Sides};
 use crate::engine::{Answered, Engine};
 use crate::find::named;
+use crate::limits::queue_bytes;
 use crate::queues::QueueSlot;
 use crate::reply::{Refusal, RefusalKind, Reply};
 use crate::settings::{AfterAck, Ids, Paused, Settings};
@@ -64,7 +65,11 @@ impl Engine {
                 ),
             ));
         }
+        if existing.is_none_or(|slot| !self.queues[slot].counted) {
+            self.check_room(queue_bytes(name.name.len()))?;
+        }
         let slot = self.find_or_make(name)?;
+        self.count_queue(slot);
         let queue = &mut self.queues[slot];
         queue.created = true;
         queue.settings = settings;

@@ -9,9 +9,11 @@ use crate::consumers::ConsumerId;
 use crate::deadlines::Due;
 use crate::engine::Engine;
 use crate::ids::parse_id;
-use crate::membership::{MEMBER_OVERHEAD_BYTES, lane_bytes};
+use crate::limits::{WAIT_OVERHEAD_BYTES, queue_bytes};
+use crate::membership::{lane_bytes, member_bytes};
 use crate::packed::Unsaved;
 use crate::queues::QueueSlot;
+use crate::serve::subscription_bytes;
 use crate::settings::Ids;
 use crate::stats::Counters;
 use crate::task::{State, StateKind, TaskId};
@@ -33,7 +35,7 @@ impl Engine {
     }
 
     fn check_tasks(&self) {
-        let mut bytes = self.fan_out_bytes();
+        let mut bytes = self.queue_bytes() + self.fan_out_bytes();
         let mut sharers: BTreeMap<u64, u64> = BTreeMap::new();
         let mut counted: BTreeMap<QueueSlot, ([u64; 6], u64)> = BTreeMap::new();
         let mut dead = 0;
@@ -89,7 +91,7 @@ impl Engine {
                 assert_eq!(parsed.as_ref(), Some(&task.id()), "the id {text} has a text");
             }
         }
-        assert_eq!(bytes, self.bytes, "the bytes of all tasks add up");
+        assert_eq!(bytes, self.bytes, "the bytes of all that is kept add up");
         assert_eq!(payloads, self.tasks.payloads_kept(), "every payload is some task's");
         let discarded: u64 = self.discarded.iter().map(|discarded| discarded.remaining).sum();
         assert_eq!(dead, discarded, "only tasks of emptied queues are dead");
@@ -219,6 +221,13 @@ impl Engine {
             waiting.any.len() + waiting.narrow.len()
         });
         assert_eq!(lines.sum::<usize>(), in_line, "nobody unknown is in line");
+        let takers = self.consumers.takers.values().map(|taker| self.taker_bytes(&taker.queues));
+        let subscriptions = self.consumers.clients.values().flat_map(|client| {
+            client.subscriptions.keys().map(|slot| subscription_bytes(&self.queues[*slot].name))
+        });
+        let awaiters = self.consumers.awaiters.values().map(|_| WAIT_OVERHEAD_BYTES);
+        let waiting: u64 = takers.chain(subscriptions).chain(awaiters).sum();
+        assert_eq!(waiting, self.consumers.bytes, "the bytes of all who wait add up");
         assert_eq!(self.consumers.awaited.len(), self.consumers.awaiters.len(), "awaiters agree");
         let live = |number: &u64| self.live(*number).is_some();
         let leases = self.consumers.clients.values().flat_map(|client| &client.leases);
@@ -260,10 +269,23 @@ impl Engine {
         });
     }
 
+    /// What queues occupy.
+    fn queue_bytes(&self) -> u64 {
+        let mut bytes = 0;
+        for slot in self.queues.slots() {
+            let queue = &self.queues[slot];
+            assert_eq!(queue.counted, queue.exists(), "a queue counts while it exists");
+            if queue.exists() && queue.lane.is_none() {
+                bytes += queue_bytes(queue.name.len());
+            }
+        }
+        bytes
+    }
+
     /// What members, lanes and publications occupy.
     fn fan_out_bytes(&self) -> u64 {
         let members = self.members.registered.values();
-        let members = members.map(|member| MEMBER_OVERHEAD_BYTES + member.name.len() as u64);
+        let members = members.map(|member| member_bytes(&member.name));
         let lanes = self.queues.lane_slots().into_iter();
         let lanes = lanes.map(|slot| lane_bytes(&self.queues[slot].name));
         let published = self.publications.iter().map(|(_, published)| published.content_bytes());

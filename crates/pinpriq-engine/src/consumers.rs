@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::command::{Selection, TakeMode};
+use crate::limits::WAIT_OVERHEAD_BYTES;
 use crate::queues::QueueSlot;
 use crate::task::{ClientId, RequestId, TaskId};
 use crate::time::Timestamp;
@@ -88,6 +89,8 @@ pub(crate) struct Consumers {
     pub(crate) awaiters: BTreeMap<AwaiterId, Awaiter>,
     /// Awaiters by the number of their task.
     pub(crate) awaited: BTreeSet<(u64, AwaiterId)>,
+    /// See [`crate::Engine::waiting_bytes`].
+    pub(crate) bytes: u64,
     last_ticket: u64,
 }
 
@@ -140,6 +143,7 @@ impl Consumers {
     /// Takes an awaiter out of every index.
     pub(crate) fn remove_awaiter(&mut self, id: AwaiterId) -> Option<Awaiter> {
         let awaiter = self.awaiters.remove(&id)?;
+        self.bytes -= WAIT_OVERHEAD_BYTES;
         self.awaited.remove(&(awaiter.number, id));
         if let Some(client) = self.clients.get_mut(&awaiter.client) {
             client.awaiters.remove(&id);

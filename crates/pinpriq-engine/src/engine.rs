@@ -15,7 +15,7 @@ use crate::command::Command;
 use crate::consumers::Consumers;
 use crate::deadlines::{Deadlines, Due};
 use crate::discard::Discarded;
-use crate::limits::{Limits, STEPS_PER_TIMEOUT};
+use crate::limits::{Limits, STEPS_PER_TIMEOUT, put_bytes};
 use crate::members::Members;
 use crate::packed::Unsaved;
 use crate::publications::Publications;
@@ -57,8 +57,8 @@ pub struct Engine {
     pub(crate) outputs: VecDeque<Output>,
     /// Figures over all queues.
     pub(crate) totals: Counters,
-    /// Memory that the tasks occupy, estimated. While changes are restored only what
-    /// [`Limits::memory_bytes`] needs.
+    /// Memory that tasks, queues, members and lanes occupy, estimated. While changes are restored
+    /// only what [`Limits::memory_bytes`] needs.
     pub(crate) bytes: u64,
     /// While tasks are restored, the queue of the last one, under the allocation of its name.
     pub(crate) restored_last: Option<(Bytes, QueueSlot)>,
@@ -331,16 +331,37 @@ impl Engine {
         self.now
     }
 
-    /// Notes whether the store has room for more tasks. While it has none, puts are refused with
-    /// BUSY, and everything that makes room still works.
+    /// Notes whether the store has room for more. While it has none, whatever would occupy more
+    /// memory is refused with BUSY, and everything that makes room still works.
     pub const fn set_room(&mut self, has_room: bool) {
         self.has_room = has_room;
     }
 
-    /// Whether a task of this many bytes would be refused with BUSY now.
+    /// Whether what makes [`Engine::bytes`] grow by so many would be refused with BUSY now.
     #[must_use]
     pub const fn is_busy_for(&self, bytes: u64) -> bool {
         !self.has_room || self.bytes.saturating_add(bytes) > self.limits.bytes_max
+    }
+
+    /// Whether a put of a task with `content` bytes of payload, key and given id would be refused
+    /// with BUSY now.
+    #[must_use]
+    pub fn is_busy_for_put(&self, queue: &[u8], content: usize) -> bool {
+        // Most of the time there is room for a new queue too, and none needs to be looked for.
+        self.is_busy_for(put_bytes(queue.len(), content))
+            && self.is_busy_for(self.growth_by_put(self.queues.find(queue), queue, content))
+    }
+
+    /// How many bytes count against [`Limits::bytes_max`] now.
+    #[must_use]
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// How many bytes count against [`Limits::waiting_bytes_max`] now.
+    #[must_use]
+    pub const fn waiting_bytes(&self) -> u64 {
+        self.consumers.bytes
     }
 
     /// Whether payloads may have been left in the store.

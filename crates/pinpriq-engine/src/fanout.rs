@@ -31,7 +31,7 @@ pub struct Publish<'a> {
 pub enum Deadline {
     /// The TTL that a lane sets for its tasks, if it does.
     OfLane,
-    /// This moment. One that has passed reaches no lane.
+    /// This moment of the engine's own time. One that has passed reaches no lane.
     At(Timestamp),
     /// So long from now.
     After(Span),

@@ -12,7 +12,7 @@ use crate::consumers::{ConsumerId, TakerId};
 use crate::deadlines::Due;
 use crate::engine::Engine;
 use crate::find::named;
-use crate::membership::{MEMBER_OVERHEAD_BYTES, lane_bytes};
+use crate::membership::{lane_bytes, member_bytes};
 use crate::queues::QueueSlot;
 use crate::reply::{Refusal, RefusalKind, Reply};
 
@@ -67,7 +67,7 @@ impl Engine {
         self.members.ended.remove(&incarnation);
         if let Some(member) = self.members.registered.remove(&incarnation) {
             assert!(member.lanes.is_empty(), "a registration goes after all lanes");
-            self.bytes -= MEMBER_OVERHEAD_BYTES + member.name.len() as u64;
+            self.bytes -= member_bytes(&member.name);
             if planted!(CleaningHitsNamesake) {
                 self.members.alive.remove(&member.name);
             }

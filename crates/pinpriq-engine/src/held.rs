@@ -32,6 +32,10 @@ impl Engine {
             ));
         }
         if let Some(payload) = ack.payload {
+            let stays = ack.zombie.is_some() || queue.settings.after_ack != AfterAck::Delete;
+            if stays {
+                self.check_growth(slot, Some(payload), 0)?;
+            }
             self.set_payload(slot, payload);
         }
         self.finish(slot, Operation::Ack(by), ack.zombie);
@@ -57,6 +61,7 @@ impl Engine {
         check_held(release.held)?;
         self.check_amendment(release.delay, &release.amendment)?;
         let (slot, by) = self.hold(client, release.held, Operation::Release)?;
+        self.check_return(slot, &release.amendment)?;
         let seq = release.tail.then(|| {
             self.last_number += 1;
             self.last_number
@@ -111,6 +116,7 @@ impl Engine {
             )));
         }
         let (slot, by) = self.hold(client, held, Operation::Bury)?;
+        self.check_growth(slot, payload, reason.len())?;
         if let Some(payload) = payload {
             self.set_payload(slot, payload);
         }

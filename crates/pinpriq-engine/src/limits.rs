@@ -21,12 +21,38 @@ pub const TASKS_PER_ANSWER_MAX: usize = 65_535;
 /// tasks of an emptied queue that it frees, so that a mass expiry never stalls other work.
 pub const STEPS_PER_TIMEOUT: usize = 4_096;
 
-/// What a task counts against [`Limits::bytes_max`] besides its payload and key: its record and its
-/// places in the indexes, the allocator's share included. An estimate.
+/// What a task counts against [`Limits::bytes_max`] besides its payload, its key, the id that it
+/// was given and the reason why it is buried: its record and its places in the indexes, the
+/// allocator's share included. An estimate.
 pub const TASK_OVERHEAD_BYTES: u64 = 128;
 
-/// What a lane counts besides its names. An estimate.
+/// What a queue counts besides its name, from its first task, its creation or its settings to its
+/// end. An estimate.
+pub const QUEUE_OVERHEAD_BYTES: u64 = 1_024;
+
+/// What a lane counts besides the name of its topic. An estimate.
 pub const LANE_OVERHEAD_BYTES: u64 = 1_024;
+
+/// What a member counts besides its name and its lanes. An estimate.
+pub const MEMBER_OVERHEAD_BYTES: u64 = 512;
+
+/// What a blocked request, and a subscription, counts against [`Limits::waiting_bytes_max`]. Each
+/// queue that it waits for counts as much as a queue with a task besides, whoever else waits for
+/// it. An estimate.
+pub const WAIT_OVERHEAD_BYTES: u64 = 256;
+
+/// What a queue with a name of so many bytes counts.
+#[must_use]
+pub const fn queue_bytes(name: usize) -> u64 {
+    QUEUE_OVERHEAD_BYTES + name as u64
+}
+
+/// The most that a put can need: that of a task with `content` bytes of payload, key and given id
+/// as the first of a queue with a name of so many bytes.
+#[must_use]
+pub const fn put_bytes(name: usize, content: usize) -> u64 {
+    queue_bytes(name) + TASK_OVERHEAD_BYTES + content as u64
+}
 
 /// The bounds that can be set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,9 +60,14 @@ pub struct Limits {
     /// The largest payload, in bytes. 1 MiB unless changed: larger things belong in a store of
     /// their own, with their address in the task.
     pub payload_bytes_max: usize,
-    /// The most bytes that all tasks together may occupy, their bookkeeping included. Beyond it
-    /// puts are refused with BUSY, while everything that makes room still works.
+    /// The most bytes that all tasks, queues, members and lanes together may occupy, their names
+    /// and their bookkeeping included. What would need more is refused with BUSY, while everything
+    /// that makes room still works.
     pub bytes_max: u64,
+    /// The most bytes that all blocked requests and subscriptions together may occupy, the names
+    /// of their queues included. What would need more is refused with BUSY. It is a bound of its
+    /// own, so that consumers can come while tasks occupy all that they may.
+    pub waiting_bytes_max: u64,
     /// How many bytes all tasks together may occupy before payloads are left in the store, if
     /// there is such a bound. Only tasks of queues can leave theirs; bookkeeping always stays.
     pub memory_bytes: Option<u64>,
@@ -52,6 +83,7 @@ impl Default for Limits {
         Self {
             payload_bytes_max: 1 << 20,
             bytes_max: u64::MAX,
+            waiting_bytes_max: u64::MAX,
             memory_bytes: None,
             waits_per_client_max: 1_024,
             queues_per_client_max: 1_024,

@@ -9,15 +9,12 @@ use crate::change::Change;
 use crate::deadlines::Due;
 use crate::engine::{Answered, Engine};
 use crate::fanout::{LEASE_DEFAULT, MemberCommand, MemberFigures};
-use crate::limits::LANE_OVERHEAD_BYTES;
+use crate::limits::{LANE_OVERHEAD_BYTES, MEMBER_OVERHEAD_BYTES};
 use crate::members::Member;
 use crate::queues::{Lane, QueueSlot};
 use crate::reply::{Refusal, RefusalKind, Reply};
 use crate::task::{Bytes, LaneName, StateKind};
 use crate::time::Span;
-
-/// What a member occupies besides its name and lanes. An estimate, like that for lanes.
-pub(crate) const MEMBER_OVERHEAD_BYTES: u64 = 512;
 
 impl Engine {
     pub(crate) fn tend(&mut self, command: MemberCommand<'_>) -> Answered {
@@ -38,7 +35,8 @@ impl Engine {
         let lanes = alive.map(|incarnation| &self.members.registered[&incarnation].lanes);
         let is_new = lanes.is_none_or(|lanes| !lanes.contains_key(topic));
         if is_new {
-            self.check_room(LANE_OVERHEAD_BYTES + (topic.len() + member.len()) as u64)?;
+            let registration = if alive.is_none() { member_bytes(member) } else { 0 };
+            self.check_room(lane_bytes(topic) + registration)?;
         }
         let incarnation = match alive {
             Some(incarnation) => {
@@ -123,7 +121,7 @@ impl Engine {
     fn register(&mut self, name: Bytes, lease: Span) -> u64 {
         self.last_number += 1;
         let incarnation = self.last_number;
-        self.bytes += MEMBER_OVERHEAD_BYTES + name.len() as u64;
+        self.bytes += member_bytes(&name);
         let member = Member {
             name: name.clone(),
             lease,
@@ -175,6 +173,11 @@ impl Engine {
 }
 
 /// What a lane in this topic occupies without its tasks.
-pub(crate) fn lane_bytes(topic: &Bytes) -> u64 {
+pub(crate) const fn lane_bytes(topic: &[u8]) -> u64 {
     LANE_OVERHEAD_BYTES + topic.len() as u64
+}
+
+/// What a member of this name occupies without its lanes.
+pub(crate) const fn member_bytes(name: &[u8]) -> u64 {
+    MEMBER_OVERHEAD_BYTES + name.len() as u64
 }

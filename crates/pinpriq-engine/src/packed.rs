@@ -115,6 +115,14 @@ impl Besides {
             armed: None,
         }
     }
+
+    /// The bytes that stand in allocations of their own.
+    fn own_bytes(&self, shares: bool) -> u64 {
+        let key = self.key.as_ref().filter(|_| !shares).map_or(0, |key| key.len());
+        let id = if let Some(TaskId::Given(id)) = &self.own_id { id.len() } else { 0 };
+        let reason = if let State::Buried { reason } = &self.state { reason.len() } else { 0 };
+        (key + id + reason) as u64
+    }
 }
 
 impl Task {
@@ -433,12 +441,24 @@ impl Task {
 
     /// The bytes of memory that it occupies alone, besides its bookkeeping.
     pub(crate) fn own_bytes(&self) -> u64 {
-        if self.shares() {
-            0
-        } else if self.has(PAYLOAD_AWAY) {
-            self.key().map_or(0, |key| key.len() as u64)
-        } else {
-            self.content_bytes()
+        let is_elsewhere = self.shares() || self.has(PAYLOAD_AWAY);
+        let payload = if is_elsewhere { 0 } else { self.payload_bytes() };
+        let besides = self.besides.as_ref();
+        payload as u64 + besides.map_or(0, |besides| besides.own_bytes(self.shares()))
+    }
+
+    /// The same once it has a payload of its own of so many bytes, and is buried for a reason of so
+    /// many, if at all.
+    pub(crate) fn own_bytes_with(&self, payload: usize, reason: usize) -> u64 {
+        let besides = self.besides.as_ref().map_or(0, |besides| besides.own_bytes(false));
+        besides - self.reason_bytes() + (payload + reason) as u64
+    }
+
+    /// How long the reason is for which it is buried.
+    pub(crate) fn reason_bytes(&self) -> u64 {
+        match self.state() {
+            State::Buried { reason } => reason.len() as u64,
+            _ => 0,
         }
     }
 

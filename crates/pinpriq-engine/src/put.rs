@@ -4,7 +4,7 @@ use crate::arguments::{bad, check_id, check_key, check_positive, quoted};
 use crate::command::{Put, TimeToLive, Wait};
 use crate::engine::{Answered, Engine};
 use crate::ids::{can_have, uuid_v7};
-use crate::limits::ID_BYTES_MAX;
+use crate::limits::{ID_BYTES_MAX, TASK_OVERHEAD_BYTES, WAIT_OVERHEAD_BYTES, put_bytes};
 use crate::packed::{NewTask, Task, Unsaved};
 use crate::queues::QueueSlot;
 use crate::reply::{Refusal, RefusalKind, Reply};
@@ -21,12 +21,13 @@ impl Engine {
         let expires_at = self.check_put(put, settings)?;
         self.check_put_allowed(put, existing, settings)?;
         if put.wait.is_some_and(Wait::blocks) {
-            self.check_waits(client)?;
+            self.check_waits(client, WAIT_OVERHEAD_BYTES)?;
         }
 
         // Looking for a task of that id may have ended the queue.
         let queue = existing.filter(|_| put.id.is_none());
         let queue = queue.unwrap_or_else(|| self.queues.find_or_make(put.queue));
+        self.count_queue(queue);
         self.last_number += 1;
         let number = self.last_number;
         let id = match put.id {
@@ -102,6 +103,7 @@ impl Engine {
             return false;
         }
         let queue = existing.unwrap_or_else(|| self.queues.find_or_make(&record.queue));
+        self.count_queue(queue);
         let record = TaskRecord { state: State::Ready, ..record };
         let shares = self.share_again(&record);
         let payload = if shares {
@@ -228,8 +230,24 @@ impl Engine {
                 format!("the queue {} is paused for puts", name()),
             ));
         }
-        let bytes = put.payload.len() + put.key.map_or(0, <[u8]>::len);
-        self.check_room(bytes as u64)
+        let content =
+            put.payload.len() + put.key.map_or(0, <[u8]>::len) + put.id.map_or(0, <[u8]>::len);
+        self.check_room(self.growth_by_put(existing, put.queue, content))
+    }
+
+    /// By how much a put of a task with so many bytes of payload, key and given id makes
+    /// [`Engine::bytes`] grow.
+    pub(crate) fn growth_by_put(
+        &self,
+        existing: Option<QueueSlot>,
+        name: &[u8],
+        content: usize,
+    ) -> u64 {
+        if existing.is_some_and(|slot| self.queues[slot].counted) {
+            TASK_OVERHEAD_BYTES + content as u64
+        } else {
+            put_bytes(name.len(), content)
+        }
     }
 
     /// Refuses what would need more memory or disk than there is.
@@ -239,7 +257,7 @@ impl Engine {
         }
         let why = if self.has_room {
             let (bytes, most) = (self.bytes, self.limits.bytes_max);
-            format!("all tasks together occupy {bytes} of {most} bytes")
+            format!("tasks, queues and members occupy {bytes} of {most} bytes")
         } else {
             "the disk is nearly full".to_owned()
         };

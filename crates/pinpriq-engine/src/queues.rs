@@ -11,6 +11,7 @@ use crate::change::{Change, LaneRecord, Place, QueueRecord};
 use crate::command::QueueName;
 use crate::consumers::{ConsumerId, Ticket};
 use crate::indexes::Indexes;
+use crate::limits::queue_bytes;
 use crate::settings::{Paused, Settings};
 use crate::stats::Counters;
 use crate::task::{Bytes, ClientId, LaneName};
@@ -21,6 +22,7 @@ pub(crate) struct QueueSlot(u32);
 
 /// One queue.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Queue {
     /// Its name; for a lane, that of the topic.
     pub(crate) name: Bytes,
@@ -41,6 +43,9 @@ pub(crate) struct Queue {
     pub(crate) place: Option<Place>,
     /// Whether a record of it was ever reported, so that its end must be reported too.
     pub(crate) recorded: bool,
+    /// Whether it counts among what is occupied, which it does while it exists for clients. One
+    /// that is only waited for counts with those who wait. A lane is counted by its member.
+    pub(crate) counted: bool,
     /// Whether it already stands in the list of queues to be served.
     pub(crate) to_be_served: bool,
     /// How many steps under way need the object to stay although nobody waits for it.
@@ -174,6 +179,7 @@ impl Queues {
         let queue = &mut self[slot];
         queue.created = true;
         queue.recorded = true;
+        queue.counted = true;
         let former = self.lanes.insert(number, slot);
         assert!(former.is_none(), "lane {number} was made twice");
         slot
@@ -206,6 +212,7 @@ impl Queues {
             counters: Counters::default(),
             place: None,
             recorded: false,
+            counted: false,
             to_be_served: false,
             pins: 0,
         };
@@ -221,20 +228,24 @@ impl Queues {
     }
 
     /// Removes the object of a queue that does not exist any more and that nobody waits for. The
-    /// figures of a queue end with its existence, also when its object stays.
-    pub(crate) fn tidy(&mut self, slot: QueueSlot) {
+    /// figures of a queue end with its existence, also when its object stays. Answers how many
+    /// bytes count no longer.
+    pub(crate) fn tidy(&mut self, slot: QueueSlot) -> u64 {
         let queue = &mut self[slot];
         if queue.exists() {
-            return;
+            return 0;
         }
+        let has_counted = std::mem::take(&mut queue.counted) && !planted!(QueueNameNotGivenBack);
+        let freed = if has_counted { queue_bytes(queue.name.len()) } else { 0 };
         if queue.is_wanted() {
             queue.counters = Counters::default();
-            return;
+            return freed;
         }
         if let Some(queue) = self.slots[slot.0 as usize].take() {
             self.names.remove(&queue.name);
             self.free.push(slot);
         }
+        freed
     }
 
     /// A number that no queue has had as its epoch in the last four thousand million times. The

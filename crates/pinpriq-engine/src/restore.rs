@@ -138,6 +138,9 @@ impl Engine {
             self.advance(now);
         }
         for queue in self.queues.slots() {
+            if self.queues[queue].exists() {
+                self.count_queue(queue);
+            }
             self.tidy_queue(queue);
         }
         self.conclude();
@@ -233,6 +236,7 @@ impl Engine {
         let Some(slot) = self.tasks.find(moved.number) else { return };
         self.last_number = self.last_number.max(moved.seq);
         let task = &mut self.tasks[slot];
+        let former = task.own_bytes();
         if !planted!(TailForgottenAtStart) {
             task.set_seq(moved.seq);
         }
@@ -240,11 +244,21 @@ impl Engine {
         task.set_expires_at(moved.expires_at);
         task.set_attempts(moved.attempts);
         task.set_state(without_holder(moved.state));
+        let current = task.own_bytes();
+        self.reweigh_restored(former, current);
+    }
+
+    /// The reason for which a restored task is buried has come or gone.
+    fn reweigh_restored(&mut self, former: u64, current: u64) {
+        if self.limits.memory_bytes.is_some() {
+            self.bytes = self.bytes + current - former;
+        }
     }
 
     fn restore_granted(&mut self, granted: Granted) {
         let Some(slot) = self.tasks.find(granted.number) else { return };
         let task = &mut self.tasks[slot];
+        let former = task.own_bytes();
         task.set_attempts(granted.attempts);
         task.set_state(State::Taken(Lease {
             grant: Grant { incarnation: granted.incarnation, serial: granted.serial },
@@ -252,6 +266,8 @@ impl Engine {
             deadline: granted.deadline,
             ttr: granted.ttr,
         }));
+        let current = task.own_bytes();
+        self.reweigh_restored(former, current);
     }
 
     fn restore_queue(&mut self, record: &QueueRecord, place: Option<Place>) {

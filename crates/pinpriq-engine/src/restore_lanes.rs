@@ -7,7 +7,7 @@ use crate::change::{LaneRecord, LaneTask, MemberRecord, Place, Publication};
 use crate::deadlines::Due;
 use crate::engine::Engine;
 use crate::members::Member;
-use crate::membership::{MEMBER_OVERHEAD_BYTES, lane_bytes};
+use crate::membership::{lane_bytes, member_bytes};
 use crate::packed::Task;
 use crate::publications::Published;
 use crate::queues::{Lane, QueueSlot};
@@ -156,7 +156,7 @@ impl Engine {
         let now = self.now;
         let mut due = Vec::new();
         for (&incarnation, member) in &mut self.members.registered {
-            self.bytes += MEMBER_OVERHEAD_BYTES + member.name.len() as u64;
+            self.bytes += member_bytes(&member.name);
             if member.has_ended {
                 self.members.ended.insert(incarnation);
                 continue;

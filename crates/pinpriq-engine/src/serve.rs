@@ -14,6 +14,7 @@ use crate::command::{QueueName, Selection, TakeMode};
 use crate::consumers::{ConsumerId, Subscription, Taker, TakerId, Ticket};
 use crate::deadlines::Due;
 use crate::engine::{Answered, Engine};
+use crate::limits::{WAIT_OVERHEAD_BYTES, queue_bytes};
 use crate::queues::QueueSlot;
 use crate::reply::{Output, Refusal, RefusalKind, Reply};
 use crate::take::Want;
@@ -89,6 +90,7 @@ impl Engine {
                 }
                 (known.served, known.ticket)
             } else {
+                self.consumers.bytes += subscription_bytes(name);
                 self.queues[queue].subscribers.insert(client);
                 let ticket = self.consumers.draw();
                 (ticket, (credit > 0).then_some(ticket))
@@ -167,6 +169,7 @@ impl Engine {
             self.queues[queue].waiting.remove(subscription.selection.narrow, ticket);
         }
         self.queues[queue].subscribers.remove(&client);
+        self.consumers.bytes -= subscription_bytes(&self.queues[queue].name);
         self.tidy_queue(queue);
     }
 
@@ -179,6 +182,7 @@ impl Engine {
                 self.deadlines.remove(at, Due::Taker(id));
             }
         }
+        self.consumers.bytes -= self.taker_bytes(&taker.queues);
         for queue in &taker.queues {
             self.queues[*queue].waiting.remove(taker.selection.narrow, taker.ticket);
             self.tidy_queue(*queue);
@@ -332,8 +336,13 @@ impl Engine {
                 format!("a connection has at most {most} subscriptions, and these make {total}"),
             ));
         }
-        Ok(())
+        self.check_waiting_room(fresh.into_iter().map(subscription_bytes).sum())
     }
+}
+
+/// What a subscription to a queue of this name counts.
+pub(crate) const fn subscription_bytes(name: &[u8]) -> u64 {
+    WAIT_OVERHEAD_BYTES + queue_bytes(name.len())
 }
 
 impl Engine {

@@ -8,10 +8,10 @@ use crate::change::Change;
 use crate::consumers::Client;
 use crate::deadlines::Due;
 use crate::engine::Engine;
-use crate::limits::TASK_OVERHEAD_BYTES;
+use crate::limits::{TASK_OVERHEAD_BYTES, queue_bytes};
 use crate::packed::{Task, Unsaved};
 use crate::queues::QueueSlot;
-use crate::reply::Outcome;
+use crate::reply::{Outcome, Refusal};
 use crate::settings::{AfterAck, Ids};
 use crate::stats::Exit;
 use crate::task::{ClientId, State, StateKind};
@@ -269,7 +269,40 @@ impl Engine {
 
     /// Forgets a queue that nobody needs any more.
     pub(crate) fn tidy_queue(&mut self, queue: QueueSlot) {
-        self.queues.tidy(queue);
+        self.bytes -= self.queues.tidy(queue);
+    }
+
+    /// Counts a queue, which exists for clients from now on.
+    pub(crate) fn count_queue(&mut self, queue: QueueSlot) {
+        let queue = &mut self.queues[queue];
+        if !queue.counted {
+            queue.counted = true;
+            self.bytes += queue_bytes(queue.name.len());
+        }
+    }
+
+    /// Refuses to give a task another payload, or a reason of so many bytes to be buried for, if
+    /// it would need more room than there is.
+    pub(crate) fn check_growth(
+        &self,
+        slot: Slot,
+        payload: Option<&[u8]>,
+        reason: usize,
+    ) -> Result<(), Refusal> {
+        let task = &self.tasks[slot];
+        let (mut former, mut current) = (task.own_bytes(), reason as u64);
+        current += former - task.reason_bytes();
+        if let Some(payload) = payload {
+            current = task.own_bytes_with(payload.len(), reason);
+            // With the last that shares it a publication goes.
+            let shared = self.publications.shared_by(task.number()).filter(|_| task.shares());
+            let last = shared.filter(|(_, published)| published.sharers == 1);
+            former += last.map_or(0, |(_, published)| published.content_bytes());
+        }
+        if current <= former || planted!(UpdateNeedsNoRoom) {
+            return Ok(());
+        }
+        self.check_room(current - former)
     }
 
     /// Takes a task out of the indexes that depend on its state.

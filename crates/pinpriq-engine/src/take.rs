@@ -1,11 +1,13 @@
 //! Taking, popping and looking: everything that selects tasks.
 
+use std::collections::BTreeSet;
+
 use crate::arguments::{bad, check_count, check_id, check_positive};
 use crate::command::{Peek, QueueName, Selection, Take, TakeMode, Wait};
 use crate::consumers::{Client, ConsumerId, Taker, TakerId};
 use crate::deadlines::Due;
 use crate::engine::{Answered, Engine};
-use crate::limits::TASKS_PER_ANSWER_MAX;
+use crate::limits::{TASKS_PER_ANSWER_MAX, WAIT_OVERHEAD_BYTES, queue_bytes};
 use crate::packed::Unsaved;
 use crate::queues::QueueSlot;
 use crate::reply::{Refusal, RefusalKind, Reply};
@@ -50,7 +52,7 @@ impl Engine {
             Wait::For(span) => Some(self.now.after(span)),
             Wait::Forever => None,
         };
-        self.check_waits(client)?;
+        self.check_waits(client, take_bytes(take.queues))?;
         let mut queues: Vec<QueueSlot> = Vec::with_capacity(take.queues.len());
         for name in take.queues {
             let queue = self.find_or_make(QueueName { name, member: take.member })?;
@@ -64,6 +66,7 @@ impl Engine {
             let waiting = &mut self.queues[*queue].waiting;
             waiting.insert(take.selection.narrow, ticket, ConsumerId::Taker(taker));
         }
+        self.consumers.bytes += self.taker_bytes(&queues);
         if let Some(at) = until
             && !planted!(TakeNeverTimesOut)
         {
@@ -181,8 +184,9 @@ impl Engine {
         }
     }
 
-    /// Refuses a further blocked request of a client that has as many as it may.
-    pub(crate) fn check_waits(&self, client: ClientId) -> Result<(), Refusal> {
+    /// Refuses a further blocked request, of so many bytes, of a client that has as many as it may
+    /// or if all together would occupy too much.
+    pub(crate) fn check_waits(&self, client: ClientId, bytes: u64) -> Result<(), Refusal> {
         let waits = self.consumers.clients.get(&client).map_or(0, Client::waits);
         if waits >= self.limits.waits_per_client_max {
             return Err(Refusal::new(
@@ -190,7 +194,25 @@ impl Engine {
                 format!("this connection has {waits} blocked requests already"),
             ));
         }
-        Ok(())
+        self.check_waiting_room(bytes)
+    }
+
+    /// Refuses consumers who would need so many bytes, if that is more than there may be.
+    pub(crate) fn check_waiting_room(&self, bytes: u64) -> Result<(), Refusal> {
+        let (occupied, most) = (self.consumers.bytes, self.limits.waiting_bytes_max);
+        if occupied.saturating_add(bytes) <= most {
+            return Ok(());
+        }
+        Err(Refusal::new(
+            RefusalKind::Busy,
+            format!("blocked requests and subscriptions occupy {occupied} of {most} bytes"),
+        ))
+    }
+
+    /// What a blocked taker counts that waits for these queues.
+    pub(crate) fn taker_bytes(&self, queues: &[QueueSlot]) -> u64 {
+        let queues = queues.iter().map(|queue| queue_bytes(self.queues[*queue].name.len()));
+        WAIT_OVERHEAD_BYTES + queues.sum::<u64>()
     }
 
     fn check_take(&self, take: &Take<'_>) -> Result<(), Refusal> {
@@ -242,4 +264,14 @@ impl Engine {
             }
         }
     }
+}
+
+/// What a blocked take of queues of these names counts, each once.
+fn take_bytes(names: &[&[u8]]) -> u64 {
+    let bytes = |name: &[u8]| queue_bytes(name.len());
+    let queues = match names {
+        [name] => bytes(name),
+        names => names.iter().collect::<BTreeSet<_>>().into_iter().map(|name| bytes(name)).sum(),
+    };
+    WAIT_OVERHEAD_BYTES + queues
 }

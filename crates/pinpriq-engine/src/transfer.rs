@@ -102,6 +102,7 @@ impl Engine {
         let slot = self.find_for(client, switch.queue, switch.id, Operation::Switch)?;
         let Some(slot) = slot else { unreachable!("a switch always moves") };
         if matches!(to, StateKind::Ready | StateKind::Waiting) {
+            self.check_return(slot, &switch.amendment)?;
             let delay = switch.delay;
             let amendment = &switch.amendment;
             let state = self.bring_back(slot, Operation::Switch, delay, amendment, |_| {});
@@ -113,6 +114,7 @@ impl Engine {
             _ => State::Done,
         };
         let (now, amendment) = (self.now, switch.amendment);
+        self.check_growth(slot, amendment.payload, 0)?;
         self.amend_payload(slot, &amendment);
         self.shift(slot, Operation::Switch, Unsaved::Standing, |task| {
             apply_amendment(task, now, &amendment);
@@ -160,7 +162,12 @@ impl Engine {
             }
             other => unreachable!("an update is answered {other:?}"),
         }
-        let now = self.now;
+        let (now, task) = (self.now, &self.tasks[slot]);
+        if let State::Buried { reason } = task.state() {
+            self.check_growth(slot, amendment.payload, reason.len())?;
+        } else {
+            self.check_growth(slot, amendment.payload, 0)?;
+        }
         self.amend_payload(slot, &amendment);
         self.amend(slot, Unsaved::Standing, |task| apply_amendment(task, now, &amendment));
         Ok(Some(Reply::Done))
@@ -198,6 +205,20 @@ impl Engine {
         Some(kind)
     }
 
+    /// Refuses to bring a task back with a payload for which there is no room. One whose TTL has
+    /// passed needs none: it goes.
+    pub(crate) fn check_return(
+        &self,
+        slot: Slot,
+        amendment: &Amendment<'_>,
+    ) -> Result<(), Refusal> {
+        let expires_at = expiry(&self.tasks[slot], self.now, amendment);
+        if expires_at.is_some_and(|at| self.now >= at) {
+            return Ok(());
+        }
+        self.check_growth(slot, amendment.payload, 0)
+    }
+
     fn amend_payload(&mut self, slot: Slot, amendment: &Amendment<'_>) {
         if let Some(payload) = amendment.payload {
             self.set_payload(slot, payload);
@@ -216,6 +237,7 @@ impl Engine {
         let slot = self.find_for(client, transfer.queue, transfer.id, operation)?;
         let state = match slot {
             Some(slot) => {
+                self.check_return(slot, &transfer.amendment)?;
                 self.bring_back(slot, operation, transfer.delay, &transfer.amendment, besides)
             }
             None => Some(StateKind::Ready),

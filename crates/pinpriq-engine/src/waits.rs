@@ -5,6 +5,7 @@ use crate::consumers::{Awaiter, AwaiterId, TakerId};
 use crate::deadlines::Due;
 use crate::engine::{Answered, Engine};
 use crate::find::not_found;
+use crate::limits::WAIT_OVERHEAD_BYTES;
 use crate::reply::{Outcome, Reply};
 use crate::task::{ClientId, RequestId, StateKind, TaskId};
 use crate::time::Timestamp;
@@ -39,7 +40,7 @@ impl Engine {
                     Wait::For(span) => Some(self.now.after(span)),
                     Wait::Forever => None,
                 };
-                self.check_waits(client)?;
+                self.check_waits(client, WAIT_OVERHEAD_BYTES)?;
                 let number = self.tasks[slot].number();
                 self.add_awaiter(Awaiter { client, request, number, until, put: None });
                 Ok(None)
@@ -129,6 +130,7 @@ impl Engine {
         if let Some(at) = awaiter.until {
             self.deadlines.insert(at, Due::Awaiter(id));
         }
+        self.consumers.bytes += WAIT_OVERHEAD_BYTES;
         self.consumers.client(awaiter.client).awaiters.insert(id);
         self.consumers.awaited.insert((awaiter.number, id));
         self.consumers.awaiters.insert(id, awaiter);

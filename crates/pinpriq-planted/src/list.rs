@@ -154,6 +154,12 @@ bugs! {
     CapacityNotKept "capacity-not-kept"
         "A queue takes more tasks than its capacity."
         [Engine("scripts::"), Simulator(20)]
+    UpdateNeedsNoRoom "update-needs-no-room"
+        "A task may get a larger payload, or a reason to be buried, whatever the room."
+        [Engine("room::"), Engine("scripts::")]
+    QueueNameNotGivenBack "queue-name-not-given-back"
+        "The memory of a queue that is gone stays accounted for."
+        [Engine("room::"), Engine("scripts::"), Simulator(20)]
     TimeIdsRepeat "time-ids-repeat"
         "Two ids made from the clock in one millisecond are equal."
         [Engine("scripts::")]
@@ -361,6 +367,15 @@ bugs! {
     TimeFollowsTheWallClock "time-follows-the-wall-clock"
         "When the wall clock is set, time jumps along with it."
         [Simulator(20)]
+    TimeNotDrawnBack "time-not-drawn-back"
+        "Time is not drawn back to a wall clock that is behind it."
+        [Server("time_line::")]
+    TimeDrawnTooFast "time-drawn-too-fast"
+        "Time is drawn to the wall clock a thousand times too fast."
+        [Server("time_line::")]
+    DeadlineNotTranslated "deadline-not-translated"
+        "A deadline by the wall clock is taken for one by the server's time."
+        [Server("resp::members::a_deadline_is_meant")]
     BytesInTheLog "bytes-in-the-log"
         "The log shows the bytes of a malformed request."
         [Server("resp::logging::")]

@@ -20,6 +20,9 @@ pub trait Clock {
     /// The moment that it is now. Never earlier than an earlier answer.
     fn now(&self) -> Timestamp;
 
+    /// How far that is ahead of the wall clock, in milliseconds; less than 0 if it is behind.
+    fn ahead_of_wall(&self) -> i64;
+
     /// Waits until `at` has come.
     fn until(&self, at: Timestamp) -> Pin<Box<dyn Future<Output = ()> + '_>>;
 }
@@ -31,16 +34,26 @@ const DRAWN_ONE_IN: u64 = 2_000;
 /// From which difference on a set wall clock is worth a line in the log.
 const STEP: Duration = Duration::from_secs(1);
 
+/// How far the journal may be ahead of the wall clock at the start without a word.
+const FAR_AHEAD: Span = Span::from_ms(60_000);
+
 /// How often the wall clock is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// The time line itself, which is told what the clocks of the machine say and reads none.
 pub struct TimeLine {
-    /// The latest reading: the moment on the time line, in nanoseconds, and the monotonic moment
-    /// that it belongs to.
-    reading: Cell<(u128, Duration)>,
-    /// When the wall clock was looked at last, and how far it was ahead then, in nanoseconds.
-    looked: Cell<(Duration, i128)>,
+    looked: Cell<Look>,
+}
+
+/// A look at the wall clock.
+#[derive(Clone, Copy)]
+struct Look {
+    /// The monotonic moment of it.
+    at: Duration,
+    /// Where the time line stood, in nanoseconds.
+    time_line: u128,
+    /// How far the wall clock was ahead of it, in nanoseconds.
+    wall_ahead: i128,
 }
 
 impl TimeLine {
@@ -49,43 +62,73 @@ impl TimeLine {
     /// epoch.
     #[must_use]
     pub fn starting_at(start: Timestamp, monotonic: Duration, wall_ns: u128) -> Self {
-        let start_ns = u128::from(start.ms()) * 1_000_000;
-        let looked = (monotonic, ahead(wall_ns, start_ns));
-        Self { reading: Cell::new((start_ns, monotonic)), looked: Cell::new(looked) }
+        let time_line = u128::from(start.ms()) * 1_000_000;
+        let wall_ahead = ahead(wall_ns, time_line);
+        Self { looked: Cell::new(Look { at: monotonic, time_line, wall_ahead }) }
     }
 
-    /// Moves the time line on to the monotonic moment `now`, and answers where it stands, in
-    /// nanoseconds since the Unix epoch.
+    /// Where the time line stands at the monotonic moment `now`, which is never earlier than that
+    /// of an earlier call, in nanoseconds since the Unix epoch. The wall clock is looked at every
+    /// so often.
     pub fn read(&self, now: Duration, wall_ns: impl FnOnce() -> u128) -> u128 {
-        let (former, at) = self.reading.get();
-        let passed = now.saturating_sub(at);
-        let (_, wall_ahead) = self.looked.get();
-        let mut most = passed.as_nanos() / u128::from(DRAWN_ONE_IN);
-        if planted!(TimeFollowsTheWallClock) {
-            most = u128::MAX;
+        let looked = self.looked.get();
+        let passed = now.saturating_sub(looked.at);
+        let time_line = looked.time_line.saturating_add_signed(moved(passed, looked.wall_ahead));
+        if passed >= LOOK_EVERY {
+            let wall_ahead = ahead(wall_ns(), time_line);
+            self.looked.set(Look { at: now, time_line, wall_ahead });
+            if (wall_ahead - looked.wall_ahead).unsigned_abs() >= STEP.as_nanos() {
+                tracing::warn!(
+                    ahead_ms = i64::try_from(wall_ahead / 1_000_000).unwrap_or(i64::MAX),
+                    "the wall clock was set; deadlines keep to the monotonic clock"
+                );
+            }
         }
-        let drawn = wall_ahead.unsigned_abs().min(most);
-        let moved = former + passed.as_nanos();
-        let moved = if wall_ahead >= 0 { moved + drawn } else { moved - drawn };
-        self.reading.set((moved, now));
-        if now.saturating_sub(self.looked.get().0) >= LOOK_EVERY {
-            self.look(now, moved, wall_ns());
-        }
-        moved
+        time_line
     }
 
-    /// Looks how far the wall clock is ahead, and says so if somebody has set it.
-    fn look(&self, now: Duration, time_line: u128, wall_ns: u128) {
-        let (_, former) = self.looked.get();
-        let ahead = ahead(wall_ns, time_line);
-        self.looked.set((now, ahead));
-        if (ahead - former).unsigned_abs() >= STEP.as_nanos() {
-            tracing::warn!(
-                ahead_ms = i64::try_from(ahead / 1_000_000).unwrap_or(i64::MAX),
-                "the wall clock was set; deadlines keep to the monotonic clock"
-            );
-        }
+    /// How far the time line is ahead of the wall clock now, in milliseconds, less than 0 if it is
+    /// behind.
+    pub fn ahead_of_wall(&self, now: Duration, wall_ns: u128) -> i64 {
+        let time_line = self.read(now, || wall_ns);
+        let ms = (ahead(time_line, wall_ns) + 500_000).div_euclid(1_000_000);
+        i64::try_from(ms).unwrap_or(i64::MAX)
     }
+}
+
+/// How far the time line moves on, in nanoseconds, while so much time passes: as far, and a little
+/// more or less to come nearer to the wall clock, which is ahead by so many nanoseconds. It never
+/// moves back, nor past the wall clock.
+fn moved(passed: Duration, wall_ahead: i128) -> i128 {
+    let passed = u64::try_from(passed.as_nanos()).unwrap_or(u64::MAX);
+    let mut most = i128::from(passed / DRAWN_ONE_IN);
+    if planted!(TimeFollowsTheWallClock) {
+        most = i128::MAX;
+    }
+    if planted!(TimeDrawnTooFast) {
+        most = i128::from(passed / 2);
+    }
+    if planted!(TimeNotDrawnBack) && wall_ahead < 0 {
+        most = 0;
+    }
+    i128::from(passed) + wall_ahead.clamp(-most, most)
+}
+
+/// Says at the start if the store knows a moment far ahead of the wall clock, so that time starts
+/// there. Answers whether it is that far.
+pub(crate) fn warn_if_ahead(start: Timestamp, wall: Timestamp) -> bool {
+    let ahead = start.since(wall);
+    let is_far = ahead > FAR_AHEAD;
+    if is_far {
+        tracing::warn!(
+            ahead_ms = ahead.ms(),
+            "the journal's latest moment is ahead of the wall clock, and time goes on from there: \
+             moments that are shown in Unix milliseconds are off by that, and come nearer by half \
+             a millisecond each second; leases, delays and TTLs last as long as they should; if \
+             it is the wall clock that is wrong, set it and start the server again"
+        );
+    }
+    is_far
 }
 
 /// The clock of a running server.
@@ -121,6 +164,10 @@ impl Clock for SystemClock {
         Timestamp::from_ms(u64::try_from(ns / 1_000_000).unwrap_or(u64::MAX))
     }
 
+    fn ahead_of_wall(&self) -> i64 {
+        self.line.ahead_of_wall(monotonic().saturating_duration_since(self.began), wall_ns())
+    }
+
     fn until(&self, at: Timestamp) -> Pin<Box<dyn Future<Output = ()> + '_>> {
         Box::pin(async move {
             loop {
@@ -143,13 +190,19 @@ impl Clock for SystemClock {
 #[derive(Clone)]
 pub struct ManualClock {
     inner: Rc<(Cell<Timestamp>, Notify)>,
+    ahead_of_wall: Rc<Cell<i64>>,
 }
 
 impl ManualClock {
-    /// A clock that shows `start`.
+    /// A clock that shows `start`, as the wall clock does.
     #[must_use]
     pub fn at(start: Timestamp) -> Self {
-        Self { inner: Rc::new((Cell::new(start), Notify::new())) }
+        Self { inner: Rc::new((Cell::new(start), Notify::new())), ahead_of_wall: Rc::default() }
+    }
+
+    /// Sets the wall clock so that this one is ahead of it by so many milliseconds, or behind it.
+    pub fn set_ahead_of_wall(&self, ms: i64) {
+        self.ahead_of_wall.set(ms);
     }
 
     /// Moves the clock on.
@@ -162,6 +215,10 @@ impl ManualClock {
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         self.inner.0.get()
+    }
+
+    fn ahead_of_wall(&self) -> i64 {
+        self.ahead_of_wall.get()
     }
 
     fn until(&self, at: Timestamp) -> Pin<Box<dyn Future<Output = ()> + '_>> {

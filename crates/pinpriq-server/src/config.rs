@@ -79,7 +79,8 @@ pub struct Limits {
     pub connections_max: usize,
     /// The largest payload, in bytes.
     pub payload_bytes_max: usize,
-    /// The most bytes that all tasks together may occupy in memory.
+    /// The most bytes that all tasks, queues, members and lanes together may occupy in memory.
+    /// Blocked requests and subscriptions may occupy a quarter as much besides.
     pub task_bytes_max: u64,
     /// How many bytes all tasks together may occupy in memory before payloads are left on the disk,
     /// if there is such a bound. Makes no sense without a disk.

@@ -18,6 +18,9 @@ use tokio::sync::Notify;
 use crate::config::{Config, Durability, Limits};
 use crate::error::ServeError;
 
+/// The least that blocked requests and subscriptions of a shard may occupy: some ten thousand.
+const WAITING_BYTES_MIN: u64 = 16 << 20;
+
 /// One shard of a server that is about to start.
 pub(crate) struct Opening {
     /// Which one it is.
@@ -42,6 +45,7 @@ impl Opening {
         let limits = EngineLimits {
             payload_bytes_max: limits.payload_bytes_max,
             bytes_max: limits.task_bytes_max,
+            waiting_bytes_max: waiting_bytes_max(&limits),
             memory_bytes: limits
                 .memory_limit_bytes
                 .filter(|_| config.durability != Durability::Memory),
@@ -117,6 +121,12 @@ pub(crate) fn shares(limits: &Limits, shards: usize) -> Limits {
         memory_limit_bytes: limits.memory_limit_bytes.map(share),
         ..*limits
     }
+}
+
+/// How many bytes blocked requests and subscriptions may occupy beside so many of tasks: a quarter
+/// as much, and some in any case.
+fn waiting_bytes_max(limits: &Limits) -> u64 {
+    (limits.task_bytes_max / 4).max(WAITING_BYTES_MIN)
 }
 
 /// A number that nobody can guess: the standard library seeds its hashers from the system.

@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::LocalSet;
 
-use crate::clock::{Clock, SystemClock};
+use crate::clock::{Clock, SystemClock, warn_if_ahead};
 use crate::config::{Config, Watch};
 use crate::error::ServeError;
 use crate::front::pinpriq::PinpriqDoor;
@@ -102,6 +102,7 @@ impl Server {
         for thread in &mut threads {
             start = start.max(thread.opened().await?);
         }
+        warn_if_ahead(start, now);
         let with = (&config, common);
         let context = Context::new(0, with, (durable, store_bell), clock(start));
         let pinpriq = pinpriq.map(Taken::listen).transpose()?;

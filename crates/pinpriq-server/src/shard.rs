@@ -166,8 +166,8 @@ struct State {
     sessions: HashMap<ClientId, Rc<Session>, Spread>,
     /// Clients with outputs that wait for a position, in order of the positions.
     waiting: VecDeque<(Position, Rc<Session>)>,
-    /// Clients that wait for room, with the bytes of the task that they have for it, if any.
-    stalled: Vec<(ClientId, Option<u64>)>,
+    /// Clients that wait for room, with the task that they have for it, if any.
+    stalled: Vec<(ClientId, Option<Offered>)>,
     /// Who waits for payloads from the disk.
     readers: Readers,
     /// When the timer will go off.
@@ -177,6 +177,9 @@ struct State {
     last_client: u64,
     reported: bool,
 }
+
+/// A task that waits for room: the queue that it is for, and the bytes of its payload and key.
+type Offered = (Box<[u8]>, usize);
 
 impl Shard {
     pub(crate) fn new(
@@ -240,6 +243,13 @@ impl Shard {
     /// The moment at which something happens that the engine is told of.
     fn now(&self) -> Timestamp {
         self.moment.get().unwrap_or_else(|| self.clock.now())
+    }
+
+    /// The moment on the time line that people call `at` by the wall clock: from now on until then
+    /// it is as long here as there.
+    pub(crate) fn by_own_time(&self, at: Timestamp) -> Timestamp {
+        let ms = at.ms().saturating_add_signed(self.clock.ahead_of_wall());
+        Timestamp::from_ms(if planted!(DeadlineNotTranslated) { at.ms() } else { ms })
     }
 
     /// An empty buffer, which often has room already.
@@ -562,15 +572,15 @@ impl Shard {
         look(&self.state.borrow().durable)
     }
 
-    /// Whether a task of so many bytes must wait until there is room for it, or a request that
-    /// brings none until the disk has caught up. If so, the client's bell rings when it is worth
-    /// another try.
-    pub(crate) fn must_wait(&self, client: ClientId, bytes: Option<usize>) -> bool {
+    /// Whether a task with so many bytes of payload and key must wait until there is room for it in
+    /// this queue, or a request that brings none until the disk has caught up. If so, the client's
+    /// bell rings when it is worth another try.
+    pub(crate) fn must_wait(&self, client: ClientId, task: Option<(&[u8], usize)>) -> bool {
         let state = &mut *self.state.borrow_mut();
-        let bytes = bytes.map(|bytes| bytes as u64);
-        let waits = !state.has_room_for(bytes);
+        let waits = !state.has_room_for(task);
         if waits && state.sessions.get(&client).is_some_and(|it| !it.stalled.replace(true)) {
-            state.stalled.push((client, bytes));
+            let task = task.map(|(queue, bytes)| (queue.into(), bytes));
+            state.stalled.push((client, task));
         }
         waits
     }
@@ -697,9 +707,9 @@ impl State {
         }
     }
 
-    fn has_room_for(&self, bytes: Option<u64>) -> bool {
-        self.durable.figures().bytes_pending <= PENDING_BYTES_MAX
-            && bytes.is_none_or(|bytes| !self.durable.engine().is_busy_for(bytes))
+    fn has_room_for(&self, task: Option<(&[u8], usize)>) -> bool {
+        let is_busy = |(queue, bytes)| self.durable.engine().is_busy_for_put(queue, bytes);
+        self.durable.figures().bytes_pending <= PENDING_BYTES_MAX && !task.is_some_and(is_busy)
     }
 
     fn wake_stalled(&mut self) {
@@ -708,13 +718,13 @@ impl State {
             return;
         }
         let stalled = std::mem::take(&mut self.stalled);
-        for (client, bytes) in stalled {
+        for (client, task) in stalled {
             let Some(session) = self.sessions.get(&client) else { continue };
-            if self.has_room_for(bytes) {
+            if self.has_room_for(task.as_ref().map(|(queue, bytes)| (&**queue, *bytes))) {
                 session.stalled.set(false);
                 session.bell.ring();
             } else {
-                self.stalled.push((client, bytes));
+                self.stalled.push((client, task));
             }
         }
     }

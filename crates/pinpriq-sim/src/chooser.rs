@@ -4,7 +4,7 @@
 use pinpriq_engine::command::Sides;
 use pinpriq_engine::settings::{AfterAck, Ids};
 use pinpriq_engine::task::{Receipt, StateKind};
-use pinpriq_engine::time::Span;
+use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_store::faulty_disk::Dice;
 
 use crate::ask::{Ask, By, Change, Name, NewPriority, Settings, Text, Wish};
@@ -28,6 +28,8 @@ pub(crate) struct Chooser<'a> {
     pub(crate) knobs: &'a Knobs,
     pub(crate) known: &'a Knowledge,
     pub(crate) model: &'a Model,
+    /// What the wall clock says.
+    pub(crate) wall: Timestamp,
     /// Rises with each payload, so that no two are equal.
     pub(crate) serial: &'a mut u64,
 }
@@ -289,9 +291,9 @@ impl Chooser<'_> {
                 payload: self.payload(),
                 key: self.key(),
                 priority: self.priority(),
-                deadline: self.once_in(8).then(|| {
-                    (self.model.now.ms() + self.span()).saturating_sub(self.knobs.span_ms / 8)
-                }),
+                deadline: self
+                    .once_in(8)
+                    .then(|| (self.wall.ms() + self.span()).saturating_sub(self.knobs.span_ms / 8)),
                 ttl: None,
             },
             7 if !crowded => Ask::Publish {

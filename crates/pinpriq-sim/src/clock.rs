@@ -73,6 +73,10 @@ impl Clock for ServerClock {
         Timestamp::from_ms(u64::try_from(ns / 1_000_000).unwrap_or(u64::MAX))
     }
 
+    fn ahead_of_wall(&self) -> i64 {
+        self.line.ahead_of_wall(self.clocks.inner.monotonic.get(), self.clocks.wall_ns())
+    }
+
     fn until(&self, _: Timestamp) -> Pin<Box<dyn Future<Output = ()> + '_>> {
         unreachable!("nothing waits in a simulation: it is told what is due")
     }

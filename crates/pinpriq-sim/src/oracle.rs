@@ -11,6 +11,7 @@ use std::rc::Rc;
 
 use pinpriq_engine::change::Change;
 use pinpriq_engine::command::Command;
+use pinpriq_engine::fanout::{Deadline, Publish};
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
 use pinpriq_engine::task::{ClientId, Receipt, RequestId, TaskRecord};
@@ -20,6 +21,7 @@ use pinpriq_store::Durable;
 
 use crate::ask::{Answerer, Ask};
 use crate::book::Book;
+use crate::clock::Clocks;
 use crate::model::Model;
 use crate::packet::Packet;
 use crate::trail::Trail;
@@ -98,6 +100,8 @@ pub(crate) struct Oracle {
     pub(crate) requeues: bool,
     /// Whether the store has failed since the last start.
     pub(crate) failed: bool,
+    /// What the wall clock said when the engine was asked something last.
+    wall: Timestamp,
     /// Whether the server was asked to stop.
     pub(crate) is_stopping: bool,
     /// How often the engine was asked anything.
@@ -119,6 +123,7 @@ impl Oracle {
             shards: 1,
             requeues: true,
             failed: false,
+            wall: Timestamp::ZERO,
             is_stopping: false,
             commands: 0,
             trail,
@@ -255,7 +260,7 @@ impl Oracle {
                 expecting.released.extend_from_slice(receipts);
             }
             _ => {
-                let Some(sent) = expecting.next_asking(command) else {
+                let Some(sent) = expecting.next_asking(command, (now, self.wall)) else {
                     panic!("the door made {command:?} of {:?}", expecting.sent)
                 };
                 sent.state = SentState::Applied;
@@ -359,8 +364,12 @@ impl Oracle {
 
 impl Expecting {
     /// The first request that was not carried out and is the engine's to answer, if it is this
-    /// command.
-    fn next_asking(&mut self, command: &Command<'_>) -> Option<&mut Sent> {
+    /// command, at this moment and at what the wall clock says then.
+    fn next_asking(
+        &mut self,
+        command: &Command<'_>,
+        moments: (Timestamp, Timestamp),
+    ) -> Option<&mut Sent> {
         let next = self.sent.iter_mut().find(|sent| {
             let by_engine = match &sent.request {
                 Request::Resp(ask) => ask.answerer() == Answerer::Engine,
@@ -369,7 +378,9 @@ impl Expecting {
             by_engine && matches!(sent.state, SentState::Waiting)
         });
         next.filter(|sent| match &sent.request {
-            Request::Resp(ask) => ask.with_command(|own| own == command) == Some(true),
+            Request::Resp(ask) => {
+                ask.with_command(|own| is_meant(own, command, moments)) == Some(true)
+            }
             Request::Pinpriq(packet) => packet.with_command(|own| own == command) == Some(true),
         })
     }
@@ -409,13 +420,29 @@ impl Expecting {
     }
 }
 
+/// Whether a client that asks for `own` means that command. What it says of the wall clock is as far
+/// from now there as it is here, but for what is lost to whole milliseconds.
+fn is_meant(own: &Command<'_>, command: &Command<'_>, moments: (Timestamp, Timestamp)) -> bool {
+    let (Command::Publish(own), Command::Publish(given)) = (own, command) else {
+        return own == command;
+    };
+    let (Deadline::At(wanted), Deadline::At(at)) = (own.deadline, given.deadline) else {
+        return own == given;
+    };
+    let (now, wall) = moments;
+    let wanted = (wanted.ms() + now.ms()).saturating_sub(wall.ms());
+    let wanted = Timestamp::from_ms(wanted).ms();
+    wanted.abs_diff(at.ms()) <= 1 && Publish { deadline: given.deadline, ..*own } == *given
+}
+
 /// Shows the oracle what the engine is asked.
-pub(crate) struct Eye(pub(crate) Rc<RefCell<Oracle>>);
+pub(crate) struct Eye(pub(crate) Rc<RefCell<Oracle>>, pub(crate) Clocks);
 
 impl Witness for Eye {
     fn sees(&self, now: Timestamp, durable: &Durable, asked: &Asked<'_>) {
         let oracle = &mut *self.0.borrow_mut();
         oracle.trail.note(|| format!("{now}: {asked:?}"));
+        oracle.wall = self.1.wall();
         let at_home = Simulation::client_at_home;
         if let Asked::Command(client, request, command) = asked {
             if let Some(expecting) = oracle.clients.get_mut(client) {

@@ -389,7 +389,7 @@ impl World {
             self.last_incarnation = header.incarnation;
         }
         let clock = Rc::new(self.clocks.server_clock(durable.now()));
-        let eye: Rc<dyn Witness> = Rc::new(Eye(Rc::clone(&self.oracle)));
+        let eye: Rc<dyn Witness> = Rc::new(Eye(Rc::clone(&self.oracle), self.clocks.clone()));
         let options = self.options();
         let mut opened = Vec::new();
         for shard in 1..to_usize(self.knobs.shards) {

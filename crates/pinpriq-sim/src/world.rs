@@ -304,6 +304,7 @@ impl World {
                 knobs: &self.knobs,
                 known: &self.known,
                 model: &oracle.model,
+                wall: self.clocks.wall(),
                 serial: &mut self.serial,
             };
             let request = match client.door {
@@ -650,6 +651,7 @@ fn engine_limits(knobs: &Knobs) -> EngineLimits {
     EngineLimits {
         payload_bytes_max: PAYLOAD_BYTES_MAX,
         bytes_max: if knobs.task_bytes_max == 0 { u64::MAX } else { knobs.task_bytes_max },
+        waiting_bytes_max: if knobs.task_bytes_max == 0 { u64::MAX } else { 8_000 },
         queues_per_client_max: to_usize(knobs.queues_per_client_max),
         // The model does not know which payloads are in memory, and so could not tell how many
         // bytes are left.

@@ -64,7 +64,7 @@ pub(crate) struct Settings {
     #[arg(long, env = "PINPRIQ_PAYLOAD_BYTES_MAX", hide_env_values = true, value_name = "N")]
     pub(crate) payload_bytes_max: Option<Bounded<{ 64 << 20 }>>,
 
-    /// The most memory for all tasks together, in bytes [default: 4294967296]
+    /// The most memory for all tasks, queues and members together, in bytes [default: 4294967296]
     #[arg(long, env = "PINPRIQ_TASK_BYTES_MAX", hide_env_values = true, value_name = "N")]
     pub(crate) task_bytes_max: Option<Bounded<{ 1 << 50 }>>,
 

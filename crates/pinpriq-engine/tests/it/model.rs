@@ -11,6 +11,7 @@ mod fanout;
 mod holding;
 mod putting;
 mod queues;
+mod room;
 mod serving;
 mod time;
 mod transfers;
@@ -18,7 +19,7 @@ mod transfers;
 use std::collections::{BTreeMap, BTreeSet};
 
 use pinpriq_engine::command::{Command, QueueName, Wait};
-use pinpriq_engine::limits::Limits;
+use pinpriq_engine::limits::{Limits, WAIT_OVERHEAD_BYTES};
 use pinpriq_engine::reply::{Outcome, Output, Refusal, RefusalKind, Reply};
 use pinpriq_engine::settings::{Paused, Settings};
 use pinpriq_engine::stats::Move;
@@ -26,6 +27,7 @@ use pinpriq_engine::task::{ClientId, RequestId, State, StateKind, TaskId, TaskRe
 use pinpriq_engine::time::{Span, Timestamp};
 
 use arguments::{fits, id_fits};
+use room::Kept;
 
 pub(crate) use fanout::Member;
 pub(crate) use serving::{Subscription, Taker};
@@ -52,6 +54,7 @@ pub(crate) struct Model {
     pub(crate) credits: BTreeMap<ClientId, u32>,
     /// Numbers of tasks of emptied queues, until those who await them are told.
     pub(crate) emptied: Vec<u64>,
+    pub(crate) kept: Kept,
     totals: Tally,
     /// What goes out.
     pub(crate) outputs: Vec<Output>,
@@ -129,6 +132,7 @@ impl Model {
             subscriptions: Vec::new(),
             credits: BTreeMap::new(),
             emptied: Vec::new(),
+            kept: Kept::default(),
             totals: Tally::default(),
             outputs: Vec::new(),
             drawn: BTreeMap::new(),
@@ -223,7 +227,7 @@ impl Model {
             (_, Wait::For(span)) => Some(self.now.after(span)),
             (_, Wait::Forever) => None,
         };
-        self.may_wait(client)?;
+        self.may_wait(client, WAIT_OVERHEAD_BYTES)?;
         let turn = self.draw();
         self.awaiters.push(Awaiter { turn, client, request, number, until, put: None });
         Ok(None)
@@ -290,6 +294,7 @@ impl Model {
     /// Takes a task out for good. The last one may take its queue along.
     fn leave(&mut self, at: usize, exit: Exit) {
         let task = self.tasks.remove(at);
+        self.kept.part(task.number);
         let home = home_of(&task);
         self.note(&home, Some(task.state.kind()), None);
         let queue = self.queues.get_mut(&home).expect("the queue of a task exists");

@@ -61,6 +61,7 @@ pub(crate) fn play(text: &str) -> String {
 /// An engine, the clock that drives it, and what the script calls things.
 struct Stage {
     engine: Engine,
+    limits: Limits,
     started: bool,
     incarnation: u64,
     now: u64,
@@ -79,6 +80,7 @@ impl Stage {
     fn new() -> Self {
         Self {
             engine: Engine::new(Limits::default(), 1),
+            limits: Limits::default(),
             started: false,
             incarnation: 1,
             now: 0,
@@ -135,9 +137,9 @@ impl Stage {
             // Bounds that hold for this script.
             "LIMITS" => {
                 words.text();
-                let engine = Engine::new(words.limits(), 1);
                 assert_eq!(moment, 0, "limits come first");
-                self.engine = engine;
+                self.limits = words.limits();
+                self.engine = Engine::new(self.limits, 1);
                 self.started = false;
                 return;
             }
@@ -160,7 +162,7 @@ impl Stage {
 
     fn restart(&mut self, now: Timestamp) {
         let header = self.engine.header();
-        let mut engine = Engine::new(Limits::default(), 1);
+        let mut engine = Engine::new(self.limits, 1);
         for change in &self.journal {
             engine.restore(change.clone(), None);
         }

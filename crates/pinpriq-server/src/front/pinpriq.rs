@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use pinpriq_engine::Applied;
 use pinpriq_engine::command::{Command, Put, Selection, Take, TakeMode, TimeToLive, Wait};
+use pinpriq_engine::limits::put_bytes;
 use pinpriq_engine::reply::{Output, Reply};
 use pinpriq_engine::task::{ClientId, RequestId, TaskRecord};
 use pinpriq_engine::time::Span;
@@ -110,8 +111,8 @@ impl PinpriqDoor {
             Request::Push { queue, ttl_ms, priority, key, payload } => {
                 let bytes = key.len() + payload.len();
                 // What is larger than all the room there is would wait for ever: it is refused.
-                let fits = bytes as u64 <= self.limits.task_bytes_max;
-                if fits && self.shard.must_wait(self.client, Some(bytes)) {
+                let fits = put_bytes(queue.len(), bytes) <= self.limits.task_bytes_max;
+                if fits && self.shard.must_wait(self.client, Some((queue, bytes))) {
                     return Err(Next::Wait);
                 }
                 let ttl = match (ttl_ms, self.options.ttl_zero) {

@@ -126,7 +126,7 @@ fn the_clock_does_not_run_while_the_server_does_not_read() {
 fn the_clock_does_not_run_while_a_push_waits_for_room() {
     test(async || {
         let mut config = patient_for_ten_seconds();
-        config.limits.task_bytes_max = 2_000;
+        config.limits.task_bytes_max = 3_000;
         let world = World::start(config).await;
         let (mut pusher, mut other) = (world.connect().await, world.connect().await);
         let push = push_bytes(b"q", 65_535, 1, b"k", &[7; 1_500]);

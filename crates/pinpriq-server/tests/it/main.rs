@@ -37,6 +37,8 @@ mod starting;
 #[cfg(test)]
 mod stop;
 #[cfg(test)]
+mod time_line;
+#[cfg(test)]
 mod ttl;
 #[cfg(test)]
 mod world;

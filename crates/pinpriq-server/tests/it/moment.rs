@@ -22,6 +22,10 @@ impl Clock for RestlessClock {
         self.0.get()
     }
 
+    fn ahead_of_wall(&self) -> i64 {
+        0
+    }
+
     fn until(&self, _at: Timestamp) -> Pin<Box<dyn Future<Output = ()> + '_>> {
         Box::pin(std::future::pending())
     }

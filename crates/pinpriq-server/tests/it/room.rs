@@ -21,7 +21,7 @@ fn with_room_for(bytes: u64) -> Config {
 #[test]
 fn a_push_waits_until_another_client_makes_room() {
     test(async || {
-        let world = World::start(with_room_for(4_000)).await;
+        let world = World::start(with_room_for(5_000)).await;
         let (mut pusher, mut other) = (world.connect().await, world.connect().await);
         let mut requests = Vec::new();
         for number in 0..10_u8 {
@@ -56,7 +56,7 @@ fn a_push_waits_until_another_client_makes_room() {
 #[test]
 fn deadlines_make_room_too() {
     test(async || {
-        let world = World::start(with_room_for(2_000)).await;
+        let world = World::start(with_room_for(3_000)).await;
         let (mut pusher, mut other) = (world.connect().await, world.connect().await);
         pusher.send(&push_bytes(b"q", 500, 1, b"old", &[7; 1_500])).await;
         pusher.fence().await;
@@ -74,7 +74,7 @@ fn deadlines_make_room_too() {
 #[test]
 fn many_that_wait_are_all_served_in_the_end() {
     test(async || {
-        let world = World::start(with_room_for(3_000)).await;
+        let world = World::start(with_room_for(4_100)).await;
         let mut other = world.connect().await;
         let mut pushers = Vec::new();
         for number in 0..20_u8 {
@@ -98,7 +98,7 @@ fn many_that_wait_are_all_served_in_the_end() {
 #[test]
 fn a_push_that_can_never_fit_closes() {
     test(async || {
-        let world = World::start(with_room_for(1_000)).await;
+        let world = World::start(with_room_for(2_000)).await;
         let mut client = world.connect().await;
         client.push("q", 1, "k", "fits").await;
         client.send(&named_bytes(b'P', b"q")).await;
@@ -120,6 +120,10 @@ impl Clock for Counting {
         self.clock.now()
     }
 
+    fn ahead_of_wall(&self) -> i64 {
+        self.clock.ahead_of_wall()
+    }
+
     fn until(&self, at: Timestamp) -> Pin<Box<dyn Future<Output = ()> + '_>> {
         self.clock.until(at)
     }
@@ -133,7 +137,7 @@ fn a_push_that_waits_costs_nothing() {
             let asked = asked.clone();
             |clock| -> Rc<dyn Clock> { Rc::new(Counting { clock, asked }) }
         };
-        let world = World::start_with_clock(with_room_for(2_000), wrap).await;
+        let world = World::start_with_clock(with_room_for(3_000), wrap).await;
         let (mut pusher, mut other) = (world.connect().await, world.connect().await);
         // The first leaves some room, and the second needs more than that.
         pusher.send(&push_bytes(b"q", 60_000, 1, b"1", &[7; 1_000])).await;

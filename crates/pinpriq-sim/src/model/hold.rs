@@ -59,8 +59,11 @@ impl Model {
         if ack.zombie.is_some() && after_ack == AfterAck::Keep {
             return Err(RefusalKind::WrongState);
         }
+        if ack.zombie.is_some() || after_ack != AfterAck::Delete {
+            self.may_grow(number, ack.payload, 0)?;
+        }
         if let Some(payload) = ack.payload {
-            self.task_mut(number).payload = payload.into();
+            self.give_payload(number, payload);
         }
         self.finish(number, ack.zombie);
         Ok(Some(Reply::Done))
@@ -85,6 +88,7 @@ impl Model {
         held_fits(release.held)?;
         self.amendment_fits(release.delay, &release.amendment)?;
         let number = self.hold(client, release.held)?;
+        self.may_return(number, &release.amendment)?;
         if release.tail {
             self.last_number += 1;
         }
@@ -122,8 +126,9 @@ impl Model {
         self.payload_fits(payload)?;
         fits(reason.len() <= NAME_BYTES_MAX)?;
         let number = self.hold(client, held)?;
+        self.may_grow(number, payload, reason.len())?;
         if let Some(payload) = payload {
-            self.task_mut(number).payload = payload.into();
+            self.give_payload(number, payload);
         }
         self.shift(number, State::Buried { reason: reason.into() });
         Ok(Some(Reply::Done))

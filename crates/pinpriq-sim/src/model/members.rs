@@ -1,9 +1,8 @@
 //! Members: joining, signs of life, leaving, and what is cleaned after them.
 
-use pinpriq_engine::Engine;
 use pinpriq_engine::command::QueueName;
 use pinpriq_engine::fanout::{LEASE_DEFAULT, MemberCommand, MemberFigures};
-use pinpriq_engine::limits::{LANE_OVERHEAD_BYTES, NAME_BYTES_MAX};
+use pinpriq_engine::limits::{LANE_OVERHEAD_BYTES, MEMBER_OVERHEAD_BYTES, NAME_BYTES_MAX};
 use pinpriq_engine::reply::{Refusal, RefusalKind, Reply};
 use pinpriq_engine::task::{LaneName, StateKind};
 use pinpriq_engine::time::Span;
@@ -11,13 +10,13 @@ use pinpriq_engine::time::Span;
 use super::{Answer, Home, Lane, Member, Model, Place, fits};
 
 impl Model {
-    pub(super) fn tend(&mut self, command: &MemberCommand<'_>, engine: &Engine) -> Answer {
+    pub(super) fn tend(&mut self, command: &MemberCommand<'_>) -> Answer {
         let name_fits = |name: &[u8]| fits(name.len() <= NAME_BYTES_MAX);
         match *command {
             MemberCommand::Join { topic, member, lease } => {
                 name_fits(topic)?;
                 name_fits(member)?;
-                self.join(topic, member, lease, engine)
+                self.join(topic, member, lease)
             }
             MemberCommand::Beat { member, lease } => {
                 name_fits(member)?;
@@ -52,17 +51,13 @@ impl Model {
         }
     }
 
-    fn join(
-        &mut self,
-        topic: &[u8],
-        member: &[u8],
-        lease: Option<Span>,
-        engine: &Engine,
-    ) -> Answer {
+    fn join(&mut self, topic: &[u8], member: &[u8], lease: Option<Span>) -> Answer {
         self.span_fits(lease, false)?;
         let is_new = self.lane_of(topic, member).is_none();
-        if is_new && engine.is_busy_for(LANE_OVERHEAD_BYTES + (topic.len() + member.len()) as u64) {
-            return Err(RefusalKind::Busy);
+        if is_new {
+            let lane = LANE_OVERHEAD_BYTES + topic.len() as u64;
+            let own = MEMBER_OVERHEAD_BYTES + member.len() as u64;
+            self.has_room(if self.alive(member).is_some() { lane } else { lane + own })?;
         }
         let incarnation = if let Some(incarnation) = self.alive(member) {
             self.renew(incarnation, lease);

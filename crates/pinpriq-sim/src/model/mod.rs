@@ -11,6 +11,7 @@ mod hold;
 mod members;
 mod put;
 mod queues;
+mod room;
 mod serve;
 mod take;
 mod time;
@@ -20,7 +21,7 @@ use std::collections::BTreeMap;
 
 use pinpriq_engine::Engine;
 use pinpriq_engine::command::{Amendment, Assign, Command, QueueName, Wait};
-use pinpriq_engine::limits::{ID_BYTES_MAX, Limits, NAME_BYTES_MAX};
+use pinpriq_engine::limits::{ID_BYTES_MAX, Limits, NAME_BYTES_MAX, WAIT_OVERHEAD_BYTES};
 use pinpriq_engine::reply::{Outcome, Output, Refusal, RefusalKind, Reply};
 use pinpriq_engine::settings::{Paused, Settings};
 use pinpriq_engine::stats::Move;
@@ -30,6 +31,7 @@ use pinpriq_engine::task::{
 use pinpriq_engine::time::{Span, Timestamp};
 
 pub(crate) use bindings::{Bindings, is_placeholder, number_of};
+use room::Kept;
 pub(crate) use serve::{Subscription, Taker};
 pub(crate) use time::tasks_of;
 
@@ -123,6 +125,9 @@ pub(crate) struct Model {
     pub(crate) credits: BTreeMap<ClientId, u32>,
     /// Numbers of tasks of emptied queues, until those who await them are told.
     emptied: Vec<u64>,
+    kept: Kept,
+    /// How many bytes more may be occupied, as the engine said when it was asked last.
+    free: u64,
     totals: Tally,
     pub(crate) bindings: Bindings,
     /// What goes out.
@@ -148,6 +153,8 @@ impl Model {
             subscriptions: Vec::new(),
             credits: BTreeMap::new(),
             emptied: Vec::new(),
+            kept: Kept::default(),
+            free: 0,
             totals: Tally::default(),
             bindings: Bindings::default(),
             outputs: Vec::new(),
@@ -164,8 +171,9 @@ impl Model {
         command: &Command<'_>,
         engine: &Engine,
     ) {
+        self.look_for_room(engine);
         self.advance(now);
-        match self.answer(client, request, command, engine) {
+        match self.answer(client, request, command) {
             Ok(Some(reply)) => self.reply(client, request, reply),
             Ok(None) => {}
             Err(kind) => self.reply(client, request, Reply::Refused(Refusal::new(kind, ""))),
@@ -173,15 +181,9 @@ impl Model {
         self.serve();
     }
 
-    fn answer(
-        &mut self,
-        client: ClientId,
-        request: RequestId,
-        command: &Command<'_>,
-        engine: &Engine,
-    ) -> Answer {
+    fn answer(&mut self, client: ClientId, request: RequestId, command: &Command<'_>) -> Answer {
         match command {
-            Command::Put(put) => self.put(client, request, put, engine),
+            Command::Put(put) => self.put(client, request, put),
             Command::PutBack(records) => Ok(Some(self.put_back(records))),
             Command::GiveBack(receipts) => Ok(Some(self.give_back(receipts))),
             Command::Take(take) => self.take(client, request, take),
@@ -210,8 +212,8 @@ impl Model {
             Command::Unsubscribe { queues, member } => self.unsubscribe(client, queues, *member),
             Command::Credit(credits) => self.credit(client, request, *credits),
             Command::Queue(command) => self.administer(command),
-            Command::Publish(publish) => self.publish(publish, engine),
-            Command::Member(command) => self.tend(command, engine),
+            Command::Publish(publish) => self.publish(publish),
+            Command::Member(command) => self.tend(command),
         }
     }
 
@@ -242,7 +244,7 @@ impl Model {
             (_, Wait::For(span)) => Some(self.now.after(span)),
             (_, Wait::Forever) => None,
         };
-        self.may_wait(client)?;
+        self.may_wait(client, WAIT_OVERHEAD_BYTES)?;
         self.add_awaiter(client, request, number, until, None);
         Ok(None)
     }
@@ -379,6 +381,7 @@ impl Model {
         let from = self.task(number).state.kind();
         self.note_move(number, from, None);
         let Some(place) = self.places.remove(&number) else { return };
+        self.kept.part(number);
         let home = self.home(&place);
         home.tasks.remove(&number);
         home.tally.exit(exit, 1);
@@ -455,11 +458,13 @@ impl Model {
         }
     }
 
-    fn may_wait(&self, client: ClientId) -> Result<(), RefusalKind> {
+    fn may_wait(&self, client: ClientId, bytes: u64) -> Result<(), RefusalKind> {
         let takers = self.takers.iter().filter(|taker| taker.client == client).count();
         let awaiters = self.awaiters.iter().filter(|awaiter| awaiter.client == client).count();
-        let fits = takers + awaiters < self.limits.waits_per_client_max;
-        if fits { Ok(()) } else { Err(RefusalKind::Busy) }
+        if takers + awaiters >= self.limits.waits_per_client_max {
+            return Err(RefusalKind::Busy);
+        }
+        self.has_waiting_room(bytes)
     }
 }
 

@@ -1,9 +1,8 @@
 //! Putting, publishing, and putting popped tasks back.
 
-use pinpriq_engine::Engine;
 use pinpriq_engine::command::{Put, TimeToLive, Wait};
 use pinpriq_engine::fanout::{Deadline, Publish};
-use pinpriq_engine::limits::{NAME_BYTES_MAX, TASK_OVERHEAD_BYTES};
+use pinpriq_engine::limits::{NAME_BYTES_MAX, TASK_OVERHEAD_BYTES, WAIT_OVERHEAD_BYTES};
 use pinpriq_engine::reply::{Outcome, RefusalKind, Reply};
 use pinpriq_engine::settings::{Ids, Settings};
 use pinpriq_engine::task::{ClientId, RequestId, State, StateKind, TaskId, TaskRecord};
@@ -12,13 +11,7 @@ use pinpriq_engine::time::{Span, Timestamp};
 use super::{Answer, Exit, Home, Model, Place, fits, id_fits, is_placeholder};
 
 impl Model {
-    pub(super) fn put(
-        &mut self,
-        client: ClientId,
-        request: RequestId,
-        put: &Put<'_>,
-        engine: &Engine,
-    ) -> Answer {
+    pub(super) fn put(&mut self, client: ClientId, request: RequestId, put: &Put<'_>) -> Answer {
         fits(put.queue.len() <= NAME_BYTES_MAX)?;
         let place = Place::Queue(put.queue.into());
         let settings = self.settings(&place);
@@ -34,17 +27,16 @@ impl Model {
         if self.paused(&place).input {
             return Err(RefusalKind::Paused);
         }
-        let bytes = put.payload.len() + put.key.map_or(0, <[u8]>::len);
-        if engine.is_busy_for(bytes as u64) {
-            return Err(RefusalKind::Busy);
-        }
+        let given: usize = put.key.into_iter().chain(put.id).map(<[u8]>::len).sum();
+        let content = (put.payload.len() + given) as u64;
+        self.has_room(self.room_of_queue(put.queue) + TASK_OVERHEAD_BYTES + content)?;
         let until = match put.wait {
             None | Some(Wait::No) => None,
             Some(Wait::For(span)) => (!span.is_zero()).then(|| Some(self.now.after(span))),
             Some(Wait::Forever) => Some(None),
         };
         if until.is_some() {
-            self.may_wait(client)?;
+            self.may_wait(client, WAIT_OVERHEAD_BYTES)?;
         }
 
         self.last_number += 1;
@@ -138,7 +130,7 @@ impl Model {
         Ok(ttl.map(|ttl| self.now.after(ttl)))
     }
 
-    pub(super) fn publish(&mut self, publish: &Publish<'_>, engine: &Engine) -> Answer {
+    pub(super) fn publish(&mut self, publish: &Publish<'_>) -> Answer {
         fits(publish.topic.len() <= NAME_BYTES_MAX)?;
         fits(publish.key.is_none_or(|key| key.len() <= NAME_BYTES_MAX))?;
         self.payload_fits(Some(publish.payload))?;
@@ -162,9 +154,10 @@ impl Model {
         let content = publish.payload.len() + publish.key.map_or(0, <[u8]>::len);
         let bytes = content as u64 + TASK_OVERHEAD_BYTES * open.len() as u64;
         // What nobody gets needs no room.
-        if !open.is_empty() && engine.is_busy_for(bytes) {
-            return Err(RefusalKind::Busy);
+        if !open.is_empty() {
+            self.has_room(bytes)?;
         }
+        self.kept.publish(self.last_number + 1, open.len() as u64, content as u64);
         for place in shut {
             self.home(&place).lane.iter_mut().for_each(|lane| lane.missed += 1);
         }
@@ -236,6 +229,7 @@ impl Model {
         }
         let task = TaskRecord { state: State::Ready, ..record.clone() };
         self.note_due(super::time::due(&task));
+        self.kept.put_back(task.number);
         self.places.insert(task.number, place.clone());
         let home = self.home(&place);
         home.tasks.insert(task.number, task);

@@ -79,6 +79,12 @@ impl Model {
         if ids != former.ids && holds_tasks {
             return Err(RefusalKind::WrongState);
         }
+        if let Place::Queue(name) = &place {
+            let room = self.room_of_queue(name);
+            if room > 0 {
+                self.has_room(room)?;
+            }
+        }
         let home = self.home(&place);
         home.created = true;
         home.settings = Settings {

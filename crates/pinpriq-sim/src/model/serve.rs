@@ -56,6 +56,9 @@ impl Model {
         if places.len() > self.limits.queues_per_client_max {
             return Err(RefusalKind::Busy);
         }
+        let former = self.subscribed(client);
+        let fresh = places.iter().filter(|place| !former.contains(place));
+        self.has_waiting_room(fresh.map(|place| self.subscription_bytes(place)).sum())?;
         for place in named {
             self.note_life(&place);
             let mut own = self.subscriptions.iter_mut();

@@ -80,7 +80,7 @@ impl Model {
         let Some(until) = until else {
             return Ok(Some(Reply::Tasks { tasks, popped: take.mode == TakeMode::Pop }));
         };
-        self.may_wait(client)?;
+        self.may_wait(client, self.take_bytes(&places))?;
         let turn = self.draw();
         let (count, selection, mode) = (take.count, take.selection, take.mode);
         self.note_due(until);
@@ -165,6 +165,7 @@ impl Model {
         task.attempts += 1;
         let popped = task.clone();
         let TakeMode::Lease { ttr } = mode else {
+            self.kept.pop(number);
             // It was taken and is acknowledged in one step, and leaves as it was.
             self.pass_through_taken(number);
             self.finish(number, None);

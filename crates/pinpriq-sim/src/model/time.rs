@@ -6,6 +6,7 @@ use pinpriq_engine::task::{ClientId, LaneName, Lease, State, StateKind, TaskReco
 use pinpriq_engine::time::Timestamp;
 use pinpriq_store::Fold;
 
+use super::room::Kept;
 use super::{Exit, Home, Lane, Member, Model, Place, Tally};
 
 /// What is due, in the order in which it happens at one moment.
@@ -66,6 +67,7 @@ impl Model {
             std::mem::take(&mut self.emptied).into_iter().partition(|number| which(*number));
         self.emptied = left;
         for number in told {
+            self.kept.part(number);
             self.tell(number, Outcome::Killed, None);
         }
     }
@@ -187,6 +189,7 @@ impl Model {
         *self = Self::new(limits);
         (self.bindings, self.now, self.incarnation) = (bindings, now, incarnation);
         self.last_number = last_number;
+        self.kept = Kept::of(fold);
         for (number, (member, _)) in &fold.members {
             let lease_until = now.after(member.lease);
             let (name, lease, ended) = (member.name.clone(), member.lease, member.ended);

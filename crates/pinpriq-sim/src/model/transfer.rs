@@ -6,6 +6,7 @@ use pinpriq_engine::settings::AfterAck;
 use pinpriq_engine::task::{ClientId, State, StateKind};
 use pinpriq_engine::time::Span;
 
+use super::room::reason_of;
 use super::{Answer, Exit, Model, fits, id_fits};
 
 impl Model {
@@ -30,10 +31,10 @@ impl Model {
 
     fn amend(&mut self, number: u64, amendment: &Amendment<'_>) {
         let now = self.now;
-        let task = self.task_mut(number);
         if let Some(payload) = amendment.payload {
-            task.payload = payload.into();
+            self.give_payload(number, payload);
         }
+        let task = self.task_mut(number);
         if let Assign::To(priority) = amendment.priority {
             task.priority = priority;
         }
@@ -51,14 +52,16 @@ impl Model {
         self.find(transfer.queue, transfer.id)?.ok_or(RefusalKind::NotFound)
     }
 
-    fn finish_transfer(&mut self, number: u64, transfer: &Transfer<'_>) -> Reply {
-        Reply::State(self.bring_back(number, transfer.delay, &transfer.amendment))
+    fn finish_transfer(&mut self, number: u64, transfer: &Transfer<'_>) -> Answer {
+        self.may_return(number, &transfer.amendment)?;
+        let state = self.bring_back(number, transfer.delay, &transfer.amendment);
+        Ok(Some(Reply::State(state)))
     }
 
     pub(super) fn dig(&mut self, transfer: &Transfer<'_>) -> Answer {
         let number = self.transferred(transfer)?;
         match self.task(number).state.kind() {
-            StateKind::Buried => Ok(Some(self.finish_transfer(number, transfer))),
+            StateKind::Buried => self.finish_transfer(number, transfer),
             StateKind::Taken => Err(RefusalKind::Taken),
             _ => Err(RefusalKind::WrongState),
         }
@@ -67,7 +70,7 @@ impl Model {
     pub(super) fn snatch(&mut self, transfer: &Transfer<'_>) -> Answer {
         let number = self.transferred(transfer)?;
         match self.task(number).state.kind() {
-            StateKind::Taken => Ok(Some(self.finish_transfer(number, transfer))),
+            StateKind::Taken => self.finish_transfer(number, transfer),
             _ => Err(RefusalKind::NotTaken),
         }
     }
@@ -79,8 +82,9 @@ impl Model {
             StateKind::Taken => Err(RefusalKind::Taken),
             StateKind::Buried => Err(RefusalKind::WrongState),
             _ => {
+                self.may_return(number, &transfer.amendment)?;
                 self.task_mut(number).attempts = 0;
-                Ok(Some(self.finish_transfer(number, transfer)))
+                self.finish_transfer(number, transfer)
             }
         }
     }
@@ -151,11 +155,12 @@ impl Model {
             return Err(RefusalKind::Taken);
         }
         let state = match to {
-            Ready | Waiting => return Ok(Some(self.finish_transfer(number, transfer))),
+            Ready | Waiting => return self.finish_transfer(number, transfer),
             Buried => State::Buried { reason: [].into() },
             Zombie => State::Zombie { purge_at: self.now.after(stay) },
             _ => State::Done,
         };
+        self.may_grow(number, transfer.amendment.payload, 0)?;
         self.amend(number, &transfer.amendment);
         self.shift(number, state);
         Ok(Some(Reply::State(Some(to))))
@@ -175,6 +180,7 @@ impl Model {
         {
             return Err(RefusalKind::NotOwner);
         }
+        self.may_grow(number, update.amendment.payload, reason_of(task))?;
         self.amend(number, &update.amendment);
         Ok(Some(Reply::Done))
     }

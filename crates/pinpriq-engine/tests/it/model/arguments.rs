@@ -44,11 +44,13 @@ impl Model {
         }
     }
 
-    pub(super) fn may_wait(&self, client: ClientId) -> Result<(), RefusalKind> {
+    pub(super) fn may_wait(&self, client: ClientId, bytes: u64) -> Result<(), RefusalKind> {
         let takers = self.takers.iter().filter(|taker| taker.client == client).count();
         let awaiters = self.awaiters.iter().filter(|awaiter| awaiter.client == client).count();
-        let fits = takers + awaiters < self.limits.waits_per_client_max;
-        if fits { Ok(()) } else { Err(RefusalKind::Busy) }
+        if takers + awaiters >= self.limits.waits_per_client_max {
+            return Err(RefusalKind::Busy);
+        }
+        self.has_waiting_room(bytes)
     }
 }
 

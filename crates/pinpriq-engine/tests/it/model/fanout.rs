@@ -6,7 +6,9 @@
 
 use pinpriq_engine::command::QueueName;
 use pinpriq_engine::fanout::{Deadline, LEASE_DEFAULT, MemberCommand, MemberFigures, Publish};
-use pinpriq_engine::limits::NAME_BYTES_MAX;
+use pinpriq_engine::limits::{
+    LANE_OVERHEAD_BYTES, MEMBER_OVERHEAD_BYTES, NAME_BYTES_MAX, TASK_OVERHEAD_BYTES,
+};
 use pinpriq_engine::reply::{Refusal, RefusalKind, Reply};
 use pinpriq_engine::task::{Bytes, LaneName, State, StateKind, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
@@ -108,6 +110,11 @@ impl Model {
 
     fn join(&mut self, topic: &[u8], name: &[u8], lease: Option<Span>) -> Answer {
         self.span_fits(lease, false)?;
+        if self.locate(QueueName { name: topic, member: Some(name) }).is_none() {
+            let lane = LANE_OVERHEAD_BYTES + topic.len() as u64;
+            let member = MEMBER_OVERHEAD_BYTES + name.len() as u64;
+            self.has_room(if self.alive(name).is_some() { lane } else { lane + member })?;
+        }
         let now = self.now;
         let incarnation = if let Some(known) = self.alive(name) {
             let incarnation = known.incarnation;
@@ -171,13 +178,19 @@ impl Model {
             self.queues.keys().filter(|home| home.name == publish.topic).cloned().collect();
         lanes.retain(|home| self.is_lane(home));
         lanes.sort_by_key(|home| home.lane);
-        let mut count = 0;
+        let (shut, lanes): (Vec<Home>, Vec<Home>) =
+            lanes.into_iter().partition(|home| self.is_full(home) || self.paused(home).input);
+        let content = publish.payload.len() + publish.key.map_or(0, <[u8]>::len);
+        if !lanes.is_empty() {
+            self.has_room(content as u64 + TASK_OVERHEAD_BYTES * lanes.len() as u64)?;
+        }
+        for home in shut {
+            self.queues.get_mut(&home).expect("it is a lane").missed += 1;
+        }
+        let first = self.last_number + 1;
+        let numbers: Vec<u64> = (first..).take(lanes.len()).collect();
+        self.kept.publish(first, &numbers, content);
         for home in lanes {
-            if self.is_full(&home) || self.paused(&home).input {
-                self.queues.get_mut(&home).expect("it is a lane").missed += 1;
-                continue;
-            }
-            count += 1;
             self.last_number += 1;
             let number = self.last_number;
             let settings = self.settings(&home);
@@ -202,7 +215,7 @@ impl Model {
                 state: State::Ready,
             });
         }
-        Ok(Some(Reply::Count(count)))
+        Ok(Some(Reply::Count(numbers.len() as u64)))
     }
 
     pub(super) fn end_member(&mut self, incarnation: u64) {

@@ -48,8 +48,11 @@ impl Model {
         if ack.zombie.is_some() && after_ack == AfterAck::Keep {
             return Err(RefusalKind::WrongState);
         }
+        if ack.zombie.is_some() || after_ack != AfterAck::Delete {
+            self.may_grow(at, ack.payload, 0)?;
+        }
         if let Some(payload) = ack.payload {
-            self.tasks[at].payload = payload.into();
+            self.give_payload(at, payload);
         }
         self.finish(at, ack.zombie);
         Ok(Some(Reply::Done))
@@ -86,6 +89,7 @@ impl Model {
         held_fits(release.held)?;
         self.amendment_fits(release.delay, &release.amendment)?;
         let at = self.hold(client, release.held)?;
+        self.may_return(at, &release.amendment)?;
         let number = self.tasks[at].number;
         if release.tail {
             self.last_number += 1;
@@ -122,8 +126,9 @@ impl Model {
         self.payload_fits(payload)?;
         fits(reason.len() <= NAME_BYTES_MAX)?;
         let at = self.hold(client, held)?;
+        self.may_grow(at, payload, reason.len())?;
         if let Some(payload) = payload {
-            self.tasks[at].payload = payload.into();
+            self.give_payload(at, payload);
         }
         self.shift(at, State::Buried { reason: reason.into() });
         Ok(Some(Reply::Done))

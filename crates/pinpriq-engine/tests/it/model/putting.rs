@@ -1,7 +1,7 @@
 //! Putting tasks, and putting popped ones back.
 
 use pinpriq_engine::command::{Put, TimeToLive, Wait};
-use pinpriq_engine::limits::NAME_BYTES_MAX;
+use pinpriq_engine::limits::{NAME_BYTES_MAX, TASK_OVERHEAD_BYTES, WAIT_OVERHEAD_BYTES};
 use pinpriq_engine::reply::{Outcome, RefusalKind, Reply};
 use pinpriq_engine::settings::{Ids, Settings};
 use pinpriq_engine::task::{ClientId, RequestId, State, StateKind, TaskId, TaskRecord};
@@ -23,13 +23,16 @@ impl Model {
         if self.paused(&home).input {
             return Err(RefusalKind::Paused);
         }
+        let given = put.key.into_iter().chain(put.id).map(<[u8]>::len).sum::<usize>();
+        let content = (put.payload.len() + given) as u64;
+        self.has_room(self.room_of_queue(&home) + TASK_OVERHEAD_BYTES + content)?;
         let until = match put.wait {
             None | Some(Wait::No) => None,
             Some(Wait::For(span)) => (!span.is_zero()).then(|| Some(self.now.after(span))),
             Some(Wait::Forever) => Some(None),
         };
         if until.is_some() {
-            self.may_wait(client)?;
+            self.may_wait(client, WAIT_OVERHEAD_BYTES)?;
         }
 
         self.last_number += 1;
@@ -181,6 +184,7 @@ impl Model {
             }
             tally.note(None, Some(StateKind::Ready));
         }
+        self.kept.put_back(&record);
         self.tasks.push(record);
         self.expire_if_over(self.tasks.len() - 1);
     }

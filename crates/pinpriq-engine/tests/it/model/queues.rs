@@ -86,6 +86,10 @@ impl Model {
         if ids != former.ids && self.tasks.iter().any(|task| is_in(task, home)) {
             return Err(RefusalKind::WrongState);
         }
+        let room = self.room_of_queue(home);
+        if room > 0 {
+            self.has_room(room)?;
+        }
         let queue = self.queues.entry(home.clone()).or_default();
         queue.created = true;
         queue.settings = Settings {
@@ -131,6 +135,7 @@ impl Model {
         for task in &gone {
             self.note(home, Some(task.state.kind()), None);
             self.emptied.push(task.number);
+            self.note_emptied(task);
         }
         let queue = self.queues.get_mut(home).expect("the queue exists");
         for tally in [&mut queue.tally, &mut self.totals] {

@@ -4,11 +4,12 @@ use pinpriq_engine::command::{
     Command, End, Order, Peek, QueueCommand, QueueName, Selection, Take, TakeMode, Wait,
 };
 use pinpriq_engine::fanout::MemberCommand;
-use pinpriq_engine::limits::{NAME_BYTES_MAX, NARROW_PAYLOAD_BYTES_MAX};
+use pinpriq_engine::limits::{NAME_BYTES_MAX, NARROW_PAYLOAD_BYTES_MAX, WAIT_OVERHEAD_BYTES};
 use pinpriq_engine::reply::{Output, RefusalKind, Reply};
 use pinpriq_engine::task::{ClientId, Grant, Lease, RequestId, State, StateKind, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
 
+use super::room::{queue_bytes, take_bytes};
 use super::{Answer, Home, Model, fits, home_of, is_in};
 
 /// A blocked take or pop.
@@ -107,7 +108,7 @@ impl Model {
         let Some(until) = until else {
             return Ok(Some(Reply::Tasks { tasks, popped: take.mode == TakeMode::Pop }));
         };
-        self.may_wait(client)?;
+        self.may_wait(client, take_bytes(&names))?;
         let turn = self.draw();
         let (count, selection, mode) = (take.count, take.selection, take.mode);
         let taker = Taker { turn, client, request, queues: names, count, selection, mode, until };
@@ -170,6 +171,9 @@ impl Model {
         let settings = self.settings(&home_of(&self.tasks[at]));
         self.tasks[at].attempts += 1;
         let popped = self.tasks[at].clone();
+        if mode == TakeMode::Pop {
+            self.kept.note_pop(number);
+        }
         let ttr = match mode {
             TakeMode::Lease { ttr } => ttr.or(popped.ttr).or(settings.ttr),
             TakeMode::Pop => None,
@@ -213,6 +217,10 @@ impl Model {
         if all.len() > self.limits.queues_per_client_max {
             return Err(RefusalKind::Busy);
         }
+        let former = self.subscribed(client);
+        let fresh = all.iter().filter(|home| !former.contains(home));
+        let bytes = fresh.map(|home| WAIT_OVERHEAD_BYTES + queue_bytes(&home.name)).sum();
+        self.has_waiting_room(bytes)?;
         for queue in homes {
             self.note_life(&queue);
             let known = self

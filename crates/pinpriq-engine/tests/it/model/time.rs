@@ -49,6 +49,7 @@ impl Model {
             std::mem::take(&mut self.emptied).into_iter().partition(|number| which(*number));
         self.emptied = left;
         for number in told {
+            self.kept.free(number);
             self.tell(number, Outcome::Killed, None);
         }
     }
@@ -161,6 +162,7 @@ impl Model {
         self.subscriptions.clear();
         self.credits.clear();
         self.emptied.clear();
+        self.kept.restart();
         for task in &mut self.tasks {
             if let State::Taken(lease) = &mut task.state {
                 lease.holder = None;

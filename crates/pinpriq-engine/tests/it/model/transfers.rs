@@ -6,6 +6,7 @@ use pinpriq_engine::settings::AfterAck;
 use pinpriq_engine::task::{ClientId, State, StateKind};
 use pinpriq_engine::time::Span;
 
+use super::room::reason_bytes;
 use super::{Answer, Exit, Model, fits, id_fits, is_in};
 
 impl Model {
@@ -30,10 +31,10 @@ impl Model {
 
     fn amend(&mut self, at: usize, amendment: &Amendment<'_>) {
         let now = self.now;
-        let task = &mut self.tasks[at];
         if let Some(payload) = amendment.payload {
-            task.payload = payload.into();
+            self.give_payload(at, payload);
         }
+        let task = &mut self.tasks[at];
         if let Assign::To(priority) = amendment.priority {
             task.priority = priority;
         }
@@ -50,14 +51,16 @@ impl Model {
         self.find(&home, transfer.id).ok_or(RefusalKind::NotFound)
     }
 
-    fn finish_transfer(&mut self, at: usize, transfer: &Transfer<'_>) -> Reply {
-        Reply::State(self.bring_back(at, transfer.delay, &transfer.amendment))
+    fn finish_transfer(&mut self, at: usize, transfer: &Transfer<'_>) -> Answer {
+        self.may_return(at, &transfer.amendment)?;
+        let state = self.bring_back(at, transfer.delay, &transfer.amendment);
+        Ok(Some(Reply::State(state)))
     }
 
     pub(super) fn dig(&mut self, transfer: &Transfer<'_>) -> Answer {
         let at = self.transferred(transfer)?;
         match self.tasks[at].state.kind() {
-            StateKind::Buried => Ok(Some(self.finish_transfer(at, transfer))),
+            StateKind::Buried => self.finish_transfer(at, transfer),
             StateKind::Taken => Err(RefusalKind::Taken),
             _ => Err(RefusalKind::WrongState),
         }
@@ -66,7 +69,7 @@ impl Model {
     pub(super) fn snatch(&mut self, transfer: &Transfer<'_>) -> Answer {
         let at = self.transferred(transfer)?;
         match self.tasks[at].state.kind() {
-            StateKind::Taken => Ok(Some(self.finish_transfer(at, transfer))),
+            StateKind::Taken => self.finish_transfer(at, transfer),
             _ => Err(RefusalKind::NotTaken),
         }
     }
@@ -78,8 +81,9 @@ impl Model {
             StateKind::Taken => Err(RefusalKind::Taken),
             StateKind::Buried => Err(RefusalKind::WrongState),
             _ => {
+                self.may_return(at, &transfer.amendment)?;
                 self.tasks[at].attempts = 0;
-                Ok(Some(self.finish_transfer(at, transfer)))
+                self.finish_transfer(at, transfer)
             }
         }
     }
@@ -148,11 +152,12 @@ impl Model {
             return Err(RefusalKind::Taken);
         }
         let state = match to {
-            Ready | Waiting => return Ok(Some(self.finish_transfer(at, transfer))),
+            Ready | Waiting => return self.finish_transfer(at, transfer),
             Buried => State::Buried { reason: [].into() },
             Zombie => State::Zombie { purge_at: self.now.after(stay.unwrap_or_default()) },
             _ => State::Done,
         };
+        self.may_grow(at, transfer.amendment.payload, 0)?;
         self.amend(at, &transfer.amendment);
         self.shift(at, state);
         Ok(Some(Reply::State(Some(to))))
@@ -172,6 +177,8 @@ impl Model {
         {
             return Err(RefusalKind::NotOwner);
         }
+        let reason = usize::try_from(reason_bytes(&self.tasks[at])).unwrap();
+        self.may_grow(at, update.amendment.payload, reason)?;
         self.amend(at, &update.amendment);
         Ok(Some(Reply::Done))
     }

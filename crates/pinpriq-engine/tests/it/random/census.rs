@@ -1,6 +1,6 @@
 //! Counts what the random runs have reached.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pinpriq_engine::change::RecordKey;
 use pinpriq_engine::command::{Command, Held, HeldBy, QueueName};
@@ -21,8 +21,29 @@ pub(super) struct Census {
     deliveries: u64,
     restarts: u64,
     compactions: u64,
+    /// Commands that were refused since there was no room.
+    busy: BTreeSet<&'static str>,
     fan_out: BTreeMap<&'static str, u64>,
 }
+
+/// Whatever can need room must have found none.
+const NEED_ROOM: [&str; 15] = [
+    "put",
+    "take",
+    "ack",
+    "release",
+    "bury",
+    "dig",
+    "switch",
+    "snatch",
+    "restart",
+    "update",
+    "await",
+    "subscribe",
+    "queue",
+    "publish",
+    "join",
+];
 
 /// What fan-out must have come to.
 const FAN_OUT: [&str; 21] = [
@@ -109,6 +130,28 @@ impl Census {
             Command::Member(command) => self.note_member(model, command),
             _ => {}
         }
+    }
+
+    /// Counts a command that was refused since there was no room.
+    pub(super) fn note_busy(&mut self, command: &Command<'_>) {
+        self.busy.insert(match command {
+            Command::Put(_) => "put",
+            Command::Take(_) => "take",
+            Command::Ack(_) => "ack",
+            Command::Release(_) => "release",
+            Command::Bury { .. } => "bury",
+            Command::Dig(_) => "dig",
+            Command::Switch { .. } => "switch",
+            Command::Snatch(_) => "snatch",
+            Command::Restart(_) => "restart",
+            Command::Update(_) => "update",
+            Command::Await { .. } => "await",
+            Command::Subscribe { .. } => "subscribe",
+            Command::Queue(_) => "queue",
+            Command::Publish(_) => "publish",
+            Command::Member(_) => "join",
+            other => panic!("{other:?} needs no room"),
+        });
     }
 
     fn note_publish(&mut self, model: &Model, topic: &[u8]) {
@@ -317,6 +360,11 @@ impl Census {
                 if !self.outcomes.contains_key(&(request, outcome)) {
                     missing.push(format!("{request} {outcome}"));
                 }
+            }
+        }
+        for what in NEED_ROOM {
+            if !self.busy.contains(what) {
+                missing.push(format!("{what} finds no room"));
             }
         }
         for what in FAN_OUT {

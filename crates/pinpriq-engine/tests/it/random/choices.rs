@@ -29,6 +29,8 @@ static LONG_NAME: [u8; 65_536] = [b'n'; 65_536];
 pub(super) struct Memory {
     /// Whether this run is mostly about fan-out.
     pub(super) fans_out: bool,
+    /// Whether all tasks together have little room in this run.
+    pub(super) has_little_room: bool,
     pub(super) receipts: Vec<Issued>,
     pub(super) popped: Vec<Vec<TaskRecord>>,
 }
@@ -158,11 +160,15 @@ impl Chooser<'_> {
             0..=2 => &LARGE[1..],
             3 => &LARGE[..NARROW_PAYLOAD_BYTES_MAX],
             4 => &LARGE,
+            5..=14 => &LARGE[..2_000],
             _ => self.dice.pick(&small),
         }
     }
 
     fn payload(&mut self) -> Option<&'static [u8]> {
+        if self.memory.has_little_room && self.dice.once_in(2) {
+            return Some(&LARGE[..4_000]);
+        }
         self.dice.once_in(4).then(|| self.bytes())
     }
 

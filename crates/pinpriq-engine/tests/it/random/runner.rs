@@ -9,7 +9,7 @@ use pinpriq_engine::change::Header;
 use pinpriq_engine::command::{Command, QueueCommand};
 use pinpriq_engine::fanout::MemberCommand;
 use pinpriq_engine::limits::Limits;
-use pinpriq_engine::reply::{Output, Reply};
+use pinpriq_engine::reply::{Output, RefusalKind, Reply};
 use pinpriq_engine::task::{ClientId, RequestId, TaskId};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::{Applied, Engine};
@@ -63,13 +63,22 @@ impl<'a> Runner<'a> {
             ..Limits::default()
         };
         let now = Timestamp::from_ms(dice.pick(&[1, 1_700_000_000_000]));
+        let limits = Limits {
+            bytes_max: dice.pick(&[u64::MAX, u64::MAX, u64::MAX, 8_000, 20_000]),
+            waiting_bytes_max: dice.pick(&[u64::MAX, u64::MAX, u64::MAX, 6_000]),
+            ..limits
+        };
         let mut engine = Engine::new(limits, 3);
         engine.start(now, 1, Header::default());
         Self {
             engine,
             model: Model::new(limits, now),
             store: Store::default(),
-            memory: Memory { fans_out: dice.once_in(2), ..Memory::default() },
+            memory: Memory {
+                fans_out: dice.once_in(2),
+                has_little_room: limits.bytes_max < u64::MAX,
+                ..Memory::default()
+            },
             census,
             limits,
             incarnation: 1,
@@ -132,6 +141,9 @@ impl<'a> Runner<'a> {
         self.last_request += 1;
         let request = RequestId(self.last_request);
         let applied = self.engine.apply(now, client, request, command);
+        if applied == Applied::Refused(RefusalKind::Busy) {
+            self.census.borrow_mut().note_busy(command);
+        }
         let said = self.listen();
         let drawn = self.drawn_ids(request, &said);
         self.census.borrow_mut().note_command(&self.model, client, command);
@@ -261,6 +273,7 @@ impl<'a> Runner<'a> {
         self.compare_state(true);
         self.store.collect(&mut self.engine);
         self.store.assert_all_given_back();
+        assert_eq!((self.engine.bytes(), self.engine.waiting_bytes()), (0, 0), "nothing is left");
         assert_eq!(self.engine.poll_timeout(), None, "nothing is due any more");
         self.census.borrow_mut().note_happened(&self.model);
     }
@@ -275,6 +288,11 @@ impl<'a> Runner<'a> {
             if let Some(receipt) = task.receipt() {
                 let member = task.lane.as_ref().map(|lane| lane.member.to_vec());
                 self.memory.receipts.push(Issued { queue: task.queue.to_vec(), member, receipt });
+            }
+        }
+        if popped {
+            for task in tasks {
+                self.model.kept.note_handed_out(task);
             }
         }
         if popped && !tasks.is_empty() {

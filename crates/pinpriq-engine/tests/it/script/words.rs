@@ -22,11 +22,11 @@ pub(super) struct Words {
 /// Finds the receipt that a script calls by this name.
 type Receipts<'a> = &'a dyn Fn(&str) -> Receipt;
 
-const OPTIONS: [&str; 32] = [
+const OPTIONS: [&str; 34] = [
     "KEY", "PRIORITY", "DELAY", "TTL", "TTR", "ID", "WAIT", "COUNT", "FROM", "ORDER", "GROUP",
     "NARROW", "PINPRIQ", "STATE", "PAYLOAD", "ZOMBIE", "TAIL", "REASON", "BY", "RECEIPT", "POP",
     "IDS", "AFTERACK", "CAPACITY", "PREFIX", "AFTER", "IN", "OUT", "BOTH", "MEMBER", "LEASE",
-    "DEADLINE",
+    "DEADLINE", "BYTES", "WAITING",
 ];
 
 impl Words {
@@ -113,7 +113,10 @@ impl Words {
         let size = |words: &mut Self| usize::try_from(words.number()).unwrap();
         Limits {
             payload_bytes_max: self.option("PAYLOAD", size).unwrap_or(usual.payload_bytes_max),
-            bytes_max: usual.bytes_max,
+            bytes_max: self.option("BYTES", Self::number).unwrap_or(usual.bytes_max),
+            waiting_bytes_max: self
+                .option("WAITING", Self::number)
+                .unwrap_or(usual.waiting_bytes_max),
             memory_bytes: usual.memory_bytes,
             waits_per_client_max: self.option("WAITS", size).unwrap_or(usual.waits_per_client_max),
             queues_per_client_max: self

@@ -15,7 +15,7 @@ pub(crate) fn publish(call: &mut Call<'_, '_>) -> Done {
     let parts = call.parts;
     let deadline = match (parts.moment(DEADLINE)?, parts.span(TTL)?) {
         (None, None) => Deadline::OfLane,
-        (Some(at), None) => Deadline::At(at),
+        (Some(at), None) => Deadline::At(call.door.shard().by_own_time(at)),
         (None, Some(ttl)) => Deadline::After(ttl),
         (Some(_), Some(_)) => {
             return Err(Fault::bad("DEADLINE and TTL say the same: give one of them"));

@@ -1,16 +1,18 @@
-//! What the log tells of requests that cannot be read: why, and nothing of what was in them.
+//! What the log tells: of requests that cannot be read why, and nothing of what was in them; and
+//! that the journal is ahead of the wall clock.
 
 use std::fmt::{Debug, Write as _};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
+use pinpriq_server::config::{Config, Durability};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-use super::world::World;
+use super::world::{START_MS, World, in_memory};
 use crate::client::push_bytes;
 use crate::world::test;
 
@@ -84,4 +86,32 @@ fn a_request_that_cannot_be_read_is_logged_without_its_bytes() {
     let text = log.0.lock().unwrap();
     assert_eq!(text.matches("message=closing").count(), 7, "{text}");
     assert!(!text.contains("hunter2"), "{text}");
+}
+
+#[test]
+fn a_journal_that_is_ahead_of_the_wall_clock_is_told_of_at_the_start() {
+    const HOUR_MS: u64 = 3_600_000;
+    let log = Log::default();
+    let _kept = tracing::subscriber::set_default(log.clone());
+    let told = || log.0.lock().unwrap().matches("ahead of the wall clock").count();
+    let data = tempfile::tempdir().unwrap();
+    let config =
+        Config { data: data.path().to_owned(), durability: Durability::Sync, ..in_memory() };
+    test(async || {
+        for (start_ms, tells) in [
+            (START_MS, 0),
+            (START_MS + HOUR_MS, 0),
+            (START_MS + HOUR_MS - 60_000, 0),
+            (START_MS + HOUR_MS - 60_001, 1),
+            (START_MS, 1),
+        ] {
+            let before = told();
+            let world = World::start_at(config.clone(), start_ms).await;
+            world.connect().await.ask("PUT jobs a").await;
+            assert_eq!(told() - before, tells, "started at {start_ms}");
+            world.end().await;
+        }
+    });
+    let text = log.0.lock().unwrap();
+    assert!(text.contains("ahead_ms=3600000"), "{text}");
 }

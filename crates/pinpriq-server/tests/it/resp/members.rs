@@ -227,3 +227,32 @@ fn a_reply_that_could_not_be_sent_is_no_sign_of_life() {
         }
     });
 }
+
+#[test]
+fn a_deadline_is_meant_by_the_wall_clock() {
+    test(async || {
+        let world = World::plain().await;
+        let mut client = world.connect().await;
+        client.ask("JOIN t m LEASE 100000000").await;
+        let start = i64::try_from(START_MS).unwrap();
+        let mut passed = 0;
+        for ahead in [0, 7_200_000, -7_200_000] {
+            world.set_ahead_of_wall(ahead);
+            let wall = start + passed - ahead;
+            let past = format!("PUBLISH t late DEADLINE {wall}");
+            assert_eq!(show(&client.ask(&past).await), "0", "{ahead} ms ahead");
+            let publish = format!("PUBLISH t work DEADLINE {}", wall + 10_000);
+            assert_eq!(show(&client.ask(&publish).await), "1", "{ahead} ms ahead");
+            world.advance(9_999);
+            assert_eq!(number(&client.ask("STATS t MEMBER m").await, "present"), 1, "{ahead}");
+            world.advance(1);
+            assert_eq!(number(&client.ask("STATS t MEMBER m").await, "present"), 0, "{ahead}");
+            passed += 10_000;
+        }
+        // The moments of the far past and future stay what they are.
+        for (moment, lanes) in [("0", "0"), ("253402300799999", "1")] {
+            let publish = format!("PUBLISH t work DEADLINE {moment}");
+            assert_eq!(show(&client.ask(&publish).await), lanes, "{moment}");
+        }
+    });
+}

@@ -38,9 +38,14 @@ pub(super) fn in_memory() -> Config {
 impl World {
     /// Starts a server. It serves whenever the test waits for something.
     pub(super) async fn start(config: Config) -> Self {
+        Self::start_at(config, START_MS).await
+    }
+
+    /// Starts a server at this moment by the wall clock.
+    pub(super) async fn start_at(config: Config, start_ms: u64) -> Self {
         let stop = Stop::default();
         let mut made = None;
-        let start = Timestamp::from_ms(START_MS);
+        let start = Timestamp::from_ms(start_ms);
         let server = Server::bind_with_clock(config, stop.clone(), start, |start| {
             let clock = ManualClock::at(start);
             made = Some(clock.clone());
@@ -69,6 +74,11 @@ impl World {
     /// Moves the clock on by so many milliseconds.
     pub(super) fn advance(&self, ms: u64) {
         self.clock.advance(Span::from_ms(ms));
+    }
+
+    /// Sets the wall clock so that time is ahead of it by so many milliseconds, or behind it.
+    pub(super) fn set_ahead_of_wall(&self, ms: i64) {
+        self.clock.set_ahead_of_wall(ms);
     }
 
     /// Stops the server, and checks that it does so in order.

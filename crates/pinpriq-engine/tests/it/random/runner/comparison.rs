@@ -100,6 +100,9 @@ impl Runner<'_> {
         expected.retain(|task| self.model.is_live(task));
         expected.sort_by_key(|task| task.number);
         assert_eq!(records, expected, "the engine holds what the model holds");
+        assert_eq!(self.engine.bytes(), self.model.bytes(), "the engine counts all bytes");
+        let waiting = self.model.waiting_bytes();
+        assert_eq!(self.engine.waiting_bytes(), waiting, "the engine counts all who wait");
         let header = self.engine.header();
         let counted = (header.incarnation, header.now, header.last_number);
         assert_eq!(counted, (self.incarnation, self.model.now, self.model.last_number));

@@ -132,7 +132,7 @@ fn a_refused_push_to_another_shard_ends_its_connection() {
     test(async || {
         let mut config = super::several();
         // Each shard has a third of it.
-        config.limits.task_bytes_max = 3_000;
+        config.limits.task_bytes_max = 6_000;
         let world = World::start(config).await;
         for mut client in homes(&world).await {
             for queue in queues() {
