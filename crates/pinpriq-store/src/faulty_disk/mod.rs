@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub use dice::Dice;
 pub use state::{CrashPolicy, Losses, Operation, Repeat, SECTOR_BYTES};
 
-use crate::disk::{Disk, DiskFile, Entry, LockError, OpenMode};
+use crate::disk::{Disk, DiskFile, Entry, EntryKind, LockError, OpenMode};
 use file::OpenFile;
 use state::{DirChange, Inode, State};
 
@@ -213,6 +213,7 @@ impl Disk for FaultyDisk {
         let lengths = state.directory.iter().map(|(name, inode)| Entry {
             name: name.clone(),
             bytes: state.inodes[inode].bytes.len() as u64,
+            kind: EntryKind::File,
         });
         Ok(lengths.collect())
     }

@@ -4,6 +4,7 @@
 
 mod compaction;
 mod conformance;
+mod counting;
 mod crash;
 mod damage;
 mod driving;
@@ -14,6 +15,7 @@ mod fan_out_space;
 mod faults;
 mod lane_records;
 mod memory_limit;
+mod odd_entries;
 mod opening;
 mod promises;
 mod records;
@@ -26,4 +28,5 @@ mod strategies;
 mod takes;
 mod threads;
 mod versions;
+mod windows;
 mod witness;
