@@ -184,6 +184,13 @@ pub trait Store {
     /// Makes everything that was appended durable. Blocks. The store stays usable.
     fn finish(&mut self, now: Timestamp) -> Result<(), StoreError>;
 
+    /// Makes everything that was appended durable, for an orderly stop: nothing is appended after
+    /// it. Blocks. A store that can sees to it that damage to the last batch does not pass for an
+    /// unfinished write later on; that there is no room for it is no failure.
+    fn close(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        self.finish(now)
+    }
+
     /// Figures for people.
     fn figures(&self) -> Figures;
 }
