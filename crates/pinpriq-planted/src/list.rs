@@ -262,6 +262,21 @@ bugs! {
     CompactionLosesPayload "compaction-loses-payload"
         "Compaction writes a task again without the payload that was left on the disk."
         [Store("memory_limit::compaction")]
+    GoneSegmentsKeptOpen "gone-segments-kept-open"
+        "Files and windows of segments that are gone are kept while memory is short."
+        [Store("memory_limit::segments_that_are_gone")]
+    SpareWithoutRoom "spare-without-room"
+        "A spare is filled without its room being reserved."
+        [Store("faults::the_room_of_a_spare")]
+    CarryOverDropped "carry-over-dropped"
+        "What a reader has of a batch at the end of its window is lost when the window moves on."
+        [InStore("journal::window::"), Store("windows::batches_across")]
+    HoleSkippedTooFar "hole-skipped-too-far"
+        "Behind a hole in a file the first batch is passed over."
+        [InStore("journal::window::")]
+    ClosingBatchLeftOut "closing-batch-left-out"
+        "An orderly stop does not say that the last write is on the disk."
+        [Store("closing::damage")]
     FullDiskNotNoticed "full-disk-not-noticed"
         "Puts are accepted although the disk is nearly full."
         [Store("fan_out_faults::a_full_disk")]

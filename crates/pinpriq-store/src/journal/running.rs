@@ -102,7 +102,6 @@ impl Running {
 
     /// Reads a record back.
     pub(crate) fn fetch(&mut self, place: Place) -> Result<Change, StoreError> {
-        self.fetcher.forget_before(self.ledger.oldest_number());
         self.fetcher.fetch(place, place.volume < self.written_segment)
     }
 
@@ -312,6 +311,7 @@ impl Running {
         self.compaction.review(&self.ledger, self.written_segment, self.wants_compaction());
         let wanted_spares = self.wanted_spares();
         let chore = if let Some(segment) = self.ledger.take_released() {
+            self.fetcher.forget_before(segment.header.number + 1);
             let spare = if segment.usual_size { self.spares.adopt() } else { None };
             Some(Chore::Retire { segment: segment.header.number, spare })
         } else {

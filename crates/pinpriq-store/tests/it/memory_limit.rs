@@ -11,8 +11,9 @@ use pinpriq_engine::reply::{Output, RefusalKind, Reply};
 use pinpriq_engine::task::{ClientId, RequestId, TaskRecord};
 use pinpriq_engine::time::Timestamp;
 use pinpriq_store::faulty_disk::CrashPolicy;
-use pinpriq_store::{Durable, FaultyDisk, Journal, Runner, StoreError};
+use pinpriq_store::{Disk, Durable, FaultyDisk, Journal, Runner, StoreError};
 
+use crate::counting::CountingDisk;
 use crate::driving::options;
 
 const QUEUE: &[u8] = b"jobs";
@@ -32,8 +33,13 @@ impl Site {
     }
 
     fn run(disk: &FaultyDisk, runner: Runner) -> Result<Self, StoreError> {
+        Self::over(disk, Arc::new(disk.clone()), runner)
+    }
+
+    /// A site whose journal sees the disk through another one.
+    fn over(disk: &FaultyDisk, seen: Arc<dyn Disk>, runner: Runner) -> Result<Self, StoreError> {
         let limits = Limits { memory_bytes: Some(MEMORY_BYTES), ..Limits::default() };
-        let store = Journal::open(Arc::new(disk.clone()), options(1), runner).unwrap();
+        let store = Journal::open(seen, options(1), runner).unwrap();
         let start = Timestamp::from_ms(1 << 40);
         let (durable, _) = Durable::open(Box::new(store), limits, start, 1)?;
         Ok(Self { disk: disk.clone(), now: durable.now(), durable })
@@ -42,10 +48,26 @@ impl Site {
     /// A site with so many tasks, each with a payload that tells it from every other.
     fn with_tasks(count: u64) -> Self {
         let mut site = Self::open(&FaultyDisk::new(1)).unwrap();
-        for number in 1..=count {
-            site.ask(Command::Put(Put::new(QUEUE, &payload(number))));
-        }
+        site.put(count);
         site
+    }
+
+    fn put(&mut self, count: u64) {
+        for number in 1..=count {
+            self.ask(Command::Put(Put::new(QUEUE, &payload(number))));
+        }
+    }
+
+    /// Lets tasks with these numbers pass through another queue, so that segments fill and the
+    /// oldest has to be emptied.
+    fn pass(&mut self, numbers: std::ops::Range<u64>) {
+        for number in numbers {
+            self.ask(Command::Put(Put::new(b"passing", &payload(number))));
+            let (queues, wait, selection) = ([&b"passing"[..]], Wait::No, Selection::DEFAULT);
+            let mode = TakeMode::Pop;
+            let take = Take { queues: &queues, member: None, count: 1, wait, selection, mode };
+            self.ask(Command::Take(take));
+        }
     }
 
     fn ask(&mut self, command: Command<'_>) -> Reply {
@@ -173,14 +195,7 @@ fn a_restart_keeps_to_the_limit_and_loses_nothing() {
 fn compaction_takes_payloads_along_that_were_left() {
     let mut site = Site::with_tasks(60);
     let rewrites = site.durable.figures().rewrites;
-    // A queue that tasks pass through, so that segments fill and the oldest has to be emptied.
-    for number in 61..3_000 {
-        site.ask(Command::Put(Put::new(b"passing", &payload(number))));
-        let (queues, wait, selection) = ([&b"passing"[..]], Wait::No, Selection::DEFAULT);
-        let mode = TakeMode::Pop;
-        let take = Take { queues: &queues, member: None, count: 1, wait, selection, mode };
-        site.ask(Command::Take(take));
-    }
+    site.pass(61..3_000);
     let rewrites = site.durable.figures().rewrites - rewrites;
     assert!(rewrites >= 60, "{rewrites} records were written again");
     judge(&site.peek());
@@ -189,6 +204,27 @@ fn compaction_takes_payloads_along_that_were_left() {
     let shown = site.peek();
     assert_eq!(shown.len(), 60);
     judge(&shown);
+}
+
+#[test]
+fn segments_that_are_gone_are_not_kept_open() {
+    let disk = FaultyDisk::new(1);
+    let counting = CountingDisk::new(Arc::new(disk.clone()), true);
+    let mut site = Site::over(&disk, Arc::new(counting.clone()), Runner::Inline).unwrap();
+    site.put(60);
+    let mut seen_open = false;
+    for round in 0..100 {
+        let first = 61 + round * 30;
+        site.pass(first..first + 30);
+        let files = site.disk.files();
+        let open = counting.open_files();
+        let gone: Vec<&String> = open.iter().filter(|name| !files.contains_key(*name)).collect();
+        assert!(gone.is_empty(), "{gone:?} are open and gone");
+        seen_open |= !open.is_empty();
+    }
+    assert!(seen_open, "no payload was fetched");
+    let rewrites = site.durable.figures().rewrites;
+    assert!(rewrites >= 60, "{rewrites} records were written again");
 }
 
 #[test]
