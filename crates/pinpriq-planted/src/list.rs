@@ -265,9 +265,6 @@ bugs! {
     RewrittenPayloadStaysAway "rewritten-payload-stays-away"
         "A payload in the store is sought at its new place before it is written there."
         [Store("memory_limit::"), Simulator(60)]
-    SegmentsKeptOpen "segments-kept-open"
-        "Segments that were put away stay open."
-        [Store("memory_limit::")]
     HeldSegmentUsedAgain "held-segment-used-again"
         "A segment is used again while an answer waits for a payload in it."
         [Store("memory_limit::")]
@@ -277,6 +274,21 @@ bugs! {
     CompactionLosesPayload "compaction-loses-payload"
         "Compaction writes a task again without the payload that was left on the disk."
         [Store("memory_limit::compaction")]
+    GoneSegmentsKeptOpen "gone-segments-kept-open"
+        "Segments that are gone are kept open while memory is short."
+        [Store("memory_limit::segments_that_are_gone")]
+    SpareWithoutRoom "spare-without-room"
+        "A spare is filled without its room being reserved."
+        [Store("faults::the_room_of_a_spare")]
+    CarryOverDropped "carry-over-dropped"
+        "What a reader has of a batch at the end of its window is lost when the window moves on."
+        [InStore("journal::window::"), Store("windows::batches_across")]
+    HoleSkippedTooFar "hole-skipped-too-far"
+        "Behind a hole in a file the first batch is passed over."
+        [InStore("journal::window::")]
+    ClosingBatchLeftOut "closing-batch-left-out"
+        "An orderly stop does not say that the last write is on the disk."
+        [Store("closing::damage")]
     FullDiskNotNoticed "full-disk-not-noticed"
         "Puts are accepted although the disk is nearly full."
         [Store("fan_out_faults::a_full_disk")]

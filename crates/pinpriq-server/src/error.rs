@@ -53,8 +53,8 @@ pub enum ServeError {
 }
 
 impl ServeError {
-    /// The exit code of a process that ends with this error: 0 for a start that was to stop, 1 for a
-    /// failure while running, 2 for a wrong configuration, 3 for the data directory.
+    /// The exit code of a process that ends with this error: 0 for a start that was to stop, 1 for
+    /// a failure while running, 2 for a wrong configuration, 3 for the data directory.
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {

@@ -592,7 +592,7 @@ impl Shard {
         }
     }
 
-    /// Makes everything durable, and blocks until it is.
+    /// Makes everything durable for an orderly stop, and blocks until it is.
     pub(crate) fn finish(&self) -> Result<(), StoreError> {
         loop {
             let returned = {
@@ -605,7 +605,7 @@ impl Shard {
             self.state.borrow_mut().durable.finish(self.now())?;
         }
         let now = self.now();
-        self.state.borrow_mut().durable.finish(now)
+        self.state.borrow_mut().durable.close(now)
     }
 
     /// Runs what time asks for. Never ends.

@@ -468,6 +468,12 @@ impl Store for Watched {
         finished
     }
 
+    fn close(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        let closed = self.journal.borrow_mut().close(now);
+        self.oracle.borrow_mut().failed |= closed.is_err();
+        closed
+    }
+
     fn figures(&self) -> Figures {
         self.journal.borrow().figures()
     }

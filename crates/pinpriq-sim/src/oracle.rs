@@ -420,8 +420,8 @@ impl Expecting {
     }
 }
 
-/// Whether a client that asks for `own` means that command. What it says of the wall clock is as far
-/// from now there as it is here, but for what is lost to whole milliseconds.
+/// Whether a client that asks for `own` means that command. What it says of the wall clock is as
+/// far from now there as it is here, but for what is lost to whole milliseconds.
 fn is_meant(own: &Command<'_>, command: &Command<'_>, moments: (Timestamp, Timestamp)) -> bool {
     let (Command::Publish(own), Command::Publish(given)) = (own, command) else {
         return own == command;

@@ -50,6 +50,10 @@ impl DiskFile for SpoiltFile {
         self.file.len()
     }
 
+    fn next_data(&self, offset: u64) -> io::Result<Option<u64>> {
+        self.file.next_data(offset)
+    }
+
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         self.file.read_at(offset, buffer)
     }

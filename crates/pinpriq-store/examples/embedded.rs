@@ -55,6 +55,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
         }
     }
-    queue.finish(now)?;
+    queue.close(now)?;
     Ok(())
 }

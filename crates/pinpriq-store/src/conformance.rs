@@ -302,6 +302,7 @@ pub fn run(
     if let Some(reopen) = &mut reopen {
         for _ in 0..3 {
             let before = (caller.fold.clone(), caller.stated, caller.header.now);
+            caller.store.close(caller.header.now).expect("the store closes");
             drop(caller);
             caller = Caller::start(reopen()).expect("the store loads again");
             assert_eq!(caller.fold.without_places(), before.0.without_places(), "same contents");

@@ -5,7 +5,7 @@
 //! [`DiskFile::sync_data`], its creation, renaming and removal by [`Disk::sync_dir`]. There is no
 //! caching, no path and no policy here.
 
-use std::io;
+use std::{fmt, io};
 
 /// What a file is opened for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,13 +18,61 @@ pub enum OpenMode {
     CreateNew,
 }
 
-/// One file of the directory.
+/// One entry of the directory.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Entry {
     /// Its name within the directory.
     pub name: String,
     /// Its length in bytes.
     pub bytes: u64,
+    /// What it is.
+    pub kind: EntryKind,
+}
+
+/// What a name in the directory stands for. A link counts as what it leads to.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum EntryKind {
+    /// A file with bytes in it.
+    File,
+    /// A directory.
+    Directory,
+    /// A named pipe: to open it may wait for ever.
+    Pipe,
+    /// A socket.
+    Socket,
+    /// A device.
+    Device,
+    /// A link to something that is not there.
+    DeadLink,
+}
+
+impl fmt::Display for EntryKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::File => "a file",
+            Self::Directory => "a directory",
+            Self::Pipe => "a named pipe",
+            Self::Socket => "a socket",
+            Self::Device => "a device",
+            Self::DeadLink => "a link that leads nowhere",
+        })
+    }
+}
+
+/// Something else stands where a file or a directory ought to be. Carried by an [`io::Error`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("it is {found}, not {wanted}")]
+pub struct WrongKind {
+    /// What is there.
+    pub found: EntryKind,
+    /// What ought to be there.
+    pub wanted: EntryKind,
+}
+
+impl From<WrongKind> for io::Error {
+    fn from(wrong: WrongKind) -> Self {
+        Self::new(io::ErrorKind::InvalidInput, wrong)
+    }
 }
 
 /// Why the directory could not be locked.
@@ -43,10 +91,11 @@ pub const LOCK_NAME: &str = "LOCK";
 
 /// One flat directory. Every method blocks until the operating system has answered.
 pub trait Disk: Send + Sync {
-    /// Opens the file of that name.
+    /// Opens the file of that name. Never waits for anybody else: whatever is no file is refused at
+    /// once, with a [`WrongKind`].
     fn open(&self, name: &str, mode: OpenMode) -> io::Result<Box<dyn DiskFile>>;
 
-    /// Every file, sorted by name.
+    /// Every entry, sorted by name, with what it is.
     fn list(&self) -> io::Result<Vec<Entry>>;
 
     /// Renames a file, replacing what had the new name. Durable after [`Disk::sync_dir`].
@@ -59,7 +108,7 @@ pub trait Disk: Send + Sync {
     fn sync_dir(&self) -> io::Result<()>;
 
     /// Locks the directory until the guard is dropped: against everybody, or, where the disk was
-    /// opened for reading only, against writers. Never waits.
+    /// opened for reading only, against writers. Never waits, and refuses as [`Disk::open`] does.
     fn lock(&self) -> Result<Box<dyn Send>, LockError>;
 }
 
@@ -76,6 +125,10 @@ pub trait DiskFile: Send + Sync {
     /// Reads into `buffer` and tells how much; fewer bytes than asked for are no error, none at
     /// all is the end of the file.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
+
+    /// The first offset from `offset` on that may hold anything but zeros, or nothing if there is
+    /// none before the end. A disk that does not know its holes returns `offset`.
+    fn next_data(&self, offset: u64) -> io::Result<Option<u64>>;
 
     /// Writes from `bytes` and tells how much; see [`write_all_at`].
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<usize>;

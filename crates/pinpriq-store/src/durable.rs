@@ -371,12 +371,19 @@ impl Durable {
         self.store.figures()
     }
 
-    /// Makes everything durable and blocks until it is. For an orderly stop.
+    /// Makes everything durable and blocks until it is. The queue stays usable.
     pub fn finish(&mut self, now: Timestamp) -> Result<(), StoreError> {
         self.commit()?;
         let finished = self.store.finish(now);
         self.note_failure(finished)?;
         self.drive(now)
+    }
+
+    /// The same for an orderly stop, after which nothing more is asked of it: see [`Store::close`].
+    pub fn close(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        self.finish(now)?;
+        let closed = self.store.close(now);
+        self.note_failure(closed)
     }
 
     fn append(&mut self, urgency: Urgency) -> Result<(), StoreError> {

@@ -12,7 +12,7 @@ mod tests;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::disk::{Disk, OpenMode, read_full_at, write_all_at};
+use crate::disk::{Disk, Entry, EntryKind, OpenMode, read_full_at, write_all_at};
 use crate::journal::{lock, take_inventory};
 use crate::real_disk::RealDisk;
 use crate::shards::SHARDS_MAX;
@@ -177,19 +177,24 @@ fn count_shards(disk: &dyn Disk) -> Result<Option<usize>, StoreError> {
     let inventory = take_inventory(disk)?;
     let has_journal = !inventory.segments.is_empty();
     let entries = &inventory.foreign;
-    if !entries.iter().any(|name| name == MARKER_NAME) {
-        let shard = entries.iter().find(|name| (0..SHARDS_MAX).any(|it| **name == shard_name(it)));
-        return match shard {
+    let is_shard = |entry: &&Entry, shards| (0..shards).any(|it| entry.name == shard_name(it));
+    let Some(marker) = entries.iter().find(|entry| entry.name == MARKER_NAME) else {
+        return match entries.iter().find(|entry| is_shard(entry, SHARDS_MAX)) {
             Some(shard) => Err(StoreError::Mixed {
                 what: format!(
-                    "the directory holds {shard} and no file {MARKER_NAME}: write the number of \
-                     shards that there were into that file"
+                    "the directory holds {} and no file {MARKER_NAME}: write the number of shards \
+                     that there were into that file",
+                    shard.name
                 ),
             }),
             None => Ok(has_journal.then_some(1)),
         };
-    }
+    };
+    expect_kind(marker, EntryKind::File)?;
     let shards = read_marker(disk)?;
+    for shard in entries.iter().filter(|entry| is_shard(entry, shards)) {
+        expect_kind(shard, EntryKind::Directory)?;
+    }
     if has_journal {
         let what = format!(
             "the directory holds a journal of its own beside {shards} shards: move its segments \
@@ -198,6 +203,14 @@ fn count_shards(disk: &dyn Disk) -> Result<Option<usize>, StoreError> {
         return Err(StoreError::Mixed { what });
     }
     Ok(Some(shards))
+}
+
+fn expect_kind(entry: &Entry, wanted: EntryKind) -> Result<(), StoreError> {
+    if entry.kind == wanted {
+        Ok(())
+    } else {
+        Err(StoreError::wrong_kind(&entry.name, entry.kind, wanted))
+    }
 }
 
 fn read_marker(disk: &dyn Disk) -> Result<usize, StoreError> {

@@ -2,17 +2,21 @@
 //!
 //! The only place that names `std::fs`. Files are for the owner alone (0600), the directory too
 //! (0700). The directory stays open, so that its entries can be synced. There is no retry here:
-//! every error goes to the caller as it is.
+//! every error goes to the caller as it is. Nothing is opened that could keep its opener waiting.
 
-use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{DirBuilder, File, FileType, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::FallocateFlags;
+use rustix::fs::{FallocateFlags, OFlags, SeekFrom};
 use rustix::io::Errno;
 
-use crate::disk::{Disk, DiskFile, Entry, LOCK_NAME, LockError, OpenMode};
+use crate::disk::{Disk, DiskFile, Entry, EntryKind, LOCK_NAME, LockError, OpenMode, WrongKind};
+
+/// To open a pipe or a terminal with these does not wait and takes nothing over. To files they
+/// make no difference.
+const WITHOUT_WAITING: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY);
 
 /// One directory of a real file system.
 #[derive(Debug)]
@@ -60,9 +64,10 @@ impl RealDisk {
         let path = self.path.join(LOCK_NAME);
         if self.writable {
             let mut options = OpenOptions::new();
-            return options.write(true).create(true).mode(0o600).open(path).map(Some);
+            options.write(true).create(true).mode(0o600);
+            return open_file(&mut options, &path).map(Some);
         }
-        match OpenOptions::new().read(true).open(path) {
+        match open_file(OpenOptions::new().read(true), &path) {
             Ok(file) => Ok(Some(file)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
@@ -70,13 +75,44 @@ impl RealDisk {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "this file is the one that names std::fs")]
 fn open_directory(path: &Path) -> io::Result<File> {
-    let directory = File::open(path)?;
-    if directory.metadata()?.is_dir() {
-        Ok(directory)
+    let flags = flags(WITHOUT_WAITING.union(OFlags::DIRECTORY));
+    OpenOptions::new().read(true).custom_flags(flags).open(path)
+}
+
+/// Opens what has to be a file.
+fn open_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let wrong = |found| io::Error::from(WrongKind { found, wanted: EntryKind::File });
+    match options.custom_flags(flags(WITHOUT_WAITING)).open(path) {
+        Ok(file) => match kind(file.metadata()?.file_type()) {
+            EntryKind::File => Ok(file),
+            found => Err(wrong(found)),
+        },
+        // What cannot be opened like this, as a socket, is told by what it is.
+        Err(error) => match path.metadata().map(|there| kind(there.file_type())) {
+            Ok(EntryKind::File) | Err(_) => Err(error),
+            Ok(found) => Err(wrong(found)),
+        },
+    }
+}
+
+fn flags(flags: OFlags) -> i32 {
+    flags.bits().cast_signed()
+}
+
+fn kind(file_type: FileType) -> EntryKind {
+    if file_type.is_file() {
+        EntryKind::File
+    } else if file_type.is_dir() {
+        EntryKind::Directory
+    } else if file_type.is_fifo() {
+        EntryKind::Pipe
+    } else if file_type.is_socket() {
+        EntryKind::Socket
+    } else if file_type.is_symlink() {
+        EntryKind::DeadLink
     } else {
-        Err(io::ErrorKind::NotADirectory.into())
+        EntryKind::Device
     }
 }
 
@@ -88,7 +124,7 @@ impl Disk for RealDisk {
             self.refuse_unless_writable()?;
             options.write(true).mode(0o600).create_new(mode == OpenMode::CreateNew);
         }
-        Ok(Box::new(RealFile(options.open(self.path.join(name))?)))
+        Ok(Box::new(RealFile(open_file(&mut options, &self.path.join(name))?)))
     }
 
     fn list(&self) -> io::Result<Vec<Entry>> {
@@ -96,7 +132,11 @@ impl Disk for RealDisk {
         for entry in self.path.read_dir()? {
             let entry = entry?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            entries.push(Entry { name, bytes: entry.metadata()?.len() });
+            let mut found = entry.metadata()?;
+            if found.is_symlink() {
+                found = entry.path().metadata().unwrap_or(found);
+            }
+            entries.push(Entry { name, bytes: found.len(), kind: kind(found.file_type()) });
         }
         entries.sort();
         Ok(entries)
@@ -136,6 +176,16 @@ impl DiskFile for RealFile {
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         self.0.read_at(buffer, offset)
+    }
+
+    fn next_data(&self, offset: u64) -> io::Result<Option<u64>> {
+        match rustix::fs::seek(&self.0, SeekFrom::Data(offset)) {
+            Ok(data) => Ok(Some(data)),
+            Err(Errno::NXIO) => Ok(None),
+            // A file system without holes.
+            Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(Some(offset)),
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<usize> {

@@ -16,6 +16,8 @@ use pinpriq_engine::change::{Change, Header, Place, RecordKey};
 use pinpriq_engine::task::Bytes;
 use pinpriq_engine::time::Timestamp;
 
+use crate::disk::{EntryKind, WrongKind};
+
 /// The number of a batch. Positions only grow.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Position(pub u64);
@@ -224,6 +226,13 @@ pub trait Store {
     /// Makes everything that was appended durable. Blocks. The store stays usable.
     fn finish(&mut self, now: Timestamp) -> Result<(), StoreError>;
 
+    /// Makes everything that was appended durable, for an orderly stop: nothing is appended after
+    /// it. Blocks. A store that can sees to it that damage to the last batch does not pass for an
+    /// unfinished write later on; that there is no room for it is no failure.
+    fn close(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        self.finish(now)
+    }
+
     /// Figures for people.
     fn figures(&self) -> Figures;
 }
@@ -320,6 +329,16 @@ pub enum StoreError {
         /// What is wrong, and what to do.
         what: String,
     },
+    /// Something else stands where a file or a directory of the store ought to be.
+    #[error("{file} is {found}, not {wanted}; no file was changed. Move it elsewhere")]
+    WrongKind {
+        /// Its name.
+        file: String,
+        /// What is there.
+        found: EntryKind,
+        /// What ought to be there.
+        wanted: EntryKind,
+    },
     /// One batch is larger than any segment may be.
     #[error("one batch has {bytes} bytes, more than the {most} that a segment can hold")]
     BatchTooLarge {
@@ -358,15 +377,25 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// The answer of the operating system, told apart by whether it was for lack of room.
+    /// The answer of the operating system, told apart by whether it was for lack of room or since
+    /// something else stands there.
     #[must_use]
     pub fn from_io(what: &'static str, file: &str, offset: u64, source: io::Error) -> Self {
+        if let Some(wrong) = source.get_ref().and_then(|inner| inner.downcast_ref::<WrongKind>()) {
+            return Self::wrong_kind(file, wrong.found, wrong.wanted);
+        }
         let (file, source) = (file.to_owned(), Arc::new(source));
         if is_full(&source) {
             Self::Full { what, file, source }
         } else {
             Self::Io { what, file, offset, source }
         }
+    }
+
+    /// Something else than what is wanted stands under this name.
+    #[must_use]
+    pub fn wrong_kind(file: &str, found: EntryKind, wanted: EntryKind) -> Self {
+        Self::WrongKind { file: file.to_owned(), found, wanted }
     }
 
     /// Damage at this offset of this file.

@@ -1,5 +1,5 @@
-//! Whoever asks for more and more: whatever the command, there is an end to it, and the engine never
-//! occupies more than it may.
+//! Whoever asks for more and more: whatever the command, there is an end to it, and the engine
+//! never occupies more than it may.
 
 use pinpriq_engine::change::{Change, Header};
 use pinpriq_engine::command::{

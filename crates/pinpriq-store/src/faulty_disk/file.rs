@@ -3,7 +3,7 @@
 use std::io;
 
 use super::FaultyDisk;
-use super::state::{InodeId, Operation, State};
+use super::state::{InodeId, Operation, SECTOR_BYTES, State};
 use crate::disk::{DiskFile, index};
 
 pub(super) struct OpenFile {
@@ -39,13 +39,6 @@ fn write(state: &mut State, inode: InodeId, offset: u64, bytes: &[u8]) -> io::Re
     Ok(most)
 }
 
-impl Drop for OpenFile {
-    fn drop(&mut self) {
-        let mut state = self.disk.state();
-        state.open_files = state.open_files.saturating_sub(1);
-    }
-}
-
 impl DiskFile for OpenFile {
     fn len(&self) -> io::Result<u64> {
         let state = self.disk.state();
@@ -69,6 +62,15 @@ impl DiskFile for OpenFile {
         let count = rest.len().min(most);
         buffer[..count].copy_from_slice(&rest[..count]);
         Ok(count)
+    }
+
+    /// Every sector of zeros is a hole.
+    fn next_data(&self, offset: u64) -> io::Result<Option<u64>> {
+        let state = self.disk.state();
+        let bytes = state.inodes.get(&self.inode).map_or(&[][..], |inode| &inode.bytes[..]);
+        let rest = bytes.get(index(offset)..).unwrap_or_default();
+        let data = rest.iter().position(|&byte| byte != 0).map(|at| index(offset) + at);
+        Ok(data.map(|at| offset.max((at / SECTOR_BYTES * SECTOR_BYTES) as u64)))
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<usize> {

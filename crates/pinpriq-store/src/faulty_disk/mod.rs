@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub use dice::Dice;
 pub use state::{CrashPolicy, Losses, Operation, Repeat, SECTOR_BYTES};
 
-use crate::disk::{Disk, DiskFile, Entry, LockError, OpenMode};
+use crate::disk::{Disk, DiskFile, Entry, EntryKind, LockError, OpenMode};
 use file::OpenFile;
 use state::{DirChange, Inode, State};
 
@@ -97,12 +97,6 @@ impl FaultyDisk {
     #[must_use]
     pub fn used(&self) -> u64 {
         self.state().used()
-    }
-
-    /// How many files are open. One that is open twice counts twice.
-    #[must_use]
-    pub fn open_files(&self) -> usize {
-        self.state().open_files
     }
 
     /// Lets the machine stop in the middle of the `nth` operation from now on (1 is the next one):
@@ -209,7 +203,6 @@ impl Disk for FaultyDisk {
             }
         };
         let writable = mode != OpenMode::Read;
-        state.open_files += 1;
         Ok(Box::new(OpenFile { disk: self.clone(), inode, generation, writable }))
     }
 
@@ -220,6 +213,7 @@ impl Disk for FaultyDisk {
         let lengths = state.directory.iter().map(|(name, inode)| Entry {
             name: name.clone(),
             bytes: state.inodes[inode].bytes.len() as u64,
+            kind: EntryKind::File,
         });
         Ok(lengths.collect())
     }

@@ -106,8 +106,6 @@ pub(super) struct State {
     pub(super) unsynced: Vec<DirChange>,
     next_inode: InodeId,
     pub(super) locked: bool,
-    /// How many handles there are.
-    pub(super) open_files: usize,
     /// Rises with each crash, so that old handles are void.
     pub(super) generation: u64,
     faults: Vec<Fault>,
@@ -134,7 +132,6 @@ impl State {
             unsynced: Vec::new(),
             next_inode: 1,
             locked: false,
-            open_files: 0,
             generation: 0,
             faults: Vec::new(),
             short_percent: 0,

@@ -66,15 +66,12 @@ pub struct Report {
 ///
 /// Refuses a directory without segments, and one of a newer format.
 pub fn check(disk: &dyn Disk) -> Result<Report, StoreError> {
-    let guard = disk.lock();
-    let in_use = match &guard {
-        Ok(_) => false,
-        Err(LockError::Held) => true,
-        Err(LockError::Io(error)) => {
-            let error = std::io::Error::new(error.kind(), error.to_string());
-            return Err(StoreError::from_io("lock", LOCK_NAME, 0, error));
-        }
+    let guard = match disk.lock() {
+        Ok(guard) => Some(guard),
+        Err(LockError::Held) => None,
+        Err(LockError::Io(error)) => return Err(StoreError::from_io("lock", LOCK_NAME, 0, error)),
     };
+    let in_use = guard.is_none();
     let survey = survey(disk)?;
     let mut tasks_by_state = [0; 6];
     let mut tasks_by_queue: BTreeMap<Bytes, u64> = BTreeMap::new();
@@ -106,7 +103,7 @@ pub fn check(disk: &dyn Disk) -> Result<Report, StoreError> {
         bytes_live: survey.fold.live_bytes(),
         spares: survey.inventory.spares.keys().map(|&number| spare_name(number)).collect(),
         left_over: survey.left_over,
-        foreign: survey.inventory.foreign,
+        foreign: survey.inventory.foreign.into_iter().map(|entry| entry.name).collect(),
         segments: survey.segments,
         torn_tail: survey.torn_tail,
         damage: survey.damage,

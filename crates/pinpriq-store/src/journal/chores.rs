@@ -181,7 +181,7 @@ fn fill_step(disk: &dyn Disk, name: &str, bytes: u64, zeros: &mut Vec<u8>) -> io
         opened => opened?,
     };
     let length = file.len()?;
-    if length == 0 {
+    if length == 0 && !planted!(SpareWithoutRoom) {
         file.allocate(bytes)?;
     }
     let step = bytes.saturating_sub(length).min(FILL_STEP_BYTES);

@@ -62,7 +62,7 @@ impl Volumes {
     /// A segment of so many bytes is about to be put away. Returns whether somebody holds it, so
     /// that its file must not be used again.
     pub(crate) fn release(&mut self, number: u32, bytes: u64) -> bool {
-        if !planted!(SegmentsKeptOpen) {
+        if !planted!(GoneSegmentsKeptOpen) {
             self.recent.retain(|segment| segment.number != number);
         }
         let Some(open) = self.open.remove(&number) else { return false };

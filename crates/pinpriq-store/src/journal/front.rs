@@ -269,6 +269,24 @@ impl Store for Journal {
         self.attempt("finish", |running| running.finish(now))
     }
 
+    fn close(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        self.finish(now)?;
+        let mut no_room = None;
+        let closed = self.attempt("close", |running| match running.note_end(now) {
+            Err(error @ StoreError::Full { .. }) => {
+                no_room = Some(error);
+                Ok(())
+            }
+            noted => noted,
+        });
+        if let Some(error) = no_room {
+            tracing::warn!(%error, "the log ends without a closing batch");
+            // Nothing may build on a write that was given up.
+            self.failure = Some(error);
+        }
+        closed
+    }
+
     fn figures(&self) -> Figures {
         match &self.stage {
             Stage::Running(running) => running.figures(),

@@ -3,9 +3,9 @@
 //! `docs/journal.md` describes every byte. The front half ([`Journal`], `running`) is on the thread
 //! of its shard and never waits for the disk: it encodes, decides where each batch goes, and keeps
 //! the books (`ledger`). The back half (`writer`, `chores`) does what it is told, inline or on two
-//! threads of its own (`lane`). `reader` reads a log back, [`check()`] looks at one without
-//! touching it, [`salvage()`] rescues what can be read of a damaged one, and `fresh` writes down
-//! what a fold holds.
+//! threads of its own (`lane`). `reader` reads a log back through a `window`, [`check()`] looks at
+//! one without touching it, [`salvage()`] rescues what can be read of a damaged one, and `fresh`
+//! writes down what a fold holds.
 
 mod check;
 mod chores;
@@ -24,6 +24,7 @@ mod segment;
 mod spare;
 mod stoppable;
 mod survey;
+mod window;
 mod writer;
 
 pub(crate) use fresh::{Contents, lock, write};

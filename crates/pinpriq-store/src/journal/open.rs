@@ -17,6 +17,7 @@ use super::segment::{
     FORMAT_VERSION, SEGMENT_START, SegmentHeader, draw_salt, segment_name, spare_name,
 };
 use super::spare::{SPARES_MAX, Spares};
+use super::window::WINDOW_BYTES;
 use super::writer::{Commit, Roll, Writer, sync_dir, sync_file};
 use crate::disk::{Disk, OpenMode, index, read_full_at, write_all_at};
 use crate::store::{StoreError, Urgency};
@@ -93,9 +94,14 @@ fn secure_tail(disk: &dyn Disk, found: &FoundLog) -> Result<(), StoreError> {
     let name = segment_name(last.header.number);
     let fail = |what, error| StoreError::from_io(what, &name, found.unproven_from, error);
     let file = disk.open(&name, OpenMode::ReadWrite).map_err(|error| fail("open", error))?;
-    let mut bytes = vec![0; index(last.end - found.unproven_from)];
-    read_full_at(&*file, found.unproven_from, &mut bytes).map_err(|error| fail("read", error))?;
-    write_all_at(&*file, found.unproven_from, &bytes).map_err(|error| fail("write", error))?;
+    let mut buffer = Vec::new();
+    let mut at = found.unproven_from;
+    while at < last.end {
+        buffer.resize(WINDOW_BYTES.min(index(last.end - at)), 0);
+        read_full_at(&*file, at, &mut buffer).map_err(|error| fail("read", error))?;
+        write_all_at(&*file, at, &buffer).map_err(|error| fail("write", error))?;
+        at += buffer.len() as u64;
+    }
     sync_file(&*file, &name)
 }
 

@@ -2,9 +2,10 @@
 //!
 //! Nothing here changes a file, and everything is checked: the chain of segments, the checksum of
 //! every batch, the numbering of batches, and every record. The rules are those of
-//! `docs/journal.md`, "What a damaged end means". What to do about damage is the caller's choice.
+//! `docs/journal.md`, "What a damaged end means". How files are read is the business of `window`,
+//! what to do about damage the caller's choice.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use pinpriq_engine::change::{Change, Header, Place};
 use pinpriq_engine::time::Timestamp;
@@ -13,8 +14,9 @@ use super::segment::{
     BATCH_HEADER_BYTES, BatchHeader, FORMAT_VERSION, FileKind, HEADER_COPY_BYTES, ParsedHeader,
     SEGMENT_START, SegmentHeader, aligned, file_kind, segment_name,
 };
+use super::window::Window;
 use crate::codec::{Names, decode};
-use crate::disk::{Disk, OpenMode, index, read_full_at};
+use crate::disk::{Disk, Entry, EntryKind};
 use crate::store::{Loaded, StoreError, TornTail};
 
 /// The files of a directory, by what their names say.
@@ -24,7 +26,8 @@ pub(crate) struct Inventory {
     pub(crate) segments: BTreeMap<u32, u64>,
     /// Spares by number, with the length of the file.
     pub(crate) spares: BTreeMap<u32, u64>,
-    pub(crate) foreign: Vec<String>,
+    /// What is no part of a journal.
+    pub(crate) foreign: Vec<Entry>,
     pub(crate) lock: bool,
 }
 
@@ -65,43 +68,32 @@ pub(crate) struct Walk {
     pub(crate) last: Option<BatchHeader>,
 }
 
+/// Tells what there is. Refuses a directory in which something else than a file has the name of
+/// one of the journal.
 pub(crate) fn take_inventory(disk: &dyn Disk) -> Result<Inventory, StoreError> {
     let entries =
         disk.list().map_err(|error| StoreError::from_io("list", "the directory", 0, error))?;
     let mut inventory = Inventory::default();
     for entry in entries {
-        match file_kind(&entry.name) {
+        let kind = file_kind(&entry.name);
+        if kind != FileKind::Foreign && entry.kind != EntryKind::File {
+            return Err(StoreError::wrong_kind(&entry.name, entry.kind, EntryKind::File));
+        }
+        match kind {
             FileKind::Segment(number) => _ = inventory.segments.insert(number, entry.bytes),
             FileKind::Spare(number) => _ = inventory.spares.insert(number, entry.bytes),
             FileKind::Lock => inventory.lock = true,
-            FileKind::Foreign => inventory.foreign.push(entry.name),
+            FileKind::Foreign => inventory.foreign.push(entry),
         }
     }
     Ok(inventory)
 }
 
-/// Reads the first `bytes` bytes of a file, fewer if it is shorter.
-pub(crate) fn read_front(
-    disk: &dyn Disk,
-    name: &str,
-    bytes: u64,
-    into: &mut Vec<u8>,
-) -> Result<(), StoreError> {
-    let fail = |error| StoreError::from_io("read", name, 0, error);
-    let file = disk.open(name, OpenMode::Read).map_err(fail)?;
-    let length = file.len().map_err(fail)?.min(bytes);
-    into.resize(index(length), 0);
-    let read = read_full_at(&*file, 0, into).map_err(fail)?;
-    into.truncate(read);
-    Ok(())
-}
-
 /// The header of a segment, from either copy.
 pub(crate) fn read_header(disk: &dyn Disk, number: u32) -> Result<SegmentHeader, StoreError> {
     let name = segment_name(number);
-    let mut bytes = Vec::new();
-    read_front(disk, &name, SEGMENT_START, &mut bytes)?;
-    match SegmentHeader::parse(&bytes) {
+    let mut front = Window::open(disk, &name, SEGMENT_START)?;
+    match SegmentHeader::parse(front.bytes_at(0, HEADER_COPY_BYTES)?) {
         ParsedHeader::Valid(header) if header.number == number => Ok(header),
         ParsedHeader::Valid(header) => Err(StoreError::damage(
             &name,
@@ -119,72 +111,113 @@ pub(crate) fn read_header(disk: &dyn Disk, number: u32) -> Result<SegmentHeader,
     }
 }
 
-/// Follows the batches of a segment from `from`, where the batch `next_lsn` is due, up to `limit`
-/// or the first place where no valid batch with the next number stands. `bytes` is the file from
-/// its start.
+/// Follows the batches of a segment from `from`, where the batch `next_lsn` is due, up to the end
+/// of what is read of the file or the first place where no valid batch with the next number stands.
 pub(crate) fn walk(
-    bytes: &[u8],
+    file: &mut Window,
     header: &SegmentHeader,
     (from, next_lsn): (u64, u64),
-    limit: u64,
     each: &mut EachBatch<'_>,
 ) -> Result<Walk, StoreError> {
-    let bytes = &bytes[..bytes.len().min(index(limit))];
     let mut walk = Walk { end: from, next_lsn, last: None };
-    while let Some(rest) = bytes.get(index(walk.end)..) {
-        let found = BatchHeader::verify(rest, header.salt, walk.end);
-        let due = |batch: &BatchHeader| {
-            batch.lsn == walk.next_lsn && (1..=header.number).contains(&batch.oldest)
-        };
-        let Some(batch) = found.filter(due) else { break };
-        each(walk.end, &batch, &rest[BATCH_HEADER_BYTES..batch.batch_bytes()])?;
-        walk.end = aligned(walk.end + batch.batch_bytes() as u64);
+    while let Some(batch) = file.header_at(walk.end)? {
+        let is_due = batch.lsn == walk.next_lsn
+            && batch.makes_sense()
+            && (1..=header.number).contains(&batch.oldest);
+        if !is_due || !file.confirms(walk.end, &batch, header.salt)? {
+            break;
+        }
+        let length = batch.batch_bytes();
+        let bytes = file.bytes_at(walk.end, length)?;
+        let Some(body) = bytes.get(BATCH_HEADER_BYTES..length) else { break };
+        each(walk.end, &batch, body)?;
+        walk.end = aligned(walk.end + length as u64);
         walk.next_lsn += 1;
         walk.last = Some(batch);
     }
     Ok(walk)
 }
 
-/// Looks behind the place where a walk stopped for a batch of this file that proves that the
-/// missing one was on disk: a later number, and written when the missing one was known durable.
-pub(crate) fn find_proof(bytes: &[u8], header: &SegmentHeader, stop: &Walk) -> Option<u64> {
-    find_batch(bytes, header, stop.end, |batch| {
-        batch.lsn >= stop.next_lsn && batch.durable_lsn >= stop.next_lsn
-    })
+/// What stands behind the place where a walk stopped.
+#[derive(Debug, Default)]
+pub(crate) struct Behind {
+    /// Whether a write was begun where the walk stopped: there is the header of the batch that was
+    /// due.
+    pub(crate) begun: bool,
+    /// The first whole batch of this file with the number that was due, or a later one.
+    pub(crate) next: Option<(u64, BatchHeader)>,
+    /// Whether any has a later one.
+    pub(crate) later: bool,
+    /// Where the first one stands that proves that the missing one was on disk: a later number,
+    /// and written when the missing one was known durable.
+    pub(crate) proof: Option<u64>,
 }
 
-/// The first offset from `from` on where a whole batch of this file stands that `fits`.
-pub(crate) fn find_batch(
-    bytes: &[u8],
-    header: &SegmentHeader,
-    from: u64,
-    fits: impl Fn(&BatchHeader) -> bool,
-) -> Option<u64> {
-    let mut offset = from;
-    while let Some(rest) = bytes.get(index(offset)..).filter(|rest| !rest.is_empty()) {
-        // The cheap questions come first, so that a file full of look-alikes costs no checksums.
-        let plausible = BatchHeader::peek(rest).filter(|batch| {
-            batch.incarnation == header.incarnation
-                && batch.makes_sense()
-                && batch.lsn >= header.first_lsn
-                && (1..=header.number).contains(&batch.oldest)
-                && fits(batch)
-        });
-        if plausible.is_some_and(|batch| batch.confirms(rest, header.salt, offset)) {
-            return Some(offset);
+impl Behind {
+    /// Searches the rest of the file, as far as it has to. Costs one pass over it.
+    pub(crate) fn search(
+        file: &mut Window,
+        header: &SegmentHeader,
+        stop: &Walk,
+    ) -> Result<Self, StoreError> {
+        let is_due = |batch: BatchHeader| {
+            batch.lsn == stop.next_lsn && batch.incarnation == header.incarnation
+        };
+        let begun = file.header_at(stop.end)?.is_some_and(is_due);
+        let mut behind = Self { begun, ..Self::default() };
+        // The walk has seen that this one is broken.
+        let mut from = if begun { stop.end + 8 } else { stop.end };
+        let proves =
+            |batch: &BatchHeader| batch.lsn >= stop.next_lsn && batch.durable_lsn >= stop.next_lsn;
+        while behind.proof.is_none() {
+            let is_news = |batch: &BatchHeader| {
+                (behind.next.is_none() && batch.lsn >= stop.next_lsn)
+                    || (!behind.later && batch.lsn > stop.next_lsn)
+                    || proves(batch)
+            };
+            let Some((at, batch)) = file.find(header, from, &is_news)? else { break };
+            behind.next.get_or_insert((at, batch));
+            behind.later |= batch.lsn > stop.next_lsn;
+            behind.proof = proves(&batch).then_some(at);
+            from = at + 8;
         }
-        offset += 8;
+        Ok(behind)
     }
-    None
 }
 
-/// Whether a write was begun where the walk stopped: the start of the batch that was due.
-fn was_begun(bytes: &[u8], header: &SegmentHeader, stop: &Walk) -> bool {
-    let rest = bytes.get(index(stop.end)..).unwrap_or_default();
-    let due =
-        |batch: &BatchHeader| batch.lsn == stop.next_lsn && batch.incarnation == header.incarnation;
-    BatchHeader::peek(rest).is_some_and(|batch| due(&batch))
-        || find_batch(bytes, header, stop.end, |batch| batch.lsn > stop.next_lsn).is_some()
+/// How the newest segment ends.
+struct Ending {
+    walk: Walk,
+    /// Where the batches begin that no later batch calls durable.
+    unproven_from: u64,
+    /// Whether an unfinished write stands behind the last batch.
+    is_torn: bool,
+}
+
+/// Finds the end of the newest segment. Hands nothing out.
+fn find_end(file: &mut Window, header: &SegmentHeader) -> Result<Ending, StoreError> {
+    let start = (SEGMENT_START, header.first_lsn);
+    let mut unproven: VecDeque<(u64, u64)> = VecDeque::new();
+    let walk = walk(file, header, start, &mut |offset, batch, _| {
+        unproven.push_back((offset, batch.lsn));
+        while unproven.front().is_some_and(|(_, lsn)| *lsn <= batch.durable_lsn) {
+            unproven.pop_front();
+        }
+        Ok(())
+    })?;
+    let behind = Behind::search(file, header, &walk)?;
+    if let Some(proof) = behind.proof
+        && !planted!(DamageTakenForTheEnd)
+    {
+        let what = format!(
+            "batch {} is missing or broken, and the batch at offset {proof} says that it was on \
+             disk",
+            walk.next_lsn
+        );
+        return Err(StoreError::damage(&segment_name(header.number), walk.end, what));
+    }
+    let unproven_from = unproven.front().map_or(walk.end, |(offset, _)| *offset);
+    Ok(Ending { walk, unproven_from, is_torn: behind.begun || behind.later })
 }
 
 /// Hands every record of a batch to `sink`, and tells how many bytes of them have a place.
@@ -226,49 +259,25 @@ pub(crate) fn load(
     sink: &mut dyn FnMut(Change, Option<Place>),
 ) -> Result<FoundLog, StoreError> {
     let inventory = take_inventory(disk)?;
-    let Some((&newest, &newest_bytes)) = inventory.segments.last_key_value() else {
+    let Some((&newest, _)) = inventory.segments.last_key_value() else {
         return Ok(FoundLog { inventory, ..FoundLog::default() });
     };
     refuse_newer(disk, &inventory)?;
-    let mut last_bytes = Vec::new();
-    read_front(disk, &segment_name(newest), newest_bytes, &mut last_bytes)?;
     let last_header = read_header(disk, newest)?;
-    let start = (SEGMENT_START, last_header.first_lsn);
-    let mut batches = Vec::new();
-    let last_walk = walk(&last_bytes, &last_header, start, u64::MAX, &mut |offset, batch, _| {
-        batches.push((offset, batch.lsn));
-        Ok(())
-    })?;
-    let proven = last_walk.last.map_or(0, |batch| batch.durable_lsn);
-    let unproven = batches.iter().find(|(_, lsn)| *lsn > proven);
-    if let Some(proof) = find_proof(&last_bytes, &last_header, &last_walk)
-        && !planted!(DamageTakenForTheEnd)
-    {
-        let what = format!(
-            "batch {} is missing or broken, and the batch at offset {proof} says that it was on \
-             disk",
-            last_walk.next_lsn
-        );
-        return Err(StoreError::damage(&segment_name(newest), last_walk.end, what));
-    }
-    let oldest = last_walk.last.map_or(last_header.oldest, |batch| batch.oldest);
-    let headers = chain(disk, &inventory, oldest, newest)?;
-    let mut log = FoundLog {
-        unproven_from: unproven.map_or(last_walk.end, |(offset, _)| *offset),
-        inventory,
-        ..FoundLog::default()
+    let ending = {
+        let mut file = Window::open(disk, &segment_name(newest), u64::MAX)?;
+        find_end(&mut file, &last_header)?
     };
+    let oldest = ending.walk.last.map_or(last_header.oldest, |batch| batch.oldest);
+    let headers = chain(disk, &inventory, oldest, newest)?;
+    let mut log =
+        FoundLog { unproven_from: ending.unproven_from, inventory, ..FoundLog::default() };
     let mut names = Names::default();
-    let mut bytes = Vec::new();
     for (place, header) in headers.iter().enumerate() {
         let next = headers.get(place + 1);
-        if let Some(next) = next {
-            read_front(disk, &segment_name(header.number), next.previous_end, &mut bytes)?;
-        } else {
-            std::mem::swap(&mut bytes, &mut last_bytes);
-        }
-        let limit = next.map_or(last_walk.end, |next| next.previous_end);
-        let found = read_segment(&bytes, header, limit, &mut names, &mut log.loaded, sink)?;
+        let limit = next.map_or(ending.walk.end, |next| next.previous_end);
+        let mut file = Window::open(disk, &segment_name(header.number), limit)?;
+        let found = read_segment(&mut file, header, &mut names, &mut log.loaded, sink)?;
         check_link(header, &found, next)?;
         log.segments.push(FoundSegment {
             header: *header,
@@ -277,9 +286,9 @@ pub(crate) fn load(
         });
         log.last_lsn = found.0.next_lsn - 1;
     }
-    if was_begun(&bytes, &last_header, &last_walk) {
+    if ending.is_torn {
         let file = segment_name(newest);
-        log.loaded.torn_tail = Some(TornTail { file, offset: last_walk.end });
+        log.loaded.torn_tail = Some(TornTail { file, offset: ending.walk.end });
     }
     Ok(log)
 }
@@ -313,9 +322,8 @@ fn chain(
 }
 
 fn read_segment(
-    bytes: &[u8],
+    file: &mut Window,
     header: &SegmentHeader,
-    limit: u64,
     names: &mut Names,
     loaded: &mut Loaded,
     sink: &mut dyn FnMut(Change, Option<Place>),
@@ -323,7 +331,7 @@ fn read_segment(
     note_moment(&mut loaded.header, header.incarnation, header.now, 0);
     let mut placed_bytes = 0;
     let start = (SEGMENT_START, header.first_lsn);
-    let walk = walk(bytes, header, start, limit, &mut |offset, batch, body| {
+    let walk = walk(file, header, start, &mut |offset, batch, body| {
         placed_bytes += decode_batch(header.number, offset, batch, body, names, sink)?;
         note_moment(&mut loaded.header, batch.incarnation, batch.now, batch.last_number);
         loaded.batches += 1;

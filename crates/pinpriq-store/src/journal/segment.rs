@@ -202,14 +202,19 @@ impl BatchHeader {
         batch[56..64].copy_from_slice(&sum.to_le_bytes());
     }
 
-    /// The fields at the start of `bytes`, if they look like a batch header and announce a body
-    /// that `bytes` can hold. The checksum is not looked at.
+    /// Whether a batch header may stand where these bytes do.
+    pub(crate) fn may_begin(bytes: &[u8]) -> bool {
+        bytes.starts_with(&BATCH_MAGIC)
+    }
+
+    /// The fields at the start of `bytes`, if they look like a batch header. Neither the length
+    /// that they announce nor the checksum is looked at.
     pub(crate) fn peek(bytes: &[u8]) -> Option<Self> {
         let fields = bytes.get(..BATCH_HEADER_BYTES)?;
-        if fields[..4] != BATCH_MAGIC {
+        if !Self::may_begin(fields) {
             return None;
         }
-        let header = Self {
+        Some(Self {
             body_bytes: u32_at(fields, 4),
             lsn: u64_at(fields, 8),
             durable_lsn: u64_at(fields, 16),
@@ -218,14 +223,13 @@ impl BatchHeader {
             last_number: u64_at(fields, 40),
             oldest: u32_at(fields, 48),
             records: u32_at(fields, 52),
-        };
-        (header.batch_bytes() <= bytes.len()).then_some(header)
+        })
     }
 
     /// The batch at the start of `bytes`, if it is whole and belongs at this offset of the file
     /// with this salt.
     pub(crate) fn verify(bytes: &[u8], salt: u64, offset: u64) -> Option<Self> {
-        let header = Self::peek(bytes)?;
+        let header = Self::peek(bytes).filter(|header| header.batch_bytes() <= bytes.len())?;
         (header.makes_sense() && header.confirms(bytes, salt, offset)).then_some(header)
     }
 
@@ -247,6 +251,32 @@ impl BatchHeader {
     /// Header and body together, without the padding after them.
     pub(crate) const fn batch_bytes(&self) -> usize {
         BATCH_HEADER_BYTES + self.body_bytes as usize
+    }
+}
+
+/// The checksum of a batch that comes piece by piece.
+pub(crate) struct BatchSum {
+    hash: Xxh3,
+    stated: u64,
+}
+
+impl BatchSum {
+    /// Begins with the header, which has to be there whole.
+    pub(crate) fn begin(header: &[u8], salt: u64, offset: u64) -> Option<Self> {
+        let header = header.get(..BATCH_HEADER_BYTES)?;
+        let mut hash = Xxh3::with_seed(salt.wrapping_add(offset));
+        hash.update(&header[..56]);
+        Some(Self { hash, stated: u64_at(header, 56) })
+    }
+
+    /// Takes the next piece of the body.
+    pub(crate) fn add(&mut self, piece: &[u8]) {
+        self.hash.update(piece);
+    }
+
+    /// Whether the sum of all pieces is the one that the header states.
+    pub(crate) fn is_right(&self) -> bool {
+        self.hash.digest() == self.stated
     }
 }
 

@@ -75,6 +75,10 @@ impl DiskFile for File {
         self.file.read_at(offset, buffer)
     }
 
+    fn next_data(&self, offset: u64) -> io::Result<Option<u64>> {
+        self.file.next_data(offset)
+    }
+
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<usize> {
         self.file.write_at(offset, bytes)
     }

@@ -9,10 +9,10 @@ use std::collections::BTreeSet;
 use pinpriq_engine::change::{Change, Header, Place};
 
 use super::reader::{
-    Inventory, Walk, decode_batch, find_batch, find_proof, note_moment, read_front, read_header,
-    take_inventory, walk,
+    Behind, Inventory, Walk, decode_batch, note_moment, read_header, take_inventory, walk,
 };
-use super::segment::{BatchHeader, SEGMENT_START, SegmentHeader, segment_name};
+use super::segment::{BatchHeader, SEGMENT_START, SegmentHeader, aligned, segment_name};
+use super::window::Window;
 use crate::codec::Names;
 use crate::disk::Disk;
 use crate::fold::Fold;
@@ -103,7 +103,6 @@ pub(crate) fn survey(disk: &dyn Disk) -> Result<Survey, StoreError> {
         survey.damage_whole(*number, error);
     }
     survey.judge_files(oldest, newest);
-    let mut bytes = Vec::new();
     for (place, &(number, header)) in headers.iter().enumerate() {
         if number < oldest {
             continue;
@@ -112,12 +111,10 @@ pub(crate) fn survey(disk: &dyn Disk) -> Result<Survey, StoreError> {
         let next = headers.get(place + 1).filter(|next| next.0 == number + 1);
         let end = next.map(|next| next.1.previous_end);
         let link = Link { number, header, end, newest: number == newest };
-        let name = segment_name(number);
-        if let Err(error) = read_front(disk, &name, u64::MAX, &mut bytes) {
-            survey.damage_whole(number, &error);
-            continue;
+        match Window::open(disk, &segment_name(number), end.unwrap_or(u64::MAX)) {
+            Ok(mut file) => survey.read_link(&link, &mut file),
+            Err(error) => survey.damage_whole(number, &error),
         }
-        survey.read_link(&link, &bytes);
     }
     survey.fold.forget_unshared(&mut Vec::new());
     Ok(survey)
@@ -128,13 +125,16 @@ fn oldest_needed(disk: &dyn Disk, headers: &[(u32, SegmentHeader)], inventory: &
     let Some((number, header)) = headers.last() else {
         return inventory.segments.first_key_value().map_or(0, |(&number, _)| number);
     };
-    let mut bytes = Vec::new();
-    if read_front(disk, &segment_name(*number), u64::MAX, &mut bytes).is_err() {
-        return header.oldest;
+    let mut oldest = header.oldest;
+    if let Ok(mut file) = Window::open(disk, &segment_name(*number), u64::MAX) {
+        let start = (SEGMENT_START, header.first_lsn);
+        // What cannot be read is told when it is read for what is in it.
+        _ = walk(&mut file, header, start, &mut |_, batch, _| {
+            oldest = batch.oldest;
+            Ok(())
+        });
     }
-    let start = (SEGMENT_START, header.first_lsn);
-    let walk = walk(&bytes, header, start, u64::MAX, &mut |_, _, _| Ok(()));
-    walk.ok().and_then(|walk| walk.last).map_or(header.oldest, |batch| batch.oldest)
+    oldest
 }
 
 impl Survey {
@@ -167,61 +167,88 @@ impl Survey {
     }
 
     /// Reads one segment, over every gap in it.
-    fn read_link(&mut self, link: &Link, bytes: &[u8]) {
+    fn read_link(&mut self, link: &Link, file: &mut Window) {
         let mut report = SegmentReport {
             file: segment_name(link.number),
-            bytes: bytes.len() as u64,
+            bytes: file.file_bytes(),
             end: SEGMENT_START,
             batches: 0,
             records: 0,
         };
-        let limit = link.end.unwrap_or(u64::MAX);
-        let readable = &bytes[..bytes.len().min(crate::disk::index(limit))];
         if self.last_lsn.is_none() {
             self.last_lsn = Some(link.header.first_lsn - 1);
         }
         note_moment(&mut self.header, link.header.incarnation, link.header.now, 0);
-        let mut start = (SEGMENT_START, link.header.first_lsn);
-        loop {
-            let walked = walk(readable, &link.header, start, limit, &mut |at, batch, body| {
-                self.take_batch(link.number, at, batch, body, &mut report);
-                Ok(())
-            });
-            let Ok(stop) = walked else { break };
-            report.end = stop.end;
-            match self.go_on(link, readable, &stop) {
-                Some(next) => start = next,
-                None => break,
-            }
+        if let Err(error) = self.read_batches(link, file, &mut report) {
+            let (offset, what) = (report.end, error.to_string());
+            let bytes = file.end().saturating_sub(offset);
+            self.damage.push(Damage { file: report.file.clone(), offset, bytes, what });
         }
         self.segments.push(report);
     }
 
-    /// Where to go on after a walk stopped, if there is anything more.
-    fn go_on(&mut self, link: &Link, readable: &[u8], stop: &Walk) -> Option<(u64, u64)> {
-        if link.end == Some(stop.end) {
-            return None;
-        }
-        let next = find_batch(readable, &link.header, stop.end, |batch| batch.lsn >= stop.next_lsn);
-        // What nobody was promised is no damage. Only the newest segment can end like that.
-        let file = segment_name(link.number);
-        if link.newest && find_proof(readable, &link.header, stop).is_none() {
-            if next.is_some() {
-                self.torn_tail = Some(TornTail { file, offset: stop.end });
+    fn read_batches(
+        &mut self,
+        link: &Link,
+        file: &mut Window,
+        report: &mut SegmentReport,
+    ) -> Result<(), StoreError> {
+        let mut start = (SEGMENT_START, link.header.first_lsn);
+        loop {
+            let mut each = |at, batch: &BatchHeader, body: &[u8]| {
+                self.take_batch(link.number, at, batch, body, report);
+                report.end = aligned(at + batch.batch_bytes() as u64);
+                Ok(())
+            };
+            let mut stop = walk(file, &link.header, start, &mut each)?;
+            if link.newest {
+                // A server may have written on while what was read was taken in.
+                file.forget();
+                let from = (stop.end, stop.next_lsn);
+                stop = walk(file, &link.header, from, &mut each)?;
             }
-            return None;
+            report.end = stop.end;
+            match self.go_on(link, file, &stop)? {
+                Some(next) => start = next,
+                None => return Ok(()),
+            }
         }
+    }
+
+    /// Where to go on after a walk stopped, if there is anything more.
+    fn go_on(
+        &mut self,
+        link: &Link,
+        readable: &mut Window,
+        stop: &Walk,
+    ) -> Result<Option<(u64, u64)>, StoreError> {
+        if link.end == Some(stop.end) {
+            return Ok(None);
+        }
+        let file = segment_name(link.number);
+        let next = if link.newest {
+            let behind = Behind::search(readable, &link.header, stop)?;
+            // What nobody was promised is no damage. Only the newest segment can end like that.
+            if behind.proof.is_none() {
+                if behind.next.is_some() {
+                    self.torn_tail = Some(TornTail { file, offset: stop.end });
+                }
+                return Ok(None);
+            }
+            behind.next
+        } else {
+            readable.find(&link.header, stop.end, &|batch| batch.lsn >= stop.next_lsn)?
+        };
         if next.is_none() && link.end.is_none() {
             // The successor is lost, and with it the word on where this file ends.
-            return None;
+            return Ok(None);
         }
-        let end = next.or(link.end).unwrap_or(stop.end);
+        let next = next.map(|(at, batch)| (at, batch.lsn));
+        let end = next.map(|(at, _)| at).or(link.end).unwrap_or(stop.end);
         let what = format!("batch {} is missing or broken", stop.next_lsn);
         let bytes = end.saturating_sub(stop.end);
         self.damage.push(Damage { file, offset: stop.end, bytes, what });
-        let at = next?;
-        let batch = BatchHeader::peek(readable.get(crate::disk::index(at)..)?)?;
-        Some((at, batch.lsn))
+        Ok(next)
     }
 
     fn take_batch(

@@ -108,6 +108,10 @@ impl Store for Waiting {
         self.journal.finish(now)
     }
 
+    fn close(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        self.journal.close(now)
+    }
+
     fn figures(&self) -> Figures {
         self.journal.figures()
     }

@@ -6,7 +6,7 @@ use pinpriq_engine::change::Change;
 use pinpriq_engine::time::Span;
 use pinpriq_store::conformance::{Caller, sample_task};
 use pinpriq_store::faulty_disk::{CrashPolicy, Dice, Operation, Repeat};
-use pinpriq_store::{FaultyDisk, Journal, Room, Store, StoreError, Urgency};
+use pinpriq_store::{FaultyDisk, Journal, JournalOptions, Room, Store, StoreError, Urgency};
 
 use crate::driving::{History, SEGMENT_BYTES, options, start, work};
 
@@ -144,6 +144,24 @@ fn room_comes_back_when_the_disk_gets_larger() {
     disk.set_capacity(u64::MAX);
     caller.header.now = caller.header.now.after(Span::from_ms(1_000));
     caller.turn().unwrap();
+    assert_eq!(caller.store.room(), Room::Enough);
+}
+
+#[test]
+fn the_room_of_a_spare_is_its_own_before_it_is_filled() {
+    let disk = FaultyDisk::new(1);
+    let options = JournalOptions { segment_bytes: 4 << 20, ..options(1) };
+    let mut caller = start(&disk, options).unwrap();
+    // More than an eighth of the segment, so that a spare is wanted.
+    caller.append(&[sample_task(1, "q", 600 << 10)], Urgency::Soon).unwrap();
+    caller.turn().unwrap();
+    let spare = || disk.files().into_iter().find(|(name, _)| name.starts_with("spare-"));
+    let filled = spare().map_or(0, |(_, bytes)| bytes.len());
+    assert!(0 < filled && filled < 4 << 20, "{filled} bytes are filled");
+    // Somebody else takes all that is left.
+    disk.set_capacity(disk.used());
+    caller.settle().unwrap();
+    assert_eq!(spare().map(|(_, bytes)| bytes.len()), Some(4 << 20));
     assert_eq!(caller.store.room(), Room::Enough);
 }
 

@@ -2,8 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends at the first thing that goes wrong")]
 
+mod closing;
 mod compaction;
 mod conformance;
+mod counting;
 mod crash;
 mod damage;
 mod driving;
@@ -14,6 +16,7 @@ mod fan_out_space;
 mod faults;
 mod lane_records;
 mod memory_limit;
+mod odd_entries;
 mod opening;
 mod promises;
 mod records;
@@ -26,4 +29,5 @@ mod strategies;
 mod takes;
 mod threads;
 mod versions;
+mod windows;
 mod witness;

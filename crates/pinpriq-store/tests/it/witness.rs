@@ -80,6 +80,10 @@ impl Store for Witness {
         self.journal.finish(now)
     }
 
+    fn close(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        self.journal.close(now)
+    }
+
     fn figures(&self) -> Figures {
         self.journal.figures()
     }

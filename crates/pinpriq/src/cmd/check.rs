@@ -55,6 +55,7 @@ pub(super) fn failure(dir: &str, error: &StoreError) -> Failure {
         | StoreError::NotAJournal
         | StoreError::ShardsDiffer { .. }
         | StoreError::Unfinished
+        | StoreError::WrongKind { .. }
         | StoreError::Mixed { .. } => Failure::of_directory(sentence),
         StoreError::NotEmpty { .. } => Failure::unusable(sentence),
         _ => Failure::on_the_way(sentence),

@@ -1,10 +1,13 @@
 //! The data directory: in use, not writable, full, damaged, of another version, cut short.
 
 use std::collections::HashSet;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::sync_channel;
 use std::thread;
+use std::time::Duration;
 
 use pinpriq_store::journal::FORMAT_VERSION;
 
@@ -88,6 +91,43 @@ fn a_path_that_cannot_be_a_directory_is_refused() {
     refusal(&file.join("below"));
     refusal(Path::new("/proc/pinpriq"));
     assert_eq!(files::read(&file), b"not a directory");
+}
+
+#[test]
+fn a_named_pipe_in_place_of_a_file_is_refused_at_once() {
+    for name in ["LOCK", "segment-0000000001.log", "spare-0000000001.log", "shards"] {
+        let dir = tempfile::tempdir().unwrap();
+        let data = dir.path().join("data");
+        Serving::start(&data, &[]).stop();
+        let pipe = data.join(name);
+        let removed = Command::new("rm").arg("-f").arg(&pipe).status().unwrap();
+        assert!(removed.success() && Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let new = dir.path().join("new");
+        let (data, new) = (data.to_str().unwrap(), new.to_str().unwrap());
+        for arguments in [
+            vec!["serve", "--pinpriq", "127.0.0.1:0", "--resp", "off", "--data", data],
+            vec!["check", data],
+            vec!["salvage", data, new],
+            vec!["reshard", data, new, "--shards", "2"],
+        ] {
+            let mut child = pinpriq(&arguments).stderr(Stdio::piped()).spawn().unwrap();
+            let mut stderr = child.stderr.take().unwrap();
+            let (sender, receiver) = sync_channel(1);
+            thread::spawn(move || {
+                let mut text = String::new();
+                stderr.read_to_string(&mut text).unwrap();
+                sender.send(text)
+            });
+            let complaint = receiver.recv_timeout(Duration::from_mins(1));
+            if complaint.is_err() {
+                child.kill().unwrap();
+            }
+            let (complaint, status) = (complaint.unwrap(), child.wait().unwrap());
+            assert_eq!(status.code(), Some(3), "{arguments:?}: {complaint}");
+            let sentence = format!("{name} is a named pipe, not a file");
+            assert!(complaint.contains(&sentence), "{arguments:?}: {complaint}");
+        }
+    }
 }
 
 #[test]
