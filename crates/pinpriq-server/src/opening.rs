@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use pinpriq_engine::change::Header;
 use pinpriq_engine::limits::Limits as EngineLimits;
 use pinpriq_engine::time::Timestamp;
-use pinpriq_store::durable::Durable;
-use pinpriq_store::layout::shard_directories;
+use pinpriq_store::durable::{Durable, Loading};
+use pinpriq_store::journal::Expected;
+use pinpriq_store::layout::{JournalAt, give_number, shard_directories};
 use pinpriq_store::shards::first_number;
 use pinpriq_store::{
     Disk, Journal, JournalOptions, Level, MemoryStore, RealDisk, Runner, Store, StoreError,
@@ -27,10 +29,8 @@ pub(crate) struct Opening {
     pub(crate) shard: usize,
     /// How many there are.
     pub(crate) shards: usize,
-    /// Where it keeps its data.
-    pub(crate) directory: PathBuf,
-    /// The moment of the start by the wall clock.
-    pub(crate) now: Timestamp,
+    /// Where it keeps its data, and which journal must be there.
+    pub(crate) journal: JournalAt,
     /// The number of an incarnation that a server which keeps nothing goes on from.
     pub(crate) incarnations_before: u64,
     /// Set when the start is to stop.
@@ -38,8 +38,9 @@ pub(crate) struct Opening {
 }
 
 impl Opening {
-    /// Loads the tasks of the shard. Blocks until that is done, or until it is to stop.
-    pub(crate) fn open(&self, config: &Config, bell: Arc<Notify>) -> Result<Durable, ServeError> {
+    /// Loads the tasks of the shard, and changes nothing in its journal. Blocks until that is done,
+    /// or until it is to stop.
+    pub(crate) fn load(&self, config: &Config, bell: Arc<Notify>) -> Result<Loading, ServeError> {
         let store = self.open_store(config, bell)?;
         let limits = shares(&config.limits, self.shards);
         let limits = EngineLimits {
@@ -52,27 +53,47 @@ impl Opening {
             queues_per_client_max: limits.subscriptions_max,
             ..EngineLimits::default()
         };
-        let opened = Durable::open(store, limits, self.now, random());
-        let failed = |source| match source {
-            StoreError::Stopped => ServeError::Stopped,
-            source => ServeError::Store { data: self.directory.clone(), source },
-        };
-        let (durable, loaded) = opened.map_err(failed)?;
-        if let Some(torn) = &loaded.torn_tail {
+        let loading = Loading::load(store, limits, random());
+        let loading = loading.map_err(|source| self.failed(source))?;
+        if let Some(torn) = &loading.loaded().torn_tail {
             tracing::info!(
                 file = torn.file,
                 offset = torn.offset,
                 "an unfinished write was cut off"
             );
         }
+        Ok(loading)
+    }
+
+    /// Begins to serve what was loaded.
+    pub(crate) fn begin(
+        &self,
+        loading: Loading,
+        start: Start,
+        config: &Config,
+    ) -> Result<Durable, ServeError> {
+        let begun = loading.begin(start.now, start.incarnation);
+        let durable = begun.map_err(|source| self.failed(source))?;
         tracing::info!(
-            data = %self.directory.display(),
+            data = %self.journal.directory.display(),
             durability = config.durability.word(),
             tasks = durable.engine().totals().present(),
             incarnation = durable.engine().header().incarnation,
             "opened"
         );
         Ok(durable)
+    }
+
+    /// Notes that all shards have begun: see [`Durable::all_begun`].
+    pub(crate) fn all_begun(&self, durable: &mut Durable) -> Result<(), ServeError> {
+        durable.all_begun().map_err(|source| self.failed(source))
+    }
+
+    fn failed(&self, source: StoreError) -> ServeError {
+        match source {
+            StoreError::Stopped => ServeError::Stopped,
+            source => ServeError::Store { data: self.journal.directory.clone(), source },
+        }
     }
 
     fn open_store(&self, config: &Config, bell: Arc<Notify>) -> Result<Box<dyn Store>, ServeError> {
@@ -84,8 +105,7 @@ impl Opening {
             Durability::Sync => Level::Sync,
             Durability::Interval => Level::Interval,
         };
-        let data = &self.directory;
-        let failed = |source| ServeError::Store { data: data.clone(), source };
+        let data = &self.journal.directory;
         let disk = RealDisk::create(data)
             .map_err(|source| ServeError::Directory { data: data.clone(), source })?;
         let disk: Arc<dyn Disk> = Arc::new(disk);
@@ -96,21 +116,69 @@ impl Opening {
             ..JournalOptions::default()
         };
         let wake = Arc::new(move || bell.notify_one());
-        let journal = Journal::open(disk, options, Runner::Thread { wake }).map_err(failed)?;
+        let journal = Journal::open(disk, options, Runner::Thread { wake });
+        let journal = journal.map_err(|source| self.failed(source))?;
         tracing::info!(data = %data.display(), "loading");
         let journal = journal.numbering_after(first_number(self.shard));
+        let journal = journal.expecting(self.journal.expected);
         Ok(Box::new(journal.stoppable(self.stop.clone())))
     }
 }
 
-/// Where each shard keeps its data. Refuses a directory that was made for another number of them.
-pub(crate) fn directories(config: &Config) -> Result<Vec<PathBuf>, ServeError> {
-    let (data, shards) = (&config.data, config.shards);
-    if config.durability == Durability::Memory {
-        return Ok(vec![data.clone(); shards]);
+/// When and as what all shards begin.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Start {
+    pub(crate) now: Timestamp,
+    pub(crate) incarnation: u64,
+}
+
+impl Start {
+    /// The earliest that may follow on what one shard knows, not before this moment.
+    pub(crate) fn after(loading: &Loading, now: Timestamp) -> Self {
+        let Header { incarnation, now: latest, .. } = loading.loaded().header;
+        Self { now: now.max(latest), incarnation: incarnation + 1 }
     }
-    let failed = |source| ServeError::Store { data: data.clone(), source };
-    shard_directories(data, shards).map_err(failed)
+
+    /// The earliest that may follow on what both know.
+    pub(crate) fn and(self, other: Self) -> Self {
+        let incarnation = self.incarnation.max(other.incarnation);
+        Self { now: self.now.max(other.now), incarnation }
+    }
+}
+
+/// The journals of a data directory that keeps something.
+pub(crate) struct Journals {
+    data: PathBuf,
+    journals: Vec<JournalAt>,
+    keeps: bool,
+}
+
+impl Journals {
+    /// Refuses a directory that was made for another number of shards.
+    pub(crate) fn of(config: &Config) -> Result<Self, ServeError> {
+        let (data, shards) = (config.data.clone(), config.shards);
+        if config.durability == Durability::Memory {
+            let journal = JournalAt { directory: data.clone(), expected: Expected::alone() };
+            return Ok(Self { data, journals: vec![journal; shards], keeps: false });
+        }
+        let journals = shard_directories(&data, shards, random());
+        let failed = |source| ServeError::Store { data: data.clone(), source };
+        Ok(Self { journals: journals.map_err(failed)?, data, keeps: true })
+    }
+
+    /// Each of them, the first shard's first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &JournalAt> {
+        self.journals.iter()
+    }
+
+    /// All shards were loaded and are about to begin.
+    pub(crate) fn loaded(&self) -> Result<(), ServeError> {
+        if !self.keeps {
+            return Ok(());
+        }
+        let failed = |source| ServeError::Store { data: self.data.clone(), source };
+        give_number(&self.data, &self.journals).map_err(failed)
+    }
 }
 
 /// The bounds of one of so many shards: what is meant for all tasks together is shared out evenly.

@@ -16,7 +16,7 @@ use crate::config::{Config, Watch};
 use crate::error::ServeError;
 use crate::front::pinpriq::PinpriqDoor;
 use crate::front::resp::RespDoor;
-use crate::opening::{Opening, directories};
+use crate::opening::{Journals, Opening, Start};
 use crate::serving::{Common, Context};
 use crate::sockets::{Taken, refuse_overlap, watch};
 use crate::stop::Stop;
@@ -80,12 +80,11 @@ impl Server {
         let shards = config.shards;
         let flag = stop.flag();
         let common = Common::new(shards, stop);
-        let openings = directories(&config)?.into_iter().enumerate();
-        let mut openings = openings.map(|(shard, directory)| Opening {
+        let journals = Journals::of(&config)?;
+        let mut openings = journals.iter().enumerate().map(|(shard, journal)| Opening {
             shard,
             shards,
-            directory,
-            now,
+            journal: journal.clone(),
             incarnations_before,
             stop: flag.clone(),
         });
@@ -96,12 +95,22 @@ impl Server {
         }
         let Some(first) = first else { unreachable!("a server has a shard") };
         let store_bell = Arc::new(Notify::new());
-        let durable = first.open(&config, store_bell.clone())?;
-        // All shards have one time.
-        let mut start = durable.now();
+        let loading = first.load(&config, store_bell.clone())?;
+        // All shards have one time and one incarnation, and none begins before all are loaded.
+        let mut begins = Start::after(&loading, now);
         for thread in &mut threads {
-            start = start.max(thread.opened().await?);
+            begins = begins.and(thread.loaded(now).await?);
         }
+        journals.loaded()?;
+        for thread in &mut threads {
+            thread.begin(begins);
+        }
+        let mut durable = first.begin(loading, begins, &config)?;
+        for thread in &mut threads {
+            thread.begun().await?;
+        }
+        first.all_begun(&mut durable)?;
+        let start = begins.now;
         warn_if_ahead(start, now);
         let with = (&config, common);
         let context = Context::new(0, with, (durable, store_bell), clock(start));

@@ -12,48 +12,77 @@ use tokio::task::LocalSet;
 use crate::clock::SystemClock;
 use crate::config::Config;
 use crate::error::ServeError;
-use crate::opening::Opening;
+use crate::opening::{Opening, Start};
 use crate::serving::{Common, Context};
 
 /// A shard on a thread of its own.
 pub(crate) struct Thread {
-    opened: Option<oneshot::Receiver<Result<Timestamp, ServeError>>>,
+    loaded: Answer<Start>,
+    begin: Option<oneshot::Sender<Start>>,
+    begun: Answer<()>,
     go: Option<oneshot::Sender<Timestamp>>,
     ended: oneshot::Receiver<Result<(), StoreError>>,
 }
 
+/// What the thread says once, or why it cannot.
+type Answer<T> = Option<oneshot::Receiver<Result<T, ServeError>>>;
+
+/// The thread's ends of it.
+struct Ends {
+    loaded: oneshot::Sender<Result<Start, ServeError>>,
+    begin: oneshot::Receiver<Start>,
+    begun: oneshot::Sender<Result<(), ServeError>>,
+    go: oneshot::Receiver<Timestamp>,
+}
+
 impl Thread {
-    /// Starts the thread, which loads its tasks and then waits for [`Thread::go`].
+    /// Starts the thread, which loads its tasks and then waits for [`Thread::begin`].
     pub(crate) fn start(
         config: Config,
         opening: Opening,
         common: Arc<Common>,
     ) -> Result<Self, ServeError> {
-        let (tell_opened, opened) = oneshot::channel();
+        let (tell_loaded, loaded) = oneshot::channel();
+        let (begin, told_to_begin) = oneshot::channel();
+        let (tell_begun, begun) = oneshot::channel();
         let (go, told_to_go) = oneshot::channel();
         let (tell_ended, ended) = oneshot::channel();
+        let ends =
+            Ends { loaded: tell_loaded, begin: told_to_begin, begun: tell_begun, go: told_to_go };
         let name = format!("shard-{:02}", opening.shard);
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(|source| ServeError::Runtime { source })?;
         let run = move || {
-            let work = run(&config, &opening, common, tell_opened, told_to_go);
-            let ended = LocalSet::new().block_on(&runtime, work);
+            let ended = LocalSet::new().block_on(&runtime, run(&config, &opening, common, ends));
             // Nobody waits for a server that was given up while it started.
             let _ = tell_ended.send(ended);
         };
         let builder = thread::Builder::new().name(name);
         builder.spawn(run).map_err(|source| ServeError::Runtime { source })?;
-        Ok(Self { opened: Some(opened), go: Some(go), ended })
+        let (loaded, begun) = (Some(loaded), Some(begun));
+        Ok(Self { loaded, begin: Some(begin), begun, go: Some(go), ended })
     }
 
-    /// Waits until the tasks are loaded, and answers the latest moment that they know.
-    pub(crate) async fn opened(&mut self) -> Result<Timestamp, ServeError> {
-        match self.opened.take() {
-            Some(opened) => opened.await.unwrap_or_else(|_| Err(vanished())),
-            None => Err(vanished()),
+    /// Waits until the tasks are loaded, and returns how the shard may begin, not before this
+    /// moment.
+    pub(crate) async fn loaded(&mut self, now: Timestamp) -> Result<Start, ServeError> {
+        let start = answer(self.loaded.take()).await?;
+        Ok(Start { now: start.now.max(now), ..start })
+    }
+
+    /// Has it begin.
+    pub(crate) fn begin(&mut self, start: Start) {
+        if let Some(begin) = self.begin.take() {
+            // One that has ended says so when it is waited for.
+            let _ = begin.send(start);
         }
+    }
+
+    /// Waits until it has begun.
+    pub(crate) async fn begun(&mut self) -> Result<(), ServeError> {
+        answer(self.begun.take()).await
     }
 
     /// Has it serve, from this moment on.
@@ -73,24 +102,40 @@ impl Thread {
     }
 }
 
+async fn answer<T>(answer: Answer<T>) -> Result<T, ServeError> {
+    match answer {
+        Some(answer) => answer.await.unwrap_or_else(|_| Err(vanished())),
+        None => Err(vanished()),
+    }
+}
+
 async fn run(
     config: &Config,
     opening: &Opening,
     common: Arc<Common>,
-    tell_opened: oneshot::Sender<Result<Timestamp, ServeError>>,
-    told_to_go: oneshot::Receiver<Timestamp>,
+    ends: Ends,
 ) -> Result<(), StoreError> {
     let store_bell = Arc::new(Notify::new());
-    let durable = match opening.open(config, store_bell.clone()) {
-        Ok(durable) => durable,
+    // Whoever starts the server tells people what fails. If it is given up, the other end goes.
+    let loading = match opening.load(config, store_bell.clone()) {
+        Ok(loading) => loading,
         Err(error) => {
-            // Whoever starts the server tells people.
-            let _ = tell_opened.send(Err(error));
+            let _ = ends.loaded.send(Err(error));
             return Ok(());
         }
     };
-    let _ = tell_opened.send(Ok(durable.now()));
-    let Ok(start) = told_to_go.await else { return Ok(()) };
+    let _ = ends.loaded.send(Ok(Start::after(&loading, Timestamp::ZERO)));
+    let Ok(start) = ends.begin.await else { return Ok(()) };
+    let mut durable = match opening.begin(loading, start, config) {
+        Ok(durable) => durable,
+        Err(error) => {
+            let _ = ends.begun.send(Err(error));
+            return Ok(());
+        }
+    };
+    let _ = ends.begun.send(Ok(()));
+    let Ok(start) = ends.go.await else { return Ok(()) };
+    durable.all_begun()?;
     let clock = Rc::new(SystemClock::starting_at(start.max(SystemClock::wall())));
     let with = (config, common.clone());
     let context = Context::new(opening.shard, with, (durable, store_bell), clock);

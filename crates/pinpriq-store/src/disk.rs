@@ -89,6 +89,9 @@ pub enum LockError {
 /// The name of the file that carries the lock.
 pub const LOCK_NAME: &str = "LOCK";
 
+/// The name of the file that says how far a journal had come.
+pub const HEAD_NAME: &str = "head";
+
 /// One flat directory. Every method blocks until the operating system has answered.
 pub trait Disk: Send + Sync {
     /// Opens the file of that name. Never waits for anybody else: whatever is no file is refused at

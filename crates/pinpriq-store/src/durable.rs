@@ -65,6 +65,71 @@ impl Holds {
 /// What no store reaches.
 const NEVER: Position = Position(u64::MAX);
 
+/// An engine and its store that were loaded and have changed nothing yet.
+pub struct Loading {
+    engine: Engine,
+    store: Box<dyn Store>,
+    loaded: Loaded,
+}
+
+impl Loading {
+    /// Loads what the store holds; see [`Durable::open`]. Changes nothing in the store.
+    pub fn load(mut store: Box<dyn Store>, limits: Limits, seed: u64) -> Result<Self, StoreError> {
+        let mut engine = Engine::new(limits, seed);
+        let loaded = store.load(&mut |change, place| engine.restore(change, place))?;
+        Ok(Self { engine, store, loaded })
+    }
+
+    /// What was loaded.
+    #[must_use]
+    pub const fn loaded(&self) -> &Loaded {
+        &self.loaded
+    }
+
+    /// Begins this incarnation at this moment. Shards that serve together begin the same
+    /// incarnation, after all of them have loaded. Neither may be one that the store knows
+    /// something later than. Blocks until the beginning is durable.
+    pub fn begin(self, now: Timestamp, incarnation: u64) -> Result<Durable, StoreError> {
+        let Self { mut engine, mut store, loaded } = self;
+        let latest = loaded.header;
+        let last_number = latest.last_number;
+        // Places found replaced or gone while loading go back before the log grows again; those
+        // of tasks that end at the start follow with the first batch.
+        let mut obsolete = Vec::new();
+        engine.take_obsolete(&mut obsolete);
+        for place in obsolete.drain(..) {
+            store.obsolete(place);
+        }
+        engine.start(now, incarnation, latest);
+        let mut durable = Durable {
+            engine,
+            store,
+            awaited: Position::default(),
+            awaited_by_takes: Position::default(),
+            reached: Position::default(),
+            numbers: VecDeque::new(),
+            settled_number: last_number,
+            failure: None,
+            refusals: VecDeque::new(),
+            held: VecDeque::new(),
+            reading: Vec::new(),
+            at_hand: BTreeMap::new(),
+            leaving: VecDeque::new(),
+            changes: Vec::new(),
+            placed: Vec::new(),
+            obsolete,
+        };
+        durable.store.begin(&Header { incarnation, now, last_number })?;
+        if !durable.store.keeps_changes() {
+            durable.engine.stop_reporting();
+        }
+        durable.commit()?;
+        durable.store.finish(now)?;
+        durable.drive(now)?;
+        Ok(durable)
+    }
+}
+
 /// An engine whose changes become durable.
 pub struct Durable {
     engine: Engine,
@@ -101,51 +166,23 @@ impl Durable {
     /// `seed` makes generated uuids differ from those of other servers. Costs O(n log n) in the
     /// number of tasks, and blocks until the beginning is durable.
     pub fn open(
-        mut store: Box<dyn Store>,
+        store: Box<dyn Store>,
         limits: Limits,
         now: Timestamp,
         seed: u64,
     ) -> Result<(Self, Loaded), StoreError> {
-        let mut engine = Engine::new(limits, seed);
-        let loaded = store.load(&mut |change, place| engine.restore(change, place))?;
-        let latest = loaded.header;
-        let now = now.max(latest.now);
-        let incarnation = latest.incarnation + 1;
-        let last_number = latest.last_number;
-        // Places found replaced or gone while loading go back before the log grows again; those
-        // of tasks that end at the start follow with the first batch.
-        let mut obsolete = Vec::new();
-        engine.take_obsolete(&mut obsolete);
-        for place in obsolete.drain(..) {
-            store.obsolete(place);
-        }
-        engine.start(now, incarnation, latest);
-        let mut durable = Self {
-            engine,
-            store,
-            awaited: Position::default(),
-            awaited_by_takes: Position::default(),
-            reached: Position::default(),
-            numbers: VecDeque::new(),
-            settled_number: last_number,
-            failure: None,
-            refusals: VecDeque::new(),
-            held: VecDeque::new(),
-            reading: Vec::new(),
-            at_hand: BTreeMap::new(),
-            leaving: VecDeque::new(),
-            changes: Vec::new(),
-            placed: Vec::new(),
-            obsolete,
-        };
-        durable.store.begin(&Header { incarnation, now, last_number })?;
-        if !durable.store.keeps_changes() {
-            durable.engine.stop_reporting();
-        }
-        durable.commit()?;
-        durable.store.finish(now)?;
-        durable.drive(now)?;
+        let loading = Loading::load(store, limits, seed)?;
+        let loaded = loading.loaded().clone();
+        let incarnation = loaded.header.incarnation + 1;
+        let durable = loading.begin(now.max(loaded.header.now), incarnation)?;
         Ok((durable, loaded))
+    }
+
+    /// Every shard that serves together with this one has begun: see [`Store::all_begun`].
+    pub fn all_begun(&mut self) -> Result<(), StoreError> {
+        let header = self.engine.header();
+        let begun = self.store.all_begun(&header);
+        self.note_failure(begun)
     }
 
     /// Carries out one command; see [`Engine::apply`]. After a failure of the store every command

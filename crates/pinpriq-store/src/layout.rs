@@ -13,12 +13,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::disk::{Disk, Entry, EntryKind, OpenMode, read_full_at, write_all_at};
-use crate::journal::{lock, take_inventory};
+use crate::journal::{Expected, lock, read_head, take_inventory};
 use crate::real_disk::RealDisk;
 use crate::shards::SHARDS_MAX;
 use crate::store::StoreError;
 
-/// The file that says how many shards there are: the number and a line end.
+/// The file that says how many shards there are, and the number that the directory has to itself.
 pub const MARKER_NAME: &str = "shards";
 
 /// The name of that file while it is written. Left over by a crash it means nothing.
@@ -44,9 +44,9 @@ pub fn shards_in(data: &Path) -> Result<Option<usize>, StoreError> {
     open_if_there(data)?.map_or(Ok(None), |disk| count_shards(&disk))
 }
 
-/// The directories of the journals of so many shards, in order, to start a server on: the data
-/// directory itself for one shard, which is left as it is, and those of the shards for several,
-/// which are made if they are not there.
+/// The journals of so many shards, in order, to start a server on: the data directory itself for
+/// one shard, which is left as it is, and the directories of the shards for several, which are made
+/// if they are not there. A new data directory has `drawn`, a random number, to itself.
 ///
 /// Refuses a directory that holds another number of shards, or what [`shards_in`] refuses, and
 /// changes nothing then; refuses one that another process prepares just now. A crash at any point
@@ -54,11 +54,15 @@ pub fn shards_in(data: &Path) -> Result<Option<usize>, StoreError> {
 ///
 /// # Panics
 /// If there are to be no shards, or more than [`SHARDS_MAX`].
-pub fn shard_directories(data: &Path, shards: usize) -> Result<Vec<PathBuf>, StoreError> {
+pub fn shard_directories(
+    data: &Path,
+    shards: usize,
+    drawn: u64,
+) -> Result<Vec<JournalAt>, StoreError> {
     assert!((1..=SHARDS_MAX).contains(&shards), "{shards} shards");
     expect_shards(shards_in(data)?, shards)?;
     if shards == 1 {
-        return Ok(vec![data.to_owned()]);
+        return Ok(vec![JournalAt { directory: data.to_owned(), expected: Expected::alone() }]);
     }
     let disk = create(data)?;
     let _guard = lock(&disk)?;
@@ -67,7 +71,7 @@ pub fn shard_directories(data: &Path, shards: usize) -> Result<Vec<PathBuf>, Sto
     expect_shards(found, shards)?;
     let directories = directories(data, shards);
     if found.is_none() {
-        write_marker(&disk, &format!("{shards}\n"))?;
+        write_marker(&disk, &marker_text(shards, drawn))?;
     } else {
         refuse_lost_shards(&directories)?;
         // A process that was killed may have left a name that is not on the disk yet.
@@ -76,37 +80,90 @@ pub fn shard_directories(data: &Path, shards: usize) -> Result<Vec<PathBuf>, Sto
     for directory in &directories {
         create(directory)?;
     }
-    Ok(directories)
+    let mut journals = journals(data, shards)?;
+    for journal in &mut journals {
+        // Older servers gave the directory no number.
+        journal.expected.directory.get_or_insert(drawn);
+    }
+    Ok(journals)
 }
 
-/// The directories of the journals of an existing data directory, to look at: see
-/// [`shard_directories`]. One that holds nothing has itself. Those of several shards may be
-/// missing. Changes nothing, and refuses what [`shards_in`] does.
-pub fn existing_directories(data: &Path) -> Result<Vec<PathBuf>, StoreError> {
-    Ok(directories(data, shards_in(data)?.unwrap_or(1)))
+/// All shards of a data directory were loaded and are about to begin: gives the directory the
+/// number that its journals expect, if it has none.
+pub fn give_number(data: &Path, journals: &[JournalAt]) -> Result<(), StoreError> {
+    let [first, _, ..] = journals else { return Ok(()) };
+    let Some(number) = first.expected.directory else { return Ok(()) };
+    let disk = create(data)?;
+    match read_marker(&disk)? {
+        (_, Some(_)) => Ok(()),
+        (shards, None) => write_marker(&disk, &marker_text(shards, number)),
+    }
+}
+
+/// The journals of an existing data directory, to look at: see [`shard_directories`]. One that
+/// holds nothing has itself. Directories of several shards may be missing. Changes nothing, and
+/// refuses what [`shards_in`] does.
+pub fn existing_journals(data: &Path) -> Result<Vec<JournalAt>, StoreError> {
+    journals(data, shards_in(data)?.unwrap_or(1))
+}
+
+/// Where a journal is, and which one belongs there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct JournalAt {
+    /// Its directory.
+    pub directory: PathBuf,
+    /// Which journal it must be.
+    pub expected: Expected,
+}
+
+fn journals(data: &Path, shards: usize) -> Result<Vec<JournalAt>, StoreError> {
+    if shards == 1 {
+        return Ok(vec![JournalAt { directory: data.to_owned(), expected: Expected::alone() }]);
+    }
+    let number = match open_if_there(data)? {
+        Some(disk) => read_marker(&disk)?.1,
+        None => None,
+    };
+    let directories = directories(data, shards);
+    let mut served = 0;
+    for directory in &directories {
+        if let Some(disk) = open_if_there(directory)? {
+            served = served.max(read_head(&disk)?.map_or(0, |head| head.served));
+        }
+    }
+    let journals = directories.into_iter().zip(0..).map(|(directory, shard)| {
+        let shards = u32::try_from(shards).unwrap_or(u32::MAX);
+        JournalAt { directory, expected: Expected { directory: number, shard, shards, served } }
+    });
+    Ok(journals.collect())
 }
 
 /// Makes a new data directory that nothing accepts before [`finish`]. Answers where its journals
 /// are to be.
 ///
 /// Refuses a directory that is not empty.
-pub(crate) fn begin(data: &Path, shards: usize) -> Result<Vec<PathBuf>, StoreError> {
+pub(crate) fn begin(data: &Path, shards: usize, drawn: u64) -> Result<Vec<JournalAt>, StoreError> {
     refuse_unless_empty(data)?;
-    let whole = format!("{shards}\n");
+    let whole = marker_text(shards, drawn);
     write_marker(&create(data)?, if planted!(NewTakenForWhole) { &whole } else { UNFINISHED })?;
     let directories = directories(data, shards);
     for directory in &directories {
         create(directory)?;
     }
-    Ok(directories)
+    let journals = directories.into_iter().zip(0..).map(|(directory, shard)| {
+        let shards = u32::try_from(shards).unwrap_or(u32::MAX);
+        let expected = Expected { directory: Some(drawn), shard, shards, served: 0 };
+        JournalAt { directory, expected }
+    });
+    Ok(journals.collect())
 }
 
 /// The journals of a new data directory are complete and durable: from now on it is one like any
 /// other.
-pub(crate) fn finish(data: &Path, shards: usize) -> Result<(), StoreError> {
+pub(crate) fn finish(data: &Path, shards: usize, drawn: u64) -> Result<(), StoreError> {
     let disk = create(data)?;
     if shards > 1 {
-        return write_marker(&disk, &format!("{shards}\n"));
+        return write_marker(&disk, &marker_text(shards, drawn));
     }
     let fail = |error| StoreError::from_io("remove", MARKER_NAME, 0, error);
     disk.remove(MARKER_NAME).map_err(fail)?;
@@ -191,7 +248,7 @@ fn count_shards(disk: &dyn Disk) -> Result<Option<usize>, StoreError> {
         };
     };
     expect_kind(marker, EntryKind::File)?;
-    let shards = read_marker(disk)?;
+    let (shards, _) = read_marker(disk)?;
     for shard in entries.iter().filter(|entry| is_shard(entry, shards)) {
         expect_kind(shard, EntryKind::Directory)?;
     }
@@ -213,7 +270,12 @@ fn expect_kind(entry: &Entry, wanted: EntryKind) -> Result<(), StoreError> {
     }
 }
 
-fn read_marker(disk: &dyn Disk) -> Result<usize, StoreError> {
+/// What the file says: how many shards there are, and the number of the directory if it has one.
+fn marker_text(shards: usize, number: u64) -> String {
+    format!("{shards}\ndirectory {number:016x}\n")
+}
+
+fn read_marker(disk: &dyn Disk) -> Result<(usize, Option<u64>), StoreError> {
     let fail = |error| StoreError::from_io("read", MARKER_NAME, 0, error);
     let file = disk.open(MARKER_NAME, OpenMode::Read).map_err(fail)?;
     let mut bytes = vec![0; MARKER_BYTES_MAX];
@@ -223,8 +285,16 @@ fn read_marker(disk: &dyn Disk) -> Result<usize, StoreError> {
     if text == UNFINISHED {
         return Err(StoreError::Unfinished);
     }
-    let number = text.trim_end().parse().ok().filter(|it| (2..=SHARDS_MAX).contains(it));
-    number.ok_or_else(|| StoreError::Mixed {
+    let (shards, number) = text.split_once('\n').unwrap_or((&text, ""));
+    let shards = shards.trim_end().parse().ok().filter(|it| (2..=SHARDS_MAX).contains(it));
+    let number = match number.trim_end() {
+        "" => Some(None),
+        line => line
+            .strip_prefix("directory ")
+            .and_then(|number| u64::from_str_radix(number, 16).ok())
+            .map(Some),
+    };
+    shards.zip(number).ok_or_else(|| StoreError::Mixed {
         what: format!(
             "the file {MARKER_NAME} holds {:?} instead of the number of shards, 2 to {SHARDS_MAX}: \
              write it there",

@@ -3,7 +3,7 @@
 //!
 //! Both write a new directory while no server uses the old one, which is not changed. Nothing
 //! accepts the new one before all of it is durable. What goes where is decided by `distribute`,
-//! what is left of a damaged journal by [`journal::salvage()`].
+//! what is left of a damaged journal by [`salvage()`](crate::journal::salvage()).
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -15,10 +15,14 @@ use pinpriq_engine::task::Bytes;
 use crate::disk::Disk;
 use crate::distribute::{distribute, latest};
 use crate::fold::Fold;
-use crate::journal::{self, Contents, JournalOptions, SalvageReport, lock, take_inventory, write};
-use crate::layout::{
-    begin, create, existing_directories, finish, open_if_there, refuse_unless_empty,
+use crate::journal::{
+    Contents, Identity, JournalOptions, SalvageReport, lock, salvage_as, shard_of_journal,
+    take_inventory, write,
 };
+use crate::layout::{
+    JournalAt, begin, create, existing_journals, finish, open_if_there, refuse_unless_empty,
+};
+use crate::real_disk::RealDisk;
 use crate::shards::fresh_number;
 use crate::store::StoreError;
 
@@ -66,25 +70,26 @@ pub fn reshard(
     options: JournalOptions,
 ) -> Result<Vec<ReshardReport>, DirectoryError> {
     assert!((1..=crate::shards::SHARDS_MAX).contains(&shards), "{shards} shards");
-    let sources = existing_directories(data).map_err(about(data))?;
+    let sources = existing_journals(data).map_err(about(data))?;
     refuse_unless_empty(new).map_err(about(new))?;
     let mut guards = Vec::new();
     let mut contents = Vec::new();
-    for directory in &sources {
-        let read = read(directory, data, &mut guards).map_err(about(directory))?;
+    for source in &sources {
+        let read = read(source, data, &mut guards).map_err(about(&source.directory))?;
         contents.push(read);
     }
     let contents = distribute(contents, shards).map_err(about(data))?;
-    let targets = begin(new, shards).map_err(about(new))?;
-    for (directory, contents) in targets.iter().zip(&contents) {
-        fill(directory, contents, options).map_err(about(directory))?;
+    let drawn = options.drawn();
+    let targets = begin(new, shards, drawn).map_err(about(new))?;
+    for (target, contents) in targets.iter().zip(&contents) {
+        fill(target, contents, options).map_err(about(&target.directory))?;
     }
-    finish(new, shards).map_err(about(new))?;
+    finish(new, shards, drawn).map_err(about(new))?;
     Ok(contents.iter().map(summary).collect())
 }
 
 /// Writes all that can be read of a damaged data directory with several shards as a new one with
-/// as many: see [`journal::salvage()`]. A shard without a journal has no report, and an empty
+/// as many: see [`salvage()`](crate::journal::salvage()). A shard without a journal has no report, and an empty
 /// journal in the new directory.
 ///
 /// Refuses a directory with one shard, whose journal is the directory itself.
@@ -92,36 +97,51 @@ pub fn salvage_shards(
     data: &Path,
     new: &Path,
     options: JournalOptions,
-) -> Result<Vec<Option<SalvageReport>>, DirectoryError> {
-    let sources = existing_directories(data).map_err(about(data))?;
+) -> Result<SalvagedShards, DirectoryError> {
+    let sources = existing_journals(data).map_err(about(data))?;
     if sources.len() == 1 {
         return Err(about(data)(StoreError::OutOfOrder { call: "salvage_shards" }));
     }
     refuse_unless_empty(new).map_err(about(new))?;
     let mut guards = Vec::new();
-    let mut disks = Vec::new();
-    let mut has_journal = false;
-    for directory in &sources {
-        let disk = open_if_there(directory).map_err(about(directory))?;
-        if let Some(disk) = &disk {
-            guards.push(lock(disk).map_err(about(directory))?);
-            let inventory = take_inventory(disk).map_err(about(directory))?;
-            has_journal |= !inventory.segments.is_empty();
+    let mut places: Vec<Option<Source>> = sources.iter().map(|_| None).collect();
+    let mut passed_over = Vec::new();
+    for (shard, JournalAt { directory, .. }) in sources.iter().enumerate() {
+        let Some(disk) = open_if_there(directory).map_err(about(directory))? else { continue };
+        guards.push(lock(&disk).map_err(about(directory))?);
+        let inventory = take_inventory(&disk).map_err(about(directory))?;
+        if inventory.segments.is_empty() {
+            continue;
         }
-        disks.push(disk);
+        // Directories may have been mixed up: what a journal says of itself counts.
+        let known = shard_of_journal(&disk).map_err(about(directory))?;
+        let is_one_of_them = |it: &Identity| it.shards as usize == sources.len();
+        let says = known.filter(|(identity, _)| is_one_of_them(identity));
+        let at = says.map_or(shard, |(identity, _)| identity.shard as usize);
+        let incarnation = says.map_or(0, |(_, incarnation)| incarnation);
+        let source = Source { directory: directory.clone(), disk, incarnation };
+        // Of two copies of one shard the newer one counts.
+        let older = match &places[at] {
+            Some(other) if other.incarnation >= incarnation => Some(source),
+            _ => places[at].replace(source),
+        };
+        passed_over.extend(older.map(|older| older.directory));
     }
-    if !has_journal {
+    if places.iter().all(Option::is_none) {
         return Err(about(data)(StoreError::NotAJournal));
     }
-    let targets = begin(new, sources.len()).map_err(about(new))?;
+    let drawn = options.drawn();
+    let targets = begin(new, sources.len(), drawn).map_err(about(new))?;
     let mut reports = Vec::new();
-    for ((directory, disk), target) in sources.iter().zip(disks).zip(&targets) {
-        let to: Arc<dyn Disk> = Arc::new(create(target).map_err(about(target))?);
-        let saved = disk.map(|disk| journal::salvage(&disk, &to, options));
-        reports.push(match saved {
-            None | Some(Err(StoreError::NotAJournal)) => None,
-            Some(saved) => Some(saved.map_err(about(directory))?),
-        });
+    for (source, target) in places.into_iter().zip(&targets) {
+        let Some(source) = source else {
+            reports.push(None);
+            continue;
+        };
+        let made = create(&target.directory).map_err(about(&target.directory))?;
+        let to: Arc<dyn Disk> = Arc::new(made);
+        let saved = salvage_as(&source.disk, &to, options, target.expected);
+        reports.push(Some(saved.map_err(about(&source.directory))?));
     }
     let latest = latest(reports.iter().flatten().map(|report| report.header));
     for (shard, target) in targets.iter().enumerate().filter(|(shard, _)| reports[*shard].is_none())
@@ -129,30 +149,52 @@ pub fn salvage_shards(
         // What the lost journal has numbered and granted is not known, so none of it comes again.
         let header = Header { last_number: fresh_number(latest.last_number, shard), ..latest };
         let contents = Contents { header, fold: Fold::new() };
-        fill(target, &contents, options).map_err(about(target))?;
+        fill(target, &contents, options).map_err(about(&target.directory))?;
     }
-    finish(new, sources.len()).map_err(about(new))?;
-    Ok(reports)
+    finish(new, sources.len(), drawn).map_err(about(new))?;
+    Ok(SalvagedShards { reports, passed_over })
+}
+
+/// What was saved of several shards.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct SalvagedShards {
+    /// For each shard what was saved; nothing for one whose journal is missing.
+    pub reports: Vec<Option<SalvageReport>>,
+    /// Directories with an older copy of a journal that another directory holds.
+    pub passed_over: Vec<PathBuf>,
+}
+
+/// A journal that is to be saved.
+struct Source {
+    directory: PathBuf,
+    disk: RealDisk,
+    /// That began its newest segment, as far as is known.
+    incarnation: u64,
 }
 
 /// Reads the journal of one shard, and locks it until the guards go.
 fn read(
-    directory: &Path,
+    JournalAt { directory, expected }: &JournalAt,
     data: &Path,
     guards: &mut Vec<Box<dyn Send>>,
 ) -> Result<Contents, StoreError> {
     let Some(disk) = open_if_there(directory)? else { return Err(StoreError::NotAJournal) };
     guards.push(lock(&disk)?);
     // A start that was cut off leaves shards that have not begun.
-    if directory != data && take_inventory(&disk)?.segments.is_empty() {
-        return Ok(Contents::default());
+    match Contents::read(&disk, expected) {
+        Err(StoreError::NotAJournal) if directory != data => Ok(Contents::default()),
+        read => read,
     }
-    Contents::read(&disk)
 }
 
-fn fill(directory: &Path, contents: &Contents, options: JournalOptions) -> Result<(), StoreError> {
+fn fill(
+    JournalAt { directory, expected }: &JournalAt,
+    contents: &Contents,
+    options: JournalOptions,
+) -> Result<(), StoreError> {
     let to: Arc<dyn Disk> = Arc::new(create(directory)?);
-    write(&contents.fold, &contents.header, &to, options)
+    write(&contents.fold, &contents.header, &to, (options, *expected))
 }
 
 fn summary(contents: &Contents) -> ReshardReport {

@@ -163,6 +163,13 @@ pub trait Store {
     /// request is served. Blocks.
     fn begin(&mut self, header: &Header) -> Result<(), StoreError>;
 
+    /// Every shard that serves together with this one has begun this incarnation: from now on a
+    /// journal that knows less is noticed. Called once, after [`Store::begin`] and before the first
+    /// request is served. Blocks.
+    fn all_begun(&mut self, _header: &Header) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// Takes a batch, which will be durable as a whole or not at all, and returns its position.
     /// Tells the place of each change with a [`Change::key`] by its index in `changes`.
     ///

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use pinpriq_engine::change::Header;
 use pinpriq_engine::task::Bytes;
 
+use super::expected::Expected;
 use super::segment::spare_name;
 use super::survey::{Damage, LsnRange, SegmentReport, survey};
 use crate::disk::{Disk, LOCK_NAME, LockError};
@@ -64,15 +65,21 @@ pub struct Report {
 
 /// Reads a journal and tells what is there. Changes nothing.
 ///
-/// Refuses a directory without segments, and one of a newer format.
+/// Refuses a directory without segments, and one of a newer format. That segments are missing, or
+/// belong to another journal than the others, counts as damage.
 pub fn check(disk: &dyn Disk) -> Result<Report, StoreError> {
+    check_expected(disk, None)
+}
+
+/// Like [`check()`]; that the journal is not the one that is expected counts as damage too.
+pub fn check_expected(disk: &dyn Disk, expected: Option<&Expected>) -> Result<Report, StoreError> {
     let guard = match disk.lock() {
         Ok(guard) => Some(guard),
         Err(LockError::Held) => None,
         Err(LockError::Io(error)) => return Err(StoreError::from_io("lock", LOCK_NAME, 0, error)),
     };
     let in_use = guard.is_none();
-    let survey = survey(disk)?;
+    let survey = survey(disk, expected)?;
     let mut tasks_by_state = [0; 6];
     let mut tasks_by_queue: BTreeMap<Bytes, u64> = BTreeMap::new();
     for (task, _) in survey.fold.tasks.values() {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use pinpriq_engine::change::{Change, Header};
 
+use super::expected::Expected;
 use super::front::{Journal, JournalOptions};
 use super::lane::Runner;
 use super::survey::survey;
@@ -32,8 +33,8 @@ pub(crate) struct Contents {
 impl Contents {
     /// Reads a journal as a server would, but for writing: an unfinished last write does not
     /// count. Refuses a damaged one. Costs one pass over the log.
-    pub(crate) fn read(disk: &dyn Disk) -> Result<Self, StoreError> {
-        let survey = survey(disk)?;
+    pub(crate) fn read(disk: &dyn Disk, expected: &Expected) -> Result<Self, StoreError> {
+        let survey = survey(disk, Some(expected))?;
         match survey.damage.into_iter().next() {
             Some(damage) => Err(StoreError::damage(&damage.file, damage.offset, damage.what)),
             None => Ok(Self { header: survey.header, fold: survey.fold }),
@@ -54,9 +55,10 @@ pub(crate) fn write(
     fold: &Fold,
     header: &Header,
     to: &Arc<dyn Disk>,
-    options: JournalOptions,
+    (options, expected): (JournalOptions, Expected),
 ) -> Result<(), StoreError> {
-    let mut journal = Journal::open(Arc::clone(to), options, Runner::Inline)?;
+    let journal = Journal::open(Arc::clone(to), options, Runner::Inline)?;
+    let mut journal = journal.expecting(expected);
     journal.load(&mut |_, _| {})?;
     journal.begin(header)?;
     let queues = fold.queues.values().map(|(queue, _)| Change::Queue(Box::new(queue.clone())));

@@ -13,13 +13,16 @@ use pinpriq_engine::change::{Change, Header, Place};
 use pinpriq_engine::time::Timestamp;
 
 use super::chores::Chores;
+use super::expected::Expected;
 use super::fetch::Volumes;
 use super::fresh::lock;
+use super::head::update_head;
 use super::lane::Runner;
 use super::ledger::{Ledger, Segment};
 use super::open::begin;
 use super::reader::{self, FoundLog};
 use super::running::Running;
+use super::segment::draw_salt;
 use super::stoppable::Stoppable;
 use crate::disk::Disk;
 use crate::store::{
@@ -73,6 +76,11 @@ impl Default for JournalOptions {
 }
 
 impl JournalOptions {
+    /// A random number for a data directory that has none yet.
+    pub(crate) fn drawn(&self) -> u64 {
+        draw_salt(self.salt_seed, 0, 0)
+    }
+
     pub(crate) fn segment_bytes(&self) -> u64 {
         u64::from(self.segment_bytes.clamp(SEGMENT_BYTES_MIN, 1 << 30) & !7)
     }
@@ -89,6 +97,8 @@ pub struct Journal {
     numbers_after: u64,
     /// Whether a load is to stop.
     stop: Arc<AtomicBool>,
+    /// Which journal belongs here, if that is known.
+    expected: Option<Expected>,
     /// Last, so that it goes after the threads.
     _lock: Box<dyn Send>,
 }
@@ -108,8 +118,18 @@ impl Journal {
     ) -> Result<Self, StoreError> {
         let lock = lock(&*disk)?;
         let (stage, failure, numbers_after) = (Stage::Opened, None, 0);
-        let stop = Arc::default();
-        Ok(Self { stage, disk, options, runner, failure, numbers_after, stop, _lock: lock })
+        let (stop, expected) = (Arc::default(), None);
+        Ok(Self {
+            stage,
+            disk,
+            options,
+            runner,
+            failure,
+            numbers_after,
+            stop,
+            expected,
+            _lock: lock,
+        })
     }
 
     /// Sees to it that no task is numbered lower than this or the same: what is loaded then names
@@ -126,6 +146,12 @@ impl Journal {
     #[must_use]
     pub fn stoppable(self, stop: Arc<AtomicBool>) -> Self {
         Self { stop, ..self }
+    }
+
+    /// Has [`Store::load`] refuse any other journal than this one. To be said before that.
+    #[must_use]
+    pub fn expecting(self, expected: Expected) -> Self {
+        Self { expected: Some(expected), ..self }
     }
 
     /// Whether a job is under way on a thread, so that a wake-up is still to come.
@@ -165,8 +191,10 @@ impl Store for Journal {
         }
         let disk = Stoppable::new(self.disk.clone(), self.stop.clone());
         let found = match self.runner {
-            Runner::Inline | Runner::Gated { .. } => reader::load(&disk, sink),
-            Runner::Thread { .. } => load_ahead(&disk, sink),
+            Runner::Inline | Runner::Gated { .. } => {
+                reader::load(&disk, self.expected.as_ref(), sink)
+            }
+            Runner::Thread { .. } => load_ahead(&disk, self.expected, sink),
         };
         if disk.is_stopped() {
             return Err(StoreError::Stopped);
@@ -196,13 +224,23 @@ impl Store for Journal {
             self.stage = stage;
             return Err(StoreError::OutOfOrder { call: "begin" });
         };
-        let begun = begin(&self.disk, &self.options, &found, &mut ledger, header)?;
+        // Older journals do not say what they are.
+        let drawn = self.options.drawn();
+        let expected = self.expected.unwrap_or(Expected::alone());
+        let identity = found.identity.unwrap_or_else(|| expected.identity(drawn));
+        let facts = (header, identity);
+        let begun = begin(&self.disk, &self.options, &found, &mut ledger, facts)?;
+        update_head(&*self.disk, |head| head.incarnation = header.incarnation)?;
         let chores = Chores::new(Arc::clone(&self.disk), self.options.leaves_payloads);
         let volumes = Volumes::new(Arc::clone(&self.disk));
         let running =
             Running::start(self.options, ledger, begun, (chores, volumes), header, &self.runner)?;
         self.stage = Stage::Running(Box::new(running));
         Ok(())
+    }
+
+    fn all_begun(&mut self, header: &Header) -> Result<(), StoreError> {
+        update_head(&*self.disk, |head| head.served = header.incarnation)
     }
 
     fn append(
@@ -299,6 +337,7 @@ impl Store for Journal {
 /// long. If that is to stop the thread is not waited for: it ends with its next read.
 fn load_ahead(
     disk: &Stoppable,
+    expected: Option<Expected>,
     sink: &mut dyn FnMut(Change, Option<Place>),
 ) -> Result<FoundLog, StoreError> {
     const CHANGES_AT_A_TIME: usize = 1_024;
@@ -307,7 +346,7 @@ fn load_ahead(
     let ahead = disk.clone();
     let reading = std::thread::spawn(move || {
         let mut portion = Vec::with_capacity(CHANGES_AT_A_TIME);
-        let found = reader::load(&ahead, &mut |change, place| {
+        let found = reader::load(&ahead, expected.as_ref(), &mut |change, place| {
             portion.push((change, place));
             if portion.len() == CHANGES_AT_A_TIME {
                 let full = std::mem::replace(&mut portion, Vec::with_capacity(CHANGES_AT_A_TIME));

@@ -185,6 +185,7 @@ mod tests {
             previous_end: 0,
             incarnation: 1,
             now: 0,
+            identity: None,
         };
         Segment { header, end: SEGMENT_START + live, live, usual_size: true }
     }

@@ -10,9 +10,11 @@
 mod check;
 mod chores;
 mod compact;
+mod expected;
 mod fetch;
 mod fresh;
 mod front;
+mod head;
 mod lane;
 mod ledger;
 mod open;
@@ -28,11 +30,15 @@ mod window;
 mod writer;
 
 pub(crate) use fresh::{Contents, lock, write};
+pub(crate) use head::read_head;
 pub(crate) use reader::take_inventory;
+pub(crate) use survey::shard_of_journal;
 
-pub use check::{Report, check};
+pub use check::{Report, check, check_expected};
+pub use expected::Expected;
 pub use front::{Journal, JournalOptions, Level};
 pub use lane::{Runner, Wake};
+pub(crate) use salvage::salvage_as;
 pub use salvage::{SalvageReport, salvage};
-pub use segment::FORMAT_VERSION;
+pub use segment::{FORMAT_VERSION, Identity};
 pub use survey::{Damage, LsnRange, SegmentReport};

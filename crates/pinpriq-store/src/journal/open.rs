@@ -14,7 +14,7 @@ use super::ledger::{Ledger, Segment};
 use super::pending::{Pending, Target};
 use super::reader::FoundLog;
 use super::segment::{
-    FORMAT_VERSION, SEGMENT_START, SegmentHeader, draw_salt, segment_name, spare_name,
+    FORMAT_VERSION, Identity, SEGMENT_START, SegmentHeader, draw_salt, segment_name, spare_name,
 };
 use super::spare::{SPARES_MAX, Spares};
 use super::window::WINDOW_BYTES;
@@ -35,7 +35,7 @@ pub(crate) fn begin(
     options: &JournalOptions,
     found: &FoundLog,
     ledger: &mut Ledger,
-    facts: &Header,
+    (facts, identity): (&Header, Identity),
 ) -> Result<Begun, StoreError> {
     secure_tail(&**disk, found)?;
     let (mut for_segment, left_over) = tidy_up(&**disk, found, options.segment_bytes())?;
@@ -51,6 +51,7 @@ pub(crate) fn begin(
         previous_end: last.map_or(0, |last| last.end),
         incarnation: facts.incarnation,
         now: facts.now.ms(),
+        identity: Some(identity),
     };
     ledger.push(Segment { header, end: SEGMENT_START, live: 0, usual_size: true });
     let lsn = header.first_lsn;

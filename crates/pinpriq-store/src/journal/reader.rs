@@ -10,9 +10,11 @@ use std::collections::{BTreeMap, VecDeque};
 use pinpriq_engine::change::{Change, Header, Place};
 use pinpriq_engine::time::Timestamp;
 
+use super::expected::{Expected, check_age, check_files, check_identity};
+use super::head::read_head;
 use super::segment::{
-    BATCH_HEADER_BYTES, BatchHeader, FORMAT_VERSION, FileKind, HEADER_COPY_BYTES, ParsedHeader,
-    SEGMENT_START, SegmentHeader, aligned, file_kind, segment_name,
+    BATCH_HEADER_BYTES, BatchHeader, FORMAT_VERSION, FileKind, HEADER_COPY_BYTES, Identity,
+    ParsedHeader, SEGMENT_START, SegmentHeader, aligned, file_kind, segment_name,
 };
 use super::window::Window;
 use crate::codec::{Names, decode};
@@ -50,6 +52,8 @@ pub(crate) struct FoundLog {
     pub(crate) last_lsn: u64,
     /// Where, in the last segment, the batches begin that no later batch calls durable.
     pub(crate) unproven_from: u64,
+    /// What the segments say of themselves, if any of them does.
+    pub(crate) identity: Option<Identity>,
     pub(crate) inventory: Inventory,
     pub(crate) loaded: Loaded,
 }
@@ -83,6 +87,7 @@ pub(crate) fn take_inventory(disk: &dyn Disk) -> Result<Inventory, StoreError> {
             FileKind::Segment(number) => _ = inventory.segments.insert(number, entry.bytes),
             FileKind::Spare(number) => _ = inventory.spares.insert(number, entry.bytes),
             FileKind::Lock => inventory.lock = true,
+            FileKind::Head => {}
             FileKind::Foreign => inventory.foreign.push(entry),
         }
     }
@@ -256,13 +261,17 @@ pub(crate) fn decode_batch(
 /// Reads the whole log and checks all of it. Changes nothing.
 pub(crate) fn load(
     disk: &dyn Disk,
+    expected: Option<&Expected>,
     sink: &mut dyn FnMut(Change, Option<Place>),
 ) -> Result<FoundLog, StoreError> {
+    let head = read_head(disk)?;
     let inventory = take_inventory(disk)?;
+    refuse_newer(disk, &inventory)?;
+    check_files(&inventory, head)?;
     let Some((&newest, _)) = inventory.segments.last_key_value() else {
+        check_age(0, head, expected)?;
         return Ok(FoundLog { inventory, ..FoundLog::default() });
     };
-    refuse_newer(disk, &inventory)?;
     let last_header = read_header(disk, newest)?;
     let ending = {
         let mut file = Window::open(disk, &segment_name(newest), u64::MAX)?;
@@ -270,8 +279,12 @@ pub(crate) fn load(
     };
     let oldest = ending.walk.last.map_or(last_header.oldest, |batch| batch.oldest);
     let headers = chain(disk, &inventory, oldest, newest)?;
-    let mut log =
-        FoundLog { unproven_from: ending.unproven_from, inventory, ..FoundLog::default() };
+    let mut log = FoundLog {
+        unproven_from: ending.unproven_from,
+        identity: check_identity(headers.iter(), expected)?,
+        inventory,
+        ..FoundLog::default()
+    };
     let mut names = Names::default();
     for (place, header) in headers.iter().enumerate() {
         let next = headers.get(place + 1);
@@ -286,6 +299,7 @@ pub(crate) fn load(
         });
         log.last_lsn = found.0.next_lsn - 1;
     }
+    check_age(log.loaded.header.incarnation, head, expected)?;
     if ending.is_torn {
         let file = segment_name(newest);
         log.loaded.torn_tail = Some(TornTail { file, offset: ending.walk.end });

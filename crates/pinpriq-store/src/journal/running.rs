@@ -197,6 +197,7 @@ impl Running {
             previous_end,
             incarnation: facts.incarnation,
             now: facts.now.ms(),
+            identity: self.ledger.active().and_then(|last| last.header.identity),
         };
         self.pending.roll(Roll { header, capacity: self.capacity, spare: None });
         let usual_size = self.capacity == usual;

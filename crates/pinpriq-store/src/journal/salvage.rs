@@ -12,6 +12,7 @@ use pinpriq_engine::change::{Header, LaneTask, QueueRecord};
 use pinpriq_engine::settings::{Ids, Paused, Settings};
 use pinpriq_engine::task::{Bytes, TaskId};
 
+use super::expected::Expected;
 use super::fresh::{lock, write};
 use super::front::JournalOptions;
 use super::survey::{Damage, LsnRange, survey};
@@ -53,11 +54,22 @@ pub struct SalvageReport {
 
 /// Writes everything readable in `from` as a fresh journal into `to`, which must be empty.
 ///
-/// Refuses a journal that is in use or of a newer format, and changes nothing in it.
+/// Refuses a journal that is in use or of a newer format, and changes nothing in it. The new one is
+/// the only one of its data directory, whatever the old one was.
 pub fn salvage(
     from: &dyn Disk,
     to: &Arc<dyn Disk>,
     options: JournalOptions,
+) -> Result<SalvageReport, StoreError> {
+    salvage_as(from, to, options, Expected::alone())
+}
+
+/// See [`salvage`]. The new one is what `becomes` says.
+pub(crate) fn salvage_as(
+    from: &dyn Disk,
+    to: &Arc<dyn Disk>,
+    options: JournalOptions,
+    becomes: Expected,
 ) -> Result<SalvageReport, StoreError> {
     let _guard = lock(from)?;
     let found =
@@ -65,7 +77,7 @@ pub fn salvage(
     if let Some(entry) = found.into_iter().next() {
         return Err(StoreError::NotEmpty { file: entry.name });
     }
-    let mut survey = survey(from)?;
+    let mut survey = survey(from, None)?;
     end_replaced_members(&mut survey.fold);
     let homeless_tasks = leave_out_homeless(&mut survey.fold);
     settle_ids(&mut survey.fold);
@@ -73,7 +85,7 @@ pub fn salvage(
     // not be issued twice, so their numbers are passed over.
     let unread = survey.inventory.segments.len().saturating_sub(survey.segments.len()) as u64;
     let header = Header { incarnation: survey.header.incarnation + unread + 1, ..survey.header };
-    write(&survey.fold, &header, to, options)?;
+    write(&survey.fold, &header, to, (options, becomes))?;
     let damaged = !survey.damage.is_empty();
     Ok(SalvageReport {
         batches: survey.segments.iter().map(|segment| segment.batches).sum(),

@@ -5,13 +5,19 @@
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64, xxh3_64_with_seed};
 
-use crate::disk::LOCK_NAME;
+use crate::disk::{HEAD_NAME, LOCK_NAME};
 
 /// The version that is written, and the highest that is read.
-pub const FORMAT_VERSION: u32 = 2;
+pub const FORMAT_VERSION: u32 = 3;
+
+/// The first version whose segments say which journal they belong to.
+const IDENTITY_VERSION: u32 = 3;
 
 /// The bytes of one copy of the segment header.
 pub(crate) const HEADER_COPY_BYTES: usize = 4096;
+
+/// The bytes of a segment header that mean something.
+const HEADER_FIELDS_BYTES: usize = 88;
 
 /// Where the first batch of a segment begins.
 pub(crate) const SEGMENT_START: u64 = 8192;
@@ -33,6 +39,17 @@ const BATCH_MAGIC: [u8; 4] = 0x5051_4231_u32.to_le_bytes();
 /// the hash twice.
 const ONE_SHOT_BYTES: usize = 448;
 
+/// Which journal of which data directory a segment belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Identity {
+    /// A random number that the data directory has to itself.
+    pub directory: u64,
+    /// Which of its shards, from 0.
+    pub shard: u32,
+    /// How many shards it has.
+    pub shards: u32,
+}
+
 /// The fields of a segment header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SegmentHeader {
@@ -45,6 +62,8 @@ pub(crate) struct SegmentHeader {
     pub(crate) previous_end: u64,
     pub(crate) incarnation: u64,
     pub(crate) now: u64,
+    /// Older versions do not say.
+    pub(crate) identity: Option<Identity>,
 }
 
 /// What the two copies of a segment header say.
@@ -73,6 +92,7 @@ pub(crate) struct BatchHeader {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FileKind {
     Lock,
+    Head,
     Segment(u32),
     Spare(u32),
     Foreign,
@@ -95,6 +115,8 @@ pub(crate) fn file_kind(name: &str) -> FileKind {
     };
     if name == LOCK_NAME {
         FileKind::Lock
+    } else if name == HEAD_NAME {
+        FileKind::Head
     } else if let Some(number) = numbered("segment-") {
         FileKind::Segment(number)
     } else if let Some(number) = numbered("spare-") {
@@ -122,7 +144,7 @@ pub(crate) const fn aligned(offset: u64) -> u64 {
 impl SegmentHeader {
     /// Both copies, as they stand at the start of the file.
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut fields = Vec::with_capacity(72);
+        let mut fields = Vec::with_capacity(HEADER_FIELDS_BYTES);
         fields.extend_from_slice(SEGMENT_MAGIC);
         fields.extend_from_slice(&self.version.to_le_bytes());
         fields.extend_from_slice(&self.number.to_le_bytes());
@@ -130,6 +152,11 @@ impl SegmentHeader {
         fields.extend_from_slice(&[0; 4]);
         for field in [self.salt, self.first_lsn, self.previous_end, self.incarnation, self.now] {
             fields.extend_from_slice(&field.to_le_bytes());
+        }
+        if let Some(Identity { directory, shard, shards }) = self.identity {
+            fields.extend_from_slice(&directory.to_le_bytes());
+            fields.extend_from_slice(&shard.to_le_bytes());
+            fields.extend_from_slice(&shards.to_le_bytes());
         }
         fields.extend_from_slice(&xxh3_64(&fields).to_le_bytes());
         let mut bytes = vec![0; 2 * HEADER_COPY_BYTES];
@@ -152,7 +179,7 @@ impl SegmentHeader {
     }
 
     fn parse_copy(bytes: &[u8]) -> ParsedHeader {
-        let Some(fields) = bytes.get(..72) else { return ParsedHeader::Damaged };
+        let Some(fields) = bytes.get(..HEADER_FIELDS_BYTES) else { return ParsedHeader::Damaged };
         if fields[..8] != *SEGMENT_MAGIC {
             return ParsedHeader::Damaged;
         }
@@ -162,9 +189,16 @@ impl SegmentHeader {
         if version > FORMAT_VERSION {
             return ParsedHeader::Newer(version);
         }
-        if version == 0 || u64_at(fields, 64) != xxh3_64(&fields[..64]) {
+        let has_identity = version >= IDENTITY_VERSION;
+        let sum_at = if has_identity { 80 } else { 64 };
+        if version == 0 || u64_at(fields, sum_at) != xxh3_64(&fields[..sum_at]) {
             return ParsedHeader::Damaged;
         }
+        let identity = has_identity.then(|| Identity {
+            directory: u64_at(fields, 64),
+            shard: u32_at(fields, 72),
+            shards: u32_at(fields, 76),
+        });
         let header = Self {
             version,
             number: u32_at(fields, 12),
@@ -174,6 +208,7 @@ impl SegmentHeader {
             previous_end: u64_at(fields, 40),
             incarnation: u64_at(fields, 48),
             now: u64_at(fields, 56),
+            identity,
         };
         if header.makes_sense() { ParsedHeader::Valid(header) } else { ParsedHeader::Damaged }
     }
@@ -183,6 +218,7 @@ impl SegmentHeader {
         (1..=self.number).contains(&self.oldest)
             && (1..=COUNT_MAX).contains(&self.first_lsn)
             && self.incarnation <= COUNT_MAX
+            && self.identity.is_none_or(|it| it.shard < it.shards)
     }
 }
 
@@ -295,13 +331,13 @@ fn checksum(batch: &[u8], salt: u64, offset: u64) -> u64 {
     hash.digest()
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     let mut field = [0; 4];
     field.copy_from_slice(&bytes[at..at + 4]);
     u32::from_le_bytes(field)
 }
 
-fn u64_at(bytes: &[u8], at: usize) -> u64 {
+pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     let mut field = [0; 8];
     field.copy_from_slice(&bytes[at..at + 8]);
     u64::from_le_bytes(field)
@@ -337,8 +373,9 @@ mod tests {
             previous_end: 8192,
             incarnation: 4,
             now: 5,
+            identity: Some(Identity { directory: 77, shard: 1, shards: 2 }),
         };
-        for bit in 0..72 * 8 {
+        for bit in 0..HEADER_FIELDS_BYTES * 8 {
             let mut bytes = header.encode();
             bytes[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(SegmentHeader::parse(&bytes), ParsedHeader::Valid(header), "bit {bit}");
@@ -358,6 +395,7 @@ mod tests {
             previous_end: 0,
             incarnation: 1,
             now: 5,
+            identity: Some(Identity { directory: 77, shard: 1, shards: 2 }),
         };
         assert_eq!(SegmentHeader::parse(&header.encode()), ParsedHeader::Valid(header));
         for wrong in [
@@ -366,6 +404,10 @@ mod tests {
             SegmentHeader { first_lsn: 0, ..header },
             SegmentHeader { first_lsn: u64::MAX, ..header },
             SegmentHeader { incarnation: u64::MAX, ..header },
+            SegmentHeader {
+                identity: Some(Identity { directory: 77, shard: 2, shards: 2 }),
+                ..header
+            },
         ] {
             assert_eq!(SegmentHeader::parse(&wrong.encode()), ParsedHeader::Damaged, "{wrong:?}");
         }

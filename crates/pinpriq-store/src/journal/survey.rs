@@ -8,10 +8,12 @@ use std::collections::BTreeSet;
 
 use pinpriq_engine::change::{Change, Header, Place};
 
+use super::expected::{Expected, check_age, check_files, check_identity};
+use super::head::read_head;
 use super::reader::{
     Behind, Inventory, Walk, decode_batch, note_moment, read_header, take_inventory, walk,
 };
-use super::segment::{BatchHeader, SEGMENT_START, SegmentHeader, aligned, segment_name};
+use super::segment::{BatchHeader, Identity, SEGMENT_START, SegmentHeader, aligned, segment_name};
 use super::window::Window;
 use crate::codec::Names;
 use crate::disk::Disk;
@@ -60,6 +62,8 @@ pub(crate) struct Survey {
     /// The highest version of a segment that is needed.
     pub(crate) version: u32,
     pub(crate) inventory: Inventory,
+    /// What the segments say of themselves, if any of them does and they agree.
+    pub(crate) identity: Option<Identity>,
     pub(crate) segments: Vec<SegmentReport>,
     /// Segments that are no longer needed.
     pub(crate) left_over: Vec<String>,
@@ -84,10 +88,15 @@ struct Link {
 }
 
 /// Reads everything. Refuses a directory without segments and one of a newer format.
-pub(crate) fn survey(disk: &dyn Disk) -> Result<Survey, StoreError> {
+pub(crate) fn survey(disk: &dyn Disk, expected: Option<&Expected>) -> Result<Survey, StoreError> {
+    let head = read_head(disk)?;
     let mut survey = Survey { inventory: take_inventory(disk)?, ..Survey::default() };
     let numbers: Vec<u32> = survey.inventory.segments.keys().copied().collect();
-    let Some(&newest) = numbers.last() else { return Err(StoreError::NotAJournal) };
+    let Some(&newest) = numbers.last() else {
+        check_files(&survey.inventory, head)?;
+        check_age(0, head, expected)?;
+        return Err(StoreError::NotAJournal);
+    };
     let mut headers: Vec<(u32, SegmentHeader)> = Vec::new();
     let mut unreadable: Vec<(u32, StoreError)> = Vec::new();
     for &number in &numbers {
@@ -103,6 +112,14 @@ pub(crate) fn survey(disk: &dyn Disk) -> Result<Survey, StoreError> {
         survey.damage_whole(*number, error);
     }
     survey.judge_files(oldest, newest);
+    let judged = check_files(&survey.inventory, head);
+    survey.damage_mixed(newest, judged);
+    let needed = headers.iter().map(|(_, header)| header);
+    let needed = needed.filter(|header| header.number >= oldest);
+    match check_identity(needed, expected) {
+        Ok(identity) => survey.identity = identity,
+        mixed => survey.damage_mixed(newest, mixed.map(drop)),
+    }
     for (place, &(number, header)) in headers.iter().enumerate() {
         if number < oldest {
             continue;
@@ -116,6 +133,8 @@ pub(crate) fn survey(disk: &dyn Disk) -> Result<Survey, StoreError> {
             Err(error) => survey.damage_whole(number, &error),
         }
     }
+    let judged = check_age(survey.header.incarnation, head, expected);
+    survey.damage_mixed(newest, judged);
     survey.fold.forget_unshared(&mut Vec::new());
     Ok(survey)
 }
@@ -138,6 +157,17 @@ fn oldest_needed(disk: &dyn Disk, headers: &[(u32, SegmentHeader)], inventory: &
 }
 
 impl Survey {
+    /// Notes that the files do not go together, if that is so.
+    fn damage_mixed(&mut self, newest: u32, judged: Result<(), StoreError>) {
+        let (file, what) = match judged {
+            Ok(()) => return,
+            Err(StoreError::Corrupt { file, what, .. }) => (file, what),
+            Err(StoreError::Mixed { what }) => (segment_name(newest), what),
+            Err(other) => (segment_name(newest), other.to_string()),
+        };
+        self.damage.push(Damage { file, offset: 0, bytes: 0, what });
+    }
+
     fn damage_whole(&mut self, number: u32, error: &StoreError) {
         let bytes = self.inventory.segments.get(&number).copied().unwrap_or(0);
         let what = match error {
@@ -324,4 +354,14 @@ impl Survey {
     fn note_number(&mut self, number: u64) {
         self.header.last_number = self.header.last_number.max(number);
     }
+}
+
+/// Which shard of how many the newest segment that can be read says it is of, with the incarnation
+/// that began it.
+pub(crate) fn shard_of_journal(disk: &dyn Disk) -> Result<Option<(Identity, u64)>, StoreError> {
+    let inventory = take_inventory(disk)?;
+    let headers =
+        inventory.segments.keys().rev().filter_map(|&number| read_header(disk, number).ok());
+    let mut known = headers.filter_map(|header| Some((header.identity?, header.incarnation)));
+    Ok(known.next())
 }

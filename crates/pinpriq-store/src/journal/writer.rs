@@ -8,6 +8,7 @@
 use std::io;
 use std::sync::Arc;
 
+use super::head::update_head;
 use super::lane::Worker;
 use super::segment::{SegmentHeader, segment_name, spare_name};
 use crate::disk::{Disk, DiskFile, OpenMode, write_all_at};
@@ -70,6 +71,8 @@ impl Writer {
                 Step::Roll(roll) => {
                     self.sync()?;
                     self.active = Some(create_segment(&*self.disk, roll)?);
+                    let number = roll.header.number;
+                    update_head(&*self.disk, |head| head.newest = head.newest.max(number))?;
                 }
                 Step::Write { offset, from, to } => {
                     let active = self.active()?;

@@ -9,6 +9,29 @@ use crate::faulty_disk::{CrashPolicy, FaultyDisk};
 use crate::fold::Fold;
 use crate::journal::{JournalOptions, write};
 
+/// The random number of every directory here.
+const DRAWN: u64 = 7;
+
+fn paths(journals: Vec<JournalAt>) -> Vec<PathBuf> {
+    journals.into_iter().map(|journal| journal.directory).collect()
+}
+
+fn shard_directories(data: &Path, shards: usize) -> Result<Vec<PathBuf>, StoreError> {
+    super::shard_directories(data, shards, DRAWN).map(paths)
+}
+
+fn existing_directories(data: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    existing_journals(data).map(paths)
+}
+
+fn begin(data: &Path, shards: usize) -> Result<Vec<PathBuf>, StoreError> {
+    super::begin(data, shards, DRAWN).map(paths)
+}
+
+fn finish(data: &Path, shards: usize) -> Result<(), StoreError> {
+    super::finish(data, shards, DRAWN)
+}
+
 /// What is in a directory, and in those below it.
 fn names(directory: &Path) -> Vec<String> {
     let entries = directory.read_dir().unwrap().map(|entry| entry.unwrap());
@@ -27,7 +50,7 @@ fn names(directory: &Path) -> Vec<String> {
 fn begin_journal(directory: &Path) {
     let disk: Arc<dyn Disk> = Arc::new(RealDisk::create(directory).unwrap());
     let options = JournalOptions { segment_bytes: 0, ..JournalOptions::default() };
-    write(&Fold::new(), &Header::default(), &disk, options).unwrap();
+    write(&Fold::new(), &Header::default(), &disk, (options, Expected::alone())).unwrap();
 }
 
 fn begin_journals(directories: &[PathBuf]) {

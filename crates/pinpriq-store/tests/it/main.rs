@@ -15,6 +15,7 @@ mod fan_out_faults;
 mod fan_out_space;
 mod faults;
 mod lane_records;
+mod layouts;
 mod memory_limit;
 mod odd_entries;
 mod opening;

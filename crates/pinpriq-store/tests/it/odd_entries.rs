@@ -10,12 +10,12 @@ use std::time::Duration;
 use pinpriq_engine::change::Header;
 use pinpriq_store::disk::{LockError, OpenMode};
 use pinpriq_store::journal::{check, salvage};
-use pinpriq_store::layout::{existing_directories, shard_directories};
 use pinpriq_store::reshard::reshard;
 use pinpriq_store::{Disk, Journal, RealDisk, Runner, Store, StoreError};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::driving::options;
+use crate::layouts::{existing_directories, shard_directories};
 
 /// More than anything here takes. Who waits this long waits for ever.
 const LONG: Duration = Duration::from_mins(1);

@@ -12,7 +12,7 @@ use pinpriq_engine::task::{ClientId, Receipt, RequestId, State};
 use pinpriq_engine::time::Timestamp;
 use pinpriq_store::conformance::sample_task;
 use pinpriq_store::faulty_disk::{CrashPolicy, Dice};
-use pinpriq_store::layout::{shard_directories, shard_name, shards_in};
+use pinpriq_store::layout::{shard_name, shards_in};
 use pinpriq_store::reshard::{DirectoryError, reshard, salvage_shards};
 use pinpriq_store::shards::{first_number, shard_of};
 use pinpriq_store::{
@@ -21,6 +21,7 @@ use pinpriq_store::{
 
 use crate::driving::options;
 use crate::fan_out::{Office, tight};
+use crate::layouts::shard_directories;
 use crate::sharded::{Draft, LATER, files, joined, overwrite, read_all, write_everything};
 
 /// A directory of a test.
@@ -397,7 +398,7 @@ fn several_shards_are_salvaged_each_by_itself() {
     assert!(matches!(error.source, StoreError::Locked { .. }) && !new.exists(), "{error}");
     drop(site);
     let before = files(&data);
-    let reports = salvage_shards(&data, &new, options(4)).unwrap();
+    let reports = salvage_shards(&data, &new, options(4)).unwrap().reports;
     assert!(files(&data) == before, "the damaged directory was changed");
     assert!(reports[1].is_none());
     let damaged: Vec<bool> =

@@ -11,11 +11,11 @@ use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_store::conformance::{
     Caller, sample_lane, sample_lane_task, sample_member, sample_publication, sample_task,
 };
-use pinpriq_store::layout::{existing_directories, shard_directories};
 use pinpriq_store::shards::{first_number, shard_of};
 use pinpriq_store::{Disk, Fold, Journal, RealDisk, Runner, Store, Urgency};
 
 use crate::driving::options;
+use crate::layouts::{existing_directories, shard_directories};
 
 /// Later than everything in the journals but their deadlines.
 pub(crate) const LATER: Timestamp = Timestamp::from_ms(1 << 40);

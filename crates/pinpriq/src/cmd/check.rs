@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use pinpriq_store::journal::{self, Damage, LsnRange, Report};
-use pinpriq_store::layout::existing_directories;
+use pinpriq_store::layout::existing_journals;
 use pinpriq_store::{RealDisk, StoreError};
 
 use crate::args::CheckArgs;
@@ -28,9 +28,9 @@ const NAMES_SHOWN: usize = 20;
 pub(crate) fn check(arguments: &CheckArgs) -> Result<Exit, Failure> {
     let disk = open(&arguments.dir)?;
     let failed = |error| failure(&arguments.dir.display().to_string(), &error);
-    let directories = existing_directories(&arguments.dir).map_err(failed)?;
-    if directories.len() > 1 {
-        return shards::check(&arguments.dir, &directories, arguments.json);
+    let journals = existing_journals(&arguments.dir).map_err(failed)?;
+    if journals.len() > 1 {
+        return shards::check(&arguments.dir, &journals, arguments.json);
     }
     let report = journal::check(&disk).map_err(failed)?;
     let text = if arguments.json { format!("{}\n", as_json(&report)) } else { in_words(&report) };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use pinpriq_store::journal::{self, SalvageReport};
 use pinpriq_store::layout::{shard_name, shards_in};
-use pinpriq_store::reshard::{DirectoryError, salvage_shards};
+use pinpriq_store::reshard::{DirectoryError, SalvagedShards, salvage_shards};
 use pinpriq_store::{Disk, JournalOptions, RealDisk};
 
 use super::check::{failure, losses_in_words, open};
@@ -22,9 +22,9 @@ pub(crate) fn salvage(arguments: &SalvageArgs) -> Result<Exit, Failure> {
     let failed = |error| failure(&format!("{dir} to {new_dir}"), &error);
     let shards = shards_in(&arguments.dir).map_err(failed)?;
     if shards.is_some_and(|shards| shards > 1) {
-        let reports = salvage_shards(&arguments.dir, &arguments.new_dir, options());
-        let reports = reports.map_err(|error| directory_failure(&error, &arguments.new_dir))?;
-        print_text(all_in_words(&reports).as_bytes())?;
+        let saved = salvage_shards(&arguments.dir, &arguments.new_dir, options());
+        let saved = saved.map_err(|error| directory_failure(&error, &arguments.new_dir))?;
+        print_text(all_in_words(&saved).as_bytes())?;
         return Ok(Exit::Done);
     }
     let to: Arc<dyn Disk> = Arc::new(RealDisk::create(&arguments.new_dir).map_err(|error| {
@@ -53,9 +53,13 @@ fn directory_failure(error: &DirectoryError, new_dir: &Path) -> Failure {
 }
 
 /// The reports of all shards for people.
-fn all_in_words(reports: &[Option<SalvageReport>]) -> String {
+fn all_in_words(saved: &SalvagedShards) -> String {
     let mut text = String::new();
-    for (shard, report) in reports.iter().enumerate() {
+    for directory in &saved.passed_over {
+        let directory = directory.display();
+        let _ = writeln!(text, "{directory} holds an older copy of another shard: left out\n");
+    }
+    for (shard, report) in saved.reports.iter().enumerate() {
         let gap = if shard == 0 { "" } else { "\n" };
         let _ = writeln!(text, "{gap}{}:", shard_name(shard));
         text += &report

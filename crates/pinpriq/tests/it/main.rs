@@ -15,6 +15,8 @@ mod files;
 #[cfg(test)]
 mod many;
 #[cfg(test)]
+mod mixed_up;
+#[cfg(test)]
 mod pages;
 #[cfg(test)]
 mod peer;

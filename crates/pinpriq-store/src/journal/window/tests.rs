@@ -18,6 +18,7 @@ const HEADER: SegmentHeader = SegmentHeader {
     previous_end: 8192,
     incarnation: 4,
     now: 5,
+    identity: None,
 };
 
 /// A batch of this file, as it stands at `offset`.

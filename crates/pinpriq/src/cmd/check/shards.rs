@@ -1,11 +1,11 @@
 //! `pinpriq check` on a directory of several shards: a report for each, under its name.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use pinpriq_store::StoreError;
 use pinpriq_store::journal::{self, Report};
-use pinpriq_store::layout::shard_name;
+use pinpriq_store::layout::{JournalAt, shard_name};
 
 use super::{failure, in_words, members_of, open};
 use crate::exit::{Exit, Failure};
@@ -21,8 +21,8 @@ enum Found {
 }
 
 /// Looks at each shard and prints all reports. The worst of them decides how the command ends.
-pub(super) fn check(dir: &Path, directories: &[PathBuf], json: bool) -> Result<Exit, Failure> {
-    let found: Vec<Found> = directories.iter().map(|directory| look(directory)).collect();
+pub(super) fn check(dir: &Path, journals: &[JournalAt], json: bool) -> Result<Exit, Failure> {
+    let found: Vec<Found> = journals.iter().map(look).collect();
     if found.iter().all(|shard| matches!(shard, Found::NotBegun)) {
         return Err(failure(&dir.display().to_string(), &StoreError::NotAJournal));
     }
@@ -39,13 +39,13 @@ pub(super) fn check(dir: &Path, directories: &[PathBuf], json: bool) -> Result<E
     Err(if damaged { Failure::of_directory(sentence) } else { Failure::new(code, sentence) })
 }
 
-fn look(directory: &Path) -> Found {
+fn look(JournalAt { directory, expected }: &JournalAt) -> Found {
     let dir = directory.display();
     let disk = match open(directory) {
         Ok(disk) => disk,
         Err(failure) => return Found::Failed(failure),
     };
-    match journal::check(&disk) {
+    match journal::check_expected(&disk, Some(expected)) {
         Ok(report) => Found::Journal(Box::new(report)),
         Err(StoreError::NotAJournal) => Found::NotBegun,
         Err(error) => Found::Failed(failure(&dir.to_string(), &error)),

@@ -1,0 +1,151 @@
+//! The file `head`: how far the journal had come at its last start or its last new segment.
+//!
+//! A log that lacks its newest segments, or is an older copy, looks whole by itself. This file
+//! tells. It is written in place and never grows, so that a full disk does not matter; its two
+//! copies are written one after the other, so that one of them is always whole. Without the file
+//! nothing is wrong: older servers wrote none. The bytes are those of `docs/journal.md`.
+
+use std::io;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::segment::{u32_at, u64_at};
+use super::writer::{sync_dir, sync_file};
+use crate::disk::{Disk, HEAD_NAME, OpenMode, read_full_at, write_all_at};
+use crate::store::StoreError;
+
+const MAGIC: &[u8; 8] = b"PINPRIQH";
+
+/// The bytes that a copy means something in.
+const FIELDS_BYTES: usize = 40;
+
+/// Where the second copy begins, and the bytes of each.
+const COPY_BYTES: usize = 4096;
+
+/// What the file says.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub(crate) struct Head {
+    /// The highest incarnation that has begun.
+    pub(crate) incarnation: u64,
+    /// The highest incarnation that all shards of the data directory had begun. Requests are
+    /// served only after that.
+    pub(crate) served: u64,
+    /// The number of a segment that was durable.
+    pub(crate) newest: u32,
+}
+
+/// What the file says; nothing if there is none, or none that was written to its end.
+pub(crate) fn read_head(disk: &dyn Disk) -> Result<Option<Head>, StoreError> {
+    let fail = |error| StoreError::from_io("read", HEAD_NAME, 0, error);
+    let file = match disk.open(HEAD_NAME, OpenMode::Read) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(fail(error)),
+    };
+    let mut copies = Vec::new();
+    for offset in [0, COPY_BYTES] {
+        let mut bytes = [0; FIELDS_BYTES];
+        let read = read_full_at(&*file, offset as u64, &mut bytes).map_err(fail)?;
+        copies.extend(if read == bytes.len() { parse(&bytes) } else { None });
+    }
+    Ok(copies.into_iter().max())
+}
+
+/// Changes what the file says, durably. Makes it if it is not there and there is room for it.
+pub(crate) fn update_head(
+    disk: &dyn Disk,
+    change: impl FnOnce(&mut Head),
+) -> Result<(), StoreError> {
+    let known = read_head(disk)?;
+    let mut head = known.unwrap_or_default();
+    change(&mut head);
+    if known == Some(head) {
+        return Ok(());
+    }
+    match write_head(disk, &head) {
+        Err(error @ StoreError::Full { .. }) if known.is_none() => {
+            // It is needed only to notice that files were lost.
+            _ = disk.remove(HEAD_NAME);
+            tracing::warn!(%error, "the file head cannot be made");
+            Ok(())
+        }
+        written => written,
+    }
+}
+
+fn write_head(disk: &dyn Disk, head: &Head) -> Result<(), StoreError> {
+    let fail = |what, error| StoreError::from_io(what, HEAD_NAME, 0, error);
+    let (file, is_new) = match disk.open(HEAD_NAME, OpenMode::ReadWrite) {
+        Ok(file) => (file, false),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let made = disk.open(HEAD_NAME, OpenMode::CreateNew);
+            (made.map_err(|error| fail("make", error))?, true)
+        }
+        Err(error) => return Err(fail("open", error)),
+    };
+    for offset in [0, COPY_BYTES] {
+        write_all_at(&*file, offset as u64, &encode(head)).map_err(|error| fail("write", error))?;
+        sync_file(&*file, HEAD_NAME)?;
+    }
+    if is_new { sync_dir(disk) } else { Ok(()) }
+}
+
+fn encode(head: &Head) -> [u8; FIELDS_BYTES] {
+    let mut bytes = [0; FIELDS_BYTES];
+    bytes[..8].copy_from_slice(MAGIC);
+    bytes[8..12].copy_from_slice(&head.newest.to_le_bytes());
+    bytes[16..24].copy_from_slice(&head.incarnation.to_le_bytes());
+    bytes[24..32].copy_from_slice(&head.served.to_le_bytes());
+    let sum = xxh3_64(&bytes[..32]);
+    bytes[32..].copy_from_slice(&sum.to_le_bytes());
+    bytes
+}
+
+fn parse(bytes: &[u8; FIELDS_BYTES]) -> Option<Head> {
+    let is_whole = bytes[..8] == *MAGIC && u64_at(bytes, 32) == xxh3_64(&bytes[..32]);
+    is_whole.then(|| Head {
+        newest: u32_at(bytes, 8),
+        incarnation: u64_at(bytes, 16),
+        served: u64_at(bytes, 24),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::faulty_disk::{CrashPolicy, FaultyDisk};
+
+    #[test]
+    fn one_copy_is_whole_wherever_the_machine_stops() {
+        let begin = |head: &mut Head| (head.incarnation, head.newest) = (1, 7);
+        let go_on = |head: &mut Head| (head.incarnation, head.newest) = (2, 9);
+        for stop in 1..40 {
+            let disk = FaultyDisk::new(stop);
+            update_head(&disk, begin).unwrap();
+            let before = read_head(&disk).unwrap();
+            disk.stop_at(stop);
+            let updated = update_head(&disk, go_on);
+            disk.crash(CrashPolicy::KeepSome(50));
+            let head = read_head(&disk).unwrap();
+            if updated.is_ok() {
+                assert_eq!(head, Some(Head { incarnation: 2, newest: 9, served: 0 }));
+                return;
+            }
+            assert!(head >= before, "stop {stop}: {head:?}");
+        }
+        panic!("the update never ends");
+    }
+
+    #[test]
+    fn bytes_that_no_server_wrote_mean_nothing() {
+        let disk = FaultyDisk::new(1);
+        assert_eq!(read_head(&disk).unwrap(), None);
+        for bytes in [vec![], vec![0; 10], vec![7; 2 * COPY_BYTES]] {
+            disk.put(HEAD_NAME, bytes);
+            assert_eq!(read_head(&disk).unwrap(), None);
+        }
+        update_head(&disk, |head| head.served = 3).unwrap();
+        disk.flip(HEAD_NAME, 24, 1);
+        assert_eq!(read_head(&disk).unwrap().map(|head| head.served), Some(3));
+    }
+}

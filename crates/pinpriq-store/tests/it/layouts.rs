@@ -1,0 +1,23 @@
+//! Where the journals of a data directory are, without what is expected of them.
+
+use std::path::{Path, PathBuf};
+
+use pinpriq_store::StoreError;
+use pinpriq_store::layout::{self, JournalAt};
+
+/// The random number of every directory in these tests.
+pub(crate) const DRAWN: u64 = 7;
+
+fn directories(journals: Vec<JournalAt>) -> Vec<PathBuf> {
+    journals.into_iter().map(|journal| journal.directory).collect()
+}
+
+/// See [`layout::shard_directories`].
+pub(crate) fn shard_directories(data: &Path, shards: usize) -> Result<Vec<PathBuf>, StoreError> {
+    layout::shard_directories(data, shards, DRAWN).map(directories)
+}
+
+/// See [`layout::existing_journals`].
+pub(crate) fn existing_directories(data: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    layout::existing_journals(data).map(directories)
+}
