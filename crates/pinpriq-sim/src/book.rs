@@ -13,7 +13,8 @@ use pinpriq_engine::task::State;
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_store::store::INTERVAL_MS;
 use pinpriq_store::{
-    Figures, Fold, Journal, Loaded, Position, Progress, Room, Store, StoreError, Urgency,
+    Figures, Fold, Journal, Loaded, Position, Progress, Room, Store, StoreError, TaskCounts,
+    Urgency,
 };
 
 use crate::bugs::Bug;
@@ -436,9 +437,13 @@ impl Store for Watched {
         self.journal.borrow_mut().fetch(place)
     }
 
-    fn room(&self) -> Room {
-        let room = self.journal.borrow().room();
-        self.oracle.borrow_mut().book.is_low = room == Room::Low;
+    fn room(&mut self, tasks: TaskCounts) -> Room {
+        let room = self.journal.borrow_mut().room(tasks);
+        let oracle = &mut *self.oracle.borrow_mut();
+        oracle.book.is_low = room > Room::Enough;
+        if !oracle.book.is_starting {
+            oracle.note_room(room);
+        }
         room
     }
 

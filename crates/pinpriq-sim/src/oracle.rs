@@ -13,6 +13,7 @@ use pinpriq_engine::change::Change;
 use pinpriq_engine::command::Command;
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
+use pinpriq_engine::room::Room;
 use pinpriq_engine::task::{ClientId, Receipt, RequestId, TaskRecord};
 use pinpriq_engine::time::Timestamp;
 use pinpriq_server::simulation::{Asked, Door, Simulation, Witness};
@@ -271,6 +272,16 @@ impl Oracle {
             // Nothing on this wire answers a request as such.
             let at = expecting.sent.iter().position(|it| matches!(it.state, SentState::Applied));
             at.and_then(|at| expecting.sent.remove(at));
+        }
+    }
+
+    /// The store says what it has room for, at the end of a turn: what is handed out by that
+    /// depends on nothing that comes later.
+    pub(crate) fn note_room(&mut self, room: Room) {
+        self.model.set_room(room);
+        if !self.model.outputs.is_empty() {
+            self.dispatch(None);
+            self.tag();
         }
     }
 

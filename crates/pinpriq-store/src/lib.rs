@@ -45,4 +45,6 @@ pub use fold::Fold;
 pub use journal::{Journal, JournalOptions, Level, Runner};
 pub use memory::MemoryStore;
 pub use real_disk::RealDisk;
-pub use store::{Figures, Loaded, Position, Progress, Room, Store, StoreError, Urgency};
+pub use store::{
+    Figures, Loaded, Position, Progress, Room, Store, StoreError, TaskCounts, Urgency,
+};

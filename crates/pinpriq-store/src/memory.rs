@@ -6,7 +6,9 @@
 use pinpriq_engine::change::{Change, Header, Place, RecordKey};
 use pinpriq_engine::time::Timestamp;
 
-use crate::store::{Figures, Loaded, Position, Progress, Room, Store, StoreError, Urgency};
+use crate::store::{
+    Figures, Loaded, Position, Progress, Room, Store, StoreError, TaskCounts, Urgency,
+};
 
 /// Keeps nothing.
 #[derive(Debug, Default)]
@@ -87,7 +89,7 @@ impl Store for MemoryStore {
         Err(StoreError::OutOfOrder { call: "fetch" })
     }
 
-    fn room(&self) -> Room {
+    fn room(&mut self, _tasks: TaskCounts) -> Room {
         Room::Enough
     }
 

@@ -1,9 +1,9 @@
 //! The tests of the engine, through its public door only.
 //!
 //! `scripts` runs the readable examples in `testdata`, `states` drives every cell of the table of
-//! states, `bounds` holds what takes too many tasks for a script, `fan_out` what was promised to
-//! members, and `random` compares the engine with the naive `model`, step by step and across
-//! restarts. The data structures inside are not tested on their own:
+//! states, `bounds` holds what takes too many tasks for a script, `room` what a full disk refuses,
+//! `fan_out` what was promised to members, and `random` compares the engine with the naive `model`,
+//! step by step and across restarts. The data structures inside are not tested on their own:
 //! [`pinpriq_engine::Engine::check`] looks at them after each step.
 
 #![expect(clippy::unwrap_used, reason = "a test ends at the first thing that goes wrong")]
@@ -14,6 +14,7 @@ mod bounds;
 mod fan_out;
 mod model;
 mod random;
+mod room;
 mod script;
 mod scripts;
 mod states;

@@ -11,6 +11,7 @@ mod hold;
 mod members;
 mod put;
 mod queues;
+mod room;
 mod serve;
 mod take;
 mod time;
@@ -22,6 +23,7 @@ use pinpriq_engine::Engine;
 use pinpriq_engine::command::{Amendment, Assign, Command, QueueName, Wait};
 use pinpriq_engine::limits::{ID_BYTES_MAX, Limits, NAME_BYTES_MAX};
 use pinpriq_engine::reply::{Outcome, Output, Refusal, RefusalKind, Reply};
+use pinpriq_engine::room::Room;
 use pinpriq_engine::settings::{Paused, Settings};
 use pinpriq_engine::stats::Move;
 use pinpriq_engine::task::{
@@ -129,6 +131,8 @@ pub(crate) struct Model {
     pub(crate) outputs: Vec<Output>,
     /// Before this moment nothing is due.
     quiet_until: Timestamp,
+    /// What the store has room for.
+    room: Room,
 }
 
 impl Model {
@@ -152,10 +156,11 @@ impl Model {
             bindings: Bindings::default(),
             outputs: Vec::new(),
             quiet_until: Timestamp::ZERO,
+            room: Room::Enough,
         }
     }
 
-    /// Carries out a command. The engine is asked one thing only: whether there is room.
+    /// Carries out a command. The engine is asked one thing only: whether there is room for bytes.
     pub(crate) fn apply(
         &mut self,
         now: Timestamp,
@@ -180,6 +185,7 @@ impl Model {
         command: &Command<'_>,
         engine: &Engine,
     ) -> Answer {
+        self.room_suffices(command)?;
         match command {
             Command::Put(put) => self.put(client, request, put, engine),
             Command::PutBack(records) => Ok(Some(self.put_back(records))),

@@ -18,7 +18,9 @@ use super::open::begin;
 use super::reader::{self, FoundLog};
 use super::running::Running;
 use crate::disk::Disk;
-use crate::store::{Figures, Loaded, Position, Progress, Room, Store, StoreError, Urgency};
+use crate::store::{
+    Figures, Loaded, Position, Progress, Room, Store, StoreError, TaskCounts, Urgency,
+};
 
 /// The smallest segment, so that the two headers stay the smaller part of it.
 const SEGMENT_BYTES_MIN: u32 = 24 << 10;
@@ -206,10 +208,10 @@ impl Store for Journal {
         self.attempt("fetch", |running| running.fetch(place))
     }
 
-    fn room(&self) -> Room {
-        match &self.stage {
-            Stage::Running(running) if running.is_low() => Room::Low,
-            _ => Room::Enough,
+    fn room(&mut self, tasks: TaskCounts) -> Room {
+        match &mut self.stage {
+            Stage::Running(running) => running.room(tasks),
+            Stage::Opened | Stage::Loaded(..) => Room::Enough,
         }
     }
 

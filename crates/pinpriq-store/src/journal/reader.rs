@@ -36,6 +36,8 @@ pub(crate) struct FoundSegment {
     pub(crate) end: u64,
     /// The bytes of all records in it that have a place.
     pub(crate) placed_bytes: u64,
+    /// Whether it holds any records, or empty batches alone.
+    pub(crate) has_records: bool,
 }
 
 /// Everything that the server has to know to go on after loading.
@@ -268,12 +270,14 @@ pub(crate) fn load(
             std::mem::swap(&mut bytes, &mut last_bytes);
         }
         let limit = next.map_or(last_walk.end, |next| next.previous_end);
+        let records = log.loaded.records;
         let found = read_segment(&bytes, header, limit, &mut names, &mut log.loaded, sink)?;
         check_link(header, &found, next)?;
         log.segments.push(FoundSegment {
             header: *header,
             end: found.0.end,
             placed_bytes: found.1,
+            has_records: log.loaded.records > records,
         });
         log.last_lsn = found.0.next_lsn - 1;
     }

@@ -6,7 +6,8 @@ use std::rc::Rc;
 use pinpriq_engine::change::{Change, Header, Place, RecordKey};
 use pinpriq_engine::time::Timestamp;
 use pinpriq_store::{
-    Figures, Fold, Journal, Loaded, Position, Progress, Room, Store, StoreError, Urgency,
+    Figures, Fold, Journal, Loaded, Position, Progress, Room, Store, StoreError, TaskCounts,
+    Urgency,
 };
 
 use crate::driving::History;
@@ -76,8 +77,8 @@ impl Store for Witness {
         self.journal.poll_rewrite()
     }
 
-    fn room(&self) -> Room {
-        self.journal.room()
+    fn room(&mut self, tasks: TaskCounts) -> Room {
+        self.journal.room(tasks)
     }
 
     fn finish(&mut self, now: Timestamp) -> Result<(), StoreError> {
