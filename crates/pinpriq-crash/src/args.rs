@@ -17,6 +17,7 @@ scenarios
   syscalls   SIGKILL at each system call that writes, with strace
   errors     EIO and ENOSPC at each system call that writes, with strace
   damage     flipped bits, cut, missing, swapped and old files between two runs
+  full       a small file system that the server fills itself
   power      power loss on a file system of its own
   peers      the same kills and power losses for Redis and beanstalkd; prints a table
 

@@ -45,6 +45,7 @@ fn main() -> ExitCode {
     let scenario: fn(&Wanted) -> Fallible<Verdict> = match wanted.scenario.as_str() {
         "kill" => scenario::kill::run,
         "errors" => scenario::errors::run,
+        "full" => scenario::full::run,
         "power" => scenario::power::run,
         "peers" => scenario::peers::run,
         "damage" => scenario::damage::run,

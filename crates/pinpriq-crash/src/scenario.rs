@@ -2,6 +2,7 @@
 
 pub(crate) mod damage;
 pub(crate) mod errors;
+pub(crate) mod full;
 pub(crate) mod kill;
 pub(crate) mod peers;
 pub(crate) mod power;

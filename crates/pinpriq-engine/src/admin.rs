@@ -112,11 +112,15 @@ impl Engine {
     fn set_pause(&mut self, name: QueueName<'_>, sides: Sides, paused: bool) -> Answered {
         let slot = self.existing(name)?;
         let queue = &mut self.queues[slot];
+        let former = queue.paused;
         if matches!(sides, Sides::Input | Sides::Both) {
             queue.paused.input = paused;
         }
         if matches!(sides, Sides::Output | Sides::Both) {
             queue.paused.output = paused;
+        }
+        if queue.paused == former {
+            return Ok(Some(Reply::Done));
         }
         self.report_queue(slot);
         self.wake(slot);

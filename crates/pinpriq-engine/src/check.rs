@@ -127,8 +127,9 @@ impl Engine {
                 "queue {name} is known to the store if and only if it must be"
             );
             if !queue.paused.output && !self.has_ended(slot) {
-                let any = queue.waiting.any.len();
-                let narrow = queue.waiting.narrow.len();
+                let can_be_served = |consumer: &&ConsumerId| self.can_be_served(slot, consumer);
+                let any = queue.waiting.any.values().filter(can_be_served).count();
+                let narrow = queue.waiting.narrow.values().filter(can_be_served).count();
                 let idle = any == 0 || !self.has_live(slot, false);
                 assert!(idle, "nobody waits for queue {name} while it has tasks");
                 let idle = narrow == 0 || !self.has_live(slot, true);
@@ -137,6 +138,15 @@ impl Engine {
         }
         assert_eq!(present, self.totals.present(), "the tasks of all queues add up");
         check_balance(&self.totals, "all queues");
+    }
+
+    /// Whether there is room for what a consumer wants.
+    fn can_be_served(&self, slot: QueueSlot, consumer: &ConsumerId) -> bool {
+        let mode = match consumer {
+            ConsumerId::Taker(taker) => self.consumers.takers[taker].mode,
+            ConsumerId::Subscriber(id) => self.consumers.clients[id].subscriptions[&slot].mode,
+        };
+        self.can_hand_out(mode)
     }
 
     fn has_live(&self, queue: QueueSlot, narrow: bool) -> bool {

@@ -21,6 +21,7 @@ use crate::packed::Unsaved;
 use crate::publications::Publications;
 use crate::queues::{QueueSlot, Queues};
 use crate::reply::{Output, Refusal, RefusalKind, Reply};
+use crate::room::Room;
 use crate::stats::Counters;
 use crate::task::{Bytes, ClientId, RequestId, TaskRecord};
 use crate::tasks::{Slot, Tasks};
@@ -64,8 +65,8 @@ pub struct Engine {
     pub(crate) restored_last: Option<(Bytes, QueueSlot)>,
     /// See [`Engine::take_stirred`].
     pub(crate) stirred: bool,
-    /// Whether the store has room for more tasks.
-    pub(crate) has_room: bool,
+    /// What the store has room for.
+    pub(crate) room: Room,
     /// Whether anybody wants to hear of changes.
     pub(crate) reports: bool,
     /// The request that is being carried out, until it is answered.
@@ -115,7 +116,7 @@ impl Engine {
             totals: Counters::default(),
             bytes: 0,
             stirred: false,
-            has_room: true,
+            room: Room::Enough,
             reports: true,
             asking: None,
         }
@@ -139,7 +140,9 @@ impl Engine {
     ) -> Applied {
         self.advance(now);
         self.asking = Some((client, request));
-        let answered = check_names(command).and_then(|()| self.dispatch(client, request, command));
+        let answered = check_names(command)
+            .and_then(|()| self.check_store(command))
+            .and_then(|()| self.dispatch(client, request, command));
         let refused = answered.as_ref().err().map(|refusal| refusal.kind);
         match answered {
             Ok(Some(reply)) => self.reply(client, request, reply),
@@ -331,16 +334,10 @@ impl Engine {
         self.now
     }
 
-    /// Notes whether the store has room for more. While it has none, whatever would occupy more
-    /// memory is refused with BUSY, and everything that makes room still works.
-    pub const fn set_room(&mut self, has_room: bool) {
-        self.has_room = has_room;
-    }
-
     /// Whether what makes [`Engine::bytes`] grow by so many would be refused with BUSY now.
     #[must_use]
-    pub const fn is_busy_for(&self, bytes: u64) -> bool {
-        !self.has_room || self.bytes.saturating_add(bytes) > self.limits.bytes_max
+    pub fn is_busy_for(&self, bytes: u64) -> bool {
+        self.room > Room::Enough || self.bytes.saturating_add(bytes) > self.limits.bytes_max
     }
 
     /// Whether a put of a task with `content` bytes of payload, key and given id would be refused

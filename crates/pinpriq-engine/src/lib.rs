@@ -74,6 +74,7 @@ mod ranked;
 pub mod reply;
 mod restore;
 mod restore_lanes;
+pub mod room;
 mod serve;
 pub mod settings;
 mod sorted;

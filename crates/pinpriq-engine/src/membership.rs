@@ -59,6 +59,10 @@ impl Engine {
                 format!("there is no member {}: join again", quoted(member)),
             ));
         };
+        let known = self.members.member(incarnation).lease;
+        if lease.is_some_and(|lease| lease != known) {
+            self.check_new_lease()?;
+        }
         self.renew(incarnation, lease);
         Ok(Some(Reply::Done))
     }

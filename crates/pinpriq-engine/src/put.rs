@@ -8,6 +8,7 @@ use crate::limits::{ID_BYTES_MAX, TASK_OVERHEAD_BYTES, WAIT_OVERHEAD_BYTES, put_
 use crate::packed::{NewTask, Task, Unsaved};
 use crate::queues::QueueSlot;
 use crate::reply::{Refusal, RefusalKind, Reply};
+use crate::room::{Room, disk_is_full};
 use crate::settings::{Ids, Settings};
 use crate::task::{Bytes, ClientId, RequestId, State, StateKind, TaskId, TaskRecord};
 use crate::tasks::Slot;
@@ -255,13 +256,14 @@ impl Engine {
         if !self.is_busy_for(bytes) {
             return Ok(());
         }
-        let why = if self.has_room {
-            let (bytes, most) = (self.bytes, self.limits.bytes_max);
-            format!("tasks, queues and members occupy {bytes} of {most} bytes")
-        } else {
-            "the disk is nearly full".to_owned()
-        };
-        Err(Refusal::new(RefusalKind::Busy, format!("{why}: finish some, try again")))
+        if self.room > Room::Enough {
+            return Err(disk_is_full());
+        }
+        let (bytes, most) = (self.bytes, self.limits.bytes_max);
+        let sentence = format!(
+            "tasks, queues and members occupy {bytes} of {most} bytes: finish some, try again"
+        );
+        Err(Refusal::new(RefusalKind::Busy, sentence))
     }
 
     /// An id that the server makes.

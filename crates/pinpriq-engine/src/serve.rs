@@ -17,6 +17,7 @@ use crate::engine::{Answered, Engine};
 use crate::limits::{WAIT_OVERHEAD_BYTES, queue_bytes};
 use crate::queues::QueueSlot;
 use crate::reply::{Output, Refusal, RefusalKind, Reply};
+use crate::room::Room;
 use crate::take::Want;
 use crate::task::{ClientId, RequestId, StateKind};
 use crate::time::Span;
@@ -210,7 +211,33 @@ impl Engine {
         let narrow = Selection { narrow: true, ..Selection::DEFAULT };
         let has_narrow = self.select(slot, narrow).is_some();
         let has_any = has_narrow || self.select(slot, Selection::DEFAULT).is_some();
+        if self.room == Room::Least {
+            return self.first_who_pops(slot, has_narrow, has_any);
+        }
         self.queues[slot].waiting.first(has_narrow, has_any)
+    }
+
+    /// The same while nothing is handed out under a lease. Costs a step for each who waits for one.
+    fn first_who_pops(
+        &self,
+        slot: QueueSlot,
+        has_narrow: bool,
+        has_any: bool,
+    ) -> Option<(Ticket, ConsumerId)> {
+        let waiting = &self.queues[slot].waiting;
+        let pops = |consumer: &ConsumerId| {
+            let mode = match consumer {
+                ConsumerId::Taker(taker) => self.consumers.takers.get(taker).map(|it| it.mode),
+                ConsumerId::Subscriber(client) => {
+                    let known = self.consumers.clients.get(client);
+                    known.and_then(|it| it.subscriptions.get(&slot)).map(|it| it.mode)
+                }
+            };
+            mode == Some(TakeMode::Pop)
+        };
+        let narrow = waiting.narrow.iter().filter(|_| has_narrow).find(|it| pops(it.1));
+        let any = waiting.any.iter().filter(|_| has_any).find(|it| pops(it.1));
+        narrow.into_iter().chain(any).min_by_key(|it| it.0).map(|(ticket, it)| (*ticket, *it))
     }
 
     fn serve_taker(&mut self, id: TakerId) {

@@ -292,6 +292,12 @@ bugs! {
     FullDiskNotNoticed "full-disk-not-noticed"
         "Puts are accepted although the disk is nearly full."
         [Store("fan_out_faults::a_full_disk")]
+    StartReservesWholeSegment "start-reserves-whole-segment"
+        "A start reserves a whole segment, or is refused, however little room there is."
+        [Store("full_disk::starts")]
+    TouchOnFullDisk "touch-on-full-disk"
+        "Leases are renewed on a full disk until acks have no room."
+        [Engine("room::"), Store("full_disk::what_makes_no_room")]
     NewTakenForWhole "new-taken-for-whole"
         "A new directory of several shards is accepted before a tool has written all of it."
         [InStore("layout::")]

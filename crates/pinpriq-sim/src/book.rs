@@ -15,7 +15,7 @@ use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_store::store::INTERVAL_MS;
 use pinpriq_store::{
     Figures, Fold, Journal, Loaded, Position, Progress, ReadJob, Rewrite, Room, Store, StoreError,
-    Urgency, Volume,
+    TaskCounts, Urgency, Volume,
 };
 
 use crate::bugs::Bug;
@@ -456,9 +456,13 @@ impl Store for Watched {
         done
     }
 
-    fn room(&self) -> Room {
-        let room = self.journal.borrow().room();
-        self.oracle.borrow_mut().book.is_low = room == Room::Low;
+    fn room(&mut self, tasks: TaskCounts) -> Room {
+        let room = self.journal.borrow_mut().room(tasks);
+        let oracle = &mut *self.oracle.borrow_mut();
+        oracle.book.is_low = room > Room::Enough;
+        if !oracle.book.is_starting {
+            oracle.note_room(room);
+        }
         room
     }
 

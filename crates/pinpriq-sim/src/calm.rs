@@ -23,6 +23,7 @@ impl World {
     /// Ends the faults, and drains everything.
     pub(crate) fn calm_down(&mut self) {
         // The machine may stop again in the last operation of a start that succeeds.
+        self.end_full_disk();
         while self.oracle.borrow().failed || self.disk.has_stopped() {
             self.restart_after_failure();
         }

@@ -155,7 +155,7 @@ knobs! {
     sync_outages = 0, |dice| fault(dice, 2);
     /// A sync of the directory fails.
     directory_errors = 0, |dice| fault(dice, 2);
-    /// The disk is full for a while.
+    /// The disk is full for a while, over all starts.
     full_disks = 0, |dice| fault(dice, 3);
     /// How many of a hundred reads are short.
     short_reads = 0, |dice| pick(dice, &[0, 20, 60]);

@@ -14,6 +14,7 @@ use pinpriq_engine::command::Command;
 use pinpriq_engine::fanout::{Deadline, Publish};
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
+use pinpriq_engine::room::Room;
 use pinpriq_engine::task::{ClientId, Receipt, RequestId, TaskRecord};
 use pinpriq_engine::time::Timestamp;
 use pinpriq_server::simulation::{Asked, Door, Simulation, Witness};
@@ -319,6 +320,16 @@ impl Oracle {
     /// Whatever was on its way back ended with the server.
     pub(crate) fn forget_returning(&mut self) {
         self.returning.clear();
+    }
+
+    /// The store says what it has room for, at the end of a turn: what is handed out by that
+    /// depends on nothing that comes later.
+    pub(crate) fn note_room(&mut self, room: Room) {
+        self.model.set_room(room);
+        if !self.model.outputs.is_empty() {
+            self.dispatch(None);
+            self.tag();
+        }
     }
 
     /// Hands what the model says to those who are to hear it.

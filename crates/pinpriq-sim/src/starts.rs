@@ -11,6 +11,7 @@ use pinpriq_server::simulation::{Simulation, Witness};
 use pinpriq_store::faulty_disk::{CrashPolicy, Losses, Operation, Repeat};
 use pinpriq_store::{
     Disk, Durable, FaultyDisk, Fold, Journal, JournalOptions, Level, MemoryStore, Runner, Store,
+    StoreError,
 };
 
 use crate::book::{Survives, Watched};
@@ -19,6 +20,9 @@ use crate::faults::Kind;
 use crate::oracle::Eye;
 use crate::spoilt_disk::SpoiltDisk;
 use crate::world::{World, to_usize};
+
+/// What a start needs at least.
+const LEAST_SEGMENT_BYTES: u64 = 16 << 10;
 
 /// A number of operations that no run reaches.
 const NEVER: u64 = 1 << 60;
@@ -64,12 +68,7 @@ impl World {
             5 => self.arm(Kind::SyncError, Operation::Sync, Repeat::Once),
             6 => self.arm(Kind::SyncOutage, Operation::Sync, Repeat::Forever),
             7 => self.arm(Kind::DirectoryError, Operation::SyncDir, Repeat::Once),
-            8 => {
-                let room = self.dice.below(self.knobs.segment_bytes * 3);
-                self.disk.set_capacity(self.disk.used() + room);
-                self.fault_until = Some(self.rounds_from_now(300));
-                self.is_full = true;
-            }
+            8 => self.fill_disk(),
             9 if self.knobs.gated == 1 => {
                 self.gate.store(false, Ordering::Relaxed);
                 self.counts.note(Kind::SlowDisk);
@@ -165,10 +164,25 @@ impl World {
 
     /// The disk is as it should be again.
     pub(crate) fn end_disk_fault(&mut self) {
-        (self.fault_until, self.is_full) = (None, false);
-        self.disk.set_capacity(u64::MAX);
+        self.fault_until = None;
         self.gate.store(true, Ordering::Relaxed);
         self.pump();
+    }
+
+    /// Others leave little room on the disk, also for the servers that start meanwhile.
+    fn fill_disk(&mut self) {
+        let room = self.dice.below(self.knobs.segment_bytes * 3);
+        self.capacity = self.disk.used() + room;
+        self.disk.set_capacity(self.capacity);
+        self.full_until = Some(self.rounds_from_now(300));
+        self.is_full = true;
+    }
+
+    /// There is room on the disk again.
+    pub(crate) fn end_full_disk(&mut self) {
+        (self.full_until, self.is_full) = (None, false);
+        self.capacity = u64::MAX;
+        self.disk.set_capacity(u64::MAX);
     }
 
     fn lose_power(&mut self) {
@@ -227,7 +241,7 @@ impl World {
         (oracle.failed, oracle.is_stopping) = (false, false);
         oracle.book.went_down(survives);
         self.gate.store(true, Ordering::Relaxed);
-        (self.fault_until, self.armed, self.is_full) = (None, None, false);
+        (self.fault_until, self.armed) = (None, None);
         self.deaf_until = None;
     }
 
@@ -235,7 +249,6 @@ impl World {
     fn fall(&mut self, policy: CrashPolicy) {
         let before = self.disk.losses();
         self.disk.crash(policy);
-        self.disk.set_capacity(u64::MAX);
         let Losses { sectors, torn, entries } = self.disk.losses();
         self.counts.add(Kind::LostSectors, u64::from(sectors > before.sectors));
         self.counts.add(Kind::TornWrite, torn - before.torn);
@@ -321,19 +334,23 @@ impl World {
                     self.begin_to_serve(durable);
                     return;
                 }
+                Err(error) if self.has_no_room_for(&error) => {
+                    self.oracle.borrow().trail.note(|| format!("no room to start: {error}"));
+                    self.end_full_disk();
+                    self.lose_start(CrashPolicy::KeepAll, Survives::Written);
+                }
                 Err(error) => {
                     assert!(self.disk.has_stopped(), "the server refuses to start: {error}");
                     self.counts.note(Kind::StopInRecovery);
                     self.oracle.borrow().trail.note(|| format!("the start stops: {error}"));
-                    self.journal = None;
                     let kills = self.dice.chance(30);
                     let policy = if kills { CrashPolicy::KeepAll } else { self.survival() };
                     let survives = if kills { Survives::Written } else { Survives::Synced };
-                    self.oracle.borrow_mut().book.went_down(survives);
-                    self.fall(policy);
+                    self.lose_start(policy, survives);
                 }
             }
         }
+        self.end_full_disk();
         let opened = self.open(self.disk.clone());
         match opened {
             Ok(durable) => self.begin_to_serve(durable),
@@ -341,7 +358,24 @@ impl World {
         }
     }
 
-    fn open(&mut self, disk: FaultyDisk) -> Result<(Durable, Fold), pinpriq_store::StoreError> {
+    /// A start has come to nothing.
+    fn lose_start(&mut self, policy: CrashPolicy, survives: Survives) {
+        self.journal = None;
+        self.oracle.borrow_mut().book.went_down(survives);
+        self.fall(policy);
+    }
+
+    /// Whether a start may be refused for want of room: nothing is kept for it any more, and there
+    /// is less left than the smallest segment needs. Whoever fills the disk all of a sudden, and
+    /// not the server itself, can bring that about.
+    fn has_no_room_for(&self, error: &StoreError) -> bool {
+        let is_spare = |name: &String| name.starts_with("spare-");
+        matches!(error, StoreError::Full { .. })
+            && self.capacity.saturating_sub(self.disk.used()) < LEAST_SEGMENT_BYTES
+            && !self.disk.files().keys().any(is_spare)
+    }
+
+    fn open(&mut self, disk: FaultyDisk) -> Result<(Durable, Fold), StoreError> {
         let level = if self.knobs.interval == 1 { Level::Interval } else { Level::Sync };
         let options = JournalOptions {
             level,
@@ -385,6 +419,7 @@ impl World {
             let header = durable.engine().header();
             // Ids of tasks that a crash took away may come again, so they are learnt anew.
             oracle.model.start(&loaded, durable.now(), header.incarnation, header.last_number);
+            oracle.model.set_room(durable.engine().room());
             assert!(header.incarnation > self.last_incarnation, "incarnations only grow");
             self.last_incarnation = header.incarnation;
         }

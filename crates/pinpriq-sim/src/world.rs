@@ -63,6 +63,10 @@ pub(crate) struct World {
     serial: u64,
     /// The round in which a fault of the disk ends.
     pub(crate) fault_until: Option<u64>,
+    /// The round in which a full disk has room again.
+    pub(crate) full_until: Option<u64>,
+    /// How many bytes the disk takes.
+    pub(crate) capacity: u64,
     /// The round in which a shard reads again what others write to it.
     pub(crate) deaf_until: Option<u64>,
     /// What is armed on the disk, to be counted when it strikes.
@@ -106,6 +110,8 @@ impl World {
             rounds: 0,
             serial: 0,
             fault_until: None,
+            full_until: None,
+            capacity: u64::MAX,
             deaf_until: None,
             armed: None,
             is_full: false,
@@ -182,6 +188,9 @@ impl World {
         }
         if self.fault_until.is_some_and(|round| round <= self.rounds) {
             self.end_disk_fault();
+        }
+        if self.full_until.is_some_and(|round| round <= self.rounds) {
+            self.end_full_disk();
         }
         if self.deaf_until.is_some_and(|round| round <= self.rounds) {
             self.hear_all();

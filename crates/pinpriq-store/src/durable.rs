@@ -15,11 +15,15 @@ use pinpriq_engine::change::{Change, Header, Place};
 use pinpriq_engine::command::Command;
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
-use pinpriq_engine::task::{Away, Bytes, ClientId, RequestId, TaskRecord, payload_checksum};
+use pinpriq_engine::task::{
+    Away, Bytes, ClientId, RequestId, StateKind, TaskRecord, payload_checksum,
+};
 use pinpriq_engine::time::Timestamp;
 use pinpriq_engine::{Applied, Engine};
 
-use crate::store::{Figures, Loaded, Position, Rewrite, Room, Store, StoreError, Urgency, Volume};
+use crate::store::{
+    Figures, Loaded, Position, Rewrite, Room, Store, StoreError, TaskCounts, Urgency, Volume,
+};
 
 /// What keeps those payloads of an output readable that were left in the store. Nothing for most
 /// outputs.
@@ -255,7 +259,13 @@ impl Durable {
             self.numbers.pop_front();
         }
         self.leave_payloads();
-        self.engine.set_room(self.store.room() == Room::Enough || planted!(FullDiskNotNoticed));
+        let totals = self.engine.totals();
+        let (present, taken) = (totals.present(), totals.count(StateKind::Taken));
+        let tasks = TaskCounts { present, taken };
+        let room = if planted!(FullDiskNotNoticed) { Room::Enough } else { self.store.room(tasks) };
+        if self.engine.set_room(room) {
+            self.commit()?;
+        }
         let wanted = self.store.poll_rewrite();
         if wanted.is_empty() {
             return Ok(());

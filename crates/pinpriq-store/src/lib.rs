@@ -46,5 +46,6 @@ pub use journal::{Journal, JournalOptions, Level, Runner};
 pub use memory::MemoryStore;
 pub use real_disk::RealDisk;
 pub use store::{
-    Figures, Loaded, Position, Progress, ReadJob, Rewrite, Room, Store, StoreError, Urgency, Volume,
+    Figures, Loaded, Position, Progress, ReadJob, Rewrite, Room, Store, StoreError, TaskCounts,
+    Urgency, Volume,
 };

@@ -7,7 +7,7 @@ use pinpriq_engine::change::{Change, Header, Place};
 use pinpriq_engine::time::Timestamp;
 
 use crate::store::{
-    Figures, Loaded, Position, Progress, Rewrite, Room, Store, StoreError, Urgency,
+    Figures, Loaded, Position, Progress, Rewrite, Room, Store, StoreError, TaskCounts, Urgency,
 };
 
 /// Keeps nothing.
@@ -85,7 +85,7 @@ impl Store for MemoryStore {
         Vec::new()
     }
 
-    fn room(&self) -> Room {
+    fn room(&mut self, _tasks: TaskCounts) -> Room {
         Room::Enough
     }
 

@@ -13,6 +13,7 @@ use std::io;
 use std::sync::Arc;
 
 use pinpriq_engine::change::{Change, Header, Place, RecordKey};
+pub use pinpriq_engine::room::Room;
 use pinpriq_engine::task::Bytes;
 use pinpriq_engine::time::Timestamp;
 
@@ -51,14 +52,13 @@ pub struct Progress {
     pub reached: Position,
 }
 
-/// Whether there is space for more tasks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Room {
-    /// There is.
-    Enough,
-    /// The disk is nearly full. The caller should refuse puts; what is left is kept for the
-    /// changes that make room again.
-    Low,
+/// How many tasks there are, each of which is to be ended one day.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TaskCounts {
+    /// In any state.
+    pub present: u64,
+    /// Under a lease.
+    pub taken: u64,
 }
 
 /// What [`Store::load`] found.
@@ -227,8 +227,9 @@ pub trait Store {
         Ok(None)
     }
 
-    /// Whether there is space for more tasks.
-    fn room(&self) -> Room;
+    /// What there is room for, while so many tasks are there. Costs little: it is asked after every
+    /// turn.
+    fn room(&mut self, tasks: TaskCounts) -> Room;
 
     /// Makes everything that was appended durable. Blocks. The store stays usable.
     fn finish(&mut self, now: Timestamp) -> Result<(), StoreError>;
@@ -413,7 +414,7 @@ impl StoreError {
 }
 
 /// Whether the operating system refused for lack of room.
-fn is_full(error: &io::Error) -> bool {
+pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge

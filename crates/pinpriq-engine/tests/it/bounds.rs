@@ -10,6 +10,7 @@ use pinpriq_engine::command::{
 };
 use pinpriq_engine::limits::{Limits, STEPS_PER_TIMEOUT, TASKS_PER_ANSWER_MAX};
 use pinpriq_engine::reply::{Outcome, Output, RefusalKind, Reply};
+use pinpriq_engine::room::Room;
 use pinpriq_engine::settings::Ids;
 use pinpriq_engine::task::{ClientId, RequestId, StateKind, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
@@ -286,11 +287,11 @@ fn puts_are_busy_while_there_is_no_room() {
     assert_eq!(tasks(ask(&mut engine, NOW, take(1, Selection::DEFAULT, TakeMode::Pop))).len(), 1);
     assert!(matches!(ask(&mut engine, NOW, Command::Put(Put::new(QUEUE, &large))), Reply::Put(_)));
     // The store may have none either.
-    engine.set_room(false);
+    engine.set_room(Room::Low);
     let answer = ask(&mut engine, NOW, Command::Put(Put::new(b"others", b"")));
     assert_eq!(refusal(answer), RefusalKind::Busy);
     assert_eq!(tasks(ask(&mut engine, NOW, take(1, Selection::DEFAULT, TakeMode::Pop))).len(), 1);
-    engine.set_room(true);
+    engine.set_room(Room::Enough);
     let answer = ask(&mut engine, NOW, Command::Put(Put::new(b"others", b"")));
     assert!(matches!(answer, Reply::Put(_)));
     engine.check();

@@ -9,6 +9,7 @@ use pinpriq_engine::command::{
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, RefusalKind, Reply};
+use pinpriq_engine::room::Room;
 use pinpriq_engine::settings::{AfterAck, Ids};
 use pinpriq_engine::task::{ClientId, Receipt, RequestId, StateKind};
 use pinpriq_engine::time::{Span, Timestamp};
@@ -280,7 +281,7 @@ fn what_shrinks_always_works() {
     let mut target = Target::new();
     while target.put(&Put::new(b"q", LARGE)).is_ok() {}
     while target.put(&Put::new(b"q", b"")).is_ok() {}
-    target.engine.set_room(false);
+    target.engine.set_room(Room::Low);
     let receipt = target.take(QUEUE).unwrap();
     let held = Held { queue: QUEUE, by: HeldBy::Receipt(receipt) };
     let amendment = Amendment { payload: Some(b"y"), ..Amendment::default() };

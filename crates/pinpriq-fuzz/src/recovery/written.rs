@@ -23,7 +23,7 @@ use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_store::faulty_disk::CrashPolicy;
 use pinpriq_store::{
     Durable, FaultyDisk, Figures, Fold, Journal, Loaded, Position, Progress, Rewrite, Room, Store,
-    StoreError, Urgency,
+    StoreError, TaskCounts, Urgency,
 };
 
 use super::{Files, journal};
@@ -403,8 +403,8 @@ impl Store for Recorded {
         self.journal.poll_rewrite()
     }
 
-    fn room(&self) -> Room {
-        self.journal.room()
+    fn room(&mut self, tasks: TaskCounts) -> Room {
+        self.journal.room(tasks)
     }
 
     fn finish(&mut self, now: Timestamp) -> Result<(), StoreError> {

@@ -22,6 +22,7 @@ impl Model {
                 name_fits(member)?;
                 self.span_fits(lease, false)?;
                 let incarnation = self.alive(member).ok_or(RefusalKind::NotFound)?;
+                self.new_lease_fits(self.members[&incarnation].lease, lease)?;
                 self.renew(incarnation, lease);
                 Ok(Some(Reply::Done))
             }

@@ -7,6 +7,7 @@
 //! after a crash the model is made anew from what survived.
 
 mod bindings;
+mod disk_room;
 mod hold;
 mod members;
 mod put;
@@ -23,6 +24,7 @@ use pinpriq_engine::Engine;
 use pinpriq_engine::command::{Amendment, Assign, Command, QueueName, Wait};
 use pinpriq_engine::limits::{ID_BYTES_MAX, Limits, NAME_BYTES_MAX, WAIT_OVERHEAD_BYTES};
 use pinpriq_engine::reply::{Outcome, Output, Refusal, RefusalKind, Reply};
+use pinpriq_engine::room::Room;
 use pinpriq_engine::settings::{Paused, Settings};
 use pinpriq_engine::stats::Move;
 use pinpriq_engine::task::{
@@ -134,6 +136,8 @@ pub(crate) struct Model {
     pub(crate) outputs: Vec<Output>,
     /// Before this moment nothing is due.
     quiet_until: Timestamp,
+    /// What the store has room for.
+    room: Room,
 }
 
 impl Model {
@@ -159,10 +163,11 @@ impl Model {
             bindings: Bindings::default(),
             outputs: Vec::new(),
             quiet_until: Timestamp::ZERO,
+            room: Room::Enough,
         }
     }
 
-    /// Carries out a command. The engine is asked one thing only: whether there is room.
+    /// Carries out a command. The engine is asked one thing only: whether there is room for bytes.
     pub(crate) fn apply(
         &mut self,
         now: Timestamp,
@@ -182,6 +187,7 @@ impl Model {
     }
 
     fn answer(&mut self, client: ClientId, request: RequestId, command: &Command<'_>) -> Answer {
+        self.room_suffices(command)?;
         match command {
             Command::Put(put) => self.put(client, request, put),
             Command::PutBack(records) => Ok(Some(self.put_back(records))),

@@ -147,11 +147,13 @@ impl Model {
         };
         let takers = self.takers.iter().enumerate();
         let taker = takers
+            .filter(|(_, taker)| self.hands_out(taker.mode))
             .filter(|(_, taker)| taker.places.iter().any(|place| has(place, taker.selection)))
             .min_by_key(|(_, taker)| taker.turn);
         let subscriptions = self.subscriptions.iter().enumerate();
         let subscriber = subscriptions
             .filter(|(_, known)| self.credits.get(&known.client).is_some_and(|left| *left > 0))
+            .filter(|(_, known)| self.hands_out(known.mode))
             .filter(|(_, known)| has(&known.place, known.selection))
             .min_by_key(|(_, known)| known.turn);
         match (taker, subscriber) {

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::FaultyDisk;
-use super::state::{InodeId, Operation, SECTOR_BYTES, State};
+use super::state::{Inode, InodeId, Operation, SECTOR_BYTES, State};
 use crate::disk::{DiskFile, index};
 
 pub(super) struct OpenFile {
@@ -21,11 +21,15 @@ impl OpenFile {
 
 /// Writes as much as there is room for.
 fn write(state: &mut State, inode: InodeId, offset: u64, bytes: &[u8]) -> io::Result<usize> {
-    let room = state.room();
+    let end = offset.saturating_add(bytes.len() as u64);
+    let Some(held) = state.inodes.get(&inode).map(Inode::held) else {
+        return Err(io::ErrorKind::NotFound.into());
+    };
+    let room = if end <= held { 0 } else { state.room(end - held) };
     let Some(inode) = state.inodes.get_mut(&inode) else {
         return Err(io::ErrorKind::NotFound.into());
     };
-    let held = (inode.bytes.len() as u64).max(inode.reserved);
+    let held = inode.held();
     let most = index(held.saturating_add(room).saturating_sub(offset)).min(bytes.len());
     if most == 0 && !bytes.is_empty() {
         return Err(io::ErrorKind::StorageFull.into());
@@ -115,11 +119,14 @@ impl DiskFile for OpenFile {
         self.refuse_unless_writable()?;
         let mut state = self.disk.state();
         state.enter(Operation::Allocate, self.generation)?;
-        let room = state.room();
+        let Some(held) = state.inodes.get(&self.inode).map(Inode::held) else {
+            return Err(io::ErrorKind::NotFound.into());
+        };
+        let room = if bytes <= held { 0 } else { state.room(bytes - held) };
         let Some(inode) = state.inodes.get_mut(&self.inode) else {
             return Err(io::ErrorKind::NotFound.into());
         };
-        let held = (inode.bytes.len() as u64).max(inode.reserved);
+        let held = inode.held();
         if bytes > held.saturating_add(room) {
             return Err(io::ErrorKind::StorageFull.into());
         }

@@ -88,7 +88,8 @@ impl FaultyDisk {
         self.state().short_read_percent = percent;
     }
 
-    /// Bounds the bytes of all files together, reserved ones included.
+    /// Bounds the bytes of all files together, reserved ones included. The bound and what is
+    /// reserved stay as they are in a crash.
     pub fn set_capacity(&self, bytes: u64) {
         self.state().capacity = bytes;
     }

@@ -200,12 +200,29 @@ impl State {
         sizes.map(|inode| (inode.bytes.len() as u64).max(inode.reserved)).sum()
     }
 
-    /// How many more bytes there is room for.
-    pub(super) fn room(&self) -> u64 {
+    /// The same, with what a crash would bring back: files whose removal is not durable, and the
+    /// ends of files that were cut off.
+    fn held(&self) -> u64 {
+        let named = self.directory.values().chain(self.durable_directory.values());
+        let named = named.collect::<BTreeSet<_>>();
+        named.iter().filter_map(|inode| self.inodes.get(inode)).map(Inode::held).sum()
+    }
+
+    /// How many more bytes there is room for, if `wanted` are asked for. Like a real file system,
+    /// it makes removals durable before it refuses for want of the room that they give back.
+    pub(super) fn room(&mut self, wanted: u64) -> u64 {
         if self.capacity == u64::MAX {
             return u64::MAX;
         }
-        self.capacity.saturating_sub(self.used())
+        let room = self.capacity.saturating_sub(self.held());
+        if room >= wanted {
+            return room;
+        }
+        self.sync_directory();
+        for inode in self.inodes.values_mut() {
+            inode.durable.truncate(inode.bytes.len());
+        }
+        self.capacity.saturating_sub(self.held())
     }
 
     pub(super) fn add_inode(&mut self, inode: Inode) -> InodeId {
@@ -306,6 +323,11 @@ fn apply(directory: &mut BTreeMap<String, InodeId>, change: &DirChange) {
 }
 
 impl Inode {
+    /// What it takes up, reserved room included.
+    pub(super) fn held(&self) -> u64 {
+        (self.bytes.len().max(self.durable.len()) as u64).max(self.reserved)
+    }
+
     /// Marks the sectors of a write.
     pub(super) fn touch(&mut self, offset: usize, length: usize) {
         if length > 0 {

@@ -11,14 +11,16 @@ use pinpriq_engine::change::{Change, Place, RecordKey};
 use pinpriq_engine::task::Bytes;
 
 use super::lane::Worker;
+use super::room::reserve_most;
 use super::segment::{
     BATCH_HEADER_BYTES, BatchHeader, SEGMENT_START, SegmentHeader, aligned, segment_name,
     spare_name,
 };
+use super::spare::Sizes;
 use super::writer::{sync_dir, sync_file};
 use crate::codec::{Names, decode, decode_key};
 use crate::disk::{Disk, OpenMode, read_full_at, write_all_at};
-use crate::store::{REWRITE_BYTES_MAX, REWRITE_KEYS_MAX, Rewrite, StoreError};
+use crate::store::{REWRITE_KEYS_MAX, Rewrite, StoreError};
 
 /// How much of a spare is filled in one step.
 pub(crate) const FILL_STEP_BYTES: u64 = 1 << 20;
@@ -27,8 +29,10 @@ pub(crate) const FILL_STEP_BYTES: u64 = 1 << 20;
 pub(crate) enum Chore {
     /// Fill the next part of this spare with zeros, until it has this many bytes.
     Fill { spare: u32, bytes: u64 },
-    /// List the next records that have a place.
-    List { segment: SegmentHeader, end: u64, from: Cursor },
+    /// Reserve what room there is for a spare that is smaller than usual.
+    Reserve { spare: u32, sizes: Sizes },
+    /// List the next records that have a place, about so many bytes of them.
+    List { segment: SegmentHeader, end: u64, from: Cursor, most: u64 },
     /// A segment that is no longer needed becomes a spare, or goes.
     Retire { segment: u32, spare: Option<u32> },
 }
@@ -42,9 +46,24 @@ pub(crate) struct Cursor {
 
 #[derive(Debug)]
 pub(crate) enum ChoreDone {
-    Filled { spare: u32, outcome: Result<Filled, StoreError> },
-    Listed { segment: u32, outcome: Result<Listed, StoreError> },
-    Retired { segment: u32, spare: Option<u32>, outcome: Result<(), StoreError> },
+    /// How many bytes, 0 for none.
+    Reserved {
+        spare: u32,
+        outcome: Result<u64, StoreError>,
+    },
+    Filled {
+        spare: u32,
+        outcome: Result<Filled, StoreError>,
+    },
+    Listed {
+        segment: u32,
+        outcome: Result<Listed, StoreError>,
+    },
+    Retired {
+        segment: u32,
+        spare: Option<u32>,
+        outcome: Result<(), StoreError>,
+    },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -94,6 +113,7 @@ impl Chores {
         segment: &SegmentHeader,
         end: u64,
         from: Cursor,
+        most: u64,
     ) -> Result<Listed, StoreError> {
         let name = segment_name(segment.number);
         let fail = |offset, error| StoreError::from_io("read", &name, offset, error);
@@ -123,7 +143,7 @@ impl Chores {
                 };
                 listed.records.push(Rewrite { key, place, payload });
                 bytes += u64::from(place.length);
-                bytes < REWRITE_BYTES_MAX && listed.records.len() < REWRITE_KEYS_MAX
+                bytes < most && listed.records.len() < REWRITE_KEYS_MAX
             };
             let left = list_batch(segment.number, cursor, &batch, &self.buffer, more)
                 .ok_or_else(|| damaged("a record cannot be read"))?;
@@ -131,7 +151,7 @@ impl Chores {
                 BatchLeft::Records(from) => from,
                 BatchLeft::Nothing => Cursor { batch: aligned(cursor.batch + length), records: 0 },
             };
-            if bytes >= REWRITE_BYTES_MAX || listed.records.len() >= REWRITE_KEYS_MAX {
+            if bytes >= most || listed.records.len() >= REWRITE_KEYS_MAX {
                 break;
             }
         }
@@ -159,8 +179,14 @@ impl Worker for Chores {
             Chore::Fill { spare, bytes } => {
                 ChoreDone::Filled { spare, outcome: self.fill(spare, bytes) }
             }
-            Chore::List { segment, end, from } => {
-                let outcome = self.list(&segment, end, from);
+            Chore::Reserve { spare, sizes } => {
+                let name = spare_name(spare);
+                let reserved = reserve_most(&*self.disk, &name, sizes.least, sizes);
+                let fail = |error| StoreError::from_io("prepare", &name, 0, error);
+                ChoreDone::Reserved { spare, outcome: reserved.map_err(fail) }
+            }
+            Chore::List { segment, end, from, most } => {
+                let outcome = self.list(&segment, end, from, most);
                 self.buffer.shrink_to(crate::disk::index(FILL_STEP_BYTES));
                 ChoreDone::Listed { segment: segment.number, outcome }
             }
@@ -173,7 +199,12 @@ impl Worker for Chores {
 
 /// Adds zeros to the end of a spare and syncs them. Each step is synced, so that the disk is
 /// never given a whole segment at once while a commit waits behind it.
-fn fill_step(disk: &dyn Disk, name: &str, bytes: u64, zeros: &mut Vec<u8>) -> io::Result<Filled> {
+pub(crate) fn fill_step(
+    disk: &dyn Disk,
+    name: &str,
+    bytes: u64,
+    zeros: &mut Vec<u8>,
+) -> io::Result<Filled> {
     let file = match disk.open(name, OpenMode::ReadWrite) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             disk.open(name, OpenMode::CreateNew)?

@@ -28,15 +28,18 @@ enum Stage {
 
 impl Compaction {
     /// Takes note of how the books stand. `wanted` tells whether the oldest segment should go.
-    pub(crate) fn review(&mut self, ledger: &Ledger, written_segment: u32, wanted: bool) {
+    /// Answers whether that is begun with now.
+    pub(crate) fn review(&mut self, ledger: &Ledger, written_segment: u32, wanted: bool) -> bool {
         let oldest = ledger.oldest_number();
         if self.is_over(oldest) {
             self.ready.clear();
             self.stage = Stage::Idle;
         }
-        if self.is_due(ledger, written_segment, wanted) {
+        let is_due = self.is_due(ledger, written_segment, wanted);
+        if is_due {
             self.stage = Stage::ToList(oldest, Cursor::START);
         }
+        is_due
     }
 
     /// Whether the next segment is to be begun with. What was not handed to the disk yet cannot
@@ -57,14 +60,14 @@ impl Compaction {
     }
 
     /// The next piece to list, if it is time for it.
-    pub(crate) fn next_chore(&mut self, ledger: &Ledger) -> Option<Chore> {
+    pub(crate) fn next_chore(&mut self, ledger: &Ledger, most: u64) -> Option<Chore> {
         let Stage::ToList(segment, from) = self.stage else { return None };
         let oldest = ledger.oldest().filter(|oldest| oldest.header.number == segment)?;
         if !self.ready.is_empty() {
             return None;
         }
         self.stage = Stage::Listing(segment);
-        Some(Chore::List { segment: oldest.header, end: oldest.end, from })
+        Some(Chore::List { segment: oldest.header, end: oldest.end, from, most })
     }
 
     /// Whether there is something to list.
@@ -88,6 +91,24 @@ impl Compaction {
                 );
                 self.stage = Stage::Waiting(segment);
             }
+        }
+    }
+
+    /// Whether more of a segment is to be listed.
+    pub(crate) const fn is_listing(&self) -> bool {
+        matches!(self.stage, Stage::ToList(..) | Stage::Listing(_))
+    }
+
+    /// The bytes of the records that are ready to be written again.
+    pub(crate) fn ready_bytes(&self) -> u64 {
+        self.ready.iter().map(|ready| u64::from(ready.place.length)).sum()
+    }
+
+    /// Whether this segment is being written again.
+    pub(crate) fn is_in_hand(&self, segment: u32) -> bool {
+        match self.stage {
+            Stage::ToList(at, _) | Stage::Listing(at) | Stage::Waiting(at) => at == segment,
+            Stage::Idle => false,
         }
     }
 

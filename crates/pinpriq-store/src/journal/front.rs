@@ -26,7 +26,8 @@ use super::segment::draw_salt;
 use super::stoppable::Stoppable;
 use crate::disk::Disk;
 use crate::store::{
-    Figures, Loaded, Position, Progress, ReadJob, Rewrite, Room, Store, StoreError, Urgency, Volume,
+    Figures, Loaded, Position, Progress, ReadJob, Rewrite, Room, Store, StoreError, TaskCounts,
+    Urgency, Volume,
 };
 
 /// The smallest segment, so that the two headers stay the smaller part of it.
@@ -296,10 +297,10 @@ impl Store for Journal {
         self.attempt("take_read", |running| running.take_read(wait))
     }
 
-    fn room(&self) -> Room {
-        match &self.stage {
-            Stage::Running(running) if running.is_low() => Room::Low,
-            _ => Room::Enough,
+    fn room(&mut self, tasks: TaskCounts) -> Room {
+        match &mut self.stage {
+            Stage::Running(running) => running.room(tasks),
+            Stage::Opened | Stage::Loaded(..) => Room::Enough,
         }
     }
 

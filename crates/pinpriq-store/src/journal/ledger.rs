@@ -52,6 +52,14 @@ impl Ledger {
         self.skip_emptied();
     }
 
+    /// The last segment, in which nothing counts, is another one now.
+    pub(crate) fn replace_active(&mut self, segment: Segment) {
+        if let Some(active) = self.segments.back_mut() {
+            self.used = self.used + segment.end - active.end;
+            *active = segment;
+        }
+    }
+
     /// A batch of this many bytes, padding included, with `live` bytes of records that count.
     pub(crate) fn add_batch(&mut self, bytes: u64, live: u64) {
         if let Some(active) = self.segments.back_mut() {

@@ -20,6 +20,8 @@ mod ledger;
 mod open;
 mod pending;
 mod reader;
+mod room;
+mod rotation;
 mod running;
 mod salvage;
 mod segment;

@@ -3,7 +3,6 @@
 //! Everything here blocks and happens before the first request is served. Nothing was changed
 //! before this point, and each step leaves a log that loads to the same state.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use pinpriq_engine::change::{Header, Place};
@@ -12,11 +11,12 @@ use super::front::JournalOptions;
 use super::lane::Worker;
 use super::ledger::{Ledger, Segment};
 use super::pending::{Pending, Target};
-use super::reader::FoundLog;
+use super::reader::{FoundLog, FoundSegment};
+use super::room::{make_for_start, prepare, sync_whole, tidy_up, trim};
 use super::segment::{
-    FORMAT_VERSION, Identity, SEGMENT_START, SegmentHeader, draw_salt, segment_name, spare_name,
+    FORMAT_VERSION, Identity, SEGMENT_START, SegmentHeader, draw_salt, segment_name,
 };
-use super::spare::{SPARES_MAX, Spares};
+use super::spare::{Sizes, Spare, Spares};
 use super::window::WINDOW_BYTES;
 use super::writer::{Commit, Roll, Writer, sync_dir, sync_file};
 use crate::disk::{Disk, OpenMode, index, read_full_at, write_all_at};
@@ -26,10 +26,15 @@ use crate::store::{StoreError, Urgency};
 pub(crate) struct Begun {
     pub(crate) writer: Writer,
     pub(crate) spares: Spares,
+    /// How large the new segment may grow.
+    pub(crate) capacity: u64,
     pub(crate) lsn: u64,
 }
 
 /// Opens a new segment with one empty batch, durably.
+///
+/// A segment in which an earlier start has written nothing is replaced: the new one takes its
+/// number and its place in the log, so that starts alone never make the log longer.
 pub(crate) fn begin(
     disk: &Arc<dyn Disk>,
     options: &JournalOptions,
@@ -38,25 +43,25 @@ pub(crate) fn begin(
     (facts, identity): (&Header, Identity),
 ) -> Result<Begun, StoreError> {
     secure_tail(&**disk, found)?;
-    let (mut for_segment, left_over) = tidy_up(&**disk, found, options.segment_bytes())?;
-    let last = found.segments.last();
-    let newest = found.inventory.segments.last_key_value().map_or(0, |(&number, _)| number);
-    let number = newest + 1;
-    let header = SegmentHeader {
-        version: FORMAT_VERSION,
-        number,
-        oldest: if last.is_some() { ledger.oldest_number() } else { number },
-        salt: draw_salt(options.salt_seed, number, facts.incarnation),
-        first_lsn: found.last_lsn + 1,
-        previous_end: last.map_or(0, |last| last.end),
-        incarnation: facts.incarnation,
-        now: facts.now.ms(),
-        identity: Some(identity),
-    };
-    ledger.push(Segment { header, end: SEGMENT_START, live: 0, usual_size: true });
+    let sizes = Sizes::of(options.segment_bytes());
+    let mut left = tidy_up(&**disk, found, sizes)?;
+    let idle = found.segments.last().filter(|last| !last.has_records);
+    let old = found.segments.as_slice();
+    let old = if idle.is_some() { &old[..old.len() - 1] } else { old };
+    let header = header_after(found, idle, ledger, options, (facts, identity));
+    let Spare { number: file, bytes: capacity } =
+        prepare(&**disk, header.number, old, sizes, &mut left)?;
+    sync_whole(&**disk, &left)?;
+    let usual_size = capacity == sizes.usual;
+    let segment = Segment { header, end: SEGMENT_START, live: 0, usual_size };
+    if idle.is_some() {
+        ledger.replace_active(segment);
+    } else {
+        ledger.push(segment);
+    }
     let lsn = header.first_lsn;
     let target = Target {
-        segment: number,
+        segment: header.number,
         offset: SEGMENT_START,
         salt: header.salt,
         oldest: ledger.oldest_number(),
@@ -64,21 +69,49 @@ pub(crate) fn begin(
     };
     let mut pending = Pending::default();
     let encoded = pending.encode(&[]);
-    pending.roll(Roll { header, capacity: options.segment_bytes(), spare: None });
+    pending.roll(Roll { header, capacity, spare: Some(file) });
     pending.place(encoded, &target, facts, Urgency::Soon, &mut |_, _: Place| {});
     ledger.add_batch(encoded.padded_bytes, 0);
     ledger.note(lsn);
-    let mut commit =
-        pending.seal(found.last_lsn, options.segment_bytes(), &mut for_segment, Commit::default());
+    let mut commit = pending.seal(lsn - 1, |_| None, Commit::default());
     commit.sync = true;
     let mut writer = Writer::new(Arc::clone(disk));
     writer.run(commit).outcome?;
     ledger.durable(lsn);
-    for segment in &found.segments {
-        trim(&**disk, segment.header.number, segment.end);
+    trim(&**disk, old, sizes);
+    // What was kept for this start may have been used just now, and room have come back by it.
+    if left.is_full && left.for_start.is_none() {
+        make_for_start(&**disk, sizes, &mut left);
     }
-    let highest = found.inventory.spares.keys().copied().filter(|&n| n < u32::MAX / 2).max();
-    Ok(Begun { writer, spares: Spares::new(&left_over, highest.unwrap_or(0)), lsn })
+    Ok(Begun { writer, spares: Spares::new(sizes, &left), capacity, lsn })
+}
+
+/// The header of the segment that begins now: in the place of one in which nothing was written, or
+/// behind the last one.
+fn header_after(
+    found: &FoundLog,
+    idle: Option<&FoundSegment>,
+    ledger: &Ledger,
+    options: &JournalOptions,
+    (facts, identity): (&Header, Identity),
+) -> SegmentHeader {
+    let last = found.segments.last();
+    let newest = found.inventory.segments.last_key_value().map_or(0, |(&number, _)| number);
+    let number = idle.map_or(newest + 1, |idle| idle.header.number);
+    SegmentHeader {
+        version: FORMAT_VERSION,
+        number,
+        oldest: if last.is_some() { ledger.oldest_number() } else { number },
+        salt: draw_salt(options.salt_seed, number, facts.incarnation),
+        first_lsn: idle.map_or(found.last_lsn + 1, |idle| idle.header.first_lsn),
+        previous_end: match (idle, last) {
+            (Some(idle), _) => idle.header.previous_end,
+            (None, last) => last.map_or(0, |last| last.end),
+        },
+        incarnation: facts.incarnation,
+        now: facts.now.ms(),
+        identity: Some(identity),
+    }
 }
 
 /// Makes sure that the end of the log is on the disk before a new segment relies on it.
@@ -104,46 +137,4 @@ fn secure_tail(disk: &dyn Disk, found: &FoundLog) -> Result<(), StoreError> {
         at += buffer.len() as u64;
     }
     sync_file(&*file, &name)
-}
-
-/// Removes what an interrupted clean-up left behind, and spares that are of no use. Answers the
-/// one for the new segment, which has the right size, and those to be completed later.
-fn tidy_up(
-    disk: &dyn Disk,
-    found: &FoundLog,
-    segment_bytes: u64,
-) -> Result<(VecDeque<u32>, Vec<u32>), StoreError> {
-    let inventory = &found.inventory;
-    let oldest = found.segments.first().map_or(0, |segment| segment.header.number);
-    let mut surplus: Vec<String> =
-        inventory.segments.range(..oldest).map(|(&number, _)| segment_name(number)).collect();
-    let mut for_segment = VecDeque::new();
-    let mut left_over = Vec::new();
-    for (&number, &bytes) in &inventory.spares {
-        if bytes == segment_bytes && for_segment.is_empty() {
-            for_segment.push_back(number);
-        } else if bytes <= segment_bytes && left_over.len() < SPARES_MAX && number < u32::MAX / 2 {
-            left_over.push(number);
-        } else {
-            surplus.push(spare_name(number));
-        }
-    }
-    for name in &surplus {
-        disk.remove(name).map_err(|error| StoreError::from_io("remove", name, 0, error))?;
-    }
-    if !surplus.is_empty() {
-        sync_dir(disk)?;
-    }
-    Ok((for_segment, left_over))
-}
-
-/// Gives back the unused rest of a segment, and what was reserved for it beyond its length: only
-/// cutting it off where it ends does that. Its end is written down in the next one, so that this
-/// may fail, or be forgotten in a crash: the next start does it again.
-fn trim(disk: &dyn Disk, number: u32, end: u64) {
-    let name = segment_name(number);
-    let trimmed = disk.open(&name, OpenMode::ReadWrite).and_then(|file| file.set_len(end));
-    if let Err(error) = trimmed {
-        tracing::warn!(file = name, %error, "the unused rest of a segment was not given back");
-    }
 }

@@ -4,8 +4,6 @@
 //! moment it is appended. The headers are filled in last, when the write starts: by then more is
 //! known to be durable, and the more each batch says, the less damage can pass for a torn tail.
 
-use std::collections::VecDeque;
-
 use pinpriq_engine::change::{Change, Header, Place};
 use pinpriq_engine::time::Timestamp;
 
@@ -60,6 +58,13 @@ pub(crate) struct Target {
     pub(crate) salt: u64,
     pub(crate) oldest: u32,
     pub(crate) lsn: u64,
+}
+
+impl Encoded {
+    /// Whether all of its records have a place, and there are any.
+    pub(crate) const fn has_places_only(&self) -> bool {
+        self.records > 0 && self.placed_bytes == self.body_bytes as u64
+    }
 }
 
 impl Pending {
@@ -167,13 +172,12 @@ impl Pending {
         });
     }
 
-    /// Everything that waits, as one write. New segments of the usual size take their files from
-    /// `spares`.
+    /// Everything that waits, as one write. New segments for which there was no spare yet take
+    /// one from `spares` if there is one of their size by now.
     pub(crate) fn seal(
         &mut self,
         durable_lsn: u64,
-        usual_bytes: u64,
-        spares: &mut VecDeque<u32>,
+        mut spares: impl FnMut(u64) -> Option<u32>,
         buffers: Commit,
     ) -> Commit {
         for seal in &self.seals {
@@ -183,9 +187,9 @@ impl Pending {
         }
         for step in &mut self.commit.steps {
             if let Step::Roll(roll) = step
-                && roll.capacity == usual_bytes
+                && roll.spare.is_none()
             {
-                roll.spare = spares.pop_front();
+                roll.spare = spares(roll.capacity);
             }
         }
         self.seals.clear();

@@ -41,6 +41,8 @@ pub(crate) struct FoundSegment {
     pub(crate) end: u64,
     /// The bytes of all records in it that have a place.
     pub(crate) placed_bytes: u64,
+    /// Whether it holds any records, or empty batches alone.
+    pub(crate) has_records: bool,
 }
 
 /// Everything that the server has to know to go on after loading.
@@ -290,12 +292,14 @@ pub(crate) fn load(
         let next = headers.get(place + 1);
         let limit = next.map_or(ending.walk.end, |next| next.previous_end);
         let mut file = Window::open(disk, &segment_name(header.number), limit)?;
+        let records = log.loaded.records;
         let found = read_segment(&mut file, header, &mut names, &mut log.loaded, sink)?;
         check_link(header, &found, next)?;
         log.segments.push(FoundSegment {
             header: *header,
             end: found.0.end,
             placed_bytes: found.1,
+            has_records: log.loaded.records > records,
         });
         log.last_lsn = found.0.next_lsn - 1;
     }

@@ -18,16 +18,24 @@ use super::lane::{Lane, Runner};
 use super::ledger::{Ledger, Segment};
 use super::open::Begun;
 use super::pending::{Pending, Target};
+use super::rotation::Rotation;
 use super::segment::{BATCH_BYTES_MAX, FORMAT_VERSION, SEGMENT_START, SegmentHeader, draw_salt};
 use super::spare::Spares;
 use super::writer::{Commit, Committed, Roll, Writer};
 use crate::store::{
-    Figures, INTERVAL_MS, LAZY_MS, Position, Progress, ReadJob, Rewrite, StoreError, Urgency,
-    Volume,
+    Figures, INTERVAL_MS, LAZY_MS, Position, Progress, REWRITE_BYTES_MAX, ReadJob, Rewrite, Room,
+    StoreError, TaskCounts, Urgency, Volume,
 };
 
 /// How much of a write buffer is kept for the next one; what a burst needed beyond goes back.
 const BUFFER_BYTES_KEPT: usize = 4 << 20;
+
+/// What is written for one task at most if it is taken, its lease ends and it is acknowledged after
+/// that, each time in a batch with nothing else.
+const TASK_BYTES: u64 = 256;
+
+/// What is written at most if it is acknowledged or popped.
+const END_BYTES: u64 = 96;
 
 /// While more than this waits to be written, nothing is handed out to be written again.
 const REWRITE_BACKLOG_BYTES: usize = 4 << 20;
@@ -42,6 +50,9 @@ pub(crate) struct Running {
     volumes: Volumes,
     spares: Spares,
     compaction: Compaction,
+    rotation: Rotation,
+    /// How many tasks there were when that was last told.
+    tasks: TaskCounts,
     /// Buffers of the last commit, to be used again.
     buffers: Option<Commit>,
     /// The facts of the latest batch.
@@ -79,6 +90,7 @@ impl Running {
         runner: &Runner,
     ) -> Result<Self, StoreError> {
         let written_segment = ledger.active().map_or(0, |active| active.header.number);
+        let useless = ledger.used_bytes().saturating_sub(ledger.live_bytes());
         Ok(Self {
             options,
             ledger,
@@ -89,9 +101,11 @@ impl Running {
             volumes,
             spares: begun.spares,
             compaction: Compaction::default(),
+            rotation: Rotation::new(useless),
+            tasks: TaskCounts { present: u64::MAX, taken: u64::MAX },
             buffers: None,
             facts: *facts,
-            capacity: options.segment_bytes(),
+            capacity: begun.capacity,
             next_lsn: begun.lsn + 1,
             in_flight: None,
             written_lsn: begun.lsn,
@@ -105,6 +119,9 @@ impl Running {
 
     pub(crate) fn obsolete(&mut self, place: Place) {
         self.ledger.obsolete(place);
+        if !self.compaction.is_in_hand(place.volume) {
+            self.rotation.add(u64::from(place.length));
+        }
     }
 
     /// See [`Store::hold`](crate::store::Store::hold).
@@ -163,6 +180,11 @@ impl Running {
         let target = self.target(lsn);
         self.pending.place(encoded, &target, facts, urgency, placed);
         self.ledger.add_batch(encoded.padded_bytes, encoded.placed_bytes);
+        // What is written again adds nothing that another pass could gain.
+        let is_rewritten = urgency == Urgency::Lazy && encoded.has_places_only();
+        if !is_rewritten {
+            self.rotation.add(encoded.padded_bytes - encoded.placed_bytes);
+        }
         self.ledger.note(lsn);
         self.next_lsn += 1;
         self.facts = *facts;
@@ -187,7 +209,9 @@ impl Running {
         let (number, previous_end) =
             self.ledger.active().map_or((1, 0), |last| (last.header.number + 1, last.end));
         let usual = self.options.segment_bytes();
-        self.capacity = usual.max(SEGMENT_START + batch_bytes);
+        let least = SEGMENT_START + batch_bytes;
+        let spare = if least > usual { None } else { self.spares.take(least) };
+        self.capacity = spare.map_or_else(|| usual.max(least), |spare| spare.bytes);
         let header = SegmentHeader {
             version: FORMAT_VERSION,
             number,
@@ -199,7 +223,8 @@ impl Running {
             now: facts.now.ms(),
             identity: self.ledger.active().and_then(|last| last.header.identity),
         };
-        self.pending.roll(Roll { header, capacity: self.capacity, spare: None });
+        let spare = spare.map(|spare| spare.number);
+        self.pending.roll(Roll { header, capacity: self.capacity, spare });
         let usual_size = self.capacity == usual;
         self.ledger.push(Segment { header, end: SEGMENT_START, live: 0, usual_size });
     }
@@ -265,7 +290,12 @@ impl Running {
 
     fn chore_done(&mut self, done: ChoreDone) {
         match done {
-            ChoreDone::Filled { spare, outcome } => self.spares.filled(spare, outcome, self.now),
+            ChoreDone::Filled { spare, outcome } => {
+                self.spares.filled(spare, outcome, self.wanted_spares(), self.now);
+            }
+            ChoreDone::Reserved { spare, outcome } => {
+                self.spares.reserved(spare, outcome, self.now);
+            }
             ChoreDone::Listed { segment, outcome } => self.compaction.listed(segment, outcome),
             ChoreDone::Retired { segment, spare, outcome } => {
                 self.spares.put_away(spare, outcome.is_ok());
@@ -310,8 +340,13 @@ impl Running {
         let batches = self.pending.batches() as u64;
         let buffers = self.buffers.take().unwrap_or_default();
         let usual = self.options.segment_bytes();
-        let spares = self.spares.ready_mut();
-        let mut commit = self.pending.seal(self.durable_lsn, usual, spares, buffers);
+        let spares = &mut self.spares;
+        // No other size: where the segment ends is settled.
+        let of_size = |bytes| {
+            let spare = if bytes == usual { spares.take(bytes) } else { None };
+            spare.map(|spare| spare.number)
+        };
+        let mut commit = self.pending.seal(self.durable_lsn, of_size, buffers);
         commit.sync = sync;
         let segment = self.ledger.active().map_or(0, |active| active.header.number);
         self.in_flight = Some(InFlight { last_lsn: self.next_lsn - 1, segment, sync, batches });
@@ -331,7 +366,11 @@ impl Running {
         if self.chores.is_busy() {
             return Ok(());
         }
-        self.compaction.review(&self.ledger, self.written_segment, self.wants_compaction());
+        let wanted = self.wants_compaction();
+        if self.compaction.review(&self.ledger, self.written_segment, wanted) {
+            let active = self.ledger.active().map_or(0, |active| active.header.number);
+            self.rotation.begin(self.ledger.oldest_number(), active);
+        }
         let wanted_spares = self.wanted_spares();
         let chore = if let Some(segment) = self.ledger.take_released() {
             let is_held = self.volumes.release(segment.header.number, segment.end);
@@ -339,28 +378,55 @@ impl Running {
             let spare = if is_reusable { self.spares.adopt() } else { None };
             Some(Chore::Retire { segment: segment.header.number, spare })
         } else {
-            let usual = self.options.segment_bytes();
-            let fill = self.spares.next_chore(wanted_spares, usual, self.now);
-            fill.or_else(|| self.compaction.next_chore(&self.ledger))
+            let fill = self.spares.next_chore(wanted_spares, self.now);
+            // So that what is written again fits in well, also where segments are small.
+            let most = REWRITE_BYTES_MAX.min(self.usable() / 8);
+            fill.or_else(|| self.compaction.next_chore(&self.ledger, most))
         };
         chore.map_or(Ok(()), |chore| self.chores.submit(chore))
     }
 
     /// Whether the oldest segment should be emptied: the log is too long, or the disk is nearly
-    /// full, a good part of that segment would be won, and the rest fits into what is left.
+    /// full, that would win room, and what still counts in it fits into what is left.
     fn wants_compaction(&self) -> bool {
         let Some(oldest) = self.ledger.oldest() else { return false };
-        self.ledger.is_wasteful(self.options.slack_bytes)
-            || (self.spares.is_refused()
-                && oldest.live <= (oldest.end - SEGMENT_START) / 4 * 3
-                && oldest.live <= self.bytes_left() / 4 * 3)
+        if self.ledger.is_wasteful(self.options.slack_bytes) {
+            return true;
+        }
+        if !self.spares.is_refused() {
+            return false;
+        }
+        let wins_much = oldest.live <= (oldest.end - SEGMENT_START) / 4 * 3;
+        wins_much && oldest.live <= self.bytes_left() / 4 * 3 || self.wants_rotation()
+    }
+
+    /// Whether a pass over the log is worth while and what counts in the oldest segment fits.
+    fn wants_rotation(&self) -> bool {
+        let Some(oldest) = self.ledger.oldest() else { return false };
+        let (left, need) = (self.bytes_left(), self.need());
+        self.spares.is_refused()
+            && left < need / 2 * 3
+            && self.rotation.covers(oldest.header.number, need / 4)
+            && oldest.live + need / 4 <= left
+    }
+
+    /// The bytes of batches that a segment of the usual size takes.
+    fn usable(&self) -> u64 {
+        self.options.segment_bytes() - SEGMENT_START
     }
 
     /// The bytes that the log can take for certain: in the active segment and in spares.
     fn bytes_left(&self) -> u64 {
         let active = self.ledger.active();
         let left = active.map_or(0, |active| self.capacity.saturating_sub(active.end));
-        left + self.spares.ready_count() * self.options.segment_bytes()
+        left + self.spares.room()
+    }
+
+    /// What room is measured by: a segment, or less where there are so few tasks that each can be
+    /// taken and ended in batches of its own before the log has to be made shorter.
+    fn need(&self) -> u64 {
+        let tasks = self.tasks.present.saturating_mul(TASK_BYTES);
+        self.usable().min(tasks.saturating_add(self.usable() / 64))
     }
 
     /// How many spares there should be: none before the active segment is in real use, and two
@@ -375,10 +441,46 @@ impl Running {
         }
     }
 
-    /// Whether puts should be refused. What is left by then has to last until enough tasks were
-    /// taken out, one by one in batches of their own at the worst, for a segment to be emptied.
-    pub(crate) fn is_low(&self) -> bool {
-        self.spares.is_refused() && self.bytes_left() < self.options.segment_bytes() / 4 * 7
+    /// What there is room for. While the disk is not full that is everything. Of a full one the
+    /// first quarter of a segment is for what takes a task or moves it; then begins a pass over the
+    /// log, which needs a segment and a quarter, and until that has won something nothing may use
+    /// up what it needs but acks and what cannot be refused. Where few tasks are left less is
+    /// enough: what it takes to end each of them.
+    pub(crate) fn room(&mut self, tasks: TaskCounts) -> Room {
+        self.tasks = tasks;
+        if !self.spares.is_refused() {
+            return Room::Enough;
+        }
+        let (left, need, usable) = (self.bytes_left(), self.need(), self.usable());
+        let to_end = END_BYTES
+            .saturating_mul(tasks.present)
+            .saturating_add(TASK_BYTES.saturating_mul(tasks.taken))
+            .saturating_add(usable / 64);
+        if left >= need / 4 * 7 {
+            Room::Enough
+        } else if left >= need / 2 * 3 {
+            Room::Low
+        } else if left < to_end.min(usable / 4 * 3) || (left < need / 4 * 5 && self.rotates()) {
+            Room::Least
+        } else {
+            Room::Scarce
+        }
+    }
+
+    /// Whether what is ready to be written again has to wait, since it would use up what acks need.
+    fn holds_back(&self) -> bool {
+        let oldest_live = self.ledger.oldest().map_or(0, |oldest| oldest.live);
+        let ready = self.compaction.ready_bytes().min(oldest_live);
+        self.spares.is_refused() && self.bytes_left() < ready + self.need() / 8
+    }
+
+    /// Whether a pass over the log wins room now, or is about to.
+    fn rotates(&self) -> bool {
+        let oldest = self.ledger.oldest_number();
+        let wanted = self.wants_rotation();
+        let is_due = self.compaction.is_due(&self.ledger, self.written_segment, wanted);
+        let is_at_it = self.compaction.is_listing() && !self.holds_back();
+        self.rotation.covers(oldest, self.need() / 4) && (is_at_it || is_due)
     }
 
     fn has_chore(&self) -> bool {
@@ -412,6 +514,10 @@ impl Running {
 
     pub(crate) fn poll_rewrite(&mut self) -> Result<Vec<Rewrite>, StoreError> {
         if self.pending.bytes() > REWRITE_BACKLOG_BYTES {
+            return Ok(Vec::new());
+        }
+        // What is left now is for acks. They empty the segment too.
+        if self.holds_back() {
             return Ok(Vec::new());
         }
         let ready = self.compaction.take_ready();

@@ -1,16 +1,19 @@
-//! The files that are kept for the next segments.
+//! The files that are kept for the next segments, and for the next start.
 //!
 //! Segments that are put away become spares, three at most, so that under steady work old files
 //! serve again. New ones are only made while there are fewer than the journal asks for: none for a
 //! small installation, two under load. The second is the reserve of a full disk: when it cannot be
 //! made the disk is nearly full, and what is left is for the changes that make room. It is tried
-//! again at most once a second, or as soon as a segment was put away.
+//! again at most once a second, or as soon as a segment was put away; meanwhile one smaller spare
+//! may use what room there is. One small file is kept for the next start alone: no segment of a
+//! server at work is made from it.
 
 use std::collections::VecDeque;
 
 use pinpriq_engine::time::{Span, Timestamp};
 
 use super::chores::{Chore, Filled};
+use super::segment::SEGMENT_START;
 use crate::store::StoreError;
 
 /// How many spares are kept.
@@ -19,26 +22,79 @@ pub(crate) const SPARES_MAX: usize = 3;
 /// How long to wait after a spare could not be prepared.
 const RETRY: Span = Span::from_ms(1_000);
 
+/// The sizes of files, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Sizes {
+    /// Of a segment.
+    pub(crate) usual: u64,
+    /// Of the smallest spare that is made where the usual size has no room.
+    pub(crate) least: u64,
+    /// Of the file for the next start, and of the smallest segment that a start makes.
+    pub(crate) start: u64,
+}
+
+impl Sizes {
+    pub(crate) fn of(usual: u64) -> Self {
+        Self {
+            usual,
+            least: (usual / 16).max(2 * SEGMENT_START),
+            start: ((usual / 512) & !4095).max(SEGMENT_START + 4096),
+        }
+    }
+}
+
+/// A file for a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Spare {
+    pub(crate) number: u32,
+    pub(crate) bytes: u64,
+}
+
+/// The files that a start has found.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// Of the usual size.
+    pub(crate) whole: VecDeque<u32>,
+    /// To be completed.
+    pub(crate) partial: Vec<u32>,
+    /// Kept for a start.
+    pub(crate) for_start: Option<u32>,
+    /// The highest number in use.
+    pub(crate) highest: u32,
+    /// Whether the usual size had no room.
+    pub(crate) is_full: bool,
+}
+
 #[derive(Debug)]
 pub(crate) struct Spares {
-    ready: VecDeque<u32>,
-    /// To be filled up to the usual size, the first one next.
-    partial: VecDeque<u32>,
+    sizes: Sizes,
+    ready: VecDeque<Spare>,
+    /// To be filled up to their size, the first one next.
+    partial: VecDeque<Spare>,
+    /// The file for the next start, and whether it is whole.
+    for_start: Option<(u32, bool)>,
     next_number: u32,
     retry_at: Timestamp,
-    /// The last try failed.
+    retry_for_start_at: Timestamp,
+    /// Whether the room that does not suffice for one of the usual size is to be looked for.
+    wants_rest: bool,
+    /// The last try to make one of the usual size failed.
     refused: bool,
 }
 
 impl Spares {
-    /// `left_over` are files to start with, `highest` the highest number in use.
-    pub(crate) fn new(left_over: &[u32], highest: u32) -> Self {
+    pub(crate) fn new(sizes: Sizes, found: &Found) -> Self {
+        let of_usual_size = |&number| Spare { number, bytes: sizes.usual };
         Self {
-            ready: VecDeque::new(),
-            partial: left_over.iter().copied().collect(),
-            next_number: highest.wrapping_add(1).max(1),
+            sizes,
+            ready: found.whole.iter().map(of_usual_size).collect(),
+            partial: found.partial.iter().map(of_usual_size).collect(),
+            for_start: found.for_start.map(|number| (number, true)),
+            next_number: found.highest.wrapping_add(1).max(1),
             retry_at: Timestamp::ZERO,
-            refused: false,
+            retry_for_start_at: Timestamp::ZERO,
+            wants_rest: false,
+            refused: found.is_full,
         }
     }
 
@@ -47,14 +103,16 @@ impl Spares {
         self.refused
     }
 
-    /// How many can be used now.
-    pub(crate) fn ready_count(&self) -> u64 {
-        self.ready.len() as u64
+    /// The bytes of batches that fit into those that can be used now.
+    pub(crate) fn room(&self) -> u64 {
+        self.ready.iter().map(|spare| spare.bytes - SEGMENT_START).sum()
     }
 
-    /// The spares that can be used now.
-    pub(crate) const fn ready_mut(&mut self) -> &mut VecDeque<u32> {
-        &mut self.ready
+    /// The largest one, for a segment of at least this size.
+    pub(crate) fn take(&mut self, bytes: u64) -> Option<Spare> {
+        let largest = (0..self.ready.len()).rev().max_by_key(|at| self.ready[*at].bytes)?;
+        let fits = self.ready[largest].bytes >= bytes;
+        fits.then(|| self.ready.remove(largest)).flatten()
     }
 
     /// A name for a segment that is put away, if it is to be kept.
@@ -72,29 +130,29 @@ impl Spares {
     /// What became of a segment that was put away.
     pub(crate) fn put_away(&mut self, adopted: Option<u32>, succeeded: bool) {
         if let (Some(number), true) = (adopted, succeeded) {
-            self.partial.push_back(number);
+            self.partial.push_back(Spare { number, bytes: self.sizes.usual });
         }
-        self.retry_at = Timestamp::ZERO;
+        (self.retry_at, self.wants_rest) = (Timestamp::ZERO, false);
     }
 
     /// The next step of preparing, if one is due. `wanted` tells how many there should be.
-    pub(crate) fn next_chore(
-        &mut self,
-        wanted: usize,
-        bytes: u64,
-        now: Timestamp,
-    ) -> Option<Chore> {
+    pub(crate) fn next_chore(&mut self, wanted: usize, now: Timestamp) -> Option<Chore> {
         if !self.has_chore(wanted, now) {
             return None;
         }
-        let spare = if let Some(&number) = self.partial.front() {
-            number
-        } else {
+        if self.for_start_at(wanted).is_some_and(|at| at <= now) {
+            let spare = self.draw_number();
+            self.for_start = Some((spare, false));
+            return Some(Chore::Fill { spare, bytes: self.sizes.start });
+        }
+        if self.partial.is_empty() {
             let number = self.draw_number();
-            self.partial.push_back(number);
-            number
-        };
-        Some(Chore::Fill { spare, bytes })
+            if self.wants_rest {
+                return Some(Chore::Reserve { spare: number, sizes: self.sizes });
+            }
+            self.partial.push_back(Spare { number, bytes: self.sizes.usual });
+        }
+        self.partial.front().map(|next| Chore::Fill { spare: next.number, bytes: next.bytes })
     }
 
     /// Whether a step of preparing is due.
@@ -104,34 +162,78 @@ impl Spares {
 
     /// When to make a new file, if one is wanted.
     pub(crate) fn retry_at(&self, wanted: usize) -> Option<Timestamp> {
-        (self.ready.len() + self.partial.len() < wanted).then_some(self.retry_at)
+        let all = self.ready.len() + self.partial.len();
+        let is_short = if self.refused {
+            self.of_usual_size() < wanted && all < SPARES_MAX
+        } else {
+            all < wanted
+        };
+        let spare_at = is_short.then_some(self.retry_at);
+        match (spare_at, self.for_start_at(wanted)) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    /// When to make the file for the next start: once there is anything to start with.
+    fn for_start_at(&self, wanted: usize) -> Option<Timestamp> {
+        let is_missing = self.for_start.is_none() && (wanted > 0 || self.refused);
+        is_missing.then_some(self.retry_for_start_at)
+    }
+
+    fn of_usual_size(&self) -> usize {
+        let all = self.ready.iter().chain(&self.partial);
+        all.filter(|spare| spare.bytes == self.sizes.usual).count()
+    }
+
+    /// How much was reserved for a smaller one, if anything.
+    pub(crate) fn reserved(
+        &mut self,
+        number: u32,
+        outcome: Result<u64, StoreError>,
+        now: Timestamp,
+    ) {
+        (self.retry_at, self.wants_rest) = (now.after(RETRY), false);
+        match outcome {
+            Ok(0) => {}
+            Ok(bytes) => self.partial.push_back(Spare { number, bytes }),
+            Err(error) => tracing::debug!(%error, "no smaller segment can be prepared either"),
+        }
     }
 
     /// What became of a step of preparing.
     pub(crate) fn filled(
         &mut self,
-        spare: u32,
+        number: u32,
         outcome: Result<Filled, StoreError>,
+        wanted: usize,
         now: Timestamp,
     ) {
         if matches!(outcome, Ok(Filled::Partly)) {
             return;
         }
-        self.partial.retain(|&number| number != spare);
+        if self.for_start == Some((number, false)) {
+            self.for_start = outcome.is_ok().then_some((number, true));
+            self.retry_for_start_at = now.after(RETRY);
+            return;
+        }
+        let at = self.partial.iter().position(|spare| spare.number == number);
+        let Some(spare) = at.and_then(|at| self.partial.remove(at)) else { return };
         match outcome {
             Ok(_) => {
-                if self.refused {
-                    tracing::info!("there is room for the next segment again");
-                }
                 self.ready.push_back(spare);
-                self.refused = false;
+                if self.refused && self.of_usual_size() >= wanted {
+                    tracing::info!("there is room for the next segment again");
+                    self.refused = false;
+                }
             }
             Err(error) => {
                 if !self.refused {
                     tracing::warn!(%error, "the next segment cannot be prepared");
                 }
                 self.refused = true;
-                self.retry_at = now.after(RETRY);
+                self.wants_rest = self.ready.iter().all(|spare| spare.bytes == self.sizes.usual);
+                self.retry_at = if self.wants_rest { now } else { now.after(RETRY) };
             }
         }
     }

@@ -177,7 +177,7 @@ fn create_growing(disk: &dyn Disk, roll: &Roll) -> Result<NamedFile, StoreError>
     Ok((name, file))
 }
 
-fn remove_if_there(disk: &dyn Disk, name: &str) -> Result<(), StoreError> {
+pub(crate) fn remove_if_there(disk: &dyn Disk, name: &str) -> Result<(), StoreError> {
     match disk.remove(name) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

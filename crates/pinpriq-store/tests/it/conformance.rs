@@ -8,7 +8,7 @@ use pinpriq_engine::time::Timestamp;
 use pinpriq_store::conformance::run;
 use pinpriq_store::{
     Disk, FaultyDisk, Figures, Journal, JournalOptions, Level, Loaded, MemoryStore, Position,
-    Progress, RealDisk, Rewrite, Room, Runner, Store, StoreError, Urgency,
+    Progress, RealDisk, Rewrite, Room, Runner, Store, StoreError, TaskCounts, Urgency,
 };
 
 use crate::driving::{journal, options};
@@ -100,8 +100,8 @@ impl Store for Waiting {
         self.journal.poll_rewrite()
     }
 
-    fn room(&self) -> Room {
-        self.journal.room()
+    fn room(&mut self, tasks: TaskCounts) -> Room {
+        self.journal.room(tasks)
     }
 
     fn finish(&mut self, now: Timestamp) -> Result<(), StoreError> {

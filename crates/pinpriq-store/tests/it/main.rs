@@ -14,6 +14,7 @@ mod fan_out_crash;
 mod fan_out_faults;
 mod fan_out_space;
 mod faults;
+mod full_disk;
 mod lane_records;
 mod layouts;
 mod memory_limit;

@@ -35,7 +35,7 @@ impl Disk for GatedDisk {
         let file = self.disk.open(name, mode)?;
         // A segment is created under the name of a spare with a number from the upper end, and
         // stays open. Prepared spares are not in the way.
-        let gated = mode == OpenMode::CreateNew && name.starts_with("spare-4");
+        let gated = mode != OpenMode::Read && name.starts_with("spare-4");
         Ok(Box::new(GatedFile { file, gate: gated.then(|| Arc::clone(&self.gate)) }))
     }
 

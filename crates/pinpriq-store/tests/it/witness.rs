@@ -6,7 +6,8 @@ use std::rc::Rc;
 use pinpriq_engine::change::{Change, Header, Place};
 use pinpriq_engine::time::Timestamp;
 use pinpriq_store::{
-    Figures, Fold, Journal, Loaded, Position, Progress, Rewrite, Room, Store, StoreError, Urgency,
+    Figures, Fold, Journal, Loaded, Position, Progress, Rewrite, Room, Store, StoreError,
+    TaskCounts, Urgency,
 };
 
 use crate::driving::History;
@@ -72,8 +73,8 @@ impl Store for Witness {
         self.journal.poll_rewrite()
     }
 
-    fn room(&self) -> Room {
-        self.journal.room()
+    fn room(&mut self, tasks: TaskCounts) -> Room {
+        self.journal.room(tasks)
     }
 
     fn finish(&mut self, now: Timestamp) -> Result<(), StoreError> {

@@ -1,0 +1,112 @@
+//! What a store that is nearly full has room for, and what is refused with BUSY for want of it.
+//!
+//! Everything that changes something is written down, also what makes no room. So that nothing uses
+//! up what acknowledging needs, the commands that make no room are refused one kind after the
+//! other, and those that make some never are. How full the store is, it knows itself.
+
+use crate::command::{Command, QueueCommand, TakeMode};
+use crate::engine::Engine;
+use crate::fanout::MemberCommand;
+use crate::queues::QueueSlot;
+use crate::reply::{Refusal, RefusalKind};
+
+/// How much room a store has. Each level allows less than the one before.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Room {
+    /// For everything.
+    Enough,
+    /// For all but new tasks, lanes and members: what is put, published and joined is refused.
+    Low,
+    /// For what takes tasks or ends them. What changes a task, a queue or a member and leaves it
+    /// there is refused.
+    Scarce,
+    /// For what ends tasks: acks, pops, kills. Nothing is taken under a lease; who waits for that
+    /// goes on waiting.
+    Least,
+}
+
+impl Engine {
+    /// Notes what the store has room for. Answers whether tasks were handed out that had been held
+    /// back: then there are changes to be taken, and outputs. Costs a step for each consumer that
+    /// waits, when leases are granted again.
+    pub fn set_room(&mut self, room: Room) -> bool {
+        let former = std::mem::replace(&mut self.room, room);
+        if former != Room::Least || room == Room::Least {
+            return false;
+        }
+        let clients = self.consumers.clients.values();
+        let subscribed = clients.flat_map(|client| client.subscriptions.keys());
+        let taken_from = self.consumers.takers.values().flat_map(|taker| &taker.queues);
+        let waited_for: Vec<QueueSlot> = subscribed.chain(taken_from).copied().collect();
+        for queue in waited_for {
+            self.wake(queue);
+        }
+        let outputs = self.outputs.len();
+        self.conclude();
+        self.outputs.len() > outputs
+    }
+
+    /// What the store has room for.
+    #[must_use]
+    pub const fn room(&self) -> Room {
+        self.room
+    }
+
+    /// Whether a consumer of this mode can be handed tasks.
+    pub(crate) fn can_hand_out(&self, mode: TakeMode) -> bool {
+        self.room < Room::Least || mode == TakeMode::Pop
+    }
+
+    /// Refuses a command for which the store has no room. New tasks, lanes and members are looked
+    /// at where their bytes are known.
+    pub(crate) fn check_store(&self, command: &Command<'_>) -> Result<(), Refusal> {
+        if self.room < Room::Scarce {
+            return Ok(());
+        }
+        let is_refused = match command {
+            Command::Take(take) => !self.can_hand_out(take.mode),
+            Command::Touch { .. } => !planted!(TouchOnFullDisk),
+            Command::Release(_)
+            | Command::Bury { .. }
+            | Command::Dig(_)
+            | Command::Plow { .. }
+            | Command::Switch { .. }
+            | Command::Snatch(_)
+            | Command::Restart(_)
+            | Command::Update(_)
+            | Command::Member(MemberCommand::Join { .. })
+            | Command::Queue(
+                QueueCommand::Create { .. } | QueueCommand::Set { .. } | QueueCommand::Pause { .. },
+            ) => true,
+            // A put or a publication is refused later, a resumed side is what a drain may need,
+            // and what could not be sent has to go back.
+            Command::Put(_)
+            | Command::Publish(_)
+            | Command::PutBack(_)
+            | Command::GiveBack(_)
+            | Command::Peek(_)
+            | Command::Get { .. }
+            | Command::Ack(_)
+            | Command::AckAll { .. }
+            | Command::Kill { .. }
+            | Command::Await { .. }
+            | Command::Subscribe { .. }
+            | Command::Unsubscribe { .. }
+            | Command::Credit(_)
+            | Command::Queue(_)
+            | Command::Member(_) => false,
+        };
+        if is_refused { Err(disk_is_full()) } else { Ok(()) }
+    }
+
+    /// Refuses a lease of a member that would have to be written down.
+    pub(crate) fn check_new_lease(&self) -> Result<(), Refusal> {
+        if self.room < Room::Scarce { Ok(()) } else { Err(disk_is_full()) }
+    }
+}
+
+/// The refusal of what there is no room for on the disk.
+pub(crate) fn disk_is_full() -> Refusal {
+    let sentence = "the disk is nearly full: finish some, try again".to_owned();
+    Refusal::new(RefusalKind::Busy, sentence)
+}

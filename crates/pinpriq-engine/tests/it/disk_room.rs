@@ -1,0 +1,157 @@
+//! What is refused, and who waits, while the store is nearly full; and what never is.
+
+use pinpriq_engine::Engine;
+use pinpriq_engine::change::Header;
+use pinpriq_engine::command::{
+    Ack, Amendment, Command, Held, HeldBy, Put, QueueCommand, Release, Selection, SettingsPatch,
+    Sides, Take, TakeMode, Transfer, Update, Wait,
+};
+use pinpriq_engine::fanout::MemberCommand;
+use pinpriq_engine::limits::Limits;
+use pinpriq_engine::reply::{Output, RefusalKind, Reply};
+use pinpriq_engine::room::Room;
+use pinpriq_engine::settings::Ids;
+use pinpriq_engine::task::{ClientId, Receipt, RequestId, StateKind};
+use pinpriq_engine::time::{Span, Timestamp};
+
+const QUEUE: &[u8] = b"jobs";
+const NOW: Timestamp = Timestamp::from_ms(1_000);
+const LEASE: TakeMode = TakeMode::Lease { ttr: Some(Span::from_ms(60_000)) };
+
+fn with_tasks(count: u32) -> Engine {
+    let mut engine = Engine::new(Limits::default(), 5);
+    engine.start(NOW, 1, Header::default());
+    for _ in 0..count {
+        ask(&mut engine, Command::Put(Put::new(QUEUE, b"")));
+    }
+    engine
+}
+
+fn ask(engine: &mut Engine, command: Command<'_>) -> Option<Reply> {
+    engine.apply(NOW, ClientId(1), RequestId(7), &command);
+    engine.check();
+    match engine.poll_output()? {
+        Output::Reply { reply, .. } => Some(reply),
+        Output::Delivery { .. } => None,
+    }
+}
+
+fn is_busy(engine: &mut Engine, command: Command<'_>) -> bool {
+    let busy = |reply| matches!(reply, Reply::Refused(it) if it.kind == RefusalKind::Busy);
+    ask(engine, command).is_some_and(busy)
+}
+
+fn take(mode: TakeMode, wait: Wait) -> Command<'static> {
+    let (queues, selection): (&[&[u8]], _) = (&[QUEUE], Selection::DEFAULT);
+    Command::Take(Take { queues, member: None, count: 1, wait, selection, mode })
+}
+
+fn taken(engine: &mut Engine) -> Receipt {
+    match ask(engine, take(LEASE, Wait::No)) {
+        Some(Reply::Tasks { tasks, .. }) => tasks[0].receipt().unwrap(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn held(receipt: Receipt) -> Held<'static> {
+    Held { queue: QUEUE.into(), by: HeldBy::Receipt(receipt) }
+}
+
+#[test]
+fn what_changes_tasks_and_leaves_them_is_refused_before_what_takes_them() {
+    let mut engine = with_tasks(9);
+    let receipt = taken(&mut engine);
+    let (member, lease) = (b"m", Some(Span::from_ms(50)));
+    ask(&mut engine, Command::Member(MemberCommand::Join { topic: b"t", member, lease }));
+    let held = held(receipt);
+    let transfer = Transfer::new(QUEUE, b"2");
+    let amendment = Amendment::default();
+    let release = Release { held, delay: Span::ZERO, amendment, tail: true };
+    let settings = SettingsPatch::default();
+    let sides = Sides::Output;
+    let longer = Some(Span::from_ms(60));
+    let changes = [
+        Command::Touch { held, by: None },
+        Command::Release(release),
+        Command::Bury { held, payload: None, reason: b"" },
+        Command::Dig(transfer),
+        Command::Plow { queue: QUEUE.into(), count: None, delay: Span::ZERO, ttl: None },
+        Command::Switch { transfer, to: StateKind::Zombie },
+        Command::Snatch(transfer),
+        Command::Restart(transfer),
+        Command::Update(Update { queue: QUEUE.into(), id: b"2", amendment, receipt: None }),
+        Command::Member(MemberCommand::Join { topic: b"t", member, lease }),
+        Command::Member(MemberCommand::Beat { member, lease: longer }),
+        Command::Queue(QueueCommand::Create { queue: b"other", settings }),
+        Command::Queue(QueueCommand::Set { queue: QUEUE.into(), settings }),
+        Command::Queue(QueueCommand::Pause { queue: QUEUE.into(), sides }),
+    ];
+    for room in [Room::Scarce, Room::Least] {
+        engine.set_room(room);
+        let before = engine.header();
+        for command in changes {
+            assert!(is_busy(&mut engine, command), "{room:?}: {command:?}");
+        }
+        assert!(is_busy(&mut engine, Command::Put(Put::new(QUEUE, b""))));
+        let mut written = Vec::new();
+        engine.take_changes(&mut written);
+        assert_eq!(engine.header(), before);
+        if room == Room::Scarce {
+            let second = taken(&mut engine);
+            assert_ne!(second, receipt);
+        }
+    }
+    let acknowledges = Command::Ack(Ack { held, payload: None, zombie: None });
+    let ends = [
+        acknowledges,
+        take(TakeMode::Pop, Wait::No),
+        Command::Kill { queue: QUEUE.into(), ids: &[b"5"] },
+        Command::Member(MemberCommand::Beat { member, lease }),
+        Command::Member(MemberCommand::Leave(member)),
+        Command::Queue(QueueCommand::Resume { queue: QUEUE.into(), sides }),
+        Command::Queue(QueueCommand::Truncate(QUEUE.into())),
+    ];
+    for command in ends {
+        assert!(!is_busy(&mut engine, command), "{command:?}");
+    }
+    let patch = SettingsPatch { ids: pinpriq_engine::command::Assign::To(Ids::Uuid), ..settings };
+    engine.set_room(Room::Low);
+    let set = Command::Queue(QueueCommand::Set { queue: QUEUE.into(), settings: patch });
+    assert!(!is_busy(&mut engine, set), "a low level refuses new tasks alone");
+}
+
+#[test]
+fn who_waits_for_a_lease_waits_until_there_is_room_and_pops_go_on() {
+    let mut engine = with_tasks(2);
+    taken(&mut engine);
+    taken(&mut engine);
+    assert_eq!(ask(&mut engine, take(LEASE, Wait::Forever)), None);
+    let other = ClientId(2);
+    engine.apply(NOW, other, RequestId(8), &take(TakeMode::Pop, Wait::Forever));
+    engine.set_room(Room::Least);
+    assert!(is_busy(&mut engine, take(LEASE, Wait::Forever)), "it is not put in line");
+    // Both leases end.
+    engine.handle_timeout(NOW.after(Span::from_ms(60_000)));
+    engine.check();
+    let mut changes = Vec::new();
+    engine.take_changes(&mut changes);
+    let mut served = Vec::new();
+    while let Some(output) = engine.poll_output() {
+        if let Output::Reply { client, reply: Reply::Tasks { popped, .. }, .. } = output {
+            served.push((client, popped));
+        }
+    }
+    assert_eq!(served, [(other, true)], "the pop comes first, and the lease waits");
+    assert!(!engine.set_room(Room::Least));
+    assert!(engine.set_room(Room::Scarce), "somebody is handed a task");
+    engine.check();
+    let Some(Output::Reply { client, reply: Reply::Tasks { tasks, popped }, .. }) =
+        engine.poll_output()
+    else {
+        panic!("nobody was served")
+    };
+    assert_eq!((client, tasks.len(), popped), (ClientId(1), 1, false));
+    changes.clear();
+    engine.take_changes(&mut changes);
+    assert!(!changes.is_empty(), "the lease is reported");
+}

@@ -1,0 +1,65 @@
+//! What is refused, and who waits, while the disk is nearly full.
+
+use pinpriq_engine::command::{Command, QueueCommand, TakeMode};
+use pinpriq_engine::fanout::MemberCommand;
+use pinpriq_engine::limits::NAME_BYTES_MAX;
+use pinpriq_engine::reply::RefusalKind;
+use pinpriq_engine::room::Room;
+use pinpriq_engine::time::Span;
+
+use super::{Model, fits};
+
+impl Model {
+    /// The store has this room from now on. Who waited for a lease may be served again.
+    pub(crate) fn set_room(&mut self, room: Room) {
+        let former = std::mem::replace(&mut self.room, room);
+        if former == Room::Least && room != Room::Least {
+            self.serve();
+        }
+    }
+
+    pub(super) fn hands_out(&self, mode: TakeMode) -> bool {
+        mode == TakeMode::Pop || self.room != Room::Least
+    }
+
+    /// A lease of a member that differs from the one that is written down.
+    pub(super) fn new_lease_fits(
+        &self,
+        known: Span,
+        lease: Option<Span>,
+    ) -> Result<(), RefusalKind> {
+        let is_new = lease.is_some_and(|lease| lease != known);
+        if is_new && self.room >= Room::Scarce { Err(RefusalKind::Busy) } else { Ok(()) }
+    }
+
+    /// Only names are looked at before this.
+    pub(super) fn room_suffices(&self, command: &Command<'_>) -> Result<(), RefusalKind> {
+        if self.room < Room::Scarce {
+            return Ok(());
+        }
+        let (names, member): (&[&[u8]], _) = match command {
+            Command::Take(take) if !self.hands_out(take.mode) => (take.queues, take.member),
+            Command::Touch { held, .. } | Command::Bury { held, .. } => {
+                (&[held.queue.name], held.queue.member)
+            }
+            Command::Release(release) => (&[release.held.queue.name], release.held.queue.member),
+            Command::Plow { queue, .. } => (&[queue.name], queue.member),
+            Command::Dig(it) | Command::Snatch(it) | Command::Restart(it) => {
+                (&[it.queue.name], it.queue.member)
+            }
+            Command::Switch { transfer, .. } => (&[transfer.queue.name], transfer.queue.member),
+            Command::Update(update) => (&[update.queue.name], update.queue.member),
+            Command::Member(MemberCommand::Join { topic, member, .. }) => {
+                (&[*topic], Some(*member))
+            }
+            Command::Queue(QueueCommand::Create { queue, .. }) => (&[*queue], None),
+            Command::Queue(QueueCommand::Set { queue, .. } | QueueCommand::Pause { queue, .. }) => {
+                (&[queue.name], queue.member)
+            }
+            _ => return Ok(()),
+        };
+        let mut names = names.iter().copied().chain(member);
+        fits(names.all(|name| name.len() <= NAME_BYTES_MAX))?;
+        Err(RefusalKind::Busy)
+    }
+}
