@@ -50,7 +50,7 @@ pub(crate) fn begin(
     let old = if idle.is_some() { &old[..old.len() - 1] } else { old };
     let header = header_after(found, idle, ledger, options, (facts, identity));
     let Spare { number: file, bytes: capacity } =
-        prepare(&**disk, header.number, old, sizes, &mut left)?;
+        prepare(&**disk, header.number, &found.segments, sizes, &mut left)?;
     sync_whole(&**disk, &left)?;
     let usual_size = capacity == sizes.usual;
     let segment = Segment { header, end: SEGMENT_START, live: 0, usual_size };
