@@ -1,6 +1,7 @@
 //! What was asked for on the command line.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use pinpriq_history::Tolerance;
 
@@ -54,7 +55,12 @@ pub(crate) struct Wanted {
 /// Reads the arguments; none if they make no sense.
 pub(crate) fn wanted(mut arguments: impl Iterator<Item = String>) -> Option<Wanted> {
     let mut wanted = Wanted {
-        program: Program { path: PathBuf::new(), durability: "sync".to_owned(), shards: 1 },
+        program: Program {
+            path: PathBuf::new(),
+            durability: "sync".to_owned(),
+            shards: 1,
+            starts: Arc::default(),
+        },
         scenario: String::new(),
         kills: 100,
         seconds: None,

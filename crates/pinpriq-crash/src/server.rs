@@ -5,9 +5,14 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::fault::Fallible;
 use crate::process::{Process, signal};
+
+/// The memory for tasks, where there is a limit: some sixty small ones for each shard.
+const MEMORY_LIMIT_BYTES: u64 = 16 << 10;
 
 /// How to start the program.
 #[derive(Clone, Debug)]
@@ -17,6 +22,8 @@ pub(crate) struct Program {
     pub(crate) durability: String,
     /// How many shards it has.
     pub(crate) shards: usize,
+    /// How often it was started: each second time it leaves most payloads on the disk.
+    pub(crate) starts: Arc<AtomicU64>,
 }
 
 /// What becomes of a start.
@@ -39,8 +46,11 @@ impl Program {
     fn arguments(&self, data: &Path) -> Vec<String> {
         let fixed = "serve --pinpriq off --resp 127.0.0.1:0 --log-format json --durability";
         let mut arguments: Vec<String> = fixed.split(' ').map(str::to_owned).collect();
-        arguments.extend([self.durability.clone(), "--shards".to_owned()]);
-        arguments.extend([self.shards.to_string(), "--data".to_owned()]);
+        arguments.push(self.durability.clone());
+        if !self.starts.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) {
+            arguments.extend(["--memory-limit".to_owned(), MEMORY_LIMIT_BYTES.to_string()]);
+        }
+        arguments.extend(["--shards".to_owned(), self.shards.to_string(), "--data".to_owned()]);
         arguments.push(data.to_string_lossy().into_owned());
         arguments
     }

@@ -39,4 +39,6 @@ mod starting;
 #[cfg(test)]
 mod unread_log;
 #[cfg(test)]
+mod versions;
+#[cfg(test)]
 mod wire;

@@ -54,12 +54,12 @@ fn a_directory_is_split_checked_salvaged_and_joined() {
     assert_eq!(printed, expected);
     assert!(files::contents(&one) == before, "the old directory was changed");
     assert_eq!(files::names(&three), ["shard-00", "shard-01", "shard-02", "shards"]);
-    assert_eq!(files::read(&three.join("shards")), b"3\n");
+    assert!(files::read(&three.join("shards")).starts_with(b"3\ndirectory "));
 
     let (code, printed, _) = run("check", &[&three], &[]);
     assert_eq!(code, 0);
-    assert!(printed.starts_with("shard-00:\nformat 2, "), "{printed}");
-    assert!(printed.contains("no damage\n\nshard-01:\nformat 2, "), "{printed}");
+    assert!(printed.starts_with("shard-00:\nformat 3, "), "{printed}");
+    assert!(printed.contains("no damage\n\nshard-01:\nformat 3, "), "{printed}");
     assert_eq!(printed.matches("queue \"").count(), QUEUES.len(), "{printed}");
     let (code, printed, _) = run("check", &[&three], &["--json"]);
     assert_eq!(code, 0);
@@ -68,7 +68,7 @@ fn a_directory_is_split_checked_salvaged_and_joined() {
     assert!(printed.contains("},{\"shard\":\"shard-02\",\"damaged\":false,"), "{printed}");
     let (code, printed, _) = run("check", &[&three.join("shard-01")], &[]);
     assert_eq!(code, 0);
-    assert!(printed.starts_with("format 2, ") && printed.contains("1 tasks, 1 ready"), "{printed}");
+    assert!(printed.starts_with("format 3, ") && printed.contains("1 tasks, 1 ready"), "{printed}");
 
     let (code, printed, told) = run("salvage", &[&three, &salvaged], &[]);
     assert_eq!((code, told.as_str()), (0, ""));
@@ -80,7 +80,8 @@ fn a_directory_is_split_checked_salvaged_and_joined() {
 
     let (code, printed, _) = run("reshard", &[&salvaged, &again], &["--shards", "1"]);
     assert_eq!((code, printed.as_str()), (0, "6 tasks, 6 queues\n"));
-    let is_journal = |name: &String| name.starts_with("segment-") || name == "LOCK";
+    let is_journal =
+        |name: &String| name.starts_with("segment-") || name == "LOCK" || name == "head";
     assert!(files::names(&again).iter().all(is_journal), "{:?}", files::names(&again));
     let server = Serving::start(&again, &[]);
     let mut wire = server.connect();
