@@ -280,6 +280,15 @@ bugs! {
     SpareWithoutRoom "spare-without-room"
         "A spare is filled without its room being reserved."
         [Store("faults::the_room_of_a_spare")]
+    LostSegmentsNotNoticed "lost-segments-not-noticed"
+        "A journal without its newest segments passes for a whole one."
+        [Store("mixed::a_journal_that_lacks")]
+    MixedShardsNotNoticed "mixed-shards-not-noticed"
+        "A journal in the place of another shard is accepted."
+        [Store("mixed::a_journal_in_the_place")]
+    OldCopyNotNoticed "old-copy-not-noticed"
+        "An older copy of a journal, or an emptied directory, is accepted."
+        [Store("mixed::an_older_copy")]
     CarryOverDropped "carry-over-dropped"
         "What a reader has of a batch at the end of its window is lost when the window moves on."
         [InStore("journal::window::"), Store("windows::batches_across")]

@@ -2,8 +2,8 @@
 //!
 //! One piece is read at a time, for each client in turn, and a client is read for again only when
 //! what it got has left for its socket. So memory is bounded by what each connection may have
-//! encoded ahead, and nobody waits for the disk but whoever is shown a payload from it. Popped tasks
-//! that could not be sent are read in the same way before they go back to their queue.
+//! encoded ahead, and nobody waits for the disk but whoever is shown a payload from it. Popped
+//! tasks that could not be sent are read in the same way before they go back to their queue.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -62,8 +62,8 @@ impl Readers {
         self.returning.extend(tasks.into_iter().map(|(task, volume)| (client, task, volume)));
     }
 
-    /// Takes what was read and starts to read what is next. Returns tasks that can be put back: then
-    /// there may be more to do.
+    /// Takes what was read and starts to read what is next. Returns tasks that can be put back:
+    /// then there may be more to do.
     pub(crate) fn go_on(&mut self, durable: &mut Durable) -> Option<Returned> {
         loop {
             if self.under_way.is_some() {

@@ -89,8 +89,9 @@ pub fn reshard(
 }
 
 /// Writes all that can be read of a damaged data directory with several shards as a new one with
-/// as many: see [`salvage()`](crate::journal::salvage()). A shard without a journal has no report, and an empty
-/// journal in the new directory.
+/// as many: see [`salvage()`](crate::journal::salvage()). What a journal says of itself counts,
+/// whatever its directory is called. A shard without a journal has no report, and an empty journal
+/// in the new directory.
 ///
 /// Refuses a directory with one shard, whose journal is the directory itself.
 pub fn salvage_shards(

@@ -114,10 +114,13 @@ fn what_changes_tasks_and_leaves_them_is_refused_before_what_takes_them() {
     for command in ends {
         assert!(!is_busy(&mut engine, command), "{command:?}");
     }
-    let patch = SettingsPatch { ids: pinpriq_engine::command::Assign::To(Ids::Uuid), ..settings };
+    engine.set_room(Room::Enough);
+    let set = |settings| Command::Queue(QueueCommand::Set { queue: QUEUE.into(), settings });
+    assert!(!is_busy(&mut engine, set(settings)), "there is room for a queue again");
     engine.set_room(Room::Low);
-    let set = Command::Queue(QueueCommand::Set { queue: QUEUE.into(), settings: patch });
-    assert!(!is_busy(&mut engine, set), "a low level refuses new tasks alone");
+    let ids = pinpriq_engine::command::Assign::To(Ids::Uuid);
+    let other = SettingsPatch { ids, ..settings };
+    assert!(!is_busy(&mut engine, set(other)), "a low level refuses only what is new");
 }
 
 #[test]

@@ -233,5 +233,5 @@ fn a_new_directory_is_accepted_when_it_is_finished() {
         assert_eq!(shard_directories(&data, shards).unwrap(), directories);
     }
     let of_one = names(&root.path().join("data-1"));
-    assert_eq!(of_one, ["LOCK", "segment-0000000001.log"]);
+    assert_eq!(of_one, ["LOCK", "head", "segment-0000000001.log"]);
 }

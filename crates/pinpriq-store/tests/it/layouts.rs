@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use pinpriq_store::StoreError;
+use pinpriq_store::journal::Expected;
 use pinpriq_store::layout::{self, JournalAt};
 
 /// The random number of every directory in these tests.
@@ -15,6 +16,14 @@ fn directories(journals: Vec<JournalAt>) -> Vec<PathBuf> {
 /// See [`layout::shard_directories`].
 pub(crate) fn shard_directories(data: &Path, shards: usize) -> Result<Vec<PathBuf>, StoreError> {
     layout::shard_directories(data, shards, DRAWN).map(directories)
+}
+
+/// Which journal belongs in a directory: that of a shard if it is in a data directory of several.
+pub(crate) fn expected_at(directory: &Path) -> Expected {
+    let journals = directory.parent().map(layout::existing_journals);
+    let journals = journals.and_then(Result::ok).unwrap_or_default();
+    let known = journals.into_iter().find(|journal| journal.directory == directory);
+    known.map_or(Expected::alone(), |journal| journal.expected)
 }
 
 /// See [`layout::existing_journals`].

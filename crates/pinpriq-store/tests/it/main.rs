@@ -18,6 +18,7 @@ mod full_disk;
 mod lane_records;
 mod layouts;
 mod memory_limit;
+mod mixed;
 mod odd_entries;
 mod opening;
 mod promises;

@@ -21,7 +21,7 @@ use pinpriq_store::{
 
 use crate::driving::options;
 use crate::fan_out::{Office, tight};
-use crate::layouts::shard_directories;
+use crate::layouts::{expected_at, shard_directories};
 use crate::sharded::{Draft, LATER, files, joined, overwrite, read_all, write_everything};
 
 /// A directory of a test.
@@ -142,7 +142,8 @@ impl Site {
     fn open(directory: &Path, shard: usize) -> Self {
         let disk: Arc<dyn Disk> = Arc::new(RealDisk::create(directory).unwrap());
         let store = Journal::open(disk, options(5), Runner::Inline).unwrap();
-        let store = Box::new(store.numbering_after(first_number(shard)));
+        let store = store.numbering_after(first_number(shard)).expecting(expected_at(directory));
+        let store = Box::new(store);
         Self(Durable::open(store, Limits::default(), LATER, 1).unwrap().0)
     }
 
@@ -315,10 +316,10 @@ fn what_cannot_be_moved_is_refused_and_left_alone() {
     overwrite(&data.join("shards"), b"unfinished\n");
     let error = refused(&data, &new);
     assert!(matches!(error.source, StoreError::Unfinished), "{error}");
-    // With another number every queue is looked for elsewhere.
+    // With another number every queue would be looked for elsewhere.
     overwrite(&data.join("shards"), b"2\n");
     let error = refused(&data, &new);
-    assert!(error.to_string().contains("belongs in shard"), "{error}");
+    assert!(error.to_string().contains("was found in the place of shard"), "{error}");
     overwrite(&data.join("shards"), b"3\n");
     move_to(&data, &new, 2);
 }

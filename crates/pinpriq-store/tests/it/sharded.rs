@@ -15,7 +15,7 @@ use pinpriq_store::shards::{first_number, shard_of};
 use pinpriq_store::{Disk, Fold, Journal, RealDisk, Runner, Store, Urgency};
 
 use crate::driving::options;
-use crate::layouts::{existing_directories, shard_directories};
+use crate::layouts::{existing_directories, expected_at, shard_directories};
 
 /// Later than everything in the journals but their deadlines.
 pub(crate) const LATER: Timestamp = Timestamp::from_ms(1 << 40);
@@ -194,7 +194,8 @@ fn id_of(ids: Ids, number: u64) -> TaskId {
 
 fn open(directory: &Path) -> Journal {
     let disk: Arc<dyn Disk> = Arc::new(RealDisk::create(directory).unwrap());
-    Journal::open(disk, options(3), Runner::Inline).unwrap()
+    let journal = Journal::open(disk, options(3), Runner::Inline).unwrap();
+    journal.expecting(expected_at(directory))
 }
 
 /// A directory of so many shards with something of everything.

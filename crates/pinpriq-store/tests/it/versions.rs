@@ -1,4 +1,4 @@
-//! A directory of the version before this one is read and goes on as this one; a newer one is
+//! A directory of an older version is read and goes on as this one; a newer one is
 //! refused.
 //!
 //! `testdata/version-1` was written by the server of version 1, in two lives: the first ended with
@@ -113,7 +113,7 @@ fn assert_is_what_was_put(fold: &Fold) {
 }
 
 #[test]
-fn a_directory_of_version_1_holds_what_was_put_and_goes_on_as_version_2() {
+fn a_directory_of_version_1_holds_what_was_put_and_goes_on_as_version_3() {
     let disk = version_1();
     let before = disk.files();
     let report = check(&disk).unwrap();
@@ -131,10 +131,10 @@ fn a_directory_of_version_1_holds_what_was_put_and_goes_on_as_version_2() {
     drop(caller);
     disk.crash(CrashPolicy::LoseUnsynced);
 
-    assert_eq!(versions(&disk), [1, 1, 2]);
+    assert_eq!(versions(&disk), [1, 1, 3]);
     let after = disk.files();
     assert!(after[FIRST] == before[FIRST] && after[SECOND] == before[SECOND]);
-    assert_eq!(check(&disk).unwrap().version, 2);
+    assert_eq!(check(&disk).unwrap().version, 3);
     assert_eq!(start(&disk, options(2)).unwrap().fold, fold, "both versions side by side");
 }
 
@@ -158,7 +158,7 @@ fn segments_of_version_1_are_compacted_away_like_any_others() {
     drop(caller);
     disk.crash(CrashPolicy::KeepAll);
     assert!(!disk.files().contains_key(FIRST) && !disk.files().contains_key(SECOND));
-    assert!(versions(&disk).iter().all(|version| *version == 2), "{:?}", versions(&disk));
+    assert!(versions(&disk).iter().all(|version| *version == 3), "{:?}", versions(&disk));
     assert_is_what_was_put(&start(&disk, options(2)).unwrap().fold);
 }
 
@@ -187,7 +187,7 @@ fn an_engine_starts_from_version_1_and_takes_on_members() {
 }
 
 #[test]
-fn what_is_salvaged_of_version_1_is_version_2() {
+fn what_is_salvaged_of_version_1_is_version_3() {
     let disk = version_1();
     let fresh = FaultyDisk::new(2);
     let to: std::sync::Arc<dyn pinpriq_store::Disk> = std::sync::Arc::new(fresh.clone());
@@ -195,31 +195,31 @@ fn what_is_salvaged_of_version_1_is_version_2() {
     assert_eq!((report.tasks, report.queues, report.members), (9, 5, 0));
     drop(to);
     fresh.crash(CrashPolicy::LoseUnsynced);
-    assert_eq!(versions(&fresh), [2]);
+    assert_eq!(versions(&fresh), [3]);
     assert_is_what_was_put(&start(&fresh, options(2)).unwrap().fold);
     assert_eq!(versions(&disk), [1, 1]);
 }
 
 #[test]
-fn version_3_is_refused_and_left_alone_wherever_it_stands() {
+fn version_5_is_refused_and_left_alone_wherever_it_stands() {
     for newer in [FIRST, SECOND] {
         let disk = version_1();
         for copy in [0, 4_096] {
-            disk.flip(newer, copy + 8, 1);
+            disk.flip(newer, copy + 8, 2);
         }
-        assert_eq!(disk.files()[newer][8], 3);
+        assert_eq!(disk.files()[newer][8], 5);
         let untouched = disk.files();
         let mut loading = journal(&disk, options(1)).unwrap();
         let refused = loading.load(&mut |_, _| {});
         drop(loading);
         assert!(
-            matches!(refused, Err(StoreError::NewerFormat { version: 3, known: 2, .. })),
+            matches!(refused, Err(StoreError::NewerFormat { version: 5, known: 3, .. })),
             "{refused:?}"
         );
-        assert!(matches!(check(&disk), Err(StoreError::NewerFormat { version: 3, .. })));
+        assert!(matches!(check(&disk), Err(StoreError::NewerFormat { version: 5, .. })));
         let to: std::sync::Arc<dyn pinpriq_store::Disk> = std::sync::Arc::new(FaultyDisk::new(2));
         let refused = salvage(&disk, &to, options(1));
-        assert!(matches!(refused, Err(StoreError::NewerFormat { version: 3, .. })));
+        assert!(matches!(refused, Err(StoreError::NewerFormat { version: 5, .. })));
         assert!(disk.files() == untouched, "{newer}: a file was changed");
     }
 }

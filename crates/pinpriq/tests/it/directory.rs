@@ -141,7 +141,7 @@ fn a_directory_that_is_read_only_is_refused() {
 #[test]
 fn a_disk_without_room_for_a_segment_is_refused() {
     let dir = tempfile::tempdir().unwrap();
-    let Some(mounted) = Mounted::new(dir.path(), "size=1m") else { return };
+    let Some(mounted) = Mounted::new(dir.path(), "size=32k") else { return };
     let complaint = refusal(&dir.path().join("data"));
     assert!(complaint.contains("no room on the disk"), "{complaint}");
     drop(mounted);

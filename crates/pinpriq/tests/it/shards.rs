@@ -165,7 +165,7 @@ fn nothing_accepts_what_was_not_written_to_its_end() {
     let [one, new] = ["one", "new"].map(|name| root.path().join(name));
     of_one_shard(&one);
     let full = tempfile::tempdir().unwrap();
-    let Some(_mounted) = Mounted::new(full.path(), "size=128k") else { return };
+    let Some(_mounted) = Mounted::new(full.path(), "size=48k") else { return };
     for shards in ["1", "2"] {
         let to = full.path().join(shards);
         let (code, _, told) = run("reshard", &[&one, &to], &["--shards", shards]);

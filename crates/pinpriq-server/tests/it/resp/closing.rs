@@ -116,7 +116,7 @@ fn a_subscriber_that_closes_while_its_push_waits_is_handed_nothing_more() {
     for shards in [1, 2] {
         test(async || {
             let mut config = Config { shards, ..in_memory() };
-            config.limits.task_bytes_max = 4_000 * u64::try_from(shards).unwrap();
+            config.limits.task_bytes_max = 5_600 * u64::try_from(shards).unwrap();
             let world = World::start(config).await;
             let mut control = world.connect().await;
             let (wanted, filler) = ("{q}wanted", "{q}filler");

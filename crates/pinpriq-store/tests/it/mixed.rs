@@ -1,0 +1,114 @@
+//! Journals in the wrong place, older ones, and such that lack segments: each is refused, and no
+//! file is changed.
+
+use std::sync::Arc;
+
+use pinpriq_store::conformance::{Caller, sample_task};
+use pinpriq_store::journal::{Expected, check, check_expected};
+use pinpriq_store::{Disk, FaultyDisk, Journal, Runner, Store as _, StoreError, Urgency};
+
+use crate::driving::options;
+
+const SECOND_OF_TWO: Expected = Expected { directory: Some(7), shard: 1, shards: 2, served: 0 };
+
+fn journal(disk: &FaultyDisk, expected: Expected) -> Journal {
+    let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+    Journal::open(shared, options(1), Runner::Inline).unwrap().expecting(expected)
+}
+
+/// A journal that was started so often, each time with a task.
+fn started(times: u64) -> FaultyDisk {
+    let disk = FaultyDisk::new(1);
+    for time in 1..=times {
+        let mut caller = Caller::start(Box::new(journal(&disk, SECOND_OF_TWO))).unwrap();
+        let header = caller.header;
+        caller.store.all_begun(&header).unwrap();
+        caller.append(&[sample_task(time, "q", 10)], Urgency::Soon).unwrap();
+        caller.settle().unwrap();
+    }
+    disk
+}
+
+/// Loading refuses it, and `check` calls it damaged, both with these words.
+#[track_caller]
+fn refused(disk: &FaultyDisk, expected: Expected, words: &str) {
+    let before = disk.files();
+    let error = journal(disk, expected).load(&mut |_, _| {}).unwrap_err();
+    assert!(error.to_string().contains(words), "{error}");
+    let told = match check_expected(disk, Some(&expected)) {
+        Ok(report) => report.damage.into_iter().map(|damage| damage.what).collect(),
+        Err(error) => error.to_string(),
+    };
+    assert!(told.contains(words), "{told:?}");
+    assert!(disk.files() == before, "a file was changed");
+}
+
+#[test]
+fn a_journal_in_its_place_is_accepted() {
+    let disk = started(2);
+    let loaded = journal(&disk, Expected { served: 2, ..SECOND_OF_TWO }).load(&mut |_, _| {});
+    assert_eq!(loaded.unwrap().header.incarnation, 2);
+    assert!(check_expected(&disk, Some(&SECOND_OF_TWO)).unwrap().damage.is_empty());
+    assert!(check(&disk).unwrap().damage.is_empty(), "nobody says what it must be");
+}
+
+#[test]
+fn a_journal_in_the_place_of_another_is_refused() {
+    let disk = started(1);
+    let words = "was found in the place of shard";
+    refused(&disk, Expected { shard: 0, ..SECOND_OF_TWO }, words);
+    refused(&disk, Expected { shards: 3, ..SECOND_OF_TWO }, words);
+    refused(&disk, Expected::alone(), words);
+    let elsewhere = Expected { directory: Some(8), ..SECOND_OF_TWO };
+    refused(&disk, elsewhere, "belongs to another data directory");
+}
+
+#[test]
+fn segments_of_two_journals_are_refused() {
+    let (disk, other) = (started(2), FaultyDisk::new(2));
+    let mut caller = Caller::start(Box::new(journal(&other, Expected::alone()))).unwrap();
+    caller.append(&[sample_task(1, "q", 10)], Urgency::Soon).unwrap();
+    caller.settle().unwrap();
+    let name = "segment-0000000001.log";
+    disk.take_away(name);
+    disk.put(name, other.files()[name].clone());
+    let report = check(&disk).unwrap();
+    let told: String = report.damage.into_iter().map(|damage| damage.what).collect();
+    assert!(told.contains("belongs to another journal than the segments before it"), "{told}");
+}
+
+#[test]
+fn a_journal_that_lacks_its_newest_segments_is_refused() {
+    let disk = started(3);
+    let words = "the file is missing, and the file head names it";
+    for newest in [3, 2, 1] {
+        disk.take_away(&format!("segment-{newest:010}.log"));
+        refused(&disk, SECOND_OF_TWO, words);
+    }
+    // Without the file only the other shards could tell.
+    disk.take_away("head");
+    for name in disk.files().keys().filter(|name| name.starts_with("spare-")) {
+        refused(&disk, SECOND_OF_TWO, "all segments are missing");
+        disk.take_away(name);
+    }
+    refused(&disk, Expected { served: 3, ..SECOND_OF_TWO }, "the directory holds no journal");
+    let loaded = journal(&disk, SECOND_OF_TWO).load(&mut |_, _| {}).unwrap();
+    assert_eq!(loaded.header.incarnation, 0);
+}
+
+#[test]
+fn an_older_copy_is_refused() {
+    let (older, newer) = (started(1), started(2));
+    let known = Expected { served: 2, ..SECOND_OF_TWO };
+    refused(&older, known, "the journal is an older copy");
+    // Only the log is old.
+    for name in newer.files().keys().filter(|name| name.starts_with("segment-")) {
+        newer.take_away(name);
+    }
+    let first = older.files()["segment-0000000001.log"].clone();
+    newer.put("segment-0000000001.log", first);
+    assert!(matches!(
+        journal(&newer, SECOND_OF_TWO).load(&mut |_, _| {}),
+        Err(StoreError::Corrupt { .. })
+    ));
+}
