@@ -149,7 +149,7 @@ impl Start {
 /// The journals of a data directory that keeps something.
 pub(crate) struct Journals {
     data: PathBuf,
-    journals: Vec<JournalAt>,
+    all: Vec<JournalAt>,
     keeps: bool,
 }
 
@@ -159,16 +159,16 @@ impl Journals {
         let (data, shards) = (config.data.clone(), config.shards);
         if config.durability == Durability::Memory {
             let journal = JournalAt { directory: data.clone(), expected: Expected::alone() };
-            return Ok(Self { data, journals: vec![journal; shards], keeps: false });
+            return Ok(Self { data, all: vec![journal; shards], keeps: false });
         }
         let journals = shard_directories(&data, shards, random());
         let failed = |source| ServeError::Store { data: data.clone(), source };
-        Ok(Self { journals: journals.map_err(failed)?, data, keeps: true })
+        Ok(Self { all: journals.map_err(failed)?, data, keeps: true })
     }
 
     /// Each of them, the first shard's first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &JournalAt> {
-        self.journals.iter()
+        self.all.iter()
     }
 
     /// All shards were loaded and are about to begin.
@@ -177,7 +177,7 @@ impl Journals {
             return Ok(());
         }
         let failed = |source| ServeError::Store { data: self.data.clone(), source };
-        give_number(&self.data, &self.journals).map_err(failed)
+        give_number(&self.data, &self.all).map_err(failed)
     }
 }
 

@@ -401,12 +401,11 @@ impl Unsent {
         if popped && !planted!(UnsentPopsLost) {
             for mut task in tasks {
                 let away = task.away.filter(|_| is_away(&task));
-                match away.and_then(|away| holds.volume(away.place)) {
-                    Some(volume) => self.popped_away.push((task, Arc::clone(volume))),
-                    None => {
-                        task.away = None;
-                        self.popped.push(task);
-                    }
+                if let Some(volume) = away.and_then(|away| holds.volume(away.place)) {
+                    self.popped_away.push((task, Arc::clone(volume)));
+                } else {
+                    task.away = None;
+                    self.popped.push(task);
                 }
             }
             return;

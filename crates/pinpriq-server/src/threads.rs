@@ -43,8 +43,8 @@ impl Thread {
         common: Arc<Common>,
     ) -> Result<Self, ServeError> {
         let (tell_loaded, loaded) = oneshot::channel();
-        let (begin, told_to_begin) = oneshot::channel();
-        let (tell_begun, begun) = oneshot::channel();
+        let (may_begin, told_to_begin) = oneshot::channel();
+        let (tell_begun, has_begun) = oneshot::channel();
         let (go, told_to_go) = oneshot::channel();
         let (tell_ended, ended) = oneshot::channel();
         let ends =
@@ -61,8 +61,8 @@ impl Thread {
         };
         let builder = thread::Builder::new().name(name);
         builder.spawn(run).map_err(|source| ServeError::Runtime { source })?;
-        let (loaded, begun) = (Some(loaded), Some(begun));
-        Ok(Self { loaded, begin: Some(begin), begun, go: Some(go), ended })
+        let begin = Some(may_begin);
+        Ok(Self { loaded: Some(loaded), begin, begun: Some(has_begun), go: Some(go), ended })
     }
 
     /// Waits until the tasks are loaded, and returns how the shard may begin, not before this

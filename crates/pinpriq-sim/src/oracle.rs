@@ -70,7 +70,6 @@ pub(crate) struct Frame {
 
 /// What one client is still to be told.
 #[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Expecting {
     pub(crate) door: Door,
     pub(crate) sent: VecDeque<Sent>,

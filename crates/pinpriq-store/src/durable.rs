@@ -28,6 +28,7 @@ use crate::store::{
 /// What keeps those payloads of an output readable that were left in the store. Nothing for most
 /// outputs.
 #[derive(Clone, Default)]
+#[expect(clippy::box_collection, reason = "every output carries it, and nearly all are empty")]
 pub struct Holds(Option<Box<BTreeMap<u32, Arc<dyn Volume>>>>);
 
 /// A payload to be read back.
@@ -309,13 +310,12 @@ impl Durable {
         if let Some(refusal) = self.refusals.pop_front() {
             return Some((Position::default(), refusal, Holds::default()));
         }
-        let (output, holds) = match self.held.pop_front() {
-            Some(held) => held,
-            None => {
-                let mut output = self.engine.poll_output()?;
-                let holds = self.hold(&mut output);
-                (output, holds)
-            }
+        let (output, holds) = if let Some(held) = self.held.pop_front() {
+            held
+        } else {
+            let mut output = self.engine.poll_output()?;
+            let holds = self.hold(&mut output);
+            (output, holds)
         };
         Some((self.needs(&output), output, holds))
     }
