@@ -168,7 +168,6 @@ fn an_older_copy_of_one_shard_is_refused() {
     refused(&data, "2", "the journal is an older copy");
 }
 
-#[expect(clippy::disallowed_methods, reason = "a test keeps a copy")]
 fn make_directory(path: &Path) {
     std::fs::create_dir(path).unwrap();
 }
