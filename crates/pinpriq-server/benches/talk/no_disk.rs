@@ -42,6 +42,10 @@ impl DiskFile for NoDisk {
         Ok(0)
     }
 
+    fn next_data(&self, offset: u64) -> io::Result<Option<u64>> {
+        Ok(Some(offset))
+    }
+
     fn read_at(&self, _offset: u64, _buffer: &mut [u8]) -> io::Result<usize> {
         Ok(0)
     }
