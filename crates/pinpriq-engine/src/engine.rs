@@ -373,6 +373,18 @@ impl Engine {
         self.tasks.slots().filter(|slot| self.tasks[*slot].payload().is_none()).count()
     }
 
+    /// The numbers of the tasks that have left their payload in the store, and where. Costs O(n):
+    /// for tests and checks only.
+    #[must_use]
+    pub fn places_left(&self) -> Vec<(u64, Place)> {
+        if !self.leaves_payloads() {
+            return Vec::new();
+        }
+        let tasks = self.tasks.slots().map(|slot| &self.tasks[slot]);
+        let left = tasks.filter(|task| task.payload().is_none());
+        left.filter_map(|task| Some((task.number(), task.place()?))).collect()
+    }
+
     /// Whether payloads are to be left in the store, since memory is to be saved.
     #[must_use]
     pub fn is_short_of_memory(&self) -> bool {

@@ -233,6 +233,10 @@ impl Engine {
         }
         let content =
             put.payload.len() + put.key.map_or(0, <[u8]>::len) + put.id.map_or(0, <[u8]>::len);
+        // Most of the time there is room for a new queue too.
+        if !self.is_busy_for(put_bytes(put.queue.len(), content)) {
+            return Ok(());
+        }
         self.check_room(self.growth_by_put(existing, put.queue, content))
     }
 

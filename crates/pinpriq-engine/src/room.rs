@@ -29,11 +29,15 @@ impl Engine {
     /// Notes what the store has room for. Answers whether tasks were handed out that had been held
     /// back: then there are changes to be taken, and outputs. Costs a step for each consumer that
     /// waits, when leases are granted again.
+    #[inline]
     pub fn set_room(&mut self, room: Room) -> bool {
         let former = std::mem::replace(&mut self.room, room);
-        if former != Room::Least || room == Room::Least {
-            return false;
-        }
+        former == Room::Least && room != Room::Least && self.grant_again()
+    }
+
+    /// Wakes who waited for a lease. Returns whether anybody was served.
+    #[inline(never)]
+    fn grant_again(&mut self) -> bool {
         let clients = self.consumers.clients.values();
         let subscribed = clients.flat_map(|client| client.subscriptions.keys());
         let taken_from = self.consumers.takers.values().flat_map(|taker| &taker.queues);
@@ -59,10 +63,13 @@ impl Engine {
 
     /// Refuses a command for which the store has no room. New tasks, lanes and members are looked
     /// at where their bytes are known.
+    #[inline]
     pub(crate) fn check_store(&self, command: &Command<'_>) -> Result<(), Refusal> {
-        if self.room < Room::Scarce {
-            return Ok(());
-        }
+        if self.room < Room::Scarce { Ok(()) } else { self.check_scarce_store(command) }
+    }
+
+    #[inline(never)]
+    fn check_scarce_store(&self, command: &Command<'_>) -> Result<(), Refusal> {
         let is_refused = match command {
             Command::Take(take) => !self.can_hand_out(take.mode),
             Command::Touch { .. } => !planted!(TouchOnFullDisk),

@@ -231,10 +231,10 @@ bugs! {
         [Simulator(20)]
     DamageTakenForTheEnd "damage-taken-for-the-end"
         "The log ends at the first bad checksum, whatever stands behind it."
-        [Simulator(20)]
+        [Simulator(80)]
     EndOfSegmentNotCompared "end-of-segment-not-compared"
         "It goes unnoticed that a segment ends before the place that its successor names."
-        [Simulator(20)]
+        [Simulator(40)]
     IncarnationForgotten "incarnation-forgotten"
         "The incarnation starts again from 1 after a restart, and receipts come again."
         [Simulator(20)]

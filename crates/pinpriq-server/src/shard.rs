@@ -151,6 +151,8 @@ pub(crate) struct Shard {
     turns: Cell<u64>,
     /// Whether anything was carried out since.
     is_mid_turn: Cell<bool>,
+    /// Whether payloads are being read back.
+    reads_back: Cell<bool>,
     /// A buffer for whoever has something to write next.
     spare: Cell<Vec<u8>>,
     /// Rung by the store's own thread.
@@ -209,6 +211,7 @@ impl Shard {
             moment: Cell::new(None),
             turns: Cell::new(0),
             is_mid_turn: Cell::new(false),
+            reads_back: Cell::new(false),
             spare: Cell::new(Vec::new()),
             store_bell,
             timer_bell: Notify::new(),
@@ -442,7 +445,10 @@ impl Shard {
                 self.tell_witness(now, state, || Asked::Command(client, request, &put_back));
                 state.durable.apply(now, client, request, &put_back);
             }
-            state.readers.bring_back(client, unsent.popped_away);
+            if !unsent.popped_away.is_empty() {
+                state.readers.bring_back(client, unsent.popped_away);
+                self.reads_back.set(true);
+            }
             if !unsent.leases.is_empty() {
                 let give_back = Command::GiveBack(&unsent.leases);
                 self.tell_witness(now, state, || Asked::Command(client, request, &give_back));
@@ -479,12 +485,15 @@ impl Shard {
     /// Ends a turn: hands the store what has changed, and the clients what they are answered.
     pub(crate) fn turn(&self) {
         self.end_turn();
-        self.read_back();
+        if self.reads_back.get() {
+            self.read_back();
+        }
     }
 
     /// Has payloads read back that the first answer of a client lacks.
     pub(crate) fn read_for(&self, session: &Rc<Session>) {
         self.state.borrow_mut().readers.add(session);
+        self.reads_back.set(true);
         self.read_back();
     }
 
@@ -493,10 +502,9 @@ impl Shard {
         loop {
             let returned = {
                 let state = &mut *self.state.borrow_mut();
-                if state.readers.are_idle() {
-                    return;
-                }
-                state.readers.go_on(&mut state.durable)
+                let returned = state.readers.go_on(&mut state.durable);
+                self.reads_back.set(returned.is_some() || !state.readers.are_idle());
+                returned
             };
             let Some(Returned { client, tasks }) = returned else { return };
             self.put_back(client, &tasks);
@@ -524,7 +532,9 @@ impl Shard {
         state.route();
         state.release();
         state.wake_stalled();
-        state.cut_off_slowest();
+        if state.durable.held_bytes() > HELD_BYTES_MAX {
+            state.cut_off_slowest();
+        }
         if let Some(failure) = failure {
             state.report(&failure);
         }
@@ -729,12 +739,9 @@ impl State {
         }
     }
 
-    /// Cuts off the client whose answers have kept the oldest part of the journal for too long, if
-    /// such parts take up too much of the disk: it does not read them. Popped tasks go back.
+    /// Such parts of the journal take up too much of the disk that answers keep there: cuts off the
+    /// client whose answers keep the oldest, since it does not read them. Popped tasks go back.
     fn cut_off_slowest(&mut self) {
-        if self.durable.held_bytes() <= HELD_BYTES_MAX {
-            return;
-        }
         let held = self.sessions.iter().filter(|(_, session)| !session.is_killed());
         let held = held.filter_map(|(client, session)| {
             session.outbox.borrow().oldest_volume().map(|volume| (volume, *client, session))

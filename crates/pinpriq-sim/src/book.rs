@@ -66,6 +66,8 @@ pub(crate) struct Book {
     /// Whether no server has started since the last crash.
     is_down: bool,
     freed: Vec<Place>,
+    /// The places in batches that have not reached their level.
+    unreached: VecDeque<(u64, Vec<Place>)>,
 }
 
 impl Book {
@@ -124,7 +126,15 @@ impl Book {
         puts.chain([self.stirred]).max().unwrap_or(0)
     }
 
+    /// Whether the record at this place can be read back.
+    pub(crate) fn is_readable(&self, place: Place) -> bool {
+        !self.unreached.iter().any(|(_, places)| places.contains(&place))
+    }
+
     fn note_reached(&mut self, position: u64, now: Timestamp) {
+        while self.unreached.front().is_some_and(|(own, _)| *own <= position) {
+            self.unreached.pop_front();
+        }
         if self.reached.back().is_none_or(|(_, last)| *last < position) {
             self.reached.push_back((now, position));
         }
@@ -190,6 +200,7 @@ impl Book {
         }
         self.starts.push((loaded.clone(), Vec::new()));
         self.is_starting = true;
+        self.unreached.clear();
         Ok(())
     }
 
@@ -343,6 +354,18 @@ pub(crate) struct Watched {
     pub(crate) bug: Option<Bug>,
 }
 
+impl Watched {
+    /// Takes note of a read that failed. What was written is there to be read: whoever calls it
+    /// damaged has looked in the wrong place.
+    fn note_read<T>(&self, done: Result<T, StoreError>) -> Result<T, StoreError> {
+        if let Err(error @ StoreError::Corrupt { .. }) = &done {
+            panic!("a journal at work is called damaged: {error}");
+        }
+        self.oracle.borrow_mut().failed |= done.is_err();
+        done
+    }
+}
+
 impl Store for Watched {
     fn load(&mut self, sink: &mut dyn FnMut(Change, Option<Place>)) -> Result<Loaded, StoreError> {
         let mut fold = Fold::new();
@@ -390,12 +413,20 @@ impl Store for Watched {
     ) -> Result<Position, StoreError> {
         let spoilt = spoil_append(self.bug, changes);
         let given = spoilt.as_deref().unwrap_or(changes);
-        let appended = self.journal.borrow_mut().append(header, given, urgency, placed);
+        let mut places = Vec::new();
+        let mut note = |index, place| {
+            places.push(place);
+            placed(index, place);
+        };
+        let appended = self.journal.borrow_mut().append(header, given, urgency, &mut note);
         self.oracle.borrow_mut().failed |= appended.is_err();
         if let Ok(position) = &appended {
             let oracle = &mut *self.oracle.borrow_mut();
             oracle.trail.note(|| format!("  batch {} {urgency:?}: {changes:?}", position.0));
             oracle.book.append(position.0, changes, urgency);
+            if !oracle.book.is_starting {
+                oracle.book.unreached.push_back((position.0, places));
+            }
             oracle.learn_ids(changes);
             if urgency == Urgency::Soon {
                 oracle.tag();
@@ -436,8 +467,7 @@ impl Store for Watched {
 
     fn hold(&mut self, place: Place) -> Result<Arc<dyn Volume>, StoreError> {
         let done = self.journal.borrow_mut().hold(place);
-        self.oracle.borrow_mut().failed |= done.is_err();
-        done
+        self.note_read(done)
     }
 
     fn held_bytes(&mut self) -> u64 {
@@ -446,17 +476,15 @@ impl Store for Watched {
 
     fn start_read(&mut self, job: ReadJob) -> Result<(), StoreError> {
         let done = self.journal.borrow_mut().start_read(job);
-        self.oracle.borrow_mut().failed |= done.is_err();
-        done
+        self.note_read(done)
     }
 
     fn take_read(&mut self, wait: bool) -> Result<Option<Vec<Change>>, StoreError> {
         let done = self.journal.borrow_mut().take_read(wait);
-        self.oracle.borrow_mut().failed |= done.is_err();
-        done
+        self.note_read(done)
     }
 
-    fn room(&mut self, tasks: TaskCounts) -> Room {
+    fn room(&mut self, tasks: &dyn Fn() -> TaskCounts) -> Room {
         let room = self.journal.borrow_mut().room(tasks);
         let oracle = &mut *self.oracle.borrow_mut();
         oracle.book.is_low = room > Room::Enough;

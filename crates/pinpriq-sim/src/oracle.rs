@@ -454,6 +454,12 @@ impl Witness for Eye {
         oracle.trail.note(|| format!("{now}: {asked:?}"));
         oracle.wall = self.1.wall();
         let at_home = Simulation::client_at_home;
+        if durable.failure().is_none() {
+            for (number, place) in durable.engine().places_left() {
+                let readable = oracle.book.is_readable(place);
+                assert!(readable, "the payload of task {number} is sought where nothing is yet");
+            }
+        }
         if let Asked::Command(client, request, command) = asked {
             if let Some(expecting) = oracle.clients.get_mut(client) {
                 expecting.is_at_home = true;

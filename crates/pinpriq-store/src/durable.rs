@@ -261,9 +261,10 @@ impl Durable {
         }
         self.leave_payloads();
         let totals = self.engine.totals();
-        let (present, taken) = (totals.present(), totals.count(StateKind::Taken));
-        let tasks = TaskCounts { present, taken };
-        let room = if planted!(FullDiskNotNoticed) { Room::Enough } else { self.store.room(tasks) };
+        let tasks =
+            || TaskCounts { present: totals.present(), taken: totals.count(StateKind::Taken) };
+        let room =
+            if planted!(FullDiskNotNoticed) { Room::Enough } else { self.store.room(&tasks) };
         if self.engine.set_room(room) {
             self.commit()?;
         }
@@ -306,10 +307,20 @@ impl Durable {
 
     /// Like [`Durable::poll_output`], but payloads that were left in the store are still there.
     /// They stay readable as long as what comes with the output: see [`Durable::start_read`].
+    #[inline]
     pub fn poll_held(&mut self) -> Option<(Position, Output, Holds)> {
         if let Some(refusal) = self.refusals.pop_front() {
             return Some((Position::default(), refusal, Holds::default()));
         }
+        if self.engine.leaves_payloads() {
+            return self.poll_with_holds();
+        }
+        let output = self.engine.poll_output()?;
+        Some((self.needs(&output), output, Holds::default()))
+    }
+
+    #[inline(never)]
+    fn poll_with_holds(&mut self) -> Option<(Position, Output, Holds)> {
         let (output, holds) = if let Some(held) = self.held.pop_front() {
             held
         } else {
@@ -346,6 +357,7 @@ impl Durable {
     }
 
     /// See [`Store::held_bytes`].
+    #[inline]
     pub fn held_bytes(&mut self) -> u64 {
         if self.engine.leaves_payloads() { self.store.held_bytes() } else { 0 }
     }
@@ -493,9 +505,6 @@ impl Durable {
     /// What keeps the payloads of an output readable. If the store has failed they are not.
     fn hold(&mut self, output: &mut Output) -> Holds {
         let mut holds = Holds::default();
-        if !self.engine.leaves_payloads() {
-            return holds;
-        }
         for away in tasks_of(output).iter().filter_map(|task| task.away) {
             if holds.volume(away.place).is_some() {
                 continue;

@@ -85,7 +85,7 @@ impl Store for MemoryStore {
         Vec::new()
     }
 
-    fn room(&mut self, _tasks: TaskCounts) -> Room {
+    fn room(&mut self, _tasks: &dyn Fn() -> TaskCounts) -> Room {
         Room::Enough
     }
 

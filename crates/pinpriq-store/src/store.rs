@@ -229,7 +229,7 @@ pub trait Store {
 
     /// What there is room for, while so many tasks are there. Costs little: it is asked after every
     /// turn.
-    fn room(&mut self, tasks: TaskCounts) -> Room;
+    fn room(&mut self, tasks: &dyn Fn() -> TaskCounts) -> Room;
 
     /// Makes everything that was appended durable. Blocks. The store stays usable.
     fn finish(&mut self, now: Timestamp) -> Result<(), StoreError>;

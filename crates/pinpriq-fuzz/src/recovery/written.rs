@@ -403,7 +403,7 @@ impl Store for Recorded {
         self.journal.poll_rewrite()
     }
 
-    fn room(&mut self, tasks: TaskCounts) -> Room {
+    fn room(&mut self, tasks: &dyn Fn() -> TaskCounts) -> Room {
         self.journal.room(tasks)
     }
 

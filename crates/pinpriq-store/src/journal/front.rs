@@ -297,7 +297,7 @@ impl Store for Journal {
         self.attempt("take_read", |running| running.take_read(wait))
     }
 
-    fn room(&mut self, tasks: TaskCounts) -> Room {
+    fn room(&mut self, tasks: &dyn Fn() -> TaskCounts) -> Room {
         match &mut self.stage {
             Stage::Running(running) => running.room(tasks),
             Stage::Opened | Stage::Loaded(..) => Room::Enough,

@@ -446,11 +446,12 @@ impl Running {
     /// log, which needs a segment and a quarter, and until that has won something nothing may use
     /// up what it needs but acks and what cannot be refused. Where few tasks are left less is
     /// enough: what it takes to end each of them.
-    pub(crate) fn room(&mut self, tasks: TaskCounts) -> Room {
-        self.tasks = tasks;
+    pub(crate) fn room(&mut self, tasks: &dyn Fn() -> TaskCounts) -> Room {
         if !self.spares.is_refused() {
             return Room::Enough;
         }
+        let tasks = tasks();
+        self.tasks = tasks;
         let (left, need, usable) = (self.bytes_left(), self.need(), self.usable());
         let to_end = END_BYTES
             .saturating_mul(tasks.present)

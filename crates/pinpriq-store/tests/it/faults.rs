@@ -92,7 +92,7 @@ fn a_failure_while_beginning_leaves_a_journal_that_loads() {
 /// What there is room for.
 fn room(caller: &mut Caller<Journal>) -> Room {
     let present = caller.fold.tasks.len() as u64;
-    caller.store.room(TaskCounts { present, taken: 0 })
+    caller.store.room(&|| TaskCounts { present, taken: 0 })
 }
 
 /// Puts tasks until the journal says that room is low.

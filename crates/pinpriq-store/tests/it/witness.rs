@@ -73,7 +73,7 @@ impl Store for Witness {
         self.journal.poll_rewrite()
     }
 
-    fn room(&mut self, tasks: TaskCounts) -> Room {
+    fn room(&mut self, tasks: &dyn Fn() -> TaskCounts) -> Room {
         self.journal.room(tasks)
     }
 
