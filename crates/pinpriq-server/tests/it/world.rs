@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use pinpriq_engine::time::{Span, Timestamp};
@@ -28,8 +29,17 @@ pub(crate) struct World {
     clock: ManualClock,
 }
 
-/// Runs a test on one thread, together with the servers that it starts.
+/// Runs a test on one thread, together with the servers that it starts. One that waits in vain
+/// fails; one that never waits again, since a server goes round in circles, ends the whole program.
 pub(crate) fn test(body: impl AsyncFnOnce()) {
+    let (_ended, end) = sync_channel::<()>(0);
+    std::thread::spawn(move || {
+        // A test that ends hangs up.
+        if end.recv_timeout(2 * GUARD) == Err(RecvTimeoutError::Timeout) {
+            eprintln!("a test has not ended within {} s", 2 * GUARD.as_secs());
+            std::process::abort();
+        }
+    });
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     LocalSet::new().block_on(&runtime, async {
         let ended = tokio::time::timeout(GUARD, body()).await;

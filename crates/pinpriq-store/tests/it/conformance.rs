@@ -11,7 +11,7 @@ use pinpriq_store::{
     Progress, RealDisk, Rewrite, Room, Runner, Store, StoreError, TaskCounts, Urgency,
 };
 
-use crate::driving::{journal, options};
+use crate::driving::{GUARD, journal, options};
 
 #[test]
 fn the_memory_store() {
@@ -86,7 +86,7 @@ impl Store for Waiting {
     fn drive(&mut self, now: Timestamp) -> Result<Progress, StoreError> {
         let progress = self.journal.drive(now)?;
         if self.journal.poll_timeout().is_none() && self.journal.is_waiting() {
-            self.woken.lock().unwrap().recv().unwrap();
+            self.woken.lock().unwrap().recv_timeout(GUARD).unwrap();
             return self.journal.drive(now);
         }
         Ok(progress)

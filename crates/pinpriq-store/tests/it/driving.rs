@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use pinpriq_engine::change::{Change, Granted, Moved, QueueRecord};
 use pinpriq_engine::settings::{Paused, Settings};
@@ -14,6 +15,9 @@ use pinpriq_store::faulty_disk::Dice;
 use pinpriq_store::{
     Disk, FaultyDisk, Fold, Journal, JournalOptions, Level, Position, Runner, StoreError, Urgency,
 };
+
+/// How long anything may take before a test has failed. Nothing waits for this to pass.
+pub(crate) const GUARD: Duration = Duration::from_mins(1);
 
 /// The size of a segment in these tests.
 pub(crate) const SEGMENT_BYTES: u32 = 24 << 10;

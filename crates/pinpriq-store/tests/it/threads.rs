@@ -11,7 +11,7 @@ use pinpriq_store::disk::{DiskFile, Entry, LockError, OpenMode};
 use pinpriq_store::faulty_disk::{Operation, Repeat};
 use pinpriq_store::{Disk, FaultyDisk, Journal, Position, Runner, Store, StoreError, Urgency};
 
-use crate::driving::{SEGMENT_BYTES, options};
+use crate::driving::{GUARD, SEGMENT_BYTES, options};
 
 /// Every sync of a segment first takes a permit, and says before that that it waits for one.
 #[derive(Clone)]
@@ -80,7 +80,7 @@ impl DiskFile for GatedFile {
     fn sync_data(&self) -> io::Result<()> {
         if let Some(gate) = &self.gate {
             gate.arrivals.send(()).unwrap();
-            gate.permits.lock().unwrap().recv().unwrap();
+            gate.permits.lock().unwrap().recv_timeout(GUARD).unwrap();
         }
         self.file.sync_data()
     }
@@ -120,8 +120,8 @@ impl Bench {
         permits.send(()).unwrap();
         let header = Header { incarnation: 1, now: Timestamp::from_ms(1), last_number: 0 };
         journal.begin(&header).unwrap();
-        arrivals.recv().unwrap();
-        arrivals.recv().unwrap();
+        arrivals.recv_timeout(GUARD).unwrap();
+        arrivals.recv_timeout(GUARD).unwrap();
         Self { disk, permits, arrivals, woken, journal, header }
     }
 
@@ -141,7 +141,7 @@ fn what_comes_while_a_sync_runs_goes_out_as_one_write_and_is_reached_after_its_o
     let writes = bench.disk.count(Operation::Write);
     let first = bench.append(sample_task(1, "q", 10), &mut None);
     bench.drive().unwrap();
-    bench.arrivals.recv().unwrap();
+    bench.arrivals.recv_timeout(GUARD).unwrap();
     let mut last = first;
     for number in 2..10 {
         last = bench.append(sample_task(number, "q", 10), &mut None);
@@ -149,12 +149,12 @@ fn what_comes_while_a_sync_runs_goes_out_as_one_write_and_is_reached_after_its_o
     }
     assert_eq!(bench.disk.count(Operation::Write), writes + 1);
     bench.permits.send(()).unwrap();
-    bench.woken.recv().unwrap();
+    bench.woken.recv_timeout(GUARD).unwrap();
     assert_eq!(bench.drive().unwrap(), first);
-    bench.arrivals.recv().unwrap();
+    bench.arrivals.recv_timeout(GUARD).unwrap();
     assert_eq!(bench.disk.count(Operation::Write), writes + 2, "one write for all of them");
     bench.permits.send(()).unwrap();
-    bench.woken.recv().unwrap();
+    bench.woken.recv_timeout(GUARD).unwrap();
     assert_eq!(bench.drive().unwrap(), last);
 }
 
@@ -163,11 +163,11 @@ fn a_failed_sync_on_the_thread_ends_the_journal() {
     let mut bench = Bench::start();
     let first = bench.append(sample_task(1, "q", 10), &mut None);
     bench.drive().unwrap();
-    bench.arrivals.recv().unwrap();
+    bench.arrivals.recv_timeout(GUARD).unwrap();
     bench.append(sample_task(2, "q", 10), &mut None);
     bench.disk.fail(Operation::Sync, 1, Repeat::Once, io::ErrorKind::Other);
     bench.permits.send(()).unwrap();
-    bench.woken.recv().unwrap();
+    bench.woken.recv_timeout(GUARD).unwrap();
     let failed = bench.drive();
     assert!(matches!(failed, Err(StoreError::Io { what: "sync", .. })), "{first:?}: {failed:?}");
     assert!(matches!(bench.drive(), Err(StoreError::Poisoned { .. })));
@@ -185,22 +185,22 @@ fn a_segment_stays_until_the_batch_that_lets_it_go_is_durable() {
         bench.permits.send(()).unwrap();
     }
     bench.drive().unwrap();
-    bench.woken.recv().unwrap();
+    bench.woken.recv_timeout(GUARD).unwrap();
     for _ in 0..3 {
-        bench.arrivals.recv().unwrap();
+        bench.arrivals.recv_timeout(GUARD).unwrap();
     }
     bench.drive().unwrap();
     // The end of the first task is on its way to the disk. The next batch lets the segment go.
     bench.append(Change::Gone(1), &mut None);
     bench.drive().unwrap();
-    bench.arrivals.recv().unwrap();
+    bench.arrivals.recv_timeout(GUARD).unwrap();
     bench.journal.obsolete(places[0].unwrap());
     let letting_go = bench.append(Change::Gone(7), &mut None);
     bench.permits.send(()).unwrap();
     while bench.drive().unwrap().0 + 1 < letting_go.0 {
-        bench.woken.recv().unwrap();
+        bench.woken.recv_timeout(GUARD).unwrap();
     }
-    bench.arrivals.recv().unwrap();
+    bench.arrivals.recv_timeout(GUARD).unwrap();
     let first = "segment-0000000001.log";
     for _ in 0..10 {
         bench.drive().unwrap();
@@ -209,10 +209,10 @@ fn a_segment_stays_until_the_batch_that_lets_it_go_is_durable() {
     assert!(bench.disk.files().contains_key(first));
     bench.permits.send(()).unwrap();
     while bench.drive().unwrap() < letting_go {
-        bench.woken.recv().unwrap();
+        bench.woken.recv_timeout(GUARD).unwrap();
     }
     while bench.disk.files().contains_key(first) {
-        bench.woken.recv().unwrap();
+        bench.woken.recv_timeout(GUARD).unwrap();
         bench.drive().unwrap();
     }
 }
