@@ -91,7 +91,7 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Fallible<()> {
     Ok(fs::write(path, bytes)?)
 }
 
-/// Makes a file of so many bytes that takes up no room yet.
+/// Makes a file of this many bytes that takes up no room yet.
 pub(crate) fn make_sparse(path: &Path, bytes: u64) -> Fallible<()> {
     Ok(File::create(path)?.set_len(bytes)?)
 }

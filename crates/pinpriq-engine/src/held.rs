@@ -81,7 +81,7 @@ impl Engine {
         Ok(Some(Reply::State(state)))
     }
 
-    /// Undoes takes whose reply or delivery could not be sent. Answers how many leases ended.
+    /// Undoes takes whose reply or delivery could not be sent. Returns how many leases ended.
     pub(crate) fn give_back(&mut self, receipts: &[Receipt]) -> Reply {
         let mut count = 0;
         for receipt in receipts {

@@ -41,14 +41,14 @@ pub const MEMBER_OVERHEAD_BYTES: u64 = 512;
 /// it. An estimate.
 pub const WAIT_OVERHEAD_BYTES: u64 = 256;
 
-/// What a queue with a name of so many bytes counts.
+/// What a queue with a name of this many bytes counts.
 #[must_use]
 pub const fn queue_bytes(name: usize) -> u64 {
     QUEUE_OVERHEAD_BYTES + name as u64
 }
 
 /// The most that a put can need: that of a task with `content` bytes of payload, key and given id
-/// as the first of a queue with a name of so many bytes.
+/// as the first of a queue with a name of this many bytes.
 #[must_use]
 pub const fn put_bytes(name: usize, content: usize) -> u64 {
     queue_bytes(name) + TASK_OVERHEAD_BYTES + content as u64

@@ -68,7 +68,7 @@ impl Engine {
 
     /// Undoes pops whose reply or delivery could not be sent: each task is ready again in its old
     /// place, with its old deadlines. One whose id has been given to another task meanwhile, or
-    /// would not be one of its queue's any more, stays popped. Answers how many came back.
+    /// would not be one of its queue's any more, stays popped. Returns how many came back.
     pub(crate) fn put_back(&mut self, records: &[TaskRecord]) -> Reply {
         let mut count = 0;
         for record in records {
@@ -240,7 +240,7 @@ impl Engine {
         self.check_room(self.growth_by_put(existing, put.queue, content))
     }
 
-    /// By how much a put of a task with so many bytes of payload, key and given id makes
+    /// By how much a put of a task with this many bytes of payload, key and given id makes
     /// [`Engine::bytes`] grow.
     pub(crate) fn growth_by_put(
         &self,

@@ -228,7 +228,7 @@ impl Queues {
     }
 
     /// Removes the object of a queue that does not exist any more and that nobody waits for. The
-    /// figures of a queue end with its existence, also when its object stays. Answers how many
+    /// figures of a queue end with its existence, also when its object stays. Returns how many
     /// bytes count no longer.
     pub(crate) fn tidy(&mut self, slot: QueueSlot) -> u64 {
         let queue = &mut self[slot];

@@ -26,7 +26,7 @@ pub enum Room {
 }
 
 impl Engine {
-    /// Notes what the store has room for. Answers whether tasks were handed out that had been held
+    /// Notes what the store has room for. Returns whether tasks were handed out that had been held
     /// back: then there are changes to be taken, and outputs. Costs a step for each consumer that
     /// waits, when leases are granted again.
     #[inline]

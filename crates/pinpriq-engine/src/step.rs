@@ -281,7 +281,7 @@ impl Engine {
         }
     }
 
-    /// Refuses to give a task another payload, or a reason of so many bytes to be buried for, if
+    /// Refuses to give a task another payload, or a reason of this many bytes to be buried for, if
     /// it would need more room than there is.
     pub(crate) fn check_growth(
         &self,

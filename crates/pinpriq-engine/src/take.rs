@@ -197,7 +197,7 @@ impl Engine {
         self.check_waiting_room(bytes)
     }
 
-    /// Refuses consumers who would need so many bytes, if that is more than there may be.
+    /// Refuses consumers who would need this many bytes, if that is more than there may be.
     pub(crate) fn check_waiting_room(&self, bytes: u64) -> Result<(), Refusal> {
         let (occupied, most) = (self.consumers.bytes, self.limits.waiting_bytes_max);
         if occupied.saturating_add(bytes) <= most {

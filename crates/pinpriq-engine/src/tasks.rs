@@ -109,7 +109,7 @@ impl Tasks {
         self.forget(former);
     }
 
-    /// Leaves a payload in the store, if it is there and not shared. Answers how many bytes of
+    /// Leaves a payload in the store, if it is there and not shared. Returns how many bytes of
     /// memory that freed.
     pub(crate) fn leave_payload(&mut self, slot: Slot) -> u64 {
         let Some(payload) = self.payload(slot).filter(|_| self[slot].can_leave_payload()) else {

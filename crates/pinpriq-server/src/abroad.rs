@@ -156,7 +156,7 @@ impl Shard {
     }
 
     /// Has all subscriptions and credits of a connection in one shard from now on, which gets what
-    /// credits were granted before. Answers whether they are not in another already.
+    /// credits were granted before. Returns whether they are not in another already.
     pub(crate) fn settle_deliveries(
         &self,
         (client, session): (ClientId, &Session),
@@ -197,7 +197,7 @@ impl Shard {
     }
 
     /// Has the blocked request of a client answered as if its time were up, if another shard has
-    /// it. Answers whether that was not asked for before.
+    /// it. Returns whether that was not asked for before.
     pub(crate) fn end_waits_abroad(&self, client: ClientId, session: &Session) -> bool {
         {
             let links = &mut *session.links.borrow_mut();

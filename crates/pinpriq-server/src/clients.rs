@@ -57,7 +57,7 @@ pub(crate) fn is_meant(wanted: &Wanted, client: ClientId, session: &Session) -> 
     }
 }
 
-/// Has connections ended, except for that of the caller. Answers how many there are.
+/// Has connections ended, except for that of the caller. Returns how many there are.
 pub(crate) fn kill(shard: &Shard, wanted: &Wanted, caller: ClientId) -> u64 {
     let mut killed = 0;
     shard.each_client(|client, session| {

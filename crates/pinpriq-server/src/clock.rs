@@ -115,7 +115,7 @@ fn moved(passed: Duration, wall_ahead: i128) -> i128 {
 }
 
 /// Says at the start if the store knows a moment far ahead of the wall clock, so that time starts
-/// there. Answers whether it is that far.
+/// there. Returns whether it is that far.
 pub(crate) fn warn_if_ahead(start: Timestamp, wall: Timestamp) -> bool {
     let ahead = start.since(wall);
     let is_far = ahead > FAR_AHEAD;

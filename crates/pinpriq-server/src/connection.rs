@@ -40,7 +40,7 @@ pub(crate) trait Door: Encode {
     fn receive(&mut self, input: &[u8]) -> Received;
 
     /// Called around each write, when answers may have left: the door may grant the engine more.
-    /// Answers whether it did.
+    /// Returns whether it did.
     fn refill(&mut self) -> bool;
 
     /// Called when the client has ended its side while what it sent waits for room: from then on

@@ -141,7 +141,7 @@ impl<D: Door> Exchange<D> {
         !can_tell || self.session.outbox.borrow().is_at_loss()
     }
 
-    /// Encodes what may leave into the outbox. Answers whether there is anything to be written.
+    /// Encodes what may leave into the outbox. Returns whether there is anything to be written.
     pub(crate) fn encode(&mut self) -> bool {
         loop {
             if !self.closing {
@@ -189,7 +189,7 @@ impl<D: Door> Exchange<D> {
             && self.session.outbox.borrow().encoded_bytes() < HELD_BYTES_MAX
     }
 
-    /// Notes that the kernel accepted so many bytes.
+    /// Notes that the kernel accepted this many bytes.
     pub(crate) fn written(&self, count: usize) {
         let spare = self.session.outbox.borrow_mut().written(count);
         if let Some(buffer) = spare {

@@ -128,7 +128,7 @@ impl Guest {
         with!(&self.talk, exchange => exchange.leave());
     }
 
-    /// Does the next errand if its time has come. Answers whether it was.
+    /// Does the next errand if its time has come. Returns whether it was.
     fn next_errand(&mut self) -> bool {
         let talk = &self.talk;
         let is_caught_up = with!(talk, exchange => exchange.is_caught_up());

@@ -346,7 +346,7 @@ impl Outbox {
         &self.bytes[self.head..]
     }
 
-    /// Notes that the kernel accepted so many bytes. Hands out the buffer once nothing waits any
+    /// Notes that the kernel accepted this many bytes. Hands out the buffer once nothing waits any
     /// more: an idle connection keeps none.
     pub(crate) fn written(&mut self, count: usize) -> Option<Vec<u8>> {
         self.head += count;

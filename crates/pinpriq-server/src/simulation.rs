@@ -174,7 +174,7 @@ impl Simulation {
         self.session(client).map_or(0, |session| session.outbox.borrow().encoded_bytes())
     }
 
-    /// The client's side takes up to `most` bytes of its answers. Answers how many there were.
+    /// The client's side takes up to `most` bytes of its answers. Returns how many there were.
     pub fn drain(&mut self, client: ClientId, most: usize, out: &mut Vec<u8>) -> usize {
         let Some((_, talk)) = self.clients.get(&client) else { return 0 };
         if with!(talk, exchange => exchange.holds_back()) {
@@ -238,7 +238,7 @@ impl Simulation {
         }
     }
 
-    /// A shard reads what others have written to it. Answers whether there was anything.
+    /// A shard reads what others have written to it. Returns whether there was anything.
     fn read_letters(&mut self, at: usize) -> bool {
         let place = &mut self.shards[at];
         let Some(post) = place.shard.post().filter(|_| !place.is_deaf) else { return false };
@@ -368,7 +368,7 @@ impl Simulation {
 }
 
 impl Place {
-    /// Gives each guest a turn whose bell has rung. Answers whether there was any.
+    /// Gives each guest a turn whose bell has rung. Returns whether there was any.
     fn entertain(&mut self) -> bool {
         let mut anybody = false;
         self.guests.retain(|_, guest| {
@@ -384,7 +384,7 @@ impl Place {
     }
 }
 
-/// Answers what is next once there is nothing more to be done.
+/// Returns what is next once there is nothing more to be done.
 fn go_on<D: crate::connection::Door>(
     exchange: &mut Exchange<D>,
     stopping: bool,

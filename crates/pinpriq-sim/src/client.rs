@@ -153,7 +153,7 @@ impl Client {
         expecting.frames.push_back(Frame { tasks, popped, is_reply, needs });
     }
 
-    /// Notes that so many bytes have arrived at the server.
+    /// Notes that this many bytes have arrived at the server.
     pub(crate) fn note_sent(&mut self, count: usize) {
         self.sent += count;
         while let Some(end) = self.ends.front().copied().filter(|end| *end <= self.sent) {

@@ -343,7 +343,7 @@ impl World {
         }
     }
 
-    /// Bytes of a client arrive, if they are read. Answers whether any did.
+    /// Bytes of a client arrive, if they are read. Returns whether any did.
     fn feed(&mut self, at: usize) -> bool {
         let Some(sim) = &mut self.sim else { return false };
         let client = &mut self.clients[at];
@@ -369,7 +369,7 @@ impl World {
         true
     }
 
-    /// A client takes what waits for it. Answers whether there was anything.
+    /// A client takes what waits for it. Returns whether there was anything.
     fn drain(&mut self, at: usize) -> bool {
         let Some(sim) = &mut self.sim else { return false };
         let client = &mut self.clients[at];

@@ -138,7 +138,7 @@ fn journals(data: &Path, shards: usize) -> Result<Vec<JournalAt>, StoreError> {
     Ok(journals.collect())
 }
 
-/// Makes a new data directory that nothing accepts before [`finish`]. Answers where its journals
+/// Makes a new data directory that nothing accepts before [`finish`]. Returns where its journals
 /// are to be.
 ///
 /// Refuses a directory that is not empty.

@@ -68,7 +68,7 @@ pub(crate) fn run(wanted: &Wanted) -> Fallible<Verdict> {
     Ok(Verdict::Passed(format!("{STARTS} starts each; {}", figures.join(", "))))
 }
 
-/// Fills the disk, starts often, and takes everything out. Answers how many tasks there were, or
+/// Fills the disk, starts often, and takes everything out. Returns how many tasks there were, or
 /// what was wrong.
 fn survive(program: &Program, data: &Path) -> Fallible<Result<u64, String>> {
     let mut server = program.start(data)?;

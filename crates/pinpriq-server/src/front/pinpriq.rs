@@ -63,7 +63,7 @@ impl PinpriqDoor {
     }
 
     /// Has another shard carry out a request that came like this, if that is where its queue
-    /// lives. Answers whether it does.
+    /// lives. Returns whether it does.
     fn route(&mut self, request: &Request<'_>, raw: &[u8]) -> Result<bool, Next> {
         let own = self.shard.own();
         let at = |queue: &[u8]| shard_of(queue, self.shard.shards());

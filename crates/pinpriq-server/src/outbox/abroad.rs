@@ -199,7 +199,7 @@ impl Outbox {
     }
 
     /// Encodes what has come of the first answer, which is of another shard, as far as there is
-    /// room. Answers whether that is all of it.
+    /// room. Returns whether that is all of it.
     #[inline(never)]
     pub(super) fn encode_abroad(&mut self, room: usize) -> bool {
         let (Some(first), Some(abroad)) = (self.waiting.front_mut(), &mut self.abroad) else {

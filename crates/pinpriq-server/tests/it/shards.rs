@@ -60,7 +60,7 @@ impl Several {
         self.sim.run();
     }
 
-    /// The client reads up to so many bytes of its answers.
+    /// The client reads up to this many bytes of its answers.
     fn read(&mut self, client: ClientId, most: usize) -> String {
         let mut bytes = Vec::new();
         while bytes.len() < most && self.sim.drain(client, most - bytes.len(), &mut bytes) > 0 {

@@ -36,7 +36,7 @@ impl Bindings {
         }
     }
 
-    /// Notes the id of a task. Answers whether it is new, or the one that is known.
+    /// Notes the id of a task. Returns whether it is new, or the one that is known.
     pub(crate) fn bind(&mut self, number: u64, id: TaskId) -> bool {
         if let Some(known) = self.known.get(&number) {
             return *known == id;

@@ -85,7 +85,7 @@ impl Model {
         self.free = if is_full { 0 } else { self.limits.bytes_max - engine.bytes() };
     }
 
-    /// Whether so many bytes more may be occupied, and at least one.
+    /// Whether this many bytes more may be occupied, and at least one.
     pub(super) fn has_room(&self, bytes: u64) -> Result<(), RefusalKind> {
         if bytes <= self.free { Ok(()) } else { Err(RefusalKind::Busy) }
     }
@@ -96,7 +96,7 @@ impl Model {
         if is_there { 0 } else { QUEUE_OVERHEAD_BYTES + name.len() as u64 }
     }
 
-    /// Whether a task may get another payload, and a reason of so many bytes to be buried.
+    /// Whether a task may get another payload, and a reason of this many bytes to be buried.
     pub(super) fn may_grow(
         &self,
         number: u64,
@@ -142,7 +142,7 @@ impl Model {
         self.kept.part(number);
     }
 
-    /// Whether consumers may occupy so many bytes more.
+    /// Whether consumers may occupy this many bytes more.
     pub(super) fn has_waiting_room(&self, bytes: u64) -> Result<(), RefusalKind> {
         let takers = self.takers.iter().map(|taker| self.take_bytes(&taker.places));
         let subscriptions = self.subscriptions.iter();

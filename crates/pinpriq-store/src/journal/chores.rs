@@ -31,7 +31,7 @@ pub(crate) enum Chore {
     Fill { spare: u32, bytes: u64 },
     /// Reserve what room there is for a spare that is smaller than usual.
     Reserve { spare: u32, sizes: Sizes },
-    /// List the next records that have a place, about so many bytes of them.
+    /// List the next records that have a place, about this many bytes of them.
     List { segment: SegmentHeader, end: u64, from: Cursor, most: u64 },
     /// A segment that is no longer needed becomes a spare, or goes.
     Retire { segment: u32, spare: Option<u32> },
@@ -243,7 +243,7 @@ enum BatchLeft {
     Records(Cursor),
 }
 
-/// Hands the records of a batch to `more` until that says no. Answers nothing if a record cannot
+/// Hands the records of a batch to `more` until that says no. Returns nothing if a record cannot
 /// be read.
 fn list_batch(
     segment: u32,

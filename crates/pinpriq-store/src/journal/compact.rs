@@ -28,7 +28,7 @@ enum Stage {
 
 impl Compaction {
     /// Takes note of how the books stand. `wanted` tells whether the oldest segment should go.
-    /// Answers whether that is begun with now.
+    /// Returns whether that is begun with now.
     pub(crate) fn review(&mut self, ledger: &Ledger, written_segment: u32, wanted: bool) -> bool {
         let oldest = ledger.oldest_number();
         if self.is_over(oldest) {

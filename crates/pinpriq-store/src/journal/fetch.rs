@@ -59,7 +59,7 @@ impl Volumes {
         Ok(opened)
     }
 
-    /// A segment of so many bytes is about to be put away. Returns whether somebody holds it, so
+    /// A segment of this many bytes is about to be put away. Returns whether somebody holds it, so
     /// that its file must not be used again.
     pub(crate) fn release(&mut self, number: u32, bytes: u64) -> bool {
         if !planted!(GoneSegmentsKeptOpen) {

@@ -19,7 +19,7 @@ use crate::store::{StoreError, is_full};
 /// a segment is made.
 const TEMPORARY_FROM: u32 = u32::MAX / 2;
 
-/// Removes what an interrupted clean-up left behind, and spares that are of no use. Answers what
+/// Removes what an interrupted clean-up left behind, and spares that are of no use. Returns what
 /// is left of them.
 pub(crate) fn tidy_up(
     disk: &dyn Disk,

@@ -16,7 +16,7 @@ pub(crate) struct Rotation {
 }
 
 impl Rotation {
-    /// For a log in which so many bytes do not count.
+    /// For a log in which this many bytes do not count.
     pub(crate) const fn new(useless: u64) -> Self {
         Self { until: 0, useless }
     }
@@ -26,7 +26,7 @@ impl Rotation {
         self.useless += bytes;
     }
 
-    /// Whether the segment belongs to a pass, or a new one would gain at least so many bytes.
+    /// Whether the segment belongs to a pass, or a new one would gain at least this many bytes.
     pub(crate) const fn covers(&self, segment: u32, gain: u64) -> bool {
         segment <= self.until || self.useless >= gain
     }

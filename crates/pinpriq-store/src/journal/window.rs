@@ -66,7 +66,7 @@ impl Window {
         self.held = 0;
     }
 
-    /// What is in memory from `offset` on: at least so many bytes, unless the file ends before.
+    /// What is in memory from `offset` on: at least this many bytes, unless the file ends before.
     pub(crate) fn bytes_at(&mut self, offset: u64, wanted: usize) -> Result<&[u8], StoreError> {
         let there = wanted.min(index(self.end.saturating_sub(offset)));
         if self.held_from(offset) < there || self.held == 0 {

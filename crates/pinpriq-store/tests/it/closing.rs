@@ -15,7 +15,7 @@ fn put(caller: &mut Caller<Journal>, payload_bytes: usize) {
     assert_eq!(caller.reached, caller.last);
 }
 
-/// Ten tasks in batches of their own. Answers where the last of these batches begins.
+/// Ten tasks in batches of their own. Returns where the last of these batches begins.
 fn ten(disk: &FaultyDisk) -> (Caller<Journal>, u64) {
     let mut caller = start(disk, options(1)).unwrap();
     for _ in 0..9 {

@@ -121,7 +121,7 @@ fn assert_clean(
 }
 
 /// Works until the machine stops at the given operation, crashes, crashes again while it recovers,
-/// and judges every life that begins. Answers whether the machine stopped at all.
+/// and judges every life that begins. Returns whether the machine stopped at all.
 fn crash_once(seed: u64, stop_at: u64, policy: CrashPolicy) -> bool {
     let context = format!("seed {seed}, stopped at operation {stop_at}, {policy:?}");
     let disk = FaultyDisk::new(seed ^ 0xfa0);

@@ -18,7 +18,7 @@ const START: Timestamp = Timestamp::from_ms(1_000_000);
 const TURNS: u64 = 250;
 
 /// Fails the `nth` operation of a kind under the work of members, and holds everything after it to
-/// be refused. Answers whether that operation came at all.
+/// be refused. Returns whether that operation came at all.
 fn fail_once(operation: Operation, nth: u64, repeat: Repeat) -> bool {
     let context = format!("{operation:?} number {nth} fails {repeat:?}");
     let mut dice = Dice::new(3);

@@ -18,7 +18,7 @@ use crate::fan_out::{Office, tight};
 
 const LATER: Timestamp = Timestamp::from_ms(1 << 40);
 
-/// Each group of changes as a batch of its own. Answers where each begins in the first segment.
+/// Each group of changes as a batch of its own. Returns where each begins in the first segment.
 fn write(disk: &FaultyDisk, batches: &[Vec<Change>]) -> Vec<u64> {
     let mut caller = start(disk, options(5)).unwrap();
     let mut offsets = Vec::new();

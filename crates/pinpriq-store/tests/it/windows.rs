@@ -29,7 +29,7 @@ fn put(caller: &mut Caller<Journal>, lengths: impl IntoIterator<Item = usize>) {
 }
 
 /// A real directory with twenty tasks, and a file with a tail of 64 GiB that has no room on any
-/// disk. Answers where the log ends in it.
+/// disk. Returns where the log ends in it.
 fn with_huge_tail(directory: &Path) -> (CountingDisk, u64) {
     let disk: Arc<dyn Disk> = Arc::new(RealDisk::open(directory).unwrap());
     let disk = CountingDisk::new(disk, true);

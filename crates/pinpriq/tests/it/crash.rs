@@ -68,7 +68,7 @@ impl Known {
     }
 }
 
-/// Pushes block after block until all are done or the server is gone. Answers how many packets
+/// Pushes block after block until all are done or the server is gone. Returns how many packets
 /// were confirmed and how many were sent.
 fn push_until_killed(mut wire: Wire, first: u64, count: u64, told: &SyncSender<()>) -> (u64, u64) {
     let mut confirmed = 0;

@@ -149,7 +149,7 @@ impl Model {
         if self.queues.contains_key(home) { 0 } else { queue_bytes(&home.name) }
     }
 
-    /// Whether a task may have another payload, and a reason of so many bytes to be buried.
+    /// Whether a task may have another payload, and a reason of this many bytes to be buried.
     pub(super) fn may_grow(
         &self,
         at: usize,

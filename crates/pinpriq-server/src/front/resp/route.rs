@@ -50,7 +50,7 @@ impl<'p, 'a> Place<'p, 'a> {
 }
 
 impl RespDoor {
-    /// Has the request carried out by other shards, if it does not belong here. Answers whether
+    /// Has the request carried out by other shards, if it does not belong here. Returns whether
     /// that is so.
     #[inline(never)]
     pub(super) fn route(

@@ -77,7 +77,7 @@ struct Stage {
 }
 
 impl Stage {
-    /// Answers what was sent back after each line.
+    /// Returns what was sent back after each line.
     async fn play(lines: &[&str], third: bool) -> Vec<Vec<String>> {
         let world = World::start(config(lines)).await;
         let control = world.connect().await;

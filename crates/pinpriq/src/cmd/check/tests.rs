@@ -20,7 +20,7 @@ const OPTIONS: JournalOptions = JournalOptions {
     leaves_payloads: false,
 };
 
-/// A journal with these batches. Answers where each of them begins in the first segment.
+/// A journal with these batches. Returns where each of them begins in the first segment.
 fn write(disk: &FaultyDisk, batches: &[Vec<Change>]) -> Vec<u64> {
     use pinpriq_store::Store as _;
 

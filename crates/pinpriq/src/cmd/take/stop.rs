@@ -66,7 +66,7 @@ impl Stop {
         (Self { state: Mutex::new(State { signals: 0, given_up: false, seats }) }, inboxes)
     }
 
-    /// Tells all jobs to stop, or tells them again. Answers how often they were told.
+    /// Tells all jobs to stop, or tells them again. Returns how often they were told.
     pub(super) fn signal(&self) -> u32 {
         let mut state = self.state();
         state.signals = state.signals.saturating_add(1);

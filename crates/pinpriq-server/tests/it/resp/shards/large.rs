@@ -86,7 +86,7 @@ async fn with_tasks(in_flight_max: usize) -> (World, Client, String) {
     (world, control, queue)
 }
 
-/// Gives every shard many chances to go on with whatever it can go on with. Answers how many tasks
+/// Gives every shard many chances to go on with whatever it can go on with. Returns how many tasks
 /// are left.
 async fn left(control: &mut Client) -> usize {
     let mut left = 0;
