@@ -37,6 +37,7 @@ mod serving;
 mod shard;
 pub mod simulation;
 mod sockets;
+mod spread;
 mod stop;
 mod talk;
 mod threads;

@@ -7,7 +7,6 @@
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{HashMap, VecDeque};
-use std::hash::{BuildHasherDefault, Hasher};
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -29,6 +28,7 @@ use crate::host::is_guest;
 use crate::mailbox::{Part, Post};
 use crate::outbox::{Dialect, Outbox, Unsent};
 use crate::reading::{Readers, Returned};
+use crate::spread::Spread;
 
 /// How large a buffer may be that is kept for whoever has something to write next.
 const SPARE_BYTES_MAX: usize = 256 << 10;
@@ -767,31 +767,6 @@ impl State {
         for session in self.sessions.values() {
             session.bell.ring();
         }
-    }
-}
-
-/// Makes the places of clients in a map.
-type Spread = BuildHasherDefault<Spreading>;
-
-/// Spreads the numbers of clients. They are drawn in order by the shard itself, so that nobody can
-/// choose them, and need no hasher that keeps anything secret.
-#[derive(Default)]
-struct Spreading(u64);
-
-impl Hasher for Spreading {
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64(u64::from(*byte));
-        }
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        // The golden ratio times 2^64: neighbours land far apart, and no two in one place.
-        self.0 = (self.0 ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
     }
 }
 
