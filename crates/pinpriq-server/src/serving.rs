@@ -132,6 +132,8 @@ impl Context {
         let finished = shard.finish();
         for task in tasks {
             task.abort();
+            // It owns the shard until it is gone, and with that the lock of the directory.
+            let _ = task.await;
         }
         finished
     }
