@@ -18,6 +18,10 @@ use crate::shard::Session;
 /// How many bytes of payloads are read at a time, one payload more or less.
 const PIECE_BYTES: u64 = 256 << 10;
 
+/// While more bytes than this wait to be written, no more tasks go back: until they are written
+/// their payloads are in memory.
+const BACKLOG_BYTES: u64 = 4 << 20;
+
 /// See the head of this file.
 #[derive(Default)]
 pub(crate) struct Readers {
@@ -27,6 +31,8 @@ pub(crate) struct Readers {
     returning: VecDeque<(ClientId, TaskRecord, Arc<dyn Volume>)>,
     /// What is being read.
     under_way: Option<Reading>,
+    /// Whether the last piece was of tasks that go back, so that a client comes next.
+    has_brought_back: bool,
 }
 
 enum Reading {
@@ -114,7 +120,8 @@ impl Readers {
 
     /// Starts to read the next piece. None if there is nothing to read.
     fn start_piece(&mut self, durable: &mut Durable) -> Option<()> {
-        let (reading, wanted) = self.next_piece()?;
+        let may_bring_back = durable.figures().bytes_pending <= BACKLOG_BYTES;
+        let (reading, wanted) = self.next_piece(may_bring_back)?;
         self.under_way = Some(reading);
         if durable.start_read(wanted).is_err() {
             // Whoever drives the store hears of it.
@@ -125,21 +132,34 @@ impl Readers {
         Some(())
     }
 
-    fn next_piece(&mut self) -> Option<(Reading, Vec<Wanted>)> {
-        if let Some((client, _, _)) = self.returning.front() {
-            let client = *client;
-            let (mut tasks, mut wanted) = (Vec::new(), Vec::new());
-            let mut bytes = 0;
-            while let Some((_, task, volume)) =
-                self.returning.pop_front_if(|(owner, ..)| *owner == client && bytes < PIECE_BYTES)
-            {
-                let Some(away) = task.away else { continue };
-                bytes += u64::from(away.bytes);
-                wanted.push(Wanted { number: task.number, away, volume });
-                tasks.push(task);
-            }
-            return Some((Reading::Back(client, tasks), wanted));
+    /// The next piece; tasks that go back and clients take turns.
+    fn next_piece(&mut self, may_bring_back: bool) -> Option<(Reading, Vec<Wanted>)> {
+        let brings_back = may_bring_back && !self.returning.is_empty();
+        if brings_back && (!self.has_brought_back || self.waiting.is_empty()) {
+            self.has_brought_back = true;
+            return self.next_back();
         }
+        self.has_brought_back = false;
+        let next = self.next_client();
+        if next.is_none() && brings_back { self.next_back() } else { next }
+    }
+
+    fn next_back(&mut self) -> Option<(Reading, Vec<Wanted>)> {
+        let client = self.returning.front()?.0;
+        let (mut tasks, mut wanted) = (Vec::new(), Vec::new());
+        let mut bytes = 0;
+        while let Some((_, task, volume)) =
+            self.returning.pop_front_if(|(owner, ..)| *owner == client && bytes < PIECE_BYTES)
+        {
+            let Some(away) = task.away else { continue };
+            bytes += u64::from(away.bytes);
+            wanted.push(Wanted { number: task.number, away, volume });
+            tasks.push(task);
+        }
+        Some((Reading::Back(client, tasks), wanted))
+    }
+
+    fn next_client(&mut self) -> Option<(Reading, Vec<Wanted>)> {
         while let Some(session) = self.waiting.pop_front() {
             session.reads.set(false);
             let wanted = session.outbox.borrow_mut().wanted(PIECE_BYTES);

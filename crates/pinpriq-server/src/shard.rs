@@ -504,6 +504,9 @@ impl Shard {
                 let state = &mut *self.state.borrow_mut();
                 let returned = state.readers.go_on(&mut state.durable);
                 self.reads_back.set(returned.is_some() || !state.readers.are_idle());
+                if let Some(failure) = state.durable.failure().cloned() {
+                    state.report(&failure);
+                }
                 returned
             };
             let Some(Returned { client, tasks }) = returned else { return };
@@ -604,15 +607,16 @@ impl Shard {
 
     /// Makes everything durable for an orderly stop, and blocks until it is.
     pub(crate) fn finish(&self) -> Result<(), StoreError> {
+        let now = self.now();
         loop {
             let returned = {
                 let state = &mut *self.state.borrow_mut();
+                // So that tasks that go back are not all in memory together.
+                state.durable.finish(now)?;
                 state.readers.wait(&mut state.durable)
             };
             let Some(Returned { client, tasks }) = returned else { break };
             self.put_back(client, &tasks);
-            // So that not all of them are in memory together.
-            self.state.borrow_mut().durable.finish(self.now())?;
         }
         let now = self.now();
         self.state.borrow_mut().durable.close(now)
