@@ -454,6 +454,11 @@ impl Task {
         besides - self.reason_bytes() + (payload + reason) as u64
     }
 
+    /// How long the payload is, if it was left in the store.
+    pub(crate) fn away_bytes(&self) -> u64 {
+        if self.has(PAYLOAD_AWAY) { self.payload_bytes() as u64 } else { 0 }
+    }
+
     /// How long the reason is for which it is buried.
     pub(crate) fn reason_bytes(&self) -> u64 {
         match self.state() {

@@ -290,7 +290,8 @@ impl Engine {
         reason: usize,
     ) -> Result<(), Refusal> {
         let task = &self.tasks[slot];
-        let (mut former, mut current) = (task.own_bytes(), reason as u64);
+        // A payload that was left in the store counts all the same: a shorter one always fits.
+        let (mut former, mut current) = (task.own_bytes() + task.away_bytes(), reason as u64);
         current += former - task.reason_bytes();
         if let Some(payload) = payload {
             current = task.own_bytes_with(payload.len(), reason);

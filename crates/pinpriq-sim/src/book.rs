@@ -413,9 +413,9 @@ impl Store for Watched {
     ) -> Result<Position, StoreError> {
         let spoilt = spoil_append(self.bug, changes);
         let given = spoilt.as_deref().unwrap_or(changes);
-        let mut places = Vec::new();
+        let mut noted = Vec::new();
         let mut note = |index, place| {
-            places.push(place);
+            noted.push(place);
             placed(index, place);
         };
         let appended = self.journal.borrow_mut().append(header, given, urgency, &mut note);
@@ -425,7 +425,7 @@ impl Store for Watched {
             oracle.trail.note(|| format!("  batch {} {urgency:?}: {changes:?}", position.0));
             oracle.book.append(position.0, changes, urgency);
             if !oracle.book.is_starting {
-                oracle.book.unreached.push_back((position.0, places));
+                oracle.book.unreached.push_back((position.0, noted));
             }
             oracle.learn_ids(changes);
             if urgency == Urgency::Soon {

@@ -109,7 +109,7 @@ pub(crate) struct Oracle {
     pub(crate) trail: Trail,
     tag: Needs,
     /// Popped tasks that were not sent and have to go back, and the clients that are gone.
-    returning: BTreeMap<u64, ClientId>,
+    returning: Vec<(ClientId, u64)>,
     /// The same for takes, each with the numbers of the tasks that it hands over.
     takes: Vec<(Needs, Vec<u64>)>,
 }
@@ -129,7 +129,7 @@ impl Oracle {
             trail,
             tag: Needs::default(),
             takes: Vec::new(),
-            returning: BTreeMap::new(),
+            returning: Vec::new(),
         }
     }
 
@@ -202,8 +202,9 @@ impl Oracle {
         }
         let (popped, leased) = gone.unsent();
         if gone.door == Door::Resp || self.requeues {
-            let lacking = popped.into_iter().filter(|number| !gone.put_back.contains(number));
-            self.returning.extend(lacking.map(|number| (number, client)));
+            let mut lacking = popped;
+            gone.put_back.iter().for_each(|number| take_out(&mut lacking, *number));
+            self.returning.extend(lacking.into_iter().map(|number| (client, number)));
         }
         let mut released = gone.released;
         released.sort_unstable();
@@ -243,12 +244,12 @@ impl Oracle {
             Command::PutBack(records) => {
                 is_ours = true;
                 if !self.failed && durable.failure().is_none() {
-                    let (popped, _) = expecting.unsent();
+                    // A task that is kept after its pop can be popped twice.
+                    let (mut popped, _) = expecting.unsent();
+                    expecting.put_back.iter().for_each(|number| take_out(&mut popped, *number));
                     for task in *records {
-                        let (number, back) = (task.number, &mut expecting.put_back);
-                        assert!(popped.contains(&number), "task {number} was sent and goes back");
-                        assert!(!back.contains(&number), "task {number} goes back twice");
-                        back.push(number);
+                        take_out(&mut popped, task.number);
+                        expecting.put_back.push(task.number);
                     }
                 }
             }
@@ -298,8 +299,10 @@ impl Oracle {
         records: &[TaskRecord],
     ) {
         for task in records {
-            let owner = self.returning.remove(&task.number);
-            assert_eq!(owner, Some(client), "task {} was sent and goes back", task.number);
+            let sought = (client, task.number);
+            let at = self.returning.iter().position(|known| *known == sought);
+            let Some(at) = at else { panic!("task {} was sent and goes back", task.number) };
+            self.returning.swap_remove(at);
         }
         if durable.failure().is_some() {
             self.failed = true;
@@ -443,6 +446,13 @@ fn is_meant(own: &Command<'_>, command: &Command<'_>, moments: (Timestamp, Times
     let wanted = (wanted.ms() + now.ms()).saturating_sub(wall.ms());
     let wanted = Timestamp::from_ms(wanted).ms();
     wanted.abs_diff(at.ms()) <= 1 && Publish { deadline: given.deadline, ..*own } == *given
+}
+
+/// Takes one of these numbers out, which must be there.
+fn take_out(numbers: &mut Vec<u64>, number: u64) {
+    let at = numbers.iter().position(|known| *known == number);
+    let Some(at) = at else { panic!("task {number} was sent and goes back") };
+    numbers.remove(at);
 }
 
 /// Shows the oracle what the engine is asked.

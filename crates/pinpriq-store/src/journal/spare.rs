@@ -232,7 +232,9 @@ impl Spares {
                     tracing::warn!(%error, "the next segment cannot be prepared");
                 }
                 self.refused = true;
-                self.wants_rest = self.ready.iter().all(|spare| spare.bytes == self.sizes.usual);
+                // A smaller one that cannot be filled either is not tried again at once.
+                let is_usual = |it: &Spare| it.bytes == self.sizes.usual;
+                self.wants_rest = is_usual(&spare) && self.ready.iter().all(is_usual);
                 self.retry_at = if self.wants_rest { now } else { now.after(RETRY) };
             }
         }
