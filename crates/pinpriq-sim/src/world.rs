@@ -481,7 +481,8 @@ impl World {
             self.pump();
             let after = (self.known.bytes, self.disk.operations(), self.oracle.borrow().commands);
             quiet = if before == after { quiet + 1 } else { 0 };
-            if quiet == 2 {
+            // A store that has room again hands tasks out a turn after the disk was last used.
+            if quiet == 4 {
                 break;
             }
         }
