@@ -219,9 +219,9 @@ fn nothing_is_lost_by_kills_while_idle_and_during_start_up() {
         server.logged("\"opened\"");
         server.kill();
         // As soon as it begins to write.
-        let before = crate::files::names(data.path());
+        let before = crate::files::written(data.path());
         let mut server = Serving::launch(data.path(), &flags);
-        while server.is_running() && crate::files::names(data.path()) == before {}
+        while server.is_running() && crate::files::written(data.path()) == before {}
         server.kill();
     }
     let server = Serving::start(data.path(), &flags);
