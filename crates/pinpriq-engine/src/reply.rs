@@ -35,6 +35,18 @@ pub enum Output {
     },
 }
 
+impl Output {
+    /// The tasks that it shows, none if it shows none. It costs nothing: they stay where they are.
+    pub fn tasks_mut(&mut self) -> &mut [TaskRecord] {
+        match self {
+            Self::Reply { reply: Reply::Tasks { tasks, .. } | Reply::Shown(tasks), .. }
+            | Self::Delivery { tasks, .. } => tasks,
+            Self::Reply { reply: Reply::Task(Some(task)), .. } => std::slice::from_mut(&mut **task),
+            Self::Reply { .. } => &mut [],
+        }
+    }
+}
+
 /// The answer to a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Reply {

@@ -307,7 +307,7 @@ impl Outbox {
         };
         let from = known_tasks(output, self.progress);
         let mut bytes = 0;
-        for task in tasks_of(output).iter().skip(from) {
+        for task in output.tasks_mut().iter().skip(from) {
             let Some(away) = task.away.filter(|_| is_away(task)) else { break };
             let Some(volume) = holds.volume(away.place) else { break };
             if !wanted.is_empty() && bytes + u64::from(away.bytes) > most {
@@ -327,7 +327,7 @@ impl Outbox {
         let Some((from, count)) = self.reading.take() else { return };
         let front = self.waiting.front_mut();
         let Some(Waiting { answer: Answer::Output(output), .. }) = front else { return };
-        let tasks = tasks_of(output).iter_mut().skip(from).take(count);
+        let tasks = output.tasks_mut().iter_mut().skip(from).take(count);
         for (task, payload) in tasks.zip(payloads) {
             task.payload = payload;
         }
@@ -416,16 +416,6 @@ impl Unsent {
     }
 }
 
-/// The tasks that an output shows.
-fn tasks_of(output: &mut Output) -> &mut [TaskRecord] {
-    match output {
-        Output::Reply { reply: Reply::Tasks { tasks, .. } | Reply::Shown(tasks), .. }
-        | Output::Delivery { tasks, .. } => tasks,
-        Output::Reply { reply: Reply::Task(Some(task)), .. } => std::slice::from_mut(&mut **task),
-        Output::Reply { .. } => &mut [],
-    }
-}
-
 /// Whether the payload of a task was left in the store and was not read back.
 fn is_away(task: &TaskRecord) -> bool {
     task.away.is_some_and(|away| away.bytes > 0) && task.payload.is_empty()
@@ -433,14 +423,14 @@ fn is_away(task: &TaskRecord) -> bool {
 
 /// How many tasks of an output can be written, of which so many are written already.
 fn known_tasks(output: &mut Output, from: usize) -> usize {
-    let tasks = tasks_of(output);
+    let tasks = output.tasks_mut();
     let away = tasks.iter().skip(from).position(is_away);
     away.map_or(tasks.len(), |ahead| from + ahead)
 }
 
 /// Forgets payloads that were read back and are written now.
 fn forget_payloads(output: &mut Output, written: std::ops::Range<usize>) {
-    for task in tasks_of(output).get_mut(written).unwrap_or_default() {
+    for task in output.tasks_mut().get_mut(written).unwrap_or_default() {
         if task.away.is_some() {
             task.payload = Bytes::default();
         }

@@ -15,9 +15,7 @@ use pinpriq_engine::change::{Change, Header, Place};
 use pinpriq_engine::command::Command;
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
-use pinpriq_engine::task::{
-    Away, Bytes, ClientId, RequestId, StateKind, TaskRecord, payload_checksum,
-};
+use pinpriq_engine::task::{Away, Bytes, ClientId, RequestId, StateKind, payload_checksum};
 use pinpriq_engine::time::Timestamp;
 use pinpriq_engine::{Applied, Engine};
 
@@ -505,7 +503,7 @@ impl Durable {
     /// What keeps the payloads of an output readable. If the store has failed they are not.
     fn hold(&mut self, output: &mut Output) -> Holds {
         let mut holds = Holds::default();
-        for away in tasks_of(output).iter().filter_map(|task| task.away) {
+        for away in output.tasks_mut().iter().filter_map(|task| task.away) {
             if holds.volume(away.place).is_some() {
                 continue;
             }
@@ -520,7 +518,7 @@ impl Durable {
 
     /// Reads the payloads of one output back.
     fn complete(&mut self, output: &mut Output, holds: &Holds) -> Result<(), StoreError> {
-        for task in tasks_of(output) {
+        for task in output.tasks_mut() {
             let Some(away) = task.away.take() else { continue };
             let Some(volume) = holds.volume(away.place) else { continue };
             let read = volume.read(away.place);
@@ -589,14 +587,4 @@ fn check_payload(payload: Bytes, number: u64, away: Away) -> Result<Bytes, Store
     let Place { volume, offset, .. } = away.place;
     let what = format!("the payload of task {number} is not what was written");
     Err(StoreError::damage(&format!("volume {volume}"), offset.into(), what))
-}
-
-/// The tasks that an output shows.
-fn tasks_of(output: &mut Output) -> &mut [TaskRecord] {
-    match output {
-        Output::Reply { reply: Reply::Tasks { tasks, .. } | Reply::Shown(tasks), .. }
-        | Output::Delivery { tasks, .. } => tasks,
-        Output::Reply { reply: Reply::Task(Some(task)), .. } => std::slice::from_mut(&mut **task),
-        Output::Reply { .. } => &mut [],
-    }
 }
