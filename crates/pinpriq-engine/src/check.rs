@@ -5,15 +5,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::consumers::ConsumerId;
-use crate::deadlines::Due;
 use crate::engine::Engine;
-use crate::ids::parse_id;
+use crate::fanout::membership::{lane_bytes, member_bytes};
 use crate::limits::{WAIT_OVERHEAD_BYTES, queue_bytes};
-use crate::membership::{lane_bytes, member_bytes};
-use crate::packed::Unsaved;
-use crate::queues::QueueSlot;
-use crate::serve::subscription_bytes;
+use crate::memory::consumers::ConsumerId;
+use crate::memory::deadlines::Due;
+use crate::memory::packed::Unsaved;
+use crate::memory::queues::QueueSlot;
+use crate::operations::ids::parse_id;
+use crate::operations::serve::subscription_bytes;
 use crate::settings::Ids;
 use crate::stats::Counters;
 use crate::task::{State, StateKind, TaskId};

@@ -9,22 +9,22 @@
 
 use std::collections::VecDeque;
 
-use crate::arguments::check_names;
 use crate::change::{Change, Header, Place, RecordKey};
 use crate::command::Command;
-use crate::consumers::Consumers;
-use crate::deadlines::{Deadlines, Due};
-use crate::discard::Discarded;
+use crate::fanout::members::Members;
+use crate::fanout::publications::Publications;
 use crate::limits::{Limits, STEPS_PER_TIMEOUT, put_bytes};
-use crate::members::Members;
-use crate::packed::Unsaved;
-use crate::publications::Publications;
-use crate::queues::{QueueSlot, Queues};
+use crate::memory::consumers::Consumers;
+use crate::memory::deadlines::{Deadlines, Due};
+use crate::memory::packed::Unsaved;
+use crate::memory::queues::{QueueSlot, Queues};
+use crate::memory::tasks::{Slot, Tasks};
+use crate::operations::arguments::check_names;
+use crate::operations::discard::Discarded;
 use crate::reply::{Output, Refusal, RefusalKind, Reply};
 use crate::room::Room;
 use crate::stats::Counters;
 use crate::task::{Bytes, ClientId, RequestId, TaskRecord};
-use crate::tasks::{Slot, Tasks};
 use crate::time::Timestamp;
 
 /// What a command comes to: a reply, nothing yet because the request waits, or a refusal.

@@ -2,7 +2,14 @@
 //!
 //! A topic is a fan-out queue. Each member that joined it has a lane there, a queue of its own with
 //! a copy of everything published since. Being alive belongs to the member, not to the topic. How
-//! that is done is in `publish.rs`, `membership.rs` and `farewell.rs`.
+//! that is done is in the files of this folder.
+
+pub(crate) mod farewell;
+pub(crate) mod members;
+pub(crate) mod membership;
+pub(crate) mod publications;
+pub(crate) mod publish;
+pub(crate) mod restore_lanes;
 
 use crate::task::Bytes;
 use crate::time::{Span, Timestamp};

@@ -7,16 +7,16 @@
 use std::collections::BTreeMap;
 
 use crate::change::{Change, Granted, Header, Moved, Place, QueueRecord};
-use crate::deadlines::Due;
 use crate::engine::Engine;
-use crate::indexes::Indexes;
 use crate::limits::TASK_OVERHEAD_BYTES;
-use crate::packed::Task;
-use crate::queues::QueueSlot;
+use crate::memory::deadlines::Due;
+use crate::memory::indexes::Indexes;
+use crate::memory::packed::Task;
+use crate::memory::queues::QueueSlot;
+use crate::memory::tasks::Slot;
 use crate::settings::{Ids, Paused, Settings};
 use crate::stats::Exit;
 use crate::task::{Bytes, Grant, Lease, State, TaskRecord};
-use crate::tasks::Slot;
 use crate::time::Timestamp;
 use crate::transition::Operation;
 

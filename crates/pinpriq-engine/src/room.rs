@@ -7,7 +7,7 @@
 use crate::command::{Command, QueueCommand, TakeMode};
 use crate::engine::Engine;
 use crate::fanout::MemberCommand;
-use crate::queues::QueueSlot;
+use crate::memory::queues::QueueSlot;
 use crate::reply::{Refusal, RefusalKind};
 
 /// How much room a store has. Each level allows less than the one before.

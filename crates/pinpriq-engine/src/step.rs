@@ -5,17 +5,17 @@
 //! that those who await a task hear how it ended.
 
 use crate::change::Change;
-use crate::consumers::Client;
-use crate::deadlines::Due;
 use crate::engine::Engine;
 use crate::limits::{TASK_OVERHEAD_BYTES, queue_bytes};
-use crate::packed::{Task, Unsaved};
-use crate::queues::QueueSlot;
+use crate::memory::consumers::Client;
+use crate::memory::deadlines::Due;
+use crate::memory::packed::{Task, Unsaved};
+use crate::memory::queues::QueueSlot;
+use crate::memory::tasks::Slot;
 use crate::reply::{Outcome, Refusal};
 use crate::settings::{AfterAck, Ids};
 use crate::stats::Exit;
 use crate::task::{ClientId, State, StateKind};
-use crate::tasks::Slot;
 use crate::time::Span;
 use crate::transition::{Operation, permits};
 

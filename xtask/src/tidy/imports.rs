@@ -182,7 +182,7 @@ mod tests {
             clock,
             &[
                 ("crates/pinpriq-server/src/lib.rs", "std::time::Instant::now()\n"),
-                ("crates/pinpriq-engine/src/time.rs", "SystemTime::now()\n"),
+                ("crates/pinpriq-engine/src/interface/time.rs", "SystemTime::now()\n"),
                 ("crates/pinpriq/src/main.rs", "let now = Instant::now;\n"),
                 ("crates/pinpriq-load/src/run.rs", "let now = Instant::now;\n"),
             ],

@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn every_bug_is_planted_once_and_in_the_product() {
-        let engine = "crates/pinpriq-engine/src/put.rs";
+        let engine = "crates/pinpriq-engine/src/operations/put.rs";
         check(
             places,
             &[

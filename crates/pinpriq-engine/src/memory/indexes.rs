@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use crate::command::{End, Order, Selection};
-use crate::packed::Task;
-use crate::ranked::{Building, Rank, Ranked, precedes};
+use crate::memory::packed::Task;
+use crate::memory::ranked::{Building, Rank, Ranked, precedes};
+use crate::memory::tasks::{KeyHash, Slot, Tasks};
 use crate::task::{Bytes, StateKind, TaskId};
-use crate::tasks::{KeyHash, Slot, Tasks};
 
 /// The indexes of one queue. Every operation costs O(log n) unless it says otherwise.
 #[derive(Debug, Default)]

@@ -4,14 +4,14 @@
 //! or none. The payload is kept once. A lane that is full or paused for input takes no copy, and
 //! holds up nobody. What becomes of a copy afterwards is that of any other task.
 
-use crate::arguments::check_key;
 use crate::change::{Change, Copied, Place};
 use crate::engine::{Answered, Engine};
+use crate::fanout::publications::Published;
 use crate::fanout::{Deadline, Publish};
 use crate::limits::TASK_OVERHEAD_BYTES;
-use crate::packed::{NewTask, Task, Unsaved};
-use crate::publications::Published;
-use crate::queues::QueueSlot;
+use crate::memory::packed::{NewTask, Task, Unsaved};
+use crate::memory::queues::QueueSlot;
+use crate::operations::arguments::check_key;
 use crate::reply::{Refusal, Reply};
 use crate::settings::Settings;
 use crate::task::State;

@@ -1,17 +1,17 @@
 //! Putting tasks, and putting popped ones back.
 
-use crate::arguments::{bad, check_id, check_key, check_positive, quoted};
 use crate::command::{Put, TimeToLive, Wait};
 use crate::engine::{Answered, Engine};
-use crate::ids::{can_have, uuid_v7};
 use crate::limits::{ID_BYTES_MAX, TASK_OVERHEAD_BYTES, WAIT_OVERHEAD_BYTES, put_bytes};
-use crate::packed::{NewTask, Task, Unsaved};
-use crate::queues::QueueSlot;
+use crate::memory::packed::{NewTask, Task, Unsaved};
+use crate::memory::queues::QueueSlot;
+use crate::memory::tasks::Slot;
+use crate::operations::arguments::{bad, check_id, check_key, check_positive, quoted};
+use crate::operations::ids::{can_have, uuid_v7};
 use crate::reply::{Refusal, RefusalKind, Reply};
 use crate::room::{Room, disk_is_full};
 use crate::settings::{Ids, Settings};
 use crate::task::{Bytes, ClientId, RequestId, State, StateKind, TaskId, TaskRecord};
-use crate::tasks::Slot;
 use crate::time::{Span, Timestamp};
 use crate::transition::Operation;
 

@@ -8,12 +8,12 @@
 
 use crate::change::Change;
 use crate::command::QueueName;
-use crate::consumers::{ConsumerId, TakerId};
-use crate::deadlines::Due;
 use crate::engine::Engine;
-use crate::find::named;
-use crate::membership::{lane_bytes, member_bytes};
-use crate::queues::QueueSlot;
+use crate::fanout::membership::{lane_bytes, member_bytes};
+use crate::memory::consumers::{ConsumerId, TakerId};
+use crate::memory::deadlines::Due;
+use crate::memory::queues::QueueSlot;
+use crate::operations::find::named;
 use crate::reply::{Refusal, RefusalKind, Reply};
 
 impl Engine {

@@ -4,16 +4,16 @@
 //! task, not the lane of a member that has ended, not the task of an emptied queue, and not what a
 //! deadline that has passed would have taken away.
 
-use crate::arguments::quoted;
 use crate::command::QueueName;
-use crate::deadlines::Due;
 use crate::engine::Engine;
-use crate::ids::parse_id;
-use crate::queues::QueueSlot;
+use crate::memory::deadlines::Due;
+use crate::memory::queues::QueueSlot;
+use crate::memory::tasks::Slot;
+use crate::operations::arguments::quoted;
+use crate::operations::ids::parse_id;
 use crate::reply::{Refusal, RefusalKind};
 use crate::settings::Ids;
 use crate::task::TaskId;
-use crate::tasks::Slot;
 use crate::time::Timestamp;
 
 impl Engine {

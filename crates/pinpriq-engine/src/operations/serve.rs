@@ -9,16 +9,16 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-use crate::arguments::{bad, check_positive};
 use crate::command::{QueueName, Selection, TakeMode};
-use crate::consumers::{ConsumerId, Subscription, Taker, TakerId, Ticket};
-use crate::deadlines::Due;
 use crate::engine::{Answered, Engine};
 use crate::limits::{WAIT_OVERHEAD_BYTES, queue_bytes};
-use crate::queues::QueueSlot;
+use crate::memory::consumers::{ConsumerId, Subscription, Taker, TakerId, Ticket};
+use crate::memory::deadlines::Due;
+use crate::memory::queues::QueueSlot;
+use crate::operations::arguments::{bad, check_positive};
+use crate::operations::take::Want;
 use crate::reply::{Output, Refusal, RefusalKind, Reply};
 use crate::room::Room;
-use crate::take::Want;
 use crate::task::{ClientId, RequestId, StateKind};
 use crate::time::Span;
 use crate::transition::Operation;

@@ -4,14 +4,14 @@
 //! acknowledging are signs of life; looking at a lane or changing its settings is not. How a member
 //! ends is `farewell.rs`'s business.
 
-use crate::arguments::{check_positive, quoted};
 use crate::change::Change;
-use crate::deadlines::Due;
 use crate::engine::{Answered, Engine};
+use crate::fanout::members::Member;
 use crate::fanout::{LEASE_DEFAULT, MemberCommand, MemberFigures};
 use crate::limits::{LANE_OVERHEAD_BYTES, MEMBER_OVERHEAD_BYTES};
-use crate::members::Member;
-use crate::queues::{Lane, QueueSlot};
+use crate::memory::deadlines::Due;
+use crate::memory::queues::{Lane, QueueSlot};
+use crate::operations::arguments::{check_positive, quoted};
 use crate::reply::{Refusal, RefusalKind, Reply};
 use crate::task::{Bytes, LaneName, StateKind};
 use crate::time::Span;

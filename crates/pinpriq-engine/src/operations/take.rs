@@ -2,17 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use crate::arguments::{bad, check_count, check_id, check_positive};
 use crate::command::{Peek, QueueName, Selection, Take, TakeMode, Wait};
-use crate::consumers::{Client, ConsumerId, Taker, TakerId};
-use crate::deadlines::Due;
 use crate::engine::{Answered, Engine};
 use crate::limits::{TASKS_PER_ANSWER_MAX, WAIT_OVERHEAD_BYTES, queue_bytes};
-use crate::packed::Unsaved;
-use crate::queues::QueueSlot;
+use crate::memory::consumers::{Client, ConsumerId, Taker, TakerId};
+use crate::memory::deadlines::Due;
+use crate::memory::packed::Unsaved;
+use crate::memory::queues::QueueSlot;
+use crate::memory::tasks::Slot;
+use crate::operations::arguments::{bad, check_count, check_id, check_positive};
 use crate::reply::{Refusal, RefusalKind, Reply};
 use crate::task::{ClientId, Grant, Lease, RequestId, State, StateKind, TaskRecord};
-use crate::tasks::Slot;
 use crate::time::Span;
 use crate::transition::Operation;
 

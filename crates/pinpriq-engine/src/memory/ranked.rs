@@ -11,8 +11,8 @@
 use std::collections::VecDeque;
 
 use crate::command::{End, Order};
-use crate::sorted::{self, Cursor, Key, Sorted};
-use crate::tasks::Slot;
+use crate::memory::sorted::{self, Cursor, Key, Sorted};
+use crate::memory::tasks::Slot;
 
 /// A place in the order: the priority, then the seq.
 pub(crate) type Rank = (i64, u64);
@@ -392,7 +392,7 @@ mod tests {
     use std::num::NonZeroU32;
 
     use super::*;
-    use crate::sorted::tests::draws;
+    use crate::memory::sorted::tests::draws;
 
     /// Inserts and removes by a fixed sequence of numbers, and compares every walk with a sorted
     /// list.

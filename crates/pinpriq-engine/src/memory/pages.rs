@@ -3,7 +3,7 @@
 //! Growing never copies what is there, and a page goes back to the allocator with its last thing.
 //! What the things are is not known here.
 
-use crate::vacancies::{self, Vacancies};
+use crate::memory::vacancies::{self, Vacancies};
 
 /// How many things a page holds.
 pub(crate) const PAGE_PLACES: usize = 256;

@@ -6,11 +6,11 @@
 //! [`TaskRecord`]. What a task means is not known here.
 
 use crate::change::{Change, Granted, LaneTask, Moved, OwnContent, Place};
+use crate::fanout::publications::Published;
 use crate::limits::NARROW_PAYLOAD_BYTES_MAX;
-use crate::payloads::{Kept, Payloads};
-use crate::publications::Published;
-use crate::queues::{Queue, QueueSlot};
-use crate::ranked::Rank;
+use crate::memory::payloads::{Kept, Payloads};
+use crate::memory::queues::{Queue, QueueSlot};
+use crate::memory::ranked::Rank;
 use crate::task::{Away, Bytes, Lease, State, StateKind, TaskId, TaskRecord};
 use crate::time::{Span, Timestamp};
 

@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::change::{Change, LaneRecord, Place, QueueRecord};
 use crate::command::QueueName;
-use crate::consumers::{ConsumerId, Ticket};
-use crate::indexes::Indexes;
 use crate::limits::queue_bytes;
+use crate::memory::consumers::{ConsumerId, Ticket};
+use crate::memory::indexes::Indexes;
 use crate::settings::{Paused, Settings};
 use crate::stats::Counters;
 use crate::task::{Bytes, ClientId, LaneName};
@@ -28,7 +28,7 @@ pub(crate) struct Queue {
     pub(crate) name: Bytes,
     /// What makes it a lane, if it is one.
     pub(crate) lane: Option<Box<Lane>>,
-    /// Rises whenever the queue is emptied at once; see [`crate::tasks::Task::epoch`].
+    /// Rises whenever the queue is emptied at once; see [`crate::memory::tasks::Task::epoch`].
     pub(crate) epoch: u32,
     /// Whether it exists even when empty.
     pub(crate) created: bool,

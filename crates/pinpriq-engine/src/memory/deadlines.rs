@@ -7,8 +7,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::consumers::{AwaiterId, TakerId};
-use crate::sorted::{self, Key, Sorted};
+use crate::memory::consumers::{AwaiterId, TakerId};
+use crate::memory::sorted::{self, Key, Sorted};
 use crate::time::Timestamp;
 
 /// What is due.

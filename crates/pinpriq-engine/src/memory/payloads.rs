@@ -6,9 +6,9 @@
 //! back to the allocator with its last payload. Who a payload belongs to is not known here: whoever
 //! was given a [`Kept`] must bring it back.
 
-use crate::pages::Pages;
+use crate::memory::pages::Pages;
+use crate::memory::vacancies::{self, Vacancies};
 use crate::task::Bytes;
-use crate::vacancies::{self, Vacancies};
 
 /// The longest payload that lies in a block.
 const SMALL_BYTES_MAX: usize = 512;

@@ -1,11 +1,11 @@
 //! Requests that wait for a task to be finished, and the end of all waiting.
 
 use crate::command::{QueueName, Wait};
-use crate::consumers::{Awaiter, AwaiterId, TakerId};
-use crate::deadlines::Due;
 use crate::engine::{Answered, Engine};
-use crate::find::not_found;
 use crate::limits::WAIT_OVERHEAD_BYTES;
+use crate::memory::consumers::{Awaiter, AwaiterId, TakerId};
+use crate::memory::deadlines::Due;
+use crate::operations::find::not_found;
 use crate::reply::{Outcome, Reply};
 use crate::task::{ClientId, RequestId, StateKind, TaskId};
 use crate::time::Timestamp;
@@ -21,7 +21,7 @@ impl Engine {
         id: &[u8],
         wait: Wait,
     ) -> Answered {
-        crate::arguments::check_id(id)?;
+        crate::operations::arguments::check_id(id)?;
         if let Wait::For(span) = wait {
             self.moment("the wait", span)?;
         }

@@ -1,15 +1,15 @@
 //! Moving tasks by their id, whoever asks: dig, plow, kill, switch, snatch, restart, update.
 
-use crate::arguments::{bad, check_count, check_id, quoted};
 use crate::command::{Amendment, Assign, QueueName, Transfer, Update};
 use crate::engine::{Answered, Engine};
-use crate::find::{named, not_found};
-use crate::packed::{Task, Unsaved};
+use crate::memory::packed::{Task, Unsaved};
+use crate::memory::tasks::Slot;
+use crate::operations::arguments::{bad, check_count, check_id, quoted};
+use crate::operations::find::{named, not_found};
 use crate::reply::{Refusal, RefusalKind, Reply};
 use crate::settings::AfterAck;
 use crate::stats::Exit;
 use crate::task::{ClientId, State, StateKind};
-use crate::tasks::Slot;
 use crate::time::{Span, Timestamp};
 use crate::transition::{Answer, Operation, Standing, answer};
 

@@ -1,12 +1,12 @@
 //! Looking after queues: settings, names, emptying, pauses, figures.
 
-use crate::arguments::{bad, check_positive, quoted};
 use crate::change::Change;
 use crate::command::{Assign, QueueCommand, QueueName, SettingsPatch, Sides};
 use crate::engine::{Answered, Engine};
-use crate::find::named;
 use crate::limits::queue_bytes;
-use crate::queues::QueueSlot;
+use crate::memory::queues::QueueSlot;
+use crate::operations::arguments::{bad, check_positive, quoted};
+use crate::operations::find::named;
 use crate::reply::{Refusal, RefusalKind, Reply};
 use crate::settings::{AfterAck, Ids, Paused, Settings};
 use crate::stats::Figures;
@@ -144,8 +144,9 @@ impl Engine {
         let queue = &self.queues[slot];
         let oldest = self.oldest_ready(slot);
         let in_line = queue.waiting.any.values().chain(queue.waiting.narrow.values());
-        let takers =
-            in_line.filter(|id| matches!(id, crate::consumers::ConsumerId::Taker(_))).count();
+        let takers = in_line
+            .filter(|id| matches!(id, crate::memory::consumers::ConsumerId::Taker(_)))
+            .count();
         Figures {
             counters: queue.counters.clone(),
             oldest_ready: oldest.map(|at| self.now.since(at)),

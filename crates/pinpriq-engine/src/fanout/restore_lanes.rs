@@ -4,16 +4,16 @@
 //! its record is seen, and a copy before its publication; both are put together at the start.
 
 use crate::change::{LaneRecord, LaneTask, MemberRecord, Place, Publication};
-use crate::deadlines::Due;
 use crate::engine::Engine;
-use crate::members::Member;
-use crate::membership::{lane_bytes, member_bytes};
-use crate::packed::Task;
-use crate::publications::Published;
-use crate::queues::{Lane, QueueSlot};
+use crate::fanout::members::Member;
+use crate::fanout::membership::{lane_bytes, member_bytes};
+use crate::fanout::publications::Published;
+use crate::memory::deadlines::Due;
+use crate::memory::packed::Task;
+use crate::memory::queues::{Lane, QueueSlot};
+use crate::memory::tasks::Slot;
 use crate::restore::without_holder;
 use crate::task::{LaneName, State, TaskId, TaskRecord};
-use crate::tasks::Slot;
 use crate::time::Timestamp;
 
 impl Engine {

@@ -5,12 +5,12 @@
 
 use crate::change::Change;
 use crate::engine::Engine;
-use crate::indexes::Indexes;
-use crate::packed::Task;
-use crate::queues::QueueSlot;
+use crate::memory::indexes::Indexes;
+use crate::memory::packed::Task;
+use crate::memory::queues::QueueSlot;
+use crate::memory::tasks::{Slot, Tasks};
 use crate::reply::Outcome;
 use crate::task::{State, StateKind};
-use crate::tasks::{Slot, Tasks};
 
 /// The indexes of a queue at the moment in which it was emptied.
 #[derive(Debug)]

@@ -1,14 +1,14 @@
 //! What the holder of a lease can do: acknowledge, release, bury, touch.
 
-use crate::arguments::{bad, check_id, check_positive, later, quoted};
 use crate::command::{Ack, Amendment, Held, HeldBy, QueueName, Release};
 use crate::engine::{Answered, Engine};
-use crate::find::{named, not_found};
-use crate::packed::Unsaved;
+use crate::memory::packed::Unsaved;
+use crate::memory::tasks::Slot;
+use crate::operations::arguments::{bad, check_id, check_positive, later, quoted};
+use crate::operations::find::{named, not_found};
 use crate::reply::{Refusal, RefusalKind, Reply};
 use crate::settings::AfterAck;
 use crate::task::{ClientId, Receipt, State, StateKind};
-use crate::tasks::Slot;
 use crate::time::{Span, Timestamp};
 use crate::transition::{Answer, By, Operation, Standing, answer};
 

@@ -7,12 +7,12 @@ use std::hash::{DefaultHasher, Hasher};
 use std::num::NonZeroU32;
 
 use crate::change::Change;
-use crate::numbers::Numbers;
-use crate::packed::Task;
-use crate::pages::Pages;
-use crate::payloads::{Kept, Payloads};
-use crate::publications::Published;
-use crate::queues::Queue;
+use crate::fanout::publications::Published;
+use crate::memory::numbers::Numbers;
+use crate::memory::packed::Task;
+use crate::memory::pages::Pages;
+use crate::memory::payloads::{Kept, Payloads};
+use crate::memory::queues::Queue;
 use crate::task::{Bytes, TaskRecord, payload_checksum};
 
 /// The address of a task.

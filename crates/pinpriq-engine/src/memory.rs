@@ -1,0 +1,15 @@
+//! How the engine keeps what it knows: tasks and payloads in pages, the orders that are derived
+//! from them, and who waits. Nothing here knows a command.
+
+pub(crate) mod consumers;
+pub(crate) mod deadlines;
+pub(crate) mod indexes;
+pub(crate) mod numbers;
+pub(crate) mod packed;
+pub(crate) mod pages;
+pub(crate) mod payloads;
+pub(crate) mod queues;
+pub(crate) mod ranked;
+pub(crate) mod sorted;
+pub(crate) mod tasks;
+pub(crate) mod vacancies;
