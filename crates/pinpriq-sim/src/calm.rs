@@ -7,12 +7,12 @@ use std::sync::atomic::Ordering;
 
 use pinpriq_engine::command::Sides;
 use pinpriq_engine::time::Span;
+use pinpriq_model::Home;
 use pinpriq_server::simulation::Door;
 use pinpriq_store::faulty_disk::CrashPolicy;
 
 use crate::ask::{Ask, Name, Wish};
 use crate::faults::Kind;
-use crate::model::Place;
 use crate::oracle::Request;
 use crate::world::World;
 
@@ -58,19 +58,18 @@ impl World {
     fn drain_everything(&mut self) {
         let step = Span::from_ms(self.knobs.span_ms);
         for _ in 0..ROUNDS_MAX {
-            let places: Vec<(Place, Name)> = {
+            let names: Vec<Name> = {
                 let oracle = self.oracle.borrow();
-                let homes = oracle.model.homes.iter();
-                let name = |home: &crate::model::Home| Name {
+                let name = |home: &Home| Name {
                     queue: home.name.to_vec(),
                     member: home.lane.as_ref().map(|lane| lane.name.member.to_vec()),
                 };
-                homes.map(|(place, home)| (place.clone(), name(home))).collect()
+                oracle.model.homes.values().map(name).collect()
             };
             if self.oracle.borrow().model.task_count() == 0 {
                 break;
             }
-            for (_, name) in places {
+            for name in names {
                 self.empty(name);
             }
             self.clocks.advance(step);

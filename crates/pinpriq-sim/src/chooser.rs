@@ -5,12 +5,12 @@ use pinpriq_engine::command::Sides;
 use pinpriq_engine::settings::{AfterAck, Ids};
 use pinpriq_engine::task::{Receipt, StateKind};
 use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_model::{Model, is_placeholder};
 use pinpriq_store::faulty_disk::Dice;
 
 use crate::ask::{Ask, By, Change, Name, NewPriority, Settings, Text, Wish};
 use crate::client::{Client, Knowledge, id_text, invented_receipt};
 use crate::knobs::Knobs;
-use crate::model::{Model, is_placeholder};
 use crate::packet::Packet;
 
 const QUEUES: [&[u8]; 6] = [b"a", b"", b"ab", b"q\xff\x00", b"jobs", b"TTL"];

@@ -343,7 +343,7 @@ impl Client {
 fn learn(ask: &Ask, reply: &Reply, oracle: &Oracle, known: &mut Knowledge) {
     match (ask, reply) {
         (Ask::Put { queue, .. }, Reply::Put(id) | Reply::PutOutcome(id, _)) => {
-            if let Some(id) = oracle.model.bindings.resolve(id) {
+            if let Some(id) = oracle.model.resolve(id) {
                 known.learn_id(Name::queue(queue.clone()), id_text(&id));
             }
         }
@@ -357,7 +357,7 @@ fn learn(ask: &Ask, reply: &Reply, oracle: &Oracle, known: &mut Knowledge) {
 }
 
 fn learn_task(task: &pinpriq_engine::task::TaskRecord, oracle: &Oracle, known: &mut Knowledge) {
-    let Some(id) = oracle.model.bindings.resolve(&task.id) else { return };
+    let Some(id) = oracle.model.resolve(&task.id) else { return };
     let member = task.lane.as_ref().map(|lane| lane.member.to_vec());
     let name = Name { queue: task.queue.to_vec(), member };
     match task.receipt() {

@@ -9,10 +9,10 @@ use pinpriq_engine::settings::{AfterAck, Ids, Paused, Settings};
 use pinpriq_engine::stats::Figures;
 use pinpriq_engine::task::{State, StateKind, TaskId, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_model::Model;
 use pinpriq_wire::resp::Value;
 
 use crate::ask::{Ask, receipt_text};
-use crate::model::Model;
 
 /// A value as far as it can be foretold.
 #[derive(Clone, Debug)]
@@ -107,7 +107,7 @@ fn differ_map(
 }
 
 fn id_is(number: u64, id: &TaskId, read: &[u8], model: &mut Model) -> bool {
-    if let Some(known) = model.bindings.resolve(id) {
+    if let Some(known) = model.resolve(id) {
         return text_of(&known) == read;
     }
     let text = String::from_utf8_lossy(read);
@@ -310,7 +310,7 @@ fn id_of(task: &TaskRecord) -> Wanted {
 
 /// The id of a task that was just put. A placeholder names the task itself.
 fn made_id(id: &TaskId) -> Wanted {
-    Id(crate::model::number_of(id).unwrap_or_default(), id.clone())
+    Id(pinpriq_model::number_of(id).unwrap_or_default(), id.clone())
 }
 
 fn paused_word(paused: Paused) -> Wanted {

@@ -3,9 +3,9 @@
 //!
 //! What runs is the product: engine, journal, shard, outboxes and doors. What is simulated is the
 //! disk ([`pinpriq_store::FaultyDisk`]), the clocks, the connections and the clients. The oracle is
-//! a naive model that is asked whatever the engine is asked, and a book of everything that the
-//! store was told. Sockets, threads and the async runtime are not here: they are for the tests of
-//! the server and of the program.
+//! a naive model ([`pinpriq_model`]) that is asked whatever the engine is asked, and a book of
+//! everything that the store was told. Sockets, threads and the async runtime are not here: they
+//! are for the tests of the server and of the program.
 
 mod ask;
 mod book;
@@ -16,8 +16,8 @@ mod client;
 mod clock;
 mod expect;
 mod faults;
+mod kept;
 mod knobs;
-mod model;
 mod oracle;
 mod packet;
 mod run;

@@ -17,13 +17,13 @@ use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
 use pinpriq_engine::room::Room;
 use pinpriq_engine::task::{ClientId, Receipt, RequestId, TaskRecord};
 use pinpriq_engine::time::Timestamp;
+use pinpriq_model::Model;
 use pinpriq_server::simulation::{Asked, Door, Simulation, Witness};
 use pinpriq_store::Durable;
 
 use crate::ask::{Answerer, Ask};
 use crate::book::Book;
 use crate::clock::Clocks;
-use crate::model::Model;
 use crate::packet::Packet;
 use crate::trail::Trail;
 
@@ -277,7 +277,7 @@ impl Oracle {
             }
             return;
         }
-        self.model.apply(now, client, request, command, durable.engine());
+        self.model.apply(now, client, request, command);
         let silent = is_ours.then_some((client, request));
         self.dispatch(silent);
         if door == Door::Pinpriq
@@ -309,7 +309,7 @@ impl Oracle {
             return;
         }
         let (request, command) = (RequestId(0), Command::PutBack(records));
-        self.model.apply(now, client, request, &command, durable.engine());
+        self.model.apply(now, client, request, &command);
         self.dispatch(Some((client, request)));
     }
 

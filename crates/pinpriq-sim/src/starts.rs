@@ -17,6 +17,7 @@ use pinpriq_store::{
 use crate::book::{Survives, Watched};
 use crate::bugs::Bug;
 use crate::faults::Kind;
+use crate::kept;
 use crate::oracle::Eye;
 use crate::spoilt_disk::SpoiltDisk;
 use crate::world::{World, to_usize};
@@ -418,7 +419,8 @@ impl World {
             });
             let header = durable.engine().header();
             // Ids of tasks that a crash took away may come again, so they are learnt anew.
-            oracle.model.start(&loaded, durable.now(), header.incarnation, header.last_number);
+            let (incarnation, last_number) = (header.incarnation, header.last_number);
+            oracle.model.start(kept::survivors(&loaded), durable.now(), incarnation, last_number);
             oracle.model.set_room(durable.engine().room());
             assert!(header.incarnation > self.last_incarnation, "incarnations only grow");
             self.last_incarnation = header.incarnation;

@@ -40,6 +40,16 @@ fn the_engine_and_the_wire_use_the_standard_library_alone() {
 }
 
 #[test]
+fn tests_of_the_engine_alone_use_the_model() {
+    let model = "pinpriq-model.workspace = true\n";
+    check("pinpriq-engine", &format!("[dev-dependencies]\n{model}"), 0);
+    check("pinpriq-engine", &format!("[dependencies]\n{model}"), 1);
+    check("pinpriq-store", &format!("[dev-dependencies]\n{model}"), 1);
+    check("pinpriq-model", "[dependencies]\npinpriq-engine.workspace = true\n", 0);
+    check("pinpriq-model", "[dependencies]\npinpriq-store.workspace = true\n", 1);
+}
+
+#[test]
 fn bugs_are_planted_by_nothing_but_their_own_flag() {
     for name in ["pinpriq-engine", "pinpriq-wire", "pinpriq-store", "pinpriq-server"] {
         let planted = "pinpriq-planted.workspace = true\n";

@@ -1,4 +1,4 @@
-//! Moving tasks by their id, whoever asks.
+//! Moving tasks by their id, whoever asks. What needs a lease is in `hold`.
 
 use pinpriq_engine::command::{Amendment, Assign, QueueName, Transfer, Update};
 use pinpriq_engine::reply::{RefusalKind, Reply};

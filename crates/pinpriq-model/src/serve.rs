@@ -1,4 +1,5 @@
-//! Everybody who waits for tasks, and in which order they are served.
+//! Everybody who waits for tasks, and in which order they are served. Which tasks they get is told
+//! in `take`.
 
 use pinpriq_engine::command::{Selection, TakeMode};
 use pinpriq_engine::reply::{Output, RefusalKind, Reply};
@@ -9,9 +10,9 @@ use super::{Answer, Model, Place, fits};
 
 /// A blocked take or pop.
 #[derive(Clone, Debug)]
-pub(crate) struct Taker {
+pub(super) struct Taker {
     pub(super) turn: u64,
-    pub(crate) client: ClientId,
+    pub(super) client: ClientId,
     pub(super) request: RequestId,
     pub(super) places: Vec<Place>,
     pub(super) count: u32,
@@ -22,11 +23,11 @@ pub(crate) struct Taker {
 
 /// A subscription of one client to one place.
 #[derive(Clone, Debug)]
-pub(crate) struct Subscription {
+pub(super) struct Subscription {
     /// Since when it is ready for a task, among all who are.
     turn: u64,
-    pub(crate) client: ClientId,
-    pub(crate) place: Place,
+    pub(super) client: ClientId,
+    pub(super) place: Place,
     selection: Selection,
     mode: TakeMode,
 }
@@ -118,18 +119,15 @@ impl Model {
                 Consumer::Taker(at) => {
                     let taker = self.takers.remove(at);
                     let (client, mode) = (taker.client, taker.mode);
-                    let (mut count, mut tasks) = (taker.count, Vec::new());
-                    for place in &taker.places {
-                        self.collect(place, client, taker.selection, mode, &mut count, &mut tasks);
-                    }
+                    let tasks =
+                        self.collect(&taker.places, client, taker.selection, mode, taker.count);
                     let popped = mode == TakeMode::Pop;
                     self.reply(client, taker.request, Reply::Tasks { tasks, popped });
                 }
                 Consumer::Subscriber(at) => {
                     let Subscription { client, place, selection, mode, .. } =
                         self.subscriptions[at].clone();
-                    let mut tasks = Vec::new();
-                    self.collect(&place, client, selection, mode, &mut 1, &mut tasks);
+                    let tasks = self.collect(&[place], client, selection, mode, 1);
                     let popped = mode == TakeMode::Pop;
                     self.outputs.push(Output::Delivery { client, tasks, popped });
                     self.credits.entry(client).and_modify(|credit| *credit -= 1);

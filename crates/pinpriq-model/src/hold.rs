@@ -1,4 +1,5 @@
-//! What the holder of a lease does: acknowledge, release, bury, touch.
+//! What the holder of a lease does: acknowledge, release, bury, touch. How it got the lease is not
+//! told here.
 
 use pinpriq_engine::command::{Ack, Amendment, Held, HeldBy, QueueName, Release};
 use pinpriq_engine::limits::NAME_BYTES_MAX;

@@ -1,13 +1,11 @@
-//! What time does, and what the end of a connection or of the server does.
+//! What time does, and what the end of a connection does. The clock is the caller's.
 
 use pinpriq_engine::command::TakeMode;
 use pinpriq_engine::reply::{Outcome, Reply};
-use pinpriq_engine::task::{ClientId, LaneName, Lease, State, StateKind, TaskRecord};
+use pinpriq_engine::task::{ClientId, Lease, State, StateKind, TaskRecord};
 use pinpriq_engine::time::Timestamp;
-use pinpriq_store::Fold;
 
-use super::room::Kept;
-use super::{Exit, Home, Lane, Member, Model, Place, Tally};
+use super::{Exit, Model};
 
 /// What is due, in the order in which it happens at one moment.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,8 +37,19 @@ impl Model {
         }
     }
 
-    /// What happens next by itself.
-    pub(super) fn next_due(&self) -> Option<(Timestamp, Due)> {
+    /// The next moment at which something happens by itself.
+    #[must_use]
+    pub fn next_moment(&self) -> Option<Timestamp> {
+        self.next_due().map(|(at, _)| at)
+    }
+
+    /// Whether the next timeout is to go on with what was begun.
+    #[must_use]
+    pub fn has_more_to_do(&self) -> bool {
+        !self.emptied.is_empty() || self.members.values().any(|member| member.ended)
+    }
+
+    fn next_due(&self) -> Option<(Timestamp, Due)> {
         let homes = self.homes.iter().filter(|(place, _)| !self.has_ended(place));
         let tasks = homes
             .flat_map(|(_, home)| home.tasks.values())
@@ -54,7 +63,8 @@ impl Model {
         tasks.chain(takers).chain(awaiters).chain(members).min()
     }
 
-    pub(crate) fn timeout(&mut self, now: Timestamp) {
+    /// Time passes, and what was begun is finished.
+    pub fn timeout(&mut self, now: Timestamp) {
         self.advance(now);
         self.clean_lanes();
         self.tell_emptied(|_| true);
@@ -63,10 +73,10 @@ impl Model {
 
     /// Those who await tasks of an emptied queue hear that they were killed.
     pub(super) fn tell_emptied(&mut self, which: impl Fn(u64) -> bool) {
-        let (told, left): (Vec<u64>, Vec<u64>) =
-            std::mem::take(&mut self.emptied).into_iter().partition(|number| which(*number));
+        let (told, left): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.emptied).into_iter().partition(|(number, _)| which(*number));
         self.emptied = left;
-        for number in told {
+        for (number, _) in told {
             self.kept.part(number);
             self.tell(number, Outcome::Killed, None);
         }
@@ -78,7 +88,7 @@ impl Model {
     }
 
     /// Everything that is due happens, then everything that became ready is handed out.
-    fn fire_due(&mut self) {
+    pub(super) fn fire_due(&mut self) {
         if self.now < self.quiet_until {
             self.serve();
             return;
@@ -103,8 +113,10 @@ impl Model {
     }
 
     fn fire(&mut self, number: u64) {
+        let kind = self.task(number).state.kind();
+        *self.happened.entry(("its deadline passes", kind)).or_default() += 1;
         let task = self.task(number);
-        match task.state.kind() {
+        match kind {
             StateKind::Ready => self.leave(number, Exit::Expired),
             StateKind::Zombie => self.leave(number, Exit::Acked),
             _ if self.is_over(task) => self.leave(number, Exit::Expired),
@@ -129,7 +141,7 @@ impl Model {
     }
 
     /// A connection is gone. Nothing that is due in the same moment reaches it any more.
-    pub(crate) fn disconnect(&mut self, now: Timestamp, client: ClientId) {
+    pub fn disconnect(&mut self, now: Timestamp, client: ClientId) {
         self.now = now;
         self.takers.retain(|taker| taker.client != client);
         self.awaiters.retain(|awaiter| awaiter.client != client);
@@ -139,7 +151,7 @@ impl Model {
         self.fire_due();
     }
 
-    fn end_leases(&mut self, which: impl Fn(&Lease) -> bool, of_living: bool) {
+    pub(super) fn end_leases(&mut self, which: impl Fn(&Lease) -> bool, of_living: bool) {
         let held = |task: &&TaskRecord| matches!(&task.state, State::Taken(lease) if which(lease));
         let mut numbers: Vec<u64> = self
             .homes
@@ -151,6 +163,7 @@ impl Model {
             .collect();
         numbers.sort_unstable();
         for number in numbers {
+            *self.happened.entry(("its holder is gone", StateKind::Taken)).or_default() += 1;
             if self.is_over(self.task(number)) {
                 self.leave(number, Exit::Expired);
             } else {
@@ -160,7 +173,7 @@ impl Model {
     }
 
     /// A client will send nothing more: its waits are over as if their time were up.
-    pub(crate) fn end_waits(&mut self, now: Timestamp, client: ClientId) {
+    pub fn end_waits(&mut self, now: Timestamp, client: ClientId) {
         self.advance(now);
         let takers: Vec<u64> =
             self.takers.iter().filter(|own| own.client == client).map(|own| own.turn).collect();
@@ -174,103 +187,4 @@ impl Model {
         }
         self.serve();
     }
-
-    /// The server has started with what a store kept.
-    pub(crate) fn start(
-        &mut self,
-        fold: &Fold,
-        now: Timestamp,
-        incarnation: u64,
-        last_number: u64,
-    ) {
-        let limits = self.limits;
-        let mut bindings = std::mem::take(&mut self.bindings);
-        bindings.forget_after(last_number);
-        *self = Self::new(limits);
-        (self.bindings, self.now, self.incarnation) = (bindings, now, incarnation);
-        self.last_number = last_number;
-        self.kept = Kept::of(fold);
-        for (number, (member, _)) in &fold.members {
-            let lease_until = now.after(member.lease);
-            let (name, lease, ended) = (member.name.clone(), member.lease, member.ended);
-            self.members.insert(*number, Member { name, lease, lease_until, ended });
-        }
-        for (name, (queue, _)) in &fold.queues {
-            let (created, settings, paused) = (queue.created, queue.settings, queue.paused);
-            let home = Home { name: name.clone(), created, settings, paused, ..Home::default() };
-            self.homes.insert(Place::Queue(name.clone()), home);
-        }
-        for (number, (lane, _)) in &fold.lanes {
-            let name =
-                LaneName { number: *number, member: self.members[&lane.member].name.clone() };
-            let own = Lane { name, incarnation: lane.member, missed: 0 };
-            let home = Home {
-                name: lane.topic.clone(),
-                lane: Some(own),
-                created: true,
-                settings: lane.settings,
-                paused: lane.paused,
-                ..Home::default()
-            };
-            self.homes.insert(Place::Lane(*number), home);
-        }
-        for task in tasks_of(fold) {
-            let place = match &task.lane {
-                None => Place::Queue(task.queue.clone()),
-                Some(lane) => Place::Lane(lane.number),
-            };
-            self.places.insert(task.number, place.clone());
-            self.home(&place).tasks.insert(task.number, task);
-        }
-        for home in self.homes.values_mut() {
-            home.tally = Tally { put: home.tasks.len() as u64, ..Tally::default() };
-        }
-        self.totals = Tally { put: self.places.len() as u64, ..Tally::default() };
-        for number in self.places.keys().copied().collect::<Vec<_>>() {
-            let task = self.task(number);
-            match task.state.kind() {
-                StateKind::Ready | StateKind::Waiting if self.is_over(task) => {
-                    self.leave(number, Exit::Expired);
-                }
-                StateKind::Zombie if due(task).is_some_and(|at| at <= now) => {
-                    self.leave(number, Exit::Acked);
-                }
-                _ => {}
-            }
-        }
-        self.end_leases(|lease| lease.deadline.is_none(), false);
-        self.fire_due();
-    }
-}
-
-/// Every task that a store knows of, whole.
-pub(crate) fn tasks_of(fold: &Fold) -> Vec<TaskRecord> {
-    let mut tasks: Vec<TaskRecord> = fold.tasks.values().map(|(task, _)| task.clone()).collect();
-    for (task, _) in fold.lane_tasks.values() {
-        let Some((lane, _)) = fold.lanes.get(&task.lane) else { continue };
-        let member = fold.members.get(&lane.member).map(|(member, _)| member.name.clone());
-        let shared = fold.publications.range(..=task.number).next_back();
-        let (key, payload) = match (&task.own, shared) {
-            (Some(own), _) => (own.key.clone(), own.payload.clone()),
-            (None, Some((_, (shared, _)))) => (shared.key.clone(), shared.payload.clone()),
-            (None, None) => (None, [].into()),
-        };
-        tasks.push(TaskRecord {
-            number: task.number,
-            queue: lane.topic.clone(),
-            lane: Some(LaneName { number: task.lane, member: member.unwrap_or_default() }),
-            id: task.id.clone(),
-            seq: task.seq,
-            priority: task.priority,
-            key,
-            payload,
-            away: None,
-            put_at: task.put_at,
-            expires_at: task.expires_at,
-            ttr: None,
-            attempts: task.attempts,
-            state: task.state.clone(),
-        });
-    }
-    tasks
 }

@@ -1,4 +1,4 @@
-//! What is refused, and who waits, while the disk is nearly full.
+//! What is refused, and who waits, while the disk is nearly full. How full it is, the caller says.
 
 use pinpriq_engine::command::{Command, QueueCommand, TakeMode};
 use pinpriq_engine::fanout::MemberCommand;
@@ -11,7 +11,7 @@ use super::{Model, fits};
 
 impl Model {
     /// The store has this room from now on. Who waited for a lease may be served again.
-    pub(crate) fn set_room(&mut self, room: Room) {
+    pub fn set_room(&mut self, room: Room) {
         let former = std::mem::replace(&mut self.room, room);
         if former == Room::Least && room != Room::Least {
             self.serve();

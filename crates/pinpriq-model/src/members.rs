@@ -1,9 +1,10 @@
-//! Members: joining, signs of life, leaving, and what is cleaned after them.
+//! Members: joining, signs of life, leaving, and what is cleaned after them. Publishing is told in
+//! `put`.
 
 use pinpriq_engine::command::QueueName;
 use pinpriq_engine::fanout::{LEASE_DEFAULT, MemberCommand, MemberFigures};
 use pinpriq_engine::limits::{LANE_OVERHEAD_BYTES, MEMBER_OVERHEAD_BYTES, NAME_BYTES_MAX};
-use pinpriq_engine::reply::{Refusal, RefusalKind, Reply};
+use pinpriq_engine::reply::{RefusalKind, Reply};
 use pinpriq_engine::task::{LaneName, StateKind};
 use pinpriq_engine::time::Span;
 
@@ -68,7 +69,8 @@ impl Model {
             let lease = lease.unwrap_or(LEASE_DEFAULT);
             let lease_until = self.now.after(lease);
             self.note_due(Some(lease_until));
-            let new = Member { name: member.into(), lease, lease_until, ended: false };
+            let (name, put_off) = (member.into(), Vec::new());
+            let new = Member { name, lease, lease_until, put_off, ended: false };
             self.members.insert(self.last_number, new);
             self.last_number
         };
@@ -102,7 +104,8 @@ impl Model {
     }
 
     /// The incarnation of a member that is alive.
-    fn alive(&self, member: &[u8]) -> Option<u64> {
+    #[must_use]
+    pub fn alive(&self, member: &[u8]) -> Option<u64> {
         let mut known = self.members.iter();
         let found = known.find(|(_, known)| !known.ended && *known.name == *member);
         found.map(|(incarnation, _)| *incarnation)
@@ -145,7 +148,8 @@ impl Model {
     }
 
     /// Whether a place is the lane of a member that has ended.
-    pub(super) fn has_ended(&self, place: &Place) -> bool {
+    #[must_use]
+    pub fn has_ended(&self, place: &Place) -> bool {
         let Place::Lane(_) = place else { return false };
         let lane = self.homes.get(place).and_then(|home| home.lane.as_ref());
         lane.is_some_and(|lane| self.members[&lane.incarnation].ended)
@@ -162,6 +166,8 @@ impl Model {
     fn renew(&mut self, incarnation: u64, lease: Option<Span>) {
         let now = self.now;
         let Some(member) = self.members.get_mut(&incarnation) else { return };
+        member.put_off.retain(|at| *at >= now);
+        member.put_off.push(member.lease_until);
         member.lease = lease.unwrap_or(member.lease);
         member.lease_until = now.after(member.lease);
         let due = Some(member.lease_until);
@@ -197,8 +203,7 @@ impl Model {
         for (_, turn) in waiting {
             if let Some(at) = self.takers.iter().position(|taker| taker.turn == turn) {
                 let taker = self.takers.remove(at);
-                let refusal = Refusal::new(RefusalKind::NotFound, "");
-                self.reply(taker.client, taker.request, Reply::Refused(refusal));
+                self.refuse(taker.client, taker.request, RefusalKind::NotFound);
             }
         }
         self.empty(place);

@@ -1,4 +1,6 @@
-//! Putting, publishing, and putting popped tasks back.
+//! Putting, publishing, and putting popped tasks back. Who is handed a new task is not told here.
+
+use std::collections::BTreeMap;
 
 use pinpriq_engine::command::{Put, TimeToLive, Wait};
 use pinpriq_engine::fanout::{Deadline, Publish};
@@ -79,7 +81,7 @@ impl Model {
         Ok(None)
     }
 
-    fn new_id(&self, ids: Ids, number: u64) -> TaskId {
+    fn new_id(&mut self, ids: Ids, number: u64) -> TaskId {
         match ids {
             Ids::Sequence | Ids::Given => TaskId::Number(number),
             Ids::Time64 | Ids::Uuid => self.bindings.id_of(number),
@@ -196,12 +198,8 @@ impl Model {
     }
 
     fn put_back_one(&mut self, record: &TaskRecord) -> bool {
-        let place = match &record.lane {
-            None => Place::Queue(record.queue.clone()),
-            Some(lane) => Place::Lane(lane.number),
-        };
-        let is_lane = record.lane.is_some();
-        if is_lane && (!self.homes.contains_key(&place) || self.has_ended(&place)) {
+        let place = Place::of(record);
+        if record.lane.is_some() && (!self.homes.contains_key(&place) || self.has_ended(&place)) {
             return false;
         }
         if self.places.contains_key(&record.number) {
@@ -229,7 +227,7 @@ impl Model {
         }
         let task = TaskRecord { state: State::Ready, ..record.clone() };
         self.note_due(super::time::due(&task));
-        self.kept.put_back(task.number);
+        self.kept.put_back(&task);
         self.places.insert(task.number, place.clone());
         let home = self.home(&place);
         home.tasks.insert(task.number, task);
@@ -247,14 +245,28 @@ impl Model {
         }
     }
 
+    /// Tells which ids the engine drew for the next tasks, by their numbers. Those that can be
+    /// foretold are not asked for.
+    pub fn foretell(&mut self, drawn: BTreeMap<u64, TaskId>) {
+        self.bindings.drawn = drawn;
+    }
+
+    /// What is known of an id that may be a placeholder.
+    #[must_use]
+    pub fn resolve(&self, id: &TaskId) -> Option<TaskId> {
+        self.bindings.resolve(id)
+    }
+
     /// Whether the id of a task is still to be learnt.
-    pub(crate) fn awaits_id(&self, number: u64) -> bool {
+    #[must_use]
+    pub fn awaits_id(&self, number: u64) -> bool {
         self.places.contains_key(&number) && is_placeholder(&self.task(number).id)
     }
 
-    /// Notes what the server made the id of a task.
-    pub(crate) fn bind(&mut self, number: u64, id: &TaskId) -> bool {
-        let is_right = self.bindings.bind(number, id.clone());
+    /// Notes what the server made the id of a task. Returns whether that id is new, or the one that
+    /// is known.
+    pub fn bind(&mut self, number: u64, id: &TaskId) -> bool {
+        let is_right = self.bindings.bind(number, id);
         if self.places.contains_key(&number) && is_placeholder(&self.task(number).id) {
             self.task_mut(number).id = id.clone();
         }

@@ -1,4 +1,4 @@
-//! Selection, takes and looks.
+//! Selection, takes and looks. Who waits, and whose turn it is, is told in `serve`.
 
 use pinpriq_engine::command::{End, Order, Peek, QueueName, Selection, Take, TakeMode, Wait};
 use pinpriq_engine::limits::NARROW_PAYLOAD_BYTES_MAX;
@@ -65,12 +65,10 @@ impl Model {
             self.span_fits(Some(wait), true)?;
         }
         let places = self.places_of(take.queues, take.member)?;
-        let mut tasks = Vec::new();
-        let mut count = take.count;
         for place in &places {
             self.note_life(place);
-            self.collect(place, client, take.selection, take.mode, &mut count, &mut tasks);
         }
+        let tasks = self.collect(&places, client, take.selection, take.mode, take.count);
         let until = match take.wait {
             _ if !tasks.is_empty() => None,
             Wait::No | Wait::For(Span::ZERO) => None,
@@ -134,29 +132,28 @@ impl Model {
         Ok(Some(Reply::Shown(shown.into_iter().cloned().collect())))
     }
 
-    /// Takes up to `count` tasks or groups from one place, and counts down.
+    /// Takes up to `count` tasks or groups, from one place after the other.
     pub(super) fn collect(
         &mut self,
-        place: &Place,
+        places: &[Place],
         client: ClientId,
         selection: Selection,
         mode: TakeMode,
-        count: &mut u32,
-        tasks: &mut Vec<TaskRecord>,
-    ) {
-        while *count > 0 {
-            let Some(home) = self.homes.get(place).filter(|home| !home.paused.output) else {
-                return;
-            };
-            let chosen = home.choose(selection, self.now);
-            if chosen.is_empty() {
-                return;
-            }
-            *count -= 1;
-            for number in chosen {
-                tasks.push(self.hand_over(number, client, mode));
+        mut count: u32,
+    ) -> Vec<TaskRecord> {
+        let mut tasks = Vec::new();
+        for place in places {
+            while count > 0
+                && let Some(home) = self.homes.get(place)
+                && home.has(selection, self.now)
+            {
+                count -= 1;
+                for number in home.choose(selection, self.now) {
+                    tasks.push(self.hand_over(number, client, mode));
+                }
             }
         }
+        tasks
     }
 
     fn hand_over(&mut self, number: u64, client: ClientId, mode: TakeMode) -> TaskRecord {
@@ -196,13 +193,6 @@ impl Model {
             AfterAck::Zombie(stay) => {
                 self.shift(number, State::Zombie { purge_at: self.now.after(stay) });
             }
-        }
-    }
-
-    pub(super) fn mode_fits(&self, mode: TakeMode) -> Result<(), RefusalKind> {
-        match mode {
-            TakeMode::Lease { ttr } => self.span_fits(ttr, false),
-            TakeMode::Pop => Ok(()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Looking after queues: settings, names, emptying, pauses, figures.
+//! Looking after queues: settings, names, emptying, pauses, figures. Tasks are not moved here.
 
 use pinpriq_engine::command::{Assign, QueueCommand, QueueName, SettingsPatch, Sides};
 use pinpriq_engine::limits::NAME_BYTES_MAX;
@@ -6,7 +6,7 @@ use pinpriq_engine::reply::{RefusalKind, Reply};
 use pinpriq_engine::settings::{AfterAck, Ids, Paused, Settings};
 use pinpriq_engine::stats::{Counters, Figures};
 use pinpriq_engine::task::{StateKind, TaskRecord};
-use pinpriq_engine::time::Span;
+use pinpriq_engine::time::{Span, Timestamp};
 
 use super::{Answer, Exit, Home, Model, Place, Tally, fits};
 
@@ -124,17 +124,18 @@ impl Model {
 
     /// Removes every task of a place. Those who await them are told soon.
     pub(super) fn empty(&mut self, place: &Place) -> u64 {
-        let Some(home) = self.homes.get_mut(place) else { return 0 };
+        let Some(mut home) = self.homes.remove(place) else { return 0 };
         let tasks = std::mem::take(&mut home.tasks);
         for (number, task) in &tasks {
             home.tally.note(Some(task.state.kind()), None);
             self.totals.note(Some(task.state.kind()), None);
-            self.emptied.push(*number);
+            self.emptied.push((*number, self.own_bytes(task)));
             self.places.remove(number);
         }
         let count = tasks.len() as u64;
         home.tally.exit(Exit::Killed, count);
         self.totals.exit(Exit::Killed, count);
+        self.homes.insert(place.clone(), home);
         count
     }
 
@@ -199,58 +200,39 @@ fn counters<'a>(tasks: impl Iterator<Item = &'a TaskRecord>, tally: &Tally) -> C
 /// What whoever chooses commands looks at.
 impl Model {
     /// How many tasks there are.
-    pub(crate) fn task_count(&self) -> usize {
+    #[must_use]
+    pub fn task_count(&self) -> usize {
         self.places.len()
     }
 
     /// Whether there is a task of this number.
-    pub(crate) fn knows(&self, number: u64) -> bool {
+    #[must_use]
+    pub fn knows(&self, number: u64) -> bool {
         self.places.contains_key(&number)
     }
 
-    /// Holds queues, lanes and members against what a store keeps.
-    pub(crate) fn check_places(&self, kept: &pinpriq_store::Fold) {
-        for (place, home) in &self.homes {
-            let known = match place {
-                Place::Queue(name) => {
-                    kept.queues.get(name).map(|(it, _)| (it.created, it.settings, it.paused))
-                }
-                Place::Lane(number) => {
-                    kept.lanes.get(number).map(|(it, _)| (true, it.settings, it.paused))
-                }
-            };
-            let own = (home.created, home.settings, home.paused);
-            let expected = (home.created || home.paused.any()).then_some(own);
-            assert_eq!(known, expected, "the store keeps what {place:?} is like");
-        }
-        let lanes = self.homes.keys().filter(|place| matches!(place, Place::Lane(_))).count();
-        assert_eq!(kept.lanes.len(), lanes, "the store keeps the lanes that there are");
-        let queues = self.homes.values().filter(|home| home.lane.is_none());
-        let recorded = queues.filter(|home| home.created || home.paused.any()).count();
-        assert_eq!(kept.queues.len(), recorded, "the store keeps the queues that there are");
-        let own = self
-            .members
-            .iter()
-            .map(|(number, member)| (*number, (member.name.clone(), member.lease, member.ended)));
-        let kept = kept.members.iter().map(|(number, (member, _))| {
-            (*number, (member.name.clone(), member.lease, member.ended))
-        });
-        assert!(own.eq(kept), "the store keeps the members that there are");
-    }
-
     /// Whether a queue wants its ids given.
-    pub(crate) fn gives_ids(&self, queue: &[u8]) -> bool {
+    #[must_use]
+    pub fn gives_ids(&self, queue: &[u8]) -> bool {
         self.settings(&Place::Queue(queue.into())).ids == Ids::Given
     }
 
     /// The counters over all, to be held against those of the engine.
-    pub(crate) fn total_counters(&self) -> Counters {
+    #[must_use]
+    pub fn total_counters(&self) -> Counters {
         self.total_figures().counters
     }
 
     /// Whether nothing is due that has not been done.
-    pub(crate) fn is_quiet(&self, now: pinpriq_engine::time::Timestamp) -> bool {
-        let none_due = self.next_due().is_none_or(|(at, _)| at > now);
-        none_due && self.emptied.is_empty() && !self.members.values().any(|member| member.ended)
+    #[must_use]
+    pub fn is_quiet(&self, now: Timestamp) -> bool {
+        self.next_moment().is_none_or(|at| at > now) && !self.has_more_to_do()
+    }
+
+    /// Whether the longest wait somewhere is a matter of taste: a task that was sent to the tail
+    /// is older than it looks.
+    #[must_use]
+    pub fn has_tail(&self) -> bool {
+        self.tasks().any(|task| task.seq != task.number)
     }
 }

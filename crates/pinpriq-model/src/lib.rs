@@ -1,0 +1,248 @@
+//! What the engine is meant to do, in the plainest way: the model that tests hold it against.
+//!
+//! Tasks stand in maps by number, and every question is answered by looking at all of them. It
+//! follows the pages on the protocol and the concepts, and shares with the engine only the words
+//! of its door: commands, replies, records. A lane is a place under a number, and a published task
+//! is a plain task. Ids that cannot be foretold (uuids and clock readings) are placeholders until
+//! the model is told of them.
+//!
+//! There is no disk here: after a restart the model is made anew from what survived. Nor is there
+//! any chance: who chooses the commands, and who compares, are the engine's random tests, the
+//! simulator and the fuzz target `commands`.
+
+mod arguments;
+mod bindings;
+mod disk_room;
+mod hold;
+mod members;
+mod put;
+mod queues;
+mod room;
+mod serve;
+mod survivors;
+mod take;
+mod tasks;
+mod time;
+mod transfer;
+mod waits;
+
+use std::collections::BTreeMap;
+
+use pinpriq_engine::command::Command;
+use pinpriq_engine::limits::Limits;
+use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
+use pinpriq_engine::room::Room;
+use pinpriq_engine::settings::{Paused, Settings};
+use pinpriq_engine::task::{Bytes, ClientId, LaneName, RequestId, StateKind, TaskRecord};
+use pinpriq_engine::time::{Span, Timestamp};
+
+use arguments::{fits, id_fits};
+pub use bindings::{is_placeholder, number_of};
+use serve::{Subscription, Taker};
+pub use survivors::Survivors;
+use tasks::{Exit, Tally};
+use waits::Awaiter;
+
+/// A reply at once, none yet, or a refusal.
+type Answer = Result<Option<Reply>, RefusalKind>;
+
+/// What a place for tasks is known by.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Place {
+    /// A queue, by its name.
+    Queue(Bytes),
+    /// A lane, by its number.
+    Lane(u64),
+}
+
+/// A queue that exists for clients, or a lane.
+#[derive(Clone, Debug, Default)]
+pub struct Home {
+    /// The queue or the topic.
+    pub name: Bytes,
+    /// What makes it a lane, if it is one.
+    pub lane: Option<Lane>,
+    /// Whether it stays when it is empty.
+    pub created: bool,
+    /// What clients have set.
+    pub settings: Settings,
+    /// Which sides are paused.
+    pub paused: Paused,
+    /// Its tasks by their numbers.
+    pub tasks: BTreeMap<u64, TaskRecord>,
+    tally: Tally,
+}
+
+impl Place {
+    /// Where a task is.
+    #[must_use]
+    pub fn of(task: &TaskRecord) -> Self {
+        match &task.lane {
+            None => Self::Queue(task.queue.clone()),
+            Some(lane) => Self::Lane(lane.number),
+        }
+    }
+}
+
+/// What makes a place a lane.
+#[derive(Clone, Debug)]
+pub struct Lane {
+    /// Its number, and the name of its member.
+    pub name: LaneName,
+    /// The incarnation of its member.
+    pub incarnation: u64,
+    /// How many published tasks it did not take.
+    pub missed: u64,
+}
+
+/// A registered member.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// Its name.
+    pub name: Bytes,
+    /// For how long a sign of life lasts.
+    pub lease: Span,
+    /// When it ends unless it shows that it lives.
+    pub lease_until: Timestamp,
+    /// Ends of the lease, not yet over, that a later sign of life has put off. The engine may still
+    /// look at the member then.
+    pub put_off: Vec<Timestamp>,
+    /// Whether it has ended, and its lanes are still to be cleaned.
+    pub ended: bool,
+}
+
+/// All queues, lanes and members, with everybody who waits for them.
+#[derive(Debug)]
+pub struct Model {
+    limits: Limits,
+    /// The moment of the latest call.
+    pub now: Timestamp,
+    incarnation: u64,
+    /// The highest number that was given to anything.
+    pub last_number: u64,
+    last_grant: u64,
+    last_turn: u64,
+    /// All queues and lanes, also those of members that have ended.
+    pub homes: BTreeMap<Place, Home>,
+    places: BTreeMap<u64, Place>,
+    /// Every registered member by its incarnation.
+    pub members: BTreeMap<u64, Member>,
+    takers: Vec<Taker>,
+    awaiters: Vec<Awaiter>,
+    subscriptions: Vec<Subscription>,
+    /// How many tasks each subscriber may still be sent.
+    pub credits: BTreeMap<ClientId, u32>,
+    /// The numbers of tasks of emptied queues and what each occupied alone, until they are freed
+    /// and those who await them are told.
+    emptied: Vec<(u64, u64)>,
+    kept: room::Kept,
+    totals: Tally,
+    bindings: bindings::Bindings,
+    /// What goes out.
+    pub outputs: Vec<Output>,
+    /// Before this moment nothing is due.
+    quiet_until: Timestamp,
+    /// What the store has room for.
+    room: Room,
+    /// How often the deadline of a task passed, or its holder went away, in each state. The words
+    /// are those of the table of states.
+    pub happened: BTreeMap<(&'static str, StateKind), u64>,
+}
+
+impl Model {
+    /// A server that knows of nothing and has not started.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            now: Timestamp::ZERO,
+            incarnation: 0,
+            last_number: 0,
+            last_grant: 0,
+            last_turn: 0,
+            homes: BTreeMap::new(),
+            places: BTreeMap::new(),
+            members: BTreeMap::new(),
+            takers: Vec::new(),
+            awaiters: Vec::new(),
+            subscriptions: Vec::new(),
+            credits: BTreeMap::new(),
+            emptied: Vec::new(),
+            kept: room::Kept::default(),
+            totals: Tally::default(),
+            bindings: bindings::Bindings::default(),
+            outputs: Vec::new(),
+            quiet_until: Timestamp::ZERO,
+            room: Room::Enough,
+            happened: BTreeMap::new(),
+        }
+    }
+
+    /// Carries out a command.
+    pub fn apply(
+        &mut self,
+        now: Timestamp,
+        client: ClientId,
+        request: RequestId,
+        command: &Command<'_>,
+    ) {
+        self.advance(now);
+        match self.answer(client, request, command) {
+            Ok(Some(reply)) => self.reply(client, request, reply),
+            Ok(None) => {}
+            Err(kind) => self.refuse(client, request, kind),
+        }
+        self.serve();
+    }
+
+    fn answer(&mut self, client: ClientId, request: RequestId, command: &Command<'_>) -> Answer {
+        self.room_suffices(command)?;
+        match command {
+            Command::Put(put) => self.put(client, request, put),
+            Command::PutBack(records) => Ok(Some(self.put_back(records))),
+            Command::GiveBack(receipts) => Ok(Some(self.give_back(receipts))),
+            Command::Take(take) => self.take(client, request, take),
+            Command::Peek(peek) => self.peek(peek),
+            Command::Get { queue, id } => {
+                id_fits(id)?;
+                let found = self.find(*queue, id)?;
+                Ok(Some(Reply::Task(found.map(|number| Box::new(self.task(number).clone())))))
+            }
+            Command::Ack(ack) => self.ack(client, ack),
+            Command::AckAll { queue, receipts } => Ok(Some(self.ack_all(*queue, receipts))),
+            Command::Release(release) => self.release(client, release),
+            Command::Bury { held, payload, reason } => self.bury(client, *held, *payload, reason),
+            Command::Touch { held, by } => self.touch(client, *held, *by),
+            Command::Dig(transfer) => self.dig(transfer),
+            Command::Plow { queue, count, delay, ttl } => self.plow(*queue, *count, *delay, *ttl),
+            Command::Kill { queue, ids } => self.kill(*queue, ids),
+            Command::Switch { transfer, to } => self.switch(transfer, *to),
+            Command::Snatch(transfer) => self.snatch(transfer),
+            Command::Restart(transfer) => self.restart_task(transfer),
+            Command::Update(update) => self.update(client, update),
+            Command::Await { queue, id, wait } => self.wait_for(client, request, *queue, id, *wait),
+            Command::Subscribe { queues, member, selection, mode } => {
+                self.subscribe(client, queues, *member, *selection, *mode)
+            }
+            Command::Unsubscribe { queues, member } => self.unsubscribe(client, queues, *member),
+            Command::Credit(credits) => self.credit(client, request, *credits),
+            Command::Queue(command) => self.administer(command),
+            Command::Publish(publish) => self.publish(publish),
+            Command::Member(command) => self.tend(command),
+        }
+    }
+
+    fn reply(&mut self, client: ClientId, request: RequestId, reply: Reply) {
+        self.outputs.push(Output::Reply { client, request, reply });
+    }
+
+    fn refuse(&mut self, client: ClientId, request: RequestId, kind: RefusalKind) {
+        self.reply(client, request, Reply::Refused(Refusal::new(kind, "")));
+    }
+
+    /// Places in every line come from one counter.
+    const fn draw(&mut self) -> u64 {
+        self.last_turn += 1;
+        self.last_turn
+    }
+}

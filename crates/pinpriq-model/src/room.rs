@@ -1,0 +1,213 @@
+//! What everything occupies, added up anew for each question, and whether there is room for more.
+//!
+//! Payloads that the engine has left in the store count here as if they were in memory.
+
+use std::collections::BTreeMap;
+
+use pinpriq_engine::command::{Amendment, Assign};
+use pinpriq_engine::limits::{
+    LANE_OVERHEAD_BYTES, MEMBER_OVERHEAD_BYTES, QUEUE_OVERHEAD_BYTES, TASK_OVERHEAD_BYTES,
+    WAIT_OVERHEAD_BYTES,
+};
+use pinpriq_engine::reply::RefusalKind;
+use pinpriq_engine::room::Room;
+use pinpriq_engine::task::{Bytes, State, TaskId, TaskRecord};
+
+use super::{Model, Place};
+
+/// Which copies share what was published.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    /// The bytes of each publication, by the number of its first copy.
+    pub(super) publications: BTreeMap<u64, u64>,
+    /// The publication of each copy that has no payload of its own, freed or not.
+    pub(super) shares: BTreeMap<u64, u64>,
+    /// The same for copies as they were popped last.
+    popped: BTreeMap<u64, u64>,
+    /// The payloads of publications of which a caller has told as the engine handed them out.
+    handed_out: BTreeMap<u64, Bytes>,
+}
+
+impl Kept {
+    pub(super) fn publish(&mut self, first: u64, copies: u64, content: u64) {
+        if copies > 0 {
+            self.publications.insert(first, content);
+            self.shares.extend((first..first + copies).map(|number| (number, first)));
+        }
+    }
+
+    /// A copy shares what was published no longer.
+    pub(super) fn part(&mut self, number: u64) {
+        let Some(first) = self.shares.remove(&number) else { return };
+        if self.sharers(first) == 0 {
+            self.publications.remove(&first);
+            self.handed_out.remove(&first);
+        }
+    }
+
+    fn sharers(&self, first: u64) -> usize {
+        self.shares.values().filter(|own| **own == first).count()
+    }
+
+    pub(super) fn pop(&mut self, number: u64) {
+        match self.shares.get(&number) {
+            Some(first) => self.popped.insert(number, *first),
+            None => self.popped.remove(&number),
+        };
+    }
+
+    /// A popped copy is back, and shares again what is still there. The engine knows it by its
+    /// payload; whoever does not tell what that is puts back only what was popped last.
+    pub(super) fn put_back(&mut self, task: &TaskRecord) {
+        let by_payload = self
+            .handed_out
+            .iter()
+            .find(|(_, payload)| Bytes::ptr_eq(payload, &task.payload))
+            .map(|(first, _)| *first);
+        let by_number = self.popped.remove(&task.number).filter(|first| {
+            self.publications.contains_key(first) && !self.handed_out.contains_key(first)
+        });
+        if let Some(first) = by_payload.or(by_number) {
+            self.shares.insert(task.number, first);
+        }
+    }
+}
+
+impl Model {
+    /// Notes the payload of a popped task as the engine handed it out. A caller that puts back what
+    /// was not popped last tells of each pop.
+    pub fn note_handed_out(&mut self, task: &TaskRecord) {
+        if let Some(first) = self.kept.popped.get(&task.number)
+            && self.kept.publications.contains_key(first)
+        {
+            self.kept.handed_out.insert(*first, task.payload.clone());
+        }
+    }
+
+    /// What tasks, queues, members and lanes occupy.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let tasks = self.tasks().map(|task| TASK_OVERHEAD_BYTES + self.own_bytes(task));
+        let emptied = self.emptied.iter().map(|(_, own)| TASK_OVERHEAD_BYTES + own);
+        let published = self.kept.publications.values().copied();
+        let members = self.members.values().map(|it| MEMBER_OVERHEAD_BYTES + it.name.len() as u64);
+        let homes = self.homes.values().map(|home| match home.lane {
+            None => queue_bytes(&home.name),
+            Some(_) => LANE_OVERHEAD_BYTES + home.name.len() as u64,
+        });
+        tasks.chain(emptied).chain(published).chain(members).chain(homes).sum()
+    }
+
+    /// What all who wait occupy.
+    #[must_use]
+    pub fn waiting_bytes(&self) -> u64 {
+        let takers = self.takers.iter().map(|taker| self.take_bytes(&taker.places));
+        let subscriptions = self.subscriptions.iter();
+        let subscriptions = subscriptions.map(|known| self.subscription_bytes(&known.place));
+        let awaiters = self.awaiters.iter().map(|_| WAIT_OVERHEAD_BYTES);
+        takers.chain(subscriptions).chain(awaiters).sum()
+    }
+
+    /// What a task occupies alone.
+    pub(super) fn own_bytes(&self, task: &TaskRecord) -> u64 {
+        let shares = self.kept.shares.contains_key(&task.number);
+        let content = if shares { 0 } else { content_bytes(task, task.payload.len()) };
+        let id = if let TaskId::Given(id) = &task.id { id.len() } else { 0 };
+        content + (id + reason_of(task)) as u64
+    }
+
+    /// Whether tasks and queues may occupy this many bytes more.
+    pub(super) fn has_room(&self, bytes: u64) -> Result<(), RefusalKind> {
+        let fits = self.bytes().saturating_add(bytes) <= self.limits.bytes_max;
+        if fits && self.room == Room::Enough { Ok(()) } else { Err(RefusalKind::Busy) }
+    }
+
+    /// What a queue needs that is not there yet.
+    pub(super) fn room_of_queue(&self, name: &[u8]) -> u64 {
+        let is_there = self.homes.contains_key(&Place::Queue(name.into()));
+        if is_there { 0 } else { queue_bytes(name) }
+    }
+
+    /// Whether a task may get another payload, and a reason of this many bytes to be buried.
+    pub(super) fn may_grow(
+        &self,
+        number: u64,
+        payload: Option<&[u8]>,
+        reason: usize,
+    ) -> Result<(), RefusalKind> {
+        let task = self.task(number);
+        let shared = self.kept.shares.get(&number);
+        let mut former = self.own_bytes(task);
+        let mut current = former - reason_of(task) as u64 + reason as u64;
+        if let Some(payload) = payload {
+            current += content_bytes(task, payload.len());
+            match shared {
+                None => current -= content_bytes(task, task.payload.len()),
+                // Nobody else needs what it shared.
+                Some(first) if self.kept.sharers(*first) == 1 => {
+                    former += self.kept.publications[first];
+                }
+                Some(_) => {}
+            }
+        }
+        if current > former { self.has_room(current - former) } else { Ok(()) }
+    }
+
+    /// The same for a task that is to be brought back, unless its TTL is over by then.
+    pub(super) fn may_return(
+        &self,
+        number: u64,
+        amendment: &Amendment<'_>,
+    ) -> Result<(), RefusalKind> {
+        let expires_at = match amendment.ttl {
+            Assign::To(ttl) => ttl.map(|ttl| self.now.after(ttl)),
+            Assign::Keep => self.task(number).expires_at,
+        };
+        if expires_at.is_some_and(|at| at <= self.now) {
+            return Ok(());
+        }
+        self.may_grow(number, amendment.payload, 0)
+    }
+
+    /// Gives a task a payload of its own.
+    pub(super) fn give_payload(&mut self, number: u64, payload: &[u8]) {
+        self.task_mut(number).payload = payload.into();
+        self.kept.part(number);
+    }
+
+    /// Whether consumers may occupy this many bytes more.
+    pub(super) fn has_waiting_room(&self, bytes: u64) -> Result<(), RefusalKind> {
+        let fits = self.waiting_bytes().saturating_add(bytes) <= self.limits.waiting_bytes_max;
+        if fits { Ok(()) } else { Err(RefusalKind::Busy) }
+    }
+
+    /// What a blocked take of these places, each named once, occupies.
+    pub(super) fn take_bytes(&self, places: &[Place]) -> u64 {
+        WAIT_OVERHEAD_BYTES + places.iter().map(|place| self.place_bytes(place)).sum::<u64>()
+    }
+
+    pub(super) fn subscription_bytes(&self, place: &Place) -> u64 {
+        WAIT_OVERHEAD_BYTES + self.place_bytes(place)
+    }
+
+    fn place_bytes(&self, place: &Place) -> u64 {
+        match place {
+            Place::Queue(name) => queue_bytes(name),
+            Place::Lane(_) => queue_bytes(&self.homes[place].name),
+        }
+    }
+}
+
+const fn queue_bytes(name: &[u8]) -> u64 {
+    QUEUE_OVERHEAD_BYTES + name.len() as u64
+}
+
+/// What the key of a task and a payload of this length occupy.
+fn content_bytes(task: &TaskRecord, payload: usize) -> u64 {
+    (payload + task.key.as_ref().map_or(0, |key| key.len())) as u64
+}
+
+/// How long the reason is for which a task is buried.
+pub(super) fn reason_of(task: &TaskRecord) -> usize {
+    if let State::Buried { reason } = &task.state { reason.len() } else { 0 }
+}

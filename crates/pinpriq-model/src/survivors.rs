@@ -1,0 +1,120 @@
+//! What survives the end of a server, and what a new one makes of it.
+//!
+//! Whether the store has kept the right things is for its own tests to say. Here all that it kept
+//! is taken for true.
+
+use std::collections::BTreeMap;
+
+use pinpriq_engine::change::{LaneRecord, MemberRecord, QueueRecord};
+use pinpriq_engine::task::{LaneName, State, StateKind, TaskRecord};
+use pinpriq_engine::time::Timestamp;
+
+use super::tasks::{Exit, Tally};
+use super::{Home, Lane, Member, Model, Place, time};
+
+/// What a store keeps of a server, in the words of the engine.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Survivors {
+    /// Every registered member, by incarnation.
+    pub members: Vec<MemberRecord>,
+    /// Every queue that has settings or a pause, by name.
+    pub queues: Vec<QueueRecord>,
+    /// Every lane, by number.
+    pub lanes: Vec<LaneRecord>,
+    /// Every task by its number. No lease has a holder.
+    pub tasks: BTreeMap<u64, TaskRecord>,
+    /// The bytes of each publication that copies share, by the number of its first copy.
+    pub publications: BTreeMap<u64, u64>,
+    /// The publication of each copy that has no payload of its own.
+    pub shares: BTreeMap<u64, u64>,
+}
+
+impl Model {
+    /// What a store that has kept everything would tell the next server.
+    #[must_use]
+    pub fn survivors(&self) -> Survivors {
+        let mut kept = Survivors::default();
+        for (incarnation, member) in &self.members {
+            let (incarnation, name) = (*incarnation, member.name.clone());
+            let (lease, ended) = (member.lease, member.ended);
+            kept.members.push(MemberRecord { incarnation, name, lease, ended });
+        }
+        for home in self.homes.values() {
+            let (settings, paused) = (home.settings, home.paused);
+            if let Some(lane) = &home.lane {
+                let (number, topic, member) =
+                    (lane.name.number, home.name.clone(), lane.incarnation);
+                kept.lanes.push(LaneRecord { number, topic, member, settings, paused });
+            } else if home.created || home.paused.any() {
+                let (name, created) = (home.name.clone(), home.created);
+                kept.queues.push(QueueRecord { name, created, settings, paused });
+            }
+        }
+        for task in self.tasks() {
+            let mut task = task.clone();
+            if let State::Taken(lease) = &mut task.state {
+                lease.holder = None;
+            }
+            if let Some(first) = self.kept.shares.get(&task.number) {
+                kept.shares.insert(task.number, *first);
+                kept.publications.insert(*first, self.kept.publications[first]);
+            }
+            kept.tasks.insert(task.number, task);
+        }
+        kept
+    }
+
+    /// A server starts with what a store kept. Ids of tasks with a higher number than `last_number`
+    /// may come again.
+    pub fn start(&mut self, kept: Survivors, now: Timestamp, incarnation: u64, last_number: u64) {
+        let happened = std::mem::take(&mut self.happened);
+        let mut bindings = std::mem::take(&mut self.bindings);
+        bindings.forget_after(last_number);
+        *self = Self::new(self.limits);
+        (self.bindings, self.happened) = (bindings, happened);
+        (self.now, self.incarnation, self.last_number) = (now, incarnation, last_number);
+        (self.kept.publications, self.kept.shares) = (kept.publications, kept.shares);
+        for MemberRecord { incarnation, name, lease, ended } in kept.members {
+            let (lease_until, put_off) = (now.after(lease), Vec::new());
+            self.members.insert(incarnation, Member { name, lease, lease_until, put_off, ended });
+        }
+        for QueueRecord { name, created, settings, paused } in kept.queues {
+            let place = Place::Queue(name.clone());
+            self.homes.insert(place, Home { name, created, settings, paused, ..Home::default() });
+        }
+        for LaneRecord { number, topic: name, member, settings, paused } in kept.lanes {
+            let lane = LaneName { number, member: self.members[&member].name.clone() };
+            let lane = Some(Lane { name: lane, incarnation: member, missed: 0 });
+            let home = Home { name, lane, created: true, settings, paused, ..Home::default() };
+            self.homes.insert(Place::Lane(number), home);
+        }
+        for (number, task) in kept.tasks {
+            let place = Place::of(&task);
+            self.places.insert(number, place.clone());
+            self.home(&place).tasks.insert(number, task);
+        }
+        for home in self.homes.values_mut() {
+            home.tally = Tally { put: home.tasks.len() as u64, ..Tally::default() };
+        }
+        self.totals = Tally { put: self.places.len() as u64, ..Tally::default() };
+        self.drop_what_is_over();
+        self.end_leases(|lease| lease.deadline.is_none(), false);
+        self.fire_due();
+    }
+
+    /// Whatever is over goes, also where no client can see it.
+    fn drop_what_is_over(&mut self) {
+        for number in self.places.keys().copied().collect::<Vec<_>>() {
+            let task = self.task(number);
+            match task.state.kind() {
+                StateKind::Ready | StateKind::Waiting if self.is_over(task) => {
+                    self.leave(number, Exit::Expired);
+                }
+                StateKind::Zombie if time::due(task).is_some_and(|at| at <= self.now) => {
+                    self.leave(number, Exit::Acked);
+                }
+                _ => {}
+            }
+        }
+    }
+}

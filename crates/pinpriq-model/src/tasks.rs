@@ -1,0 +1,186 @@
+//! Finding tasks, and moving them from state to state. Why they move is told elsewhere.
+
+use std::collections::BTreeMap;
+
+use pinpriq_engine::command::QueueName;
+use pinpriq_engine::limits::NAME_BYTES_MAX;
+use pinpriq_engine::reply::{Outcome, RefusalKind};
+use pinpriq_engine::settings::{Paused, Settings};
+use pinpriq_engine::stats::Move;
+use pinpriq_engine::task::{Bytes, State, StateKind, TaskId, TaskRecord};
+
+use super::{Home, Model, Place, fits, time};
+
+/// Figures that cannot be read off the tasks.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tally {
+    pub(super) moves: BTreeMap<Move, u64>,
+    pub(super) put: u64,
+    pub(super) acked: u64,
+    pub(super) expired: u64,
+    pub(super) killed: u64,
+}
+
+/// Why a task leaves.
+#[derive(Clone, Copy)]
+pub(super) enum Exit {
+    Acked,
+    Expired,
+    Killed,
+}
+
+impl Model {
+    /// A task that is known to be there.
+    #[must_use]
+    pub fn task(&self, number: u64) -> &TaskRecord {
+        &self.homes[&self.places[&number]].tasks[&number]
+    }
+
+    pub(super) fn task_mut(&mut self, number: u64) -> &mut TaskRecord {
+        let place = &self.places[&number];
+        let home = self.homes.get_mut(place);
+        let task = home.and_then(|home| home.tasks.get_mut(&number));
+        task.unwrap_or_else(|| unreachable!("task {number} is where it is said to be"))
+    }
+
+    /// Whether a task is there for clients.
+    #[must_use]
+    pub fn is_live(&self, number: u64) -> bool {
+        self.places.get(&number).is_some_and(|place| !self.has_ended(place))
+    }
+
+    /// All tasks.
+    pub fn tasks(&self) -> impl Iterator<Item = &TaskRecord> {
+        self.homes.values().flat_map(|home| home.tasks.values())
+    }
+
+    /// The place that a command names. There may be no such queue; a lane that is not there is
+    /// refused.
+    pub fn place_of(&self, name: QueueName<'_>) -> Result<Place, RefusalKind> {
+        fits(name.name.len() <= NAME_BYTES_MAX)?;
+        match name.member {
+            None => Ok(Place::Queue(name.name.into())),
+            Some(member) => {
+                fits(member.len() <= NAME_BYTES_MAX)?;
+                self.lane_of(name.name, member).ok_or(RefusalKind::NotFound)
+            }
+        }
+    }
+
+    /// The task of this id, in any of the texts that the id has.
+    pub fn find(&self, queue: QueueName<'_>, id: &[u8]) -> Result<Option<u64>, RefusalKind> {
+        let place = self.place_of(queue)?;
+        let Some(home) = self.homes.get(&place) else { return Ok(None) };
+        let number: Option<u64> = str::from_utf8(id)
+            .ok()
+            .filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))
+            .and_then(|text| text.parse().ok())
+            .filter(|number: &u64| number.to_string().as_bytes() == id);
+        let lower = id.to_ascii_lowercase();
+        let named = |task: &TaskRecord| match &task.id {
+            TaskId::Given(given) => **given == *id,
+            TaskId::Number(own) => Some(*own) == number,
+            uuid @ TaskId::Uuid(_) => lower.len() == 36 && uuid.to_string().as_bytes() == lower,
+        };
+        Ok(home.tasks.values().find(|task| named(task)).map(|task| task.number))
+    }
+
+    pub(super) fn settings(&self, place: &Place) -> Settings {
+        self.homes.get(place).map(|home| home.settings).unwrap_or_default()
+    }
+
+    pub(super) fn paused(&self, place: &Place) -> Paused {
+        self.homes.get(place).map(|home| home.paused).unwrap_or_default()
+    }
+
+    pub(super) fn is_over(&self, task: &TaskRecord) -> bool {
+        task.expires_at.is_some_and(|expires_at| self.now >= expires_at)
+    }
+
+    /// A queue or lane, made if it is a queue.
+    pub(super) fn home(&mut self, place: &Place) -> &mut Home {
+        let name: Bytes = match place {
+            Place::Queue(name) => name.clone(),
+            Place::Lane(_) => [].into(),
+        };
+        self.homes.entry(place.clone()).or_insert_with(|| Home { name, ..Home::default() })
+    }
+
+    pub(super) fn enter(&mut self, place: &Place, task: TaskRecord) {
+        self.note_due(time::due(&task));
+        let kind = task.state.kind();
+        self.places.insert(task.number, place.clone());
+        let home = self.home(place);
+        home.tally.put += 1;
+        home.tally.note(None, Some(kind));
+        home.tasks.insert(task.number, task);
+        self.totals.put += 1;
+        self.totals.note(None, Some(kind));
+    }
+
+    /// Moves a task into a state, and tells those who await its end.
+    pub(super) fn shift(&mut self, number: u64, state: State) {
+        let task = self.task_mut(number);
+        let (from, to) = (task.state.kind(), state.kind());
+        task.state = state;
+        let due = time::due(task);
+        self.note_due(due);
+        self.note_move(number, from, Some(to));
+        match to {
+            StateKind::Buried => self.tell(number, Outcome::Buried, Some(to)),
+            StateKind::Zombie | StateKind::Done => self.tell(number, Outcome::Acked, Some(to)),
+            _ => {}
+        }
+    }
+
+    /// Takes a task out for good. The last one may take its queue along.
+    pub(super) fn leave(&mut self, number: u64, exit: Exit) {
+        let from = self.task(number).state.kind();
+        self.note_move(number, from, None);
+        let Some(place) = self.places.remove(&number) else { return };
+        self.kept.part(number);
+        let home = self.home(&place);
+        home.tasks.remove(&number);
+        home.tally.exit(exit, 1);
+        self.totals.exit(exit, 1);
+        let outcome = match exit {
+            Exit::Acked => Outcome::Acked,
+            Exit::Expired => Outcome::Expired,
+            Exit::Killed => Outcome::Killed,
+        };
+        self.tell(number, outcome, None);
+        self.tidy(&place);
+    }
+
+    pub(super) fn note_move(&mut self, number: u64, from: StateKind, to: Option<StateKind>) {
+        let place = &self.places[&number];
+        if let Some(home) = self.homes.get_mut(place) {
+            home.tally.note(Some(from), to);
+        }
+        self.totals.note(Some(from), to);
+    }
+
+    /// A queue exists while it was created, is paused or holds tasks.
+    pub(super) fn tidy(&mut self, place: &Place) {
+        let exists = |home: &Home| {
+            home.lane.is_some() || home.created || home.paused.any() || !home.tasks.is_empty()
+        };
+        if self.homes.get(place).is_some_and(|home| !exists(home)) {
+            self.homes.remove(place);
+        }
+    }
+}
+
+impl Tally {
+    pub(super) fn note(&mut self, from: Option<StateKind>, to: Option<StateKind>) {
+        *self.moves.entry(Move { from, to }).or_default() += 1;
+    }
+
+    pub(super) const fn exit(&mut self, exit: Exit, count: u64) {
+        match exit {
+            Exit::Acked => self.acked += count,
+            Exit::Expired => self.expired += count,
+            Exit::Killed => self.killed += count,
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Who waits for the end of a task: blocked awaits and puts. Who waits for tasks is elsewhere.
+
+use pinpriq_engine::command::{QueueName, Wait};
+use pinpriq_engine::limits::WAIT_OVERHEAD_BYTES;
+use pinpriq_engine::reply::{Outcome, RefusalKind, Reply};
+use pinpriq_engine::task::{ClientId, RequestId, StateKind, TaskId};
+use pinpriq_engine::time::{Span, Timestamp};
+
+use super::{Answer, Model, id_fits};
+
+/// A blocked await or put.
+#[derive(Debug)]
+pub(super) struct Awaiter {
+    pub(super) turn: u64,
+    pub(super) client: ClientId,
+    request: RequestId,
+    pub(super) number: u64,
+    pub(super) until: Option<Timestamp>,
+    put: Option<TaskId>,
+}
+
+impl Model {
+    pub(super) fn wait_for(
+        &mut self,
+        client: ClientId,
+        request: RequestId,
+        queue: QueueName<'_>,
+        id: &[u8],
+        wait: Wait,
+    ) -> Answer {
+        id_fits(id)?;
+        if let Wait::For(wait) = wait {
+            self.span_fits(Some(wait), true)?;
+        }
+        let number = self.find(queue, id)?.ok_or(RefusalKind::NotFound)?;
+        let kind = self.task(number).state.kind();
+        let until = match (kind, wait) {
+            (StateKind::Zombie | StateKind::Done, _) => {
+                return Ok(Some(Reply::Outcome(Outcome::Acked, Some(kind))));
+            }
+            (StateKind::Buried, _) => {
+                return Ok(Some(Reply::Outcome(Outcome::Buried, Some(kind))));
+            }
+            (_, Wait::No | Wait::For(Span::ZERO)) => {
+                return Ok(Some(Reply::Outcome(Outcome::Timeout, Some(kind))));
+            }
+            (_, Wait::For(span)) => Some(self.now.after(span)),
+            (_, Wait::Forever) => None,
+        };
+        self.may_wait(client, WAIT_OVERHEAD_BYTES)?;
+        self.add_awaiter(client, request, number, until, None);
+        Ok(None)
+    }
+
+    pub(super) fn add_awaiter(
+        &mut self,
+        client: ClientId,
+        request: RequestId,
+        number: u64,
+        until: Option<Timestamp>,
+        put: Option<TaskId>,
+    ) {
+        let turn = self.draw();
+        self.note_due(until);
+        self.awaiters.push(Awaiter { turn, client, request, number, until, put });
+    }
+
+    /// Whether a client may have one more blocked request, which occupies this many bytes.
+    pub(super) fn may_wait(&self, client: ClientId, bytes: u64) -> Result<(), RefusalKind> {
+        let takers = self.takers.iter().filter(|taker| taker.client == client).count();
+        let awaiters = self.awaiters.iter().filter(|awaiter| awaiter.client == client).count();
+        if takers + awaiters >= self.limits.waits_per_client_max {
+            return Err(RefusalKind::Busy);
+        }
+        self.has_waiting_room(bytes)
+    }
+
+    /// Whether anybody awaits the end of a task.
+    #[must_use]
+    pub fn is_awaited(&self, number: u64) -> bool {
+        self.awaiters.iter().any(|awaiter| awaiter.number == number)
+    }
+
+    pub(super) fn tell(&mut self, number: u64, outcome: Outcome, state: Option<StateKind>) {
+        while let Some(at) = self.awaiters.iter().position(|known| known.number == number) {
+            let awaiter = self.awaiters.remove(at);
+            self.answer_awaiter(awaiter, outcome, state);
+        }
+    }
+
+    pub(super) fn answer_awaiter(
+        &mut self,
+        awaiter: Awaiter,
+        outcome: Outcome,
+        state: Option<StateKind>,
+    ) {
+        let reply = match awaiter.put {
+            Some(id) => Reply::PutOutcome(id, outcome),
+            None => Reply::Outcome(outcome, state),
+        };
+        self.reply(awaiter.client, awaiter.request, reply);
+    }
+}
