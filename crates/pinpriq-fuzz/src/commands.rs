@@ -1,7 +1,7 @@
 //! The engine beside the naive model, with commands that the input chooses.
 //!
-//! Model, chooser, store and runner are those of the engine's own random tests, and stay there;
-//! only the dice are others ([`choice`](crate::choice)). After every step the engine has been
+//! Chooser, store and runner are those of the engine's own random tests, and stay there; only the
+//! dice are others ([`choice`](crate::choice)). After every step the engine has been
 //! through [`pinpriq_engine::Engine::check`], has said what the model says and holds what the model
 //! holds. Restarts, disconnects, compactions and jumps in time are steps like commands.
 
@@ -16,8 +16,6 @@ const STEPS_MAX: usize = 80;
 #[expect(clippy::print_stderr, reason = "a failed run says what it was doing")]
 #[expect(dead_code, reason = "the tests use more of it")]
 pub(crate) mod engine_tests {
-    pub(crate) mod model;
-
     pub(crate) mod random {
         mod census;
         mod choices;

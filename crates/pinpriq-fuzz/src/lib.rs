@@ -14,7 +14,7 @@ mod pinpriq_wire;
 mod recovery;
 mod resp;
 
-use commands::engine_tests::{model, random};
+use commands::engine_tests::random;
 
 pub use commands::commands;
 pub use configuration::configuration;

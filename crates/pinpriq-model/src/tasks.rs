@@ -50,7 +50,7 @@ impl Model {
     }
 
     /// All tasks.
-    pub fn tasks(&self) -> impl Iterator<Item = &TaskRecord> {
+    pub fn tasks(&self) -> impl Iterator<Item = &TaskRecord> + Clone {
         self.homes.values().flat_map(|home| home.tasks.values())
     }
 

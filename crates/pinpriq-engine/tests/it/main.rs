@@ -3,7 +3,7 @@
 //! `scripts` runs the readable examples in `testdata`, `states` drives every cell of the table of
 //! states, `bounds` holds what takes too many tasks for a script, `room` asks for more and more,
 //! `disk_room` tells what a full disk refuses, `fan_out` holds what was promised to members, and
-//! `random` compares the engine with the naive `model`, step by step and across restarts. The data
+//! `random` compares the engine with [`pinpriq_model`], step by step and across restarts. The data
 //! structures inside are not tested on their own: [`pinpriq_engine::Engine::check`] looks at them
 //! after each step.
 
@@ -14,7 +14,6 @@
 mod bounds;
 mod disk_room;
 mod fan_out;
-mod model;
 mod random;
 mod room;
 mod script;

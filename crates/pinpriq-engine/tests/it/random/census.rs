@@ -7,10 +7,9 @@ use pinpriq_engine::command::{Command, Held, HeldBy, QueueName};
 use pinpriq_engine::fanout::MemberCommand;
 use pinpriq_engine::reply::{Output, RefusalKind, Reply};
 use pinpriq_engine::task::{ClientId, Receipt, RequestId, State, StateKind, TaskRecord};
-use pinpriq_engine::transition_listing;
-
-use crate::model::{Model, home_of};
 use pinpriq_engine::time::Timestamp;
+use pinpriq_engine::transition_listing;
+use pinpriq_model::{Home, Model, Place};
 
 /// How often each thing was seen.
 #[derive(Debug, Default)]
@@ -82,15 +81,14 @@ impl Census {
             }
             Command::PutBack(records) => {
                 for record in *records {
-                    if record.lane.is_some() && !model.is_lane(&home_of(record)) {
+                    if record.lane.is_some() && !is_open(model, &Place::of(record)) {
                         self.fan_out("a pop of a lane that is gone is not undone");
                         continue;
                     }
                     if record.lane.is_some() {
                         self.fan_out("a pop of a lane is undone");
                     }
-                    let task = model.tasks.iter().find(|task| task.number == record.number);
-                    self.cell("put back", standing(task, client));
+                    self.cell("put back", standing(numbered(model, record.number), client));
                 }
             }
             Command::Ack(ack) => self.note_held(model, client, "ack", ack.held),
@@ -155,17 +153,19 @@ impl Census {
     }
 
     fn note_publish(&mut self, model: &Model, topic: &[u8]) {
-        let lanes = model.queues.iter().filter(|(home, _)| home.name == topic);
-        let open = lanes.clone().filter(|(home, lane)| model.is_lane(home) && !lane.paused.input);
+        let lanes = model.homes.iter().filter(|(_, home)| *home.name == *topic);
+        let open = lanes.clone().filter(|(place, home)| {
+            home.lane.is_some() && !model.has_ended(place) && !home.paused.input
+        });
         match open.count() {
             0 => self.fan_out("a publication reaches nobody"),
             1 => {}
             _ => self.fan_out("a publication reaches several lanes"),
         }
-        if lanes.clone().any(|(home, _)| home.lane.is_none()) {
+        if lanes.clone().any(|(_, home)| home.lane.is_none()) {
             self.fan_out("a publication reaches a queue's namesake");
         }
-        if lanes.clone().any(|(_, lane)| lane.missed > 0) {
+        if lanes.clone().any(|(_, home)| home.lane.as_ref().is_some_and(|lane| lane.missed > 0)) {
             self.fan_out("a lane misses a publication");
         }
     }
@@ -175,22 +175,22 @@ impl Census {
             MemberCommand::Join { member, .. } => {
                 if model.alive(member).is_some() {
                     self.fan_out("a member rejoins");
-                } else if model.members.iter().any(|known| *known.name == *member) {
+                } else if model.members.values().any(|known| *known.name == *member) {
                     self.fan_out("a member joins while its former lanes are cleaned");
                 }
             }
             MemberCommand::LeaveTopic { topic, member } => {
-                let lane = model.locate(QueueName { name: topic, member: Some(member) });
-                if model.tasks.iter().any(|task| Some(home_of(task)) == lane) {
+                let lane = model.place_of(QueueName { name: topic, member: Some(member) });
+                if lane.is_ok_and(|lane| !model.homes[&lane].tasks.is_empty()) {
                     self.fan_out("a lane is left with tasks");
                 }
             }
             MemberCommand::Leave(member) => {
                 let has_tasks = |task: &TaskRecord| {
                     let lane = task.lane.as_ref();
-                    model.is_live(task) && lane.is_some_and(|lane| *lane.member == *member)
+                    model.is_live(task.number) && lane.is_some_and(|lane| *lane.member == *member)
                 };
-                if model.tasks.iter().any(has_tasks) {
+                if model.tasks().any(has_tasks) {
                     self.fan_out("a member leaves with tasks");
                 }
             }
@@ -200,14 +200,11 @@ impl Census {
 
     /// Counts what the moment of a timeout does to members.
     pub(super) fn note_timeout(&mut self, model: &Model, now: Timestamp) {
-        let over = |incarnation| {
-            let mut members = model.members.iter();
-            let member = members.find(|known| Some(known.incarnation) == incarnation);
+        let is_over = |home: &Home| {
+            let member = home.lane.as_ref().map(|lane| &model.members[&lane.incarnation]);
             member.is_some_and(|member| !member.ended && member.lease_until <= now)
         };
-        let in_over =
-            |task: &TaskRecord| task.lane.is_some() && over(model.queues[&home_of(task)].member);
-        if model.tasks.iter().any(in_over) {
+        if model.homes.values().any(|home| is_over(home) && !home.tasks.is_empty()) {
             self.fan_out("a lease of a member runs out with tasks");
         }
     }
@@ -221,7 +218,7 @@ impl Census {
         let (form, task) = match held.by {
             HeldBy::Id(id) => ("id", task_of(model, held.queue, id)),
             HeldBy::Receipt(Receipt { number, grant }) => {
-                let task = model.tasks.iter().find(|task| task.number == number);
+                let task = numbered(model, number);
                 let receipt = Some(Receipt { number, grant });
                 let is_meant = |task: &TaskRecord| {
                     let member = task.lane.as_ref().map(|lane| &*lane.member);
@@ -229,7 +226,7 @@ impl Census {
                     *task.queue == *held.queue.name && (named.is_none() || named == member)
                 };
                 let is_held =
-                    task.is_some_and(|task| task.receipt() == receipt && model.is_live(task));
+                    task.is_some_and(|task| task.receipt() == receipt && model.is_live(number));
                 let is_current = is_held && task.is_some_and(is_meant);
                 if is_held && task.is_some_and(|task| task.lane.is_some()) {
                     match held.queue.member {
@@ -244,7 +241,7 @@ impl Census {
             }
         };
         // A task that nobody can reach is in no column.
-        let task = task.filter(|task| model.is_live(task));
+        let task = task.filter(|task| model.is_live(task.number));
         self.cell(&format!("{word} by {form}"), standing(task, client));
     }
 
@@ -289,11 +286,11 @@ impl Census {
 
     pub(super) fn note_restart(&mut self, model: &Model) {
         self.restarts += 1;
-        let mut lanes = model.tasks.iter().filter(|task| task.lane.is_some());
-        if lanes.clone().any(|task| model.is_live(task)) {
+        let mut lanes = model.tasks().filter(|task| task.lane.is_some());
+        if lanes.clone().any(|task| model.is_live(task.number)) {
             self.fan_out("a restart finds lanes");
         }
-        if lanes.any(|task| !model.is_live(task)) {
+        if lanes.any(|task| !model.is_live(task.number)) {
             self.fan_out("a restart finds lanes that are to be cleaned");
         }
     }
@@ -306,8 +303,7 @@ impl Census {
                 RecordKey::Lane(_) => self.fan_out("Lane is written again"),
                 RecordKey::Member(_) => self.fan_out("Member is written again"),
                 RecordKey::Task(number) => {
-                    let task = model.tasks.iter().find(|task| task.number == *number);
-                    if task.is_some_and(|task| task.lane.is_some()) {
+                    if numbered(model, *number).is_some_and(|task| task.lane.is_some()) {
                         self.fan_out("Task is written again in a lane");
                     }
                 }
@@ -318,8 +314,8 @@ impl Census {
 
     /// Counts the awaiters who are told about tasks that went with their lane.
     pub(super) fn note_killed(&mut self, model: &Model) {
-        let hidden = model.tasks.iter().filter(|task| !model.is_live(task));
-        if hidden.into_iter().any(|task| model.is_awaited(task.number)) {
+        let mut hidden = model.tasks().filter(|task| !model.is_live(task.number));
+        if hidden.any(|task| model.is_awaited(task.number)) {
             self.fan_out("an awaiter of a lane hears killed");
         }
     }
@@ -383,8 +379,16 @@ fn cells(line: &str) -> Vec<&str> {
 
 /// The task of this id, if it and its queue are there.
 fn task_of<'a>(model: &'a Model, queue: QueueName<'_>, id: &[u8]) -> Option<&'a TaskRecord> {
-    let home = model.locate(queue)?;
-    model.find(&home, id).map(|at| &model.tasks[at])
+    model.find(queue, id).ok().flatten().map(|number| model.task(number))
+}
+
+fn numbered(model: &Model, number: u64) -> Option<&TaskRecord> {
+    model.knows(number).then(|| model.task(number))
+}
+
+/// Whether tasks can still be brought back to a place.
+fn is_open(model: &Model, place: &Place) -> bool {
+    model.homes.contains_key(place) && !model.has_ended(place)
 }
 
 /// The column of a task for a client.

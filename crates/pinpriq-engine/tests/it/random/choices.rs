@@ -10,9 +10,9 @@ use pinpriq_engine::limits::NARROW_PAYLOAD_BYTES_MAX;
 use pinpriq_engine::settings::{AfterAck, Ids};
 use pinpriq_engine::task::{Receipt, State, StateKind, TaskRecord};
 use pinpriq_engine::time::Span;
+use pinpriq_model::Model;
 
 use super::dice::Dice;
-use crate::model::{Home, Model};
 use lanes::{known_member, place_of};
 
 pub(super) const QUEUES: [&[u8]; 3] = [b"a", b"ab", b""];
@@ -48,11 +48,11 @@ pub(super) struct Chooser<'a> {
     pub(super) memory: &'a Memory,
 }
 
-impl Chooser<'_> {
+impl<'a> Chooser<'a> {
     pub(super) fn command(&mut self) -> Command<'static> {
-        let crowded = self.model.tasks.len() > 24;
+        let crowded = self.model.task_count() > 24;
         if self.memory.fans_out {
-            let lanes = self.model.queues.values().filter(|queue| queue.member.is_some()).count();
+            let lanes = self.model.homes.values().filter(|home| home.lane.is_some()).count();
             match self.dice.below(20) {
                 0..=2 if lanes < 5 => return Command::Member(self.join()),
                 3 => return Command::Member(self.tend()),
@@ -172,9 +172,16 @@ impl Chooser<'_> {
         self.dice.once_in(4).then(|| self.bytes())
     }
 
+    /// All tasks by their numbers.
+    fn tasks(&self) -> Vec<&'a TaskRecord> {
+        let mut tasks: Vec<&TaskRecord> = self.model.tasks().collect();
+        tasks.sort_by_key(|task| task.number);
+        tasks
+    }
+
     /// An id that some task has, had or might have.
     fn id(&mut self) -> &'static [u8] {
-        let tasks = &self.model.tasks;
+        let tasks = self.tasks();
         match self.dice.below(20) {
             0 => self.dice.pick(&[b"".as_slice(), &[b'i'; 256], b"01", b"x"]),
             1 => {
@@ -197,18 +204,18 @@ impl Chooser<'_> {
 
     /// A task, named in the way in which its queue names it.
     fn target(&mut self) -> (QueueName<'static>, &'static [u8]) {
-        let tasks = &self.model.tasks;
+        let tasks = self.tasks();
         if tasks.is_empty() || self.dice.once_in(8) {
             return (self.place(), self.id());
         }
         let index = self.dice.below(tasks.len() as u64);
-        let task = &tasks[usize::try_from(index).unwrap()];
+        let task = tasks[usize::try_from(index).unwrap()];
         (place_of(task), Vec::leak(task.id.to_string().into_bytes()))
     }
 
     fn held(&mut self) -> Held<'static> {
         let taken: Vec<&TaskRecord> =
-            self.model.tasks.iter().filter(|task| matches!(task.state, State::Taken(_))).collect();
+            self.tasks().into_iter().filter(|task| matches!(task.state, State::Taken(_))).collect();
         let among_taken = !taken.is_empty() && self.dice.once_in(2);
         if among_taken {
             let index = self.dice.below(taken.len() as u64);
@@ -288,9 +295,7 @@ impl Chooser<'_> {
 
     fn update(&mut self) -> Command<'static> {
         let (queue, id) = self.target();
-        let home = self.model.locate(queue);
-        let task = home.and_then(|home| self.model.find(&home, id));
-        let task = task.map(|at| &self.model.tasks[at]);
+        let task = self.model.find(queue, id).ok().flatten().map(|number| self.model.task(number));
         let current = task.and_then(TaskRecord::receipt).filter(|_| self.dice.once_in(2));
         let any = self.dice.once_in(10) && !self.memory.receipts.is_empty();
         let receipt = if any { Some(self.old_receipt().1) } else { current };
@@ -319,8 +324,7 @@ impl Chooser<'_> {
 
     fn put(&mut self) -> Put<'static> {
         let queue = if self.dice.once_in(200) { &LONG_NAME } else { self.queue() };
-        let is_given = self.model.queues.get(&Home::of_queue(queue));
-        let is_given = is_given.is_some_and(|known| known.settings.ids == Ids::Given);
+        let is_given = self.model.gives_ids(queue);
         let names_it = if is_given { !self.dice.once_in(12) } else { self.dice.once_in(60) };
         let ttl = match self.dice.below(8) {
             0..=2 => TimeToLive::Default,

@@ -13,12 +13,12 @@ use pinpriq_engine::reply::{Output, RefusalKind, Reply};
 use pinpriq_engine::task::{ClientId, RequestId, TaskId};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::{Applied, Engine};
+use pinpriq_model::{Model, Place, Survivors};
 
 use super::census::Census;
 use super::choices::{Chooser, Issued, MEMBERS, Memory, PAYLOAD_BYTES_MAX};
 use super::dice::Dice;
 use super::store::Store;
-use crate::model::Model;
 
 /// Nobody, who only looks.
 const OBSERVER: ClientId = ClientId(0);
@@ -70,9 +70,11 @@ impl<'a> Runner<'a> {
         };
         let mut engine = Engine::new(limits, 3);
         engine.start(now, 1, Header::default());
+        let mut model = Model::new(limits);
+        model.start(Survivors::default(), now, 1, 0);
         Self {
             engine,
-            model: Model::new(limits, now),
+            model,
             store: Store::default(),
             memory: Memory {
                 fans_out: dice.once_in(2),
@@ -107,7 +109,7 @@ impl<'a> Runner<'a> {
                 self.apply(now, client, &command);
             }
         }
-        if self.has_more_to_do() && !dice.once_in(4) {
+        if self.model.has_more_to_do() && !dice.once_in(4) {
             self.handle_timeout(now);
         }
         if dice.once_in(2) {
@@ -116,15 +118,10 @@ impl<'a> Runner<'a> {
         self.compare_state(dice.once_in(4));
     }
 
-    /// Whether the next timeout is to go on with what was begun.
-    fn has_more_to_do(&self) -> bool {
-        !self.model.emptied.is_empty() || self.model.members.iter().any(|member| member.ended)
-    }
-
     /// Mostly now; else at, just before or well beyond the next deadline.
     fn moment(&self, dice: &mut Dice) -> Timestamp {
         let now = self.model.now;
-        let due = self.model.next_due().unwrap_or(now).max(now);
+        let due = self.model.next_moment().unwrap_or(now).max(now);
         let later = match dice.below(20) {
             0..=2 => due,
             3 => Timestamp::from_ms(due.ms() - u64::from(due > now)),
@@ -147,7 +144,8 @@ impl<'a> Runner<'a> {
         let said = self.listen();
         let drawn = self.drawn_ids(request, &said);
         self.census.borrow_mut().note_command(&self.model, client, command);
-        self.model.apply(now, client, request, command, drawn);
+        self.model.foretell(drawn);
+        self.model.apply(now, client, request, command);
         let answers: Vec<&Reply> = said
             .iter()
             .filter_map(|output| match output {
@@ -204,7 +202,7 @@ impl<'a> Runner<'a> {
         self.engine.handle_timeout(now);
         let said = self.listen();
         self.census.borrow_mut().note_timeout(&self.model, now);
-        self.model.handle_timeout(now);
+        self.model.timeout(now);
         self.compare_outputs(said, None, true);
     }
 
@@ -234,7 +232,8 @@ impl<'a> Runner<'a> {
         self.census.borrow_mut().note_restart(&self.model);
         let limits = self.limits;
         self.engine = self.store.restart(&self.engine, limits, now, self.incarnation);
-        self.model.restart_server(now);
+        let (kept, last_number) = (self.model.survivors(), self.model.last_number);
+        self.model.start(kept, now, self.incarnation, last_number);
         self.memory.popped.clear();
         self.last_client += CLIENTS as u64;
         let first = self.last_client - CLIENTS as u64 + 1;
@@ -259,9 +258,9 @@ impl<'a> Runner<'a> {
         for client in self.clients.clone() {
             self.disconnect(now, client);
         }
-        for queue in self.model.queues.keys().cloned().collect::<Vec<_>>() {
-            if queue.lane.is_none() {
-                let drop = Command::Queue(QueueCommand::Drop(Vec::leak(queue.name)));
+        for place in self.model.homes.keys().cloned().collect::<Vec<_>>() {
+            if let Place::Queue(name) = place {
+                let drop = Command::Queue(QueueCommand::Drop(Vec::leak(name.to_vec())));
                 self.apply(now, OBSERVER, &drop);
             }
         }
@@ -292,7 +291,7 @@ impl<'a> Runner<'a> {
         }
         if popped {
             for task in tasks {
-                self.model.kept.note_handed_out(task);
+                self.model.note_handed_out(task);
             }
         }
         if popped && !tasks.is_empty() {

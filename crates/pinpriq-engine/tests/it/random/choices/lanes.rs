@@ -4,9 +4,9 @@ use pinpriq_engine::command::QueueName;
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::task::TaskRecord;
 use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_model::{Home, Lane};
 
 use super::{Chooser, LONG_NAME, MEMBERS, TOPICS, known_queue};
-use crate::model::Home;
 
 impl Chooser<'_> {
     pub(super) fn topic(&mut self) -> &'static [u8] {
@@ -26,19 +26,15 @@ impl Chooser<'_> {
         if one_in_five < if self.memory.fans_out { 2 } else { 4 } {
             return self.queue().into();
         }
-        let lanes: Vec<&Home> =
-            self.model.queues.keys().filter(|home| self.model.is_lane(home)).collect();
+        let homes = self.model.homes.iter().filter(|(place, _)| !self.model.has_ended(place));
+        let lanes: Vec<(&Home, &Lane)> =
+            homes.filter_map(|(_, home)| Some((home, home.lane.as_ref()?))).collect();
         if lanes.is_empty() || self.dice.once_in(8) {
             return QueueName { name: self.topic(), member: Some(self.dice.pick(&MEMBERS)) };
         }
         let index = self.dice.below(lanes.len() as u64);
-        let home = lanes[usize::try_from(index).unwrap()];
-        let member = self.model.queues[home].member;
-        let member = self.model.members.iter().find(|known| Some(known.incarnation) == member);
-        QueueName {
-            name: known_queue(&home.name),
-            member: member.map(|member| known_member(&member.name)),
-        }
+        let (home, lane) = lanes[usize::try_from(index).unwrap()];
+        QueueName { name: known_queue(&home.name), member: Some(known_member(&lane.name.member)) }
     }
 
     /// Some queues, or the lanes of a member in some topics.

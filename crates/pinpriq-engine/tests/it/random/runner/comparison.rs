@@ -1,16 +1,14 @@
 //! Compares what the engine says and holds with what the model says and holds.
 
-use std::collections::BTreeMap;
-
 use pinpriq_engine::command::{Command, Peek, QueueCommand, QueueName, Selection};
 use pinpriq_engine::fanout::MemberCommand;
 use pinpriq_engine::reply::{Outcome, Output, Refusal, RefusalKind, Reply};
 use pinpriq_engine::stats::Figures;
 use pinpriq_engine::task::{RequestId, StateKind, TaskRecord};
 use pinpriq_engine::time::Timestamp;
+use pinpriq_model::Home;
 
 use super::{OBSERVER, Runner};
-use crate::model::Home;
 use crate::random::choices::{MEMBERS, QUEUES, TOPICS};
 
 impl Runner<'_> {
@@ -78,15 +76,11 @@ impl Runner<'_> {
     /// Compares the tasks, and every so often all the figures.
     pub(super) fn compare_state(&mut self, thoroughly: bool) {
         let mut records: Vec<TaskRecord> = Vec::new();
-        let there: Vec<(Home, Option<Vec<u8>>)> = self
-            .model
-            .queues
-            .iter()
-            .filter(|(home, _)| home.lane.is_none() || self.model.is_lane(home))
-            .map(|(home, queue)| (home.clone(), self.member_of(queue.member)))
-            .collect();
-        for (home, member) in &there {
-            let queue = QueueName { name: &home.name, member: member.as_deref() };
+        let homes = self.model.homes.iter().filter(|(place, _)| !self.model.has_ended(place));
+        let there: Vec<Home> = homes.map(|(_, home)| home.clone()).collect();
+        for home in &there {
+            let member = home.lane.as_ref().map(|lane| &*lane.name.member);
+            let queue = QueueName { name: &home.name, member };
             for kind in StateKind::ALL {
                 let (selection, state) = (Selection::DEFAULT, Some(kind));
                 let peek = Peek { queue, selection, state, count: u32::MAX };
@@ -96,8 +90,8 @@ impl Runner<'_> {
             }
         }
         records.sort_by_key(|task| task.number);
-        let mut expected = self.model.tasks.clone();
-        expected.retain(|task| self.model.is_live(task));
+        let live = self.model.tasks().filter(|task| self.model.is_live(task.number));
+        let mut expected: Vec<TaskRecord> = live.cloned().collect();
         expected.sort_by_key(|task| task.number);
         assert_eq!(records, expected, "the engine holds what the model holds");
         assert_eq!(self.engine.bytes(), self.model.bytes(), "the engine counts all bytes");
@@ -106,7 +100,7 @@ impl Runner<'_> {
         let header = self.engine.header();
         let counted = (header.incarnation, header.now, header.last_number);
         assert_eq!(counted, (self.incarnation, self.model.now, self.model.last_number));
-        if self.has_more_to_do() {
+        if self.model.has_more_to_do() {
             assert_eq!(self.engine.poll_timeout(), Some(self.model.now), "there is more to do");
         } else {
             self.compare_next_moment();
@@ -117,18 +111,13 @@ impl Runner<'_> {
     }
 
     fn compare_next_moment(&self) {
-        let (due, told) = (self.model.next_due(), self.engine.poll_timeout());
+        let (due, told) = (self.model.next_moment(), self.engine.poll_timeout());
         // A member may be looked at when its lease would have ended but for later signs of life.
-        let put_off = self.model.members.iter().flat_map(|member| &member.put_off);
+        let put_off = self.model.members.values().flat_map(|member| &member.put_off);
         let may_be = told.is_some_and(|told| {
             told >= self.model.now && put_off.into_iter().any(|put_off| *put_off == told)
         });
         assert!(told == due || (may_be && told < due), "next is {due:?}, and told is {told:?}");
-    }
-
-    fn member_of(&self, incarnation: Option<u64>) -> Option<Vec<u8>> {
-        let member = self.model.members.iter().find(|known| Some(known.incarnation) == incarnation);
-        member.map(|member| member.name.to_vec())
     }
 
     fn compare_figures(&mut self) {
@@ -137,7 +126,7 @@ impl Runner<'_> {
         let mut places: Vec<QueueName<'static>> = QUEUES.into_iter().map(Into::into).collect();
         for (topic, member) in TOPICS.into_iter().flat_map(|topic| MEMBERS.map(|m| (topic, m))) {
             let lane = QueueName { name: topic, member: Some(member) };
-            if self.model.locate(lane).is_some() {
+            if self.model.place_of(lane).is_ok() {
                 places.push(lane);
             }
         }
@@ -158,7 +147,7 @@ impl Runner<'_> {
 
     fn apply_quietly(&mut self, now: Timestamp, command: &Command<'static>) {
         let request = RequestId(0);
-        self.model.apply(now, OBSERVER, request, command, BTreeMap::new());
+        self.model.apply(now, OBSERVER, request, command);
         self.engine.apply(now, OBSERVER, request, command);
         let said = std::iter::from_fn(|| self.engine.poll_output()).collect();
         self.compare_outputs(said, Some(request), false);
