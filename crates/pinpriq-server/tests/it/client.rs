@@ -4,8 +4,11 @@
 use std::io;
 use std::net::SocketAddr;
 
+use pinpriq_server::Server;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
+
+use crate::world::Visitor;
 
 /// A key and a payload.
 pub(crate) type Packet = (Vec<u8>, Vec<u8>);
@@ -57,6 +60,16 @@ pub(crate) fn frame_bytes(packets: &[Packet]) -> Vec<u8> {
 
 fn length_bytes(bytes: &[u8]) -> [u8; 2] {
     u16::try_from(bytes.len()).unwrap().to_be_bytes()
+}
+
+impl Visitor for Client {
+    fn door(server: &Server) -> Option<SocketAddr> {
+        server.pinpriq_address()
+    }
+
+    async fn visit(address: SocketAddr) -> Self {
+        Self::connect(address).await
+    }
 }
 
 impl Client {

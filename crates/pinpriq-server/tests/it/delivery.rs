@@ -2,19 +2,11 @@
 
 use pinpriq_server::config::Framing;
 
-use crate::client::Client;
-use crate::world::{World, in_memory, test};
-
-/// Two clients: the first is to subscribe, the second to push.
-async fn pair(world: &World) -> (Client, Client) {
-    (world.connect().await, world.connect().await)
-}
+use crate::world::{in_memory, with_clients};
 
 #[test]
 fn nothing_is_delivered_before_the_first_ready() {
-    test(async || {
-        let world = World::plain().await;
-        let (mut subscriber, mut pusher) = pair(&world).await;
+    with_clients(in_memory(), async |_, [subscriber, pusher]| {
         subscriber.subscribe("q").await;
         subscriber.fence().await;
         pusher.push("q", 1, "k", "p").await;
@@ -28,9 +20,7 @@ fn nothing_is_delivered_before_the_first_ready() {
 
 #[test]
 fn credit_adds_up_and_each_buys_one_delivery() {
-    test(async || {
-        let world = World::plain().await;
-        let (mut subscriber, mut pusher) = pair(&world).await;
+    with_clients(in_memory(), async |_, [subscriber, pusher]| {
         subscriber.subscribe("q").await;
         subscriber.ready(2).await;
         subscriber.fence().await;
@@ -49,9 +39,7 @@ fn credit_adds_up_and_each_buys_one_delivery() {
 
 #[test]
 fn one_credit_buys_a_packet_with_its_whole_group() {
-    test(async || {
-        let world = World::plain().await;
-        let (mut subscriber, mut pusher) = pair(&world).await;
+    with_clients(in_memory(), async |_, [subscriber, pusher]| {
         for (priority, payload) in [(0, "zero"), (5, "five"), (2, "two")] {
             pusher.push("q", priority, "k", payload).await;
         }
@@ -67,9 +55,7 @@ fn one_credit_buys_a_packet_with_its_whole_group() {
 
 #[test]
 fn credit_given_before_the_first_subscription_is_kept() {
-    test(async || {
-        let world = World::plain().await;
-        let (mut subscriber, mut pusher) = pair(&world).await;
+    with_clients(in_memory(), async |_, [subscriber, pusher]| {
         pusher.push("q", 1, "a", "1").await;
         pusher.fence().await;
         subscriber.ready(2).await;
@@ -84,9 +70,7 @@ fn credit_given_before_the_first_subscription_is_kept() {
 
 #[test]
 fn credit_outlives_an_unsubscribe() {
-    test(async || {
-        let world = World::plain().await;
-        let (mut subscriber, mut pusher) = pair(&world).await;
+    with_clients(in_memory(), async |_, [subscriber, pusher]| {
         subscriber.subscribe("a").await;
         subscriber.ready(1).await;
         subscriber.unsubscribe("a").await;
@@ -103,9 +87,7 @@ fn credit_outlives_an_unsubscribe() {
 
 #[test]
 fn credit_serves_the_queue_that_was_served_least_recently() {
-    test(async || {
-        let world = World::plain().await;
-        let (mut subscriber, mut pusher) = pair(&world).await;
+    with_clients(in_memory(), async |_, [subscriber, pusher]| {
         for queue in ["a", "b", "c"] {
             for payload in ["1", "2", "3"] {
                 pusher.push(queue, 1, payload, &format!("{queue}{payload}")).await;
@@ -138,9 +120,7 @@ fn credit_serves_the_queue_that_was_served_least_recently() {
 
 #[test]
 fn priorities_are_compared_within_one_queue_only() {
-    test(async || {
-        let world = World::plain().await;
-        let (mut subscriber, mut pusher) = pair(&world).await;
+    with_clients(in_memory(), async |_, [subscriber, pusher]| {
         subscriber.subscribe("a").await;
         subscriber.subscribe("b").await;
         subscriber.fence().await;
@@ -159,9 +139,7 @@ fn priorities_are_compared_within_one_queue_only() {
 
 #[test]
 fn a_second_subscribe_is_ignored() {
-    test(async || {
-        let world = World::plain().await;
-        let (mut subscriber, mut pusher) = pair(&world).await;
+    with_clients(in_memory(), async |_, [subscriber, pusher]| {
         subscriber.subscribe("q").await;
         subscriber.ready(1).await;
         subscriber.subscribe("q").await;
@@ -181,11 +159,8 @@ fn a_second_subscribe_is_ignored() {
 
 #[test]
 fn a_second_subscribe_keeps_the_turn() {
-    test(async || {
-        let world = World::plain().await;
-        let (mut first, mut second) = pair(&world).await;
-        let mut pusher = world.connect().await;
-        for subscriber in [&mut first, &mut second] {
+    with_clients(in_memory(), async |_, [first, second, pusher]| {
+        for subscriber in [&mut *first, second] {
             subscriber.subscribe("q").await;
             subscriber.ready(1).await;
             subscriber.fence().await;
@@ -200,9 +175,7 @@ fn a_second_subscribe_keeps_the_turn() {
 
 #[test]
 fn a_needless_unsubscribe_is_ignored() {
-    test(async || {
-        let world = World::plain().await;
-        let (mut subscriber, mut pusher) = pair(&world).await;
+    with_clients(in_memory(), async |_, [subscriber, pusher]| {
         subscriber.unsubscribe("never heard of").await;
         pusher.push("q", 1, "k", "kept").await;
         pusher.fence().await;
@@ -215,9 +188,7 @@ fn a_needless_unsubscribe_is_ignored() {
 
 #[test]
 fn a_subscription_waits_for_a_queue_that_does_not_exist() {
-    test(async || {
-        let world = World::plain().await;
-        let (mut subscriber, mut pusher) = pair(&world).await;
+    with_clients(in_memory(), async |_, [subscriber, pusher]| {
         assert_eq!(subscriber.pop("q").await, [""; 0]);
         subscriber.subscribe("q").await;
         subscriber.ready(2).await;
@@ -232,9 +203,7 @@ fn a_subscription_waits_for_a_queue_that_does_not_exist() {
 
 #[test]
 fn priority_0_waits_for_its_group_and_uses_no_credit() {
-    test(async || {
-        let world = World::plain().await;
-        let (mut subscriber, mut pusher) = pair(&world).await;
+    with_clients(in_memory(), async |_, [subscriber, pusher]| {
         subscriber.subscribe("q").await;
         subscriber.ready(1).await;
         subscriber.fence().await;
@@ -252,9 +221,7 @@ fn priority_0_waits_for_its_group_and_uses_no_credit() {
 
 #[test]
 fn several_subscribers_are_served_in_the_order_of_their_readiness() {
-    test(async || {
-        let world = World::plain().await;
-        let mut pusher = world.connect().await;
+    with_clients(in_memory(), async |world, [pusher]| {
         let mut subscribers = Vec::new();
         for _ in 0..3 {
             let mut subscriber = world.connect().await;
@@ -282,9 +249,7 @@ fn several_subscribers_are_served_in_the_order_of_their_readiness() {
 
 #[test]
 fn pop_wins_over_a_subscriber_without_credit() {
-    test(async || {
-        let world = World::plain().await;
-        let (mut subscriber, mut pusher) = pair(&world).await;
+    with_clients(in_memory(), async |_, [subscriber, pusher]| {
         subscriber.subscribe("q").await;
         subscriber.fence().await;
         pusher.push("q", 1, "k", "p").await;
@@ -296,9 +261,7 @@ fn pop_wins_over_a_subscriber_without_credit() {
 
 #[test]
 fn a_delivered_packet_is_seen_by_no_pop() {
-    test(async || {
-        let world = World::plain().await;
-        let (mut subscriber, mut pusher) = pair(&world).await;
+    with_clients(in_memory(), async |_, [subscriber, pusher]| {
         subscriber.subscribe("q").await;
         subscriber.ready(1).await;
         subscriber.fence().await;
@@ -310,9 +273,7 @@ fn a_delivered_packet_is_seen_by_no_pop() {
 
 #[test]
 fn a_client_can_deliver_to_itself() {
-    test(async || {
-        let world = World::plain().await;
-        let mut client = world.connect().await;
+    with_clients(in_memory(), async |_, [client]| {
         client.subscribe("q").await;
         client.ready(1).await;
         client.push("q", 1, "a", "1").await;
@@ -325,9 +286,7 @@ fn a_client_can_deliver_to_itself() {
 
 #[test]
 fn after_unsubscribe_and_a_fence_no_delivery_comes() {
-    test(async || {
-        let world = World::plain().await;
-        let (mut subscriber, mut pusher) = pair(&world).await;
+    with_clients(in_memory(), async |_, [subscriber, pusher]| {
         subscriber.subscribe("q").await;
         subscriber.ready(3).await;
         pusher.push("q", 1, "a", "on its way").await;
@@ -343,9 +302,7 @@ fn after_unsubscribe_and_a_fence_no_delivery_comes() {
 
 #[test]
 fn a_disconnect_voids_subscriptions_and_credit() {
-    test(async || {
-        let world = World::plain().await;
-        let (mut subscriber, mut pusher) = pair(&world).await;
+    with_clients(in_memory(), async |world, [subscriber, pusher]| {
         subscriber.push("q", 0, "kept", "kept").await;
         subscriber.subscribe("q").await;
         subscriber.ready(5).await;
@@ -365,11 +322,9 @@ fn a_disconnect_voids_subscriptions_and_credit() {
 
 #[test]
 fn bare_deliveries_are_packets_without_a_number() {
-    test(async || {
-        let mut config = in_memory();
-        config.pinpriq_options.framing = Framing::Bare;
-        let world = World::start(config).await;
-        let (mut subscriber, mut pusher) = pair(&world).await;
+    let mut config = in_memory();
+    config.pinpriq_options.framing = Framing::Bare;
+    with_clients(config, async |_, [subscriber, pusher]| {
         for (priority, payload) in [(1, "1"), (2, "2"), (0, "0")] {
             pusher.push("q", priority, "k", payload).await;
         }

@@ -3,7 +3,7 @@
 use pinpriq_server::config::Durability;
 
 use crate::client::{Client, frame_bytes, named_bytes, push_bytes};
-use crate::world::{World, in_memory, test};
+use crate::world::{World, in_memory, test, with_clients};
 
 /// The bytes that open no request.
 fn unknown_operations() -> impl Iterator<Item = u8> {
@@ -12,9 +12,7 @@ fn unknown_operations() -> impl Iterator<Item = u8> {
 
 #[test]
 fn every_unknown_operation_closes_after_the_earlier_replies() {
-    test(async || {
-        let world = World::plain().await;
-        let mut witness = world.connect().await;
+    with_clients(in_memory(), async |world, [witness]| {
         for unknown in unknown_operations() {
             let mut client = world.connect().await;
             let mut requests = push_bytes(b"q", 60_000, 1, b"k", b"p");
@@ -34,9 +32,7 @@ fn every_unknown_operation_closes_after_the_earlier_replies() {
 
 #[test]
 fn a_line_end_is_an_unknown_operation() {
-    test(async || {
-        let world = World::plain().await;
-        let mut client = world.connect().await;
+    with_clients(in_memory(), async |_, [client]| {
         client.send(b"\x50\x00\x01q\r\n\x50\x00\x01q").await;
         assert_eq!(client.rest().await, [0, 0]);
     });
@@ -44,10 +40,8 @@ fn a_line_end_is_an_unknown_operation() {
 
 #[test]
 fn replies_survive_what_the_client_sends_after_an_unknown_operation() {
-    test(async || {
-        const GROUP: usize = 200;
-        let world = World::plain().await;
-        let mut witness = world.connect().await;
+    const GROUP: usize = 200;
+    with_clients(in_memory(), async |world, [witness]| {
         witness.send(&push_bytes(b"q", 60_000, 1, b"k", &vec![7; 60_000]).repeat(GROUP)).await;
         witness.fence().await;
         let mut client = Client::connect_narrow(world.address).await;
@@ -66,9 +60,7 @@ fn replies_survive_what_the_client_sends_after_an_unknown_operation() {
 
 #[test]
 fn a_client_that_goes_on_sending_is_cut_off_in_the_end() {
-    test(async || {
-        let world = World::plain().await;
-        let mut client = world.connect().await;
+    with_clients(in_memory(), async |world, [client]| {
         client.send(b"\xFF").await;
         assert_eq!(client.rest().await, []);
         client.send(b"more").await;
@@ -86,9 +78,7 @@ fn a_client_that_goes_on_sending_is_cut_off_in_the_end() {
 
 #[test]
 fn a_truncated_request_has_no_effect() {
-    test(async || {
-        let world = World::plain().await;
-        let mut witness = world.connect().await;
+    with_clients(in_memory(), async |world, [witness]| {
         let push = push_bytes(b"q", 60_000, 1, b"key", b"payload");
         for request in [push, named_bytes(b'P', b"queue"), named_bytes(b's', b"queue")] {
             for cut in 1..request.len() {
@@ -134,9 +124,7 @@ fn after_a_half_close_pops_are_answered_and_credit_lapses() {
 
 #[test]
 fn a_one_shot_client_gets_a_reply_of_many_megabytes() {
-    test(async || {
-        let world = World::plain().await;
-        let mut pusher = world.connect().await;
+    with_clients(in_memory(), async |world, [pusher]| {
         pusher.send(&push_bytes(b"q", 60_000, 1, b"k", &vec![7; 60_000]).repeat(300)).await;
         pusher.fence().await;
         let mut client = world.connect().await;
@@ -148,9 +136,7 @@ fn a_one_shot_client_gets_a_reply_of_many_megabytes() {
 
 #[test]
 fn what_was_pushed_stays_when_the_pusher_goes() {
-    test(async || {
-        let world = World::plain().await;
-        let mut pusher = world.connect().await;
+    with_clients(in_memory(), async |world, [pusher]| {
         pusher.push("q", 1, "k", "p").await;
         pusher.half_close().await;
         pusher.ended().await;

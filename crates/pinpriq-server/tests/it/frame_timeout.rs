@@ -5,7 +5,7 @@ use std::time::Duration;
 use pinpriq_server::config::Config;
 
 use crate::client::{Client, named_bytes, push_bytes};
-use crate::world::{World, in_memory, test};
+use crate::world::{in_memory, with_clients};
 
 fn patient_for_ten_seconds() -> Config {
     let mut config = in_memory();
@@ -22,13 +22,10 @@ async fn begin(client: &mut Client, other: &mut Client, bytes: &[u8]) {
 
 #[test]
 fn an_incomplete_request_closes_at_the_deadline_and_not_before() {
-    test(async || {
-        let world = World::start(patient_for_ten_seconds()).await;
-        let mut other = world.connect().await;
-        let (mut prompt, mut late) = (world.connect().await, world.connect().await);
+    with_clients(patient_for_ten_seconds(), async |world, [other, prompt, late]| {
         let pop = named_bytes(b'P', b"queue");
-        begin(&mut prompt, &mut other, &pop[..4]).await;
-        begin(&mut late, &mut other, &pop[..4]).await;
+        begin(prompt, other, &pop[..4]).await;
+        begin(late, other, &pop[..4]).await;
         world.advance(9_999);
         prompt.send(&pop[4..]).await;
         assert_eq!(prompt.bytes(2).await, [0, 0]);
@@ -40,12 +37,10 @@ fn an_incomplete_request_closes_at_the_deadline_and_not_before() {
 
 #[test]
 fn further_bytes_do_not_move_the_deadline() {
-    test(async || {
-        let world = World::start(patient_for_ten_seconds()).await;
-        let (mut other, mut drip) = (world.connect().await, world.connect().await);
+    with_clients(patient_for_ten_seconds(), async |world, [other, drip]| {
         let push = push_bytes(b"q", 60_000, 1, b"key", b"payload");
         for byte in &push[..10] {
-            begin(&mut drip, &mut other, &[*byte]).await;
+            begin(drip, other, &[*byte]).await;
             world.advance(1_000);
         }
         drip.ended().await;
@@ -55,12 +50,10 @@ fn further_bytes_do_not_move_the_deadline() {
 
 #[test]
 fn each_request_has_a_deadline_of_its_own() {
-    test(async || {
-        let world = World::start(patient_for_ten_seconds()).await;
-        let (mut other, mut slow) = (world.connect().await, world.connect().await);
+    with_clients(patient_for_ten_seconds(), async |world, [other, slow]| {
         let pop = named_bytes(b'P', b"queue");
         // The end of each request comes together with the beginning of the next.
-        begin(&mut slow, &mut other, &pop[..4]).await;
+        begin(slow, other, &pop[..4]).await;
         for _ in 0..5 {
             world.advance(9_000);
             slow.send(&pop[4..]).await;
@@ -75,11 +68,9 @@ fn each_request_has_a_deadline_of_its_own() {
 
 #[test]
 fn replies_of_complete_requests_are_sent_before_the_end() {
-    test(async || {
-        let world = World::start(patient_for_ten_seconds()).await;
-        let (mut other, mut client) = (world.connect().await, world.connect().await);
+    with_clients(patient_for_ten_seconds(), async |world, [other, client]| {
         let pop = named_bytes(b'P', b"queue");
-        begin(&mut client, &mut other, &[&pop[..], &pop[..4]].concat()).await;
+        begin(client, other, &[&pop[..], &pop[..4]].concat()).await;
         world.advance(10_000);
         assert_eq!(client.rest().await, [0, 0]);
     });
@@ -87,9 +78,7 @@ fn replies_of_complete_requests_are_sent_before_the_end() {
 
 #[test]
 fn an_idle_connection_stays_open() {
-    test(async || {
-        let world = World::start(patient_for_ten_seconds()).await;
-        let mut idle = world.connect().await;
+    with_clients(patient_for_ten_seconds(), async |world, [idle]| {
         idle.fence().await;
         world.advance(1_000_000_000);
         idle.fence().await;
@@ -98,11 +87,9 @@ fn an_idle_connection_stays_open() {
 
 #[test]
 fn the_clock_does_not_run_while_the_server_does_not_read() {
-    test(async || {
-        let mut config = patient_for_ten_seconds();
-        config.limits.out_bytes_max = 1;
-        let world = World::start(config).await;
-        let mut other = world.connect().await;
+    let mut config = patient_for_ten_seconds();
+    config.limits.out_bytes_max = 1;
+    with_clients(config, async |world, [other]| {
         for _ in 0..20 {
             other.send(&push_bytes(b"q", 65_535, 1, b"k", &vec![7; 60_000]).repeat(300)).await;
             other.fence().await;
@@ -124,14 +111,12 @@ fn the_clock_does_not_run_while_the_server_does_not_read() {
 
 #[test]
 fn the_clock_does_not_run_while_a_push_waits_for_room() {
-    test(async || {
-        let mut config = patient_for_ten_seconds();
-        config.limits.task_bytes_max = 3_000;
-        let world = World::start(config).await;
-        let (mut pusher, mut other) = (world.connect().await, world.connect().await);
+    let mut config = patient_for_ten_seconds();
+    config.limits.task_bytes_max = 3_000;
+    with_clients(config, async |world, [pusher, other]| {
         let push = push_bytes(b"q", 65_535, 1, b"k", &[7; 1_500]);
         pusher.send(&push).await;
-        begin(&mut pusher, &mut other, &[&push[..], &push[..5]].concat()).await;
+        begin(pusher, other, &[&push[..], &push[..5]].concat()).await;
         world.advance(60_000);
         other.fence().await;
         assert_eq!(other.pop_packets("q").await.len(), 1);

@@ -4,7 +4,7 @@ use pinpriq_server::config::Framing;
 use tokio::io::AsyncWriteExt as _;
 
 use crate::client::Client;
-use crate::world::{World, in_memory, test};
+use crate::world::{in_memory, with_clients};
 
 const PUSH_HELLO: &str = "70 00 04 03 E8 01 00 02 00 05 6B 31 68 65 6C 6C 6F 6A 6F 62 73";
 const PUSH_EMPTY: &str = "70 00 04 FF FF 00 00 00 00 00 6A 6F 62 73";
@@ -48,14 +48,12 @@ async fn expect(client: &mut Client, hex: &str) {
 
 #[test]
 fn every_example_gets_its_bytes_message_by_message() {
-    test(async || {
-        let world = World::plain().await;
-        let mut client = world.connect().await;
+    with_clients(in_memory(), async |_, [client]| {
         for (requests, answer) in CONVERSATION {
             for request in requests {
                 client.send(&bytes(request)).await;
             }
-            expect(&mut client, answer).await;
+            expect(client, answer).await;
         }
         client.fence().await;
     });
@@ -63,9 +61,7 @@ fn every_example_gets_its_bytes_message_by_message() {
 
 #[test]
 fn every_example_gets_its_bytes_byte_by_byte() {
-    test(async || {
-        let world = World::plain().await;
-        let mut client = world.connect().await;
+    with_clients(in_memory(), async |_, [client]| {
         for (requests, answer) in CONVERSATION {
             for byte in requests.iter().flat_map(|request| bytes(request)) {
                 client.send(&[byte]).await;
@@ -73,7 +69,7 @@ fn every_example_gets_its_bytes_byte_by_byte() {
                 tokio::task::yield_now().await;
                 client.stream.flush().await.unwrap();
             }
-            expect(&mut client, answer).await;
+            expect(client, answer).await;
         }
         client.fence().await;
     });
@@ -81,9 +77,7 @@ fn every_example_gets_its_bytes_byte_by_byte() {
 
 #[test]
 fn every_example_gets_its_bytes_in_one_write() {
-    test(async || {
-        let world = World::plain().await;
-        let mut client = world.connect().await;
+    with_clients(in_memory(), async |_, [client]| {
         let requests: Vec<u8> =
             CONVERSATION.iter().flat_map(|(requests, _)| bytes(&requests.join(" "))).collect();
         let answers: Vec<u8> = CONVERSATION.iter().flat_map(|(_, answer)| bytes(answer)).collect();
@@ -98,36 +92,32 @@ fn every_example_gets_its_bytes_in_one_write() {
 
 #[test]
 fn a_bare_delivery_gets_its_bytes_and_replies_keep_their_number() {
-    test(async || {
-        let mut config = in_memory();
-        config.pinpriq_options.framing = Framing::Bare;
-        let world = World::start(config).await;
-        let mut client = world.connect().await;
+    let mut config = in_memory();
+    config.pinpriq_options.framing = Framing::Bare;
+    with_clients(config, async |_, [client]| {
         client.send(&bytes(SUBSCRIBE)).await;
         client.send(&bytes(READY)).await;
         client.send(&bytes(PUSH_HELLO)).await;
-        expect(&mut client, BARE_DELIVERY).await;
+        expect(client, BARE_DELIVERY).await;
         client.send(&bytes(POP)).await;
-        expect(&mut client, EMPTY_REPLY).await;
+        expect(client, EMPTY_REPLY).await;
         client.send(&bytes(PUSH_HELLO)).await;
         client.send(&bytes(POP)).await;
-        expect(&mut client, DELIVERY).await;
+        expect(client, DELIVERY).await;
     });
 }
 
 #[test]
 fn every_cut_through_a_request_is_waited_out() {
-    test(async || {
-        let world = World::plain().await;
-        let (mut client, mut other) = (world.connect().await, world.connect().await);
+    with_clients(in_memory(), async |_, [client, other]| {
         let push = bytes(PUSH_HELLO);
         for cut in 1..push.len() {
             client.send(&push[..cut]).await;
             other.send(&bytes(POP)).await;
-            expect(&mut other, EMPTY_REPLY).await;
+            expect(other, EMPTY_REPLY).await;
             client.send(&push[cut..]).await;
             client.send(&bytes(POP)).await;
-            expect(&mut client, DELIVERY).await;
+            expect(client, DELIVERY).await;
         }
     });
 }

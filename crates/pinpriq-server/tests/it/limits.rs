@@ -3,15 +3,13 @@
 use pinpriq_server::config::{Config, Durability};
 
 use crate::client::{Client, frame_bytes, named_bytes, push_bytes};
-use crate::world::{World, in_memory, test};
+use crate::world::{World, in_memory, test, with_clients};
 
 #[test]
 fn connections_beyond_the_bound_are_closed_at_once() {
-    test(async || {
-        let mut config = in_memory();
-        config.limits.connections_max = 2;
-        let world = World::start(config).await;
-        let (mut first, mut second) = (world.connect().await, world.connect().await);
+    let mut config = in_memory();
+    config.limits.connections_max = 2;
+    with_clients(config, async |world, [first, second]| {
         first.fence().await;
         second.fence().await;
         for _ in 0..10 {
@@ -28,10 +26,9 @@ fn connections_beyond_the_bound_are_closed_at_once() {
 
 #[test]
 fn connections_that_come_together_are_counted_too() {
-    test(async || {
-        let mut config = in_memory();
-        config.limits.connections_max = 3;
-        let world = World::start(config).await;
+    let mut config = in_memory();
+    config.limits.connections_max = 3;
+    with_clients(config, async |world, []| {
         // All of them are there before the server accepts the first.
         let connect = || std::net::TcpStream::connect(world.address).unwrap();
         let streams: Vec<std::net::TcpStream> = std::iter::repeat_with(connect).take(10).collect();
@@ -139,11 +136,9 @@ fn thousands_of_requests_at_once_are_done_at_the_usual_bounds() {
 
 #[test]
 fn a_subscription_too_many_closes_after_the_earlier_replies() {
-    test(async || {
-        let mut config = in_memory();
-        config.limits.subscriptions_max = 2;
-        let world = World::start(config).await;
-        let mut client = world.connect().await;
+    let mut config = in_memory();
+    config.limits.subscriptions_max = 2;
+    with_clients(config, async |world, [client]| {
         for queue in ["a", "b", "a", "b"] {
             client.subscribe(queue).await;
         }
@@ -161,11 +156,9 @@ fn a_subscription_too_many_closes_after_the_earlier_replies() {
 
 #[test]
 fn a_payload_too_large_closes_after_the_earlier_replies() {
-    test(async || {
-        let mut config = in_memory();
-        config.limits.payload_bytes_max = 1_000;
-        let world = World::start(config).await;
-        let (mut client, mut other) = (world.connect().await, world.connect().await);
+    let mut config = in_memory();
+    config.limits.payload_bytes_max = 1_000;
+    with_clients(config, async |_, [client, other]| {
         let mut requests = push_bytes(b"q", 60_000, 1, &[b'k'; 5_000], &[7; 1_000]);
         requests.extend(named_bytes(b'P', b"q"));
         requests.extend(push_bytes(b"q", 60_000, 1, b"k", &[7; 1_001]));
@@ -179,11 +172,9 @@ fn a_payload_too_large_closes_after_the_earlier_replies() {
 
 #[test]
 fn a_refused_push_keeps_nothing_and_disturbs_nobody() {
-    test(async || {
-        let mut config = in_memory();
-        config.limits.payload_bytes_max = 4;
-        let world = World::start(config).await;
-        let (mut subscriber, mut other) = (world.connect().await, world.connect().await);
+    let mut config = in_memory();
+    config.limits.payload_bytes_max = 4;
+    with_clients(config, async |world, [subscriber, other]| {
         subscriber.subscribe("q").await;
         subscriber.ready(1).await;
         subscriber.fence().await;

@@ -3,7 +3,7 @@
 use pinpriq_server::config::Config;
 
 use crate::client::{Client, named_bytes, push_bytes};
-use crate::world::{World, in_memory, test};
+use crate::world::{World, in_memory, with_clients};
 
 /// So many packets of 60 kB are far more than all buffers between two sockets hold.
 const GROUP: u32 = 400;
@@ -63,33 +63,29 @@ async fn begin_and_break(world: &World, requests: &[u8]) {
 
 #[test]
 fn a_pop_reply_that_was_not_taken_whole_goes_back_with_its_order_and_deadlines() {
-    test(async || {
-        let world = World::start(limited(2)).await;
-        let mut witness = world.connect().await;
-        push_group(&mut witness).await;
+    with_clients(limited(2), async |world, [witness]| {
+        push_group(witness).await;
         world.advance(5_000);
-        begin_and_break(&world, &named_bytes(b'P', b"q")).await;
+        begin_and_break(world, &named_bytes(b'P', b"q")).await;
         drop(world.connect_when_free().await);
         witness.send(&push_bytes(b"q", 60_000, 1, b"other", b"other")).await;
         assert_eq!(witness.pop("q").await, ["other"], "newer than all that went back");
-        assert!(popped(&mut witness).await == in_order(|_| true));
+        assert!(popped(witness).await == in_order(|_| true));
 
-        push_group(&mut witness).await;
+        push_group(witness).await;
         world.advance(5_000);
-        begin_and_break(&world, &named_bytes(b'P', b"q")).await;
+        begin_and_break(world, &named_bytes(b'P', b"q")).await;
         drop(world.connect_when_free().await);
         world.advance(5_000);
-        assert!(popped(&mut witness).await == in_order(|number| number % 4 == 0));
+        assert!(popped(witness).await == in_order(|number| number % 4 == 0));
         assert_eq!(witness.pop("q").await, [""; 0]);
     });
 }
 
 #[test]
 fn a_delivery_that_was_not_taken_whole_goes_to_the_next_subscriber() {
-    test(async || {
-        let world = World::plain().await;
-        let (mut witness, mut next) = (world.connect().await, world.connect().await);
-        push_group(&mut witness).await;
+    with_clients(in_memory(), async |world, [witness, next]| {
+        push_group(witness).await;
         let mut requests = named_bytes(b's', b"q");
         requests.push(0x41);
         // The next one stands in line before the first has gone.
@@ -109,10 +105,8 @@ fn a_delivery_that_was_not_taken_whole_goes_to_the_next_subscriber() {
 
 #[test]
 fn frames_that_were_taken_whole_stay_taken() {
-    test(async || {
-        let world = World::start(limited(2)).await;
-        let mut witness = world.connect().await;
-        push_group(&mut witness).await;
+    with_clients(limited(2), async |world, [witness]| {
+        push_group(witness).await;
         for number in 0..3 {
             witness.push("small", 1, &number.to_string(), "taken").await;
         }
@@ -127,7 +121,7 @@ fn frames_that_were_taken_whole_stay_taken() {
         witness.fence().await;
         drop(client);
         drop(world.connect_when_free().await);
-        assert!(popped(&mut witness).await == in_order(|_| true));
+        assert!(popped(witness).await == in_order(|_| true));
         assert_eq!(witness.pop("small").await, ["taken"], "the third, whose reply never began");
         assert_eq!(witness.pop("small").await, [""; 0]);
     });
@@ -135,10 +129,8 @@ fn frames_that_were_taken_whole_stay_taken() {
 
 #[test]
 fn of_many_frames_the_last_ones_go_back_and_each_as_a_whole() {
-    test(async || {
-        const GROUPS: usize = 40;
-        let world = World::start(limited(2)).await;
-        let mut witness = world.connect().await;
+    const GROUPS: usize = 40;
+    with_clients(limited(2), async |world, [witness]| {
         for group in 0..GROUPS {
             let key = group.to_string();
             let push = push_bytes(b"q", 60_000, 1, key.as_bytes(), &vec![7; 50_000]);
@@ -169,20 +161,18 @@ fn of_many_frames_the_last_ones_go_back_and_each_as_a_whole() {
 
 #[test]
 fn with_requeue_off_what_was_not_taken_whole_is_gone() {
-    test(async || {
-        let mut config = limited(2);
-        config.pinpriq_options.requeue = false;
-        let world = World::start(config).await;
-        let mut witness = world.connect().await;
-        push_group(&mut witness).await;
-        begin_and_break(&world, &named_bytes(b'P', b"q")).await;
+    let mut config = limited(2);
+    config.pinpriq_options.requeue = false;
+    with_clients(config, async |world, [witness]| {
+        push_group(witness).await;
+        begin_and_break(world, &named_bytes(b'P', b"q")).await;
         drop(world.connect_when_free().await);
         assert_eq!(witness.pop("q").await, [""; 0]);
 
-        push_group(&mut witness).await;
+        push_group(witness).await;
         let mut requests = named_bytes(b's', b"q");
         requests.push(0x41);
-        begin_and_break(&world, &requests).await;
+        begin_and_break(world, &requests).await;
         drop(world.connect_when_free().await);
         assert_eq!(witness.pop("q").await, [""; 0]);
     });

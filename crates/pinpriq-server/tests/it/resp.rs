@@ -17,4 +17,3 @@ mod script;
 mod shards;
 mod sharing;
 mod states;
-mod world;

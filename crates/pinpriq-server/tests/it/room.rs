@@ -10,7 +10,7 @@ use pinpriq_server::clock::{Clock, ManualClock};
 use pinpriq_server::config::Config;
 
 use crate::client::{named_bytes, push_bytes};
-use crate::world::{World, in_memory, test};
+use crate::world::{START, World, in_memory, test, with_clients};
 
 fn with_room_for(bytes: u64) -> Config {
     let mut config = in_memory();
@@ -20,9 +20,7 @@ fn with_room_for(bytes: u64) -> Config {
 
 #[test]
 fn a_push_waits_until_another_client_makes_room() {
-    test(async || {
-        let world = World::start(with_room_for(5_000)).await;
-        let (mut pusher, mut other) = (world.connect().await, world.connect().await);
+    with_clients(with_room_for(5_000), async |_, [pusher, other]| {
         let mut requests = Vec::new();
         for number in 0..10_u8 {
             requests.extend(push_bytes(b"q", 60_000, 1, &[number], &[number; 1_000]));
@@ -55,9 +53,7 @@ fn a_push_waits_until_another_client_makes_room() {
 
 #[test]
 fn deadlines_make_room_too() {
-    test(async || {
-        let world = World::start(with_room_for(3_000)).await;
-        let (mut pusher, mut other) = (world.connect().await, world.connect().await);
+    with_clients(with_room_for(3_000), async |world, [pusher, other]| {
         pusher.send(&push_bytes(b"q", 500, 1, b"old", &[7; 1_500])).await;
         pusher.fence().await;
         pusher.send(&push_bytes(b"q", 500, 1, b"new", &[7; 1_500])).await;
@@ -73,9 +69,7 @@ fn deadlines_make_room_too() {
 
 #[test]
 fn many_that_wait_are_all_served_in_the_end() {
-    test(async || {
-        let world = World::start(with_room_for(4_100)).await;
-        let mut other = world.connect().await;
+    with_clients(with_room_for(4_100), async |world, [other]| {
         let mut pushers = Vec::new();
         for number in 0..20_u8 {
             let mut pusher = world.connect().await;
@@ -97,9 +91,7 @@ fn many_that_wait_are_all_served_in_the_end() {
 
 #[test]
 fn a_push_that_can_never_fit_closes() {
-    test(async || {
-        let world = World::start(with_room_for(2_000)).await;
-        let mut client = world.connect().await;
+    with_clients(with_room_for(2_000), async |_, [client]| {
         client.push("q", 1, "k", "fits").await;
         client.send(&named_bytes(b'P', b"q")).await;
         client.send(&push_bytes(b"q", 60_000, 1, b"k", &[7; 1_001])).await;
@@ -137,7 +129,7 @@ fn a_push_that_waits_costs_nothing() {
             let asked = asked.clone();
             |clock| -> Rc<dyn Clock> { Rc::new(Counting { clock, asked }) }
         };
-        let world = World::start_with_clock(with_room_for(3_000), wrap).await;
+        let world = World::start_with_clock(with_room_for(3_000), START, wrap).await;
         let (mut pusher, mut other) = (world.connect().await, world.connect().await);
         // The first leaves some room, and the second needs more than that.
         pusher.send(&push_bytes(b"q", 60_000, 1, b"1", &[7; 1_000])).await;

@@ -1,16 +1,14 @@
 //! Which packets a pop takes, and in which order they come.
 
 use crate::client::{frame_bytes, named_bytes, push_bytes};
-use crate::world::{World, test};
+use crate::world::{in_memory, with_clients};
 
 #[test]
 fn the_smallest_priority_comes_first_and_then_the_newest() {
-    test(async || {
-        let world = World::plain().await;
-        let (mut one, mut other) = (world.connect().await, world.connect().await);
+    with_clients(in_memory(), async |_, [one, other]| {
         for (number, priority) in [5, 255, 1, 5, 1, 2].into_iter().enumerate() {
             // From two connections: the order is that in which the server applied the pushes.
-            let client = if number % 2 == 0 { &mut one } else { &mut other };
+            let client = if number % 2 == 0 { &mut *one } else { &mut *other };
             client.push("q", priority, &number.to_string(), &number.to_string()).await;
             client.fence().await;
         }
@@ -23,9 +21,7 @@ fn the_smallest_priority_comes_first_and_then_the_newest() {
 
 #[test]
 fn priority_0_is_never_selected_and_goes_with_its_group() {
-    test(async || {
-        let world = World::plain().await;
-        let mut client = world.connect().await;
+    with_clients(in_memory(), async |_, [client]| {
         client.push("q", 0, "k", "old").await;
         client.push("q", 0, "k", "new").await;
         client.push("q", 0, "alone", "alone").await;
@@ -40,9 +36,7 @@ fn priority_0_is_never_selected_and_goes_with_its_group() {
 
 #[test]
 fn the_empty_key_is_a_key_like_any_other() {
-    test(async || {
-        let world = World::plain().await;
-        let mut client = world.connect().await;
+    with_clients(in_memory(), async |_, [client]| {
         client.push("q", 3, "", "three").await;
         client.push("q", 1, "", "one").await;
         client.push("q", 2, "k", "keyed").await;
@@ -54,9 +48,7 @@ fn the_empty_key_is_a_key_like_any_other() {
 
 #[test]
 fn a_group_comes_in_the_order_of_repeated_pops() {
-    test(async || {
-        let world = World::plain().await;
-        let mut client = world.connect().await;
+    with_clients(in_memory(), async |_, [client]| {
         for (priority, payload) in
             [(0, "g"), (9, "e"), (2, "c"), (0, "f"), (9, "d"), (1, "a"), (2, "b")]
         {
@@ -68,9 +60,7 @@ fn a_group_comes_in_the_order_of_repeated_pops() {
 
 #[test]
 fn groups_end_at_their_queue_and_at_equal_bytes() {
-    test(async || {
-        let world = World::plain().await;
-        let mut client = world.connect().await;
+    with_clients(in_memory(), async |_, [client]| {
         client.push("q", 1, "k", "1").await;
         client.push("other", 1, "k", "2").await;
         client.push("q", 2, "K", "3").await;
@@ -84,9 +74,7 @@ fn groups_end_at_their_queue_and_at_equal_bytes() {
 
 #[test]
 fn identical_packets_are_both_kept() {
-    test(async || {
-        let world = World::plain().await;
-        let mut client = world.connect().await;
+    with_clients(in_memory(), async |_, [client]| {
         for _ in 0..3 {
             client.push("q", 1, "k", "same").await;
         }
@@ -97,11 +85,9 @@ fn identical_packets_are_both_kept() {
 
 #[test]
 fn the_rest_of_a_group_of_70000_stays_with_its_order_and_its_deadline() {
-    test(async || {
-        const ALL: u32 = 70_000;
-        const MOST: u32 = 65_535;
-        let world = World::plain().await;
-        let mut client = world.connect().await;
+    const ALL: u32 = 70_000;
+    const MOST: u32 = 65_535;
+    with_clients(in_memory(), async |world, [client]| {
         let mut pushes = Vec::new();
         for number in 0..ALL {
             pushes.extend(push_bytes(b"q", 1_000, 7, b"k", &number.to_be_bytes()));
@@ -124,9 +110,7 @@ fn the_rest_of_a_group_of_70000_stays_with_its_order_and_its_deadline() {
 
 #[test]
 fn a_rest_of_priority_0_alone_waits_for_the_next_of_its_group() {
-    test(async || {
-        let world = World::plain().await;
-        let mut client = world.connect().await;
+    with_clients(in_memory(), async |_, [client]| {
         let mut pushes = push_bytes(b"q", 60_000, 1, b"k", b"first");
         pushes.extend(push_bytes(b"q", 60_000, 0, b"k", b"zero").repeat(65_536));
         client.send(&pushes).await;
@@ -139,9 +123,7 @@ fn a_rest_of_priority_0_alone_waits_for_the_next_of_its_group() {
 
 #[test]
 fn the_queue_with_the_empty_name_is_a_queue() {
-    test(async || {
-        let world = World::plain().await;
-        let (mut client, mut subscriber) = (world.connect().await, world.connect().await);
+    with_clients(in_memory(), async |_, [client, subscriber]| {
         client.push("", 1, "k", "p").await;
         assert_eq!(client.pop("\0").await, [""; 0]);
         assert_eq!(client.pop("").await, ["p"]);
@@ -155,9 +137,7 @@ fn the_queue_with_the_empty_name_is_a_queue() {
 
 #[test]
 fn an_empty_payload_and_an_empty_reply_are_told_apart() {
-    test(async || {
-        let world = World::plain().await;
-        let mut client = world.connect().await;
+    with_clients(in_memory(), async |_, [client]| {
         client.push("q", 1, "", "").await;
         client.send(&named_bytes(b'P', b"q")).await;
         assert_eq!(client.bytes(6).await, [0, 1, 0, 0, 0, 0]);
@@ -169,9 +149,7 @@ fn an_empty_payload_and_an_empty_reply_are_told_apart() {
 
 #[test]
 fn names_keys_and_payloads_are_any_65535_bytes() {
-    test(async || {
-        let world = World::plain().await;
-        let mut client = world.connect().await;
+    with_clients(in_memory(), async |_, [client]| {
         let long: Vec<u8> = (0..65_535_u32).map(|n| n.to_be_bytes()[3]).collect();
         let odd = b"\x00/\xff\xfe\n";
         for (queue, key, payload) in
@@ -188,9 +166,7 @@ fn names_keys_and_payloads_are_any_65535_bytes() {
 
 #[test]
 fn a_fence_makes_pushes_visible_to_everybody() {
-    test(async || {
-        let world = World::plain().await;
-        let (mut one, mut other) = (world.connect().await, world.connect().await);
+    with_clients(in_memory(), async |_, [one, other]| {
         for number in 0..100 {
             let text = number.to_string();
             one.push("q", 1, &text, &text).await;
@@ -202,9 +178,7 @@ fn a_fence_makes_pushes_visible_to_everybody() {
 
 #[test]
 fn requests_of_one_connection_are_applied_in_order() {
-    test(async || {
-        let world = World::plain().await;
-        let mut client = world.connect().await;
+    with_clients(in_memory(), async |_, [client]| {
         let mut requests = Vec::new();
         let mut replies = Vec::new();
         for number in 0..5_000_u32 {

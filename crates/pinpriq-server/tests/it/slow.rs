@@ -1,7 +1,7 @@
 //! Clients that do not read: what they hold up is themselves.
 
 use crate::client::{Client, named_bytes, push_bytes};
-use crate::world::{World, in_memory, test};
+use crate::world::{in_memory, with_clients};
 
 /// Sends `piece` again and again until the server has stopped reading, and answers how many bytes
 /// it took. Each time that nothing can be sent the others get so many turns that a server that
@@ -32,11 +32,9 @@ fn echo() -> Vec<u8> {
 
 #[test]
 fn the_server_stops_reading_from_a_client_that_does_not_read() {
-    test(async || {
-        let world = World::plain().await;
-        let mut others = world.connect().await;
+    with_clients(in_memory(), async |world, [others]| {
         let slow = Client::connect_narrow(world.address).await;
-        fill(&slow, &mut others, &echo()).await;
+        fill(&slow, others, &echo()).await;
         others.push("q", 1, "k", "p").await;
         assert_eq!(others.pop("q").await, ["p"]);
     });
@@ -44,11 +42,9 @@ fn the_server_stops_reading_from_a_client_that_does_not_read() {
 
 #[test]
 fn a_slow_client_gets_all_its_replies_in_the_end() {
-    test(async || {
-        let world = World::plain().await;
-        let mut others = world.connect().await;
+    with_clients(in_memory(), async |world, [others]| {
         let mut slow = Client::connect_narrow(world.address).await;
-        let sent = fill(&slow, &mut others, &echo()).await;
+        let sent = fill(&slow, others, &echo()).await;
         let (whole, begun) = (sent / echo().len(), sent % echo().len());
         for _ in 0..whole {
             assert_eq!(slow.frame().await.len(), 1);
@@ -63,10 +59,8 @@ fn a_slow_client_gets_all_its_replies_in_the_end() {
 
 #[test]
 fn a_client_with_large_replies_leaves_most_of_its_pops_unread() {
-    test(async || {
-        const PACKETS: usize = 400;
-        let world = World::plain().await;
-        let mut others = world.connect().await;
+    const PACKETS: usize = 400;
+    with_clients(in_memory(), async |world, [others]| {
         for number in 0..PACKETS {
             let key = number.to_string();
             others.send(&push_bytes(b"q", 60_000, 1, key.as_bytes(), &vec![7; 60_000])).await;
@@ -99,11 +93,9 @@ fn a_client_with_large_replies_leaves_most_of_its_pops_unread() {
 
 #[test]
 fn a_subscriber_that_does_not_read_delays_nobody() {
-    test(async || {
-        let mut config = in_memory();
-        config.limits.in_flight_max = 16;
-        let world = World::start(config).await;
-        let mut others = world.connect().await;
+    let mut config = in_memory();
+    config.limits.in_flight_max = 16;
+    with_clients(config, async |world, [others]| {
         let mut slow = Client::connect_narrow(world.address).await;
         slow.subscribe("q").await;
         slow.ready(10_000).await;
@@ -133,12 +125,10 @@ fn a_subscriber_that_does_not_read_delays_nobody() {
 
 #[test]
 fn a_reply_larger_than_every_buffer_is_sent_piece_by_piece() {
-    test(async || {
-        let mut config = in_memory();
-        config.limits.out_bytes_max = 1;
-        config.limits.in_flight_max = 1;
-        let world = World::start(config).await;
-        let mut client = world.connect().await;
+    let mut config = in_memory();
+    config.limits.out_bytes_max = 1;
+    config.limits.in_flight_max = 1;
+    with_clients(config, async |_, [client]| {
         for _ in 0..3 {
             client.send(&push_bytes(b"q", 60_000, 1, b"k", &vec![7; 60_000]).repeat(300)).await;
             client.push("q", 1, "other", "small").await;

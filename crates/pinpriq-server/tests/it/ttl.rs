@@ -2,13 +2,11 @@
 
 use pinpriq_server::config::TtlZero;
 
-use crate::world::{World, in_memory, test};
+use crate::world::{in_memory, with_clients};
 
 #[test]
 fn a_packet_is_popped_until_just_before_its_deadline() {
-    test(async || {
-        let world = World::plain().await;
-        let mut client = world.connect().await;
+    with_clients(in_memory(), async |world, [client]| {
         for (ttl, later, expected) in
             [(1_000, 999, 1), (1_000, 1_000, 0), (1, 0, 1), (1, 1, 0), (65_535, 65_534, 1)]
         {
@@ -26,9 +24,7 @@ fn a_packet_is_popped_until_just_before_its_deadline() {
 
 #[test]
 fn companions_leave_the_group_at_their_own_deadlines() {
-    test(async || {
-        let world = World::plain().await;
-        let mut client = world.connect().await;
+    with_clients(in_memory(), async |world, [client]| {
         for (ttl, priority, payload) in
             [(100, 1, "first"), (300, 2, "last"), (200, 0, "zero"), (201, 3, "third")]
         {
@@ -42,9 +38,7 @@ fn companions_leave_the_group_at_their_own_deadlines() {
 
 #[test]
 fn an_expired_packet_is_not_delivered() {
-    test(async || {
-        let world = World::plain().await;
-        let (mut subscriber, mut pusher) = (world.connect().await, world.connect().await);
+    with_clients(in_memory(), async |world, [subscriber, pusher]| {
         subscriber.subscribe("q").await;
         pusher.push_for(10, "q", 1, "short", "short").await;
         pusher.push_for(20, "q", 9, "long", "long").await;
@@ -58,9 +52,7 @@ fn an_expired_packet_is_not_delivered() {
 
 #[test]
 fn the_time_to_live_begins_when_the_push_is_whole() {
-    test(async || {
-        let world = World::plain().await;
-        let (mut slow, mut other) = (world.connect().await, world.connect().await);
+    with_clients(in_memory(), async |world, [slow, other]| {
         let push = crate::client::push_bytes(b"q", 100, 1, b"k", b"p");
         slow.send(&push[..push.len() - 1]).await;
         other.fence().await;
@@ -74,9 +66,7 @@ fn the_time_to_live_begins_when_the_push_is_whole() {
 
 #[test]
 fn ttl_0_is_for_those_who_wait_already() {
-    test(async || {
-        let world = World::plain().await;
-        let (mut subscriber, mut pusher) = (world.connect().await, world.connect().await);
+    with_clients(in_memory(), async |_, [subscriber, pusher]| {
         pusher.push_for(0, "q", 1, "k", "nobody is there").await;
         assert_eq!(pusher.pop("q").await, [""; 0]);
 
@@ -97,9 +87,7 @@ fn ttl_0_is_for_those_who_wait_already() {
 
 #[test]
 fn ttl_0_takes_no_companions_where_nobody_waits() {
-    test(async || {
-        let world = World::plain().await;
-        let mut client = world.connect().await;
+    with_clients(in_memory(), async |_, [client]| {
         client.push("q", 0, "k", "rider").await;
         client.push_for(0, "q", 1, "k", "dropped").await;
         assert_eq!(client.pop("q").await, [""; 0]);
@@ -110,11 +98,9 @@ fn ttl_0_takes_no_companions_where_nobody_waits() {
 
 #[test]
 fn ttl_0_lives_for_ever_where_the_server_was_told_so() {
-    test(async || {
-        let mut config = in_memory();
-        config.pinpriq_options.ttl_zero = TtlZero::Forever;
-        let world = World::start(config).await;
-        let mut client = world.connect().await;
+    let mut config = in_memory();
+    config.pinpriq_options.ttl_zero = TtlZero::Forever;
+    with_clients(config, async |world, [client]| {
         client.push_for(0, "q", 1, "k", "endless").await;
         client.push_for(0, "q", 0, "k", "rider").await;
         client.push_for(65_535, "q", 1, "k", "mortal").await;
@@ -126,12 +112,10 @@ fn ttl_0_lives_for_ever_where_the_server_was_told_so() {
 
 #[test]
 fn a_mass_of_deadlines_expires_without_a_request() {
-    test(async || {
-        let mut config = in_memory();
-        // So little that the second lot has no room before the first has gone.
-        config.limits.task_bytes_max = 5_000_000;
-        let world = World::start(config).await;
-        let mut client = world.connect().await;
+    let mut config = in_memory();
+    // So little that the second lot has no room before the first has gone.
+    config.limits.task_bytes_max = 5_000_000;
+    with_clients(config, async |world, [client]| {
         let lot = crate::client::push_bytes(b"q", 500, 1, b"k", b"p").repeat(10_000);
         for _ in 0..3 {
             client.send(&lot).await;

@@ -1,5 +1,6 @@
 //! A server within the test process, with a clock that stands still until the test moves it.
 
+use std::marker::PhantomData;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -19,15 +20,31 @@ use crate::client::Client;
 pub(crate) const GUARD: Duration = Duration::from_mins(2);
 
 /// The moment at which the clock of a test stands at first.
-pub(crate) const START: Timestamp = Timestamp::from_ms(1_700_000_000_000);
+pub(crate) const START: Timestamp = Timestamp::from_ms(START_MS);
+pub(crate) const START_MS: u64 = 1_700_000_000_000;
 
-/// A server that is being served within the test.
-pub(crate) struct World {
+/// A client of one of the doors.
+pub(crate) trait Visitor: Sized {
+    /// Where a server listens for such clients.
+    fn door(server: &Server) -> Option<SocketAddr>;
+
+    async fn visit(address: SocketAddr) -> Self;
+}
+
+/// A server that is being served within the test, whose clients are mostly of one kind.
+pub(crate) struct Hosted<C> {
+    /// Where it listens for these clients, and where for those of the pinpriq wire.
     pub(crate) address: SocketAddr,
+    pub(crate) wire_address: SocketAddr,
     pub(crate) stop: Stop,
     pub(crate) served: JoinHandle<Result<(), ServeError>>,
-    clock: ManualClock,
+    /// None if it has the clock of the machine.
+    clock: Option<ManualClock>,
+    clients: PhantomData<C>,
 }
+
+/// A server that clients of the pinpriq wire visit.
+pub(crate) type World = Hosted<Client>;
 
 /// Runs a test on one thread, together with the servers that it starts. One that waits in vain
 /// fails; one that never waits again, since a server goes round in circles, ends the whole program.
@@ -47,39 +64,66 @@ pub(crate) fn test(body: impl AsyncFnOnce()) {
     });
 }
 
-/// A configuration with a port of its own and nothing on disk.
+/// Runs a test with a server and so many clients of it.
+pub(crate) fn with_clients<const N: usize>(
+    config: Config,
+    body: impl AsyncFnOnce(&World, &mut [Client; N]),
+) {
+    test(async || World::start(config).await.host(body).await);
+}
+
+/// A configuration with ports of its own and nothing on disk.
 pub(crate) fn in_memory() -> Config {
+    let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
     Config {
         data: PathBuf::from("not-used"),
         durability: Durability::Memory,
-        pinpriq: Some(SocketAddr::from(([127, 0, 0, 1], 0))),
-        resp: None,
+        pinpriq: Some(any_port),
+        resp: Some(any_port),
         ..Config::default()
     }
 }
 
-impl World {
+impl<C: Visitor> Hosted<C> {
     /// Starts a server. It serves whenever the test waits for something.
     pub(crate) async fn start(config: Config) -> Self {
-        Self::start_with_clock(config, |clock| Rc::new(clock)).await
+        Self::start_at(config, START).await
+    }
+
+    /// Starts a server at this moment by the wall clock.
+    pub(crate) async fn start_at(config: Config, start: Timestamp) -> Self {
+        Self::start_with_clock(config, start, |clock| Rc::new(clock)).await
     }
 
     /// Starts a server that tells the time by what `wrap` makes of the clock.
     pub(crate) async fn start_with_clock(
         config: Config,
+        start: Timestamp,
         wrap: impl FnOnce(ManualClock) -> Rc<dyn Clock>,
     ) -> Self {
         let stop = Stop::default();
         let mut made = None;
-        let server = Server::bind_with_clock(config, stop.clone(), START, |start| {
+        let server = Server::bind_with_clock(config, stop.clone(), start, |start| {
             let clock = ManualClock::at(start);
             made = Some(clock.clone());
             wrap(clock)
         });
         let server = server.await.unwrap();
-        let address = server.pinpriq_address().unwrap();
+        Self::of(server, stop, made)
+    }
+
+    /// Starts a server with the clock of the machine.
+    pub(crate) async fn start_by_the_machine(config: Config) -> Self {
+        let stop = Stop::default();
+        let server = Server::bind(config, stop.clone()).await.unwrap();
+        Self::of(server, stop, None)
+    }
+
+    fn of(server: Server, stop: Stop, clock: Option<ManualClock>) -> Self {
+        let address = C::door(&server).unwrap();
+        let wire_address = server.pinpriq_address().unwrap();
         let running = tokio::task::spawn_local(server.run());
-        Self { address, stop, served: running, clock: made.unwrap() }
+        Self { address, wire_address, stop, served: running, clock, clients: PhantomData }
     }
 
     /// Starts a server with nothing special about it.
@@ -87,15 +131,42 @@ impl World {
         Self::start(in_memory()).await
     }
 
-    pub(crate) async fn connect(&self) -> Client {
-        Client::connect(self.address).await
+    pub(crate) async fn connect(&self) -> C {
+        C::visit(self.address).await
+    }
+
+    /// Connects so many clients, and lets them do something.
+    pub(crate) async fn host<const N: usize>(&self, body: impl AsyncFnOnce(&Self, &mut [C; N])) {
+        let mut clients = Vec::new();
+        for _ in 0..N {
+            clients.push(self.connect().await);
+        }
+        let clients: &mut [C; N] = clients.as_mut_slice().try_into().unwrap();
+        body(self, clients).await;
     }
 
     /// Moves the clock on by so many milliseconds.
     pub(crate) fn advance(&self, ms: u64) {
-        self.clock.advance(Span::from_ms(ms));
+        self.clock().advance(Span::from_ms(ms));
     }
 
+    /// Sets the wall clock so that time is ahead of it by so many milliseconds, or behind it.
+    pub(crate) fn set_ahead_of_wall(&self, ms: i64) {
+        self.clock().set_ahead_of_wall(ms);
+    }
+
+    fn clock(&self) -> &ManualClock {
+        self.clock.as_ref().expect("a clock that can be moved")
+    }
+
+    /// Stops the server, and checks that it does so in order.
+    pub(crate) async fn end(self) {
+        self.stop.ask();
+        self.served.await.unwrap().unwrap();
+    }
+}
+
+impl World {
     /// Connects as soon as a server that is full has room for one more.
     pub(crate) async fn connect_when_free(&self) -> Client {
         loop {
@@ -104,11 +175,5 @@ impl World {
                 return client;
             }
         }
-    }
-
-    /// Stops the server, and checks that it does so in order.
-    pub(crate) async fn end(self) {
-        self.stop.ask();
-        self.served.await.unwrap().unwrap();
     }
 }

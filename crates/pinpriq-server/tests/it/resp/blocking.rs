@@ -3,15 +3,12 @@
 use pinpriq_server::config::Durability;
 use pinpriq_wire::resp::{Value, put_command};
 
-use super::client::{Client, elements, show};
-use super::world::{World, in_memory};
-use crate::world::test;
+use super::client::{Client, World, elements, show, with_clients};
+use crate::world::{in_memory, test};
 
 #[test]
 fn those_who_wait_are_served_in_the_order_in_which_they_came() {
-    test(async || {
-        let world = World::plain().await;
-        let mut control = world.connect().await;
+    with_clients(in_memory(), async |world, [control]| {
         let mut waiting = Vec::new();
         for _ in 0..40 {
             let mut client = world.connect().await;
@@ -31,9 +28,7 @@ fn those_who_wait_are_served_in_the_order_in_which_they_came() {
 
 #[test]
 fn a_killed_client_takes_nothing_along() {
-    test(async || {
-        let world = World::plain().await;
-        let mut control = world.connect().await;
+    with_clients(in_memory(), async |world, [control]| {
         for request in ["TAKE q WAIT -1", "POP q WAIT -1", "AWAIT other 1 WAIT -1"] {
             control.ask("PUT other p").await;
             let mut client = world.connect().await;
@@ -51,9 +46,7 @@ fn a_killed_client_takes_nothing_along() {
 
 #[test]
 fn a_consumer_that_dies_while_it_is_served_loses_nothing() {
-    test(async || {
-        let world = World::plain().await;
-        let mut control = world.connect().await;
+    with_clients(in_memory(), async |world, [control]| {
         for round in 0..200 {
             let mut client = world.connect().await;
             let name = client.name();
@@ -76,11 +69,9 @@ fn a_consumer_that_dies_while_it_is_served_loses_nothing() {
 
 #[test]
 fn a_reply_that_could_not_be_sent_brings_its_tasks_back() {
-    test(async || {
-        let mut config = in_memory();
-        config.limits.payload_bytes_max = 16 << 20;
-        let world = World::start(config).await;
-        let mut control = world.connect().await;
+    let mut config = in_memory();
+    config.limits.payload_bytes_max = 16 << 20;
+    with_clients(config, async |world, [control]| {
         let payload = vec![b'p'; 16 << 20];
         for request in ["POP q", "TAKE q TTR 100000", "TAKE q"] {
             control.ask_words(&[b"PUT", b"q", &payload]).await;
@@ -100,11 +91,9 @@ fn a_reply_that_could_not_be_sent_brings_its_tasks_back() {
 
 #[test]
 fn credits_that_are_passed_on_meanwhile_do_not_unblock() {
-    test(async || {
-        let mut config = in_memory();
-        config.limits.in_flight_max = 4;
-        let world = World::start(config).await;
-        let (mut client, mut control) = (world.connect().await, world.connect().await);
+    let mut config = in_memory();
+    config.limits.in_flight_max = 4;
+    with_clients(config, async |_, [client, control]| {
         client.ask("HELLO 3").await;
         client.ask("SUBSCRIBE pushed POP").await;
         // More than the engine is told of at once, so that the rest follows bit by bit.
@@ -179,9 +168,7 @@ fn a_server_that_stops_says_so_to_those_who_are_blocked() {
 
 #[test]
 fn the_end_of_input_is_seen_behind_any_number_of_blocked_requests() {
-    test(async || {
-        let world = World::plain().await;
-        let mut client = world.connect().await;
+    with_clients(in_memory(), async |_, [client]| {
         for _ in 0..100 {
             client.say("TAKE a b WAIT -1").await;
             client.say("POP a WAIT 5").await;
@@ -194,11 +181,11 @@ fn the_end_of_input_is_seen_behind_any_number_of_blocked_requests() {
 
 #[test]
 fn the_end_of_input_waits_for_the_disk_and_delays_nobody() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = in_memory();
+    config.durability = Durability::Sync;
+    config.data = dir.path().join("data");
     test(async || {
-        let dir = tempfile::tempdir().unwrap();
-        let mut config = in_memory();
-        config.durability = Durability::Sync;
-        config.data = dir.path().join("data");
         let world = World::start(config).await;
         let mut control = world.connect().await;
         for round in 1..=20 {

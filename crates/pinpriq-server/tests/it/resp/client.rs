@@ -3,9 +3,13 @@
 use std::io;
 use std::net::SocketAddr;
 
+use pinpriq_server::Server;
+use pinpriq_server::config::Config;
 use pinpriq_wire::resp::{DecodedReply, ReplyDecoder, Value, put_command};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
+
+use crate::world::{Hosted, Visitor, test};
 
 /// One connection.
 pub(super) struct Client {
@@ -13,6 +17,27 @@ pub(super) struct Client {
     decoder: ReplyDecoder,
     /// What was read and not decoded yet.
     input: Vec<u8>,
+}
+
+/// A server that RESP clients visit.
+pub(super) type World = Hosted<Client>;
+
+/// Runs a test with a server and so many clients of it.
+pub(super) fn with_clients<const N: usize>(
+    config: Config,
+    body: impl AsyncFnOnce(&World, &mut [Client; N]),
+) {
+    test(async || World::start(config).await.host(body).await);
+}
+
+impl Visitor for Client {
+    fn door(server: &Server) -> Option<SocketAddr> {
+        server.resp_address()
+    }
+
+    async fn visit(address: SocketAddr) -> Self {
+        Self::connect(address).await
+    }
 }
 
 impl Client {

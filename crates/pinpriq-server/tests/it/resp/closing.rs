@@ -4,10 +4,9 @@
 use pinpriq_server::config::Config;
 use pinpriq_store::shards::shard_of;
 
-use super::client::{Client, elements, number};
-use super::world::{World, in_memory};
+use super::client::{Client, World, elements, number};
 use crate::client::{Client as WireClient, push_bytes};
-use crate::world::test;
+use crate::world::{in_memory, test};
 
 /// How many requests stand behind the blocked one: some 100 kB, of which the server reads 64 KiB.
 const PINGS: usize = 17_000;

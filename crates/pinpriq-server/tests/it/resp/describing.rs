@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 use pinpriq_server::config::Durability;
 use pinpriq_wire::resp::Value;
 
-use super::client::{Client, elements, field, show};
-use super::world::{World, in_memory};
-use crate::world::test;
+use super::client::{Client, World, elements, field, show, with_clients};
+use crate::world::{in_memory, test};
 
 fn text(value: &Value) -> String {
     String::from_utf8(value.as_bytes().expect("a text").to_vec()).unwrap()
@@ -75,20 +74,16 @@ async fn check_commands(client: &mut Client) {
 
 #[test]
 fn commands_are_described_in_both_versions() {
-    test(async || {
-        let world = World::plain().await;
-        let mut client = world.connect().await;
-        check_commands(&mut client).await;
+    with_clients(in_memory(), async |_, [client]| {
+        check_commands(client).await;
         client.ask("HELLO 3").await;
-        check_commands(&mut client).await;
+        check_commands(client).await;
     });
 }
 
 #[test]
 fn every_command_that_is_described_is_known_and_takes_what_its_arity_says() {
-    test(async || {
-        let world = World::plain().await;
-        let mut client = world.connect().await;
+    with_clients(in_memory(), async |_, [client]| {
         let infos = client.ask("COMMAND").await;
         for info in elements(&infos) {
             let name = text(&elements(info)[0]);
@@ -125,11 +120,11 @@ fn the_documentation_page_has_every_command() {
 
 #[test]
 fn info_tells_facts_by_section() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = in_memory();
+    config.durability = Durability::Sync;
+    config.data = dir.path().join("data");
     test(async || {
-        let dir = tempfile::tempdir().unwrap();
-        let mut config = in_memory();
-        config.durability = Durability::Sync;
-        config.data = dir.path().join("data");
         let world = World::start(config).await;
         let mut client = world.connect().await;
         let all = text(&client.ask("INFO").await);
@@ -154,9 +149,7 @@ fn info_tells_facts_by_section() {
 
 #[test]
 fn clients_are_listed_in_the_order_in_which_they_came() {
-    test(async || {
-        let world = World::plain().await;
-        let (mut first, mut second) = (world.connect().await, world.connect().await);
+    with_clients(in_memory(), async |world, [first, second]| {
         first.ask("PING").await;
         second.ask("CLIENT SETNAME second").await;
         second.ask("CLIENT SETINFO LIB-NAME lib").await;

@@ -3,15 +3,12 @@
 use pinpriq_wire::resp::put_command;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::client::{Client, elements, show};
-use super::world::World;
-use crate::world::test;
+use super::client::{Client, World, elements, show, with_clients};
+use crate::world::{in_memory, test};
 
 #[test]
 fn requests_may_come_byte_by_byte() {
-    test(async || {
-        let world = World::plain().await;
-        let (mut client, mut control) = (world.connect().await, world.connect().await);
+    with_clients(in_memory(), async |_, [client, control]| {
         let mut bytes = Vec::new();
         put_command(&mut bytes, &[b"PUT", b"q", b"a\r\nb", b"KEY", b""]);
         bytes.extend(b"*0\r\nTAKE  q \"COUNT\" 2\r\n*-1\r\n*1\r\n$4\r\nPING\r\n");
@@ -27,9 +24,7 @@ fn requests_may_come_byte_by_byte() {
 
 #[test]
 fn what_is_too_large_is_skipped_up_to_a_bound() {
-    test(async || {
-        let world = World::plain().await;
-        let mut client = world.connect().await;
+    with_clients(in_memory(), async |world, [client]| {
         for bytes in [(1 << 20) + 1, 5 << 20, 64 << 20] {
             let payload = vec![b'p'; bytes];
             let reply = client.ask_words(&[b"PUT", b"q", &payload]).await;
@@ -51,9 +46,7 @@ fn what_is_too_large_is_skipped_up_to_a_bound() {
 
 #[test]
 fn a_line_may_be_64_kib_long() {
-    test(async || {
-        let world = World::plain().await;
-        let mut client = world.connect().await;
+    with_clients(in_memory(), async |world, [client]| {
         let long = "w".repeat((64 << 10) - "ECHO ".len());
         client.send_bytes(format!("ECHO {long}\n").as_bytes()).await;
         assert_eq!(show(&client.value().await), long);
@@ -68,9 +61,7 @@ fn a_line_may_be_64_kib_long() {
 
 #[test]
 fn as_many_arguments_as_there_may_be() {
-    test(async || {
-        let world = World::plain().await;
-        let mut client = world.connect().await;
+    with_clients(in_memory(), async |_, [client]| {
         let ids = vec![&b"7"[..]; 16_382];
         let words: Vec<&[u8]> = [b"KILL", &b"q"[..]].into_iter().chain(ids).collect();
         assert_eq!(show(&client.ask_words(&words).await), "0");

@@ -5,6 +5,7 @@ use std::fmt::{Debug, Write as _};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
+use pinpriq_engine::time::Timestamp;
 use pinpriq_server::config::{Config, Durability};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -12,9 +13,9 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-use super::world::{START_MS, World, in_memory};
+use super::client::World;
 use crate::client::push_bytes;
-use crate::world::test;
+use crate::world::{START_MS, in_memory, test};
 
 /// What stands for anything that is nobody's business.
 const SECRET: &[u8] = b"hunter2";
@@ -106,7 +107,7 @@ fn a_journal_that_is_ahead_of_the_wall_clock_is_told_of_at_the_start() {
             (START_MS, 1),
         ] {
             let before = told();
-            let world = World::start_at(config.clone(), start_ms).await;
+            let world = World::start_at(config.clone(), Timestamp::from_ms(start_ms)).await;
             world.connect().await.ask("PUT jobs a").await;
             assert_eq!(told() - before, tells, "started at {start_ms}");
             world.end().await;

@@ -3,9 +3,8 @@
 
 use pinpriq_wire::resp::put_command;
 
-use super::client::{Client, elements, number, receipt, show};
-use super::world::{START_MS, World, in_memory};
-use crate::world::test;
+use super::client::{Client, World, elements, number, receipt, show, with_clients};
+use crate::world::{START_MS, in_memory, test};
 
 /// A payload of which few fit between a server and a client that does not read.
 const LARGE_BYTES: usize = 60_000;
@@ -204,11 +203,9 @@ fn members_of_many_connections_get_everything_once_and_in_order() {
 
 #[test]
 fn a_reply_that_could_not_be_sent_is_no_sign_of_life() {
-    test(async || {
-        let mut config = in_memory();
-        config.limits.payload_bytes_max = 16 << 20;
-        let world = World::start(config).await;
-        let mut control = world.connect().await;
+    let mut config = in_memory();
+    config.limits.payload_bytes_max = 16 << 20;
+    with_clients(config, async |world, [control]| {
         let payload = vec![b'p'; 16 << 20];
         for request in ["POP t MEMBER m", "TAKE t TTR 100000 MEMBER m"] {
             control.ask("JOIN t m LEASE 1000").await;
@@ -230,9 +227,7 @@ fn a_reply_that_could_not_be_sent_is_no_sign_of_life() {
 
 #[test]
 fn a_deadline_is_meant_by_the_wall_clock() {
-    test(async || {
-        let world = World::plain().await;
-        let mut client = world.connect().await;
+    with_clients(in_memory(), async |world, [client]| {
         client.ask("JOIN t m LEASE 100000000").await;
         let start = i64::try_from(START_MS).unwrap();
         let mut passed = 0;

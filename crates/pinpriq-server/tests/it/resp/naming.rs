@@ -4,15 +4,12 @@ use std::collections::BTreeSet;
 
 use pinpriq_wire::resp::Value;
 
-use super::client::{elements, receipt, show};
-use super::world::World;
-use crate::world::test;
+use super::client::{elements, receipt, show, with_clients};
+use crate::world::in_memory;
 
 #[test]
 fn names_keys_and_ids_have_a_longest() {
-    test(async || {
-        let world = World::plain().await;
-        let mut client = world.connect().await;
+    with_clients(in_memory(), async |_, [client]| {
         client.ask("QUEUE CREATE given IDS given").await;
         let long = vec![0xFF; 65_536];
         let (longest, id) = (&long[1..], &long[..255]);
@@ -44,9 +41,7 @@ fn names_keys_and_ids_have_a_longest() {
 
 #[test]
 fn uuids_are_told_and_understood_as_text() {
-    test(async || {
-        let world = World::plain().await;
-        let mut client = world.connect().await;
+    with_clients(in_memory(), async |_, [client]| {
         client.ask("QUEUE CREATE u IDS uuid").await;
         let mut ids = BTreeSet::new();
         for _ in 0..100 {
@@ -69,9 +64,7 @@ fn uuids_are_told_and_understood_as_text() {
 
 #[test]
 fn pages_of_names_are_complete_and_in_order() {
-    test(async || {
-        let world = World::plain().await;
-        let mut client = world.connect().await;
+    with_clients(in_memory(), async |_, [client]| {
         let mut names = BTreeSet::new();
         let mut number = 1_u64;
         while names.len() < 300 {

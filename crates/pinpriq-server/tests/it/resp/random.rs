@@ -3,8 +3,7 @@
 
 use pinpriq_wire::resp::{Value, put_command};
 
-use super::client::{Client, elements, field, number, show};
-use super::world::World;
+use super::client::{Client, World, elements, field, number, show};
 use crate::world::test;
 
 /// How many servers, and how many requests each is sent.

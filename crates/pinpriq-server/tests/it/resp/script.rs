@@ -12,8 +12,8 @@ use pinpriq_server::config::Config;
 use pinpriq_wire::resp::{Decoded, RequestDecoder, RequestLimits, put_command};
 use tokio::time::timeout;
 
-use super::client::Client;
-use super::world::{World, in_memory};
+use super::client::{Client, World};
+use crate::world::in_memory;
 
 /// How long one line may take before the test has failed. Nothing waits for this to pass.
 const PATIENCE: Duration = Duration::from_secs(30);

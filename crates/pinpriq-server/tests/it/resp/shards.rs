@@ -12,70 +12,45 @@ mod stops;
 mod waiting;
 mod wire;
 
-use std::net::SocketAddr;
-
 use pinpriq_server::config::Config;
-use pinpriq_server::{ServeError, Server, Stop};
 use pinpriq_store::shards::shard_of;
 use pinpriq_wire::resp::Value;
-use tokio::task::JoinHandle;
 
-use super::client::{Client, elements, show};
-use super::world::in_memory;
+use super::client::{Client, World, elements, show};
+use crate::world::{in_memory, test};
 
 /// How many shards the servers have.
 const SHARDS: usize = 3;
-
-/// A server that is being served within the test, but for the threads of its own.
-struct World {
-    address: SocketAddr,
-    wire_address: SocketAddr,
-    stop: Stop,
-    served: JoinHandle<Result<(), ServeError>>,
-}
 
 /// A configuration with several shards, ports of its own and nothing on disk.
 fn several() -> Config {
     Config { shards: SHARDS, ..in_memory() }
 }
 
-impl World {
-    async fn start(config: Config) -> Self {
-        let stop = Stop::default();
-        let server = Server::bind(config, stop.clone()).await.unwrap();
-        let (address, wire_address) = (server.resp_address(), server.pinpriq_address());
-        Self {
-            address: address.unwrap(),
-            wire_address: wire_address.unwrap(),
-            stop,
-            served: tokio::task::spawn_local(server.run()),
-        }
-    }
+/// Runs a test with a server of several shards and a connection in each, in their order, where it
+/// stays since it has named a queue there; and stops the server in order.
+fn with_homes(config: Config, body: impl AsyncFnOnce(&World, &mut [Client; SHARDS])) {
+    test(async || {
+        let world = World::start_by_the_machine(config).await;
+        let mut homes = homes(&world).await;
+        body(&world, &mut homes).await;
+        world.end().await;
+    });
+}
 
-    async fn plain() -> Self {
-        Self::start(several()).await
-    }
+/// A server of several shards that runs by the clock of the machine.
+async fn several_shards() -> World {
+    World::start_by_the_machine(several()).await
+}
 
-    async fn connect(&self) -> Client {
-        Client::connect(self.address).await
+/// A connection in each shard, as in [`with_homes`]. To be asked for while there are no others.
+async fn homes(world: &World) -> [Client; SHARDS] {
+    let mut homes = [world.connect().await, world.connect().await, world.connect().await];
+    for (shard, client) in homes.iter_mut().enumerate() {
+        assert_eq!(home(client).await, shard);
+        client.ask(&format!("GET {} none", queue_in(shard, 0))).await;
     }
-
-    /// A connection in each shard, in their order, where it stays since it has named a queue there.
-    /// To be asked for while there are no others.
-    async fn homes(&self) -> [Client; SHARDS] {
-        let mut homes = [self.connect().await, self.connect().await, self.connect().await];
-        for (shard, client) in homes.iter_mut().enumerate() {
-            assert_eq!(home(client).await, shard);
-            client.ask(&format!("GET {} none", queue_in(shard, 0))).await;
-        }
-        homes
-    }
-
-    /// Stops the server, and checks that it does so in order.
-    async fn end(self) {
-        self.stop.ask();
-        self.served.await.unwrap().unwrap();
-    }
+    homes
 }
 
 /// The shard that serves a connection, which its number tells.

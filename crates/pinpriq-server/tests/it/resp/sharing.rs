@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::client::{Client, elements, receipt, show};
-use super::world::World;
+use super::client::{Client, World, elements, receipt, show};
 use crate::client::Client as Wire;
 use crate::world::test;
 

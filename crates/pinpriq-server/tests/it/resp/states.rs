@@ -7,8 +7,7 @@
 
 use pinpriq_wire::resp::Value;
 
-use super::client::{Client, field, show};
-use super::world::World;
+use super::client::{Client, World, field, show};
 use crate::world::test;
 
 /// The columns: not there, R, T by whoever asks, T by another, W, B, Z, D.

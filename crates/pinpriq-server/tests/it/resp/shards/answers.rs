@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use pinpriq_wire::resp::{Value, put_command};
 
-use super::{SHARDS, World, home, payloads, queue_in, queues};
+use super::{SHARDS, home, homes, payloads, queue_in, queues, several, several_shards, with_homes};
 use crate::resp::client::{Client, field, number, receipt, show};
 use crate::resp::random::{Dice, check_balance};
 use crate::world::test;
@@ -15,8 +15,8 @@ const REQUESTS: usize = 3_000;
 #[test]
 fn every_connection_reaches_the_queues_of_every_shard() {
     test(async || {
-        let world = World::plain().await;
-        for (home, client) in world.homes().await.iter_mut().enumerate() {
+        let world = several_shards().await;
+        for (home, client) in homes(&world).await.iter_mut().enumerate() {
             for shard in 0..SHARDS {
                 let queue = queue_in(shard, home);
                 let first = client.told(&format!("PUT {queue} first")).await;
@@ -138,9 +138,9 @@ fn answers_of_several_shards_come_in_the_order_of_the_requests() {
         println!("seed {seed}");
         test(async || {
             let mut dice = Dice(seed);
-            let world = World::plain().await;
+            let world = several_shards().await;
             let mut playing = Vec::new();
-            for (home, mut client) in world.homes().await.into_iter().enumerate() {
+            for (home, mut client) in homes(&world).await.into_iter().enumerate() {
                 let talk = Talk::new(home, &mut dice);
                 playing.push(tokio::task::spawn_local(async move {
                     let replies = client.exchange(&talk.requests, talk.expected.len()).await;
@@ -163,8 +163,8 @@ fn answers_of_several_shards_come_in_the_order_of_the_requests() {
 #[test]
 fn an_answer_that_is_late_holds_up_those_behind_it_alone() {
     test(async || {
-        let world = World::plain().await;
-        let [mut first, mut second, _third] = world.homes().await;
+        let world = several_shards().await;
+        let [mut first, mut second, _third] = homes(&world).await;
         let [_, here, there] = queues();
         // Behind a request that waits nothing is carried out, whichever shard it is for.
         second.say(&format!("TAKE {there} WAIT -1")).await;
@@ -182,9 +182,7 @@ fn an_answer_that_is_late_holds_up_those_behind_it_alone() {
 
 #[test]
 fn connections_go_where_the_fewest_are() {
-    test(async || {
-        let world = World::plain().await;
-        let mut homes = world.homes().await;
+    with_homes(several(), async |world, homes| {
         let mut more = Vec::new();
         for shard in 0..SHARDS {
             let mut client = world.connect().await;
@@ -200,6 +198,5 @@ fn connections_go_where_the_fewest_are() {
             client = world.connect().await;
             homes[0].see_gone(&name).await;
         }
-        world.end().await;
     });
 }

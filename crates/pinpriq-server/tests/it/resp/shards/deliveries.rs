@@ -2,7 +2,9 @@
 
 use pinpriq_wire::resp::Value;
 
-use super::{SHARDS, World, ask_until_some, payloads, queue_in, queues, several};
+use super::{
+    SHARDS, World, ask_until_some, homes, payloads, queue_in, queues, several, with_homes,
+};
 use crate::resp::client::{Client, elements, number, show};
 use crate::resp::random::check_balance;
 use crate::world::test;
@@ -20,14 +22,12 @@ async fn delivered(client: &mut Client) -> String {
 
 #[test]
 fn a_request_for_queues_of_several_shards_takes_nothing() {
-    test(async || {
-        let world = World::plain().await;
-        let mut homes = world.homes().await;
+    with_homes(several(), async |_, homes| {
         let [one, other, third] = queues();
         for queue in [&one, &other, &third] {
             homes[0].ask(&format!("PUT {queue} p")).await;
         }
-        for client in &mut homes {
+        for client in homes {
             for command in ["TAKE", "POP", "SUBSCRIBE"] {
                 for queues in [format!("{one} {other}"), format!("{other} {third} {other}")] {
                     assert_eq!(client.told(&format!("{command} {queues}")).await, "CROSSSHARD");
@@ -39,15 +39,12 @@ fn a_request_for_queues_of_several_shards_takes_nothing() {
                 assert_eq!(payloads(&client.ask(&format!("PEEK {queue}")).await), ["p"]);
             }
         }
-        world.end().await;
     });
 }
 
 #[test]
 fn queues_with_a_common_tag_are_taken_from_together() {
-    test(async || {
-        let world = World::plain().await;
-        let mut homes = world.homes().await;
+    with_homes(several(), async |_, homes| {
         for home in 0..SHARDS {
             for shard in 0..SHARDS {
                 let [one, other] = tagged(shard);
@@ -66,15 +63,12 @@ fn queues_with_a_common_tag_are_taken_from_together() {
                 assert_eq!(homes[home].told(&ack).await, "OK");
             }
         }
-        world.end().await;
     });
 }
 
 #[test]
 fn subscriptions_are_all_in_one_shard_until_a_reset() {
-    test(async || {
-        let world = World::plain().await;
-        let mut homes = world.homes().await;
+    with_homes(several(), async |_, homes| {
         for home in 0..SHARDS {
             for shard in 0..SHARDS {
                 let next = (shard + 1) % SHARDS;
@@ -106,15 +100,12 @@ fn subscriptions_are_all_in_one_shard_until_a_reset() {
                 assert_eq!(payloads(&left), ["p"]);
             }
         }
-        world.end().await;
     });
 }
 
 #[test]
 fn credits_count_wherever_the_first_subscription_leads() {
-    test(async || {
-        let world = World::plain().await;
-        let mut homes = world.homes().await;
+    with_homes(several(), async |_, homes| {
         for home in 0..SHARDS {
             for shard in 0..SHARDS {
                 let queue = queue_in(shard, 0);
@@ -136,7 +127,6 @@ fn credits_count_wherever_the_first_subscription_leads() {
                 assert_eq!(homes[home].told("RESET").await, "RESET");
             }
         }
-        world.end().await;
     });
 }
 
@@ -145,9 +135,9 @@ fn what_was_not_read_goes_back_to_the_shard_from_which_it_came() {
     test(async || {
         let mut config = several();
         config.limits.payload_bytes_max = 16 << 20;
-        let world = World::start(config).await;
+        let world = World::start_by_the_machine(config).await;
         // One in each shard, so that the next is at home in the first.
-        let [mut control, _second, _third] = world.homes().await;
+        let [mut control, _second, _third] = homes(&world).await;
         let payload = vec![b'p'; 16 << 20];
         for queue in queues() {
             for requests in [

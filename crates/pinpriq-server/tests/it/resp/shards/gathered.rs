@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use pinpriq_wire::resp::{Value, put_command};
 
-use super::{SHARDS, World, payloads, queue_in, queues};
+use super::{SHARDS, homes, payloads, queue_in, queues, several, several_shards, with_homes};
 use crate::resp::client::{Client, elements, field, number, show};
 use crate::resp::random::check_balance;
 use crate::world::test;
@@ -27,9 +27,9 @@ async fn pages(client: &mut Client, options: &str) -> Vec<Vec<String>> {
 #[test]
 fn pages_have_the_queues_of_all_shards_once_and_in_order() {
     test(async || {
-        let world = World::plain().await;
+        let world = several_shards().await;
         let mut names = BTreeSet::new();
-        let mut homes = world.homes().await;
+        let mut homes = homes(&world).await;
         for name in 0..40 {
             let name = format!("{}:{name}", ["jobs", "mails"][name % 2]);
             homes[0].ask(&format!("PUT {name} p")).await;
@@ -58,9 +58,7 @@ fn pages_have_the_queues_of_all_shards_once_and_in_order() {
 
 #[test]
 fn figures_are_those_of_all_shards_together() {
-    test(async || {
-        let world = World::plain().await;
-        let mut homes = world.homes().await;
+    with_homes(several(), async |_, homes| {
         let mut expected = [0; 4];
         for (shard, queue) in queues().iter().enumerate() {
             let client = &mut homes[(shard + 1) % SHARDS];
@@ -78,7 +76,7 @@ fn figures_are_those_of_all_shards_together() {
             }
         }
         assert_eq!(expected[..3], [77, 6, 71]);
-        for client in &mut homes {
+        for client in homes {
             for line in ["STATS", "HELLO 3", "STATS"] {
                 let all = client.ask(line).await;
                 if line == "STATS" {
@@ -95,15 +93,14 @@ fn figures_are_those_of_all_shards_together() {
                 assert_eq!(client.info(name).await, sum.to_string(), "{name}");
             }
         }
-        world.end().await;
     });
 }
 
 #[test]
 fn a_connection_counts_once_wherever_it_has_been() {
     test(async || {
-        let world = World::plain().await;
-        let mut homes = world.homes().await;
+        let world = several_shards().await;
+        let mut homes = homes(&world).await;
         for client in &mut homes {
             for queue in queues() {
                 client.ask(&format!("PEEK {queue}")).await;
@@ -138,8 +135,8 @@ async fn listed(client: &mut Client) -> Vec<(u64, String)> {
 #[test]
 fn every_connection_is_listed_once_and_can_be_killed_from_everywhere() {
     test(async || {
-        let world = World::plain().await;
-        let mut clients = Vec::from(world.homes().await);
+        let world = several_shards().await;
+        let mut clients = Vec::from(homes(&world).await);
         for _ in 0..4 {
             clients.push(world.connect().await);
         }
@@ -173,7 +170,7 @@ fn every_connection_is_listed_once_and_can_be_killed_from_everywhere() {
 #[test]
 fn a_connection_that_kills_itself_is_answered_and_does_nothing_more() {
     test(async || {
-        let world = World::plain().await;
+        let world = several_shards().await;
         let mut control = world.connect().await;
         let queue = queue_in(0, 0);
         for round in 0..2 * SHARDS {
@@ -195,8 +192,8 @@ fn a_connection_that_kills_itself_is_answered_and_does_nothing_more() {
 #[test]
 fn an_answer_of_all_shards_keeps_its_place() {
     test(async || {
-        let world = World::plain().await;
-        for client in &mut world.homes().await {
+        let world = several_shards().await;
+        for client in &mut homes(&world).await {
             let queue = queue_in(1, 0);
             let mut requests = Vec::new();
             for round in 0..200 {

@@ -2,7 +2,7 @@
 
 use pinpriq_wire::resp::{Value, put_command};
 
-use super::{SHARDS, World, payloads, queue_in, several};
+use super::{SHARDS, World, homes, payloads, queue_in, several, several_shards};
 use crate::resp::client::{Client, elements, number, show};
 use crate::world::test;
 
@@ -25,9 +25,9 @@ fn is_payload(task: &Value, seed: usize) -> bool {
 #[test]
 fn large_payloads_go_to_other_shards_and_back_whole() {
     test(async || {
-        let world = World::plain().await;
+        let world = several_shards().await;
         let mut playing = Vec::new();
-        for (home, mut client) in world.homes().await.into_iter().enumerate() {
+        for (home, mut client) in homes(&world).await.into_iter().enumerate() {
             playing.push(tokio::task::spawn_local(async move {
                 let mut requests = Vec::new();
                 for number in 0..9 {
@@ -77,8 +77,8 @@ const TASKS: usize = 40;
 async fn with_tasks(in_flight_max: usize) -> (World, Client, String) {
     let mut config = several();
     config.limits.in_flight_max = in_flight_max;
-    let world = World::start(config).await;
-    let [mut control, _second, _third] = world.homes().await;
+    let world = World::start_by_the_machine(config).await;
+    let [mut control, _second, _third] = homes(&world).await;
     let (queue, payload) = (queue_in(2, 0), payload(1));
     for _ in 0..TASKS {
         control.ask_words(&[b"PUT", queue.as_bytes(), &payload]).await;
@@ -156,8 +156,8 @@ fn a_subscriber_that_does_not_read_leaves_most_of_another_shard_untouched() {
 #[test]
 fn who_sends_much_to_another_shard_gets_every_answer() {
     test(async || {
-        let world = World::plain().await;
-        let [_first, mut second, _third] = world.homes().await;
+        let world = several_shards().await;
+        let [_first, mut second, _third] = homes(&world).await;
         let (queue, payload) = (queue_in(0, 0), vec![b'p'; 10_000]);
         let mut requests = Vec::new();
         // Many times what may be under way to a shard at once.

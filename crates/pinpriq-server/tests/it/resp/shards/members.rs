@@ -2,7 +2,7 @@
 
 use pinpriq_wire::resp::put_command;
 
-use super::{SHARDS, World, payloads, queue_in, queues};
+use super::{SHARDS, homes, payloads, queue_in, queues, several, several_shards, with_homes};
 use crate::resp::client::{Client, elements, field, number, receipt, show};
 use crate::world::test;
 
@@ -15,10 +15,8 @@ async fn leases(client: &mut Client, topic: &str) -> Vec<(String, i64)> {
 
 #[test]
 fn a_member_is_alive_in_every_shard_and_leaves_all_of_them() {
-    test(async || {
-        let world = World::plain().await;
-        let mut homes = world.homes().await;
-        for client in &mut homes {
+    with_homes(several(), async |_, homes| {
+        for client in homes {
             let topics = queues();
             for topic in &topics {
                 let joined = client.told(&format!("JOIN {topic} m LEASE 1000000")).await;
@@ -49,15 +47,14 @@ fn a_member_is_alive_in_every_shard_and_leaves_all_of_them() {
             }
             assert_eq!(client.told("LEAVE other").await, "1");
         }
-        world.end().await;
     });
 }
 
 #[test]
 fn what_is_published_in_any_shard_comes_to_the_lanes_there() {
     test(async || {
-        let world = World::plain().await;
-        let mut homes = world.homes().await;
+        let world = several_shards().await;
+        let mut homes = homes(&world).await;
         let topics = queues();
         for (home, client) in homes.iter_mut().enumerate() {
             for topic in &topics[..=home] {
@@ -93,9 +90,7 @@ fn what_is_published_in_any_shard_comes_to_the_lanes_there() {
 
 #[test]
 fn a_lane_in_another_shard_is_subscribed_to_and_waited_for() {
-    test(async || {
-        let world = World::plain().await;
-        let mut homes = world.homes().await;
+    with_homes(several(), async |_, homes| {
         for home in 0..SHARDS {
             for topic in queues() {
                 homes[home].ask(&format!("JOIN {topic} m")).await;
@@ -115,15 +110,14 @@ fn a_lane_in_another_shard_is_subscribed_to_and_waited_for() {
                 assert_eq!(homes[home].told("LEAVE m").await, "1");
             }
         }
-        world.end().await;
     });
 }
 
 #[test]
 fn who_leaves_and_joins_at_once_is_a_member() {
     test(async || {
-        let world = World::plain().await;
-        for client in &mut world.homes().await {
+        let world = several_shards().await;
+        for client in &mut homes(&world).await {
             for topic in queues() {
                 let mut requests = Vec::new();
                 for _ in 0..20 {

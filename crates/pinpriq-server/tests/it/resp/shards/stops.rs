@@ -5,7 +5,7 @@ use std::path::Path;
 use pinpriq_server::config::{Config, Durability};
 use pinpriq_server::{Server, Stop};
 
-use super::{SHARDS, World, home, payloads, queue_in, queues, several};
+use super::{SHARDS, World, home, homes, payloads, queue_in, queues, several, several_shards};
 use crate::resp::client::{Client, elements, field, number, receipt, show};
 use crate::world::test;
 
@@ -16,8 +16,8 @@ fn on_disk(data: &Path) -> Config {
 #[test]
 fn those_who_wait_in_another_shard_are_told_of_the_stop() {
     test(async || {
-        let world = World::plain().await;
-        let mut homes = Vec::from(world.homes().await);
+        let world = several_shards().await;
+        let mut homes = Vec::from(homes(&world).await);
         let mut control = world.connect().await;
         for _ in 0..3 {
             homes.push(world.connect().await);
@@ -43,8 +43,8 @@ fn a_stop_sends_what_other_shards_have_answered() {
     test(async || {
         let mut config = several();
         config.limits.payload_bytes_max = 16 << 20;
-        let world = World::start(config).await;
-        let mut homes = world.homes().await;
+        let world = World::start_by_the_machine(config).await;
+        let mut homes = homes(&world).await;
         let payload = vec![b'p'; 16 << 20];
         for (home, client) in homes.iter_mut().enumerate() {
             let queue = queue_in((home + 1) % SHARDS, 0);
@@ -87,8 +87,8 @@ fn tasks_of_all_shards_are_there_after_a_start() {
         let data = dir.path().join("data");
         let mut receipts = Vec::new();
         for round in 0..4 {
-            let world = World::start(on_disk(&data)).await;
-            let mut homes = world.homes().await;
+            let world = World::start_by_the_machine(on_disk(&data)).await;
+            let mut homes = homes(&world).await;
             if round > 0 {
                 let client = &mut homes[round % SHARDS];
                 for (queue, receipt) in queues().iter().zip(&receipts) {
@@ -116,7 +116,7 @@ fn a_directory_of_another_number_of_shards_is_refused() {
     test(async || {
         let dir = tempfile::tempdir().unwrap();
         let data = dir.path().join("data");
-        let world = World::start(on_disk(&data)).await;
+        let world = World::start_by_the_machine(on_disk(&data)).await;
         let queue = queue_in(2, 0);
         world.connect().await.ask(&format!("PUT {queue} p")).await;
         world.end().await;
@@ -133,13 +133,13 @@ fn a_directory_of_another_number_of_shards_is_refused() {
             }
             assert!(told.contains('3') && told.contains(&shards.to_string()), "{told}");
         }
-        let world = World::start(on_disk(&data)).await;
+        let world = World::start_by_the_machine(on_disk(&data)).await;
         let mut client = world.connect().await;
         assert_eq!(payloads(&client.ask(&format!("POP {queue}")).await), ["p"]);
         world.end().await;
 
         let one = dir.path().join("one");
-        let world = World::start(Config { shards: 1, ..on_disk(&one) }).await;
+        let world = World::start_by_the_machine(Config { shards: 1, ..on_disk(&one) }).await;
         world.connect().await.ask("PUT q p").await;
         world.end().await;
         let refused = Server::bind(on_disk(&one), Stop::default()).await;
@@ -152,9 +152,9 @@ fn answers_of_all_shards_wait_for_the_disk_and_keep_their_order() {
     test(async || {
         let dir = tempfile::tempdir().unwrap();
         let data = dir.path().join("data");
-        let world = World::start(on_disk(&data)).await;
+        let world = World::start_by_the_machine(on_disk(&data)).await;
         let mut playing = Vec::new();
-        for (home, mut client) in world.homes().await.into_iter().enumerate() {
+        for (home, mut client) in homes(&world).await.into_iter().enumerate() {
             playing.push(tokio::task::spawn_local(async move {
                 let mut requests = Vec::new();
                 for number in 0..300 {
@@ -176,7 +176,7 @@ fn answers_of_all_shards_wait_for_the_disk_and_keep_their_order() {
             playing.await.unwrap();
         }
         world.end().await;
-        let world = World::start(on_disk(&data)).await;
+        let world = World::start_by_the_machine(on_disk(&data)).await;
         let figures = world.connect().await.ask("STATS").await;
         assert_eq!(number(field(&figures, "counts"), "T"), 900);
         world.end().await;

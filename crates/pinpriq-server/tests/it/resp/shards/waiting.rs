@@ -2,15 +2,15 @@
 
 use pinpriq_wire::resp::put_command;
 
-use super::{SHARDS, World, ask_until_some, payloads, queue_in, queues};
+use super::{
+    SHARDS, ask_until_some, homes, payloads, queue_in, queues, several, several_shards, with_homes,
+};
 use crate::resp::client::{field, show};
 use crate::world::test;
 
 #[test]
 fn who_waits_in_another_shard_is_served_and_those_behind_wait() {
-    test(async || {
-        let world = World::plain().await;
-        let mut homes = world.homes().await;
+    with_homes(several(), async |_, homes| {
         for home in 0..SHARDS {
             for shard in 0..SHARDS {
                 let (queue, further) = (queue_in(shard, 0), queue_in((shard + 1) % SHARDS, 1));
@@ -31,14 +31,13 @@ fn who_waits_in_another_shard_is_served_and_those_behind_wait() {
                 }
             }
         }
-        world.end().await;
     });
 }
 
 #[test]
 fn those_who_wait_from_several_shards_are_served_once_each_and_in_order() {
     test(async || {
-        let world = World::plain().await;
+        let world = several_shards().await;
         let mut control = world.connect().await;
         for queue in queues() {
             control.ask(&format!("QUEUE CREATE {queue}")).await;
@@ -68,8 +67,8 @@ fn those_who_wait_from_several_shards_are_served_once_each_and_in_order() {
 #[test]
 fn the_time_to_wait_runs_out_in_another_shard_too() {
     test(async || {
-        let world = World::plain().await;
-        for client in &mut world.homes().await {
+        let world = several_shards().await;
+        for client in &mut homes(&world).await {
             for queue in queues() {
                 client.say(&format!("TAKE {queue} WAIT 20")).await;
                 client.say(&format!("POP {queue} WAIT 1")).await;
@@ -89,8 +88,8 @@ fn the_time_to_wait_runs_out_in_another_shard_too() {
 #[test]
 fn the_end_of_input_answers_those_who_wait_in_other_shards() {
     test(async || {
-        let world = World::plain().await;
-        for mut client in world.homes().await {
+        let world = several_shards().await;
+        for mut client in homes(&world).await {
             for round in 0..100 {
                 client.say(&format!("TAKE {} WAIT -1", queue_in(round % SHARDS, 0))).await;
                 client.say(&format!("POP {} WAIT 100000", queue_in((round / 2) % SHARDS, 1))).await;
@@ -106,8 +105,8 @@ fn the_end_of_input_answers_those_who_wait_in_other_shards() {
 #[test]
 fn what_was_asked_before_the_end_of_input_is_done_in_all_shards() {
     test(async || {
-        let world = World::plain().await;
-        for mut client in world.homes().await {
+        let world = several_shards().await;
+        for mut client in homes(&world).await {
             let mut requests = Vec::new();
             for number in 0..300 {
                 let (queue, payload) = (queue_in(number % SHARDS, 0), number.to_string());
@@ -129,8 +128,8 @@ fn what_was_asked_before_the_end_of_input_is_done_in_all_shards() {
 #[test]
 fn who_goes_while_waiting_in_another_shard_takes_nothing_along() {
     test(async || {
-        let world = World::plain().await;
-        let [mut control, _second, _third] = world.homes().await;
+        let world = several_shards().await;
+        let [mut control, _second, _third] = homes(&world).await;
         for queue in queues() {
             for round in 0..30 {
                 let mut client = world.connect().await;
@@ -161,8 +160,8 @@ fn who_goes_while_waiting_in_another_shard_takes_nothing_along() {
 fn much_that_stands_behind_a_request_that_waits_elsewhere_is_kept_within_bounds() {
     test(async || {
         const PINGS: usize = 100_000;
-        let world = World::plain().await;
-        let [mut control, second, _third] = world.homes().await;
+        let world = several_shards().await;
+        let [mut control, second, _third] = homes(&world).await;
         let (name, queue) = (second.name(), queue_in(2, 0));
         let mut requests = format!("POP {queue} WAIT -1\r\n").into_bytes();
         requests.extend(b"PING\r\n".repeat(PINGS));

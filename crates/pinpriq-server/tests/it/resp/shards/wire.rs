@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{SHARDS, World, queue_in, queues};
+use super::{SHARDS, World, queue_in, queues, several_shards};
 use crate::client::{Client, Packet, frame_bytes, named_bytes, push_bytes};
 use crate::resp::random::Dice;
 use crate::world::test;
@@ -25,7 +25,7 @@ fn packets_are_pushed_to_and_popped_from_all_shards_in_order() {
     for seed in 1..=5 {
         println!("seed {seed}");
         test(async || {
-            let world = World::plain().await;
+            let world = several_shards().await;
             let mut dice = Dice(seed);
             let mut playing = Vec::new();
             for (home, mut client) in homes(&world).await.into_iter().enumerate() {
@@ -70,7 +70,7 @@ fn packets_are_pushed_to_and_popped_from_all_shards_in_order() {
 #[test]
 fn a_subscription_in_another_shard_is_served_for_each_credit() {
     test(async || {
-        let world = World::plain().await;
+        let world = several_shards().await;
         let mut homes = homes(&world).await;
         for client in &mut homes {
             for shard in 0..SHARDS {
@@ -103,7 +103,7 @@ fn a_subscription_in_another_shard_is_served_for_each_credit() {
 #[test]
 fn a_subscription_in_a_second_shard_ends_its_connection_and_no_other() {
     test(async || {
-        let world = World::plain().await;
+        let world = several_shards().await;
         let mut homes = homes(&world).await;
         let [one, other, _] = queues();
         for round in 0..SHARDS {
@@ -133,7 +133,7 @@ fn a_refused_push_to_another_shard_ends_its_connection() {
         let mut config = super::several();
         // Each shard has a third of it.
         config.limits.task_bytes_max = 6_000;
-        let world = World::start(config).await;
+        let world = World::start_by_the_machine(config).await;
         for mut client in homes(&world).await {
             for queue in queues() {
                 client.push(&queue, 1, "k", "fits").await;
