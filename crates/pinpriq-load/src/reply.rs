@@ -4,6 +4,8 @@
 //! values of their own. Here every reply is small and its shape known, so its parts are borrowed
 //! one by one, and an incomplete reply is read again from its start.
 
+use crate::dialect::{Answer, Outcome};
+
 /// One part of a reply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part<'a> {
@@ -73,6 +75,15 @@ impl<'a> Parts<'a> {
             }
             other => return Err(unexpected(&format!("a reply with '{}'", other.escape_ascii()))),
         })
+    }
+
+    /// What these parts come to, when they have been read as far as they should or could be.
+    pub fn answer(&self, outcome: Result<Outcome<'a>, Missing>) -> Result<Answer<'a>, String> {
+        match outcome {
+            Ok(outcome) => Ok(Answer::Whole { outcome, length: self.length() }),
+            Err(Missing::Bytes) => Ok(Answer::Incomplete),
+            Err(Missing::Sense(sentence)) => Err(sentence),
+        }
     }
 
     /// Reads a bulk string.

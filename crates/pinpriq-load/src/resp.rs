@@ -3,7 +3,7 @@
 //! All that is the same for every request is written out once. What comes back is compared with
 //! what was put, so that a run in a queue with other tasks ends with an error.
 
-use pinpriq_wire::resp::put_command;
+use pinpriq_wire::resp::{put_command, put_word};
 
 use crate::dialect::{Answer, Dialect, Outcome, Slot};
 use crate::plan::Step;
@@ -166,11 +166,8 @@ impl Dialect for Resp {
         bytes: &'a [u8],
     ) -> Result<Answer<'a>, String> {
         let mut parts = Parts::new(bytes);
-        match self.outcome(step, slot, &mut parts) {
-            Ok(outcome) => Ok(Answer::Whole { outcome, length: parts.length() }),
-            Err(Missing::Bytes) => Ok(Answer::Incomplete),
-            Err(Missing::Sense(sentence)) => Err(sentence),
-        }
+        let outcome = self.outcome(step, slot, &mut parts);
+        parts.answer(outcome)
     }
 }
 
@@ -217,20 +214,8 @@ fn whole(words: &[&[u8]]) -> Vec<u8> {
 /// Appends words of a command without their number.
 fn put_words(out: &mut Vec<u8>, words: &[&[u8]]) {
     for word in words {
-        out.push(b'$');
-        put_number(out, word.len());
-        out.extend_from_slice(b"\r\n");
-        out.extend_from_slice(word);
-        out.extend_from_slice(b"\r\n");
+        put_word(out, &[word]);
     }
-}
-
-/// Appends a number in decimal, without an allocation.
-fn put_number(out: &mut Vec<u8>, number: usize) {
-    if number >= 10 {
-        put_number(out, number / 10);
-    }
-    out.push(b'0' + u8::try_from(number % 10).unwrap_or(0));
 }
 
 #[cfg(test)]

@@ -14,9 +14,9 @@ use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::settings::{AfterAck, Ids};
 use pinpriq_engine::task::{Receipt, StateKind};
 use pinpriq_engine::time::{Span, Timestamp};
-use pinpriq_wire::resp::put_command;
+use pinpriq_wire::resp::Words;
 
-use self::words::Words;
+use self::words::Phrases as _;
 pub(crate) use self::words::receipt_text;
 use crate::chooser::ELSEWHERE;
 
@@ -260,9 +260,7 @@ pub(crate) enum Answerer {
 impl Ask {
     /// Appends the bytes of the request.
     pub(crate) fn put(&self, out: &mut Vec<u8>) {
-        let words = self.words();
-        let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
-        put_command(out, &words);
+        self.words().put(out);
     }
 
     /// Who answers it.
@@ -275,170 +273,158 @@ impl Ask {
     }
 
     #[expect(clippy::too_many_lines, reason = "one arm for each request")]
-    fn words(&self) -> Vec<Text> {
-        let words = match self {
+    fn words(&self) -> Words {
+        match self {
             Self::Put { queue, payload, key, priority, delay, ttl, ttr, id, wait } => {
-                Words::of(&["PUT"])
-                    .text(queue)
-                    .text(payload)
-                    .option("KEY", key.as_deref())
+                Words::new("PUT")
+                    .bytes(queue)
+                    .bytes(payload)
+                    .given("KEY", key.as_deref())
                     .or_none("PRIORITY", *priority)
-                    .span("DELAY", (*delay > 0).then_some(*delay))
-                    .span("TTL", *ttl)
-                    .span("TTR", *ttr)
-                    .option("ID", id.as_deref())
-                    .span("WAIT", *wait)
+                    .option("DELAY", (*delay > 0).then_some(*delay))
+                    .option("TTL", *ttl)
+                    .option("TTR", *ttr)
+                    .given("ID", id.as_deref())
+                    .option("WAIT", *wait)
             }
             Self::Take { queues, member, count, wait, wish, pop, ttr } => {
-                let words = Words::of(&[if *pop { "POP" } else { "TAKE" }]);
-                let words = queues.iter().fold(words, |words, queue| words.text(queue));
-                words
-                    .span("COUNT", (*count != 1).then_some(*count))
-                    .span("WAIT", *wait)
-                    .span("TTR", ttr.filter(|_| !pop))
+                Words::new(if *pop { "POP" } else { "TAKE" })
+                    .all(queues)
+                    .option("COUNT", (*count != 1).then_some(*count))
+                    .option("WAIT", *wait)
+                    .option("TTR", ttr.filter(|_| !pop))
                     .wish(*wish)
-                    .option("MEMBER", member.as_deref())
+                    .given("MEMBER", member.as_deref())
             }
-            Self::Peek { queue, wish, state, count } => Words::of(&["PEEK"])
+            Self::Peek { queue, wish, state, count } => Words::new("PEEK")
                 .name(queue)
                 .wish(*wish)
-                .span("STATE", state.map(StateKind::letter))
-                .span("COUNT", (*count != 1).then_some(*count))
+                .option("STATE", state.map(StateKind::letter))
+                .option("COUNT", (*count != 1).then_some(*count))
                 .member(queue),
-            Self::Get { queue, id } => Words::of(&["GET"]).name(queue).text(id).member(queue),
-            Self::Ack { queue, by, payload, zombie } => Words::of(&["ACK"])
+            Self::Get { queue, id } => Words::new("GET").name(queue).bytes(id).member(queue),
+            Self::Ack { queue, by, payload, zombie } => Words::new("ACK")
                 .name(queue)
                 .by(by)
-                .option("PAYLOAD", payload.as_deref())
-                .span("ZOMBIE", *zombie)
+                .given("PAYLOAD", payload.as_deref())
+                .option("ZOMBIE", *zombie)
                 .member(queue),
             Self::AckAll { queue, receipts } => {
-                let words = Words::of(&["ACK"]).name(queue);
-                let add = |words: Words, receipt: &Receipt| words.word(&receipt_text(*receipt));
-                receipts.iter().fold(words, add).member(queue)
+                let receipts = receipts.iter().map(|receipt| receipt_text(*receipt));
+                Words::new("ACK").name(queue).all(receipts).member(queue)
             }
-            Self::Release { queue, by, change, tail } => Words::of(&["RELEASE"])
+            Self::Release { queue, by, change, tail } => Words::new("RELEASE")
                 .name(queue)
                 .by(by)
                 .change(change)
                 .flag("TAIL", *tail)
                 .member(queue),
-            Self::Bury { queue, by, payload, reason } => Words::of(&["BURY"])
+            Self::Bury { queue, by, payload, reason } => Words::new("BURY")
                 .name(queue)
                 .by(by)
-                .option("PAYLOAD", payload.as_deref())
-                .option("REASON", (!reason.is_empty()).then_some(reason))
+                .given("PAYLOAD", payload.as_deref())
+                .given("REASON", (!reason.is_empty()).then_some(reason))
                 .member(queue),
             Self::Touch { queue, by, span } => {
-                Words::of(&["TOUCH"]).name(queue).by(by).span("BY", *span).member(queue)
+                Words::new("TOUCH").name(queue).by(by).option("BY", *span).member(queue)
             }
             Self::Dig { queue, id, change } => {
-                Words::of(&["DIG"]).name(queue).text(id).change(change).member(queue)
+                Words::new("DIG").name(queue).bytes(id).change(change).member(queue)
             }
             Self::KickOne { queue, id } => {
-                Words::of(&["KICK"]).name(queue).word("ID").text(id).member(queue)
+                Words::new("KICK").name(queue).bytes("ID").bytes(id).member(queue)
             }
-            Self::Plow { queue, count, delay, ttl } => Words::of(&["PLOW"])
+            Self::Plow { queue, count, delay, ttl } => Words::new("PLOW")
                 .name(queue)
-                .span("COUNT", *count)
-                .span("DELAY", (*delay > 0).then_some(*delay))
-                .span("TTL", *ttl)
+                .option("COUNT", *count)
+                .option("DELAY", (*delay > 0).then_some(*delay))
+                .option("TTL", *ttl)
                 .member(queue),
             Self::Kick { queue, count } => {
-                Words::of(&["KICK"]).name(queue).number(count).member(queue)
+                Words::new("KICK").name(queue).bytes(count.to_string()).member(queue)
             }
-            Self::Kill { queue, ids } => {
-                let words = Words::of(&["KILL"]).name(queue);
-                ids.iter().fold(words, |words, id| words.text(id)).member(queue)
-            }
-            Self::Switch { queue, id, to, change } => Words::of(&["SWITCH"])
+            Self::Kill { queue, ids } => Words::new("KILL").name(queue).all(ids).member(queue),
+            Self::Switch { queue, id, to, change } => Words::new("SWITCH")
                 .name(queue)
-                .text(id)
-                .number(&to.letter())
+                .bytes(id)
+                .bytes(to.letter().to_string())
                 .change(change)
                 .member(queue),
             Self::Snatch { queue, id, change } => {
-                Words::of(&["SNATCH"]).name(queue).text(id).change(change).member(queue)
+                Words::new("SNATCH").name(queue).bytes(id).change(change).member(queue)
             }
             Self::Restart { queue, id, change } => {
-                Words::of(&["RESTART"]).name(queue).text(id).change(change).member(queue)
+                Words::new("RESTART").name(queue).bytes(id).change(change).member(queue)
             }
-            Self::Update { queue, id, change, receipt } => Words::of(&["UPDATE"])
+            Self::Update { queue, id, change, receipt } => Words::new("UPDATE")
                 .name(queue)
-                .text(id)
+                .bytes(id)
                 .change(change)
-                .span("RECEIPT", receipt.map(receipt_text))
+                .option("RECEIPT", receipt.map(receipt_text))
                 .member(queue),
             Self::Await { queue, id, wait } => {
-                Words::of(&["AWAIT"]).name(queue).text(id).span("WAIT", *wait).member(queue)
+                Words::new("AWAIT").name(queue).bytes(id).option("WAIT", *wait).member(queue)
             }
-            _ => return self.words_of_the_rest(),
-        };
-        words.0
+            _ => self.words_of_the_rest(),
+        }
     }
 
-    fn words_of_the_rest(&self) -> Vec<Text> {
-        let words = match self {
-            Self::Subscribe { queues, member, ttr, pop } => {
-                let words = Words::of(&["SUBSCRIBE"]);
-                let words = queues.iter().fold(words, |words, queue| words.text(queue));
-                words
-                    .span("TTR", ttr.filter(|_| !pop))
-                    .flag("POP", *pop)
-                    .option("MEMBER", member.as_deref())
-            }
+    fn words_of_the_rest(&self) -> Words {
+        match self {
+            Self::Subscribe { queues, member, ttr, pop } => Words::new("SUBSCRIBE")
+                .all(queues)
+                .option("TTR", ttr.filter(|_| !pop))
+                .flag("POP", *pop)
+                .given("MEMBER", member.as_deref()),
             Self::Unsubscribe { queues, member } => {
-                let words = Words::of(&["UNSUBSCRIBE"]);
-                let words = queues.iter().fold(words, |words, queue| words.text(queue));
-                words.option("MEMBER", member.as_deref())
+                Words::new("UNSUBSCRIBE").all(queues).given("MEMBER", member.as_deref())
             }
-            Self::Credit(1) => Words::of(&["READY"]),
-            Self::Credit(credits) => Words::of(&["CREDIT"]).number(credits),
+            Self::Credit(1) => Words::new("READY"),
+            Self::Credit(credits) => Words::new("CREDIT").bytes(credits.to_string()),
             Self::Create { queue, settings } => {
-                Words::of(&["QUEUE", "CREATE"]).text(queue).settings(settings)
+                Words::new("QUEUE CREATE").bytes(queue).settings(settings)
             }
             Self::Set { queue, settings } => {
-                Words::of(&["QUEUE", "SET"]).name(queue).settings(settings).member(queue)
+                Words::new("QUEUE SET").name(queue).settings(settings).member(queue)
             }
-            Self::Show(queue) => Words::of(&["QUEUE", "SHOW"]).name(queue).member(queue),
-            Self::List { prefix, count } => Words::of(&["QUEUE", "LIST"])
-                .option("PREFIX", (!prefix.is_empty()).then_some(prefix))
-                .span("COUNT", *count),
-            Self::Truncate(queue) => Words::of(&["QUEUE", "TRUNCATE"]).name(queue).member(queue),
-            Self::Drop(queue) => Words::of(&["QUEUE", "DROP"]).text(queue),
+            Self::Show(queue) => Words::new("QUEUE SHOW").name(queue).member(queue),
+            Self::List { prefix, count } => Words::new("QUEUE LIST")
+                .given("PREFIX", (!prefix.is_empty()).then_some(prefix))
+                .option("COUNT", *count),
+            Self::Truncate(queue) => Words::new("QUEUE TRUNCATE").name(queue).member(queue),
+            Self::Drop(queue) => Words::new("QUEUE DROP").bytes(queue),
             Self::Pause { queue, sides } => {
-                Words::of(&["QUEUE", "PAUSE"]).name(queue).sides(*sides).member(queue)
+                Words::new("QUEUE PAUSE").name(queue).sides(*sides).member(queue)
             }
             Self::Resume { queue, sides } => {
-                Words::of(&["QUEUE", "RESUME"]).name(queue).sides(*sides).member(queue)
+                Words::new("QUEUE RESUME").name(queue).sides(*sides).member(queue)
             }
-            Self::Stats(None) => Words::of(&["STATS"]),
-            Self::Stats(Some(queue)) => Words::of(&["STATS"]).name(queue).member(queue),
-            Self::Publish { topic, payload, key, priority, deadline, ttl } => {
-                Words::of(&["PUBLISH"])
-                    .text(topic)
-                    .text(payload)
-                    .option("KEY", key.as_deref())
-                    .or_none("PRIORITY", *priority)
-                    .span("DEADLINE", *deadline)
-                    .span("TTL", *ttl)
-            }
+            Self::Stats(None) => Words::new("STATS"),
+            Self::Stats(Some(queue)) => Words::new("STATS").name(queue).member(queue),
+            Self::Publish { topic, payload, key, priority, deadline, ttl } => Words::new("PUBLISH")
+                .bytes(topic)
+                .bytes(payload)
+                .given("KEY", key.as_deref())
+                .or_none("PRIORITY", *priority)
+                .option("DEADLINE", *deadline)
+                .option("TTL", *ttl),
             Self::Join { topic, member, lease } => {
-                Words::of(&["JOIN"]).text(topic).text(member).span("LEASE", *lease)
+                Words::new("JOIN").bytes(topic).bytes(member).option("LEASE", *lease)
             }
-            Self::Beat { member, lease } => Words::of(&["BEAT"]).text(member).span("LEASE", *lease),
-            Self::LeaveTopic { topic, member } => Words::of(&["LEAVE"]).text(topic).text(member),
-            Self::Leave(member) => Words::of(&["LEAVE"]).text(member),
-            Self::Members(topic) => Words::of(&["MEMBERS"]).text(topic),
-            Self::Ping(None) => Words::of(&["PING"]),
-            Self::Ping(Some(text)) => Words::of(&["PING"]).text(text),
-            Self::Hello(version) => Words::of(&["HELLO"]).number(version),
-            Self::Reset => Words::of(&["RESET"]),
-            Self::Elsewhere => Words::of(&["GET"]).text(ELSEWHERE).text(b"x"),
-            Self::Nonsense(words, _) => return words.clone(),
+            Self::Beat { member, lease } => {
+                Words::new("BEAT").bytes(member).option("LEASE", *lease)
+            }
+            Self::LeaveTopic { topic, member } => Words::new("LEAVE").bytes(topic).bytes(member),
+            Self::Leave(member) => Words::new("LEAVE").bytes(member),
+            Self::Members(topic) => Words::new("MEMBERS").bytes(topic),
+            Self::Ping(None) => Words::new("PING"),
+            Self::Ping(Some(text)) => Words::new("PING").bytes(text),
+            Self::Hello(version) => Words::new("HELLO").bytes(version.to_string()),
+            Self::Reset => Words::new("RESET"),
+            Self::Elsewhere => Words::new("GET").bytes(ELSEWHERE).bytes(b"x"),
+            Self::Nonsense(words, _) => words.iter().collect(),
             _ => unreachable!("{self:?} has its words in the other half"),
-        };
-        words.0
+        }
     }
 }
 

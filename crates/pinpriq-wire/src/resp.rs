@@ -8,7 +8,7 @@
 //!
 //! - [`RequestDecoder`] is the server's side of what comes in: one request at a time, borrowed.
 //! - [`Writer`] is the server's side of what goes out, in either [`Protocol`].
-//! - [`put_command`] and [`ReplyDecoder`] are the client's side.
+//! - [`Words`] or [`put_command`], and [`ReplyDecoder`] are the client's side.
 //!
 //! Nothing here knows a command. No decoder allocates, panics, or does work in proportion to a
 //! length that was merely declared, and none reads a byte more often than a fixed number of times,
@@ -39,8 +39,10 @@ mod inline;
 mod number;
 mod reply;
 mod request;
+mod words;
 mod writer;
 
 pub use reply::{DecodedReply, MalformedReply, ReplyDecoder, ReplyLimits, Value};
 pub use request::{Arguments, ArgumentsIter, Decoded, Malformed, RequestDecoder, RequestLimits};
-pub use writer::{Protocol, Writer, put_command};
+pub use words::Words;
+pub use writer::{Protocol, Writer, put_command, put_word};

@@ -78,6 +78,37 @@ impl Value {
             _ => None,
         }
     }
+
+    /// The elements of an array or a push message.
+    #[must_use]
+    pub fn elements(&self) -> Option<&[Self]> {
+        match self {
+            Self::Array(elements) | Self::Push(elements) => Some(elements),
+            _ => None,
+        }
+    }
+
+    /// What a map has under this name, or the array of names and values that RESP2 has for it.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<&Self> {
+        let is_meant = |key: &Self| key.as_bytes() == Some(name.as_bytes());
+        match self {
+            Self::Map(pairs) => pairs.iter().find(|(key, _)| is_meant(key)).map(|(_, it)| it),
+            Self::Array(flat) => {
+                flat.as_chunks().0.iter().find_map(|[key, value]| is_meant(key).then_some(value))
+            }
+            _ => None,
+        }
+    }
+
+    /// A whole number.
+    #[must_use]
+    pub const fn integer(&self) -> Option<i64> {
+        match self {
+            Self::Integer(number) => Some(*number),
+            _ => None,
+        }
+    }
 }
 
 /// What the front of a buffer holds. The caller drops `length` bytes from the front.

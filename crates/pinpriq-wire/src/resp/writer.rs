@@ -206,6 +206,16 @@ pub fn put_command(out: &mut Vec<u8>, arguments: &[&[u8]]) {
     }
 }
 
+/// Appends one word of a command that is put together from parts, the word itself from pieces.
+#[inline]
+pub fn put_word(out: &mut Vec<u8>, pieces: &[&[u8]]) {
+    put_header(out, b'$', length_of(pieces.iter().map(|piece| piece.len()).sum()));
+    for piece in pieces {
+        out.extend_from_slice(piece);
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
 /// Appends a bulk string.
 #[inline]
 fn put_bulk(out: &mut Vec<u8>, bytes: &[u8]) {

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use pinpriq_server::Server;
 use pinpriq_server::config::Config;
-use pinpriq_wire::resp::{DecodedReply, ReplyDecoder, Value, put_command};
+use pinpriq_wire::resp::{DecodedReply, ReplyDecoder, Value, Words, put_command};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 
@@ -73,8 +73,9 @@ impl Client {
 
     /// Sends a command that is written as a line, and does not read its reply.
     pub(super) async fn say(&mut self, line: &str) {
-        let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
-        self.send(&words).await;
+        let mut bytes = Vec::new();
+        Words::new(line).put(&mut bytes);
+        self.send_bytes(&bytes).await;
     }
 
     /// Sends a command that is written as a line, and answers its reply.
@@ -222,32 +223,17 @@ pub(super) fn show(value: &Value) -> String {
 
 /// What a map has under this name, in either version of the protocol.
 pub(super) fn field<'a>(map: &'a Value, name: &str) -> &'a Value {
-    let is_meant = |key: &Value| key.as_bytes() == Some(name.as_bytes());
-    let found = match map {
-        Value::Map(pairs) => pairs.iter().find(|(key, _)| is_meant(key)).map(|(_, value)| value),
-        Value::Array(values) => {
-            let mut pairs = values.chunks_exact(2);
-            pairs.find(|pair| is_meant(&pair[0])).map(|pair| &pair[1])
-        }
-        _ => None,
-    };
-    found.unwrap_or_else(|| panic!("{name} is in {map:?}"))
+    map.field(name).unwrap_or_else(|| panic!("{name} is in {map:?}"))
 }
 
 /// The number that a map has under this name.
 pub(super) fn number(map: &Value, name: &str) -> i64 {
-    match field(map, name) {
-        Value::Integer(number) => *number,
-        other => panic!("{name} is a number, not {other:?}"),
-    }
+    field(map, name).integer().unwrap_or_else(|| panic!("{name} is a number in {map:?}"))
 }
 
 /// The elements of an array.
 pub(super) fn elements(value: &Value) -> &[Value] {
-    match value {
-        Value::Array(elements) | Value::Push(elements) => elements,
-        other => panic!("an array, not {other:?}"),
-    }
+    value.elements().unwrap_or_else(|| panic!("an array, not {value:?}"))
 }
 
 /// The receipt of the first task of a reply to TAKE.

@@ -1,7 +1,7 @@
 //! Random requests on several connections at once: every reply can be read and is of a kind that
 //! its command has, each refusal has a known first word, and the figures add up at all times.
 
-use pinpriq_wire::resp::{Value, put_command};
+use pinpriq_wire::resp::{Value, Words};
 
 use super::client::{Client, World, elements, field, number, show};
 use crate::world::test;
@@ -193,8 +193,7 @@ async fn play(seed: u64) {
         let (mut bytes, count) = (Vec::new(), 1 + dice.below(6));
         for _ in 0..count {
             let line = request(&mut dice, &receipts);
-            let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
-            put_command(&mut bytes, &words);
+            Words::new(&line).put(&mut bytes);
         }
         clients[who].send_bytes(&bytes).await;
         read(&mut clients[who], count, &mut receipts).await;

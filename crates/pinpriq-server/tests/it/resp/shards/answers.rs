@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use pinpriq_wire::resp::{Value, put_command};
+use pinpriq_wire::resp::{Value, Words};
 
 use super::{SHARDS, home, homes, payloads, queue_in, queues, several, several_shards, with_homes};
 use crate::resp::client::{Client, field, number, receipt, show};
@@ -72,8 +72,7 @@ impl Talk {
         for number in 0..REQUESTS {
             let shard = dice.below(3);
             let (line, expected) = talk.some_request(number, shard, dice);
-            let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
-            put_command(&mut talk.requests, &words);
+            Words::new(&line).put(&mut talk.requests);
             talk.expected.push(expected);
         }
         talk

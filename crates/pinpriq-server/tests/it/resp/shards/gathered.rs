@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pinpriq_wire::resp::{Value, put_command};
+use pinpriq_wire::resp::{Value, Words, put_command};
 
 use super::{SHARDS, homes, payloads, queue_in, queues, several, several_shards, with_homes};
 use crate::resp::client::{Client, elements, field, number, show};
@@ -200,8 +200,7 @@ fn an_answer_of_all_shards_keeps_its_place() {
                 for line in
                     [format!("PUT {queue} {round}"), "STATS".to_owned(), format!("POP {queue}")]
                 {
-                    let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
-                    put_command(&mut requests, &words);
+                    Words::new(&line).put(&mut requests);
                 }
             }
             let replies = client.exchange(&requests, 600).await;

@@ -1,0 +1,88 @@
+//! The words of a request, put together one after the other.
+//!
+//! Words are any bytes; numbers and fixed words are written as text. What they mean is not known
+//! here.
+
+use std::fmt::Display;
+
+use super::writer::put_command;
+
+/// A command and what follows it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Words(Vec<Vec<u8>>);
+
+impl Words {
+    /// The words of a line, with one space between two of them.
+    #[must_use]
+    pub fn new(line: &str) -> Self {
+        Self(line.split(' ').map(|word| word.as_bytes().to_vec()).collect())
+    }
+
+    /// Adds a word.
+    #[must_use]
+    pub fn bytes(mut self, word: impl AsRef<[u8]>) -> Self {
+        self.0.push(word.as_ref().to_vec());
+        self
+    }
+
+    /// Adds several words.
+    #[must_use]
+    pub fn all(self, words: impl IntoIterator<Item: AsRef<[u8]>>) -> Self {
+        words.into_iter().fold(self, Self::bytes)
+    }
+
+    /// Adds an option with a value of any bytes, if it was given.
+    #[must_use]
+    pub fn given(self, option: &str, value: Option<impl AsRef<[u8]>>) -> Self {
+        match value {
+            Some(value) => self.bytes(option).bytes(value),
+            None => self,
+        }
+    }
+
+    /// Adds an option with a number or a fixed word, if it was given.
+    #[must_use]
+    pub fn option(self, option: &str, value: Option<impl Display>) -> Self {
+        self.given(option, value.map(|value| value.to_string()))
+    }
+
+    /// Adds an option without a value, if it was given.
+    #[must_use]
+    pub fn flag(self, option: &str, given: bool) -> Self {
+        if given { self.bytes(option) } else { self }
+    }
+
+    /// The words, in order.
+    #[must_use]
+    pub fn as_slice(&self) -> &[Vec<u8>] {
+        &self.0
+    }
+
+    /// Appends the bytes that are sent.
+    pub fn put(&self, out: &mut Vec<u8>) {
+        let words: Vec<&[u8]> = self.0.iter().map(Vec::as_slice).collect();
+        put_command(out, &words);
+    }
+}
+
+impl<W: AsRef<[u8]>> FromIterator<W> for Words {
+    fn from_iter<I: IntoIterator<Item = W>>(words: I) -> Self {
+        Self(Vec::new()).all(words)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Words;
+
+    #[test]
+    fn words_are_sent_in_the_order_in_which_they_were_added() {
+        let words = Words::new("QUEUE SET").bytes(b"a b").given("KEY", None::<&str>);
+        let words = words.given("IDS", Some("uuid")).option("TTL", Some(-5)).flag("NOT", false);
+        let mut out = b"before".to_vec();
+        words.flag("NOW", true).all(["x", ""]).put(&mut out);
+        let expected = "before*10\r\n$5\r\nQUEUE\r\n$3\r\nSET\r\n$3\r\na b\r\n$3\r\nIDS\r\n\
+                        $4\r\nuuid\r\n$3\r\nTTL\r\n$2\r\n-5\r\n$3\r\nNOW\r\n$1\r\nx\r\n$0\r\n\r\n";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+}
