@@ -10,13 +10,13 @@
 //! What such a queue needs besides, above all the return of tasks whose lease is over, would run
 //! beside this and is not measured.
 
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::time::Duration;
 
+use pinpriq_client::{Line, Resp};
 use pinpriq_load::reply::{Missing, Part, Parts, unexpected};
 use pinpriq_load::{Answer, Dialect, Outcome, Slot, Step};
-use pinpriq_wire::resp::put_command;
+use pinpriq_wire::resp::{Value, Words, put_command, put_word};
 
 /// Takes a task: its deadline and its token come from the client.
 const TAKE: &str = "\
@@ -91,7 +91,7 @@ impl Dialect for Popping {
     ) -> Result<Answer<'a>, String> {
         let mut parts = Parts::new(bytes);
         let outcome = self.outcome(step, &mut parts);
-        answer(outcome, &parts)
+        parts.answer(outcome)
     }
 }
 
@@ -165,46 +165,18 @@ impl Dialect for Leasing {
     ) -> Result<Answer<'a>, String> {
         let mut parts = Parts::new(bytes);
         let outcome = self.outcome(step, slot, &mut parts);
-        answer(outcome, &parts)
-    }
-}
-
-fn answer<'a>(
-    outcome: Result<Outcome<'a>, Missing>,
-    parts: &Parts<'a>,
-) -> Result<Answer<'a>, String> {
-    match outcome {
-        Ok(outcome) => Ok(Answer::Whole { outcome, length: parts.length() }),
-        Err(Missing::Bytes) => Ok(Answer::Incomplete),
-        Err(Missing::Sense(sentence)) => Err(sentence),
+        parts.answer(outcome)
     }
 }
 
 /// Loads the script, and returns its digest.
-fn load(address: SocketAddr) -> std::io::Result<Vec<u8>> {
-    let mut stream = TcpStream::connect(address)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    let mut command = Vec::new();
-    put_command(&mut command, &[b"SCRIPT", b"LOAD", TAKE.as_bytes()]);
-    stream.write_all(&command)?;
-    // A digest has always the same length.
-    let mut reply = [0; 47];
-    stream.read_exact(&mut reply)?;
-    match Parts::new(&reply).bulk() {
-        Ok(digest) => Ok(digest.to_vec()),
-        Err(_) => Err(std::io::Error::other(String::from_utf8_lossy(&reply).into_owned())),
+fn load(address: SocketAddr) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
+    let line = Line::connect(address)?;
+    line.limit_waiting(Some(PATIENCE))?;
+    match Resp::over(line).ask(&Words::new("SCRIPT LOAD").bytes(TAKE))? {
+        Value::Bulk(digest) => Ok(digest),
+        other => Err(format!("{other:?}").into()),
     }
-}
-
-/// Appends one word of a command, which is put together from pieces.
-fn put_word(out: &mut Vec<u8>, pieces: &[&[u8]]) {
-    out.push(b'$');
-    put_number(out, pieces.iter().map(|piece| piece.len()).sum());
-    out.extend_from_slice(b"\r\n");
-    for piece in pieces {
-        out.extend_from_slice(piece);
-    }
-    out.extend_from_slice(b"\r\n");
 }
 
 /// Fills all of `digits` with a number in decimal, with zeros before it.
@@ -213,12 +185,4 @@ fn put_digits(digits: &mut [u8], mut number: u64) {
         *digit = b'0' + u8::try_from(number % 10).unwrap_or(0);
         number /= 10;
     }
-}
-
-/// Appends a number in decimal.
-fn put_number(out: &mut Vec<u8>, number: usize) {
-    if number >= 10 {
-        put_number(out, number / 10);
-    }
-    out.push(b'0' + u8::try_from(number % 10).unwrap_or(0));
 }

@@ -2,17 +2,18 @@
 
 use std::net::SocketAddr;
 
+use pinpriq_client::Resp;
 use pinpriq_history::{Event, Outcome};
-use pinpriq_wire::resp::Value;
+use pinpriq_wire::resp::{Value, Words};
 
 use crate::fault::Fallible;
 use crate::ledger::Ledger;
 use crate::request::{Request, outcome};
-use crate::wire::Wire;
+use crate::wire;
 
 /// A connection with its number in the history.
 pub(crate) struct Client<'a> {
-    wire: Wire,
+    wire: Resp,
     ledger: &'a Ledger,
     number: u64,
 }
@@ -28,7 +29,7 @@ pub(crate) enum Heard {
 impl<'a> Client<'a> {
     /// Connects, or answers nothing if nobody listens there any more.
     pub(crate) fn connect(address: SocketAddr, ledger: &'a Ledger) -> Option<Self> {
-        let wire = Wire::connect(address).ok()?;
+        let wire = wire::connect(address).ok()?;
         Some(Self { wire, ledger, number: ledger.client() })
     }
 
@@ -39,9 +40,8 @@ impl<'a> Client<'a> {
         for request in requests {
             calls.push(self.ledger.invoke(self.number, request.operation.clone())?);
         }
-        let commands: Vec<_> = requests.iter().map(|request| request.words.clone()).collect();
         let mut outcomes = Vec::new();
-        let sent = self.wire.send(&commands).is_ok();
+        let sent = self.wire.send(requests.iter().map(|request| &request.words)).is_ok();
         for (request, call) in requests.iter().zip(&calls) {
             let reply = if sent { self.wire.reply().ok() } else { None };
             let Some(reply) = reply else { break };
@@ -68,8 +68,8 @@ impl<'a> Client<'a> {
     }
 
     /// A question that changes nothing and is not written down.
-    pub(crate) fn look(&mut self, words: &[&[u8]]) -> Fallible<Value> {
-        self.wire.ask(words)
+    pub(crate) fn look(&mut self, words: &Words) -> Fallible<Value> {
+        Ok(self.wire.ask(words)?)
     }
 
     /// Closes the connection.

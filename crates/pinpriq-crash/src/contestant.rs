@@ -10,13 +10,14 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use pinpriq_wire::resp::Value;
+use pinpriq_client::Resp;
+use pinpriq_wire::resp::{Value, Words};
 
 use crate::args::Wanted;
 use crate::fault::{Fallible, Fault};
 use crate::process::{GUARD, Process};
 use crate::rounds::let_pass;
-use crate::wire::Wire;
+use crate::wire;
 
 /// How often, and after how long each time, it is tried whether a server listens that has said
 /// where it is going to.
@@ -143,8 +144,8 @@ fn free_address() -> Fallible<SocketAddr> {
 
 /// A connection to one of them.
 pub(crate) enum Speaker {
-    Pinpriq(Wire),
-    Redis(Wire),
+    Pinpriq(Resp),
+    Redis(Resp),
     Beanstalkd(BufReader<TcpStream>),
 }
 
@@ -163,8 +164,8 @@ pub(crate) enum Popped {
 impl Speaker {
     pub(crate) fn connect(tongue: Tongue, address: SocketAddr) -> Fallible<Self> {
         Ok(match tongue {
-            Tongue::Pinpriq => Self::Pinpriq(Wire::connect(address)?),
-            Tongue::Redis => Self::Redis(Wire::connect(address)?),
+            Tongue::Pinpriq => Self::Pinpriq(wire::connect(address)?),
+            Tongue::Redis => Self::Redis(wire::connect(address)?),
             Tongue::Beanstalkd => {
                 let stream = TcpStream::connect(address)?;
                 stream.set_nodelay(true)?;
@@ -176,14 +177,12 @@ impl Speaker {
 
     /// Puts a task; an error means that nobody knows whether it was put.
     pub(crate) fn put(&mut self, payload: &str, priority: u64) -> Fallible<()> {
-        let priority = priority.to_string();
-        let payload_bytes = payload.as_bytes();
         let reply = match self {
             Self::Pinpriq(wire) => {
-                wire.ask(&[b"PUT", b"q", payload_bytes, b"PRIORITY", priority.as_bytes()])?
+                wire.ask(&Words::new("PUT q").bytes(payload).option("PRIORITY", Some(priority)))?
             }
             Self::Redis(wire) => {
-                wire.ask(&[b"ZADD", b"q", b"NX", priority.as_bytes(), payload_bytes])?
+                wire.ask(&Words::new("ZADD q").option("NX", Some(priority)).bytes(payload))?
             }
             Self::Beanstalkd(stream) => {
                 let length = payload.len();
@@ -201,12 +200,16 @@ impl Speaker {
     /// Takes a task out for good.
     pub(crate) fn pop(&mut self) -> Popped {
         let popped = match self {
-            Self::Pinpriq(wire) => wire.ask(&[b"POP", b"q"]).and_then(|reply| popped(&reply)),
-            Self::Redis(wire) => wire.ask(&[b"ZPOPMIN", b"q"]).and_then(|reply| popped(&reply)),
+            Self::Pinpriq(wire) => ask_pop(wire, "POP q"),
+            Self::Redis(wire) => ask_pop(wire, "ZPOPMIN q"),
             Self::Beanstalkd(stream) => reserve_and_delete(stream),
         };
         popped.unwrap_or(Popped::Unheard)
     }
+}
+
+fn ask_pop(wire: &mut Resp, line: &str) -> Fallible<Popped> {
+    popped(&wire.ask(&Words::new(line))?)
 }
 
 /// Reads the reply to a pop: the payload is the last part of a task of ours, and the first of a

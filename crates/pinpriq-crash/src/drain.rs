@@ -2,7 +2,7 @@
 //! the server itself says that nothing is left.
 
 use pinpriq_history::{Event, Outcome};
-use pinpriq_wire::resp::Value;
+use pinpriq_wire::resp::{Value, Words};
 
 use crate::client::Client;
 use crate::fault::Fallible;
@@ -46,16 +46,11 @@ pub(crate) fn drain(server: &Server, ledger: &Ledger, queues: &[&str]) -> Fallib
 
 /// How many tasks the server says are in a queue.
 fn present(client: &mut Client<'_>, queue: &str) -> Fallible<i64> {
-    match client.look(&[b"STATS", queue.as_bytes()])? {
+    match client.look(&Words::new(&format!("STATS {queue}")))? {
         Value::Error(text) if text.starts_with("NOQUEUE") => Ok(0),
-        Value::Array(figures) => {
-            let mut pairs = figures.chunks_exact(2);
-            let present = pairs.find(|pair| pair[0].as_bytes() == Some(b"present"));
-            match present.map(|pair| &pair[1]) {
-                Some(Value::Integer(count)) => Ok(*count),
-                other => Err(format!("STATS has {other:?} tasks").into()),
-            }
-        }
-        other => Err(format!("STATS answered {other:?}").into()),
+        stats => match stats.field("present").and_then(Value::integer) {
+            Some(count) => Ok(count),
+            None => Err(format!("STATS answered {stats:?}").into()),
+        },
     }
 }

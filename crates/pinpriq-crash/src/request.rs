@@ -2,7 +2,7 @@
 //! reply means.
 
 use pinpriq_history::{Delivery, Operation, Outcome, digest};
-use pinpriq_wire::resp::Value;
+use pinpriq_wire::resp::{Value, Words};
 
 use crate::fault::{Fallible, Fault};
 
@@ -10,7 +10,7 @@ use crate::fault::{Fallible, Fault};
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(crate) operation: Operation,
-    pub(crate) words: Vec<Vec<u8>>,
+    pub(crate) words: Words,
 }
 
 /// What a put may say besides queue and payload.
@@ -29,27 +29,13 @@ pub(crate) struct ReleaseOptions {
     pub(crate) tail: bool,
 }
 
-/// The words of a command, separated by spaces, and then further ones of any bytes.
-fn words(command: &str, further: &[&[u8]]) -> Vec<Vec<u8>> {
-    let own = command.split(' ').map(|word| word.as_bytes().to_vec());
-    own.chain(further.iter().map(|word| word.to_vec())).collect()
-}
-
-fn option(words: &mut Vec<Vec<u8>>, name: &str, value: &impl ToString) {
-    words.push(name.as_bytes().to_vec());
-    words.push(value.to_string().into_bytes());
-}
-
 pub(crate) fn put(queue: &str, payload: &[u8], options: PutOptions) -> Request {
     let PutOptions { priority, delay_ms, ttl_ms } = options;
-    let mut words = words(&format!("PUT {queue}"), &[payload]);
-    option(&mut words, "PRIORITY", &priority);
-    if delay_ms > 0 {
-        option(&mut words, "DELAY", &delay_ms);
-    }
-    if let Some(ttl_ms) = ttl_ms {
-        option(&mut words, "TTL", &ttl_ms);
-    }
+    let words = Words::new(&format!("PUT {queue}"))
+        .bytes(payload)
+        .option("PRIORITY", Some(priority))
+        .option("DELAY", (delay_ms > 0).then_some(delay_ms))
+        .option("TTL", ttl_ms);
     let operation = Operation::Put {
         queue: queue.to_owned(),
         payload: digest(payload),
@@ -63,52 +49,40 @@ pub(crate) fn put(queue: &str, payload: &[u8], options: PutOptions) -> Request {
 }
 
 pub(crate) fn take(queue: &str, count: u64, ttr_ms: Option<u64>, wait_ms: u64) -> Request {
-    let mut words = words(&format!("TAKE {queue}"), &[]);
-    option(&mut words, "COUNT", &count);
-    if let Some(ttr_ms) = ttr_ms {
-        option(&mut words, "TTR", &ttr_ms);
-    }
-    if wait_ms > 0 {
-        option(&mut words, "WAIT", &wait_ms);
-    }
+    let words = Words::new(&format!("TAKE {queue} COUNT {count}"))
+        .option("TTR", ttr_ms)
+        .option("WAIT", (wait_ms > 0).then_some(wait_ms));
     let queue = queue.to_owned();
     Request { operation: Operation::Take { queue, count, ttr_ms, otherwise_ordered: false }, words }
 }
 
 pub(crate) fn pop(queue: &str, count: u64) -> Request {
-    let mut words = words(&format!("POP {queue}"), &[]);
-    option(&mut words, "COUNT", &count);
+    let words = Words::new(&format!("POP {queue} COUNT {count}"));
     let queue = queue.to_owned();
     Request { operation: Operation::Pop { queue, count, otherwise_ordered: false }, words }
 }
 
 pub(crate) fn ack(queue: &str, receipt: &str) -> Request {
-    let words = words(&format!("ACK {queue} {receipt}"), &[]);
+    let words = Words::new(&format!("ACK {queue} {receipt}"));
     Request { operation: Operation::Ack { receipt: receipt.to_owned() }, words }
 }
 
 pub(crate) fn bury(queue: &str, receipt: &str) -> Request {
-    let words = words(&format!("BURY {queue} {receipt} REASON tired"), &[]);
+    let words = Words::new(&format!("BURY {queue} {receipt} REASON tired"));
     Request { operation: Operation::Bury { receipt: receipt.to_owned() }, words }
 }
 
 pub(crate) fn touch(queue: &str, receipt: &str) -> Request {
-    let words = words(&format!("TOUCH {queue} {receipt}"), &[]);
+    let words = Words::new(&format!("TOUCH {queue} {receipt}"));
     Request { operation: Operation::Touch { receipt: receipt.to_owned(), by_ms: None }, words }
 }
 
 pub(crate) fn release(queue: &str, receipt: &str, options: ReleaseOptions) -> Request {
     let ReleaseOptions { delay_ms, priority, tail } = options;
-    let mut words = words(&format!("RELEASE {queue} {receipt}"), &[]);
-    if delay_ms > 0 {
-        option(&mut words, "DELAY", &delay_ms);
-    }
-    if let Some(priority) = priority {
-        option(&mut words, "PRIORITY", &priority);
-    }
-    if tail {
-        words.push(b"TAIL".to_vec());
-    }
+    let words = Words::new(&format!("RELEASE {queue} {receipt}"))
+        .option("DELAY", (delay_ms > 0).then_some(delay_ms))
+        .option("PRIORITY", priority)
+        .flag("TAIL", tail);
     let receipt = receipt.to_owned();
     Request {
         operation: Operation::Release { receipt, delay_ms, ttl_ms: None, priority, tail },
@@ -117,18 +91,18 @@ pub(crate) fn release(queue: &str, receipt: &str, options: ReleaseOptions) -> Re
 }
 
 pub(crate) fn kill(queue: &str, id: &str) -> Request {
-    let words = words(&format!("KILL {queue} {id}"), &[]);
+    let words = Words::new(&format!("KILL {queue} {id}"));
     Request { operation: Operation::Kill { queue: queue.to_owned(), id: id.to_owned() }, words }
 }
 
 pub(crate) fn dig(queue: &str, id: &str) -> Request {
-    let words = words(&format!("DIG {queue} {id}"), &[]);
+    let words = Words::new(&format!("DIG {queue} {id}"));
     let (queue, id) = (queue.to_owned(), id.to_owned());
     Request { operation: Operation::Dig { queue, id, changed: false }, words }
 }
 
 pub(crate) fn plow(queue: &str) -> Request {
-    let words = words(&format!("PLOW {queue}"), &[]);
+    let words = Words::new(&format!("PLOW {queue}"));
     Request { operation: Operation::Plow { queue: queue.to_owned() }, words }
 }
 
@@ -186,7 +160,7 @@ mod tests {
     fn words_and_the_history_say_the_same() {
         let options = PutOptions { priority: -2, delay_ms: 5, ttl_ms: None };
         let words = put("q", b"a b", options).words;
-        assert_eq!(words.join(&b"|"[..]), b"PUT|q|a b|PRIORITY|-2|DELAY|5");
+        assert_eq!(words.as_slice().join(&b"|"[..]), b"PUT|q|a b|PRIORITY|-2|DELAY|5");
     }
 
     #[test]

@@ -16,7 +16,6 @@ mod output;
 mod pipeline;
 mod printer;
 mod progress;
-mod receiving;
 mod resp;
 mod settings;
 mod words;

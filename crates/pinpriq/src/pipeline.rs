@@ -3,11 +3,10 @@
 //! So many are under way at a time that neither side waits for the other's bytes, and no more:
 //! their answers fit the buffers of the operating system, so that the server can always send them.
 
-use pinpriq_wire::resp::Value;
+use pinpriq_wire::resp::{Value, Words};
 
 use crate::exit::Failure;
 use crate::resp::Client;
-use crate::words::Words;
 
 /// How many commands may be under way.
 const UNDER_WAY_MAX: usize = 512;

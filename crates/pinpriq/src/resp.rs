@@ -1,17 +1,15 @@
-//! A blocking connection to a server's RESP door, for the commands on tasks and queues.
+//! A connection to a server's RESP door, for the commands on tasks and queues.
 //!
-//! It knows the protocol and no command. Nothing is ever sent again: a connection that broke is
-//! over, and whoever wants another opens one.
+//! It knows no command; what it adds to the client is what went wrong, in words.
 
-use std::io::{self, Write as _};
-use std::net::{TcpStream, ToSocketAddrs as _};
+use std::io::ErrorKind;
+use std::net::TcpStream;
 use std::time::Duration;
 
-use pinpriq_wire::resp::{DecodedReply, ReplyDecoder, ReplyLimits, Value};
+use pinpriq_client::{Line, Lost, Resp};
+use pinpriq_wire::resp::{Value, Words};
 
 use crate::exit::Failure;
-use crate::receiving::receive;
-use crate::words::Words;
 
 /// How long a server may take to accept a connection, and to greet.
 const OPENING: Duration = Duration::from_secs(10);
@@ -19,12 +17,8 @@ const OPENING: Duration = Duration::from_secs(10);
 /// One connection, which speaks RESP3.
 #[derive(Debug)]
 pub(crate) struct Client {
-    stream: TcpStream,
+    resp: Resp,
     address: String,
-    decoder: ReplyDecoder,
-    /// Received bytes; those before `used` have been decoded.
-    received: Vec<u8>,
-    used: usize,
 }
 
 /// Why there is no proper answer.
@@ -48,17 +42,9 @@ impl From<Trouble> for Failure {
 impl Client {
     /// Connects to the host and port in `address`.
     pub(crate) fn open(address: &str) -> Result<Self, Trouble> {
-        let stream = connect(address)
+        let line = Line::connect_within(OPENING, address)
             .map_err(|error| Trouble::Lost(format!("no connection to {address}: {error}")))?;
-        // A request is often followed by waiting for its answer, so nothing is gained by delay.
-        let _ = stream.set_nodelay(true);
-        let mut client = Self {
-            stream,
-            address: address.to_owned(),
-            decoder: ReplyDecoder::new(ReplyLimits::default()),
-            received: Vec::new(),
-            used: 0,
-        };
+        let mut client = Self { resp: Resp::over(line), address: address.to_owned() };
         client.limit_waiting(Some(OPENING))?;
         client.call(&Words::new("HELLO 3")).map_err(|trouble| match trouble {
             Trouble::Lost(why) => {
@@ -72,9 +58,7 @@ impl Client {
 
     /// Sends one command and waits for its answer.
     pub(crate) fn call(&mut self, words: &Words) -> Result<Value, Trouble> {
-        let mut bytes = Vec::new();
-        words.put(&mut bytes);
-        self.send(&bytes)?;
+        self.resp.send([words]).map_err(|lost| self.lost(&lost))?;
         match self.reply()? {
             Value::Error(sentence) => Err(Trouble::Refused(sentence)),
             value => Ok(value),
@@ -83,62 +67,41 @@ impl Client {
 
     /// Sends `bytes`, which may hold several commands.
     pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<(), Trouble> {
-        self.stream.write_all(bytes).map_err(|error| self.lost(&error))
+        self.resp.line_mut().send(bytes).map_err(|error| self.lost(&error.into()))
     }
 
     /// The answer to the earliest command that has none yet, which may be a refusal.
     pub(crate) fn reply(&mut self) -> Result<Value, Trouble> {
         loop {
-            let unused = self.received.get(self.used..).unwrap_or_default();
-            match self.decoder.decode(unused) {
-                Ok(DecodedReply::Whole { value: Value::Push(_), length }) => self.used += length,
-                Ok(DecodedReply::Whole { value, length }) => {
-                    self.used += length;
-                    return Ok(value);
-                }
-                Ok(DecodedReply::Incomplete { length }) => {
-                    self.used += length;
-                    self.receive()?;
-                }
-                Err(malformed) => {
-                    let address = &self.address;
-                    return Err(Trouble::Lost(format!(
-                        "{address} does not speak RESP: {malformed}"
-                    )));
-                }
+            match self.resp.reply() {
+                Ok(Value::Push(_)) => {}
+                reply => return reply.map_err(|lost| self.lost(&lost)),
             }
         }
     }
 
     /// Counts the connection as lost when a reply takes longer; without a limit it never does.
     pub(crate) fn limit_waiting(&self, limit: Option<Duration>) -> Result<(), Trouble> {
-        self.stream.set_read_timeout(limit).map_err(|error| self.lost(&error))
+        self.resp.line().limit_waiting(limit).map_err(|error| self.lost(&error.into()))
     }
 
     /// A second handle to the stream, with which another thread can end it.
     pub(crate) fn handle(&self) -> Result<TcpStream, Trouble> {
-        self.stream.try_clone().map_err(|error| self.lost(&error))
-    }
-
-    /// Waits for more bytes.
-    fn receive(&mut self) -> Result<(), Trouble> {
-        self.received.drain(..self.used);
-        self.used = 0;
-        match receive(&mut self.stream, &mut self.received) {
-            Ok(0) => Err(Trouble::Lost(format!("{} closed the connection", self.address))),
-            Ok(_) => Ok(()),
-            Err(error) => Err(self.lost(&error)),
-        }
+        self.resp.line().stream().try_clone().map_err(|error| self.lost(&error.into()))
     }
 
     /// The connection broke, or the server took too long.
-    fn lost(&self, error: &io::Error) -> Trouble {
+    fn lost(&self, lost: &Lost) -> Trouble {
         let address = &self.address;
-        Trouble::Lost(match error.kind() {
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+        Trouble::Lost(match lost {
+            Lost::Closed | Lost::CutShort => format!("{address} closed the connection"),
+            Lost::Malformed(malformed) => format!("{address} does not speak RESP: {malformed}"),
+            Lost::Broken(error)
+                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) =>
+            {
                 format!("{address} does not answer")
             }
-            _ => format!("the connection to {address} was lost: {error}"),
+            Lost::Broken(error) => format!("the connection to {address} was lost: {error}"),
         })
     }
 }
@@ -146,16 +109,4 @@ impl Client {
 /// What the server sent is not how such a command is answered.
 pub(crate) fn unexpected() -> Failure {
     Failure::on_the_way("the answer is not one of a pinpriq server")
-}
-
-/// Tries each address that the host stands for.
-fn connect(address: &str) -> io::Result<TcpStream> {
-    let mut outcome = Err(io::Error::other("the host stands for no address at all"));
-    for address in address.to_socket_addrs()? {
-        outcome = TcpStream::connect_timeout(&address, OPENING);
-        if outcome.is_ok() {
-            break;
-        }
-    }
-    outcome
 }

@@ -7,7 +7,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use pinpriq_wire::resp::Value;
+use pinpriq_client::Resp;
+use pinpriq_wire::resp::{Value, Words};
 
 use crate::args::Wanted;
 use crate::fault::{Fallible, Verdict};
@@ -15,7 +16,7 @@ use crate::files;
 use crate::process::{is_installed, run as carry_out};
 use crate::report::say;
 use crate::server::{Program, Server, Started};
-use crate::wire::Wire;
+use crate::wire;
 
 /// The sizes of the file system, in MiB.
 const SIZES: [u64; 2] = [100, 220];
@@ -72,7 +73,7 @@ pub(crate) fn run(wanted: &Wanted) -> Fallible<Verdict> {
 /// what was wrong.
 fn survive(program: &Program, data: &Path) -> Fallible<Result<u64, String>> {
     let mut server = program.start(data)?;
-    let mut wire = Wire::connect(server.address)?;
+    let mut wire = wire::connect(server.address)?;
     let mut tasks = 0;
     for queue in QUEUES {
         tasks += fill(&mut wire, queue)?;
@@ -90,7 +91,7 @@ fn survive(program: &Program, data: &Path) -> Fallible<Result<u64, String>> {
                 return Ok(Err(format!("start {start} ended with {status}: {log}")));
             }
         };
-        wire = Wire::connect(server.address)?;
+        wire = wire::connect(server.address)?;
     }
     let mut taken = 0;
     for queue in QUEUES {
@@ -104,7 +105,7 @@ fn survive(program: &Program, data: &Path) -> Fallible<Result<u64, String>> {
     }
     for queue in QUEUES {
         let mut tries = 0;
-        while let Value::Error(refusal) = wire.ask(&[b"PUT", queue.as_bytes(), b"again"])? {
+        while let Value::Error(refusal) = wire.ask(&Words::new(&format!("PUT {queue} again")))? {
             tries += 1;
             if tries == TRIES {
                 return Ok(Err(format!("a put is refused on an empty disk: {refusal}")));
@@ -122,12 +123,12 @@ fn stopped(mut server: Server) -> Fallible<()> {
 }
 
 /// Puts until that is refused.
-fn fill(wire: &mut Wire, queue: &str) -> Fallible<u64> {
+fn fill(wire: &mut Resp, queue: &str) -> Fallible<u64> {
     let payload = vec![b'x'; PAYLOAD_BYTES];
-    let put: Vec<Vec<u8>> = vec![b"PUT".to_vec(), queue.as_bytes().to_vec(), payload];
+    let put = Words::new(&format!("PUT {queue}")).bytes(payload);
     let mut accepted = 0;
     loop {
-        wire.send(&vec![put.clone(); AT_ONCE])?;
+        wire.send([&put; AT_ONCE])?;
         let mut is_full = false;
         for _ in 0..AT_ONCE {
             match wire.reply()? {
@@ -143,10 +144,10 @@ fn fill(wire: &mut Wire, queue: &str) -> Fallible<u64> {
 }
 
 /// Takes and acknowledges until nothing comes.
-fn drain(wire: &mut Wire, queue: &str) -> Fallible<Result<u64, String>> {
+fn drain(wire: &mut Resp, queue: &str) -> Fallible<Result<u64, String>> {
     let (mut count, mut refused) = (0, 0);
     loop {
-        let tasks = match wire.ask(&[b"TAKE", queue.as_bytes(), b"COUNT", b"100"])? {
+        let tasks = match wire.ask(&Words::new(&format!("TAKE {queue} COUNT 100")))? {
             Value::Array(tasks) => tasks,
             Value::Null => return Ok(Ok(count)),
             Value::Error(refusal) if refusal.starts_with("BUSY") && refused < TRIES => {
@@ -164,7 +165,7 @@ fn drain(wire: &mut Wire, queue: &str) -> Fallible<Result<u64, String>> {
         for task in tasks {
             let Value::Array(parts) = task else { return Err("a task is no array".into()) };
             let receipt = parts.get(2).and_then(Value::as_bytes).ok_or("no receipt")?;
-            acks.push(vec![b"ACK".to_vec(), queue.as_bytes().to_vec(), receipt.to_vec()]);
+            acks.push(Words::new(&format!("ACK {queue}")).bytes(receipt));
         }
         wire.send(&acks)?;
         for _ in &acks {
@@ -177,6 +178,7 @@ fn drain(wire: &mut Wire, queue: &str) -> Fallible<Result<u64, String>> {
 }
 
 /// Gives the server a moment: nobody ever puts anything there.
-fn wait(wire: &mut Wire) -> Fallible<()> {
-    wire.ask(&[b"POP", b"nothing", b"WAIT", b"50"]).map(drop)
+fn wait(wire: &mut Resp) -> Fallible<()> {
+    wire.ask(&Words::new("POP nothing WAIT 50"))?;
+    Ok(())
 }

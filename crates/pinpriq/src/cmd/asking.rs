@@ -1,13 +1,12 @@
 //! What most commands over RESP do: ask one thing, and print the answer.
 
-use pinpriq_wire::resp::Value;
+use pinpriq_wire::resp::{Value, Words};
 
 use crate::args::tasks::ClientArgs;
 use crate::connection::Wanted;
 use crate::exit::{Exit, Failure};
 use crate::printer::{Printer, StdoutPrinter, hidden, shown};
 use crate::resp::{Client, unexpected};
-use crate::words::Words;
 
 /// Asks, and has the answer printed by `print`.
 pub(super) fn ask_and(

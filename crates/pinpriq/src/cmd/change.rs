@@ -1,13 +1,15 @@
 //! `pinpriq dig`, `plow`, `kill`, `switch`, `snatch`, `restart` and `update`: changing tasks by
 //! their ids, whoever holds them.
 
+use pinpriq_wire::resp::Words;
+
 use super::asking::{ask, order};
 use crate::args::tasks::{
     AmendmentArgs, BackArgs, DigArgs, IdArgs, KillArgs, LaneArgs, PlowArgs, SwitchArgs,
     TransferArgs, UpdateArgs,
 };
 use crate::exit::{Exit, Failure};
-use crate::words::Words;
+use crate::words::OsWords as _;
 
 /// Brings a buried task back.
 pub(crate) fn dig(arguments: &DigArgs) -> Result<Exit, Failure> {

@@ -2,7 +2,7 @@
 //!
 //! `pinpriq listen`, which does more than ask one thing, is in `take/listen.rs`.
 
-use pinpriq_wire::resp::Value;
+use pinpriq_wire::resp::{Value, Words};
 
 use super::asking::{ask, ask_and, order};
 use super::sending::Sending;
@@ -11,7 +11,7 @@ use crate::connection::Wanted;
 use crate::exit::{Exit, Failure};
 use crate::printer::shown;
 use crate::resp::unexpected;
-use crate::words::Words;
+use crate::words::OsWords as _;
 
 /// Publishes, and prints the numbers of lanes.
 pub(crate) fn publish(arguments: &PublishArgs) -> Result<Exit, Failure> {

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 
-use pinpriq_wire::resp::Value;
+use pinpriq_wire::resp::{Value, Words};
 
 use super::change::{amendment, back, lane};
 use crate::args::tasks::{AckArgs, BuryArgs, ClientArgs, ReleaseArgs, TouchArgs};
@@ -13,7 +13,7 @@ use crate::output::{escaped, tell};
 use crate::pipeline::{self, Next, Traffic};
 use crate::printer::{Printer, StdoutPrinter, hidden, shown, text};
 use crate::resp::Client;
-use crate::words::Words;
+use crate::words::OsWords as _;
 
 /// Finishes tasks.
 pub(crate) fn ack(arguments: &AckArgs) -> Result<Exit, Failure> {

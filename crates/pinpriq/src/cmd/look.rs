@@ -1,6 +1,6 @@
 //! `pinpriq peek`, `get`, `await` and `stats`: looking at tasks without touching them.
 
-use pinpriq_wire::resp::Value;
+use pinpriq_wire::resp::{Value, Words};
 
 use super::asking::{TaskField, ask_and, print_map, print_tasks};
 use super::change::lane;
@@ -9,7 +9,7 @@ use crate::args::tasks::{AwaitArgs, IdArgs, PeekArgs, SelectionArgs};
 use crate::exit::{Exit, Failure};
 use crate::printer::shown;
 use crate::resp::unexpected;
-use crate::words::Words;
+use crate::words::OsWords as _;
 
 /// Prints tasks.
 pub(crate) fn peek(arguments: &PeekArgs) -> Result<Exit, Failure> {

@@ -1,9 +1,11 @@
 //! `pinpriq put`: puts a task, the same task many times, or each line of stdin, over RESP.
 
+use pinpriq_wire::resp::Words;
+
 use super::sending::Sending;
 use crate::args::tasks::PutArgs;
 use crate::exit::{Exit, Failure};
-use crate::words::Words;
+use crate::words::OsWords as _;
 
 /// Puts, and prints the ids.
 pub(crate) fn put(arguments: &PutArgs) -> Result<Exit, Failure> {

@@ -1,6 +1,6 @@
 //! `pinpriq queue`: what is done with queues as a whole.
 
-use pinpriq_wire::resp::Value;
+use pinpriq_wire::resp::{Value, Words};
 
 use super::asking::{ask, ask_and, order, print_map};
 use super::change::lane;
@@ -11,7 +11,7 @@ use crate::connection::Wanted;
 use crate::exit::{Exit, Failure};
 use crate::printer::{Printer, shown};
 use crate::resp::{Client, unexpected};
-use crate::words::Words;
+use crate::words::OsWords as _;
 
 /// How many names are asked for at a time.
 const PAGE_NAMES: u64 = 1_000;

@@ -7,7 +7,7 @@ use std::io::{self, BufRead as _, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 
-use pinpriq_wire::resp::Value;
+use pinpriq_wire::resp::{Value, Words};
 
 use crate::args::tasks::ClientArgs;
 use crate::connection::Wanted;
@@ -16,7 +16,6 @@ use crate::pipeline::{self, Next, Traffic};
 use crate::printer::{Printer, StdoutPrinter, shown};
 use crate::progress::Progress;
 use crate::resp::{Client, unexpected};
-use crate::words::Words;
 
 /// The largest payload that any server accepts.
 const PAYLOAD_BYTES_MAX: u64 = 64 << 20;

@@ -1,12 +1,14 @@
 //! `pinpriq take`: takes tasks and prints them, or works on them. `pinpriq listen` works in the
 //! same way.
 
+use pinpriq_wire::resp::Words;
+
 use super::asking::{TaskField, ask_and, print_tasks};
 use super::change::lane;
 use super::look::selection;
 use crate::args::tasks::TakeArgs;
 use crate::exit::{Exit, Failure};
-use crate::words::Words;
+use crate::words::OsWords as _;
 
 mod child;
 mod job;

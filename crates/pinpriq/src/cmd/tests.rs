@@ -4,9 +4,11 @@ use std::ffi::OsStr;
 
 use clap::Parser as _;
 
+use pinpriq_wire::resp::Words;
+
 use super::{change, fanout, held, look, put, queue, take};
 use crate::args::{Cli, Command};
-use crate::words::Words;
+use crate::words::OsWords as _;
 
 /// What a command line sends first. The payload of a put that has none is `stdin`.
 fn words(command: &Command) -> Words {

@@ -1,38 +1,35 @@
 //! A peer for the client commands: it does what a test says, and tells what it was sent.
 
-use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::io::Write as _;
+use std::net::TcpListener;
 use std::process::{Command, Output, Stdio};
 use std::thread;
 
+use pinpriq_client::Line;
 use pinpriq_wire::{Decoded, decode_request};
 
 /// The connection of a client command, with what it has sent so far.
 pub(crate) struct Session {
-    stream: TcpStream,
-    received: Vec<u8>,
+    line: Line,
 }
 
 impl Session {
     /// Waits for a client command to connect.
     pub(crate) fn accept(listener: &TcpListener) -> Self {
         let (stream, _) = listener.accept().unwrap();
-        Self { stream, received: Vec::new() }
+        Self { line: Line::over(stream) }
     }
 
     /// The bytes of the next request; empty when there are no more.
     pub(crate) fn request(&mut self) -> Vec<u8> {
         loop {
-            match decode_request(&self.received).unwrap() {
-                Decoded::Message { length, .. } => return self.received.drain(..length).collect(),
+            match decode_request(self.line.unused()).unwrap() {
+                Decoded::Message { length, .. } => return self.line.bytes(length).unwrap(),
                 Decoded::Incomplete { .. } => {
-                    let mut chunk = [0; 4096];
-                    let count = self.stream.read(&mut chunk).unwrap();
-                    if count == 0 {
-                        assert!(self.received.is_empty(), "the last request is cut short");
+                    if !self.line.receive().unwrap() {
+                        assert_eq!(self.line.unused(), b"", "the last request is cut short");
                         return Vec::new();
                     }
-                    self.received.extend_from_slice(&chunk[..count]);
                 }
             }
         }
@@ -41,7 +38,7 @@ impl Session {
     /// Sends bytes one by one, so that no test depends on them arriving together.
     pub(crate) fn send(&mut self, bytes: &[u8]) {
         for byte in bytes {
-            self.stream.write_all(&[*byte]).unwrap();
+            self.line.send(&[*byte]).unwrap();
         }
     }
 }

@@ -1,6 +1,5 @@
 //! The worked examples of `docs/protocol/pinpriq.md` against the real process.
 
-use std::io::Write as _;
 use std::net::Shutdown;
 
 use crate::serving::Serving;
@@ -72,8 +71,8 @@ fn a_one_shot_client_is_answered_after_its_half_close() {
     let data = tempfile::tempdir().unwrap();
     let server = Serving::start(data.path(), &[]);
     let mut client = server.connect();
-    client.stream.write_all(b"P\0\x04jobs").unwrap();
-    client.stream.shutdown(Shutdown::Write).unwrap();
+    client.send(b"P\0\x04jobs");
+    client.stream().shutdown(Shutdown::Write).unwrap();
     assert_eq!(client.bytes(2).unwrap(), [0, 0]);
     assert_eq!(client.ended(), 0);
     server.stop();

@@ -131,7 +131,7 @@ fn forty_consumers_take_each_task_once() {
 fn consumers_of_both_doors_share_a_queue() {
     let dir = tempfile::tempdir().unwrap();
     let (server, address) = serve(dir.path(), &[]);
-    let wire_address = redis::door(&server, "pinpriq");
+    let wire_address = server.door("pinpriq");
     let count = tasks();
     let seen = counts(count);
     let left = AtomicU64::new(count as u64);
@@ -254,7 +254,7 @@ fn a_store_that_fails_is_told_to_those_who_are_blocked_too() {
     command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::piped());
     command.stderr(std::process::Stdio::piped());
     let server = Serving::of_command(command);
-    let address = redis::door(&server, "resp");
+    let address = server.door("resp");
     let mut client = Redis::connect(&address);
     client.ask("PUT q p");
     let mut blocked = [(); 3].map(|()| Redis::connect(&address));

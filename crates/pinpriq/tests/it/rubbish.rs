@@ -134,11 +134,11 @@ fn a_client_that_never_reads_costs_no_more_than_its_packets() {
     pusher.fenced(&[]);
     let before = server.resident_bytes();
     let slow = server.connect();
-    slow.stream.set_nonblocking(true).unwrap();
+    slow.stream().set_nonblocking(true).unwrap();
     let pops = b"\x50\x00\x01q".repeat(1_000);
     let mut refused = 0;
     while refused < 200 {
-        match (&slow.stream).write(&pops) {
+        match slow.stream().write(&pops) {
             Ok(_) => refused = 0,
             Err(_) => refused += 1,
         }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output};
 
 use crate::peer::{check, pinpriq};
+use crate::serving::address_in;
 
 /// A server that listens on a port of its own.
 struct Server {
@@ -25,8 +26,7 @@ impl Server {
             line.clear();
             assert_ne!(log.read_line(&mut line).unwrap(), 0, "the server ended");
             if line.contains("\"listening\"") {
-                let (_, rest) = line.split_once("\"address\":\"").unwrap();
-                break rest.split('"').next().unwrap().to_owned();
+                break address_in(&line);
             }
         };
         child.stderr = Some(log.into_inner());

@@ -22,6 +22,12 @@ pub(crate) struct Serving {
     tells: bool,
 }
 
+/// The address in a line of a log.
+pub(crate) fn address_in(line: &str) -> String {
+    let (_, rest) = line.split_once("\"address\":\"").unwrap();
+    rest.split('"').next().unwrap().to_owned()
+}
+
 /// What a server has logged so far.
 #[derive(Default)]
 struct Log {
@@ -37,10 +43,14 @@ impl Serving {
 
     /// Waits until a server listens, and notes where.
     pub(crate) fn listening(mut server: Self) -> Self {
-        let line = server.logged("\"door\":\"pinpriq\"");
-        let (_, rest) = line.split_once("\"address\":\"").unwrap();
-        server.address = rest.split('"').next().unwrap().to_owned();
+        server.address = server.door("pinpriq");
         server
+    }
+
+    /// Waits until a door listens, and answers where.
+    pub(crate) fn door(&self, name: &str) -> String {
+        let line = self.logged(&format!("\"door\":\"{name}\""));
+        address_in(&line)
     }
 
     /// Starts a server and waits for nothing.

@@ -10,8 +10,8 @@ use std::thread;
 use crate::dice::Dice;
 use crate::files;
 use crate::peer::{check, pinpriq};
-use crate::serving::Serving;
-use crate::wire::push;
+use crate::serving::{Serving, address_in};
+use crate::wire::{Wire, push};
 
 /// Runs a client command with this input.
 fn run(server: &Serving, arguments: &[&str], stdin: &[u8]) -> Output {
@@ -94,8 +94,7 @@ fn flags_win_over_the_environment_and_that_over_the_file() {
         command.args(flags).env("PINPRIQ_DATA", &data).envs(variables.iter().copied());
         let server = Serving::of_command(command);
         let (listening, opened) = (server.logged("\"listening\""), server.logged("\"opened\""));
-        let (_, address) = listening.split_once("\"address\":\"").unwrap();
-        let mut wire = crate::wire::Wire::connect(address.split('"').next().unwrap());
+        let mut wire = Wire::connect(&address_in(&listening));
         // A TTL of 0 and a payload of 5 bytes tell two more settings.
         wire.send(&push(b"q", 0, 1, b"k", b"12345"));
         let kept = wire.try_pop(b"q").ok().map(|packets| packets.len());

@@ -1,9 +1,10 @@
-//! A blocking client that tells apart what was answered and what was not.
+//! A client of the pinpriq door that tells apart what was answered and what was not.
 
-use std::io::{self, BufReader, Read as _, Write as _};
+use std::io;
 use std::net::TcpStream;
 
-use pinpriq_wire::Request;
+use pinpriq_client::{Frame, Line, Lost, Wanted, Wire as Client};
+use pinpriq_wire::{Framing, Request};
 
 use crate::serving::GUARD;
 
@@ -11,10 +12,7 @@ use crate::serving::GUARD;
 const FENCE: &[u8] = b"fence";
 
 /// One connection.
-pub(crate) struct Wire {
-    pub(crate) stream: TcpStream,
-    reader: BufReader<TcpStream>,
-}
+pub(crate) struct Wire(Client);
 
 /// A key and a payload.
 pub(crate) type Packet = (Vec<u8>, Vec<u8>);
@@ -31,24 +29,31 @@ pub(crate) fn push(queue: &[u8], ttl_ms: u16, priority: u8, key: &[u8], payload:
     bytes_of(Request::Push { queue, ttl_ms, priority, key, payload })
 }
 
+/// A connection on which a test waits for nothing for ever.
+pub(crate) fn connect(address: &str) -> Line {
+    let line = Line::connect(address).unwrap();
+    line.limit_waiting(Some(GUARD)).unwrap();
+    line.stream().set_write_timeout(Some(GUARD)).unwrap();
+    line
+}
+
 impl Wire {
     pub(crate) fn connect(address: &str) -> Self {
-        let stream = TcpStream::connect(address).unwrap();
-        stream.set_nodelay(true).unwrap();
-        stream.set_read_timeout(Some(GUARD)).unwrap();
-        stream.set_write_timeout(Some(GUARD)).unwrap();
-        let reader = BufReader::new(stream.try_clone().unwrap());
-        Self { stream, reader }
+        Self(Client::over(connect(address)))
+    }
+
+    pub(crate) fn stream(&self) -> &TcpStream {
+        self.0.line().stream()
     }
 
     pub(crate) fn send(&mut self, bytes: &[u8]) {
-        self.stream.write_all(bytes).unwrap();
+        self.0.line_mut().send(bytes).unwrap();
     }
 
     /// Sends some requests and a fence, and waits until all of them are done.
-    pub(crate) fn try_fenced(&mut self, requests: &[u8]) -> io::Result<()> {
+    pub(crate) fn try_fenced(&mut self, requests: &[u8]) -> Result<(), Lost> {
         let fence = bytes_of(Request::Pop { queue: FENCE });
-        self.stream.write_all(&[requests, &fence].concat())?;
+        self.0.line_mut().send(&[requests, &fence].concat())?;
         let reply = self.try_frame()?;
         assert_eq!(reply, [], "a frame that nobody expects");
         Ok(())
@@ -58,8 +63,8 @@ impl Wire {
         self.try_fenced(requests).unwrap();
     }
 
-    pub(crate) fn try_pop(&mut self, queue: &[u8]) -> io::Result<Vec<Packet>> {
-        self.stream.write_all(&bytes_of(Request::Pop { queue }))?;
+    pub(crate) fn try_pop(&mut self, queue: &[u8]) -> Result<Vec<Packet>, Lost> {
+        self.0.line_mut().send(&bytes_of(Request::Pop { queue }))?;
         self.try_frame()
     }
 
@@ -73,33 +78,24 @@ impl Wire {
     }
 
     /// Reads one reply or counted delivery.
-    pub(crate) fn try_frame(&mut self) -> io::Result<Vec<Packet>> {
-        let count = self.length()?;
-        (0..count)
-            .map(|_| {
-                let (key, payload) = (self.length()?, self.length()?);
-                Ok((self.bytes(key)?, self.bytes(payload)?))
-            })
-            .collect()
+    pub(crate) fn try_frame(&mut self) -> Result<Vec<Packet>, Lost> {
+        let mut packets = Vec::new();
+        let read = self.0.frame(Framing::Counted, |packet| {
+            packets.push((packet.key.to_vec(), packet.payload.to_vec()));
+            Ok::<_, Lost>(Wanted::More)
+        });
+        if read?? == Frame::Closed { Err(Lost::Closed) } else { Ok(packets) }
     }
 
     pub(crate) fn bytes(&mut self, count: usize) -> io::Result<Vec<u8>> {
-        let mut bytes = vec![0; count];
-        self.reader.read_exact(&mut bytes)?;
-        Ok(bytes)
+        self.0.line_mut().bytes(count)
     }
 
     /// Reads until the server closes, in order or not, and answers how many bytes came.
     pub(crate) fn ended(&mut self) -> usize {
-        let mut bytes = Vec::new();
-        if let Err(error) = self.reader.read_to_end(&mut bytes) {
+        if let Err(error) = self.0.line_mut().rest() {
             assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
         }
-        bytes.len()
-    }
-
-    fn length(&mut self) -> io::Result<usize> {
-        let bytes = self.bytes(2)?;
-        Ok(usize::from(u16::from_be_bytes([bytes[0], bytes[1]])))
+        self.0.line().unused().len()
     }
 }

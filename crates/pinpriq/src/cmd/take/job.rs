@@ -7,7 +7,7 @@ use std::process::ExitStatus;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use pinpriq_wire::resp::Value;
+use pinpriq_wire::resp::{Value, Words};
 
 use super::child::{Running, in_words};
 use super::membership::is_not_found;
@@ -18,7 +18,6 @@ use crate::exit::Failure;
 use crate::output::tell;
 use crate::printer::{Printer, shown, text};
 use crate::resp::{Client, Trouble, unexpected};
-use crate::words::Words;
 
 mod task;
 

@@ -5,13 +5,15 @@
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+use pinpriq_wire::resp::Words;
+
 use super::membership::{Membership, own_name};
 use super::worker::{Plan, ROUND_MS, Work, run, signals};
 use crate::args::fanout::ListenArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::{escaped, tell};
 use crate::resp::Client;
-use crate::words::Words;
+use crate::words::OsWords as _;
 
 /// Joins, and works until it is told to stop or has done what it was asked to do.
 pub(crate) fn listen(arguments: &ListenArgs) -> Result<Exit, Failure> {

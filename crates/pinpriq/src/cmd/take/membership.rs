@@ -10,10 +10,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use pinpriq_wire::resp::Words;
+
 use super::job::connected;
 use crate::output::{escaped, tell};
 use crate::resp::{Client, Trouble};
-use crate::words::Words;
+use crate::words::OsWords as _;
 
 /// The longest pause before a sign of life is tried again.
 const RETRY_MAX: Duration = Duration::from_secs(1);

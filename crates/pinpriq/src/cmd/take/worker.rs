@@ -12,6 +12,8 @@ use std::time::Duration;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use pinpriq_wire::resp::Words;
+
 use super::job::Job;
 use super::membership::Membership;
 use super::stop::Stop;
@@ -21,7 +23,6 @@ use crate::args::worker::EffortArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::tell;
 use crate::resp::Client;
-use crate::words::Words;
 
 /// How long one take waits. A server that is gone is noticed not long after that.
 pub(super) const ROUND_MS: u64 = 30_000;

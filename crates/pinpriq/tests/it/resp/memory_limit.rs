@@ -1,6 +1,6 @@
 //! A backlog whose payloads are on the disk, and clients that want to see it and do not read.
 
-use pinpriq_wire::resp::{Value, put_command};
+use pinpriq_wire::resp::Value;
 
 use super::redis::{Redis, figure, payloads, serve};
 
@@ -21,10 +21,7 @@ fn put_all(client: &mut Redis) {
     // So that it is there also while everything is under way.
     client.ask("QUEUE CREATE q");
     for number in 0..TASKS {
-        let mut bytes = Vec::new();
-        put_command(&mut bytes, &[b"PUT", b"q", payload(number).as_bytes()]);
-        client.send(&bytes);
-        client.value();
+        client.ask(&format!("PUT q {}", payload(number)));
     }
 }
 

@@ -1,54 +1,40 @@
 //! A client of the RESP door that waits for each reply, and a server that has one.
 
-use std::io::{ErrorKind, Read as _, Write as _};
-use std::net::{Shutdown, TcpStream};
+use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
-use pinpriq_wire::resp::{DecodedReply, ReplyDecoder, Value, put_command};
+use pinpriq_client::Resp;
+use pinpriq_wire::resp::{Value, Words};
 
-use crate::serving::{GUARD, Serving};
+use crate::serving::Serving;
+use crate::wire;
 
 /// Starts a server with both doors on ports of its own, and answers the address of its RESP door.
 pub(super) fn serve(data: &Path, flags: &[&str]) -> (Serving, String) {
     let flags = [&["--resp", "127.0.0.1:0"], flags].concat();
     let server = Serving::launch(data, &flags);
-    let address = door(&server, "resp");
+    let address = server.door("resp");
     (server, address)
 }
 
-/// Where a door of a server listens.
-pub(super) fn door(server: &Serving, name: &str) -> String {
-    let line = server.logged(&format!("\"door\":\"{name}\""));
-    let (_, rest) = line.split_once("\"address\":\"").unwrap();
-    rest.split('"').next().unwrap().to_owned()
-}
-
 /// One connection.
-pub(super) struct Redis {
-    stream: TcpStream,
-    decoder: ReplyDecoder,
-    input: Vec<u8>,
-}
+pub(super) struct Redis(Resp);
 
 /// The bytes of a command that is written as a line.
 fn command(line: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
-    put_command(&mut bytes, &words);
+    Words::new(line).put(&mut bytes);
     bytes
 }
 
 impl Redis {
     pub(super) fn connect(address: &str) -> Self {
-        let stream = TcpStream::connect(address).unwrap();
-        stream.set_nodelay(true).unwrap();
-        stream.set_read_timeout(Some(GUARD)).unwrap();
-        Self { stream, decoder: ReplyDecoder::default(), input: Vec::new() }
+        Self(Resp::over(wire::connect(address)))
     }
 
     pub(super) fn send(&mut self, bytes: &[u8]) {
-        self.stream.write_all(bytes).unwrap();
+        self.0.line_mut().send(bytes).unwrap();
     }
 
     /// Sends a command and does not read its reply.
@@ -58,10 +44,11 @@ impl Redis {
 
     /// Sends the same command over and over, until the server takes no more.
     pub(super) fn say_until_held_back(&mut self, line: &str, times: usize) {
-        self.stream.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
+        let held_back = Some(Duration::from_millis(200));
+        self.0.line().stream().set_write_timeout(held_back).unwrap();
         let commands = command(line).repeat(100);
         for _ in 0..times / 100 {
-            match self.stream.write_all(&commands) {
+            match self.0.line_mut().send(&commands) {
                 Ok(()) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) => panic!("{error}"),
@@ -71,19 +58,7 @@ impl Redis {
 
     /// The next reply.
     pub(super) fn value(&mut self) -> Value {
-        loop {
-            match self.decoder.decode(&self.input).unwrap() {
-                DecodedReply::Whole { value, length } => {
-                    self.input.drain(..length);
-                    return value;
-                }
-                DecodedReply::Incomplete { length } => drop(self.input.drain(..length)),
-            }
-            let mut chunk = [0; 8 << 10];
-            let count = self.stream.read(&mut chunk).unwrap();
-            assert_ne!(count, 0, "the server has closed");
-            self.input.extend_from_slice(&chunk[..count]);
-        }
+        self.0.reply().unwrap()
     }
 
     /// Sends a command, and answers its reply.
@@ -113,14 +88,12 @@ impl Redis {
 
     /// Sends nothing more.
     pub(super) fn end_input(&mut self) {
-        self.stream.shutdown(Shutdown::Write).unwrap();
+        self.0.line().end_input().unwrap();
     }
 
     /// Reads until the server closes.
     pub(super) fn rest(&mut self) -> Vec<u8> {
-        let mut bytes = std::mem::take(&mut self.input);
-        self.stream.read_to_end(&mut bytes).unwrap();
-        bytes
+        self.0.line_mut().rest().unwrap()
     }
 }
 
@@ -139,13 +112,8 @@ pub(super) fn show(value: &Value) -> String {
 
 /// The parts of the first task of a reply: queue, id, receipt, payload.
 pub(super) fn task(reply: &Value) -> Vec<String> {
-    match reply {
-        Value::Array(tasks) => match tasks.first() {
-            Some(Value::Array(parts)) => parts.iter().map(show).collect(),
-            other => panic!("a task, not {other:?}"),
-        },
-        other => panic!("tasks, not {other:?}"),
-    }
+    let task = reply.elements().and_then(|tasks| tasks.first()?.elements());
+    task.unwrap_or_else(|| panic!("a task, not {reply:?}")).iter().map(show).collect()
 }
 
 /// The receipt of the first task of a reply.
@@ -155,17 +123,12 @@ pub(super) fn receipt(reply: &Value) -> String {
 
 /// The payloads of all tasks of a reply.
 pub(super) fn payloads(reply: &Value) -> Vec<String> {
-    let Value::Array(tasks) = reply else { panic!("tasks, not {reply:?}") };
-    tasks.iter().map(|one| task(&Value::Array(vec![one.clone()])).swap_remove(3)).collect()
+    let tasks = reply.elements().unwrap_or_else(|| panic!("tasks, not {reply:?}"));
+    tasks.iter().map(|task| show(&task.elements().unwrap()[3])).collect()
 }
 
 /// A number in a reply to STATS.
 pub(super) fn figure(stats: &Value, name: &str) -> i64 {
-    let Value::Array(flat) = stats else { panic!("a map, not {stats:?}") };
-    let mut pairs = flat.chunks_exact(2);
-    let found = pairs.find(|pair| pair[0].as_bytes() == Some(name.as_bytes()));
-    match found.map(|pair| &pair[1]) {
-        Some(Value::Integer(number)) => *number,
-        other => panic!("{name} is a number, not {other:?}"),
-    }
+    let number = stats.field(name).and_then(Value::integer);
+    number.unwrap_or_else(|| panic!("{name} is a number in {stats:?}"))
 }

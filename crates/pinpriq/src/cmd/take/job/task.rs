@@ -4,10 +4,9 @@ use std::ffi::OsString;
 use std::fmt;
 use std::os::unix::ffi::OsStringExt as _;
 
-use pinpriq_wire::resp::Value;
+use pinpriq_wire::resp::{Value, Words};
 
 use crate::output::escaped;
-use crate::words::Words;
 
 /// A task that was taken.
 #[derive(Clone, PartialEq, Debug)]
@@ -103,6 +102,7 @@ mod tests {
 
     use super::{Task, Unexpected};
     use crate::printer::text;
+    use crate::words::OsWords as _;
 
     #[test]
     fn a_task_is_read_from_its_metadata() {

@@ -1,0 +1,149 @@
+//! The connection below both protocols: bytes out, and bytes in that wait until they are used.
+
+use std::fmt;
+use std::io::{self, Read as _, Write as _};
+use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+use pinpriq_wire::resp::MalformedReply;
+
+/// How much is asked of the socket at a time. A larger frame or reply takes more calls.
+const READ_BYTES: usize = 64 << 10;
+
+/// A connection.
+#[derive(Debug)]
+pub struct Line {
+    stream: TcpStream,
+    /// Received bytes; those before `used` have been used.
+    received: Vec<u8>,
+    used: usize,
+}
+
+/// Why there is no answer. Whether the request was carried out is unknown.
+#[derive(Debug)]
+pub enum Lost {
+    /// The connection broke, or the server took longer than it may.
+    Broken(io::Error),
+    /// The server closed the connection, in good order.
+    Closed,
+    /// The server closed the connection in the middle of a frame.
+    CutShort,
+    /// What the server sends is no RESP.
+    Malformed(MalformedReply),
+}
+
+impl From<io::Error> for Lost {
+    fn from(error: io::Error) -> Self {
+        Self::Broken(error)
+    }
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Broken(error) => error.fmt(f),
+            Self::Closed => f.write_str("the server closed the connection"),
+            Self::CutShort => f.write_str("the server closed the connection in a frame"),
+            Self::Malformed(malformed) => malformed.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Lost {}
+
+impl Line {
+    /// Connects to the first address that answers, for as long as the system tries.
+    pub fn connect(address: impl ToSocketAddrs) -> io::Result<Self> {
+        Ok(Self::over(TcpStream::connect(address)?))
+    }
+
+    /// Connects to the first address that answers within this time.
+    pub fn connect_within(limit: Duration, address: impl ToSocketAddrs) -> io::Result<Self> {
+        let mut outcome = Err(io::Error::other("the host stands for no address at all"));
+        for address in address.to_socket_addrs()? {
+            outcome = TcpStream::connect_timeout(&address, limit);
+            if outcome.is_ok() {
+                break;
+            }
+        }
+        outcome.map(Self::over)
+    }
+
+    /// Speaks over a socket, from either of its ends.
+    #[must_use]
+    pub fn over(stream: TcpStream) -> Self {
+        // A request is often followed by waiting for its answer, so nothing is gained by delay.
+        let _ = stream.set_nodelay(true);
+        Self { stream, received: Vec::new(), used: 0 }
+    }
+
+    /// The socket, with which another thread can end the connection.
+    #[must_use]
+    pub const fn stream(&self) -> &TcpStream {
+        &self.stream
+    }
+
+    /// Counts the connection as lost when nothing comes for so long; without a limit it never does.
+    pub fn limit_waiting(&self, limit: Option<Duration>) -> io::Result<()> {
+        self.stream.set_read_timeout(limit)
+    }
+
+    /// Sends bytes, which may hold several requests.
+    pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream.write_all(bytes)
+    }
+
+    /// Sends nothing more.
+    pub fn end_input(&self) -> io::Result<()> {
+        self.stream.shutdown(Shutdown::Write)
+    }
+
+    /// The bytes that came and were not used.
+    #[must_use]
+    pub fn unused(&self) -> &[u8] {
+        self.received.get(self.used..).unwrap_or_default()
+    }
+
+    /// Notes that so many bytes at the front have been used.
+    pub const fn note_used(&mut self, bytes: usize) {
+        self.used = self.used.saturating_add(bytes);
+    }
+
+    /// Waits for more bytes behind those that were not used. False at the end of the stream. Goes
+    /// on after a signal.
+    pub fn receive(&mut self) -> io::Result<bool> {
+        self.received.drain(..self.used);
+        self.used = 0;
+        let start = self.received.len();
+        self.received.resize(start + READ_BYTES, 0);
+        let count = loop {
+            let free = self.received.get_mut(start..).unwrap_or_default();
+            match self.stream.read(free) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                outcome => break outcome,
+            }
+        };
+        self.received.truncate(start + count.as_ref().map_or(0, |count| *count));
+        Ok(count? > 0)
+    }
+
+    /// Waits for so many bytes and uses them.
+    pub fn bytes(&mut self, count: usize) -> io::Result<Vec<u8>> {
+        loop {
+            if let Some(bytes) = self.unused().get(..count) {
+                let bytes = bytes.to_vec();
+                self.note_used(count);
+                return Ok(bytes);
+            }
+            if !self.receive()? {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+    }
+
+    /// Reads until the server closes in order, and answers what came and was not used.
+    pub fn rest(&mut self) -> io::Result<Vec<u8>> {
+        while self.receive()? {}
+        Ok(self.unused().to_vec())
+    }
+}
