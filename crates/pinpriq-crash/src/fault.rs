@@ -19,3 +19,14 @@ pub(crate) enum Verdict {
     /// The machine does not allow it, and why. Never to be counted as passed.
     NotRun(String),
 }
+
+impl Verdict {
+    /// With these figures, and failures if there were any.
+    pub(crate) fn of(figures: String, failures: &[String]) -> Self {
+        if failures.is_empty() {
+            Self::Passed(figures)
+        } else {
+            Self::Failed(format!("{figures}\n{}", failures.join("\n")))
+        }
+    }
+}

@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pinpriq_history::{Event, Report};
 
@@ -23,6 +24,9 @@ use crate::{files, strace};
 const BEFORE: Size = Size { operations: 40, payload_bytes: 100 };
 /// Large enough that the workload fills more than one segment.
 const PAYLOAD_BYTES: usize = 400_000;
+
+/// How many runs there are at a time.
+const AT_ONCE: usize = 2;
 
 /// What is traced.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -114,4 +118,25 @@ fn attach(server: &Server, flags: &[String]) -> Fallible<Process> {
         Some(_) => Ok(tracer),
         None => Err(format!("strace did not attach: {}", tracer.text()).into()),
     }
+}
+
+/// Tries all of these, [`AT_ONCE`] at a time.
+pub(crate) fn try_all<T: Sync>(
+    all: &[T],
+    try_one: impl Fn(&T) -> Fallible<()> + Sync,
+) -> Fallible<()> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some(one) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
+            try_one(one)?;
+        }
+        Fallible::Ok(())
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(work)).collect();
+        for worker in workers {
+            worker.join().map_err(|_| "a run panicked")??;
+        }
+        Ok(())
+    })
 }

@@ -5,7 +5,6 @@
 //! no part of the journal yet, and the unused rest of an old segment none any more; the server may
 //! go on.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::args::Wanted;
@@ -15,9 +14,6 @@ use crate::report::say;
 use crate::strace::{self, Call, Point};
 use crate::totals::Totals;
 use crate::traced::{self, Part};
-
-/// How many runs there are at a time.
-const AT_ONCE: usize = 2;
 
 /// A failure to come.
 struct Failure {
@@ -81,54 +77,35 @@ pub(crate) fn run(wanted: &Wanted) -> Fallible<Verdict> {
     let planned = failures.len();
     let failures: Vec<Failure> = failures.into_iter().step_by(wanted.every).collect();
     say(format_args!("errors: {planned} failures, {} of them to be tried", failures.len()));
-    let next = AtomicUsize::new(0);
     let sum = Mutex::new(Sum::default());
-    std::thread::scope(|scope| {
-        let workers: Vec<_> =
-            (0..AT_ONCE).map(|_| scope.spawn(|| work(wanted, &failures, &next, &sum))).collect();
-        for worker in workers {
-            worker.join().map_err(|_| "a run panicked")??;
-        }
-        Fallible::Ok(())
-    })?;
+    traced::try_all(&failures, |failure| try_one(wanted, failure, &sum))?;
     let sum = sum.into_inner().unwrap_or_else(PoisonError::into_inner);
     let figures = format!(
         "{} failures of {planned} (every {}): {} not reached, {} ended the service, {} refused \
          the start, {} concerned spare room only; {}",
         sum.runs, wanted.every, sum.missed, sum.stopped, sum.refused, sum.went_on, sum.totals,
     );
-    if sum.violations.is_empty() {
-        Ok(Verdict::Passed(figures))
-    } else {
-        Ok(Verdict::Failed(format!("{figures}\n{}", sum.violations.join("\n"))))
-    }
+    Ok(Verdict::of(figures, &sum.violations))
 }
 
-fn work(
-    wanted: &Wanted,
-    failures: &[Failure],
-    next: &AtomicUsize,
-    sum: &Mutex<Sum>,
-) -> Fallible<()> {
-    while let Some(failure) = failures.get(next.fetch_add(1, Ordering::Relaxed)) {
-        let Failure { part, point: Point { name, number }, error, for_ever } = failure;
-        let plus = if *for_ever { "+" } else { "" };
-        let what = format!("{part:?}, {name} {number}{plus}, {error}");
-        let inject = format!("inject={name}:error={error}:when={number}{plus}");
-        let outcome = traced::run(wanted, *part, &["-e".to_owned(), inject])
-            .map_err(|error| format!("{what}: {error}"))?;
-        let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
-        sum.runs += 1;
-        sum.totals.add(&outcome.report);
-        let violation = judge(&outcome, &mut sum);
-        if let Some(violation) = violation {
-            let kept = outcome.ledger.keep(&format!("errors-{}.jsonl", sum.runs))?;
-            files::keep(&outcome.log, &format!("errors-{}.strace", sum.runs))?;
-            sum.violations.push(format!("{what}, {}: {violation}", kept.display()));
-        }
-        if sum.runs.is_multiple_of(100) {
-            say(format_args!("errors: {} runs, {}", sum.runs, sum.totals));
-        }
+fn try_one(wanted: &Wanted, failure: &Failure, sum: &Mutex<Sum>) -> Fallible<()> {
+    let Failure { part, point: Point { name, number }, error, for_ever } = failure;
+    let plus = if *for_ever { "+" } else { "" };
+    let what = format!("{part:?}, {name} {number}{plus}, {error}");
+    let inject = format!("inject={name}:error={error}:when={number}{plus}");
+    let outcome = traced::run(wanted, *part, &["-e".to_owned(), inject])
+        .map_err(|error| format!("{what}: {error}"))?;
+    let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
+    sum.runs += 1;
+    sum.totals.add(&outcome.report);
+    let violation = judge(&outcome, &mut sum);
+    if let Some(violation) = violation {
+        let kept = outcome.ledger.keep(&format!("errors-{}.jsonl", sum.runs))?;
+        files::keep(&outcome.log, &format!("errors-{}.strace", sum.runs))?;
+        sum.violations.push(format!("{what}, {}: {violation}", kept.display()));
+    }
+    if sum.runs.is_multiple_of(100) {
+        say(format_args!("errors: {} runs, {}", sum.runs, sum.totals));
     }
     Ok(())
 }

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt as _;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::args::Wanted;
@@ -15,8 +14,6 @@ use crate::strace::{self, Call, Point};
 use crate::totals::Totals;
 use crate::traced::{self, Part};
 
-/// How many runs there are at a time.
-const AT_ONCE: usize = 2;
 /// The number of SIGKILL.
 const SIGKILL: i32 = 9;
 
@@ -57,16 +54,8 @@ pub(crate) fn run(wanted: &Wanted) -> Fallible<Verdict> {
     say(format_args!("syscalls: {} points: {}", points.len(), counts.join(", ")));
     let points: Vec<(Part, Point)> = points.into_iter().step_by(wanted.every).collect();
 
-    let next = AtomicUsize::new(0);
     let sum = Mutex::new(Sum::default());
-    std::thread::scope(|scope| {
-        let workers: Vec<_> =
-            (0..AT_ONCE).map(|_| scope.spawn(|| work(wanted, &points, &next, &sum))).collect();
-        for worker in workers {
-            worker.join().map_err(|_| "a run panicked")??;
-        }
-        Fallible::Ok(())
-    })?;
+    traced::try_all(&points, |(part, point)| try_one(wanted, *part, point, &sum))?;
     let sum = sum.into_inner().unwrap_or_else(PoisonError::into_inner);
     let figures = format!(
         "{} kills, each at another call of {} (every {}), {} more calls did not come; {}",
@@ -76,36 +65,25 @@ pub(crate) fn run(wanted: &Wanted) -> Fallible<Verdict> {
         sum.missed,
         sum.totals,
     );
-    if sum.failures.is_empty() {
-        Ok(Verdict::Passed(figures))
-    } else {
-        Ok(Verdict::Failed(format!("{figures}\n{}", sum.failures.join("\n"))))
-    }
+    Ok(Verdict::of(figures, &sum.failures))
 }
 
-fn work(
-    wanted: &Wanted,
-    points: &[(Part, Point)],
-    next: &AtomicUsize,
-    sum: &Mutex<Sum>,
-) -> Fallible<()> {
-    while let Some((part, point)) = points.get(next.fetch_add(1, Ordering::Relaxed)) {
-        let Point { name, number } = point;
-        let inject = format!("inject={name}:signal=KILL:when={number}");
-        let outcome = traced::run(wanted, *part, &["-e".to_owned(), inject])
-            .map_err(|error| format!("{part:?}, {name} {number}: {error}"))?;
-        let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
-        sum.runs += 1;
-        sum.missed += usize::from(outcome.status.signal() != Some(SIGKILL));
-        sum.totals.add(&outcome.report);
-        if !outcome.report.is_clean() {
-            let kept = outcome.ledger.keep(&format!("syscalls-{part:?}-{name}-{number}.jsonl"))?;
-            let text = outcome.report.text(3);
-            sum.failures.push(format!("{part:?}, {name} {number}, {}: {text}", kept.display()));
-        }
-        if sum.runs.is_multiple_of(100) {
-            say(format_args!("syscalls: {} runs, {}", sum.runs, sum.totals));
-        }
+fn try_one(wanted: &Wanted, part: Part, point: &Point, sum: &Mutex<Sum>) -> Fallible<()> {
+    let Point { name, number } = point;
+    let inject = format!("inject={name}:signal=KILL:when={number}");
+    let outcome = traced::run(wanted, part, &["-e".to_owned(), inject])
+        .map_err(|error| format!("{part:?}, {name} {number}: {error}"))?;
+    let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
+    sum.runs += 1;
+    sum.missed += usize::from(outcome.status.signal() != Some(SIGKILL));
+    sum.totals.add(&outcome.report);
+    if !outcome.report.is_clean() {
+        let kept = outcome.ledger.keep(&format!("syscalls-{part:?}-{name}-{number}.jsonl"))?;
+        let text = outcome.report.text(3);
+        sum.failures.push(format!("{part:?}, {name} {number}, {}: {text}", kept.display()));
+    }
+    if sum.runs.is_multiple_of(100) {
+        say(format_args!("syscalls: {} runs, {}", sum.runs, sum.totals));
     }
     Ok(())
 }
