@@ -15,9 +15,10 @@ mod listening;
 mod played;
 mod worker;
 
-/// A server with a RESP door.
+/// A server with a RESP door, which is stopped at the end of its test.
 struct Server {
-    serving: Serving,
+    /// None once it has been stopped.
+    serving: Option<Serving>,
     address: String,
     /// Where it keeps its data, if it keeps any.
     _data: tempfile::TempDir,
@@ -30,10 +31,8 @@ impl Server {
         command.args(["--durability", "memory", "--log-format", "json"]);
         command.arg("--data").arg(data.path());
         let serving = Serving::of_command(command);
-        let line = serving.logged("\"door\":\"resp\"");
-        let (_, rest) = line.split_once("\"address\":\"").unwrap();
-        let address = rest.split('"').next().unwrap().to_owned();
-        Self { serving, address, _data: data }
+        let address = serving.door("resp");
+        Self { serving: Some(serving), address, _data: data }
     }
 
     /// A server with a queue `jobs` that is there even when it is empty.
@@ -110,9 +109,14 @@ impl Server {
     fn figure(&self, queue: &str, member: &str) -> String {
         member_of(&self.printed(&["stats", queue]), member)
     }
+}
 
-    fn stop(self) {
-        self.serving.stop();
+/// Whatever a test has done to a server, it stops in order.
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(serving) = self.serving.take_if(|_| !std::thread::panicking()) {
+            serving.stop();
+        }
     }
 }
 

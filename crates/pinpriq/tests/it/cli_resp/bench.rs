@@ -36,7 +36,7 @@ impl Server {
 #[test]
 fn mixed_puts_takes_and_acknowledges() {
     let server = Server::start();
-    let pid = server.serving.id().to_string();
+    let pid = server.serving.as_ref().unwrap().id().to_string();
     let (report, stats) = server.bench(&["mixed", "--count", "500", "--pid", &pid]);
     check_numbers(&report, &[("jobs", 500), ("requests", 1_500), ("empty", 0), ("refused", 0)]);
     check_numbers(&stats, &[("put", 500), ("acked", 500), ("present", 0)]);

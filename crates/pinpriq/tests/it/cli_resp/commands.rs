@@ -29,7 +29,6 @@ fn put_prints_ids_and_take_prints_receipts_and_payloads() {
     assert_eq!((lines[1][0], lines[1][2]), ("jobs", "same"));
     assert_eq!((lines[3][2], lines[4][0]), ("from", "stdin"), "{rest}");
     check(&server.run(&["take", "jobs"]), 4, b"");
-    server.stop();
 }
 
 #[test]
@@ -60,7 +59,6 @@ fn json_has_all_that_is_known_of_a_task() {
     let peeked = String::from_utf8(output.stdout).unwrap();
     assert!(peeked.starts_with("{\"queue_base64\":\"cf8=\",\"member\":null,\"id\":\"2\","));
     assert!(peeked.contains("\"receipt\":null,\"payload_base64\":\"cP4=\","), "{peeked}");
-    server.stop();
 }
 
 #[test]
@@ -75,7 +73,6 @@ fn lines_of_stdin_become_tasks() {
     let last = server.run(&["peek", "odd", "--from", "max"]);
     check(&last, 0, b"3002\t\xff\n");
     check(&server.run_with(&["put", "odd", "--lines"], b""), 0, b"");
-    server.stop();
 }
 
 #[test]
@@ -93,7 +90,6 @@ fn lines_are_put_while_more_are_awaited() {
     }
     drop(stdin);
     assert!(child.wait().unwrap().success());
-    server.stop();
 }
 
 #[test]
@@ -106,7 +102,6 @@ fn a_refused_line_is_told_and_ends_the_command() {
     assert!(complaint.contains("FULL "), "{complaint}");
     assert!(complaint.contains("(line 3; 2 tasks put, 1 refused)"), "{complaint}");
     server.refused(&["put", "jobs", "d"], "FULL ");
-    server.stop();
 }
 
 #[test]
@@ -129,7 +124,6 @@ fn put_and_await_tell_how_a_task_ended() {
     server.refused(&["await", "jobs", "1"], "NOTFOUND ");
     server.put("jobs", "p");
     assert_eq!(server.printed(&["await", "jobs", "3", "--wait-ms", "0"]), "timeout\tR\n");
-    server.stop();
 }
 
 #[test]
@@ -151,7 +145,6 @@ fn leases_are_released_buried_and_touched() {
     assert_eq!(server.known("jobs", &id, "reason"), "no good");
     assert_eq!(server.printed(&["peek", "jobs", "--state", "buried"]), format!("{id}\tp\n"));
     assert_eq!(server.printed(&["dig", "jobs", &id, "--payload", "new"]), "R\n");
-    server.stop();
 }
 
 #[test]
@@ -168,7 +161,6 @@ fn many_leases_are_dealt_with_one_by_one() {
     check(&output, 5, expected.as_bytes());
     let complaint = String::from_utf8(output.stderr).unwrap();
     assert!(complaint.contains(&format!("{}: STALE ", receipts[1])), "{complaint}");
-    server.stop();
 }
 
 #[test]
@@ -189,7 +181,6 @@ fn tasks_are_changed_by_their_ids() {
     assert_eq!(server.printed(&["kill", "jobs", &id, "99"]), "1\n");
     check(&server.run(&["get", "jobs", &id]), 4, b"");
     check(&server.run(&["peek", "jobs"]), 4, b"");
-    server.stop();
 }
 
 #[test]
@@ -220,7 +211,6 @@ fn queues_are_made_shown_paused_and_dropped() {
     assert_eq!(server.printed(&["queue", "truncate", "jobs"]), "1\n");
     assert_eq!(server.printed(&["queue", "drop", "jobs", "--json"]), "{\"count\":0}\n");
     server.refused(&["queue", "show", "jobs"], "NOQUEUE ");
-    server.stop();
 }
 
 /// A line for each number from 1 to `last`.
@@ -240,7 +230,6 @@ fn a_long_list_of_queues_is_printed_whole() {
     }
     assert_eq!(BufReader::new(stream).lines().take(3_000).count(), 3_000);
     assert_eq!(server.printed(&["queue", "list"]), names);
-    server.stop();
 }
 
 #[test]
@@ -257,7 +246,6 @@ fn stats_are_printed_for_a_queue_and_for_all() {
     assert!(all.starts_with("{\"counts\":{\"R\":1,"), "{all}");
     assert!(all.contains("\"transitions\":{") && all.contains("\"put\":2,"), "{all}");
     server.refused(&["stats", "void"], "NOQUEUE ");
-    server.stop();
 }
 
 #[test]
@@ -285,5 +273,4 @@ fn a_reader_that_has_gone_ends_the_command_quietly() {
     let mut child = server.client(&["peek", "jobs"]).spawn().unwrap();
     drop(child.stdout.take());
     check(&child.wait_with_output().unwrap(), 0, b"");
-    server.stop();
 }

@@ -29,7 +29,6 @@ fn members_are_joined_listed_and_left() {
     assert_eq!(server.printed(&["leave", "news", "m10", "--json"]), "{\"lanes\":0}\n");
     assert_eq!(server.printed(&["leave", "m1"]), "2\n");
     assert_eq!(server.printed(&["leave", "m1"]), "0\n");
-    server.stop();
 }
 
 #[test]
@@ -52,7 +51,6 @@ fn lines_of_stdin_are_published_to_every_lane() {
             taken.lines().take(3_000).map(|line| line.split('\t').nth(1).unwrap()).collect();
         assert_eq!(payloads, input.replace('\n', ""));
     }
-    server.stop();
 }
 
 #[test]
@@ -97,7 +95,6 @@ fn what_can_be_done_with_a_queue_can_be_done_with_a_lane() {
     assert_eq!(server.printed(&["queue", "truncate", "t", "--member", "n"]), "4\n");
     server.refused(&["take", "t", "--member", "x"], "NOTFOUND there is no member \"x\"");
     server.refused(&["queue", "show", "t"], "NOQUEUE ");
-    server.stop();
 }
 
 #[test]
@@ -109,5 +106,4 @@ fn a_worker_works_for_a_member() {
     check(&server.run(&worker), 0, b"m p\nm p\nm p\n");
     check(&server.run(&["take", "t", "--member", "m"]), 4, b"");
     server.refused(&["take", "t", "--member", "x", "--exec", "true"], "NOTFOUND ");
-    server.stop();
 }

@@ -106,7 +106,6 @@ fn every_listener_prints_everything_and_leaves_when_told_to_stop() {
     assert_eq!(server.printed(&["members", "news"]), "");
     let stats = server.printed(&["stats"]);
     assert!(stats.contains("\nacked: 6\n") && stats.contains("\nkilled: 0\n"), "{stats}");
-    server.stop();
 }
 
 #[test]
@@ -124,7 +123,6 @@ fn json_has_all_that_is_known_of_what_was_published() {
     assert!(rest.contains("\"payload\":\"last\""), "{rest}");
     assert_eq!((code, complaint.as_str()), (Some(0), ""));
     assert_eq!(server.printed(&["members", "news"]), "");
-    server.stop();
 }
 
 #[test]
@@ -140,7 +138,6 @@ fn a_name_that_is_taken_is_not_invented_twice() {
     assert_eq!(listener.line(), "1\n", "the other joined first");
     assert_eq!(server.printed(&["publish", "news", "p"]), "2\n");
     assert_eq!(listener.line(), "p\n");
-    server.stop();
 }
 
 #[test]
@@ -159,7 +156,6 @@ fn commands_are_run_and_what_fails_too_often_is_buried_in_the_lane() {
     assert_eq!(listener.end().0, Some(0));
     let buried = server.printed(&["peek", "t", "--member", "m", "--state", "buried"]);
     assert!(buried.ends_with("\tbad\n"), "{buried}");
-    server.stop();
 }
 
 #[test]
@@ -177,7 +173,6 @@ fn one_who_stays_finds_what_came_meanwhile() {
     server.printed(&["publish", "news", "last"]);
     assert_eq!(third.end().1, "last\n");
     assert_eq!(server.printed(&["publish", "news", "lost"]), "0\n");
-    server.stop();
 }
 
 #[test]
@@ -194,7 +189,6 @@ fn a_killed_listener_ends_with_its_lease() {
     // Nothing is left of its lane.
     server.signal_end(other);
     assert_eq!(super::member_of(&server.printed(&["stats"]), "present"), "0");
-    server.stop();
 }
 
 impl Server {
@@ -223,7 +217,6 @@ fn a_long_command_does_not_end_the_membership() {
     let (code, _, complaint) = listener.end();
     assert_eq!(code, Some(0), "{complaint}");
     assert_eq!(complaint.lines().count(), 1, "{complaint}");
-    server.stop();
 }
 
 #[test]
@@ -254,7 +247,6 @@ fn a_listener_that_was_away_for_too_long_joins_again_and_says_so() {
     assert_eq!(server.printed(&["leave", "m"]), "1\n");
     assert_eq!(listener.complaint(), told);
     server.signal_end(listener);
-    server.stop();
 }
 
 #[test]
@@ -269,7 +261,6 @@ fn a_listener_whose_output_nobody_reads_any_more_gives_back_and_ends() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
     let left = server.printed(&["peek", "news", "--member", "m"]);
     assert!(left.ends_with("\tp\n"), "{left}");
-    server.stop();
 }
 
 /// A server that keeps its data, at an address that may be given.
@@ -277,9 +268,7 @@ fn durable(data: &Path, address: &str) -> (Serving, String) {
     let mut command = pinpriq(&["serve", "--pinpriq", "off", "--resp", address]);
     command.args(["--log-format", "json"]).arg("--data").arg(data);
     let serving = Serving::of_command(command);
-    let line = serving.logged("\"door\":\"resp\"");
-    let (_, rest) = line.split_once("\"address\":\"").unwrap();
-    let address = rest.split('"').next().unwrap().to_owned();
+    let address = serving.door("resp");
     (serving, address)
 }
 

@@ -1,8 +1,11 @@
 //! A worker against a server that the test plays, where a real one could not be made to do what is
 //! tested: to lose connections at a certain moment, to refuse for a while, to be slow.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::io::Write as _;
+use std::net::TcpListener;
+
+use pinpriq_client::Line;
+use pinpriq_wire::resp::{Decoded, RequestDecoder, RequestLimits};
 
 use super::Worker;
 use crate::peer::{check, pinpriq};
@@ -20,14 +23,14 @@ const NOTHING: &str = "*0\r\n";
 
 /// The server's side of a connection.
 struct Played {
-    stream: BufReader<TcpStream>,
+    line: Line,
 }
 
 impl Played {
     /// Waits for a connection and welcomes it.
     fn accept(listener: &TcpListener) -> Self {
         let (stream, _) = listener.accept().unwrap();
-        let mut played = Self { stream: BufReader::new(stream) };
+        let mut played = Self { line: Line::over(stream) };
         assert_eq!(played.command(), "HELLO 3");
         played.answer(WELCOME);
         played
@@ -35,24 +38,24 @@ impl Played {
 
     /// The words of the next command; nothing if there are no more.
     fn command(&mut self) -> String {
-        let mut words = Vec::new();
-        for _ in 0..self.number('*') {
-            let length = self.number('$');
-            let mut word = vec![0; length + 2];
-            self.stream.read_exact(&mut word).unwrap();
-            words.push(String::from_utf8(word[..length].to_vec()).unwrap());
+        let mut decoder = RequestDecoder::new(RequestLimits::default());
+        loop {
+            let bytes = self.line.unused();
+            if let Decoded::Request { length } = decoder.decode(bytes).unwrap() {
+                let words: Vec<_> = decoder.arguments(bytes).iter().collect();
+                let words = String::from_utf8(words.join(&b' ')).unwrap();
+                self.line.note_used(length);
+                return words;
+            }
+            if !self.line.receive().unwrap() {
+                assert!(self.line.unused().is_empty(), "the last command is cut short");
+                return String::new();
+            }
         }
-        words.join(" ")
-    }
-
-    fn number(&mut self, kind: char) -> usize {
-        let mut line = String::new();
-        self.stream.read_line(&mut line).unwrap();
-        line.trim_end().strip_prefix(kind).map_or(0, |number| number.parse().unwrap())
     }
 
     fn answer(&mut self, reply: &str) {
-        self.stream.get_mut().write_all(reply.as_bytes()).unwrap();
+        self.line.send(reply.as_bytes()).unwrap();
     }
 
     /// Answers a take, which must be the next command.

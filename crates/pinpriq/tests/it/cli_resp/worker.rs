@@ -45,7 +45,6 @@ fn what_succeeds_is_acknowledged() {
     assert_eq!(words[..6], ["jobs", "1", "1", "k", &server.address, "5"]);
     assert_eq!(words[7..13], ["jobs", "2", "1", "none", &server.address, "300000"]);
     assert_eq!(server.figure("jobs", "acked"), "2");
-    server.stop();
 }
 
 #[test]
@@ -55,7 +54,6 @@ fn output_of_commands_goes_through_and_input_may_stay_unread() {
     let output = server.run(&["take", "jobs", "--exec", "echo said", "--count", "1"]);
     check(&output, 0, b"said\n");
     assert_eq!(server.figure("jobs", "acked"), "1");
-    server.stop();
 }
 
 #[test]
@@ -77,7 +75,6 @@ fn what_fails_comes_back_later_each_time() {
     assert_eq!(server.known("jobs", &id, "attempts"), "2");
     let ready_at: u64 = server.known("jobs", &id, "ready_at").parse().unwrap();
     assert!(ready_at >= put_at + 7_200_000, "{ready_at}, put at {put_at}");
-    server.stop();
 }
 
 #[test]
@@ -98,7 +95,6 @@ fn what_fails_too_often_is_buried_with_a_reason() {
         assert_eq!(server.known("jobs", &id, "state"), "B");
         assert_eq!(server.known("jobs", &id, "reason"), reason);
     }
-    server.stop();
 }
 
 #[test]
@@ -114,7 +110,6 @@ fn many_jobs_work_at_a_time() {
     let worker = ["take", "jobs", "--exec", "sh", "--jobs", "2", "--count", "2"];
     check(&server.run(&worker), 0, b"");
     assert_eq!(server.figure("jobs", "acked"), "2");
-    server.stop();
 }
 
 #[test]
@@ -133,7 +128,6 @@ fn a_worker_waits_for_tasks_until_it_is_told_to_stop() {
         "pinpriq: stopping; a second signal kills the commands that are running\n"
     );
     assert_eq!(server.figure("jobs", "acked"), "2");
-    server.stop();
 }
 
 #[test]
@@ -159,7 +153,6 @@ fn a_lease_is_renewed_while_the_command_runs() {
     write_to(&go, "go");
     assert_eq!(worker.end(), "");
     assert_eq!(server.figure("jobs", "acked"), "1");
-    server.stop();
 }
 
 #[test]
@@ -179,7 +172,6 @@ fn a_signal_lets_the_command_finish() {
         assert_eq!(worker.end(), "");
         assert_eq!(server.figure("jobs", "acked"), "1");
         assert_eq!(server.figure("jobs", "counts.R"), "1");
-        server.stop();
     }
 }
 
@@ -198,7 +190,6 @@ fn a_second_signal_kills_the_command_and_gives_the_task_back() {
     let told = "pinpriq: task 1 of jobs: the command was killed, the task is released\n";
     assert_eq!(worker.end(), told);
     assert_eq!(server.known("jobs", &id, "state"), "R");
-    server.stop();
 }
 
 #[test]
@@ -212,5 +203,4 @@ fn a_command_may_end_its_lease_itself() {
     let complaint = String::from_utf8(output.stderr).unwrap();
     assert!(complaint.contains("pinpriq: task 1 of jobs: STALE "), "{complaint}");
     assert_eq!(server.figure("jobs", "acked"), "1");
-    server.stop();
 }
