@@ -37,7 +37,7 @@ pub(crate) struct Violation {
 type Rule = fn(&Tree) -> Vec<Violation>;
 
 /// Every rule, under the name that its violations are printed with.
-const RULES: [(&str, Rule); 15] = [
+const RULES: [(&str, Rule); 16] = [
     ("header", shape::header),
     ("length", shape::length),
     ("columns", shape::columns),
@@ -53,6 +53,7 @@ const RULES: [(&str, Rule); 15] = [
     ("names", names::names),
     ("planted", planted::places),
     ("links", markdown::links),
+    ("prose columns", markdown::columns),
 ];
 
 /// Prints every violation in the repository, and how many there are.

@@ -1,11 +1,12 @@
-//! Links in Markdown: what they point to is there.
+//! Links in Markdown lead somewhere, and prose is wrapped.
 //!
 //! Only links between files of the repository are followed, and only pages have anchors. Links
-//! into the web are not fetched.
+//! into the web are not fetched. Tables, headings and fenced blocks may be as wide as they are.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Violation;
+use super::shape::COLUMNS_MAX;
 use super::tree::{File, Tree};
 
 /// Every relative link leads to a file of the repository, and every anchor to a heading.
@@ -69,8 +70,72 @@ fn resolve(page: &str, path: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
+/// No line of prose is too wide, unless there is no place where it could be broken.
+pub(crate) fn columns(tree: &Tree) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for page in tree.files().filter(|file| file.has_extension("md")) {
+        for (number, line) in unfenced(&page.text) {
+            let columns = line.chars().count();
+            if columns > COLUMNS_MAX && is_prose(line) && can_be_broken(line) {
+                let message = format!("{columns} columns, {COLUMNS_MAX} is the most: wrap it");
+                found.push(Violation::new(&page.path, number, message));
+            }
+        }
+    }
+    found
+}
+
+/// Whether the line belongs to a paragraph or a list. Headings, rows of tables, HTML and the
+/// definitions of links end with their line, so they cannot be wrapped.
+fn is_prose(line: &str) -> bool {
+    let text = line.trim_start();
+    let defines_link = text.starts_with('[') && text.contains("]: ");
+    !text.starts_with(['|', '<']) && heading(text).is_none() && !defines_link
+}
+
+/// Whether the line has a space between two words that is neither part of a code span nor of the
+/// target of a link.
+fn can_be_broken(line: &str) -> bool {
+    let text = without_marker(line);
+    let (mut in_code, mut in_target) = (false, false);
+    let mut before = ' ';
+    for char in text.chars() {
+        match char {
+            '`' => in_code = !in_code,
+            _ if in_code => {}
+            '(' if before == ']' => in_target = true,
+            ')' => in_target = false,
+            ' ' if !in_target => return true,
+            _ => {}
+        }
+        before = char;
+    }
+    false
+}
+
+/// The text of a line, without the mark that makes it an item of a list or a quotation.
+fn without_marker(line: &str) -> &str {
+    let text = line.trim_start();
+    match text.split_once(' ') {
+        Some(("-" | "*" | "+" | ">", rest)) => rest.trim_start(),
+        Some((mark, rest)) if mark.trim_end_matches('.').parse::<u32>().is_ok() => {
+            rest.trim_start()
+        }
+        _ => text,
+    }
+}
+
 /// The lines of a page outside of fenced blocks, with their numbers and without code spans.
 fn prose(text: &str) -> Vec<(usize, String)> {
+    let without_code = |line: &str| {
+        let outside = line.split('`').enumerate().filter(|(part, _)| part % 2 == 0);
+        outside.map(|(_, span)| span).collect::<Vec<_>>().join("`")
+    };
+    unfenced(text).into_iter().map(|(number, line)| (number, without_code(line))).collect()
+}
+
+/// The lines of a page outside of fenced blocks, with their numbers.
+fn unfenced(text: &str) -> Vec<(usize, &str)> {
     let mut fence: Option<&str> = None;
     let mut lines = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -79,11 +144,7 @@ fn prose(text: &str) -> Vec<(usize, String)> {
         match (fence, mark) {
             (None, Some(mark)) => fence = Some(mark),
             (Some(open), Some(mark)) if open == mark => fence = None,
-            (None, None) => {
-                let spans = line.split('`').enumerate();
-                let outside = spans.filter(|(part, _)| part % 2 == 0).map(|(_, span)| span);
-                lines.push((index + 1, outside.collect::<Vec<_>>().join("`")));
-            }
+            (None, None) => lines.push((index + 1, line)),
             _ => {}
         }
     }
@@ -155,8 +216,8 @@ fn heading(line: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{anchors, links};
-    use crate::tidy::samples::{check_repository, check_tree};
+    use super::{anchors, columns, links};
+    use crate::tidy::samples::{check as check_samples, check_repository, check_tree};
 
     /// Checks a page next to a tree that holds `docs/b.md` with two headings, and a source.
     #[track_caller]
@@ -195,5 +256,38 @@ mod tests {
         let text = "# A `b_c`, [d](e.md)!\n## Same\n## Same\n#hash\n";
         let expected = ["a-b_c-d", "same", "same-1"].map(str::to_owned);
         assert_eq!(anchors(text), expected.into());
+    }
+
+    #[test]
+    fn prose_is_narrow_enough() {
+        let wide = "word ".repeat(21);
+        let wide = wide.trim_end();
+        let item = format!("1. {wide}\n");
+        let word = "x".repeat(101);
+        let code = format!("- `{wide}`\n");
+        let link = format!("[b](https://example.org/{word})\n");
+        let tail = format!("`{wide}` ends\n");
+        let words = format!("[{wide}](b.md)\n");
+        let row = format!("| {wide} |\n");
+        let title = format!("## {wide}\n");
+        let fence = format!("```\n{wide}\n```\n");
+        let definition = format!("[b]: https://example.org/{word} \"{wide}\"\n");
+        let narrow = "ü".repeat(49) + " " + &"ü".repeat(50);
+        check_samples(
+            columns,
+            &[("a.md", wide), ("a.md", &item), ("a.md", &tail), ("a.md", &words)],
+            &[
+                ("a.md", &narrow),
+                ("a.md", &word),
+                ("a.md", &code),
+                ("a.md", &link),
+                ("a.md", &row),
+                ("a.md", &title),
+                ("a.md", &fence),
+                ("a.md", &definition),
+                ("a.txt", wide),
+            ],
+        );
+        check_repository(columns);
     }
 }

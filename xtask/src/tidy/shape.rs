@@ -9,7 +9,7 @@ use super::tree::{File, Tree};
 const LINES_MAX: usize = 800;
 
 /// What two files side by side can show.
-const COLUMNS_MAX: usize = 100;
+pub(super) const COLUMNS_MAX: usize = 100;
 
 /// Every Rust file says at its head what it is for.
 pub(crate) fn header(tree: &Tree) -> Vec<Violation> {
