@@ -23,6 +23,7 @@ const DIRECTIONS: [(&str, &[&str]); 13] = [
     ("pinpriq-load", &["pinpriq-wire"]),
     ("pinpriq-server", &["pinpriq-engine", "pinpriq-store", "pinpriq-wire"]),
     ("pinpriq-store", &["pinpriq-engine"]),
+    ("pinpriq-letters", &["pinpriq-engine"]),
     ("pinpriq-engine", &[]),
     ("pinpriq-wire", &[]),
     ("pinpriq-history", &[]),

@@ -1,0 +1,173 @@
+//! Commands: which byte stands for which, and where the lists stand that a decoded one borrows.
+//!
+//! What follows that byte is in the folder.
+
+mod fanout;
+mod holding;
+mod kinds;
+mod parts;
+mod putting;
+mod queues;
+mod tending;
+
+use pinpriq_engine::command::Command;
+use pinpriq_engine::task::{Grant, Receipt, TaskRecord};
+
+use self::kinds::{
+    ACK, ACK_ALL, AWAIT, BURY, CREDIT, DIG, GET, GIVE_BACK, KILL, PEEK, PLOW, PUBLISH, PUT,
+    PUT_BACK, RELEASE, RESTART, SNATCH, SUBSCRIBE, SWITCH, TAKE, TOUCH, UNSUBSCRIBE, UPDATE,
+};
+use self::parts::{begin_in, put_names, take_queue_first};
+use crate::Malformed;
+use crate::fields::{kind_code, kind_of, put_receipt, take_receipt};
+use crate::flags::Packing;
+use crate::list::{List, put_list, take_list};
+use crate::primitives::{end, put_bytes, put_number, take_byte, take_bytes, take_small};
+use crate::records::{put_record, take_records};
+
+pub(crate) fn encode(command: &Command<'_>, out: &mut Vec<u8>) {
+    match command {
+        Command::Put(put) => putting::encode_put(put, out),
+        Command::Take(take) => putting::encode_take(take, out),
+        Command::Ack(ack) => holding::encode_ack(ack, out),
+        Command::Release(release) => holding::encode_release(release, out),
+        Command::Touch { held, by } => holding::encode_touch(held, *by, out),
+        Command::Credit(credit) => {
+            out.push(CREDIT);
+            put_number(out, u64::from(*credit));
+        }
+        Command::Peek(peek) => tending::encode_peek(peek, out),
+        Command::Get { queue, id } => {
+            begin_in(out, GET, queue);
+            put_bytes(out, id);
+        }
+        Command::AckAll { queue, receipts } => {
+            begin_in(out, ACK_ALL, queue);
+            put_list(out, receipts, put_receipt);
+        }
+        Command::Bury { held, payload, reason } => {
+            holding::encode_bury(held, *payload, reason, out);
+        }
+        Command::Dig(transfer) => tending::encode_transfer(DIG, transfer, out),
+        Command::Plow { queue, count, delay, ttl } => {
+            tending::encode_plow(queue, *count, *delay, *ttl, out);
+        }
+        Command::Kill { queue, ids } => {
+            begin_in(out, KILL, queue);
+            put_names(out, ids);
+        }
+        Command::Switch { transfer, to } => {
+            tending::encode_transfer(SWITCH, transfer, out);
+            out.push(kind_code(Some(*to)));
+        }
+        Command::Snatch(transfer) => tending::encode_transfer(SNATCH, transfer, out),
+        Command::Restart(transfer) => tending::encode_transfer(RESTART, transfer, out),
+        Command::Update(update) => tending::encode_update(update, out),
+        Command::Await { queue, id, wait } => tending::encode_await(queue, id, *wait, out),
+        Command::Subscribe { queues, member, selection, mode } => {
+            putting::encode_subscribe(queues, *member, *selection, *mode, out);
+        }
+        Command::Unsubscribe { queues, member } => {
+            putting::encode_unsubscribe(queues, *member, out);
+        }
+        Command::PutBack(tasks) => {
+            out.push(PUT_BACK);
+            put_list(out, tasks, put_record);
+        }
+        Command::GiveBack(receipts) => {
+            out.push(GIVE_BACK);
+            put_list(out, receipts, put_receipt);
+        }
+        Command::Queue(command) => queues::encode(command, out),
+        Command::Publish(publish) => fanout::encode_publish(publish, out),
+        Command::Member(command) => fanout::encode_member(command, out),
+    }
+}
+
+pub(crate) fn decode<R>(
+    bytes: &[u8],
+    then: impl FnOnce(&Command<'_>) -> R,
+) -> Result<R, Malformed> {
+    let mut rest = bytes;
+    let input = &mut rest;
+    // What lists borrow from while `then` is called; at most one of them is made.
+    let names: List<&[u8]>;
+    let receipts: List<Receipt>;
+    let records: Vec<TaskRecord>;
+    let command = match take_byte(input)? {
+        PUT => Command::Put(putting::take_put(input)?),
+        TAKE => {
+            let flags = Packing::take(input)?;
+            names = take_names(input)?;
+            Command::Take(putting::take_take(flags, &names, input)?)
+        }
+        ACK => Command::Ack(holding::take_ack(input)?),
+        ACK_ALL => {
+            let queue = take_queue_first(input)?;
+            receipts = take_receipts(input)?;
+            Command::AckAll { queue, receipts: &receipts }
+        }
+        KILL => {
+            let queue = take_queue_first(input)?;
+            names = take_names(input)?;
+            Command::Kill { queue, ids: &names }
+        }
+        SUBSCRIBE => {
+            let flags = Packing::take(input)?;
+            names = take_names(input)?;
+            putting::take_subscribe(flags, &names, input)?
+        }
+        UNSUBSCRIBE => {
+            let flags = Packing::take(input)?;
+            names = take_names(input)?;
+            putting::take_unsubscribe(flags, &names, input)?
+        }
+        PUT_BACK => {
+            records = take_records(input)?;
+            Command::PutBack(&records)
+        }
+        GIVE_BACK => {
+            receipts = take_receipts(input)?;
+            Command::GiveBack(&receipts)
+        }
+        kind => take_without_list(kind, input)?,
+    };
+    end(input)?;
+    Ok(then(&command))
+}
+
+fn take_without_list<'a>(kind: u8, input: &mut &'a [u8]) -> Result<Command<'a>, Malformed> {
+    Ok(match kind {
+        RELEASE => Command::Release(holding::take_release(input)?),
+        TOUCH => holding::take_touch(input)?,
+        CREDIT => Command::Credit(take_small(input, "credit")?),
+        PEEK => Command::Peek(tending::take_peek(input)?),
+        GET => Command::Get { queue: take_queue_first(input)?, id: take_bytes(input)? },
+        BURY => holding::take_bury(input)?,
+        DIG => Command::Dig(tending::take_transfer(input)?),
+        PLOW => tending::take_plow(input)?,
+        SWITCH => Command::Switch {
+            transfer: tending::take_transfer(input)?,
+            to: kind_of(take_byte(input)?)?.ok_or(Malformed::OutOfRange("state"))?,
+        },
+        SNATCH => Command::Snatch(tending::take_transfer(input)?),
+        RESTART => Command::Restart(tending::take_transfer(input)?),
+        UPDATE => Command::Update(tending::take_update(input)?),
+        AWAIT => tending::take_await(input)?,
+        PUBLISH => Command::Publish(fanout::take_publish(input)?),
+        _ => match fanout::take_member(kind, input)? {
+            Some(command) => Command::Member(command),
+            None => Command::Queue(queues::take(kind, input)?),
+        },
+    })
+}
+
+#[inline]
+fn take_names<'a>(input: &mut &'a [u8]) -> Result<List<&'a [u8]>, Malformed> {
+    take_list(input, &[][..], take_bytes)
+}
+
+fn take_receipts(input: &mut &[u8]) -> Result<List<Receipt>, Malformed> {
+    let blank = Receipt { number: 0, grant: Grant { incarnation: 0, serial: 0 } };
+    take_list(input, blank, take_receipt)
+}

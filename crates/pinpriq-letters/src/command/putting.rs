@@ -1,0 +1,167 @@
+//! Putting and taking: the two commands that there are most of, and subscriptions.
+//!
+//! Where commands have a list of queues, it was read by the caller, in whose buffer it stands.
+
+use pinpriq_engine::command::{Command, Put, Selection, Take, TakeMode, TimeToLive, Wait};
+
+use super::kinds::{PUT, SUBSCRIBE, TAKE, UNSUBSCRIBE};
+use super::parts::{
+    pack_delay, pack_mode, pack_selection, pack_wait, put_delay, put_mode, put_names, put_wait,
+    selection_of, take_delay, take_mode, take_wait,
+};
+use crate::Malformed;
+use crate::fields::{pack_priority, put_priority, take_priority};
+use crate::flags::{Packed, Packing};
+use crate::primitives::{
+    put_bytes, put_if, put_number, put_span, take_bytes, take_if, take_small, take_span,
+};
+
+#[inline]
+pub(super) fn encode_put(put: &Put<'_>, out: &mut Vec<u8>) {
+    out.push(PUT);
+    let mut flags = Packed::default();
+    flags.flag(put.key.is_some());
+    pack_priority(&mut flags, put.priority);
+    pack_delay(&mut flags, put.delay);
+    flags.code(
+        2,
+        match put.ttl {
+            TimeToLive::Default => 0,
+            TimeToLive::For(_) => 1,
+            TimeToLive::Endless => 2,
+            TimeToLive::Instant => 3,
+        },
+    );
+    flags.flag(put.ttr.is_some());
+    flags.flag(put.id.is_some());
+    flags.flag(put.wait.is_some());
+    pack_wait(&mut flags, put.wait.unwrap_or(Wait::No));
+    flags.put(out);
+    put_bytes(out, put.queue);
+    put_if(out, put.key, put_bytes);
+    put_priority(out, put.priority);
+    put_delay(out, put.delay);
+    match put.ttl {
+        TimeToLive::For(span) => put_span(out, span),
+        TimeToLive::Default | TimeToLive::Endless | TimeToLive::Instant => {}
+    }
+    put_if(out, put.ttr, put_span);
+    put_if(out, put.id, put_bytes);
+    put_if(out, put.wait, put_wait);
+    put_bytes(out, put.payload);
+}
+
+#[inline]
+pub(super) fn take_put<'a>(input: &mut &'a [u8]) -> Result<Put<'a>, Malformed> {
+    let mut flags = Packing::take(input)?;
+    let (key, priority, delay) = (flags.flag(), flags.code(2), flags.flag());
+    let (ttl, ttr, id) = (flags.code(2), flags.flag(), flags.flag());
+    let (waits, wait) = (flags.flag(), flags.code(2));
+    flags.end()?;
+    if !waits && wait != 0 {
+        return Err(Malformed::OutOfRange("wait"));
+    }
+    Ok(Put {
+        queue: take_bytes(input)?,
+        key: take_if(key, input, take_bytes)?,
+        priority: take_priority(priority, input)?,
+        delay: take_delay(delay, input)?,
+        ttl: match ttl {
+            0 => TimeToLive::Default,
+            1 => TimeToLive::For(take_span(input)?),
+            2 => TimeToLive::Endless,
+            _ => TimeToLive::Instant,
+        },
+        ttr: take_if(ttr, input, take_span)?,
+        id: take_if(id, input, take_bytes)?,
+        wait: take_if(waits, input, |input| take_wait(wait, input))?,
+        payload: take_bytes(input)?,
+    })
+}
+
+#[inline]
+pub(super) fn encode_take(take: &Take<'_>, out: &mut Vec<u8>) {
+    out.push(TAKE);
+    let mut flags = Packed::default();
+    pack_wait(&mut flags, take.wait);
+    flags.flag(take.count != 1);
+    pack_mode(&mut flags, take.mode);
+    pack_selection(&mut flags, take.selection);
+    flags.flag(take.member.is_some());
+    flags.put(out);
+    put_names(out, take.queues);
+    put_if(out, take.member, put_bytes);
+    if take.count != 1 {
+        put_number(out, u64::from(take.count));
+    }
+    put_wait(out, take.wait);
+    put_mode(out, take.mode);
+}
+
+#[inline]
+pub(super) fn take_take<'a>(
+    mut flags: Packing,
+    queues: &'a [&'a [u8]],
+    input: &mut &'a [u8],
+) -> Result<Take<'a>, Malformed> {
+    let (wait, is_counted, mode) = (flags.code(2), flags.flag(), flags.code(2));
+    let selection = selection_of(&mut flags);
+    let has_member = flags.flag();
+    flags.end()?;
+    let member = take_if(has_member, input, take_bytes)?;
+    let count = if is_counted { take_small(input, "count")? } else { 1 };
+    if is_counted && count == 1 {
+        return Err(Malformed::OutOfRange("count"));
+    }
+    let wait = take_wait(wait, input)?;
+    Ok(Take { queues, member, count, wait, selection, mode: take_mode(mode, input)? })
+}
+
+pub(super) fn encode_subscribe(
+    queues: &[&[u8]],
+    member: Option<&[u8]>,
+    selection: Selection,
+    mode: TakeMode,
+    out: &mut Vec<u8>,
+) {
+    out.push(SUBSCRIBE);
+    let mut flags = Packed::default();
+    flags.flag(member.is_some());
+    pack_mode(&mut flags, mode);
+    pack_selection(&mut flags, selection);
+    flags.put(out);
+    put_names(out, queues);
+    put_if(out, member, put_bytes);
+    put_mode(out, mode);
+}
+
+pub(super) fn take_subscribe<'a>(
+    mut flags: Packing,
+    queues: &'a [&'a [u8]],
+    input: &mut &'a [u8],
+) -> Result<Command<'a>, Malformed> {
+    let (has_member, mode) = (flags.flag(), flags.code(2));
+    let selection = selection_of(&mut flags);
+    flags.end()?;
+    let member = take_if(has_member, input, take_bytes)?;
+    Ok(Command::Subscribe { queues, member, selection, mode: take_mode(mode, input)? })
+}
+
+pub(super) fn encode_unsubscribe(queues: &[&[u8]], member: Option<&[u8]>, out: &mut Vec<u8>) {
+    out.push(UNSUBSCRIBE);
+    let mut flags = Packed::default();
+    flags.flag(member.is_some());
+    flags.put(out);
+    put_names(out, queues);
+    put_if(out, member, put_bytes);
+}
+
+pub(super) fn take_unsubscribe<'a>(
+    mut flags: Packing,
+    queues: &'a [&'a [u8]],
+    input: &mut &'a [u8],
+) -> Result<Command<'a>, Malformed> {
+    let has_member = flags.flag();
+    flags.end()?;
+    Ok(Command::Unsubscribe { queues, member: take_if(has_member, input, take_bytes)? })
+}

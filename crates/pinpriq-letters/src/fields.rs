@@ -1,0 +1,116 @@
+//! What commands and outputs both hold: receipts, states, priorities and settings.
+//!
+//! Each enumeration is written as a number that is told here, variant by variant, so that a new
+//! variant can never change what the others are. A field that says in the flags which form it has
+//! comes in three parts: its code, its bytes, and the way back.
+
+use pinpriq_engine::settings::Ids;
+use pinpriq_engine::task::{Grant, Receipt, StateKind};
+
+use crate::Malformed;
+use crate::flags::Packed;
+use crate::primitives::{put_number, put_signed, take_number, take_signed};
+
+/// Priority 0 takes no room.
+#[inline]
+pub(crate) fn pack_priority(flags: &mut Packed, priority: Option<i64>) {
+    flags.code(
+        2,
+        match priority {
+            Some(0) => 0,
+            Some(_) => 1,
+            None => 2,
+        },
+    );
+}
+
+#[inline]
+pub(crate) fn put_priority(out: &mut Vec<u8>, priority: Option<i64>) {
+    if let Some(priority) = priority
+        && priority != 0
+    {
+        put_signed(out, priority);
+    }
+}
+
+#[inline]
+pub(crate) fn take_priority(code: u8, input: &mut &[u8]) -> Result<Option<i64>, Malformed> {
+    match code {
+        0 => Ok(Some(0)),
+        1 => match take_signed(input)? {
+            0 => Err(Malformed::OutOfRange("priority")),
+            priority => Ok(Some(priority)),
+        },
+        2 => Ok(None),
+        _ => Err(Malformed::OutOfRange("priority")),
+    }
+}
+
+#[inline]
+pub(crate) fn put_receipt(out: &mut Vec<u8>, receipt: &Receipt) {
+    put_number(out, receipt.number);
+    put_grant(out, receipt.grant);
+}
+
+#[inline]
+pub(crate) fn take_receipt(input: &mut &[u8]) -> Result<Receipt, Malformed> {
+    Ok(Receipt { number: take_number(input)?, grant: take_grant(input)? })
+}
+
+#[inline]
+pub(crate) fn put_grant(out: &mut Vec<u8>, grant: Grant) {
+    put_number(out, grant.incarnation);
+    put_number(out, grant.serial);
+}
+
+#[inline]
+pub(crate) fn take_grant(input: &mut &[u8]) -> Result<Grant, Malformed> {
+    Ok(Grant { incarnation: take_number(input)?, serial: take_number(input)? })
+}
+
+/// States are numbered from 1, and 0 is none.
+#[inline]
+pub(crate) const fn kind_code(kind: Option<StateKind>) -> u8 {
+    match kind {
+        None => 0,
+        Some(StateKind::Ready) => 1,
+        Some(StateKind::Taken) => 2,
+        Some(StateKind::Waiting) => 3,
+        Some(StateKind::Buried) => 4,
+        Some(StateKind::Zombie) => 5,
+        Some(StateKind::Done) => 6,
+    }
+}
+
+#[inline]
+pub(crate) const fn kind_of(code: u8) -> Result<Option<StateKind>, Malformed> {
+    Ok(match code {
+        0 => None,
+        1 => Some(StateKind::Ready),
+        2 => Some(StateKind::Taken),
+        3 => Some(StateKind::Waiting),
+        4 => Some(StateKind::Buried),
+        5 => Some(StateKind::Zombie),
+        6 => Some(StateKind::Done),
+        _ => return Err(Malformed::OutOfRange("state")),
+    })
+}
+
+pub(crate) const fn ids_code(ids: Ids) -> u8 {
+    match ids {
+        Ids::Sequence => 0,
+        Ids::Time64 => 1,
+        Ids::Uuid => 2,
+        Ids::Given => 3,
+    }
+}
+
+pub(crate) const fn ids_of(code: u8) -> Result<Ids, Malformed> {
+    Ok(match code {
+        0 => Ids::Sequence,
+        1 => Ids::Time64,
+        2 => Ids::Uuid,
+        3 => Ids::Given,
+        _ => return Err(Malformed::OutOfRange("ids")),
+    })
+}

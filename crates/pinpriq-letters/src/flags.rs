@@ -1,0 +1,70 @@
+//! Small choices packed into one number, which stands before the fields that they speak of.
+//!
+//! They are read in the order in which they were added. What comes first should be what is unusual
+//! most often, since zeroes at the end take no room. What a choice means is not known here.
+
+use crate::Malformed;
+use crate::primitives::{put_number, take_number};
+
+/// Choices that are being collected.
+#[derive(Default)]
+pub(crate) struct Packed {
+    bits: u64,
+    used: u32,
+}
+
+/// Choices that are being read.
+pub(crate) struct Packing {
+    bits: u64,
+}
+
+impl Packed {
+    /// Adds a choice that fits in so many bits.
+    #[inline]
+    pub(crate) fn code(&mut self, bits: u32, code: u8) {
+        debug_assert!(u32::from(code) < 1 << bits, "{code} takes more than {bits} bits");
+        self.bits |= u64::from(code) << self.used;
+        self.used += bits;
+    }
+
+    /// Adds a choice between two.
+    #[inline]
+    pub(crate) fn flag(&mut self, flag: bool) {
+        self.code(1, u8::from(flag));
+    }
+
+    /// Appends all of them.
+    #[inline]
+    pub(crate) fn put(self, out: &mut Vec<u8>) {
+        put_number(out, self.bits);
+    }
+}
+
+impl Packing {
+    #[inline]
+    pub(crate) fn take(input: &mut &[u8]) -> Result<Self, Malformed> {
+        Ok(Self { bits: take_number(input)? })
+    }
+
+    /// The next choice of so many bits.
+    #[inline]
+    pub(crate) fn code(&mut self, bits: u32) -> u8 {
+        let mask = (1_u64 << bits) - 1;
+        #[expect(clippy::cast_possible_truncation, reason = "a choice has fewer than eight bits")]
+        let code = (self.bits & mask) as u8;
+        self.bits >>= bits;
+        code
+    }
+
+    /// The next choice between two.
+    #[inline]
+    pub(crate) fn flag(&mut self) -> bool {
+        self.code(1) != 0
+    }
+
+    /// All of them were read, and there are no others.
+    #[inline]
+    pub(crate) fn end(&self) -> Result<(), Malformed> {
+        if self.bits == 0 { Ok(()) } else { Err(Malformed::OutOfRange("flags")) }
+    }
+}

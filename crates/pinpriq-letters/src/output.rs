@@ -1,0 +1,232 @@
+//! Outputs: which byte stands for which, and answers about tasks.
+//!
+//! Figures and settings are in the folder. To whom an output goes follows the first byte.
+
+mod figures;
+mod kinds;
+mod refusals;
+
+use std::sync::Arc;
+
+use pinpriq_engine::reply::{Outcome, Output, Reply};
+use pinpriq_engine::task::{ClientId, RequestId, TaskId, TaskRecord};
+
+use self::figures::{
+    put_figures, put_member, put_settings, take_figures, take_member, take_settings,
+};
+use self::kinds::{
+    ACKS, COUNT, DEADLINE, DELIVERY, DONE, FIGURES, JOINED, MEMBERS, NAMES, OUTCOME, PUT,
+    PUT_OUTCOME, REFUSED, SETTINGS, SHOWN, STATE, TASK, TASKS,
+};
+use self::refusals::{put_ack, put_refusal, take_ack, take_refusal};
+use crate::Malformed;
+use crate::fields::{kind_code, kind_of};
+use crate::flags::{Packed, Packing};
+use crate::list::{put_list, take_vec};
+use crate::primitives::{
+    end, put_bytes, put_if, put_moment, put_number, take_byte, take_bytes, take_if, take_moment,
+    take_number,
+};
+use crate::records::{id_code, put_id, put_record, take_id, take_record, take_records};
+
+pub(crate) fn encode(output: &Output, out: &mut Vec<u8>) {
+    match output {
+        Output::Reply { client, request, reply } => {
+            out.push(kind(reply));
+            put_number(out, client.0);
+            put_number(out, request.0);
+            put_reply(out, reply);
+        }
+        Output::Delivery { client, tasks, popped } => {
+            out.push(DELIVERY);
+            put_number(out, client.0);
+            put_tasks(out, tasks, *popped);
+        }
+    }
+}
+
+const fn kind(reply: &Reply) -> u8 {
+    match reply {
+        Reply::Done => DONE,
+        Reply::Put(_) => PUT,
+        Reply::PutOutcome(..) => PUT_OUTCOME,
+        Reply::Shown(_) => SHOWN,
+        Reply::Tasks { .. } => TASKS,
+        Reply::Task(_) => TASK,
+        Reply::State(_) => STATE,
+        Reply::Deadline(_) => DEADLINE,
+        Reply::Count(_) => COUNT,
+        Reply::Outcome(..) => OUTCOME,
+        Reply::Acks(_) => ACKS,
+        Reply::Settings { .. } => SETTINGS,
+        Reply::Names { .. } => NAMES,
+        Reply::Figures(_) => FIGURES,
+        Reply::Joined(_) => JOINED,
+        Reply::Members(_) => MEMBERS,
+        Reply::Refused(_) => REFUSED,
+    }
+}
+
+fn put_reply(out: &mut Vec<u8>, reply: &Reply) {
+    let mut flags = Packed::default();
+    match reply {
+        Reply::Done => {}
+        Reply::Put(id) => put_named(out, flags, id),
+        Reply::PutOutcome(id, outcome) => {
+            flags.code(3, outcome_code(*outcome));
+            put_named(out, flags, id);
+        }
+        Reply::Shown(tasks) => put_list(out, tasks, put_record),
+        Reply::Tasks { tasks, popped } => put_tasks(out, tasks, *popped),
+        Reply::Task(task) => {
+            flags.flag(task.is_some());
+            flags.put(out);
+            put_if(out, task.as_deref(), put_record);
+        }
+        Reply::State(state) => out.push(kind_code(*state)),
+        Reply::Deadline(deadline) => {
+            flags.flag(deadline.is_some());
+            flags.put(out);
+            put_if(out, *deadline, put_moment);
+        }
+        Reply::Count(number) | Reply::Joined(number) => put_number(out, *number),
+        Reply::Outcome(outcome, state) => {
+            flags.code(3, outcome_code(*outcome));
+            flags.code(3, kind_code(*state));
+            flags.put(out);
+        }
+        Reply::Acks(acks) => put_list(out, acks, put_ack),
+        Reply::Settings { settings, paused, created } => {
+            put_settings(out, settings, *paused, *created);
+        }
+        Reply::Names { names, more } => {
+            flags.flag(*more);
+            flags.put(out);
+            put_list(out, names, |out, name| put_bytes(out, name));
+        }
+        Reply::Figures(figures) => put_figures(out, figures),
+        Reply::Members(members) => put_list(out, members, put_member),
+        Reply::Refused(refusal) => put_refusal(out, refusal),
+    }
+}
+
+/// Tasks that were handed out, in a reply or in a delivery.
+fn put_tasks(out: &mut Vec<u8>, tasks: &[TaskRecord], popped: bool) {
+    let mut flags = Packed::default();
+    flags.flag(popped);
+    flags.put(out);
+    put_list(out, tasks, put_record);
+}
+
+/// An id behind its form, which completes the flags.
+fn put_named(out: &mut Vec<u8>, mut flags: Packed, id: &TaskId) {
+    flags.code(2, id_code(id, 0));
+    flags.put(out);
+    put_id(out, id, 0);
+}
+
+fn take_named(mut flags: Packing, input: &mut &[u8]) -> Result<TaskId, Malformed> {
+    let id = flags.code(2);
+    flags.end()?;
+    take_id(id, 0, input)
+}
+
+const fn outcome_code(outcome: Outcome) -> u8 {
+    match outcome {
+        Outcome::Acked => 0,
+        Outcome::Buried => 1,
+        Outcome::Expired => 2,
+        Outcome::Killed => 3,
+        Outcome::Timeout => 4,
+    }
+}
+
+const fn outcome_of(code: u8) -> Result<Outcome, Malformed> {
+    Ok(match code {
+        0 => Outcome::Acked,
+        1 => Outcome::Buried,
+        2 => Outcome::Expired,
+        3 => Outcome::Killed,
+        4 => Outcome::Timeout,
+        _ => return Err(Malformed::OutOfRange("outcome")),
+    })
+}
+
+pub(crate) fn decode(bytes: &[u8]) -> Result<Output, Malformed> {
+    let mut rest = bytes;
+    let input = &mut rest;
+    let kind = take_byte(input)?;
+    if !(DELIVERY..=REFUSED).contains(&kind) {
+        return Err(Malformed::UnknownKind { what: "output", kind });
+    }
+    let client = ClientId(take_number(input)?);
+    let output = if kind == DELIVERY {
+        let (tasks, popped) = take_tasks(input)?;
+        Output::Delivery { client, tasks, popped }
+    } else {
+        let request = RequestId(take_number(input)?);
+        Output::Reply { client, request, reply: take_reply(kind, input)? }
+    };
+    end(input)?;
+    Ok(output)
+}
+
+fn take_reply(kind: u8, input: &mut &[u8]) -> Result<Reply, Malformed> {
+    Ok(match kind {
+        DONE => Reply::Done,
+        PUT => Reply::Put(take_named(Packing::take(input)?, input)?),
+        PUT_OUTCOME => {
+            let mut flags = Packing::take(input)?;
+            let outcome = outcome_of(flags.code(3))?;
+            Reply::PutOutcome(take_named(flags, input)?, outcome)
+        }
+        SHOWN => Reply::Shown(take_records(input)?),
+        TASKS => {
+            let (tasks, popped) = take_tasks(input)?;
+            Reply::Tasks { tasks, popped }
+        }
+        TASK => {
+            let is_there = take_flag_alone(input)?;
+            Reply::Task(take_if(is_there, input, |input| take_record(input, None))?.map(Box::new))
+        }
+        STATE => Reply::State(kind_of(take_byte(input)?)?),
+        DEADLINE => {
+            let is_there = take_flag_alone(input)?;
+            Reply::Deadline(take_if(is_there, input, take_moment)?)
+        }
+        COUNT => Reply::Count(take_number(input)?),
+        OUTCOME => {
+            let mut flags = Packing::take(input)?;
+            let (outcome, state) = (outcome_of(flags.code(3))?, kind_of(flags.code(3))?);
+            flags.end()?;
+            Reply::Outcome(outcome, state)
+        }
+        ACKS => Reply::Acks(take_vec(input, take_ack)?),
+        SETTINGS => {
+            let (settings, paused, created) = take_settings(input)?;
+            Reply::Settings { settings: Box::new(settings), paused, created }
+        }
+        NAMES => {
+            let more = take_flag_alone(input)?;
+            Reply::Names { names: take_vec(input, |input| take_bytes(input).map(Arc::from))?, more }
+        }
+        FIGURES => Reply::Figures(Box::new(take_figures(input)?)),
+        JOINED => Reply::Joined(take_number(input)?),
+        MEMBERS => Reply::Members(take_vec(input, take_member)?),
+        REFUSED => Reply::Refused(take_refusal(input)?),
+        _ => return Err(Malformed::UnknownKind { what: "output", kind }),
+    })
+}
+
+fn take_tasks(input: &mut &[u8]) -> Result<(Vec<TaskRecord>, bool), Malformed> {
+    let popped = take_flag_alone(input)?;
+    Ok((take_records(input)?, popped))
+}
+
+/// Flags of which there is but one.
+fn take_flag_alone(input: &mut &[u8]) -> Result<bool, Malformed> {
+    let mut flags = Packing::take(input)?;
+    let flag = flags.flag();
+    flags.end()?;
+    Ok(flag)
+}

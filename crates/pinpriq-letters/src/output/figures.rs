@@ -1,0 +1,171 @@
+//! Figures of queues and members, and the settings of a queue.
+
+use std::sync::Arc;
+
+use pinpriq_engine::fanout::MemberFigures;
+use pinpriq_engine::settings::{AfterAck, Paused, Settings};
+use pinpriq_engine::stats::{Counters, Figures, Move};
+
+use crate::Malformed;
+use crate::fields::{ids_code, ids_of, kind_code, kind_of};
+use crate::flags::{Packed, Packing};
+use crate::list::{put_list, take_vec};
+use crate::primitives::{
+    put_bytes, put_if, put_moment, put_number, put_span, take_byte, take_bytes, take_if,
+    take_moment, take_number, take_span,
+};
+
+pub(super) fn put_figures(out: &mut Vec<u8>, figures: &Figures) {
+    let Figures {
+        counters,
+        oldest_ready,
+        takers,
+        subscribers,
+        paused,
+        paused_queues,
+        queues,
+        missed,
+    } = figures;
+    let mut flags = Packed::default();
+    flags.flag(oldest_ready.is_some());
+    pack_paused(&mut flags, *paused);
+    flags.flag(missed.is_some());
+    flags.put(out);
+    put_counters(out, counters);
+    put_if(out, *oldest_ready, put_span);
+    put_number(out, *takers);
+    put_number(out, *subscribers);
+    put_number(out, *paused_queues);
+    put_number(out, *queues);
+    put_if(out, *missed, put_number);
+}
+
+pub(super) fn take_figures(input: &mut &[u8]) -> Result<Figures, Malformed> {
+    let mut flags = Packing::take(input)?;
+    let oldest_ready = flags.flag();
+    let paused = paused_of(&mut flags);
+    let missed = flags.flag();
+    flags.end()?;
+    Ok(Figures {
+        counters: take_counters(input)?,
+        oldest_ready: take_if(oldest_ready, input, take_span)?,
+        takers: take_number(input)?,
+        subscribers: take_number(input)?,
+        paused,
+        paused_queues: take_number(input)?,
+        queues: take_number(input)?,
+        missed: take_if(missed, input, take_number)?,
+    })
+}
+
+fn put_counters(out: &mut Vec<u8>, counters: &Counters) {
+    let Counters { counts, moves, put, acked, expired, killed, bytes } = counters;
+    for count in counts {
+        put_number(out, *count);
+    }
+    put_list(out, moves, |out, (step, times)| {
+        out.push(kind_code(step.from) << 4 | kind_code(step.to));
+        put_number(out, *times);
+    });
+    for number in [put, acked, expired, killed, bytes] {
+        put_number(out, *number);
+    }
+}
+
+fn take_counters(input: &mut &[u8]) -> Result<Counters, Malformed> {
+    let mut counts = [0; 6];
+    for count in &mut counts {
+        *count = take_number(input)?;
+    }
+    Ok(Counters {
+        counts,
+        moves: take_vec(input, |input| {
+            let step = take_byte(input)?;
+            let step = Move { from: kind_of(step >> 4)?, to: kind_of(step & 0x0f)? };
+            Ok((step, take_number(input)?))
+        })?,
+        put: take_number(input)?,
+        acked: take_number(input)?,
+        expired: take_number(input)?,
+        killed: take_number(input)?,
+        bytes: take_number(input)?,
+    })
+}
+
+pub(super) fn put_member(out: &mut Vec<u8>, figures: &MemberFigures) {
+    let MemberFigures { member, incarnation, lease_until, ready, taken } = figures;
+    put_bytes(out, member);
+    put_number(out, *incarnation);
+    put_moment(out, *lease_until);
+    put_number(out, *ready);
+    put_number(out, *taken);
+}
+
+pub(super) fn take_member(input: &mut &[u8]) -> Result<MemberFigures, Malformed> {
+    Ok(MemberFigures {
+        member: Arc::from(take_bytes(input)?),
+        incarnation: take_number(input)?,
+        lease_until: take_moment(input)?,
+        ready: take_number(input)?,
+        taken: take_number(input)?,
+    })
+}
+
+pub(super) fn put_settings(out: &mut Vec<u8>, settings: &Settings, paused: Paused, created: bool) {
+    let Settings { ids, ttl, ttr, after_ack, capacity } = settings;
+    let mut flags = Packed::default();
+    flags.code(2, ids_code(*ids));
+    flags.flag(ttl.is_some());
+    flags.flag(ttr.is_some());
+    flags.code(
+        2,
+        match after_ack {
+            AfterAck::Delete => 0,
+            AfterAck::Keep => 1,
+            AfterAck::Zombie(_) => 2,
+        },
+    );
+    flags.flag(capacity.is_some());
+    pack_paused(&mut flags, paused);
+    flags.flag(created);
+    flags.put(out);
+    put_if(out, *ttl, put_span);
+    put_if(out, *ttr, put_span);
+    match after_ack {
+        AfterAck::Zombie(stay) => put_span(out, *stay),
+        AfterAck::Delete | AfterAck::Keep => {}
+    }
+    put_if(out, *capacity, put_number);
+}
+
+pub(super) fn take_settings(input: &mut &[u8]) -> Result<(Settings, Paused, bool), Malformed> {
+    let mut flags = Packing::take(input)?;
+    let ids = ids_of(flags.code(2))?;
+    let (ttl, ttr, after_ack) = (flags.flag(), flags.flag(), flags.code(2));
+    let capacity = flags.flag();
+    let paused = paused_of(&mut flags);
+    let created = flags.flag();
+    flags.end()?;
+    let settings = Settings {
+        ids,
+        ttl: take_if(ttl, input, take_span)?,
+        ttr: take_if(ttr, input, take_span)?,
+        after_ack: match after_ack {
+            0 => AfterAck::Delete,
+            1 => AfterAck::Keep,
+            2 => AfterAck::Zombie(take_span(input)?),
+            _ => return Err(Malformed::OutOfRange("after_ack")),
+        },
+        capacity: take_if(capacity, input, take_number)?,
+    };
+    Ok((settings, paused, created))
+}
+
+fn pack_paused(flags: &mut Packed, paused: Paused) {
+    flags.flag(paused.input);
+    flags.flag(paused.output);
+}
+
+fn paused_of(flags: &mut Packing) -> Paused {
+    Paused { input: flags.flag(), output: flags.flag() }
+}
