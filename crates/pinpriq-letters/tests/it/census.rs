@@ -1,0 +1,211 @@
+//! The generators leave nothing out.
+//!
+//! Each list below is a match, so that a new variant does not compile until it stands there, and
+//! then its generator has to make it.
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+
+use pinpriq_engine::command::{
+    Amendment, Assign, Command, HeldBy, QueueCommand, Sides, TakeMode, TimeToLive, Wait,
+};
+use pinpriq_engine::fanout::{Deadline, MemberCommand};
+use pinpriq_engine::reply::{Outcome, Output, RefusalKind, Reply};
+use pinpriq_engine::settings::{AfterAck, Ids};
+use pinpriq_engine::task::{State, StateKind, TaskId};
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::TestRunner;
+
+use crate::strategies;
+
+/// A census of a type: all its variants, and which one a value is of.
+macro_rules! census {
+    ($kind:ident of $type:ty: $($pattern:pat),+ $(,)?) => {
+        fn $kind() -> (&'static [&'static str], fn(&$type) -> &'static str) {
+            (&[$(stringify!($pattern)),+], |value| match value {
+                $($pattern => stringify!($pattern)),+
+            })
+        }
+    };
+}
+
+census!(commands of Command<'static>:
+    Command::Put(_),
+    Command::Take(_),
+    Command::Peek(_),
+    Command::Get { .. },
+    Command::Ack(_),
+    Command::AckAll { .. },
+    Command::Release(_),
+    Command::Bury { .. },
+    Command::Touch { .. },
+    Command::Dig(_),
+    Command::Plow { .. },
+    Command::Kill { .. },
+    Command::Switch { .. },
+    Command::Snatch(_),
+    Command::Restart(_),
+    Command::Update(_),
+    Command::Await { .. },
+    Command::Subscribe { .. },
+    Command::Unsubscribe { .. },
+    Command::Credit(_),
+    Command::PutBack(_),
+    Command::GiveBack(_),
+    Command::Queue(QueueCommand::Create { .. }),
+    Command::Queue(QueueCommand::Set { .. }),
+    Command::Queue(QueueCommand::Show(_)),
+    Command::Queue(QueueCommand::List { .. }),
+    Command::Queue(QueueCommand::Truncate(_)),
+    Command::Queue(QueueCommand::Drop(_)),
+    Command::Queue(QueueCommand::Pause { .. }),
+    Command::Queue(QueueCommand::Resume { .. }),
+    Command::Queue(QueueCommand::Stats(None)),
+    Command::Queue(QueueCommand::Stats(Some(_))),
+    Command::Publish(_),
+    Command::Member(MemberCommand::Join { .. }),
+    Command::Member(MemberCommand::Beat { .. }),
+    Command::Member(MemberCommand::LeaveTopic { .. }),
+    Command::Member(MemberCommand::Leave(_)),
+    Command::Member(MemberCommand::List(_)),
+);
+
+census!(outputs of Output: Output::Reply { .. }, Output::Delivery { .. });
+
+census!(replies of Reply:
+    Reply::Done,
+    Reply::Put(_),
+    Reply::PutOutcome(..),
+    Reply::Shown(_),
+    Reply::Tasks { .. },
+    Reply::Task(None),
+    Reply::Task(Some(_)),
+    Reply::State(None),
+    Reply::State(Some(_)),
+    Reply::Deadline(None),
+    Reply::Deadline(Some(_)),
+    Reply::Count(_),
+    Reply::Outcome(_, None),
+    Reply::Outcome(_, Some(_)),
+    Reply::Acks(_),
+    Reply::Settings { .. },
+    Reply::Names { .. },
+    Reply::Figures(_),
+    Reply::Joined(_),
+    Reply::Members(_),
+    Reply::Refused(_),
+);
+
+census!(outcomes of Outcome:
+    Outcome::Acked,
+    Outcome::Buried,
+    Outcome::Expired,
+    Outcome::Killed,
+    Outcome::Timeout,
+);
+
+census!(refusals of RefusalKind:
+    RefusalKind::BadArgument,
+    RefusalKind::NoQueue,
+    RefusalKind::NotFound,
+    RefusalKind::Exists,
+    RefusalKind::IdRequired,
+    RefusalKind::NotTaken,
+    RefusalKind::NotOwner,
+    RefusalKind::Stale,
+    RefusalKind::Taken,
+    RefusalKind::WrongState,
+    RefusalKind::TooLarge,
+    RefusalKind::Full,
+    RefusalKind::Paused,
+    RefusalKind::Busy,
+    RefusalKind::Store,
+);
+
+census!(kinds of StateKind:
+    StateKind::Ready,
+    StateKind::Taken,
+    StateKind::Waiting,
+    StateKind::Buried,
+    StateKind::Zombie,
+    StateKind::Done,
+);
+
+census!(states of State:
+    State::Ready,
+    State::Taken(_),
+    State::Waiting { .. },
+    State::Buried { .. },
+    State::Zombie { .. },
+    State::Done,
+);
+
+census!(task_ids of TaskId: TaskId::Number(_), TaskId::Uuid(_), TaskId::Given(_));
+census!(ids of Ids: Ids::Sequence, Ids::Time64, Ids::Uuid, Ids::Given);
+census!(after_ack of AfterAck: AfterAck::Delete, AfterAck::Keep, AfterAck::Zombie(_));
+census!(proofs of HeldBy<'static>: HeldBy::Receipt(_), HeldBy::Id(_));
+census!(sides of Sides: Sides::Input, Sides::Output, Sides::Both);
+census!(deadlines of Deadline: Deadline::OfLane, Deadline::At(_), Deadline::After(_));
+census!(waits of Wait: Wait::No, Wait::For(_), Wait::Forever);
+
+census!(modes of TakeMode:
+    TakeMode::Lease { ttr: None },
+    TakeMode::Lease { ttr: Some(_) },
+    TakeMode::Pop,
+);
+
+census!(times_to_live of TimeToLive:
+    TimeToLive::Default,
+    TimeToLive::For(_),
+    TimeToLive::Endless,
+    TimeToLive::Instant,
+);
+
+census!(amendments of Amendment<'static>:
+    Amendment { priority: Assign::Keep, .. },
+    Amendment { priority: Assign::To(None), .. },
+    Amendment { priority: Assign::To(Some(_)), .. },
+);
+
+/// So many values are made, several dozen for each variant of the type that has the most.
+const DRAWS: usize = 4_000;
+
+fn makes_all<T: Debug>(
+    strategy: impl Strategy<Value = T>,
+    (all, kind): (&'static [&'static str], fn(&T) -> &'static str),
+) {
+    let mut runner = TestRunner::deterministic();
+    let mut draw = || strategy.new_tree(&mut runner).unwrap().current();
+    let seen: BTreeSet<&str> = (0..DRAWS).map(|_| kind(&draw())).collect();
+    let missing: Vec<&&str> = all.iter().filter(|kind| !seen.contains(**kind)).collect();
+    assert!(missing.is_empty(), "never made: {missing:?}");
+}
+
+#[test]
+fn commands_of_every_kind_are_made() {
+    makes_all(strategies::command(), commands());
+}
+
+#[test]
+fn outputs_of_every_kind_are_made() {
+    makes_all(strategies::output(), outputs());
+    makes_all(strategies::reply(), replies());
+}
+
+#[test]
+fn parts_of_every_kind_are_made() {
+    makes_all(strategies::outcome(), outcomes());
+    makes_all(strategies::refusal_kind(), refusals());
+    makes_all(strategies::kind(), kinds());
+    makes_all(strategies::state(), states());
+    makes_all(strategies::id(), task_ids());
+    makes_all(strategies::ids(), ids());
+    makes_all(strategies::after_ack(), after_ack());
+    makes_all(strategies::held_by(), proofs());
+    makes_all(strategies::sides(), sides());
+    makes_all(strategies::deadline(), deadlines());
+    makes_all(strategies::wait(), waits());
+    makes_all(strategies::mode(), modes());
+    makes_all(strategies::time_to_live(), times_to_live());
+    makes_all(strategies::amendment(), amendments());
+}

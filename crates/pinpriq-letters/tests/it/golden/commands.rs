@@ -1,0 +1,257 @@
+//! The bytes of every kind of command.
+
+use pinpriq_engine::command::{
+    Ack, Amendment, Assign, Command, End, Held, HeldBy, Order, Peek, Put, QueueCommand, QueueName,
+    Release, Selection, SettingsPatch, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
+};
+use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
+use pinpriq_engine::settings::{AfterAck, Ids};
+use pinpriq_engine::task::{Grant, Receipt, State, StateKind, TaskId, TaskRecord};
+use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_letters::{decode_command, encode_command};
+
+use super::bytes;
+
+const JOBS: QueueName<'_> = QueueName { name: b"jobs", member: None };
+const LANE: QueueName<'_> = QueueName { name: b"news", member: Some(b"m") };
+const RECEIPT: Receipt = Receipt { number: 1, grant: Grant { incarnation: 2, serial: 3 } };
+const HELD: Held<'_> = Held { queue: JOBS, by: HeldBy::Receipt(RECEIPT) };
+const SAME: Amendment<'_> = Amendment { payload: None, priority: Assign::Keep, ttl: Assign::Keep };
+const MOVE: Transfer<'_> = Transfer { queue: JOBS, id: b"x", delay: Span::ZERO, amendment: SAME };
+const TAKE: Take<'_> = Take {
+    queues: &[b"jobs"],
+    member: None,
+    count: 1,
+    wait: Wait::No,
+    selection: Selection::DEFAULT,
+    mode: TakeMode::Lease { ttr: None },
+};
+
+fn have_the_bytes(lines: &[(Command<'_>, &str)]) {
+    for (command, line) in lines {
+        let expected = bytes(line);
+        let mut letter = Vec::new();
+        encode_command(command, &mut letter);
+        assert_eq!(letter, expected, "{command:?} is {line}, not {letter:02x?}");
+        assert_eq!(decode_command(&expected, |decoded| decoded == command), Ok(true), "{line}");
+    }
+}
+
+fn ms(ms: u64) -> Span {
+    Span::from_ms(ms)
+}
+
+#[test]
+fn puts_and_takes() {
+    let everything = Put {
+        queue: b"jobs",
+        payload: b"p",
+        key: Some(b"k"),
+        priority: Some(-2),
+        delay: ms(300),
+        ttl: TimeToLive::For(ms(7)),
+        ttr: Some(ms(8)),
+        id: Some(b"x"),
+        wait: Some(Wait::For(ms(9))),
+    };
+    let odd = Put {
+        priority: None,
+        ttl: TimeToLive::Instant,
+        wait: Some(Wait::Forever),
+        ..Put::new(b"jobs", b"")
+    };
+    let many = Take {
+        queues: &[b"a", b"b"],
+        member: Some(b"m"),
+        count: 10,
+        wait: Wait::For(ms(1_000)),
+        selection: Selection { from: End::Max, order: Order::Newest, group: true, narrow: true },
+        mode: TakeMode::Lease { ttr: Some(ms(5)) },
+    };
+    let pop =
+        Take { wait: Wait::Forever, selection: Selection::PINPRIQ, mode: TakeMode::Pop, ..TAKE };
+    have_the_bytes(&[
+        (Command::Put(Put::new(b"jobs", b"hello")), r#"01 b00000000 04 "jobs" 05 "hello""#),
+        (
+            Command::Put(everything),
+            r#"01 b11011011 b00000111 04 "jobs" 01 "k" 03 ac 02 07 08 01 "x" 09 01 "p""#,
+        ),
+        (Command::Put(odd), r#"01 b10110100 b00001010 04 "jobs" 00"#),
+        (Command::Take(TAKE), r#"02 b00000000 01 04 "jobs""#),
+        (Command::Take(many), r#"02 b11101101 b00000111 02 01 "a" 01 "b" 01 "m" 0a e8 07 05"#),
+        (Command::Take(pop), r#"02 b11010010 b00000011 01 04 "jobs""#),
+    ]);
+}
+
+#[test]
+fn what_holders_ask() {
+    let receipt = Receipt { number: 129, grant: Grant { incarnation: 2, serial: 300 } };
+    let held = Held { queue: JOBS, by: HeldBy::Receipt(receipt) };
+    let in_lane = Held { queue: LANE, by: HeldBy::Id(b"x") };
+    let other = Receipt { number: 4, grant: Grant { incarnation: 5, serial: 6 } };
+    let later = Release {
+        held: HELD,
+        delay: ms(60_000),
+        amendment: Amendment {
+            payload: Some(b"p"),
+            priority: Assign::To(None),
+            ttl: Assign::To(Some(ms(5))),
+        },
+        tail: true,
+    };
+    have_the_bytes(&[
+        (
+            Command::Ack(Ack { held, payload: None, zombie: None }),
+            r#"05 b00000000 04 "jobs" 81 01 02 ac 02"#,
+        ),
+        (
+            Command::Ack(Ack { held: in_lane, payload: Some(b"ok"), zombie: Some(ms(7)) }),
+            r#"05 b00001111 04 "news" 01 "m" 01 "x" 07 02 "ok""#,
+        ),
+        (
+            Command::AckAll { queue: JOBS, receipts: &[RECEIPT, other] },
+            r#"06 b00000000 04 "jobs" 02 01 02 03 04 05 06"#,
+        ),
+        (
+            Command::Release(later),
+            r#"07 b11011100 b00000001 04 "jobs" 01 02 03 e0 d4 03 01 "p" 05"#,
+        ),
+        (
+            Command::Bury { held: HELD, payload: None, reason: b"no" },
+            r#"08 b00000000 04 "jobs" 01 02 03 02 "no""#,
+        ),
+        (
+            Command::Touch { held: HELD, by: Some(ms(128)) },
+            r#"09 b00000100 04 "jobs" 01 02 03 80 01"#,
+        ),
+        (Command::Credit(300), "14 ac 02"),
+        (Command::GiveBack(&[RECEIPT]), "16 01 01 02 03"),
+    ]);
+}
+
+#[test]
+fn what_others_ask_about_tasks() {
+    let peek = Peek {
+        queue: JOBS,
+        selection: Selection::DEFAULT,
+        state: Some(StateKind::Ready),
+        count: 10,
+    };
+    let sooner = Amendment { priority: Assign::To(Some(1)), ..SAME };
+    let update = Update { queue: JOBS, id: b"x", amendment: sooner, receipt: Some(RECEIPT) };
+    let plow = Command::Plow { queue: JOBS, count: Some(0), delay: ms(0), ttl: Some(ms(5)) };
+    have_the_bytes(&[
+        (Command::Peek(peek), r#"03 b00000010 04 "jobs" 0a"#),
+        (Command::Get { queue: JOBS, id: b"x" }, r#"04 b00000000 04 "jobs" 01 "x""#),
+        (Command::Dig(MOVE), r#"0a b00000000 04 "jobs" 01 "x""#),
+        (plow, r#"0b b00001010 04 "jobs" 00 05"#),
+        (
+            Command::Kill { queue: JOBS, ids: &[b"x", b"yz"] },
+            r#"0c b00000000 04 "jobs" 02 01 "x" 02 "yz""#,
+        ),
+        (
+            Command::Switch { transfer: MOVE, to: StateKind::Buried },
+            r#"0d b00000000 04 "jobs" 01 "x" 04"#,
+        ),
+        (Command::Snatch(MOVE), r#"0e b00000000 04 "jobs" 01 "x""#),
+        (
+            Command::Restart(Transfer { delay: ms(5), ..MOVE }),
+            r#"0f b00000010 04 "jobs" 01 "x" 05"#,
+        ),
+        (Command::Update(update), r#"10 b00001010 04 "jobs" 01 "x" 01 02 03 02"#),
+        (
+            Command::Await { queue: JOBS, id: b"x", wait: Wait::Forever },
+            r#"11 b00000100 04 "jobs" 01 "x""#,
+        ),
+    ]);
+}
+
+#[test]
+fn subscriptions_and_what_goes_back() {
+    let subscribe = Command::Subscribe {
+        queues: &[b"news"],
+        member: Some(b"m"),
+        selection: Selection::PINPRIQ,
+        mode: TakeMode::Pop,
+    };
+    let task = TaskRecord {
+        number: 129,
+        queue: b"jobs".as_slice().into(),
+        lane: None,
+        id: TaskId::Number(129),
+        seq: 129,
+        priority: Some(0),
+        key: None,
+        payload: b"hello".as_slice().into(),
+        away: None,
+        put_at: Timestamp::from_ms(1_000),
+        expires_at: None,
+        ttr: None,
+        attempts: 0,
+        state: State::Ready,
+    };
+    have_the_bytes(&[
+        (subscribe, r#"12 b01110101 01 04 "news" 01 "m""#),
+        (Command::Unsubscribe { queues: &[], member: None }, "13 b00000000 00"),
+        (Command::PutBack(&[task]), r#"15 01 b00000001 81 01 04 "jobs" e8 07 00 05 "hello""#),
+    ]);
+}
+
+#[test]
+fn what_is_asked_about_queues() {
+    let settings = SettingsPatch {
+        ids: Assign::To(Ids::Uuid),
+        ttl: Assign::To(None),
+        ttr: Assign::To(Some(ms(7))),
+        after_ack: Assign::To(AfterAck::Zombie(ms(8))),
+        capacity: Assign::To(Some(128)),
+    };
+    let lines = [
+        (
+            QueueCommand::Create { queue: b"jobs", settings },
+            r#"17 b10110011 b00000111 04 "jobs" 07 08 80 01"#,
+        ),
+        (
+            QueueCommand::Set { queue: LANE, settings: SettingsPatch::default() },
+            r#"18 b00000001 04 "news" 01 "m""#,
+        ),
+        (QueueCommand::Show(JOBS), r#"19 b00000000 04 "jobs""#),
+        (
+            QueueCommand::List { prefix: b"", after: Some(b"a"), count: 100 },
+            r#"1a b00000001 00 01 "a" 64"#,
+        ),
+        (QueueCommand::Truncate(JOBS), r#"1b b00000000 04 "jobs""#),
+        (QueueCommand::Drop(b"jobs"), r#"1c 04 "jobs""#),
+        (QueueCommand::Pause { queue: JOBS, sides: Sides::Both }, r#"1d b00000100 04 "jobs""#),
+        (QueueCommand::Resume { queue: JOBS, sides: Sides::Output }, r#"1e b00000010 04 "jobs""#),
+        (QueueCommand::Stats(None), "1f b00000000"),
+        (QueueCommand::Stats(Some(LANE)), r#"1f b00000011 04 "news" 01 "m""#),
+    ];
+    have_the_bytes(&lines.map(|(command, line)| (Command::Queue(command), line)));
+}
+
+#[test]
+fn fan_out() {
+    let publish = Publish {
+        topic: b"news",
+        payload: b"hi",
+        key: Some(b"k"),
+        priority: Some(0),
+        deadline: Deadline::At(Timestamp::from_ms(1_000)),
+    };
+    have_the_bytes(&[(
+        Command::Publish(publish),
+        r#"20 b00001001 04 "news" 01 "k" e8 07 02 "hi""#,
+    )]);
+    let lines = [
+        (
+            MemberCommand::Join { topic: b"news", member: b"m", lease: Some(ms(5)) },
+            r#"21 b00000001 04 "news" 01 "m" 05"#,
+        ),
+        (MemberCommand::Beat { member: b"m", lease: None }, r#"22 b00000000 01 "m""#),
+        (MemberCommand::LeaveTopic { topic: b"news", member: b"m" }, r#"23 04 "news" 01 "m""#),
+        (MemberCommand::Leave(b"m"), r#"24 01 "m""#),
+        (MemberCommand::List(b"news"), r#"25 04 "news""#),
+    ];
+    have_the_bytes(&lines.map(|(command, line)| (Command::Member(command), line)));
+}

@@ -1,0 +1,107 @@
+//! Bytes that are no letter, and why.
+
+use pinpriq_letters::Malformed::{self, OutOfRange, Rest, Short, UnknownKind};
+use pinpriq_letters::{decode_command, decode_output};
+
+use super::bytes;
+
+fn refused_commands(lines: &[(&str, Malformed)]) {
+    for (line, why) in lines {
+        assert_eq!(decode_command(&bytes(line), |_| ()), Err(*why), "{line}");
+    }
+}
+
+fn refused_outputs(lines: &[(&str, Malformed)]) {
+    for (line, why) in lines {
+        assert_eq!(decode_output(&bytes(line)), Err(*why), "{line}");
+    }
+}
+
+#[test]
+fn unknown_kinds_are_refused() {
+    let unknown = |what, kind| UnknownKind { what, kind };
+    refused_commands(&[
+        ("", Short),
+        ("00", unknown("command", 0)),
+        ("26", unknown("command", 0x26)),
+        ("ff", unknown("command", 0xff)),
+    ]);
+    refused_outputs(&[
+        ("", Short),
+        ("00", unknown("output", 0)),
+        ("13", unknown("output", 0x13)),
+        ("ff", unknown("output", 0xff)),
+    ]);
+}
+
+#[test]
+fn a_length_that_is_only_declared_is_refused() {
+    // 2^64 - 1 bytes, items or tasks, of which none follows.
+    refused_commands(&[
+        ("1c ff ff ff ff ff ff ff ff ff 01", Short),
+        ("02 b00000000 ff ff ff ff ff ff ff ff ff 01", Short),
+        ("15 ff ff ff ff ff ff ff ff ff 01", Short),
+        ("16 ff ff ff ff ff ff ff ff ff 01", Short),
+    ]);
+    refused_outputs(&[
+        ("01 03 b00000000 ff ff ff ff ff ff ff ff ff 01", Short),
+        ("0c 03 04 ff ff ff ff ff ff ff ff ff 01", Short),
+        ("0e 03 04 b00000000 ff ff ff ff ff ff ff ff ff 01", Short),
+    ]);
+}
+
+#[test]
+fn a_second_form_of_the_same_is_refused() {
+    refused_commands(&[
+        // Numbers with more bytes than they need, and with more bits than there are.
+        ("14 80 00", OutOfRange("number")),
+        ("14 ff ff ff ff ff ff ff ff ff 02", OutOfRange("number")),
+        ("14 ff ff ff ff ff ff ff ff ff ff 01", OutOfRange("number")),
+        // A priority of 0, no delay, and a count of 1, each spelled out.
+        (r#"01 b00000010 04 "jobs" 00 00"#, OutOfRange("priority")),
+        (r#"01 b00001000 04 "jobs" 00 00"#, OutOfRange("delay")),
+        (r#"02 b00000100 01 04 "jobs" 01"#, OutOfRange("count")),
+    ]);
+    refused_outputs(&[
+        // An id and a place in the order that are the number, spelled out.
+        (r#"07 03 04 b00000001 b00001001 01 04 "jobs" 01 00 00 00"#, OutOfRange("id")),
+        (r#"07 03 04 b00000001 b10000001 b00000001 01 04 "jobs" 01 00 00 00"#, OutOfRange("seq")),
+        ("03 03 04 b00000001 00", OutOfRange("id")),
+    ]);
+}
+
+#[test]
+fn what_a_field_cannot_hold_is_refused() {
+    refused_commands(&[
+        ("14 80 80 80 80 10", OutOfRange("credit")),
+        (r#"01 b10000000 b00010000 04 "jobs" 00"#, OutOfRange("flags")),
+        (r#"01 b10000000 b00000100 04 "jobs" 00"#, OutOfRange("wait")),
+        (r#"01 b00000110 04 "jobs" 00"#, OutOfRange("priority")),
+        (r#"0d b00000000 04 "jobs" 01 "x" 00"#, OutOfRange("state")),
+        (r#"0d b00000000 04 "jobs" 01 "x" 07"#, OutOfRange("state")),
+        (r#"02 b00011000 01 04 "jobs""#, OutOfRange("mode")),
+        (r#"1d b00000110 04 "jobs""#, OutOfRange("sides")),
+        ("1f b00000010", OutOfRange("flags")),
+        (r#"09 b00000100 04 "jobs" 01 02 03 ff ff ff ff ff ff ff ff ff 01"#, OutOfRange("span")),
+        (r#"17 b00000101 04 "jobs""#, OutOfRange("ids")),
+    ]);
+    refused_outputs(&[
+        // One millisecond after the end of the year 9999.
+        ("09 03 04 b00000001 80 b8 ff 90 fd ce 39", OutOfRange("moment")),
+        (r#"12 03 04 10 02 "no""#, OutOfRange("refusal")),
+        (r#"12 03 04 00 02 "no""#, OutOfRange("refusal")),
+        ("12 03 04 01 01 ff", OutOfRange("sentence")),
+        ("08 03 04 07", OutOfRange("state")),
+        ("0b 03 04 b00000101", OutOfRange("outcome")),
+        ("0d 03 04 b00110000", OutOfRange("after_ack")),
+        // A lease without a task that is taken, and a task in no state.
+        (r#"07 03 04 b00000001 b10000001 b00001000 01 04 "jobs" 00 00 00"#, OutOfRange("lease")),
+        (r#"07 03 04 b00000001 b00000000 01 04 "jobs" 00 00 00"#, OutOfRange("state")),
+    ]);
+}
+
+#[test]
+fn what_follows_is_refused_and_counted() {
+    refused_commands(&[("14 01 00", Rest(1)), (r#"24 01 "m" 00 00"#, Rest(2))]);
+    refused_outputs(&[("02 03 04 00", Rest(1))]);
+}

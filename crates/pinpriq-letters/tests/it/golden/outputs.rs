@@ -1,0 +1,209 @@
+//! The bytes of every kind of output.
+
+use std::sync::Arc;
+
+use pinpriq_engine::fanout::MemberFigures;
+use pinpriq_engine::reply::{Outcome, Output, Refusal, RefusalKind, Reply};
+use pinpriq_engine::settings::{AfterAck, Ids, Paused, Settings};
+use pinpriq_engine::stats::{Counters, Figures, Move};
+use pinpriq_engine::task::{
+    Bytes, ClientId, Grant, LaneName, Lease, RequestId, State, StateKind, TaskId, TaskRecord,
+};
+use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_letters::{decode_output, encode_output};
+
+use super::bytes;
+
+fn has_the_bytes(output: Output, line: &str) {
+    let expected = bytes(line);
+    let mut letter = Vec::new();
+    encode_output(&output, &mut letter);
+    assert_eq!(letter, expected, "{output:?} is {line}, not {letter:02x?}");
+    assert_eq!(decode_output(&expected), Ok(output), "{line}");
+}
+
+/// Replies to request 300 of client 3, which follow the kind: the lines leave them out.
+fn have_the_bytes<const N: usize>(lines: [(Reply, &str); N]) {
+    for (reply, line) in lines {
+        let (kind, rest) = line.split_at(2);
+        let (client, request) = (ClientId(3), RequestId(300));
+        has_the_bytes(Output::Reply { client, request, reply }, &format!("{kind} 03 ac 02 {rest}"));
+    }
+}
+
+fn text(text: &str) -> Bytes {
+    Arc::from(text.as_bytes())
+}
+
+fn at(ms: u64) -> Timestamp {
+    Timestamp::from_ms(ms)
+}
+
+/// A task that takes the least room.
+fn task(state: State) -> TaskRecord {
+    TaskRecord {
+        number: 1,
+        queue: text("jobs"),
+        lane: None,
+        id: TaskId::Number(1),
+        seq: 1,
+        priority: Some(0),
+        key: None,
+        payload: text(""),
+        away: None,
+        put_at: at(0),
+        expires_at: None,
+        ttr: None,
+        attempts: 0,
+        state,
+    }
+}
+
+/// A task that has everything that there is.
+fn full_task() -> TaskRecord {
+    TaskRecord {
+        number: 129,
+        queue: text("news"),
+        lane: Some(LaneName { number: 7, member: text("m") }),
+        id: TaskId::Given(text("x")),
+        seq: 130,
+        priority: Some(-2),
+        key: Some(text("k")),
+        payload: text("hello"),
+        away: None,
+        put_at: at(1_000),
+        expires_at: Some(at(2_000)),
+        ttr: Some(Span::from_ms(3_000)),
+        attempts: 4,
+        state: State::Taken(Lease {
+            grant: Grant { incarnation: 2, serial: 300 },
+            holder: Some(ClientId(9)),
+            deadline: Some(at(5_000)),
+            ttr: Some(Span::from_ms(1)),
+        }),
+    }
+}
+
+#[test]
+fn short_answers() {
+    let uuid = TaskId::Uuid([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]);
+    let full = Refusal::new(RefusalKind::Full, "no");
+    have_the_bytes([
+        (Reply::Done, "02"),
+        (Reply::Put(TaskId::Number(5)), "03 b00000001 05"),
+        (Reply::Put(uuid), "03 b00000010 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f 10"),
+        (Reply::PutOutcome(TaskId::Given(text("x")), Outcome::Killed), r#"04 b00011011 01 "x""#),
+        (Reply::State(None), "08 00"),
+        (Reply::State(Some(StateKind::Taken)), "08 02"),
+        (Reply::Deadline(Some(at(1_000))), "09 b00000001 e8 07"),
+        (Reply::Deadline(None), "09 b00000000"),
+        (Reply::Count(300), "0a ac 02"),
+        (Reply::Outcome(Outcome::Acked, Some(StateKind::Done)), "0b b00110000"),
+        (Reply::Joined(7), "10 07"),
+        (Reply::Refused(full), r#"12 0c 02 "no""#),
+    ]);
+}
+
+#[test]
+fn answers_with_tasks() {
+    let buried = State::Buried { reason: text("no") };
+    let buried = TaskRecord { priority: None, attempts: 1, ..task(buried) };
+    let zombie = State::Zombie { purge_at: at(5) };
+    let zombie = TaskRecord { id: TaskId::Number(7), ..task(zombie) };
+    let waiting = task(State::Waiting { ready_at: at(6) });
+    let ready = TaskRecord { payload: text("hello"), ..task(State::Ready) };
+    have_the_bytes([
+        (
+            Reply::Shown(vec![buried, zombie, waiting, task(State::Done)]),
+            r#"05 04
+               b01000100 01 04 "jobs" 00 01 02 "no" 00
+               b00001101 01 04 "jobs" 07 00 00 05 00
+               b00000011 01 04 "jobs" 00 00 06 00
+               b00000110 01 04 "jobs" 00 00 00"#,
+        ),
+        (
+            Reply::Tasks { tasks: vec![full_task()], popped: false },
+            r#"06 b00000000 01
+               b10111010 b11111111 b00000001 81 01 04 "news" 07 01 "m" 01 "x" 82 01 03 01 "k"
+               e8 07 d0 0f b8 17 04 02 ac 02 09 88 27 01 05 "hello""#,
+        ),
+        (Reply::Task(None), "07 b00000000"),
+        (
+            Reply::Task(Some(Box::new(ready.clone()))),
+            r#"07 b00000001 b00000001 01 04 "jobs" 00 00 05 "hello""#,
+        ),
+    ]);
+    let tasks = vec![ready.clone(), ready];
+    has_the_bytes(
+        Output::Delivery { client: ClientId(3), tasks, popped: true },
+        r#"01 03 b00000001 02
+           b00000001 01 04 "jobs" 00 00 05 "hello"
+           b00000001 01 04 "jobs" 00 00 05 "hello""#,
+    );
+}
+
+#[test]
+fn answers_about_several() {
+    let stale = Refusal::new(RefusalKind::Stale, "no");
+    let member = MemberFigures {
+        member: text("m"),
+        incarnation: 2,
+        lease_until: at(1_000),
+        ready: 3,
+        taken: 4,
+    };
+    have_the_bytes([
+        (Reply::Acks(vec![Ok(()), Err(stale)]), r#"0c 02 00 08 02 "no""#),
+        (
+            Reply::Names { names: vec![text("a"), text("bc")], more: true },
+            r#"0e b00000001 02 01 "a" 02 "bc""#,
+        ),
+        (Reply::Members(vec![member]), r#"11 01 01 "m" 02 e8 07 03 04"#),
+    ]);
+}
+
+#[test]
+fn answers_about_a_queue() {
+    let settings = Settings {
+        ids: Ids::Given,
+        ttl: Some(Span::from_ms(7)),
+        ttr: None,
+        after_ack: AfterAck::Zombie(Span::from_ms(8)),
+        capacity: Some(128),
+    };
+    let paused = Paused { input: false, output: true };
+    let entered = Move { from: None, to: Some(StateKind::Ready) };
+    let left = Move { from: Some(StateKind::Taken), to: None };
+    let figures = Figures {
+        counters: Counters {
+            counts: [1, 2, 3, 4, 5, 6],
+            moves: vec![(entered, 9), (left, 8)],
+            put: 10,
+            acked: 11,
+            expired: 12,
+            killed: 13,
+            bytes: 14,
+        },
+        oldest_ready: Some(Span::from_ms(5)),
+        takers: 15,
+        subscribers: 16,
+        paused,
+        paused_queues: 17,
+        queues: 18,
+        missed: Some(1),
+    };
+    have_the_bytes([
+        (
+            Reply::Settings { settings: Box::new(settings), paused, created: true },
+            "0d b11100111 b00000110 07 08 80 01",
+        ),
+        (
+            Reply::Figures(Box::new(figures)),
+            "0f b00001101 01 02 03 04 05 06 02 01 09 20 08 0a 0b 0c 0d 0e 05 0f 10 11 12 01",
+        ),
+        (
+            Reply::Figures(Box::default()),
+            "0f b00000000 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00",
+        ),
+    ]);
+}

@@ -1,0 +1,14 @@
+//! Any command and any output there can be, for property tests, also those that make no sense.
+//!
+//! Commands borrow, so what they borrow from is never given back: a test ends soon.
+
+mod commands;
+mod outputs;
+mod parts;
+
+pub(crate) use commands::command;
+pub(crate) use outputs::{output, reply};
+pub(crate) use parts::{
+    after_ack, amendment, deadline, held_by, id, ids, kind, mode, outcome, refusal_kind, sides,
+    state, time_to_live, wait,
+};

@@ -1,0 +1,154 @@
+//! Commands of every kind.
+
+use pinpriq_engine::command::{
+    Ack, Command, Peek, Put, QueueCommand, Release, SettingsPatch, Take, Transfer, Update,
+};
+use pinpriq_engine::fanout::{MemberCommand, Publish};
+use proptest::option;
+use proptest::prelude::*;
+
+use super::parts::{
+    after_ack, amendment, assign, borrowed, deadline, held, ids, kind, list, mode, number,
+    priority, queue, receipt, selection, sides, small, span, task, time_to_live, wait,
+};
+
+/// Any command.
+pub(crate) fn command() -> impl Strategy<Value = Command<'static>> {
+    prop_oneof![
+        4 => put_or_take(),
+        4 => about_a_held_task(),
+        5 => about_a_task(),
+        6 => about_several(),
+        5 => queue_command().prop_map(Command::Queue),
+        4 => fan_out(),
+    ]
+}
+
+fn put_or_take() -> BoxedStrategy<Command<'static>> {
+    let content = (borrowed(), borrowed(), option::of(borrowed()), option::of(borrowed()));
+    let times = (span(), time_to_live(), option::of(span()), option::of(wait()));
+    let put = (content, times, priority()).prop_map(|(content, times, priority)| {
+        let (queue, payload, key, id) = content;
+        let (delay, ttl, ttr, wait) = times;
+        Command::Put(Put { queue, payload, key, priority, delay, ttl, ttr, id, wait })
+    });
+    let count = prop_oneof![Just(1), small()];
+    let take = (list(borrowed()), option::of(borrowed()), count, wait(), selection(), mode())
+        .prop_map(|(queues, member, count, wait, selection, mode)| {
+            Command::Take(Take { queues, member, count, wait, selection, mode })
+        });
+    prop_oneof![put, take].boxed()
+}
+
+fn about_a_held_task() -> BoxedStrategy<Command<'static>> {
+    prop_oneof![
+        (held(), option::of(borrowed()), option::of(span()))
+            .prop_map(|(held, payload, zombie)| Command::Ack(Ack { held, payload, zombie })),
+        (held(), span(), amendment(), any::<bool>()).prop_map(|(held, delay, amendment, tail)| {
+            Command::Release(Release { held, delay, amendment, tail })
+        }),
+        (held(), option::of(borrowed()), borrowed())
+            .prop_map(|(held, payload, reason)| Command::Bury { held, payload, reason }),
+        (held(), option::of(span())).prop_map(|(held, by)| Command::Touch { held, by }),
+    ]
+    .boxed()
+}
+
+fn transfer() -> BoxedStrategy<Transfer<'static>> {
+    (queue(), borrowed(), span(), amendment())
+        .prop_map(|(queue, id, delay, amendment)| Transfer { queue, id, delay, amendment })
+        .boxed()
+}
+
+fn about_a_task() -> BoxedStrategy<Command<'static>> {
+    prop_oneof![
+        (queue(), selection(), option::of(kind()), small()).prop_map(
+            |(queue, selection, state, count)| {
+                Command::Peek(Peek { queue, selection, state, count })
+            }
+        ),
+        (queue(), borrowed()).prop_map(|(queue, id)| Command::Get { queue, id }),
+        transfer().prop_map(Command::Dig),
+        (transfer(), kind()).prop_map(|(transfer, to)| Command::Switch { transfer, to }),
+        transfer().prop_map(Command::Snatch),
+        transfer().prop_map(Command::Restart),
+        (queue(), borrowed(), amendment(), option::of(receipt())).prop_map(
+            |(queue, id, amendment, receipt)| {
+                Command::Update(Update { queue, id, amendment, receipt })
+            }
+        ),
+        (queue(), borrowed(), wait())
+            .prop_map(|(queue, id, wait)| { Command::Await { queue, id, wait } }),
+    ]
+    .boxed()
+}
+
+fn about_several() -> BoxedStrategy<Command<'static>> {
+    prop_oneof![
+        (queue(), list(receipt()))
+            .prop_map(|(queue, receipts)| Command::AckAll { queue, receipts }),
+        (queue(), option::of(number()), span(), option::of(span()))
+            .prop_map(|(queue, count, delay, ttl)| Command::Plow { queue, count, delay, ttl }),
+        (queue(), list(borrowed())).prop_map(|(queue, ids)| Command::Kill { queue, ids }),
+        (list(borrowed()), option::of(borrowed()), selection(), mode()).prop_map(
+            |(queues, member, selection, mode)| {
+                Command::Subscribe { queues, member, selection, mode }
+            }
+        ),
+        (list(borrowed()), option::of(borrowed()))
+            .prop_map(|(queues, member)| Command::Unsubscribe { queues, member }),
+        small().prop_map(Command::Credit),
+        list(task()).prop_map(Command::PutBack),
+        list(receipt()).prop_map(Command::GiveBack),
+    ]
+    .boxed()
+}
+
+fn settings() -> BoxedStrategy<SettingsPatch> {
+    let times = (assign(option::of(span())), assign(option::of(span())));
+    (assign(ids()), times, assign(after_ack()), assign(option::of(number())))
+        .prop_map(|(ids, (ttl, ttr), after_ack, capacity)| SettingsPatch {
+            ids,
+            ttl,
+            ttr,
+            after_ack,
+            capacity,
+        })
+        .boxed()
+}
+
+fn queue_command() -> BoxedStrategy<QueueCommand<'static>> {
+    prop_oneof![
+        (borrowed(), settings())
+            .prop_map(|(queue, settings)| QueueCommand::Create { queue, settings }),
+        (queue(), settings()).prop_map(|(queue, settings)| QueueCommand::Set { queue, settings }),
+        queue().prop_map(QueueCommand::Show),
+        (borrowed(), option::of(borrowed()), any::<usize>())
+            .prop_map(|(prefix, after, count)| QueueCommand::List { prefix, after, count }),
+        queue().prop_map(QueueCommand::Truncate),
+        borrowed().prop_map(QueueCommand::Drop),
+        (queue(), sides()).prop_map(|(queue, sides)| QueueCommand::Pause { queue, sides }),
+        (queue(), sides()).prop_map(|(queue, sides)| QueueCommand::Resume { queue, sides }),
+        option::of(queue()).prop_map(QueueCommand::Stats),
+    ]
+    .boxed()
+}
+
+fn fan_out() -> BoxedStrategy<Command<'static>> {
+    let lease = || option::of(span());
+    let member =
+        prop_oneof![
+            (borrowed(), borrowed(), lease())
+                .prop_map(|(topic, member, lease)| MemberCommand::Join { topic, member, lease }),
+            (borrowed(), lease()).prop_map(|(member, lease)| MemberCommand::Beat { member, lease }),
+            (borrowed(), borrowed())
+                .prop_map(|(topic, member)| MemberCommand::LeaveTopic { topic, member }),
+            borrowed().prop_map(MemberCommand::Leave),
+            borrowed().prop_map(MemberCommand::List),
+        ];
+    let publish = (borrowed(), borrowed(), option::of(borrowed()), priority(), deadline())
+        .prop_map(|(topic, payload, key, priority, deadline)| {
+            Command::Publish(Publish { topic, payload, key, priority, deadline })
+        });
+    prop_oneof![4 => member.prop_map(Command::Member), 1 => publish].boxed()
+}

@@ -1,0 +1,128 @@
+//! Outputs of every kind.
+
+use pinpriq_engine::fanout::MemberFigures;
+use pinpriq_engine::reply::{Output, Refusal, Reply};
+use pinpriq_engine::settings::Settings;
+use pinpriq_engine::stats::{Counters, Figures, Move};
+use pinpriq_engine::task::{ClientId, RequestId};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+
+use super::parts::{
+    after_ack, bytes, id, ids, kind, moment, number, outcome, paused, refusal_kind, span, task,
+};
+
+/// Any output.
+pub(crate) fn output() -> impl Strategy<Value = Output> {
+    prop_oneof![
+        9 => (number(), number(), reply()).prop_map(|(client, request, reply)| Output::Reply {
+            client: ClientId(client),
+            request: RequestId(request),
+            reply,
+        }),
+        1 => (number(), vec(task(), 0..12), any::<bool>()).prop_map(|(client, tasks, popped)| {
+            Output::Delivery { client: ClientId(client), tasks, popped }
+        }),
+    ]
+}
+
+/// Any answer.
+pub(crate) fn reply() -> impl Strategy<Value = Reply> {
+    prop_oneof![about_a_task(), about_several(), about_a_queue()]
+}
+
+fn about_a_task() -> BoxedStrategy<Reply> {
+    prop_oneof![
+        Just(Reply::Done),
+        id().prop_map(Reply::Put),
+        (id(), outcome()).prop_map(|(id, outcome)| Reply::PutOutcome(id, outcome)),
+        option::of(task().prop_map(Box::new)).prop_map(Reply::Task),
+        option::of(kind()).prop_map(Reply::State),
+        option::of(moment()).prop_map(Reply::Deadline),
+        (outcome(), option::of(kind())).prop_map(|(how, state)| Reply::Outcome(how, state)),
+        refusal().prop_map(Reply::Refused),
+    ]
+    .boxed()
+}
+
+fn about_several() -> BoxedStrategy<Reply> {
+    let ack = prop_oneof![Just(Ok(())), refusal().prop_map(Err)];
+    prop_oneof![
+        vec(task(), 0..12).prop_map(Reply::Shown),
+        (vec(task(), 0..12), any::<bool>())
+            .prop_map(|(tasks, popped)| Reply::Tasks { tasks, popped }),
+        number().prop_map(Reply::Count),
+        vec(ack, 0..12).prop_map(Reply::Acks),
+    ]
+    .boxed()
+}
+
+fn about_a_queue() -> BoxedStrategy<Reply> {
+    let settings =
+        (ids(), option::of(span()), option::of(span()), after_ack(), option::of(number()))
+            .prop_map(|(ids, ttl, ttr, after_ack, capacity)| {
+                Box::new(Settings { ids, ttl, ttr, after_ack, capacity })
+            });
+    prop_oneof![
+        (settings, paused(), any::<bool>()).prop_map(|(settings, paused, created)| {
+            Reply::Settings { settings, paused, created }
+        }),
+        (vec(bytes(), 0..20), any::<bool>()).prop_map(|(names, more)| Reply::Names { names, more }),
+        figures().prop_map(|figures| Reply::Figures(Box::new(figures))),
+        number().prop_map(Reply::Joined),
+        vec(member(), 0..5).prop_map(Reply::Members),
+    ]
+    .boxed()
+}
+
+fn refusal() -> BoxedStrategy<Refusal> {
+    (refusal_kind(), ".{0,20}").prop_map(|(kind, sentence)| Refusal { kind, sentence }).boxed()
+}
+
+fn member() -> BoxedStrategy<MemberFigures> {
+    (bytes(), number(), moment(), number(), number())
+        .prop_map(|(member, incarnation, lease_until, ready, taken)| MemberFigures {
+            member,
+            incarnation,
+            lease_until,
+            ready,
+            taken,
+        })
+        .boxed()
+}
+
+fn counters() -> impl Strategy<Value = Counters> {
+    let step = (option::of(kind()), option::of(kind())).prop_map(|(from, to)| Move { from, to });
+    let six = || [number(), number(), number(), number(), number(), number()];
+    (six(), vec((step, number()), 0..12), six()).prop_map(
+        |(counts, moves, [put, acked, expired, killed, bytes, _])| Counters {
+            counts,
+            moves,
+            put,
+            acked,
+            expired,
+            killed,
+            bytes,
+        },
+    )
+}
+
+fn figures() -> BoxedStrategy<Figures> {
+    let four = [number(), number(), number(), number()];
+    (counters(), option::of(span()), four, paused(), option::of(number()))
+        .prop_map(|(counters, oldest_ready, four, paused, missed)| {
+            let [takers, subscribers, paused_queues, queues] = four;
+            Figures {
+                counters,
+                oldest_ready,
+                takers,
+                subscribers,
+                paused,
+                paused_queues,
+                queues,
+                missed,
+            }
+        })
+        .boxed()
+}

@@ -1,0 +1,219 @@
+//! What commands and outputs are made of.
+
+use pinpriq_engine::command::{
+    Amendment, Assign, End, Held, HeldBy, Order, QueueName, Selection, Sides, TakeMode, TimeToLive,
+    Wait,
+};
+use pinpriq_engine::fanout::Deadline;
+use pinpriq_engine::reply::{Outcome, RefusalKind};
+use pinpriq_engine::settings::{AfterAck, Ids, Paused};
+use pinpriq_engine::task::{
+    Bytes, ClientId, Grant, LaneName, Lease, Receipt, State, StateKind, TaskId, TaskRecord,
+};
+use pinpriq_engine::time::{Span, Timestamp};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+/// Mostly one of those that take one byte or two.
+pub(crate) fn number() -> impl Strategy<Value = u64> {
+    prop_oneof![3 => 0_u64..300, 1 => any::<u64>(), 1 => Just(u64::MAX)]
+}
+
+pub(super) fn small() -> impl Strategy<Value = u32> {
+    prop_oneof![3 => 0_u32..300, 1 => any::<u32>(), 1 => Just(u32::MAX)]
+}
+
+pub(super) fn signed() -> impl Strategy<Value = i64> {
+    prop_oneof![3 => -100_i64..100, 1 => any::<i64>(), 1 => Just(i64::MIN), 1 => Just(i64::MAX)]
+}
+
+fn text() -> BoxedStrategy<Vec<u8>> {
+    // Now and then one whose length takes two bytes.
+    prop_oneof![9 => vec(any::<u8>(), 0..10), 1 => vec(any::<u8>(), 120..140)].boxed()
+}
+
+pub(super) fn borrowed() -> impl Strategy<Value = &'static [u8]> {
+    text().prop_map(|text| &*text.leak())
+}
+
+pub(super) fn bytes() -> impl Strategy<Value = Bytes> {
+    text().prop_map(Bytes::from)
+}
+
+/// As many as stand in the list itself, and more.
+pub(super) fn list<T: Clone + std::fmt::Debug + 'static>(
+    item: impl Strategy<Value = T> + 'static,
+) -> BoxedStrategy<&'static [T]> {
+    vec(item, 0..20).prop_map(|items| &*items.leak()).boxed()
+}
+
+pub(super) fn moment() -> impl Strategy<Value = Timestamp> {
+    prop_oneof![
+        Just(Timestamp::ZERO),
+        Just(Timestamp::MAX),
+        any::<u64>().prop_map(Timestamp::from_ms)
+    ]
+}
+
+pub(super) fn span() -> impl Strategy<Value = Span> {
+    prop_oneof![Just(Span::ZERO), Just(Span::MAX), number().prop_map(Span::from_ms)]
+}
+
+pub(super) fn priority() -> impl Strategy<Value = Option<i64>> {
+    prop_oneof![Just(Some(0)), option::of(signed())]
+}
+
+pub(crate) fn kind() -> impl Strategy<Value = StateKind> {
+    select(&StateKind::ALL[..])
+}
+
+pub(super) fn grant() -> impl Strategy<Value = Grant> {
+    (number(), number()).prop_map(|(incarnation, serial)| Grant { incarnation, serial })
+}
+
+pub(super) fn receipt() -> impl Strategy<Value = Receipt> {
+    (number(), grant()).prop_map(|(number, grant)| Receipt { number, grant })
+}
+
+pub(super) fn queue() -> impl Strategy<Value = QueueName<'static>> {
+    (borrowed(), option::of(borrowed())).prop_map(|(name, member)| QueueName { name, member })
+}
+
+pub(crate) fn held_by() -> impl Strategy<Value = HeldBy<'static>> {
+    prop_oneof![receipt().prop_map(HeldBy::Receipt), borrowed().prop_map(HeldBy::Id)]
+}
+
+pub(super) fn held() -> impl Strategy<Value = Held<'static>> {
+    (queue(), held_by()).prop_map(|(queue, by)| Held { queue, by })
+}
+
+pub(super) fn assign<T: Clone + std::fmt::Debug + 'static>(
+    value: impl Strategy<Value = T> + 'static,
+) -> BoxedStrategy<Assign<T>> {
+    prop_oneof![Just(Assign::Keep), value.prop_map(Assign::To)].boxed()
+}
+
+pub(crate) fn amendment() -> impl Strategy<Value = Amendment<'static>> {
+    let ttl = assign(option::of(span()));
+    (option::of(borrowed()), assign(priority()), ttl)
+        .prop_map(|(payload, priority, ttl)| Amendment { payload, priority, ttl })
+}
+
+pub(super) fn selection() -> impl Strategy<Value = Selection> {
+    any::<[bool; 4]>().prop_map(|[max, newest, group, narrow]| Selection {
+        from: if max { End::Max } else { End::Min },
+        order: if newest { Order::Newest } else { Order::Oldest },
+        group,
+        narrow,
+    })
+}
+
+pub(crate) fn mode() -> impl Strategy<Value = TakeMode> {
+    prop_oneof![Just(TakeMode::Pop), option::of(span()).prop_map(|ttr| TakeMode::Lease { ttr })]
+}
+
+pub(crate) fn wait() -> impl Strategy<Value = Wait> {
+    prop_oneof![Just(Wait::No), Just(Wait::Forever), span().prop_map(Wait::For)]
+}
+
+pub(crate) fn time_to_live() -> impl Strategy<Value = TimeToLive> {
+    prop_oneof![
+        Just(TimeToLive::Default),
+        Just(TimeToLive::Endless),
+        Just(TimeToLive::Instant),
+        span().prop_map(TimeToLive::For)
+    ]
+}
+
+pub(crate) fn deadline() -> impl Strategy<Value = Deadline> {
+    prop_oneof![
+        Just(Deadline::OfLane),
+        moment().prop_map(Deadline::At),
+        span().prop_map(Deadline::After)
+    ]
+}
+
+pub(crate) fn sides() -> impl Strategy<Value = Sides> {
+    select(&[Sides::Input, Sides::Output, Sides::Both][..])
+}
+
+pub(crate) fn ids() -> impl Strategy<Value = Ids> {
+    select(&[Ids::Sequence, Ids::Time64, Ids::Uuid, Ids::Given][..])
+}
+
+pub(crate) fn after_ack() -> impl Strategy<Value = AfterAck> {
+    prop_oneof![Just(AfterAck::Delete), Just(AfterAck::Keep), span().prop_map(AfterAck::Zombie)]
+}
+
+pub(super) fn paused() -> impl Strategy<Value = Paused> {
+    any::<[bool; 2]>().prop_map(|[input, output]| Paused { input, output })
+}
+
+pub(crate) fn outcome() -> impl Strategy<Value = Outcome> {
+    let all =
+        [Outcome::Acked, Outcome::Buried, Outcome::Expired, Outcome::Killed, Outcome::Timeout];
+    select(all.to_vec())
+}
+
+pub(crate) fn refusal_kind() -> impl Strategy<Value = RefusalKind> {
+    select(&RefusalKind::ALL[..])
+}
+
+pub(crate) fn id() -> impl Strategy<Value = TaskId> {
+    prop_oneof![
+        number().prop_map(TaskId::Number),
+        any::<[u8; 16]>().prop_map(TaskId::Uuid),
+        bytes().prop_map(TaskId::Given),
+    ]
+}
+
+fn lease() -> impl Strategy<Value = Lease> {
+    let holder = option::of(number().prop_map(ClientId));
+    (grant(), holder, option::of(moment()), option::of(span()))
+        .prop_map(|(grant, holder, deadline, ttr)| Lease { grant, holder, deadline, ttr })
+}
+
+pub(crate) fn state() -> BoxedStrategy<State> {
+    prop_oneof![
+        Just(State::Ready),
+        Just(State::Done),
+        lease().prop_map(State::Taken),
+        moment().prop_map(|ready_at| State::Waiting { ready_at }),
+        bytes().prop_map(|reason| State::Buried { reason }),
+        moment().prop_map(|purge_at| State::Zombie { purge_at }),
+    ]
+    .boxed()
+}
+
+/// A task of which nothing was left in a store. Mostly its id and its place are its number.
+pub(super) fn task() -> BoxedStrategy<TaskRecord> {
+    let lane = (number(), bytes()).prop_map(|(number, member)| LaneName { number, member });
+    let names = (number(), bytes(), option::of(lane), option::of(id()), option::of(number()));
+    let rest = (priority(), option::of(bytes()), bytes(), small(), state());
+    let times = (moment(), option::of(moment()), option::of(span()));
+    (names, rest, times)
+        .prop_map(|(names, rest, times)| {
+            let (number, queue, lane, id, seq) = names;
+            let (priority, key, payload, attempts, state) = rest;
+            let (put_at, expires_at, ttr) = times;
+            TaskRecord {
+                number,
+                queue,
+                lane,
+                id: id.unwrap_or(TaskId::Number(number)),
+                seq: seq.unwrap_or(number),
+                priority,
+                key,
+                payload,
+                away: None,
+                put_at,
+                expires_at,
+                ttr,
+                attempts,
+                state,
+            }
+        })
+        .boxed()
+}
