@@ -10,6 +10,7 @@ mod commands;
 mod configuration;
 mod cutting;
 mod feed;
+mod letters;
 mod pinpriq_wire;
 mod recovery;
 mod resp;
@@ -18,6 +19,7 @@ use commands::engine_tests::random;
 
 pub use commands::commands;
 pub use configuration::configuration;
+pub use letters::letters;
 pub use pinpriq_wire::pinpriq_wire;
 pub use recovery::recovery;
 pub use resp::resp;
@@ -26,10 +28,11 @@ pub use resp::resp;
 pub type Target = fn(&[u8]);
 
 /// Every target by its name, which is also that of its directory of inputs.
-pub const TARGETS: [(&str, Target); 5] = [
+pub const TARGETS: [(&str, Target); 6] = [
     ("resp", resp),
     ("pinpriq_wire", pinpriq_wire),
     ("recovery", recovery),
     ("commands", commands),
     ("configuration", configuration),
+    ("letters", letters),
 ];

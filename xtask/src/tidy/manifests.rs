@@ -13,7 +13,10 @@ use super::tree::{File, Tree};
 /// Each of our crates, and those of ours that it may use. Nothing but the fuzz targets may use the
 /// program, and nothing at all those, the simulator or xtask.
 const DIRECTIONS: [(&str, &[&str]); 13] = [
-    ("pinpriq-fuzz", &["pinpriq", "pinpriq-engine", "pinpriq-store", "pinpriq-wire"]),
+    (
+        "pinpriq-fuzz",
+        &["pinpriq", "pinpriq-engine", "pinpriq-letters", "pinpriq-store", "pinpriq-wire"],
+    ),
     ("pinpriq-sim", &["pinpriq-engine", "pinpriq-server", "pinpriq-store", "pinpriq-wire"]),
     (
         "pinpriq",

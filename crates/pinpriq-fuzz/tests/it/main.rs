@@ -67,6 +67,11 @@ fn configurations_are_accepted_or_refused_by_name() {
 }
 
 #[test]
+fn letters_keep_their_promises() {
+    replay("letters");
+}
+
+#[test]
 fn every_target_is_replayed_and_has_its_wrapper() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/fuzz_targets");
     let mut wrappers: Vec<String> = std::fs::read_dir(directory)

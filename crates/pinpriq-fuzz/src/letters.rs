@@ -1,0 +1,28 @@
+//! Letters: bytes to a command or an output, and back.
+//!
+//! The bytes are read as both. Every command and every output has just one encoding, so that what
+//! was read must be written again as it was.
+
+use pinpriq_letters::{decode_command, decode_output, encode_command, encode_output};
+
+/// Reads any bytes as a command, and as an output.
+///
+/// # Panics
+/// If what was read is written differently, or is something else when it is read again.
+pub fn letters(bytes: &[u8]) {
+    let mut written = Vec::new();
+    let is_command = decode_command(bytes, |command| {
+        encode_command(command, &mut written);
+        let is_same = decode_command(&written, |again| again == command);
+        assert_eq!(is_same, Ok(true), "a command comes back");
+    });
+    if is_command.is_ok() {
+        assert_eq!(written, bytes, "a command is written again as it was");
+    }
+    if let Ok(output) = decode_output(bytes) {
+        written.clear();
+        encode_output(&output, &mut written);
+        assert_eq!(written, bytes, "an output is written again as it was");
+        assert_eq!(decode_output(&written), Ok(output), "an output comes back");
+    }
+}
