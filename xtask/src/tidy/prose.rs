@@ -144,13 +144,22 @@ pub(crate) fn outside(tree: &Tree) -> Vec<Violation> {
     let mut found = Vec::new();
     for file in tree.files() {
         for (index, line) in file.text.lines().enumerate() {
-            for place in places.iter().filter(|place| line.contains(place.as_str())) {
+            for place in places.iter().filter(|place| names(line, place)) {
                 let message = format!("names `{place}`, which readers do not have");
                 found.push(Violation::new(&file.path, index + 1, message));
             }
         }
     }
     found
+}
+
+/// Whether a line names a place. Folders of ours may be called like those of a machine, as long as
+/// their path does not begin with that.
+fn names(line: &str, place: &str) -> bool {
+    line.match_indices(place).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        !place.starts_with('/') || !before.is_some_and(|it| it.is_alphanumeric() || it == '_')
+    })
 }
 
 #[cfg(test)]

@@ -73,10 +73,11 @@ fn nothing_names_a_place_that_readers_do_not_have() {
     let path = ["see /wo", "rk/a\n"].concat();
     let home = ["const A: &str = \"/ho", "me/a\";\n"].concat();
     let notes = ["see sha", "red/spec\n"].concat();
+    let own = format!("see src{}a.rs\n", ["/ho", "me/"].concat());
     check(
         outside,
         &[("a.md", &path), ("a.rs", &home), ("Cargo.toml", &notes)],
-        &[("a.md", "see /var/lib/pinpriq and /usr/share/doc\n")],
+        &[("a.md", "see /var/lib/pinpriq and /usr/share/doc\n"), ("b.md", &own)],
     );
     check_repository(outside);
 }
