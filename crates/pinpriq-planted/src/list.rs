@@ -356,10 +356,13 @@ bugs! {
         "A delivery of another shard is sent behind all replies that the shard still owes."
         [Simulator(20)]
     AcceptedNotTold "accepted-not-told"
-        "When a connection ends, other shards are not told how much of their answers was sent."
+        "Other shards are not told that their answers were sent, and stop answering."
         [Simulator(20)]
     CutNotTold "cut-not-told"
         "Other shards are not told that a connection has gone, and its leases there stay."
+        [Simulator(20)]
+    LateOutputsKept "late-outputs-kept"
+        "What another shard hands to a connection that has gone is not sent back to it."
         [Simulator(20)]
     BlockedAbroadPassed "blocked-abroad-passed"
         "A request is carried out while one before it is blocked in another shard."
@@ -368,7 +371,7 @@ bugs! {
         "What follows a request to all shards is done before it: who joins again is gone."
         [Server("shards::a_member_that_leaves")]
     ResetNotAwaited "reset-not-awaited"
-        "HELLO and RESET are answered before the other shards have done what they ask."
+        "RESET is answered before the other shards have done what they ask."
         [Simulator(20)]
     EarlyCreditsLost "early-credits-lost"
         "Credits that were granted before the first subscription do not reach its shard."

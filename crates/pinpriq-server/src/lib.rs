@@ -16,33 +16,19 @@ macro_rules! planted {
     };
 }
 
-mod abroad;
-mod bell;
-mod clients;
 pub mod clock;
 pub mod config;
-mod connection;
-mod credits;
+mod doors;
 mod error;
-mod exchange;
-mod front;
+mod home;
 mod host;
-mod info;
-mod mailbox;
-mod opening;
-mod outbox;
-mod reading;
-mod server;
-mod serving;
-mod shard;
-pub mod simulation;
-mod sockets;
-mod spread;
+mod letters;
+mod process;
+mod session;
 mod stop;
-mod talk;
-mod threads;
 
+pub use doors::resp::command_tables;
 pub use error::ServeError;
-pub use front::resp::command_tables;
-pub use server::{Server, run};
+pub use process::server::{Server, run};
+pub use process::simulation;
 pub use stop::Stop;

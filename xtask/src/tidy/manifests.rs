@@ -12,19 +12,20 @@ use super::tree::{File, Tree};
 
 /// Each of our crates, and those of ours that it may use. Nothing but the fuzz targets may use the
 /// program, and nothing at all those, the simulator or xtask.
-const DIRECTIONS: [(&str, &[&str]); 13] = [
+const DIRECTIONS: [(&str, &[&str]); 15] = [
     (
         "pinpriq-fuzz",
-        &["pinpriq", "pinpriq-engine", "pinpriq-letters", "pinpriq-store", "pinpriq-wire"],
+        &["pinpriq", "pinpriq-engine", "pinpriq-letters", MODEL, "pinpriq-store", "pinpriq-wire"],
     ),
-    ("pinpriq-sim", &["pinpriq-engine", "pinpriq-server", "pinpriq-store", "pinpriq-wire"]),
+    ("pinpriq-sim", &["pinpriq-engine", MODEL, "pinpriq-server", "pinpriq-store", "pinpriq-wire"]),
+    (MODEL, &["pinpriq-engine"]),
     (
         "pinpriq",
         &["pinpriq-client", "pinpriq-server", "pinpriq-wire", "pinpriq-store", "pinpriq-load"],
     ),
     ("pinpriq-client", &["pinpriq-wire"]),
     ("pinpriq-load", &["pinpriq-wire"]),
-    ("pinpriq-server", &["pinpriq-engine", "pinpriq-store", "pinpriq-wire"]),
+    ("pinpriq-server", &["pinpriq-engine", "pinpriq-letters", "pinpriq-store", "pinpriq-wire"]),
     ("pinpriq-store", &["pinpriq-engine"]),
     ("pinpriq-letters", &["pinpriq-engine"]),
     ("pinpriq-engine", &[]),

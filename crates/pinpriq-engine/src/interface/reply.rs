@@ -161,11 +161,15 @@ pub enum RefusalKind {
     Busy,
     /// The store failed; nothing can be changed any more.
     Store,
+    /// The server stops. The engine itself never refuses so.
+    Closing,
+    /// What the request is about lives in several shards. The engine itself never refuses so.
+    CrossShard,
 }
 
 impl RefusalKind {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::BadArgument,
         Self::NoQueue,
         Self::NotFound,
@@ -181,6 +185,8 @@ impl RefusalKind {
         Self::Paused,
         Self::Busy,
         Self::Store,
+        Self::Closing,
+        Self::CrossShard,
     ];
 
     /// The stable word for programs.
@@ -202,6 +208,8 @@ impl RefusalKind {
             Self::Paused => "PAUSED",
             Self::Busy => "BUSY",
             Self::Store => "STORE",
+            Self::Closing => "CLOSING",
+            Self::CrossShard => "CROSSSHARD",
         }
     }
 }
@@ -224,6 +232,12 @@ impl Refusal {
     /// A refusal with its sentence.
     pub fn new(kind: RefusalKind, sentence: impl Into<String>) -> Self {
         Self { kind, sentence: sentence.into() }
+    }
+
+    /// That of a blocked request when the server stops.
+    #[must_use]
+    pub fn closing() -> Self {
+        Self::new(RefusalKind::Closing, "the server is stopping")
     }
 }
 

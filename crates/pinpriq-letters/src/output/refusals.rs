@@ -51,6 +51,8 @@ const fn refusal_code(kind: RefusalKind) -> u8 {
         RefusalKind::Paused => 13,
         RefusalKind::Busy => 14,
         RefusalKind::Store => 15,
+        RefusalKind::Closing => 16,
+        RefusalKind::CrossShard => 17,
     }
 }
 
@@ -71,6 +73,8 @@ const fn refusal_of(code: u8) -> Result<RefusalKind, Malformed> {
         13 => RefusalKind::Paused,
         14 => RefusalKind::Busy,
         15 => RefusalKind::Store,
+        16 => RefusalKind::Closing,
+        17 => RefusalKind::CrossShard,
         _ => return Err(Malformed::OutOfRange("refusal")),
     })
 }

@@ -120,6 +120,8 @@ census!(refusals of RefusalKind:
     RefusalKind::Paused,
     RefusalKind::Busy,
     RefusalKind::Store,
+    RefusalKind::Closing,
+    RefusalKind::CrossShard,
 );
 
 census!(kinds of StateKind:

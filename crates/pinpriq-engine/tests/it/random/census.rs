@@ -346,8 +346,9 @@ impl Census {
             }
         }
         for kind in RefusalKind::ALL {
-            // The store is not the engine's business.
-            if kind != RefusalKind::Store && !self.refusals.contains_key(&kind) {
+            // The store is not the engine's business, and neither are shards and stops.
+            use RefusalKind::{Closing, CrossShard, Store};
+            if !matches!(kind, Store | Closing | CrossShard) && !self.refusals.contains_key(&kind) {
                 missing.push(kind.word().to_owned());
             }
         }

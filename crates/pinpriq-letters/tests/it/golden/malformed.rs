@@ -88,7 +88,7 @@ fn what_a_field_cannot_hold_is_refused() {
     refused_outputs(&[
         // One millisecond after the end of the year 9999.
         ("09 03 04 b00000001 80 b8 ff 90 fd ce 39", OutOfRange("moment")),
-        (r#"12 03 04 10 02 "no""#, OutOfRange("refusal")),
+        (r#"12 03 04 7f 02 "no""#, OutOfRange("refusal")),
         (r#"12 03 04 00 02 "no""#, OutOfRange("refusal")),
         ("12 03 04 01 01 ff", OutOfRange("sentence")),
         ("08 03 04 07", OutOfRange("state")),

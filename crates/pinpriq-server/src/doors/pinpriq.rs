@@ -1,0 +1,156 @@
+//! The pinpriq door: the founding protocol, as `docs/protocol/pinpriq.md` has it.
+//!
+//! Every pop asks for the newest of the most urgent with its group; every delivery is a pop. A
+//! push has no reply, so one that must be refused ends the connection.
+
+use pinpriq_engine::command::{Command, Put, Selection, Take, TakeMode, TimeToLive, Wait};
+use pinpriq_engine::reply::{Output, Reply};
+use pinpriq_engine::task::{RequestId, TaskRecord};
+use pinpriq_engine::time::Span;
+use pinpriq_wire::{Decoded, Request, decode_request, put_count, put_packet};
+
+use super::door::{Door, Next};
+use super::{DoorKind, DoorOptions};
+use crate::config::{Framing, PinpriqOptions, TtlZero};
+use crate::home::desk::Desk;
+use crate::host::seat::Undone;
+use crate::session::about::{Dialect, Manners, SILENT};
+use crate::session::outbox::Encode;
+
+/// The kind of this door.
+pub(super) static KIND: DoorKind = DoorKind { name: "pinpriq", manners, open };
+
+fn manners(options: &DoorOptions) -> Manners {
+    let requeues = options.pinpriq.requeue;
+    Manners { tells_refusals: false, waits_for_room: true, groups_per_turn: 32, requeues }
+}
+
+fn open(options: &DoorOptions, _: Dialect) -> Box<dyn Door> {
+    Box::new(PinpriqDoor { options: options.pinpriq })
+}
+
+/// One connection's side of the protocol.
+struct PinpriqDoor {
+    options: PinpriqOptions,
+}
+
+impl PinpriqDoor {
+    fn carry_out(&self, request: Request<'_>, desk: &mut Desk) -> Result<(), Undone> {
+        match request {
+            Request::Push { queue, ttl_ms, priority, key, payload } => {
+                let ttl = match (ttl_ms, self.options.ttl_zero) {
+                    (0, TtlZero::Immediate) => TimeToLive::Instant,
+                    (0, TtlZero::Forever) => TimeToLive::Endless,
+                    (ms, _) => TimeToLive::For(Span::from_ms(u64::from(ms))),
+                };
+                let priority = (priority != 0).then_some(i64::from(priority));
+                let put = Put { key: Some(key), priority, ttl, ..Put::new(queue, payload) };
+                desk.ask(SILENT, &Command::Put(put))
+            }
+            Request::Pop { queue } => {
+                let take = Take {
+                    queues: &[queue],
+                    member: None,
+                    count: 1,
+                    wait: Wait::No,
+                    selection: Selection::PINPRIQ,
+                    mode: TakeMode::Pop,
+                };
+                desk.ask(RequestId(0), &Command::Take(take))
+            }
+            Request::Subscribe { queue } => {
+                let subscribe = Command::Subscribe {
+                    queues: &[queue],
+                    member: None,
+                    selection: Selection::PINPRIQ,
+                    mode: TakeMode::Pop,
+                };
+                desk.ask(SILENT, &subscribe)
+            }
+            Request::Unsubscribe { queue } => {
+                desk.ask(SILENT, &Command::Unsubscribe { queues: &[queue], member: None })
+            }
+            Request::Ready => {
+                desk.add_credit(1);
+                desk.grant();
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Door for PinpriqDoor {
+    fn receive(&mut self, input: &[u8], desk: &mut Desk) -> Result<usize, Next> {
+        let (request, length) = match decode_request(input) {
+            Ok(Decoded::Message { request, length }) => (request, length),
+            Ok(Decoded::Incomplete { .. }) => return Err(Next::Incomplete),
+            Err(malformed) => {
+                let seen = if planted!(BytesInTheLog) { input } else { &[] };
+                return Err(Next::Close(format!("{malformed}{}", seen.escape_ascii())));
+            }
+        };
+        self.carry_out(request, desk).map_err(|undone| match undone {
+            Undone::NoRoom => Next::NoRoom,
+            Undone::Move(to) => Next::Move(to),
+            // Nothing on this wire can say no, so the connection ends instead.
+            Undone::Close(reason) => Next::Close(reason),
+            Undone::Refused(refusal) => Next::Close(refusal.sentence),
+        })?;
+        Ok(length)
+    }
+}
+
+impl Encode for PinpriqDoor {
+    fn encode(
+        &self,
+        output: &Output,
+        _: Dialect,
+        progress: &mut usize,
+        out: &mut Vec<u8>,
+        room: usize,
+        known: usize,
+    ) -> bool {
+        match output {
+            Output::Reply { reply: Reply::Tasks { tasks, .. }, .. } => {
+                encode_frame(tasks, true, progress, out, room, known)
+            }
+            Output::Delivery { tasks, .. } => {
+                let counted = self.options.framing == Framing::Counted;
+                encode_frame(tasks, counted, progress, out, room, known)
+            }
+            // No other request has a reply on this wire.
+            Output::Reply { .. } => true,
+        }
+    }
+}
+
+/// Appends the next packets of a frame; `progress` counts those that are there already. A frame
+/// holds at most 65,535 packets, since the engine never answers with more tasks.
+fn encode_frame(
+    tasks: &[TaskRecord],
+    counted: bool,
+    progress: &mut usize,
+    out: &mut Vec<u8>,
+    room: usize,
+    known: usize,
+) -> bool {
+    let start = out.len();
+    let known = known.min(tasks.len());
+    if *progress == 0 && counted && (known > 0 || tasks.is_empty()) {
+        let Ok(count) = u16::try_from(tasks.len()) else {
+            unreachable!("{} tasks in one answer", tasks.len())
+        };
+        put_count(out, count);
+    }
+    for task in &tasks[*progress..known] {
+        if *progress > 0 && out.len() - start >= room {
+            return false;
+        }
+        let key = task.key.as_deref().unwrap_or_default();
+        match put_packet(out, key, &task.payload) {
+            Ok(()) => *progress += 1,
+            Err(too_long) => unreachable!("a task was chosen that does not fit: {too_long}"),
+        }
+    }
+    *progress == tasks.len()
+}

@@ -1,0 +1,167 @@
+//! The RESP door: the whole command set, for every Redis client.
+//!
+//! [`table`] says what commands look like, [`words`] takes requests apart, `tasks`, `push`,
+//! `queues` and `connection` make commands of the engine of them, and [`encode`] writes the
+//! answers.
+
+mod alphabet;
+mod call;
+mod connection;
+mod describe;
+mod encode;
+mod fanout;
+mod fault;
+mod options;
+mod push;
+mod queues;
+mod spec;
+mod table;
+mod tasks;
+mod words;
+
+use pinpriq_engine::limits::NAME_BYTES_MAX;
+use pinpriq_engine::reply::Output;
+use pinpriq_wire::resp::{Decoded, Malformed, Protocol, RequestDecoder, RequestLimits, Writer};
+
+pub use self::describe::command_tables;
+
+use self::call::{Call, Talk, protocol_of};
+use self::fault::Fault;
+use self::table::{Found, find};
+use self::words::{Parts, shown};
+use super::door::{Door, Next};
+use super::{DoorKind, DoorOptions};
+use crate::config::Limits;
+use crate::home::desk::Desk;
+use crate::session::about::{Dialect, Manners};
+use crate::session::outbox::Encode;
+
+/// How many words of a request are kept without an allocation.
+const WORDS_FEW: usize = 16;
+
+/// The kind of this door.
+pub(super) static KIND: DoorKind = DoorKind { name: "resp", manners, open };
+
+fn manners(_: &DoorOptions) -> Manners {
+    Manners { tells_refusals: true, waits_for_room: false, groups_per_turn: 1, requeues: true }
+}
+
+fn open(options: &DoorOptions, dialect: Dialect) -> Box<dyn Door> {
+    let decoder = RequestDecoder::new(request_limits(&options.limits));
+    Box::new(RespDoor { decoder, talk: Talk::new(dialect) })
+}
+
+/// One connection's side of the protocol.
+struct RespDoor {
+    decoder: RequestDecoder,
+    talk: Talk,
+}
+
+impl Door for RespDoor {
+    fn receive(&mut self, input: &[u8], desk: &mut Desk) -> Result<usize, Next> {
+        let mut room: [&[u8]; WORDS_FEW] = [&[]; WORDS_FEW];
+        if let Some((words, length)) = self.decoder.plain_request(input, &mut room) {
+            return carry_out(&mut self.talk, words, length, desk);
+        }
+        match self.decoder.decode(input) {
+            Ok(Decoded::Incomplete) => Err(Next::Incomplete),
+            Ok(Decoded::Skip { length } | Decoded::Empty { length }) => Ok(length),
+            Ok(Decoded::Request { length }) => {
+                let words: Vec<&[u8]> = self.decoder.arguments(input).iter().collect();
+                carry_out(&mut self.talk, &words, length, desk)
+            }
+            Ok(Decoded::TooLarge { length, bytes, .. }) => {
+                self.talk.refuse(desk, &too_large(desk.limits(), bytes));
+                Ok(length)
+            }
+            Err(malformed) => Err(malformed_request(&self.talk, malformed, desk)),
+        }
+    }
+}
+
+impl Encode for RespDoor {
+    fn encode(
+        &self,
+        output: &Output,
+        dialect: Dialect,
+        progress: &mut usize,
+        out: &mut Vec<u8>,
+        room: usize,
+        known: usize,
+    ) -> bool {
+        let most = out.len() + room;
+        let writer = &mut Writer::new(out, protocol_of(dialect));
+        encode::output(output, writer, progress, most, known)
+    }
+}
+
+/// Carries out one request.
+fn carry_out(
+    talk: &mut Talk,
+    given: &[&[u8]],
+    length: usize,
+    desk: &mut Desk,
+) -> Result<usize, Next> {
+    if let Err(fault) = try_to_carry_out(talk, given, desk) {
+        talk.refuse(desk, &fault);
+    }
+    if talk.next.is_none() { Ok(length) } else { talk.take_next(length) }
+}
+
+fn try_to_carry_out(talk: &mut Talk, given: &[&[u8]], desk: &mut Desk) -> Result<(), Fault> {
+    let (spec, taken) = match find(given) {
+        Found::Spec(spec, taken) => (spec, taken),
+        Found::NoSub => return Err(Fault::arity(&String::from_utf8_lossy(given[0]))),
+        Found::UnknownSub => {
+            let sub = shown(given.get(1).copied().unwrap_or_default());
+            let name = String::from_utf8_lossy(given[0]).to_ascii_uppercase();
+            return Err(Fault::err(format!("unknown subcommand {sub} of {name}")));
+        }
+        Found::Unknown => return Err(unknown_command(given)),
+    };
+    let is_open = talk.protocol == Protocol::Resp3 || spec.while_subscribed;
+    if !is_open && desk.is_subscribed() {
+        let name = spec.full_name().to_ascii_lowercase();
+        return Err(Fault::err(format!(
+            "Can't execute '{name}': a subscribed connection that speaks RESP2 can only \
+             subscribe, unsubscribe, grant credit, finish its tasks, PING, RESET and QUIT"
+        )));
+    }
+    let mut parts = Parts::of(spec);
+    parts.sort(&given[taken..])?;
+    (spec.run)(&mut Call { desk, talk, parts: &parts })
+}
+
+fn malformed_request(talk: &Talk, malformed: Malformed, desk: &Desk) -> Next {
+    if malformed.is_answered() {
+        talk.refuse(desk, &Fault::err(format!("Protocol error: {malformed}")));
+    }
+    Next::Close(format!("protocol error: {malformed}"))
+}
+
+/// The refusal of a request of which an argument has this many bytes, which is too much by itself
+/// or together with the others.
+fn too_large(limits: &Limits, bytes: usize) -> Fault {
+    let limits = request_limits(limits);
+    let most = limits.bulk_bytes_max;
+    let sentence = if bytes > most {
+        format!("an argument has at most {most} bytes here, and this one has {bytes}")
+    } else {
+        let most = limits.request_bytes_max;
+        format!("a request has at most {most} bytes here, and this one has more")
+    };
+    Fault { word: "TOOLARGE", sentence }
+}
+
+/// What a request may not exceed. Names, keys and words may be as long as ever, however short a
+/// payload must be; the engine tells them apart.
+fn request_limits(limits: &Limits) -> RequestLimits {
+    RequestLimits::for_bulks(limits.payload_bytes_max.max(NAME_BYTES_MAX))
+}
+
+fn unknown_command(given: &[&[u8]]) -> Fault {
+    let name = shown(given.first().copied().unwrap_or_default());
+    let arguments: Vec<String> = given.iter().skip(1).take(8).map(|word| shown(word)).collect();
+    let arguments = arguments.join(" ");
+    Fault::err(format!("unknown command {name}, with args beginning with: {arguments}"))
+}

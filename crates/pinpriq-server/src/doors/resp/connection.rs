@@ -1,0 +1,232 @@
+//! The commands on the connection itself, and those that describe the server.
+
+#![expect(clippy::unnecessary_wraps, reason = "all commands are functions of one type")]
+
+use pinpriq_wire::resp::Protocol;
+
+use super::call::{Call, written};
+use super::describe;
+use super::fault::Fault;
+use super::words::{number, shown};
+use crate::home::roll;
+use crate::session::about::Chosen;
+
+type Done = Result<(), Fault>;
+
+pub(crate) fn ping(call: &mut Call<'_, '_>) -> Done {
+    match call.parts.words.first().copied() {
+        Some(message) => call.answer(|writer| writer.bulk(message)),
+        None => call.answer(|writer| writer.simple("PONG")),
+    }
+    Ok(())
+}
+
+pub(crate) fn echo(call: &mut Call<'_, '_>) -> Done {
+    let message = call.parts.word(0);
+    call.answer(|writer| writer.bulk(message));
+    Ok(())
+}
+
+pub(crate) fn hello(call: &mut Call<'_, '_>) -> Done {
+    let words = call.parts.words;
+    let mut protocol = call.talk.protocol;
+    let mut rest = words;
+    if let Some((version, others)) = rest.split_first() {
+        protocol = match *version {
+            b"2" => Protocol::Resp2,
+            b"3" => Protocol::Resp3,
+            _ => {
+                let sentence = "unsupported protocol version, this server speaks 2 and 3";
+                return Err(Fault { word: "NOPROTO", sentence: sentence.to_owned() });
+            }
+        };
+        rest = others;
+    }
+    let mut name = None;
+    while let Some((word, others)) = rest.split_first() {
+        rest = if word.eq_ignore_ascii_case(b"SETNAME") && !others.is_empty() {
+            name = Some(check_name(others[0])?);
+            &others[1..]
+        } else if word.eq_ignore_ascii_case(b"AUTH") && others.len() >= 2 {
+            return Err(no_passwords());
+        } else {
+            return Err(Fault::err(format!("syntax error in HELLO at {}", shown(word))));
+        };
+    }
+    if protocol != call.talk.protocol {
+        call.talk.switch(call.desk, protocol);
+    }
+    if let Some(name) = name {
+        call.desk.session().about.borrow_mut().name = name;
+    }
+    let id = i64::try_from(call.desk.client().0).unwrap_or(i64::MAX);
+    let version = if protocol == Protocol::Resp3 { 3 } else { 2 };
+    call.answer(|writer| {
+        writer.map(7);
+        writer.bulk(b"server");
+        writer.bulk(b"pinpriq");
+        writer.bulk(b"version");
+        writer.bulk(env!("CARGO_PKG_VERSION").as_bytes());
+        writer.bulk(b"proto");
+        writer.integer(version);
+        writer.bulk(b"id");
+        writer.integer(id);
+        writer.bulk(b"mode");
+        writer.bulk(b"standalone");
+        writer.bulk(b"role");
+        writer.bulk(b"master");
+        writer.bulk(b"modules");
+        writer.array(0);
+    });
+    Ok(())
+}
+
+pub(crate) fn auth(_: &mut Call<'_, '_>) -> Done {
+    Err(no_passwords())
+}
+
+pub(crate) fn quit(call: &mut Call<'_, '_>) -> Done {
+    call.answer_ok();
+    call.quit();
+    Ok(())
+}
+
+pub(crate) fn reset(call: &mut Call<'_, '_>) -> Done {
+    call.desk.reset(written(Protocol::Resp2, |writer| writer.simple("RESET")));
+    // What comes before the answer is still written in the former version.
+    call.talk.switch(call.desk, Protocol::Resp2);
+    Ok(())
+}
+
+pub(crate) fn client_id(call: &mut Call<'_, '_>) -> Done {
+    let id = i64::try_from(call.desk.client().0).unwrap_or(i64::MAX);
+    call.answer(|writer| writer.integer(id));
+    Ok(())
+}
+
+pub(crate) fn client_set_name(call: &mut Call<'_, '_>) -> Done {
+    let name = check_name(call.parts.word(0))?;
+    call.desk.session().about.borrow_mut().name = name;
+    call.answer_ok();
+    Ok(())
+}
+
+pub(crate) fn client_name(call: &mut Call<'_, '_>) -> Done {
+    let name = call.desk.session().about.borrow().name.clone();
+    call.answer(|writer| match name.as_slice() {
+        [] => writer.null(),
+        name => writer.bulk(name),
+    });
+    Ok(())
+}
+
+pub(crate) fn client_set_info(call: &mut Call<'_, '_>) -> Done {
+    let (what, value) = (call.parts.word(0), check_name(call.parts.word(1))?);
+    {
+        let mut about = call.desk.session().about.borrow_mut();
+        if what.eq_ignore_ascii_case(b"LIB-NAME") {
+            about.library = value;
+        } else if what.eq_ignore_ascii_case(b"LIB-VER") {
+            about.library_version = value;
+        } else {
+            return Err(Fault::err(format!("Unrecognized option {}", shown(what))));
+        }
+    }
+    call.answer_ok();
+    Ok(())
+}
+
+pub(crate) fn client_list(call: &mut Call<'_, '_>) -> Done {
+    let protocol = call.talk.protocol;
+    call.desk.say_clients(move |lines| written(protocol, |writer| writer.verbatim(lines)));
+    Ok(())
+}
+
+pub(crate) fn client_kill(call: &mut Call<'_, '_>) -> Done {
+    let words = call.parts.words;
+    let old_form = words.len() == 1;
+    let which = match *words {
+        [address] => Chosen::Address(address.to_vec()),
+        [word, address] if word.eq_ignore_ascii_case(b"ADDR") => Chosen::Address(address.to_vec()),
+        [word, id] if word.eq_ignore_ascii_case(b"ID") => match number(id) {
+            Some(id) => Chosen::Id(id),
+            None => return Err(Fault::err("client-id should be greater than 0")),
+        },
+        _ => return Err(Fault::err("syntax error: CLIENT KILL takes ID number or ADDR address")),
+    };
+    let caller = call.desk.client();
+    let is_caller = roll::is_meant(&which, caller, call.desk.session());
+    if is_caller {
+        // This one is still answered, like after QUIT.
+        call.quit();
+    }
+    let protocol = call.talk.protocol;
+    let answer = move |others: u64| {
+        written(protocol, |writer| match others + u64::from(is_caller) {
+            0 if old_form => writer.error("ERR", "No such client"),
+            _ if old_form => writer.ok(),
+            killed => writer.integer(i64::try_from(killed).unwrap_or(i64::MAX)),
+        })
+    };
+    call.desk.say_killed(&which, answer);
+    Ok(())
+}
+
+pub(crate) fn command(call: &mut Call<'_, '_>) -> Done {
+    call.answer(|writer| describe::infos(writer, &[]));
+    Ok(())
+}
+
+pub(crate) fn command_count(call: &mut Call<'_, '_>) -> Done {
+    let count = i64::try_from(describe::names().len()).unwrap_or(i64::MAX);
+    call.answer(|writer| writer.integer(count));
+    Ok(())
+}
+
+pub(crate) fn command_docs(call: &mut Call<'_, '_>) -> Done {
+    let wanted = call.parts.words;
+    call.answer(|writer| describe::docs(writer, wanted));
+    Ok(())
+}
+
+pub(crate) fn command_info(call: &mut Call<'_, '_>) -> Done {
+    let wanted = call.parts.words;
+    call.answer(|writer| describe::infos(writer, wanted));
+    Ok(())
+}
+
+pub(crate) fn command_list(call: &mut Call<'_, '_>) -> Done {
+    call.answer(|writer| {
+        let names = describe::names();
+        writer.array(names.len());
+        for name in names {
+            writer.bulk(name.to_ascii_lowercase().as_bytes());
+        }
+    });
+    Ok(())
+}
+
+pub(crate) fn info(call: &mut Call<'_, '_>) -> Done {
+    let wanted: Vec<Vec<u8>> = call.parts.words.iter().map(|word| word.to_vec()).collect();
+    let protocol = call.talk.protocol;
+    call.desk.say_facts(move |facts| {
+        let wanted: Vec<&[u8]> = wanted.iter().map(|word| &word[..]).collect();
+        written(protocol, |writer| writer.verbatim(&facts.text(&wanted)))
+    });
+    Ok(())
+}
+
+/// Names and the like may not contain what would break a line of `CLIENT LIST`.
+fn check_name(name: &[u8]) -> Result<Vec<u8>, Fault> {
+    if name.iter().all(|byte| (b'!'..=b'~').contains(byte)) {
+        return Ok(name.to_vec());
+    }
+    Err(Fault::err("Client names cannot contain spaces, newlines or special characters."))
+}
+
+fn no_passwords() -> Fault {
+    Fault::err(
+        "AUTH called without any password configured: this server has none, and listens for \
+         those who can reach it",
+    )
+}

@@ -1,0 +1,354 @@
+//! What the engine answers, in RESP.
+
+use pinpriq_engine::fanout::MemberFigures;
+use pinpriq_engine::reply::{Outcome, Output, Refusal, Reply};
+use pinpriq_engine::settings::{AfterAck, Ids, Paused, Settings};
+use pinpriq_engine::stats::{Figures, Move};
+use pinpriq_engine::task::{Bytes, State, StateKind, TaskId, TaskRecord};
+use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_wire::resp::Writer;
+
+use super::call::Shape;
+use super::queues::cursor_after;
+use super::words::receipt_numbers;
+
+/// Appends the next piece of an output: the head of an array first, then task by task as far as
+/// the buffer is shorter than `most` and tasks are among the first `known`. `progress` counts the
+/// tasks that are written. Returns whether it is complete.
+pub(crate) fn output(
+    output: &Output,
+    writer: &mut Writer<'_>,
+    progress: &mut usize,
+    most: usize,
+    known: usize,
+) -> bool {
+    match output {
+        Output::Delivery { tasks, .. } => {
+            for task in &tasks[*progress..known.min(tasks.len())] {
+                delivery(writer, task);
+                *progress += 1;
+            }
+            *progress == tasks.len()
+        }
+        Output::Reply { reply: Reply::Tasks { tasks, popped }, request, .. } => {
+            let shape = Shape::of(*request);
+            task_array(writer, tasks, shape, *popped, progress, most, known)
+        }
+        Output::Reply { reply: Reply::Shown(tasks), request, .. } => {
+            // Nobody learns the receipt of another's lease by looking.
+            task_array(writer, tasks, Shape::of(*request), true, progress, most, known)
+        }
+        Output::Reply { reply: Reply::Task(Some(_)), .. } if known == 0 => false,
+        Output::Reply { request, reply, .. } => {
+            whole_reply(writer, reply, Shape::of(*request));
+            true
+        }
+    }
+}
+
+fn task_array(
+    writer: &mut Writer<'_>,
+    tasks: &[TaskRecord],
+    shape: Shape,
+    hidden: bool,
+    progress: &mut usize,
+    most: usize,
+    known: usize,
+) -> bool {
+    let known = known.min(tasks.len());
+    if *progress == 0 && (known > 0 || tasks.is_empty()) {
+        writer.array(tasks.len());
+    }
+    for record in &tasks[*progress..known] {
+        if *progress > 0 && writer.buffer_bytes() >= most {
+            return false;
+        }
+        if shape == Shape::WithMeta {
+            meta(writer, record, Some(hidden));
+        } else {
+            task(writer, record, hidden);
+        }
+        *progress += 1;
+    }
+    *progress == tasks.len()
+}
+
+fn whole_reply(writer: &mut Writer<'_>, reply: &Reply, shape: Shape) {
+    match reply {
+        Reply::Done => writer.ok(),
+        Reply::Put(id) => task_id(writer, id),
+        Reply::PutOutcome(id, ended) => {
+            writer.array(2);
+            task_id(writer, id);
+            outcome(writer, *ended);
+        }
+        Reply::Tasks { .. } | Reply::Shown(_) => {
+            unreachable!("tasks are written one by one")
+        }
+        Reply::Task(None) => writer.null(),
+        Reply::Task(Some(record)) => meta(writer, record, None),
+        Reply::State(state) => state_letter(writer, *state),
+        Reply::Deadline(deadline) => moment(writer, *deadline),
+        Reply::Count(count) => whole(writer, *count),
+        Reply::Outcome(ended, state) => {
+            writer.array(2);
+            outcome(writer, *ended);
+            state_letter(writer, *state);
+        }
+        Reply::Acks(answers) => {
+            writer.array(answers.len());
+            for answer in answers {
+                match answer {
+                    Ok(()) => writer.ok(),
+                    Err(refused) => refusal(writer, refused),
+                }
+            }
+        }
+        Reply::Settings { settings, paused, .. } => settings_map(writer, **settings, *paused),
+        Reply::Names { names, more } => page(writer, names, *more),
+        Reply::Figures(figures) => figures_map(writer, figures, shape == Shape::QueueFigures),
+        Reply::Joined(incarnation) => whole(writer, *incarnation),
+        Reply::Members(members) => members_array(writer, members),
+        Reply::Refused(refused) => refusal(writer, refused),
+    }
+}
+
+fn members_array(writer: &mut Writer<'_>, members: &[MemberFigures]) {
+    writer.array(members.len());
+    for figures in members {
+        writer.map(5);
+        writer.bulk(b"member");
+        writer.bulk(&figures.member);
+        writer.bulk(b"incarnation");
+        whole(writer, figures.incarnation);
+        writer.bulk(b"lease_until");
+        moment(writer, Some(figures.lease_until));
+        writer.bulk(b"ready");
+        whole(writer, figures.ready);
+        writer.bulk(b"taken");
+        whole(writer, figures.taken);
+    }
+}
+
+fn task(writer: &mut Writer<'_>, record: &TaskRecord, hidden: bool) {
+    writer.array(4);
+    writer.bulk(&record.queue);
+    task_id(writer, &record.id);
+    receipt(writer, record, hidden);
+    writer.bulk(&record.payload);
+}
+
+fn delivery(writer: &mut Writer<'_>, record: &TaskRecord) {
+    writer.push(5);
+    writer.bulk(b"task");
+    writer.bulk(&record.queue);
+    task_id(writer, &record.id);
+    receipt(writer, record, false);
+    writer.bulk(&record.payload);
+}
+
+/// All that is known about a task. The receipt is left out, or hidden, or shown.
+fn meta(writer: &mut Writer<'_>, record: &TaskRecord, hidden: Option<bool>) {
+    let (ready_at, lease_until, purge_at) = match &record.state {
+        State::Waiting { ready_at } => (Some(*ready_at), None, None),
+        State::Taken(lease) => (None, lease.deadline, None),
+        State::Zombie { purge_at } => (None, None, Some(*purge_at)),
+        State::Ready | State::Buried { .. } | State::Done => (None, None, None),
+    };
+    writer.map(14 + usize::from(hidden.is_some()));
+    writer.bulk(b"queue");
+    writer.bulk(&record.queue);
+    writer.bulk(b"member");
+    bytes(writer, record.lane.as_ref().map(|lane| &lane.member));
+    writer.bulk(b"id");
+    task_id(writer, &record.id);
+    if let Some(hidden) = hidden {
+        writer.bulk(b"receipt");
+        receipt(writer, record, hidden);
+    }
+    writer.bulk(b"payload");
+    writer.bulk(&record.payload);
+    writer.bulk(b"key");
+    bytes(writer, record.key.as_ref());
+    writer.bulk(b"priority");
+    match record.priority {
+        Some(priority) => writer.integer(priority),
+        None => writer.null(),
+    }
+    writer.bulk(b"state");
+    state_letter(writer, Some(record.state.kind()));
+    writer.bulk(b"attempts");
+    whole(writer, u64::from(record.attempts));
+    writer.bulk(b"reason");
+    match &record.state {
+        State::Buried { reason } => writer.bulk(reason),
+        _ => writer.null(),
+    }
+    for (name, at) in [
+        ("put_at", Some(record.put_at)),
+        ("ttl_at", record.expires_at),
+        ("ready_at", ready_at),
+        ("lease_until", lease_until),
+        ("purge_at", purge_at),
+    ] {
+        writer.bulk(name.as_bytes());
+        moment(writer, at);
+    }
+}
+
+/// The receipt of the current lease, unless the task was popped or merely looked at.
+fn receipt(writer: &mut Writer<'_>, record: &TaskRecord, hidden: bool) {
+    match record.receipt().filter(|_| !hidden) {
+        Some(receipt) => writer.bulk_numbers(&receipt_numbers(receipt), b'-'),
+        None => writer.null(),
+    }
+}
+
+fn task_id(writer: &mut Writer<'_>, id: &TaskId) {
+    match id {
+        TaskId::Number(number) => writer.bulk_number(*number),
+        TaskId::Uuid(_) => writer.bulk(id.to_string().as_bytes()),
+        TaskId::Given(bytes) => writer.bulk(bytes),
+    }
+}
+
+fn settings_map(writer: &mut Writer<'_>, settings: Settings, paused: Paused) {
+    writer.map(7);
+    writer.bulk(b"ids");
+    writer.bulk(match settings.ids {
+        Ids::Sequence => b"sequence",
+        Ids::Time64 => b"time64",
+        Ids::Uuid => b"uuid",
+        Ids::Given => b"given",
+    });
+    writer.bulk(b"ttl");
+    span(writer, settings.ttl);
+    writer.bulk(b"ttr");
+    span(writer, settings.ttr);
+    let (word, stay): (&[u8], _) = match settings.after_ack {
+        AfterAck::Delete => (b"delete", None),
+        AfterAck::Keep => (b"keep", None),
+        AfterAck::Zombie(stay) => (b"zombie", Some(stay)),
+    };
+    writer.bulk(b"afterack");
+    writer.bulk(word);
+    writer.bulk(b"zombie");
+    span(writer, stay);
+    writer.bulk(b"capacity");
+    match settings.capacity {
+        Some(capacity) => whole(writer, capacity),
+        None => writer.null(),
+    }
+    writer.bulk(b"paused");
+    writer.bulk(paused_word(paused));
+}
+
+fn page(writer: &mut Writer<'_>, names: &[Bytes], more: bool) {
+    writer.array(2);
+    match names.last().filter(|_| more) {
+        Some(last) => writer.bulk(cursor_after(last).as_bytes()),
+        None => writer.bulk(b"0"),
+    }
+    writer.array(names.len());
+    for name in names {
+        writer.bulk(name);
+    }
+}
+
+fn figures_map(writer: &mut Writer<'_>, figures: &Figures, of_one_queue: bool) {
+    let counters = &figures.counters;
+    writer.map(12 + usize::from(figures.missed.is_some()));
+    writer.bulk(b"counts");
+    writer.map(StateKind::ALL.len());
+    for kind in StateKind::ALL {
+        state_letter(writer, Some(kind));
+        whole(writer, counters.count(kind));
+    }
+    writer.bulk(b"transitions");
+    let mut moves = counters.moves.clone();
+    moves.sort_unstable();
+    writer.map(moves.len());
+    for (step, times) in moves {
+        writer.bulk(step_text(step).as_bytes());
+        whole(writer, times);
+    }
+    writer.bulk(b"oldest_ready_ms");
+    span(writer, figures.oldest_ready);
+    writer.bulk(b"paused");
+    if of_one_queue {
+        writer.bulk(paused_word(figures.paused));
+    } else {
+        whole(writer, figures.paused_queues);
+    }
+    for (name, figure) in [
+        ("takers", figures.takers),
+        ("subscribers", figures.subscribers),
+        ("bytes", counters.bytes),
+        ("put", counters.put),
+        ("acked", counters.acked),
+        ("expired", counters.expired),
+        ("killed", counters.killed),
+        ("present", counters.present()),
+    ] {
+        writer.bulk(name.as_bytes());
+        whole(writer, figure);
+    }
+    if let Some(missed) = figures.missed {
+        writer.bulk(b"missed");
+        whole(writer, missed);
+    }
+}
+
+/// Such as `X-R`.
+fn step_text(step: Move) -> String {
+    let letter = |kind: Option<StateKind>| kind.map_or('X', StateKind::letter);
+    format!("{}-{}", letter(step.from), letter(step.to))
+}
+
+fn paused_word(paused: Paused) -> &'static [u8] {
+    match (paused.input, paused.output) {
+        (false, false) => b"none",
+        (true, false) => b"in",
+        (false, true) => b"out",
+        (true, true) => b"both",
+    }
+}
+
+fn outcome(writer: &mut Writer<'_>, outcome: Outcome) {
+    writer.bulk(outcome.word().as_bytes());
+}
+
+fn state_letter(writer: &mut Writer<'_>, state: Option<StateKind>) {
+    let letter = state.map_or('X', StateKind::letter);
+    writer.bulk(letter.encode_utf8(&mut [0; 4]).as_bytes());
+}
+
+fn moment(writer: &mut Writer<'_>, at: Option<Timestamp>) {
+    match at {
+        Some(at) => whole(writer, at.ms()),
+        None => writer.null(),
+    }
+}
+
+fn span(writer: &mut Writer<'_>, span: Option<Span>) {
+    match span {
+        Some(span) => whole(writer, span.ms()),
+        None => writer.null(),
+    }
+}
+
+fn bytes(writer: &mut Writer<'_>, bytes: Option<&Bytes>) {
+    match bytes {
+        Some(bytes) => writer.bulk(bytes),
+        None => writer.null(),
+    }
+}
+
+/// RESP's integers are signed; nothing that is counted here comes near their end.
+fn whole(writer: &mut Writer<'_>, number: u64) {
+    writer.integer(i64::try_from(number).unwrap_or(i64::MAX));
+}
+
+pub(crate) fn refusal(writer: &mut Writer<'_>, refusal: &Refusal) {
+    writer.error(refusal.kind.word(), &refusal.sentence);
+}

@@ -1,0 +1,88 @@
+//! The options that commands have. The table of commands says which has which; the functions that
+//! carry commands out ask for their values by these.
+
+use super::alphabet::letters;
+
+pub(crate) const BY: Opt = with("BY", "ms");
+pub(crate) const COUNT: Opt = with("COUNT", "n");
+pub(crate) const CURSOR: Opt = with("CURSOR", "cursor");
+pub(crate) const DEADLINE: Opt = with("DEADLINE", "unix-ms");
+pub(crate) const DELAY: Opt = with("DELAY", "ms");
+pub(crate) const FROM: Opt = with("FROM", "MIN|MAX");
+pub(crate) const GROUP: Opt = flag("GROUP");
+pub(crate) const ID: Opt = with("ID", "id");
+pub(crate) const KEY: Opt = with("KEY", "key");
+pub(crate) const LEASE: Opt = with("LEASE", "ms");
+pub(crate) const MEMBER: Opt = with("MEMBER", "member");
+pub(crate) const ORDER: Opt = with("ORDER", "OLDEST|NEWEST");
+pub(crate) const PAYLOAD: Opt = with("PAYLOAD", "payload");
+pub(crate) const POP: Opt = flag("POP");
+pub(crate) const PREFIX: Opt = with("PREFIX", "prefix");
+pub(crate) const PRIORITY: Opt = with("PRIORITY", "n|NONE");
+pub(crate) const REASON: Opt = with("REASON", "text");
+pub(crate) const RECEIPT: Opt = with("RECEIPT", "receipt");
+pub(crate) const STATE: Opt = with("STATE", "R|W|T|B|Z|D");
+pub(crate) const TAIL: Opt = flag("TAIL");
+pub(crate) const TTL: Opt = with("TTL", "ms");
+pub(crate) const TTL_OR_NONE: Opt = with("TTL", "ms|NONE");
+pub(crate) const TTR: Opt = with("TTR", "ms");
+pub(crate) const WAIT: Opt = with("WAIT", "ms");
+pub(crate) const WITHMETA: Opt = flag("WITHMETA");
+pub(crate) const ZOMBIE: Opt = with("ZOMBIE", "ms");
+
+/// An option.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Opt {
+    /// The option word, in capitals.
+    pub(crate) word: &'static str,
+    /// The same as a number.
+    pub(crate) letters: u64,
+    /// One bit, which few others have too.
+    pub(crate) bit: u64,
+    /// What its value is, if it has one.
+    pub(crate) value: Option<&'static str>,
+}
+
+/// An option with a value.
+const fn with(word: &'static str, value: &'static str) -> Opt {
+    Opt { value: Some(value), ..flag(word) }
+}
+
+/// An option that is there or not.
+const fn flag(word: &'static str) -> Opt {
+    assert!(word.len() <= 8, "its number does not tell an option from longer ones");
+    let letters = letters(word.as_bytes());
+    // The golden ratio times 2^64 spreads the numbers.
+    let bit = 1 << (letters.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58);
+    Opt { word, letters, bit, value: None }
+}
+
+/// The option of that word, in any case.
+#[inline]
+pub(crate) fn find(options: &'static [Opt], word: &[u8]) -> Option<&'static Opt> {
+    let number = letters(word);
+    options.iter().find(|option| option.letters == number && option.word.len() == word.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_found_in_any_case_and_by_nothing_else() {
+        static KNOWN: &[Opt] = &[BY, TTL, TTR, COUNT, DELAY, PREFIX, RECEIPT, PRIORITY, WITHMETA];
+        for known in KNOWN {
+            let (word, small) = (known.word.to_owned(), known.word.to_ascii_lowercase());
+            let mixed = format!("{}{}", &word[..1], &small[1..]);
+            for given in [&word, &small, &mixed] {
+                assert_eq!(find(KNOWN, given.as_bytes()), Some(known), "{given}");
+            }
+            let first = char::from(word.as_bytes()[0] ^ 0x80).to_string();
+            let others =
+                ["\0", " ", "S"].map(|end| format!("{word}{end}")).into_iter().chain([first]);
+            for other in others.chain([word[1..].to_owned(), word[..word.len() - 1].to_owned()]) {
+                assert_eq!(find(KNOWN, other.as_bytes()), None, "{other:?}");
+            }
+        }
+    }
+}

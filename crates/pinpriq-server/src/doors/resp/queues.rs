@@ -1,0 +1,198 @@
+//! The commands on queues.
+
+use std::fmt::Write as _;
+
+use pinpriq_engine::command::{Assign, Command, QueueCommand, QueueName, SettingsPatch, Sides};
+use pinpriq_engine::settings::{AfterAck, Ids};
+use pinpriq_engine::time::Span;
+
+use super::call::{Call, Shape};
+use super::fault::Fault;
+use super::options::{COUNT, CURSOR, MEMBER, PREFIX};
+use super::words::{number, shown, span};
+
+type Done = Result<(), Fault>;
+
+/// How many names a page of `QUEUE LIST` has unless told otherwise, and at most.
+const PAGE_NAMES: u64 = 100;
+const PAGE_NAMES_MAX: u64 = 10_000;
+
+pub(crate) fn create(call: &mut Call<'_, '_>) -> Done {
+    let words = call.parts.words;
+    let settings = settings(&words[1..], "queue create")?;
+    ask(call, QueueCommand::Create { queue: words[0], settings })
+}
+
+pub(crate) fn set(call: &mut Call<'_, '_>) -> Done {
+    let words = call.parts.words;
+    let settings = settings(&words[1..], "queue set")?;
+    let queue = call.parts.queue();
+    ask(call, QueueCommand::Set { queue, settings })
+}
+
+pub(crate) fn show(call: &mut Call<'_, '_>) -> Done {
+    let queue = call.parts.queue();
+    ask(call, QueueCommand::Show(queue))
+}
+
+pub(crate) fn list(call: &mut Call<'_, '_>) -> Done {
+    let parts = call.parts;
+    let prefix = parts.option(PREFIX).unwrap_or_default();
+    let count = page_names(parts.count(COUNT)?);
+    let after = parts.option(CURSOR).map(name_at).transpose()?.flatten();
+    let command = QueueCommand::List { prefix, after: after.as_deref(), count };
+    call.ask(Shape::Page, &Command::Queue(command))
+}
+
+pub(crate) fn truncate(call: &mut Call<'_, '_>) -> Done {
+    let queue = call.parts.queue();
+    ask(call, QueueCommand::Truncate(queue))
+}
+
+pub(crate) fn drop_queue(call: &mut Call<'_, '_>) -> Done {
+    let queue = call.parts.word(0);
+    ask(call, QueueCommand::Drop(queue))
+}
+
+pub(crate) fn pause(call: &mut Call<'_, '_>) -> Done {
+    let (queue, sides) = sides(call)?;
+    ask(call, QueueCommand::Pause { queue, sides })
+}
+
+pub(crate) fn resume(call: &mut Call<'_, '_>) -> Done {
+    let (queue, sides) = sides(call)?;
+    ask(call, QueueCommand::Resume { queue, sides })
+}
+
+pub(crate) fn stats(call: &mut Call<'_, '_>) -> Done {
+    let parts = call.parts;
+    if parts.words.is_empty() && parts.has(MEMBER) {
+        return Err(Fault::bad("STATS of a lane names the topic first"));
+    }
+    let queue = (!parts.words.is_empty()).then(|| parts.queue());
+    let shape = if queue.is_some() { Shape::QueueFigures } else { Shape::Plain };
+    call.ask(shape, &Command::Queue(QueueCommand::Stats(queue)))
+}
+
+/// How many names a page has for which so many are asked.
+pub(crate) fn page_names(asked: Option<u64>) -> usize {
+    let count = asked.unwrap_or(PAGE_NAMES).min(PAGE_NAMES_MAX);
+    usize::try_from(count).unwrap_or(usize::MAX)
+}
+
+/// The cursor behind which the names after `name` follow.
+pub(crate) fn cursor_after(name: &[u8]) -> String {
+    let mut cursor = String::from("n");
+    for byte in name {
+        let _ = write!(cursor, "{byte:02x}");
+    }
+    cursor
+}
+
+/// The name that a cursor stands for; none for the start.
+fn name_at(cursor: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
+    if cursor == b"0" {
+        return Ok(None);
+    }
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let name =
+        cursor.strip_prefix(b"n").filter(|digits| digits.len() % 2 == 0).and_then(|digits| {
+            let pairs = digits.chunks_exact(2);
+            pairs
+                .map(|pair| Some(digit(pair[0])? * 16 + digit(pair[1])?))
+                .collect::<Option<Vec<u8>>>()
+        });
+    match name {
+        Some(name) => Ok(Some(name)),
+        None => Err(Fault::bad(format!(
+            "{} is not a cursor: begin with 0 and go on with the one that was answered",
+            shown(cursor)
+        ))),
+    }
+}
+
+fn ask(call: &mut Call<'_, '_>, command: QueueCommand<'_>) -> Done {
+    call.ask(Shape::Plain, &Command::Queue(command))
+}
+
+fn sides<'a>(call: &Call<'_, 'a>) -> Result<(QueueName<'a>, Sides), Fault> {
+    let parts = call.parts;
+    let sides = match parts.words.get(1).copied() {
+        None => Sides::Both,
+        Some(side) if side.eq_ignore_ascii_case(b"IN") => Sides::Input,
+        Some(side) if side.eq_ignore_ascii_case(b"OUT") => Sides::Output,
+        Some(side) => {
+            return Err(Fault::bad(format!("a side is IN or OUT, not {}", shown(side))));
+        }
+    };
+    Ok((parts.queue(), sides))
+}
+
+/// Settings as pairs of a word and a value.
+fn settings(words: &[&[u8]], command: &str) -> Result<SettingsPatch, Fault> {
+    let mut patch = SettingsPatch::default();
+    let mut after_ack = None;
+    let mut zombie = None;
+    let mut seen: Vec<&[u8]> = Vec::new();
+    let pairs = words.chunks(2);
+    for pair in pairs {
+        let [word, value] = pair else { return Err(Fault::arity(command)) };
+        if seen.iter().any(|known| known.eq_ignore_ascii_case(word)) {
+            return Err(Fault::bad(format!("{} was given twice", shown(word))));
+        }
+        seen.push(word);
+        match word.to_ascii_uppercase().as_slice() {
+            b"IDS" => patch.ids = Assign::To(ids(value)?),
+            b"TTL" => patch.ttl = Assign::To(span_or_none("TTL", value)?),
+            b"TTR" => patch.ttr = Assign::To(span_or_none("TTR", value)?),
+            b"AFTERACK" => after_ack = Some(value.to_ascii_uppercase()),
+            b"ZOMBIE" => zombie = Some(span("ZOMBIE", value)?),
+            b"CAPACITY" => patch.capacity = Assign::To(capacity(value)?),
+            _ => return Err(Fault::bad(format!("there is no setting {}", shown(word)))),
+        }
+    }
+    patch.after_ack = match (after_ack.as_deref(), zombie) {
+        (None, None) => Assign::Keep,
+        (Some(b"DELETE"), None) => Assign::To(AfterAck::Delete),
+        (Some(b"KEEP"), None) => Assign::To(AfterAck::Keep),
+        (Some(b"ZOMBIE") | None, Some(stay)) => Assign::To(AfterAck::Zombie(stay)),
+        (Some(b"ZOMBIE"), None) => {
+            return Err(Fault::bad("AFTERACK zombie needs ZOMBIE ms as well"));
+        }
+        (Some(b"DELETE" | b"KEEP"), Some(_)) => {
+            return Err(Fault::bad("ZOMBIE goes with AFTERACK zombie"));
+        }
+        (Some(other), _) => {
+            let given = shown(other);
+            return Err(Fault::bad(format!("AFTERACK is delete, keep or zombie, not {given}")));
+        }
+    };
+    Ok(patch)
+}
+
+fn ids(value: &[u8]) -> Result<Ids, Fault> {
+    match value.to_ascii_lowercase().as_slice() {
+        b"sequence" => Ok(Ids::Sequence),
+        b"time64" => Ok(Ids::Time64),
+        b"uuid" => Ok(Ids::Uuid),
+        b"given" => Ok(Ids::Given),
+        _ => {
+            let given = shown(value);
+            Err(Fault::bad(format!("IDS is sequence, time64, uuid or given, not {given}")))
+        }
+    }
+}
+
+fn span_or_none(word: &str, value: &[u8]) -> Result<Option<Span>, Fault> {
+    if value.eq_ignore_ascii_case(b"NONE") { Ok(None) } else { span(word, value).map(Some) }
+}
+
+fn capacity(value: &[u8]) -> Result<Option<u64>, Fault> {
+    if value.eq_ignore_ascii_case(b"NONE") {
+        return Ok(None);
+    }
+    match number(value) {
+        Some(capacity) => Ok(Some(capacity)),
+        None => Err(Fault::bad(format!("CAPACITY is a number or none, not {}", shown(value)))),
+    }
+}

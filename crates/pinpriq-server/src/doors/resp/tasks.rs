@@ -1,0 +1,229 @@
+//! The commands on tasks.
+
+use pinpriq_engine::command::{
+    Ack, Amendment, Assign, Command, Held, HeldBy, Peek, Put, Release, Selection, Take, TakeMode,
+    TimeToLive, Transfer, Update, Wait,
+};
+use pinpriq_engine::task::Receipt;
+use pinpriq_engine::time::Span;
+
+use super::call::{Call, Shape};
+use super::fault::Fault;
+use super::options::{
+    self, BY, COUNT, DELAY, GROUP, KEY, MEMBER, PAYLOAD, REASON, RECEIPT, STATE, TAIL, TTL, TTR,
+    WITHMETA, ZOMBIE,
+};
+use super::words::{self, Parts, number};
+
+type Done = Result<(), Fault>;
+
+pub(crate) fn put(call: &mut Call<'_, '_>) -> Done {
+    let parts = call.parts;
+    let put = Put {
+        queue: parts.word(0),
+        payload: parts.word(1),
+        key: parts.option(KEY),
+        priority: parts.priority()?.or(Some(0)),
+        delay: parts.span(DELAY)?.unwrap_or(Span::ZERO),
+        ttl: parts.span(TTL)?.map_or(TimeToLive::Default, TimeToLive::For),
+        ttr: parts.span(TTR)?,
+        id: parts.option(options::ID),
+        wait: parts.wait()?,
+    };
+    call.ask(Shape::Plain, &Command::Put(put))
+}
+
+pub(crate) fn take(call: &mut Call<'_, '_>) -> Done {
+    let mode = TakeMode::Lease { ttr: call.parts.span(TTR)? };
+    select(call, mode)
+}
+
+pub(crate) fn pop(call: &mut Call<'_, '_>) -> Done {
+    select(call, TakeMode::Pop)
+}
+
+fn select(call: &mut Call<'_, '_>, mode: TakeMode) -> Done {
+    let parts = call.parts;
+    let count = parts.count(COUNT)?.unwrap_or(1);
+    let wait = parts.wait()?.unwrap_or(Wait::No);
+    let selection = selection(parts, parts.has(GROUP))?;
+    let shape = if parts.has(WITHMETA) { Shape::WithMeta } else { Shape::Plain };
+    let count = u32::try_from(count).unwrap_or(u32::MAX);
+    let member = parts.option(MEMBER);
+    let take = Take { queues: parts.words, member, count, wait, selection, mode };
+    call.ask(shape, &Command::Take(take))
+}
+
+fn selection(parts: &Parts<'_>, group: bool) -> Result<Selection, Fault> {
+    let from = parts.from()?;
+    Ok(Selection { from, order: parts.order(from)?, group, narrow: false })
+}
+
+pub(crate) fn peek(call: &mut Call<'_, '_>) -> Done {
+    let parts = call.parts;
+    let state = parts.option(STATE).map(words::state).transpose()?;
+    let count = parts.count(COUNT)?.unwrap_or(1);
+    let peek = Peek {
+        queue: parts.queue(),
+        selection: selection(parts, false)?,
+        state,
+        count: u32::try_from(count).unwrap_or(u32::MAX),
+    };
+    let shape = if parts.has(WITHMETA) { Shape::WithMeta } else { Shape::Plain };
+    call.ask(shape, &Command::Peek(peek))
+}
+
+pub(crate) fn get(call: &mut Call<'_, '_>) -> Done {
+    let (queue, id) = (call.parts.queue(), call.parts.word(1));
+    call.ask(Shape::Plain, &Command::Get { queue, id })
+}
+
+pub(crate) fn ack(call: &mut Call<'_, '_>) -> Done {
+    let parts = call.parts;
+    if parts.words.len() > 2 && !parts.by_id {
+        let receipts = parts.words[1..].iter().map(|text| words::receipt(text));
+        let receipts: Vec<Receipt> = receipts.collect::<Result<_, _>>()?;
+        let queue = parts.queue();
+        return call.ask(Shape::Plain, &Command::AckAll { queue, receipts: &receipts });
+    }
+    let ack =
+        Ack { held: held(parts)?, payload: parts.option(PAYLOAD), zombie: parts.span(ZOMBIE)? };
+    call.ask(Shape::Plain, &Command::Ack(ack))
+}
+
+pub(crate) fn release(call: &mut Call<'_, '_>) -> Done {
+    let parts = call.parts;
+    let release = Release {
+        held: held(parts)?,
+        delay: parts.span(DELAY)?.unwrap_or(Span::ZERO),
+        amendment: Amendment {
+            payload: parts.option(PAYLOAD),
+            priority: parts.priority()?,
+            ttl: assign(parts.span(TTL)?.map(Some)),
+        },
+        tail: parts.has(TAIL),
+    };
+    call.ask(Shape::Plain, &Command::Release(release))
+}
+
+pub(crate) fn bury(call: &mut Call<'_, '_>) -> Done {
+    let parts = call.parts;
+    let command = Command::Bury {
+        held: held(parts)?,
+        payload: parts.option(PAYLOAD),
+        reason: parts.option(REASON).unwrap_or_default(),
+    };
+    call.ask(Shape::Plain, &command)
+}
+
+pub(crate) fn touch(call: &mut Call<'_, '_>) -> Done {
+    let held = held(call.parts)?;
+    let by = call.parts.span(BY)?;
+    call.ask(Shape::Plain, &Command::Touch { held, by })
+}
+
+pub(crate) fn dig(call: &mut Call<'_, '_>) -> Done {
+    let parts = call.parts;
+    let transfer = Transfer {
+        queue: parts.queue(),
+        id: parts.word(1),
+        delay: parts.span(DELAY)?.unwrap_or(Span::ZERO),
+        amendment: Amendment {
+            payload: parts.option(PAYLOAD),
+            priority: parts.priority()?,
+            ttl: assign(parts.span(TTL)?.map(Some)),
+        },
+    };
+    call.ask(Shape::Plain, &Command::Dig(transfer))
+}
+
+pub(crate) fn plow(call: &mut Call<'_, '_>) -> Done {
+    let parts = call.parts;
+    let command = Command::Plow {
+        queue: parts.queue(),
+        count: parts.count(COUNT)?,
+        delay: parts.span(DELAY)?.unwrap_or(Span::ZERO),
+        ttl: parts.span(TTL)?,
+    };
+    call.ask(Shape::Plain, &command)
+}
+
+/// `KICK queue ID id` is DIG, `KICK queue n` is PLOW with a count.
+pub(crate) fn kick(call: &mut Call<'_, '_>) -> Done {
+    let parts = call.parts;
+    let queue = parts.queue();
+    if parts.by_id {
+        let id = parts.named();
+        return call.ask(Shape::Plain, &Command::Dig(Transfer::new(queue, id)));
+    }
+    let count = number(parts.word(1)).filter(|count| *count > 0);
+    let Some(count) = count else {
+        let given = words::shown(parts.word(1));
+        return Err(Fault::bad(format!("KICK needs ID and an id, or a number, not {given}")));
+    };
+    let command = Command::Plow { queue, count: Some(count), delay: Span::ZERO, ttl: None };
+    call.ask(Shape::Plain, &command)
+}
+
+pub(crate) fn kill(call: &mut Call<'_, '_>) -> Done {
+    let words = call.parts.words;
+    let (queue, ids) = (call.parts.queue(), &words[1..]);
+    call.ask(Shape::Plain, &Command::Kill { queue, ids })
+}
+
+pub(crate) fn switch(call: &mut Call<'_, '_>) -> Done {
+    let to = words::state(call.parts.word(2))?;
+    let transfer = transfer(call.parts)?;
+    call.ask(Shape::Plain, &Command::Switch { transfer, to })
+}
+
+pub(crate) fn snatch(call: &mut Call<'_, '_>) -> Done {
+    let transfer = transfer(call.parts)?;
+    call.ask(Shape::Plain, &Command::Snatch(transfer))
+}
+
+pub(crate) fn restart(call: &mut Call<'_, '_>) -> Done {
+    let transfer = transfer(call.parts)?;
+    call.ask(Shape::Plain, &Command::Restart(transfer))
+}
+
+pub(crate) fn update(call: &mut Call<'_, '_>) -> Done {
+    let parts = call.parts;
+    let ttl = match parts.option(TTL) {
+        Some(value) if value.eq_ignore_ascii_case(b"NONE") => Assign::To(None),
+        _ => assign(parts.span(TTL)?.map(Some)),
+    };
+    let update = Update {
+        queue: parts.queue(),
+        id: parts.word(1),
+        amendment: Amendment { payload: parts.option(PAYLOAD), priority: parts.priority()?, ttl },
+        receipt: parts.option(RECEIPT).map(words::receipt).transpose()?,
+    };
+    call.ask(Shape::Plain, &Command::Update(update))
+}
+
+pub(crate) fn wait_for(call: &mut Call<'_, '_>) -> Done {
+    let wait = call.parts.wait()?.unwrap_or(Wait::No);
+    let (queue, id) = (call.parts.queue(), call.parts.word(1));
+    call.ask(Shape::Plain, &Command::Await { queue, id, wait })
+}
+
+/// The task that a holder names: by receipt, or by `ID id`.
+fn held<'a>(parts: &Parts<'a>) -> Result<Held<'a>, Fault> {
+    let (queue, name) = (parts.queue(), parts.named());
+    let by = if parts.by_id { HeldBy::Id(name) } else { HeldBy::Receipt(words::receipt(name)?) };
+    Ok(Held { queue, by })
+}
+
+/// A task by its id, with `DELAY` and `TTL`.
+fn transfer<'a>(parts: &Parts<'a>) -> Result<Transfer<'a>, Fault> {
+    Ok(Transfer {
+        delay: parts.span(DELAY)?.unwrap_or(Span::ZERO),
+        amendment: Amendment { ttl: assign(parts.span(TTL)?.map(Some)), ..Amendment::default() },
+        ..Transfer::new(parts.queue(), parts.word(1))
+    })
+}
+
+fn assign<T>(value: Option<T>) -> Assign<T> {
+    value.map_or(Assign::Keep, Assign::To)
+}

@@ -1,0 +1,10 @@
+//! Where connections live: their sockets, their doors, the desks that the doors talk to, and who is
+//! there.
+
+pub(crate) mod client;
+pub(crate) mod connection;
+mod credits;
+pub(crate) mod desk;
+mod joins;
+pub(crate) mod roll;
+mod route;

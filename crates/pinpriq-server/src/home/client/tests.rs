@@ -1,0 +1,61 @@
+//! What a connection does once another shard has ended its side.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use pinpriq_engine::limits::Limits as EngineLimits;
+use pinpriq_store::shards::shard_of;
+use pinpriq_store::{Durable, MemoryStore};
+use tokio::sync::Notify;
+
+use super::*;
+use crate::clock::ManualClock;
+use crate::config::{Durability, Limits, PinpriqOptions};
+use crate::doors::kind_of;
+use crate::home::desk::receive_news;
+use crate::letters::letter::{News, Standing};
+use crate::letters::mailbox::{Mailbox, Post};
+
+/// A client of the first of two shards.
+fn client() -> (Rc<Shard>, Client) {
+    let now = Timestamp::from_ms(1);
+    let store = Box::new(MemoryStore::new());
+    let durable = Durable::open(store, EngineLimits::default(), now, 1).unwrap().0;
+    let boxes: Arc<[Mailbox]> = (0..2).map(|_| Mailbox::default()).collect();
+    let (clock, bell) = (Rc::new(ManualClock::at(now)), Arc::new(Notify::new()));
+    let post = Some(Post::new(0, boxes));
+    let shard = Shard::new(durable, Durability::Memory, clock, bell, post);
+    let peer = SocketAddr::from(([127, 0, 0, 1], 1));
+    let who = shard.connect("pinpriq", peer);
+    let options = DoorOptions { pinpriq: PinpriqOptions::default(), limits: Limits::default() };
+    let client = Client::begin(shard.clone(), who, (kind_of("pinpriq"), peer), &options);
+    (shard, client)
+}
+
+#[test]
+fn a_connection_ends_whatever_comes_after_another_shard_has_ended_its_side() {
+    let (shard, mut client) = client();
+    let in_shard = |shard| (b'a'..=b'z').find(|name| shard_of(&[*name], 2) == shard).unwrap();
+    let (here, away) = (in_shard(0), in_shard(1));
+    // Where it is served is settled.
+    client.take_in(&[b'P', 0, 1, here]);
+    client.encode();
+    client.written(2);
+    // Refused there, for one subscription too many.
+    let subscribe = [b's', 0, 1, away];
+    client.take_in(&subscribe);
+    let standing = Standing { ended: true, ..Standing::default() };
+    let number = client.number();
+    let consumed = client.session.links.borrow_mut().link(2, 1).under_way;
+    receive_news(&shard, number, 1, News { consumed, standing, ..News::default() });
+    // The bytes are there before the connection hears that its bell has rung.
+    if client.wants_read() {
+        client.take_in(&[b'P', 0, 1, away]);
+    }
+    let mut step = Step::Again;
+    while step == Step::Again {
+        client.encode();
+        step = client.proceed(false);
+    }
+    assert_eq!(step, Step::Over);
+}

@@ -1,0 +1,66 @@
+//! The credits of one connection, of which the engine is told only so many at a time.
+//!
+//! A client that grants a million credits and then stops reading would otherwise pin a million
+//! deliveries. The rest waits here until deliveries have left.
+
+/// The credits of one connection. Deliveries are counted since they began.
+#[derive(Debug)]
+pub(crate) struct Credits {
+    /// How many deliveries may be under way.
+    most: u64,
+    /// Credits that the engine was not told of yet.
+    banked: u32,
+    /// Credits that the engine was told of.
+    drawn: u64,
+}
+
+impl Credits {
+    /// None yet.
+    pub(crate) const fn new(deliveries_max: usize) -> Self {
+        Self { most: deliveries_max as u64, banked: 0, drawn: 0 }
+    }
+
+    pub(crate) const fn add(&mut self, credits: u32) {
+        self.banked = self.banked.saturating_add(credits);
+    }
+
+    /// Whether there are none, and never were any.
+    pub(crate) const fn is_unused(&self) -> bool {
+        self.banked == 0 && self.drawn == 0
+    }
+
+    /// Takes out those that the engine was not told of.
+    pub(crate) const fn withdraw(&mut self) -> u32 {
+        std::mem::replace(&mut self.banked, 0)
+    }
+
+    /// Whether there are any that the engine was not told of.
+    pub(crate) const fn has_banked(&self) -> bool {
+        self.banked > 0
+    }
+
+    /// Takes out as many as the engine may be told of now, after this number of deliveries.
+    pub(crate) fn draw(&mut self, delivered: u64) -> u32 {
+        let unspent = self.drawn - delivered;
+        let room = u32::try_from(self.most.saturating_sub(unspent)).unwrap_or(u32::MAX);
+        let credits = if planted!(CreditsAllAtOnce) { self.banked } else { self.banked.min(room) };
+        self.banked -= credits;
+        self.drawn += u64::from(credits);
+        credits
+    }
+
+    /// All credits that are not spent after this number of deliveries.
+    pub(crate) fn outstanding(&self, delivered: u64) -> u32 {
+        outstanding(self.given(), delivered)
+    }
+
+    /// All credits that there ever were.
+    pub(crate) fn given(&self) -> u64 {
+        self.drawn + u64::from(self.banked)
+    }
+}
+
+/// How many of the credits given are not spent after this number of deliveries.
+pub(crate) fn outstanding(given: u64, delivered: u64) -> u32 {
+    u32::try_from(given - delivered).unwrap_or(u32::MAX)
+}

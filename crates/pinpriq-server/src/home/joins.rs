@@ -1,0 +1,126 @@
+//! One reply made of the replies of all shards.
+
+use pinpriq_engine::reply::{Refusal, RefusalKind, Reply};
+use pinpriq_engine::stats::Figures;
+use pinpriq_engine::task::{Bytes, ClientId};
+
+use crate::host::facts::Facts;
+use crate::letters::letter::Part;
+
+/// How the replies of several engines become one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Joining {
+    /// Figures are added up.
+    Figures,
+    /// Of names, the first ones, at most this number.
+    Names(usize),
+    /// A member is known if it is known anywhere, and leaves the lanes of all.
+    Membership,
+}
+
+/// One reply in place of those of all engines. What is wrong with one is wrong with all, but that a
+/// member need not be known everywhere.
+pub(super) fn join_replies(joining: Joining, parts: Vec<Part>) -> Reply {
+    let replies = parts.into_iter().filter_map(|part| match part {
+        Part::Reply(reply) => Some(reply),
+        _ => None,
+    });
+    let mut replies: Vec<Reply> = replies.collect();
+    let position = |matches: fn(RefusalKind) -> bool| {
+        let is_such = |reply| refusal(reply).is_some_and(|refusal| matches(refusal.kind));
+        replies.iter().position(is_such)
+    };
+    // That a store has failed is what there is to be told first.
+    let failed = position(|kind| kind == RefusalKind::Store);
+    let refused = failed.or_else(|| position(|kind| kind != RefusalKind::NotFound));
+    match (refused, joining) {
+        (Some(refused), _) => replies.swap_remove(refused),
+        (None, Joining::Figures) => add_figures(replies),
+        (None, Joining::Names(most)) => merge_names(replies, most),
+        (None, Joining::Membership) => join_membership(replies),
+    }
+}
+
+/// Adds up what the shards tell of themselves.
+pub(super) fn join_facts(parts: Vec<Part>) -> Facts {
+    let facts = parts.into_iter().filter_map(|part| match part {
+        Part::Facts(facts) => Some(*facts),
+        _ => None,
+    });
+    facts.reduce(Facts::and).unwrap_or_default()
+}
+
+/// All lines about clients, in the order in which the clients came.
+pub(super) fn join_clients(parts: Vec<Part>) -> String {
+    let lines = parts.into_iter().filter_map(|part| match part {
+        Part::Clients(lines) => Some(lines),
+        _ => None,
+    });
+    let mut lines: Vec<(ClientId, String)> = lines.flatten().collect();
+    lines.sort_unstable_by_key(|(client, _)| *client);
+    lines.into_iter().map(|(_, line)| line).collect()
+}
+
+/// How many connections are being ended in all shards.
+pub(super) fn join_killed(parts: &[Part]) -> u64 {
+    let killed = parts.iter().filter_map(|part| match part {
+        Part::Killed(killed) => Some(*killed),
+        _ => None,
+    });
+    killed.sum()
+}
+
+/// How many deliveries the shards have made.
+pub(super) fn join_delivered(parts: &[Part]) -> u64 {
+    let delivered = parts.iter().filter_map(|part| match part {
+        Part::Delivered(delivered) => Some(*delivered),
+        _ => None,
+    });
+    delivered.sum()
+}
+
+const fn refusal(reply: &Reply) -> Option<&Refusal> {
+    match reply {
+        Reply::Refused(refusal) => Some(refusal),
+        _ => None,
+    }
+}
+
+fn add_figures(replies: Vec<Reply>) -> Reply {
+    let mut sum = Figures::default();
+    for reply in replies {
+        if let Reply::Figures(figures) = reply {
+            sum.add(&figures);
+        }
+    }
+    Reply::Figures(Box::new(sum))
+}
+
+fn merge_names(replies: Vec<Reply>, most: usize) -> Reply {
+    let mut names: Vec<Bytes> = Vec::new();
+    let mut more = false;
+    for reply in replies {
+        if let Reply::Names { names: some, more: and_more } = reply {
+            names.extend(some);
+            more |= and_more;
+        }
+    }
+    names.sort_unstable();
+    more |= names.len() > most;
+    names.truncate(most);
+    Reply::Names { names, more }
+}
+
+fn join_membership(replies: Vec<Reply>) -> Reply {
+    let counts = replies.iter().filter_map(|reply| match reply {
+        Reply::Count(count) => Some(*count),
+        _ => None,
+    });
+    let left = counts.reduce(|one, other| one + other);
+    if let Some(left) = left {
+        return Reply::Count(left);
+    }
+    let known = replies.iter().position(|reply| refusal(reply).is_none());
+    let first = known.unwrap_or(0);
+    replies.into_iter().nth(first).unwrap_or(Reply::Done)
+}

@@ -1,0 +1,66 @@
+//! Who is connected, for those who look after the server.
+
+use std::fmt::Write as _;
+
+use pinpriq_engine::task::ClientId;
+
+use crate::host::shard::Shard;
+use crate::session::Session;
+use crate::session::about::{Chosen, is_guest};
+
+/// A line for each client that has its connection here, in the order in which they came.
+pub(crate) fn describe(shard: &Shard) -> Vec<(ClientId, String)> {
+    let now = shard.clock().now();
+    let mut lines: Vec<(ClientId, String)> = Vec::new();
+    shard.each_client(|client, session| {
+        if is_guest(client) {
+            return;
+        }
+        let about = session.about.borrow();
+        let age_s = now.since(about.connected_at).ms() / 1_000;
+        let blocked = session.is_blocked() || session.links.borrow().blocked;
+        let mut line = format!(
+            "id={} addr={} name={} age={age_s} door={} blocked={} waiting={}",
+            client.0,
+            address(session),
+            about.name.escape_ascii(),
+            about.door,
+            u8::from(blocked),
+            session.outbox.borrow().len(),
+        );
+        let (library, version) = (&about.library, &about.library_version);
+        let _ =
+            write!(line, " lib-name={} lib-ver={}", library.escape_ascii(), version.escape_ascii());
+        if let Some(post) = shard.post() {
+            let _ = write!(line, " shard={}", post.own());
+        }
+        line.push('\n');
+        lines.push((client, line));
+    });
+    lines.sort_unstable_by_key(|(client, _)| *client);
+    lines
+}
+
+/// Whether a connection is one of those that are wanted.
+pub(crate) fn is_meant(wanted: &Chosen, client: ClientId, session: &Session) -> bool {
+    match wanted {
+        Chosen::Id(id) => client.0 == *id,
+        Chosen::Address(wanted) => address(session).as_bytes() == *wanted,
+    }
+}
+
+/// Has connections ended, except for that of the caller. Returns how many there are.
+pub(crate) fn kill(shard: &Shard, wanted: &Chosen, caller: ClientId) -> u64 {
+    let mut killed = 0;
+    shard.each_client(|client, session| {
+        if !is_guest(client) && client != caller && is_meant(wanted, client, session) {
+            session.kill();
+            killed += 1;
+        }
+    });
+    killed
+}
+
+fn address(session: &Session) -> String {
+    session.about.borrow().peer.map(|peer| peer.to_string()).unwrap_or_default()
+}

@@ -1,0 +1,129 @@
+//! Where a command is carried out, when there are several shards.
+//!
+//! The queues of one command have to live in one shard, and so have all subscriptions of one
+//! client, since its credits are for all of them. What concerns all queues is asked everywhere.
+
+use pinpriq_engine::command::{Command, QueueCommand, Wait};
+use pinpriq_engine::fanout::MemberCommand;
+use pinpriq_engine::reply::{Refusal, RefusalKind};
+use pinpriq_store::shards::shard_of;
+
+use super::joins::Joining;
+
+/// Where a command belongs.
+pub(super) enum Place<'c> {
+    /// Where this queue or topic lives.
+    Queue(&'c [u8]),
+    /// Where these queues or topics live, if that is one shard.
+    Queues(&'c [&'c [u8]]),
+    /// Where the client has its subscriptions and credits.
+    Deliveries,
+    /// Everywhere. The replies are joined like this.
+    Everywhere(Joining),
+}
+
+impl<'c> Place<'c> {
+    /// That of a command.
+    pub(super) fn of(command: &Command<'c>) -> Self {
+        match *command {
+            Command::Put(put) => Self::Queue(put.queue),
+            Command::Take(take) => Self::Queues(take.queues),
+            Command::Peek(peek) => Self::Queue(peek.queue.name),
+            Command::Get { queue, .. }
+            | Command::AckAll { queue, .. }
+            | Command::Plow { queue, .. }
+            | Command::Kill { queue, .. }
+            | Command::Await { queue, .. } => Self::Queue(queue.name),
+            Command::Ack(ack) => Self::Queue(ack.held.queue.name),
+            Command::Release(release) => Self::Queue(release.held.queue.name),
+            Command::Bury { held, .. } | Command::Touch { held, .. } => {
+                Self::Queue(held.queue.name)
+            }
+            Command::Dig(transfer)
+            | Command::Switch { transfer, .. }
+            | Command::Snatch(transfer)
+            | Command::Restart(transfer) => Self::Queue(transfer.queue.name),
+            Command::Update(update) => Self::Queue(update.queue.name),
+            Command::Subscribe { queues, .. } | Command::Unsubscribe { queues, .. }
+                if !queues.is_empty() =>
+            {
+                Self::Queues(queues)
+            }
+            Command::Subscribe { .. }
+            | Command::Unsubscribe { .. }
+            | Command::Credit(_)
+            | Command::PutBack(_)
+            | Command::GiveBack(_) => Self::Deliveries,
+            Command::Queue(command) => Self::of_queue(command),
+            Command::Publish(publish) => Self::Queue(publish.topic),
+            Command::Member(command) => match command {
+                MemberCommand::Join { topic, .. }
+                | MemberCommand::LeaveTopic { topic, .. }
+                | MemberCommand::List(topic) => Self::Queue(topic),
+                MemberCommand::Beat { .. } | MemberCommand::Leave(_) => {
+                    Self::Everywhere(Joining::Membership)
+                }
+            },
+        }
+    }
+
+    fn of_queue(command: QueueCommand<'c>) -> Self {
+        match command {
+            QueueCommand::Create { queue, .. } | QueueCommand::Drop(queue) => Self::Queue(queue),
+            QueueCommand::Set { queue, .. }
+            | QueueCommand::Show(queue)
+            | QueueCommand::Truncate(queue)
+            | QueueCommand::Pause { queue, .. }
+            | QueueCommand::Resume { queue, .. }
+            | QueueCommand::Stats(Some(queue)) => Self::Queue(queue.name),
+            QueueCommand::List { count, .. } => Self::Everywhere(Joining::Names(count)),
+            QueueCommand::Stats(None) => Self::Everywhere(Joining::Figures),
+        }
+    }
+}
+
+/// Whether the reply may be long in coming, so that the client has to wait for it.
+pub(super) fn may_block(command: &Command<'_>) -> bool {
+    match command {
+        Command::Put(put) => put.wait.is_some_and(Wait::blocks),
+        Command::Take(take) => take.wait.blocks(),
+        Command::Await { wait, .. } => wait.blocks(),
+        _ => false,
+    }
+}
+
+/// The one of this number of shards where all these queues live.
+pub(super) fn shard_of_all(queues: &[&[u8]], shards: usize) -> Result<usize, Refusal> {
+    let Some((first, others)) = queues.split_first() else { return Ok(0) };
+    let to = shard_of(first, shards);
+    match others.iter().find(|other| shard_of(other, shards) != to) {
+        None => Ok(to),
+        Some(other) => Err(across(format!(
+            "the queues {} and {} live in different shards, and one request is about those of \
+             one: give their names a common part in braces, such as {{a}}, or ask twice",
+            shown(first),
+            shown(other)
+        ))),
+    }
+}
+
+/// The refusal of a subscription to queues that live in another shard than those before.
+pub(super) fn elsewhere(queue: &[u8]) -> Refusal {
+    across(format!(
+        "{} lives in another shard than the queues to which this connection has subscribed: use \
+         another connection for it, or give their names a common part in braces, such as {{a}}; \
+         RESET makes the connection free",
+        shown(queue)
+    ))
+}
+
+fn across(sentence: String) -> Refusal {
+    Refusal::new(RefusalKind::CrossShard, sentence)
+}
+
+/// A name in a sentence: printable, and cut short.
+fn shown(name: &[u8]) -> String {
+    const SHOWN_BYTES_MAX: usize = 64;
+    let cut = if name.len() > SHOWN_BYTES_MAX { "…" } else { "" };
+    format!("'{}{cut}'", name[..name.len().min(SHOWN_BYTES_MAX)].escape_ascii())
+}

@@ -1,0 +1,397 @@
+//! Guests: clients whose connection another shard has, and who want something of queues here.
+//!
+//! A guest has a seat like every client, but no door: its commands come as letters, and its outputs
+//! leave as letters once their changes are durable. How many of them may be on their way to its
+//! client's socket is bounded as for a socket of the own shard. The other end is `home::desk`.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use pinpriq_engine::command::Command;
+use pinpriq_engine::reply::Refusal;
+use pinpriq_engine::task::{Bytes, ClientId};
+use pinpriq_letters::decode_command;
+
+use super::seat::{Seat, Undone};
+use super::shard::Shard;
+use crate::config::Limits;
+use crate::home::roll;
+use crate::letters::letter::{Commands, Errand, Letter, News, Part, Piece, Question, Standing};
+use crate::session::Session;
+use crate::session::about::{Manners, PART, SILENT, as_guest};
+use crate::session::unsent::Unsent;
+
+/// See the head of this file.
+pub(crate) struct Guest {
+    seat: Seat,
+    /// The shard that has the connection, and the client there.
+    home: usize,
+    client: ClientId,
+    phase: Phase,
+    /// What was not done yet.
+    errands: VecDeque<Errand>,
+    /// The commands that come before these.
+    commands: Commands,
+    /// Bytes of commands that were taken out of letters and not reported as carried out.
+    untold: usize,
+    /// What was told last.
+    told: Standing,
+    resets: u64,
+    /// How many deliveries there were before it began anew.
+    delivered_before: u64,
+    handed: Handed,
+}
+
+/// What a guest does.
+enum Phase {
+    /// Its errands.
+    Open,
+    /// What is left to be sent: no more errands will come.
+    Ending,
+    /// Nothing more, and its home knows it.
+    Ended,
+    /// Its connection is gone, and so is everything of it that need not wait for a letter. What its
+    /// client did not get is gathered until all of it is here.
+    Leaving {
+        /// How many outputs its home has received, or has sent back since.
+        heard: u64,
+        unsent: Unsent,
+    },
+}
+
+/// Outputs on their way to the client's socket.
+#[derive(Default)]
+struct Handed {
+    /// How many there ever were.
+    ever: u64,
+    /// The bytes that each occupies that was not sent yet, and the oldest volume that it holds.
+    unsent: VecDeque<(usize, Option<u32>)>,
+    bytes: usize,
+}
+
+impl Handed {
+    fn is_full(&self, limits: &Limits) -> bool {
+        self.unsent.len() >= limits.in_flight_max || self.bytes >= limits.out_bytes_max
+    }
+
+    fn oldest(&self) -> Option<u32> {
+        self.unsent.iter().filter_map(|(_, oldest)| *oldest).min()
+    }
+}
+
+impl Guest {
+    /// Receives a client of another shard, of whom nothing is known but that errands will follow.
+    pub(crate) fn receive(
+        shard: Rc<Shard>,
+        (home, client): (usize, ClientId),
+        limits: Limits,
+        manners: Manners,
+    ) -> Self {
+        let own = as_guest(client);
+        let session = shard.receive_guest(own);
+        Self {
+            seat: Seat::new(shard, (own, session), limits, manners),
+            home,
+            client,
+            phase: Phase::Open,
+            errands: VecDeque::new(),
+            commands: Commands::default(),
+            untold: 0,
+            told: Standing::default(),
+            resets: 0,
+            delivered_before: 0,
+            handed: Handed::default(),
+        }
+    }
+
+    /// What the shard has for it.
+    pub(crate) const fn session(&self) -> &Rc<Session> {
+        &self.seat.session
+    }
+
+    /// Takes an errand. What is to be done at once is done, the rest when it is its turn.
+    pub(crate) fn take(&mut self, errand: Errand) {
+        match errand {
+            Errand::Sent(outputs) => {
+                for (bytes, _) in self.handed.unsent.drain(..outputs) {
+                    self.handed.bytes -= bytes;
+                }
+                self.note_oldest();
+            }
+            Errand::Read(wanted) => {
+                self.seat.session.lending.set(true);
+                self.seat.session.lent.borrow_mut().wanted = Some(wanted);
+                self.seat.shard.read_for(&self.seat.session);
+            }
+            Errand::Cut { heard, unsent } => {
+                if matches!(self.phase, Phase::Open) {
+                    // What came before that and need not wait stays, as it does without other
+                    // shards.
+                    while self.next() {}
+                }
+                self.seat.shard.retire(self.seat.client);
+                self.phase = Phase::Leaving { heard, unsent };
+            }
+            Errand::Back { outputs, unsent: more } => {
+                if let Phase::Leaving { heard, unsent } = &mut self.phase {
+                    *heard += outputs;
+                    unsent.append(more);
+                }
+            }
+            later => self.errands.push_back(later),
+        }
+        self.seat.session.bell.ring();
+    }
+
+    /// Does everything that can be done without waiting. Returns whether the guest has gone.
+    pub(crate) fn go_on(&mut self) -> bool {
+        loop {
+            self.seat.session.bell.hush();
+            match &self.phase {
+                Phase::Ended => {
+                    // Payloads may still be wanted of outputs that were handed over.
+                    self.tell(Vec::new());
+                    return false;
+                }
+                Phase::Leaving { heard, .. } => return *heard == self.handed.ever,
+                Phase::Open | Phase::Ending => {}
+            }
+            let has_ended = self.seat.session.is_killed() || self.ends_by_failure();
+            if has_ended {
+                self.end();
+                return false;
+            }
+            if self.next() {
+                continue;
+            }
+            let before = self.seat.session.outbox.borrow().len();
+            let pieces = self.hand_over();
+            // What has left may have made room for more.
+            let has_room = self.seat.session.outbox.borrow().len() < before;
+            self.tell(pieces);
+            if !has_room {
+                return false;
+            }
+        }
+    }
+
+    /// Has the shard forget the guest. What its client did not get goes back.
+    pub(crate) fn leave(&mut self) {
+        let mut unsent = match std::mem::replace(&mut self.phase, Phase::Ended) {
+            Phase::Leaving { unsent, .. } => unsent,
+            Phase::Open | Phase::Ending | Phase::Ended => Unsent::default(),
+        };
+        for (_, own) in self.seat.session.outbox.borrow_mut().unsent() {
+            unsent.append(own);
+        }
+        if !self.seat.manners.requeues {
+            unsent.forget_popped();
+        }
+        self.seat.shard.disconnect(self.seat.client, unsent);
+    }
+
+    /// Looks whether the store has failed, and gives up what waits for it in vain. Returns whether
+    /// the guest ends for that reason.
+    fn ends_by_failure(&self) -> bool {
+        let Some(failure) = self.seat.shard.failure() else { return false };
+        let can_tell = self.seat.manners.tells_refusals;
+        let reached = self.seat.shard.reached();
+        self.seat.session.outbox.borrow_mut().give_up(reached, &failure, (can_tell, false));
+        Shard::refuse_blocked(self.seat.client, &self.seat.session, &failure);
+        !can_tell
+    }
+
+    /// Does one thing that need not wait. Returns whether there was any.
+    fn next(&mut self) -> bool {
+        if !self.commands.is_empty() {
+            return self.carry_out_commands();
+        }
+        let is_blocked = self.seat.session.is_blocked();
+        let is_ready = match self.errands.front() {
+            None => false,
+            // A blocked command is what these end, or no business of theirs.
+            Some(Errand::EndWaits | Errand::End { .. } | Errand::Credit(_)) => true,
+            Some(_) => !is_blocked,
+        };
+        if !is_ready {
+            return false;
+        }
+        let Some(errand) = self.errands.pop_front() else { return false };
+        match errand {
+            Errand::Commands(commands) => {
+                self.untold += commands.len();
+                self.commands = commands;
+            }
+            Errand::Ask(question) => self.answer(question),
+            Errand::Credit(credits) => {
+                self.seat.shard.apply(self.seat.client, SILENT, &Command::Credit(credits));
+                self.seat.shard.turn();
+            }
+            Errand::Reset => {
+                self.resets += 1;
+                self.seat.reset();
+                self.delivered_before = self.seat.session.delivered();
+                self.seat.shard.say_part(&self.seat.session, Part::Done);
+            }
+            Errand::EndWaits => {
+                if is_blocked {
+                    self.seat.shard.end_waits(self.seat.client);
+                }
+            }
+            Errand::End { stopping } => {
+                if stopping {
+                    let (client, session) = (self.seat.client, &self.seat.session);
+                    Shard::refuse_blocked(client, session, &Refusal::closing());
+                }
+                self.phase = Phase::Ending;
+                self.seat.shard.retire(self.seat.client);
+            }
+            Errand::Open(_)
+            | Errand::Read(_)
+            | Errand::Sent(_)
+            | Errand::Cut { .. }
+            | Errand::Back { .. } => {}
+        }
+        true
+    }
+
+    /// Carries out commands as long as none has to wait. Returns whether there was any.
+    fn carry_out_commands(&mut self) -> bool {
+        let before = self.commands.len();
+        let shard = self.seat.shard.clone();
+        let refused = shard.at_one_moment(|| {
+            self.seat.begin(self.handed.unsent.len());
+            let refused = self.carry_out_each();
+            self.seat.shard.turn();
+            refused
+        });
+        if let Some(reason) = refused {
+            tracing::info!(client = self.client.0, %reason, "closing");
+            self.seat.session.kill();
+            return true;
+        }
+        let stalled = !self.commands.is_empty();
+        if stalled && self.is_last() && self.seat.manners.waits_for_room {
+            // What it waits for may never come, and meanwhile it would be sent deliveries.
+            self.seat.shard.retire(self.seat.client);
+        }
+        self.commands.len() < before
+    }
+
+    /// See [`Guest::carry_out_commands`]. Returns why the guest has to end, if it does.
+    fn carry_out_each(&mut self) -> Option<String> {
+        while let Some((request, bytes, length)) = self.commands.first() {
+            if self.handed.is_full(&self.seat.limits) || self.seat.obstacle().is_some() {
+                return None;
+            }
+            self.seat.count();
+            let seat = &mut self.seat;
+            match decode_command(bytes, |command| seat.carry_out(request, command)) {
+                Ok(Ok(())) => self.commands.pass(length),
+                Ok(Err(Undone::Close(reason))) => {
+                    self.commands.pass(length);
+                    return Some(reason);
+                }
+                Ok(Err(_)) => return None,
+                Err(malformed) => unreachable!("a shard sent what is no command: {malformed}"),
+            }
+        }
+        None
+    }
+
+    /// Whether no more commands will come than those that are here.
+    fn is_last(&self) -> bool {
+        self.errands.iter().any(|errand| matches!(errand, Errand::End { .. }))
+    }
+
+    fn answer(&mut self, question: Question) {
+        let shard = &self.seat.shard;
+        let part = match question {
+            Question::Command(mut commands) => {
+                self.untold += commands.len();
+                if let Some((_, bytes, length)) = commands.first() {
+                    let (client, shard) = (self.seat.client, &self.seat.shard);
+                    let applied = decode_command(bytes, |it| shard.apply(client, PART, it));
+                    assert!(applied.is_ok(), "a shard sent what is no command: {applied:?}");
+                    commands.pass(length);
+                }
+                return shard.turn();
+            }
+            Question::Facts => Part::Facts(Box::new(shard.facts())),
+            Question::Clients => Part::Clients(roll::describe(shard)),
+            Question::Kill(wanted, caller) => Part::Killed(roll::kill(shard, &wanted, caller)),
+            Question::Delivered => Part::Delivered(self.delivered()),
+        };
+        shard.say_part(&self.seat.session, part);
+    }
+
+    fn end(&mut self) {
+        self.phase = Phase::Ended;
+        self.seat.shard.retire(self.seat.client);
+        let pieces = self.hand_over();
+        self.tell(pieces);
+    }
+
+    /// Tells the shard that has the connection what has happened.
+    fn tell(&mut self, pieces: Vec<Piece>) {
+        let shard = self.seat.shard.clone();
+        let Some(post) = shard.post() else { return };
+        // What waits is not done with.
+        let left = if planted!(ReadTakenForDone) { 0 } else { self.commands.len() };
+        let consumed = std::mem::replace(&mut self.untold, left) - left;
+        let standing = Standing {
+            stalled: left > 0 || !self.errands.is_empty(),
+            subscribed: self.seat.is_subscribed(),
+            ended: matches!(self.phase, Phase::Ended),
+        };
+        let payloads = self.payloads();
+        let is_new = standing != self.told || payloads.is_some();
+        if pieces.is_empty() && consumed == 0 && !is_new {
+            return;
+        }
+        self.told = standing;
+        let (resets, delivered) = (self.resets, self.delivered());
+        let tells_refusals = self.seat.manners.tells_refusals;
+        let news = News { pieces, payloads, tells_refusals, consumed, resets, delivered, standing };
+        post.write(self.home, Letter::News { from: post.own(), client: self.client, news });
+    }
+
+    /// What came of reading payloads, since that was told last.
+    fn payloads(&self) -> Option<Result<Vec<Bytes>, Refusal>> {
+        let lent = &mut *self.seat.session.lent.borrow_mut();
+        if let Some(payloads) = lent.payloads.take() {
+            self.seat.session.lending.set(false);
+            return Some(Ok(payloads));
+        }
+        let failure = self.seat.shard.failure().filter(|_| self.seat.session.lending.get())?;
+        lent.wanted = None;
+        self.seat.session.lending.set(false);
+        Some(Err(failure))
+    }
+
+    /// What may leave.
+    fn hand_over(&mut self) -> Vec<Piece> {
+        let (handed, limits) = (&mut self.handed, &self.seat.limits);
+        let reached = self.seat.shard.reached();
+        let pieces = self.seat.session.outbox.borrow_mut().hand_over(reached, |bytes, holds| {
+            let fits = !handed.is_full(limits);
+            if fits {
+                handed.ever += 1;
+                handed.bytes += bytes;
+                handed.unsent.push_back((bytes, holds.oldest()));
+            }
+            fits
+        });
+        self.note_oldest();
+        pieces
+    }
+
+    /// How many deliveries were made to it since it began anew.
+    fn delivered(&self) -> u64 {
+        self.seat.session.delivered() - self.delivered_before
+    }
+
+    fn note_oldest(&self) {
+        self.seat.session.oldest_handed.set(self.handed.oldest());
+    }
+}

@@ -1,0 +1,708 @@
+//! A shard: the engine, its store, its clock, and the clients that ask them, on one thread.
+//!
+//! Whoever carries out commands calls [`Shard::apply`] for each and then [`Shard::turn`] once.
+//! Outputs go to the outboxes of their clients together with the position that they wait for;
+//! whoever's outbox may be sent is woken. The two tasks in `process::serving` run what time and the
+//! store ask for. Nothing here knows a protocol, or which clients are guests of other shards.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use pinpriq_engine::Applied;
+use pinpriq_engine::command::Command;
+use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
+use pinpriq_engine::task::{ClientId, RequestId, TaskRecord};
+use pinpriq_engine::time::Timestamp;
+use pinpriq_store::durable::Durable;
+use pinpriq_store::{Position, StoreError};
+use tokio::sync::Notify;
+
+use super::facts::Facts;
+use super::readers::{Readers, Returned};
+use super::spread::Spread;
+use crate::clock::Clock;
+use crate::config::Durability;
+use crate::letters::letter::Part;
+use crate::letters::mailbox::Post;
+use crate::session::Session;
+use crate::session::about::{About, Dialect, is_guest};
+use crate::session::unsent::Unsent;
+
+/// How large a buffer may be that is kept for whoever has something to write next.
+const SPARE_BYTES_MAX: usize = 256 << 10;
+
+/// How many bytes of old files unread answers may keep on the disk before the slowest client is cut
+/// off.
+const HELD_BYTES_MAX: u64 = 256 << 20;
+
+/// How many bytes may wait for the disk before nobody is read from any more.
+const PENDING_BYTES_MAX: u64 = 64 << 20;
+
+/// Sees everything that the engine is about to be asked, in order. The server has none: it is for
+/// a simulation, which asks a model the same.
+pub trait Witness {
+    /// `durable` is about to be asked this at the moment `now`.
+    fn sees(&self, now: Timestamp, durable: &Durable, asked: &Asked<'_>);
+}
+
+/// See [`Witness`].
+#[derive(Debug)]
+pub enum Asked<'a> {
+    /// To carry out a command of a client.
+    Command(ClientId, RequestId, &'a Command<'a>),
+    /// To answer the blocked requests of a client as if their time were up.
+    EndWaits(ClientId),
+    /// To forget a client.
+    Disconnect(ClientId),
+    /// To do what is due.
+    Timeout,
+}
+
+/// See the head of this file.
+pub(crate) struct Shard {
+    state: RefCell<State>,
+    witness: OnceCell<Rc<dyn Witness>>,
+    durability: Durability,
+    started_at: Timestamp,
+    clock: Rc<dyn Clock>,
+    /// The way to all shards, if there are several.
+    post: Option<Post>,
+    /// The moment at which everything happens that is being carried out, if that is fixed.
+    moment: Cell<Option<Timestamp>>,
+    /// How many turns have ended.
+    turns: Cell<u64>,
+    /// Whether anything was carried out since.
+    is_mid_turn: Cell<bool>,
+    /// Whether payloads are being read back.
+    reads_back: Cell<bool>,
+    /// A buffer for whoever has something to write next.
+    spare: Cell<Vec<u8>>,
+    /// Rung by the store's own thread.
+    store_bell: Arc<Notify>,
+    /// Rung when something is due earlier than it was.
+    timer_bell: Notify,
+    /// Rung when the last client has gone.
+    deserted_bell: Notify,
+}
+
+struct State {
+    durable: Durable,
+    sessions: HashMap<ClientId, Rc<Session>, Spread>,
+    /// Clients with outputs that wait for a position, in order of the positions.
+    waiting: VecDeque<(Position, Rc<Session>)>,
+    /// Clients that wait for room, with the task that they have for it, if any.
+    stalled: Vec<(ClientId, Option<Offered>)>,
+    /// Who waits for payloads from the disk.
+    readers: Readers,
+    /// When the timer will go off.
+    armed: Option<Timestamp>,
+    /// How many clients have their connection here.
+    connections: usize,
+    last_client: u64,
+    reported: bool,
+}
+
+/// A task that waits for room: the queue that it is for, and the bytes of its payload and key.
+type Offered = (Box<[u8]>, usize);
+
+impl Shard {
+    pub(crate) fn new(
+        durable: Durable,
+        durability: Durability,
+        clock: Rc<dyn Clock>,
+        store_bell: Arc<Notify>,
+        post: Option<Post>,
+    ) -> Rc<Self> {
+        Rc::new(Self {
+            witness: OnceCell::new(),
+            durability,
+            started_at: clock.now(),
+            state: RefCell::new(State {
+                durable,
+                sessions: HashMap::default(),
+                waiting: VecDeque::new(),
+                stalled: Vec::new(),
+                readers: Readers::default(),
+                armed: None,
+                connections: 0,
+                last_client: 0,
+                reported: false,
+            }),
+            clock,
+            post,
+            moment: Cell::new(None),
+            turns: Cell::new(0),
+            is_mid_turn: Cell::new(false),
+            reads_back: Cell::new(false),
+            spare: Cell::new(Vec::new()),
+            store_bell,
+            timer_bell: Notify::new(),
+            deserted_bell: Notify::new(),
+        })
+    }
+
+    /// Lets a witness see everything from now on. The first one stays.
+    pub(crate) fn watch(&self, witness: Rc<dyn Witness>) {
+        drop(self.witness.set(witness));
+    }
+
+    fn tell_witness<'a>(&self, now: Timestamp, state: &State, asked: impl FnOnce() -> Asked<'a>) {
+        if let Some(witness) = self.witness.get() {
+            witness.sees(now, &state.durable, &asked());
+        }
+    }
+
+    pub(crate) fn clock(&self) -> &dyn Clock {
+        &*self.clock
+    }
+
+    /// Has all of it happen at one moment: requests that came together are carried out together,
+    /// and the clock is read once for all of them.
+    pub(crate) fn at_one_moment<T>(&self, act: impl FnOnce() -> T) -> T {
+        self.moment.set(Some(self.clock.now()));
+        let done = act();
+        self.moment.set(None);
+        done
+    }
+
+    /// The moment at which something happens that the engine is told of.
+    fn now(&self) -> Timestamp {
+        self.moment.get().unwrap_or_else(|| self.clock.now())
+    }
+
+    /// The moment on the time line that people call `at` by the wall clock: from now on until then
+    /// it is as long here as there.
+    pub(crate) fn by_own_time(&self, at: Timestamp) -> Timestamp {
+        let ms = at.ms().saturating_add_signed(self.clock.ahead_of_wall());
+        Timestamp::from_ms(if planted!(DeadlineNotTranslated) { at.ms() } else { ms })
+    }
+
+    /// An empty buffer, which often has room already.
+    pub(crate) fn lend_buffer(&self) -> Vec<u8> {
+        self.spare.take()
+    }
+
+    /// Keeps a buffer for whoever needs one next.
+    pub(crate) fn keep_buffer(&self, mut buffer: Vec<u8>) {
+        if buffer.capacity() <= SPARE_BYTES_MAX {
+            buffer.clear();
+            self.spare.set(buffer);
+        }
+    }
+
+    /// The way to all shards, if there are several.
+    pub(crate) const fn post(&self) -> Option<&Post> {
+        self.post.as_ref()
+    }
+
+    /// Which of the shards this is.
+    pub(crate) fn own(&self) -> usize {
+        self.post.as_ref().map_or(0, Post::own)
+    }
+
+    /// How many shards there are.
+    pub(crate) fn shards(&self) -> usize {
+        self.post.as_ref().map_or(1, Post::shards)
+    }
+
+    /// What there is of a client, unless it has gone.
+    pub(crate) fn session(&self, client: ClientId) -> Option<Rc<Session>> {
+        self.state.borrow().sessions.get(&client).cloned()
+    }
+
+    /// Makes a client known whose connection another shard has.
+    pub(crate) fn receive_guest(&self, client: ClientId) -> Rc<Session> {
+        let session = Rc::<Session>::default();
+        self.state.borrow_mut().sessions.insert(client, session.clone());
+        session
+    }
+
+    /// Makes a new client known, which came through the named door.
+    pub(crate) fn connect(&self, door: &'static str, peer: SocketAddr) -> (ClientId, Rc<Session>) {
+        let mut state = self.state.borrow_mut();
+        // No two shards give the same number.
+        let own = self.own() as u64;
+        let client = ClientId(state.last_client * self.shards() as u64 + own + 1);
+        state.last_client += 1;
+        state.connections += 1;
+        let connected_at = self.clock.now();
+        let about = About { peer: Some(peer), door, connected_at, ..About::default() };
+        let session = Rc::new(Session::of(about, Dialect::default(), false));
+        state.sessions.insert(client, session.clone());
+        (client, session)
+    }
+
+    /// Makes a client known whose connection another shard had.
+    pub(crate) fn adopt(&self, client: ClientId, about: About, dialect: Dialect) -> Rc<Session> {
+        let session = Rc::new(Session::of(about, dialect, true));
+        let state = &mut *self.state.borrow_mut();
+        state.connections += 1;
+        state.sessions.insert(client, session.clone());
+        session
+    }
+
+    /// Forgets a client that has asked the engine for nothing, since another shard has it now.
+    pub(crate) fn part_with(&self, client: ClientId) {
+        let state = &mut *self.state.borrow_mut();
+        state.sessions.remove(&client);
+        state.connections -= 1;
+        if state.connections == 0 {
+            self.deserted_bell.notify_waiters();
+        }
+    }
+
+    /// How many clients have their connection here.
+    pub(crate) fn clients(&self) -> usize {
+        self.state.borrow().connections
+    }
+
+    /// Whether there are neither clients nor guests.
+    pub(crate) fn is_deserted(&self) -> bool {
+        self.state.borrow().sessions.is_empty()
+    }
+
+    /// Carries out one command. What it comes to is in the outboxes after the next
+    /// [`Shard::turn`]; what became of it is told at once.
+    #[inline]
+    pub(crate) fn apply(
+        &self,
+        client: ClientId,
+        request: RequestId,
+        command: &Command<'_>,
+    ) -> Applied {
+        let now = self.now();
+        self.is_mid_turn.set(true);
+        let state = &mut *self.state.borrow_mut();
+        self.tell_witness(now, state, || Asked::Command(client, request, command));
+        state.durable.apply(now, client, request, command)
+    }
+
+    /// Notes that the request just carried out is blocked, so that its reply comes later.
+    pub(crate) fn block(&self, session: &Session, request: RequestId) {
+        // What was answered before must not be taken for its reply.
+        self.turn();
+        session.blocked.set(Some(request));
+    }
+
+    /// Refuses the blocked request of a client, if it has one. Returns whether it had.
+    pub(crate) fn refuse_blocked(client: ClientId, session: &Session, refusal: &Refusal) -> bool {
+        let Some(request) = session.unblock() else { return false };
+        let mut outbox = session.outbox.borrow_mut();
+        outbox.push_refusal((client, request), refusal.clone(), session.dialect.get());
+        true
+    }
+
+    /// Answers the blocked request of a client as if its time were up.
+    pub(crate) fn end_waits(&self, client: ClientId) {
+        let now = self.now();
+        {
+            let state = &mut *self.state.borrow_mut();
+            self.tell_witness(now, state, || Asked::EndWaits(client));
+            state.durable.end_waits(now, client);
+        }
+        self.turn();
+    }
+
+    /// Adds an answer of a door itself, behind everything that was answered before.
+    pub(crate) fn say(&self, session: &Session, bytes: Vec<u8>) {
+        self.turn();
+        session.outbox.borrow_mut().push_bytes(bytes);
+    }
+
+    /// Adds a part of an answer, behind everything that was answered before.
+    pub(crate) fn say_part(&self, session: &Session, part: Part) {
+        self.turn();
+        session.outbox.borrow_mut().push_part(part);
+    }
+
+    /// Ends the subscriptions, credit and leases of a client that will ask for nothing more, or
+    /// begins anew. What it has been answered already is still sent.
+    pub(crate) fn retire(&self, client: ClientId) {
+        let now = self.now();
+        {
+            let state = &mut *self.state.borrow_mut();
+            self.tell_witness(now, state, || Asked::Disconnect(client));
+            state.durable.disconnect(now, client);
+        }
+        self.turn();
+    }
+
+    /// Forgets a client, and takes back what was handed to it and could not be sent: popped tasks
+    /// return to their place, and leases of which it knows nothing end.
+    pub(crate) fn disconnect(&self, client: ClientId, unsent: Unsent) {
+        let now = self.now();
+        {
+            let state = &mut *self.state.borrow_mut();
+            state.sessions.remove(&client);
+            state.connections -= usize::from(!is_guest(client));
+            self.tell_witness(now, state, || Asked::Disconnect(client));
+            state.durable.disconnect(now, client);
+            let request = RequestId(0);
+            if !unsent.popped.is_empty() {
+                let put_back = Command::PutBack(&unsent.popped);
+                self.tell_witness(now, state, || Asked::Command(client, request, &put_back));
+                state.durable.apply(now, client, request, &put_back);
+            }
+            if !unsent.popped_away.is_empty() {
+                state.readers.bring_back(client, unsent.popped_away);
+                self.reads_back.set(true);
+            }
+            if !unsent.leases.is_empty() {
+                let give_back = Command::GiveBack(&unsent.leases);
+                self.tell_witness(now, state, || Asked::Command(client, request, &give_back));
+                state.durable.apply(now, client, request, &give_back);
+            }
+            if state.connections == 0 {
+                self.deserted_bell.notify_waiters();
+            }
+        }
+        self.turn();
+    }
+
+    /// Waits until no connection is left.
+    pub(crate) async fn deserted(&self) {
+        self.wait_until(|| self.clients() == 0).await;
+    }
+
+    /// Waits until neither a connection nor a guest is left.
+    pub(crate) async fn emptied(&self) {
+        self.wait_until(|| self.is_deserted()).await;
+    }
+
+    /// Waits for something that comes about when somebody leaves.
+    async fn wait_until(&self, is_so: impl Fn() -> bool) {
+        loop {
+            let rung = self.deserted_bell.notified();
+            if is_so() {
+                return;
+            }
+            rung.await;
+        }
+    }
+
+    /// Ends a turn: hands the store what has changed, and the clients what they are answered.
+    pub(crate) fn turn(&self) {
+        self.end_turn();
+        if self.reads_back.get() {
+            self.read_back();
+        }
+    }
+
+    /// Has payloads read back that the first answer of a client lacks.
+    pub(crate) fn read_for(&self, session: &Rc<Session>) {
+        self.state.borrow_mut().readers.add(session);
+        self.reads_back.set(true);
+        self.read_back();
+    }
+
+    /// Goes on with reading payloads back, and puts tasks back whose payloads are there.
+    fn read_back(&self) {
+        loop {
+            let returned = {
+                let state = &mut *self.state.borrow_mut();
+                let returned = state.readers.go_on(&mut state.durable);
+                self.reads_back.set(returned.is_some() || !state.readers.are_idle());
+                if let Some(failure) = state.durable.failure().cloned() {
+                    state.report(&failure);
+                }
+                returned
+            };
+            let Some(Returned { client, tasks }) = returned else { return };
+            self.put_back(client, &tasks);
+        }
+    }
+
+    /// Puts popped tasks back, and ends the turn.
+    fn put_back(&self, client: ClientId, tasks: &[TaskRecord]) {
+        let now = self.now();
+        {
+            let state = &mut *self.state.borrow_mut();
+            let (request, put_back) = (RequestId(0), Command::PutBack(tasks));
+            self.tell_witness(now, state, || Asked::Command(client, request, &put_back));
+            state.durable.apply(now, client, request, &put_back);
+        }
+        self.end_turn();
+    }
+
+    fn end_turn(&self) {
+        self.turns.set(self.turns.get() + 1);
+        self.is_mid_turn.set(false);
+        let now = self.now();
+        let state = &mut *self.state.borrow_mut();
+        let failure = state.durable.commit().and_then(|()| state.durable.drive(now)).err();
+        state.route();
+        state.release();
+        state.wake_stalled();
+        if state.durable.held_bytes() > HELD_BYTES_MAX {
+            state.cut_off_slowest();
+        }
+        if let Some(failure) = failure {
+            state.report(&failure);
+        }
+        let due = state.durable.poll_timeout();
+        if due.is_some_and(|at| state.armed.is_none_or(|armed| at < armed)) {
+            state.armed = due;
+            self.timer_bell.notify_one();
+        }
+    }
+
+    /// Ends the turn if anything was carried out in it.
+    pub(crate) fn turn_if_begun(&self) {
+        if self.is_mid_turn.get() {
+            self.turn();
+        }
+    }
+
+    /// How many turns have ended. As long as that stays, nothing of what a client may have to wait
+    /// for comes to be, and no outbox gets anything but places for answers of other shards.
+    pub(crate) const fn turns(&self) -> u64 {
+        self.turns.get()
+    }
+
+    /// How far the store has come.
+    pub(crate) fn reached(&self) -> Position {
+        self.state.borrow().durable.reached()
+    }
+
+    /// The refusal that every request gets once the store has failed.
+    pub(crate) fn failure(&self) -> Option<Refusal> {
+        let state = self.state.borrow();
+        let failure = state.durable.failure()?;
+        Some(Refusal::new(RefusalKind::Store, failure.to_string()))
+    }
+
+    /// What there is to be told about it.
+    pub(crate) fn facts(&self) -> Facts {
+        let now = self.clock.now();
+        let (mut clients, mut blocked) = (0, 0);
+        self.each_client(|client, session| {
+            clients += u64::from(!is_guest(client));
+            blocked += u64::from(session.is_blocked());
+        });
+        Facts {
+            shards: 1,
+            incarnation: self.inspect(|durable| durable.engine().header()).incarnation,
+            uptime: now.since(self.started_at),
+            now,
+            clients,
+            blocked,
+            durability: self.durability,
+            failure: self.failure().map(|failure| failure.sentence),
+            figures: self.inspect(Durable::figures),
+            counters: self.inspect(|durable| durable.engine().totals().clone()),
+        }
+    }
+
+    /// Looks at every client.
+    pub(crate) fn each_client(&self, mut look: impl FnMut(ClientId, &Session)) {
+        for (client, session) in &self.state.borrow().sessions {
+            look(*client, session);
+        }
+    }
+
+    /// Looks at the engine and its store.
+    pub(crate) fn inspect<T>(&self, look: impl FnOnce(&Durable) -> T) -> T {
+        look(&self.state.borrow().durable)
+    }
+
+    /// Whether a task with so many bytes of payload and key must wait until there is room for it in
+    /// this queue, or a request that brings none until the disk has caught up. If so, the client's
+    /// bell rings when it is worth another try.
+    pub(crate) fn must_wait(&self, client: ClientId, task: Option<(&[u8], usize)>) -> bool {
+        let state = &mut *self.state.borrow_mut();
+        let waits = !state.has_room_for(task);
+        if waits && state.sessions.get(&client).is_some_and(|it| !it.stalled.replace(true)) {
+            let task = task.map(|(queue, bytes)| (queue.into(), bytes));
+            state.stalled.push((client, task));
+        }
+        waits
+    }
+
+    /// Wakes every client, so that it sees that the server is stopping, or cuts it off.
+    pub(crate) fn ring_all(&self) {
+        for session in self.state.borrow().sessions.values() {
+            session.bell.ring();
+        }
+    }
+
+    /// Makes everything durable for an orderly stop, and blocks until it is.
+    pub(crate) fn finish(&self) -> Result<(), StoreError> {
+        let now = self.now();
+        loop {
+            let returned = {
+                let state = &mut *self.state.borrow_mut();
+                // So that tasks that go back are not all in memory together.
+                state.durable.finish(now)?;
+                state.readers.wait(&mut state.durable)
+            };
+            let Some(Returned { client, tasks }) = returned else { break };
+            self.put_back(client, &tasks);
+        }
+        let now = self.now();
+        self.state.borrow_mut().durable.close(now)
+    }
+
+    /// Runs what time asks for. Never ends.
+    pub(crate) async fn run_timer(&self) {
+        loop {
+            match self.arm_timer() {
+                Some(at) => {
+                    tokio::select! {
+                        () = self.clock.until(at) => {}
+                        () = self.timer_bell.notified() => continue,
+                    }
+                    self.fire_timer();
+                    // A mass of deadlines is fired in steps; others get their turn in between.
+                    tokio::task::yield_now().await;
+                }
+                None => self.timer_bell.notified().await,
+            }
+        }
+    }
+
+    /// Sets the timer for what is due next, and answers when that is.
+    pub(crate) fn arm_timer(&self) -> Option<Timestamp> {
+        let state = &mut *self.state.borrow_mut();
+        state.armed = state.durable.poll_timeout();
+        state.armed
+    }
+
+    /// Does what is due.
+    pub(crate) fn fire_timer(&self) {
+        let now = self.now();
+        {
+            let state = &mut *self.state.borrow_mut();
+            self.tell_witness(now, state, || Asked::Timeout);
+            state.durable.handle_timeout(now);
+        }
+        self.turn();
+    }
+
+    /// Rung when the timer must be set anew.
+    pub(crate) const fn timer_bell(&self) -> &Notify {
+        &self.timer_bell
+    }
+
+    /// Runs what the store asks for. Never ends.
+    pub(crate) async fn run_store(&self) {
+        loop {
+            self.store_bell.notified().await;
+            self.turn();
+        }
+    }
+}
+
+impl State {
+    /// Moves outputs from the engine to the outboxes of their clients, and rings for those whose
+    /// outputs need not wait.
+    fn route(&mut self) {
+        let Self { durable, sessions, waiting, .. } = self;
+        let reached = durable.reached();
+        // Most of what a turn has made is for one client.
+        let mut found: Option<(ClientId, &Rc<Session>)> = None;
+        while let Some((after, output, holds)) = durable.poll_held() {
+            let (client, request) = match &output {
+                Output::Reply { client, request, .. } => (*client, Some(*request)),
+                Output::Delivery { client, .. } => (*client, None),
+            };
+            let same = found.filter(|(other, _)| *other == client);
+            found = same.or_else(|| sessions.get(&client).map(|session| (client, session)));
+            let Some((_, session)) = found else {
+                let lost = carries_popped(&output);
+                assert!(!lost, "{client:?} was handed tasks after it had gone");
+                continue;
+            };
+            if request.is_none() {
+                session.count_delivery();
+            } else if session.blocked.get() == request {
+                session.blocked.set(None);
+                session.bell.ring();
+            }
+            session.outbox.borrow_mut().push(after, (output, holds), session.dialect.get());
+            if after <= reached {
+                session.bell.ring();
+                continue;
+            }
+            let last = waiting.back();
+            if !last.is_some_and(|(at, last)| *at == after && Rc::ptr_eq(last, session)) {
+                waiting.push_back((after, session.clone()));
+            }
+        }
+    }
+
+    /// Rings for the clients whose outputs have waited long enough.
+    fn release(&mut self) {
+        let reached = self.durable.reached();
+        while let Some((after, _)) = self.waiting.front()
+            && *after <= reached
+            && let Some((_, session)) = self.waiting.pop_front()
+        {
+            session.bell.ring();
+        }
+    }
+
+    fn has_room_for(&self, task: Option<(&[u8], usize)>) -> bool {
+        let is_busy = |(queue, bytes)| self.durable.engine().is_busy_for_put(queue, bytes);
+        self.durable.figures().bytes_pending <= PENDING_BYTES_MAX && !task.is_some_and(is_busy)
+    }
+
+    fn wake_stalled(&mut self) {
+        // Most of the time nobody waits.
+        if self.stalled.is_empty() {
+            return;
+        }
+        let stalled = std::mem::take(&mut self.stalled);
+        for (client, task) in stalled {
+            let Some(session) = self.sessions.get(&client) else { continue };
+            if self.has_room_for(task.as_ref().map(|(queue, bytes)| (&**queue, *bytes))) {
+                session.stalled.set(false);
+                session.bell.ring();
+            } else {
+                self.stalled.push((client, task));
+            }
+        }
+    }
+
+    /// Such parts of the journal take up too much of the disk that answers keep there: cuts off the
+    /// client whose answers keep the oldest, since it does not read them. Popped tasks go back.
+    fn cut_off_slowest(&mut self) {
+        let held = self.sessions.iter().filter(|(_, session)| !session.is_killed());
+        let held = held.filter_map(|(client, session)| {
+            session.oldest_volume().map(|volume| (volume, *client, session))
+        });
+        if let Some((_, client, session)) =
+            held.min_by_key(|(volume, client, _)| (*volume, *client))
+        {
+            tracing::warn!(
+                client = client.0,
+                "cut off: it does not read its answers, and they keep old files on the disk"
+            );
+            session.kill();
+        }
+    }
+
+    /// Says once that the store has failed, and lets every connection see it.
+    fn report(&mut self, failure: &StoreError) {
+        if self.reported {
+            return;
+        }
+        self.reported = true;
+        tracing::error!(%failure, "the store has failed: no change is answered any more");
+        for session in self.sessions.values() {
+            session.bell.ring();
+        }
+    }
+}
+
+/// Whether tasks would be lost with this output.
+fn carries_popped(output: &Output) -> bool {
+    let (Output::Delivery { tasks, popped, .. }
+    | Output::Reply { reply: Reply::Tasks { tasks, popped }, .. }) = output
+    else {
+        return false;
+    };
+    *popped && !tasks.is_empty()
+}

@@ -1,0 +1,123 @@
+//! Where letters are written and found.
+//!
+//! What a shard has for another is gathered while its connections work, and then handed over with
+//! one lock and one wake-up. A mailbox has no bound of its own; those who write have: a connection
+//! has a bounded number of bytes under way to each shard, and so have the answers. What letters say
+//! is not known here.
+
+use std::cell::RefCell;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pinpriq_engine::task::{ClientId, RequestId};
+use tokio::sync::Notify;
+
+use super::letter::{Commands, Errand, Letter};
+use crate::session::bell::Bell;
+
+/// Where a shard finds what the others have for it.
+#[derive(Default)]
+pub(crate) struct Mailbox {
+    letters: Mutex<Vec<Letter>>,
+    bell: Notify,
+}
+
+impl Mailbox {
+    fn put(&self, letters: &mut Vec<Letter>) {
+        self.letters.lock().unwrap_or_else(PoisonError::into_inner).append(letters);
+        self.bell.notify_one();
+    }
+
+    /// Takes out what has come.
+    pub(crate) fn empty(&self) -> Vec<Letter> {
+        std::mem::take(&mut *self.letters.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Rung when something has come.
+    pub(crate) const fn bell(&self) -> &Notify {
+        &self.bell
+    }
+}
+
+/// One shard's way to all of them, itself included.
+pub(crate) struct Post {
+    own: usize,
+    boxes: Arc<[Mailbox]>,
+    /// What was written and not sent yet, for each shard.
+    outgoing: RefCell<Vec<Vec<Letter>>>,
+    /// Rung when there is something to be sent.
+    bell: Bell,
+}
+
+impl Post {
+    /// The way of the shard with this number among those that have these boxes.
+    pub(crate) fn new(own: usize, boxes: Arc<[Mailbox]>) -> Self {
+        let outgoing = boxes.iter().map(|_| Vec::new()).collect();
+        Self { own, boxes, outgoing: RefCell::new(outgoing), bell: Bell::default() }
+    }
+
+    /// The number of the shard itself.
+    pub(crate) const fn own(&self) -> usize {
+        self.own
+    }
+
+    /// How many shards there are.
+    pub(crate) fn shards(&self) -> usize {
+        self.boxes.len()
+    }
+
+    /// The shard's own mailbox.
+    pub(crate) fn mailbox(&self) -> &Mailbox {
+        &self.boxes[self.own]
+    }
+
+    /// Writes a letter, which is sent by the next [`Post::send`].
+    pub(crate) fn write(&self, to: usize, letter: Letter) {
+        self.outgoing.borrow_mut()[to].push(letter);
+        self.bell.ring();
+    }
+
+    /// Writes what a client wants of a shard.
+    pub(crate) fn write_errand(&self, to: usize, client: ClientId, errand: Errand) {
+        self.write(to, Letter::Errand { home: self.own, client, errand });
+    }
+
+    /// Writes a command of a client into the last letter, if that has commands of the same client,
+    /// or else into a new one. `encode` appends the command to a buffer. Returns how many bytes the
+    /// command takes in the letter.
+    pub(crate) fn write_command(
+        &self,
+        to: usize,
+        client: ClientId,
+        request: RequestId,
+        encode: impl FnOnce(&mut Vec<u8>),
+    ) -> usize {
+        let outgoing = &mut self.outgoing.borrow_mut()[to];
+        if let Some(Letter::Errand { client: same, errand: Errand::Commands(commands), .. }) =
+            outgoing.last_mut()
+            && *same == client
+        {
+            return commands.push(request, encode);
+        }
+        let mut commands = Commands::default();
+        let length = commands.push(request, encode);
+        let errand = Errand::Commands(commands);
+        outgoing.push(Letter::Errand { home: self.own, client, errand });
+        self.bell.ring();
+        length
+    }
+
+    /// Sends everything that was written. The bell is its listener's to hush.
+    pub(crate) fn send(&self) {
+        let mut outgoing = self.outgoing.borrow_mut();
+        for (letters, mailbox) in outgoing.iter_mut().zip(&*self.boxes) {
+            if !letters.is_empty() {
+                mailbox.put(letters);
+            }
+        }
+    }
+
+    /// Rung when something was written since the last [`Post::send`].
+    pub(crate) const fn bell(&self) -> &Bell {
+        &self.bell
+    }
+}

@@ -1,0 +1,9 @@
+//! The process: its start and its end, its threads and listeners, and one shard at work on each
+//! thread.
+
+mod opening;
+pub(crate) mod server;
+mod serving;
+pub mod simulation;
+mod sockets;
+mod threads;

@@ -1,0 +1,251 @@
+//! A server from its configuration to its orderly end.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use pinpriq_engine::time::{Span, Timestamp};
+use socket2::SockRef;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
+use tokio::task::LocalSet;
+
+use super::opening::{Journals, Opening, Start};
+use super::serving::{Common, Context};
+use super::sockets::{Taken, refuse_overlap, watch};
+use super::threads::Thread;
+use crate::clock::{Clock, SystemClock, warn_if_ahead};
+use crate::config::{Config, Watch};
+use crate::error::ServeError;
+use crate::stop::Stop;
+
+/// How long the server waits before it accepts again, when the system lets it accept nothing.
+const ACCEPT_PAUSE_MS: u64 = 100;
+
+/// A server that has its sockets and its tasks, and is about to serve.
+pub struct Server {
+    context: Rc<Context>,
+    threads: Vec<Thread>,
+    pinpriq: Option<TcpListener>,
+    resp: Option<TcpListener>,
+    watch: Watch,
+}
+
+impl Server {
+    /// Takes the addresses, loads the tasks, and listens. Call [`Server::run`] within the same
+    /// [`LocalSet`].
+    ///
+    /// Refuses an address that somebody listens on before the data directory is touched, and one
+    /// that somebody began to listen on meanwhile once the tasks are loaded. Nobody can connect
+    /// before that. Blocks while it loads; refuses with [`ServeError::Stopped`] if the stop is
+    /// asked for by then.
+    pub async fn bind(config: Config, stop: Stop) -> Result<Self, ServeError> {
+        let now = SystemClock::wall();
+        // A server that keeps nothing cannot know which incarnations there were, and no receipt
+        // may be issued twice: every millisecond has its own.
+        let incarnations_before = now.ms();
+        Self::open(config, stop, (now, incarnations_before), |start| {
+            // Loading took its time, and no deadline is to be late by that.
+            Rc::new(SystemClock::starting_at(start.max(SystemClock::wall())))
+        })
+        .await
+    }
+
+    /// Like [`Server::bind`] with a clock of the caller's, made for the moment at which time
+    /// starts: `now`, or later if the store knows a later one. It is the clock of the first shard
+    /// only.
+    pub async fn bind_with_clock(
+        config: Config,
+        stop: Stop,
+        now: Timestamp,
+        clock: impl FnOnce(Timestamp) -> Rc<dyn Clock>,
+    ) -> Result<Self, ServeError> {
+        Self::open(config, stop, (now, 0), clock).await
+    }
+
+    async fn open(
+        config: Config,
+        stop: Stop,
+        (now, incarnations_before): (Timestamp, u64),
+        clock: impl FnOnce(Timestamp) -> Rc<dyn Clock>,
+    ) -> Result<Self, ServeError> {
+        if let (Some(pinpriq), Some(resp)) = (config.pinpriq, config.resp) {
+            refuse_overlap(pinpriq, resp)?;
+        }
+        let pinpriq = config.pinpriq.map(Taken::new).transpose()?;
+        let resp = config.resp.map(Taken::new).transpose()?;
+        let shards = config.shards;
+        let flag = stop.flag();
+        let common = Common::new(shards, stop);
+        let journals = Journals::of(&config)?;
+        let mut openings = journals.iter().enumerate().map(|(shard, journal)| Opening {
+            shard,
+            shards,
+            journal: journal.clone(),
+            incarnations_before,
+            stop: flag.clone(),
+        });
+        let first = openings.next();
+        let mut threads = Vec::new();
+        for opening in openings {
+            threads.push(Thread::start(config.clone(), opening, common.clone())?);
+        }
+        let Some(first) = first else { unreachable!("a server has a shard") };
+        let store_bell = Arc::new(Notify::new());
+        let loading = first.load(&config, store_bell.clone())?;
+        // All shards have one time and one incarnation, and none begins before all are loaded.
+        let mut begins = Start::after(&loading, now);
+        for thread in &mut threads {
+            begins = begins.and(thread.loaded(now).await?);
+        }
+        journals.loaded()?;
+        for thread in &mut threads {
+            thread.begin(begins);
+        }
+        let mut durable = first.begin(loading, begins, &config)?;
+        for thread in &mut threads {
+            thread.begun().await?;
+        }
+        first.all_begun(&mut durable)?;
+        let start = begins.now;
+        warn_if_ahead(start, now);
+        let with = (&config, common);
+        let context = Context::new(0, with, (durable, store_bell), clock(start));
+        let pinpriq = pinpriq.map(Taken::listen).transpose()?;
+        let resp = resp.map(Taken::listen).transpose()?;
+        for thread in &mut threads {
+            thread.go(start);
+        }
+        Ok(Self { context, threads, pinpriq, resp, watch: config.watch })
+    }
+
+    /// Where the pinpriq door listens.
+    #[must_use]
+    pub fn pinpriq_address(&self) -> Option<SocketAddr> {
+        self.pinpriq.as_ref().and_then(|listener| listener.local_addr().ok())
+    }
+
+    /// Where the RESP door listens.
+    #[must_use]
+    pub fn resp_address(&self) -> Option<SocketAddr> {
+        self.resp.as_ref().and_then(|listener| listener.local_addr().ok())
+    }
+
+    /// Serves until the stop is asked for, and then stops in order.
+    ///
+    /// Fails if the store failed on the way: then not everything that was taken in is durable,
+    /// though everything that was answered is.
+    pub async fn run(self) -> Result<(), ServeError> {
+        let Self { context, threads, pinpriq, resp, watch } = self;
+        let accepting = context.clone();
+        let served = async move {
+            tokio::select! {
+                () = accept_all((&accepting, watch), pinpriq, "pinpriq") => {}
+                () = accept_all((&accepting, watch), resp, "resp") => {}
+                () = accepting.common.stop.asked_for() => {}
+            }
+        };
+        let mut ended = context.serve(served).await.map_err(|source| ServeError::Failed { source });
+        for thread in threads {
+            ended = ended.and(thread.ended().await);
+        }
+        if ended.is_ok() {
+            tracing::info!("stopped");
+        }
+        ended
+    }
+}
+
+/// Runs a server until SIGTERM or SIGINT asks it to stop, also while it loads. Blocks.
+pub fn run(config: Config) -> Result<(), ServeError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|source| ServeError::Runtime { source })?;
+    LocalSet::new().block_on(&runtime, async {
+        let stop = Stop::default();
+        let signals = signals(&stop)?;
+        let server = match Server::bind(config, stop.clone()).await {
+            Err(ServeError::Stopped) => {
+                tracing::info!("stopped while loading");
+                return Ok(());
+            }
+            bound => bound?,
+        };
+        tokio::task::spawn_local(async move {
+            signals.await;
+            stop.ask();
+        });
+        server.run().await
+    })
+}
+
+/// Waits for a signal that asks for a stop. Those who look at the flag of the stop see it at once,
+/// also while this thread is too busy loading to wait for anything.
+fn signals(stop: &Stop) -> Result<impl Future<Output = ()> + use<>, ServeError> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let listen = |kind: SignalKind| {
+        signal_hook::flag::register(kind.as_raw_value(), stop.flag())
+            .and_then(|_| signal(kind))
+            .map_err(|source| ServeError::Runtime { source })
+    };
+    let mut terminate = listen(SignalKind::terminate())?;
+    let mut interrupt = listen(SignalKind::interrupt())?;
+    Ok(async move {
+        let signal = tokio::select! {
+            _ = terminate.recv() => "SIGTERM",
+            _ = interrupt.recv() => "SIGINT",
+        };
+        tracing::info!(signal, "asked to stop");
+    })
+}
+
+/// Accepts connections of one door, and gives each to the shard that has the fewest. Never ends.
+async fn accept_all(
+    (context, watched): (&Rc<Context>, Watch),
+    listener: Option<TcpListener>,
+    door: &'static str,
+) {
+    let Some(listener) = listener else { return std::future::pending().await };
+    if let Ok(address) = listener.local_addr() {
+        tracing::info!(%address, door, "listening");
+    }
+    loop {
+        let Some((stream, peer)) = accept((context, watched), &listener).await else { continue };
+        // Counted at once, so that those who come together do not all take the last place.
+        let to = context.common.place_connection();
+        context.send_on(to, (stream, peer, door), None);
+    }
+}
+
+/// Accepts one connection, if there is room for it.
+async fn accept(
+    (context, watched): (&Context, Watch),
+    listener: &TcpListener,
+) -> Option<(TcpStream, SocketAddr)> {
+    match listener.accept().await {
+        Ok((stream, peer)) => {
+            let clients = context.common.connections();
+            if clients >= context.options.limits.connections_max && !planted!(ConnectionsUnbounded)
+            {
+                tracing::warn!(%peer, clients, "refused a connection: there are as many as may be");
+                return None;
+            }
+            if let Err(error) = stream.set_nodelay(true) {
+                tracing::debug!(%peer, %error, "cannot switch off delayed sending");
+            }
+            if let Err(error) = watch(&SockRef::from(&stream), &watched) {
+                tracing::debug!(%peer, %error, "cannot have the connection watched");
+            }
+            Some((stream, peer))
+        }
+        Err(error) => {
+            // Out of descriptors, mostly: those who are connected go on being served.
+            tracing::warn!(%error, "cannot accept a connection");
+            let clock = context.shard().clock();
+            clock.until(clock.now().after(Span::from_ms(ACCEPT_PAUSE_MS))).await;
+            None
+        }
+    }
+}

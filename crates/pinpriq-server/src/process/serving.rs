@@ -1,0 +1,287 @@
+//! One shard at work: its tasks, its connections, its letters, and its orderly end.
+//!
+//! With several shards this runs once on each thread. They have in common what [`Common`] holds.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::future::{Future, poll_fn};
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use pinpriq_engine::task::ClientId;
+use pinpriq_engine::time::Span;
+use pinpriq_store::StoreError;
+use pinpriq_store::durable::Durable;
+use tokio::net::TcpStream;
+use tokio::sync::Notify;
+
+use super::opening::shares;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::doors::{DoorOptions, kind_of};
+use crate::home::client::Client;
+use crate::home::connection::{self, READ_BYTES, Surroundings};
+use crate::home::desk::receive_news;
+use crate::host::guest::Guest;
+use crate::host::shard::Shard;
+use crate::letters::letter::{Arrival, Errand, Known, Letter};
+use crate::letters::mailbox::{Mailbox, Post};
+use crate::stop::Stop;
+
+/// How long an orderly stop waits for clients to take what they were answered.
+const DRAIN_MS: u64 = 5_000;
+
+/// What the shards of a server have in common.
+pub(crate) struct Common {
+    pub(crate) stop: Stop,
+    /// How many connections each shard has, those on their way to it included.
+    connections: Vec<AtomicUsize>,
+    boxes: Arc<[Mailbox]>,
+    /// How many shards still have connections, or may get some.
+    at_work: AtomicUsize,
+    /// Asked for when no shard has a connection any more.
+    quiet: Stop,
+}
+
+impl Common {
+    /// For so many shards.
+    pub(crate) fn new(shards: usize, stop: Stop) -> Arc<Self> {
+        Arc::new(Self {
+            stop,
+            connections: (0..shards).map(|_| AtomicUsize::new(0)).collect(),
+            boxes: (0..shards).map(|_| Mailbox::default()).collect(),
+            at_work: AtomicUsize::new(shards),
+            quiet: Stop::default(),
+        })
+    }
+
+    /// How many connections there are.
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.iter().map(|count| count.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Finds the shard with the fewest connections, and counts one more for it.
+    pub(crate) fn place_connection(&self) -> usize {
+        let counts = self.connections.iter().map(|count| count.load(Ordering::Relaxed));
+        let shard =
+            counts.enumerate().min_by_key(|(_, count)| *count).map_or(0, |(shard, _)| shard);
+        self.connections[shard].fetch_add(1, Ordering::Relaxed);
+        shard
+    }
+}
+
+/// One shard at work.
+pub(crate) struct Context {
+    around: Surroundings,
+    pub(crate) options: DoorOptions,
+    pub(crate) common: Arc<Common>,
+    /// Clients of other shards.
+    guests: RefCell<HashMap<ClientId, Rc<RefCell<Guest>>>>,
+}
+
+impl Context {
+    /// For one shard over what was opened.
+    pub(crate) fn new(
+        own: usize,
+        (config, common): (&Config, Arc<Common>),
+        (durable, store_bell): (Durable, Arc<Notify>),
+        clock: Rc<dyn Clock>,
+    ) -> Rc<Self> {
+        let shards = common.boxes.len();
+        let post = (shards > 1).then(|| Post::new(own, common.boxes.clone()));
+        let around = Surroundings {
+            shard: Shard::new(durable, config.durability, clock, store_bell, post),
+            stop: common.stop.clone(),
+            cut_off: Stop::default(),
+            scratch: RefCell::new(vec![0; READ_BYTES]),
+        };
+        let limits = shares(&config.limits, shards);
+        let options = DoorOptions { pinpriq: config.pinpriq_options, limits };
+        Rc::new(Self { around, options, common, guests: RefCell::default() })
+    }
+
+    /// The shard.
+    pub(crate) const fn shard(&self) -> &Rc<Shard> {
+        &self.around.shard
+    }
+
+    /// Serves until `served` ends, which may bring connections, and then stops in order: clients
+    /// take what they were answered, and everything is made durable.
+    pub(crate) async fn serve(
+        self: Rc<Self>,
+        served: impl Future<Output = ()>,
+    ) -> Result<(), StoreError> {
+        let shard = self.shard().clone();
+        let mut tasks = vec![
+            tokio::task::spawn_local({
+                let shard = shard.clone();
+                async move { shard.run_timer().await }
+            }),
+            tokio::task::spawn_local({
+                let shard = shard.clone();
+                async move { shard.run_store().await }
+            }),
+        ];
+        if shard.post().is_some() {
+            tasks.push(tokio::task::spawn_local(self.clone().read_letters()));
+            tasks.push(tokio::task::spawn_local(send_letters(shard.clone())));
+        }
+        served.await;
+        tracing::info!(clients = shard.clients(), "stopping");
+        self.drain().await;
+        self.await_others().await;
+        let finished = shard.finish();
+        for task in tasks {
+            task.abort();
+            // It owns the shard until it is gone, and with that the lock of the directory.
+            let _ = task.await;
+        }
+        finished
+    }
+
+    /// Serves a connection that is counted already.
+    pub(crate) fn receive(
+        self: &Rc<Self>,
+        (stream, peer, door): (TcpStream, SocketAddr, &'static str),
+        known: Option<Known>,
+    ) {
+        let context = self.clone();
+        let ((client, session), input) = match known {
+            Some(Known { client, about, dialect, input }) => {
+                ((client, self.shard().adopt(client, about, dialect)), input)
+            }
+            None => (self.shard().connect(door, peer), Vec::new()),
+        };
+        let who = (client, session.clone());
+        let client = Client::begin(self.shard().clone(), who, (kind_of(door), peer), &self.options);
+        tokio::task::spawn_local(async move {
+            let number = client.number();
+            let moved = connection::serve(&context.around, stream, client, &input).await;
+            context.common.connections[context.shard().own()].fetch_sub(1, Ordering::Relaxed);
+            if let Some((to, stream, input)) = moved {
+                context.common.connections[to].fetch_add(1, Ordering::Relaxed);
+                let (about, dialect) = (session.about.take(), session.dialect.get());
+                let known = Known { client: number, about, dialect, input };
+                context.send_on(to, (stream, peer, door), Some(known));
+            }
+        });
+    }
+
+    /// Hands a connection that is counted already to the shard that is to serve it.
+    pub(crate) fn send_on(
+        self: &Rc<Self>,
+        to: usize,
+        (stream, peer, door): (TcpStream, SocketAddr, &'static str),
+        known: Option<Known>,
+    ) {
+        let Some(post) = self.shard().post().filter(|_| to != self.shard().own()) else {
+            return self.receive((stream, peer, door), known);
+        };
+        match stream.into_std() {
+            Ok(stream) => post.write(to, Letter::Arrival(Arrival { stream, peer, door, known })),
+            Err(error) => self.lose(to, peer, &error),
+        }
+    }
+
+    fn lose(&self, to: usize, peer: SocketAddr, error: &std::io::Error) {
+        tracing::warn!(%peer, %error, "a connection was lost between two threads");
+        self.common.connections[to].fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Reads what other shards write. Never ends.
+    async fn read_letters(self: Rc<Self>) {
+        let Some(post) = self.shard().post() else { return };
+        loop {
+            post.mailbox().bell().notified().await;
+            for letter in post.mailbox().empty() {
+                self.read(letter);
+            }
+        }
+    }
+
+    fn read(self: &Rc<Self>, letter: Letter) {
+        match letter {
+            Letter::Arrival(Arrival { peer, .. }) if self.common.stop.is_asked_for() => {
+                tracing::debug!(%peer, "a connection came too late");
+                self.common.connections[self.shard().own()].fetch_sub(1, Ordering::Relaxed);
+            }
+            Letter::Arrival(Arrival { stream, peer, door, known }) => {
+                match TcpStream::from_std(stream) {
+                    Ok(stream) => self.receive((stream, peer, door), known),
+                    Err(error) => self.lose(self.shard().own(), peer, &error),
+                }
+            }
+            Letter::News { from, client, news } => receive_news(self.shard(), client, from, news),
+            Letter::Errand { home, client, errand } => match errand {
+                Errand::Open(manners) => {
+                    let (shard, limits) = (self.shard().clone(), self.options.limits);
+                    let guest = Guest::receive(shard, (home, client), limits, manners);
+                    let guest = Rc::new(RefCell::new(guest));
+                    self.guests.borrow_mut().insert(client, guest.clone());
+                    tokio::task::spawn_local(self.clone().entertain(client, guest));
+                }
+                errand => {
+                    let guest = self.guests.borrow().get(&client).cloned();
+                    if let Some(guest) = guest {
+                        guest.borrow_mut().take(errand);
+                    }
+                }
+            },
+        }
+    }
+
+    /// Serves a guest until it has gone.
+    async fn entertain(self: Rc<Self>, client: ClientId, guest: Rc<RefCell<Guest>>) {
+        let session = guest.borrow().session().clone();
+        while !guest.borrow_mut().go_on() {
+            poll_fn(|task| session.bell.poll_rung(task)).await;
+        }
+        self.guests.borrow_mut().remove(&client);
+        guest.borrow_mut().leave();
+    }
+
+    /// Waits until every client has gone, which they do once they were sent what they were
+    /// answered, or until that has taken too long: then what they did not take goes back to its
+    /// queue.
+    async fn drain(&self) {
+        let shard = self.shard();
+        shard.ring_all();
+        let clock = shard.clock();
+        let last = clock.now().after(Span::from_ms(DRAIN_MS));
+        tokio::select! {
+            () = shard.deserted() => {}
+            () = clock.until(last) => {
+                let clients = shard.clients();
+                tracing::warn!(clients, "some clients did not take their answers");
+                self.around.cut_off.ask();
+                shard.ring_all();
+                shard.deserted().await;
+            }
+        }
+    }
+
+    /// Waits until no shard has connections any more, and guests have gone with them.
+    async fn await_others(&self) {
+        let Some(post) = self.shard().post() else { return };
+        // That its connections have gone is the last thing that this shard tells the others.
+        post.send();
+        if self.common.at_work.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.common.quiet.ask();
+        }
+        self.common.quiet.asked_for().await;
+        self.shard().emptied().await;
+    }
+}
+
+/// Sends what this shard writes to others, once everybody who is at work has had a turn. Never
+/// ends.
+async fn send_letters(shard: Rc<Shard>) {
+    let Some(post) = shard.post() else { return };
+    loop {
+        poll_fn(|task| post.bell().poll_rung(task)).await;
+        post.bell().hush();
+        post.send();
+    }
+}

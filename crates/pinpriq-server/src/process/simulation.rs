@@ -1,0 +1,411 @@
+//! The server without sockets and without a runtime: whoever drives it decides what happens when.
+//!
+//! Shards, clients, outboxes, doors and letters are those of the server. What the runtime does
+//! there is done here by [`Simulation::run`]: whoever's bell has rung gets a turn, and nobody else
+//! does, so that a bell that is forgotten is noticed. Bytes go in and out by [`Simulation::feed`]
+//! and [`Simulation::drain`], in pieces of any size. Not here: sockets, accepting, lingering after
+//! a cut, signals, threads, and the log.
+
+use std::collections::BTreeMap;
+use std::future::Future as _;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use pinpriq_engine::task::ClientId;
+use pinpriq_engine::time::Timestamp;
+use pinpriq_store::{Durable, StoreError};
+use tokio::sync::Notify;
+
+use crate::clock::Clock;
+use crate::config::{Durability, Limits, PinpriqOptions};
+use crate::doors::{DoorOptions, kind_of};
+use crate::home::client::{Client, Step};
+use crate::home::desk::receive_news;
+use crate::host::guest::Guest;
+use crate::host::shard::Shard;
+use crate::letters::letter::{Errand, Letter};
+use crate::letters::mailbox::{Mailbox, Post};
+use crate::session::Session;
+use crate::session::about::as_guest;
+
+pub use crate::host::shard::{Asked, Witness};
+
+/// Where all clients seem to be.
+const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 1);
+
+/// The protocol that a client speaks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Door {
+    /// The founding protocol.
+    Pinpriq,
+    /// RESP.
+    Resp,
+}
+
+/// What a simulated server can be told.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// What it says that a reply means. What it does mean is the store's business.
+    pub durability: Durability,
+    /// What the pinpriq door makes of the open points of its protocol.
+    pub pinpriq: PinpriqOptions,
+    /// The bounds.
+    pub limits: Limits,
+}
+
+/// A server whose clients and clock are somebody's to move.
+pub struct Simulation {
+    shards: Vec<Place>,
+    options: Options,
+    clients: BTreeMap<ClientId, (usize, Client)>,
+    stopping: bool,
+    cut_off: bool,
+}
+
+/// One shard and what a thread would have for it.
+struct Place {
+    shard: Rc<Shard>,
+    /// When the timer will go off.
+    armed: Option<Timestamp>,
+    guests: BTreeMap<ClientId, Guest>,
+    /// Whether its letters are kept from it.
+    is_deaf: bool,
+}
+
+impl Simulation {
+    /// A server with one shard over what was opened. The witness, if there is one, sees what the
+    /// engine is asked.
+    #[must_use]
+    pub fn new(
+        durable: Durable,
+        options: Options,
+        clock: &Rc<dyn Clock>,
+        witness: Option<Rc<dyn Witness>>,
+    ) -> Self {
+        Self::of_shards(vec![(durable, witness)], options, clock)
+    }
+
+    /// A server with a shard over each of these, seen by its witness if it has one.
+    #[must_use]
+    pub fn of_shards(
+        opened: Vec<(Durable, Option<Rc<dyn Witness>>)>,
+        options: Options,
+        clock: &Rc<dyn Clock>,
+    ) -> Self {
+        let boxes: Arc<[Mailbox]> = opened.iter().map(|_| Mailbox::default()).collect();
+        let shards = opened.into_iter().enumerate().map(|(own, (durable, witness))| {
+            let post = (boxes.len() > 1).then(|| Post::new(own, boxes.clone()));
+            let bell = Arc::new(Notify::new());
+            let shard = Shard::new(durable, options.durability, clock.clone(), bell, post);
+            if let Some(witness) = witness {
+                shard.watch(witness);
+            }
+            let armed = shard.arm_timer();
+            Place { shard, armed, guests: BTreeMap::new(), is_deaf: false }
+        });
+        let (stopping, cut_off) = (false, false);
+        Self { shards: shards.collect(), options, clients: BTreeMap::new(), stopping, cut_off }
+    }
+
+    /// A client connects to the first shard.
+    pub fn connect(&mut self, door: Door) -> ClientId {
+        self.connect_to(0, door)
+    }
+
+    /// A client connects to this shard.
+    pub fn connect_to(&mut self, home: usize, door: Door) -> ClientId {
+        let name = match door {
+            Door::Pinpriq => "pinpriq",
+            Door::Resp => "resp",
+        };
+        let (client, session) = self.shards[home].shard.connect(name, PEER);
+        let begun = self.begin(home, (client, session), name);
+        self.clients.insert(client, (home, begun));
+        self.go_on(client);
+        client
+    }
+
+    fn begin(&self, home: usize, who: (ClientId, Rc<Session>), door: &'static str) -> Client {
+        let Options { pinpriq, limits, .. } = self.options;
+        let options = DoorOptions { pinpriq, limits };
+        Client::begin(self.shards[home].shard.clone(), who, (kind_of(door), PEER), &options)
+    }
+
+    /// The client that a witness sees under this name: one that another shard has its connection
+    /// of is seen under another.
+    #[must_use]
+    pub fn client_at_home(seen: ClientId) -> ClientId {
+        ClientId(seen.0 & !as_guest(ClientId(0)).0)
+    }
+
+    /// Whether the client's connection is still there.
+    #[must_use]
+    pub fn is_connected(&self, client: ClientId) -> bool {
+        self.clients.contains_key(&client)
+    }
+
+    /// Whether anything that the client sends would be read now.
+    #[must_use]
+    pub fn reads_from(&self, client: ClientId) -> bool {
+        let Some((_, it)) = self.clients.get(&client) else { return false };
+        it.wants_read()
+    }
+
+    /// Bytes of a client arrive and are read at once. Not to be called while nothing is read from
+    /// it, and with no more than 64 KiB at a time.
+    pub fn feed(&mut self, client: ClientId, bytes: &[u8]) {
+        if let Some((_, it)) = self.clients.get_mut(&client) {
+            it.take_in(bytes);
+            self.go_on(client);
+        }
+    }
+
+    /// The client sends nothing more, but goes on reading.
+    pub fn end_input(&mut self, client: ClientId) {
+        if let Some((_, it)) = self.clients.get_mut(&client) {
+            it.end_input();
+            self.go_on(client);
+        }
+    }
+
+    /// How many bytes wait for the client.
+    #[must_use]
+    pub fn waiting_bytes(&self, client: ClientId) -> usize {
+        self.session(client).map_or(0, |session| session.outbox.borrow().encoded_bytes())
+    }
+
+    /// The client's side takes up to `most` bytes of its answers. Returns how many there were.
+    pub fn drain(&mut self, client: ClientId, most: usize, out: &mut Vec<u8>) -> usize {
+        let Some((_, it)) = self.clients.get(&client) else { return 0 };
+        if it.holds_back() {
+            return 0;
+        }
+        let session = it.session.clone();
+        let count = {
+            let outbox = session.outbox.borrow();
+            let bytes = outbox.unwritten();
+            let count = bytes.len().min(most);
+            out.extend_from_slice(&bytes[..count]);
+            count
+        };
+        if count > 0 {
+            it.written(count);
+            self.go_on(client);
+        }
+        count
+    }
+
+    /// The connection breaks.
+    pub fn cut(&mut self, client: ClientId) {
+        if let Some((_, it)) = self.clients.remove(&client) {
+            it.leave();
+        }
+    }
+
+    /// Keeps the letters of a shard from it, or no longer, as if its thread had no time.
+    pub fn set_deaf(&mut self, shard: usize, is_deaf: bool) {
+        self.shards[shard].is_deaf = is_deaf;
+    }
+
+    /// Gives everybody a turn whose bell has rung, until it is quiet.
+    pub fn run(&mut self) {
+        loop {
+            let mut quiet = true;
+            for at in 0..self.shards.len() {
+                let place = &mut self.shards[at];
+                if has_rung(place.shard.timer_bell()) {
+                    place.armed = place.shard.arm_timer();
+                }
+                quiet &= !self.read_letters(at);
+            }
+            let clients: Vec<ClientId> = self.clients.keys().copied().collect();
+            for client in clients {
+                if self.session(client).is_some_and(|session| session.bell.hush()) {
+                    quiet = false;
+                    self.go_on(client);
+                }
+            }
+            for place in &mut self.shards {
+                quiet &= !place.entertain();
+                if let Some(post) = place.shard.post() {
+                    quiet &= !post.bell().hush();
+                    post.send();
+                }
+            }
+            if quiet {
+                return;
+            }
+        }
+    }
+
+    /// A shard reads what others have written to it. Returns whether there was anything.
+    fn read_letters(&mut self, at: usize) -> bool {
+        let place = &mut self.shards[at];
+        let Some(post) = place.shard.post().filter(|_| !place.is_deaf) else { return false };
+        if !has_rung(post.mailbox().bell()) {
+            return false;
+        }
+        for letter in post.mailbox().empty() {
+            match letter {
+                Letter::Arrival(_) => {}
+                Letter::News { from, client, news } => {
+                    receive_news(&place.shard, client, from, news);
+                }
+                Letter::Errand { home, client, errand: Errand::Open(manners) } => {
+                    let (shard, limits) = (place.shard.clone(), self.options.limits);
+                    let guest = Guest::receive(shard, (home, client), limits, manners);
+                    place.guests.insert(client, guest);
+                }
+                Letter::Errand { client, errand, .. } => {
+                    if let Some(guest) = place.guests.get_mut(&client) {
+                        guest.take(errand);
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    /// The store of this shard has something to tell.
+    pub fn wake_store(&mut self, shard: usize) {
+        self.shards[shard].shard.turn();
+    }
+
+    /// When something will be due by itself.
+    #[must_use]
+    pub fn due(&mut self) -> Option<Timestamp> {
+        let frames = self.clients.values_mut();
+        let frames = frames.filter_map(|(_, it)| it.frame_deadline());
+        frames.chain(self.shards.iter().filter_map(|place| place.armed)).min()
+    }
+
+    /// Does what is due by the clock.
+    pub fn tick(&mut self) {
+        let now = self.shards[0].shard.clock().now();
+        let late: Vec<ClientId> = self
+            .clients
+            .iter_mut()
+            .filter_map(|(client, (_, it))| {
+                let deadline = it.frame_deadline();
+                deadline.filter(|at| *at <= now).map(|_| *client)
+            })
+            .collect();
+        for client in late {
+            if let Some((_, it)) = self.clients.get_mut(&client) {
+                it.frame_is_late();
+            }
+            self.go_on(client);
+        }
+        for place in &mut self.shards {
+            if has_rung(place.shard.timer_bell()) {
+                place.armed = place.shard.arm_timer();
+            }
+            if place.armed.is_some_and(|at| at <= now) {
+                place.shard.fire_timer();
+                place.armed = place.shard.arm_timer();
+            }
+        }
+    }
+
+    /// Has the server stop in order: nobody is read from any more, and what was answered is sent.
+    pub fn stop(&mut self) {
+        self.stopping = true;
+        for client in self.clients.keys().copied().collect::<Vec<_>>() {
+            self.go_on(client);
+        }
+    }
+
+    /// Ends an orderly stop: those who did not take their answers are cut off, and everything is
+    /// made durable.
+    pub fn finish(&mut self) -> Result<(), StoreError> {
+        self.cut_off = true;
+        for client in self.clients.keys().copied().collect::<Vec<_>>() {
+            self.go_on(client);
+        }
+        self.run();
+        self.shards.iter().try_for_each(|place| {
+            assert!(place.shard.is_deserted(), "guests outlive their connections");
+            place.shard.finish()
+        })
+    }
+
+    /// Looks at the engine of this shard and its store.
+    pub fn inspect<T>(&self, shard: usize, look: impl FnOnce(&Durable) -> T) -> T {
+        self.shards[shard].shard.inspect(look)
+    }
+
+    fn session(&self, client: ClientId) -> Option<Rc<Session>> {
+        let (_, it) = self.clients.get(&client)?;
+        Some(it.session.clone())
+    }
+
+    /// What a connection does until it would have to wait.
+    fn go_on(&mut self, client: ClientId) {
+        let Some((_, it)) = self.clients.get_mut(&client) else { return };
+        let (stopping, cut_off) = (self.stopping, self.cut_off);
+        match go_on(it, stopping, cut_off) {
+            Step::Move(to) => self.move_to(to, client),
+            Step::Over => self.cut(client),
+            Step::Again | Step::Await => {}
+        }
+    }
+
+    /// Another shard gets a connection.
+    fn move_to(&mut self, to: usize, client: ClientId) {
+        let Some((_, it)) = self.clients.remove(&client) else { return };
+        let session = it.session.clone();
+        let door = session.about.borrow().door;
+        let input = it.move_out();
+        let (about, dialect) = (session.about.take(), session.dialect.get());
+        let session = self.shards[to].shard.adopt(client, about, dialect);
+        let mut begun = self.begin(to, (client, session), door);
+        begun.take_in(&input);
+        self.clients.insert(client, (to, begun));
+        self.go_on(client);
+    }
+}
+
+impl Place {
+    /// Gives each guest a turn whose bell has rung. Returns whether there was any.
+    fn entertain(&mut self) -> bool {
+        let mut anybody = false;
+        self.guests.retain(|_, guest| {
+            let has_rung = guest.session().bell.hush();
+            anybody |= has_rung;
+            let has_gone = has_rung && guest.go_on();
+            if has_gone {
+                guest.leave();
+            }
+            !has_gone
+        });
+        anybody
+    }
+}
+
+/// Returns what is next once there is nothing more to be done.
+fn go_on(client: &mut Client, stopping: bool, cut_off: bool) -> Step {
+    loop {
+        client.session.bell.hush();
+        if client.session.is_killed() {
+            return Step::Over;
+        }
+        let ends = client.ends_by_failure();
+        client.encode();
+        if ends || cut_off {
+            return Step::Over;
+        }
+        match client.proceed(stopping) {
+            Step::Again => {}
+            step => return step,
+        }
+    }
+}
+
+/// Whether a bell has rung since it was looked at last.
+fn has_rung(bell: &Notify) -> bool {
+    let rung = pin!(bell.notified());
+    rung.poll(&mut Context::from_waker(Waker::noop())) != Poll::Pending
+}

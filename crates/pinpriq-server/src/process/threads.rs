@@ -1,0 +1,148 @@
+//! The threads of all shards but the first, which has the thread of whoever runs the server.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::thread;
+
+use pinpriq_engine::time::Timestamp;
+use pinpriq_store::StoreError;
+use tokio::sync::{Notify, oneshot};
+use tokio::task::LocalSet;
+
+use super::opening::{Opening, Start};
+use super::serving::{Common, Context};
+use crate::clock::SystemClock;
+use crate::config::Config;
+use crate::error::ServeError;
+
+/// A shard on a thread of its own.
+pub(crate) struct Thread {
+    loaded: Answer<Start>,
+    begin: Option<oneshot::Sender<Start>>,
+    begun: Answer<()>,
+    go: Option<oneshot::Sender<Timestamp>>,
+    ended: oneshot::Receiver<Result<(), StoreError>>,
+}
+
+/// What the thread says once, or why it cannot.
+type Answer<T> = Option<oneshot::Receiver<Result<T, ServeError>>>;
+
+/// The thread's ends of it.
+struct Ends {
+    loaded: oneshot::Sender<Result<Start, ServeError>>,
+    begin: oneshot::Receiver<Start>,
+    begun: oneshot::Sender<Result<(), ServeError>>,
+    go: oneshot::Receiver<Timestamp>,
+}
+
+impl Thread {
+    /// Starts the thread, which loads its tasks and then waits for [`Thread::begin`].
+    pub(crate) fn start(
+        config: Config,
+        opening: Opening,
+        common: Arc<Common>,
+    ) -> Result<Self, ServeError> {
+        let (tell_loaded, loaded) = oneshot::channel();
+        let (may_begin, told_to_begin) = oneshot::channel();
+        let (tell_begun, has_begun) = oneshot::channel();
+        let (go, told_to_go) = oneshot::channel();
+        let (tell_ended, ended) = oneshot::channel();
+        let ends =
+            Ends { loaded: tell_loaded, begin: told_to_begin, begun: tell_begun, go: told_to_go };
+        let name = format!("shard-{:02}", opening.shard);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|source| ServeError::Runtime { source })?;
+        let run = move || {
+            let ended = LocalSet::new().block_on(&runtime, run(&config, &opening, common, ends));
+            // Nobody waits for a server that was given up while it started.
+            let _ = tell_ended.send(ended);
+        };
+        let builder = thread::Builder::new().name(name);
+        builder.spawn(run).map_err(|source| ServeError::Runtime { source })?;
+        let begin = Some(may_begin);
+        Ok(Self { loaded: Some(loaded), begin, begun: Some(has_begun), go: Some(go), ended })
+    }
+
+    /// Waits until the tasks are loaded, and returns how the shard may begin, not before this
+    /// moment.
+    pub(crate) async fn loaded(&mut self, now: Timestamp) -> Result<Start, ServeError> {
+        let start = answer(self.loaded.take()).await?;
+        Ok(Start { now: start.now.max(now), ..start })
+    }
+
+    /// Has it begin.
+    pub(crate) fn begin(&mut self, start: Start) {
+        if let Some(begin) = self.begin.take() {
+            // One that has ended says so when it is waited for.
+            let _ = begin.send(start);
+        }
+    }
+
+    /// Waits until it has begun.
+    pub(crate) async fn begun(&mut self) -> Result<(), ServeError> {
+        answer(self.begun.take()).await
+    }
+
+    /// Has it serve, from this moment on.
+    pub(crate) fn go(&mut self, start: Timestamp) {
+        if let Some(go) = self.go.take() {
+            // One that has ended says so when it is waited for.
+            let _ = go.send(start);
+        }
+    }
+
+    /// Waits until it has stopped.
+    pub(crate) async fn ended(self) -> Result<(), ServeError> {
+        match self.ended.await {
+            Ok(ended) => ended.map_err(|source| ServeError::Failed { source }),
+            Err(_) => Err(vanished()),
+        }
+    }
+}
+
+async fn answer<T>(answer: Answer<T>) -> Result<T, ServeError> {
+    match answer {
+        Some(answer) => answer.await.unwrap_or_else(|_| Err(vanished())),
+        None => Err(vanished()),
+    }
+}
+
+async fn run(
+    config: &Config,
+    opening: &Opening,
+    common: Arc<Common>,
+    ends: Ends,
+) -> Result<(), StoreError> {
+    let store_bell = Arc::new(Notify::new());
+    // Whoever starts the server tells people what fails. If it is given up, the other end goes.
+    let loading = match opening.load(config, store_bell.clone()) {
+        Ok(loading) => loading,
+        Err(error) => {
+            let _ = ends.loaded.send(Err(error));
+            return Ok(());
+        }
+    };
+    let _ = ends.loaded.send(Ok(Start::after(&loading, Timestamp::ZERO)));
+    let Ok(start) = ends.begin.await else { return Ok(()) };
+    let mut durable = match opening.begin(loading, start, config) {
+        Ok(durable) => durable,
+        Err(error) => {
+            let _ = ends.begun.send(Err(error));
+            return Ok(());
+        }
+    };
+    let _ = ends.begun.send(Ok(()));
+    let Ok(start) = ends.go.await else { return Ok(()) };
+    durable.all_begun()?;
+    let clock = Rc::new(SystemClock::starting_at(start.max(SystemClock::wall())));
+    let with = (config, common.clone());
+    let context = Context::new(opening.shard, with, (durable, store_bell), clock);
+    context.serve(common.stop.asked_for()).await
+}
+
+fn vanished() -> ServeError {
+    let source = std::io::Error::other("the thread of a shard has ended");
+    ServeError::Runtime { source }
+}

@@ -1,0 +1,132 @@
+//! What is known of one client, and what waits to be sent to it.
+
+pub(crate) mod about;
+pub(crate) mod bell;
+pub(crate) mod links;
+pub(crate) mod outbox;
+pub(crate) mod unsent;
+
+use std::cell::{Cell, RefCell};
+
+use pinpriq_engine::task::{Bytes, RequestId};
+use pinpriq_store::durable::Wanted;
+
+use self::about::{About, Dialect};
+use self::bell::Bell;
+use self::links::Links;
+use self::outbox::Outbox;
+
+/// A client's side of a shard: what the shard has for it.
+#[derive(Default)]
+pub(crate) struct Session {
+    pub(crate) outbox: RefCell<Outbox>,
+    /// Rung when the outbox has something that may be sent, the client may go on after it was
+    /// told to wait, or everybody is to see that something has ended.
+    pub(crate) bell: Bell,
+    /// Who it is.
+    pub(crate) about: RefCell<About>,
+    /// How its answers are written from now on.
+    pub(crate) dialect: Cell<Dialect>,
+    /// What it has under way in other shards.
+    pub(crate) links: RefCell<Links>,
+    /// Whether it stands among those that wait for room.
+    pub(crate) stalled: Cell<bool>,
+    /// Its blocked request, if it has one, behind which nothing is carried out.
+    pub(crate) blocked: Cell<Option<RequestId>>,
+    /// Whether its connection is to be ended.
+    killed: Cell<bool>,
+    /// Whether it stands among those that wait for payloads from the disk.
+    pub(crate) reads: Cell<bool>,
+    /// What the shard that has its connection wants to be read, if that is another.
+    pub(crate) lent: RefCell<Lent>,
+    /// Whether that shard waits for the payloads.
+    pub(crate) lending: Cell<bool>,
+    /// How many deliveries its shard has made to it.
+    delivered: Cell<u64>,
+    /// The oldest volume of the store that outputs keep readable which were handed to the shard
+    /// with its connection.
+    pub(crate) oldest_handed: Cell<Option<u32>>,
+    /// Whether another shard had its connection before.
+    was_moved: bool,
+}
+
+/// Payloads that one shard reads for another.
+#[derive(Default)]
+pub(crate) struct Lent {
+    /// Those to be read.
+    pub(crate) wanted: Option<Vec<Wanted>>,
+    /// Those that were read.
+    pub(crate) payloads: Option<Vec<Bytes>>,
+}
+
+impl Session {
+    /// That of a client whose connection another shard had, if `was_moved`, or has.
+    pub(crate) fn of(about: About, dialect: Dialect, was_moved: bool) -> Self {
+        let (about, dialect) = (RefCell::new(about), Cell::new(dialect));
+        Self { about, dialect, was_moved, ..Self::default() }
+    }
+
+    /// The payloads to be read for it next, of about `most` bytes together. None if nothing waits
+    /// for any.
+    pub(crate) fn wanted(&self, most: u64) -> Vec<Wanted> {
+        let lent = self.lent.borrow_mut().wanted.take();
+        lent.unwrap_or_else(|| self.outbox.borrow_mut().wanted(most))
+    }
+
+    /// Takes the payloads that were wanted, for its own outbox or for the shard that lent them.
+    pub(crate) fn supply(&self, is_lent: bool, payloads: Vec<Bytes>) {
+        if is_lent {
+            self.lent.borrow_mut().payloads = Some(payloads);
+        } else {
+            self.outbox.borrow_mut().supply(payloads);
+        }
+        self.bell.ring();
+    }
+
+    /// Whether a request of it is blocked.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.blocked.get().is_some()
+    }
+
+    /// Notes that nothing answers the blocked request any more. Returns which it was.
+    pub(crate) fn unblock(&self) -> Option<RequestId> {
+        self.blocked.take()
+    }
+
+    /// Whether another shard had its connection before.
+    pub(crate) const fn was_moved(&self) -> bool {
+        self.was_moved
+    }
+
+    /// Whether its connection is to be ended.
+    pub(crate) fn is_killed(&self) -> bool {
+        self.killed.get()
+    }
+
+    /// Has its connection ended.
+    pub(crate) fn kill(&self) {
+        self.killed.set(true);
+        self.bell.ring();
+    }
+
+    /// How many deliveries its shard has made to it.
+    pub(crate) fn delivered(&self) -> u64 {
+        self.delivered.get()
+    }
+
+    /// Counts a delivery.
+    pub(crate) fn count_delivery(&self) {
+        self.delivered.set(self.delivered.get() + 1);
+    }
+
+    /// The oldest volume of the shard's store that its answers keep readable.
+    pub(crate) fn oldest_volume(&self) -> Option<u32> {
+        let waiting = self.outbox.borrow().oldest_volume();
+        waiting.into_iter().chain(self.oldest_handed.get()).min()
+    }
+
+    /// Whether the client was told to wait for room, and its bell has not rung since.
+    pub(crate) fn is_stalled(&self) -> bool {
+        self.stalled.get()
+    }
+}

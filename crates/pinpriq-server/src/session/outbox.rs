@@ -1,0 +1,500 @@
+//! What waits to be sent to one client: answers in order, each until its change is durable.
+//!
+//! Answers are turned into bytes only as the socket takes them, so that a slow reader costs what
+//! the tasks cost anyway and a buffer of bounded size. Outputs that hand tasks over are kept until
+//! the last byte of their frame was accepted by the kernel; those that were not come back through
+//! [`Outbox::unsent`].
+//!
+//! With several shards, answers of others have their place in the order as well: see `places`. The
+//! outbox of a client whose connection another shard has is not encoded but handed over.
+
+mod places;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use pinpriq_engine::reply::{Output, Refusal, Reply};
+use pinpriq_engine::task::{Bytes, ClientId, RequestId, TaskRecord};
+use pinpriq_store::Position;
+use pinpriq_store::durable::{Holds, Wanted};
+
+use self::places::{Abroad, Gathered};
+pub(crate) use self::places::{Join, Joined};
+use super::about::{Dialect, PART, SILENT};
+use super::unsent::{Unsent, is_away};
+use crate::config::Limits;
+use crate::letters::letter::{Part, Piece};
+
+/// Turns answers into the bytes of one protocol.
+pub(crate) trait Encode {
+    /// Appends the next piece of `output` to `out`, about `room` bytes at most. `progress` counts
+    /// the tasks that are written, or whatever else the output is made of, and is 0 at first. Only
+    /// the first `known` tasks can be written yet; up to there, at least something is. Returns
+    /// whether the output is complete.
+    fn encode(
+        &self,
+        output: &Output,
+        dialect: Dialect,
+        progress: &mut usize,
+        out: &mut Vec<u8>,
+        room: usize,
+        known: usize,
+    ) -> bool;
+}
+
+/// The answers of one client that were not sent yet.
+#[derive(Default)]
+pub(crate) struct Outbox {
+    waiting: VecDeque<Waiting>,
+    /// The bytes that they occupy, about.
+    waiting_bytes: usize,
+    /// How much of the first of `waiting` is encoded already, in the encoder's own terms.
+    progress: usize,
+    /// Encoded bytes of which those before `head` were accepted.
+    bytes: Vec<u8>,
+    head: usize,
+    /// How many bytes were ever encoded.
+    encoded: u64,
+    /// Tasks in frames that are encoded, with the end of their frame in `encoded`.
+    in_flight: VecDeque<InFlight>,
+    /// Whether the first answer cannot go on before payloads were read back.
+    lacks_payload: bool,
+    /// The task of the first answer from which on payloads are being read back, and how many.
+    reading: Option<(usize, usize)>,
+    /// How many answers have left `waiting`.
+    passed: u64,
+    /// What is to come from other shards, if anything ever was.
+    abroad: Option<Box<Abroad>>,
+}
+
+/// An output whose frame is encoded and was not accepted.
+struct InFlight {
+    /// The end of the frame, counted in bytes that were ever encoded.
+    end: u64,
+    output: Output,
+    holds: Holds,
+    from: From,
+}
+
+/// The shard that has made an output: none for the own one.
+type From = Option<u16>;
+
+struct Waiting {
+    after: Position,
+    answer: Answer,
+    dialect: Dialect,
+    from: From,
+    /// The bytes that it occupies, about.
+    bytes: usize,
+    /// What keeps its payloads readable that are not in memory.
+    holds: Holds,
+}
+
+impl Waiting {
+    /// One that waits for nothing but its turn.
+    fn for_its_turn(answer: Answer, bytes: usize) -> Self {
+        let (after, dialect) = (Position::default(), Dialect::default());
+        Self { after, answer, dialect, from: None, bytes, holds: Holds::default() }
+    }
+}
+
+enum Answer {
+    /// An output of an engine.
+    Output(Output),
+    /// An answer of the door, encoded already.
+    Bytes(Vec<u8>),
+    /// A reply that another shard owes.
+    Owed,
+    /// An answer of which every shard gives a part.
+    Gathered(Gathered),
+    /// An answer that will never come. Nothing behind it is sent, or it would be taken for it.
+    Lost,
+    /// A part of an answer that another shard joins.
+    Part(Part),
+}
+
+impl Answer {
+    /// Whether the client holds something once it has got this answer.
+    #[inline]
+    fn hands_over(&self) -> bool {
+        match self {
+            Self::Output(Output::Delivery { .. }) => true,
+            Self::Output(Output::Reply { reply: Reply::Tasks { tasks, .. }, .. }) => {
+                !tasks.is_empty()
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Outbox {
+    /// Adds an answer of the engine.
+    #[inline]
+    pub(crate) fn push(
+        &mut self,
+        after: Position,
+        (output, holds): (Output, Holds),
+        dialect: Dialect,
+    ) {
+        let bytes = answer_bytes(&output);
+        self.waiting_bytes += bytes;
+        let answer = Answer::Output(output);
+        self.waiting.push_back(Waiting { after, answer, dialect, from: None, bytes, holds });
+    }
+
+    /// Adds a refusal that waits for nothing but its turn.
+    pub(crate) fn push_refusal(
+        &mut self,
+        (client, request): (ClientId, RequestId),
+        refusal: Refusal,
+        dialect: Dialect,
+    ) {
+        let output = Output::Reply { client, request, reply: Reply::Refused(refusal) };
+        self.push(Position::default(), (output, Holds::default()), dialect);
+    }
+
+    /// Adds a part of an answer that another shard joins.
+    pub(crate) fn push_part(&mut self, part: Part) {
+        self.push_answer(Answer::Part(part), 0);
+    }
+
+    /// Adds an answer of the door itself, which waits for nothing but its turn.
+    pub(crate) fn push_bytes(&mut self, encoded: Vec<u8>) {
+        let bytes = encoded.len();
+        self.waiting_bytes += bytes;
+        self.push_answer(Answer::Bytes(encoded), bytes);
+    }
+
+    /// Adds an answer that waits for nothing and knows no dialects.
+    fn push_answer(&mut self, answer: Answer, bytes: usize) {
+        self.waiting.push_back(Waiting::for_its_turn(answer, bytes));
+    }
+
+    /// Turns the replies that would wait for ever into refusals, and drops such deliveries: the
+    /// store has failed, and nobody knows what became of the changes. Payloads that were left in
+    /// the store are not read any more; where no refusal can take the place of an answer with such
+    /// payloads, nothing is sent from there on. An outbox that is handed over has its payloads read
+    /// by others: then `reads` is false.
+    pub(crate) fn give_up(
+        &mut self,
+        reached: Position,
+        refusal: &Refusal,
+        (can_tell, reads): (bool, bool),
+    ) {
+        if self.reads_from().is_none() {
+            (self.lacks_payload, self.reading) = (false, None);
+        }
+        let has_begun = self.progress > 0;
+        for (at, waiting) in self.waiting.iter_mut().enumerate() {
+            // Payloads of another shard are read there.
+            let is_unread = reads && waiting.from.is_none() && !waiting.holds.is_empty();
+            if waiting.after <= reached && !is_unread {
+                continue;
+            }
+            waiting.after = Position::default();
+            waiting.holds = Holds::default();
+            let is_lost = is_unread && (!can_tell || (at == 0 && has_begun));
+            match &mut waiting.answer {
+                Answer::Output(Output::Reply { reply, .. }) if !is_lost => {
+                    *reply = Reply::Refused(refusal.clone());
+                }
+                // Every answer keeps its place, so a delivery is emptied and not taken out.
+                delivery @ Answer::Output(Output::Delivery { .. }) if !is_unread => {
+                    (*delivery, waiting.bytes) = (Answer::Bytes(Vec::new()), 0);
+                }
+                output @ Answer::Output(_) => (*output, waiting.bytes) = (Answer::Lost, 0),
+                _ => {}
+            }
+        }
+        self.waiting_bytes = self.waiting.iter().map(|waiting| waiting.bytes).sum();
+    }
+
+    /// How many answers wait, complete or in part.
+    pub(crate) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Whether so much waits that the client should be given nothing more to wait for.
+    pub(crate) fn is_full(&self, limits: &Limits) -> bool {
+        self.waiting.len() >= limits.in_flight_max
+            || self.waiting_bytes + self.encoded_bytes() >= limits.out_bytes_max
+    }
+
+    /// How many encoded bytes wait for the socket.
+    pub(crate) fn encoded_bytes(&self) -> usize {
+        self.bytes.len() - self.head
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.encoded_bytes() == 0
+    }
+
+    /// Encodes answers that need not wait any more, as far as `most` bytes ahead of the socket.
+    /// `fresh` gives a buffer where there is none.
+    pub(crate) fn encode(
+        &mut self,
+        encoder: &(impl Encode + ?Sized),
+        reached: Position,
+        most: usize,
+        fresh: impl Fn() -> Vec<u8>,
+    ) {
+        while let Some(first) = self.waiting.front_mut() {
+            let most = if planted!(OutBufferUnbounded) { usize::MAX / 2 } else { most };
+            let room = most.saturating_sub(self.bytes.len() - self.head);
+            if first.after > reached || room == 0 {
+                return;
+            }
+            if self.bytes.capacity() == 0 {
+                self.bytes = fresh();
+            }
+            let before = self.bytes.len();
+            let complete = match &mut first.answer {
+                Answer::Output(Output::Reply { request: SILENT, .. }) => true,
+                Answer::Output(output) => {
+                    let (out, progress) = (&mut self.bytes, &mut self.progress);
+                    let dialect = first.dialect;
+                    if first.holds.is_empty() {
+                        encoder.encode(output, dialect, progress, out, room, usize::MAX)
+                    } else {
+                        let from = *progress;
+                        let known = known_tasks(output, from);
+                        let complete = encoder.encode(output, dialect, progress, out, room, known);
+                        forget_payloads(output, from..*progress);
+                        self.lacks_payload = !complete && *progress == known;
+                        complete
+                    }
+                }
+                Answer::Bytes(bytes) => {
+                    self.bytes.extend_from_slice(bytes);
+                    true
+                }
+                Answer::Owed | Answer::Gathered(_) | Answer::Lost => return,
+                Answer::Part(_) => unreachable!("parts are handed over"),
+            };
+            self.encoded += (self.bytes.len() - before) as u64;
+            if !complete {
+                if self.lacks_payload {
+                    return;
+                }
+                continue;
+            }
+            self.progress = 0;
+            let Some(done) = self.waiting.pop_front() else { return };
+            self.passed += 1;
+            self.waiting_bytes -= done.bytes;
+            if let Some(from) = done.from {
+                self.note_encoded(from, done.bytes);
+            }
+            if done.answer.hands_over()
+                && !planted!(EncodedTakenForSent)
+                && let Answer::Output(output) = done.answer
+            {
+                let (end, holds, from) = (self.encoded, done.holds, done.from);
+                self.in_flight.push_back(InFlight { end, output, holds, from });
+            }
+        }
+    }
+
+    /// Whether the first answer cannot go on before payloads were read back.
+    pub(crate) const fn lacks_payload(&self) -> bool {
+        self.lacks_payload && self.reading.is_none()
+    }
+
+    /// The other shard that has made the first answer, if one has.
+    pub(crate) fn reads_from(&self) -> Option<usize> {
+        self.waiting.front().and_then(|first| first.from).map(usize::from)
+    }
+
+    /// Gives up the payloads that were wanted of another shard, whose store has failed.
+    pub(crate) fn lose_payloads(&mut self, refusal: &Refusal, can_tell: bool) {
+        (self.lacks_payload, self.reading) = (false, None);
+        let can_tell = can_tell && self.progress == 0;
+        let Some(first) = self.waiting.front_mut() else { return };
+        first.holds = Holds::default();
+        match &mut first.answer {
+            Answer::Output(Output::Reply { reply, .. }) if can_tell => {
+                *reply = Reply::Refused(refusal.clone());
+            }
+            answer => *answer = Answer::Lost,
+        }
+        self.waiting_bytes -= std::mem::take(&mut first.bytes);
+    }
+
+    /// The payloads to be read back next, of about `most` bytes together and at least one, for
+    /// [`Outbox::supply`]. None if nothing waits for any.
+    pub(crate) fn wanted(&mut self, most: u64) -> Vec<Wanted> {
+        let mut wanted = Vec::new();
+        if !self.lacks_payload() {
+            return wanted;
+        }
+        let Some(Waiting { answer: Answer::Output(output), holds, .. }) = self.waiting.front_mut()
+        else {
+            return wanted;
+        };
+        let from = known_tasks(output, self.progress);
+        let mut bytes = 0;
+        for task in output.tasks_mut().iter().skip(from) {
+            let Some(away) = task.away.filter(|_| is_away(task)) else { break };
+            let Some(volume) = holds.volume(away.place) else { break };
+            if !wanted.is_empty() && bytes + u64::from(away.bytes) > most {
+                break;
+            }
+            bytes += u64::from(away.bytes);
+            let volume = Arc::clone(volume);
+            wanted.push(Wanted { number: task.number, away, volume });
+        }
+        self.reading = Some((from, wanted.len()));
+        wanted
+    }
+
+    /// Takes the payloads that were wanted. They may come too late, when nobody waits for them any
+    /// more.
+    pub(crate) fn supply(&mut self, payloads: Vec<Bytes>) {
+        let Some((from, count)) = self.reading.take() else { return };
+        let front = self.waiting.front_mut();
+        let Some(Waiting { answer: Answer::Output(output), .. }) = front else { return };
+        let tasks = output.tasks_mut().iter_mut().skip(from).take(count);
+        for (task, payload) in tasks.zip(payloads) {
+            task.payload = payload;
+        }
+        self.lacks_payload = false;
+    }
+
+    /// The oldest volume of the own shard's store that an answer keeps readable.
+    pub(crate) fn oldest_volume(&self) -> Option<u32> {
+        let waiting = self.waiting.iter().filter(|it| it.from.is_none());
+        let waiting = waiting.filter_map(|it| it.holds.oldest());
+        let in_flight = self.in_flight.iter().filter(|it| it.from.is_none());
+        let in_flight = in_flight.filter_map(|it| it.holds.oldest());
+        waiting.chain(in_flight).min()
+    }
+
+    /// The encoded bytes that the socket has not taken.
+    pub(crate) fn unwritten(&self) -> &[u8] {
+        &self.bytes[self.head..]
+    }
+
+    /// Notes that the kernel accepted this many bytes. Hands out the buffer once nothing waits any
+    /// more: an idle connection keeps none.
+    pub(crate) fn written(&mut self, count: usize) -> Option<Vec<u8>> {
+        self.head += count;
+        // A slow reader may never take all there is. What is left moves when as much was taken.
+        let makes_room = self.head >= self.encoded_bytes() && !planted!(SentBytesKept);
+        if makes_room || self.head == self.bytes.len() {
+            self.bytes.drain(..self.head);
+            self.head = 0;
+        }
+        let sent = self.encoded - self.encoded_bytes() as u64;
+        self.note_accepted(sent);
+        while self.in_flight.pop_front_if(|it| it.end <= sent).is_some() {}
+        let is_idle = self.waiting.is_empty() && self.bytes.is_empty();
+        is_idle.then(|| std::mem::take(&mut self.bytes))
+    }
+
+    /// Takes out the outputs and parts whose changes are durable, for the shard that has the
+    /// client's connection, as long as `wants` says so of their bytes. What is silent is left out.
+    pub(crate) fn hand_over(
+        &mut self,
+        reached: Position,
+        mut wants: impl FnMut(usize, &Holds) -> bool,
+    ) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        while let Some(first) = self.waiting.front() {
+            let is_silent = match &first.answer {
+                Answer::Output(Output::Reply { request, .. }) => *request == SILENT,
+                // An answer that was emptied when the store failed.
+                Answer::Bytes(_) => true,
+                Answer::Lost => return pieces,
+                _ => false,
+            };
+            let is_part = match &first.answer {
+                Answer::Output(Output::Reply { request, .. }) => *request == PART,
+                _ => false,
+            };
+            let is_output = matches!(first.answer, Answer::Output(_)) && !is_silent && !is_part;
+            if first.after > reached || (is_output && !wants(first.bytes, &first.holds)) {
+                return pieces;
+            }
+            let Some(done) = self.waiting.pop_front() else { return pieces };
+            self.passed += 1;
+            self.waiting_bytes -= done.bytes;
+            match done.answer {
+                Answer::Output(Output::Reply { reply, .. }) if is_part => {
+                    pieces.push(Piece::Part(Part::Reply(reply)));
+                }
+                Answer::Output(output) if !is_silent => {
+                    pieces.push(Piece::Output(output, done.holds));
+                }
+                Answer::Part(part) => pieces.push(Piece::Part(part)),
+                _ => {}
+            }
+        }
+        pieces
+    }
+
+    /// What was in frames that were not accepted whole, for each shard that has made some, the own
+    /// one being none. Empties the outbox.
+    pub(crate) fn unsent(&mut self) -> Vec<(Option<usize>, Unsent)> {
+        let mut unsent: Vec<(Option<usize>, Unsent)> = vec![(None, Unsent::default())];
+        let mut add = |output: Output, holds: &Holds, from: From| {
+            let from = from.map(usize::from);
+            let at = unsent.iter().position(|(shard, _)| *shard == from).unwrap_or_else(|| {
+                unsent.push((from, Unsent::default()));
+                unsent.len() - 1
+            });
+            unsent[at].1.add(output, holds);
+        };
+        for InFlight { output, holds, from, .. } in self.in_flight.drain(..) {
+            add(output, &holds, from);
+        }
+        for Waiting { answer, holds, from, .. } in self.waiting.drain(..) {
+            if let Answer::Output(output) = answer {
+                add(output, &holds, from);
+            }
+        }
+        *self = Self::default();
+        unsent
+    }
+}
+
+/// How many tasks of an output can be written, of which so many are written already.
+fn known_tasks(output: &mut Output, from: usize) -> usize {
+    let tasks = output.tasks_mut();
+    let away = tasks.iter().skip(from).position(is_away);
+    away.map_or(tasks.len(), |ahead| from + ahead)
+}
+
+/// Forgets payloads that were read back and are written now.
+fn forget_payloads(output: &mut Output, written: std::ops::Range<usize>) {
+    for task in output.tasks_mut().get_mut(written).unwrap_or_default() {
+        if task.away.is_some() {
+            task.payload = Bytes::default();
+        }
+    }
+}
+
+/// How many bytes an output occupies, about. Those of one that is always small do not count.
+fn answer_bytes(output: &Output) -> usize {
+    match output {
+        Output::Delivery { tasks, .. }
+        | Output::Reply { reply: Reply::Tasks { tasks, .. } | Reply::Shown(tasks), .. } => {
+            tasks.iter().map(task_bytes).sum()
+        }
+        Output::Reply { reply: Reply::Names { names, .. }, .. } => {
+            names.iter().map(|name| size_of_val(name) + name.len()).sum()
+        }
+        Output::Reply { reply: Reply::Acks(answers), .. } => {
+            let refusals = answers.iter().filter_map(|answer| answer.as_ref().err());
+            size_of_val(&answers[..]) + refusals.map(|it| it.sentence.len()).sum::<usize>()
+        }
+        Output::Reply { .. } => 0,
+    }
+}
+
+/// The bytes of a key and a payload, and those of the record.
+fn task_bytes(task: &TaskRecord) -> usize {
+    size_of::<TaskRecord>() + task.payload.len() + task.key.as_ref().map_or(0, |key| key.len())
+}
+
+#[cfg(test)]
+mod tests;

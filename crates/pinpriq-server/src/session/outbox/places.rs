@@ -1,0 +1,235 @@
+//! Answers of other shards: the places kept for them, and what came for those.
+//!
+//! A client is answered in the order of its requests, whichever shard answers. So a request that
+//! goes to another shard leaves a place, and each shard fills the places that it owes one after the
+//! other. A delivery has no place: it stands before the next reply of its shard, or behind all
+//! others.
+
+use std::collections::VecDeque;
+
+use pinpriq_engine::reply::Output;
+use pinpriq_store::durable::Holds;
+
+use super::{Answer, Dialect, Outbox, Waiting, answer_bytes};
+use crate::letters::letter::{Part, Piece};
+
+/// What is to come from other shards.
+pub(super) struct Abroad {
+    /// What each shard owes and what became of what it gave.
+    shards: Vec<Debt>,
+    /// Ends of encoded frames that were not accepted, counted in bytes that were ever encoded, each
+    /// with its shard and with the bytes that its output occupied.
+    encoded: VecDeque<(u64, u16, usize)>,
+}
+
+/// See [`Abroad`].
+#[derive(Clone, Default)]
+struct Debt {
+    /// The places of the answers that it owes, counted from the first answer ever.
+    places: VecDeque<u64>,
+    /// How many of its outputs were accepted by the socket, and it was not told.
+    accepted: usize,
+    /// The bytes that they occupied.
+    accepted_bytes: usize,
+}
+
+/// Makes one answer of the parts of all shards, which come in any order.
+pub(crate) type Join = Box<dyn FnOnce(Vec<Part>) -> Joined>;
+
+/// One answer made of parts.
+pub(crate) enum Joined {
+    /// In the words of the door.
+    Bytes(Vec<u8>),
+    /// For the door to write.
+    Output(Output),
+}
+
+/// An answer of which every shard gives a part.
+pub(super) struct Gathered {
+    parts: Vec<Part>,
+    /// How many parts there will be.
+    count: usize,
+    join: Option<Join>,
+}
+
+impl Abroad {
+    fn of(shards: usize) -> Self {
+        Self { shards: vec![Debt::default(); shards], encoded: VecDeque::new() }
+    }
+}
+
+impl Outbox {
+    /// Keeps a place for the reply of another of this number of shards.
+    pub(crate) fn await_reply(&mut self, shards: usize, from: usize, dialect: Dialect) {
+        let place = self.keep_place(Answer::Owed, dialect);
+        let places = &mut self.abroad(shards).shards[from].places;
+        if planted!(NewestPlaceFilled) { places.push_front(place) } else { places.push_back(place) }
+    }
+
+    /// Keeps a place for an answer to which some of this number of shards contribute.
+    pub(crate) fn await_parts(
+        &mut self,
+        shards: usize,
+        from: &[usize],
+        dialect: Dialect,
+        join: Join,
+    ) {
+        let parts = Vec::with_capacity(from.len());
+        let gathered = Gathered { parts, count: from.len(), join: Some(join) };
+        let place = self.keep_place(Answer::Gathered(gathered), dialect);
+        for from in from {
+            self.abroad(shards).shards[*from].places.push_back(place);
+        }
+    }
+
+    fn keep_place(&mut self, answer: Answer, dialect: Dialect) -> u64 {
+        let place = self.passed + self.waiting.len() as u64;
+        self.waiting.push_back(Waiting { dialect, ..Waiting::for_its_turn(answer, 0) });
+        place
+    }
+
+    fn abroad(&mut self, shards: usize) -> &mut Abroad {
+        self.abroad.get_or_insert_with(|| Box::new(Abroad::of(shards)))
+    }
+
+    /// Whether no shard owes a reply.
+    pub(crate) fn is_owed_nothing(&self) -> bool {
+        let shards = self.abroad.as_ref().map_or(&[][..], |abroad| &abroad.shards);
+        shards.iter().all(|shard| shard.places.is_empty())
+    }
+
+    /// Puts what has come from one of this number of shards where it belongs. A delivery behind all
+    /// other answers is written in this dialect.
+    pub(crate) fn arrive(
+        &mut self,
+        (shards, from): (usize, usize),
+        pieces: Vec<Piece>,
+        dialect: Dialect,
+    ) {
+        for piece in pieces {
+            let place = match &piece {
+                Piece::Output(Output::Delivery { .. }, _) => {
+                    self.place_delivery((shards, from), dialect)
+                }
+                Piece::Output(Output::Reply { .. }, _) | Piece::Part(_) => {
+                    let Some(place) = self.abroad(shards).shards[from].places.pop_front() else {
+                        unreachable!("shard {from} has answered what nobody asked")
+                    };
+                    place
+                }
+            };
+            match piece {
+                Piece::Output(output, holds) => self.fill(place, from, output, holds),
+                Piece::Part(part) => self.add_part(place, part),
+            }
+        }
+    }
+
+    /// Makes a place for a delivery, before the next reply of its shard or behind all others.
+    fn place_delivery(&mut self, (shards, from): (usize, usize), dialect: Dialect) -> u64 {
+        let next = self.abroad(shards).shards[from].places.front().copied();
+        let Some(place) = next.filter(|_| !planted!(DeliveryBehindAll)) else {
+            return self.keep_place(Answer::Owed, dialect);
+        };
+        let dialect = self.at(place).dialect;
+        let index = usize::try_from(place - self.passed).unwrap_or(usize::MAX);
+        self.waiting.insert(index, Waiting { dialect, ..Waiting::for_its_turn(Answer::Owed, 0) });
+        for debt in &mut self.abroad(shards).shards {
+            for moved in &mut debt.places {
+                *moved += u64::from(*moved >= place);
+            }
+        }
+        place
+    }
+
+    /// The waiting answer that has this place.
+    fn at(&mut self, place: u64) -> &mut Waiting {
+        let passed = self.passed;
+        let index = place.checked_sub(passed).and_then(|index| usize::try_from(index).ok());
+        let Some(waiting) = index.and_then(|index| self.waiting.get_mut(index)) else {
+            unreachable!("place {place} was given up, of {passed} that have passed")
+        };
+        waiting
+    }
+
+    fn fill(&mut self, place: u64, from: usize, output: Output, holds: Holds) {
+        let bytes = answer_bytes(&output);
+        let waiting = self.at(place);
+        assert!(matches!(waiting.answer, Answer::Owed), "place {place} is kept for no reply");
+        waiting.answer = Answer::Output(output);
+        waiting.from = u16::try_from(from).ok();
+        (waiting.bytes, waiting.holds) = (bytes, holds);
+        self.waiting_bytes += bytes;
+    }
+
+    fn add_part(&mut self, place: u64, part: Part) {
+        let waiting = self.at(place);
+        let Answer::Gathered(Gathered { parts, count, join }) = &mut waiting.answer else {
+            // Another shard gives no part any more.
+            return;
+        };
+        parts.push(part);
+        if parts.len() == *count
+            && let Some(join) = join.take()
+        {
+            let answer = match join(std::mem::take(parts)) {
+                Joined::Bytes(bytes) => {
+                    waiting.bytes = bytes.len();
+                    Answer::Bytes(bytes)
+                }
+                Joined::Output(output) => {
+                    waiting.bytes = answer_bytes(&output);
+                    Answer::Output(output)
+                }
+            };
+            waiting.answer = answer;
+            self.waiting_bytes += waiting.bytes;
+        }
+    }
+
+    /// Notes that nothing more will come from a shard.
+    pub(crate) fn lose(&mut self, from: usize) {
+        let Some(abroad) = &mut self.abroad else { return };
+        let places = std::mem::take(&mut abroad.shards[from].places);
+        for place in places {
+            self.at(place).answer = Answer::Lost;
+        }
+    }
+
+    /// Whether everything was sent that ever will be, since an answer was lost.
+    pub(crate) fn is_at_loss(&self) -> bool {
+        let first = self.waiting.front().map(|waiting| &waiting.answer);
+        matches!(first, Some(Answer::Lost)) && self.encoded_bytes() == 0
+    }
+
+    /// Notes that an output of another shard is encoded whole, which occupied this many bytes.
+    #[inline(never)]
+    pub(super) fn note_encoded(&mut self, from: u16, bytes: usize) {
+        let end = self.encoded;
+        if let Some(abroad) = &mut self.abroad {
+            abroad.encoded.push_back((end, from, bytes));
+        }
+    }
+
+    /// Notes that the socket has accepted the encoded bytes up to this one.
+    pub(super) fn note_accepted(&mut self, sent: u64) {
+        let Some(abroad) = &mut self.abroad else { return };
+        while let Some((_, from, bytes)) = abroad.encoded.pop_front_if(|(end, ..)| *end <= sent) {
+            let debt = &mut abroad.shards[usize::from(from)];
+            debt.accepted += 1;
+            debt.accepted_bytes += bytes;
+        }
+    }
+
+    /// Takes out how many outputs of a shard were accepted, if they are at least so many or
+    /// occupied at least so many bytes.
+    pub(crate) fn take_accepted(&mut self, from: usize, least: (usize, usize)) -> usize {
+        let Some(abroad) = &mut self.abroad else { return 0 };
+        let debt = &mut abroad.shards[from];
+        if debt.accepted < least.0 && debt.accepted_bytes < least.1 {
+            return 0;
+        }
+        debt.accepted_bytes = 0;
+        std::mem::take(&mut debt.accepted)
+    }
+}

@@ -1,0 +1,68 @@
+//! What was handed to a client that never got it.
+
+use std::sync::Arc;
+
+use pinpriq_engine::reply::{Output, Reply};
+use pinpriq_engine::task::{Receipt, TaskRecord};
+use pinpriq_store::Volume;
+use pinpriq_store::durable::Holds;
+
+/// See the head of this file.
+#[derive(Default)]
+pub(crate) struct Unsent {
+    /// Popped tasks, which would be lost.
+    pub(crate) popped: Vec<TaskRecord>,
+    /// Such tasks whose payloads have to be read back first.
+    pub(crate) popped_away: Vec<(TaskRecord, Arc<dyn Volume>)>,
+    /// Leases of which the client knows nothing, with their queues.
+    pub(crate) leases: Vec<Receipt>,
+}
+
+impl Unsent {
+    /// How many popped tasks there are.
+    pub(crate) fn popped_count(&self) -> usize {
+        self.popped.len() + self.popped_away.len()
+    }
+
+    /// Forgets the popped tasks: they are not to go back.
+    pub(crate) fn forget_popped(&mut self) {
+        self.popped.clear();
+        self.popped_away.clear();
+    }
+
+    /// Adds what an output hands over.
+    pub(crate) fn add(&mut self, output: Output, holds: &Holds) {
+        let (Output::Delivery { tasks, popped, .. }
+        | Output::Reply { reply: Reply::Tasks { tasks, popped }, .. }) = output
+        else {
+            return;
+        };
+        if popped && !planted!(UnsentPopsLost) {
+            for mut task in tasks {
+                let away = task.away.filter(|_| is_away(&task));
+                if let Some(volume) = away.and_then(|away| holds.volume(away.place)) {
+                    self.popped_away.push((task, Arc::clone(volume)));
+                } else {
+                    task.away = None;
+                    self.popped.push(task);
+                }
+            }
+            return;
+        }
+        if !planted!(UnsentLeasesKept) {
+            self.leases.extend(tasks.iter().filter_map(TaskRecord::receipt));
+        }
+    }
+
+    /// Adds what another has.
+    pub(crate) fn append(&mut self, mut other: Self) {
+        self.popped.append(&mut other.popped);
+        self.popped_away.append(&mut other.popped_away);
+        self.leases.append(&mut other.leases);
+    }
+}
+
+/// Whether the payload of a task was left in the store and was not read back.
+pub(crate) fn is_away(task: &TaskRecord) -> bool {
+    task.away.is_some_and(|away| away.bytes > 0) && task.payload.is_empty()
+}
