@@ -15,8 +15,8 @@ use std::cell::RefCell;
 use divan::Bencher;
 use divan::counter::ItemsCount;
 
+use pinpriq_server::config::DoorName;
 use pinpriq_server::config::Durability;
-use pinpriq_server::simulation::Door;
 
 use self::talk::{PIPELINED, Talk, pops, pushes, resp_acks, resp_puts, resp_takes};
 
@@ -30,7 +30,7 @@ fn main() {
 #[divan::bench(args = LEVELS, sample_count = 1_000, sample_size = 1)]
 fn resp_put(bencher: Bencher<'_, '_>, level: Durability) {
     let (puts, takes) = (resp_puts(PIPELINED), resp_takes(PIPELINED));
-    let talk = RefCell::new(filled(Door::Resp, level, &puts));
+    let talk = RefCell::new(filled(DoorName::Resp, level, &puts));
     let restore = |talk: &mut Talk| {
         if talk.present() > BACKLOG {
             talk.say(&takes);
@@ -46,7 +46,7 @@ fn resp_put(bencher: Bencher<'_, '_>, level: Durability) {
 #[divan::bench(args = LEVELS, sample_count = 1_000, sample_size = 1)]
 fn resp_take(bencher: Bencher<'_, '_>, level: Durability) {
     let (puts, takes) = (resp_puts(PIPELINED), resp_takes(PIPELINED));
-    let talk = RefCell::new(filled(Door::Resp, level, &puts));
+    let talk = RefCell::new(filled(DoorName::Resp, level, &puts));
     let restore = |talk: &mut Talk| {
         // Before the first sample these are the answers to puts.
         if talk.answers.starts_with(b"*") {
@@ -65,7 +65,7 @@ fn resp_take(bencher: Bencher<'_, '_>, level: Durability) {
 #[divan::bench(args = LEVELS, sample_count = 1_000, sample_size = 1)]
 fn resp_ack(bencher: Bencher<'_, '_>, level: Durability) {
     let (puts, takes) = (resp_puts(PIPELINED), resp_takes(PIPELINED));
-    let talk = RefCell::new(filled(Door::Resp, level, &puts));
+    let talk = RefCell::new(filled(DoorName::Resp, level, &puts));
     let restore = |talk: &mut Talk| {
         if talk.present() < BACKLOG {
             talk.say(&puts);
@@ -80,7 +80,7 @@ fn resp_ack(bencher: Bencher<'_, '_>, level: Durability) {
 /// A push has no answer, so there is a pop behind each.
 #[divan::bench(args = LEVELS, sample_count = 1_000, sample_size = 1)]
 fn pinpriq_push_and_pop(bencher: Bencher<'_, '_>, level: Durability) {
-    let mut talk = Talk::open(Door::Pinpriq, level);
+    let mut talk = Talk::open(DoorName::Pinpriq, level);
     for first in (0..BACKLOG).step_by(64) {
         talk.say(&pushes(first..BACKLOG.min(first + 64)));
     }
@@ -90,7 +90,7 @@ fn pinpriq_push_and_pop(bencher: Bencher<'_, '_>, level: Durability) {
     assert_eq!(talk.borrow().present(), BACKLOG);
 }
 
-fn filled(door: Door, level: Durability, puts: &[u8]) -> Talk {
+fn filled(door: DoorName, level: Durability, puts: &[u8]) -> Talk {
     let mut talk = Talk::open(door, level);
     (0..BACKLOG / PIPELINED).for_each(|_| talk.say(puts));
     talk

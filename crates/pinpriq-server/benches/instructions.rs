@@ -22,8 +22,8 @@ use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, Reply};
 use pinpriq_engine::task::{ClientId, Receipt, RequestId, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_server::config::DoorName;
 use pinpriq_server::config::Durability;
-use pinpriq_server::simulation::Door;
 use pinpriq_store::codec;
 
 use self::talk::{PAYLOAD, PIPELINED, Talk, pops, pushes, resp_acks, resp_puts, resp_takes};
@@ -220,7 +220,7 @@ struct Resp {
 impl Resp {
     fn new(durability: Durability, backlog: u64, rounds: u64) -> Self {
         let (puts, takes) = (resp_puts(PIPELINED), resp_takes(PIPELINED));
-        let mut talk = Talk::open(Door::Resp, durability);
+        let mut talk = Talk::open(DoorName::Resp, durability);
         (0..backlog / PIPELINED).for_each(|_| talk.say(&puts));
         Self { talk, rounds, puts, takes, taken: Vec::new(), acks: Vec::new() }
     }
@@ -260,7 +260,7 @@ struct Pinpriq {
 
 impl Pinpriq {
     fn new(backlog: u64, rounds: u64) -> Self {
-        let mut talk = Talk::open(Door::Pinpriq, Durability::Memory);
+        let mut talk = Talk::open(DoorName::Pinpriq, Durability::Memory);
         let mut round = |number: u64| pushes(number * PIPELINED..(number + 1) * PIPELINED);
         let before = backlog / PIPELINED;
         (0..before).for_each(|number| talk.say(&round(number)));

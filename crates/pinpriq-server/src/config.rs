@@ -16,16 +16,33 @@ pub struct Config {
     /// How many shards there are, at least one and at most
     /// [`pinpriq_store::shards::SHARDS_MAX`]. Each has a thread.
     pub shards: usize,
-    /// Where the pinpriq door listens, if it does.
-    pub pinpriq: Option<SocketAddr>,
-    /// Where the RESP door listens, if it does.
-    pub resp: Option<SocketAddr>,
+    /// Where doors listen: any number of listeners, each with its door.
+    pub listeners: Vec<Listener>,
     /// What the pinpriq door makes of the open points of its protocol.
     pub pinpriq_options: PinpriqOptions,
     /// The bounds.
     pub limits: Limits,
     /// How connections are watched.
     pub watch: Watch,
+}
+
+/// An address that a door listens on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Listener {
+    /// The protocol that is spoken there.
+    pub door: DoorName,
+    /// The address. With port 0 the system chooses one.
+    pub address: SocketAddr,
+}
+
+/// The protocols.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum DoorName {
+    /// The founding protocol.
+    #[default]
+    Pinpriq,
+    /// RESP, for every Redis client.
+    Resp,
 }
 
 /// What a reply means.
@@ -124,14 +141,43 @@ impl Durability {
     }
 }
 
+impl DoorName {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Pinpriq, Self::Resp];
+
+    /// The word for it in settings, logs and lists.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Pinpriq => "pinpriq",
+            Self::Resp => "resp",
+        }
+    }
+
+    /// The port that it has unless told otherwise.
+    const fn port(self) -> u16 {
+        match self {
+            Self::Pinpriq => 7250,
+            Self::Resp => 7251,
+        }
+    }
+}
+
+impl Listener {
+    /// Where this door listens unless told otherwise: on the loopback interface.
+    #[must_use]
+    pub fn default_of(door: DoorName) -> Self {
+        Self { door, address: SocketAddr::from(([127, 0, 0, 1], door.port())) }
+    }
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
             data: PathBuf::from("./pinpriq-data"),
             durability: Durability::default(),
             shards: 1,
-            pinpriq: Some(SocketAddr::from(([127, 0, 0, 1], 7250))),
-            resp: Some(SocketAddr::from(([127, 0, 0, 1], 7251))),
+            listeners: DoorName::ALL.map(Listener::default_of).to_vec(),
             pinpriq_options: PinpriqOptions::default(),
             limits: Limits::default(),
             watch: Watch::default(),

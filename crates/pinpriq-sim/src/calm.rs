@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use pinpriq_engine::command::Sides;
 use pinpriq_engine::time::Span;
 use pinpriq_model::Home;
-use pinpriq_server::simulation::Door;
+use pinpriq_server::config::DoorName;
 use pinpriq_store::faulty_disk::CrashPolicy;
 
 use crate::ask::{Ask, Name, Wish};
@@ -132,7 +132,7 @@ impl World {
     /// The one client that is left asks something.
     fn request(&mut self, ask: Ask) {
         self.keep_clients();
-        let at = self.clients.iter().position(|client| client.door == Door::Resp);
+        let at = self.clients.iter().position(|client| client.door == DoorName::Resp);
         let Some(at) = at else { panic!("there is a client to the last") };
         self.clients[at].ask(Request::Resp(ask), &mut self.oracle.borrow_mut());
         self.operations += 1;

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use pinpriq_engine::reply::Reply;
 use pinpriq_engine::task::{ClientId, Grant, Receipt, TaskId};
-use pinpriq_server::simulation::Door;
+use pinpriq_server::config::DoorName;
 use pinpriq_wire::resp::{DecodedReply, ReplyDecoder, Value};
 
 use crate::ask::{Answerer, Ask, Name};
@@ -18,7 +18,7 @@ use crate::packet::{Packet, frame_bytes};
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Client {
     pub(crate) id: ClientId,
-    pub(crate) door: Door,
+    pub(crate) door: DoorName,
     /// Bytes that were not sent yet, from `sent` on.
     pub(crate) out: Vec<u8>,
     pub(crate) sent: usize,
@@ -87,7 +87,7 @@ impl Knowledge {
 }
 
 impl Client {
-    pub(crate) fn new(id: ClientId, door: Door, counted: bool) -> Self {
+    pub(crate) fn new(id: ClientId, door: DoorName, counted: bool) -> Self {
         Self {
             id,
             door,
@@ -140,7 +140,7 @@ impl Client {
     /// Asks for a task of a queue in another shard, where there is none, so that its connection is
     /// in that shard from then on.
     pub(crate) fn ask_elsewhere(&mut self, oracle: &mut Oracle) {
-        if self.door == Door::Resp {
+        if self.door == DoorName::Resp {
             self.ask(Request::Resp(Ask::Elsewhere), oracle);
             return;
         }
@@ -185,8 +185,8 @@ impl Client {
     pub(crate) fn read(&mut self, bytes: &[u8], oracle: &mut Oracle, known: &mut Knowledge) {
         known.stir(bytes);
         match self.door {
-            Door::Pinpriq => self.read_frames(bytes, oracle),
-            Door::Resp => {
+            DoorName::Pinpriq => self.read_frames(bytes, oracle),
+            DoorName::Resp => {
                 self.wire.extend_from_slice(bytes);
                 self.read_values(oracle, known);
             }

@@ -18,7 +18,8 @@ use pinpriq_engine::room::Room;
 use pinpriq_engine::task::{ClientId, Receipt, RequestId, TaskRecord};
 use pinpriq_engine::time::Timestamp;
 use pinpriq_model::Model;
-use pinpriq_server::simulation::{Asked, Door, Simulation, Witness};
+use pinpriq_server::config::DoorName;
+use pinpriq_server::simulation::{Asked, Simulation, Witness};
 use pinpriq_store::Durable;
 
 use crate::ask::{Answerer, Ask};
@@ -71,7 +72,7 @@ pub(crate) struct Frame {
 /// What one client is still to be told.
 #[derive(Debug)]
 pub(crate) struct Expecting {
-    pub(crate) door: Door,
+    pub(crate) door: DoorName,
     pub(crate) sent: VecDeque<Sent>,
     pub(crate) frames: VecDeque<Frame>,
     /// Credits that it has asked for, and that the engine was told of.
@@ -133,7 +134,7 @@ impl Oracle {
         }
     }
 
-    pub(crate) fn connect(&mut self, client: ClientId, door: Door) {
+    pub(crate) fn connect(&mut self, client: ClientId, door: DoorName) {
         let expecting = Expecting {
             door,
             sent: VecDeque::new(),
@@ -201,7 +202,7 @@ impl Oracle {
             return;
         }
         let (popped, leased) = gone.unsent();
-        if gone.door == Door::Resp || self.requeues {
+        if gone.door == DoorName::Resp || self.requeues {
             let mut lacking = popped;
             gone.put_back.iter().for_each(|number| take_out(&mut lacking, *number));
             self.returning.extend(lacking.into_iter().map(|number| (client, number)));
@@ -280,7 +281,7 @@ impl Oracle {
         self.model.apply(now, client, request, command);
         let silent = is_ours.then_some((client, request));
         self.dispatch(silent);
-        if door == Door::Pinpriq
+        if door == DoorName::Pinpriq
             && !is_ours
             && let Some(expecting) = self.clients.get_mut(&client)
         {
@@ -362,7 +363,7 @@ impl Oracle {
             _ => self.tag.clone(),
         };
         let Some(expecting) = self.clients.get_mut(&client) else { return };
-        if expecting.door == Door::Pinpriq {
+        if expecting.door == DoorName::Pinpriq {
             if let Reply::Tasks { tasks, popped } = reply {
                 expecting.frames.push_back(Frame { tasks, popped, is_reply: true, needs });
             }

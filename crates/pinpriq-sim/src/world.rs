@@ -14,10 +14,11 @@ use pinpriq_engine::limits::Limits as EngineLimits;
 use pinpriq_engine::task::ClientId;
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_model::Model;
+use pinpriq_server::config::DoorName;
 use pinpriq_server::config::{
     Durability, Framing, Limits as ServerLimits, PinpriqOptions, TtlZero,
 };
-use pinpriq_server::simulation::{Door, Options, Simulation};
+use pinpriq_server::simulation::{Options, Simulation};
 use pinpriq_store::FaultyDisk;
 use pinpriq_store::faulty_disk::{Dice, Operation, Repeat};
 use pinpriq_store::shards::shard_of;
@@ -236,9 +237,13 @@ impl World {
             }
         }
         while self.clients.len() < wanted {
-            let pinpriq = self.clients.iter().filter(|it| it.door == Door::Pinpriq).count() as u64;
-            let door =
-                if pinpriq < self.knobs.pinpriq_clients { Door::Pinpriq } else { Door::Resp };
+            let pinpriq =
+                self.clients.iter().filter(|it| it.door == DoorName::Pinpriq).count() as u64;
+            let door = if pinpriq < self.knobs.pinpriq_clients {
+                DoorName::Pinpriq
+            } else {
+                DoorName::Resp
+            };
             let home = match self.knobs.shards {
                 1 => 0,
                 shards => to_usize(self.dice.below(shards)),
@@ -250,7 +255,7 @@ impl World {
             if self.knobs.shards > 1 && self.dice.chance(60) {
                 client.ask_elsewhere(oracle);
             }
-            if door == Door::Resp {
+            if door == DoorName::Resp {
                 if self.knobs.subscriptions > 0 && !self.is_calm && self.dice.chance(15) {
                     client.only_subscribes = true;
                 } else if self.dice.chance(60) {
@@ -319,8 +324,8 @@ impl World {
                 serial: &mut self.serial,
             };
             let request = match client.door {
-                Door::Resp => Request::Resp(chooser.ask(client)),
-                Door::Pinpriq => {
+                DoorName::Resp => Request::Resp(chooser.ask(client)),
+                DoorName::Pinpriq => {
                     Request::Pinpriq(chooser.packet(self.knobs.pinpriq_options & 2 != 0))
                 }
             };
@@ -513,7 +518,7 @@ impl World {
             let may_wait = self.knobs.task_bytes_max > 0 || oracle.book.is_low;
             let heard = client.unsent_bytes() == 0 && client.silent == 0 && !client.is_in_request();
             if heard && !may_wait && !expecting.is_blocked() {
-                let left = expecting.sent.iter().filter(|_| client.door == Door::Resp);
+                let left = expecting.sent.iter().filter(|_| client.door == DoorName::Resp);
                 assert_eq!(left.count(), 0, "{:?} was heard out and not answered", client.id);
             }
             let settled = !client.ended && !client.was_reset && !expecting.is_blocked();

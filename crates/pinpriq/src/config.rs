@@ -8,7 +8,7 @@ use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pinpriq_server::config::{self as server, Config};
+use pinpriq_server::config::{self as server, Config, DoorName, Listener};
 
 use crate::logging::Logging;
 use crate::settings::{
@@ -93,19 +93,20 @@ fn parse(path: &Path, text: &str) -> Result<Settings, Unusable> {
 fn with_defaults(settings: Settings) -> Result<Plan, Unusable> {
     let defaults = Config::default();
     let options = defaults.pinpriq_options;
-    let listen = |given, default| match given {
-        None => Ok(default),
-        Some(Listen::Off) => Ok(None),
-        Some(Listen::At(address)) => resolve(address).map(Some),
-    };
-    let pinpriq = listen(settings.pinpriq, defaults.pinpriq)?;
-    let resp = listen(settings.resp, defaults.resp)?;
+    let given = [(DoorName::Pinpriq, settings.pinpriq), (DoorName::Resp, settings.resp)];
+    let mut listeners = Vec::new();
+    for (door, listen) in given {
+        listeners.extend(match listen {
+            None => Some(Listener::default_of(door)),
+            Some(Listen::Off) => None,
+            Some(Listen::At(address)) => Some(Listener { door, address: resolve(address)? }),
+        });
+    }
     let config = Config {
         data: settings.data.unwrap_or(defaults.data),
         durability: settings.durability.map_or(defaults.durability, Durability::for_server),
         shards: count(settings.shards, defaults.shards),
-        pinpriq,
-        resp,
+        listeners,
         pinpriq_options: server::PinpriqOptions {
             framing: settings.pinpriq_framing.map_or(options.framing, Framing::for_server),
             ttl_zero: settings.pinpriq_ttl_zero.map_or(options.ttl_zero, TtlZero::for_server),

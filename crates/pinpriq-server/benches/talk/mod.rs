@@ -14,8 +14,9 @@ use pinpriq_engine::limits;
 use pinpriq_engine::task::ClientId;
 use pinpriq_engine::time::Timestamp;
 use pinpriq_server::clock::{Clock, ManualClock};
+use pinpriq_server::config::DoorName;
 use pinpriq_server::config::Durability;
-use pinpriq_server::simulation::{Door, Options, Simulation};
+use pinpriq_server::simulation::{Options, Simulation};
 use pinpriq_store::{Durable, Journal, JournalOptions, MemoryStore, Runner, Store};
 use pinpriq_wire::Request;
 use pinpriq_wire::resp::{DecodedReply, ReplyDecoder, ReplyLimits, Value, put_command};
@@ -41,7 +42,7 @@ pub(crate) struct Talk {
 
 impl Talk {
     /// At level `memory`, or `sync` with a journal whose disk costs nothing.
-    pub(crate) fn open(door: Door, durability: Durability) -> Self {
+    pub(crate) fn open(door: DoorName, durability: Durability) -> Self {
         let store: Box<dyn Store> = match durability {
             Durability::Memory => Box::new(MemoryStore::new()),
             Durability::Sync | Durability::Interval => {

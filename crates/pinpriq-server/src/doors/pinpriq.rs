@@ -18,7 +18,7 @@ use crate::session::about::{Dialect, Manners, SILENT};
 use crate::session::outbox::Encode;
 
 /// The kind of this door.
-pub(super) static KIND: DoorKind = DoorKind { name: "pinpriq", manners, open };
+pub(super) static KIND: DoorKind = DoorKind { manners, open };
 
 fn manners(options: &DoorOptions) -> Manners {
     let requeues = options.pinpriq.requeue;

@@ -40,7 +40,7 @@ use crate::session::outbox::Encode;
 const WORDS_FEW: usize = 16;
 
 /// The kind of this door.
-pub(super) static KIND: DoorKind = DoorKind { name: "resp", manners, open };
+pub(super) static KIND: DoorKind = DoorKind { manners, open };
 
 fn manners(_: &DoorOptions) -> Manners {
     Manners { tells_refusals: true, waits_for_room: false, groups_per_turn: 1, requeues: true }

@@ -16,7 +16,7 @@ use pinpriq_store::shards::shard_of;
 use super::credits::{Credits, outstanding};
 use super::joins::{Joining, join_clients, join_delivered, join_facts, join_killed, join_replies};
 use super::roll;
-use super::route::{Place, elsewhere, may_block, shard_of_all};
+use super::route::{Destination, elsewhere, may_block, shard_of_all};
 use crate::config::Limits;
 use crate::host::facts::Facts;
 use crate::host::readers::PIECE_BYTES;
@@ -128,17 +128,19 @@ impl Desk {
         let (own, shards) = (self.seat.shard.own(), self.seat.shard.shards());
         let settled = self.seat.session.links.borrow().deliveries;
         let is_subscription = matches!(command, Command::Subscribe { .. });
-        let (to, first) = match (Place::of(command), settled) {
+        let (to, first) = match (Destination::of(command), settled) {
             // There can be no subscription anywhere else, and it is asked how many are left.
-            (Place::Queues(_), Some(settled)) if matches!(command, Command::Unsubscribe { .. }) => {
+            (Destination::Queues(_), Some(settled))
+                if matches!(command, Command::Unsubscribe { .. }) =>
+            {
                 (settled, None)
             }
-            (Place::Queue(queue), _) => (shard_of(queue, shards), Some(queue)),
-            (Place::Queues(queues), _) => {
+            (Destination::Queue(queue), _) => (shard_of(queue, shards), Some(queue)),
+            (Destination::Queues(queues), _) => {
                 (shard_of_all(queues, shards).map_err(Undone::Refused)?, queues.first().copied())
             }
-            (Place::Deliveries, settled) => (settled.unwrap_or(own), None),
-            (Place::Everywhere(joining), _) => {
+            (Destination::Deliveries, settled) => (settled.unwrap_or(own), None),
+            (Destination::Everywhere(joining), _) => {
                 self.ask_everywhere(request, command, joining);
                 return Ok(true);
             }

@@ -24,7 +24,7 @@ pub(crate) fn describe(shard: &Shard) -> Vec<(ClientId, String)> {
             client.0,
             address(session),
             about.name.escape_ascii(),
-            about.door,
+            about.door.word(),
             u8::from(blocked),
             session.outbox.borrow().len(),
         );

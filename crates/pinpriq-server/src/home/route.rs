@@ -11,7 +11,7 @@ use pinpriq_store::shards::shard_of;
 use super::joins::Joining;
 
 /// Where a command belongs.
-pub(super) enum Place<'c> {
+pub(super) enum Destination<'c> {
     /// Where this queue or topic lives.
     Queue(&'c [u8]),
     /// Where these queues or topics live, if that is one shard.
@@ -22,7 +22,7 @@ pub(super) enum Place<'c> {
     Everywhere(Joining),
 }
 
-impl<'c> Place<'c> {
+impl<'c> Destination<'c> {
     /// That of a command.
     pub(super) fn of(command: &Command<'c>) -> Self {
         match *command {

@@ -24,7 +24,7 @@ use super::facts::Facts;
 use super::readers::{Readers, Returned};
 use super::spread::Spread;
 use crate::clock::Clock;
-use crate::config::Durability;
+use crate::config::{DoorName, Durability};
 use crate::letters::letter::Part;
 use crate::letters::mailbox::Post;
 use crate::session::Session;
@@ -221,7 +221,7 @@ impl Shard {
     }
 
     /// Makes a new client known, which came through the named door.
-    pub(crate) fn connect(&self, door: &'static str, peer: SocketAddr) -> (ClientId, Rc<Session>) {
+    pub(crate) fn connect(&self, door: DoorName, peer: SocketAddr) -> (ClientId, Rc<Session>) {
         let mut state = self.state.borrow_mut();
         // No two shards give the same number.
         let own = self.own() as u64;

@@ -11,6 +11,7 @@ use pinpriq_engine::reply::{Output, Refusal, Reply};
 use pinpriq_engine::task::{Bytes, ClientId, RequestId};
 use pinpriq_store::durable::{Holds, Wanted};
 
+use crate::config::DoorName;
 use crate::host::facts::Facts;
 use crate::session::about::{About, Chosen, Dialect, Manners};
 use crate::session::unsent::Unsent;
@@ -43,8 +44,8 @@ pub(crate) enum Letter {
 pub(crate) struct Arrival {
     pub(crate) stream: TcpStream,
     pub(crate) peer: SocketAddr,
-    /// The name of the door that it came through.
-    pub(crate) door: &'static str,
+    /// The door that it came through.
+    pub(crate) door: DoorName,
     /// What is known of its client, if it was served already.
     pub(crate) known: Option<Known>,
 }

@@ -16,7 +16,7 @@ use super::serving::{Common, Context};
 use super::sockets::{Taken, refuse_overlap, watch};
 use super::threads::Thread;
 use crate::clock::{Clock, SystemClock, warn_if_ahead};
-use crate::config::{Config, Watch};
+use crate::config::{Config, DoorName, Listener, Watch};
 use crate::error::ServeError;
 use crate::stop::Stop;
 
@@ -27,8 +27,7 @@ const ACCEPT_PAUSE_MS: u64 = 100;
 pub struct Server {
     context: Rc<Context>,
     threads: Vec<Thread>,
-    pinpriq: Option<TcpListener>,
-    resp: Option<TcpListener>,
+    listeners: Vec<(DoorName, TcpListener)>,
     watch: Watch,
 }
 
@@ -70,11 +69,7 @@ impl Server {
         (now, incarnations_before): (Timestamp, u64),
         clock: impl FnOnce(Timestamp) -> Rc<dyn Clock>,
     ) -> Result<Self, ServeError> {
-        if let (Some(pinpriq), Some(resp)) = (config.pinpriq, config.resp) {
-            refuse_overlap(pinpriq, resp)?;
-        }
-        let pinpriq = config.pinpriq.map(Taken::new).transpose()?;
-        let resp = config.resp.map(Taken::new).transpose()?;
+        let taken = take(&config.listeners)?;
         let shards = config.shards;
         let flag = stop.flag();
         let common = Common::new(shards, stop);
@@ -112,24 +107,19 @@ impl Server {
         warn_if_ahead(start, now);
         let with = (&config, common);
         let context = Context::new(0, with, (durable, store_bell), clock(start));
-        let pinpriq = pinpriq.map(Taken::listen).transpose()?;
-        let resp = resp.map(Taken::listen).transpose()?;
+        let listeners = taken.into_iter().map(|(door, taken)| Ok((door, taken.listen()?)));
+        let listeners = listeners.collect::<Result<_, ServeError>>()?;
         for thread in &mut threads {
             thread.go(start);
         }
-        Ok(Self { context, threads, pinpriq, resp, watch: config.watch })
+        Ok(Self { context, threads, listeners, watch: config.watch })
     }
 
-    /// Where the pinpriq door listens.
+    /// Where a door listens: the first of its addresses.
     #[must_use]
-    pub fn pinpriq_address(&self) -> Option<SocketAddr> {
-        self.pinpriq.as_ref().and_then(|listener| listener.local_addr().ok())
-    }
-
-    /// Where the RESP door listens.
-    #[must_use]
-    pub fn resp_address(&self) -> Option<SocketAddr> {
-        self.resp.as_ref().and_then(|listener| listener.local_addr().ok())
+    pub fn address(&self, door: DoorName) -> Option<SocketAddr> {
+        let listener = self.listeners.iter().find(|(own, _)| *own == door);
+        listener.and_then(|(_, listener)| listener.local_addr().ok())
     }
 
     /// Serves until the stop is asked for, and then stops in order.
@@ -137,13 +127,21 @@ impl Server {
     /// Fails if the store failed on the way: then not everything that was taken in is durable,
     /// though everything that was answered is.
     pub async fn run(self) -> Result<(), ServeError> {
-        let Self { context, threads, pinpriq, resp, watch } = self;
-        let accepting = context.clone();
+        let Self { context, threads, listeners, watch } = self;
+        let accepting = listeners.into_iter().map(|(door, listener)| {
+            let context = context.clone();
+            tokio::task::spawn_local(
+                async move { accept_all((&context, watch), &listener, door).await },
+            )
+        });
+        let accepting: Vec<_> = accepting.collect();
+        let common = context.common.clone();
         let served = async move {
-            tokio::select! {
-                () = accept_all((&accepting, watch), pinpriq, "pinpriq") => {}
-                () = accept_all((&accepting, watch), resp, "resp") => {}
-                () = accepting.common.stop.asked_for() => {}
+            common.stop.asked_for().await;
+            for task in accepting {
+                task.abort();
+                // It has the listener until it is gone.
+                let _ = task.await;
             }
         };
         let mut ended = context.serve(served).await.map_err(|source| ServeError::Failed { source });
@@ -201,18 +199,25 @@ fn signals(stop: &Stop) -> Result<impl Future<Output = ()> + use<>, ServeError> 
     })
 }
 
+/// Takes the addresses of all listeners. Refuses those that overlap.
+fn take(listeners: &[Listener]) -> Result<Vec<(DoorName, Taken)>, ServeError> {
+    for (at, one) in listeners.iter().enumerate() {
+        listeners[..at].iter().try_for_each(|it| refuse_overlap(it.address, one.address))?;
+    }
+    listeners.iter().map(|it| Ok((it.door, Taken::new(it.address)?))).collect()
+}
+
 /// Accepts connections of one door, and gives each to the shard that has the fewest. Never ends.
 async fn accept_all(
     (context, watched): (&Rc<Context>, Watch),
-    listener: Option<TcpListener>,
-    door: &'static str,
+    listener: &TcpListener,
+    door: DoorName,
 ) {
-    let Some(listener) = listener else { return std::future::pending().await };
     if let Ok(address) = listener.local_addr() {
-        tracing::info!(%address, door, "listening");
+        tracing::info!(%address, door = door.word(), "listening");
     }
     loop {
-        let Some((stream, peer)) = accept((context, watched), &listener).await else { continue };
+        let Some((stream, peer)) = accept((context, watched), listener).await else { continue };
         // Counted at once, so that those who come together do not all take the last place.
         let to = context.common.place_connection();
         context.send_on(to, (stream, peer, door), None);

@@ -19,7 +19,7 @@ use tokio::sync::Notify;
 
 use super::opening::shares;
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::{Config, DoorName};
 use crate::doors::{DoorOptions, kind_of};
 use crate::home::client::Client;
 use crate::home::connection::{self, READ_BYTES, Surroundings};
@@ -144,7 +144,7 @@ impl Context {
     /// Serves a connection that is counted already.
     pub(crate) fn receive(
         self: &Rc<Self>,
-        (stream, peer, door): (TcpStream, SocketAddr, &'static str),
+        (stream, peer, door): (TcpStream, SocketAddr, DoorName),
         known: Option<Known>,
     ) {
         let context = self.clone();
@@ -173,7 +173,7 @@ impl Context {
     pub(crate) fn send_on(
         self: &Rc<Self>,
         to: usize,
-        (stream, peer, door): (TcpStream, SocketAddr, &'static str),
+        (stream, peer, door): (TcpStream, SocketAddr, DoorName),
         known: Option<Known>,
     ) {
         let Some(post) = self.shard().post().filter(|_| to != self.shard().own()) else {

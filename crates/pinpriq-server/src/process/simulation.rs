@@ -16,17 +16,18 @@ use std::task::{Context, Poll, Waker};
 
 use pinpriq_engine::task::ClientId;
 use pinpriq_engine::time::Timestamp;
+use pinpriq_letters::{decode_output, encode_output};
 use pinpriq_store::{Durable, StoreError};
 use tokio::sync::Notify;
 
 use crate::clock::Clock;
-use crate::config::{Durability, Limits, PinpriqOptions};
+use crate::config::{DoorName, Durability, Limits, PinpriqOptions};
 use crate::doors::{DoorOptions, kind_of};
 use crate::home::client::{Client, Step};
 use crate::home::desk::receive_news;
 use crate::host::guest::Guest;
 use crate::host::shard::Shard;
-use crate::letters::letter::{Errand, Letter};
+use crate::letters::letter::{Errand, Letter, Piece};
 use crate::letters::mailbox::{Mailbox, Post};
 use crate::session::Session;
 use crate::session::about::as_guest;
@@ -35,15 +36,6 @@ pub use crate::host::shard::{Asked, Witness};
 
 /// Where all clients seem to be.
 const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 1);
-
-/// The protocol that a client speaks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Door {
-    /// The founding protocol.
-    Pinpriq,
-    /// RESP.
-    Resp,
-}
 
 /// What a simulated server can be told.
 #[derive(Clone, Copy, Debug, Default)]
@@ -111,24 +103,20 @@ impl Simulation {
     }
 
     /// A client connects to the first shard.
-    pub fn connect(&mut self, door: Door) -> ClientId {
+    pub fn connect(&mut self, door: DoorName) -> ClientId {
         self.connect_to(0, door)
     }
 
     /// A client connects to this shard.
-    pub fn connect_to(&mut self, home: usize, door: Door) -> ClientId {
-        let name = match door {
-            Door::Pinpriq => "pinpriq",
-            Door::Resp => "resp",
-        };
-        let (client, session) = self.shards[home].shard.connect(name, PEER);
-        let begun = self.begin(home, (client, session), name);
+    pub fn connect_to(&mut self, home: usize, door: DoorName) -> ClientId {
+        let (client, session) = self.shards[home].shard.connect(door, PEER);
+        let begun = self.begin(home, (client, session), door);
         self.clients.insert(client, (home, begun));
         self.go_on(client);
         client
     }
 
-    fn begin(&self, home: usize, who: (ClientId, Rc<Session>), door: &'static str) -> Client {
+    fn begin(&self, home: usize, who: (ClientId, Rc<Session>), door: DoorName) -> Client {
         let Options { pinpriq, limits, .. } = self.options;
         let options = DoorOptions { pinpriq, limits };
         Client::begin(self.shards[home].shard.clone(), who, (kind_of(door), PEER), &options)
@@ -251,7 +239,8 @@ impl Simulation {
         for letter in post.mailbox().empty() {
             match letter {
                 Letter::Arrival(_) => {}
-                Letter::News { from, client, news } => {
+                Letter::News { from, client, mut news } => {
+                    news.pieces = news.pieces.into_iter().map(through_bytes).collect();
                     receive_news(&place.shard, client, from, news);
                 }
                 Letter::Errand { home, client, errand: Errand::Open(manners) } => {
@@ -401,6 +390,25 @@ fn go_on(client: &mut Client, stopping: bool, cut_off: bool) -> Step {
             Step::Again => {}
             step => return step,
         }
+    }
+}
+
+/// What would come of an output if the shards were on two machines: it travels as bytes. One with
+/// payloads on a disk cannot yet, and travels as it is. So does one with copies of a publication:
+/// a copy that goes back shares its payload with the others only if it is the same in memory.
+fn through_bytes(piece: Piece) -> Piece {
+    let Piece::Output(mut output, holds) = piece else { return piece };
+    if !holds.is_empty() || output.tasks_mut().iter().any(|task| task.lane.is_some()) {
+        return Piece::Output(output, holds);
+    }
+    let mut bytes = Vec::new();
+    encode_output(&output, &mut bytes);
+    match decode_output(&bytes) {
+        Ok(decoded) => {
+            assert_eq!(decoded, output, "an output is what it was after its way");
+            Piece::Output(decoded, holds)
+        }
+        Err(malformed) => panic!("{output:?} does not come back: {malformed}"),
     }
 }
 

@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use pinpriq_engine::task::{ClientId, RequestId};
 use pinpriq_engine::time::Timestamp;
 
+use crate::config::DoorName;
+
 /// The number of requests without a reply on the wire. What the engine answers to them is not sent.
 pub(crate) const SILENT: RequestId = RequestId(u64::MAX);
 
@@ -28,8 +30,8 @@ pub(crate) const fn as_guest(client: ClientId) -> ClientId {
 #[derive(Default)]
 pub(crate) struct About {
     pub(crate) peer: Option<SocketAddr>,
-    /// The name of the door that it came through.
-    pub(crate) door: &'static str,
+    /// The door that it came through.
+    pub(crate) door: DoorName,
     pub(crate) connected_at: Timestamp,
     pub(crate) name: Vec<u8>,
     pub(crate) library: Vec<u8>,

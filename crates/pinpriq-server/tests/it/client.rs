@@ -5,6 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use pinpriq_server::Server;
+use pinpriq_server::config::DoorName;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 
@@ -64,7 +65,7 @@ fn length_bytes(bytes: &[u8]) -> [u8; 2] {
 
 impl Visitor for Client {
     fn door(server: &Server) -> Option<SocketAddr> {
-        server.pinpriq_address()
+        server.address(DoorName::Pinpriq)
     }
 
     async fn visit(address: SocketAddr) -> Self {

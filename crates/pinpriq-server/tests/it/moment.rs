@@ -8,7 +8,8 @@ use std::rc::Rc;
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_server::clock::Clock;
-use pinpriq_server::simulation::{Asked, Door, Options, Simulation, Witness};
+use pinpriq_server::config::DoorName;
+use pinpriq_server::simulation::{Asked, Options, Simulation, Witness};
 use pinpriq_store::{Durable, MemoryStore};
 
 use crate::world::START;
@@ -50,7 +51,7 @@ fn requests_read_together_share_a_moment() {
     let clock: Rc<dyn Clock> = Rc::new(RestlessClock(Cell::new(START)));
     let moments = Rc::new(Moments::default());
     let mut server = Simulation::new(durable, Options::default(), &clock, Some(moments.clone()));
-    let client = server.connect(Door::Resp);
+    let client = server.connect(DoorName::Resp);
     let (first, second) = (b"PUT jobs 1\r\nTAKE jobs\r\nPUT jobs 2\r\n", b"PUT jobs 3\r\n");
     server.feed(client, first);
     server.feed(client, second);

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use pinpriq_engine::limits::Limits as EngineLimits;
 use pinpriq_engine::task::ClientId;
 use pinpriq_server::clock::{Clock, ManualClock};
-use pinpriq_server::config::Limits;
-use pinpriq_server::simulation::{Door, Options, Simulation};
+use pinpriq_server::config::{DoorName, Limits};
+use pinpriq_server::simulation::{Options, Simulation};
 use pinpriq_store::shards::{first_number, shard_of};
 use pinpriq_store::{Durable, MemoryStore};
 
@@ -42,12 +42,12 @@ impl Several {
     }
 
     /// A new client whose connection stays in the first shard.
-    fn client(&mut self, door: Door) -> ClientId {
+    fn client(&mut self, door: DoorName) -> ClientId {
         let client = self.sim.connect(door);
         let here = self.here.clone();
         match door {
-            Door::Resp => self.send(client, format!("POP {here}\r\n").as_bytes()),
-            Door::Pinpriq => self.send(client, &named_bytes(b'P', here.as_bytes())),
+            DoorName::Resp => self.send(client, format!("POP {here}\r\n").as_bytes()),
+            DoorName::Pinpriq => self.send(client, &named_bytes(b'P', here.as_bytes())),
         }
         self.read(client, usize::MAX);
         client
@@ -71,7 +71,7 @@ impl Several {
 
     /// A new client makes a request and reads the answer.
     fn ask(&mut self, request: &str) -> String {
-        let client = self.sim.connect(Door::Resp);
+        let client = self.sim.connect(DoorName::Resp);
         self.send(client, request.as_bytes());
         let answer = self.read(client, usize::MAX);
         self.sim.cut(client);
@@ -107,7 +107,7 @@ fn a_connection_is_served_where_the_first_queue_lives_that_it_names() {
 #[test]
 fn nothing_is_done_behind_a_request_that_is_blocked_in_another_shard() {
     let mut several = Several::start(2, Limits::default());
-    let client = several.client(Door::Resp);
+    let client = several.client(DoorName::Resp);
     let (here, away) = (several.here.clone(), several.away.clone());
     let requests = format!("POP {away} WAIT 1000\r\nPUT {here} later\r\n");
     several.send(client, requests.as_bytes());
@@ -122,7 +122,7 @@ fn nothing_is_done_behind_a_request_that_is_blocked_in_another_shard() {
 fn a_connection_has_only_so_much_under_way_to_a_shard() {
     const BYTES: usize = 60_000;
     let mut several = Several::start(2, Limits::default());
-    let client = several.client(Door::Pinpriq);
+    let client = several.client(DoorName::Pinpriq);
     several.sim.set_deaf(1, true);
     let push = push_bytes(several.away.as_bytes(), 60_000, 1, b"k", &vec![7; BYTES]);
     let mut pushed = 0;
@@ -144,7 +144,7 @@ fn what_was_sent_before_the_end_is_done_once_there_is_room() {
     for shards in [1, 2] {
         let limits = Limits { task_bytes_max: 2 * BYTES as u64, ..Limits::default() };
         let mut several = Several::start(shards, limits);
-        let client = several.client(Door::Pinpriq);
+        let client = several.client(DoorName::Pinpriq);
         let push = push_bytes(several.away.as_bytes(), 60_000, 1, b"k", &vec![b'x'; BYTES]);
         several.send(client, &push);
         several.send(client, &push);
@@ -163,7 +163,7 @@ fn what_was_sent_before_the_end_is_done_once_there_is_room() {
 fn popped_tasks_that_were_not_sent_go_back_whatever_was_answered_behind() {
     for shards in [1, 2] {
         let mut several = Several::start(shards, Limits::default());
-        let client = several.client(Door::Resp);
+        let client = several.client(DoorName::Resp);
         let away = several.away.clone();
         let requests = format!("PUT {away} payload\r\nPOP {away}\r\nBEAT m LEASE soon\r\n");
         several.send(client, requests.as_bytes());
@@ -180,7 +180,7 @@ fn popped_tasks_that_were_not_sent_go_back_whatever_was_answered_behind() {
 fn a_member_that_leaves_and_joins_again_is_there() {
     for shards in [1, 2] {
         let mut several = Several::start(shards, Limits::default());
-        let client = several.client(Door::Resp);
+        let client = several.client(DoorName::Resp);
         for topic in [several.here.clone(), several.away.clone()] {
             let join = format!("JOIN {topic} m LEASE 1000\r\n");
             several.send(client, format!("{join}LEAVE m\r\n{join}").as_bytes());
@@ -195,7 +195,7 @@ fn a_member_that_leaves_and_joins_again_is_there() {
 fn who_ends_its_own_connection_is_answered_and_gone() {
     for shards in [1, 2] {
         let mut several = Several::start(shards, Limits::default());
-        let client = several.client(Door::Resp);
+        let client = several.client(DoorName::Resp);
         let requests = format!("CLIENT KILL ID {}\r\nPUT {} x\r\n", client.0, several.here);
         several.send(client, requests.as_bytes());
         assert_eq!(several.read(client, usize::MAX), ":1\r\n", "{shards} shards");
@@ -207,7 +207,7 @@ fn who_ends_its_own_connection_is_answered_and_gone() {
 fn what_was_pushed_stays_when_the_connection_breaks_at_once() {
     for shards in [1, 2] {
         let mut several = Several::start(shards, Limits::default());
-        let client = several.client(Door::Pinpriq);
+        let client = several.client(DoorName::Pinpriq);
         let push = push_bytes(several.away.as_bytes(), 60_000, 1, b"k", b"x");
         several.sim.feed(client, &push);
         several.sim.cut(client);

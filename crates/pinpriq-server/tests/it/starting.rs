@@ -8,7 +8,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use pinpriq_server::clock::{Clock, ManualClock};
-use pinpriq_server::config::{Config, Durability};
+use pinpriq_server::config::{Config, DoorName, Durability, Listener};
 use pinpriq_server::{ServeError, Server, Stop};
 use pinpriq_store::StoreError;
 use tokio::net::TcpSocket;
@@ -53,12 +53,19 @@ fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
+/// The same with this address for a door.
+fn at(door: DoorName, address: SocketAddr, mut config: Config) -> Config {
+    config.listeners.retain(|listener| listener.door != door);
+    config.listeners.push(Listener { door, address });
+    config
+}
+
 #[test]
 fn nobody_can_connect_before_the_tasks_are_loaded() {
     for shards in [1, 3] {
         test(async || {
             let (_socket, address) = reserved();
-            let config = Config { shards, resp: Some(address), ..in_memory() };
+            let config = Config { shards, ..at(DoorName::Resp, address, in_memory()) };
             let stop = Stop::default();
             let clock = |start| -> Rc<dyn Clock> {
                 let refused = TcpStream::connect(address).unwrap_err();
@@ -66,7 +73,7 @@ fn nobody_can_connect_before_the_tasks_are_loaded() {
                 Rc::new(ManualClock::at(start))
             };
             let server = Server::bind_with_clock(config, stop.clone(), START, clock).await.unwrap();
-            assert_eq!(server.resp_address(), Some(address));
+            assert_eq!(server.address(DoorName::Resp), Some(address));
             TcpStream::connect(address).unwrap();
             stop.ask();
             server.run().await.unwrap();
@@ -91,10 +98,11 @@ fn timer(server: SocketAddr, client: SocketAddr) -> Option<u8> {
 #[test]
 fn an_idle_connection_is_going_to_be_probed_through_either_door() {
     test(async || {
-        let config = Config { resp: Some(SocketAddr::from(([127, 0, 0, 1], 0))), ..in_memory() };
+        let config = in_memory();
         let stop = Stop::default();
         let server = Server::bind(config, stop.clone()).await.unwrap();
-        let doors = [server.pinpriq_address().unwrap(), server.resp_address().unwrap()];
+        let doors =
+            [server.address(DoorName::Pinpriq).unwrap(), server.address(DoorName::Resp).unwrap()];
         let running = tokio::task::spawn_local(server.run());
         for address in doors {
             let client = tokio::net::TcpStream::connect(address).await.unwrap();
@@ -115,9 +123,9 @@ fn an_address_that_is_listened_on_is_refused_before_the_directory_is_touched() {
         let other = World::plain().await;
         let (_socket, twice) = reserved();
         let configs = [
-            Config { pinpriq: Some(other.address), ..on_disk(&data) },
-            Config { resp: Some(other.address), ..on_disk(&data) },
-            Config { pinpriq: Some(twice), resp: Some(twice), ..on_disk(&data) },
+            at(DoorName::Pinpriq, other.address, on_disk(&data)),
+            at(DoorName::Resp, other.address, on_disk(&data)),
+            at(DoorName::Pinpriq, twice, at(DoorName::Resp, twice, on_disk(&data))),
         ];
         for config in configs {
             let error = start(config, || {}).await.unwrap_err();
@@ -136,7 +144,7 @@ fn who_listens_first_has_the_address_that_two_took() {
             let data = tempfile::tempdir().unwrap();
             let (socket, address) = reserved();
             let first = std::cell::Cell::new(None);
-            let config = Config { shards, pinpriq: Some(address), ..on_disk(data.path()) };
+            let config = Config { shards, ..at(DoorName::Pinpriq, address, on_disk(data.path())) };
             let begun = start(config.clone(), || first.set(Some(socket.listen(1).unwrap()))).await;
             let error = begun.unwrap_err();
             assert!(matches!(error, ServeError::Bind { .. }), "{error}");

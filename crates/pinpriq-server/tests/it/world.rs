@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_server::clock::{Clock, ManualClock};
-use pinpriq_server::config::{Config, Durability};
+use pinpriq_server::config::{Config, DoorName, Durability, Listener};
 use pinpriq_server::{ServeError, Server, Stop};
 use tokio::runtime::Builder;
 use tokio::task::{JoinHandle, LocalSet};
@@ -78,8 +78,7 @@ pub(crate) fn in_memory() -> Config {
     Config {
         data: PathBuf::from("not-used"),
         durability: Durability::Memory,
-        pinpriq: Some(any_port),
-        resp: Some(any_port),
+        listeners: DoorName::ALL.map(|door| Listener { door, address: any_port }).to_vec(),
         ..Config::default()
     }
 }
@@ -121,7 +120,7 @@ impl<C: Visitor> Hosted<C> {
 
     fn of(server: Server, stop: Stop, clock: Option<ManualClock>) -> Self {
         let address = C::door(&server).unwrap();
-        let wire_address = server.pinpriq_address().unwrap();
+        let wire_address = server.address(DoorName::Pinpriq).unwrap();
         let running = tokio::task::spawn_local(server.run());
         Self { address, wire_address, stop, served: running, clock, clients: PhantomData }
     }

@@ -44,8 +44,10 @@ fn default_of(setting: &str) -> String {
     match setting {
         "config" | "memory-limit" => "none".to_owned(),
         "data" => config.data.display().to_string(),
-        "pinpriq" => config.pinpriq.map_or_else(|| "off".to_owned(), |it| it.to_string()),
-        "resp" => config.resp.map_or_else(|| "off".to_owned(), |it| it.to_string()),
+        "pinpriq" | "resp" => {
+            let listener = config.listeners.iter().find(|it| it.door.word() == setting);
+            listener.map_or_else(|| "off".to_owned(), |it| it.address.to_string())
+        }
         "durability" => format!("{:?}", config.durability).to_lowercase(),
         "shards" => config.shards.to_string(),
         "pinpriq-framing" => format!("{:?}", options.framing).to_lowercase(),

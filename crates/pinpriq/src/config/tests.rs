@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use clap::Parser as _;
-use pinpriq_server::config::{self as server, Config};
+use pinpriq_server::config::{self as server, Config, DoorName};
 
 use super::plan;
 use crate::args::{self, Cli};
@@ -73,12 +73,16 @@ fn every_key_of_the_file_arrives() {
                 data: "/srv/queues",
                 durability: Interval,
                 shards: 1,
-                pinpriq: Some(
-                    [::1]:7,
-                ),
-                resp: Some(
-                    127.0.0.1:7251,
-                ),
+                listeners: [
+                    Listener {
+                        door: Pinpriq,
+                        address: [::1]:7,
+                    },
+                    Listener {
+                        door: Resp,
+                        address: 127.0.0.1:7251,
+                    },
+                ],
                 pinpriq_options: PinpriqOptions {
                     framing: Bare,
                     ttl_zero: Forever,
@@ -230,7 +234,9 @@ fn an_address_is_a_host_and_a_port_or_off() {
         ("pinpriq = \"[::]:7250\"", Some("[::]:7250")),
     ];
     for (line, expected) in table {
-        let address = from_file(line).unwrap().config.pinpriq;
+        let listeners = from_file(line).unwrap().config.listeners;
+        let listener = listeners.iter().find(|it| it.door == DoorName::Pinpriq);
+        let address = listener.map(|it| it.address);
         assert_eq!(address, expected.map(|text| text.parse().unwrap()), "{line}");
     }
 }

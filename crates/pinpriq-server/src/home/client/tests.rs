@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 use super::*;
 use crate::clock::ManualClock;
-use crate::config::{Durability, Limits, PinpriqOptions};
+use crate::config::{DoorName, Durability, Limits, PinpriqOptions};
 use crate::doors::kind_of;
 use crate::home::desk::receive_news;
 use crate::letters::letter::{News, Standing};
@@ -26,9 +26,9 @@ fn client() -> (Rc<Shard>, Client) {
     let post = Some(Post::new(0, boxes));
     let shard = Shard::new(durable, Durability::Memory, clock, bell, post);
     let peer = SocketAddr::from(([127, 0, 0, 1], 1));
-    let who = shard.connect("pinpriq", peer);
+    let who = shard.connect(DoorName::Pinpriq, peer);
     let options = DoorOptions { pinpriq: PinpriqOptions::default(), limits: Limits::default() };
-    let client = Client::begin(shard.clone(), who, (kind_of("pinpriq"), peer), &options);
+    let client = Client::begin(shard.clone(), who, (kind_of(DoorName::Pinpriq), peer), &options);
     (shard, client)
 }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use pinpriq_server::Server;
-use pinpriq_server::config::Config;
+use pinpriq_server::config::{Config, DoorName};
 use pinpriq_wire::resp::{DecodedReply, ReplyDecoder, Value, Words, put_command};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
@@ -32,7 +32,7 @@ pub(super) fn with_clients<const N: usize>(
 
 impl Visitor for Client {
     fn door(server: &Server) -> Option<SocketAddr> {
-        server.resp_address()
+        server.address(DoorName::Resp)
     }
 
     async fn visit(address: SocketAddr) -> Self {
