@@ -61,10 +61,10 @@ impl Wire {
         loop {
             match decoder.decode(self.line.unused()) {
                 Piece::Incomplete { needed_at_least } => {
-                    let between = decoder.is_between_frames() && self.line.unused().is_empty();
                     while self.line.unused().len() < needed_at_least {
                         if !self.line.receive()? {
-                            return if between {
+                            let is_empty = self.line.unused().is_empty();
+                            return if decoder.is_between_frames() && is_empty {
                                 Ok(Ok(Frame::Closed))
                             } else {
                                 Err(Lost::CutShort)
@@ -90,6 +90,49 @@ impl Wire {
                     }
                 }
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::net::TcpListener;
+    use std::thread;
+
+    use super::*;
+
+    /// What a client reads of a server that sends this and closes.
+    fn read(sent: &[u8]) -> Vec<Result<Frame, String>> {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let sent = sent.to_vec();
+        let server = thread::spawn(move || listener.accept().unwrap().0.write_all(&sent).unwrap());
+        let mut wire = Wire::over(Line::connect(address).unwrap());
+        let mut frames = Vec::new();
+        loop {
+            let frame = wire.frame(Framing::Counted, |_| Ok::<_, ()>(Wanted::More));
+            let frame = frame.map(Result::unwrap).map_err(|lost| lost.to_string());
+            let goes_on = matches!(frame, Ok(Frame::Whole(_)));
+            frames.push(frame);
+            if !goes_on {
+                server.join().unwrap();
+                return frames;
+            }
+        }
+    }
+
+    #[test]
+    fn only_a_close_between_two_frames_is_in_good_order() {
+        // Two frames: one with a packet without a key and the payload "p", and an empty one.
+        let frames = *b"\x00\x01\x00\x00\x00\x01p\x00\x00";
+        for cut in 0..=frames.len() {
+            let read = read(&frames[..cut]);
+            let is_between = [0, 7, 9].contains(&cut);
+            assert_eq!(read.last() == Some(&Ok(Frame::Closed)), is_between, "{cut}: {read:?}");
+            assert_eq!(read.iter().filter(|it| matches!(it, Ok(Frame::Whole(_)))).count(), {
+                usize::from(cut >= 7) + usize::from(cut >= 9)
+            });
         }
     }
 }
