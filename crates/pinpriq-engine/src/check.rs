@@ -11,7 +11,7 @@ use crate::limits::{WAIT_OVERHEAD_BYTES, queue_bytes};
 use crate::memory::consumers::ConsumerId;
 use crate::memory::deadlines::Due;
 use crate::memory::packed::Unsaved;
-use crate::memory::queues::QueueSlot;
+use crate::memory::slots::QueueSlot;
 use crate::operations::ids::parse_id;
 use crate::operations::serve::subscription_bytes;
 use crate::settings::Ids;

@@ -5,6 +5,7 @@ pub mod change;
 pub mod command;
 pub mod limits;
 pub mod reply;
+pub mod room;
 pub mod settings;
 pub mod stats;
 pub mod task;

@@ -51,10 +51,9 @@ mod interface;
 mod memory;
 mod operations;
 mod restore;
-pub mod room;
 mod step;
 mod transition;
 
 pub use engine::{Applied, Engine};
-pub use interface::{change, command, limits, reply, settings, stats, task, time};
+pub use interface::{change, command, limits, reply, room, settings, stats, task, time};
 pub use transition::listing as transition_listing;

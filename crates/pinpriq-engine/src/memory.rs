@@ -3,6 +3,7 @@
 
 pub(crate) mod consumers;
 pub(crate) mod deadlines;
+pub(crate) mod discarded;
 pub(crate) mod indexes;
 pub(crate) mod numbers;
 pub(crate) mod packed;
@@ -10,6 +11,7 @@ pub(crate) mod pages;
 pub(crate) mod payloads;
 pub(crate) mod queues;
 pub(crate) mod ranked;
+pub(crate) mod slots;
 pub(crate) mod sorted;
 pub(crate) mod tasks;
 pub(crate) mod vacancies;

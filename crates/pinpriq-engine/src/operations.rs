@@ -3,11 +3,13 @@
 
 mod admin;
 pub(crate) mod arguments;
+mod bounds;
 pub(crate) mod discard;
 pub(crate) mod find;
 mod held;
 pub(crate) mod ids;
 mod put;
+pub(crate) mod room;
 pub(crate) mod serve;
 mod take;
 mod transfer;

@@ -10,8 +10,7 @@ use crate::limits::{TASK_OVERHEAD_BYTES, queue_bytes};
 use crate::memory::consumers::Client;
 use crate::memory::deadlines::Due;
 use crate::memory::packed::{Task, Unsaved};
-use crate::memory::queues::QueueSlot;
-use crate::memory::tasks::Slot;
+use crate::memory::slots::{QueueSlot, Slot};
 use crate::reply::{Outcome, Refusal};
 use crate::settings::{AfterAck, Ids};
 use crate::stats::Exit;
@@ -216,7 +215,7 @@ impl Engine {
             // A task whose queue was emptied since has gone with it.
             if self.queues.is_current(task.queue, task.epoch) {
                 let queue = &self.queues[task.queue];
-                self.changes.extend(self.tasks.unsaved_change(slot, queue));
+                self.changes.extend(self.tasks.unsaved_change(slot, queue.names()));
             }
             let task = &mut self.tasks[slot];
             task.set_recorded();

@@ -12,7 +12,7 @@ use crate::engine::Engine;
 use crate::fanout::membership::{lane_bytes, member_bytes};
 use crate::memory::consumers::{ConsumerId, TakerId};
 use crate::memory::deadlines::Due;
-use crate::memory::queues::QueueSlot;
+use crate::memory::slots::QueueSlot;
 use crate::operations::find::named;
 use crate::reply::{Refusal, RefusalKind, Reply};
 

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::change::{MemberRecord, Place};
-use crate::memory::queues::QueueSlot;
+use crate::memory::slots::QueueSlot;
 use crate::task::Bytes;
 use crate::time::{Span, Timestamp};
 

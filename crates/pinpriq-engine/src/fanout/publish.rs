@@ -10,7 +10,7 @@ use crate::fanout::publications::Published;
 use crate::fanout::{Deadline, Publish};
 use crate::limits::TASK_OVERHEAD_BYTES;
 use crate::memory::packed::{NewTask, Task, Unsaved};
-use crate::memory::queues::QueueSlot;
+use crate::memory::slots::QueueSlot;
 use crate::operations::arguments::check_key;
 use crate::reply::{Refusal, Reply};
 use crate::settings::Settings;

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::command::{Selection, TakeMode};
 use crate::limits::WAIT_OVERHEAD_BYTES;
-use crate::memory::queues::QueueSlot;
+use crate::memory::slots::QueueSlot;
 use crate::task::{ClientId, RequestId, TaskId};
 use crate::time::Timestamp;
 

@@ -12,7 +12,8 @@ use std::collections::btree_map::Entry;
 use crate::command::{End, Order, Selection};
 use crate::memory::packed::Task;
 use crate::memory::ranked::{Building, Rank, Ranked, precedes};
-use crate::memory::tasks::{KeyHash, Slot, Tasks};
+use crate::memory::slots::{KeyHash, Slot};
+use crate::memory::tasks::Tasks;
 use crate::task::{Bytes, StateKind, TaskId};
 
 /// The indexes of one queue. Every operation costs O(log n) unless it says otherwise.

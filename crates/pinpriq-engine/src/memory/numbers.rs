@@ -5,8 +5,8 @@
 //! number in a full page costs four bytes and a bit, one that is alone in its page about three
 //! hundred, and one that is alone in its shelf two thousand more.
 
+use crate::memory::slots::Slot;
 use crate::memory::sorted::{Cursor, Key, Sorted};
-use crate::memory::tasks::Slot;
 
 /// How many numbers a page spans.
 const PAGE_NUMBERS: usize = 64;

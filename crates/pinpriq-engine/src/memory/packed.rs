@@ -9,9 +9,9 @@ use crate::change::{Change, Granted, LaneTask, Moved, OwnContent, Place};
 use crate::fanout::publications::Published;
 use crate::limits::NARROW_PAYLOAD_BYTES_MAX;
 use crate::memory::payloads::{Kept, Payloads};
-use crate::memory::queues::{Queue, QueueSlot};
 use crate::memory::ranked::Rank;
-use crate::task::{Away, Bytes, Lease, State, StateKind, TaskId, TaskRecord};
+use crate::memory::slots::QueueSlot;
+use crate::task::{Away, Bytes, LaneName, Lease, State, StateKind, TaskId, TaskRecord};
 use crate::time::{Span, Timestamp};
 
 /// How much of a task must be told to the store.
@@ -123,6 +123,13 @@ impl Besides {
         let reason = if let State::Buried { reason } = &self.state { reason.len() } else { 0 };
         (key + id + reason) as u64
     }
+}
+
+/// What the queue of a task is called, and for a lane, whose it is.
+#[derive(Clone, Copy)]
+pub(crate) struct Names<'q> {
+    pub(crate) queue: &'q Bytes,
+    pub(crate) lane: Option<&'q LaneName>,
 }
 
 impl Task {
@@ -482,11 +489,11 @@ impl Task {
     }
 
     /// The task as it leaves the engine.
-    pub(crate) fn record(&self, queue: &Queue, payloads: &Payloads) -> TaskRecord {
+    pub(crate) fn record(&self, queue: Names<'_>, payloads: &Payloads) -> TaskRecord {
         TaskRecord {
             number: self.number(),
-            queue: queue.name.clone(),
-            lane: queue.lane_name().cloned(),
+            queue: queue.queue.clone(),
+            lane: queue.lane.cloned(),
             id: self.id(),
             seq: self.seq(),
             priority: self.priority(),
@@ -522,10 +529,10 @@ impl Task {
     }
 
     /// The change that tells the store what it does not know yet.
-    pub(crate) fn unsaved_change(&self, queue: &Queue, payloads: &Payloads) -> Option<Change> {
+    pub(crate) fn unsaved_change(&self, queue: Names<'_>, payloads: &Payloads) -> Option<Change> {
         match (self.unsaved(), self.state()) {
             (Unsaved::Nothing, _) => None,
-            (Unsaved::Whole, _) => Some(match queue.lane_name() {
+            (Unsaved::Whole, _) => Some(match queue.lane {
                 None => Change::Task(Box::new(self.record(queue, payloads))),
                 Some(lane) => Change::LaneTask(Box::new(self.lane_task(lane.number, payloads))),
             }),

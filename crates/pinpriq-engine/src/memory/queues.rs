@@ -12,13 +12,11 @@ use crate::command::QueueName;
 use crate::limits::queue_bytes;
 use crate::memory::consumers::{ConsumerId, Ticket};
 use crate::memory::indexes::Indexes;
+use crate::memory::packed::Names;
+use crate::memory::slots::QueueSlot;
 use crate::settings::{Paused, Settings};
 use crate::stats::Counters;
 use crate::task::{Bytes, ClientId, LaneName};
-
-/// The address of a queue for as long as its object is there.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct QueueSlot(u32);
 
 /// One queue.
 #[derive(Debug)]
@@ -82,6 +80,11 @@ pub(crate) struct Queues {
 }
 
 impl Queue {
+    /// What its tasks are told by.
+    pub(crate) fn names(&self) -> Names<'_> {
+        Names { queue: &self.name, lane: self.lane_name() }
+    }
+
     /// Whether the queue exists for clients.
     pub(crate) fn exists(&self) -> bool {
         self.created || self.paused.any() || self.counters.present() > 0

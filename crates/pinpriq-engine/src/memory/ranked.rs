@@ -11,8 +11,8 @@
 use std::collections::VecDeque;
 
 use crate::command::{End, Order};
+use crate::memory::slots::Slot;
 use crate::memory::sorted::{self, Cursor, Key, Sorted};
-use crate::memory::tasks::Slot;
 
 /// A place in the order: the priority, then the seq.
 pub(crate) type Rank = (i64, u64);

@@ -9,20 +9,11 @@ use std::num::NonZeroU32;
 use crate::change::Change;
 use crate::fanout::publications::Published;
 use crate::memory::numbers::Numbers;
-use crate::memory::packed::Task;
+use crate::memory::packed::{Names, Task};
 use crate::memory::pages::Pages;
 use crate::memory::payloads::{Kept, Payloads};
-use crate::memory::queues::Queue;
+use crate::memory::slots::{KeyHash, Slot};
 use crate::task::{Bytes, TaskRecord, payload_checksum};
-
-/// The address of a task.
-// One more than the index, so that a slot that may be missing takes no more room.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Slot(NonZeroU32);
-
-/// The hash of a key, under a seed that nobody outside knows.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct KeyHash(u64);
 
 /// All tasks of a shard.
 #[derive(Debug, Default)]
@@ -133,12 +124,12 @@ impl Tasks {
     }
 
     /// The task as it leaves the engine.
-    pub(crate) fn record(&self, slot: Slot, queue: &Queue) -> TaskRecord {
+    pub(crate) fn record(&self, slot: Slot, queue: Names<'_>) -> TaskRecord {
         self[slot].record(queue, &self.payloads)
     }
 
     /// The change that tells the store what it does not know yet of a task.
-    pub(crate) fn unsaved_change(&self, slot: Slot, queue: &Queue) -> Option<Change> {
+    pub(crate) fn unsaved_change(&self, slot: Slot, queue: Names<'_>) -> Option<Change> {
         self[slot].unsaved_change(queue, &self.payloads)
     }
 

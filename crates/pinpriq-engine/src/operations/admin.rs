@@ -4,7 +4,7 @@ use crate::change::Change;
 use crate::command::{Assign, QueueCommand, QueueName, SettingsPatch, Sides};
 use crate::engine::{Answered, Engine};
 use crate::limits::queue_bytes;
-use crate::memory::queues::QueueSlot;
+use crate::memory::slots::QueueSlot;
 use crate::operations::arguments::{bad, check_positive, quoted};
 use crate::operations::find::named;
 use crate::reply::{Refusal, RefusalKind, Reply};

@@ -3,8 +3,7 @@
 //! Each answers with a refusal that names the value and its bound. What needs a queue or a task to
 //! be decided is checked by the commands themselves.
 
-use crate::command::{Ack, Amendment, Assign, Command, QueueCommand, QueueName, Release, Take};
-use crate::engine::Engine;
+use crate::command::{Ack, Command, QueueCommand, QueueName, Release, Take};
 use crate::fanout::MemberCommand;
 use crate::limits::{ID_BYTES_MAX, NAME_BYTES_MAX};
 use crate::reply::{Refusal, RefusalKind};
@@ -116,50 +115,6 @@ pub(crate) fn check_positive(what: &str, span: Option<Span>) -> Result<(), Refus
     match span {
         Some(span) if span.is_zero() => Err(bad(format!("{what} must be at least 1 ms"))),
         _ => Ok(()),
-    }
-}
-
-impl Engine {
-    /// The moment `span` from now, if it lies before the year 10000.
-    pub(crate) fn moment(&self, what: &str, span: Span) -> Result<Timestamp, Refusal> {
-        later(what, self.now, span)
-    }
-
-    pub(crate) fn check_payload(&self, payload: &[u8]) -> Result<(), Refusal> {
-        let (length, most) = (payload.len(), self.limits.payload_bytes_max);
-        if length > most {
-            return Err(Refusal::new(
-                RefusalKind::TooLarge,
-                format!("a payload has at most {most} bytes here, and this one has {length}"),
-            ));
-        }
-        Ok(())
-    }
-
-    /// Checks a delay together with what changes along with it.
-    pub(crate) fn check_amendment(
-        &self,
-        delay: Span,
-        amendment: &Amendment<'_>,
-    ) -> Result<(), Refusal> {
-        self.moment("the delay", delay)?;
-        if let Some(payload) = amendment.payload {
-            self.check_payload(payload)?;
-        }
-        let Assign::To(Some(ttl)) = amendment.ttl else { return Ok(()) };
-        self.check_ttl(ttl, delay)
-    }
-
-    /// Checks a TTL against the delay given with it.
-    pub(crate) fn check_ttl(&self, ttl: Span, delay: Span) -> Result<(), Refusal> {
-        check_positive("the TTL", Some(ttl))?;
-        self.moment("the TTL", ttl)?;
-        if ttl <= delay {
-            return Err(bad(format!(
-                "the TTL of {ttl} would be over before the delay of {delay}: give a longer TTL"
-            )));
-        }
-        Ok(())
     }
 }
 

@@ -5,22 +5,11 @@
 
 use crate::change::Change;
 use crate::engine::Engine;
-use crate::memory::indexes::Indexes;
+use crate::memory::discarded::Discarded;
 use crate::memory::packed::Task;
-use crate::memory::queues::QueueSlot;
-use crate::memory::tasks::{Slot, Tasks};
+use crate::memory::slots::{QueueSlot, Slot};
 use crate::reply::Outcome;
 use crate::task::{State, StateKind};
-
-/// The indexes of a queue at the moment in which it was emptied.
-#[derive(Debug)]
-pub(crate) struct Discarded {
-    /// The epoch of these tasks.
-    epoch: u32,
-    indexes: Indexes,
-    /// How many tasks are left.
-    pub(crate) remaining: u64,
-}
 
 impl Engine {
     /// Removes every task of a queue at once, and answers how many there were. Costs the same for
@@ -98,13 +87,5 @@ impl Engine {
             holder.leases.remove(&task.number());
         }
         self.consumers.tidy(client);
-    }
-}
-
-impl Discarded {
-    fn remove(&mut self, slot: Slot, tasks: &Tasks) {
-        self.indexes.remove(slot, tasks);
-        self.indexes.remove_id(&tasks[slot].id());
-        self.remaining -= 1;
     }
 }

@@ -7,8 +7,7 @@
 use crate::command::QueueName;
 use crate::engine::Engine;
 use crate::memory::deadlines::Due;
-use crate::memory::queues::QueueSlot;
-use crate::memory::tasks::Slot;
+use crate::memory::slots::{QueueSlot, Slot};
 use crate::operations::arguments::quoted;
 use crate::operations::ids::parse_id;
 use crate::reply::{Refusal, RefusalKind};

@@ -3,7 +3,7 @@
 use crate::command::{Ack, Amendment, Held, HeldBy, QueueName, Release};
 use crate::engine::{Answered, Engine};
 use crate::memory::packed::Unsaved;
-use crate::memory::tasks::Slot;
+use crate::memory::slots::Slot;
 use crate::operations::arguments::{bad, check_id, check_positive, later, quoted};
 use crate::operations::find::{named, not_found};
 use crate::reply::{Refusal, RefusalKind, Reply};

@@ -14,7 +14,7 @@ use crate::engine::{Answered, Engine};
 use crate::limits::{WAIT_OVERHEAD_BYTES, queue_bytes};
 use crate::memory::consumers::{ConsumerId, Subscription, Taker, TakerId, Ticket};
 use crate::memory::deadlines::Due;
-use crate::memory::queues::QueueSlot;
+use crate::memory::slots::QueueSlot;
 use crate::operations::arguments::{bad, check_positive};
 use crate::operations::take::Want;
 use crate::reply::{Output, Refusal, RefusalKind, Reply};

@@ -8,8 +8,7 @@ use crate::limits::{TASKS_PER_ANSWER_MAX, WAIT_OVERHEAD_BYTES, queue_bytes};
 use crate::memory::consumers::{Client, ConsumerId, Taker, TakerId};
 use crate::memory::deadlines::Due;
 use crate::memory::packed::Unsaved;
-use crate::memory::queues::QueueSlot;
-use crate::memory::tasks::Slot;
+use crate::memory::slots::{QueueSlot, Slot};
 use crate::operations::arguments::{bad, check_count, check_id, check_positive};
 use crate::reply::{Refusal, RefusalKind, Reply};
 use crate::task::{ClientId, Grant, Lease, RequestId, State, StateKind, TaskRecord};
@@ -91,7 +90,7 @@ impl Engine {
             let queue = &self.queues[slot];
             let count = (peek.count as usize).min(TASKS_PER_ANSWER_MAX);
             let shown = |slot: &Slot| !self.looks_gone(*slot);
-            let record = |slot: Slot| self.tasks.record(slot, queue);
+            let record = |slot: Slot| self.tasks.record(slot, queue.names());
             match peek.state {
                 None => {
                     let walk = queue.indexes.walk(peek.selection).filter(shown);
@@ -113,9 +112,9 @@ impl Engine {
 
     pub(crate) fn get(&mut self, queue: QueueName<'_>, id: &[u8]) -> Answered {
         check_id(id)?;
-        let record = self
-            .find_task(queue, id)?
-            .map(|slot| Box::new(self.tasks.record(slot, &self.queues[self.tasks[slot].queue])));
+        let record = self.find_task(queue, id)?.map(|slot| {
+            Box::new(self.tasks.record(slot, self.queues[self.tasks[slot].queue].names()))
+        });
         Ok(Some(Reply::Task(record)))
     }
 
@@ -254,11 +253,11 @@ impl Engine {
                     task.set_attempts(attempts);
                     State::Taken(lease)
                 });
-                self.tasks.record(slot, &self.queues[queue])
+                self.tasks.record(slot, self.queues[queue].names())
             }
             TakeMode::Pop => {
                 self.tasks[slot].set_attempts(attempts);
-                let record = self.tasks.record(slot, &self.queues[queue]);
+                let record = self.tasks.record(slot, self.queues[queue].names());
                 self.finish(slot, Operation::Pop, None);
                 record
             }

@@ -3,7 +3,7 @@
 use crate::command::{Amendment, Assign, QueueName, Transfer, Update};
 use crate::engine::{Answered, Engine};
 use crate::memory::packed::{Task, Unsaved};
-use crate::memory::tasks::Slot;
+use crate::memory::slots::Slot;
 use crate::operations::arguments::{bad, check_count, check_id, quoted};
 use crate::operations::find::{named, not_found};
 use crate::reply::{Refusal, RefusalKind, Reply};

@@ -1,4 +1,4 @@
-//! What a store that is nearly full has room for, and what is refused with BUSY for want of it.
+//! What is refused with BUSY while the store is nearly full.
 //!
 //! Everything that changes something is written down, also what makes no room. So that nothing uses
 //! up what acknowledging needs, the commands that make no room are refused one kind after the
@@ -7,23 +7,9 @@
 use crate::command::{Command, QueueCommand, TakeMode};
 use crate::engine::Engine;
 use crate::fanout::MemberCommand;
-use crate::memory::queues::QueueSlot;
+use crate::memory::slots::QueueSlot;
 use crate::reply::{Refusal, RefusalKind};
-
-/// How much room a store has. Each level allows less than the one before.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Room {
-    /// For everything.
-    Enough,
-    /// For all but new tasks, lanes and members: what is put, published and joined is refused.
-    Low,
-    /// For what takes tasks or ends them. What changes a task, a queue or a member and leaves it
-    /// there is refused.
-    Scarce,
-    /// For what ends tasks: acks, pops, kills. Nothing is taken under a lease; who waits for that
-    /// goes on waiting.
-    Least,
-}
+use crate::room::Room;
 
 impl Engine {
     /// Notes what the store has room for. Returns whether tasks were handed out that had been held

@@ -1,0 +1,23 @@
+//! What is left of a queue that was emptied at once, until it is freed.
+
+use crate::memory::indexes::Indexes;
+use crate::memory::slots::Slot;
+use crate::memory::tasks::Tasks;
+
+/// The indexes of a queue at the moment in which it was emptied.
+#[derive(Debug)]
+pub(crate) struct Discarded {
+    /// The epoch of these tasks.
+    pub(crate) epoch: u32,
+    pub(crate) indexes: Indexes,
+    /// How many tasks are left.
+    pub(crate) remaining: u64,
+}
+
+impl Discarded {
+    pub(crate) fn remove(&mut self, slot: Slot, tasks: &Tasks) {
+        self.indexes.remove(slot, tasks);
+        self.indexes.remove_id(&tasks[slot].id());
+        self.remaining -= 1;
+    }
+}
