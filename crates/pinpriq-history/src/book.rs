@@ -5,11 +5,11 @@
 
 use std::collections::HashMap;
 
-use crate::checks::Tolerance;
 use crate::lease::{Deed, Fate, Handed, Lasting, Span, US_PER_MS, Wish};
 use crate::reading::{Call, History};
 use crate::record::{Delivery, Event, Operation, Outcome};
 use crate::shelf::{Entry, Queue, Task, Visit};
+use crate::tolerance::Tolerance;
 
 /// Puts of which nobody knows the id, by queue and payload.
 type Nameless = HashMap<(usize, String), Vec<Entry>>;

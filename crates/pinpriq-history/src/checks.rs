@@ -16,29 +16,7 @@ use crate::book::Book;
 use crate::reading::History;
 use crate::record::{Event, Operation, Outcome};
 use crate::report::{Report, Tally};
-
-/// How far the clocks of the client and the server may be apart in measuring the same time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Tolerance {
-    /// Whatever the length of the time.
-    pub fixed_us: u64,
-    /// One part in so many of the time.
-    pub one_in: u64,
-}
-
-impl Default for Tolerance {
-    /// 50 ms, and one part in 500.
-    fn default() -> Self {
-        Self { fixed_us: 50_000, one_in: 500 }
-    }
-}
-
-impl Tolerance {
-    /// For a time of this length.
-    pub(crate) const fn of_us(self, length_us: u64) -> u64 {
-        self.fixed_us.saturating_add(length_us / if self.one_in == 0 { 1 } else { self.one_in })
-    }
-}
+use crate::tolerance::Tolerance;
 
 /// Checks a history.
 #[must_use]

@@ -3,7 +3,7 @@
 //! Each moment comes as the earliest or the latest that it can have been; the checks choose the
 //! one that favours the server.
 
-use crate::checks::Tolerance;
+use crate::tolerance::Tolerance;
 
 /// Microseconds of a millisecond.
 pub(crate) const US_PER_MS: u64 = 1_000;

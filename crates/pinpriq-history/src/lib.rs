@@ -19,10 +19,12 @@ mod record;
 mod recorder;
 mod report;
 mod shelf;
+mod tolerance;
 
-pub use checks::{Tolerance, check};
+pub use checks::check;
 pub use digest::digest;
 pub use reading::{History, Unreadable};
 pub use record::{Delivery, Event, Operation, Outcome, Record};
 pub use recorder::Recorder;
 pub use report::{Report, Tally, Verdict, Violation};
+pub use tolerance::Tolerance;

@@ -18,7 +18,9 @@ use pinpriq_wire::resp::Words;
 
 use self::words::Phrases as _;
 pub(crate) use self::words::receipt_text;
-use crate::chooser::ELSEWHERE;
+
+/// A queue in the other one of two shards.
+pub(crate) const ELSEWHERE: &[u8] = b"{a}";
 
 /// Bytes that an ask owns.
 pub(crate) type Text = Vec<u8>;

@@ -16,8 +16,6 @@ use crate::packet::Packet;
 const QUEUES: [&[u8]; 6] = [b"a", b"", b"ab", b"q\xff\x00", b"jobs", b"TTL"];
 /// What names end with when there are several shards.
 pub(crate) const SHARD_TAG: &[u8] = b"{0}";
-/// A queue in the other one of two shards.
-pub(crate) const ELSEWHERE: &[u8] = b"{a}";
 const TOPICS: [&[u8]; 3] = [b"news", b"a", b""];
 const MEMBERS: [&[u8]; 4] = [b"m", b"1", b"10", b""];
 const KEYS: [&[u8]; 4] = [b"k", b"", b"key\r\n", b"l"];

@@ -8,8 +8,7 @@ use pinpriq_engine::task::{ClientId, Grant, Receipt, TaskId};
 use pinpriq_server::config::DoorName;
 use pinpriq_wire::resp::{DecodedReply, ReplyDecoder, Value};
 
-use crate::ask::{Answerer, Ask, Name};
-use crate::chooser::ELSEWHERE;
+use crate::ask::{Answerer, Ask, ELSEWHERE, Name};
 use crate::expect::{self, Reader, Wanted};
 use crate::oracle::{Frame, Needs, Oracle, Request, Sent, SentState};
 use crate::packet::{Packet, frame_bytes};

@@ -25,8 +25,9 @@ use pinpriq_store::shards::shard_of;
 use pinpriq_store::{Durable, Journal};
 
 use crate::ask::Ask;
+use crate::ask::ELSEWHERE;
 use crate::bugs::Bug;
-use crate::chooser::{Chooser, ELSEWHERE, SHARD_TAG};
+use crate::chooser::{Chooser, SHARD_TAG};
 use crate::client::{Client, Knowledge};
 use crate::clock::{Clocks, ServerClock};
 use crate::faults::{Counts, Kind};

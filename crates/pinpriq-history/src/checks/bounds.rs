@@ -2,10 +2,10 @@
 //!
 //! Both are the earliest moment at which the server can have had a reason.
 
-use super::Tolerance;
 use crate::book::Book;
 use crate::lease::{Handed, Lasting, Wish};
 use crate::shelf::Task;
+use crate::tolerance::Tolerance;
 
 /// The earliest moment at which the time of a lease can have been up, its connection gone or the
 /// server restarted.

@@ -3,11 +3,11 @@
 //! Only queues that were found to be empty are looked at. A pop whose answer was lost may have
 //! ended as many tasks as it asked for, so that many are not counted.
 
-use super::Tolerance;
 use crate::book::Book;
 use crate::lease::Wish;
 use crate::report::{Report, Verdict};
 use crate::shelf::Task;
+use crate::tolerance::Tolerance;
 
 pub(super) fn check(book: &Book, tolerance: Tolerance, report: &mut Report) {
     let mut missing: Vec<Vec<&Task>> = vec![Vec::new(); book.queues.len()];

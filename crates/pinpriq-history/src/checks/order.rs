@@ -4,11 +4,11 @@
 //! may have changed it. Readiness after the end of a lease by itself is not looked at, nor is any
 //! time in which a take whose answer was lost may hide tasks.
 
-use super::Tolerance;
 use crate::book::Book;
 use crate::lease::{Deed, Handed, Span, Wish};
 use crate::report::{Report, Verdict};
 use crate::shelf::{Entry, Task};
+use crate::tolerance::Tolerance;
 
 /// While a task was certainly ready, and where it stood.
 struct Ready {

@@ -3,11 +3,12 @@
 //! Nothing is read out of a receipt: it is a text that is given out once.
 
 use super::bounds::current_until_us;
-use super::{Tolerance, windows};
+use super::windows;
 use crate::book::Book;
 use crate::lease::{Deed, Fate, Handed, Lasting};
 use crate::report::{Report, Verdict};
 use crate::shelf::Task;
+use crate::tolerance::Tolerance;
 
 pub(super) fn check(book: &Book, tolerance: Tolerance, report: &mut Report) {
     for (call, receipt) in &book.repeated {

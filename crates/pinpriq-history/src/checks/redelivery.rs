@@ -3,12 +3,12 @@
 //! A second delivery is right if the first lease may have ended: its time, its connection, its
 //! server, or its holder ended it.
 
-use super::Tolerance;
 use super::bounds::free_from_us;
 use crate::book::Book;
 use crate::lease::{Handed, Lasting, Wish};
 use crate::report::{Report, Verdict};
 use crate::shelf::Task;
+use crate::tolerance::Tolerance;
 
 pub(super) fn check(book: &Book, tolerance: Tolerance, report: &mut Report) {
     for task in book.tasks.iter().filter(|task| !task.several) {

@@ -2,11 +2,11 @@
 //!
 //! Times are judged with a tolerance, since client and server read different clocks.
 
-use super::Tolerance;
 use crate::book::Book;
 use crate::lease::{Handed, Wish};
 use crate::report::{Report, Verdict};
 use crate::shelf::{Entry, Task};
+use crate::tolerance::Tolerance;
 
 pub(super) fn check(book: &Book, tolerance: Tolerance, report: &mut Report) {
     for task in book.tasks.iter().filter(|task| !task.several) {
