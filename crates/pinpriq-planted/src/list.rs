@@ -277,6 +277,9 @@ bugs! {
     GoneSegmentsKeptOpen "gone-segments-kept-open"
         "Segments that are gone are kept open while memory is short."
         [Store("memory_limit::segments_that_are_gone")]
+    RoomTakenForCertain "room-taken-for-certain"
+        "More is accepted than room was reserved for, while nobody knows whether the disk is full."
+        [Store("full_disk::who_is_faster")]
     SpareWithoutRoom "spare-without-room"
         "A spare is filled without its room being reserved."
         [Store("faults::the_room_of_a_spare")]

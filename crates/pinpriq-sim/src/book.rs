@@ -470,6 +470,10 @@ impl Store for Watched {
         self.note_read(done)
     }
 
+    fn is_outpaced(&self) -> bool {
+        self.journal.borrow().is_outpaced()
+    }
+
     fn held_bytes(&mut self) -> u64 {
         self.journal.borrow_mut().held_bytes()
     }

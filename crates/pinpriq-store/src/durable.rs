@@ -354,6 +354,12 @@ impl Durable {
         self.note_failure(payloads).map(Some)
     }
 
+    /// See [`Store::is_outpaced`].
+    #[must_use]
+    pub fn is_outpaced(&self) -> bool {
+        self.store.is_outpaced()
+    }
+
     /// See [`Store::held_bytes`].
     #[inline]
     pub fn held_bytes(&mut self) -> u64 {

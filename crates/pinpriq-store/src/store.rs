@@ -210,6 +210,13 @@ pub trait Store {
         Err(StoreError::OutOfOrder { call: "hold" })
     }
 
+    /// Whether nothing more should be appended for a moment: less room is reserved than what may
+    /// come needs, and it is not known yet whether there is more. What is appended all the same may
+    /// fail.
+    fn is_outpaced(&self) -> bool {
+        false
+    }
+
     /// How many bytes of volumes the store has given up that are still there since somebody holds
     /// them.
     fn held_bytes(&mut self) -> u64 {

@@ -646,7 +646,9 @@ impl State {
 
     fn has_room_for(&self, task: Option<(&[u8], usize)>) -> bool {
         let is_busy = |(queue, bytes)| self.durable.engine().is_busy_for_put(queue, bytes);
-        self.durable.figures().bytes_pending <= PENDING_BYTES_MAX && !task.is_some_and(is_busy)
+        self.durable.figures().bytes_pending <= PENDING_BYTES_MAX
+            && !self.durable.is_outpaced()
+            && !task.is_some_and(is_busy)
     }
 
     fn wake_stalled(&mut self) {

@@ -2,8 +2,8 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pinpriq_engine::change::Header;
 use pinpriq_engine::limits::Limits as EngineLimits;
@@ -35,6 +35,9 @@ pub(crate) struct Opening {
     pub(crate) incarnations_before: u64,
     /// Set when the start is to stop.
     pub(crate) stop: Arc<AtomicBool>,
+    /// Held while a shard begins. On a full disk it gives room back and takes it again, and no
+    /// other shard may take it in between.
+    pub(crate) begins: Arc<Mutex<()>>,
 }
 
 impl Opening {
@@ -72,7 +75,10 @@ impl Opening {
         start: Start,
         config: &Config,
     ) -> Result<Durable, ServeError> {
-        let begun = loading.begin(start.now, start.incarnation);
+        let begun = {
+            let _one_at_a_time = self.begins.lock().unwrap_or_else(PoisonError::into_inner);
+            loading.begin(start.now, start.incarnation)
+        };
         let durable = begun.map_err(|source| self.failed(source))?;
         tracing::info!(
             data = %self.journal.directory.display(),

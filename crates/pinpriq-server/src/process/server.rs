@@ -74,12 +74,14 @@ impl Server {
         let flag = stop.flag();
         let common = Common::new(shards, stop);
         let journals = Journals::of(&config)?;
+        let begins = Arc::default();
         let mut openings = journals.iter().enumerate().map(|(shard, journal)| Opening {
             shard,
             shards,
             journal: journal.clone(),
             incarnations_before,
             stop: flag.clone(),
+            begins: Arc::clone(&begins),
         });
         let first = openings.next();
         let mut threads = Vec::new();

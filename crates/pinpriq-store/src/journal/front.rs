@@ -282,6 +282,10 @@ impl Store for Journal {
         self.attempt("hold", |running| running.hold(place))
     }
 
+    fn is_outpaced(&self) -> bool {
+        matches!(&self.stage, Stage::Running(running) if running.is_outpaced())
+    }
+
     fn held_bytes(&mut self) -> u64 {
         match &mut self.stage {
             Stage::Running(running) => running.held_bytes(),

@@ -172,6 +172,13 @@ impl Pending {
         });
     }
 
+    /// Whether a new segment of this size has no spare yet.
+    pub(crate) fn lacks_spare(&self, bytes: u64) -> bool {
+        self.commit.steps.iter().any(|step| {
+            matches!(step, Step::Roll(roll) if roll.spare.is_none() && roll.capacity == bytes)
+        })
+    }
+
     /// Everything that waits, as one write. New segments for which there was no spare yet take
     /// one from `spares` if there is one of their size by now.
     pub(crate) fn seal(

@@ -68,6 +68,9 @@ pub(crate) struct Running {
     /// When the oldest write began that was not synced yet.
     unsynced_since: Option<Timestamp>,
     now: Timestamp,
+    /// Whether it was not driven yet. Other shards may not have begun: on a full disk they give
+    /// room back for their own new segments, and nobody else may take that.
+    is_beginning: bool,
     figures: Figures,
 }
 
@@ -113,6 +116,7 @@ impl Running {
             written_segment,
             unsynced_since: None,
             now: facts.now,
+            is_beginning: true,
             figures: Figures { syncs: 1, batches: 1, writes: 1, ..Figures::default() },
         })
     }
@@ -241,6 +245,7 @@ impl Running {
             self.start_commit(false)?;
             self.collect()?;
         }
+        self.is_beginning = false;
         Ok(Progress { reached: self.reached() })
     }
 
@@ -333,7 +338,7 @@ impl Running {
         let sync_now = unsynced && (everything || release || overdue);
         let lazy_due = self.pending.since().after(Span::from_ms(LAZY_MS)) <= self.now;
         let write = !self.pending.is_empty() && (self.pending.is_urgent() || lazy_due || sync_now);
-        if !write && !sync_now {
+        if (!write && !sync_now) || (!everything && self.awaits_spare()) {
             return Ok(());
         }
         let sync = sync_now || (self.options.level == Level::Sync && self.pending.is_urgent());
@@ -343,7 +348,10 @@ impl Running {
         let spares = &mut self.spares;
         // No other size: where the segment ends is settled.
         let of_size = |bytes| {
-            let spare = if bytes == usual { spares.take(bytes) } else { None };
+            if bytes != usual {
+                return None;
+            }
+            let spare = spares.take(bytes).or_else(|| spares.take_reserved());
             spare.map(|spare| spare.number)
         };
         let mut commit = self.pending.seal(self.durable_lsn, of_size, buffers);
@@ -378,7 +386,11 @@ impl Running {
             let spare = if is_reusable { self.spares.adopt() } else { None };
             Some(Chore::Retire { segment: segment.header.number, spare })
         } else {
-            let fill = self.spares.next_chore(wanted_spares, self.now);
+            let fill = if self.is_beginning {
+                self.spares.next_for_start(wanted_spares, self.now)
+            } else {
+                self.spares.next_chore(wanted_spares, self.now)
+            };
             // So that what is written again fits in well, also where segments are small.
             let most = REWRITE_BYTES_MAX.min(self.usable() / 8);
             fill.or_else(|| self.compaction.next_chore(&self.ledger, most))
@@ -468,6 +480,20 @@ impl Running {
         }
     }
 
+    /// Whether what waits needs a new segment, and a spare is about to be there for it.
+    fn awaits_spare(&self) -> bool {
+        self.spares.is_about_to_have_one() && self.pending.lacks_spare(self.options.segment_bytes())
+    }
+
+    /// Whether more comes than there is certain room for, while it is not known yet whether the
+    /// disk is full. That is known within a moment.
+    pub(crate) fn is_outpaced(&self) -> bool {
+        !planted!(RoomTakenForCertain)
+            && !self.spares.is_refused()
+            && self.spares.certain() < self.wanted_spares()
+            && self.bytes_left() + self.spares.room_reserved() < self.usable() / 4 * 7
+    }
+
     /// Whether what is ready to be written again has to wait, since it would use up what acks need.
     fn holds_back(&self) -> bool {
         let oldest_live = self.ledger.oldest().map_or(0, |oldest| oldest.live);
@@ -497,7 +523,7 @@ impl Running {
             due = moment.map_or(due, |moment| Some(due.map_or(moment, |due| due.min(moment))));
         };
         // Whatever is under way on a thread wakes the caller when it ends.
-        if !self.commits.is_busy() {
+        if !self.commits.is_busy() && !self.awaits_spare() {
             at(self.sync_due());
             let release = self.ledger.wants_note() || self.ledger.awaits_note();
             at((release && self.wants_release()).then_some(self.now));

@@ -71,6 +71,10 @@ pub(crate) struct Spares {
     ready: VecDeque<Spare>,
     /// To be filled up to their size, the first one next.
     partial: VecDeque<Spare>,
+    /// The one that a step of filling is under way for.
+    filling: Option<u32>,
+    /// The one of the usual size whose room is reserved, though it is not filled yet.
+    reserved: Option<u32>,
     /// The file for the next start, and whether it is whole.
     for_start: Option<(u32, bool)>,
     next_number: u32,
@@ -89,6 +93,8 @@ impl Spares {
             sizes,
             ready: found.whole.iter().map(of_usual_size).collect(),
             partial: found.partial.iter().map(of_usual_size).collect(),
+            filling: None,
+            reserved: None,
             for_start: found.for_start.map(|number| (number, true)),
             next_number: found.highest.wrapping_add(1).max(1),
             retry_at: Timestamp::ZERO,
@@ -140,10 +146,9 @@ impl Spares {
         if !self.has_chore(wanted, now) {
             return None;
         }
-        if self.for_start_at(wanted).is_some_and(|at| at <= now) {
-            let spare = self.draw_number();
-            self.for_start = Some((spare, false));
-            return Some(Chore::Fill { spare, bytes: self.sizes.start });
+        let for_start = self.next_for_start(wanted, now);
+        if for_start.is_some() {
+            return for_start;
         }
         if self.partial.is_empty() {
             let number = self.draw_number();
@@ -152,7 +157,40 @@ impl Spares {
             }
             self.partial.push_back(Spare { number, bytes: self.sizes.usual });
         }
-        self.partial.front().map(|next| Chore::Fill { spare: next.number, bytes: next.bytes })
+        let next = self.partial.front()?;
+        self.filling = Some(next.number);
+        Some(Chore::Fill { spare: next.number, bytes: next.bytes })
+    }
+
+    /// The making of the file for the next start, if that is due.
+    pub(crate) fn next_for_start(&mut self, wanted: usize, now: Timestamp) -> Option<Chore> {
+        self.for_start_at(wanted).filter(|at| *at <= now)?;
+        let spare = self.draw_number();
+        self.for_start = Some((spare, false));
+        Some(Chore::Fill { spare, bytes: self.sizes.start })
+    }
+
+    /// How many there are whose room is certain, filled or not.
+    pub(crate) fn certain(&self) -> usize {
+        self.ready.len() + usize::from(self.reserved.is_some())
+    }
+
+    /// The bytes of batches that fit into the one that is reserved and not filled yet.
+    pub(crate) fn room_reserved(&self) -> u64 {
+        self.reserved.map_or(0, |_| self.sizes.usual - SEGMENT_START)
+    }
+
+    /// Whether none can be used now, but one can once a step that is under way has ended.
+    pub(crate) fn is_about_to_have_one(&self) -> bool {
+        self.ready.is_empty() && self.filling.is_some()
+    }
+
+    /// One that is reserved and not filled yet, for a segment of the usual size. No step of filling
+    /// may be under way.
+    pub(crate) fn take_reserved(&mut self) -> Option<Spare> {
+        let number = self.reserved.take_if(|_| self.filling.is_none())?;
+        let at = self.partial.iter().position(|spare| spare.number == number)?;
+        self.partial.remove(at)
     }
 
     /// Whether a step of preparing is due.
@@ -209,9 +247,13 @@ impl Spares {
         wanted: usize,
         now: Timestamp,
     ) {
+        self.filling = None;
         if matches!(outcome, Ok(Filled::Partly)) {
+            let is_usual = |it: &&Spare| it.bytes == self.sizes.usual && it.number == number;
+            self.reserved = self.partial.iter().find(is_usual).map(|spare| spare.number);
             return;
         }
+        self.reserved = None;
         if self.for_start == Some((number, false)) {
             self.for_start = outcome.is_ok().then_some((number, true));
             self.retry_for_start_at = now.after(RETRY);

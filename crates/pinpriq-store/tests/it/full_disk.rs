@@ -6,7 +6,9 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use pinpriq_engine::Applied;
 use pinpriq_engine::command::{
     Ack, Amendment, Command, Held, HeldBy, Put, Release, Selection, Take, TakeMode, Wait,
 };
@@ -74,6 +76,15 @@ struct Shard {
 
 impl Shard {
     fn open(disk: &FaultyDisk, own: usize, seed: u64) -> Result<Self, StoreError> {
+        Self::open_with(disk, own, seed, Runner::Inline)
+    }
+
+    fn open_with(
+        disk: &FaultyDisk,
+        own: usize,
+        seed: u64,
+        runner: Runner,
+    ) -> Result<Self, StoreError> {
         let options = JournalOptions {
             segment_bytes: SEGMENT_BYTES,
             salt_seed: seed,
@@ -81,7 +92,7 @@ impl Shard {
             ..JournalOptions::default()
         };
         let directory = Directory { disk: disk.clone(), name: own.to_string() };
-        let store = Journal::open(Arc::new(directory), options, Runner::Inline)?;
+        let store = Journal::open(Arc::new(directory), options, runner)?;
         let start = Timestamp::from_ms(1 << 40);
         let (durable, _) = Durable::open(Box::new(store), Limits::default(), start, seed)?;
         Ok(Self { now: durable.now(), durable })
@@ -319,5 +330,44 @@ fn what_makes_no_room_leaves_what_acks_need() {
         shard.settle();
         assert!(shard.is_done(Command::Put(Put::new(QUEUE, b""))));
         shard.durable.engine().check();
+    }
+}
+
+#[test]
+fn who_is_faster_than_room_is_reserved_waits_and_loses_nothing() {
+    const PENDING_BYTES: u64 = 2 * SEGMENT_BYTES as u64;
+    for eighths in (20..64).step_by(3) {
+        let disk = FaultyDisk::new(eighths);
+        disk.set_capacity(u64::from(SEGMENT_BYTES) * eighths / 8);
+        // The journal works only while this is open.
+        let open = Arc::new(AtomicBool::new(true));
+        let gated = Runner::Gated { open: Arc::clone(&open) };
+        let mut shard = Shard::open_with(&disk, 0, 1, gated).unwrap();
+        let payload = [7; 1_000];
+        let (mut count, mut waited) = (0, 0);
+        loop {
+            let figures = shard.durable.figures();
+            let is_outpaced = shard.durable.is_outpaced();
+            open.store(is_outpaced || figures.bytes_pending > PENDING_BYTES, Ordering::Relaxed);
+            if open.load(Ordering::Relaxed) {
+                waited += u64::from(is_outpaced);
+                shard.pass(Span::from_ms(1));
+                continue;
+            }
+            let put = Command::Put(Put::new(QUEUE, &payload));
+            let applied = shard.durable.apply(shard.now, ClientId(1), RequestId(1), &put);
+            shard.durable.commit().unwrap();
+            shard.durable.drive(shard.now).unwrap();
+            if applied != Applied::Answered {
+                assert_eq!(applied, Applied::Refused(RefusalKind::Busy), "{eighths}");
+                break;
+            }
+            count += 1;
+        }
+        assert!(waited > 0, "{eighths}: it was never too fast");
+        open.store(true, Ordering::Relaxed);
+        shard.durable.finish(shard.now).unwrap();
+        drop(shard);
+        assert_eq!(Shard::open(&disk, 0, 2).unwrap().drain(), count, "{eighths}");
     }
 }
