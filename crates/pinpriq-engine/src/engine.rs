@@ -344,6 +344,7 @@ impl Engine {
     /// Whether a put of a task with `content` bytes of payload, key and given id would be refused
     /// with BUSY now.
     #[must_use]
+    #[inline]
     pub fn is_busy_for_put(&self, queue: &[u8], content: usize) -> bool {
         // Most of the time there is room for a new queue too, and none needs to be looked for.
         self.is_busy_for(put_bytes(queue.len(), content))

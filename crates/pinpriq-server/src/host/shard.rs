@@ -513,12 +513,21 @@ impl Shard {
     /// bell rings when it is worth another try.
     pub(crate) fn must_wait(&self, client: ClientId, task: Option<(&[u8], usize)>) -> bool {
         let state = &mut *self.state.borrow_mut();
-        let waits = !state.has_room_for(task);
+        let waits = match task {
+            None => !state.disk_keeps_up(),
+            Some((queue, bytes)) => state.durable.engine().is_busy_for_put(queue, bytes),
+        };
         if waits && state.sessions.get(&client).is_some_and(|it| !it.stalled.replace(true)) {
             let task = task.map(|(queue, bytes)| (queue.into(), bytes));
             state.stalled.push((client, task));
         }
         waits
+    }
+
+    /// Whether there is no room now for a task with this many bytes of payload and key.
+    #[inline]
+    pub(crate) fn is_busy_for_put(&self, queue: &[u8], bytes: usize) -> bool {
+        self.state.borrow().durable.engine().is_busy_for_put(queue, bytes)
     }
 
     /// Wakes every client, so that it sees that the server is stopping, or cuts it off.
@@ -644,11 +653,14 @@ impl State {
         }
     }
 
+    /// Whether the disk takes what comes. It says so once in a turn.
+    fn disk_keeps_up(&self) -> bool {
+        self.durable.figures().bytes_pending <= PENDING_BYTES_MAX && !self.durable.is_outpaced()
+    }
+
     fn has_room_for(&self, task: Option<(&[u8], usize)>) -> bool {
         let is_busy = |(queue, bytes)| self.durable.engine().is_busy_for_put(queue, bytes);
-        self.durable.figures().bytes_pending <= PENDING_BYTES_MAX
-            && !self.durable.is_outpaced()
-            && !task.is_some_and(is_busy)
+        self.disk_keeps_up() && !task.is_some_and(is_busy)
     }
 
     fn wake_stalled(&mut self) {
