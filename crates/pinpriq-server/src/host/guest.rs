@@ -67,6 +67,8 @@ struct Handed {
     /// The bytes that each occupies that was not sent yet, and the oldest volume that it holds.
     unsent: VecDeque<(usize, Option<u32>)>,
     bytes: usize,
+    /// How many of them hold a volume: none unless payloads are left on the disk.
+    holding: usize,
 }
 
 impl Handed {
@@ -74,7 +76,24 @@ impl Handed {
         self.unsent.len() >= limits.in_flight_max || self.bytes >= limits.out_bytes_max
     }
 
+    fn add(&mut self, bytes: usize, oldest: Option<u32>) {
+        self.ever += 1;
+        self.bytes += bytes;
+        self.holding += usize::from(oldest.is_some());
+        self.unsent.push_back((bytes, oldest));
+    }
+
+    fn remove(&mut self, outputs: usize) {
+        for (bytes, oldest) in self.unsent.drain(..outputs) {
+            self.bytes -= bytes;
+            self.holding -= usize::from(oldest.is_some());
+        }
+    }
+
     fn oldest(&self) -> Option<u32> {
+        if self.holding == 0 {
+            return None;
+        }
         self.unsent.iter().filter_map(|(_, oldest)| *oldest).min()
     }
 }
@@ -113,9 +132,7 @@ impl Guest {
     pub(crate) fn take(&mut self, errand: Errand) {
         match errand {
             Errand::Sent(outputs) => {
-                for (bytes, _) in self.handed.unsent.drain(..outputs) {
-                    self.handed.bytes -= bytes;
-                }
+                self.handed.remove(outputs);
                 self.note_oldest();
             }
             Errand::Read(wanted) => {
@@ -376,9 +393,7 @@ impl Guest {
         let pieces = self.seat.session.outbox.borrow_mut().hand_over(reached, |bytes, holds| {
             let fits = !handed.is_full(limits);
             if fits {
-                handed.ever += 1;
-                handed.bytes += bytes;
-                handed.unsent.push_back((bytes, holds.oldest()));
+                handed.add(bytes, holds.oldest());
             }
             fits
         });
