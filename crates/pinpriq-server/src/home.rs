@@ -7,4 +7,4 @@ mod credits;
 pub(crate) mod desk;
 mod joins;
 pub(crate) mod roll;
-mod route;
+pub(crate) mod route;

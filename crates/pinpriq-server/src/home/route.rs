@@ -121,9 +121,9 @@ fn across(sentence: String) -> Refusal {
     Refusal::new(RefusalKind::CrossShard, sentence)
 }
 
-/// A name in a sentence: printable, and cut short.
-fn shown(name: &[u8]) -> String {
+/// A word of a client in a sentence: printable, and cut short.
+pub(crate) fn shown(word: &[u8]) -> String {
     const SHOWN_BYTES_MAX: usize = 64;
-    let cut = if name.len() > SHOWN_BYTES_MAX { "…" } else { "" };
-    format!("'{}{cut}'", name[..name.len().min(SHOWN_BYTES_MAX)].escape_ascii())
+    let cut = if word.len() > SHOWN_BYTES_MAX { "…" } else { "" };
+    format!("'{}{cut}'", word[..word.len().min(SHOWN_BYTES_MAX)].escape_ascii())
 }

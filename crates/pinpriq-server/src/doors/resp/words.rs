@@ -10,6 +10,7 @@ use pinpriq_engine::time::{Span, Timestamp};
 use super::fault::Fault;
 use super::options::{self, Opt};
 use super::spec::{Spec, Word};
+pub(crate) use crate::home::route::shown;
 
 /// No command has more options; the table of commands sees to that.
 pub(crate) const OPTIONS_MAX: usize = 8;
@@ -278,13 +279,6 @@ impl<'a> Parts<'a> {
             Some(value) => Err(no_value("ORDER is OLDEST or NEWEST", value)),
         }
     }
-}
-
-/// A word of the client in a sentence: printable, and cut short.
-pub(crate) fn shown(word: &[u8]) -> String {
-    const SHOWN_BYTES_MAX: usize = 64;
-    let cut = if word.len() > SHOWN_BYTES_MAX { "…" } else { "" };
-    format!("'{}{cut}'", word[..word.len().min(SHOWN_BYTES_MAX)].escape_ascii())
 }
 
 /// A decimal number without sign, space or leading zero.
