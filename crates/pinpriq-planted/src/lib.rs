@@ -33,9 +33,14 @@ pub enum Suite {
     InStore(&'static str),
     /// The tests within the source of `pinpriq-server`.
     InServer(&'static str),
-    /// The simulator, with so many seeds from 0 on.
-    Simulator(u64),
+    /// The simulator, with the seeds from 0 to [`SEEDS`].
+    Simulator,
 }
+
+/// How many seeds the simulator tries with each bug; it stops at the first that objects. The bug
+/// that is hardest to hit needs a third of them. Keep it so: when the simulator changes, other
+/// seeds find the bugs.
+pub const SEEDS: u64 = 400;
 
 /// Whether this bug is planted.
 #[macro_export]
@@ -83,7 +88,7 @@ impl std::fmt::Display for Suite {
             Self::Server(word) => write!(f, "server {word}"),
             Self::InStore(word) => write!(f, "in store {word}"),
             Self::InServer(word) => write!(f, "in server {word}"),
-            Self::Simulator(seeds) => write!(f, "simulator 0..{seeds}"),
+            Self::Simulator => f.write_str("simulator"),
         }
     }
 }

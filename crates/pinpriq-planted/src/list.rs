@@ -54,61 +54,61 @@ impl Bug {
 bugs! {
     ReleaseResetsPriority "release-resets-priority"
         "A release gives the task priority 0."
-        [Engine("scripts::"), Simulator(20)]
+        [Engine("scripts::"), Simulator]
     DigLosesDelay "dig-loses-delay"
         "A task that is dug up with a delay is ready at once."
-        [Engine("scripts::"), Simulator(20)]
+        [Engine("scripts::"), Simulator]
     DeadlineOneLate "deadline-one-late"
         "Deadlines are due after their moment and not at it."
-        [Engine("scripts::"), Simulator(20)]
+        [Engine("scripts::"), Simulator]
     PassedLeaseStillHeld "passed-lease-still-held"
         "While many deadlines are due, a lease that is over is still accepted."
         [Engine("bounds::receipt_is_stale")]
     DelayEndsOneEarly "delay-ends-one-early"
         "A delayed task is ready a millisecond too early."
-        [Engine("scripts::"), Simulator(20)]
+        [Engine("scripts::"), Simulator]
     TtlEndsLease "ttl-ends-lease"
         "The TTL of a task ends its lease."
-        [Engine("scripts::"), Simulator(20)]
+        [Engine("scripts::"), Simulator]
     OthersInLineForgotten "others-in-line-forgotten"
         "After the first consumer in line was served, the others are forgotten."
-        [Engine("scripts::"), Simulator(20)]
+        [Engine("scripts::"), Simulator]
     DeadTakerServed "dead-taker-served"
         "A blocked take stays in line when its connection has ended, and swallows a task."
-        [Engine("scripts::"), Simulator(60)]
+        [Engine("scripts::"), Simulator]
     LeaseOutlivesConnection "lease-outlives-connection"
         "A lease without a TTR does not end with its connection."
-        [Engine("scripts::"), Simulator(20)]
+        [Engine("scripts::"), Simulator]
     UnsubscribedStillServed "unsubscribed-still-served"
         "Who has unsubscribed is still served."
-        [Engine("scripts::"), Simulator(20)]
+        [Engine("scripts::"), Simulator]
     TakerStaysInOtherLines "taker-stays-in-other-lines"
         "A take that was served from one queue stays in the lines of the others."
-        [Engine("scripts::"), Simulator(20)]
+        [Engine("scripts::"), Simulator]
     CreditNotSpent "credit-not-spent"
         "A delivery spends no credit."
-        [Engine("scripts::"), Simulator(20)]
+        [Engine("scripts::"), Simulator]
     ServedStaysFirst "served-stays-first"
         "The queue that served a subscriber last does not go behind its other queues."
-        [Engine("scripts::"), Simulator(20)]
+        [Engine("scripts::"), Simulator]
     ExpiryCountedTwice "expiry-counted-twice"
         "A task whose TTL has passed is counted twice."
-        [Engine("scripts::"), Simulator(20)]
+        [Engine("scripts::"), Simulator]
     ExpiredStillPresent "expired-still-present"
         "What a deadline moves still counts where it was."
-        [Engine("scripts::"), Simulator(20)]
+        [Engine("scripts::"), Simulator]
     AwaiterNotToldOfExpiry "awaiter-not-told-of-expiry"
         "Who awaits a task is not told that its TTL has passed."
-        [Engine("scripts::"), Simulator(20)]
+        [Engine("scripts::"), Simulator]
     TiesNewestFirst "ties-newest-first"
         "Among tasks of one priority the newest is taken, and not the oldest."
-        [Engine("scripts::"), Simulator(20)]
+        [Engine("scripts::"), Simulator]
     LargePayloadsLast "large-payloads-last"
         "A task with a small payload goes before a more urgent one with a large payload."
         [Engine("random::engine_does_what_the_model_does")]
     GroupWithoutUnranked "group-without-unranked"
         "A group leaves without those of its tasks that have no priority."
-        [Engine("scripts::"), Simulator(20)]
+        [Engine("scripts::"), Simulator]
     ExpiredCompanionHandedOver "expired-companion-handed-over"
         "A group takes along tasks whose TTL has passed, before that deadline was fired."
         [Engine("bounds::group_leaves_out")]
@@ -117,7 +117,7 @@ bugs! {
         [Engine("bounds::take_passes_over")]
     TimeoutBeforeTask "timeout-before-task"
         "A blocked take is told that there is nothing in the moment in which a task becomes ready."
-        [Engine("scripts::"), Simulator(80)]
+        [Engine("scripts::"), Simulator]
     MemberOutlivesItsLease "member-outlives-its-lease"
         "While many deadlines are due, a member whose lease is over can still beat and take."
         [Engine("fan_out::cleaning::members_whose_lease_is_over")]
@@ -126,25 +126,25 @@ bugs! {
         [Engine("fan_out::cleaning::members_whose_lease_is_over")]
     LookIsSignOfLife "look-is-sign-of-life"
         "A look at a lane renews the lease of its member."
-        [Engine("scripts::"), Simulator(20)]
+        [Engine("scripts::"), Simulator]
     TakeNeverTimesOut "take-never-times-out"
         "A blocked take waits for ever, whatever it said."
-        [Engine("scripts::"), Simulator(20)]
+        [Engine("scripts::"), Simulator]
     PauseNotKept "pause-not-kept"
         "A paused queue hands out tasks."
-        [Engine("scripts::"), Simulator(20)]
+        [Engine("scripts::"), Simulator]
     GrantNotCompared "grant-not-compared"
         "A receipt of an earlier lease is taken for that of the current one."
-        [Engine("scripts::"), Simulator(20)]
+        [Engine("scripts::"), Simulator]
     QueueOfReceiptNotCompared "queue-of-receipt-not-compared"
         "A receipt is accepted in any queue."
-        [Engine("scripts::"), Simulator(20)]
+        [Engine("scripts::"), Simulator]
     UnsentLeaseEndsAnother "unsent-lease-ends-another"
         "A lease that could not be sent ends the next lease of the same task."
         [Engine("random::engine_does_what_the_model_does")]
     UpdateByAnyReceipt "update-by-any-receipt"
         "An update accepts any receipt."
-        [Engine("scripts::"), Simulator(20)]
+        [Engine("scripts::"), Simulator]
     OnlyFirstIdChecked "only-first-id-checked"
         "Of the ids of a kill only the first is checked."
         [Engine("scripts::")]
@@ -153,106 +153,106 @@ bugs! {
         [Engine("scripts::")]
     CapacityNotKept "capacity-not-kept"
         "A queue takes more tasks than its capacity."
-        [Engine("scripts::"), Simulator(20)]
+        [Engine("scripts::"), Simulator]
     UpdateNeedsNoRoom "update-needs-no-room"
         "A task may get a larger payload, or a reason to be buried, whatever the room."
         [Engine("room::"), Engine("scripts::")]
     QueueNameNotGivenBack "queue-name-not-given-back"
         "The memory of a queue that is gone stays accounted for."
-        [Engine("room::"), Engine("scripts::"), Simulator(20)]
+        [Engine("room::"), Engine("scripts::"), Simulator]
     TimeIdsRepeat "time-ids-repeat"
         "Two ids made from the clock in one millisecond are equal."
         [Engine("scripts::")]
     LastLaneMissed "last-lane-missed"
         "A publication misses the lane that was made last."
-        [Engine("scripts::"), Simulator(20)]
+        [Engine("scripts::"), Simulator]
     CopyNotRecorded "copy-not-recorded"
         "The record of a publication leaves one lane out, so that a crash loses it there."
-        [Engine("scripts::"), Simulator(20)]
+        [Engine("scripts::"), Simulator]
     PublishedTooLate "published-too-late"
         "What is published after its deadline is still put into lanes."
-        [Engine("scripts::"), Simulator(20)]
+        [Engine("scripts::"), Simulator]
     PublishedToEndedMember "published-to-ended-member"
         "A publication goes to a member that has ended and is not cleaned yet."
-        [Engine("scripts::"), Simulator(40)]
+        [Engine("scripts::"), Simulator]
     EndedMemberFound "ended-member-found"
         "A member that has ended is still found by its name, and a beat revives it."
-        [Engine("scripts::"), Simulator(20)]
+        [Engine("scripts::"), Simulator]
     LaneMemoryLeaks "lane-memory-leaks"
         "The memory of a lane that has ended stays accounted for."
-        [Engine("scripts::"), Simulator(20)]
+        [Engine("scripts::"), Simulator]
     CleaningHitsNamesake "cleaning-hits-namesake"
         "Cleaning up a member that ended forgets one of the same name that joined meanwhile."
-        [Engine("scripts::"), Simulator(140)]
+        [Engine("scripts::"), Simulator]
     TopicGoesWithOneLane "topic-goes-with-one-lane"
         "When one lane ends, the topic forgets the others."
-        [Engine("scripts::"), Simulator(20)]
+        [Engine("scripts::"), Simulator]
     EndsForgottenAtStart "ends-forgotten-at-start"
         "Acknowledged tasks are back after a restart."
-        [Engine("scripts::"), Simulator(20)]
+        [Engine("scripts::"), Simulator]
     GrantsForgottenAtStart "grants-forgotten-at-start"
         "Leases are forgotten in a restart, although they were durable."
-        [Engine("scripts::"), Simulator(20)]
+        [Engine("scripts::"), Simulator]
     NumbersGivenTwice "numbers-given-twice"
         "Numbers of tasks that are gone are given again after a restart."
         [Engine("bounds::drawn_ids")]
     TailForgottenAtStart "tail-forgotten-at-start"
         "A task that was released to the tail is back in its old place after a restart."
-        [Engine("fan_out::crashes::"), Simulator(20)]
+        [Engine("fan_out::crashes::"), Simulator]
     CompactionLosesSettings "compaction-loses-settings"
         "Compaction gives the settings of a queue up instead of writing them again."
-        [Engine("random::engine_does_what_the_model_does"), Simulator(20)]
+        [Engine("random::engine_does_what_the_model_does"), Simulator]
     CompactionLosesCopies "compaction-loses-copies"
         "Compaction writes a publication again without its copies."
         [Engine("random::engine_does_what_the_model_does")]
     AnswerBeforeSync "answer-before-sync"
         "An answer leaves before its change is durable."
-        [Simulator(20)]
+        [Simulator]
     TakeBeforePutIsDurable "take-before-put-is-durable"
         "A task is handed over under a lease before its put is durable."
-        [Store("takes::"), Simulator(80)]
+        [Store("takes::"), Simulator]
     TakeAfterUnsavedMove "take-after-unsaved-move"
         "A take does not wait for what became of other tasks that were ready before it."
-        [Store("takes::"), Simulator(80)]
+        [Store("takes::"), Simulator]
     SyncSkipped "sync-skipped"
         "Files are not synced."
-        [Simulator(20)]
+        [Simulator]
     FailedSyncIgnored "failed-sync-ignored"
         "A sync that failed is taken for success."
-        [Simulator(20), Store("faults::after_a_failed")]
+        [Simulator, Store("faults::after_a_failed")]
     FailedSyncRetried "failed-sync-retried"
         "A sync that failed is tried again, and then believed."
         [Store("faults::after_a_failed")]
     DirectoryNotSynced "directory-not-synced"
         "The directory is not synced."
-        [Simulator(20)]
+        [Simulator]
     TailNotSecured "tail-not-secured"
         "What was read at the start is relied on before it is durable."
-        [Simulator(20)]
+        [Simulator]
     DamageTakenForTheEnd "damage-taken-for-the-end"
         "The log ends at the first bad checksum, whatever stands behind it."
-        [Simulator(80)]
+        [Simulator]
     EndOfSegmentNotCompared "end-of-segment-not-compared"
         "It goes unnoticed that a segment ends before the place that its successor names."
-        [Simulator(40)]
+        [Simulator]
     IncarnationForgotten "incarnation-forgotten"
         "The incarnation starts again from 1 after a restart, and receipts come again."
-        [Simulator(20)]
+        [Simulator]
     MomentForgotten "moment-forgotten"
         "The latest moment of the log is forgotten, so that time goes back in a restart."
-        [Store("conformance::the_journal_on_a_disk"), Simulator(60)]
+        [Store("conformance::the_journal_on_a_disk"), Simulator]
     SegmentGoesTooEarly "segment-goes-too-early"
         "A segment is put away before it is durable that nobody needs it."
         [InStore("journal::ledger::")]
     SegmentGoesWithItsLastRecord "segment-goes-with-its-last-record"
         "A segment is put away while a small record in it still counts."
-        [Simulator(20), Store("compaction::")]
+        [Simulator, Store("compaction::")]
     CompactionSkipsRecord "compaction-skips-record"
         "Where the list of an old segment is interrupted, one record is passed over."
         [Store("compaction::a_batch_of_more_records")]
     GroupCommitCountsTooMuch "group-commit-counts-too-much"
         "What was appended during a write is taken to be durable with it."
-        [Store("threads::what_comes_while"), Simulator(20)]
+        [Store("threads::what_comes_while"), Simulator]
     LengthIn16Bits "length-in-16-bits"
         "Lengths in records are cut to 16 bits."
         [Store("compaction::a_batch_larger")]
@@ -264,7 +264,7 @@ bugs! {
         [Store("memory_limit::a_payload_that_the_disk_spoilt")]
     RewrittenPayloadStaysAway "rewritten-payload-stays-away"
         "A payload in the store is sought at its new place before it is written there."
-        [Store("memory_limit::"), Simulator(60)]
+        [Store("memory_limit::"), Simulator]
     HeldSegmentUsedAgain "held-segment-used-again"
         "A segment is used again while an answer waits for a payload in it."
         [Store("memory_limit::")]
@@ -339,7 +339,7 @@ bugs! {
         [InServer("outbox::")]
     UnsentPopsLost "unsent-pops-lost"
         "Popped tasks that could not be sent are not put back."
-        [Simulator(40), Server("resp::blocking::a_reply_that_could")]
+        [Simulator, Server("resp::blocking::a_reply_that_could")]
     UnsentLeasesKept "unsent-leases-kept"
         "Leases of which the client never heard do not end with its connection."
         [Server("resp::members::a_reply_that_could")]
@@ -348,25 +348,25 @@ bugs! {
         [Server("limits::connections_that_come")]
     EncodedTakenForSent "encoded-taken-for-sent"
         "Popped tasks are let go of once they are encoded, and not once they are sent."
-        [Simulator(20), Server("resp::blocking::a_reply_that_could")]
+        [Simulator, Server("resp::blocking::a_reply_that_could")]
     CreditsAllAtOnce "credits-all-at-once"
         "The engine is told of all credits of a client at once."
         [Server("slow::a_subscriber")]
     NewestPlaceFilled "newest-place-filled"
         "A reply of another shard goes to the newest request for it, and not to the oldest."
-        [Simulator(20)]
+        [Simulator]
     DeliveryBehindAll "delivery-behind-all"
         "A delivery of another shard is sent behind all replies that the shard still owes."
-        [Simulator(20)]
+        [Simulator]
     AcceptedNotTold "accepted-not-told"
         "Other shards are not told that their answers were sent, and stop answering."
-        [Simulator(20)]
+        [Simulator]
     CutNotTold "cut-not-told"
         "Other shards are not told that a connection has gone, and its leases there stay."
-        [Simulator(20)]
+        [Simulator]
     LateOutputsKept "late-outputs-kept"
         "What another shard hands to a connection that has gone is not sent back to it."
-        [Simulator(20)]
+        [Simulator]
     BlockedAbroadPassed "blocked-abroad-passed"
         "A request is carried out while one before it is blocked in another shard."
         [Server("shards::nothing_is_done_behind")]
@@ -375,10 +375,10 @@ bugs! {
         [Server("shards::a_member_that_leaves")]
     ResetNotAwaited "reset-not-awaited"
         "RESET is answered before the other shards have done what they ask."
-        [Simulator(20)]
+        [Simulator]
     EarlyCreditsLost "early-credits-lost"
         "Credits that were granted before the first subscription do not reach its shard."
-        [Simulator(20)]
+        [Simulator]
     UnderWayUnbounded "under-way-unbounded"
         "A connection may have any number of bytes under way to a shard that does not read."
         [Server("shards::a_connection_has_only")]
@@ -399,7 +399,7 @@ bugs! {
         [Server("starting::a_stop"), Store("opening::a_load_that_is_told_to_stop")]
     TimeFollowsTheWallClock "time-follows-the-wall-clock"
         "When the wall clock is set, time jumps along with it."
-        [Simulator(20)]
+        [Simulator]
     TimeNotDrawnBack "time-not-drawn-back"
         "Time is not drawn back to a wall clock that is behind it."
         [Server("time_line::")]

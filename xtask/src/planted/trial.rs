@@ -9,7 +9,7 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 use std::time::Duration;
 
-use pinpriq_planted::{Bug, Suite, VARIABLE};
+use pinpriq_planted::{Bug, SEEDS, Suite, VARIABLE};
 
 use super::programs::{Kind, Programs, directory_of};
 
@@ -34,9 +34,9 @@ pub(crate) enum Verdict {
 /// Runs a suite, with this bug if one is given.
 pub(crate) fn run(suite: Suite, bug: Option<Bug>, programs: &Programs) -> Verdict {
     let (name, kind, word) = match suite {
-        Suite::Simulator(seeds) => {
+        Suite::Simulator => {
             let mut command = Command::new(&programs.simulator);
-            command.args(["--operations", OPERATIONS, "--seeds", &format!("0..{seeds}")]);
+            command.args(["--operations", OPERATIONS, "--seeds", &format!("0..{SEEDS}")]);
             return judge(command, bug, simulated);
         }
         Suite::Engine(word) => ("pinpriq-engine", Kind::Outside, word),
