@@ -18,7 +18,7 @@ use pinpriq_engine::command::{
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, Reply};
-use pinpriq_engine::task::{ClientId, RequestId, TaskRecord};
+use pinpriq_engine::task::{ClientId, RequestId, TaskRecord, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
 
 /// How many operations are one sample.
@@ -205,7 +205,12 @@ impl Scene {
         // Priorities come in no order that an index could profit from.
         let mixed = self.said.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33;
         let priority = Some(mixed.cast_signed() % PRIORITIES);
-        self.say(Command::Put(Put { key, priority, ttl, ..Put::new(QUEUE, &PAYLOAD) }));
+        self.say(Command::Put(Put {
+            ttl,
+            priority,
+            terms: Terms { key, ..Put::new(QUEUE, &PAYLOAD).terms },
+            ..Put::new(QUEUE, &PAYLOAD)
+        }));
     }
 
     fn put(&mut self) {
@@ -245,7 +250,13 @@ impl Scene {
         let deadline = Deadline::OfLane;
         let priority = Some(0);
         let (topic, payload, key) = (QUEUE, &PAYLOAD, None);
-        self.say(Command::Publish(Publish { topic, payload, key, priority, deadline }));
+        self.say(Command::Publish(Publish {
+            topic,
+            payload,
+            deadline,
+            priority,
+            terms: Terms { key, ..Terms::NONE },
+        }));
     }
 
     fn pop_from_lane(&mut self, lane: u64, count: u32) {

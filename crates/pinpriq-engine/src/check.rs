@@ -57,10 +57,10 @@ impl Engine {
                 };
                 assert_eq!(
                     self.tasks.payload(slot),
-                    Some(&*published.payload),
+                    Some(&*published.record.payload),
                     "task {number} shares a payload"
                 );
-                assert_eq!(task.key(), published.key.as_ref(), "task {number} shares a key");
+                assert_eq!(*task.terms(), published.record.terms, "task {number} shares terms");
                 *sharers.entry(first).or_default() += 1;
             }
             if !self.queues.is_current(task.queue, task.epoch) {

@@ -238,7 +238,6 @@ impl Engine {
                 self.bring_back_payload(record);
                 return self.place_task(record.number, place);
             }
-            Change::LaneTask(record) => return self.place_task(record.number, place),
             Change::Queue(record) => self
                 .queues
                 .find(&record.name)
@@ -247,7 +246,7 @@ impl Engine {
             Change::Lane(record) => {
                 self.queues.find_lane(record.number).map(|slot| &mut self.queues[slot].place)
             }
-            Change::Published(record) => {
+            Change::Published(record, _) => {
                 self.publications.find(record.first).map(|published| &mut published.place)
             }
             Change::Member(record) => {

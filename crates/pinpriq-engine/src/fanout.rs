@@ -11,7 +11,7 @@ pub(crate) mod publications;
 pub(crate) mod publish;
 pub(crate) mod restore_lanes;
 
-use crate::task::Bytes;
+use crate::task::{Bytes, Terms};
 use crate::time::{Span, Timestamp};
 
 /// How long a member lives without a sign of life, unless it says otherwise.
@@ -25,8 +25,8 @@ pub struct Publish<'a> {
     pub topic: &'a [u8],
     /// What the tasks carry. It is kept once, however many lanes there are.
     pub payload: &'a [u8],
-    /// Their group, if any.
-    pub key: Option<&'a [u8]>,
+    /// What stays with them.
+    pub terms: Terms<&'a [u8]>,
     /// Lower is more urgent; none is never selected.
     pub priority: Option<i64>,
     /// The moment from which on no task is delivered any more.

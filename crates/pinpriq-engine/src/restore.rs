@@ -54,8 +54,9 @@ impl Engine {
                 let epoch = self.queues.next_epoch();
                 self.queues[slot].epoch = epoch;
             }
-            Change::Published(record) => self.restore_publication(*record, place),
-            Change::LaneTask(record) => self.restore_lane_task(*record, place),
+            Change::Published(record, copies) => {
+                self.restore_publication(*record, &copies, place);
+            }
             Change::Lane(record) => self.restore_lane(*record, place),
             Change::LaneGone(number) => self.restore_lane_gone(number),
             Change::LaneEmptied(number) => {
@@ -189,15 +190,19 @@ impl Engine {
         task.armed().map(|at| (at, Due::Task(number)))
     }
 
-    fn restore_task(&mut self, record: TaskRecord, place: Option<Place>) {
+    pub(crate) fn restore_task(&mut self, record: TaskRecord, place: Option<Place>) {
         if let Some(slot) = self.tasks.find(record.number) {
             self.unrestore(slot);
         }
-        self.last_number = self.last_number.max(record.number).max(record.seq);
-        let queue = self.restored_queue(&record.queue);
-        let record = TaskRecord { state: without_holder(record.state), ..record };
+        self.last_number = self.last_number.max(record.number).max(record.progress.seq);
+        let queue = match &record.lane {
+            None => self.restored_queue(&record.queue),
+            Some(lane) => self.restored_lane(lane.number),
+        };
         let payload = self.tasks.keep_bytes(&record.payload);
+        let is_shared = record.shared;
         let mut task = Task::of(record, payload, queue, self.queues[queue].epoch);
+        task.set_shares(is_shared);
         task.replace_place(place);
         task.set_recorded();
         let slot = self.tasks.insert(task);
@@ -233,16 +238,14 @@ impl Engine {
 
     fn restore_moved(&mut self, moved: Moved) {
         let Some(slot) = self.tasks.find(moved.number) else { return };
-        self.last_number = self.last_number.max(moved.seq);
+        self.last_number = self.last_number.max(moved.progress.seq);
         let task = &mut self.tasks[slot];
         let former = task.own_bytes();
-        if !planted!(TailForgottenAtStart) {
-            task.set_seq(moved.seq);
+        let mut progress = moved.progress;
+        if planted!(TailForgottenAtStart) {
+            progress.seq = task.seq();
         }
-        task.set_priority(moved.priority);
-        task.set_expires_at(moved.expires_at);
-        task.set_attempts(moved.attempts);
-        task.set_state(without_holder(moved.state));
+        task.set_progress(progress);
         let current = task.own_bytes();
         self.reweigh_restored(former, current);
     }
@@ -278,13 +281,5 @@ impl Engine {
         queue.recorded = true;
         let former = std::mem::replace(&mut queue.place, place);
         self.obsolete.extend(former);
-    }
-}
-
-/// The connection that held a lease is gone, whatever else is left of it.
-pub(crate) fn without_holder(state: State) -> State {
-    match state {
-        State::Taken(lease) => State::Taken(Lease { holder: None, ..lease }),
-        other => other,
     }
 }

@@ -151,10 +151,10 @@ impl Engine {
         let after_ack = zombie.map_or(setting, AfterAck::Zombie);
         match after_ack {
             AfterAck::Delete => self.leave(slot, operation, Exit::Acked),
-            AfterAck::Keep => self.shift(slot, operation, Unsaved::Standing, |_| State::Done),
+            AfterAck::Keep => self.shift(slot, operation, Unsaved::Progress, |_| State::Done),
             AfterAck::Zombie(stay) => {
                 let purge_at = self.now.after(stay);
-                self.shift(slot, operation, Unsaved::Standing, |_| State::Zombie { purge_at });
+                self.shift(slot, operation, Unsaved::Progress, |_| State::Zombie { purge_at });
             }
         }
     }
@@ -173,7 +173,7 @@ impl Engine {
             State::Ready => self.expire(slot),
             State::Waiting { .. } if task.is_expired(self.now) => self.expire(slot),
             State::Waiting { .. } => {
-                self.shift(slot, Operation::Deadline, Unsaved::Standing, |_| State::Ready);
+                self.shift(slot, Operation::Deadline, Unsaved::Progress, |_| State::Ready);
             }
             State::Taken(_) => self.end_lease(slot, Operation::Deadline),
             State::Zombie { .. } => self.leave(slot, Operation::Deadline, Exit::Acked),
@@ -188,7 +188,7 @@ impl Engine {
         if self.tasks[slot].is_expired(self.now) {
             self.leave(slot, operation, Exit::Expired);
         } else {
-            self.shift(slot, operation, Unsaved::Standing, |_| State::Ready);
+            self.shift(slot, operation, Unsaved::Progress, |_| State::Ready);
         }
     }
 

@@ -22,8 +22,8 @@ use crate::Malformed;
 use crate::fields::{kind_code, kind_of, put_receipt, take_receipt};
 use crate::flags::Packing;
 use crate::list::{List, put_list, take_list};
-use crate::primitives::{end, put_bytes, put_number, take_byte, take_bytes, take_small};
 use crate::records::{put_record, take_records};
+use pinpriq_records::primitives::{end, put_bytes, put_number, take_byte, take_bytes, take_small};
 
 pub(crate) fn encode(command: &Command<'_>, out: &mut Vec<u8>) {
     match command {

@@ -5,11 +5,12 @@
 //! comes in three parts: its code, its bytes, and the way back.
 
 use pinpriq_engine::settings::Ids;
-use pinpriq_engine::task::{Grant, Receipt, StateKind};
+use pinpriq_engine::task::{Grant, Receipt, StateKind, Terms};
 
 use crate::Malformed;
 use crate::flags::Packed;
-use crate::primitives::{put_number, put_signed, take_number, take_signed};
+use pinpriq_records::primitives::{put_number, put_signed, take_number, take_signed};
+use pinpriq_records::task::{put_terms, take_terms};
 
 /// Priority 0 takes no room.
 #[inline]
@@ -43,6 +44,28 @@ pub(crate) fn take_priority(code: u8, input: &mut &[u8]) -> Result<Option<i64>, 
         },
         2 => Ok(None),
         _ => Err(Malformed::OutOfRange("priority")),
+    }
+}
+
+/// Terms about which nothing was said take no room.
+#[inline]
+pub(crate) fn put_terms_if_any(out: &mut Vec<u8>, terms: Terms<&[u8]>) {
+    if !terms.are_none() {
+        put_terms(out, terms);
+    }
+}
+
+#[inline]
+pub(crate) fn take_terms_if<'a>(
+    are_there: bool,
+    input: &mut &'a [u8],
+) -> Result<Terms<&'a [u8]>, Malformed> {
+    if !are_there {
+        return Ok(Terms::NONE);
+    }
+    match take_terms(input)? {
+        Terms::NONE => Err(Malformed::OutOfRange("terms")),
+        terms => Ok(terms),
     }
 }
 

@@ -4,7 +4,7 @@
 //! most often, since zeroes at the end take no room. What a choice means is not known here.
 
 use crate::Malformed;
-use crate::primitives::{put_number, take_number};
+use pinpriq_records::primitives::{put_number, take_number};
 
 /// Choices that are being collected.
 #[derive(Default)]

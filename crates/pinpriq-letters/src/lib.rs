@@ -28,33 +28,11 @@ mod fields;
 mod flags;
 mod list;
 mod output;
-mod primitives;
 mod records;
 
 use pinpriq_engine::command::Command;
 use pinpriq_engine::reply::Output;
-
-/// Why bytes are no command, or no output.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Malformed {
-    /// They end too early.
-    #[error("a letter is cut short")]
-    Short,
-    /// Nothing of that sort has this kind.
-    #[error("there is no {what} of the kind {kind}")]
-    UnknownKind {
-        /// Of what sort: a command or an output.
-        what: &'static str,
-        /// The byte that says the kind.
-        kind: u8,
-    },
-    /// A field holds what it cannot hold, or holds it in another form than the one it has.
-    #[error("the field {0} of a letter is out of range")]
-    OutOfRange(&'static str),
-    /// Something follows that does not belong to it.
-    #[error("{0} bytes follow after the end of a letter")]
-    Rest(usize),
-}
+pub use pinpriq_records::Malformed;
 
 /// Appends the command.
 ///

@@ -6,7 +6,7 @@
 use std::ops::Deref;
 
 use crate::Malformed;
-use crate::primitives::{put_number, take_number};
+use pinpriq_records::primitives::{put_number, take_number};
 
 /// So many stand in the list itself.
 const ROOM: usize = 8;

@@ -23,11 +23,11 @@ use crate::Malformed;
 use crate::fields::{kind_code, kind_of};
 use crate::flags::{Packed, Packing};
 use crate::list::{put_list, take_vec};
-use crate::primitives::{
+use crate::records::{id_code, put_id, put_record, take_id, take_record, take_records};
+use pinpriq_records::primitives::{
     end, put_bytes, put_if, put_moment, put_number, take_byte, take_bytes, take_if, take_moment,
     take_number,
 };
-use crate::records::{id_code, put_id, put_record, take_id, take_record, take_records};
 
 pub(crate) fn encode(output: &Output, out: &mut Vec<u8>) {
     match output {

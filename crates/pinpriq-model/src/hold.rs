@@ -27,7 +27,7 @@ impl Model {
             }
             HeldBy::Id(id) => {
                 let number = self.find(held.queue, id)?.ok_or(RefusalKind::NotFound)?;
-                match &self.task(number).state {
+                match &self.task(number).progress.state {
                     State::Taken(lease) if lease.holder == Some(client) => number,
                     State::Taken(_) => return Err(RefusalKind::NotOwner),
                     _ => return Err(RefusalKind::NotTaken),
@@ -96,7 +96,7 @@ impl Model {
         let tail = self.last_number;
         let state = self.bring_back(number, release.delay, &release.amendment);
         if release.tail && state.is_some() {
-            self.task_mut(number).seq = tail;
+            self.task_mut(number).progress.seq = tail;
         }
         Ok(Some(Reply::State(state)))
     }
@@ -140,13 +140,13 @@ impl Model {
         fits(by.is_none_or(|by| !by.is_zero()))?;
         if let HeldBy::Id(id) = held.by
             && let Some(number) = self.find(held.queue, id)?
-            && !matches!(self.task(number).state, State::Taken(_))
+            && !matches!(self.task(number).progress.state, State::Taken(_))
         {
             return self.touch_untaken(number, by);
         }
         let number = self.hold(client, held)?;
         let now = self.now;
-        let State::Taken(lease) = &mut self.task_mut(number).state else {
+        let State::Taken(lease) = &mut self.task_mut(number).progress.state else {
             unreachable!("task {number} is held")
         };
         if let Some(deadline) = lease.deadline {
@@ -163,15 +163,15 @@ impl Model {
     }
 
     fn touch_untaken(&mut self, number: u64, by: Option<Span>) -> Answer {
-        if self.task(number).state != State::Ready {
+        if self.task(number).progress.state != State::Ready {
             return Ok(Some(Reply::Deadline(None)));
         }
         let by = by.ok_or(RefusalKind::BadArgument)?;
         let task = self.task_mut(number);
-        if let Some(expires_at) = task.expires_at {
-            task.expires_at = Some(later(expires_at, by)?);
+        if let Some(expires_at) = task.progress.expires_at {
+            task.progress.expires_at = Some(later(expires_at, by)?);
         }
-        Ok(Some(Reply::Deadline(task.expires_at)))
+        Ok(Some(Reply::Deadline(task.progress.expires_at)))
     }
 }
 

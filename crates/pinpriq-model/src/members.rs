@@ -90,7 +90,9 @@ impl Model {
         for place in self.lanes_of(topic) {
             let home = &self.homes[&place];
             let Some(lane) = &home.lane else { continue };
-            let count = |kind| home.tasks.values().filter(|task| task.state.kind() == kind).count();
+            let count = |kind| {
+                home.tasks.values().filter(|task| task.progress.state.kind() == kind).count()
+            };
             members.push(MemberFigures {
                 member: lane.name.member.clone(),
                 incarnation: lane.incarnation,

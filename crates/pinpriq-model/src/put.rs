@@ -7,7 +7,7 @@ use pinpriq_engine::fanout::{Deadline, Publish};
 use pinpriq_engine::limits::{NAME_BYTES_MAX, TASK_OVERHEAD_BYTES, WAIT_OVERHEAD_BYTES};
 use pinpriq_engine::reply::{Outcome, RefusalKind, Reply};
 use pinpriq_engine::settings::{Ids, Settings};
-use pinpriq_engine::task::{ClientId, RequestId, State, StateKind, TaskId, TaskRecord};
+use pinpriq_engine::task::{ClientId, Progress, RequestId, State, StateKind, TaskId, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
 
 use super::{Answer, Exit, Home, Model, Place, fits, id_fits, is_placeholder};
@@ -29,7 +29,7 @@ impl Model {
         if self.paused(&place).input {
             return Err(RefusalKind::Paused);
         }
-        let given: usize = put.key.into_iter().chain(put.id).map(<[u8]>::len).sum();
+        let given: usize = put.terms.key.into_iter().chain(put.id).map(<[u8]>::len).sum();
         let content = (put.payload.len() + given) as u64;
         self.has_room(self.room_of_queue(put.queue) + TASK_OVERHEAD_BYTES + content)?;
         let until = match put.wait {
@@ -54,16 +54,18 @@ impl Model {
             queue: put.queue.into(),
             lane: None,
             id: id.clone(),
-            seq: number,
-            priority: put.priority,
-            key: put.key.map(Into::into),
+            put_at: self.now,
+            terms: put.terms.kept(),
+            progress: Progress {
+                priority: put.priority,
+                seq: number,
+                expires_at,
+                attempts: 0,
+                state,
+            },
             payload: put.payload.into(),
             away: None,
-            put_at: self.now,
-            expires_at,
-            ttr: put.ttr,
-            attempts: 0,
-            state,
+            shared: false,
         };
         self.enter(&place, task);
         match (put.wait, until) {
@@ -95,9 +97,9 @@ impl Model {
             return;
         }
         let now = self.now;
-        match self.task(number).state.kind() {
+        match self.task(number).progress.state.kind() {
             StateKind::Ready => self.leave(number, Exit::Expired),
-            StateKind::Taken => self.task_mut(number).expires_at = Some(now),
+            StateKind::Taken => self.task_mut(number).progress.expires_at = Some(now),
             _ => {}
         }
     }
@@ -108,9 +110,9 @@ impl Model {
         put: &Put<'_>,
         settings: Settings,
     ) -> Result<Option<Timestamp>, RefusalKind> {
-        fits(put.key.is_none_or(|key| key.len() <= NAME_BYTES_MAX))?;
+        fits(put.terms.key.is_none_or(|key| key.len() <= NAME_BYTES_MAX))?;
         self.payload_fits(Some(put.payload))?;
-        self.span_fits(put.ttr, false)?;
+        self.span_fits(put.terms.ttr, false)?;
         self.span_fits(Some(put.delay), true)?;
         let delays = !put.delay.is_zero();
         fits(!(delays && (put.wait.is_some() || put.ttl == TimeToLive::Instant)))?;
@@ -134,7 +136,7 @@ impl Model {
 
     pub(super) fn publish(&mut self, publish: &Publish<'_>) -> Answer {
         fits(publish.topic.len() <= NAME_BYTES_MAX)?;
-        fits(publish.key.is_none_or(|key| key.len() <= NAME_BYTES_MAX))?;
+        fits(publish.terms.key.is_none_or(|key| key.len() <= NAME_BYTES_MAX))?;
         self.payload_fits(Some(publish.payload))?;
         let expires_at = match publish.deadline {
             Deadline::OfLane => None,
@@ -153,7 +155,7 @@ impl Model {
         };
         let (shut, open): (Vec<Place>, Vec<Place>) =
             self.lanes_of(publish.topic).into_iter().partition(is_shut);
-        let content = publish.payload.len() + publish.key.map_or(0, <[u8]>::len);
+        let content = publish.payload.len() + publish.terms.key.map_or(0, <[u8]>::len);
         let bytes = content as u64 + TASK_OVERHEAD_BYTES * open.len() as u64;
         // What nobody gets needs no room.
         if !open.is_empty() {
@@ -176,16 +178,18 @@ impl Model {
                 queue: home.name.clone(),
                 lane: home.lane.as_ref().map(|lane| lane.name.clone()),
                 id,
-                seq: number,
-                priority: publish.priority,
-                key: publish.key.map(Into::into),
+                put_at: now,
+                terms: publish.terms.kept(),
+                progress: Progress {
+                    priority: publish.priority,
+                    seq: number,
+                    expires_at: expires_at.or_else(|| settings.ttl.map(|ttl| now.after(ttl))),
+                    attempts: 0,
+                    state: State::Ready,
+                },
                 payload: std::sync::Arc::clone(&payload),
                 away: None,
-                put_at: now,
-                expires_at: expires_at.or_else(|| settings.ttl.map(|ttl| now.after(ttl))),
-                ttr: None,
-                attempts: 0,
-                state: State::Ready,
+                shared: false,
             };
             self.enter(place, task);
         }
@@ -204,8 +208,10 @@ impl Model {
         }
         if self.places.contains_key(&record.number) {
             // It was kept after the pop. If somebody brought it back since, it stays.
-            let finished =
-                matches!(self.task(record.number).state, State::Zombie { .. } | State::Done);
+            let finished = matches!(
+                self.task(record.number).progress.state,
+                State::Zombie { .. } | State::Done
+            );
             if finished {
                 self.shift(record.number, State::Ready);
                 self.expire_if_over(record.number);
@@ -225,7 +231,10 @@ impl Model {
         if !fits || is_taken {
             return false;
         }
-        let task = TaskRecord { state: State::Ready, ..record.clone() };
+        let task = TaskRecord {
+            progress: Progress { state: State::Ready, ..record.clone().progress },
+            ..record.clone()
+        };
         self.note_due(super::time::due(&task));
         self.kept.put_back(&task);
         self.places.insert(task.number, place.clone());
@@ -279,7 +288,7 @@ impl Home {
     fn is_full(&self) -> bool {
         let Some(capacity) = self.settings.capacity else { return false };
         let finished =
-            |task: &&TaskRecord| matches!(task.state, State::Zombie { .. } | State::Done);
+            |task: &&TaskRecord| matches!(task.progress.state, State::Zombie { .. } | State::Done);
         let unfinished = self.tasks.values().filter(|task| !finished(task)).count();
         unfinished as u64 >= capacity
     }

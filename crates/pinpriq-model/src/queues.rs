@@ -127,8 +127,8 @@ impl Model {
         let Some(mut home) = self.homes.remove(place) else { return 0 };
         let tasks = std::mem::take(&mut home.tasks);
         for (number, task) in &tasks {
-            home.tally.note(Some(task.state.kind()), None);
-            self.totals.note(Some(task.state.kind()), None);
+            home.tally.note(Some(task.progress.state.kind()), None);
+            self.totals.note(Some(task.progress.state.kind()), None);
             self.emptied.push((*number, self.own_bytes(task)));
             self.places.remove(number);
         }
@@ -157,8 +157,9 @@ impl Model {
 
     /// How long ago the oldest of the tasks that can be selected was put.
     fn oldest_ready(&self, home: &Home) -> Option<Span> {
-        let selectable =
-            |task: &&TaskRecord| task.state.kind() == StateKind::Ready && task.priority.is_some();
+        let selectable = |task: &&TaskRecord| {
+            task.progress.state.kind() == StateKind::Ready && task.progress.priority.is_some()
+        };
         let oldest = home.tasks.values().filter(selectable).map(|task| task.put_at).min();
         oldest.map(|put_at| self.now.since(put_at))
     }
@@ -183,8 +184,8 @@ fn counters<'a>(tasks: impl Iterator<Item = &'a TaskRecord>, tally: &Tally) -> C
     let mut counts = [0; 6];
     let mut bytes = 0;
     for task in tasks {
-        counts[task.state.kind() as usize] += 1;
-        bytes += (task.payload.len() + task.key.as_ref().map_or(0, |key| key.len())) as u64;
+        counts[task.progress.state.kind() as usize] += 1;
+        bytes += (task.payload.len() + task.terms.key.as_ref().map_or(0, |key| key.len())) as u64;
     }
     Counters {
         counts,
@@ -233,6 +234,6 @@ impl Model {
     /// is older than it looks.
     #[must_use]
     pub fn has_tail(&self) -> bool {
-        self.tasks().any(|task| task.seq != task.number)
+        self.tasks().any(|task| task.progress.seq != task.number)
     }
 }

@@ -161,7 +161,7 @@ impl Model {
     ) -> Result<(), RefusalKind> {
         let expires_at = match amendment.ttl {
             Assign::To(ttl) => ttl.map(|ttl| self.now.after(ttl)),
-            Assign::Keep => self.task(number).expires_at,
+            Assign::Keep => self.task(number).progress.expires_at,
         };
         if expires_at.is_some_and(|at| at <= self.now) {
             return Ok(());
@@ -204,10 +204,10 @@ const fn queue_bytes(name: &[u8]) -> u64 {
 
 /// What the key of a task and a payload of this length occupy.
 fn content_bytes(task: &TaskRecord, payload: usize) -> u64 {
-    (payload + task.key.as_ref().map_or(0, |key| key.len())) as u64
+    (payload + task.terms.key.as_ref().map_or(0, |key| key.len())) as u64
 }
 
 /// How long the reason is for which a task is buried.
 pub(super) fn reason_of(task: &TaskRecord) -> usize {
-    if let State::Buried { reason } = &task.state { reason.len() } else { 0 }
+    if let State::Buried { reason } = &task.progress.state { reason.len() } else { 0 }
 }

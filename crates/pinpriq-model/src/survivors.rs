@@ -52,7 +52,7 @@ impl Model {
         }
         for task in self.tasks() {
             let mut task = task.clone();
-            if let State::Taken(lease) = &mut task.state {
+            if let State::Taken(lease) = &mut task.progress.state {
                 lease.holder = None;
             }
             if let Some(first) = self.kept.shares.get(&task.number) {
@@ -106,7 +106,7 @@ impl Model {
     fn drop_what_is_over(&mut self) {
         for number in self.places.keys().copied().collect::<Vec<_>>() {
             let task = self.task(number);
-            match task.state.kind() {
+            match task.progress.state.kind() {
                 StateKind::Ready | StateKind::Waiting if self.is_over(task) => {
                     self.leave(number, Exit::Expired);
                 }

@@ -11,8 +11,8 @@ use super::{Answer, Exit, Home, Model, Place, Taker, fits};
 
 /// Where a task stands for a selection: lower comes first.
 fn rank(task: &TaskRecord, selection: Selection) -> (i128, i128) {
-    let priority = i128::from(task.priority.unwrap_or_default());
-    let seq = i128::from(task.seq);
+    let priority = i128::from(task.progress.priority.unwrap_or_default());
+    let seq = i128::from(task.progress.seq);
     let priority = if selection.from == End::Min { priority } else { -priority };
     let seq = if selection.order == Order::Oldest { seq } else { -seq };
     (priority, seq)
@@ -26,32 +26,34 @@ impl Home {
         now: Timestamp,
     ) -> impl Iterator<Item = &TaskRecord> + Clone {
         self.tasks.values().filter(move |task| {
-            task.state == State::Ready
-                && task.expires_at.is_none_or(|expires_at| now < expires_at)
+            task.progress.state == State::Ready
+                && task.progress.expires_at.is_none_or(|expires_at| now < expires_at)
                 && (!selection.narrow || task.payload.len() <= NARROW_PAYLOAD_BYTES_MAX)
         })
     }
 
     fn first(&self, selection: Selection, now: Timestamp) -> Option<&TaskRecord> {
-        let ranked = self.in_sight(selection, now).filter(|task| task.priority.is_some());
+        let ranked = self.in_sight(selection, now).filter(|task| task.progress.priority.is_some());
         ranked.min_by_key(|task| rank(task, selection))
     }
 
     pub(super) fn has(&self, selection: Selection, now: Timestamp) -> bool {
-        !self.paused.output && self.in_sight(selection, now).any(|task| task.priority.is_some())
+        !self.paused.output
+            && self.in_sight(selection, now).any(|task| task.progress.priority.is_some())
     }
 
     /// The numbers of what goes along with the first choice, that one first.
     fn choose(&self, selection: Selection, now: Timestamp) -> Vec<u64> {
         let Some(first) = self.first(selection, now) else { return Vec::new() };
-        let Some(key) = first.key.as_ref().filter(|_| selection.group) else {
+        let Some(key) = first.terms.key.as_ref().filter(|_| selection.group) else {
             return vec![first.number];
         };
-        let group = self.in_sight(selection, now).filter(|task| task.key.as_ref() == Some(key));
+        let group =
+            self.in_sight(selection, now).filter(|task| task.terms.key.as_ref() == Some(key));
         let (mut ranked, mut unranked): (Vec<&TaskRecord>, Vec<&TaskRecord>) =
-            group.partition(|task| task.priority.is_some());
+            group.partition(|task| task.progress.priority.is_some());
         ranked.sort_by_key(|task| rank(task, selection));
-        unranked.sort_by_key(|task| std::cmp::Reverse(task.seq));
+        unranked.sort_by_key(|task| std::cmp::Reverse(task.progress.seq));
         ranked.into_iter().chain(unranked).map(|task| task.number).collect()
     }
 }
@@ -111,7 +113,7 @@ impl Model {
         let mut shown: Vec<&TaskRecord> = Vec::new();
         if matches!(peek.state, None | Some(StateKind::Ready)) {
             let ranked = home.in_sight(peek.selection, self.now);
-            shown.extend(ranked.filter(|task| task.priority.is_some()));
+            shown.extend(ranked.filter(|task| task.progress.priority.is_some()));
             shown.sort_by_key(|task| rank(task, peek.selection));
         }
         if let Some(kind) = peek.state {
@@ -119,10 +121,10 @@ impl Model {
             let mut rest: Vec<&TaskRecord> = home
                 .tasks
                 .values()
-                .filter(|task| task.state.kind() == kind)
-                .filter(|task| !ready || task.priority.is_none())
+                .filter(|task| task.progress.state.kind() == kind)
+                .filter(|task| !ready || task.progress.priority.is_none())
                 .collect();
-            rest.sort_by_key(|task| task.seq);
+            rest.sort_by_key(|task| task.progress.seq);
             if ready {
                 rest.reverse();
             }
@@ -159,7 +161,7 @@ impl Model {
     fn hand_over(&mut self, number: u64, client: ClientId, mode: TakeMode) -> TaskRecord {
         let settings = self.settings(&self.places[&number]);
         let task = self.task_mut(number);
-        task.attempts += 1;
+        task.progress.attempts += 1;
         let popped = task.clone();
         let TakeMode::Lease { ttr } = mode else {
             self.kept.pop(number);
@@ -169,7 +171,7 @@ impl Model {
             return popped;
         };
         self.last_grant += 1;
-        let ttr = ttr.or(popped.ttr).or(settings.ttr);
+        let ttr = ttr.or(popped.terms.ttr).or(settings.ttr);
         let grant = Grant { incarnation: self.incarnation, serial: self.last_grant };
         let deadline = ttr.map(|ttr| self.now.after(ttr));
         let lease = Lease { grant, holder: Some(client), deadline, ttr };

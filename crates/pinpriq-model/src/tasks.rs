@@ -94,7 +94,7 @@ impl Model {
     }
 
     pub(super) fn is_over(&self, task: &TaskRecord) -> bool {
-        task.expires_at.is_some_and(|expires_at| self.now >= expires_at)
+        task.progress.expires_at.is_some_and(|expires_at| self.now >= expires_at)
     }
 
     /// A queue or lane, made if it is a queue.
@@ -108,7 +108,7 @@ impl Model {
 
     pub(super) fn enter(&mut self, place: &Place, task: TaskRecord) {
         self.note_due(time::due(&task));
-        let kind = task.state.kind();
+        let kind = task.progress.state.kind();
         self.places.insert(task.number, place.clone());
         let home = self.home(place);
         home.tally.put += 1;
@@ -121,8 +121,8 @@ impl Model {
     /// Moves a task into a state, and tells those who await its end.
     pub(super) fn shift(&mut self, number: u64, state: State) {
         let task = self.task_mut(number);
-        let (from, to) = (task.state.kind(), state.kind());
-        task.state = state;
+        let (from, to) = (task.progress.state.kind(), state.kind());
+        task.progress.state = state;
         let due = time::due(task);
         self.note_due(due);
         self.note_move(number, from, Some(to));
@@ -135,7 +135,7 @@ impl Model {
 
     /// Takes a task out for good. The last one may take its queue along.
     pub(super) fn leave(&mut self, number: u64, exit: Exit) {
-        let from = self.task(number).state.kind();
+        let from = self.task(number).progress.state.kind();
         self.note_move(number, from, None);
         let Some(place) = self.places.remove(&number) else { return };
         self.kept.part(number);

@@ -18,10 +18,10 @@ pub(super) enum Due {
 
 /// The next moment that matters to a task in its state.
 pub(super) fn due(task: &TaskRecord) -> Option<Timestamp> {
-    match &task.state {
-        State::Ready => task.expires_at,
+    match &task.progress.state {
+        State::Ready => task.progress.expires_at,
         State::Waiting { ready_at } => {
-            Some(task.expires_at.map_or(*ready_at, |expires_at| expires_at.min(*ready_at)))
+            Some(task.progress.expires_at.map_or(*ready_at, |expires_at| expires_at.min(*ready_at)))
         }
         State::Taken(lease) => lease.deadline,
         State::Zombie { purge_at } => Some(*purge_at),
@@ -113,7 +113,7 @@ impl Model {
     }
 
     fn fire(&mut self, number: u64) {
-        let kind = self.task(number).state.kind();
+        let kind = self.task(number).progress.state.kind();
         *self.happened.entry(("its deadline passes", kind)).or_default() += 1;
         let task = self.task(number);
         match kind {
@@ -135,7 +135,7 @@ impl Model {
         let Some(index) = self.awaiters.iter().position(|known| known.turn == turn) else { return };
         let awaiter = self.awaiters.remove(index);
         let number = awaiter.number;
-        let state = self.is_live(number).then(|| self.task(number).state.kind());
+        let state = self.is_live(number).then(|| self.task(number).progress.state.kind());
         let outcome = if state.is_some() { Outcome::Timeout } else { Outcome::Killed };
         self.answer_awaiter(awaiter, outcome, state);
     }
@@ -152,7 +152,10 @@ impl Model {
     }
 
     pub(super) fn end_leases(&mut self, which: impl Fn(&Lease) -> bool, of_living: bool) {
-        let held = |task: &&TaskRecord| matches!(&task.state, State::Taken(lease) if which(lease));
+        let held = |task: &&TaskRecord| match &task.progress.state {
+            State::Taken(lease) => which(lease),
+            _ => false,
+        };
         let mut numbers: Vec<u64> = self
             .homes
             .iter()

@@ -36,10 +36,10 @@ impl Model {
         }
         let task = self.task_mut(number);
         if let Assign::To(priority) = amendment.priority {
-            task.priority = priority;
+            task.progress.priority = priority;
         }
         if let Assign::To(ttl) = amendment.ttl {
-            task.expires_at = ttl.map(|ttl| now.after(ttl));
+            task.progress.expires_at = ttl.map(|ttl| now.after(ttl));
         }
         let due = super::time::due(task);
         self.note_due(due);
@@ -60,7 +60,7 @@ impl Model {
 
     pub(super) fn dig(&mut self, transfer: &Transfer<'_>) -> Answer {
         let number = self.transferred(transfer)?;
-        match self.task(number).state.kind() {
+        match self.task(number).progress.state.kind() {
             StateKind::Buried => self.finish_transfer(number, transfer),
             StateKind::Taken => Err(RefusalKind::Taken),
             _ => Err(RefusalKind::WrongState),
@@ -69,7 +69,7 @@ impl Model {
 
     pub(super) fn snatch(&mut self, transfer: &Transfer<'_>) -> Answer {
         let number = self.transferred(transfer)?;
-        match self.task(number).state.kind() {
+        match self.task(number).progress.state.kind() {
             StateKind::Taken => self.finish_transfer(number, transfer),
             _ => Err(RefusalKind::NotTaken),
         }
@@ -77,13 +77,13 @@ impl Model {
 
     pub(super) fn restart_task(&mut self, transfer: &Transfer<'_>) -> Answer {
         let number = self.transferred(transfer)?;
-        match self.task(number).state.kind() {
+        match self.task(number).progress.state.kind() {
             StateKind::Ready => Ok(Some(Reply::State(Some(StateKind::Ready)))),
             StateKind::Taken => Err(RefusalKind::Taken),
             StateKind::Buried => Err(RefusalKind::WrongState),
             _ => {
                 self.may_return(number, &transfer.amendment)?;
-                self.task_mut(number).attempts = 0;
+                self.task_mut(number).progress.attempts = 0;
                 self.finish_transfer(number, transfer)
             }
         }
@@ -106,8 +106,8 @@ impl Model {
         let Some(home) = self.homes.get(&place) else { return Ok(Some(Reply::Count(0))) };
         let tasks = home.tasks.values();
         let mut buried: Vec<(u64, u64)> = tasks
-            .filter(|task| task.state.kind() == StateKind::Buried)
-            .map(|task| (task.seq, task.number))
+            .filter(|task| task.progress.state.kind() == StateKind::Buried)
+            .map(|task| (task.progress.seq, task.number))
             .collect();
         buried.sort_unstable();
         let most = count.map(|count| usize::try_from(count).unwrap_or(usize::MAX));
@@ -151,7 +151,7 @@ impl Model {
         };
         let stay = stay.ok_or(RefusalKind::BadArgument)?;
         let number = self.transferred(transfer)?;
-        if self.task(number).state.kind() == Taken {
+        if self.task(number).progress.state.kind() == Taken {
             return Err(RefusalKind::Taken);
         }
         let state = match to {
@@ -174,7 +174,7 @@ impl Model {
         if update.receipt.is_some() && task.receipt() != update.receipt {
             return Err(RefusalKind::Stale);
         }
-        if let State::Taken(lease) = &task.state
+        if let State::Taken(lease) = &task.progress.state
             && update.receipt.is_none()
             && lease.holder != Some(client)
         {

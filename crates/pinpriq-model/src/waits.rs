@@ -33,7 +33,7 @@ impl Model {
             self.span_fits(Some(wait), true)?;
         }
         let number = self.find(queue, id)?.ok_or(RefusalKind::NotFound)?;
-        let kind = self.task(number).state.kind();
+        let kind = self.task(number).progress.state.kind();
         let until = match (kind, wait) {
             (StateKind::Zombie | StateKind::Done, _) => {
                 return Ok(Some(Reply::Outcome(Outcome::Acked, Some(kind))));

@@ -20,7 +20,7 @@ use pinpriq_engine::command::{
 };
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, Reply};
-use pinpriq_engine::task::{ClientId, Receipt, RequestId, TaskRecord};
+use pinpriq_engine::task::{ClientId, Receipt, RequestId, TaskRecord, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_server::config::DoorName;
 use pinpriq_server::config::Durability;
@@ -297,7 +297,10 @@ impl Records {
     fn new(operations: u64) -> Self {
         let mut engine = Engine::new(Limits::default(), 1);
         engine.start(NOW, 1, Header::default());
-        let put = Put { key: Some(b"k"), ..Put::new(QUEUE, &PAYLOAD) };
+        let put = Put {
+            terms: Terms { key: Some(b"k"), ..Put::new(QUEUE, &PAYLOAD).terms },
+            ..Put::new(QUEUE, &PAYLOAD)
+        };
         engine.apply(NOW, ClientId(1), RequestId(1), &Command::Put(put));
         let mut changes = Vec::new();
         engine.take_changes(&mut changes);

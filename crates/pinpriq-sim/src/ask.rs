@@ -12,7 +12,7 @@ use pinpriq_engine::command::{
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::settings::{AfterAck, Ids};
-use pinpriq_engine::task::{Receipt, StateKind};
+use pinpriq_engine::task::{Receipt, StateKind, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_wire::resp::Words;
 
@@ -504,11 +504,10 @@ impl Ask {
                 Command::Put(Put {
                     queue,
                     payload,
-                    key: key.as_deref(),
+                    terms: Terms { key: key.as_deref(), ttr: ttr.map(Span::from_ms) },
                     priority: priority.unwrap_or(Some(0)),
                     delay: Span::from_ms(*delay),
                     ttl: ttl.map_or(TimeToLive::Default, |ms| TimeToLive::For(Span::from_ms(ms))),
-                    ttr: ttr.map(Span::from_ms),
                     id: id.as_deref(),
                     wait: wait.map(wait_of),
                 })
@@ -630,7 +629,7 @@ impl Ask {
                 Command::Publish(Publish {
                     topic,
                     payload,
-                    key: key.as_deref(),
+                    terms: Terms { key: key.as_deref(), ..Terms::NONE },
                     priority: priority.unwrap_or(Some(0)),
                     deadline: match (deadline, ttl) {
                         (Some(at), _) => Deadline::At(Timestamp::from_ms(*at)),

@@ -5,12 +5,12 @@
 //! one that the store called durable or that a client was told of.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use pinpriq_engine::change::{Change, Header, Place};
-use pinpriq_engine::task::State;
+use pinpriq_engine::task::{State, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_store::store::INTERVAL_MS;
 use pinpriq_store::{
@@ -88,17 +88,16 @@ impl Book {
 
     /// Notes what later takes have to wait for, as a change that is about to be applied has it.
     fn note_takes(&mut self, position: u64, change: &Change) {
-        let in_lane = |number: &u64| self.current.lane_tasks.get(number).map(|(it, _)| &it.state);
-        let in_queue = |number: &u64| self.current.tasks.get(number).map(|(it, _)| &it.state);
+        let known = |number: &u64| self.current.tasks.get(number).map(|(task, _)| task);
         let was_taken = |number: &u64| {
-            matches!(in_queue(number).or_else(|| in_lane(number)), Some(State::Taken(_)))
+            known(number).is_some_and(|task| matches!(task.progress.state, State::Taken(_)))
         };
         let stirs = match change {
             Change::Granted(_) => false,
             Change::Task(task) => {
                 if let Some((known, _)) = self.current.tasks.get(&task.number) {
                     // The store moves a record, or somebody has changed the task.
-                    let is_ready_again = task.state == State::Ready;
+                    let is_ready_again = task.progress.state == State::Ready;
                     if was_taken(&task.number) { is_ready_again } else { *known != **task }
                 } else {
                     let is_new = task.number > self.last_number;
@@ -107,7 +106,9 @@ impl Book {
                     !is_new
                 }
             }
-            Change::Moved(moved) => !was_taken(&moved.number) || moved.state == State::Ready,
+            Change::Moved(moved) => {
+                !was_taken(&moved.number) || moved.progress.state == State::Ready
+            }
             Change::Gone(number) => {
                 let stirs = !was_taken(number);
                 self.put_in.remove(number);
@@ -283,13 +284,7 @@ impl Book {
 /// Whether two states mean the same. Publications of which no copy is left mean nothing, and what
 /// is in the lanes of members that have ended only waits to be cleaned.
 pub(crate) fn are_same(one: &Fold, other: &Fold) -> bool {
-    let tasks_agree = one.tasks == other.tasks;
-    let places_agree = one.queues == other.queues && one.lanes == other.lanes;
-    if !tasks_agree || !places_agree || one.members != other.members {
-        return false;
-    }
-    let lanes_agree = one.lane_tasks == other.lane_tasks && one.publications == other.publications;
-    lanes_agree || without_dead(one) == without_dead(other)
+    one == other || without_dead(one) == without_dead(other)
 }
 
 fn without_dead(fold: &Fold) -> Fold {
@@ -298,9 +293,10 @@ fn without_dead(fold: &Fold) -> Fold {
         let member = fold.lanes.get(&lane).and_then(|(lane, _)| fold.members.get(&lane.member));
         member.is_none_or(|(member, _)| member.ended)
     };
-    let dead = fold.lane_tasks.values().filter(|(task, _)| ended(task.lane));
-    let dead: Vec<u64> = dead.map(|(task, _)| task.number).collect();
-    fold.lane_tasks.retain(|number, _| !dead.contains(number));
+    let is_dead = |task: &TaskRecord| task.lane.as_ref().is_some_and(|lane| ended(lane.number));
+    let dead = fold.tasks.values().filter(|(task, _)| is_dead(task));
+    let dead: BTreeSet<u64> = dead.map(|(task, _)| task.number).collect();
+    fold.tasks.retain(|number, _| !dead.contains(number));
     fold.forget_unshared(&mut Vec::new());
     fold
 }
@@ -320,18 +316,6 @@ pub(crate) fn difference(expected: &Fold, read: &Fold) -> String {
         if !expected.tasks.contains_key(number) {
             return format!("task {number} should not be there: {task:?}");
         }
-    }
-    for (number, (task, _)) in &expected.lane_tasks {
-        match read.lane_tasks.get(number) {
-            None => return format!("task {number} of a lane is missing: {task:?}"),
-            Some((other, _)) if other != task => {
-                return format!("task {number} of a lane is {other:?} and should be {task:?}");
-            }
-            Some(_) => {}
-        }
-    }
-    if expected.lane_tasks.len() != read.lane_tasks.len() {
-        return "there are too many tasks of lanes".to_owned();
     }
     if expected.queues != read.queues {
         return format!("queues {:?} should be {:?}", read.queues, expected.queues);
@@ -542,8 +526,12 @@ fn spoil_load(bug: Bug, changes: &mut Vec<(Change, Option<Place>)>) {
             for (change, _) in changes {
                 if let Change::Task(task) = change {
                     match bug {
-                        Bug::ForgetExpiry if task.state == State::Ready => task.expires_at = None,
-                        Bug::PriorityOnLoad if task.priority.is_some() => task.priority = Some(0),
+                        Bug::ForgetExpiry if task.progress.state == State::Ready => {
+                            task.progress.expires_at = None;
+                        }
+                        Bug::PriorityOnLoad if task.progress.priority.is_some() => {
+                            task.progress.priority = Some(0);
+                        }
                         Bug::PayloadOnLoad if !task.payload.is_empty() => {
                             let mut payload = task.payload.to_vec();
                             payload[0] ^= 1;
@@ -561,7 +549,7 @@ fn spoil_load(bug: Bug, changes: &mut Vec<(Change, Option<Place>)>) {
 /// Does to what is to be written what a bug would do.
 fn spoil_append(bug: Option<Bug>, changes: &[Change]) -> Option<Vec<Change>> {
     let is_wide = |change: &Change| match change {
-        Change::Published(publication) => publication.copies.len() > 1,
+        Change::Published(_, copies) => copies.len() > 1,
         _ => false,
     };
     if bug != Some(Bug::LoseLane) || !changes.iter().any(is_wide) {
@@ -569,10 +557,10 @@ fn spoil_append(bug: Option<Bug>, changes: &[Change]) -> Option<Vec<Change>> {
     }
     let mut spoilt = changes.to_vec();
     for change in &mut spoilt {
-        if let Change::Published(publication) = change
-            && publication.copies.len() > 1
+        if let Change::Published(_, copies) = change
+            && copies.len() > 1
         {
-            publication.copies.pop();
+            copies.pop();
         }
     }
     Some(spoilt)

@@ -118,8 +118,8 @@ impl World {
                 *task.queue == *name.queue && member == name.member
             });
             let stuck = own.filter(|task| {
-                let kind = task.state.kind();
-                let unranked = task.priority.is_none();
+                let kind = task.progress.state.kind();
+                let unranked = task.progress.priority.is_none();
                 kind == pinpriq_engine::task::StateKind::Done
                     || (unranked && kind == pinpriq_engine::task::StateKind::Ready)
             });

@@ -197,7 +197,7 @@ fn tasks_of(ask: &Ask, tasks: &[TaskRecord], hidden: bool) -> Wanted {
 }
 
 fn meta(task: &TaskRecord, hidden: Option<bool>) -> Wanted {
-    let (ready_at, lease_until, purge_at) = match &task.state {
+    let (ready_at, lease_until, purge_at) = match &task.progress.state {
         State::Waiting { ready_at } => (Some(*ready_at), None, None),
         State::Taken(lease) => (None, lease.deadline, None),
         State::Zombie { purge_at } => (None, None, Some(*purge_at)),
@@ -212,19 +212,19 @@ fn meta(task: &TaskRecord, hidden: Option<bool>) -> Wanted {
     if let Some(hidden) = hidden {
         fields.push(("receipt", receipt(task, hidden)));
     }
-    let reason = match &task.state {
+    let reason = match &task.progress.state {
         State::Buried { reason } => Text(reason.to_vec()),
         _ => Null,
     };
     fields.extend([
         ("payload", Text(task.payload.to_vec())),
-        ("key", task.key.as_ref().map_or(Null, |key| Text(key.to_vec()))),
-        ("priority", task.priority.map_or(Null, Wanted::Signed)),
-        ("state", letter(Some(task.state.kind()))),
-        ("attempts", Number(u64::from(task.attempts))),
+        ("key", task.terms.key.as_ref().map_or(Null, |key| Text(key.to_vec()))),
+        ("priority", task.progress.priority.map_or(Null, Wanted::Signed)),
+        ("state", letter(Some(task.progress.state.kind()))),
+        ("attempts", Number(u64::from(task.progress.attempts))),
         ("reason", reason),
         ("put_at", moment(Some(task.put_at))),
-        ("ttl_at", moment(task.expires_at)),
+        ("ttl_at", moment(task.progress.expires_at)),
         ("ready_at", moment(ready_at)),
         ("lease_until", moment(lease_until)),
         ("purge_at", moment(purge_at)),

@@ -13,40 +13,31 @@ pub(crate) fn survivors(fold: &Fold) -> Survivors {
         members: fold.members.values().map(|(member, _)| member.clone()).collect(),
         queues: fold.queues.values().map(|(queue, _)| queue.clone()).collect(),
         lanes: fold.lanes.values().map(|(lane, _)| lane.clone()).collect(),
-        tasks: fold.tasks.iter().map(|(number, (task, _))| (*number, task.clone())).collect(),
         ..Survivors::default()
     };
-    for (task, _) in fold.lane_tasks.values() {
-        let Some((lane, _)) = fold.lanes.get(&task.lane) else { continue };
+    for (number, (task, _)) in &fold.tasks {
+        let Some(lane) = &task.lane else {
+            kept.tasks.insert(*number, task.clone());
+            continue;
+        };
+        let Some((lane, _)) = fold.lanes.get(&lane.number) else { continue };
         let member = fold.members.get(&lane.member).map(|(member, _)| member.name.clone());
-        let shared = fold.publications.range(..=task.number).next_back();
-        let (key, payload) = match (&task.own, shared) {
-            (Some(own), _) => (own.key.clone(), own.payload.clone()),
-            (None, Some((first, (shared, _)))) => {
-                let content = shared.payload.len() + shared.key.as_ref().map_or(0, |key| key.len());
-                kept.publications.insert(*first, content as u64);
-                kept.shares.insert(task.number, *first);
-                (shared.key.clone(), shared.payload.clone())
-            }
-            (None, None) => (None, [].into()),
-        };
-        let whole = TaskRecord {
-            number: task.number,
+        let member = member.unwrap_or_default();
+        let mut whole = TaskRecord {
             queue: lane.topic.clone(),
-            lane: Some(LaneName { number: task.lane, member: member.unwrap_or_default() }),
-            id: task.id.clone(),
-            seq: task.seq,
-            priority: task.priority,
-            key,
-            payload,
-            away: None,
-            put_at: task.put_at,
-            expires_at: task.expires_at,
-            ttr: None,
-            attempts: task.attempts,
-            state: task.state.clone(),
+            lane: Some(LaneName { number: lane.number, member }),
+            shared: false,
+            ..task.clone()
         };
-        kept.tasks.insert(task.number, whole);
+        let published = fold.publications.range(..=number).next_back();
+        if let Some((first, (published, _))) = published.filter(|_| task.shared) {
+            let content = published.payload.len() + published.terms.bytes();
+            kept.publications.insert(*first, content as u64);
+            kept.shares.insert(*number, *first);
+            whole.terms = published.terms.clone();
+            whole.payload = published.payload.clone();
+        }
+        kept.tasks.insert(*number, whole);
     }
     kept
 }

@@ -177,7 +177,6 @@ impl Oracle {
         for change in changes {
             let (number, id) = match change {
                 Change::Task(task) => (task.number, &task.id),
-                Change::LaneTask(task) => (task.number, &task.id),
                 _ => continue,
             };
             if self.model.awaits_id(number) {

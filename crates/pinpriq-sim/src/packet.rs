@@ -5,7 +5,7 @@
 //! the server uses.
 
 use pinpriq_engine::command::{Command, Put, Selection, Take, TakeMode, TimeToLive, Wait};
-use pinpriq_engine::task::TaskRecord;
+use pinpriq_engine::task::{TaskRecord, Terms};
 use pinpriq_engine::time::Span;
 
 /// One request.
@@ -67,9 +67,9 @@ impl Packet {
                 };
                 let priority = (*priority > 0).then_some(i64::from(*priority));
                 run(&Command::Put(Put {
-                    key: Some(key),
-                    priority,
                     ttl,
+                    priority,
+                    terms: Terms { key: Some(key), ..Terms::NONE },
                     ..Put::new(queue, payload)
                 }))
             }
@@ -100,7 +100,7 @@ pub(crate) fn frame_bytes(tasks: &[TaskRecord], counted: bool) -> Vec<u8> {
         out.extend_from_slice(&count.to_be_bytes());
     }
     for task in tasks {
-        let key = task.key.as_deref().unwrap_or_default();
+        let key = task.terms.key.as_deref().unwrap_or_default();
         out.extend_from_slice(&length_of(key));
         out.extend_from_slice(&length_of(&task.payload));
         out.extend_from_slice(key);

@@ -413,8 +413,7 @@ impl World {
             let oracle = &mut *self.oracle.borrow_mut();
             oracle.book.started();
             oracle.trail.note(|| {
-                let tasks: Vec<&u64> =
-                    loaded.tasks.keys().chain(loaded.lane_tasks.keys()).collect();
+                let tasks: Vec<&u64> = loaded.tasks.keys().collect();
                 format!("started with the tasks {tasks:?}")
             });
             let header = durable.engine().header();

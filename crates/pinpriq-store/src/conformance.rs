@@ -9,11 +9,10 @@ use std::sync::Arc;
 
 pub use pinpriq_engine::change::Change;
 use pinpriq_engine::change::{
-    Copied, Granted, Header, LaneRecord, LaneTask, MemberRecord, Moved, OwnContent, Place,
-    Publication, QueueRecord,
+    Copied, Granted, Header, LaneRecord, MemberRecord, Moved, Place, Publication, QueueRecord,
 };
 use pinpriq_engine::settings::{Paused, Settings};
-use pinpriq_engine::task::{Bytes, State, TaskId, TaskRecord};
+use pinpriq_engine::task::{Bytes, LaneName, Progress, State, TaskId, TaskRecord, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
 
 use crate::fold::Fold;
@@ -125,8 +124,7 @@ impl<S: Store + ?Sized> Caller<S> {
 fn highest_number(change: &Change) -> Option<u64> {
     match change {
         Change::Task(task) => Some(task.number),
-        Change::LaneTask(task) => Some(task.number),
-        Change::Published(publication) => Some(publication.last),
+        Change::Published(publication, _) => Some(publication.last),
         Change::Lane(lane) => Some(lane.number),
         Change::Member(member) => Some(member.incarnation),
         _ => None,
@@ -141,17 +139,13 @@ pub fn sample_task(number: u64, queue: &str, payload_bytes: usize) -> Change {
         number,
         queue: name(queue),
         lane: None,
-        away: None,
         id: TaskId::Number(number),
-        seq: number,
-        priority: Some(-5),
-        key: None,
-        payload: vec![filler; payload_bytes].into(),
         put_at: Timestamp::from_ms(1_000 + number),
-        expires_at: None,
-        ttr: Some(Span::from_ms(30_000)),
-        attempts: 0,
-        state: State::Ready,
+        terms: Terms { ttr: Some(Span::from_ms(30_000)), ..Terms::NONE },
+        progress: Progress::fresh(number, Some(-5)),
+        payload: vec![filler; payload_bytes].into(),
+        away: None,
+        shared: false,
     }))
 }
 
@@ -173,16 +167,16 @@ fn sample_queue(queue: &str, created: bool) -> Change {
 pub fn sample_publication(first: u64, lanes: &[u64], payload_bytes: usize) -> Change {
     let filler = u8::try_from(first % 251).unwrap_or(0);
     let copies = (first..).zip(lanes).map(|(number, lane)| Copied { number, lane: *lane });
-    Change::Published(Box::new(Publication {
+    let publication = Publication {
         first,
         last: first + (lanes.len() as u64).saturating_sub(1),
-        priority: Some(3),
-        key: Some(name("k")),
-        payload: vec![filler; payload_bytes].into(),
         put_at: Timestamp::from_ms(1_000 + first),
+        terms: Terms { key: Some(name("k")), ..Terms::NONE },
+        priority: Some(3),
         expires_at: None,
-        copies: copies.collect(),
-    }))
+        payload: vec![filler; payload_bytes].into(),
+    };
+    Change::Published(Box::new(publication), copies.collect())
 }
 
 /// A member that is alive.
@@ -211,18 +205,18 @@ pub fn sample_lane(number: u64, topic: &str, member: u64) -> Change {
 /// A task of a lane that was set aside. Without bytes of its own it shares its publication.
 #[must_use]
 pub fn sample_lane_task(number: u64, lane: u64, own_bytes: Option<usize>) -> Change {
-    let own = own_bytes.map(|bytes| OwnContent { key: None, payload: vec![7; bytes].into() });
-    Change::LaneTask(Box::new(LaneTask {
+    let state = State::Buried { reason: name("aside") };
+    Change::Task(Box::new(TaskRecord {
         number,
-        lane,
+        queue: Bytes::default(),
+        lane: Some(LaneName::numbered(lane)),
         id: TaskId::Number(number),
-        seq: number,
-        priority: Some(3),
         put_at: Timestamp::from_ms(2_000 + number),
-        expires_at: None,
-        attempts: 1,
-        state: State::Buried { reason: name("aside") },
-        own,
+        terms: Terms::NONE,
+        progress: Progress { attempts: 1, state, ..Progress::fresh(number, Some(3)) },
+        payload: vec![7; own_bytes.unwrap_or(0)].into(),
+        away: None,
+        shared: own_bytes.is_none(),
     }))
 }
 
@@ -263,11 +257,13 @@ fn sample_changes() -> Vec<Change> {
         }),
         Change::Moved(Box::new(Moved {
             number: 3,
-            seq: 4,
-            priority: None,
-            expires_at: Some(Timestamp::MAX),
-            attempts: 3,
-            state: State::Buried { reason: name("broken") },
+            progress: Progress {
+                priority: None,
+                seq: 4,
+                expires_at: Some(Timestamp::MAX),
+                attempts: 3,
+                state: State::Buried { reason: name("broken") },
+            },
         })),
         Change::QueueGone(name("b")),
         Change::Emptied(name("b")),
@@ -291,7 +287,8 @@ pub fn run(
     caller.header.now = Timestamp::from_ms(5_000);
     caller.append(&sample_changes(), Urgency::Soon).expect("a batch is taken");
     caller.append(&sample_fan_out(), Urgency::Soon).expect("a batch is taken");
-    assert_eq!(caller.fold.lane_tasks.keys().copied().collect::<Vec<u64>>(), [15, 17]);
+    let of_lanes = caller.fold.tasks.values().filter(|(task, _)| task.lane.is_some());
+    assert_eq!(of_lanes.map(|(task, _)| task.number).collect::<Vec<u64>>(), [15, 17]);
     assert_eq!(caller.fold.publications.len(), 2, "a payload that is shared is there");
     caller.append(&[], Urgency::Soon).expect("an empty batch is a batch");
     caller.append(&[sample_task(8, "a", 10)], Urgency::Lazy).expect("a lazy batch is taken");
@@ -315,14 +312,14 @@ pub fn run(
             caller.store.finish(caller.header.now).expect("the store finishes");
         }
     }
-    let tasks = caller.fold.tasks.keys().chain(caller.fold.lane_tasks.keys());
+    let tasks = caller.fold.tasks.keys();
     let mut everything: Vec<Change> = tasks.map(|&number| Change::Gone(number)).collect();
     everything.extend([Change::LaneGone(11), Change::MemberGone(10)]);
     caller.append(&everything, Urgency::Soon).expect("tasks may go");
     caller.settle().expect("the store makes progress");
     let is_empty = |fold: &Fold| {
         let of_topics = fold.lanes.len() + fold.members.len() + fold.publications.len();
-        fold.tasks.len() + fold.lane_tasks.len() + of_topics == 0
+        fold.tasks.len() + of_topics == 0
     };
     assert!(is_empty(&caller.fold), "nothing is left over");
     if let Some(reopen) = reopen {

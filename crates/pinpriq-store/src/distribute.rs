@@ -7,8 +7,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pinpriq_engine::change::{Header, LaneTask, MemberRecord, Place, Publication};
-use pinpriq_engine::task::{Bytes, State};
+use pinpriq_engine::change::{Header, MemberRecord, Place, Publication};
+use pinpriq_engine::task::{Bytes, State, TaskRecord};
 
 use crate::fold::Fold;
 use crate::journal::Contents;
@@ -97,13 +97,6 @@ impl Spread {
             let target = self.target_of(&name, shard)?;
             self.targets[target].fold.queues.insert(name, queue);
         }
-        for (number, mut task) in fold.tasks {
-            let target = self.target_of(&task.0.queue, shard)?;
-            if planted!(ReshardEndsLeases) && matches!(task.0.state, State::Taken(_)) {
-                task.0.state = State::Ready;
-            }
-            self.targets[target].fold.tasks.insert(number, task);
-        }
         let mut members: BTreeMap<u64, Candidate> = BTreeMap::new();
         for (incarnation, (record, place)) in fold.members {
             if !record.ended {
@@ -120,13 +113,23 @@ impl Spread {
             self.targets[target].fold.lanes.insert(number, lane);
         }
         for (first, publication) in fold.publications {
-            let home = home_of(&publication.0, &fold.lane_tasks, &homes);
+            let home = home_of(&publication.0, &fold.tasks, &homes);
             let Some(target) = home else { continue };
             self.targets[target].fold.publications.insert(first, publication);
         }
-        for (number, task) in fold.lane_tasks {
-            let Some(&target) = homes.get(&task.0.lane) else { continue };
-            self.targets[target].fold.lane_tasks.insert(number, task);
+        for (number, mut task) in fold.tasks {
+            let target = match &task.0.lane {
+                None => self.target_of(&task.0.queue, shard)?,
+                Some(lane) => match homes.get(&lane.number) {
+                    Some(target) => *target,
+                    None => continue,
+                },
+            };
+            let state = &mut task.0.progress.state;
+            if planted!(ReshardEndsLeases) && matches!(state, State::Taken(_)) {
+                *state = State::Ready;
+            }
+            self.targets[target].fold.tasks.insert(number, task);
         }
         for (_, member) in members {
             self.candidates.entry(member.record.name.clone()).or_default().push(member);
@@ -171,18 +174,18 @@ fn settle_members(fold: &mut Fold, target: usize, candidates: &BTreeMap<Bytes, V
 /// The target of the tasks that share a publication; none if none of them is left.
 fn home_of(
     publication: &Publication,
-    lane_tasks: &BTreeMap<u64, (LaneTask, Option<Place>)>,
+    tasks: &BTreeMap<u64, (TaskRecord, Option<Place>)>,
     homes: &BTreeMap<u64, usize>,
 ) -> Option<usize> {
-    let copies = lane_tasks.range(publication.first..=publication.last);
-    let mut sharers = copies.filter(|(_, (task, _))| task.own.is_none());
-    sharers.find_map(|(_, (task, _))| homes.get(&task.lane).copied())
+    let copies = tasks.range(publication.first..=publication.last).map(|(_, (task, _))| task);
+    let mut lanes = copies.filter(|task| task.shared).filter_map(|task| task.lane.as_ref());
+    lanes.find_map(|lane| homes.get(&lane.number).copied())
 }
 
 /// Refuses shards of which two have a task or lane of the same number, or a publication.
 fn refuse_doubles(sources: &[Contents]) -> Result<(), StoreError> {
     let folds = || sources.iter().map(|source| &source.fold);
-    let of_tasks = folds().flat_map(|fold| fold.tasks.keys().chain(fold.lane_tasks.keys()));
+    let of_tasks = folds().flat_map(|fold| fold.tasks.keys());
     let of_lanes = folds().flat_map(|fold| fold.lanes.keys());
     let of_publications = folds().flat_map(|fold| fold.publications.keys());
     let double = double_of(of_tasks.chain(of_lanes)).or_else(|| double_of(of_publications));

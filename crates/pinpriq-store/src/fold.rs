@@ -8,22 +8,20 @@
 use std::collections::BTreeMap;
 
 use pinpriq_engine::change::{
-    Change, Copied, Granted, LaneRecord, LaneTask, MemberRecord, Moved, Place, Publication,
-    QueueRecord, RecordKey,
+    Change, Copied, Granted, LaneRecord, MemberRecord, Moved, Place, Publication, QueueRecord,
+    RecordKey,
 };
-use pinpriq_engine::task::{Bytes, Grant, Lease, State, TaskId, TaskRecord};
+use pinpriq_engine::task::{Bytes, Grant, Lease, State, TaskRecord};
 
 /// Everything that a sequence of changes leads to, with the places of the records.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Fold {
-    /// Every task of a queue by its number.
+    /// Every task of a queue or lane by its number. Those that only their publication tells of
+    /// have no place.
     pub tasks: BTreeMap<u64, (TaskRecord, Option<Place>)>,
     /// Every queue that has settings or a pause, by its name.
     pub queues: BTreeMap<Bytes, (QueueRecord, Option<Place>)>,
-    /// Every task of a lane by its number. Those that only their publication tells of have no
-    /// place.
-    pub lane_tasks: BTreeMap<u64, (LaneTask, Option<Place>)>,
-    /// Every publication by its number, without its copies.
+    /// Every publication by its number.
     pub publications: BTreeMap<u64, (Publication, Option<Place>)>,
     /// Every lane by its number.
     pub lanes: BTreeMap<u64, (LaneRecord, Option<Place>)>,
@@ -42,14 +40,13 @@ impl Fold {
     pub fn apply(&mut self, change: &Change, place: Option<Place>, freed: &mut Vec<Place>) {
         match change {
             Change::Task(task) => {
-                let task = TaskRecord { state: without_holder(&task.state), ..(**task).clone() };
-                freed.extend(self.tasks.insert(task.number, (task, place)).and_then(|old| old.1));
+                let old = self.tasks.insert(task.number, ((**task).clone(), place));
+                freed.extend(old.and_then(|old| old.1));
             }
             Change::Moved(moved) => self.note_moved(moved),
             Change::Granted(granted) => self.note_granted(granted),
             Change::Gone(number) => {
                 freed.extend(self.tasks.remove(number).and_then(|old| old.1));
-                freed.extend(self.lane_tasks.remove(number).and_then(|old| old.1));
             }
             Change::Queue(queue) => {
                 let old = self.queues.insert(queue.name.clone(), ((**queue).clone(), place));
@@ -58,18 +55,11 @@ impl Fold {
             Change::QueueGone(name) => {
                 freed.extend(self.queues.remove(name).and_then(|old| old.1));
             }
-            Change::Emptied(name) => self.tasks.retain(|_, (task, place)| {
-                let stays = task.queue != *name;
-                if !stays {
-                    freed.extend(*place);
-                }
-                stays
-            }),
-            Change::Published(publication) => self.publish(publication, place, freed),
-            Change::LaneTask(task) => {
-                let task = LaneTask { state: without_holder(&task.state), ..(**task).clone() };
-                let number = task.number;
-                freed.extend(self.lane_tasks.insert(number, (task, place)).and_then(|old| old.1));
+            Change::Emptied(name) => {
+                self.empty(|task| task.lane.is_none() && task.queue == *name, freed);
+            }
+            Change::Published(publication, copies) => {
+                self.publish(publication, copies, place, freed);
             }
             Change::Lane(lane) => {
                 let old = self.lanes.insert(lane.number, ((**lane).clone(), place));
@@ -77,9 +67,9 @@ impl Fold {
             }
             Change::LaneGone(number) => {
                 freed.extend(self.lanes.remove(number).and_then(|old| old.1));
-                self.empty_lane(*number, freed);
+                self.empty(|task| is_in_lane(task, *number), freed);
             }
-            Change::LaneEmptied(number) => self.empty_lane(*number, freed),
+            Change::LaneEmptied(number) => self.empty(|task| is_in_lane(task, *number), freed),
             Change::Member(member) => {
                 let old = self.members.insert(member.incarnation, ((**member).clone(), place));
                 freed.extend(old.and_then(|old| old.1));
@@ -98,12 +88,8 @@ impl Fold {
             known.filter(|(_, at)| *at == Some(place)).map(|(record, _)| record)
         }
         let change = match key {
-            RecordKey::Task(number) => {
-                let task = still(self.tasks.get(number), place);
-                let lane_task = still(self.lane_tasks.get(number), place);
-                let task = task.map(|task| Change::Task(Box::new(task.clone())));
-                task.or_else(|| lane_task.map(|task| Change::LaneTask(Box::new(task.clone()))))
-            }
+            RecordKey::Task(number) => still(self.tasks.get(number), place)
+                .map(|task| Change::Task(Box::new(task.clone()))),
             RecordKey::Queue(name) => still(self.queues.get(name), place)
                 .map(|queue| Change::Queue(Box::new(queue.clone()))),
             RecordKey::Lane(number) => still(self.lanes.get(number), place)
@@ -123,20 +109,32 @@ impl Fold {
     /// their own.
     #[must_use]
     pub fn whole(&self, publication: &Publication) -> Vec<Change> {
-        let copies = self.lane_tasks.range(publication.first..=publication.last);
-        let untold = copies.filter(|(_, (_, place))| place.is_none()).map(|(_, (task, _))| task);
-        let (plain, moved): (Vec<&LaneTask>, Vec<&LaneTask>) =
-            untold.partition(|task| **task == copy_of(publication, task.number, task.lane));
-        let copies = plain.iter().map(|task| Copied { number: task.number, lane: task.lane });
-        let publication = Publication { copies: copies.collect(), ..publication.clone() };
-        let moved = moved.into_iter().map(|task| Change::LaneTask(Box::new(task.clone())));
-        std::iter::once(Change::Published(Box::new(publication))).chain(moved).collect()
+        let mut copies = Vec::new();
+        let mut moved = Vec::new();
+        for (task, place) in self.copies(publication) {
+            let Some(lane) = task.lane.as_ref().filter(|_| place.is_none()) else { continue };
+            let as_put = Copied { number: task.number, lane: lane.number };
+            if *task == publication.copy(as_put) {
+                copies.push(as_put);
+            } else {
+                moved.push(Change::Task(Box::new(task.clone())));
+            }
+        }
+        let published = Change::Published(Box::new(publication.clone()), copies);
+        std::iter::once(published).chain(moved).collect()
+    }
+
+    /// What is left of the copies of a publication.
+    fn copies(
+        &self,
+        publication: &Publication,
+    ) -> impl Iterator<Item = &(TaskRecord, Option<Place>)> {
+        self.tasks.range(publication.first..=publication.last).map(|(_, task)| task)
     }
 
     /// Whether any task still shares this publication.
     fn is_shared(&self, publication: &Publication) -> bool {
-        let mut copies = self.lane_tasks.range(publication.first..=publication.last);
-        copies.any(|(_, (task, _))| task.own.is_none())
+        self.copies(publication).any(|(task, _)| task.shared)
     }
 
     /// Forgets publications that no task shares any more. To be called after the last change of a
@@ -151,48 +149,47 @@ impl Fold {
     }
 
     fn note_moved(&mut self, moved: &Moved) {
-        let state = without_holder(&moved.state);
         if let Some((task, _)) = self.tasks.get_mut(&moved.number) {
-            (task.seq, task.priority, task.expires_at) =
-                (moved.seq, moved.priority, moved.expires_at);
-            (task.attempts, task.state) = (moved.attempts, state);
-        } else if let Some((task, _)) = self.lane_tasks.get_mut(&moved.number) {
-            (task.seq, task.priority, task.expires_at) =
-                (moved.seq, moved.priority, moved.expires_at);
-            (task.attempts, task.state) = (moved.attempts, state);
+            task.progress = moved.progress.clone();
         }
     }
 
     fn note_granted(&mut self, granted: &Granted) {
-        let state = State::Taken(Lease {
-            grant: Grant { incarnation: granted.incarnation, serial: granted.serial },
-            holder: None,
-            deadline: granted.deadline,
-            ttr: granted.ttr,
-        });
         if let Some((task, _)) = self.tasks.get_mut(&granted.number) {
-            (task.attempts, task.state) = (granted.attempts, state);
-        } else if let Some((task, _)) = self.lane_tasks.get_mut(&granted.number) {
-            (task.attempts, task.state) = (granted.attempts, state);
+            task.progress.attempts = granted.attempts;
+            task.progress.state = State::Taken(Lease {
+                grant: Grant { incarnation: granted.incarnation, serial: granted.serial },
+                holder: None,
+                deadline: granted.deadline,
+                ttr: granted.ttr,
+            });
         }
     }
 
-    fn publish(&mut self, publication: &Publication, place: Option<Place>, freed: &mut Vec<Place>) {
-        for copied in &publication.copies {
-            let task = copy_of(publication, copied.number, copied.lane);
-            freed.extend(self.lane_tasks.insert(copied.number, (task, None)).and_then(|old| old.1));
+    fn publish(
+        &mut self,
+        publication: &Publication,
+        copies: &[Copied],
+        place: Option<Place>,
+        freed: &mut Vec<Place>,
+    ) {
+        for copied in copies {
+            let task = publication.copy(*copied);
+            freed.extend(self.tasks.insert(copied.number, (task, None)).and_then(|old| old.1));
         }
-        let known = Publication { copies: Vec::new(), ..publication.clone() };
-        let old = self.publications.insert(publication.first, (known, place));
+        let old = self.publications.insert(publication.first, (publication.clone(), place));
         freed.extend(old.and_then(|old| old.1));
     }
 
-    fn empty_lane(&mut self, lane: u64, freed: &mut Vec<Place>) {
-        let tasks = self.lane_tasks.iter().filter(|(_, (task, _))| task.lane == lane);
-        let numbers: Vec<u64> = tasks.map(|(number, _)| *number).collect();
-        for number in numbers {
-            freed.extend(self.lane_tasks.remove(&number).and_then(|old| old.1));
-        }
+    /// Removes the tasks that are meant.
+    fn empty(&mut self, is_meant: impl Fn(&TaskRecord) -> bool, freed: &mut Vec<Place>) {
+        self.tasks.retain(|_, (task, place)| {
+            let goes = is_meant(task);
+            if goes {
+                freed.extend(*place);
+            }
+            !goes
+        });
     }
 
     /// The bytes of all records that count.
@@ -200,12 +197,11 @@ impl Fold {
     pub fn live_bytes(&self) -> u64 {
         let tasks = self.tasks.values().filter_map(|(_, place)| *place);
         let queues = self.queues.values().filter_map(|(_, place)| *place);
-        let lane_tasks = self.lane_tasks.values().filter_map(|(_, place)| *place);
         let publications = self.publications.values().filter_map(|(_, place)| *place);
         let lanes = self.lanes.values().filter_map(|(_, place)| *place);
         let members = self.members.values().filter_map(|(_, place)| *place);
         let of_queues = tasks.chain(queues);
-        let of_topics = lane_tasks.chain(publications).chain(lanes).chain(members);
+        let of_topics = publications.chain(lanes).chain(members);
         of_queues.chain(of_topics).map(|place| u64::from(place.length)).sum()
     }
 
@@ -215,7 +211,6 @@ impl Fold {
         let mut copy = self.clone();
         copy.tasks.values_mut().for_each(|task| task.1 = None);
         copy.queues.values_mut().for_each(|queue| queue.1 = None);
-        copy.lane_tasks.values_mut().for_each(|task| task.1 = None);
         copy.publications.values_mut().for_each(|publication| publication.1 = None);
         copy.lanes.values_mut().for_each(|lane| lane.1 = None);
         copy.members.values_mut().for_each(|member| member.1 = None);
@@ -223,26 +218,6 @@ impl Fold {
     }
 }
 
-/// A copy as it was put.
-fn copy_of(publication: &Publication, number: u64, lane: u64) -> LaneTask {
-    LaneTask {
-        number,
-        lane,
-        id: TaskId::Number(number),
-        seq: number,
-        priority: publication.priority,
-        put_at: publication.put_at,
-        expires_at: publication.expires_at,
-        attempts: 0,
-        state: State::Ready,
-        own: None,
-    }
-}
-
-/// The holder of a lease is a connection, and no connection outlives its server.
-fn without_holder(state: &State) -> State {
-    match state {
-        State::Taken(lease) => State::Taken(Lease { holder: None, ..*lease }),
-        other => other.clone(),
-    }
+fn is_in_lane(task: &TaskRecord, number: u64) -> bool {
+    task.lane.as_ref().is_some_and(|lane| lane.number == number)
 }

@@ -200,10 +200,11 @@ fn fill(
 
 fn summary(contents: &Contents) -> ReshardReport {
     let fold = &contents.fold;
-    let with_tasks = fold.tasks.values().map(|(task, _)| &task.queue);
+    let of_queues = fold.tasks.values().filter(|(task, _)| task.lane.is_none());
+    let with_tasks = of_queues.map(|(task, _)| &task.queue);
     let queues: BTreeSet<&Bytes> = fold.queues.keys().chain(with_tasks).collect();
     ReshardReport {
-        tasks: (fold.tasks.len() + fold.lane_tasks.len()) as u64,
+        tasks: fold.tasks.len() as u64,
         queues: queues.len() as u64,
         members: fold.members.len() as u64,
         lanes: fold.lanes.len() as u64,

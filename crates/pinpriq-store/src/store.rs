@@ -310,6 +310,19 @@ pub enum StoreError {
         /// The highest version known here.
         known: u32,
     },
+    /// A newer server wrote this record, which holds what this one does not know.
+    #[error(
+        "{file} holds at byte {offset} what this server does not know ({what}); no file was \
+         changed. Use the newer server"
+    )]
+    NewerRecord {
+        /// The file.
+        file: String,
+        /// The offset of the record.
+        offset: u64,
+        /// What is not known.
+        what: String,
+    },
     /// There is no journal to look at.
     #[error("there is no journal here: the directory holds no segment file")]
     NotAJournal,

@@ -12,7 +12,7 @@ use super::tree::{File, Tree};
 
 /// Each of our crates, and those of ours that it may use. Nothing but the fuzz targets may use the
 /// program, and nothing at all those, the simulator or xtask.
-const DIRECTIONS: [(&str, &[&str]); 15] = [
+const DIRECTIONS: [(&str, &[&str]); 16] = [
     (
         "pinpriq-fuzz",
         &["pinpriq", "pinpriq-engine", "pinpriq-letters", MODEL, "pinpriq-store", "pinpriq-wire"],
@@ -26,8 +26,9 @@ const DIRECTIONS: [(&str, &[&str]); 15] = [
     ("pinpriq-client", &["pinpriq-wire"]),
     ("pinpriq-load", &["pinpriq-wire"]),
     ("pinpriq-server", &["pinpriq-engine", "pinpriq-letters", "pinpriq-store", "pinpriq-wire"]),
-    ("pinpriq-store", &["pinpriq-engine"]),
-    ("pinpriq-letters", &["pinpriq-engine"]),
+    ("pinpriq-store", &["pinpriq-engine", "pinpriq-records"]),
+    ("pinpriq-letters", &["pinpriq-engine", "pinpriq-records"]),
+    ("pinpriq-records", &["pinpriq-engine"]),
     ("pinpriq-engine", &[]),
     ("pinpriq-wire", &[]),
     ("pinpriq-history", &[]),
@@ -43,7 +44,8 @@ const MODEL: &str = "pinpriq-model";
 /// name it, and those crates. A build for use never looks into that section.
 const PLANTED: &str = "pinpriq-planted";
 const PLANTED_SECTION: &str = "target.cfg(planted).dependencies";
-const PLANTED_IN: [&str; 4] = ["pinpriq-engine", "pinpriq-wire", "pinpriq-store", "pinpriq-server"];
+const PLANTED_IN: [&str; 5] =
+    ["pinpriq-engine", "pinpriq-records", "pinpriq-wire", "pinpriq-store", "pinpriq-server"];
 
 /// The crates that use nothing but the standard library.
 const PURE: [&str; 2] = ["pinpriq-engine", "pinpriq-wire"];

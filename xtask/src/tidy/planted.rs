@@ -15,8 +15,9 @@ use super::tree::Tree;
 const LIST: &str = "crates/pinpriq-planted/src/list.rs";
 
 /// The crates that bugs are planted in.
-const PRODUCT: [&str; 4] = [
+const PRODUCT: [&str; 5] = [
     "crates/pinpriq-engine/src/",
+    "crates/pinpriq-records/src/",
     "crates/pinpriq-wire/src/",
     "crates/pinpriq-store/src/",
     "crates/pinpriq-server/src/",

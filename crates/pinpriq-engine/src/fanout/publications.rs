@@ -6,20 +6,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::change::{Copied, Place, Publication};
-use crate::task::Bytes;
-use crate::time::Timestamp;
+use crate::change::{Change, Copied, Place, Publication};
 
 /// A publication as the engine keeps it. The fields are explained at [`Publication`].
 #[derive(Debug)]
 pub(crate) struct Published {
-    pub(crate) last: u64,
-    pub(crate) priority: Option<i64>,
-    pub(crate) key: Option<Bytes>,
-    pub(crate) payload: Bytes,
-    pub(crate) put_at: Timestamp,
-    pub(crate) expires_at: Option<Timestamp>,
-    /// How many copies share it.
+    pub(crate) record: Publication,
+    /// The number of copies that share it.
     pub(crate) sharers: u64,
     /// Where the store keeps its newest record.
     pub(crate) place: Option<Place>,
@@ -34,43 +27,24 @@ pub(crate) struct Publications {
 impl Published {
     /// A publication from its record, shared by nobody yet.
     pub(crate) fn of(record: Publication, place: Option<Place>) -> Self {
-        Self {
-            last: record.last,
-            priority: record.priority,
-            key: record.key,
-            payload: record.payload,
-            put_at: record.put_at,
-            expires_at: record.expires_at,
-            sharers: 0,
-            place,
-        }
+        Self { record, sharers: 0, place }
     }
 
-    /// Its record, with those of its copies that stand as they were put.
-    pub(crate) fn record(&self, first: u64, copies: Vec<Copied>) -> Publication {
-        Publication {
-            first,
-            last: self.last,
-            priority: self.priority,
-            key: self.key.clone(),
-            payload: self.payload.clone(),
-            put_at: self.put_at,
-            expires_at: self.expires_at,
-            copies,
-        }
+    /// The change that tells of it and of those of its copies that stand as they were put.
+    pub(crate) fn change(&self, copies: Vec<Copied>) -> Change {
+        Change::Published(Box::new(self.record.clone()), copies)
     }
 
     /// What it occupies: what the client handed over.
     pub(crate) fn content_bytes(&self) -> u64 {
-        let key = self.key.as_ref().map_or(0, |key| key.len());
-        (self.payload.len() + key) as u64
+        (self.record.payload.len() + self.record.terms.bytes()) as u64
     }
 }
 
 impl Publications {
-    /// Adds a publication, and answers what was known under its number before.
-    pub(crate) fn insert(&mut self, first: u64, published: Published) -> Option<Published> {
-        self.by_first.insert(first, published)
+    /// Adds a publication, and returns what was known under its number before.
+    pub(crate) fn insert(&mut self, published: Published) -> Option<Published> {
+        self.by_first.insert(published.record.first, published)
     }
 
     /// The publication of this number.
@@ -81,13 +55,13 @@ impl Publications {
     /// The publication whose copy has this number, and its own number.
     pub(crate) fn of_copy(&mut self, number: u64) -> Option<(u64, &mut Published)> {
         let (first, published) = self.by_first.range_mut(..=number).next_back()?;
-        (published.last >= number).then_some((*first, published))
+        (published.record.last >= number).then_some((*first, published))
     }
 
     /// The same to look at.
     pub(crate) fn shared_by(&self, number: u64) -> Option<(u64, &Published)> {
         let (first, published) = self.by_first.range(..=number).next_back()?;
-        (published.last >= number).then_some((*first, published))
+        (published.record.last >= number).then_some((*first, published))
     }
 
     /// Removes a publication that must be there.

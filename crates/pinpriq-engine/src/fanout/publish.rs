@@ -4,7 +4,7 @@
 //! or none. The payload is kept once. A lane that is full or paused for input takes no copy, and
 //! holds up nobody. What becomes of a copy afterwards is that of any other task.
 
-use crate::change::{Change, Copied, Place};
+use crate::change::{Copied, Place, Publication};
 use crate::engine::{Answered, Engine};
 use crate::fanout::publications::Published;
 use crate::fanout::{Deadline, Publish};
@@ -14,7 +14,7 @@ use crate::memory::slots::QueueSlot;
 use crate::operations::arguments::check_key;
 use crate::reply::{Refusal, Reply};
 use crate::settings::Settings;
-use crate::task::State;
+use crate::task::Progress;
 use crate::time::{Span, Timestamp};
 use crate::transition::Operation;
 
@@ -35,7 +35,7 @@ impl Engine {
         }
         let Lanes { open: lanes, shut } = self.lanes(publish.topic);
         if !lanes.is_empty() {
-            let content = publish.payload.len() + publish.key.map_or(0, <[u8]>::len);
+            let content = publish.payload.len() + publish.terms.bytes();
             self.check_room(content as u64 + TASK_OVERHEAD_BYTES * lanes.len() as u64)?;
         }
         for slot in shut {
@@ -49,31 +49,27 @@ impl Engine {
         let count = lanes.len() as u64;
         let first = self.last_number + 1;
         self.last_number += count;
-        let published = Published {
+        let record = Publication {
+            first,
             last: self.last_number,
-            priority: publish.priority,
-            key: publish.key.map(Into::into),
-            payload: publish.payload.into(),
             put_at: self.now,
+            terms: publish.terms.kept(),
+            priority: publish.priority,
             expires_at,
-            sharers: count,
-            place: None,
+            payload: publish.payload.into(),
         };
+        let published = Published { record, sharers: count, place: None };
         self.bytes += published.content_bytes();
-        let copies = self.enter_copies(first, &lanes, &published);
-        self.changes.push(Change::Published(Box::new(published.record(first, copies))));
-        self.publications.insert(first, published);
+        let copies = self.enter_copies(&lanes, &published.record);
+        self.changes.push(published.change(copies));
+        self.publications.insert(published);
         Ok(Some(Reply::Count(count)))
     }
 
     /// Enters a copy into each of these lanes. Answers those that stand just as the publication
     /// says; the others, in lanes with a TTL or ids of their own, are reported one by one.
-    fn enter_copies(
-        &mut self,
-        first: u64,
-        lanes: &[QueueSlot],
-        published: &Published,
-    ) -> Vec<Copied> {
+    fn enter_copies(&mut self, lanes: &[QueueSlot], published: &Publication) -> Vec<Copied> {
+        let first = published.first;
         let mut copies = Vec::with_capacity(lanes.len());
         for (number, queue) in (first..).zip(lanes) {
             if planted!(LastLaneMissed) && copies.len() + 1 == lanes.len() {
@@ -99,7 +95,7 @@ impl Engine {
         number: u64,
         queue: QueueSlot,
         settings: Settings,
-        published: &Published,
+        published: &Publication,
     ) -> Task {
         let id = self.new_id(settings.ids, number);
         let default = || settings.ttl.map(|ttl| self.now.after(ttl));
@@ -109,13 +105,13 @@ impl Engine {
             queue,
             epoch: self.queues[queue].epoch,
             id,
-            priority: published.priority,
-            key: published.key.clone(),
-            payload,
             put_at: self.now,
-            expires_at: published.expires_at.or_else(default),
-            ttr: None,
-            state: State::Ready,
+            terms: published.terms.clone(),
+            progress: Progress {
+                expires_at: published.expires_at.or_else(default),
+                ..Progress::fresh(number, published.priority)
+            },
+            payload,
         });
         task.set_shares(true);
         task.set_recorded();
@@ -151,7 +147,7 @@ impl Engine {
 
     /// Checks the arguments, and answers the deadline.
     fn check_publish(&self, publish: &Publish<'_>) -> Result<Option<Timestamp>, Refusal> {
-        check_key(publish.key)?;
+        check_key(publish.terms.key)?;
         self.check_payload(publish.payload)?;
         match publish.deadline {
             Deadline::OfLane => Ok(None),
@@ -170,7 +166,7 @@ impl Engine {
         if published.place != Some(place) {
             return;
         }
-        let last = published.last;
+        let last = published.record.last;
         let mut copies = Vec::new();
         for number in first..=last {
             let Some(slot) = self.live(number) else { continue };
@@ -179,7 +175,7 @@ impl Engine {
             if task.place().is_some() || !task.shares() || planted!(CompactionLosesCopies) {
                 continue;
             }
-            if task.is_as_published(published) {
+            if task.is_as_published(&published.record) {
                 let lane = self.queues[task.queue].lane_name();
                 copies.extend(lane.map(|lane| Copied { number, lane: lane.number }));
             } else {
@@ -187,8 +183,8 @@ impl Engine {
             }
         }
         if let Some(published) = self.publications.find(first) {
-            let record = published.record(first, copies);
-            self.changes.push(Change::Published(Box::new(record)));
+            let change = published.change(copies);
+            self.changes.push(change);
         }
         self.save();
     }

@@ -3,70 +3,30 @@
 //! A store may have moved any record behind those that speak of it. So a lane can be named before
 //! its record is seen, and a copy before its publication; both are put together at the start.
 
-use crate::change::{LaneRecord, LaneTask, MemberRecord, Place, Publication};
+use crate::change::{Copied, LaneRecord, MemberRecord, Place, Publication};
 use crate::engine::Engine;
 use crate::fanout::members::Member;
 use crate::fanout::membership::{lane_bytes, member_bytes};
 use crate::fanout::publications::Published;
 use crate::memory::deadlines::Due;
-use crate::memory::packed::Task;
 use crate::memory::queues::Lane;
 use crate::memory::slots::{QueueSlot, Slot};
-use crate::restore::without_holder;
-use crate::task::{LaneName, State, TaskId, TaskRecord};
+use crate::task::LaneName;
 use crate::time::Timestamp;
 
 impl Engine {
-    pub(crate) fn restore_publication(&mut self, record: Publication, place: Option<Place>) {
+    pub(crate) fn restore_publication(
+        &mut self,
+        record: Publication,
+        copies: &[Copied],
+        place: Option<Place>,
+    ) {
         self.last_number = self.last_number.max(record.last);
-        for copied in &record.copies {
-            let lane = self.restored_lane(copied.lane);
-            let task = TaskRecord {
-                number: copied.number,
-                queue: [].into(),
-                lane: None,
-                away: None,
-                id: TaskId::Number(copied.number),
-                seq: copied.number,
-                priority: record.priority,
-                key: None,
-                payload: [].into(),
-                put_at: record.put_at,
-                expires_at: record.expires_at,
-                ttr: None,
-                attempts: 0,
-                state: State::Ready,
-            };
-            self.restore_into_lane(task, lane, true, None);
+        for copied in copies {
+            self.restore_task(record.copy(*copied), None);
         }
-        let first = record.first;
-        let former = self.publications.insert(first, Published::of(record, place));
+        let former = self.publications.insert(Published::of(record, place));
         self.obsolete.extend(former.and_then(|former| former.place));
-    }
-
-    pub(crate) fn restore_lane_task(&mut self, record: LaneTask, place: Option<Place>) {
-        self.last_number = self.last_number.max(record.number).max(record.seq);
-        let lane = self.restored_lane(record.lane);
-        let shares = record.own.is_none();
-        let (key, payload) =
-            record.own.map_or_else(|| (None, [].into()), |own| (own.key, own.payload));
-        let task = TaskRecord {
-            number: record.number,
-            queue: [].into(),
-            lane: None,
-            away: None,
-            id: record.id,
-            seq: record.seq,
-            priority: record.priority,
-            key,
-            payload,
-            put_at: record.put_at,
-            expires_at: record.expires_at,
-            ttr: None,
-            attempts: record.attempts,
-            state: without_holder(record.state),
-        };
-        self.restore_into_lane(task, lane, shares, place);
     }
 
     pub(crate) fn restore_lane(&mut self, record: LaneRecord, place: Option<Place>) {
@@ -135,7 +95,7 @@ impl Engine {
         let Some((_, published)) = self.publications.of_copy(number) else {
             unreachable!("task {number} is a copy of nothing")
         };
-        self.tasks.share(slot, published);
+        self.tasks.share(slot, &published.record);
     }
 
     /// Forgets publications that nobody shares any more.
@@ -171,32 +131,11 @@ impl Engine {
     }
 
     /// The lane of this number. One whose record was not seen yet has no topic and no member.
-    fn restored_lane(&mut self, number: u64) -> QueueSlot {
+    pub(crate) fn restored_lane(&mut self, number: u64) -> QueueSlot {
         if let Some(slot) = self.queues.find_lane(number) {
             return slot;
         }
-        let name = LaneName { number, member: [].into() };
+        let name = LaneName::numbered(number);
         self.queues.make_lane([].into(), Lane { name, incarnation: 0, missed: 0 })
-    }
-
-    fn restore_into_lane(
-        &mut self,
-        record: TaskRecord,
-        lane: QueueSlot,
-        shares: bool,
-        place: Option<Place>,
-    ) {
-        if let Some(slot) = self.tasks.find(record.number) {
-            self.unrestore(slot);
-        }
-        let payload = self.tasks.keep_bytes(&record.payload);
-        let mut task = Task::of(record, payload, lane, self.queues[lane].epoch);
-        task.set_shares(shares);
-        task.replace_place(place);
-        task.set_recorded();
-        if self.limits.memory_bytes.is_some() {
-            self.bytes += task.own_bytes() + crate::limits::TASK_OVERHEAD_BYTES;
-        }
-        self.tasks.insert(task);
     }
 }

@@ -5,14 +5,14 @@
 //! may write the whole record of a task again wherever it likes.
 
 use crate::settings::{Paused, Settings};
-use crate::task::{Bytes, State, TaskId, TaskRecord};
+use crate::task::{Bytes, LaneName, Progress, TaskId, TaskRecord, Terms};
 use crate::time::{Span, Timestamp};
 
 /// One durable fact.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Change {
-    /// A task as it is now, whole: it was put, put back, given a new payload, or its record was
-    /// moved by the store. Replaces whatever was known under its number.
+    /// A task of a queue or a lane as it is now, whole: it was put, put back, given a new payload,
+    /// or its record was moved by the store. Replaces whatever was known under its number.
     Task(Box<TaskRecord>),
     /// A task that is known already now stands like this; payload, key and id stay.
     Moved(Box<Moved>),
@@ -27,11 +27,11 @@ pub enum Change {
     QueueGone(Bytes),
     /// All tasks of a queue are gone at once.
     Emptied(Bytes),
-    /// What was published, with those of its copies that stand as they were put. Replaces whatever
-    /// was known under the numbers of these copies; any others of its copies are not touched.
-    Published(Box<Publication>),
-    /// A task of a lane as it is now, whole, like [`Change::Task`].
-    LaneTask(Box<LaneTask>),
+    /// What was published, with those of its copies that stand as they were put, by rising
+    /// numbers. Each is ready, has the publication's priority and deadline, and its number as its
+    /// id and seq. Replaces whatever was known under the numbers of these copies; any others of
+    /// its copies are not touched.
+    Published(Box<Publication>, Vec<Copied>),
     /// A lane is there, with these settings.
     Lane(Box<LaneRecord>),
     /// The lane of this number is gone, and all its tasks with it.
@@ -44,21 +44,13 @@ pub enum Change {
     MemberGone(u64),
 }
 
-/// Everything about a task that can change without a new payload.
+/// Where a task stands now.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Moved {
     /// The number of the task.
     pub number: u64,
-    /// See [`TaskRecord::seq`].
-    pub seq: u64,
-    /// See [`TaskRecord::priority`].
-    pub priority: Option<i64>,
-    /// See [`TaskRecord::expires_at`].
-    pub expires_at: Option<Timestamp>,
-    /// See [`TaskRecord::attempts`].
-    pub attempts: u32,
-    /// See [`TaskRecord::state`]. The holder of a lease is not kept.
-    pub state: State,
+    /// Without the holder of a lease.
+    pub progress: Progress,
 }
 
 /// A lease that was granted.
@@ -91,26 +83,23 @@ pub struct QueueRecord {
     pub paused: Paused,
 }
 
-/// One message to all lanes of a topic, with the copies that nothing has happened to yet: each is
-/// ready, has the publication's priority and deadline, and its number as its id and seq.
+/// One message to all lanes of a topic.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Publication {
     /// The number of its first copy, which is also its own.
     pub first: u64,
     /// The number of its last copy. Those in between are all its copies, too.
     pub last: u64,
-    /// See [`TaskRecord::priority`].
-    pub priority: Option<i64>,
-    /// See [`TaskRecord::key`].
-    pub key: Option<Bytes>,
-    /// See [`TaskRecord::payload`].
-    pub payload: Bytes,
     /// When it was published.
     pub put_at: Timestamp,
+    /// What every copy was put with.
+    pub terms: Terms,
+    /// The priority that every copy was put with.
+    pub priority: Option<i64>,
     /// Its deadline.
     pub expires_at: Option<Timestamp>,
-    /// The copies that stand as they were put, by rising numbers.
-    pub copies: Vec<Copied>,
+    /// What every copy carries.
+    pub payload: Bytes,
 }
 
 /// One copy of a publication.
@@ -120,41 +109,6 @@ pub struct Copied {
     pub number: u64,
     /// The number of the lane that it is in.
     pub lane: u64,
-}
-
-/// A task of a lane. The fields are those of [`TaskRecord`] unless explained.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct LaneTask {
-    /// The number of the task.
-    pub number: u64,
-    /// The number of the lane that it is in.
-    pub lane: u64,
-    /// The name of the task within its lane.
-    pub id: TaskId,
-    /// See [`TaskRecord::seq`].
-    pub seq: u64,
-    /// See [`TaskRecord::priority`].
-    pub priority: Option<i64>,
-    /// See [`TaskRecord::put_at`].
-    pub put_at: Timestamp,
-    /// See [`TaskRecord::expires_at`].
-    pub expires_at: Option<Timestamp>,
-    /// See [`TaskRecord::attempts`].
-    pub attempts: u32,
-    /// See [`TaskRecord::state`].
-    pub state: State,
-    /// Its key and payload, unless they are still those of the publication whose numbers include
-    /// that of the task.
-    pub own: Option<OwnContent>,
-}
-
-/// Key and payload of a task that shares them with no other.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct OwnContent {
-    /// See [`TaskRecord::key`].
-    pub key: Option<Bytes>,
-    /// See [`TaskRecord::payload`].
-    pub payload: Bytes,
 }
 
 /// A lane apart from its tasks.
@@ -226,6 +180,28 @@ pub enum RecordKey {
     Member(u64),
 }
 
+impl Publication {
+    /// One of its copies as it was put, which shares terms and payload.
+    #[must_use]
+    pub fn copy(&self, copied: Copied) -> TaskRecord {
+        TaskRecord {
+            number: copied.number,
+            queue: Bytes::default(),
+            lane: Some(LaneName::numbered(copied.lane)),
+            id: TaskId::Number(copied.number),
+            put_at: self.put_at,
+            terms: Terms::default(),
+            progress: Progress {
+                expires_at: self.expires_at,
+                ..Progress::fresh(copied.number, self.priority)
+            },
+            payload: Bytes::default(),
+            away: None,
+            shared: true,
+        }
+    }
+}
+
 impl Change {
     /// The key of the record that this change carries, if it is one that the store keeps a place
     /// for.
@@ -233,9 +209,8 @@ impl Change {
     pub fn key(&self) -> Option<RecordKey> {
         match self {
             Self::Task(record) => Some(RecordKey::Task(record.number)),
-            Self::LaneTask(record) => Some(RecordKey::Task(record.number)),
             Self::Queue(record) => Some(RecordKey::Queue(record.name.clone())),
-            Self::Published(record) => Some(RecordKey::Published(record.first)),
+            Self::Published(record, _) => Some(RecordKey::Published(record.first)),
             Self::Lane(record) => Some(RecordKey::Lane(record.number)),
             Self::Member(record) => Some(RecordKey::Member(record.incarnation)),
             Self::Moved(_)

@@ -5,7 +5,7 @@
 
 use crate::fanout::{MemberCommand, Publish};
 use crate::settings::{AfterAck, Ids};
-use crate::task::{Receipt, StateKind, TaskRecord};
+use crate::task::{Receipt, StateKind, TaskRecord, Terms};
 use crate::time::Span;
 
 /// A request of one client.
@@ -143,16 +143,14 @@ pub struct Put<'a> {
     pub queue: &'a [u8],
     /// What the task carries.
     pub payload: &'a [u8],
-    /// Its group, if any.
-    pub key: Option<&'a [u8]>,
+    /// What stays with it.
+    pub terms: Terms<&'a [u8]>,
     /// Lower is more urgent; none is never selected.
     pub priority: Option<i64>,
     /// How long it waits first.
     pub delay: Span,
     /// Its time to live.
     pub ttl: TimeToLive,
-    /// Its own time to release.
-    pub ttr: Option<Span>,
     /// Its id, needed and allowed only where the queue's ids are given.
     pub id: Option<&'a [u8]>,
     /// Whether the reply waits until the task is finished.
@@ -455,11 +453,10 @@ impl<'a> Put<'a> {
         Self {
             queue,
             payload,
-            key: None,
+            terms: Terms::NONE,
             priority: Some(0),
             delay: Span::ZERO,
             ttl: TimeToLive::Default,
-            ttr: None,
             id: None,
             wait: None,
         }

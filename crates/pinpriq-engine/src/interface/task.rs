@@ -114,8 +114,16 @@ pub struct RequestId(pub u64);
 pub struct LaneName {
     /// Its number. Another lane under the same names has another one.
     pub number: u64,
-    /// The member whose lane it is.
+    /// The member whose lane it is. A change leaves it out.
     pub member: Bytes,
+}
+
+impl LaneName {
+    /// A lane that is known by its number alone.
+    #[must_use]
+    pub fn numbered(number: u64) -> Self {
+        Self { number, member: Bytes::default() }
+    }
 }
 
 /// A payload that was left in the store.
@@ -149,39 +157,58 @@ pub fn payload_checksum(payload: &[u8]) -> u32 {
     folded
 }
 
+/// What a producer says of a task for good: it stays as it was put. The bytes are owned or
+/// borrowed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Terms<B = Bytes> {
+    /// Tasks of one queue with an equal key form a group.
+    pub key: Option<B>,
+    /// The task's own time to release, where the take names none.
+    pub ttr: Option<Span>,
+}
+
+/// Where a task stands in its life: everything that changes without a new payload.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Progress {
+    /// Lower is more urgent. Without a priority the task is never selected.
+    pub priority: Option<i64>,
+    /// The place in the order of insertion: [`TaskRecord::number`], unless the task was sent to
+    /// the tail.
+    pub seq: u64,
+    /// The end of its time to live.
+    pub expires_at: Option<Timestamp>,
+    /// The number of times it was taken.
+    pub attempts: u32,
+    /// Its state.
+    pub state: State,
+}
+
 /// A task, whole.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TaskRecord {
     /// The shard's own number of the task: the order in which it was put. Unique in the shard,
     /// never reused, and never changed.
     pub number: u64,
-    /// The queue that the task is in; for a task of a lane, the topic.
+    /// The queue that the task is in; for a task of a lane, the topic. A change leaves it out for
+    /// a task of a lane, which is known by its number.
     pub queue: Bytes,
     /// The lane that the task is in, if it is in one.
     pub lane: Option<LaneName>,
     /// The name of the task within that queue.
     pub id: TaskId,
-    /// The place in the order of insertion: [`TaskRecord::number`], unless the task was sent to
-    /// the tail.
-    pub seq: u64,
-    /// Lower is more urgent. Without a priority the task is never selected.
-    pub priority: Option<i64>,
-    /// Tasks of one queue with an equal key form a group.
-    pub key: Option<Bytes>,
-    /// What the task carries; empty if it was left in the store.
+    /// When the task was put.
+    pub put_at: Timestamp,
+    /// What stays as it was put.
+    pub terms: Terms,
+    /// What changes.
+    pub progress: Progress,
+    /// What the task carries; empty if it was left in the store, or is shared.
     pub payload: Bytes,
     /// How to find the payload, if it was left in the store.
     pub away: Option<Away>,
-    /// When the task was put.
-    pub put_at: Timestamp,
-    /// The end of its time to live.
-    pub expires_at: Option<Timestamp>,
-    /// The task's own time to release.
-    pub ttr: Option<Span>,
-    /// How often it was taken.
-    pub attempts: u32,
-    /// Where it stands.
-    pub state: State,
+    /// Only in a change: whether terms and payload are those of the publication whose numbers
+    /// include that of the task. The record leaves them out then.
+    pub shared: bool,
 }
 
 impl StateKind {
@@ -218,11 +245,72 @@ impl State {
     }
 }
 
+impl<B> Terms<B> {
+    /// Those of a task about which nothing was said.
+    pub const NONE: Self = Self { key: None, ttr: None };
+
+    /// Whether nothing was said.
+    #[must_use]
+    #[inline]
+    pub const fn are_none(&self) -> bool {
+        matches!(self, Self { key: None, ttr: None })
+    }
+}
+
+impl<B> Default for Terms<B> {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+impl<B: AsRef<[u8]>> Terms<B> {
+    /// The same with borrowed bytes.
+    #[must_use]
+    #[inline]
+    pub fn borrowed(&self) -> Terms<&[u8]> {
+        let Self { key, ttr } = self;
+        Terms { key: key.as_ref().map(B::as_ref), ttr: *ttr }
+    }
+
+    /// The number of bytes that they hold.
+    #[must_use]
+    #[inline]
+    pub fn bytes(&self) -> usize {
+        self.key.as_ref().map_or(0, |key| key.as_ref().len())
+    }
+}
+
+impl Terms<&[u8]> {
+    /// The same with bytes of its own.
+    #[must_use]
+    #[inline]
+    pub fn kept(self) -> Terms {
+        Terms { key: self.key.map(Bytes::from), ttr: self.ttr }
+    }
+}
+
+impl Progress {
+    /// That of a task which was just put under this number and has no deadline.
+    #[must_use]
+    #[inline]
+    pub const fn fresh(number: u64, priority: Option<i64>) -> Self {
+        Self { priority, seq: number, expires_at: None, attempts: 0, state: State::Ready }
+    }
+
+    /// Whether nothing has happened to the task of this number, its priority aside.
+    #[inline]
+    pub(crate) const fn is_fresh(&self, number: u64) -> bool {
+        let Self { priority: _, seq, expires_at, attempts, state } = self;
+        *seq == number && expires_at.is_none() && *attempts == 0 && matches!(state, State::Ready)
+    }
+}
+
 impl TaskRecord {
     /// The receipt of the current lease, if the task is taken.
     #[must_use]
+    #[inline]
     pub const fn receipt(&self) -> Option<Receipt> {
-        match &self.state {
+        match &self.progress.state {
             State::Taken(lease) => Some(Receipt { number: self.number, grant: lease.grant }),
             _ => None,
         }

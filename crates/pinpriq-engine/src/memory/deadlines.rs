@@ -89,6 +89,7 @@ impl Deadlines {
 
     /// Removes and returns the earliest entry that is due at `now`. A deadline is due *at* its
     /// moment, not after it.
+    #[inline]
     pub(crate) fn pop_due(&mut self, now: Timestamp) -> Option<Due> {
         let at = self.next()?;
         if at > now || (planted!(DeadlineOneLate) && at == now) {

@@ -5,13 +5,14 @@
 //! own, made when it is first needed. The parts that leave the engine are explained at
 //! [`TaskRecord`]. What a task means is not known here.
 
-use crate::change::{Change, Granted, LaneTask, Moved, OwnContent, Place};
-use crate::fanout::publications::Published;
+use crate::change::{Change, Granted, Moved, Place, Publication};
 use crate::limits::NARROW_PAYLOAD_BYTES_MAX;
 use crate::memory::payloads::{Kept, Payloads};
 use crate::memory::ranked::Rank;
 use crate::memory::slots::QueueSlot;
-use crate::task::{Away, Bytes, LaneName, Lease, State, StateKind, TaskId, TaskRecord};
+use crate::task::{
+    Away, Bytes, LaneName, Lease, Progress, State, StateKind, TaskId, TaskRecord, Terms,
+};
 use crate::time::{Span, Timestamp};
 
 /// How much of a task must be told to the store.
@@ -21,8 +22,8 @@ pub(crate) enum Unsaved {
     Nothing,
     /// Only that a lease was granted.
     Grant,
-    /// Everything but payload, key and id.
-    Standing,
+    /// Its progress.
+    Progress,
     /// All of it.
     Whole,
 }
@@ -56,11 +57,10 @@ struct Besides {
     seq: u64,
     /// The id, where it is not simply the number.
     own_id: Option<TaskId>,
-    key: Option<Bytes>,
+    terms: Terms,
     /// The priority, if it is too large for the field of the task.
     large_priority: i64,
     expires_at: Option<Timestamp>,
-    ttr: Option<Span>,
     attempts: u32,
     state: State,
     /// The moment under which the task stands in the index of deadlines.
@@ -74,13 +74,10 @@ pub(crate) struct NewTask {
     pub(crate) queue: QueueSlot,
     pub(crate) epoch: u32,
     pub(crate) id: TaskId,
-    pub(crate) priority: Option<i64>,
-    pub(crate) key: Option<Bytes>,
-    pub(crate) payload: Kept,
     pub(crate) put_at: Timestamp,
-    pub(crate) expires_at: Option<Timestamp>,
-    pub(crate) ttr: Option<Span>,
-    pub(crate) state: State,
+    pub(crate) terms: Terms,
+    pub(crate) progress: Progress,
+    pub(crate) payload: Kept,
 }
 
 /// Numbers end here: at ten million tasks a second, in some two hundred years.
@@ -99,6 +96,7 @@ const PAYLOAD_SMALL: u64 = 1 << 63;
 const NOWHERE: Place = Place { volume: 0, offset: 0, length: 0 };
 
 static READY: State = State::Ready;
+static NO_TERMS: Terms = Terms::NONE;
 
 impl Besides {
     /// What a task has that has nothing besides.
@@ -106,10 +104,9 @@ impl Besides {
         Self {
             seq: number,
             own_id: None,
-            key: None,
+            terms: Terms::default(),
             large_priority: 0,
             expires_at: None,
-            ttr: None,
             attempts: 0,
             state: State::Ready,
             armed: None,
@@ -118,10 +115,10 @@ impl Besides {
 
     /// The bytes that stand in allocations of their own.
     fn own_bytes(&self, shares: bool) -> u64 {
-        let key = self.key.as_ref().filter(|_| !shares).map_or(0, |key| key.len());
+        let terms = if shares { 0 } else { self.terms.bytes() };
         let id = if let Some(TaskId::Given(id)) = &self.own_id { id.len() } else { 0 };
         let reason = if let State::Buried { reason } = &self.state { reason.len() } else { 0 };
-        (key + id + reason) as u64
+        (terms + id + reason) as u64
     }
 }
 
@@ -151,40 +148,27 @@ impl Task {
             small_priority: 0,
         };
         task.put_payload(new.payload);
-        task.set_priority(new.priority);
         if new.id != TaskId::Number(new.number) {
             task.besides_mut().own_id = Some(new.id);
         }
-        if new.key.is_some() {
-            task.besides_mut().key = new.key;
-        }
-        if new.ttr.is_some() {
-            task.besides_mut().ttr = new.ttr;
-        }
-        task.set_expires_at(new.expires_at);
-        task.set_state(new.state);
+        task.set_terms(new.terms);
+        task.set_progress(new.progress);
         task
     }
 
     /// A task from its record, whose payload is kept there, and of which the store knows nothing
     /// yet.
     pub(crate) fn of(record: TaskRecord, payload: Kept, queue: QueueSlot, epoch: u32) -> Self {
-        let mut task = Self::new(NewTask {
+        Self::new(NewTask {
             number: record.number,
             queue,
             epoch,
             id: record.id,
-            priority: record.priority,
-            key: record.key,
-            payload,
             put_at: record.put_at,
-            expires_at: record.expires_at,
-            ttr: record.ttr,
-            state: record.state,
-        });
-        task.set_seq(record.seq);
-        task.set_attempts(record.attempts);
-        task
+            terms: record.terms,
+            progress: record.progress,
+            payload,
+        })
     }
 
     pub(crate) const fn number(&self) -> u64 {
@@ -209,6 +193,7 @@ impl Task {
         besides.map(|besides| besides.large_priority)
     }
 
+    #[inline]
     pub(crate) fn set_priority(&mut self, priority: Option<i64>) {
         let small = priority.and_then(|priority| i32::try_from(priority).ok());
         let large = priority.filter(|_| small.is_none());
@@ -220,8 +205,40 @@ impl Task {
         }
     }
 
+    /// What its producer said for good.
+    pub(crate) fn terms(&self) -> &Terms {
+        self.besides.as_ref().map_or(&NO_TERMS, |besides| &besides.terms)
+    }
+
+    #[inline]
+    fn set_terms(&mut self, terms: Terms) {
+        if self.besides.is_some() || !terms.are_none() {
+            self.besides_mut().terms = terms;
+        }
+    }
+
     pub(crate) fn key(&self) -> Option<&Bytes> {
-        self.besides.as_ref().and_then(|besides| besides.key.as_ref())
+        self.terms().key.as_ref()
+    }
+
+    /// Where it stands now.
+    #[inline]
+    pub(crate) fn progress(&self) -> Progress {
+        let priority = self.priority();
+        let Some(besides) = &self.besides else { return Progress::fresh(self.number(), priority) };
+        let Besides { seq, expires_at, attempts, ref state, .. } = **besides;
+        Progress { priority, seq, expires_at, attempts, state: state.clone() }
+    }
+
+    #[inline]
+    pub(crate) fn set_progress(&mut self, progress: Progress) {
+        self.set_priority(progress.priority);
+        if self.besides.is_some() || !progress.is_fresh(self.number()) {
+            let Progress { priority: _, seq, expires_at, attempts, state } = progress;
+            let besides = self.besides_mut();
+            (besides.seq, besides.expires_at, besides.attempts) = (seq, expires_at, attempts);
+            besides.state = state;
+        }
     }
 
     /// Where the payload is kept, unless it was left in the store.
@@ -257,7 +274,10 @@ impl Task {
 
     /// How to find the payload, if it was left in the store.
     fn away(&self) -> Option<Away> {
-        let place = self.place().filter(|_| self.has(PAYLOAD_AWAY))?;
+        if !self.has(PAYLOAD_AWAY) {
+            return None;
+        }
+        let place = self.place()?;
         Some(Away { place, bytes: self.payload_bytes, checksum: self.payload_index })
     }
 
@@ -276,18 +296,16 @@ impl Task {
         self.mark(PAYLOAD_AWAY, false);
     }
 
-    /// Gives it the key of the publication that its number belongs to, whose payload is kept
-    /// there, and answers where the former one was kept.
-    pub(crate) fn share(&mut self, published: &Published, payload: Kept) -> Option<Kept> {
+    /// Gives it the terms of the publication that its number belongs to, whose payload is kept
+    /// there, and returns where the former one was kept.
+    pub(crate) fn share(&mut self, published: &Publication, payload: Kept) -> Option<Kept> {
         let former = self.replace_payload(payload);
-        if published.key.is_some() {
-            self.besides_mut().key.clone_from(&published.key);
-        }
+        self.set_terms(published.terms.clone());
         self.set_shares(true);
         former
     }
 
-    /// Whether key and payload are still those of the publication that the number belongs to.
+    /// Whether terms and payload are still those of the publication that the number belongs to.
     pub(crate) const fn shares(&self) -> bool {
         self.has(SHARES)
     }
@@ -308,7 +326,7 @@ impl Task {
 
     /// Its own time to release.
     pub(crate) fn ttr(&self) -> Option<Span> {
-        self.besides.as_ref().and_then(|besides| besides.ttr)
+        self.terms().ttr
     }
 
     pub(crate) fn attempts(&self) -> u32 {
@@ -383,7 +401,7 @@ impl Task {
         match (self.number_and_flags & UNSAVED_BITS) >> UNSAVED_SHIFT {
             0 => Unsaved::Nothing,
             1 => Unsaved::Grant,
-            2 => Unsaved::Standing,
+            2 => Unsaved::Progress,
             _ => Unsaved::Whole,
         }
     }
@@ -442,8 +460,7 @@ impl Task {
 
     /// The bytes it accounts for in statistics: what the client handed over.
     pub(crate) fn content_bytes(&self) -> u64 {
-        let key = self.key().map_or(0, |key| key.len());
-        (self.payload_bytes() + key) as u64
+        (self.payload_bytes() + self.terms().bytes()) as u64
     }
 
     /// The bytes of memory that it occupies alone, besides its bookkeeping.
@@ -475,7 +492,7 @@ impl Task {
     }
 
     /// Whether nothing has happened to it since it was published.
-    pub(crate) fn is_as_published(&self, published: &Published) -> bool {
+    pub(crate) fn is_as_published(&self, published: &Publication) -> bool {
         let is_plain = self.besides.as_ref().is_none_or(|besides| {
             besides.seq == self.number()
                 && besides.own_id.is_none()
@@ -489,53 +506,57 @@ impl Task {
     }
 
     /// The task as it leaves the engine.
+    #[inline(never)]
     pub(crate) fn record(&self, queue: Names<'_>, payloads: &Payloads) -> TaskRecord {
         TaskRecord {
             number: self.number(),
             queue: queue.queue.clone(),
             lane: queue.lane.cloned(),
             id: self.id(),
-            seq: self.seq(),
-            priority: self.priority(),
-            key: self.key().cloned(),
+            put_at: self.put_at,
+            terms: self.terms().clone(),
+            progress: self.progress(),
             payload: self.payload_to_show(payloads),
             away: self.away(),
-            put_at: self.put_at,
-            expires_at: self.expires_at(),
-            ttr: self.ttr(),
-            attempts: self.attempts(),
-            state: self.state().clone(),
+            shared: false,
         }
     }
 
-    /// The task as the store keeps it in a lane.
-    fn lane_task(&self, lane: u64, payloads: &Payloads) -> LaneTask {
-        let own = (!self.shares()).then(|| OwnContent {
-            key: self.key().cloned(),
-            payload: self.payload_to_show(payloads),
-        });
-        LaneTask {
+    /// The task as the store keeps it: a lane is known by its number, what is shared is left out,
+    /// and the holder of a lease does not outlive the server.
+    #[inline]
+    fn record_to_keep(&self, queue: Names<'_>, payloads: &Payloads) -> TaskRecord {
+        let is_shared = self.shares();
+        TaskRecord {
             number: self.number(),
-            lane,
+            queue: if queue.lane.is_none() { queue.queue.clone() } else { Bytes::default() },
+            lane: queue.lane.map(|lane| LaneName::numbered(lane.number)),
             id: self.id(),
-            seq: self.seq(),
-            priority: self.priority(),
             put_at: self.put_at,
-            expires_at: self.expires_at(),
-            attempts: self.attempts(),
-            state: self.state().clone(),
-            own,
+            terms: if is_shared { Terms::NONE } else { self.terms().clone() },
+            progress: self.progress_to_keep(),
+            payload: if is_shared { Bytes::default() } else { self.payload_to_show(payloads) },
+            away: self.away(),
+            shared: is_shared,
         }
+    }
+
+    fn progress_to_keep(&self) -> Progress {
+        let mut progress = self.progress();
+        if let State::Taken(lease) = &mut progress.state {
+            lease.holder = None;
+        }
+        progress
     }
 
     /// The change that tells the store what it does not know yet.
+    #[inline(never)]
     pub(crate) fn unsaved_change(&self, queue: Names<'_>, payloads: &Payloads) -> Option<Change> {
         match (self.unsaved(), self.state()) {
             (Unsaved::Nothing, _) => None,
-            (Unsaved::Whole, _) => Some(match queue.lane {
-                None => Change::Task(Box::new(self.record(queue, payloads))),
-                Some(lane) => Change::LaneTask(Box::new(self.lane_task(lane.number, payloads))),
-            }),
+            (Unsaved::Whole, _) => {
+                Some(Change::Task(Box::new(self.record_to_keep(queue, payloads))))
+            }
             (Unsaved::Grant, State::Taken(lease)) => Some(Change::Granted(Granted {
                 number: self.number(),
                 incarnation: lease.grant.incarnation,
@@ -544,14 +565,10 @@ impl Task {
                 ttr: lease.ttr,
                 attempts: self.attempts(),
             })),
-            (Unsaved::Grant | Unsaved::Standing, state) => Some(Change::Moved(Box::new(Moved {
-                number: self.number(),
-                seq: self.seq(),
-                priority: self.priority(),
-                expires_at: self.expires_at(),
-                attempts: self.attempts(),
-                state: state.clone(),
-            }))),
+            (Unsaved::Grant | Unsaved::Progress, _) => {
+                let (number, progress) = (self.number(), self.progress_to_keep());
+                Some(Change::Moved(Box::new(Moved { number, progress })))
+            }
         }
     }
 

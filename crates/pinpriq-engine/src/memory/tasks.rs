@@ -6,8 +6,7 @@
 use std::hash::{DefaultHasher, Hasher};
 use std::num::NonZeroU32;
 
-use crate::change::Change;
-use crate::fanout::publications::Published;
+use crate::change::{Change, Publication};
 use crate::memory::numbers::Numbers;
 use crate::memory::packed::{Names, Task};
 use crate::memory::pages::Pages;
@@ -93,8 +92,8 @@ impl Tasks {
         self[slot].payload().map(|kept| self.payloads.read(kept))
     }
 
-    /// Gives a task the key and the payload of its publication.
-    pub(crate) fn share(&mut self, slot: Slot, published: &Published) {
+    /// Gives a task the terms and the payload of its publication.
+    pub(crate) fn share(&mut self, slot: Slot, published: &Publication) {
         let kept = self.keep_shared(&published.payload);
         let former = self[slot].share(published, kept);
         self.forget(former);
@@ -124,11 +123,13 @@ impl Tasks {
     }
 
     /// The task as it leaves the engine.
+    #[inline]
     pub(crate) fn record(&self, slot: Slot, queue: Names<'_>) -> TaskRecord {
         self[slot].record(queue, &self.payloads)
     }
 
     /// The change that tells the store what it does not know yet of a task.
+    #[inline]
     pub(crate) fn unsaved_change(&self, slot: Slot, queue: Names<'_>) -> Option<Change> {
         self[slot].unsaved_change(queue, &self.payloads)
     }

@@ -120,7 +120,7 @@ impl Engine {
         if let Some(payload) = payload {
             self.set_payload(slot, payload);
         }
-        self.shift(slot, Operation::Bury(by), Unsaved::Standing, |_| State::Buried {
+        self.shift(slot, Operation::Bury(by), Unsaved::Progress, |_| State::Buried {
             reason: reason.into(),
         });
         Ok(Some(Reply::Done))
@@ -225,7 +225,7 @@ impl Engine {
             (None, Some(ttr)) => self.now.after(ttr),
             (None, None) => current,
         };
-        self.amend(slot, Unsaved::Standing, |task| match task.lease_mut() {
+        self.amend(slot, Unsaved::Progress, |task| match task.lease_mut() {
             Some(lease) => lease.deadline = Some(moved),
             None => task.set_expires_at(Some(moved)),
         });

@@ -11,7 +11,7 @@ use crate::operations::room::disk_is_full;
 use crate::reply::{Refusal, RefusalKind, Reply};
 use crate::room::Room;
 use crate::settings::{Ids, Settings};
-use crate::task::{Bytes, ClientId, RequestId, State, StateKind, TaskId, TaskRecord};
+use crate::task::{Bytes, ClientId, Progress, RequestId, State, StateKind, TaskId, TaskRecord};
 use crate::time::{Span, Timestamp};
 use crate::transition::Operation;
 
@@ -46,13 +46,10 @@ impl Engine {
             queue,
             epoch: self.queues[queue].epoch,
             id: id.clone(),
-            priority: put.priority,
-            key: put.key.map(Into::into),
-            payload,
             put_at: self.now,
-            expires_at,
-            ttr: put.ttr,
-            state,
+            terms: put.terms.kept(),
+            progress: Progress { expires_at, state, ..Progress::fresh(number, put.priority) },
+            payload,
         });
         let slot = self.enter(task, Operation::Put);
         if let Some(wait) = put.wait {
@@ -86,7 +83,7 @@ impl Engine {
             // It was kept after the pop, as a finished task.
             let finished = matches!(self.tasks[slot].kind(), StateKind::Zombie | StateKind::Done);
             if finished {
-                self.shift(slot, Operation::PutBack, Unsaved::Standing, |_| State::Ready);
+                self.shift(slot, Operation::PutBack, Unsaved::Progress, |_| State::Ready);
                 self.expire_if_over(slot);
             }
             return finished;
@@ -105,7 +102,8 @@ impl Engine {
         }
         let queue = existing.unwrap_or_else(|| self.queues.find_or_make(&record.queue));
         self.count_queue(queue);
-        let record = TaskRecord { state: State::Ready, ..record };
+        let progress = Progress { state: State::Ready, ..record.progress };
+        let record = TaskRecord { progress, ..record };
         let shares = self.share_again(&record);
         let payload = if shares {
             self.tasks.keep_shared(&record.payload)
@@ -122,7 +120,7 @@ impl Engine {
     /// Has a popped copy share its publication again, if that is still there.
     fn share_again(&mut self, record: &TaskRecord) -> bool {
         let Some((_, published)) = self.publications.of_copy(record.number) else { return false };
-        let is_same = Bytes::ptr_eq(&published.payload, &record.payload);
+        let is_same = Bytes::ptr_eq(&published.record.payload, &record.payload);
         published.sharers += u64::from(is_same);
         is_same
     }
@@ -152,10 +150,10 @@ impl Engine {
 
     /// Checks the arguments alone, and answers the end of the TTL.
     fn check_put(&self, put: &Put<'_>, settings: Settings) -> Result<Option<Timestamp>, Refusal> {
-        check_key(put.key)?;
+        check_key(put.terms.key)?;
         self.check_payload(put.payload)?;
-        check_positive("the TTR", put.ttr)?;
-        self.moment("the TTR", put.ttr.unwrap_or(Span::ZERO))?;
+        check_positive("the TTR", put.terms.ttr)?;
+        self.moment("the TTR", put.terms.ttr.unwrap_or(Span::ZERO))?;
         self.moment("the delay", put.delay)?;
         if put.wait.is_some() && !put.delay.is_zero() {
             return Err(bad("a put that waits for its task cannot have a delay".to_owned()));
@@ -231,8 +229,7 @@ impl Engine {
                 format!("the queue {} is paused for puts", name()),
             ));
         }
-        let content =
-            put.payload.len() + put.key.map_or(0, <[u8]>::len) + put.id.map_or(0, <[u8]>::len);
+        let content = put.payload.len() + put.terms.bytes() + put.id.map_or(0, <[u8]>::len);
         // Most of the time there is room for a new queue too.
         if !self.is_busy_for(put_bytes(put.queue.len(), content)) {
             return Ok(());

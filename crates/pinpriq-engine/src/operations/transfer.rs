@@ -116,7 +116,7 @@ impl Engine {
         let (now, amendment) = (self.now, switch.amendment);
         self.check_growth(slot, amendment.payload, 0)?;
         self.amend_payload(slot, &amendment);
-        self.shift(slot, Operation::Switch, Unsaved::Standing, |task| {
+        self.shift(slot, Operation::Switch, Unsaved::Progress, |task| {
             apply_amendment(task, now, &amendment);
             state
         });
@@ -169,7 +169,7 @@ impl Engine {
             self.check_growth(slot, amendment.payload, 0)?;
         }
         self.amend_payload(slot, &amendment);
-        self.amend(slot, Unsaved::Standing, |task| apply_amendment(task, now, &amendment));
+        self.amend(slot, Unsaved::Progress, |task| apply_amendment(task, now, &amendment));
         Ok(Some(Reply::Done))
     }
 
@@ -197,7 +197,7 @@ impl Engine {
         };
         let kind = state.kind();
         self.amend_payload(slot, amendment);
-        self.shift(slot, operation, Unsaved::Standing, |task| {
+        self.shift(slot, operation, Unsaved::Progress, |task| {
             apply_amendment(task, now, amendment);
             besides(task);
             state

@@ -12,7 +12,7 @@ use pinpriq_engine::limits::{Limits, STEPS_PER_TIMEOUT, TASKS_PER_ANSWER_MAX};
 use pinpriq_engine::reply::{Outcome, Output, RefusalKind, Reply};
 use pinpriq_engine::room::Room;
 use pinpriq_engine::settings::Ids;
-use pinpriq_engine::task::{ClientId, RequestId, StateKind, TaskRecord};
+use pinpriq_engine::task::{ClientId, RequestId, StateKind, TaskRecord, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::{Applied, Engine};
 
@@ -81,7 +81,11 @@ fn group_is_cut_at_the_most_that_one_answer_holds() {
     // The first has a priority, and its companions have none, so that they go newest first.
     for index in 0..most + 3 {
         let priority = (index == 0).then_some(0);
-        let put = Put { key: Some(b"k"), priority, ..Put::new(QUEUE, b"") };
+        let put = Put {
+            priority,
+            terms: Terms { key: Some(b"k"), ..Put::new(QUEUE, b"").terms },
+            ..Put::new(QUEUE, b"")
+        };
         engine.apply(NOW, WORKER, RequestId(0), &Command::Put(put));
         engine.poll_output();
     }
@@ -97,7 +101,10 @@ fn group_is_cut_at_the_most_that_one_answer_holds() {
     };
     let left = tasks(ask(&mut engine, NOW, Command::Peek(left)));
     assert_eq!(left.iter().map(|task| task.number).collect::<Vec<_>>(), [4, 3, 2]);
-    let put = Put { key: Some(b"k"), ..Put::new(QUEUE, b"") };
+    let put = Put {
+        terms: Terms { key: Some(b"k"), ..Put::new(QUEUE, b"").terms },
+        ..Put::new(QUEUE, b"")
+    };
     ask(&mut engine, NOW, Command::Put(put));
     let answer = tasks(ask(&mut engine, NOW, take(1, Selection::PINPRIQ, TakeMode::Pop)));
     assert_eq!(answer.len(), 4);
@@ -169,7 +176,10 @@ fn take_passes_over_what_is_over_though_its_deadline_was_not_reached_yet() {
 fn group_leaves_out_what_is_over_though_its_deadline_was_not_reached_yet() {
     let mut engine = started(Limits::default(), NOW);
     let over = crowd(&mut engine);
-    let member = |payload| Put { key: Some(b"k"), ..Put::new(QUEUE, payload) };
+    let member = |payload| Put {
+        terms: Terms { key: Some(b"k"), ..Put::new(QUEUE, payload).terms },
+        ..Put::new(QUEUE, payload)
+    };
     ask(&mut engine, NOW, Command::Put(member(b"there")));
     ask(&mut engine, NOW, Command::Put(Put { ttl: SHORT, ..member(b"over") }));
     ask(&mut engine, NOW, Command::Put(Put { priority: None, ..member(b"there") }));
@@ -224,7 +234,14 @@ fn given_id_is_free_at_the_end_of_its_task() {
 fn emptied_queue_is_freed_bit_by_bit() {
     let mut engine = started(Limits::default(), NOW);
     for _ in 0..MANY {
-        ask(&mut engine, NOW, Command::Put(Put { key: Some(b"k"), ..Put::new(QUEUE, b"p") }));
+        ask(
+            &mut engine,
+            NOW,
+            Command::Put(Put {
+                terms: Terms { key: Some(b"k"), ..Put::new(QUEUE, b"p").terms },
+                ..Put::new(QUEUE, b"p")
+            }),
+        );
     }
     let taken = tasks(ask(&mut engine, NOW, take(1, Selection::DEFAULT, leased(10))));
     // Whichever is freed last, two awaiters are told by two calls at most.

@@ -11,7 +11,7 @@ use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, RefusalKind, Reply};
 use pinpriq_engine::room::Room;
 use pinpriq_engine::settings::{AfterAck, Ids};
-use pinpriq_engine::task::{ClientId, Receipt, RequestId, StateKind};
+use pinpriq_engine::task::{ClientId, Receipt, RequestId, StateKind, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::{Applied, Engine};
 
@@ -45,7 +45,10 @@ const ATTACKS: [(&str, Attack); 24] = [
     ("PUT with a payload", |target, _| target.put(&Put::new(b"q", LARGE))),
     ("PUT without one", |target, _| target.put(&Put::new(b"q", b""))),
     ("PUT with a key", |target, round| {
-        target.put(&Put { key: Some(&name(round)), ..Put::new(b"q", b"") })
+        target.put(&Put {
+            terms: Terms { key: Some(&name(round)), ..Terms::NONE },
+            ..Put::new(b"q", b"")
+        })
     }),
     ("PUT to one queue after the other", |target, round| target.put(&Put::new(&name(round), b""))),
     ("PUT with an id", |target, round| {
@@ -104,7 +107,13 @@ const ATTACKS: [(&str, Attack); 24] = [
     ("PUBLISH", |target, _| {
         let (topic, payload) = (b"t", LARGE);
         let (key, priority, deadline) = (None, None, Deadline::OfLane);
-        target.ask(Command::Publish(Publish { topic, payload, key, priority, deadline }))
+        target.ask(Command::Publish(Publish {
+            topic,
+            payload,
+            deadline,
+            priority,
+            terms: Terms { key, ..Terms::NONE },
+        }))
     }),
     ("JOIN of one topic after the other", |target, round| target.join(&name(round), b"m")),
     ("JOIN of one member after the other", |target, round| target.join(b"t", &name(round))),
@@ -169,7 +178,8 @@ impl Target {
         for _ in 0..TASKS {
             let (topic, payload, key) = (b"t", b"x", None);
             let (priority, deadline) = (Some(0), Deadline::OfLane);
-            let publish = Publish { topic, payload, key, priority, deadline };
+            let publish =
+                Publish { topic, payload, deadline, priority, terms: Terms { key, ..Terms::NONE } };
             target.ask(Command::Publish(publish)).unwrap();
         }
         target

@@ -204,7 +204,7 @@ impl Stage {
             Output::Reply { .. } => return,
         };
         for task in tasks {
-            if let State::Taken(_) = &task.state {
+            if let State::Taken(_) = &task.progress.state {
                 self.names.learn(task);
             }
         }

@@ -243,18 +243,21 @@ fn verdict(
         _ => {}
     }
     let stays = before.is_some() == after.is_some()
-        && before.map(|task| task.state.kind()) == after.map(|task| task.state.kind());
+        && before.map(|task| task.progress.state.kind())
+            == after.map(|task| task.progress.state.kind());
     match (before, after) {
         // To put something back that has expired meanwhile counts as done.
         (None, None) if row == "put back" => Some("X".to_owned()),
         // Into the same state again is a move too.
-        _ if stays && row == "switch" => after.map(|task| task.state.kind().to_string()),
+        _ if stays && row == "switch" => after.map(|task| task.progress.state.kind().to_string()),
         _ if stays && row == "restart" && before != after => {
-            after.map(|task| task.state.kind().to_string())
+            after.map(|task| task.progress.state.kind().to_string())
         }
         _ if before == after => Some("=".to_owned()),
         _ if stays => Some(IN_PLACE.to_owned()),
-        _ => Some(after.map_or_else(|| "X".to_owned(), |task| task.state.kind().to_string())),
+        _ => Some(
+            after.map_or_else(|| "X".to_owned(), |task| task.progress.state.kind().to_string()),
+        ),
     }
 }
 

@@ -102,7 +102,7 @@ fn starts(written: &Written, disk: &FaultyDisk) {
                 is_there = true;
                 continue;
             }
-            let content = (task.queue.to_vec(), task.key.clone(), task.payload.clone());
+            let content = (task.queue.to_vec(), task.terms.key.clone(), task.payload.clone());
             assert!(was_written(written, task.number, &content), "{task:?} was never put");
         }
         assert_eq!(is_there, start == 1, "a task that was put is there after a start");
@@ -120,17 +120,18 @@ fn was_written(journal: &Written, number: u64, content: &Content) -> bool {
 /// Every record is one that was written, under the same number.
 fn nothing_is_invented(journal: &Written, found: &Fold) {
     for (number, (task, _)) in &found.tasks {
-        let content = (task.queue.to_vec(), task.key.clone(), task.payload.clone());
-        assert!(was_written(journal, *number, &content), "{task:?} was never put");
-    }
-    for (number, (task, _)) in &found.lane_tasks {
-        let Some((lane, _)) = found.lanes.get(&task.lane) else { panic!("{task:?} has no lane") };
+        let Some(lane) = &task.lane else {
+            let content = (task.queue.to_vec(), task.terms.key.clone(), task.payload.clone());
+            assert!(was_written(journal, *number, &content), "{task:?} was never put");
+            continue;
+        };
+        let Some((lane, _)) = found.lanes.get(&lane.number) else { panic!("{task:?} has no lane") };
         let published = found.publications.range(..=number).next_back();
         let shared = published.filter(|(_, (known, _))| known.last >= *number);
-        let (key, payload): (Option<Bytes>, Bytes) = match (&task.own, shared) {
-            (Some(own), _) => (own.key.clone(), own.payload.clone()),
-            (None, Some((_, (known, _)))) => (known.key.clone(), known.payload.clone()),
-            (None, None) => panic!("{task:?} has no content"),
+        let (key, payload): (Option<Bytes>, Bytes) = match (task.shared, shared) {
+            (false, _) => (task.terms.key.clone(), task.payload.clone()),
+            (true, Some((_, (known, _)))) => (known.terms.key.clone(), known.payload.clone()),
+            (true, None) => panic!("{task:?} has no content"),
         };
         let content = (lane.topic.to_vec(), key, payload);
         assert!(was_written(journal, *number, &content), "{task:?} was never published");
@@ -167,7 +168,7 @@ fn nothing_is_invented(journal: &Written, found: &Fold) {
 fn counts_agree(report: &SalvageReport, found: &Fold) {
     let told = (report.tasks, report.queues, report.members, report.lanes, report.publications);
     let there = (
-        (found.tasks.len() + found.lane_tasks.len()) as u64,
+        found.tasks.len() as u64,
         found.queues.len() as u64,
         found.members.len() as u64,
         found.lanes.len() as u64,

@@ -18,7 +18,7 @@ use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, Reply};
 use pinpriq_engine::settings::{AfterAck, Ids};
-use pinpriq_engine::task::{Bytes, ClientId, Receipt, RequestId, TaskRecord};
+use pinpriq_engine::task::{Bytes, ClientId, Receipt, RequestId, TaskRecord, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_store::faulty_disk::CrashPolicy;
 use pinpriq_store::{
@@ -181,12 +181,15 @@ impl Author {
             for queue in QUEUES.into_iter().filter(|queue| *queue != NAMED) {
                 let payload = self.payload(payload_bytes);
                 let put = Put {
-                    key: (index % 2 == 0).then_some(b"k"),
-                    priority: [Some(0), Some(-7), None][index % 3],
                     ttl: if index == 2 {
                         TimeToLive::For(Span::from_ms(1 << 40))
                     } else {
                         TimeToLive::Default
+                    },
+                    priority: [Some(0), Some(-7), None][index % 3],
+                    terms: Terms {
+                        key: (index % 2 == 0).then_some(b"k"),
+                        ..Put::new(queue, &payload).terms
                     },
                     ..Put::new(queue, &payload)
                 };
@@ -202,9 +205,9 @@ impl Author {
                 self.apply(Command::Publish(Publish {
                     topic,
                     payload: &payload,
-                    key: Some(b"k"),
-                    priority: Some(1),
                     deadline: Deadline::OfLane,
+                    priority: Some(1),
+                    terms: Terms { key: Some(b"k"), ..Terms::NONE },
                 }));
             }
         }
@@ -344,17 +347,17 @@ fn note_content(
         contents.entry(number).or_default().insert(content);
     };
     match change {
-        Change::Task(task) => note(task.number, &task.queue, &task.key, &task.payload),
-        Change::Lane(lane) => _ = topics.insert(lane.number, lane.topic.clone()),
-        Change::Published(published) => {
-            for copied in &published.copies {
-                let topic = topics[&copied.lane].clone();
-                note(copied.number, &topic, &published.key, &published.payload);
-            }
+        Change::Task(task) if task.shared => {}
+        Change::Task(task) => {
+            let topic = task.lane.as_ref().map(|lane| topics[&lane.number].clone());
+            let queue = topic.unwrap_or_else(|| task.queue.clone());
+            note(task.number, &queue, &task.terms.key, &task.payload);
         }
-        Change::LaneTask(task) => {
-            if let Some(own) = &task.own {
-                note(task.number, &topics[&task.lane].clone(), &own.key, &own.payload);
+        Change::Lane(lane) => _ = topics.insert(lane.number, lane.topic.clone()),
+        Change::Published(published, copies) => {
+            for copied in copies {
+                let topic = topics[&copied.lane].clone();
+                note(copied.number, &topic, &published.terms.key, &published.payload);
             }
         }
         _ => {}

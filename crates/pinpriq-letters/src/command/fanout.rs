@@ -6,16 +6,16 @@ use super::kinds::{
     MEMBER_BEAT, MEMBER_JOIN, MEMBER_LEAVE, MEMBER_LEAVE_TOPIC, MEMBER_LIST, PUBLISH,
 };
 use crate::Malformed;
-use crate::fields::{pack_priority, put_priority, take_priority};
+use crate::fields::{pack_priority, put_priority, put_terms_if_any, take_priority, take_terms_if};
 use crate::flags::{Packed, Packing};
-use crate::primitives::{
+use pinpriq_records::primitives::{
     put_bytes, put_if, put_moment, put_span, take_bytes, take_if, take_moment, take_span,
 };
 
 pub(super) fn encode_publish(publish: &Publish<'_>, out: &mut Vec<u8>) {
     out.push(PUBLISH);
     let mut flags = Packed::default();
-    flags.flag(publish.key.is_some());
+    flags.flag(!publish.terms.are_none());
     pack_priority(&mut flags, publish.priority);
     flags.code(
         2,
@@ -27,7 +27,7 @@ pub(super) fn encode_publish(publish: &Publish<'_>, out: &mut Vec<u8>) {
     );
     flags.put(out);
     put_bytes(out, publish.topic);
-    put_if(out, publish.key, put_bytes);
+    put_terms_if_any(out, publish.terms);
     put_priority(out, publish.priority);
     match publish.deadline {
         Deadline::OfLane => {}
@@ -39,11 +39,11 @@ pub(super) fn encode_publish(publish: &Publish<'_>, out: &mut Vec<u8>) {
 
 pub(super) fn take_publish<'a>(input: &mut &'a [u8]) -> Result<Publish<'a>, Malformed> {
     let mut flags = Packing::take(input)?;
-    let (key, priority, deadline) = (flags.flag(), flags.code(2), flags.code(2));
+    let (terms, priority, deadline) = (flags.flag(), flags.code(2), flags.code(2));
     flags.end()?;
     Ok(Publish {
         topic: take_bytes(input)?,
-        key: take_if(key, input, take_bytes)?,
+        terms: take_terms_if(terms, input)?,
         priority: take_priority(priority, input)?,
         deadline: match deadline {
             0 => Deadline::OfLane,

@@ -10,7 +10,7 @@ use super::parts::{
 };
 use crate::Malformed;
 use crate::flags::{Packed, Packing};
-use crate::primitives::{put_bytes, put_if, put_span, take_bytes, take_if, take_span};
+use pinpriq_records::primitives::{put_bytes, put_if, put_span, take_bytes, take_if, take_span};
 
 #[inline]
 pub(super) fn encode_ack(ack: &Ack<'_>, out: &mut Vec<u8>) {

@@ -11,7 +11,7 @@ use crate::Malformed;
 use crate::fields::{put_receipt, take_receipt};
 use crate::flags::{Packed, Packing};
 use crate::list::put_list;
-use crate::primitives::{
+use pinpriq_records::primitives::{
     put_bytes, put_if, put_signed, put_span, take_bytes, take_if, take_signed, take_span,
 };
 

@@ -10,9 +10,9 @@ use super::parts::{
     selection_of, take_delay, take_mode, take_wait,
 };
 use crate::Malformed;
-use crate::fields::{pack_priority, put_priority, take_priority};
+use crate::fields::{pack_priority, put_priority, put_terms_if_any, take_priority, take_terms_if};
 use crate::flags::{Packed, Packing};
-use crate::primitives::{
+use pinpriq_records::primitives::{
     put_bytes, put_if, put_number, put_span, take_bytes, take_if, take_small, take_span,
 };
 
@@ -20,7 +20,7 @@ use crate::primitives::{
 pub(super) fn encode_put(put: &Put<'_>, out: &mut Vec<u8>) {
     out.push(PUT);
     let mut flags = Packed::default();
-    flags.flag(put.key.is_some());
+    flags.flag(!put.terms.are_none());
     pack_priority(&mut flags, put.priority);
     pack_delay(&mut flags, put.delay);
     flags.code(
@@ -32,20 +32,18 @@ pub(super) fn encode_put(put: &Put<'_>, out: &mut Vec<u8>) {
             TimeToLive::Instant => 3,
         },
     );
-    flags.flag(put.ttr.is_some());
     flags.flag(put.id.is_some());
     flags.flag(put.wait.is_some());
     pack_wait(&mut flags, put.wait.unwrap_or(Wait::No));
     flags.put(out);
     put_bytes(out, put.queue);
-    put_if(out, put.key, put_bytes);
+    put_terms_if_any(out, put.terms);
     put_priority(out, put.priority);
     put_delay(out, put.delay);
     match put.ttl {
         TimeToLive::For(span) => put_span(out, span),
         TimeToLive::Default | TimeToLive::Endless | TimeToLive::Instant => {}
     }
-    put_if(out, put.ttr, put_span);
     put_if(out, put.id, put_bytes);
     put_if(out, put.wait, put_wait);
     put_bytes(out, put.payload);
@@ -54,8 +52,8 @@ pub(super) fn encode_put(put: &Put<'_>, out: &mut Vec<u8>) {
 #[inline]
 pub(super) fn take_put<'a>(input: &mut &'a [u8]) -> Result<Put<'a>, Malformed> {
     let mut flags = Packing::take(input)?;
-    let (key, priority, delay) = (flags.flag(), flags.code(2), flags.flag());
-    let (ttl, ttr, id) = (flags.code(2), flags.flag(), flags.flag());
+    let (terms, priority, delay) = (flags.flag(), flags.code(2), flags.flag());
+    let (ttl, id) = (flags.code(2), flags.flag());
     let (waits, wait) = (flags.flag(), flags.code(2));
     flags.end()?;
     if !waits && wait != 0 {
@@ -63,7 +61,7 @@ pub(super) fn take_put<'a>(input: &mut &'a [u8]) -> Result<Put<'a>, Malformed> {
     }
     Ok(Put {
         queue: take_bytes(input)?,
-        key: take_if(key, input, take_bytes)?,
+        terms: take_terms_if(terms, input)?,
         priority: take_priority(priority, input)?,
         delay: take_delay(delay, input)?,
         ttl: match ttl {
@@ -72,7 +70,6 @@ pub(super) fn take_put<'a>(input: &mut &'a [u8]) -> Result<Put<'a>, Malformed> {
             2 => TimeToLive::Endless,
             _ => TimeToLive::Instant,
         },
-        ttr: take_if(ttr, input, take_span)?,
         id: take_if(id, input, take_bytes)?,
         wait: take_if(waits, input, |input| take_wait(wait, input))?,
         payload: take_bytes(input)?,

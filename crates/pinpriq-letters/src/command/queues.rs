@@ -13,7 +13,7 @@ use super::parts::{
 use crate::Malformed;
 use crate::fields::{ids_code, ids_of};
 use crate::flags::{Packed, Packing};
-use crate::primitives::{
+use pinpriq_records::primitives::{
     put_bytes, put_if, put_number, put_span, take_bytes, take_if, take_number, take_span,
 };
 

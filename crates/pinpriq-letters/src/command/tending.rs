@@ -11,7 +11,7 @@ use super::parts::{
 use crate::Malformed;
 use crate::fields::{kind_code, kind_of, put_receipt, take_receipt};
 use crate::flags::{Packed, Packing};
-use crate::primitives::{
+use pinpriq_records::primitives::{
     put_bytes, put_if, put_number, put_span, take_bytes, take_if, take_number, take_small,
     take_span,
 };

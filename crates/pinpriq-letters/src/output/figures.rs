@@ -10,7 +10,7 @@ use crate::Malformed;
 use crate::fields::{ids_code, ids_of, kind_code, kind_of};
 use crate::flags::{Packed, Packing};
 use crate::list::{put_list, take_vec};
-use crate::primitives::{
+use pinpriq_records::primitives::{
     put_bytes, put_if, put_moment, put_number, put_span, take_byte, take_bytes, take_if,
     take_moment, take_number, take_span,
 };

@@ -3,7 +3,7 @@
 use pinpriq_engine::reply::{Refusal, RefusalKind};
 
 use crate::Malformed;
-use crate::primitives::{put_bytes, take_byte, take_bytes};
+use pinpriq_records::primitives::{put_bytes, take_byte, take_bytes};
 
 /// The byte of an acknowledgement that was granted. No kind of refusal has it.
 const GRANTED: u8 = 0;

@@ -5,7 +5,7 @@
 
 use pinpriq_engine::command::{Command, Put, Selection, Take, TakeMode, TimeToLive, Wait};
 use pinpriq_engine::reply::{Output, Reply};
-use pinpriq_engine::task::{RequestId, TaskRecord};
+use pinpriq_engine::task::{RequestId, TaskRecord, Terms};
 use pinpriq_engine::time::Span;
 use pinpriq_wire::{Decoded, Request, decode_request, put_count, put_packet};
 
@@ -44,7 +44,12 @@ impl PinpriqDoor {
                     (ms, _) => TimeToLive::For(Span::from_ms(u64::from(ms))),
                 };
                 let priority = (priority != 0).then_some(i64::from(priority));
-                let put = Put { key: Some(key), priority, ttl, ..Put::new(queue, payload) };
+                let put = Put {
+                    ttl,
+                    priority,
+                    terms: Terms { key: Some(key), ..Terms::NONE },
+                    ..Put::new(queue, payload)
+                };
                 desk.ask(SILENT, &Command::Put(put))
             }
             Request::Pop { queue } => {
@@ -146,7 +151,7 @@ fn encode_frame(
         if *progress > 0 && out.len() - start >= room {
             return false;
         }
-        let key = task.key.as_deref().unwrap_or_default();
+        let key = task.terms.key.as_deref().unwrap_or_default();
         match put_packet(out, key, &task.payload) {
             Ok(()) => *progress += 1,
             Err(too_long) => unreachable!("a task was chosen that does not fit: {too_long}"),

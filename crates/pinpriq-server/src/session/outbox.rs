@@ -493,7 +493,9 @@ fn answer_bytes(output: &Output) -> usize {
 
 /// The bytes of a key and a payload, and those of the record.
 fn task_bytes(task: &TaskRecord) -> usize {
-    size_of::<TaskRecord>() + task.payload.len() + task.key.as_ref().map_or(0, |key| key.len())
+    size_of::<TaskRecord>()
+        + task.payload.len()
+        + task.terms.key.as_ref().map_or(0, |key| key.len())
 }
 
 #[cfg(test)]

@@ -82,14 +82,14 @@ pub fn check_expected(disk: &dyn Disk, expected: Option<&Expected>) -> Result<Re
     let survey = survey(disk, expected)?;
     let mut tasks_by_state = [0; 6];
     let mut tasks_by_queue: BTreeMap<Bytes, u64> = BTreeMap::new();
-    for (task, _) in survey.fold.tasks.values() {
-        tasks_by_state[task.state.kind() as usize] += 1;
-        *tasks_by_queue.entry(task.queue.clone()).or_default() += 1;
-    }
     let mut tasks_by_lane: BTreeMap<(Bytes, Bytes), u64> = BTreeMap::new();
-    for (task, _) in survey.fold.lane_tasks.values() {
-        tasks_by_state[task.state.kind() as usize] += 1;
-        let Some((lane, _)) = survey.fold.lanes.get(&task.lane) else { continue };
+    for (task, _) in survey.fold.tasks.values() {
+        tasks_by_state[task.progress.state.kind() as usize] += 1;
+        let Some(lane) = &task.lane else {
+            *tasks_by_queue.entry(task.queue.clone()).or_default() += 1;
+            continue;
+        };
+        let Some((lane, _)) = survey.fold.lanes.get(&lane.number) else { continue };
         let Some((member, _)) = survey.fold.members.get(&lane.member) else { continue };
         *tasks_by_lane.entry((lane.topic.clone(), member.name.clone())).or_default() += 1;
     }

@@ -62,14 +62,14 @@ pub(crate) fn write(
     journal.load(&mut |_, _| {})?;
     journal.begin(header)?;
     let queues = fold.queues.values().map(|(queue, _)| Change::Queue(Box::new(queue.clone())));
-    let tasks = fold.tasks.values().map(|(task, _)| Change::Task(Box::new(task.clone())));
+    // Others are told of with their publication.
+    let tasks = fold.tasks.values().filter(|(task, place)| !task.shared || place.is_some());
+    let tasks = tasks.map(|(task, _)| Change::Task(Box::new(task.clone())));
     let members = fold.members.values().map(|(member, _)| Change::Member(Box::new(member.clone())));
     let lanes = fold.lanes.values().map(|(lane, _)| Change::Lane(Box::new(lane.clone())));
     let publications = fold.publications.values().flat_map(|(known, _)| fold.whole(known));
-    let lane_tasks = fold.lane_tasks.values().filter(|(_, place)| place.is_some());
-    let lane_tasks = lane_tasks.map(|(task, _)| Change::LaneTask(Box::new(task.clone())));
-    let of_topics = members.chain(lanes).chain(publications).chain(lane_tasks);
-    let mut changes = queues.chain(tasks).chain(of_topics).peekable();
+    let of_topics = members.chain(lanes).chain(publications);
+    let mut changes = queues.chain(of_topics).chain(tasks).peekable();
     while changes.peek().is_some() {
         let mut batch = Vec::new();
         let mut payload_bytes = 0;
@@ -95,11 +95,7 @@ pub(crate) fn write(
 fn bytes_of_payload(change: &Change) -> u64 {
     let payload = match change {
         Change::Task(task) => &task.payload,
-        Change::Published(publication) => &publication.payload,
-        Change::LaneTask(task) => match &task.own {
-            Some(own) => &own.payload,
-            None => return 0,
-        },
+        Change::Published(publication, _) => &publication.payload,
         _ => return 0,
     };
     payload.len() as u64

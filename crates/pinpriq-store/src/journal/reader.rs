@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use pinpriq_engine::change::{Change, Header, Place};
 use pinpriq_engine::time::Timestamp;
+use pinpriq_records::Malformed;
 
 use super::expected::{Expected, check_age, check_files, check_identity};
 use super::head::read_head;
@@ -242,7 +243,14 @@ pub(crate) fn decode_batch(
     for _ in 0..batch.records {
         let start = rest;
         let change = decode(&mut rest, names).map_err(|error| {
-            StoreError::damage(&segment_name(segment), at(start), error.to_string())
+            let (file, offset, what) = (segment_name(segment), at(start), error.to_string());
+            match error {
+                // The checksum of the batch is right: this is not damage.
+                Malformed::UnknownKind { .. } | Malformed::UnknownAttribute(_) => {
+                    StoreError::NewerRecord { file, offset, what }
+                }
+                _ => StoreError::damage(&file, offset, what),
+            }
         })?;
         let place = change.key().is_some().then(|| Place {
             volume: segment,

@@ -8,9 +8,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use pinpriq_engine::change::{Header, LaneTask, QueueRecord};
+use pinpriq_engine::change::{Header, QueueRecord};
 use pinpriq_engine::settings::{Ids, Paused, Settings};
-use pinpriq_engine::task::{Bytes, TaskId};
+use pinpriq_engine::task::{Bytes, TaskId, TaskRecord};
 
 use super::expected::Expected;
 use super::fresh::{lock, write};
@@ -89,7 +89,7 @@ pub(crate) fn salvage_as(
     let damaged = !survey.damage.is_empty();
     Ok(SalvageReport {
         batches: survey.segments.iter().map(|segment| segment.batches).sum(),
-        tasks: (survey.fold.tasks.len() + survey.fold.lane_tasks.len()) as u64,
+        tasks: survey.fold.tasks.len() as u64,
         homeless_tasks,
         queues: survey.fold.queues.len() as u64,
         members: survey.fold.members.len() as u64,
@@ -130,15 +130,16 @@ fn leave_out_homeless(fold: &mut Fold) -> Vec<u64> {
         members.contains_key(&lane.member) && is_newest
     });
     let (lanes, publications) = (&fold.lanes, &fold.publications);
-    let has_home = |task: &LaneTask| {
+    let has_home = |task: &TaskRecord| {
+        let Some(lane) = &task.lane else { return true };
         let published = publications.range(..=task.number).next_back();
         let published = published.is_some_and(|(_, (known, _))| known.last >= task.number);
-        lanes.contains_key(&task.lane) && (task.own.is_some() || published)
+        lanes.contains_key(&lane.number) && (!task.shared || published)
     };
-    let homeless = fold.lane_tasks.values().filter(|(task, _)| !has_home(task));
+    let homeless = fold.tasks.values().filter(|(task, _)| !has_home(task));
     let homeless: Vec<u64> = homeless.map(|(task, _)| task.number).collect();
     for number in &homeless {
-        fold.lane_tasks.remove(number);
+        fold.tasks.remove(number);
     }
     fold.forget_unshared(&mut Vec::new());
     homeless
@@ -152,12 +153,13 @@ fn leave_out_homeless(fold: &mut Fold) -> Vec<u64> {
 /// the others have ended is lost. And if the word on the queue's ids is lost, they tell it.
 fn settle_ids(fold: &mut Fold) {
     let mut queues: BTreeMap<&Bytes, Vec<(u64, &TaskId)>> = BTreeMap::new();
-    for (number, (task, _)) in &fold.tasks {
-        queues.entry(&task.queue).or_default().push((*number, &task.id));
-    }
     let mut lanes: BTreeMap<u64, Vec<(u64, &TaskId)>> = BTreeMap::new();
-    for (number, (task, _)) in &fold.lane_tasks {
-        lanes.entry(task.lane).or_default().push((*number, &task.id));
+    for (number, (task, _)) in &fold.tasks {
+        let tasks = match &task.lane {
+            None => queues.entry(&task.queue).or_default(),
+            Some(lane) => lanes.entry(lane.number).or_default(),
+        };
+        tasks.push((*number, &task.id));
     }
     let mut ended: Vec<u64> = Vec::new();
     for (name, tasks) in queues {
@@ -181,7 +183,6 @@ fn settle_ids(fold: &mut Fold) {
     }
     for number in ended {
         fold.tasks.remove(&number);
-        fold.lane_tasks.remove(&number);
     }
     fold.forget_unshared(&mut Vec::new());
 }

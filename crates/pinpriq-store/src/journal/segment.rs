@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64, xxh3_64_with_seed};
 use crate::disk::{HEAD_NAME, LOCK_NAME};
 
 /// The version that is written, and the highest that is read.
-pub const FORMAT_VERSION: u32 = 3;
+pub const FORMAT_VERSION: u32 = 4;
 
 /// The first version whose segments say which journal they belong to.
 const IDENTITY_VERSION: u32 = 3;

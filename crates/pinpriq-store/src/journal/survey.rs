@@ -226,7 +226,7 @@ impl Survey {
         let mut start = (SEGMENT_START, link.header.first_lsn);
         loop {
             let mut each = |at, batch: &BatchHeader, body: &[u8]| {
-                self.take_batch(link.number, at, batch, body, report);
+                self.take_batch(link.number, at, batch, body, report)?;
                 report.end = aligned(at + batch.batch_bytes() as u64);
                 Ok(())
             };
@@ -288,7 +288,7 @@ impl Survey {
         batch: &BatchHeader,
         body: &[u8],
         report: &mut SegmentReport,
-    ) {
+    ) -> Result<(), StoreError> {
         let first = self.last_lsn.map_or(batch.lsn, |last| last + 1);
         if batch.lsn > first {
             self.missing.push(LsnRange { first, last: batch.lsn - 1 });
@@ -307,6 +307,7 @@ impl Survey {
                     self.fold.apply(&change, place, &mut Vec::new());
                 }
             }
+            Err(newer @ StoreError::NewerRecord { .. }) => return Err(newer),
             Err(error) => {
                 let what = match error {
                     StoreError::Corrupt { what, .. } => what,
@@ -317,6 +318,7 @@ impl Survey {
                 self.damage.push(Damage { file, offset, bytes, what });
             }
         }
+        Ok(())
     }
 
     fn note_mention(&mut self, change: &Change) {
@@ -325,9 +327,8 @@ impl Survey {
             Change::Gone(number) => (*number, true),
             Change::Moved(moved) => (moved.number, false),
             Change::Granted(granted) => (granted.number, false),
-            Change::LaneTask(task) => (task.number, true),
-            Change::Published(publication) => {
-                for copied in &publication.copies {
+            Change::Published(publication, copies) => {
+                for copied in copies {
                     self.mentioned.remove(&copied.number);
                 }
                 (publication.last, true)
@@ -344,9 +345,7 @@ impl Survey {
         self.note_number(number);
         if known {
             self.mentioned.remove(&number);
-        } else if !self.fold.tasks.contains_key(&number)
-            && !self.fold.lane_tasks.contains_key(&number)
-        {
+        } else if !self.fold.tasks.contains_key(&number) {
             self.mentioned.insert(number);
         }
     }

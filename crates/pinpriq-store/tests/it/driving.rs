@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pinpriq_engine::change::{Change, Granted, Moved, QueueRecord};
 use pinpriq_engine::settings::{Paused, Settings};
-use pinpriq_engine::task::State;
+use pinpriq_engine::task::{Progress, State};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_store::conformance::{
     Caller, sample_lane, sample_lane_task, sample_member, sample_publication, sample_task,
@@ -54,13 +54,20 @@ fn any_of<'a>(dice: &mut Dice, numbers: impl Iterator<Item = &'a u64>) -> Option
     numbers.get(usize::try_from(dice.below(numbers.len() as u64)).unwrap()).copied()
 }
 
+/// The numbers of the tasks in lanes.
+pub(crate) fn tasks_of_lanes(fold: &Fold) -> Vec<u64> {
+    let tasks = fold.tasks.values().map(|(task, _)| task);
+    tasks.filter(|task| task.lane.is_some()).map(|task| task.number).collect()
+}
+
 /// A random change about members, lanes and what was published to them. `next` is the next number
 /// that is free.
 fn random_fan_out(caller: &Caller<Journal>, dice: &mut Dice, next: &mut u64) -> Vec<Change> {
     let fold = &caller.fold;
     let lanes: Vec<u64> = fold.lanes.keys().copied().filter(|_| dice.chance(60)).collect();
     let any_lane = any_of(dice, fold.lanes.keys());
-    let any_task = any_of(dice, fold.lane_tasks.keys());
+    let of_lanes: Vec<u64> = tasks_of_lanes(fold);
+    let any_task = any_of(dice, of_lanes.iter());
     match (dice.below(100), any_lane, any_task) {
         (0..=1, Some(lane), _) => {
             *next += 1;
@@ -85,9 +92,9 @@ fn random_fan_out(caller: &Caller<Journal>, dice: &mut Dice, next: &mut u64) -> 
         }
         (21..=45, _, Some(number)) => vec![Change::Gone(number)],
         (46..=60, _, Some(number)) => {
-            let task = &fold.lane_tasks[&number].0;
-            let own = if dice.chance(50) { Some(30) } else { task.own.as_ref().map(|_| 30) };
-            vec![sample_lane_task(number, task.lane, own)]
+            let task = &fold.tasks[&number].0;
+            let own = (dice.chance(50) || !task.shared).then_some(30);
+            vec![sample_lane_task(number, task.lane.as_ref().unwrap().number, own)]
         }
         _ if lanes.is_empty() => Vec::new(),
         _ => {
@@ -106,8 +113,7 @@ pub(crate) fn random_batch(caller: &Caller<Journal>, dice: &mut Dice) -> Vec<Cha
         changes.extend(random_fan_out(caller, dice, &mut next));
     }
     for _ in 0..=dice.below(4) {
-        let of_lane = dice.chance(20).then(|| any_of(dice, caller.fold.lane_tasks.keys()));
-        let known = of_lane.unwrap_or_else(|| any_of(dice, caller.fold.tasks.keys()));
+        let known = any_of(dice, caller.fold.tasks.keys());
         let queue = ["a", "b", "some longer name"][usize::try_from(dice.below(3)).unwrap()];
         changes.push(match (dice.below(100), known) {
             (0..=1, _) => Change::Emptied(queue.as_bytes().into()),
@@ -129,11 +135,11 @@ pub(crate) fn random_batch(caller: &Caller<Journal>, dice: &mut Dice) -> Vec<Cha
             }),
             (45..=54, Some(number)) => Change::Moved(Box::new(Moved {
                 number,
-                seq: number,
-                priority: Some(dice.roll().cast_signed()),
-                expires_at: None,
-                attempts: 2,
-                state: State::Waiting { ready_at: Timestamp::from_ms(dice.below(1 << 40)) },
+                progress: Progress {
+                    attempts: 2,
+                    state: State::Waiting { ready_at: Timestamp::from_ms(dice.below(1 << 40)) },
+                    ..Progress::fresh(number, Some(dice.roll().cast_signed()))
+                },
             })),
             _ => {
                 next += 1;

@@ -13,7 +13,7 @@ use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, Reply};
 use pinpriq_engine::settings::Ids;
-use pinpriq_engine::task::{ClientId, Receipt, RequestId, State, StateKind, TaskRecord};
+use pinpriq_engine::task::{ClientId, Receipt, RequestId, State, StateKind, TaskRecord, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_store::faulty_disk::Dice;
 use pinpriq_store::{Durable, FaultyDisk, JournalOptions, Position, StoreError};
@@ -237,7 +237,7 @@ impl Office {
         let lane = self.promises.current[&key];
         if popped {
             self.promises.remove(publication, lane, at);
-        } else if let State::Taken(lease) = &task.state {
+        } else if let State::Taken(lease) = &task.progress.state {
             let receipt = Receipt { number: task.number, grant: lease.grant };
             self.holdings.push((receipt, publication, lane));
         }
@@ -260,9 +260,9 @@ impl Office {
         let publish = Publish {
             topic: TOPICS[topic],
             payload: &payload,
-            key: index.is_multiple_of(3).then_some(b"k"),
-            priority: Some(i64::try_from(index % 5).unwrap() - 2),
             deadline: ttl.map_or(Deadline::OfLane, Deadline::After),
+            priority: Some(i64::try_from(index % 5).unwrap() - 2),
+            terms: Terms { key: index.is_multiple_of(3).then_some(b"k"), ..Terms::NONE },
         };
         self.ask(Purpose::Publish(publication), Command::Publish(publish));
         for member in 0..MEMBERS.len() {
@@ -441,7 +441,7 @@ impl Office {
                 let has_expired = promises.publications[publication]
                     .expires_at
                     .is_some_and(|expires_at| expires_at <= self.now);
-                let may_wait = matches!(task.state, State::Ready | State::Waiting { .. });
+                let may_wait = matches!(task.progress.state, State::Ready | State::Waiting { .. });
                 assert!(!has_expired || !may_wait, "publication {publication} outlived its end");
                 if !has_expired {
                     let former = payloads.insert(publication, task.payload.to_vec());

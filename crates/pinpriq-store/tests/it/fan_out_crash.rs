@@ -217,7 +217,7 @@ fn the_random_work_does_everything_that_is_to_be_survived() {
     let kinds = witnessed.history.kinds();
     for kind in [
         "Published",
-        "LaneTask",
+        "Task",
         "Lane",
         "LaneGone",
         "LaneEmptied",
@@ -292,7 +292,7 @@ fn many_lanes(disk: &FaultyDisk, lanes: usize) -> Durable {
     use pinpriq_engine::command::Command;
     use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
     use pinpriq_engine::limits::Limits;
-    use pinpriq_engine::task::{ClientId, RequestId};
+    use pinpriq_engine::task::{ClientId, RequestId, Terms};
 
     let journal = journal(disk, tight(1)).unwrap();
     let (mut durable, _) = Durable::open(journal, Limits::default(), START, 1).unwrap();
@@ -305,9 +305,9 @@ fn many_lanes(disk: &FaultyDisk, lanes: usize) -> Durable {
             let publish = Publish {
                 topic,
                 payload: topic,
-                key: None,
-                priority: None,
                 deadline: Deadline::OfLane,
+                priority: None,
+                terms: Terms { key: None, ..Terms::NONE },
             };
             durable.apply(START, ClientId(1), RequestId(1), &Command::Publish(publish));
         }

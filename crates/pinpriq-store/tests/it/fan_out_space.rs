@@ -4,7 +4,7 @@ use pinpriq_engine::command::{Command, QueueName, Selection, Take, TakeMode, Wai
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, Reply};
-use pinpriq_engine::task::{ClientId, RequestId};
+use pinpriq_engine::task::{ClientId, RequestId, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_store::faulty_disk::CrashPolicy;
 use pinpriq_store::journal::check;
@@ -70,7 +70,13 @@ impl Site {
 
     fn publish(&mut self, topic: &[u8], payload: &[u8]) -> Reply {
         let deadline = Deadline::OfLane;
-        let publish = Publish { topic, payload, key: None, priority: Some(0), deadline };
+        let publish = Publish {
+            topic,
+            payload,
+            deadline,
+            priority: Some(0),
+            terms: Terms { key: None, ..Terms::NONE },
+        };
         self.apply(Command::Publish(publish))
     }
 

@@ -15,7 +15,7 @@ mod fan_out_faults;
 mod fan_out_space;
 mod faults;
 mod full_disk;
-mod lane_records;
+mod golden_records;
 mod layouts;
 mod memory_limit;
 mod mixed;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pinpriq_engine::change::{Change, Moved};
-use pinpriq_engine::task::State;
+use pinpriq_engine::task::{Progress, State};
 use pinpriq_store::conformance::sample_task;
 use pinpriq_store::faulty_disk::{CrashPolicy, Dice, Operation};
 use pinpriq_store::journal::{LsnRange, check, salvage};
@@ -11,7 +11,7 @@ use pinpriq_store::{
     Disk, FaultyDisk, Fold, Journal, RealDisk, Runner, Store, StoreError, Urgency,
 };
 
-use crate::driving::{History, options, start, work};
+use crate::driving::{History, options, start, tasks_of_lanes, work};
 
 /// Ninety tasks in batches of their own, over several segments.
 fn ninety(disk: &FaultyDisk) -> Fold {
@@ -77,8 +77,8 @@ fn check_agrees_with_the_server_about_random_journals() {
         assert!(report.damage.is_empty(), "seed {seed}: {:?}", report.damage);
         let caller = start(&disk, options(seed)).unwrap();
         let tasks: u64 = report.tasks_by_state.iter().sum();
-        let (fold, of_lanes) = (&caller.fold, caller.fold.lane_tasks.len());
-        assert_eq!(tasks, (fold.tasks.len() + of_lanes) as u64, "seed {seed}");
+        let (fold, of_lanes) = (&caller.fold, tasks_of_lanes(&caller.fold).len());
+        assert_eq!(tasks, fold.tasks.len() as u64, "seed {seed}");
         assert_eq!(report.tasks_by_lane.values().sum::<u64>(), of_lanes as u64, "seed {seed}");
         assert_eq!(report.lanes, fold.lanes.len() as u64, "seed {seed}");
         assert_eq!(report.members, fold.members.len() as u64, "seed {seed}");
@@ -167,11 +167,7 @@ fn salvage_names_tasks_whose_record_is_lost() {
     caller.turn().unwrap();
     let moved = Moved {
         number: 1,
-        seq: 1,
-        priority: None,
-        expires_at: None,
-        attempts: 1,
-        state: State::Done,
+        progress: Progress { attempts: 1, state: State::Done, ..Progress::fresh(1, None) },
     };
     caller.append(&[Change::Moved(Box::new(moved))], Urgency::Soon).unwrap();
     caller.turn().unwrap();

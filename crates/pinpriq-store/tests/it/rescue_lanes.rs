@@ -13,7 +13,7 @@ use pinpriq_store::faulty_disk::{CrashPolicy, Dice};
 use pinpriq_store::journal::{SalvageReport, check, salvage};
 use pinpriq_store::{Disk, Durable, FaultyDisk, Fold, Journal, Store, Urgency};
 
-use crate::driving::{journal, options, start};
+use crate::driving::{journal, options, start, tasks_of_lanes};
 use crate::fan_out::{Office, tight};
 
 const LATER: Timestamp = Timestamp::from_ms(1 << 40);
@@ -74,7 +74,7 @@ fn two_members() -> Vec<Vec<Change>> {
 }
 
 fn lane_tasks(fold: &Fold) -> Vec<u64> {
-    fold.lane_tasks.keys().copied().collect()
+    tasks_of_lanes(fold)
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn tasks_without_payload_lane_or_member_are_left_out_and_named() {
     // The record of a moved copy is lost: the copy is back as it was put.
     let (report, fold) = rescue_without(&disk, offsets[4]);
     assert_eq!((report.homeless_tasks.as_slice(), lane_tasks(&fold)), (&[][..], vec![5, 6]));
-    assert_eq!(fold.lane_tasks[&6].0.attempts, 0);
+    assert_eq!(fold.tasks[&6].0.progress.attempts, 0);
 }
 
 #[test]
@@ -221,10 +221,12 @@ fn a_payload_is_kept_for_a_task_whose_record_was_moved_further_on() {
         panic!("compaction does not get that far");
     };
     let published_in = |fold: &Fold| fold.publications[&5].1.unwrap().volume;
-    let moved_in = |fold: &Fold| fold.lane_tasks[&6].1.unwrap().volume;
+    let moved_in = |fold: &Fold| fold.tasks[&6].1.unwrap().volume;
     // The task has a record of its own in a later segment than what it was published with.
     let first = published_in(&caller.fold);
-    churn(&mut caller, &|fold| fold.tasks.values().any(|task| task.1.unwrap().volume > first));
+    churn(&mut caller, &|fold| {
+        fold.tasks.values().any(|task| task.1.is_some_and(|place| place.volume > first))
+    });
     append(&mut caller, &[sample_lane_task(6, 4, None)]);
     // The publication is written again behind that, and then nobody else shares it any more.
     churn(&mut caller, &|fold| published_in(fold) > moved_in(fold));

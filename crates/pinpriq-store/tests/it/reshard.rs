@@ -8,7 +8,7 @@ use std::sync::Arc;
 use pinpriq_engine::command::{Ack, Command, Held, HeldBy, Put, QueueName};
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, Reply};
-use pinpriq_engine::task::{ClientId, Receipt, RequestId, State};
+use pinpriq_engine::task::{Bytes, ClientId, Receipt, RequestId, State};
 use pinpriq_engine::time::Timestamp;
 use pinpriq_store::conformance::sample_task;
 use pinpriq_store::faulty_disk::{CrashPolicy, Dice};
@@ -19,7 +19,7 @@ use pinpriq_store::{
     Disk, Durable, FaultyDisk, Fold, Journal, MemoryStore, RealDisk, Runner, StoreError,
 };
 
-use crate::driving::options;
+use crate::driving::{options, tasks_of_lanes};
 use crate::fan_out::{Office, tight};
 use crate::layouts::{expected_at, shard_directories};
 use crate::sharded::{Draft, LATER, files, joined, overwrite, read_all, write_everything};
@@ -40,8 +40,8 @@ fn move_to(from: &Path, to: &Path, shards: usize) {
     assert_eq!((reports.len(), found.len()), (shards, shards));
     for (report, (header, fold)) in reports.iter().zip(&found) {
         assert_eq!(report.header, *header);
-        assert_eq!(report.tasks, (fold.tasks.len() + fold.lane_tasks.len()) as u64);
-        let with_tasks = fold.tasks.values().map(|(task, _)| &task.queue);
+        assert_eq!(report.tasks, fold.tasks.len() as u64);
+        let with_tasks = queues_of_tasks(fold);
         let queues: BTreeSet<_> = fold.queues.keys().chain(with_tasks).collect();
         assert_eq!(report.queues, queues.len() as u64);
         assert_eq!(report.members, fold.members.len() as u64);
@@ -50,20 +50,27 @@ fn move_to(from: &Path, to: &Path, shards: usize) {
     }
 }
 
+/// The queues of the tasks that are in no lane.
+fn queues_of_tasks(fold: &Fold) -> impl Iterator<Item = &Bytes> {
+    let tasks = fold.tasks.values().filter(|(task, _)| task.lane.is_none());
+    tasks.map(|(task, _)| &task.queue)
+}
+
 /// Everything is in the shard where a server looks for it.
 #[track_caller]
 fn check_places(data: &Path) {
     let found = read_all(data);
     for (shard, (header, fold)) in found.iter().enumerate() {
-        let names = fold.queues.keys().chain(fold.tasks.values().map(|(task, _)| &task.queue));
+        let names = fold.queues.keys().chain(queues_of_tasks(fold));
         for name in names.chain(fold.lanes.values().map(|(lane, _)| &lane.topic)) {
             assert_eq!(shard_of(name, found.len()), shard);
         }
-        for (task, _) in fold.lane_tasks.values() {
-            assert!(fold.lanes.contains_key(&task.lane), "task {} has no lane", task.number);
+        for (task, _) in fold.tasks.values() {
+            let Some(lane) = &task.lane else { continue };
+            assert!(fold.lanes.contains_key(&lane.number), "task {} has no lane", task.number);
             let published = fold.publications.range(..=task.number).next_back();
             let shared = published.is_some_and(|(_, (known, _))| known.last >= task.number);
-            assert!(shared || task.own.is_some(), "task {} has no payload", task.number);
+            assert!(shared || !task.shared, "task {} has no payload", task.number);
         }
         let highest = found.iter().filter_map(|(_, fold)| fold.tasks.keys().next_back()).max();
         assert!(highest.is_none_or(|highest| header.last_number > *highest));
@@ -76,7 +83,8 @@ fn nothing_is_lost_on_the_way_and_back() {
     let mut from = place(&root, "first");
     write_everything(&from, 1);
     let everything = joined(&read_all(&from));
-    let kinds: Vec<_> = everything.tasks.values().map(|(task, _)| task.state.kind()).collect();
+    let kinds: Vec<_> =
+        everything.tasks.values().map(|(task, _)| task.progress.state.kind()).collect();
     let all = pinpriq_engine::task::StateKind::ALL;
     assert!(all.iter().all(|kind| kinds.contains(kind)), "a state is missing");
     let mut last = (0, 0);
@@ -122,7 +130,7 @@ fn what_a_server_wrote_is_moved_whole() {
             overwrite(&old.join(name), &bytes);
         }
         let fold = joined(&read_all(&old));
-        tasks += fold.lane_tasks.len();
+        tasks += tasks_of_lanes(&fold).len();
         move_to(&old, &new, 3);
         check_places(&new);
         assert_eq!(joined(&read_all(&new)), fold, "seed {seed}");
@@ -170,9 +178,11 @@ fn servers_go_on_where_the_old_one_was() {
         site.0.engine().check();
         let (header, fold) = &before[shard];
         for (task, _) in fold.tasks.values() {
-            let State::Taken(lease) = &task.state else { continue };
+            let State::Taken(lease) = &task.progress.state else { continue };
             let receipt = Receipt { number: task.number, grant: lease.grant };
-            let queue = QueueName { name: &task.queue, member: None };
+            let lane = task.lane.as_ref().map(|lane| &fold.lanes[&lane.number].0);
+            let name = lane.map_or(&task.queue, |lane| &lane.topic);
+            let queue = QueueName { name, member: None };
             let held = Held { queue, by: HeldBy::Receipt(receipt) };
             let reply = site.ask(&Command::Ack(Ack { held, payload: None, zombie: None }));
             assert!(matches!(reply, Reply::Done), "{reply:?}");
@@ -183,7 +193,7 @@ fn servers_go_on_where_the_old_one_was() {
         assert!(site.0.engine().header().last_number > header.last_number);
         site.0.engine().check();
     }
-    assert_eq!(acked, 8, "each queue has one task that is taken");
+    assert_eq!(acked, 13, "each queue and some lanes have one task that is taken");
 }
 
 #[test]
@@ -255,7 +265,7 @@ fn a_member_of_several_shards_becomes_one() {
     let expected = [(of_anna[0], anna[1]), (of_ben[0], ben[0]), (of_emil, emil[0])];
     assert_eq!(lanes[..3], expected);
     assert_eq!(lanes[3..], [(of_anna[1], anna[1])]);
-    let tasks: Vec<u64> = found.lane_tasks.keys().copied().collect();
+    let tasks = tasks_of_lanes(&found);
     assert_eq!(tasks, [published, published + 1, ended + 1], "what had ended is gone");
     assert_eq!(found.publications.len(), 2);
     Site::open(&one, 0).0.engine().check();

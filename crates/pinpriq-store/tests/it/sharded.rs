@@ -92,9 +92,9 @@ impl Draft {
             let mut change = sample_task(number, name, 10 * at + index);
             let Change::Task(task) = &mut change else { unreachable!() };
             task.id = id_of(ids, number);
-            task.key = at.is_multiple_of(2).then(|| b"group"[..].into());
-            (task.state, task.attempts) = (state, 7);
-            task.expires_at = (at == 0).then_some(DEADLINE);
+            task.terms.key = at.is_multiple_of(2).then(|| b"group"[..].into());
+            (task.progress.state, task.progress.attempts) = (state, 7);
+            task.progress.expires_at = (at == 0).then_some(DEADLINE);
             self.changes.push(change);
         }
         let (taken, gone) = (self.number(), self.number());
@@ -225,17 +225,16 @@ pub(crate) fn joined(shards: &[(Header, Fold)]) -> Fold {
     let mut all = Fold::new();
     let mut numbers = BTreeSet::new();
     for (_, fold) in shards {
-        let of_tasks = fold.tasks.keys().chain(fold.lane_tasks.keys()).chain(fold.lanes.keys());
+        let of_tasks = fold.tasks.keys().chain(fold.lanes.keys());
         for number in of_tasks {
             assert!(numbers.insert(*number), "the number {number} is there twice");
         }
         for first in fold.publications.keys() {
             assert!(!all.publications.contains_key(first), "publication {first} is there twice");
         }
-        let Fold { tasks, queues, lane_tasks, publications, lanes, members } = fold.clone();
+        let Fold { tasks, queues, publications, lanes, members } = fold.clone();
         all.tasks.extend(tasks);
         all.queues.extend(queues);
-        all.lane_tasks.extend(lane_tasks);
         all.publications.extend(publications);
         all.lanes.extend(lanes);
         all.members.extend(members);

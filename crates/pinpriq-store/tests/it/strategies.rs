@@ -1,11 +1,12 @@
 //! Any change there can be, for property tests.
 
 use pinpriq_engine::change::{
-    Change, Copied, Granted, LaneRecord, LaneTask, MemberRecord, Moved, OwnContent, Publication,
-    QueueRecord,
+    Change, Copied, Granted, LaneRecord, MemberRecord, Moved, Publication, QueueRecord,
 };
 use pinpriq_engine::settings::{AfterAck, Ids, Paused, Settings};
-use pinpriq_engine::task::{Bytes, Grant, Lease, State, TaskId, TaskRecord};
+use pinpriq_engine::task::{
+    Bytes, Grant, LaneName, Lease, Progress, State, TaskId, TaskRecord, Terms,
+};
 use pinpriq_engine::time::{Span, Timestamp};
 use proptest::collection::vec;
 use proptest::option;
@@ -52,29 +53,46 @@ fn id() -> impl Strategy<Value = TaskId> {
     ]
 }
 
-fn task() -> impl Strategy<Value = Change> {
-    let names = (any::<u64>(), bytes(), id(), any::<u64>(), option::of(any::<i64>()));
-    let rest = (option::of(bytes()), bytes(), moment(), option::of(moment()), option::of(span()));
-    (names, rest, any::<u32>(), state()).prop_map(|(names, rest, attempts, state)| {
-        let (number, queue, id, seq, priority) = names;
-        let (key, payload, put_at, expires_at, ttr) = rest;
-        Change::Task(Box::new(TaskRecord {
-            number,
-            queue,
-            lane: None,
-            id,
-            seq,
+fn terms() -> impl Strategy<Value = Terms> {
+    (option::of(bytes()), option::of(span())).prop_map(|(key, ttr)| Terms { key, ttr })
+}
+
+fn progress() -> impl Strategy<Value = Progress> {
+    (option::of(any::<i64>()), any::<u64>(), option::of(moment()), any::<u32>(), state()).prop_map(
+        |(priority, seq, expires_at, attempts, state)| Progress {
             priority,
-            key,
-            payload,
-            away: None,
-            put_at,
+            seq,
             expires_at,
-            ttr,
             attempts,
             state,
-        }))
-    })
+        },
+    )
+}
+
+/// A task of a queue, or one of a lane, which may share what its publication says.
+fn task() -> impl Strategy<Value = Change> {
+    let home = prop_oneof![
+        bytes().prop_map(|queue| (queue, None)),
+        any::<u64>().prop_map(|lane| (Bytes::default(), Some(LaneName::numbered(lane)))),
+    ];
+    let content = (terms(), bytes(), any::<bool>());
+    (any::<u64>(), home, id(), moment(), progress(), content).prop_map(
+        |(number, (queue, lane), id, put_at, progress, (terms, payload, shared))| {
+            let shared = shared && lane.is_some();
+            Change::Task(Box::new(TaskRecord {
+                number,
+                queue,
+                lane,
+                id,
+                put_at,
+                terms: if shared { Terms::NONE } else { terms },
+                progress,
+                payload: if shared { Bytes::default() } else { payload },
+                away: None,
+                shared,
+            }))
+        },
+    )
 }
 
 fn settings() -> impl Strategy<Value = Settings> {
@@ -114,28 +132,6 @@ fn member() -> impl Strategy<Value = Change> {
     })
 }
 
-fn lane_task() -> impl Strategy<Value = Change> {
-    let own = option::of((option::of(bytes()), bytes()))
-        .prop_map(|own| own.map(|(key, payload)| OwnContent { key, payload }));
-    let times = (moment(), option::of(moment()));
-    let rest = (option::of(any::<i64>()), times, any::<u32>(), state(), own);
-    (any::<[u64; 3]>(), id(), rest).prop_map(|([number, lane, seq], id, rest)| {
-        let (priority, (put_at, expires_at), attempts, state, own) = rest;
-        Change::LaneTask(Box::new(LaneTask {
-            number,
-            lane,
-            id,
-            seq,
-            priority,
-            put_at,
-            expires_at,
-            attempts,
-            state,
-            own,
-        }))
-    })
-}
-
 /// How much a number exceeds the one before it: mostly little, now and then very much.
 fn rise() -> impl Strategy<Value = u64> {
     prop_oneof![9 => 1_u64..300, 1 => Just(1_u64 << 50)]
@@ -143,9 +139,9 @@ fn rise() -> impl Strategy<Value = u64> {
 
 fn publication() -> impl Strategy<Value = Change> {
     let rises = vec((rise(), rise()), 0..40);
-    let content = (option::of(any::<i64>()), option::of(bytes()), bytes());
+    let content = (option::of(any::<i64>()), terms(), bytes());
     (any::<u32>(), rises, any::<u32>(), content, moment(), option::of(moment())).prop_map(
-        |(first, rises, beyond, (priority, key, payload), put_at, expires_at)| {
+        |(first, rises, beyond, (priority, terms, payload), put_at, expires_at)| {
             let first = u64::from(first);
             let mut next = Copied { number: first, lane: 0 };
             let copies: Vec<Copied> = rises
@@ -157,30 +153,21 @@ fn publication() -> impl Strategy<Value = Change> {
                 })
                 .collect();
             let last = copies.last().map_or(first, |copied| copied.number) + u64::from(beyond);
-            Change::Published(Box::new(Publication {
-                first,
-                last,
-                priority,
-                key,
-                payload,
-                put_at,
-                expires_at,
-                copies,
-            }))
+            let publication =
+                Publication { first, last, put_at, terms, priority, expires_at, payload };
+            Change::Published(Box::new(publication), copies)
         },
     )
 }
 
 /// Any change, also one that no engine would report.
 pub(crate) fn change() -> impl Strategy<Value = Change> {
-    let moved =
-        (any::<[u64; 2]>(), option::of(any::<i64>()), option::of(moment()), any::<u32>(), state());
+    let moved = (any::<u64>(), progress());
     let granted = (any::<[u64; 3]>(), option::of(moment()), option::of(span()), any::<u32>());
     prop_oneof![
-        4 => task(),
+        6 => task(),
         1 => queue(),
         4 => publication(),
-        2 => lane_task(),
         1 => lane(),
         1 => member(),
         1 => any::<u64>().prop_map(Change::LaneGone),
@@ -189,8 +176,8 @@ pub(crate) fn change() -> impl Strategy<Value = Change> {
         1 => any::<u64>().prop_map(Change::Gone),
         1 => bytes().prop_map(Change::QueueGone),
         1 => bytes().prop_map(Change::Emptied),
-        1 => moved.prop_map(|([number, seq], priority, expires_at, attempts, state)| {
-            Change::Moved(Box::new(Moved { number, seq, priority, expires_at, attempts, state }))
+        1 => moved.prop_map(|(number, progress)| {
+            Change::Moved(Box::new(Moved { number, progress }))
         }),
         1 => granted.prop_map(|([number, incarnation, serial], deadline, ttr, attempts)| {
             Change::Granted(Granted { number, incarnation, serial, deadline, ttr, attempts })

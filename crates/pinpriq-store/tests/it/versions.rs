@@ -2,7 +2,8 @@
 //! refused.
 //!
 //! `testdata/version-1` was written by the server of version 1, in two lives: the first ended with
-//! batch 28, the second with batch 38.
+//! batch 28, the second with batch 38. `testdata/version-3` was written by that of version 3, in
+//! two lives: the first was stopped in order, the second was killed.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +13,15 @@ use pinpriq_engine::task::{State, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_store::conformance::sample_task;
 use pinpriq_store::faulty_disk::CrashPolicy;
-use pinpriq_store::journal::{check, salvage};
+use pinpriq_store::journal::{FORMAT_VERSION, check, salvage};
 use pinpriq_store::{Durable, FaultyDisk, Fold, Store, StoreError, Urgency};
 
 use crate::driving::{journal, options, start};
 
 /// As given to `--delay-ms`, `--ttl-ms`, `--ttr-ms` and `--zombie-ms`.
 const LONG: Span = Span::from_ms(1_000_000_000_000);
+
+const THIS_VERSION: u8 = FORMAT_VERSION.to_le_bytes()[0];
 
 const FIRST: &str = "segment-0000000001.log";
 const SECOND: &str = "segment-0000000002.log";
@@ -37,6 +40,21 @@ fn version_1() -> FaultyDisk {
     FaultyDisk::with_files(1, &files)
 }
 
+fn version_3() -> FaultyDisk {
+    let files = BTreeMap::from([
+        ("head".to_owned(), include_bytes!("../../testdata/version-3/head").to_vec()),
+        (
+            FIRST.to_owned(),
+            include_bytes!("../../testdata/version-3/segment-0000000001.log").to_vec(),
+        ),
+        (
+            SECOND.to_owned(),
+            include_bytes!("../../testdata/version-3/segment-0000000002.log").to_vec(),
+        ),
+    ]);
+    FaultyDisk::with_files(1, &files)
+}
+
 /// The version in the header of each segment, in order.
 fn versions(disk: &FaultyDisk) -> Vec<u8> {
     let files = disk.files();
@@ -48,7 +66,7 @@ fn versions(disk: &FaultyDisk) -> Vec<u8> {
 fn in_words(task: &TaskRecord) -> String {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     let since = |at: Timestamp| at.ms() - task.put_at.ms();
-    let state = match &task.state {
+    let state = match &task.progress.state {
         State::Ready => "ready".to_owned(),
         State::Taken(lease) => format!(
             "taken as {}-{} with {:?} ms",
@@ -62,18 +80,22 @@ fn in_words(task: &TaskRecord) -> String {
         State::Zombie { purge_at } => format!("zombie until {purge_at}"),
         State::Done => "done".to_owned(),
     };
+    let home = match &task.lane {
+        None => text(&task.queue),
+        Some(lane) if task.shared => format!("lane {} shares", lane.number),
+        Some(lane) => format!("lane {}", lane.number),
+    };
     format!(
-        "{} {} {} seq {} {:?} {:?} \"{}\" ttl {:?} ttr {:?} x{} {state}",
-        text(&task.queue),
+        "{home} {} {} seq {} {:?} {:?} \"{}\" ttl {:?} ttr {:?} x{} {state}",
         task.number,
         task.id,
-        task.seq,
-        task.priority,
-        task.key.as_deref().map(text),
+        task.progress.seq,
+        task.progress.priority,
+        task.terms.key.as_deref().map(text),
         text(&task.payload),
-        task.expires_at.map(since),
-        task.ttr.map(Span::ms),
-        task.attempts,
+        task.progress.expires_at.map(since),
+        task.terms.ttr.map(Span::ms),
+        task.progress.attempts,
     )
 }
 
@@ -90,6 +112,31 @@ const TASKS: [&str; 9] = [
     "uuids 12 01a1f957-01c4-7cee-8ee1-77126eb68903 seq 12 Some(0) None \"twelfth\" ttl None \
      ttr None x0 ready",
     "plain 15 15 seq 15 None None \"fourteenth\" ttl None ttr None x0 ready",
+];
+
+/// The same for the server of version 3, with a task that this one put.
+const TASKS_3: [&str; 18] = [
+    "jobs 1 1 seq 21 Some(-5) Some(\"k\") \"first, again\" ttl None ttr None x1 ready",
+    "jobs 2 2 seq 2 Some(0) None \"second\" ttl None ttr None x0 waiting for 1000000000000 ms",
+    "jobs 3 3 seq 3 Some(-9) None \"third\" ttl None ttr None x1 buried: no such file",
+    "jobs 4 4 seq 4 Some(-20) None \"fourth\" ttl Some(1000000000000) ttr Some(1000000000000) x1 \
+     taken as 1-1 with Some(1000000000000) ms",
+    "jobs 5 5 seq 5 Some(5000000000) None \"fifth\" ttl None ttr None x0 ready",
+    "mails 6 mail-1 seq 6 Some(0) None \"sixth\" ttl None ttr None x1 done",
+    "mails 7 mail-2 seq 7 Some(0) None \"seventh\" ttl None ttr None x0 ready",
+    "kept 8 8 seq 8 Some(0) None \"eighth\" ttl None ttr None x1 zombie",
+    "uuids 9 01a202ab-530a-7081-8815-03ea9225ed07 seq 9 Some(0) None \"tenth\" \
+     ttl Some(1000000000000) ttr None x0 ready",
+    "plain 10 10 seq 10 None None \"eleventh\" ttl None ttr None x0 ready",
+    "lane 12 shares 16 16 seq 16 Some(7) None \"\" ttl None ttr None x1 buried: why",
+    "lane 14 shares 17 17 seq 17 Some(7) None \"\" ttl None ttr None x0 ready",
+    "lane 12 shares 18 18 seq 18 Some(0) None \"\" ttl Some(2307103687924) ttr None x1 \
+     taken as 1-5 with Some(1000000000000) ms",
+    "lane 14 shares 19 19 seq 19 Some(0) None \"\" ttl Some(2307103687924) ttr None x0 ready",
+    "lane 15 20 20 seq 20 Some(3) None \"its own\" ttl None ttr None x1 ready",
+    "lane 12 shares 22 22 seq 22 Some(0) None \"\" ttl None ttr None x0 ready",
+    "lane 14 shares 23 23 seq 23 Some(0) None \"\" ttl None ttr None x0 ready",
+    "jobs 100 100 seq 100 Some(-5) None \"dddddddddd\" ttl None ttr Some(30000) x0 ready",
 ];
 
 fn assert_is_what_was_put(fold: &Fold) {
@@ -109,11 +156,11 @@ fn assert_is_what_was_put(fold: &Fold) {
     let plain = queue("plain");
     assert!(!plain.created && plain.paused.output && !plain.paused.input);
     let of_topics = fold.lanes.len() + fold.members.len() + fold.publications.len();
-    assert_eq!(fold.lane_tasks.len() + of_topics, 0, "version 1 knows nothing of members");
+    assert_eq!(of_topics, 0, "version 1 knows nothing of members");
 }
 
 #[test]
-fn a_directory_of_version_1_holds_what_was_put_and_goes_on_as_version_3() {
+fn a_directory_of_version_1_holds_what_was_put_and_goes_on_as_this_version() {
     let disk = version_1();
     let before = disk.files();
     let report = check(&disk).unwrap();
@@ -131,10 +178,10 @@ fn a_directory_of_version_1_holds_what_was_put_and_goes_on_as_version_3() {
     drop(caller);
     disk.crash(CrashPolicy::LoseUnsynced);
 
-    assert_eq!(versions(&disk), [1, 1, 3]);
+    assert_eq!(versions(&disk), [1, 1, THIS_VERSION]);
     let after = disk.files();
     assert!(after[FIRST] == before[FIRST] && after[SECOND] == before[SECOND]);
-    assert_eq!(check(&disk).unwrap().version, 3);
+    assert_eq!(check(&disk).unwrap().version, FORMAT_VERSION);
     assert_eq!(start(&disk, options(2)).unwrap().fold, fold, "both versions side by side");
 }
 
@@ -158,7 +205,11 @@ fn segments_of_version_1_are_compacted_away_like_any_others() {
     drop(caller);
     disk.crash(CrashPolicy::KeepAll);
     assert!(!disk.files().contains_key(FIRST) && !disk.files().contains_key(SECOND));
-    assert!(versions(&disk).iter().all(|version| *version == 3), "{:?}", versions(&disk));
+    assert!(
+        versions(&disk).iter().all(|version| *version == THIS_VERSION),
+        "{:?}",
+        versions(&disk)
+    );
     assert_is_what_was_put(&start(&disk, options(2)).unwrap().fold);
 }
 
@@ -187,7 +238,7 @@ fn an_engine_starts_from_version_1_and_takes_on_members() {
 }
 
 #[test]
-fn what_is_salvaged_of_version_1_is_version_3() {
+fn what_is_salvaged_of_version_1_is_of_this_version() {
     let disk = version_1();
     let fresh = FaultyDisk::new(2);
     let to: std::sync::Arc<dyn pinpriq_store::Disk> = std::sync::Arc::new(fresh.clone());
@@ -195,7 +246,7 @@ fn what_is_salvaged_of_version_1_is_version_3() {
     assert_eq!((report.tasks, report.queues, report.members), (9, 5, 0));
     drop(to);
     fresh.crash(CrashPolicy::LoseUnsynced);
-    assert_eq!(versions(&fresh), [3]);
+    assert_eq!(versions(&fresh), [THIS_VERSION]);
     assert_is_what_was_put(&start(&fresh, options(2)).unwrap().fold);
     assert_eq!(versions(&disk), [1, 1]);
 }
@@ -213,7 +264,10 @@ fn version_5_is_refused_and_left_alone_wherever_it_stands() {
         let refused = loading.load(&mut |_, _| {});
         drop(loading);
         assert!(
-            matches!(refused, Err(StoreError::NewerFormat { version: 5, known: 3, .. })),
+            matches!(
+                refused,
+                Err(StoreError::NewerFormat { version: 5, known: FORMAT_VERSION, .. })
+            ),
             "{refused:?}"
         );
         assert!(matches!(check(&disk), Err(StoreError::NewerFormat { version: 5, .. })));
@@ -222,4 +276,35 @@ fn version_5_is_refused_and_left_alone_wherever_it_stands() {
         assert!(matches!(refused, Err(StoreError::NewerFormat { version: 5, .. })));
         assert!(disk.files() == untouched, "{newer}: a file was changed");
     }
+}
+
+#[test]
+fn a_directory_of_version_3_holds_what_was_put_and_goes_on_as_this_version() {
+    let disk = version_3();
+    let before = disk.files();
+    let report = check(&disk).unwrap();
+    assert_eq!((report.version, report.members, report.lanes, report.publications), (3, 2, 3, 3));
+    assert!(report.damage.is_empty() && disk.files() == before);
+    let mut caller = start(&disk, options(1)).unwrap();
+    caller.append(&[sample_task(100, "jobs", 10)], Urgency::Soon).unwrap();
+    caller.turn().unwrap();
+    drop(caller);
+    disk.crash(CrashPolicy::LoseUnsynced);
+    assert_eq!(versions(&disk), [3, 3, THIS_VERSION]);
+    let fold = start(&disk, options(2)).unwrap().fold;
+    let words: Vec<String> = fold.tasks.values().map(|(task, _)| in_words(task)).collect();
+    assert_eq!(words, TASKS_3);
+    let lane = |number: u64| &fold.lanes[&number].0;
+    assert_eq!((&*lane(12).topic, lane(12).member), (&b"news"[..], 11));
+    assert_eq!((&*lane(15).topic, lane(15).member), (&b"sport"[..], 13));
+    assert!(lane(14).paused.output && !lane(12).paused.any());
+    assert_eq!(lane(15).settings.capacity, Some(100));
+    assert_eq!(lane(15).settings.ttr, Some(Span::from_ms(5_000)));
+    let published = |first: u64| &fold.publications[&first].0;
+    assert_eq!((&*published(16).payload, published(16).last), (&b"to all"[..], 17));
+    assert_eq!(published(16).terms.key.as_deref(), Some(&b"n"[..]));
+    assert_eq!(published(18).expires_at, Some(Timestamp::from_ms(4_102_444_800_000)));
+    assert_eq!(&*published(22).payload, b"last");
+    assert_eq!(fold.members[&13].0.lease, LONG);
+    assert_eq!(fold.queues[&b"uuids"[..]].0.settings.ttl, Some(LONG));
 }

@@ -52,6 +52,7 @@ pub(super) fn failure(dir: &str, error: &StoreError) -> Failure {
         StoreError::Corrupt { .. }
         | StoreError::Locked { .. }
         | StoreError::NewerFormat { .. }
+        | StoreError::NewerRecord { .. }
         | StoreError::NotAJournal
         | StoreError::ShardsDiffer { .. }
         | StoreError::Unfinished

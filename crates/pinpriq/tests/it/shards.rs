@@ -58,8 +58,8 @@ fn a_directory_is_split_checked_salvaged_and_joined() {
 
     let (code, printed, _) = run("check", &[&three], &[]);
     assert_eq!(code, 0);
-    assert!(printed.starts_with("shard-00:\nformat 3, "), "{printed}");
-    assert!(printed.contains("no damage\n\nshard-01:\nformat 3, "), "{printed}");
+    assert!(printed.starts_with("shard-00:\nformat 4, "), "{printed}");
+    assert!(printed.contains("no damage\n\nshard-01:\nformat 4, "), "{printed}");
     assert_eq!(printed.matches("queue \"").count(), QUEUES.len(), "{printed}");
     let (code, printed, _) = run("check", &[&three], &["--json"]);
     assert_eq!(code, 0);
@@ -68,7 +68,7 @@ fn a_directory_is_split_checked_salvaged_and_joined() {
     assert!(printed.contains("},{\"shard\":\"shard-02\",\"damaged\":false,"), "{printed}");
     let (code, printed, _) = run("check", &[&three.join("shard-01")], &[]);
     assert_eq!(code, 0);
-    assert!(printed.starts_with("format 3, ") && printed.contains("1 tasks, 1 ready"), "{printed}");
+    assert!(printed.starts_with("format 4, ") && printed.contains("1 tasks, 1 ready"), "{printed}");
 
     let (code, printed, told) = run("salvage", &[&three, &salvaged], &[]);
     assert_eq!((code, told.as_str()), (0, ""));

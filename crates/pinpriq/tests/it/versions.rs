@@ -32,7 +32,7 @@ fn versions(data: &Path) -> Vec<u8> {
 }
 
 #[test]
-fn shards_of_version_2_hold_what_was_put_and_go_on_as_version_3() {
+fn shards_of_version_2_hold_what_was_put_and_go_on_as_this_version() {
     let root = tempfile::tempdir().unwrap();
     let data = root.path().join("data");
     copied(&data);
@@ -46,7 +46,7 @@ fn shards_of_version_2_hold_what_was_put_and_go_on_as_version_3() {
         let marker = String::from_utf8(files::read(&data.join("shards"))).unwrap();
         assert!(marker.starts_with("2\ndirectory "), "{marker:?}");
     }
-    assert!(versions(&data).contains(&3), "{:?}", versions(&data));
+    assert!(versions(&data).contains(&4), "{:?}", versions(&data));
     let server = Serving::start(&data, &["--shards", "2"]);
     let mut wire = server.connect();
     let mut payloads = |queue: &[u8]| -> Vec<String> {

@@ -13,7 +13,7 @@ use pinpriq_engine::fanout::{Deadline, MemberCommand, MemberFigures, Publish};
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, RefusalKind, Reply};
 use pinpriq_engine::stats::Figures;
-use pinpriq_engine::task::{ClientId, Receipt, RequestId, StateKind, TaskRecord};
+use pinpriq_engine::task::{ClientId, Receipt, RequestId, StateKind, TaskRecord, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
 
 pub(super) const WORKER: ClientId = ClientId(1);
@@ -310,7 +310,13 @@ pub(super) fn lane<'a>(topic: &'a str, member: &'a str) -> QueueName<'a> {
 
 pub(super) fn publish<'a>(topic: &'a str, payload: &'a str, deadline: Deadline) -> Command<'a> {
     let (topic, payload) = (topic.as_bytes(), payload.as_bytes());
-    Command::Publish(Publish { topic, payload, key: None, priority: Some(0), deadline })
+    Command::Publish(Publish {
+        topic,
+        payload,
+        deadline,
+        priority: Some(0),
+        terms: Terms { key: None, ..Terms::NONE },
+    })
 }
 
 pub(super) fn payloads(tasks: &[TaskRecord]) -> Vec<String> {

@@ -66,7 +66,7 @@ fn a_restart_after_any_batch_finds_the_lanes_as_they_were() {
         let mut again = bench.after_crash(count);
         let found = lanes(&mut again);
         let published = bench.batches[..count].last().is_some_and(|batch| {
-            batch.changes.iter().any(|change| matches!(change, Change::Published(_)))
+            batch.changes.iter().any(|change| matches!(change, Change::Published(..)))
         });
         if let (true, Some(before)) = (published, &before) {
             for member in MEMBERS {

@@ -230,7 +230,7 @@ fn i7_nothing_is_delivered_after_its_deadline() {
     assert_eq!(bench.publish("t", "open"), 2);
     // The consumer sees the deadline, and may keep what it has taken before.
     let taken = bench.take("t", "b", 1);
-    assert_eq!(taken[0].expires_at, Some(at));
+    assert_eq!(taken[0].progress.expires_at, Some(at));
     bench.pass(99);
     assert_eq!(bench.ready("t", "a"), ["dated", "open"]);
     // At the moment itself, and without a call in between that could have removed it.

@@ -394,7 +394,7 @@ fn is_open(model: &Model, place: &Place) -> bool {
 
 /// The column of a task for a client.
 fn standing(task: Option<&TaskRecord>, client: ClientId) -> &'static str {
-    match task.map(|task| &task.state) {
+    match task.map(|task| &task.progress.state) {
         None => "X",
         Some(State::Taken(lease)) if lease.holder == Some(client) => "T, held here",
         Some(State::Taken(_)) => "T, held elsewhere",

@@ -8,7 +8,7 @@ use pinpriq_engine::command::{
 };
 use pinpriq_engine::limits::NARROW_PAYLOAD_BYTES_MAX;
 use pinpriq_engine::settings::{AfterAck, Ids};
-use pinpriq_engine::task::{Receipt, State, StateKind, TaskRecord};
+use pinpriq_engine::task::{Receipt, State, StateKind, TaskRecord, Terms};
 use pinpriq_engine::time::Span;
 use pinpriq_model::Model;
 
@@ -214,8 +214,11 @@ impl<'a> Chooser<'a> {
     }
 
     fn held(&mut self) -> Held<'static> {
-        let taken: Vec<&TaskRecord> =
-            self.tasks().into_iter().filter(|task| matches!(task.state, State::Taken(_))).collect();
+        let taken: Vec<&TaskRecord> = self
+            .tasks()
+            .into_iter()
+            .filter(|task| matches!(task.progress.state, State::Taken(_)))
+            .collect();
         let among_taken = !taken.is_empty() && self.dice.once_in(2);
         if among_taken {
             let index = self.dice.below(taken.len() as u64);
@@ -332,14 +335,15 @@ impl<'a> Chooser<'a> {
             4 => TimeToLive::Endless,
             _ => TimeToLive::For(self.span()),
         };
+        let payload = self.bytes();
+        let key = self.dice.pick(&[None, Some(b"".as_slice()), Some(b"k"), Some(b"k")]);
         Put {
             queue,
-            payload: self.bytes(),
-            key: self.dice.pick(&[None, Some(b"".as_slice()), Some(b"k"), Some(b"k")]),
+            payload,
             priority: self.priority(),
             delay: if self.dice.once_in(3) { self.span() } else { Span::ZERO },
             ttl,
-            ttr: self.dice.once_in(4).then(|| self.span()),
+            terms: Terms { key, ttr: self.dice.once_in(4).then(|| self.span()) },
             id: names_it.then(|| self.given_id()),
             wait: self.dice.once_in(4).then(|| self.wait()),
         }

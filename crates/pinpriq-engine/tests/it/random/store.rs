@@ -78,7 +78,6 @@ impl Store {
     pub(super) fn ids_above(&self, number: u64) -> BTreeMap<u64, TaskId> {
         let written = self.log.iter().filter_map(|entry| match &entry.change {
             Change::Task(task) => Some((task.number, task.id.clone())),
-            Change::LaneTask(task) => Some((task.number, task.id.clone())),
             _ => None,
         });
         written.filter(|(known, _)| *known > number).collect()

@@ -107,7 +107,7 @@ impl Names {
     /// A task as whoever took it cares about it.
     fn task(&self, task: &TaskRecord) -> String {
         let mut text = format!("{} {}", task.id, quoted(&task.payload));
-        if let State::Taken(lease) = &task.state {
+        if let State::Taken(lease) = &task.progress.state {
             let _ = write!(text, " under {}", self.name_of_receipt(task));
             match lease.deadline {
                 Some(at) => {
@@ -128,17 +128,17 @@ impl Names {
 
 /// All that is known about a task; what it does not have is left out.
 fn whole(task: &TaskRecord) -> String {
-    let mut text = format!("{} {} {}", task.id, quoted(&task.payload), task.state.kind());
-    match task.priority {
+    let mut text = format!("{} {} {}", task.id, quoted(&task.payload), task.progress.state.kind());
+    match task.progress.priority {
         Some(priority) => {
             let _ = write!(text, ", priority {priority}");
         }
         None => text.push_str(", priority none"),
     }
-    if task.seq != task.number {
-        let _ = write!(text, ", seq {}", task.seq);
+    if task.progress.seq != task.number {
+        let _ = write!(text, ", seq {}", task.progress.seq);
     }
-    if let Some(key) = &task.key {
+    if let Some(key) = &task.terms.key {
         let _ = write!(text, ", key {}", quoted(key));
     }
     if let Some(lane) = &task.lane {
@@ -146,16 +146,16 @@ fn whole(task: &TaskRecord) -> String {
         let _ = write!(text, ", in the lane of {member} in {topic}");
     }
     let _ = write!(text, ", put at {}", task.put_at.ms());
-    if let Some(at) = task.expires_at {
+    if let Some(at) = task.progress.expires_at {
         let _ = write!(text, ", expires at {}", at.ms());
     }
-    if let Some(ttr) = task.ttr {
+    if let Some(ttr) = task.terms.ttr {
         let _ = write!(text, ", TTR {}", ttr.ms());
     }
-    if task.attempts > 0 {
-        let _ = write!(text, ", taken {} times", task.attempts);
+    if task.progress.attempts > 0 {
+        let _ = write!(text, ", taken {} times", task.progress.attempts);
     }
-    match &task.state {
+    match &task.progress.state {
         State::Waiting { ready_at } => {
             let _ = write!(text, ", ready at {}", ready_at.ms());
         }
@@ -180,17 +180,16 @@ fn whole(task: &TaskRecord) -> String {
 /// What time did, as the store hears it.
 pub(super) fn change(change: &Change) -> String {
     match change {
-        Change::Task(task) => format!("task {} is {}", task.number, task.state.kind()),
-        Change::Moved(moved) => format!("task {} is {}", moved.number, moved.state.kind()),
+        Change::Task(task) => format!("task {} is {}", task.number, task.progress.state.kind()),
+        Change::Moved(moved) => format!("task {} is {}", moved.number, moved.progress.state.kind()),
         Change::Granted(granted) => format!("task {} is T", granted.number),
         Change::Gone(number) => format!("task {number} is gone"),
         Change::Queue(queue) => format!("queue {} is set", quoted(&queue.name)),
         Change::QueueGone(name) => format!("queue {} is gone", quoted(name)),
         Change::Emptied(name) => format!("queue {} is emptied", quoted(name)),
-        Change::Published(publication) => {
+        Change::Published(publication, _) => {
             format!("tasks {} to {} are published", publication.first, publication.last)
         }
-        Change::LaneTask(task) => format!("task {} is {}", task.number, task.state.kind()),
         Change::Lane(lane) => format!("lane {} in {} is set", lane.number, quoted(&lane.topic)),
         Change::LaneGone(number) => format!("lane {number} is gone"),
         Change::LaneEmptied(number) => format!("lane {number} is emptied"),

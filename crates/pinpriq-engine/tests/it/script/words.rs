@@ -11,7 +11,7 @@ use pinpriq_engine::command::{
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::settings::{AfterAck, Ids};
-use pinpriq_engine::task::{Receipt, StateKind};
+use pinpriq_engine::task::{Receipt, StateKind, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
 
 /// What is left of a line.
@@ -197,13 +197,15 @@ impl Words {
     fn put(&mut self) -> Put<'static> {
         let plain = Put::new(self.bytes(), self.bytes());
         Put {
-            key: self.option("KEY", Self::bytes),
-            priority: self.option("PRIORITY", Self::priority).unwrap_or(plain.priority),
             delay: self.delay(),
             ttl: self.option("TTL", Self::time_to_live).unwrap_or(plain.ttl),
-            ttr: self.option("TTR", Self::span),
             id: self.option("ID", Self::bytes),
             wait: self.option("WAIT", Self::wait),
+            priority: self.option("PRIORITY", Self::priority).unwrap_or(plain.priority),
+            terms: Terms {
+                key: self.option("KEY", Self::bytes),
+                ttr: self.option("TTR", Self::span),
+            },
             ..plain
         }
     }
@@ -214,13 +216,13 @@ impl Words {
         Publish {
             topic: self.bytes(),
             payload: self.bytes(),
-            key: self.option("KEY", Self::bytes),
-            priority: self.option("PRIORITY", Self::priority).unwrap_or(Some(0)),
             deadline: match (deadline, ttl) {
                 (Some(at), _) => Deadline::At(at),
                 (None, Some(ttl)) => Deadline::After(ttl),
                 (None, None) => Deadline::OfLane,
             },
+            priority: self.option("PRIORITY", Self::priority).unwrap_or(Some(0)),
+            terms: Terms { key: self.option("KEY", Self::bytes), ..Terms::NONE },
         }
     }
 

@@ -6,7 +6,7 @@ use pinpriq_engine::command::{
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::settings::{AfterAck, Ids};
-use pinpriq_engine::task::{Grant, Receipt, State, StateKind, TaskId, TaskRecord};
+use pinpriq_engine::task::{Grant, Progress, Receipt, State, StateKind, TaskId, TaskRecord, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_letters::{decode_command, encode_command};
 
@@ -46,18 +46,17 @@ fn puts_and_takes() {
     let everything = Put {
         queue: b"jobs",
         payload: b"p",
-        key: Some(b"k"),
-        priority: Some(-2),
         delay: ms(300),
         ttl: TimeToLive::For(ms(7)),
-        ttr: Some(ms(8)),
         id: Some(b"x"),
         wait: Some(Wait::For(ms(9))),
+        priority: Some(-2),
+        terms: Terms { key: Some(b"k"), ttr: Some(ms(8)) },
     };
     let odd = Put {
-        priority: None,
         ttl: TimeToLive::Instant,
         wait: Some(Wait::Forever),
+        priority: None,
         ..Put::new(b"jobs", b"")
     };
     let many = Take {
@@ -74,9 +73,9 @@ fn puts_and_takes() {
         (Command::Put(Put::new(b"jobs", b"hello")), r#"01 b00000000 04 "jobs" 05 "hello""#),
         (
             Command::Put(everything),
-            r#"01 b11011011 b00000111 04 "jobs" 01 "k" 03 ac 02 07 08 01 "x" 09 01 "p""#,
+            r#"01 b11011011 b00000011 04 "jobs" 02 01 "k" 03 08 00 03 ac 02 07 01 "x" 09 01 "p""#,
         ),
-        (Command::Put(odd), r#"01 b10110100 b00001010 04 "jobs" 00"#),
+        (Command::Put(odd), r#"01 b10110100 b00000101 04 "jobs" 00"#),
         (Command::Take(TAKE), r#"02 b00000000 01 04 "jobs""#),
         (Command::Take(many), r#"02 b11101101 b00000111 02 01 "a" 01 "b" 01 "m" 0a e8 07 05"#),
         (Command::Take(pop), r#"02 b11010010 b00000011 01 04 "jobs""#),
@@ -179,21 +178,23 @@ fn subscriptions_and_what_goes_back() {
         queue: b"jobs".as_slice().into(),
         lane: None,
         id: TaskId::Number(129),
-        seq: 129,
-        priority: Some(0),
-        key: None,
+        put_at: Timestamp::from_ms(1_000),
+        terms: Terms { key: None, ttr: None },
+        progress: Progress {
+            priority: Some(0),
+            seq: 129,
+            expires_at: None,
+            attempts: 0,
+            state: State::Ready,
+        },
         payload: b"hello".as_slice().into(),
         away: None,
-        put_at: Timestamp::from_ms(1_000),
-        expires_at: None,
-        ttr: None,
-        attempts: 0,
-        state: State::Ready,
+        shared: false,
     };
     have_the_bytes(&[
         (subscribe, r#"12 b01110101 01 04 "news" 01 "m""#),
         (Command::Unsubscribe { queues: &[], member: None }, "13 b00000000 00"),
-        (Command::PutBack(&[task]), r#"15 01 b00000001 81 01 04 "jobs" e8 07 00 05 "hello""#),
+        (Command::PutBack(&[task]), r#"15 01 04 "jobs" 00 81 01 e8 07 04 00 00 05 "hello""#),
     ]);
 }
 
@@ -235,13 +236,13 @@ fn fan_out() {
     let publish = Publish {
         topic: b"news",
         payload: b"hi",
-        key: Some(b"k"),
-        priority: Some(0),
         deadline: Deadline::At(Timestamp::from_ms(1_000)),
+        priority: Some(0),
+        terms: Terms { key: Some(b"k"), ..Terms::NONE },
     };
     have_the_bytes(&[(
         Command::Publish(publish),
-        r#"20 b00001001 04 "news" 01 "k" e8 07 02 "hi""#,
+        r#"20 b00001001 04 "news" 02 01 "k" 00 e8 07 02 "hi""#,
     )]);
     let lines = [
         (

@@ -64,8 +64,8 @@ fn a_second_form_of_the_same_is_refused() {
     ]);
     refused_outputs(&[
         // An id and a place in the order that are the number, spelled out.
-        (r#"07 03 04 b00000001 b00001001 01 04 "jobs" 01 00 00 00"#, OutOfRange("id")),
-        (r#"07 03 04 b00000001 b10000001 b00000001 01 04 "jobs" 01 00 00 00"#, OutOfRange("seq")),
+        (r#"07 03 04 b00000001 04 "jobs" 00 01 00 01 00 01 00 00"#, OutOfRange("id")),
+        (r#"07 03 04 b00000001 04 "jobs" 00 01 00 05 01 00 00"#, OutOfRange("seq")),
         ("03 03 04 b00000001 00", OutOfRange("id")),
     ]);
 }
@@ -95,8 +95,8 @@ fn what_a_field_cannot_hold_is_refused() {
         ("0b 03 04 b00000101", OutOfRange("outcome")),
         ("0d 03 04 b00110000", OutOfRange("after_ack")),
         // A lease without a task that is taken, and a task in no state.
-        (r#"07 03 04 b00000001 b10000001 b00001000 01 04 "jobs" 00 00 00"#, OutOfRange("lease")),
-        (r#"07 03 04 b00000001 b00000000 01 04 "jobs" 00 00 00"#, OutOfRange("state")),
+        (r#"07 03 04 b00000001 04 "jobs" 00 01 00 08 00 00 00"#, OutOfRange("state")),
+        (r#"07 03 04 b00000001 04 "jobs" 00 01 00 0a 01 00 00"#, OutOfRange("holder")),
     ]);
 }
 

@@ -7,7 +7,8 @@ use pinpriq_engine::reply::{Outcome, Output, Refusal, RefusalKind, Reply};
 use pinpriq_engine::settings::{AfterAck, Ids, Paused, Settings};
 use pinpriq_engine::stats::{Counters, Figures, Move};
 use pinpriq_engine::task::{
-    Bytes, ClientId, Grant, LaneName, Lease, RequestId, State, StateKind, TaskId, TaskRecord,
+    Bytes, ClientId, Grant, LaneName, Lease, Progress, RequestId, State, StateKind, TaskId,
+    TaskRecord, Terms,
 };
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_letters::{decode_output, encode_output};
@@ -46,16 +47,12 @@ fn task(state: State) -> TaskRecord {
         queue: text("jobs"),
         lane: None,
         id: TaskId::Number(1),
-        seq: 1,
-        priority: Some(0),
-        key: None,
+        put_at: at(0),
+        terms: Terms { key: None, ttr: None },
+        progress: Progress { priority: Some(0), seq: 1, expires_at: None, attempts: 0, state },
         payload: text(""),
         away: None,
-        put_at: at(0),
-        expires_at: None,
-        ttr: None,
-        attempts: 0,
-        state,
+        shared: false,
     }
 }
 
@@ -66,21 +63,23 @@ fn full_task() -> TaskRecord {
         queue: text("news"),
         lane: Some(LaneName { number: 7, member: text("m") }),
         id: TaskId::Given(text("x")),
-        seq: 130,
-        priority: Some(-2),
-        key: Some(text("k")),
+        put_at: at(1_000),
+        terms: Terms { key: Some(text("k")), ttr: Some(Span::from_ms(3_000)) },
+        progress: Progress {
+            priority: Some(-2),
+            seq: 130,
+            expires_at: Some(at(2_000)),
+            attempts: 4,
+            state: State::Taken(Lease {
+                grant: Grant { incarnation: 2, serial: 300 },
+                holder: Some(ClientId(9)),
+                deadline: Some(at(5_000)),
+                ttr: Some(Span::from_ms(1)),
+            }),
+        },
         payload: text("hello"),
         away: None,
-        put_at: at(1_000),
-        expires_at: Some(at(2_000)),
-        ttr: Some(Span::from_ms(3_000)),
-        attempts: 4,
-        state: State::Taken(Lease {
-            grant: Grant { incarnation: 2, serial: 300 },
-            holder: Some(ClientId(9)),
-            deadline: Some(at(5_000)),
-            ttr: Some(Span::from_ms(1)),
-        }),
+        shared: false,
     }
 }
 
@@ -107,7 +106,10 @@ fn short_answers() {
 #[test]
 fn answers_with_tasks() {
     let buried = State::Buried { reason: text("no") };
-    let buried = TaskRecord { priority: None, attempts: 1, ..task(buried) };
+    let buried = TaskRecord {
+        progress: Progress { priority: None, attempts: 1, ..task(buried.clone()).progress },
+        ..task(buried)
+    };
     let zombie = State::Zombie { purge_at: at(5) };
     let zombie = TaskRecord { id: TaskId::Number(7), ..task(zombie) };
     let waiting = task(State::Waiting { ready_at: at(6) });
@@ -116,29 +118,30 @@ fn answers_with_tasks() {
         (
             Reply::Shown(vec![buried, zombie, waiting, task(State::Done)]),
             r#"05 04
-               b01000100 01 04 "jobs" 00 01 02 "no" 00
-               b00001101 01 04 "jobs" 07 00 00 05 00
-               b00000011 01 04 "jobs" 00 00 06 00
-               b00000110 01 04 "jobs" 00 00 00"#,
+               04 "jobs" 00 01 00 07 01 08 03 02 "no" 00 00
+               04 "jobs" 00 01 00 01 00 07 04 00 08 04 05 00 00
+               04 "jobs" 00 01 00 04 00 08 02 06 00 00
+               04 "jobs" 00 01 00 04 00 08 05 00 00"#,
         ),
         (
             Reply::Tasks { tasks: vec![full_task()], popped: false },
             r#"06 b00000000 01
-               b10111010 b11111111 b00000001 81 01 04 "news" 07 01 "m" 01 "x" 82 01 03 01 "k"
-               e8 07 d0 0f b8 17 04 02 ac 02 09 88 27 01 05 "hello""#,
+               04 "news" 01 07 01 "m" 81 01 e8 07
+               01 02 01 "x" 02 01 "k" 03 b8 17 04 03 05 82 01 06 d0 0f 07 04
+               08 01 02 ac 02 01 88 27 01 01 0a 09 00 05 "hello""#,
         ),
         (Reply::Task(None), "07 b00000000"),
         (
             Reply::Task(Some(Box::new(ready.clone()))),
-            r#"07 b00000001 b00000001 01 04 "jobs" 00 00 05 "hello""#,
+            r#"07 b00000001 04 "jobs" 00 01 00 04 00 00 05 "hello""#,
         ),
     ]);
     let tasks = vec![ready.clone(), ready];
     has_the_bytes(
         Output::Delivery { client: ClientId(3), tasks, popped: true },
         r#"01 03 b00000001 02
-           b00000001 01 04 "jobs" 00 00 05 "hello"
-           b00000001 01 04 "jobs" 00 00 05 "hello""#,
+           04 "jobs" 00 01 00 04 00 00 05 "hello"
+           04 "jobs" 00 01 00 04 00 00 05 "hello""#,
     );
 }
 

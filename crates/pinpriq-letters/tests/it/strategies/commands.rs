@@ -4,6 +4,7 @@ use pinpriq_engine::command::{
     Ack, Command, Peek, Put, QueueCommand, Release, SettingsPatch, Take, Transfer, Update,
 };
 use pinpriq_engine::fanout::{MemberCommand, Publish};
+use pinpriq_engine::task::Terms;
 use proptest::option;
 use proptest::prelude::*;
 
@@ -30,7 +31,16 @@ fn put_or_take() -> BoxedStrategy<Command<'static>> {
     let put = (content, times, priority()).prop_map(|(content, times, priority)| {
         let (queue, payload, key, id) = content;
         let (delay, ttl, ttr, wait) = times;
-        Command::Put(Put { queue, payload, key, priority, delay, ttl, ttr, id, wait })
+        Command::Put(Put {
+            queue,
+            payload,
+            delay,
+            ttl,
+            id,
+            wait,
+            priority,
+            terms: Terms { key, ttr },
+        })
     });
     let count = prop_oneof![Just(1), small()];
     let take = (list(borrowed()), option::of(borrowed()), count, wait(), selection(), mode())
@@ -148,7 +158,13 @@ fn fan_out() -> BoxedStrategy<Command<'static>> {
         ];
     let publish = (borrowed(), borrowed(), option::of(borrowed()), priority(), deadline())
         .prop_map(|(topic, payload, key, priority, deadline)| {
-            Command::Publish(Publish { topic, payload, key, priority, deadline })
+            Command::Publish(Publish {
+                topic,
+                payload,
+                deadline,
+                priority,
+                terms: Terms { key, ..Terms::NONE },
+            })
         });
     prop_oneof![4 => member.prop_map(Command::Member), 1 => publish].boxed()
 }

@@ -8,7 +8,8 @@ use pinpriq_engine::fanout::Deadline;
 use pinpriq_engine::reply::{Outcome, RefusalKind};
 use pinpriq_engine::settings::{AfterAck, Ids, Paused};
 use pinpriq_engine::task::{
-    Bytes, ClientId, Grant, LaneName, Lease, Receipt, State, StateKind, TaskId, TaskRecord,
+    Bytes, ClientId, Grant, LaneName, Lease, Progress, Receipt, State, StateKind, TaskId,
+    TaskRecord, Terms,
 };
 use pinpriq_engine::time::{Span, Timestamp};
 use proptest::collection::vec;
@@ -203,16 +204,18 @@ pub(super) fn task() -> BoxedStrategy<TaskRecord> {
                 queue,
                 lane,
                 id: id.unwrap_or(TaskId::Number(number)),
-                seq: seq.unwrap_or(number),
-                priority,
-                key,
+                put_at,
+                terms: Terms { key, ttr },
+                progress: Progress {
+                    priority,
+                    seq: seq.unwrap_or(number),
+                    expires_at,
+                    attempts,
+                    state,
+                },
                 payload,
                 away: None,
-                put_at,
-                expires_at,
-                ttr,
-                attempts,
-                state,
+                shared: false,
             }
         })
         .boxed()

@@ -149,7 +149,7 @@ fn delivery(writer: &mut Writer<'_>, record: &TaskRecord) {
 
 /// All that is known about a task. The receipt is left out, or hidden, or shown.
 fn meta(writer: &mut Writer<'_>, record: &TaskRecord, hidden: Option<bool>) {
-    let (ready_at, lease_until, purge_at) = match &record.state {
+    let (ready_at, lease_until, purge_at) = match &record.progress.state {
         State::Waiting { ready_at } => (Some(*ready_at), None, None),
         State::Taken(lease) => (None, lease.deadline, None),
         State::Zombie { purge_at } => (None, None, Some(*purge_at)),
@@ -169,24 +169,24 @@ fn meta(writer: &mut Writer<'_>, record: &TaskRecord, hidden: Option<bool>) {
     writer.bulk(b"payload");
     writer.bulk(&record.payload);
     writer.bulk(b"key");
-    bytes(writer, record.key.as_ref());
+    bytes(writer, record.terms.key.as_ref());
     writer.bulk(b"priority");
-    match record.priority {
+    match record.progress.priority {
         Some(priority) => writer.integer(priority),
         None => writer.null(),
     }
     writer.bulk(b"state");
-    state_letter(writer, Some(record.state.kind()));
+    state_letter(writer, Some(record.progress.state.kind()));
     writer.bulk(b"attempts");
-    whole(writer, u64::from(record.attempts));
+    whole(writer, u64::from(record.progress.attempts));
     writer.bulk(b"reason");
-    match &record.state {
+    match &record.progress.state {
         State::Buried { reason } => writer.bulk(reason),
         _ => writer.null(),
     }
     for (name, at) in [
         ("put_at", Some(record.put_at)),
-        ("ttl_at", record.expires_at),
+        ("ttl_at", record.progress.expires_at),
         ("ready_at", ready_at),
         ("lease_until", lease_until),
         ("purge_at", purge_at),

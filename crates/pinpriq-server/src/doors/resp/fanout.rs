@@ -2,6 +2,7 @@
 
 use pinpriq_engine::command::Command;
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
+use pinpriq_engine::task::Terms;
 
 use super::call::{Call, Shape};
 use super::fault::Fault;
@@ -22,9 +23,9 @@ pub(crate) fn publish(call: &mut Call<'_, '_>) -> Done {
     let publish = Publish {
         topic: parts.word(0),
         payload: parts.word(1),
-        key: parts.option(KEY),
-        priority: parts.priority()?.or(Some(0)),
         deadline,
+        priority: parts.priority()?.or(Some(0)),
+        terms: Terms { key: parts.option(KEY), ..Terms::NONE },
     };
     call.ask(Shape::Plain, &Command::Publish(publish))
 }

@@ -4,7 +4,7 @@ use pinpriq_engine::command::{
     Ack, Amendment, Assign, Command, Held, HeldBy, Peek, Put, Release, Selection, Take, TakeMode,
     TimeToLive, Transfer, Update, Wait,
 };
-use pinpriq_engine::task::Receipt;
+use pinpriq_engine::task::{Receipt, Terms};
 use pinpriq_engine::time::Span;
 
 use super::call::{Call, Shape};
@@ -22,13 +22,12 @@ pub(crate) fn put(call: &mut Call<'_, '_>) -> Done {
     let put = Put {
         queue: parts.word(0),
         payload: parts.word(1),
-        key: parts.option(KEY),
-        priority: parts.priority()?.or(Some(0)),
         delay: parts.span(DELAY)?.unwrap_or(Span::ZERO),
         ttl: parts.span(TTL)?.map_or(TimeToLive::Default, TimeToLive::For),
-        ttr: parts.span(TTR)?,
         id: parts.option(options::ID),
         wait: parts.wait()?,
+        priority: parts.priority()?.or(Some(0)),
+        terms: Terms { key: parts.option(KEY), ttr: parts.span(TTR)? },
     };
     call.ask(Shape::Plain, &Command::Put(put))
 }

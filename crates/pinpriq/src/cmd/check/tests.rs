@@ -76,7 +76,7 @@ fn check_names_lanes_with_their_topic_and_member() {
                     lane of \"anna\" in topic \"news\": 2 tasks\n\
                     lane of \"ben\" in topic \"news\": 1 tasks\n";
     assert!(text.contains(expected), "{text}");
-    assert!(text.starts_with("format 3, "), "{text}");
+    assert!(text.starts_with("format 4, "), "{text}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use pinpriq_engine::command::QueueName;
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
-use pinpriq_engine::task::TaskRecord;
+use pinpriq_engine::task::{TaskRecord, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_model::{Home, Lane};
 
@@ -85,7 +85,10 @@ impl Chooser<'_> {
         Publish {
             topic: if self.dice.once_in(100) { &LONG_NAME } else { self.topic() },
             payload: self.bytes(),
-            key: self.dice.pick(&[None, Some(b"".as_slice()), Some(b"k"), Some(b"k")]),
+            terms: Terms {
+                key: self.dice.pick(&[None, Some(b"".as_slice()), Some(b"k"), Some(b"k")]),
+                ..Terms::NONE
+            },
             priority: self.priority(),
             deadline,
         }

@@ -7,8 +7,9 @@ use pinpriq_engine::time::{Span, Timestamp};
 
 use crate::Malformed;
 
+/// Appends a number: LEB128 in its shortest form, at most 10 bytes.
 #[inline]
-pub(crate) fn put_number(out: &mut Vec<u8>, mut value: u64) {
+pub fn put_number(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push((value & 0x7f) as u8 | 0x80);
         value >>= 7;
@@ -16,51 +17,59 @@ pub(crate) fn put_number(out: &mut Vec<u8>, mut value: u64) {
     out.push((value & 0x7f) as u8);
 }
 
+/// Appends a signed number: zigzag, then as [`put_number`].
 #[inline]
-pub(crate) fn put_signed(out: &mut Vec<u8>, value: i64) {
+pub fn put_signed(out: &mut Vec<u8>, value: i64) {
     put_number(out, (value.cast_unsigned() << 1) ^ (value >> 63).cast_unsigned());
 }
 
+/// Appends a moment in milliseconds since the Unix epoch.
 #[inline]
-pub(crate) fn put_moment(out: &mut Vec<u8>, moment: Timestamp) {
+pub fn put_moment(out: &mut Vec<u8>, moment: Timestamp) {
     put_number(out, moment.ms());
 }
 
+/// Appends a duration in milliseconds.
 #[inline]
-pub(crate) fn put_span(out: &mut Vec<u8>, span: Span) {
+pub fn put_span(out: &mut Vec<u8>, span: Span) {
     put_number(out, span.ms());
 }
 
+/// Appends a text: its length and its bytes.
 #[inline]
-pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
-    put_number(out, bytes.len() as u64);
+pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    let mask = if planted!(LengthIn16Bits) { 0xFFFF } else { u64::MAX };
+    put_number(out, bytes.len() as u64 & mask);
     out.extend_from_slice(bytes);
 }
 
-/// Appends what is there, and nothing if nothing is. Whether it is there was told before.
+/// Appends a value if there is one. Whether there is one must stand before it.
 #[inline]
-pub(crate) fn put_if<T>(out: &mut Vec<u8>, value: Option<T>, put: impl FnOnce(&mut Vec<u8>, T)) {
+pub fn put_if<T>(out: &mut Vec<u8>, value: Option<T>, put: impl FnOnce(&mut Vec<u8>, T)) {
     if let Some(value) = value {
         put(out, value);
     }
 }
 
+/// Takes one byte.
 #[inline]
-pub(crate) fn take_byte(input: &mut &[u8]) -> Result<u8, Malformed> {
+pub fn take_byte(input: &mut &[u8]) -> Result<u8, Malformed> {
     let (&byte, rest) = input.split_first().ok_or(Malformed::Short)?;
     *input = rest;
     Ok(byte)
 }
 
+/// Takes this many bytes.
 #[inline]
-pub(crate) fn take_array<const N: usize>(input: &mut &[u8]) -> Result<[u8; N], Malformed> {
+pub fn take_array<const N: usize>(input: &mut &[u8]) -> Result<[u8; N], Malformed> {
     let (array, rest) = input.split_first_chunk::<N>().ok_or(Malformed::Short)?;
     *input = rest;
     Ok(*array)
 }
 
+/// Takes a number. Refuses one that is not in its shortest form.
 #[inline]
-pub(crate) fn take_number(input: &mut &[u8]) -> Result<u64, Malformed> {
+pub fn take_number(input: &mut &[u8]) -> Result<u64, Malformed> {
     match input.split_first() {
         Some((&byte, rest)) if byte < 0x80 => {
             *input = rest;
@@ -90,19 +99,22 @@ fn take_long_number(input: &mut &[u8]) -> Result<u64, Malformed> {
     Err(Malformed::OutOfRange("number"))
 }
 
+/// Takes a number of 32 bits.
 #[inline]
-pub(crate) fn take_small(input: &mut &[u8], field: &'static str) -> Result<u32, Malformed> {
+pub fn take_small(input: &mut &[u8], field: &'static str) -> Result<u32, Malformed> {
     u32::try_from(take_number(input)?).map_err(|_| Malformed::OutOfRange(field))
 }
 
+/// Takes a signed number.
 #[inline]
-pub(crate) fn take_signed(input: &mut &[u8]) -> Result<i64, Malformed> {
+pub fn take_signed(input: &mut &[u8]) -> Result<i64, Malformed> {
     let value = take_number(input)?;
     Ok((value >> 1).cast_signed() ^ -(value & 1).cast_signed())
 }
 
+/// Takes a moment. Refuses one after the end of the year 9999.
 #[inline]
-pub(crate) fn take_moment(input: &mut &[u8]) -> Result<Timestamp, Malformed> {
+pub fn take_moment(input: &mut &[u8]) -> Result<Timestamp, Malformed> {
     let ms = take_number(input)?;
     if ms > Timestamp::MAX.ms() {
         return Err(Malformed::OutOfRange("moment"));
@@ -110,8 +122,9 @@ pub(crate) fn take_moment(input: &mut &[u8]) -> Result<Timestamp, Malformed> {
     Ok(Timestamp::from_ms(ms))
 }
 
+/// Takes a duration.
 #[inline]
-pub(crate) fn take_span(input: &mut &[u8]) -> Result<Span, Malformed> {
+pub fn take_span(input: &mut &[u8]) -> Result<Span, Malformed> {
     let ms = take_number(input)?;
     if ms > Span::MAX.ms() {
         return Err(Malformed::OutOfRange("span"));
@@ -119,17 +132,18 @@ pub(crate) fn take_span(input: &mut &[u8]) -> Result<Span, Malformed> {
     Ok(Span::from_ms(ms))
 }
 
+/// Takes a text.
 #[inline]
-pub(crate) fn take_bytes<'a>(input: &mut &'a [u8]) -> Result<&'a [u8], Malformed> {
+pub fn take_bytes<'a>(input: &mut &'a [u8]) -> Result<&'a [u8], Malformed> {
     let length = usize::try_from(take_number(input)?).map_err(|_| Malformed::Short)?;
     let (bytes, rest) = input.split_at_checked(length).ok_or(Malformed::Short)?;
     *input = rest;
     Ok(bytes)
 }
 
-/// Takes what is there, if it was told that it is.
+/// Takes a value if there is one.
 #[inline]
-pub(crate) fn take_if<'a, T>(
+pub fn take_if<'a, T>(
     is_there: bool,
     input: &mut &'a [u8],
     take: impl FnOnce(&mut &'a [u8]) -> Result<T, Malformed>,
@@ -137,8 +151,8 @@ pub(crate) fn take_if<'a, T>(
     if is_there { take(input).map(Some) } else { Ok(None) }
 }
 
-/// Nothing may follow.
+/// Refuses bytes that are left over.
 #[inline]
-pub(crate) fn end(input: &[u8]) -> Result<(), Malformed> {
+pub fn end(input: &[u8]) -> Result<(), Malformed> {
     if input.is_empty() { Ok(()) } else { Err(Malformed::Rest(input.len())) }
 }

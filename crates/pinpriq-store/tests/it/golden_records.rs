@@ -1,0 +1,343 @@
+//! The bytes of every record are those of the page, records of older versions are read as what
+//! they meant, and malformed ones are refused.
+
+use pinpriq_engine::change::{
+    Change, Copied, Granted, LaneRecord, MemberRecord, Moved, Publication, QueueRecord,
+};
+use pinpriq_engine::settings::{AfterAck, Ids, Paused, Settings};
+use pinpriq_engine::task::{
+    Bytes, Grant, LaneName, Lease, Progress, State, TaskId, TaskRecord, Terms,
+};
+use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_records::Malformed::{self, OutOfRange, Short, UnknownAttribute};
+use pinpriq_store::codec::{Names, decode};
+
+use crate::records::{decode_all, hex};
+
+/// Bytes from hexadecimal digits, in whatever groups. `H` stands for the highest number.
+fn bytes(digits: &str) -> Vec<u8> {
+    let digits = digits.replace('H', "ffffffffffffffffff01");
+    let digits: Vec<u8> = digits.bytes().filter(|digit| !digit.is_ascii_whitespace()).collect();
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+    digits.chunks(2).map(byte).collect()
+}
+
+fn text(text: &str) -> Bytes {
+    text.as_bytes().into()
+}
+
+fn at(ms: u64) -> Timestamp {
+    Timestamp::from_ms(ms)
+}
+
+/// A task that has nothing that could be left out.
+fn plain_task() -> TaskRecord {
+    TaskRecord {
+        number: 1,
+        queue: text("jobs"),
+        lane: None,
+        id: TaskId::Number(1),
+        put_at: at(0),
+        terms: Terms::NONE,
+        progress: Progress::fresh(1, None),
+        payload: text(""),
+        away: None,
+        shared: false,
+    }
+}
+
+/// A task with every attribute.
+fn full_task() -> TaskRecord {
+    let lease = Lease {
+        grant: Grant { incarnation: 2, serial: 300 },
+        holder: None,
+        deadline: Some(at(5_000)),
+        ttr: None,
+    };
+    TaskRecord {
+        number: 129,
+        id: TaskId::Given(text("x")),
+        put_at: at(1_000),
+        terms: Terms { key: Some(text("k")), ttr: Some(Span::from_ms(3_000)) },
+        progress: Progress {
+            priority: Some(-2),
+            seq: 130,
+            expires_at: Some(at(2_000)),
+            attempts: 4,
+            state: State::Taken(lease),
+        },
+        payload: text("hello"),
+        ..plain_task()
+    }
+}
+
+fn in_lane(task: TaskRecord, lane: u64) -> TaskRecord {
+    TaskRecord { queue: Bytes::default(), lane: Some(LaneName::numbered(lane)), ..task }
+}
+
+fn publication() -> (Publication, Vec<Copied>) {
+    let publication = Publication {
+        first: 129,
+        last: 131,
+        put_at: at(1_000),
+        terms: Terms { key: Some(text("k")), ttr: None },
+        priority: Some(-2),
+        expires_at: Some(at(2_000)),
+        payload: text("hello"),
+    };
+    let copies = [Copied { number: 129, lane: 130 }, Copied { number: 131, lane: 133 }];
+    (publication, copies.into())
+}
+
+fn bare_publication() -> Publication {
+    Publication {
+        first: 1,
+        last: 1,
+        put_at: at(0),
+        terms: Terms::NONE,
+        priority: None,
+        expires_at: None,
+        payload: text(""),
+    }
+}
+
+fn settings() -> Settings {
+    Settings {
+        ids: Ids::Given,
+        ttl: Some(Span::from_ms(7)),
+        ttr: None,
+        after_ack: AfterAck::Zombie(Span::from_ms(8)),
+        capacity: Some(128),
+    }
+}
+
+fn queue(settings: Settings) -> Change {
+    let paused = Paused { input: false, output: true };
+    Change::Queue(Box::new(QueueRecord { name: text("jobs"), created: true, settings, paused }))
+}
+
+fn lane() -> Change {
+    Change::Lane(Box::new(LaneRecord {
+        number: 130,
+        topic: text("news"),
+        member: 129,
+        settings: settings(),
+        paused: Paused { input: true, output: false },
+    }))
+}
+
+fn task(task: TaskRecord) -> Change {
+    Change::Task(Box::new(task))
+}
+
+fn moved(number: u64, progress: Progress) -> Change {
+    Change::Moved(Box::new(Moved { number, progress }))
+}
+
+fn published((publication, copies): (Publication, Vec<Copied>)) -> Change {
+    Change::Published(Box::new(publication), copies)
+}
+
+/// Each change with its bytes, field by field in the order of the page. These must never change
+/// within a version.
+#[test]
+fn the_bytes_are_those_of_the_page() {
+    let buried = State::Buried { reason: text("no") };
+    let buried = Progress { seq: 130, attempts: 4, state: buried, ..Progress::fresh(129, None) };
+    let member = MemberRecord {
+        incarnation: 129,
+        name: text("me"),
+        lease: Span::from_ms(60_000),
+        ended: true,
+    };
+    let granted = Granted {
+        number: 129,
+        incarnation: 2,
+        serial: 300,
+        deadline: Some(at(5_000)),
+        ttr: Some(Span::from_ms(1)),
+        attempts: 5,
+    };
+    let shared = TaskRecord { shared: true, ..plain_task() };
+    let table = [
+        (task(plain_task()), "0f 046a6f6273 01 00 00 00"),
+        (
+            task(full_task()),
+            "0f 046a6f6273 8101 e807 01020178 02016b 03b817 0403 058201 06d00f 0704 \
+             080102ac0201882700 00 0568656c6c6f",
+        ),
+        (
+            task(in_lane(full_task(), 130)),
+            "10 8201 8101 e807 01020178 02016b 03b817 0403 058201 06d00f 0704 \
+             080102ac0201882700 00 0568656c6c6f",
+        ),
+        (task(in_lane(shared, 2)), "10 02 01 00 09 00 00"),
+        (moved(129, buried), "11 8101 058201 0704 0803026e6f 00"),
+        (moved(1, Progress::fresh(1, None)), "11 01 00"),
+        (
+            published(publication()),
+            "12 8101 02 e807 02016b 00 0403 06d00f 00 02 00 8201 02 03 0568656c6c6f",
+        ),
+        (published((bare_publication(), Vec::new())), "12 01 00 00 00 00 00 00"),
+        (queue(settings()), "13 046a6f6273 01 0103 0207 040208 058001 00 02"),
+        (queue(Settings::default()), "13 046a6f6273 01 00 02"),
+        (lane(), "14 8201 046e657773 8101 0103 0207 040208 058001 00 01"),
+        (Change::Granted(granted), "03 8101 02 ac02 018827 0101 05"),
+        (Change::Gone(129), "04 8101"),
+        (Change::QueueGone(text("jobs")), "06 046a6f6273"),
+        (Change::Emptied(text("jobs")), "07 046a6f6273"),
+        (Change::LaneGone(130), "0b 8201"),
+        (Change::LaneEmptied(130), "0c 8201"),
+        (Change::Member(Box::new(member)), "0d 8101 026d65 e0d403 01"),
+        (Change::MemberGone(129), "0e 8101"),
+    ];
+    for (change, digits) in table {
+        assert_eq!(hex(&change), digits.replace(' ', ""), "{change:?}");
+        assert_eq!(decode_all(&bytes(digits)), Ok(vec![change]), "{digits}");
+    }
+}
+
+#[test]
+fn records_of_older_versions_mean_the_same() {
+    let buried = State::Buried { reason: text("no") };
+    let buried = Progress { seq: 130, attempts: 4, state: buried, ..Progress::fresh(129, None) };
+    // Tasks of lanes had no time to release.
+    let mut of_lane = in_lane(full_task(), 130);
+    of_lane.terms.ttr = None;
+    let shared = TaskRecord { shared: true, ..plain_task() };
+    let table = [
+        (
+            "01 8101 046a6f6273 020178 8201 0103 01016b e807 01d00f 01b817 04 0102ac0201882700 \
+             0568656c6c6f",
+            task(full_task()),
+        ),
+        ("02 8101 8201 00 00 04 03026e6f", moved(129, buried)),
+        ("05 046a6f6273 01 03 0107 00 0208 018001 02", queue(settings())),
+        (
+            "08 8101 02 0103 01016b e807 01d00f 02 00 8201 02 03 0568656c6c6f",
+            published(publication()),
+        ),
+        ("08 01 00 00 00 00 00 00 00", published((bare_publication(), Vec::new()))),
+        (
+            "09 8101 8201 020178 8201 0103 e807 01d00f 04 0102ac0201882700 01 01016b 0568656c6c6f",
+            task(of_lane),
+        ),
+        ("09 01 02 0001 01 00 00 00 00 00 00", task(in_lane(shared, 2))),
+        ("0a 8201 046e657773 8101 03 0107 00 0208 018001 01", lane()),
+    ];
+    for (digits, change) in table {
+        assert_eq!(decode_all(&bytes(digits)), Ok(vec![change]), "{digits}");
+    }
+}
+
+/// What is wrong with a record, the record, and how it is refused.
+const MALFORMED: &[(&str, &str, Malformed)] = &[
+    ("task: an attribute of a later version", "0f 00 01 00 0b 00 00", UnknownAttribute(11)),
+    (
+        "task: attributes in the wrong order",
+        "0f 00 01 00 0402 02016b 00 00",
+        OutOfRange("attribute"),
+    ),
+    ("task: an attribute twice", "0f 00 01 00 0402 0402 00 00", OutOfRange("attribute")),
+    ("task: an unknown kind of id", "0f 00 01 00 0103", OutOfRange("id")),
+    ("task: its number as its id", "0f 00 01 00 010001 00 00", OutOfRange("id")),
+    ("task: its number as its seq", "0f 00 01 00 0501 00 00", OutOfRange("seq")),
+    ("task: no attempts, spelled out", "0f 00 01 00 0700 00 00", OutOfRange("attempts")),
+    ("task: more attempts than are counted", "0f 00 01 00 07 H 00 00", OutOfRange("attempts")),
+    ("task: ready, spelled out", "0f 00 01 00 0800 00 00", OutOfRange("state")),
+    ("task: an unknown state", "0f 00 01 00 0806 00 00", OutOfRange("state")),
+    ("task: a moment beyond the last", "0f 00 01 H 00 00", OutOfRange("moment")),
+    ("task: attributes without an end", "0f 00 01 00 0402", Short),
+    ("task: a payload longer than the record", "0f 00 01 00 00 06 68656c6c6f", Short),
+    ("lane task: a number of eleven bytes", "10 ffffffffffffffffffff", OutOfRange("number")),
+    ("moved: an attribute that never changes", "11 01 02016b 00", OutOfRange("attribute")),
+    ("publication: last beyond any number", "12 02 H", OutOfRange("number")),
+    ("publication: attempts", "12 01 00 00 00 0701 00 00 00", OutOfRange("attribute")),
+    (
+        "publication: put at a moment beyond the last",
+        "12 01 00 H 00 00 00 00",
+        OutOfRange("moment"),
+    ),
+    (
+        "publication: a copy beyond the last",
+        "12 01 01 00 00 00 02 0001 0201 00",
+        OutOfRange("copy"),
+    ),
+    (
+        "publication: the first copy beyond the last",
+        "12 01 01 00 00 00 01 0201 00",
+        OutOfRange("copy"),
+    ),
+    (
+        "publication: two copies of one number",
+        "12 01 01 00 00 00 02 0001 0001 00",
+        OutOfRange("copy"),
+    ),
+    (
+        "publication: two copies in one lane",
+        "12 01 01 00 00 00 02 0001 0100 00",
+        OutOfRange("copy"),
+    ),
+    (
+        "publication: a copy beyond any number",
+        "12 01 01 00 00 00 02 0001 H 01 00",
+        OutOfRange("number"),
+    ),
+    (
+        "publication: a lane beyond any number",
+        "12 01 01 00 00 00 02 0001 01 H 00",
+        OutOfRange("number"),
+    ),
+    ("publication: more copies than bytes", "12 01 01 00 00 00 H 0001 00", Short),
+    ("publication: one copy more than there is", "12 01 01 00 00 00 02 0001 00", Short),
+    ("publication: a payload longer than the record", "12 01 00 00 00 00 00 06 68656c6c6f", Short),
+    ("queue: a setting of a later version", "13 00 01 0601 00 00", UnknownAttribute(6)),
+    ("queue: settings in the wrong order", "13 00 01 0207 0103 00 00", OutOfRange("setting")),
+    ("queue: neither created nor not", "13 00 02 00 00", OutOfRange("created")),
+    ("lane: unknown ids", "14 01 0174 02 0104 00 00", OutOfRange("ids")),
+    ("lane: the default ids, spelled out", "14 01 0174 02 0100 00 00", OutOfRange("ids")),
+    ("lane: an unknown end of tasks", "14 01 0174 02 0403 00 00", OutOfRange("after_ack")),
+    ("lane: an unknown side is paused", "14 01 0174 02 00 04", OutOfRange("paused")),
+    ("member: neither ended nor not", "0d 01 016d 01 02", OutOfRange("ended")),
+    ("member: a name longer than the record", "0d 01 026d", Short),
+    ("lane gone: no number", "0b", Short),
+    ("gone: a number that is not in its shortest form", "04 8100", OutOfRange("number")),
+    ("older task: presence neither 0 nor 1", "01 01 00 0001 01 02", OutOfRange("presence")),
+    (
+        "older task: an unknown state",
+        "01 01 00 0001 01 00 00 00 00 00 00 06 00",
+        OutOfRange("state"),
+    ),
+    ("older publication: more copies than bytes", "08 01 01 00 00 00 00 H 0001 00", Short),
+    (
+        "older lane task: own content neither there nor not",
+        "09 01 02 0001 01 00 00 00 00 00 02",
+        OutOfRange("presence"),
+    ),
+    ("older lane: unknown ids", "0a 01 0174 02 04 00 00 00 00 00", OutOfRange("ids")),
+    (
+        "older lane: an unknown end of tasks",
+        "0a 01 0174 02 00 00 00 03 00 00",
+        OutOfRange("after_ack"),
+    ),
+];
+
+#[test]
+fn a_malformed_record_is_refused_with_the_field() {
+    for (what, digits, expected) in MALFORMED {
+        let refused = decode(&mut &bytes(digits)[..], &mut Names::default());
+        assert_eq!(refused, Err(*expected), "{what}: {digits}");
+    }
+}
+
+/// A record that declares so many copies that a vector for them would not fit any memory.
+#[test]
+fn nothing_is_allocated_for_copies_that_are_only_declared() {
+    for count in ["ffffffffffffffffff01", "ffffffff7f", "8080808010"] {
+        // Enough zeros behind it for a while, and not for all of them.
+        let mut record = bytes(&format!("12 01 01 00 00 00 {count}"));
+        record.resize(record.len() + 1_000, 0);
+        let refused = decode(&mut &record[..], &mut Names::default());
+        assert_eq!(refused, Err(Short), "{count}");
+    }
+}
