@@ -30,6 +30,7 @@ mod list;
 mod output;
 mod primitives;
 mod records;
+mod settings;
 
 use pinpriq_engine::command::Command;
 use pinpriq_engine::reply::Output;
