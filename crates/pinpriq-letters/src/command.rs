@@ -15,7 +15,8 @@ use pinpriq_engine::task::{Grant, Receipt, TaskRecord};
 
 use self::kinds::{
     ACK, ACK_ALL, AWAIT, BURY, CREDIT, DIG, GET, GIVE_BACK, KILL, PEEK, PLOW, PUBLISH, PUT,
-    PUT_BACK, RELEASE, RESTART, SNATCH, SUBSCRIBE, SWITCH, TAKE, TOUCH, UNSUBSCRIBE, UPDATE,
+    PUT_BACK, QUEUE_CREATE, QUEUE_SET, RELEASE, RESTART, SNATCH, SUBSCRIBE, SWITCH, TAKE, TOUCH,
+    UNSUBSCRIBE, UPDATE,
 };
 use self::parts::{begin_in, put_names, take_queue_first};
 use crate::Malformed;
@@ -130,6 +131,7 @@ pub(crate) fn decode<R>(
             receipts = take_receipts(input)?;
             Command::GiveBack(&receipts)
         }
+        kind @ (QUEUE_CREATE | QUEUE_SET) => return queues::take_changing(kind, input, then),
         kind => take_without_list(kind, input)?,
     };
     end(input)?;

@@ -1,10 +1,9 @@
-//! What commands and outputs both hold: receipts, states, priorities and settings.
+//! What commands and outputs both hold: receipts, states and priorities.
 //!
 //! Each enumeration is written as a number that is told here, variant by variant, so that a new
 //! variant can never change what the others are. A field that says in the flags which form it has
 //! comes in three parts: its code, its bytes, and the way back.
 
-use pinpriq_engine::settings::Ids;
 use pinpriq_engine::task::{Grant, Receipt, StateKind, Terms};
 
 use crate::Malformed;
@@ -116,24 +115,5 @@ pub(crate) const fn kind_of(code: u8) -> Result<Option<StateKind>, Malformed> {
         5 => Some(StateKind::Zombie),
         6 => Some(StateKind::Done),
         _ => return Err(Malformed::OutOfRange("state")),
-    })
-}
-
-pub(crate) const fn ids_code(ids: Ids) -> u8 {
-    match ids {
-        Ids::Sequence => 0,
-        Ids::Time64 => 1,
-        Ids::Uuid => 2,
-        Ids::Given => 3,
-    }
-}
-
-pub(crate) const fn ids_of(code: u8) -> Result<Ids, Malformed> {
-    Ok(match code {
-        0 => Ids::Sequence,
-        1 => Ids::Time64,
-        2 => Ids::Uuid,
-        3 => Ids::Given,
-        _ => return Err(Malformed::OutOfRange("ids")),
     })
 }

@@ -29,6 +29,7 @@ mod flags;
 mod list;
 mod output;
 mod records;
+mod settings;
 
 use pinpriq_engine::command::Command;
 use pinpriq_engine::reply::Output;

@@ -1,9 +1,9 @@
 //! Looking after queues: settings, names, emptying, pauses, figures. Tasks are not moved here.
 
-use pinpriq_engine::command::{Assign, QueueCommand, QueueName, SettingsPatch, Sides};
+use pinpriq_engine::command::{QueueCommand, QueueName, Sides};
 use pinpriq_engine::limits::NAME_BYTES_MAX;
 use pinpriq_engine::reply::{RefusalKind, Reply};
-use pinpriq_engine::settings::{AfterAck, Ids, Paused, Settings};
+use pinpriq_engine::settings::{Assignment, IDS, Ids, Paused, Value};
 use pinpriq_engine::stats::{Counters, Figures};
 use pinpriq_engine::task::{StateKind, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
@@ -70,13 +70,13 @@ impl Model {
         if self.homes.contains_key(&place) { Ok(place) } else { Err(RefusalKind::NoQueue) }
     }
 
-    fn set(&mut self, queue: QueueName<'_>, patch: SettingsPatch) -> Answer {
-        fits(!(queue.member.is_some() && patch.ids == Assign::To(Ids::Given)))?;
+    fn set(&mut self, queue: QueueName<'_>, changes: &[Assignment<'_>]) -> Answer {
+        fits(queue.member.is_none() || !changes.contains(&(IDS, Ids::Given.into())))?;
         let place = self.place_of(queue)?;
         let former = self.settings(&place);
-        let ids = patch.ids.or(former.ids);
+        let settings = former.with(changes).map_err(|_| RefusalKind::BadArgument)?;
         let holds_tasks = self.homes.get(&place).is_some_and(|home| !home.tasks.is_empty());
-        if ids != former.ids && holds_tasks {
+        if settings.ids != former.ids && holds_tasks {
             return Err(RefusalKind::WrongState);
         }
         if let Place::Queue(name) = &place {
@@ -87,26 +87,16 @@ impl Model {
         }
         let home = self.home(&place);
         home.created = true;
-        home.settings = Settings {
-            ids,
-            ttl: patch.ttl.or(former.ttl),
-            ttr: patch.ttr.or(former.ttr),
-            after_ack: patch.after_ack.or(former.after_ack),
-            capacity: patch.capacity.or(former.capacity),
-        };
+        home.settings = settings;
         Ok(Some(Reply::Done))
     }
 
-    fn settings_fit(&self, patch: SettingsPatch) -> Result<(), RefusalKind> {
-        for assign in [patch.ttl, patch.ttr] {
-            if let Assign::To(span) = assign {
-                self.span_fits(span, false)?;
-            }
-        }
-        if let Assign::To(AfterAck::Zombie(stay)) = patch.after_ack {
-            self.span_fits(Some(stay), false)?;
-        }
-        fits(patch.capacity != Assign::To(Some(0)))
+    /// Nothing may be 0, and nothing may take longer than there is time.
+    fn settings_fit(&self, changes: &[Assignment<'_>]) -> Result<(), RefusalKind> {
+        changes.iter().try_for_each(|(_, value)| match *value {
+            Value::Span(span) => self.span_fits(Some(span), false),
+            value => fits(value != Value::Number(0)),
+        })
     }
 
     fn pause(&mut self, queue: QueueName<'_>, sides: Sides, paused: bool) -> Answer {

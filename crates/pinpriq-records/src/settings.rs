@@ -1,49 +1,22 @@
-//! The settings of a queue as bytes.
+//! Settings of queues as bytes, as the table in the engine lists them.
+//!
+//! A new setting needs nothing here. Whether a value makes sense is not known here.
 
-use pinpriq_engine::settings::{AfterAck, Ids, Settings};
+use pinpriq_engine::settings::{Setting, Settings, Value};
 
 use crate::Malformed;
-use crate::primitives::{put_number, put_span, take_byte, take_number, take_span};
+use crate::primitives::{
+    put_bytes, put_number, put_span, take_byte, take_bytes, take_number, take_span,
+};
 
 /// Behind the last setting.
 const END: u8 = 0;
-const IDS: u8 = 1;
-const TTL: u8 = 2;
-const TTR: u8 = 3;
-const AFTER_ACK: u8 = 4;
-const CAPACITY: u8 = 5;
 
-/// Appends those settings that are not the default.
+/// Appends those settings that are not the default, in the order of the table.
 pub fn put_settings(out: &mut Vec<u8>, settings: &Settings) {
-    let Settings { ids, ttl, ttr, after_ack, capacity } = settings;
-    let ids = match ids {
-        Ids::Sequence => None,
-        Ids::Time64 => Some(1),
-        Ids::Uuid => Some(2),
-        Ids::Given => Some(3),
-    };
-    if let Some(ids) = ids {
-        out.extend([IDS, ids]);
-    }
-    if let Some(ttl) = ttl {
-        out.push(TTL);
-        put_span(out, *ttl);
-    }
-    if let Some(ttr) = ttr {
-        out.push(TTR);
-        put_span(out, *ttr);
-    }
-    match after_ack {
-        AfterAck::Delete => {}
-        AfterAck::Keep => out.extend([AFTER_ACK, 1]),
-        AfterAck::Zombie(stay) => {
-            out.extend([AFTER_ACK, 2]);
-            put_span(out, *stay);
-        }
-    }
-    if let Some(capacity) = capacity {
-        out.push(CAPACITY);
-        put_number(out, *capacity);
+    for (setting, value) in settings.changed() {
+        out.push(setting.tag);
+        put_value(out, value);
     }
     out.push(END);
 }
@@ -57,32 +30,44 @@ pub fn take_settings(input: &mut &[u8]) -> Result<Settings, Malformed> {
         if tag == END {
             return Ok(settings);
         }
-        if tag > CAPACITY {
-            return Err(Malformed::UnknownAttribute(tag));
-        }
-        if tag <= last {
-            return Err(Malformed::OutOfRange("setting"));
+        let setting = Setting::tagged(tag).ok_or(Malformed::UnknownAttribute(tag))?;
+        let value = take_value(input)?;
+        let is_usual = (setting.read)(&Settings::default()) == value;
+        if tag <= last || is_usual || (setting.write)(&mut settings, value).is_err() {
+            return Err(Malformed::OutOfRange(setting.name));
         }
         last = tag;
-        match tag {
-            IDS => {
-                settings.ids = match take_byte(input)? {
-                    1 => Ids::Time64,
-                    2 => Ids::Uuid,
-                    3 => Ids::Given,
-                    _ => return Err(Malformed::OutOfRange("ids")),
-                }
-            }
-            TTL => settings.ttl = Some(take_span(input)?),
-            TTR => settings.ttr = Some(take_span(input)?),
-            AFTER_ACK => {
-                settings.after_ack = match take_byte(input)? {
-                    1 => AfterAck::Keep,
-                    2 => AfterAck::Zombie(take_span(input)?),
-                    _ => return Err(Malformed::OutOfRange("after_ack")),
-                }
-            }
-            _ => settings.capacity = Some(take_number(input)?),
+    }
+}
+
+/// Appends the value of a setting.
+pub fn put_value(out: &mut Vec<u8>, value: Value<'_>) {
+    match value {
+        Value::None => out.push(0),
+        Value::Number(number) => {
+            out.push(1);
+            put_number(out, number);
+        }
+        Value::Span(span) => {
+            out.push(2);
+            put_span(out, span);
+        }
+        Value::Word(place) => out.extend([3, place]),
+        Value::Bytes(bytes) => {
+            out.push(4);
+            put_bytes(out, bytes);
         }
     }
+}
+
+/// Takes what [`put_value`] appends.
+pub fn take_value<'a>(input: &mut &'a [u8]) -> Result<Value<'a>, Malformed> {
+    Ok(match take_byte(input)? {
+        0 => Value::None,
+        1 => Value::Number(take_number(input)?),
+        2 => Value::Span(take_span(input)?),
+        3 => Value::Word(take_byte(input)?),
+        4 => Value::Bytes(take_bytes(input)?),
+        _ => return Err(Malformed::OutOfRange("value")),
+    })
 }

@@ -27,8 +27,9 @@ mod process;
 mod session;
 mod stop;
 
-pub use doors::resp::command_tables;
+pub use doors::resp::{command_tables, settings_table};
 pub use error::ServeError;
+pub use pinpriq_engine::settings as queue_settings;
 pub use process::server::{Server, run};
 pub use process::simulation;
 pub use stop::Stop;

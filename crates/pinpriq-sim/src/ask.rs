@@ -8,10 +8,10 @@ mod words;
 
 use pinpriq_engine::command::{
     Ack, Amendment, Assign, Command, End, Held, HeldBy, Order, Peek, Put, QueueCommand, QueueName,
-    Release, Selection, SettingsPatch, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
+    Release, Selection, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
-use pinpriq_engine::settings::{AfterAck, Ids};
+use pinpriq_engine::settings::Assignment;
 use pinpriq_engine::task::{Receipt, StateKind, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_wire::resp::Words;
@@ -242,15 +242,8 @@ pub(crate) enum Ask {
     Nonsense(Vec<Text>, &'static str),
 }
 
-/// Settings to be made, of which some stay.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Settings {
-    pub(crate) ids: Option<Ids>,
-    pub(crate) ttl: NewTtl,
-    pub(crate) ttr: NewTtl,
-    pub(crate) after_ack: Option<AfterAck>,
-    pub(crate) capacity: NewTtl,
-}
+/// Settings to be made.
+pub(crate) type Settings = Vec<Assignment<'static>>;
 
 /// Who answers an ask.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -481,19 +474,6 @@ impl Wish {
     }
 }
 
-impl Settings {
-    fn patch(&self) -> SettingsPatch {
-        let spans = |value: NewTtl| assign(value.map(|span| span.map(Span::from_ms)));
-        SettingsPatch {
-            ids: assign(self.ids),
-            ttl: spans(self.ttl),
-            ttr: spans(self.ttr),
-            after_ack: assign(self.after_ack),
-            capacity: assign(self.capacity),
-        }
-    }
-}
-
 /// The commands that the engine is to be given.
 impl Ask {
     /// Runs something with the command, if the engine is to be given one.
@@ -603,12 +583,11 @@ impl Ask {
                 return Some(run(&Command::Unsubscribe { queues: &queues, member }));
             }
             Self::Create { queue, settings } => {
-                Command::Queue(QueueCommand::Create { queue, settings: settings.patch() })
+                Command::Queue(QueueCommand::Create { queue, settings })
             }
-            Self::Set { queue, settings } => Command::Queue(QueueCommand::Set {
-                queue: queue.borrow(),
-                settings: settings.patch(),
-            }),
+            Self::Set { queue, settings } => {
+                Command::Queue(QueueCommand::Set { queue: queue.borrow(), settings })
+            }
             Self::Show(queue) => Command::Queue(QueueCommand::Show(queue.borrow())),
             Self::List { prefix, count } => {
                 let count = usize::try_from(count.unwrap_or(100)).unwrap_or(usize::MAX);

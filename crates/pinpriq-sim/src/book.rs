@@ -114,6 +114,13 @@ impl Book {
                 self.put_in.remove(number);
                 stirs
             }
+            // The store moves a record.
+            Change::Queue(queue) => !is_known(&self.current.queues, &queue.name, queue),
+            Change::Lane(lane) => !is_known(&self.current.lanes, &lane.number, lane),
+            Change::Member(member) => !is_known(&self.current.members, &member.incarnation, member),
+            Change::Published(publication, _) => {
+                !is_known(&self.current.publications, &publication.first, publication)
+            }
             _ => true,
         };
         if stirs {
@@ -279,6 +286,15 @@ impl Book {
         self.batches = changes.map(|change| (1, vec![change])).collect();
         base
     }
+}
+
+/// Whether that is the record under this key.
+fn is_known<K: Ord, T: PartialEq>(
+    records: &BTreeMap<K, (T, Option<Place>)>,
+    key: &K,
+    record: &T,
+) -> bool {
+    records.get(key).is_some_and(|(known, _)| known == record)
 }
 
 /// Whether two states mean the same. Publications of which no copy is left mean nothing, and what

@@ -2,7 +2,7 @@
 //! something that makes no sense.
 
 use pinpriq_engine::command::Sides;
-use pinpriq_engine::settings::{AfterAck, Ids};
+use pinpriq_engine::settings::{AFTERACK, AfterAck, CAPACITY, IDS, Ids, TTL, TTR};
 use pinpriq_engine::task::{Receipt, StateKind};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_model::{Model, is_placeholder};
@@ -329,23 +329,19 @@ impl Chooser<'_> {
     }
 
     fn settings(&mut self) -> Settings {
-        let mut settings = Settings::default();
         let once_none = |chooser: &mut Self| (!chooser.once_in(3)).then(|| chooser.span());
-        match self.dice.below(6) {
-            0 => {
-                let kinds = [Ids::Sequence, Ids::Time64, Ids::Uuid, Ids::Given];
-                settings.ids = Some(kinds[self.index(4)]);
-            }
-            1 => settings.ttl = Some(once_none(self).map(|span| span * 4)),
-            2 => settings.ttr = Some(once_none(self)),
+        let (setting, value) = match self.dice.below(6) {
+            0 => (IDS, Ids::ALL[self.index(4)].into()),
+            1 => (TTL, once_none(self).map(|span| Span::from_ms(span * 4)).into()),
+            2 => (TTR, once_none(self).map(Span::from_ms).into()),
             3 | 4 => {
                 let stay = Span::from_ms(self.span());
                 let kinds = [AfterAck::Delete, AfterAck::Keep, AfterAck::Zombie(stay)];
-                settings.after_ack = Some(kinds[self.index(3)]);
+                (AFTERACK, kinds[self.index(3)].into())
             }
-            _ => settings.capacity = Some((!self.once_in(2)).then(|| 1 + self.dice.below(20))),
-        }
-        settings
+            _ => (CAPACITY, (!self.once_in(2)).then(|| 1 + self.dice.below(20)).into()),
+        };
+        vec![(setting, value)]
     }
 
     fn change(&mut self) -> Change {

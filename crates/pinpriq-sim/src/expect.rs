@@ -5,10 +5,10 @@
 
 use pinpriq_engine::fanout::MemberFigures;
 use pinpriq_engine::reply::Reply;
-use pinpriq_engine::settings::{AfterAck, Ids, Paused, Settings};
+use pinpriq_engine::settings::{Paused, SETTINGS, Setting, Settings, Shown};
 use pinpriq_engine::stats::Figures;
 use pinpriq_engine::task::{State, StateKind, TaskId, TaskRecord};
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_engine::time::Timestamp;
 use pinpriq_model::Model;
 use pinpriq_wire::resp::Value;
 
@@ -155,7 +155,7 @@ pub(crate) fn answer(ask: &Ask, reply: &Reply) -> Wanted {
                 })
                 .collect(),
         ),
-        Reply::Settings { settings, paused, .. } => settings_map(**settings, *paused),
+        Reply::Settings { settings, paused, .. } => settings_map(settings, *paused),
         Reply::Names { names, more } => {
             let cursor = if *more { Wanted::Anything } else { word("0") };
             List(vec![cursor, List(names.iter().map(|name| Text(name.to_vec())).collect())])
@@ -239,27 +239,17 @@ fn receipt(task: &TaskRecord, hidden: bool) -> Wanted {
     }
 }
 
-fn settings_map(settings: Settings, paused: Paused) -> Wanted {
-    let ids = match settings.ids {
-        Ids::Sequence => "sequence",
-        Ids::Time64 => "time64",
-        Ids::Uuid => "uuid",
-        Ids::Given => "given",
-    };
-    let (after_ack, stay) = match settings.after_ack {
-        AfterAck::Delete => ("delete", None),
-        AfterAck::Keep => ("keep", None),
-        AfterAck::Zombie(stay) => ("zombie", Some(stay)),
-    };
-    Map(vec![
-        ("ids", word(ids)),
-        ("ttl", span(settings.ttl)),
-        ("ttr", span(settings.ttr)),
-        ("afterack", word(after_ack)),
-        ("zombie", span(stay)),
-        ("capacity", settings.capacity.map_or(Null, Number)),
-        ("paused", paused_word(paused)),
-    ])
+fn settings_map(settings: &Settings, paused: Paused) -> Wanted {
+    let shown = |setting: &'static Setting| setting.shown((setting.read)(settings));
+    let entries = SETTINGS.into_iter().flat_map(shown).map(|(name, shown)| {
+        let value = match shown {
+            Shown::None => Null,
+            Shown::Number(number) => Number(number),
+            Shown::Text(text) => Text(text.to_vec()),
+        };
+        (name.to_ascii_lowercase(), value)
+    });
+    Pairs(entries.chain([("paused".to_owned(), paused_word(paused))]).collect())
 }
 
 fn figures_map(figures: &Figures, of_one_queue: bool) -> Wanted {
@@ -332,8 +322,4 @@ fn letter(state: Option<StateKind>) -> Wanted {
 
 fn moment(at: Option<Timestamp>) -> Wanted {
     at.map_or(Null, |at| Number(at.ms()))
-}
-
-fn span(span: Option<Span>) -> Wanted {
-    span.map_or(Null, |span| Number(span.ms()))
 }

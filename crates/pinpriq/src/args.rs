@@ -23,6 +23,7 @@ use self::tasks::{
 pub(crate) mod bench;
 pub(crate) mod fanout;
 mod fanout_texts;
+mod queue_settings;
 mod queue_texts;
 pub(crate) mod queues;
 mod task_texts;

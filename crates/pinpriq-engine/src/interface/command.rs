@@ -4,7 +4,7 @@
 //! Which words a protocol uses for them is the doors' business.
 
 use crate::fanout::{MemberCommand, Publish};
-use crate::settings::{AfterAck, Ids};
+use crate::settings::Assignment;
 use crate::task::{Receipt, StateKind, TaskRecord, Terms};
 use crate::time::Span;
 
@@ -352,15 +352,15 @@ pub enum QueueCommand<'a> {
     Create {
         /// Its name.
         queue: &'a [u8],
-        /// Its settings.
-        settings: SettingsPatch,
+        /// Those of its settings that are not the usual ones.
+        settings: &'a [Assignment<'a>],
     },
     /// Changes settings; an unknown queue is created, an unknown lane is not.
     Set {
         /// Its name.
         queue: QueueName<'a>,
         /// What changes.
-        settings: SettingsPatch,
+        settings: &'a [Assignment<'a>],
     },
     /// Tells the settings.
     Show(QueueName<'a>),
@@ -404,21 +404,6 @@ pub enum Sides {
     Output,
     /// Both.
     Both,
-}
-
-/// Settings of which some may stay as they are.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct SettingsPatch {
-    /// See [`crate::settings::Settings::ids`].
-    pub ids: Assign<Ids>,
-    /// See [`crate::settings::Settings::ttl`].
-    pub ttl: Assign<Option<Span>>,
-    /// See [`crate::settings::Settings::ttr`].
-    pub ttr: Assign<Option<Span>>,
-    /// See [`crate::settings::Settings::after_ack`].
-    pub after_ack: Assign<AfterAck>,
-    /// See [`crate::settings::Settings::capacity`].
-    pub capacity: Assign<Option<u64>>,
 }
 
 impl Selection {

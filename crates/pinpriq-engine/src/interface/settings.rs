@@ -1,7 +1,15 @@
-//! What can be set for one queue.
+//! What can be set for one queue, and how: the settings themselves, and the table of them.
 //!
 //! Settings are defaults and bounds, never switches: every operation is always enabled. They may
 //! change while the queue is in use; what was armed under the old ones finishes under them.
+
+mod table;
+mod value;
+
+pub use table::{
+    AFTERACK, CAPACITY, Changes, IDS, Kind, Lanes, Length, SETTINGS, Setting, Shown, TTL, TTR, Word,
+};
+pub use value::{Misfit, Value};
 
 use crate::time::Span;
 
@@ -31,7 +39,7 @@ pub enum AfterAck {
     Zombie(Span),
 }
 
-/// The settings of one queue.
+/// The settings of one queue. Each field has a line in [`SETTINGS`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Settings {
     /// How tasks get their ids. Changes only while the queue is empty.
@@ -46,6 +54,9 @@ pub struct Settings {
     pub capacity: Option<u64>,
 }
 
+/// A setting, and the value that it is to have.
+pub type Assignment<'a> = (&'static Setting, Value<'a>);
+
 /// Which sides of a queue are paused. A pause survives a restart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Paused {
@@ -53,6 +64,27 @@ pub struct Paused {
     pub input: bool,
     /// To takers, pops and subscribers the queue looks empty.
     pub output: bool,
+}
+
+impl Ids {
+    /// All of them, in the order of their words in [`IDS`].
+    pub const ALL: [Self; 4] = [Self::Sequence, Self::Time64, Self::Uuid, Self::Given];
+}
+
+impl Settings {
+    /// The settings that differ from the default, in the order of the table.
+    pub fn changed(&self) -> impl Iterator<Item = Assignment<'_>> {
+        let values = SETTINGS.into_iter().map(|setting| (setting, (setting.read)(self)));
+        values.filter(|(setting, value)| *value != (setting.read)(&Self::default()))
+    }
+
+    /// These settings with `changes` made, one after the other. Bounds are not checked.
+    pub fn with(mut self, changes: &[Assignment<'_>]) -> Result<Self, Misfit> {
+        for (setting, value) in changes {
+            (setting.write)(&mut self, *value)?;
+        }
+        Ok(self)
+    }
 }
 
 impl Paused {

@@ -1,16 +1,18 @@
 //! Looking after queues: settings, names, emptying, pauses, figures.
 
 use crate::change::Change;
-use crate::command::{Assign, QueueCommand, QueueName, SettingsPatch, Sides};
+use crate::command::{QueueCommand, QueueName, Sides};
 use crate::engine::{Answered, Engine};
 use crate::limits::queue_bytes;
 use crate::memory::slots::QueueSlot;
-use crate::operations::arguments::{bad, check_positive, quoted};
+use crate::operations::arguments::{bad, quoted};
 use crate::operations::find::named;
 use crate::reply::{Refusal, RefusalKind, Reply};
-use crate::settings::{AfterAck, Ids, Paused, Settings};
+use crate::settings::{
+    Assignment, Changes, Lanes, Misfit, Paused, SETTINGS, Setting, Settings, Value,
+};
 use crate::stats::Figures;
-use crate::time::{Span, Timestamp};
+use crate::time::Timestamp;
 
 impl Engine {
     pub(crate) fn administer(&mut self, command: QueueCommand<'_>) -> Answered {
@@ -29,8 +31,8 @@ impl Engine {
         }
     }
 
-    fn create_queue(&mut self, name: &[u8], patch: SettingsPatch) -> Answered {
-        self.check_patch(patch)?;
+    fn create_queue(&mut self, name: &[u8], changes: &[Assignment<'_>]) -> Answered {
+        self.check_values(changes)?;
         let existing = self.queues.find(name).filter(|slot| self.queues[*slot].created);
         if existing.is_some() {
             return Err(Refusal::new(
@@ -38,32 +40,21 @@ impl Engine {
                 format!("the queue {} has been created already", quoted(name)),
             ));
         }
-        self.set_queue(name.into(), patch)
+        self.set_queue(name.into(), changes)
     }
 
-    fn set_queue(&mut self, name: QueueName<'_>, patch: SettingsPatch) -> Answered {
-        self.check_patch(patch)?;
-        if name.member.is_some() && patch.ids == Assign::To(Ids::Given) {
-            return Err(bad("nobody gives the ids of published tasks: the server must".to_owned()));
+    fn set_queue(&mut self, name: QueueName<'_>, changes: &[Assignment<'_>]) -> Answered {
+        self.check_values(changes)?;
+        if name.member.is_some() {
+            changes.iter().try_for_each(check_in_lane)?;
         }
         let existing = self.find_queue(name)?;
         let former = existing.map_or_else(Settings::default, |slot| self.queues[slot].settings);
-        let settings = Settings {
-            ids: patch.ids.or(former.ids),
-            ttl: patch.ttl.or(former.ttl),
-            ttr: patch.ttr.or(former.ttr),
-            after_ack: patch.after_ack.or(former.after_ack),
-            capacity: patch.capacity.or(former.capacity),
-        };
-        let is_empty = existing.is_none_or(|slot| self.queues[slot].counters.present() == 0);
-        if settings.ids != former.ids && !is_empty {
-            return Err(Refusal::new(
-                RefusalKind::WrongState,
-                format!(
-                    "the ids of {} can change only while it is empty: truncate it first",
-                    named(name)
-                ),
-            ));
+        let settings = former
+            .with(changes)
+            .map_err(|Misfit| bad("a setting cannot have a value of this kind".to_owned()))?;
+        if existing.is_some_and(|slot| self.queues[slot].counters.present() > 0) {
+            check_in_use(name, &former, &settings)?;
         }
         if existing.is_none_or(|slot| !self.queues[slot].counted) {
             self.check_room(queue_bytes(name.name.len()))?;
@@ -197,20 +188,39 @@ impl Engine {
         }
     }
 
-    fn check_patch(&self, patch: SettingsPatch) -> Result<(), Refusal> {
-        for (what, span) in [("the TTL", patch.ttl), ("the TTR", patch.ttr)] {
-            if let Assign::To(span) = span {
-                check_positive(what, span)?;
-                self.moment(what, span.unwrap_or(Span::ZERO))?;
+    fn check_values(&self, changes: &[Assignment<'_>]) -> Result<(), Refusal> {
+        for (setting, value) in changes {
+            let Setting { what, least, .. } = setting;
+            match value {
+                Value::Number(number) if number < least => {
+                    return Err(bad(format!("{what} must be at least {least}")));
+                }
+                Value::Span(span) if span.ms() < *least => {
+                    return Err(bad(format!("{what} must be at least {least} ms")));
+                }
+                Value::Span(span) => self.moment(what, *span).map(|_| ())?,
+                Value::None | Value::Number(_) | Value::Word(_) | Value::Bytes(_) => {}
             }
-        }
-        if let Assign::To(AfterAck::Zombie(stay)) = patch.after_ack {
-            check_positive("the zombie's stay", Some(stay))?;
-            self.moment("the zombie's stay", stay)?;
-        }
-        if patch.capacity == Assign::To(Some(0)) {
-            return Err(bad("the capacity must be at least 1".to_owned()));
         }
         Ok(())
     }
+}
+
+fn check_in_lane((setting, value): &Assignment<'_>) -> Result<(), Refusal> {
+    match setting.lanes {
+        Lanes::Not(refused, why) if refused == *value => Err(bad(why.to_owned())),
+        Lanes::Not(..) | Lanes::Any => Ok(()),
+    }
+}
+
+/// Checks a change of the settings of a queue that has tasks.
+fn check_in_use(name: QueueName<'_>, former: &Settings, new: &Settings) -> Result<(), Refusal> {
+    let changes = |setting: &&Setting| (setting.read)(former) != (setting.read)(new);
+    let fixed = SETTINGS.into_iter().filter(|setting| setting.changes == Changes::WhileEmpty);
+    let Some(setting) = fixed.into_iter().find(changes) else { return Ok(()) };
+    let (what, queue) = (setting.what, named(name));
+    Err(Refusal::new(
+        RefusalKind::WrongState,
+        format!("{what} of {queue} can change only while it is empty: truncate it first"),
+    ))
 }

@@ -5,13 +5,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pinpriq_engine::change::Header;
 use pinpriq_engine::command::{
-    Ack, Assign, Command, End, Held, HeldBy, Order, Peek, Put, QueueCommand, Selection,
-    SettingsPatch, Take, TakeMode, TimeToLive, Wait,
+    Ack, Command, End, Held, HeldBy, Order, Peek, Put, QueueCommand, Selection, Take, TakeMode,
+    TimeToLive, Wait,
 };
 use pinpriq_engine::limits::{Limits, STEPS_PER_TIMEOUT, TASKS_PER_ANSWER_MAX};
 use pinpriq_engine::reply::{Outcome, Output, RefusalKind, Reply};
 use pinpriq_engine::room::Room;
-use pinpriq_engine::settings::Ids;
+use pinpriq_engine::settings::{Assignment, IDS, Ids, TTL, TTR, Value};
 use pinpriq_engine::task::{ClientId, RequestId, StateKind, TaskRecord, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::{Applied, Engine};
@@ -66,7 +66,7 @@ fn leased(ttr: u64) -> TakeMode {
     TakeMode::Lease { ttr: Some(Span::from_ms(ttr)) }
 }
 
-fn set(settings: SettingsPatch) -> Command<'static> {
+fn set<'a>(settings: &'a [Assignment<'a>]) -> Command<'a> {
     Command::Queue(QueueCommand::Set { queue: QUEUE.into(), settings })
 }
 
@@ -212,10 +212,20 @@ fn receipt_is_stale_though_its_deadline_was_not_reached_yet() {
 }
 
 #[test]
+fn setting_refuses_a_value_of_another_kind() {
+    let mut engine = started(Limits::default(), NOW);
+    let reply = ask(&mut engine, NOW, set(&[(TTR, Value::None), (TTL, Value::Word(0))]));
+    let Reply::Refused(refusal) = reply else { panic!("not refused but {reply:?}") };
+    assert_eq!(refusal.kind, RefusalKind::BadArgument);
+    let show = Command::Queue(QueueCommand::Show(QUEUE.into()));
+    let reply = ask(&mut engine, NOW, show);
+    assert!(matches!(reply, Reply::Refused(_)), "nothing was made but {reply:?}");
+}
+
+#[test]
 fn given_id_is_free_at_the_end_of_its_task() {
     let mut engine = started(Limits::default(), NOW);
-    let ids = SettingsPatch { ids: Assign::To(Ids::Given), ..SettingsPatch::default() };
-    ask(&mut engine, NOW, set(ids));
+    ask(&mut engine, NOW, set(&[(IDS, Ids::Given.into())]));
     let mut put = |now: Timestamp, id: &str| {
         let ttl = TimeToLive::For(Span::from_ms(10));
         let put = Put { ttl, id: Some(id.as_bytes()), ..Put::new(QUEUE, b"") };
@@ -364,8 +374,7 @@ fn drawn_ids_are_never_drawn_again() {
             // Nothing is kept, and the clock stands still.
             let mut engine = Engine::new(Limits::default(), 5);
             engine.start(NOW, incarnation, header);
-            let settings = SettingsPatch { ids: Assign::To(ids), ..SettingsPatch::default() };
-            ask(&mut engine, NOW, set(settings));
+            ask(&mut engine, NOW, set(&[(IDS, ids.into())]));
             for _ in 0..1_000 {
                 let reply = ask(&mut engine, NOW, Command::Put(Put::new(QUEUE, b"")));
                 let Reply::Put(id) = reply else { panic!("no id but {reply:?}") };

@@ -3,14 +3,14 @@
 use pinpriq_engine::Engine;
 use pinpriq_engine::change::Header;
 use pinpriq_engine::command::{
-    Ack, Amendment, Command, Held, HeldBy, Put, QueueCommand, Release, Selection, SettingsPatch,
-    Sides, Take, TakeMode, Transfer, Update, Wait,
+    Ack, Amendment, Command, Held, HeldBy, Put, QueueCommand, Release, Selection, Sides, Take,
+    TakeMode, Transfer, Update, Wait,
 };
 use pinpriq_engine::fanout::MemberCommand;
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, RefusalKind, Reply};
 use pinpriq_engine::room::Room;
-use pinpriq_engine::settings::Ids;
+use pinpriq_engine::settings::{Assignment, IDS, Ids};
 use pinpriq_engine::task::{ClientId, Receipt, RequestId, StateKind};
 use pinpriq_engine::time::{Span, Timestamp};
 
@@ -67,7 +67,7 @@ fn what_changes_tasks_and_leaves_them_is_refused_before_what_takes_them() {
     let transfer = Transfer::new(QUEUE, b"2");
     let amendment = Amendment::default();
     let release = Release { held, delay: Span::ZERO, amendment, tail: true };
-    let settings = SettingsPatch::default();
+    let settings: &[Assignment<'_>] = &[];
     let sides = Sides::Output;
     let longer = Some(Span::from_ms(60));
     let changes = [
@@ -115,12 +115,12 @@ fn what_changes_tasks_and_leaves_them_is_refused_before_what_takes_them() {
         assert!(!is_busy(&mut engine, command), "{command:?}");
     }
     engine.set_room(Room::Enough);
-    let set = |settings| Command::Queue(QueueCommand::Set { queue: QUEUE.into(), settings });
-    assert!(!is_busy(&mut engine, set(settings)), "there is room for a queue again");
+    let set = Command::Queue(QueueCommand::Set { queue: QUEUE.into(), settings });
+    assert!(!is_busy(&mut engine, set), "there is room for a queue again");
     engine.set_room(Room::Low);
-    let ids = pinpriq_engine::command::Assign::To(Ids::Uuid);
-    let other = SettingsPatch { ids, ..settings };
-    assert!(!is_busy(&mut engine, set(other)), "a low level refuses only what is new");
+    let settings = &[(IDS, Ids::Uuid.into())];
+    let set = Command::Queue(QueueCommand::Set { queue: QUEUE.into(), settings });
+    assert!(!is_busy(&mut engine, set), "a low level refuses only what is new");
 }
 
 #[test]

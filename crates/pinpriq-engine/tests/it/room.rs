@@ -3,14 +3,14 @@
 
 use pinpriq_engine::change::{Change, Header};
 use pinpriq_engine::command::{
-    Ack, Amendment, Assign, Command, Held, HeldBy, Put, QueueCommand, QueueName, Release,
-    Selection, SettingsPatch, Take, TakeMode, Transfer, Update, Wait,
+    Ack, Amendment, Command, Held, HeldBy, Put, QueueCommand, QueueName, Release, Selection, Take,
+    TakeMode, Transfer, Update, Wait,
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, RefusalKind, Reply};
 use pinpriq_engine::room::Room;
-use pinpriq_engine::settings::{AfterAck, Ids};
+use pinpriq_engine::settings::{AFTERACK, AfterAck, IDS, Ids};
 use pinpriq_engine::task::{ClientId, Receipt, RequestId, StateKind, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::{Applied, Engine};
@@ -52,7 +52,7 @@ const ATTACKS: [(&str, Attack); 24] = [
     }),
     ("PUT to one queue after the other", |target, round| target.put(&Put::new(&name(round), b""))),
     ("PUT with an id", |target, round| {
-        let settings = SettingsPatch { ids: Assign::To(Ids::Given), ..SettingsPatch::default() };
+        let settings = &[(IDS, Ids::Given.into())];
         target.ask(Command::Queue(QueueCommand::Set { queue: b"given"[..].into(), settings }))?;
         target.put(&Put { id: Some(&name(round)[..255]), ..Put::new(b"given", b"") })
     }),
@@ -118,11 +118,11 @@ const ATTACKS: [(&str, Attack); 24] = [
     ("JOIN of one topic after the other", |target, round| target.join(&name(round), b"m")),
     ("JOIN of one member after the other", |target, round| target.join(b"t", &name(round))),
     ("QUEUE CREATE", |target, round| {
-        let settings = SettingsPatch::default();
+        let settings = &[];
         target.ask(Command::Queue(QueueCommand::Create { queue: &name(round), settings }))
     }),
     ("QUEUE SET", |target, round| {
-        let (name, settings) = (name(round), SettingsPatch::default());
+        let (name, settings) = (name(round), &[]);
         target.ask(Command::Queue(QueueCommand::Set { queue: (&*name).into(), settings }))
     }),
     ("POP that waits", |target, round| {
@@ -167,8 +167,7 @@ impl Target {
         let mut engine = Engine::new(LIMITS, 5);
         engine.start(NOW, 1, Header::default());
         let mut target = Self { engine, changes: Vec::new(), last_client: 1 };
-        let after_ack = Assign::To(AfterAck::Keep);
-        let settings = SettingsPatch { after_ack, ..SettingsPatch::default() };
+        let settings = &[(AFTERACK, AfterAck::Keep.into())];
         target.ask(Command::Queue(QueueCommand::Set { queue: QUEUE, settings })).unwrap();
         for _ in 0..TASKS {
             target.put(&Put::new(b"q", b"x")).unwrap();

@@ -8,12 +8,12 @@ use std::collections::BTreeSet;
 
 use expect_test::expect_file;
 use pinpriq_engine::command::{
-    Ack, Amendment, Assign, Command, Held, HeldBy, Put, QueueCommand, Release, Selection,
-    SettingsPatch, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
+    Ack, Amendment, Assign, Command, Held, HeldBy, Put, QueueCommand, Release, Selection, Take,
+    TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, Reply};
-use pinpriq_engine::settings::{AfterAck, Ids};
+use pinpriq_engine::settings::{AFTERACK, AfterAck, IDS, Ids};
 use pinpriq_engine::task::{ClientId, Receipt, RequestId, StateKind, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::{Engine, transition_listing};
@@ -265,11 +265,7 @@ impl Bench {
     fn new(row: &str, standing: &str, variant: Variant) -> Self {
         let mut engine = Engine::new(Limits::default(), 7);
         engine.start(Timestamp::from_ms(1), 1, pinpriq_engine::change::Header::default());
-        let settings = SettingsPatch {
-            ids: Assign::To(Ids::Given),
-            after_ack: Assign::To(AfterAck::Keep),
-            ..SettingsPatch::default()
-        };
+        let settings = &[(IDS, Ids::Given.into()), (AFTERACK, AfterAck::Keep.into())];
         let now = Timestamp::from_ms(10);
         let create = Command::Queue(QueueCommand::Create { queue: QUEUE, settings });
         assert_eq!(ask(&mut engine, now, HERE, create), Some(Reply::Done));
@@ -305,8 +301,7 @@ impl Bench {
     }
 
     fn set_after_ack(&mut self, after_ack: AfterAck) {
-        let settings =
-            SettingsPatch { after_ack: Assign::To(after_ack), ..SettingsPatch::default() };
+        let settings = &[(AFTERACK, after_ack.into())];
         let set = Command::Queue(QueueCommand::Set { queue: QUEUE.into(), settings });
         assert_eq!(ask(&mut self.engine, self.now, HERE, set), Some(Reply::Done));
     }

@@ -11,13 +11,13 @@ use std::sync::OnceLock;
 
 use pinpriq_engine::change::{Change, Header, Place};
 use pinpriq_engine::command::{
-    Ack, Amendment, Assign, Command, Held, HeldBy, Put, QueueCommand, QueueName, Release,
-    Selection, SettingsPatch, Sides, Take, TakeMode, TimeToLive, Wait,
+    Ack, Amendment, Command, Held, HeldBy, Put, QueueCommand, QueueName, Release, Selection, Sides,
+    Take, TakeMode, TimeToLive, Wait,
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, Reply};
-use pinpriq_engine::settings::{AfterAck, Ids};
+use pinpriq_engine::settings::{AFTERACK, AfterAck, CAPACITY, IDS, Ids, Value};
 use pinpriq_engine::task::{Bytes, ClientId, Receipt, RequestId, TaskRecord, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_store::faulty_disk::CrashPolicy;
@@ -227,12 +227,11 @@ impl Author {
     }
 
     fn settings(&mut self) {
-        let settings = SettingsPatch {
-            ids: Assign::To(Ids::Uuid),
-            after_ack: Assign::To(AfterAck::Zombie(Span::from_ms(1 << 30))),
-            capacity: Assign::To(Some(50)),
-            ..SettingsPatch::default()
-        };
+        let settings = &[
+            (IDS, Ids::Uuid.into()),
+            (AFTERACK, AfterAck::Zombie(Span::from_ms(1 << 30)).into()),
+            (CAPACITY, Value::Number(50)),
+        ];
         self.apply(Command::Queue(QueueCommand::Create { queue: b"mail", settings }));
         let sides = Sides::Input;
         self.apply(Command::Queue(QueueCommand::Pause { queue: b"idle".as_slice().into(), sides }));
@@ -248,7 +247,7 @@ impl Author {
             selection: Selection::DEFAULT,
             mode: TakeMode::Pop,
         }));
-        let settings = SettingsPatch { ids: Assign::To(ids), ..SettingsPatch::default() };
+        let settings = &[(IDS, ids.into())];
         self.apply(Command::Queue(QueueCommand::Set { queue: NAMED.into(), settings }));
         self.turn();
         let payload = self.payload(30);

@@ -1,13 +1,15 @@
-//! Figures of queues and members, and the settings of a queue.
+//! Figures of queues and members, and how it stands with a queue.
 
 use std::sync::Arc;
 
 use pinpriq_engine::fanout::MemberFigures;
-use pinpriq_engine::settings::{AfterAck, Paused, Settings};
+use pinpriq_engine::settings::{Paused, Settings};
 use pinpriq_engine::stats::{Counters, Figures, Move};
 
+use pinpriq_records::settings as bytes_of;
+
 use crate::Malformed;
-use crate::fields::{ids_code, ids_of, kind_code, kind_of};
+use crate::fields::{kind_code, kind_of};
 use crate::flags::{Packed, Packing};
 use crate::list::{put_list, take_vec};
 use pinpriq_records::primitives::{
@@ -112,53 +114,19 @@ pub(super) fn take_member(input: &mut &[u8]) -> Result<MemberFigures, Malformed>
 }
 
 pub(super) fn put_settings(out: &mut Vec<u8>, settings: &Settings, paused: Paused, created: bool) {
-    let Settings { ids, ttl, ttr, after_ack, capacity } = settings;
     let mut flags = Packed::default();
-    flags.code(2, ids_code(*ids));
-    flags.flag(ttl.is_some());
-    flags.flag(ttr.is_some());
-    flags.code(
-        2,
-        match after_ack {
-            AfterAck::Delete => 0,
-            AfterAck::Keep => 1,
-            AfterAck::Zombie(_) => 2,
-        },
-    );
-    flags.flag(capacity.is_some());
     pack_paused(&mut flags, paused);
     flags.flag(created);
     flags.put(out);
-    put_if(out, *ttl, put_span);
-    put_if(out, *ttr, put_span);
-    match after_ack {
-        AfterAck::Zombie(stay) => put_span(out, *stay),
-        AfterAck::Delete | AfterAck::Keep => {}
-    }
-    put_if(out, *capacity, put_number);
+    bytes_of::put_settings(out, settings);
 }
 
 pub(super) fn take_settings(input: &mut &[u8]) -> Result<(Settings, Paused, bool), Malformed> {
     let mut flags = Packing::take(input)?;
-    let ids = ids_of(flags.code(2))?;
-    let (ttl, ttr, after_ack) = (flags.flag(), flags.flag(), flags.code(2));
-    let capacity = flags.flag();
     let paused = paused_of(&mut flags);
     let created = flags.flag();
     flags.end()?;
-    let settings = Settings {
-        ids,
-        ttl: take_if(ttl, input, take_span)?,
-        ttr: take_if(ttr, input, take_span)?,
-        after_ack: match after_ack {
-            0 => AfterAck::Delete,
-            1 => AfterAck::Keep,
-            2 => AfterAck::Zombie(take_span(input)?),
-            _ => return Err(Malformed::OutOfRange("after_ack")),
-        },
-        capacity: take_if(capacity, input, take_number)?,
-    };
-    Ok((settings, paused, created))
+    Ok((bytes_of::take_settings(input)?, paused, created))
 }
 
 fn pack_paused(flags: &mut Packed, paused: Paused) {

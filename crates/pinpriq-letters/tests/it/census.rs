@@ -11,7 +11,7 @@ use pinpriq_engine::command::{
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand};
 use pinpriq_engine::reply::{Outcome, Output, RefusalKind, Reply};
-use pinpriq_engine::settings::{AfterAck, Ids};
+use pinpriq_engine::settings::Value;
 use pinpriq_engine::task::{State, StateKind, TaskId};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
@@ -143,12 +143,18 @@ census!(states of State:
 );
 
 census!(task_ids of TaskId: TaskId::Number(_), TaskId::Uuid(_), TaskId::Given(_));
-census!(ids of Ids: Ids::Sequence, Ids::Time64, Ids::Uuid, Ids::Given);
-census!(after_ack of AfterAck: AfterAck::Delete, AfterAck::Keep, AfterAck::Zombie(_));
 census!(proofs of HeldBy<'static>: HeldBy::Receipt(_), HeldBy::Id(_));
 census!(sides of Sides: Sides::Input, Sides::Output, Sides::Both);
 census!(deadlines of Deadline: Deadline::OfLane, Deadline::At(_), Deadline::After(_));
 census!(waits of Wait: Wait::No, Wait::For(_), Wait::Forever);
+
+census!(values of Value<'static>:
+    Value::None,
+    Value::Number(_),
+    Value::Span(_),
+    Value::Word(_),
+    Value::Bytes(_),
+);
 
 census!(modes of TakeMode:
     TakeMode::Lease { ttr: None },
@@ -201,8 +207,7 @@ fn parts_of_every_kind_are_made() {
     makes_all(strategies::kind(), kinds());
     makes_all(strategies::state(), states());
     makes_all(strategies::id(), task_ids());
-    makes_all(strategies::ids(), ids());
-    makes_all(strategies::after_ack(), after_ack());
+    makes_all(strategies::value(), values());
     makes_all(strategies::held_by(), proofs());
     makes_all(strategies::sides(), sides());
     makes_all(strategies::deadline(), deadlines());

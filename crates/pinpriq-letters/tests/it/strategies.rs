@@ -9,6 +9,6 @@ mod parts;
 pub(crate) use commands::command;
 pub(crate) use outputs::{output, reply};
 pub(crate) use parts::{
-    after_ack, amendment, deadline, held_by, id, ids, kind, mode, outcome, refusal_kind, sides,
-    state, time_to_live, wait,
+    amendment, deadline, held_by, id, kind, mode, outcome, refusal_kind, sides, state,
+    time_to_live, value, wait,
 };

@@ -1,8 +1,8 @@
 //! The RESP door: the whole command set, for every Redis client.
 //!
 //! [`table`] says what commands look like, [`words`] takes requests apart, `tasks`, `push`,
-//! `queues` and `connection` make commands of the engine of them, and [`encode`] writes the
-//! answers.
+//! `queues` and `connection` make commands of the engine of them, [`settings`] reads and writes the
+//! settings of queues, and [`encode`] writes the answers.
 
 mod alphabet;
 mod call;
@@ -14,6 +14,7 @@ mod fault;
 mod options;
 mod push;
 mod queues;
+mod settings;
 mod spec;
 mod table;
 mod tasks;
@@ -24,6 +25,7 @@ use pinpriq_engine::reply::Output;
 use pinpriq_wire::resp::{Decoded, Malformed, Protocol, RequestDecoder, RequestLimits, Writer};
 
 pub use self::describe::command_tables;
+pub use self::settings::settings_table;
 
 use self::call::{Call, Talk, protocol_of};
 use self::fault::Fault;

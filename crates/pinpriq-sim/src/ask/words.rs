@@ -3,11 +3,11 @@
 use std::fmt::{Display, Write as _};
 
 use pinpriq_engine::command::Sides;
-use pinpriq_engine::settings::{AfterAck, Ids};
+use pinpriq_engine::settings::{Assignment, Shown};
 use pinpriq_engine::task::Receipt;
 use pinpriq_wire::resp::Words;
 
-use super::{By, Change, Name, Settings, Wish};
+use super::{By, Change, Name, Wish};
 
 /// What requests of a RESP client have in common beyond words.
 pub(super) trait Phrases {
@@ -19,7 +19,7 @@ pub(super) trait Phrases {
     fn change(self, change: &Change) -> Self;
     fn wish(self, wish: Wish) -> Self;
     fn sides(self, sides: Sides) -> Self;
-    fn settings(self, settings: &Settings) -> Self;
+    fn settings(self, changes: &[Assignment<'_>]) -> Self;
 }
 
 impl Phrases for Words {
@@ -71,26 +71,15 @@ impl Phrases for Words {
         }
     }
 
-    fn settings(self, settings: &Settings) -> Self {
-        let ids = settings.ids.map(|ids| match ids {
-            Ids::Sequence => "sequence",
-            Ids::Time64 => "time64",
-            Ids::Uuid => "uuid",
-            Ids::Given => "given",
-        });
-        let words = self
-            .given("IDS", ids)
-            .or_none("TTL", settings.ttl)
-            .or_none("TTR", settings.ttr)
-            .or_none("CAPACITY", settings.capacity);
-        match settings.after_ack {
-            None => words,
-            Some(AfterAck::Delete) => words.bytes("AFTERACK").bytes("delete"),
-            Some(AfterAck::Keep) => words.bytes("AFTERACK").bytes("keep"),
-            Some(AfterAck::Zombie(stay)) => {
-                words.bytes("AFTERACK").bytes("zombie").bytes("ZOMBIE").bytes(stay.ms().to_string())
-            }
-        }
+    fn settings(self, changes: &[Assignment<'_>]) -> Self {
+        changes.iter().fold(self, |words, (setting, value)| {
+            setting.shown(*value).fold(words, |words, (name, shown)| match shown {
+                Shown::None if setting.optional => words.bytes(name).bytes("NONE"),
+                Shown::None => words,
+                Shown::Number(number) => words.bytes(name).bytes(number.to_string()),
+                Shown::Text(text) => words.bytes(name).bytes(text),
+            })
+        })
     }
 }
 

@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use pinpriq_engine::command::{
-    Ack, Amendment, Assign, Command, Held, HeldBy, Peek, QueueCommand, QueueName, Release,
-    Selection, SettingsPatch, Take, TakeMode, Wait,
+    Ack, Amendment, Command, Held, HeldBy, Peek, QueueCommand, QueueName, Release, Selection, Take,
+    TakeMode, Wait,
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, Reply};
-use pinpriq_engine::settings::Ids;
+use pinpriq_engine::settings::{CAPACITY, IDS, Ids, TTL, Value};
 use pinpriq_engine::task::{ClientId, Receipt, RequestId, State, StateKind, TaskRecord, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_store::faulty_disk::Dice;
@@ -377,14 +377,13 @@ impl Office {
     }
 
     fn set(&mut self, key: LaneKey, mixed: usize) {
-        let mut settings = SettingsPatch::default();
-        match mixed % 4 {
-            0 => settings.capacity = Assign::To(Some(4)),
-            1 => settings.capacity = Assign::To(None),
-            2 => settings.ids = Assign::To(Ids::Uuid),
-            _ => settings.ttl = Assign::To(Some(Span::from_ms(1 << 40))),
-        }
-        let set = QueueCommand::Set { queue: lane_name(key), settings };
+        let change = match mixed % 4 {
+            0 => (CAPACITY, Value::Number(4)),
+            1 => (CAPACITY, Value::None),
+            2 => (IDS, Ids::Uuid.into()),
+            _ => (TTL, Value::Span(Span::from_ms(1 << 40))),
+        };
+        let set = QueueCommand::Set { queue: lane_name(key), settings: &[change] };
         self.ask(Purpose::Nothing, Command::Queue(set));
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use pinpriq_engine::command::{
     Ack, Amendment, Assign, Command, Held, HeldBy, Put, QueueCommand, QueueName, Release,
-    Selection, SettingsPatch, Take, TakeMode, Update, Wait,
+    Selection, Take, TakeMode, Update, Wait,
 };
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, Reply};
@@ -95,8 +95,7 @@ const DECISIVE: &[(&str, Deed)] = &[
         site.ask(Command::Update(Update { queue, id: b"2", amendment, receipt: None })).0
     }),
     ("a setting", |site, _| {
-        let settings = SettingsPatch::default();
-        let command = QueueCommand::Create { queue: b"other", settings };
+        let command = QueueCommand::Create { queue: b"other", settings: &[] };
         site.ask(Command::Queue(command)).0
     }),
 ];

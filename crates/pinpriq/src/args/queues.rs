@@ -4,9 +4,10 @@ use std::ffi::OsString;
 
 use clap::{Args, Subcommand};
 
+use super::queue_settings::GivenSettings;
+use super::queue_texts as texts;
 use super::tasks::{ClientArgs, LaneArgs};
-use super::values::{AfterAck, Ids, OrNone, Side};
-use super::{queue_texts as texts, tasks};
+use super::values::Side;
 
 /// What can be done with a queue.
 #[derive(Debug, Subcommand)]
@@ -73,29 +74,8 @@ pub(crate) struct SettingsArgs {
     /// The name of the queue, any bytes
     pub(crate) queue: OsString,
 
-    /// How ids come about; can be changed only while the queue is empty
-    #[arg(long, value_name = "HOW", value_enum)]
-    pub(crate) ids: Option<Ids>,
-
-    /// How long a task lives that says nothing else, in milliseconds, or none
-    #[arg(long, value_name = "MS|none")]
-    pub(crate) ttl_ms: Option<OrNone<u64>>,
-
-    /// How long a lease lasts that says nothing else, in milliseconds, or none
-    #[arg(long, value_name = "MS|none")]
-    pub(crate) ttr_ms: Option<OrNone<u64>>,
-
-    /// What becomes of a task that was acknowledged
-    #[arg(long, value_name = "WHAT", value_enum)]
-    pub(crate) after_ack: Option<AfterAck>,
-
-    /// How long a finished task stays, in milliseconds; goes with --after-ack zombie
-    #[arg(long, value_name = "MS", value_parser = tasks::at_least_1())]
-    pub(crate) zombie_ms: Option<u64>,
-
-    /// The most tasks that are not finished; a put beyond it is refused
-    #[arg(long, value_name = "N|none")]
-    pub(crate) capacity: Option<OrNone<u64>>,
+    #[command(flatten)]
+    pub(crate) given: GivenSettings,
 
     #[command(flatten)]
     pub(crate) client: ClientArgs,

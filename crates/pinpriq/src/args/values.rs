@@ -103,26 +103,6 @@ sent_words! {
         /// Last in, first out
         Newest "NEWEST",
     }
-    /// How ids come about.
-    Ids {
-        /// 1, 2, 3 and so on
-        Sequence "SEQUENCE",
-        /// Numbers that tell the time, in nanoseconds
-        Time64 "TIME64",
-        /// Random ones of 36 characters
-        Uuid "UUID",
-        /// Whoever puts a task names it
-        Given "GIVEN",
-    }
-    /// What becomes of a task that was acknowledged.
-    AfterAck {
-        /// It goes
-        Delete "DELETE",
-        /// It stays for good
-        Keep "KEEP",
-        /// It stays for as long as --zombie-ms says
-        Zombie "ZOMBIE",
-    }
     /// A side of a queue.
     Side {
         /// Where tasks are put

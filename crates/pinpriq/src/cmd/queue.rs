@@ -55,14 +55,9 @@ pub(super) fn words(command: &QueueCommand, cursor: &[u8]) -> Words {
 }
 
 fn settings(command: &str, arguments: &SettingsArgs) -> Words {
-    Words::new(command)
-        .name(&arguments.queue)
-        .option("IDS", arguments.ids)
-        .option("TTL", arguments.ttl_ms)
-        .option("TTR", arguments.ttr_ms)
-        .option("AFTERACK", arguments.after_ack)
-        .option("ZOMBIE", arguments.zombie_ms)
-        .option("CAPACITY", arguments.capacity)
+    let words = Words::new(command).name(&arguments.queue);
+    let given = &arguments.given.0;
+    given.iter().fold(words, |words, (name, value)| words.bytes(name).bytes(value))
 }
 
 fn list_words(arguments: &ListArgs, cursor: &[u8]) -> Words {

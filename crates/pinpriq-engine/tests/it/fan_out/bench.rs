@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 
 use pinpriq_engine::Engine;
 use pinpriq_engine::change::{Change, Header};
-use pinpriq_engine::command::{Ack, HeldBy, Put, SettingsPatch, Take, TakeMode, Wait};
+use pinpriq_engine::command::{Ack, HeldBy, Put, Take, TakeMode, Wait};
 use pinpriq_engine::command::{Command, Held, Peek, QueueCommand, QueueName, Selection};
 use pinpriq_engine::fanout::{Deadline, MemberCommand, MemberFigures, Publish};
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, RefusalKind, Reply};
+use pinpriq_engine::settings::Assignment;
 use pinpriq_engine::stats::Figures;
 use pinpriq_engine::task::{ClientId, Receipt, RequestId, StateKind, TaskRecord, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
@@ -243,7 +244,7 @@ impl Bench {
     }
 
     #[track_caller]
-    pub(super) fn set(&mut self, queue: QueueName<'_>, settings: SettingsPatch) {
+    pub(super) fn set(&mut self, queue: QueueName<'_>, settings: &[Assignment<'_>]) {
         let set = Command::Queue(QueueCommand::Set { queue, settings });
         assert_eq!(self.ask(set), Reply::Done);
     }

@@ -3,11 +3,9 @@
 use std::collections::BTreeMap;
 
 use pinpriq_engine::change::Change;
-use pinpriq_engine::command::{
-    Amendment, Assign, Command, Held, HeldBy, QueueCommand, Release, SettingsPatch, Update,
-};
+use pinpriq_engine::command::{Amendment, Command, Held, HeldBy, QueueCommand, Release, Update};
 use pinpriq_engine::limits::STEPS_PER_TIMEOUT;
-use pinpriq_engine::settings::Ids;
+use pinpriq_engine::settings::{IDS, Ids, TTL, Value};
 use pinpriq_engine::time::Span;
 
 use super::bench::{Bench, Kept, lane};
@@ -20,10 +18,8 @@ fn eventful() -> Bench {
     for member in MEMBERS {
         bench.join("t", member);
     }
-    let ttl = Assign::To(Some(Span::from_ms(500_000)));
-    bench.set(lane("t", "c"), SettingsPatch { ttl, ..SettingsPatch::default() });
-    let ids = Assign::To(Ids::Time64);
-    bench.set(lane("t", "d"), SettingsPatch { ids, ..SettingsPatch::default() });
+    bench.set(lane("t", "c"), &[(TTL, Value::Span(Span::from_ms(500_000)))]);
+    bench.set(lane("t", "d"), &[(IDS, Ids::Time64.into())]);
     for round in 0..6 {
         assert_eq!(bench.publish("t", &round.to_string()), 4);
         let taken = bench.take("t", "a", 1);

@@ -2,13 +2,12 @@
 
 use pinpriq_engine::change::Change;
 use pinpriq_engine::command::{
-    Amendment, Assign, Command, Held, HeldBy, Put, QueueCommand, Release, SettingsPatch, Sides,
-    TimeToLive,
+    Amendment, Command, Held, HeldBy, Put, QueueCommand, Release, Sides, TimeToLive,
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand};
 use pinpriq_engine::limits::{Limits, STEPS_PER_TIMEOUT};
 use pinpriq_engine::reply::{RefusalKind, Reply};
-use pinpriq_engine::settings::Ids;
+use pinpriq_engine::settings::{CAPACITY, IDS, Ids, Value};
 use pinpriq_engine::task::StateKind;
 use pinpriq_engine::time::{Span, Timestamp};
 
@@ -71,8 +70,7 @@ fn i2_a_publication_reaches_all_lanes_or_none() {
         bench.join("t", member);
     }
     // Ids of its own keep the copies of this lane from being told in one word with the others.
-    let ids = Assign::To(Ids::Uuid);
-    bench.set(lane("t", "b"), SettingsPatch { ids, ..SettingsPatch::default() });
+    bench.set(lane("t", "b"), &[(IDS, Ids::Uuid.into())]);
     for payload in ["one", "two", "three"] {
         let before = bench.batches.len();
         assert_eq!(bench.publish("t", payload), 3);
@@ -97,8 +95,7 @@ fn i2_a_refused_publication_reaches_nobody() {
     for member in ["a", "b", "c"] {
         bench.join("t", member);
     }
-    let capacity = Assign::To(Some(1));
-    bench.set(lane("t", "c"), SettingsPatch { capacity, ..SettingsPatch::default() });
+    bench.set(lane("t", "c"), &[(CAPACITY, Value::Number(1))]);
     assert_eq!(bench.publish("t", "one"), 3);
     let before = bench.batches.len();
     let large = "x".repeat(5_000);
@@ -263,8 +260,7 @@ fn i8_what_one_member_does_moves_no_other_lane() {
     bench.pop("t", "busy", 1);
     let sides = Sides::Both;
     bench.ask(Command::Queue(QueueCommand::Pause { queue: lane("t", "busy"), sides }));
-    let capacity = Assign::To(Some(1));
-    bench.set(lane("t", "busy"), SettingsPatch { capacity, ..SettingsPatch::default() });
+    bench.set(lane("t", "busy"), &[(CAPACITY, Value::Number(1))]);
     bench.ask(Command::Queue(QueueCommand::Truncate(lane("t", "busy"))));
     bench.settle();
     let idle = bench.figures(Some(lane("t", "idle")));
@@ -279,8 +275,7 @@ fn i9_joining_again_keeps_the_lane_and_its_backlog() {
     let incarnation = bench.join("t", "a");
     bench.publish("t", "one");
     bench.publish("t", "two");
-    let capacity = Assign::To(Some(5));
-    bench.set(lane("t", "a"), SettingsPatch { capacity, ..SettingsPatch::default() });
+    bench.set(lane("t", "a"), &[(CAPACITY, Value::Number(5))]);
     let taken = bench.take("t", "a", 1);
     let before = bench.batches.len();
     assert_eq!(bench.join("t", "a"), incarnation);

@@ -4,10 +4,10 @@ mod lanes;
 
 use pinpriq_engine::command::{
     Ack, Amendment, Assign, Command, End, Held, HeldBy, Order, Peek, Put, QueueCommand, QueueName,
-    Release, Selection, SettingsPatch, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
+    Release, Selection, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_engine::limits::NARROW_PAYLOAD_BYTES_MAX;
-use pinpriq_engine::settings::{AfterAck, Ids};
+use pinpriq_engine::settings::{AFTERACK, AfterAck, Assignment, CAPACITY, IDS, Ids, TTL, TTR};
 use pinpriq_engine::task::{Receipt, State, StateKind, TaskRecord, Terms};
 use pinpriq_engine::time::Span;
 use pinpriq_model::Model;
@@ -388,27 +388,28 @@ impl<'a> Chooser<'a> {
         }
     }
 
-    fn settings(&mut self) -> SettingsPatch {
-        let mut patch = SettingsPatch::default();
+    fn settings(&mut self) -> &'static [Assignment<'static>] {
+        let mut changes: Vec<Assignment<'static>> = Vec::new();
         if self.dice.once_in(2) {
             let all = [Ids::Sequence, Ids::Time64, Ids::Uuid, Ids::Given, Ids::Given];
-            patch.ids = Assign::To(self.dice.pick(&all));
+            changes.push((IDS, self.dice.pick(&all).into()));
         }
         if self.dice.once_in(3) {
-            patch.ttl = Assign::To(self.maybe_span());
+            changes.push((TTL, self.maybe_span().into()));
         }
         if self.dice.once_in(3) {
-            patch.ttr = Assign::To(self.maybe_span());
+            changes.push((TTR, self.maybe_span().into()));
         }
         if self.dice.once_in(2) {
             let stay = self.span();
             let all = [AfterAck::Delete, AfterAck::Keep, AfterAck::Zombie(stay)];
-            patch.after_ack = Assign::To(self.dice.pick(&all));
+            changes.push((AFTERACK, self.dice.pick(&all).into()));
         }
         if self.dice.once_in(3) {
-            patch.capacity = Assign::To(self.dice.pick(&[None, None, Some(0), Some(1), Some(6)]));
+            let all = [None, None, Some(0), Some(1), Some(6)];
+            changes.push((CAPACITY, self.dice.pick(&all).into()));
         }
-        patch
+        Vec::leak(changes)
     }
 }
 

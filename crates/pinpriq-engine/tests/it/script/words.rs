@@ -6,11 +6,11 @@
 
 use pinpriq_engine::command::{
     Ack, Amendment, Assign, Command, End, Held, HeldBy, Order, Peek, Put, QueueCommand, QueueName,
-    Release, Selection, SettingsPatch, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
+    Release, Selection, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::limits::Limits;
-use pinpriq_engine::settings::{AfterAck, Ids};
+use pinpriq_engine::settings::{Assignment, Kind, SETTINGS, Setting, Value};
 use pinpriq_engine::task::{Receipt, StateKind, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
 
@@ -22,11 +22,10 @@ pub(super) struct Words {
 /// Finds the receipt that a script calls by this name.
 type Receipts<'a> = &'a dyn Fn(&str) -> Receipt;
 
-const OPTIONS: [&str; 34] = [
+const OPTIONS: [&str; 31] = [
     "KEY", "PRIORITY", "DELAY", "TTL", "TTR", "ID", "WAIT", "COUNT", "FROM", "ORDER", "GROUP",
     "NARROW", "PINPRIQ", "STATE", "PAYLOAD", "ZOMBIE", "TAIL", "REASON", "BY", "RECEIPT", "POP",
-    "IDS", "AFTERACK", "CAPACITY", "PREFIX", "AFTER", "IN", "OUT", "BOTH", "MEMBER", "LEASE",
-    "DEADLINE", "BYTES", "WAITING",
+    "PREFIX", "AFTER", "IN", "OUT", "BOTH", "MEMBER", "LEASE", "DEADLINE", "BYTES", "WAITING",
 ];
 
 impl Words {
@@ -387,26 +386,25 @@ impl Words {
         }
     }
 
-    fn settings(&mut self) -> SettingsPatch {
-        let ids = self.option("IDS", |words| match words.text().as_str() {
-            "time64" => Ids::Time64,
-            "uuid" => Ids::Uuid,
-            "given" => Ids::Given,
-            _ => Ids::Sequence,
-        });
-        let stay = self.option("ZOMBIE", Self::span);
-        let after_ack = self.option("AFTERACK", |words| match words.text().as_str() {
-            "keep" => AfterAck::Keep,
-            "zombie" => AfterAck::Zombie(stay.expect("a zombie needs its stay")),
-            _ => AfterAck::Delete,
-        });
-        let capacity = self.option("CAPACITY", |words| words.span_or_none().map(Span::ms));
-        SettingsPatch {
-            ids: ids.map_or(Assign::Keep, Assign::To),
-            ttl: self.option("TTL", Self::span_or_none).map_or(Assign::Keep, Assign::To),
-            ttr: self.option("TTR", Self::span_or_none).map_or(Assign::Keep, Assign::To),
-            after_ack: after_ack.map_or(Assign::Keep, Assign::To),
-            capacity: capacity.map_or(Assign::Keep, Assign::To),
+    fn settings(&mut self) -> &'static [Assignment<'static>] {
+        let mut changes = Vec::new();
+        for setting in SETTINGS {
+            let stay = setting.length().and_then(|length| self.option(length.name, Self::span));
+            let value = self.option(setting.name, |words| setting_value(setting, &words.text()));
+            changes.extend(stay.map(Value::Span).or(value).map(|value| (setting, value)));
+        }
+        Vec::leak(changes)
+    }
+}
+
+fn setting_value(setting: &Setting, word: &str) -> Value<'static> {
+    match &setting.kind {
+        _ if word == "NONE" => Value::None,
+        Kind::Number => Value::Number(word.parse().unwrap()),
+        Kind::Span => Value::Span(Span::from_ms(word.parse().unwrap())),
+        Kind::Words(_) | Kind::WordsOrSpan(..) => {
+            let place = setting.words().position(|known| known.word == word);
+            Value::Word(u8::try_from(place.expect("a word that is known")).unwrap())
         }
     }
 }

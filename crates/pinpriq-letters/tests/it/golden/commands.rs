@@ -2,10 +2,10 @@
 
 use pinpriq_engine::command::{
     Ack, Amendment, Assign, Command, End, Held, HeldBy, Order, Peek, Put, QueueCommand, QueueName,
-    Release, Selection, SettingsPatch, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
+    Release, Selection, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
-use pinpriq_engine::settings::{AfterAck, Ids};
+use pinpriq_engine::settings::{AFTERACK, AfterAck, CAPACITY, IDS, Ids, TTL, TTR, Value};
 use pinpriq_engine::task::{Grant, Progress, Receipt, State, StateKind, TaskId, TaskRecord, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_letters::{decode_command, encode_command};
@@ -200,22 +200,20 @@ fn subscriptions_and_what_goes_back() {
 
 #[test]
 fn what_is_asked_about_queues() {
-    let settings = SettingsPatch {
-        ids: Assign::To(Ids::Uuid),
-        ttl: Assign::To(None),
-        ttr: Assign::To(Some(ms(7))),
-        after_ack: Assign::To(AfterAck::Zombie(ms(8))),
-        capacity: Assign::To(Some(128)),
-    };
+    let settings = &[
+        (IDS, Ids::Uuid.into()),
+        (TTL, Value::None),
+        (TTR, Value::Span(ms(7))),
+        (AFTERACK, AfterAck::Zombie(ms(8)).into()),
+        (CAPACITY, Value::Number(128)),
+        (CAPACITY, Value::Bytes(b"x")),
+    ];
     let lines = [
         (
             QueueCommand::Create { queue: b"jobs", settings },
-            r#"17 b10110011 b00000111 04 "jobs" 07 08 80 01"#,
+            r#"17 04 "jobs" 06 01 03 02 02 00 03 02 07 04 02 08 05 01 80 01 05 04 01 "x""#,
         ),
-        (
-            QueueCommand::Set { queue: LANE, settings: SettingsPatch::default() },
-            r#"18 b00000001 04 "news" 01 "m""#,
-        ),
+        (QueueCommand::Set { queue: LANE, settings: &[] }, r#"18 b00000001 04 "news" 01 "m" 00"#),
         (QueueCommand::Show(JOBS), r#"19 b00000000 04 "jobs""#),
         (
             QueueCommand::List { prefix: b"", after: Some(b"a"), count: 100 },

@@ -83,7 +83,8 @@ fn what_a_field_cannot_hold_is_refused() {
         (r#"1d b00000110 04 "jobs""#, OutOfRange("sides")),
         ("1f b00000010", OutOfRange("flags")),
         (r#"09 b00000100 04 "jobs" 01 02 03 ff ff ff ff ff ff ff ff ff 01"#, OutOfRange("span")),
-        (r#"17 b00000101 04 "jobs""#, OutOfRange("ids")),
+        (r#"17 04 "jobs" 01 00 00"#, OutOfRange("setting")),
+        (r#"17 04 "jobs" 01 01 05"#, OutOfRange("value")),
     ]);
     refused_outputs(&[
         // One millisecond after the end of the year 9999.
@@ -93,7 +94,10 @@ fn what_a_field_cannot_hold_is_refused() {
         ("12 03 04 01 01 ff", OutOfRange("sentence")),
         ("08 03 04 07", OutOfRange("state")),
         ("0b 03 04 b00000101", OutOfRange("outcome")),
-        ("0d 03 04 b00110000", OutOfRange("after_ack")),
+        ("0d 03 04 b00000000 01 03 04 00", OutOfRange("IDS")),
+        // A setting that is as usual, spelled out, and two in another order.
+        ("0d 03 04 b00000000 01 03 00 00", OutOfRange("IDS")),
+        ("0d 03 04 b00000000 05 01 01 01 03 01 00", OutOfRange("IDS")),
         // A lease without a task that is taken, and a task in no state.
         (r#"07 03 04 b00000001 04 "jobs" 00 01 00 08 00 00 00"#, OutOfRange("state")),
         (r#"07 03 04 b00000001 04 "jobs" 00 01 00 0a 01 00 00"#, OutOfRange("holder")),

@@ -170,9 +170,9 @@ fn answers_about_a_queue() {
     let settings = Settings {
         ids: Ids::Given,
         ttl: Some(Span::from_ms(7)),
-        ttr: None,
         after_ack: AfterAck::Zombie(Span::from_ms(8)),
         capacity: Some(128),
+        ..Settings::default()
     };
     let paused = Paused { input: false, output: true };
     let entered = Move { from: None, to: Some(StateKind::Ready) };
@@ -198,7 +198,7 @@ fn answers_about_a_queue() {
     have_the_bytes([
         (
             Reply::Settings { settings: Box::new(settings), paused, created: true },
-            "0d b11100111 b00000110 07 08 80 01",
+            "0d b00000110 01 03 03 02 02 07 04 02 08 05 01 80 01 00",
         ),
         (
             Reply::Figures(Box::new(figures)),

@@ -1,16 +1,18 @@
 //! Commands of every kind.
 
 use pinpriq_engine::command::{
-    Ack, Command, Peek, Put, QueueCommand, Release, SettingsPatch, Take, Transfer, Update,
+    Ack, Command, Peek, Put, QueueCommand, Release, Take, Transfer, Update,
 };
 use pinpriq_engine::fanout::{MemberCommand, Publish};
+use pinpriq_engine::settings::{Assignment, SETTINGS};
 use pinpriq_engine::task::Terms;
 use proptest::option;
 use proptest::prelude::*;
+use proptest::sample::select;
 
 use super::parts::{
-    after_ack, amendment, assign, borrowed, deadline, held, ids, kind, list, mode, number,
-    priority, queue, receipt, selection, sides, small, span, task, time_to_live, wait,
+    amendment, borrowed, deadline, held, kind, list, mode, number, priority, queue, receipt,
+    selection, sides, small, span, task, time_to_live, value, wait,
 };
 
 /// Any command.
@@ -114,17 +116,8 @@ fn about_several() -> BoxedStrategy<Command<'static>> {
     .boxed()
 }
 
-fn settings() -> BoxedStrategy<SettingsPatch> {
-    let times = (assign(option::of(span())), assign(option::of(span())));
-    (assign(ids()), times, assign(after_ack()), assign(option::of(number())))
-        .prop_map(|(ids, (ttl, ttr), after_ack, capacity)| SettingsPatch {
-            ids,
-            ttl,
-            ttr,
-            after_ack,
-            capacity,
-        })
-        .boxed()
+fn settings() -> BoxedStrategy<&'static [Assignment<'static>]> {
+    list((select(&SETTINGS[..]), value()))
 }
 
 fn queue_command() -> BoxedStrategy<QueueCommand<'static>> {

@@ -2,7 +2,7 @@
 
 use pinpriq_engine::fanout::MemberFigures;
 use pinpriq_engine::reply::{Output, Refusal, Reply};
-use pinpriq_engine::settings::Settings;
+use pinpriq_engine::settings::{SETTINGS, Settings};
 use pinpriq_engine::stats::{Counters, Figures, Move};
 use pinpriq_engine::task::{ClientId, RequestId};
 use proptest::collection::vec;
@@ -10,7 +10,7 @@ use proptest::option;
 use proptest::prelude::*;
 
 use super::parts::{
-    after_ack, bytes, id, ids, kind, moment, number, outcome, paused, refusal_kind, span, task,
+    bytes, fitting, id, kind, moment, number, outcome, paused, refusal_kind, span, task,
 };
 
 /// Any output.
@@ -59,14 +59,11 @@ fn about_several() -> BoxedStrategy<Reply> {
 }
 
 fn about_a_queue() -> BoxedStrategy<Reply> {
-    let settings =
-        (ids(), option::of(span()), option::of(span()), after_ack(), option::of(number()))
-            .prop_map(|(ids, ttl, ttr, after_ack, capacity)| {
-                Box::new(Settings { ids, ttl, ttr, after_ack, capacity })
-            });
+    let settings = SETTINGS.map(|setting| fitting(setting).prop_map(move |value| (setting, value)));
+    let settings = settings.prop_map(|all| Settings::default().with(&all).unwrap());
     prop_oneof![
         (settings, paused(), any::<bool>()).prop_map(|(settings, paused, created)| {
-            Reply::Settings { settings, paused, created }
+            Reply::Settings { settings: Box::new(settings), paused, created }
         }),
         (vec(bytes(), 0..20), any::<bool>()).prop_map(|(names, more)| Reply::Names { names, more }),
         figures().prop_map(|figures| Reply::Figures(Box::new(figures))),

@@ -6,7 +6,7 @@ use pinpriq_engine::command::{
 };
 use pinpriq_engine::fanout::Deadline;
 use pinpriq_engine::reply::{Outcome, RefusalKind};
-use pinpriq_engine::settings::{AfterAck, Ids, Paused};
+use pinpriq_engine::settings::{Paused, Setting, Settings, Value};
 use pinpriq_engine::task::{
     Bytes, ClientId, Grant, LaneName, Lease, Progress, Receipt, State, StateKind, TaskId,
     TaskRecord, Terms,
@@ -16,6 +16,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
+use proptest::strategy::Union;
 
 /// Mostly one of those that take one byte or two.
 pub(crate) fn number() -> impl Strategy<Value = u64> {
@@ -140,12 +141,30 @@ pub(crate) fn sides() -> impl Strategy<Value = Sides> {
     select(&[Sides::Input, Sides::Output, Sides::Both][..])
 }
 
-pub(crate) fn ids() -> impl Strategy<Value = Ids> {
-    select(&[Ids::Sequence, Ids::Time64, Ids::Uuid, Ids::Given][..])
+/// Any value, whether a setting may have it or not.
+pub(crate) fn value() -> impl Strategy<Value = Value<'static>> {
+    prop_oneof![
+        Just(Value::None),
+        number().prop_map(Value::Number),
+        span().prop_map(Value::Span),
+        any::<u8>().prop_map(Value::Word),
+        borrowed().prop_map(Value::Bytes),
+    ]
 }
 
-pub(crate) fn after_ack() -> impl Strategy<Value = AfterAck> {
-    prop_oneof![Just(AfterAck::Delete), Just(AfterAck::Keep), span().prop_map(AfterAck::Zombie)]
+/// A value of the kind that a setting has.
+pub(super) fn fitting(setting: &'static Setting) -> impl Strategy<Value = Value<'static>> {
+    let fits = |value| (setting.write)(&mut Settings::default(), value).is_ok();
+    let mut kinds: Vec<BoxedStrategy<Value<'static>>> = Vec::new();
+    if fits(Value::Number(1)) {
+        kinds.push(number().prop_map(Value::Number).boxed());
+    }
+    if fits(Value::Span(Span::MAX)) {
+        kinds.push(span().prop_map(Value::Span).boxed());
+    }
+    let others = (0..10).map(Value::Word).chain([Value::None]);
+    kinds.extend(others.filter(|value| fits(*value)).map(|value| Just(value).boxed()));
+    Union::new(kinds)
 }
 
 pub(super) fn paused() -> impl Strategy<Value = Paused> {

@@ -2,7 +2,7 @@
 
 use pinpriq_engine::fanout::MemberFigures;
 use pinpriq_engine::reply::{Outcome, Output, Refusal, Reply};
-use pinpriq_engine::settings::{AfterAck, Ids, Paused, Settings};
+use pinpriq_engine::settings::Paused;
 use pinpriq_engine::stats::{Figures, Move};
 use pinpriq_engine::task::{Bytes, State, StateKind, TaskId, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
@@ -10,6 +10,7 @@ use pinpriq_wire::resp::Writer;
 
 use super::call::Shape;
 use super::queues::cursor_after;
+use super::settings;
 use super::words::receipt_numbers;
 
 /// Appends the next piece of an output: the head of an array first, then task by task as far as
@@ -104,7 +105,7 @@ fn whole_reply(writer: &mut Writer<'_>, reply: &Reply, shape: Shape) {
                 }
             }
         }
-        Reply::Settings { settings, paused, .. } => settings_map(writer, **settings, *paused),
+        Reply::Settings { settings, paused, .. } => settings::map(writer, settings, *paused),
         Reply::Names { names, more } => page(writer, names, *more),
         Reply::Figures(figures) => figures_map(writer, figures, shape == Shape::QueueFigures),
         Reply::Joined(incarnation) => whole(writer, *incarnation),
@@ -212,37 +213,6 @@ fn task_id(writer: &mut Writer<'_>, id: &TaskId) {
     }
 }
 
-fn settings_map(writer: &mut Writer<'_>, settings: Settings, paused: Paused) {
-    writer.map(7);
-    writer.bulk(b"ids");
-    writer.bulk(match settings.ids {
-        Ids::Sequence => b"sequence",
-        Ids::Time64 => b"time64",
-        Ids::Uuid => b"uuid",
-        Ids::Given => b"given",
-    });
-    writer.bulk(b"ttl");
-    span(writer, settings.ttl);
-    writer.bulk(b"ttr");
-    span(writer, settings.ttr);
-    let (word, stay): (&[u8], _) = match settings.after_ack {
-        AfterAck::Delete => (b"delete", None),
-        AfterAck::Keep => (b"keep", None),
-        AfterAck::Zombie(stay) => (b"zombie", Some(stay)),
-    };
-    writer.bulk(b"afterack");
-    writer.bulk(word);
-    writer.bulk(b"zombie");
-    span(writer, stay);
-    writer.bulk(b"capacity");
-    match settings.capacity {
-        Some(capacity) => whole(writer, capacity),
-        None => writer.null(),
-    }
-    writer.bulk(b"paused");
-    writer.bulk(paused_word(paused));
-}
-
 fn page(writer: &mut Writer<'_>, names: &[Bytes], more: bool) {
     writer.array(2);
     match names.last().filter(|_| more) {
@@ -305,7 +275,7 @@ fn step_text(step: Move) -> String {
     format!("{}-{}", letter(step.from), letter(step.to))
 }
 
-fn paused_word(paused: Paused) -> &'static [u8] {
+pub(super) fn paused_word(paused: Paused) -> &'static [u8] {
     match (paused.input, paused.output) {
         (false, false) => b"none",
         (true, false) => b"in",
@@ -345,7 +315,7 @@ fn bytes(writer: &mut Writer<'_>, bytes: Option<&Bytes>) {
 }
 
 /// RESP's integers are signed; nothing that is counted here comes near their end.
-fn whole(writer: &mut Writer<'_>, number: u64) {
+pub(super) fn whole(writer: &mut Writer<'_>, number: u64) {
     writer.integer(i64::try_from(number).unwrap_or(i64::MAX));
 }
 

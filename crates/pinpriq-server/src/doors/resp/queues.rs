@@ -2,14 +2,13 @@
 
 use std::fmt::Write as _;
 
-use pinpriq_engine::command::{Assign, Command, QueueCommand, QueueName, SettingsPatch, Sides};
-use pinpriq_engine::settings::{AfterAck, Ids};
-use pinpriq_engine::time::Span;
+use pinpriq_engine::command::{Command, QueueCommand, QueueName, Sides};
 
 use super::call::{Call, Shape};
 use super::fault::Fault;
 use super::options::{COUNT, CURSOR, MEMBER, PREFIX};
-use super::words::{number, shown, span};
+use super::settings::changes;
+use super::words::shown;
 
 type Done = Result<(), Fault>;
 
@@ -19,15 +18,15 @@ const PAGE_NAMES_MAX: u64 = 10_000;
 
 pub(crate) fn create(call: &mut Call<'_, '_>) -> Done {
     let words = call.parts.words;
-    let settings = settings(&words[1..], "queue create")?;
-    ask(call, QueueCommand::Create { queue: words[0], settings })
+    let settings = changes(&words[1..], "queue create")?;
+    ask(call, QueueCommand::Create { queue: words[0], settings: &settings })
 }
 
 pub(crate) fn set(call: &mut Call<'_, '_>) -> Done {
     let words = call.parts.words;
-    let settings = settings(&words[1..], "queue set")?;
+    let settings = changes(&words[1..], "queue set")?;
     let queue = call.parts.queue();
-    ask(call, QueueCommand::Set { queue, settings })
+    ask(call, QueueCommand::Set { queue, settings: &settings })
 }
 
 pub(crate) fn show(call: &mut Call<'_, '_>) -> Done {
@@ -126,73 +125,4 @@ fn sides<'a>(call: &Call<'_, 'a>) -> Result<(QueueName<'a>, Sides), Fault> {
         }
     };
     Ok((parts.queue(), sides))
-}
-
-/// Settings as pairs of a word and a value.
-fn settings(words: &[&[u8]], command: &str) -> Result<SettingsPatch, Fault> {
-    let mut patch = SettingsPatch::default();
-    let mut after_ack = None;
-    let mut zombie = None;
-    let mut seen: Vec<&[u8]> = Vec::new();
-    let pairs = words.chunks(2);
-    for pair in pairs {
-        let [word, value] = pair else { return Err(Fault::arity(command)) };
-        if seen.iter().any(|known| known.eq_ignore_ascii_case(word)) {
-            return Err(Fault::bad(format!("{} was given twice", shown(word))));
-        }
-        seen.push(word);
-        match word.to_ascii_uppercase().as_slice() {
-            b"IDS" => patch.ids = Assign::To(ids(value)?),
-            b"TTL" => patch.ttl = Assign::To(span_or_none("TTL", value)?),
-            b"TTR" => patch.ttr = Assign::To(span_or_none("TTR", value)?),
-            b"AFTERACK" => after_ack = Some(value.to_ascii_uppercase()),
-            b"ZOMBIE" => zombie = Some(span("ZOMBIE", value)?),
-            b"CAPACITY" => patch.capacity = Assign::To(capacity(value)?),
-            _ => return Err(Fault::bad(format!("there is no setting {}", shown(word)))),
-        }
-    }
-    patch.after_ack = match (after_ack.as_deref(), zombie) {
-        (None, None) => Assign::Keep,
-        (Some(b"DELETE"), None) => Assign::To(AfterAck::Delete),
-        (Some(b"KEEP"), None) => Assign::To(AfterAck::Keep),
-        (Some(b"ZOMBIE") | None, Some(stay)) => Assign::To(AfterAck::Zombie(stay)),
-        (Some(b"ZOMBIE"), None) => {
-            return Err(Fault::bad("AFTERACK zombie needs ZOMBIE ms as well"));
-        }
-        (Some(b"DELETE" | b"KEEP"), Some(_)) => {
-            return Err(Fault::bad("ZOMBIE goes with AFTERACK zombie"));
-        }
-        (Some(other), _) => {
-            let given = shown(other);
-            return Err(Fault::bad(format!("AFTERACK is delete, keep or zombie, not {given}")));
-        }
-    };
-    Ok(patch)
-}
-
-fn ids(value: &[u8]) -> Result<Ids, Fault> {
-    match value.to_ascii_lowercase().as_slice() {
-        b"sequence" => Ok(Ids::Sequence),
-        b"time64" => Ok(Ids::Time64),
-        b"uuid" => Ok(Ids::Uuid),
-        b"given" => Ok(Ids::Given),
-        _ => {
-            let given = shown(value);
-            Err(Fault::bad(format!("IDS is sequence, time64, uuid or given, not {given}")))
-        }
-    }
-}
-
-fn span_or_none(word: &str, value: &[u8]) -> Result<Option<Span>, Fault> {
-    if value.eq_ignore_ascii_case(b"NONE") { Ok(None) } else { span(word, value).map(Some) }
-}
-
-fn capacity(value: &[u8]) -> Result<Option<u64>, Fault> {
-    if value.eq_ignore_ascii_case(b"NONE") {
-        return Ok(None);
-    }
-    match number(value) {
-        Some(capacity) => Ok(Some(capacity)),
-        None => Err(Fault::bad(format!("CAPACITY is a number or none, not {}", shown(value)))),
-    }
 }

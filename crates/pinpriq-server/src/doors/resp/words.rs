@@ -336,7 +336,7 @@ fn no_span(word: &str, text: &[u8]) -> Fault {
 
 /// The refusal of a value that is not what it is to be.
 #[cold]
-fn no_value(rule: &str, text: &[u8]) -> Fault {
+pub(super) fn no_value(rule: &str, text: &[u8]) -> Fault {
     Fault::bad(format!("{rule}, not {}", shown(text)))
 }
 

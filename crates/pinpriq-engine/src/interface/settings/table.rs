@@ -1,0 +1,332 @@
+//! The table of settings: all that doors, letters, the command line and the pages know about a
+//! setting is in its line here.
+//!
+//! What a setting does to tasks is not told here, and whether a change is allowed is decided by
+//! the operations, from these bounds.
+
+use std::fmt;
+
+use super::{Ids, Misfit, Settings, Value};
+
+/// A setting of a queue.
+pub struct Setting {
+    /// Its name, as users write it.
+    pub name: &'static str,
+    /// Its option on the command line.
+    pub flag: &'static str,
+    /// Its number in the journal. It is never 0, and never used for another setting; the numbers
+    /// rise along the table.
+    pub tag: u8,
+    /// What its values are.
+    pub kind: Kind,
+    /// Whether it may have no value.
+    pub optional: bool,
+    /// The least number that it may be, or the least number of milliseconds.
+    pub least: u64,
+    /// How refusals call its value.
+    pub what: &'static str,
+    /// When it may change.
+    pub changes: Changes,
+    /// Which values a lane may have.
+    pub lanes: Lanes,
+    /// What it is for, for people.
+    pub help: &'static str,
+    /// Its value among these settings.
+    pub read: fn(&Settings) -> Value<'_>,
+    /// Gives it another value. Bounds are not checked.
+    pub write: fn(&mut Settings, Value<'_>) -> Result<(), Misfit>,
+}
+
+/// The values of a setting, apart from none.
+pub enum Kind {
+    /// Numbers.
+    Number,
+    /// Lengths of time.
+    Span,
+    /// One of these words. The journal knows them by their places: add new ones at the end.
+    Words(&'static [Word]),
+    /// One of these words, or a length of time.
+    WordsOrSpan(&'static [Word], Length),
+}
+
+/// A word that stands for a value.
+pub struct Word {
+    /// The word.
+    pub word: &'static str,
+    /// What it means, for people.
+    pub help: &'static str,
+}
+
+/// How users give a length of time where words are usual: by another word, and a name of its own.
+pub struct Length {
+    /// The word.
+    pub word: Word,
+    /// Its name.
+    pub name: &'static str,
+    /// Its option on the command line.
+    pub flag: &'static str,
+    /// What it is for, for people.
+    pub help: &'static str,
+}
+
+/// What users are shown of a value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shown<'a> {
+    /// Nothing.
+    None,
+    /// A number, perhaps of milliseconds.
+    Number(u64),
+    /// A word, or bytes of a user.
+    Text(&'a [u8]),
+}
+
+/// When a setting may change.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Changes {
+    /// At any time.
+    Always,
+    /// While the queue has no tasks.
+    WhileEmpty,
+}
+
+/// Which values of a setting a lane may have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lanes {
+    /// All that a queue may have.
+    Any,
+    /// Not this one; the sentence says why.
+    Not(Value<'static>, &'static str),
+}
+
+/// All settings, in the order in which they are shown, checked and written. Add new ones at the end.
+pub static SETTINGS: [&Setting; 5] = [IDS, TTL, TTR, AFTERACK, CAPACITY];
+
+/// See [`Settings::ids`].
+pub const IDS: &Setting = &Setting {
+    name: "IDS",
+    flag: "ids",
+    tag: 1,
+    kind: Kind::Words(&[
+        Word { word: "sequence", help: "1, 2, 3 and so on" },
+        Word { word: "time64", help: "Numbers that tell the time, in nanoseconds" },
+        Word { word: "uuid", help: "Random ones of 36 characters" },
+        Word { word: "given", help: "Whoever puts a task names it" },
+    ]),
+    optional: false,
+    least: 0,
+    what: "the ids",
+    changes: Changes::WhileEmpty,
+    lanes: Lanes::Not(
+        Value::Word(Ids::Given as u8),
+        "nobody gives the ids of published tasks: the server must",
+    ),
+    help: "How ids come about",
+    read: |settings| settings.ids.into(),
+    write: |settings, value| value.try_into().map(|ids| settings.ids = ids),
+};
+
+/// See [`Settings::ttl`].
+pub const TTL: &Setting = &Setting {
+    name: "TTL",
+    flag: "ttl-ms",
+    tag: 2,
+    kind: Kind::Span,
+    optional: true,
+    least: 1,
+    what: "the TTL",
+    changes: Changes::Always,
+    lanes: Lanes::Any,
+    help: "How long a task lives that says nothing else",
+    read: |settings| settings.ttl.into(),
+    write: |settings, value| value.try_into().map(|ttl| settings.ttl = ttl),
+};
+
+/// See [`Settings::ttr`].
+pub const TTR: &Setting = &Setting {
+    name: "TTR",
+    flag: "ttr-ms",
+    tag: 3,
+    kind: Kind::Span,
+    optional: true,
+    least: 1,
+    what: "the TTR",
+    changes: Changes::Always,
+    lanes: Lanes::Any,
+    help: "How long a lease lasts that says nothing else",
+    read: |settings| settings.ttr.into(),
+    write: |settings, value| value.try_into().map(|ttr| settings.ttr = ttr),
+};
+
+/// See [`Settings::after_ack`].
+pub const AFTERACK: &Setting = &Setting {
+    name: "AFTERACK",
+    flag: "after-ack",
+    tag: 4,
+    kind: Kind::WordsOrSpan(
+        &[
+            Word { word: "delete", help: "It goes" },
+            Word { word: "keep", help: "It stays for good" },
+        ],
+        Length {
+            word: Word { word: "zombie", help: "It stays for a while" },
+            name: "ZOMBIE",
+            flag: "zombie-ms",
+            help: "How long a finished task stays",
+        },
+    ),
+    optional: false,
+    least: 1,
+    what: "the zombie's stay",
+    changes: Changes::Always,
+    lanes: Lanes::Any,
+    help: "What becomes of a task that was acknowledged",
+    read: |settings| settings.after_ack.into(),
+    write: |settings, value| value.try_into().map(|after_ack| settings.after_ack = after_ack),
+};
+
+/// See [`Settings::capacity`].
+pub const CAPACITY: &Setting = &Setting {
+    name: "CAPACITY",
+    flag: "capacity",
+    tag: 5,
+    kind: Kind::Number,
+    optional: true,
+    least: 1,
+    what: "the capacity",
+    changes: Changes::Always,
+    lanes: Lanes::Any,
+    help: "The most tasks that are not finished; a put beyond it is refused",
+    read: |settings| settings.capacity.into(),
+    write: |settings, value| value.try_into().map(|capacity| settings.capacity = capacity),
+};
+
+impl Changes {
+    /// What the help of a setting says about it, behind everything else.
+    #[must_use]
+    pub const fn note(self) -> &'static str {
+        match self {
+            Self::Always => "",
+            Self::WhileEmpty => "; can be changed only while the queue is empty",
+        }
+    }
+}
+
+impl Setting {
+    /// The setting with this number.
+    #[must_use]
+    pub fn tagged(tag: u8) -> Option<&'static Self> {
+        SETTINGS.into_iter().find(|setting| setting.tag == tag)
+    }
+
+    /// The length of time that may stand where words are usual.
+    #[must_use]
+    pub const fn length(&self) -> Option<&Length> {
+        match &self.kind {
+            Kind::WordsOrSpan(_, length) => Some(length),
+            Kind::Number | Kind::Span | Kind::Words(_) => None,
+        }
+    }
+
+    /// The names under which users give its value.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        std::iter::once(self.name).chain(self.length().map(|length| length.name))
+    }
+
+    /// The words that users may give, apart from none.
+    pub fn words(&self) -> impl Iterator<Item = &Word> {
+        let words = match &self.kind {
+            Kind::Words(words) | Kind::WordsOrSpan(words, _) => words,
+            Kind::Number | Kind::Span => &[][..],
+        };
+        words.iter().chain(self.length().map(|length| &length.word))
+    }
+
+    /// What users are shown of a value, under each name of the setting.
+    pub fn shown<'v>(&self, value: Value<'v>) -> impl Iterator<Item = (&'static str, Shown<'v>)> {
+        let shown = match value {
+            Value::None => Shown::None,
+            Value::Number(number) => Shown::Number(number),
+            Value::Span(span) => Shown::Number(span.ms()),
+            Value::Word(place) => {
+                let word = self.words().nth(place.into());
+                word.map_or(Shown::None, |word| Shown::Text(word.word.as_bytes()))
+            }
+            Value::Bytes(bytes) => Shown::Text(bytes),
+        };
+        let (first, second) = match (self.length(), value) {
+            (Some(length), Value::Span(_)) => (Shown::Text(length.word.word.as_bytes()), shown),
+            _ => (shown, Shown::None),
+        };
+        self.names().zip([first, second])
+    }
+}
+
+impl PartialEq for Setting {
+    fn eq(&self, other: &Self) -> bool {
+        self.tag == other.tag
+    }
+}
+
+impl Eq for Setting {}
+
+impl fmt::Debug for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::AfterAck;
+    use crate::time::Span;
+
+    /// Settings that differ from the default in every field.
+    const OTHER: Settings = Settings {
+        ids: Ids::Given,
+        ttl: Some(Span::from_ms(1)),
+        ttr: Some(Span::from_ms(2)),
+        after_ack: AfterAck::Zombie(Span::from_ms(3)),
+        capacity: Some(4),
+    };
+
+    #[test]
+    fn table_has_every_field() {
+        let changes: Vec<_> = OTHER.changed().collect();
+        assert_eq!(changes.len(), SETTINGS.len());
+        assert_eq!(Settings::default().with(&changes), Ok(OTHER));
+    }
+
+    #[test]
+    fn names_are_used_once_and_numbers_rise() {
+        for (index, setting) in SETTINGS.into_iter().enumerate() {
+            let before = &SETTINGS[..index];
+            let last = before.last().map_or(0, |earlier| earlier.tag);
+            assert!(setting.tag > last, "{setting:?}");
+            let is_known = |name| before.iter().any(|it| it.names().any(|known| known == name));
+            assert!(!setting.names().any(is_known), "{setting:?}");
+        }
+    }
+
+    #[test]
+    fn only_values_of_the_kind_are_accepted() {
+        for setting in SETTINGS {
+            let accepts = |value| (setting.write)(&mut Settings::default(), value).is_ok();
+            let (words, is_span) = match &setting.kind {
+                Kind::Number => (0, false),
+                Kind::Span => (0, true),
+                Kind::Words(words) => (words.len(), false),
+                Kind::WordsOrSpan(words, _) => (words.len(), true),
+            };
+            let is_number = matches!(setting.kind, Kind::Number);
+            assert_eq!(accepts(Value::None), setting.optional, "{setting:?}");
+            assert_eq!(accepts(Value::Number(9)), is_number, "{setting:?}");
+            assert_eq!(accepts(Value::Span(Span::from_ms(9))), is_span, "{setting:?}");
+            for place in 0..9 {
+                let is_there = usize::from(place) < words;
+                assert_eq!(accepts(Value::Word(place)), is_there, "{setting:?}: {place}");
+            }
+            assert!(!accepts(Value::Bytes(b"9")), "{setting:?}");
+        }
+    }
+}

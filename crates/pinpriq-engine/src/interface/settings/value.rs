@@ -1,0 +1,100 @@
+//! Values of settings, in one type for all of them.
+//!
+//! What a field of [`super::Settings`] holds becomes a value and comes back from one here. Which
+//! bounds a value has is told by the table.
+
+use super::{AfterAck, Ids};
+use crate::time::Span;
+
+/// The value of a setting.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Value<'a> {
+    /// No value, for a setting that is optional.
+    None,
+    /// A number.
+    Number(u64),
+    /// A length of time.
+    Span(Span),
+    /// The word at this place among those of the setting.
+    Word(u8),
+    /// Bytes of a user, such as a name.
+    Bytes(&'a [u8]),
+}
+
+/// A setting cannot have a value of this kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Misfit;
+
+impl From<Ids> for Value<'_> {
+    fn from(ids: Ids) -> Self {
+        Self::Word(ids as u8)
+    }
+}
+
+impl TryFrom<Value<'_>> for Ids {
+    type Error = Misfit;
+
+    fn try_from(value: Value<'_>) -> Result<Self, Misfit> {
+        let Value::Word(place) = value else { return Err(Misfit) };
+        Self::ALL.get(usize::from(place)).copied().ok_or(Misfit)
+    }
+}
+
+impl From<AfterAck> for Value<'_> {
+    fn from(after_ack: AfterAck) -> Self {
+        match after_ack {
+            AfterAck::Delete => Self::Word(0),
+            AfterAck::Keep => Self::Word(1),
+            AfterAck::Zombie(stay) => Self::Span(stay),
+        }
+    }
+}
+
+impl TryFrom<Value<'_>> for AfterAck {
+    type Error = Misfit;
+
+    fn try_from(value: Value<'_>) -> Result<Self, Misfit> {
+        match value {
+            Value::Word(0) => Ok(Self::Delete),
+            Value::Word(1) => Ok(Self::Keep),
+            Value::Span(stay) => Ok(Self::Zombie(stay)),
+            _ => Err(Misfit),
+        }
+    }
+}
+
+impl From<Option<Span>> for Value<'_> {
+    fn from(span: Option<Span>) -> Self {
+        span.map_or(Self::None, Self::Span)
+    }
+}
+
+impl TryFrom<Value<'_>> for Option<Span> {
+    type Error = Misfit;
+
+    fn try_from(value: Value<'_>) -> Result<Self, Misfit> {
+        match value {
+            Value::None => Ok(None),
+            Value::Span(span) => Ok(Some(span)),
+            _ => Err(Misfit),
+        }
+    }
+}
+
+impl From<Option<u64>> for Value<'_> {
+    fn from(number: Option<u64>) -> Self {
+        number.map_or(Self::None, Self::Number)
+    }
+}
+
+impl TryFrom<Value<'_>> for Option<u64> {
+    type Error = Misfit;
+
+    fn try_from(value: Value<'_>) -> Result<Self, Misfit> {
+        match value {
+            Value::None => Ok(None),
+            Value::Number(number) => Ok(Some(number)),
+            _ => Err(Misfit),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The settings of a queue as options of the command line, one for each name in the server's table.
+//!
+//! Which values a server accepts beyond their form is not known here.
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser as _, ValueParser};
+use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches};
+use pinpriq_server::queue_settings::{Kind, SETTINGS, Setting};
+
+use super::values::OrNone;
+
+/// The settings that were given: names and values, as they are sent.
+#[derive(Debug)]
+pub(crate) struct GivenSettings(pub(crate) Vec<(&'static str, String)>);
+
+impl Args for GivenSettings {
+    fn augment_args(command: Command) -> Command {
+        command.args(SETTINGS.into_iter().flat_map(options))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for GivenSettings {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let names = SETTINGS.into_iter().flat_map(Setting::names);
+        let given = names.filter_map(|name| Some((name, matches.get_one::<String>(name)?.clone())));
+        Ok(Self(given.collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// The options of a setting, in the order of its names.
+fn options(setting: &'static Setting) -> impl Iterator<Item = Arg> {
+    let (value_name, unit, parser) = match (&setting.kind, setting.optional) {
+        (Kind::Number, false) => ("N", "", number(setting)),
+        (Kind::Number, true) => ("N|none", "", or_none()),
+        (Kind::Span, false) => ("MS", ", in milliseconds", number(setting)),
+        (Kind::Span, true) => ("MS|none", ", in milliseconds, or none", or_none()),
+        (Kind::Words(_) | Kind::WordsOrSpan(..), _) => ("WORD", "", words(setting)),
+    };
+    let own = Arg::new(setting.name)
+        .long(setting.flag)
+        .value_name(value_name)
+        .value_parser(parser)
+        .help(format!("{}{unit}{}", setting.help, setting.changes.note()));
+    let length = setting.length().map(|length| {
+        let (help, flag, word) = (length.help, setting.flag, length.word.word);
+        Arg::new(length.name)
+            .long(length.flag)
+            .value_name("MS")
+            .value_parser(number(setting))
+            .help(format!("{help}, in milliseconds; goes with --{flag} {word}"))
+    });
+    std::iter::once(own).chain(length)
+}
+
+fn number(setting: &Setting) -> ValueParser {
+    clap::value_parser!(u64).range(setting.least..).map(|number| number.to_string()).into()
+}
+
+fn or_none() -> ValueParser {
+    ValueParser::new(|text: &str| text.parse::<OrNone<u64>>().map(|value| value.to_string()))
+}
+
+fn words(setting: &'static Setting) -> ValueParser {
+    let words = setting.words().map(|word| PossibleValue::new(word.word).help(word.help));
+    PossibleValuesParser::new(words).map(|word| word.to_uppercase()).into()
+}
