@@ -655,7 +655,7 @@ impl State {
 
     /// Whether the disk takes what comes. It says so once in a turn.
     fn disk_keeps_up(&self) -> bool {
-        self.durable.figures().bytes_pending <= PENDING_BYTES_MAX && !self.durable.is_outpaced()
+        self.durable.pending_bytes() <= PENDING_BYTES_MAX && !self.durable.is_outpaced()
     }
 
     fn has_room_for(&self, task: Option<(&[u8], usize)>) -> bool {
