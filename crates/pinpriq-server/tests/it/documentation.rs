@@ -1,23 +1,54 @@
-//! The tables of commands in `docs/protocol/resp.md` are printed from the table that drives the
-//! parser. `UPDATE_EXPECT=1` prints them again.
+//! The tables of commands and figures in `docs/protocol/resp.md` are printed from the tables that
+//! drive the parser, `INFO` and `STATS`. `UPDATE_EXPECT=1` prints them again.
 
 use std::path::Path;
 
-const BEGIN: &str = "<!-- commands:begin -->\n";
-const END: &str = "<!-- commands:end -->";
+/// A table of the page: the word in its marks, and what prints it.
+type Table = (&'static str, fn() -> String);
+
+const TABLES: [Table; 3] = [
+    ("commands", pinpriq_server::command_tables),
+    ("stats", pinpriq_server::stats_table),
+    ("info", pinpriq_server::info_table),
+];
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "rewrites a page of the repository when asked to")]
-fn command_tables_on_the_page_are_those_of_the_parser() {
+fn tables_on_the_page_are_those_of_the_server() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/protocol/resp.md");
-    let page = std::fs::read_to_string(&path).expect("the page is there");
-    let (before, rest) = page.split_once(BEGIN).expect("the page has a place for the tables");
-    let (current, after) = rest.split_once(END).expect("the place for the tables ends");
-    let tables = pinpriq_server::command_tables();
-    if std::env::var_os("UPDATE_EXPECT").is_some() {
-        let page = format!("{before}{BEGIN}{tables}{END}{after}");
-        std::fs::write(&path, page).expect("the page can be written");
-        return;
+    let mut page = std::fs::read_to_string(&path).expect("the page is there");
+    let updates = std::env::var_os("UPDATE_EXPECT").is_some();
+    for (word, print) in TABLES {
+        let (begin, end) = (format!("<!-- {word}:begin -->\n"), format!("<!-- {word}:end -->"));
+        let (before, rest) = page.split_once(&begin).expect("the page has a place for the table");
+        let (current, after) = rest.split_once(&end).expect("the place for the table ends");
+        let wanted = print();
+        if updates {
+            page = format!("{before}{begin}{wanted}{end}{after}");
+            continue;
+        }
+        let first = before.lines().count() + 2;
+        let differing = first_difference(current, &wanted);
+        if let Some((line, current, wanted)) = differing {
+            panic!(
+                "line {} of the page is\n{current}\nand the server says\n{wanted}\n\
+                 Run the test with UPDATE_EXPECT=1 to print the tables again.",
+                first + line
+            );
+        }
     }
-    assert_eq!(current, tables, "run the test with UPDATE_EXPECT=1 to print the tables again");
+    if updates {
+        std::fs::write(&path, page).expect("the page can be written");
+    }
+}
+
+/// The first line that is not the same in both, counted from 0, and what it is in each.
+fn first_difference<'a>(one: &'a str, other: &'a str) -> Option<(usize, &'a str, &'a str)> {
+    const ABSENT: &str = "(no such line)";
+    let (mut ones, mut others) = (one.lines(), other.lines());
+    (0..).find_map(|line| match (ones.next(), others.next()) {
+        (None, None) => Some(None),
+        (one, other) if one == other => None,
+        (one, other) => Some(Some((line, one.unwrap_or(ABSENT), other.unwrap_or(ABSENT)))),
+    })?
 }

@@ -8,6 +8,7 @@ use super::call::{Call, written};
 use super::describe;
 use super::fault::Fault;
 use super::words::{number, shown};
+use crate::figures::info;
 use crate::home::roll;
 use crate::session::about::Chosen;
 
@@ -211,7 +212,7 @@ pub(crate) fn info(call: &mut Call<'_, '_>) -> Done {
     let protocol = call.talk.protocol;
     call.desk.say_facts(move |facts| {
         let wanted: Vec<&[u8]> = wanted.iter().map(|word| &word[..]).collect();
-        written(protocol, |writer| writer.verbatim(&facts.text(&wanted)))
+        written(protocol, |writer| writer.verbatim(&info::lines(facts, &wanted)))
     });
     Ok(())
 }
