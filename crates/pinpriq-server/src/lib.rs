@@ -30,7 +30,7 @@ mod stop;
 
 pub use doors::resp::command_tables;
 pub use error::ServeError;
-pub use figures::page::{info_table, stats_table};
+pub use figures::page::{endings_table, info_table, stats_table};
 pub use process::server::{Server, run};
 pub use process::simulation;
 pub use stop::Stop;

@@ -6,11 +6,14 @@ use std::fmt::Write as _;
 
 use pinpriq_store::Histogram as Values;
 
-use super::Kind::{Counter, Gauge, Histogram, Text};
+use super::Kind::{Counter, Counters, Gauge, Histogram, Text};
 use super::Unit::{Bytes, Microseconds, Milliseconds, Plain, Seconds};
 use super::Value::{Each, Number};
 use super::{Figure, Value, histogram_line};
+use crate::config::DoorName;
 use crate::host::facts::Facts;
+use crate::session::code::Code;
+use crate::session::ending::Ending;
 
 /// A section of `INFO`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -19,9 +22,10 @@ pub(crate) enum Section {
     Clients,
     Persistence,
     Tasks,
+    Traffic,
 }
 
-use Section::{Clients, Persistence, Server, Tasks};
+use Section::{Clients, Persistence, Server, Tasks, Traffic};
 
 type Entry = Figure<Facts, Section>;
 
@@ -60,6 +64,13 @@ pub(crate) static TABLE: &[Entry] = &[
         (Gauge, Plain),
         "connections with a blocked command",
         |it| Number(it.blocked),
+    ),
+    Entry::new(
+        Clients,
+        "disconnects",
+        (Counters("reason"), Plain),
+        "connections that have ended, by [reason](#ends-of-connections)",
+        closed,
     ),
     Entry::new(
         Persistence,
@@ -171,11 +182,32 @@ pub(crate) static TABLE: &[Entry] = &[
         "the payloads and keys of the tasks that are there",
         |it| Number(it.counters.bytes),
     ),
+    Entry::new(
+        Traffic,
+        "bytes_received",
+        (Counters("door"), Bytes),
+        "what was read from clients, by door",
+        |it| by_door(it.counts.received),
+    ),
+    Entry::new(
+        Traffic,
+        "bytes_sent",
+        (Counters("door"), Bytes),
+        "what was written to clients, by door",
+        |it| by_door(it.counts.sent),
+    ),
+    Entry::new(
+        Traffic,
+        "refusals",
+        (Counters("code"), Plain),
+        "requests that were refused, by the first word of the [refusal](#refusals)",
+        refusals,
+    ),
 ];
 
 impl Section {
     /// All of them, in the order of `INFO`.
-    pub(crate) const ALL: [Self; 4] = [Server, Clients, Persistence, Tasks];
+    pub(crate) const ALL: [Self; 5] = [Server, Clients, Persistence, Tasks, Traffic];
 
     /// Its name.
     pub(crate) const fn name(self) -> &'static str {
@@ -184,6 +216,7 @@ impl Section {
             Clients => "Clients",
             Persistence => "Persistence",
             Tasks => "Tasks",
+            Traffic => "Traffic",
         }
     }
 
@@ -241,4 +274,19 @@ fn histogram(values: &Values) -> Value {
 
 fn failure(facts: &Facts) -> Value {
     text(facts.failure.as_deref().unwrap_or("none"))
+}
+
+fn closed(facts: &Facts) -> Value {
+    let words = Ending::ALL.map(|ending| ending.word().to_owned());
+    Each(words.into_iter().zip(facts.counts.closes).collect())
+}
+
+fn refusals(facts: &Facts) -> Value {
+    let words = Code::all().map(|code| code.word().to_owned());
+    Each(words.zip(facts.counts.refusals).collect())
+}
+
+fn by_door(counts: [u64; DoorName::ALL.len()]) -> Value {
+    let words = DoorName::ALL.map(|door| door.word().to_owned());
+    Each(words.into_iter().zip(counts).collect())
 }

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 
 use super::stats::{self, Scope};
 use super::{Figure, info};
+use crate::session::ending::Ending;
 
 /// The table of what `INFO` tells.
 #[must_use]
@@ -33,6 +34,16 @@ pub fn stats_table() -> String {
             Scope::Lane => "a lane",
         };
         put_row(&mut table, scope, figure.name, figure);
+    }
+    table
+}
+
+/// The table of the reasons for which connections end.
+#[must_use]
+pub fn endings_table() -> String {
+    let mut table = "| reason | meaning |\n|---|---|\n".to_owned();
+    for ending in Ending::ALL {
+        let _ = writeln!(table, "| `{}` | {} |", ending.word(), ending.meaning());
     }
     table
 }

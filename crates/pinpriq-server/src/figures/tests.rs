@@ -11,6 +11,7 @@ use super::info::{self, Section};
 use super::stats::{self, Scope};
 use super::*;
 use crate::host::facts::Facts;
+use crate::host::tally::Counts;
 
 /// The names of `INFO` in their order, with every number another one.
 const INFO: &str = "\
@@ -23,6 +24,17 @@ server_time_ms:4
 # Clients
 connected_clients:5
 blocked_clients:6
+disconnects_closed:40
+disconnects_quit:41
+disconnects_broken:42
+disconnects_killed:43
+disconnects_late:44
+disconnects_malformed:45
+disconnects_refused:46
+disconnects_unread:47
+disconnects_store_failed:48
+disconnects_stopped:49
+disconnects_too_many:50
 
 # Persistence
 durability:sync
@@ -45,6 +57,31 @@ acked:23
 expired:24
 killed:25
 bytes:26
+
+# Traffic
+bytes_received_pinpriq:60
+bytes_received_resp:61
+bytes_sent_pinpriq:62
+bytes_sent_resp:63
+refusals_BADARG:70
+refusals_NOQUEUE:71
+refusals_NOTFOUND:72
+refusals_EXISTS:73
+refusals_IDREQUIRED:74
+refusals_NOTTAKEN:75
+refusals_NOTOWNER:76
+refusals_STALE:77
+refusals_TAKEN:78
+refusals_WRONGSTATE:79
+refusals_TOOLARGE:80
+refusals_FULL:81
+refusals_PAUSED:82
+refusals_BUSY:83
+refusals_STORE:84
+refusals_CLOSING:85
+refusals_CROSSSHARD:86
+refusals_ERR:87
+refusals_NOPROTO:88
 ";
 
 fn counters() -> Counters {
@@ -57,6 +94,11 @@ fn counters() -> Counters {
         bytes: 26,
         ..Counters::default()
     }
+}
+
+fn from<const N: usize>(first: u64) -> [u64; N] {
+    let mut numbers = first..;
+    [(); N].map(|()| numbers.next().unwrap())
 }
 
 fn facts() -> Facts {
@@ -85,6 +127,7 @@ fn facts() -> Facts {
             ..StoreFigures::default()
         },
         counters: counters(),
+        counts: Counts { closes: from(40), received: from(60), sent: from(62), refusals: from(70) },
         ..Facts::default()
     }
 }

@@ -5,6 +5,7 @@ use pinpriq_engine::stats::Counters;
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_store::Figures;
 
+use super::tally::Counts;
 use crate::config::Durability;
 
 /// What there is to be told about one shard, or about all of them.
@@ -20,6 +21,7 @@ pub(crate) struct Facts {
     pub(crate) failure: Option<String>,
     pub(crate) figures: Figures,
     pub(crate) counters: Counters,
+    pub(crate) counts: Counts,
 }
 
 impl Facts {
@@ -37,6 +39,7 @@ impl Facts {
             failure: self.failure.or(other.failure),
             figures: self.figures.and(other.figures),
             counters: self.counters,
+            counts: self.counts.and(&other.counts),
         }
     }
 }

@@ -6,10 +6,11 @@ use std::path::Path;
 /// A table of the page: the word in its marks, and what prints it.
 type Table = (&'static str, fn() -> String);
 
-const TABLES: [Table; 3] = [
+const TABLES: [Table; 4] = [
     ("commands", pinpriq_server::command_tables),
     ("stats", pinpriq_server::stats_table),
     ("info", pinpriq_server::info_table),
+    ("endings", pinpriq_server::endings_table),
 ];
 
 #[test]
