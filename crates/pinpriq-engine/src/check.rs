@@ -108,11 +108,14 @@ impl Engine {
     }
 
     fn check_queues(&self) {
-        let mut present = 0;
+        let (mut present, mut subscriptions, mut existing, mut paused) = (0, 0, 0, 0);
         for slot in self.queues.slots() {
             let queue = &self.queues[slot];
             let name = queue.name.escape_ascii();
             present += queue.counters.present();
+            subscriptions += queue.subscribers.len() as u64;
+            existing += u64::from(queue.lane.is_none() && queue.exists());
+            paused += u64::from(queue.paused.any());
             queue.indexes.check(&self.tasks, queue.counters.present());
             check_balance(&queue.counters, &name.to_string());
             assert_eq!(queue.pins, 0, "queue {name} is not pinned");
@@ -137,6 +140,9 @@ impl Engine {
             }
         }
         assert_eq!(present, self.totals.present(), "the tasks of all queues add up");
+        assert_eq!(subscriptions, self.consumers.subscriptions, "subscriptions add up");
+        assert_eq!(existing, self.queues.existing(), "queues add up");
+        assert_eq!(paused, self.queues.paused(), "pauses add up");
         check_balance(&self.totals, "all queues");
     }
 

@@ -41,11 +41,11 @@ impl Engine {
             Change::Queue(record) => self.restore_queue(&record, place),
             Change::QueueGone(name) => {
                 if let Some(slot) = self.queues.find(&name) {
+                    self.queues.pause(slot, Paused::default());
                     let queue = &mut self.queues[slot];
                     queue.created = false;
                     queue.recorded = false;
                     queue.settings = Settings::default();
-                    queue.paused = Paused::default();
                     self.obsolete.extend(queue.place.take());
                 }
             }
@@ -274,10 +274,10 @@ impl Engine {
 
     fn restore_queue(&mut self, record: &QueueRecord, place: Option<Place>) {
         let slot = self.queues.find_or_make(&record.name);
+        self.queues.pause(slot, record.paused);
         let queue = &mut self.queues[slot];
         queue.created = record.created;
         queue.settings = record.settings;
-        queue.paused = record.paused;
         queue.recorded = true;
         let former = std::mem::replace(&mut queue.place, place);
         self.obsolete.extend(former);

@@ -6,7 +6,7 @@
 
 use crate::change::Change;
 use crate::engine::Engine;
-use crate::limits::{TASK_OVERHEAD_BYTES, queue_bytes};
+use crate::limits::TASK_OVERHEAD_BYTES;
 use crate::memory::consumers::Client;
 use crate::memory::deadlines::Due;
 use crate::memory::packed::{Task, Unsaved};
@@ -273,11 +273,7 @@ impl Engine {
 
     /// Counts a queue, which exists for clients from now on.
     pub(crate) fn count_queue(&mut self, queue: QueueSlot) {
-        let queue = &mut self.queues[queue];
-        if !queue.counted {
-            queue.counted = true;
-            self.bytes += queue_bytes(queue.name.len());
-        }
+        self.bytes += self.queues.count(queue);
     }
 
     /// Refuses to give a task another payload, or a reason of this many bytes to be buried for, if

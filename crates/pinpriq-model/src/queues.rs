@@ -159,7 +159,7 @@ impl Model {
         let queues = self.homes.values().filter(|home| home.lane.is_none()).count();
         Figures {
             counters: counters(self.tasks(), &self.totals),
-            oldest_ready: self.homes.values().filter_map(|home| self.oldest_ready(home)).max(),
+            oldest_ready: None,
             takers: self.takers.len() as u64,
             subscribers: self.subscriptions.len() as u64,
             paused: Paused::default(),

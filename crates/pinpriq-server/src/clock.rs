@@ -9,9 +9,11 @@ use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_store::Stopwatch;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -232,6 +234,12 @@ impl Clock for ManualClock {
             }
         })
     }
+}
+
+/// Measures how long the disk takes, from any thread.
+pub(crate) fn stopwatch() -> Stopwatch {
+    let began = monotonic();
+    Arc::new(move || monotonic().saturating_duration_since(began))
 }
 
 fn monotonic() -> Instant {

@@ -21,6 +21,8 @@ pub(crate) struct DoorOptions {
 
 /// A kind of door.
 pub(crate) struct DoorKind {
+    /// Its name.
+    pub(crate) name: DoorName,
     /// How its clients are dealt with.
     pub(crate) manners: fn(&DoorOptions) -> Manners,
     /// Opens one for a connection, whose answers begin in this dialect.

@@ -6,3 +6,4 @@ pub(crate) mod readers;
 pub(crate) mod seat;
 pub(crate) mod shard;
 mod spread;
+pub(crate) mod tally;

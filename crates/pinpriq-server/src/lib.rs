@@ -20,6 +20,7 @@ pub mod clock;
 pub mod config;
 mod doors;
 mod error;
+mod figures;
 mod home;
 mod host;
 mod letters;
@@ -29,6 +30,7 @@ mod stop;
 
 pub use doors::resp::{command_tables, settings_table};
 pub use error::ServeError;
+pub use figures::page::{endings_table, info_table, stats_table};
 pub use pinpriq_engine::settings as queue_settings;
 pub use process::server::{Server, run};
 pub use process::simulation;

@@ -2,6 +2,8 @@
 
 pub(crate) mod about;
 pub(crate) mod bell;
+pub(crate) mod code;
+pub(crate) mod ending;
 pub(crate) mod links;
 pub(crate) mod outbox;
 pub(crate) mod unsent;
@@ -13,6 +15,7 @@ use pinpriq_store::durable::Wanted;
 
 use self::about::{About, Dialect};
 use self::bell::Bell;
+use self::ending::Ending;
 use self::links::Links;
 use self::outbox::Outbox;
 
@@ -33,8 +36,8 @@ pub(crate) struct Session {
     pub(crate) stalled: Cell<bool>,
     /// Its blocked request, if it has one, behind which nothing is carried out.
     pub(crate) blocked: Cell<Option<RequestId>>,
-    /// Whether its connection is to be ended.
-    killed: Cell<bool>,
+    /// Why its connection is to be ended, if it is.
+    killed: Cell<Option<Ending>>,
     /// Whether it stands among those that wait for payloads from the disk.
     pub(crate) reads: Cell<bool>,
     /// What the shard that has its connection wants to be read, if that is another.
@@ -98,14 +101,14 @@ impl Session {
         self.was_moved
     }
 
-    /// Whether its connection is to be ended.
-    pub(crate) fn is_killed(&self) -> bool {
+    /// Why its connection is to be ended, if it is.
+    pub(crate) fn killed(&self) -> Option<Ending> {
         self.killed.get()
     }
 
-    /// Has its connection ended.
-    pub(crate) fn kill(&self) {
-        self.killed.set(true);
+    /// Has its connection ended for this reason, unless it is to be ended already.
+    pub(crate) fn kill(&self, ending: Ending) {
+        self.killed.set(self.killed().or(Some(ending)));
         self.bell.ring();
     }
 

@@ -428,6 +428,12 @@ impl Durable {
         self.failure.as_ref()
     }
 
+    /// How many bytes wait in memory to be handed to the disk.
+    #[must_use]
+    pub fn pending_bytes(&self) -> u64 {
+        self.store.pending_bytes()
+    }
+
     /// The figures of the store.
     #[must_use]
     pub fn figures(&self) -> Figures {

@@ -6,8 +6,9 @@
 //! journal asks of a file system: [`real_disk`] is the real one, [`faulty_disk`] loses, tears and
 //! refuses on request. [`codec`] turns changes into records and back, and [`fold`] says in the
 //! plainest way what a sequence of changes means. [`durable`] joins a store and an engine.
-//! [`shards`] says in which of several shards a queue lives, [`layout`] which journals are in a
-//! data directory, and [`reshard`](mod@reshard) writes one with another number of shards.
+//! [`histogram`] counts values by their size. [`shards`] says in which of several shards a queue
+//! lives, [`layout`] which journals are in a data directory, and [`reshard`](mod@reshard) writes
+//! one with another number of shards.
 //!
 //! Nothing here reads a clock, and nothing decides what a task may do: that is the engine's.
 
@@ -30,6 +31,7 @@ mod distribute;
 pub mod durable;
 pub mod faulty_disk;
 pub mod fold;
+pub mod histogram;
 pub mod journal;
 pub mod layout;
 pub mod memory;
@@ -42,7 +44,8 @@ pub use disk::Disk;
 pub use durable::Durable;
 pub use faulty_disk::FaultyDisk;
 pub use fold::Fold;
-pub use journal::{Journal, JournalOptions, Level, Runner};
+pub use histogram::Histogram;
+pub use journal::{Journal, JournalOptions, Level, Runner, Stopwatch};
 pub use memory::MemoryStore;
 pub use real_disk::RealDisk;
 pub use store::{

@@ -18,6 +18,7 @@ use pinpriq_engine::task::Bytes;
 use pinpriq_engine::time::Timestamp;
 
 use crate::disk::{EntryKind, WrongKind};
+use crate::histogram::Histogram;
 
 /// The number of a batch. Positions only grow.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -104,12 +105,17 @@ pub struct Figures {
     pub writes: u64,
     /// Records handed out to be written again since the start.
     pub rewrites: u64,
+    /// How long each write took that was synced, with its sync, in microseconds. Zero for all if
+    /// the store has no stopwatch.
+    pub commit_us: Histogram,
+    /// How many records each write held.
+    pub commit_records: Histogram,
 }
 
 impl Figures {
     /// The figures of both together.
     #[must_use]
-    pub const fn and(self, other: Self) -> Self {
+    pub fn and(self, other: Self) -> Self {
         Self {
             segments: self.segments + other.segments,
             bytes_used: self.bytes_used + other.bytes_used,
@@ -119,6 +125,8 @@ impl Figures {
             batches: self.batches + other.batches,
             writes: self.writes + other.writes,
             rewrites: self.rewrites + other.rewrites,
+            commit_us: self.commit_us.and(&other.commit_us),
+            commit_records: self.commit_records.and(&other.commit_records),
         }
     }
 }
@@ -246,6 +254,12 @@ pub trait Store {
     /// unfinished write later on; that there is no room for it is no failure.
     fn close(&mut self, now: Timestamp) -> Result<(), StoreError> {
         self.finish(now)
+    }
+
+    /// How many bytes wait in memory to be handed to the disk. Costs little: it is asked in every
+    /// turn.
+    fn pending_bytes(&self) -> u64 {
+        self.figures().bytes_pending
     }
 
     /// Figures for people.

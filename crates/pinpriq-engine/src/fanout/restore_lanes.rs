@@ -32,10 +32,10 @@ impl Engine {
     pub(crate) fn restore_lane(&mut self, record: LaneRecord, place: Option<Place>) {
         self.last_number = self.last_number.max(record.number);
         let slot = self.restored_lane(record.number);
+        self.queues.pause(slot, record.paused);
         let queue = &mut self.queues[slot];
         queue.name = record.topic;
         queue.settings = record.settings;
-        queue.paused = record.paused;
         if let Some(lane) = &mut queue.lane {
             lane.incarnation = record.member;
         }

@@ -68,7 +68,6 @@ impl Figures {
     /// Adds the figures of another shard. Neither are of a single queue.
     pub fn add(&mut self, other: &Self) {
         self.counters.add(&other.counters);
-        self.oldest_ready = self.oldest_ready.max(other.oldest_ready);
         self.takers += other.takers;
         self.subscribers += other.subscribers;
         self.paused_queues += other.paused_queues;

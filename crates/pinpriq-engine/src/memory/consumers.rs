@@ -91,6 +91,8 @@ pub(crate) struct Consumers {
     pub(crate) awaited: BTreeSet<(u64, AwaiterId)>,
     /// See [`crate::Engine::waiting_bytes`].
     pub(crate) bytes: u64,
+    /// How many subscriptions there are.
+    pub(crate) subscriptions: u64,
     last_ticket: u64,
 }
 

@@ -76,6 +76,10 @@ pub(crate) struct Queues {
     free: Vec<QueueSlot>,
     names: BTreeMap<Bytes, QueueSlot>,
     lanes: BTreeMap<u64, QueueSlot>,
+    /// How many queues exist for clients, lanes aside.
+    existing: u64,
+    /// How many queues and lanes are paused.
+    paused: u64,
     last_epoch: u32,
 }
 
@@ -197,6 +201,7 @@ impl Queues {
         let number = queue.lane_name().map(|lane| lane.number);
         let known = number.and_then(|number| self.lanes.remove(&number));
         assert_eq!(known, Some(slot), "a lane is found by its number");
+        self.paused -= u64::from(queue.paused.any());
         self.free.push(slot);
         queue
     }
@@ -230,21 +235,54 @@ impl Queues {
         slot
     }
 
+    /// Counts a queue that exists for clients from now on. Returns how many bytes that adds.
+    pub(crate) fn count(&mut self, slot: QueueSlot) -> u64 {
+        let queue = &mut self[slot];
+        if std::mem::replace(&mut queue.counted, true) {
+            return 0;
+        }
+        let bytes = queue_bytes(queue.name.len());
+        self.existing += 1;
+        bytes
+    }
+
+    /// Pauses a queue or lane for these sides, and no others.
+    pub(crate) fn pause(&mut self, slot: QueueSlot, paused: Paused) {
+        let former = std::mem::replace(&mut self[slot].paused, paused);
+        self.paused = self.paused + u64::from(paused.any()) - u64::from(former.any());
+    }
+
+    /// How many queues exist for clients, lanes aside.
+    pub(crate) const fn existing(&self) -> u64 {
+        self.existing
+    }
+
+    /// How many queues and lanes are paused.
+    pub(crate) const fn paused(&self) -> u64 {
+        self.paused
+    }
+
     /// Removes the object of a queue that does not exist any more and that nobody waits for. The
     /// figures of a queue end with its existence, also when its object stays. Returns how many
     /// bytes count no longer.
+    #[inline]
     pub(crate) fn tidy(&mut self, slot: QueueSlot) -> u64 {
+        if self[slot].exists() { 0 } else { self.end(slot) }
+    }
+
+    /// See [`Queues::tidy`].
+    #[inline(never)]
+    fn end(&mut self, slot: QueueSlot) -> u64 {
         let queue = &mut self[slot];
-        if queue.exists() {
-            return 0;
-        }
-        let has_counted = std::mem::take(&mut queue.counted) && !planted!(QueueNameNotGivenBack);
-        let freed = if has_counted { queue_bytes(queue.name.len()) } else { 0 };
-        if queue.is_wanted() {
+        let has_counted = std::mem::take(&mut queue.counted);
+        let gives_back = has_counted && !planted!(QueueNameNotGivenBack);
+        let freed = if gives_back { queue_bytes(queue.name.len()) } else { 0 };
+        let is_wanted = queue.is_wanted();
+        if is_wanted {
             queue.counters = Counters::default();
-            return freed;
         }
-        if let Some(queue) = self.slots[slot.0 as usize].take() {
+        self.existing -= u64::from(has_counted);
+        if !is_wanted && let Some(queue) = self.slots[slot.0 as usize].take() {
             self.names.remove(&queue.name);
             self.free.push(slot);
         }
@@ -287,7 +325,7 @@ impl Queues {
         self.lanes.values().copied().collect()
     }
 
-    /// All queue objects, lanes behind the others. Costs O(n): for start, figures and checks only.
+    /// All queue objects, lanes behind the others. Costs O(n): for start and checks only.
     pub(crate) fn slots(&self) -> Vec<QueueSlot> {
         self.names.values().chain(self.lanes.values()).copied().collect()
     }

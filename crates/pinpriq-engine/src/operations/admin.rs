@@ -91,9 +91,9 @@ impl Engine {
     fn drop_queue(&mut self, name: &[u8]) -> Answered {
         let slot = self.existing(name.into())?;
         let count = self.empty(slot);
+        self.queues.pause(slot, Paused::default());
         let queue = &mut self.queues[slot];
         queue.created = false;
-        queue.paused = Paused::default();
         queue.settings = Settings::default();
         self.report_queue(slot);
         self.tidy_queue(slot);
@@ -102,17 +102,18 @@ impl Engine {
 
     fn set_pause(&mut self, name: QueueName<'_>, sides: Sides, paused: bool) -> Answered {
         let slot = self.existing(name)?;
-        let queue = &mut self.queues[slot];
-        let former = queue.paused;
+        let former = self.queues[slot].paused;
+        let mut new = former;
         if matches!(sides, Sides::Input | Sides::Both) {
-            queue.paused.input = paused;
+            new.input = paused;
         }
         if matches!(sides, Sides::Output | Sides::Both) {
-            queue.paused.output = paused;
+            new.output = paused;
         }
-        if queue.paused == former {
+        if new == former {
             return Ok(Some(Reply::Done));
         }
+        self.queues.pause(slot, new);
         self.report_queue(slot);
         self.wake(slot);
         self.tidy_queue(slot);
@@ -156,22 +157,17 @@ impl Engine {
         oldest.map(|slot| self.tasks[slot].put_at).min()
     }
 
-    /// The figures over all. Costs O(log n) for each distinct priority in each queue.
+    /// The figures over all. Costs the same for any number of queues, so it tells nothing of the
+    /// oldest ready task.
     fn total_figures(&self) -> Figures {
-        let mut figures = Figures {
+        Figures {
             counters: self.totals.clone(),
             takers: self.consumers.takers.len() as u64,
+            subscribers: self.consumers.subscriptions,
+            paused_queues: self.queues.paused(),
+            queues: self.queues.existing(),
             ..Figures::default()
-        };
-        for slot in self.queues.slots() {
-            let queue = &self.queues[slot];
-            let oldest = self.oldest_ready(slot).map(|at| self.now.since(at));
-            figures.oldest_ready = figures.oldest_ready.max(oldest);
-            figures.subscribers += queue.subscribers.len() as u64;
-            figures.queues += u64::from(queue.lane.is_none() && queue.exists());
-            figures.paused_queues += u64::from(queue.paused.any());
         }
-        figures
     }
 
     /// Tells the store about a queue that it must remember apart from its tasks, or that it need

@@ -92,6 +92,7 @@ impl Engine {
                 (known.served, known.ticket)
             } else {
                 self.consumers.bytes += subscription_bytes(name);
+                self.consumers.subscriptions += 1;
                 self.queues[queue].subscribers.insert(client);
                 let ticket = self.consumers.draw();
                 (ticket, (credit > 0).then_some(ticket))
@@ -170,6 +171,7 @@ impl Engine {
             self.queues[queue].waiting.remove(subscription.selection.narrow, ticket);
         }
         self.queues[queue].subscribers.remove(&client);
+        self.consumers.subscriptions -= 1;
         self.consumers.bytes -= subscription_bytes(&self.queues[queue].name);
         self.tidy_queue(queue);
     }

@@ -1,6 +1,7 @@
 //! What a door is: a protocol on one connection.
 
 use crate::home::desk::Desk;
+use crate::session::ending::Ending;
 use crate::session::outbox::Encode;
 
 /// See the head of this file. [`Encode`] is the other half: replies become bytes.
@@ -20,5 +21,5 @@ pub(crate) enum Next {
     /// This shard is to have the connection.
     Move(usize),
     /// The connection ends once what was answered is sent, for this reason.
-    Close(String),
+    Close(Ending, String),
 }

@@ -11,14 +11,15 @@ use pinpriq_wire::{Decoded, Request, decode_request, put_count, put_packet};
 
 use super::door::{Door, Next};
 use super::{DoorKind, DoorOptions};
-use crate::config::{Framing, PinpriqOptions, TtlZero};
+use crate::config::{DoorName, Framing, PinpriqOptions, TtlZero};
 use crate::home::desk::Desk;
 use crate::host::seat::Undone;
 use crate::session::about::{Dialect, Manners, SILENT};
+use crate::session::ending::Ending;
 use crate::session::outbox::Encode;
 
 /// The kind of this door.
-pub(super) static KIND: DoorKind = DoorKind { manners, open };
+pub(super) static KIND: DoorKind = DoorKind { name: DoorName::Pinpriq, manners, open };
 
 fn manners(options: &DoorOptions) -> Manners {
     let requeues = options.pinpriq.requeue;
@@ -91,15 +92,19 @@ impl Door for PinpriqDoor {
             Ok(Decoded::Incomplete { .. }) => return Err(Next::Incomplete),
             Err(malformed) => {
                 let seen = if planted!(BytesInTheLog) { input } else { &[] };
-                return Err(Next::Close(format!("{malformed}{}", seen.escape_ascii())));
+                let reason = format!("{malformed}{}", seen.escape_ascii());
+                return Err(Next::Close(Ending::Malformed, reason));
             }
         };
         self.carry_out(request, desk).map_err(|undone| match undone {
             Undone::NoRoom => Next::NoRoom,
             Undone::Move(to) => Next::Move(to),
             // Nothing on this wire can say no, so the connection ends instead.
-            Undone::Close(reason) => Next::Close(reason),
-            Undone::Refused(refusal) => Next::Close(refusal.sentence),
+            Undone::Close(ending, reason) => Next::Close(ending, reason),
+            Undone::Refused(refusal) => {
+                desk.tally().refuse(refusal.kind.into());
+                Next::Close(Ending::Refused, refusal.sentence)
+            }
         })?;
         Ok(length)
     }

@@ -21,7 +21,7 @@ mod tasks;
 mod words;
 
 use pinpriq_engine::limits::NAME_BYTES_MAX;
-use pinpriq_engine::reply::Output;
+use pinpriq_engine::reply::{Output, RefusalKind};
 use pinpriq_wire::resp::{Decoded, Malformed, Protocol, RequestDecoder, RequestLimits, Writer};
 
 pub use self::describe::command_tables;
@@ -33,16 +33,17 @@ use self::table::{Found, find};
 use self::words::{Parts, shown};
 use super::door::{Door, Next};
 use super::{DoorKind, DoorOptions};
-use crate::config::Limits;
+use crate::config::{DoorName, Limits};
 use crate::home::desk::Desk;
 use crate::session::about::{Dialect, Manners};
+use crate::session::ending::Ending;
 use crate::session::outbox::Encode;
 
 /// How many words of a request are kept without an allocation.
 const WORDS_FEW: usize = 16;
 
 /// The kind of this door.
-pub(super) static KIND: DoorKind = DoorKind { manners, open };
+pub(super) static KIND: DoorKind = DoorKind { name: DoorName::Resp, manners, open };
 
 fn manners(_: &DoorOptions) -> Manners {
     Manners { tells_refusals: true, waits_for_room: false, groups_per_turn: 1, requeues: true }
@@ -138,7 +139,7 @@ fn malformed_request(talk: &Talk, malformed: Malformed, desk: &Desk) -> Next {
     if malformed.is_answered() {
         talk.refuse(desk, &Fault::err(format!("Protocol error: {malformed}")));
     }
-    Next::Close(format!("protocol error: {malformed}"))
+    Next::Close(Ending::Malformed, format!("protocol error: {malformed}"))
 }
 
 /// The refusal of a request of which an argument has this many bytes, which is too much by itself
@@ -152,7 +153,7 @@ fn too_large(limits: &Limits, bytes: usize) -> Fault {
         let most = limits.request_bytes_max;
         format!("a request has at most {most} bytes here, and this one has more")
     };
-    Fault { word: "TOOLARGE", sentence }
+    Fault { code: RefusalKind::TooLarge.into(), sentence }
 }
 
 /// What a request may not exceed. Names, keys and words may be as long as ever, however short a

@@ -7,16 +7,19 @@
 use std::net::SocketAddr;
 use std::rc::Rc;
 
+use pinpriq_engine::reply::RefusalKind;
 use pinpriq_engine::task::ClientId;
 use pinpriq_engine::time::{Span, Timestamp};
 
 use super::connection::READ_BYTES;
 use super::desk::Desk;
+use crate::config::DoorName;
 use crate::doors::door::{Door, Next};
 use crate::doors::{DoorKind, DoorOptions};
 use crate::host::seat::Obstacle;
 use crate::host::shard::Shard;
 use crate::session::Session;
+use crate::session::ending::Ending;
 
 /// How many bytes are held back at most until other shards have answered as well.
 const HELD_BYTES_MAX: usize = 16 << 10;
@@ -69,12 +72,15 @@ pub(crate) struct Client {
     pub(crate) peer: SocketAddr,
     desk: Desk,
     door: Box<dyn Door>,
+    door_name: DoorName,
     /// The beginning of a request whose rest has not come yet, or requests that have to wait.
     input: Vec<u8>,
     /// When the first byte of an incomplete request came.
     frame_began: Option<Timestamp>,
     phase: Phase,
     side: Side,
+    /// Why the connection ends, once it does.
+    ending: Option<Ending>,
 }
 
 impl Client {
@@ -93,10 +99,12 @@ impl Client {
             peer,
             desk,
             door,
+            door_name: kind.name,
             input: Vec::new(),
             frame_began: None,
             phase: Phase::Reading,
             side: Side::Open,
+            ending: None,
         }
     }
 
@@ -112,14 +120,18 @@ impl Client {
 
     /// Looks whether the store has failed, and gives up what waits for it in vain. Returns
     /// whether the connection ends for that reason, once it was written to.
-    pub(crate) fn ends_by_failure(&self) -> bool {
+    pub(crate) fn ends_by_failure(&mut self) -> bool {
         let shard = self.desk.shard();
         let Some(failure) = shard.failure() else { return false };
         let can_tell = self.desk.manners().tells_refusals;
         let reached = shard.reached();
         self.session.outbox.borrow_mut().give_up(reached, &failure, (can_tell, true));
         Shard::refuse_blocked(self.number(), &self.session, &failure);
-        !can_tell || self.session.outbox.borrow().is_at_loss()
+        let ends = !can_tell || self.session.outbox.borrow().is_at_loss();
+        if ends {
+            self.ending.get_or_insert(Ending::StoreFailed);
+        }
+        ends
     }
 
     /// Encodes what may leave into the outbox. Returns whether there is anything to be written.
@@ -145,11 +157,20 @@ impl Client {
         let fresh = || shard.lend_buffer();
         let lacks_payload = {
             let outbox = &mut *self.session.outbox.borrow_mut();
-            outbox.encode(&*self.door, reached, self.desk.limits().out_bytes_max, fresh);
+            let most = self.desk.limits().out_bytes_max;
+            outbox.encode(&*self.door, reached, most, fresh, |kind| self.note_refusal(kind));
             outbox.lacks_payload()
         };
         if lacks_payload {
             self.desk.read_payloads();
+        }
+    }
+
+    /// Counts a refusal that the client is told of. Where it cannot be told, its connection ends,
+    /// and whoever has that end counts it.
+    fn note_refusal(&self, kind: RefusalKind) {
+        if self.desk.manners().tells_refusals {
+            self.desk.tally().refuse(kind.into());
         }
     }
 
@@ -161,6 +182,7 @@ impl Client {
 
     /// Notes that the kernel accepted this many bytes.
     pub(crate) fn written(&self, count: usize) {
+        self.desk.tally().send(self.door_name, count);
         let spare = self.session.outbox.borrow_mut().written(count);
         if let Some(buffer) = spare {
             self.desk.shard().keep_buffer(buffer);
@@ -175,12 +197,13 @@ impl Client {
             return if self.is_settled() { Step::Over } else { Step::Await };
         }
         if stopping {
-            self.close(Phase::Closing { lingers: false }, true);
+            self.close(Phase::Closing { lingers: false }, Ending::Stopped);
             return Step::Again;
         }
-        if self.session.links.borrow().is_broken() {
+        let broken = self.session.links.borrow().broken();
+        if let Some(ending) = broken {
             tracing::info!(peer = %self.peer, "another shard has ended its side: closing");
-            self.cut_off();
+            self.cut_off(ending);
             return Step::Again;
         }
         match self.phase {
@@ -195,7 +218,7 @@ impl Client {
             Phase::AwaitingReply if self.knows_end() && self.desk.end_waits() => {}
             Phase::Reading if self.side == Side::Ended => {
                 // What is left is a request that will never be complete.
-                self.close(Phase::Closing { lingers: false }, false);
+                self.close(Phase::Closing { lingers: false }, Ending::Closed);
             }
             _ => return Step::Await,
         }
@@ -210,7 +233,7 @@ impl Client {
             Phase::AwaitingRoom | Phase::Moving(_) | Phase::Closing { .. } => false,
         };
         // What is asked of a shard that has ended its side is never answered.
-        has_room && self.side != Side::Ended && !self.session.links.borrow().is_broken()
+        has_room && self.side != Side::Ended && self.session.links.borrow().broken().is_none()
     }
 
     /// The client will send nothing more.
@@ -238,8 +261,14 @@ impl Client {
         self.side != Side::Open
     }
 
-    /// Takes bytes that came, and carries out what is complete.
+    /// Takes bytes that were read, and carries out what is complete.
     pub(crate) fn take_in(&mut self, bytes: &[u8]) {
+        self.desk.tally().receive(self.door_name, bytes.len());
+        self.take_over(bytes);
+    }
+
+    /// The same with bytes that another shard has read.
+    pub(crate) fn take_over(&mut self, bytes: &[u8]) {
         if self.phase == Phase::AwaitingReply {
             self.input.extend_from_slice(bytes);
         } else if self.input.is_empty() {
@@ -268,11 +297,14 @@ impl Client {
     /// Notes that the deadline has passed.
     pub(crate) fn frame_is_late(&mut self) {
         tracing::info!(peer = %self.peer, "a request did not arrive in time: closing");
-        self.cut_off();
+        self.cut_off(Ending::Late);
     }
 
-    /// Has all shards forget the client. What was handed to it and was not sent goes back.
+    /// Has all shards forget the client, and counts why its connection has ended. What was handed
+    /// to it and was not sent goes back.
     pub(crate) fn leave(&self) {
+        let ending = self.ending.or_else(|| self.session.killed()).unwrap_or(Ending::Broken);
+        self.desk.tally().close(ending);
         self.desk.leave();
     }
 
@@ -322,9 +354,9 @@ impl Client {
         if consumed > 0 {
             self.frame_began = None;
         }
-        if let Some(reason) = ended {
+        if let Some((ending, reason)) = ended {
             tracing::info!(peer = %self.peer, %reason, "closing");
-            self.cut_off();
+            self.cut_off(ending);
             return input.len();
         }
         self.lapse_if_stalled();
@@ -332,7 +364,7 @@ impl Client {
     }
 
     /// See [`Client::receive`]. If the connection has to end, returns why.
-    fn carry_out(&mut self, input: &[u8]) -> (usize, Option<String>) {
+    fn carry_out(&mut self, input: &[u8]) -> (usize, Option<(Ending, String)>) {
         let Self { desk, door, phase, .. } = self;
         let mut rest = input;
         let mut ended = None;
@@ -357,25 +389,26 @@ impl Client {
                 Err(Next::Incomplete) => {}
                 Err(Next::NoRoom) => *phase = Phase::AwaitingRoom,
                 Err(Next::Move(to)) => *phase = Phase::Moving(to),
-                Err(Next::Close(reason)) => ended = Some(reason),
+                Err(Next::Close(ending, reason)) => ended = Some((ending, reason)),
             }
             break;
         }
         (input.len() - rest.len(), ended)
     }
 
-    fn close(&mut self, closing: Phase, stopping: bool) {
+    fn close(&mut self, closing: Phase, ending: Ending) {
         if !self.is_closing() {
             self.phase = closing;
+            self.ending.get_or_insert(ending);
             self.input = Vec::new();
             self.frame_began = None;
-            self.desk.end(stopping);
+            self.desk.end(ending == Ending::Stopped);
         }
     }
 
     /// Accepts no more requests of a client that may still be sending some.
-    fn cut_off(&mut self) {
-        self.close(Phase::Closing { lingers: true }, false);
+    fn cut_off(&mut self, ending: Ending) {
+        self.close(Phase::Closing { lingers: true }, ending);
         self.phase = Phase::Closing { lingers: true };
     }
 

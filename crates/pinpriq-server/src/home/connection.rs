@@ -73,7 +73,7 @@ pub(crate) async fn serve(
     tracing::debug!(%peer, client = number, "connected");
     let mut connection = Connection { around, stream, client };
     if !input.is_empty() {
-        connection.client.take_in(input);
+        connection.client.take_over(input);
     }
     let ended = connection.run().await;
     if let Ok(Some(to)) = ended {
@@ -98,7 +98,7 @@ impl Connection<'_> {
         loop {
             // Whatever it was rung for is looked at below.
             self.client.session.bell.hush();
-            if self.client.session.is_killed() {
+            if self.client.session.killed().is_some() {
                 return Err(io::ErrorKind::ConnectionAborted.into());
             }
             let ends = self.client.ends_by_failure();

@@ -22,6 +22,7 @@ use crate::host::facts::Facts;
 use crate::host::readers::PIECE_BYTES;
 use crate::host::seat::{Obstacle, Seat, Undone};
 use crate::host::shard::Shard;
+use crate::host::tally::Tally;
 use crate::letters::letter::{Commands, Errand, News, Part, Question, Standing};
 use crate::letters::mailbox::Post;
 use crate::session::Session;
@@ -73,6 +74,11 @@ impl Desk {
     /// The shard that has the connection.
     pub(crate) const fn shard(&self) -> &Rc<Shard> {
         &self.seat.shard
+    }
+
+    /// What the shard counts about its clients.
+    pub(crate) fn tally(&self) -> &Rc<Tally> {
+        self.seat.shard.tally()
     }
 
     /// The bounds.
@@ -568,7 +574,7 @@ pub(crate) fn receive_news(shard: &Shard, client: ClientId, from: usize, news: N
     link.delivered = if is_new { news.delivered } else { 0 };
     let subscribed = is_new && news.standing.subscribed;
     link.standing = Standing { subscribed, ..news.standing };
-    if news.standing.ended {
+    if news.standing.ended.is_some() {
         outbox.lose(from);
     }
     if outbox.is_owed_nothing() {

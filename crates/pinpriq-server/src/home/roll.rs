@@ -7,6 +7,7 @@ use pinpriq_engine::task::ClientId;
 use crate::host::shard::Shard;
 use crate::session::Session;
 use crate::session::about::{Chosen, is_guest};
+use crate::session::ending::Ending;
 
 /// A line for each client that has its connection here, in the order in which they came.
 pub(crate) fn describe(shard: &Shard) -> Vec<(ClientId, String)> {
@@ -54,7 +55,7 @@ pub(crate) fn kill(shard: &Shard, wanted: &Chosen, caller: ClientId) -> u64 {
     let mut killed = 0;
     shard.each_client(|client, session| {
         if !is_guest(client) && client != caller && is_meant(wanted, client, session) {
-            session.kill();
+            session.kill(Ending::Killed);
             killed += 1;
         }
     });

@@ -19,6 +19,7 @@ use crate::home::roll;
 use crate::letters::letter::{Commands, Errand, Letter, News, Part, Piece, Question, Standing};
 use crate::session::Session;
 use crate::session::about::{Manners, PART, SILENT, as_guest};
+use crate::session::ending::Ending;
 use crate::session::unsent::Unsent;
 
 /// See the head of this file.
@@ -28,6 +29,8 @@ pub(crate) struct Guest {
     home: usize,
     client: ClientId,
     phase: Phase,
+    /// Why it ends before its client does, if it does.
+    ending: Option<Ending>,
     /// What was not done yet.
     errands: VecDeque<Errand>,
     /// The commands that come before these.
@@ -113,6 +116,7 @@ impl Guest {
             home,
             client,
             phase: Phase::Open,
+            ending: None,
             errands: VecDeque::new(),
             commands: Commands::default(),
             untold: 0,
@@ -173,9 +177,10 @@ impl Guest {
                 Phase::Leaving { heard, .. } => return *heard == self.handed.ever,
                 Phase::Open | Phase::Ending => {}
             }
-            let has_ended = self.seat.session.is_killed() || self.ends_by_failure();
-            if has_ended {
-                self.end();
+            let killed = self.seat.session.killed();
+            let ending = killed.or_else(|| self.ends_by_failure().then_some(Ending::StoreFailed));
+            if let Some(ending) = ending {
+                self.end(ending);
                 return false;
             }
             if self.next() {
@@ -282,9 +287,9 @@ impl Guest {
             self.seat.shard.turn();
             refused
         });
-        if let Some(reason) = refused {
+        if let Some((ending, reason)) = refused {
             tracing::info!(client = self.client.0, %reason, "closing");
-            self.seat.session.kill();
+            self.seat.session.kill(ending);
             return true;
         }
         let stalled = !self.commands.is_empty();
@@ -296,7 +301,7 @@ impl Guest {
     }
 
     /// See [`Guest::carry_out_commands`]. Returns why the guest has to end, if it does.
-    fn carry_out_each(&mut self) -> Option<String> {
+    fn carry_out_each(&mut self) -> Option<(Ending, String)> {
         while let Some((request, bytes, length)) = self.commands.first() {
             if self.handed.is_full(&self.seat.limits) || self.seat.obstacle().is_some() {
                 return None;
@@ -305,9 +310,9 @@ impl Guest {
             let seat = &mut self.seat;
             match decode_command(bytes, |command| seat.carry_out(request, command)) {
                 Ok(Ok(())) => self.commands.pass(length),
-                Ok(Err(Undone::Close(reason))) => {
+                Ok(Err(Undone::Close(ending, reason))) => {
                     self.commands.pass(length);
-                    return Some(reason);
+                    return Some((ending, reason));
                 }
                 Ok(Err(_)) => return None,
                 Err(malformed) => unreachable!("a shard sent what is no command: {malformed}"),
@@ -342,8 +347,9 @@ impl Guest {
         shard.say_part(&self.seat.session, part);
     }
 
-    fn end(&mut self) {
+    fn end(&mut self, ending: Ending) {
         self.phase = Phase::Ended;
+        self.ending = Some(ending);
         self.seat.shard.retire(self.seat.client);
         let pieces = self.hand_over();
         self.tell(pieces);
@@ -359,7 +365,7 @@ impl Guest {
         let standing = Standing {
             stalled: left > 0 || !self.errands.is_empty(),
             subscribed: self.seat.is_subscribed(),
-            ended: matches!(self.phase, Phase::Ended),
+            ended: self.ending,
         };
         let payloads = self.payloads();
         let is_new = standing != self.told || payloads.is_some();

@@ -120,7 +120,7 @@ impl Readers {
 
     /// Starts to read the next piece. None if there is nothing to read.
     fn start_piece(&mut self, durable: &mut Durable) -> Option<()> {
-        let may_bring_back = durable.figures().bytes_pending <= BACKLOG_BYTES;
+        let may_bring_back = durable.pending_bytes() <= BACKLOG_BYTES;
         let (reading, wanted) = self.next_piece(may_bring_back)?;
         self.under_way = Some(reading);
         if durable.start_read(wanted).is_err() {

@@ -14,6 +14,7 @@ use super::shard::Shard;
 use crate::config::Limits;
 use crate::session::Session;
 use crate::session::about::Manners;
+use crate::session::ending::Ending;
 
 /// See the head of this file.
 pub(crate) struct Seat {
@@ -49,7 +50,7 @@ pub(crate) enum Undone {
     /// It is about queues that live in several shards.
     Refused(Refusal),
     /// It was refused in a protocol that has no words for that: the connection has to end.
-    Close(String),
+    Close(Ending, String),
 }
 
 /// What has to come before anything else is carried out.
@@ -133,6 +134,7 @@ impl Seat {
                 return Ok(());
             }
             Applied::Refused(kind) if !self.manners.tells_refusals => {
+                self.shard.tally().refuse(kind.into());
                 return Err(refused(kind));
             }
             Applied::Answered | Applied::Refused(_) => {}
@@ -203,7 +205,8 @@ impl Seat {
 
 #[cold]
 fn refused(kind: RefusalKind) -> Undone {
-    Undone::Close(format!("a request was refused: {}", kind.word()))
+    let ending = if kind == RefusalKind::Store { Ending::StoreFailed } else { Ending::Refused };
+    Undone::Close(ending, format!("a request was refused: {}", kind.word()))
 }
 
 /// Whether the reply may have many parts, or many bytes for few of the request, or deliveries may

@@ -23,12 +23,14 @@ use tokio::sync::Notify;
 use super::facts::Facts;
 use super::readers::{Readers, Returned};
 use super::spread::Spread;
+use super::tally::Tally;
 use crate::clock::Clock;
 use crate::config::{DoorName, Durability};
 use crate::letters::letter::Part;
 use crate::letters::mailbox::Post;
 use crate::session::Session;
 use crate::session::about::{About, Dialect, is_guest};
+use crate::session::ending::Ending;
 use crate::session::unsent::Unsent;
 
 /// How large a buffer may be that is kept for whoever has something to write next.
@@ -67,6 +69,7 @@ pub(crate) struct Shard {
     witness: OnceCell<Rc<dyn Witness>>,
     durability: Durability,
     started_at: Timestamp,
+    tally: Rc<Tally>,
     clock: Rc<dyn Clock>,
     /// The way to all shards, if there are several.
     post: Option<Post>,
@@ -120,6 +123,7 @@ impl Shard {
             witness: OnceCell::new(),
             durability,
             started_at: clock.now(),
+            tally: Rc::default(),
             state: RefCell::new(State {
                 durable,
                 sessions: HashMap::default(),
@@ -153,6 +157,11 @@ impl Shard {
         if let Some(witness) = self.witness.get() {
             witness.sees(now, &state.durable, &asked());
         }
+    }
+
+    /// What is counted about its clients.
+    pub(crate) const fn tally(&self) -> &Rc<Tally> {
+        &self.tally
     }
 
     pub(crate) fn clock(&self) -> &dyn Clock {
@@ -493,6 +502,7 @@ impl Shard {
             failure: self.failure().map(|failure| failure.sentence),
             figures: self.inspect(Durable::figures),
             counters: self.inspect(|durable| durable.engine().totals().clone()),
+            counts: self.tally.counts(),
         }
     }
 
@@ -655,7 +665,7 @@ impl State {
 
     /// Whether the disk takes what comes. It says so once in a turn.
     fn disk_keeps_up(&self) -> bool {
-        self.durable.figures().bytes_pending <= PENDING_BYTES_MAX && !self.durable.is_outpaced()
+        self.durable.pending_bytes() <= PENDING_BYTES_MAX && !self.durable.is_outpaced()
     }
 
     fn has_room_for(&self, task: Option<(&[u8], usize)>) -> bool {
@@ -683,7 +693,7 @@ impl State {
     /// Such parts of the journal take up too much of the disk that answers keep there: cuts off the
     /// client whose answers keep the oldest, since it does not read them. Popped tasks go back.
     fn cut_off_slowest(&mut self) {
-        let held = self.sessions.iter().filter(|(_, session)| !session.is_killed());
+        let held = self.sessions.iter().filter(|(_, session)| session.killed().is_none());
         let held = held.filter_map(|(client, session)| {
             session.oldest_volume().map(|volume| (volume, *client, session))
         });
@@ -694,7 +704,7 @@ impl State {
                 client = client.0,
                 "cut off: it does not read its answers, and they keep old files on the disk"
             );
-            session.kill();
+            session.kill(Ending::Unread);
         }
     }
 

@@ -14,6 +14,7 @@ use pinpriq_store::durable::{Holds, Wanted};
 use crate::config::DoorName;
 use crate::host::facts::Facts;
 use crate::session::about::{About, Chosen, Dialect, Manners};
+use crate::session::ending::Ending;
 use crate::session::unsent::Unsent;
 
 /// Something that one shard has for another.
@@ -175,8 +176,8 @@ pub(crate) struct Standing {
     pub(crate) stalled: bool,
     /// It has subscriptions.
     pub(crate) subscribed: bool,
-    /// Nothing more will be done for it.
-    pub(crate) ended: bool,
+    /// Why nothing more will be done for it, if it is so.
+    pub(crate) ended: Option<Ending>,
 }
 
 /// One of the things that a shard has for a client of another.

@@ -17,6 +17,7 @@ use pinpriq_store::{
 };
 use tokio::sync::Notify;
 
+use crate::clock::stopwatch;
 use crate::config::{Config, Durability, Limits};
 use crate::error::ServeError;
 
@@ -126,7 +127,7 @@ impl Opening {
         let journal = journal.map_err(|source| self.failed(source))?;
         tracing::info!(data = %data.display(), "loading");
         let journal = journal.numbering_after(first_number(self.shard));
-        let journal = journal.expecting(self.journal.expected);
+        let journal = journal.expecting(self.journal.expected).timed_by(stopwatch());
         Ok(Box::new(journal.stoppable(self.stop.clone())))
     }
 }

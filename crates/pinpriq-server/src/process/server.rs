@@ -18,6 +18,7 @@ use super::threads::Thread;
 use crate::clock::{Clock, SystemClock, warn_if_ahead};
 use crate::config::{Config, DoorName, Listener, Watch};
 use crate::error::ServeError;
+use crate::session::ending::Ending;
 use crate::stop::Stop;
 
 /// How long the server waits before it accepts again, when the system lets it accept nothing.
@@ -237,6 +238,7 @@ async fn accept(
             if clients >= context.options.limits.connections_max && !planted!(ConnectionsUnbounded)
             {
                 tracing::warn!(%peer, clients, "refused a connection: there are as many as may be");
+                context.shard().tally().close(Ending::TooMany);
                 return None;
             }
             if let Err(error) = stream.set_nodelay(true) {

@@ -28,6 +28,7 @@ use crate::host::guest::Guest;
 use crate::host::shard::Shard;
 use crate::letters::letter::{Arrival, Errand, Known, Letter};
 use crate::letters::mailbox::{Mailbox, Post};
+use crate::session::ending::Ending;
 use crate::stop::Stop;
 
 /// How long an orderly stop waits for clients to take what they were answered.
@@ -187,6 +188,7 @@ impl Context {
 
     fn lose(&self, to: usize, peer: SocketAddr, error: &std::io::Error) {
         tracing::warn!(%peer, %error, "a connection was lost between two threads");
+        self.shard().tally().close(Ending::Broken);
         self.common.connections[to].fetch_sub(1, Ordering::Relaxed);
     }
 
@@ -205,6 +207,7 @@ impl Context {
         match letter {
             Letter::Arrival(Arrival { peer, .. }) if self.common.stop.is_asked_for() => {
                 tracing::debug!(%peer, "a connection came too late");
+                self.shard().tally().close(Ending::Stopped);
                 self.common.connections[self.shard().own()].fetch_sub(1, Ordering::Relaxed);
             }
             Letter::Arrival(Arrival { stream, peer, door, known }) => {

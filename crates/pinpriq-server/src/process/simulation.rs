@@ -351,7 +351,7 @@ impl Simulation {
         let (about, dialect) = (session.about.take(), session.dialect.get());
         let session = self.shards[to].shard.adopt(client, about, dialect);
         let mut begun = self.begin(to, (client, session), door);
-        begun.take_in(&input);
+        begun.take_over(&input);
         self.clients.insert(client, (to, begun));
         self.go_on(client);
     }
@@ -378,7 +378,7 @@ impl Place {
 fn go_on(client: &mut Client, stopping: bool, cut_off: bool) -> Step {
     loop {
         client.session.bell.hush();
-        if client.session.is_killed() {
+        if client.session.killed().is_some() {
             return Step::Over;
         }
         let ends = client.ends_by_failure();

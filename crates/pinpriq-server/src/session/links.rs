@@ -3,6 +3,7 @@
 //! How much that may be is bounded, so that nobody fills another shard's mailbox. Plain counting:
 //! `home::desk` writes the letters.
 
+use super::ending::Ending;
 use crate::letters::letter::Standing;
 
 /// How many bytes of commands a client may have under way to one shard, one command more or less.
@@ -50,26 +51,25 @@ impl Links {
     /// Whether nothing more may be asked for now.
     pub(crate) fn is_full(&self) -> bool {
         let most = if planted!(UnderWayUnbounded) { usize::MAX } else { UNDER_WAY_BYTES_MAX };
-        let is_full = |link: &Link| link.under_way >= most && !link.standing.ended;
+        let is_full = |link: &Link| link.under_way >= most && link.standing.ended.is_none();
         self.gathers || self.shards.iter().any(is_full)
     }
 
     /// Whether more answers are about to come, since a shard is at work on commands that it need
     /// not wait with. Sending costs more than all else, so that answers had better leave together.
     pub(crate) fn is_about_to_hear(&self) -> bool {
-        self.shards
-            .iter()
-            .any(|link| link.under_way > 0 && !link.standing.stalled && !link.standing.ended)
+        let is_at_work = |standing: Standing| !standing.stalled && standing.ended.is_none();
+        self.shards.iter().any(|link| link.under_way > 0 && is_at_work(link.standing))
     }
 
     /// Whether every command has been carried out that went to another shard.
     pub(crate) fn is_idle(&self) -> bool {
-        self.shards.iter().all(|link| link.under_way == 0 || link.standing.ended)
+        self.shards.iter().all(|link| link.under_way == 0 || link.standing.ended.is_some())
     }
 
-    /// Whether a shard has ended its side, so that the connection has to end.
-    pub(crate) fn is_broken(&self) -> bool {
-        self.shards.iter().any(|link| link.standing.ended)
+    /// Why a shard has ended its side, so that the connection has to end, if one has.
+    pub(crate) fn broken(&self) -> Option<Ending> {
+        self.shards.iter().find_map(|link| link.standing.ended)
     }
 
     /// Whether the client has subscriptions in another shard.

@@ -13,7 +13,7 @@ mod places;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use pinpriq_engine::reply::{Output, Refusal, Reply};
+use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
 use pinpriq_engine::task::{Bytes, ClientId, RequestId, TaskRecord};
 use pinpriq_store::Position;
 use pinpriq_store::durable::{Holds, Wanted};
@@ -125,6 +125,20 @@ impl Answer {
             _ => false,
         }
     }
+
+    /// Calls `refused` for each refusal in it that the client gets to see.
+    #[inline]
+    fn each_refusal(&self, refused: impl Fn(RefusalKind)) {
+        let Self::Output(Output::Reply { request, reply, .. }) = self else { return };
+        match reply {
+            Reply::Refused(refusal) if *request != SILENT => refused(refusal.kind),
+            Reply::Acks(answers) => {
+                let refusals = answers.iter().filter_map(|answer| answer.as_ref().err());
+                refusals.for_each(|refusal| refused(refusal.kind));
+            }
+            _ => {}
+        }
+    }
 }
 
 impl Outbox {
@@ -230,13 +244,14 @@ impl Outbox {
     }
 
     /// Encodes answers that need not wait any more, as far as `most` bytes ahead of the socket.
-    /// `fresh` gives a buffer where there is none.
+    /// `fresh` gives a buffer where there is none, and `refused` is called for each refusal.
     pub(crate) fn encode(
         &mut self,
         encoder: &(impl Encode + ?Sized),
         reached: Position,
         most: usize,
         fresh: impl Fn() -> Vec<u8>,
+        refused: impl Fn(RefusalKind),
     ) {
         while let Some(first) = self.waiting.front_mut() {
             let most = if planted!(OutBufferUnbounded) { usize::MAX / 2 } else { most };
@@ -285,12 +300,15 @@ impl Outbox {
             if let Some(from) = done.from {
                 self.note_encoded(from, done.bytes);
             }
-            if done.answer.hands_over()
-                && !planted!(EncodedTakenForSent)
-                && let Answer::Output(output) = done.answer
-            {
-                let (end, holds, from) = (self.encoded, done.holds, done.from);
-                self.in_flight.push_back(InFlight { end, output, holds, from });
+            if done.answer.hands_over() {
+                if !planted!(EncodedTakenForSent)
+                    && let Answer::Output(output) = done.answer
+                {
+                    let (end, holds, from) = (self.encoded, done.holds, done.from);
+                    self.in_flight.push_back(InFlight { end, output, holds, from });
+                }
+            } else {
+                done.answer.each_refusal(&refused);
             }
         }
     }

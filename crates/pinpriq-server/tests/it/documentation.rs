@@ -1,33 +1,56 @@
-//! The tables of commands and settings in `docs/protocol/resp.md` are printed from the tables that
-//! drive the parser. `UPDATE_EXPECT=1` prints them again.
+//! The tables of commands, settings and figures in `docs/protocol/resp.md` are printed from the tables that
+//! drive the parser, `INFO` and `STATS`. `UPDATE_EXPECT=1` prints them again.
 
 use std::path::Path;
 
-use pinpriq_server::{command_tables, settings_table};
+/// A table of the page: the word in its marks, and what prints it.
+type Table = (&'static str, fn() -> String);
 
-/// What is printed on the page, and between which marks.
-fn tables() -> [(&'static str, String); 2] {
-    [("commands", command_tables()), ("settings", settings_table())]
-}
+const TABLES: [Table; 5] = [
+    ("commands", pinpriq_server::command_tables),
+    ("settings", pinpriq_server::settings_table),
+    ("stats", pinpriq_server::stats_table),
+    ("info", pinpriq_server::info_table),
+    ("endings", pinpriq_server::endings_table),
+];
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "rewrites a page of the repository when asked to")]
-fn tables_on_the_page_are_those_of_the_parser() {
+fn tables_on_the_page_are_those_of_the_server() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/protocol/resp.md");
-    let page = std::fs::read_to_string(&path).expect("the page is there");
-    let mut printed = page.clone();
-    for (name, table) in tables() {
-        let (begin, end) = (format!("<!-- {name}:begin -->\n"), format!("<!-- {name}:end -->"));
-        let (before, rest) = printed.split_once(&begin).expect("the page has a place for it");
-        let (_, after) = rest.split_once(&end).expect("the place ends");
-        printed = format!("{before}{begin}{table}{end}{after}");
+    let mut page = std::fs::read_to_string(&path).expect("the page is there");
+    let updates = std::env::var_os("UPDATE_EXPECT").is_some();
+    for (word, print) in TABLES {
+        let (begin, end) = (format!("<!-- {word}:begin -->\n"), format!("<!-- {word}:end -->"));
+        let (before, rest) = page.split_once(&begin).expect("the page has a place for the table");
+        let (current, after) = rest.split_once(&end).expect("the place for the table ends");
+        let wanted = print();
+        if updates {
+            page = format!("{before}{begin}{wanted}{end}{after}");
+            continue;
+        }
+        let first = before.lines().count() + 2;
+        let differing = first_difference(current, &wanted);
+        if let Some((line, current, wanted)) = differing {
+            panic!(
+                "line {} of the page is\n{current}\nand the server says\n{wanted}\n\
+                 Run the test with UPDATE_EXPECT=1 to print the tables again.",
+                first + line
+            );
+        }
     }
-    if std::env::var_os("UPDATE_EXPECT").is_some() {
-        std::fs::write(&path, printed).expect("the page can be written");
-        return;
+    if updates {
+        std::fs::write(&path, page).expect("the page can be written");
     }
-    for (line, (current, wanted)) in (1..).zip(page.lines().zip(printed.lines())) {
-        assert_eq!(current, wanted, "line {line}: UPDATE_EXPECT=1 prints the tables again");
-    }
-    assert_eq!(page, printed);
+}
+
+/// The first line that is not the same in both, counted from 0, and what it is in each.
+fn first_difference<'a>(one: &'a str, other: &'a str) -> Option<(usize, &'a str, &'a str)> {
+    const ABSENT: &str = "(no such line)";
+    let (mut ones, mut others) = (one.lines(), other.lines());
+    (0..).find_map(|line| match (ones.next(), others.next()) {
+        (None, None) => Some(None),
+        (one, other) if one == other => None,
+        (one, other) => Some(Some((line, one.unwrap_or(ABSENT), other.unwrap_or(ABSENT)))),
+    })?
 }

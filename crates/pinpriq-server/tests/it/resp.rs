@@ -7,6 +7,7 @@ mod blocking;
 mod client;
 mod closing;
 mod describing;
+mod figures;
 mod frames;
 mod golden;
 mod logging;

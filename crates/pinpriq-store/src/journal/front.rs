@@ -24,11 +24,16 @@ use super::reader::{self, FoundLog};
 use super::running::Running;
 use super::segment::draw_salt;
 use super::stoppable::Stoppable;
+use super::writer::Writer;
 use crate::disk::Disk;
 use crate::store::{
     Figures, Loaded, Position, Progress, ReadJob, Rewrite, Room, Store, StoreError, TaskCounts,
     Urgency, Volume,
 };
+
+/// Tells how long it is since some moment that stays the same, from any thread: to measure how long
+/// the disk takes.
+pub type Stopwatch = Arc<dyn Fn() -> Duration + Send + Sync>;
 
 /// The smallest segment, so that the two headers stay the smaller part of it.
 const SEGMENT_BYTES_MIN: u32 = 24 << 10;
@@ -100,6 +105,7 @@ pub struct Journal {
     stop: Arc<AtomicBool>,
     /// Which journal belongs here, if that is known.
     expected: Option<Expected>,
+    stopwatch: Stopwatch,
     /// Last, so that it goes after the threads.
     _lock: Box<dyn Send>,
 }
@@ -120,6 +126,7 @@ impl Journal {
         let lock = lock(&*disk)?;
         let (stage, failure, numbers_after) = (Stage::Opened, None, 0);
         let (stop, expected) = (Arc::default(), None);
+        let stopwatch: Stopwatch = Arc::new(|| Duration::ZERO);
         Ok(Self {
             stage,
             disk,
@@ -129,6 +136,7 @@ impl Journal {
             numbers_after,
             stop,
             expected,
+            stopwatch,
             _lock: lock,
         })
     }
@@ -153,6 +161,13 @@ impl Journal {
     #[must_use]
     pub fn expecting(self, expected: Expected) -> Self {
         Self { expected: Some(expected), ..self }
+    }
+
+    /// Has the time that commits take measured with this stopwatch; without one they seem to take
+    /// none. To be said before [`Store::begin`].
+    #[must_use]
+    pub fn timed_by(self, stopwatch: Stopwatch) -> Self {
+        Self { stopwatch, ..self }
     }
 
     /// Whether a job is under way on a thread, so that a wake-up is still to come.
@@ -230,7 +245,8 @@ impl Store for Journal {
         let expected = self.expected.unwrap_or(Expected::alone());
         let identity = found.identity.unwrap_or_else(|| expected.identity(drawn));
         let facts = (header, identity);
-        let begun = begin(&self.disk, &self.options, &found, &mut ledger, facts)?;
+        let writer = Writer::new(Arc::clone(&self.disk), self.stopwatch.clone());
+        let begun = begin((&self.disk, writer), &self.options, &found, &mut ledger, facts)?;
         update_head(&*self.disk, |head| head.incarnation = header.incarnation)?;
         let chores = Chores::new(Arc::clone(&self.disk), self.options.leaves_payloads);
         let volumes = Volumes::new(Arc::clone(&self.disk));
@@ -328,6 +344,13 @@ impl Store for Journal {
             self.failure = Some(error);
         }
         closed
+    }
+
+    fn pending_bytes(&self) -> u64 {
+        match &self.stage {
+            Stage::Running(running) => running.pending_bytes(),
+            Stage::Opened | Stage::Loaded(..) => 0,
+        }
     }
 
     fn figures(&self) -> Figures {

@@ -38,7 +38,7 @@ pub(crate) use survey::shard_of_journal;
 
 pub use check::{Report, check, check_expected};
 pub use expected::Expected;
-pub use front::{Journal, JournalOptions, Level};
+pub use front::{Journal, JournalOptions, Level, Stopwatch};
 pub use lane::{Runner, Wake};
 pub(crate) use salvage::salvage_as;
 pub use salvage::{SalvageReport, salvage};

@@ -36,7 +36,7 @@ pub(crate) struct Begun {
 /// A segment in which an earlier start has written nothing is replaced: the new one takes its
 /// number and its place in the log, so that starts alone never make the log longer.
 pub(crate) fn begin(
-    disk: &Arc<dyn Disk>,
+    (disk, mut writer): (&Arc<dyn Disk>, Writer),
     options: &JournalOptions,
     found: &FoundLog,
     ledger: &mut Ledger,
@@ -75,7 +75,6 @@ pub(crate) fn begin(
     ledger.note(lsn);
     let mut commit = pending.seal(lsn - 1, |_| None, Commit::default());
     commit.sync = true;
-    let mut writer = Writer::new(Arc::clone(disk));
     writer.run(commit).outcome?;
     ledger.durable(lsn);
     trim(&**disk, old, sizes);

@@ -17,6 +17,8 @@ pub(crate) struct Pending {
     commit: Commit,
     seals: Vec<Seal>,
     records: Vec<PlacedRecord>,
+    /// How many records the batches hold.
+    count: usize,
     soon: bool,
     since: Timestamp,
 }
@@ -78,6 +80,11 @@ impl Pending {
 
     pub(crate) fn batches(&self) -> usize {
         self.seals.len()
+    }
+
+    /// How many records all batches hold together.
+    pub(crate) fn records(&self) -> usize {
+        self.count
     }
 
     /// Whether somebody waits for any of it.
@@ -155,6 +162,7 @@ impl Pending {
             self.since = facts.now;
         }
         self.soon |= urgency == Urgency::Soon;
+        self.count += encoded.records;
         self.seals.push(Seal {
             at: encoded.at,
             offset: target.offset,
@@ -201,6 +209,7 @@ impl Pending {
         }
         self.seals.clear();
         self.soon = false;
+        self.count = 0;
         std::mem::replace(&mut self.commit, buffers)
     }
 }

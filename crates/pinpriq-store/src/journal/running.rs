@@ -80,6 +80,7 @@ struct InFlight {
     segment: u32,
     sync: bool,
     batches: u64,
+    records: u64,
 }
 
 impl Running {
@@ -153,12 +154,16 @@ impl Running {
         self.commits.is_busy() || self.chores.is_busy() || self.reads.is_busy()
     }
 
+    pub(crate) fn pending_bytes(&self) -> u64 {
+        self.pending.bytes() as u64
+    }
+
     pub(crate) fn figures(&self) -> Figures {
         Figures {
             segments: self.ledger.count() as u64,
             bytes_used: self.ledger.used_bytes(),
             bytes_live: self.ledger.live_bytes(),
-            bytes_pending: self.pending.bytes() as u64,
+            bytes_pending: self.pending_bytes(),
             ..self.figures
         }
     }
@@ -268,7 +273,7 @@ impl Running {
     }
 
     fn committed(&mut self, committed: Committed) -> Result<(), StoreError> {
-        let Committed { mut commit, outcome } = committed;
+        let Committed { mut commit, outcome, took } = committed;
         let in_flight = self.in_flight.take();
         outcome?;
         commit.bytes.clear();
@@ -280,8 +285,13 @@ impl Running {
             self.written_segment = finished.segment;
             self.figures.batches += finished.batches;
             self.figures.writes += 1;
+            if finished.batches > 0 {
+                self.figures.commit_records.record(finished.records);
+            }
             if finished.sync {
                 self.figures.syncs += 1;
+                let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+                self.figures.commit_us.record(us);
                 self.durable_lsn = finished.last_lsn;
                 if planted!(GroupCommitCountsTooMuch) {
                     self.durable_lsn = self.next_lsn - 1;
@@ -342,7 +352,7 @@ impl Running {
             return Ok(());
         }
         let sync = sync_now || (self.options.level == Level::Sync && self.pending.is_urgent());
-        let batches = self.pending.batches() as u64;
+        let (batches, records) = (self.pending.batches() as u64, self.pending.records() as u64);
         let buffers = self.buffers.take().unwrap_or_default();
         let usual = self.options.segment_bytes();
         let spares = &mut self.spares;
@@ -357,7 +367,8 @@ impl Running {
         let mut commit = self.pending.seal(self.durable_lsn, of_size, buffers);
         commit.sync = sync;
         let segment = self.ledger.active().map_or(0, |active| active.header.number);
-        self.in_flight = Some(InFlight { last_lsn: self.next_lsn - 1, segment, sync, batches });
+        let last_lsn = self.next_lsn - 1;
+        self.in_flight = Some(InFlight { last_lsn, segment, sync, batches, records });
         if !sync && self.unsynced_since.is_none() {
             self.unsynced_since = Some(self.now);
         }

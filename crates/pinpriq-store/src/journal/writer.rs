@@ -7,7 +7,9 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
+use super::front::Stopwatch;
 use super::head::update_head;
 use super::lane::Worker;
 use super::segment::{SegmentHeader, segment_name, spare_name};
@@ -45,12 +47,15 @@ pub(crate) struct Roll {
 pub(crate) struct Committed {
     pub(crate) commit: Commit,
     pub(crate) outcome: Result<(), StoreError>,
+    /// How long it took.
+    pub(crate) took: Duration,
 }
 
 type NamedFile = (String, Box<dyn DiskFile>);
 
 pub(crate) struct Writer {
     disk: Arc<dyn Disk>,
+    stopwatch: Stopwatch,
     active: Option<Active>,
 }
 
@@ -61,8 +66,8 @@ struct Active {
 }
 
 impl Writer {
-    pub(crate) fn new(disk: Arc<dyn Disk>) -> Self {
-        Self { disk, active: None }
+    pub(crate) fn new(disk: Arc<dyn Disk>, stopwatch: Stopwatch) -> Self {
+        Self { disk, stopwatch, active: None }
     }
 
     fn carry_out(&mut self, commit: &Commit) -> Result<(), StoreError> {
@@ -108,8 +113,10 @@ impl Worker for Writer {
     type Done = Committed;
 
     fn run(&mut self, commit: Commit) -> Committed {
+        let began = (self.stopwatch)();
         let outcome = self.carry_out(&commit);
-        Committed { commit, outcome }
+        let took = (self.stopwatch)().saturating_sub(began);
+        Committed { commit, outcome, took }
     }
 }
 

@@ -31,6 +31,7 @@ mod sharded;
 mod strategies;
 mod takes;
 mod threads;
+mod timing;
 mod versions;
 mod windows;
 mod witness;

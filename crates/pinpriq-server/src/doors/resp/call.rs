@@ -9,7 +9,9 @@ use super::words::Parts;
 use crate::doors::door::Next;
 use crate::home::desk::Desk;
 use crate::host::seat::Undone;
+use crate::host::tally::Tally;
 use crate::session::about::Dialect;
+use crate::session::ending::Ending;
 
 /// The dialect that is not the one that connections begin with.
 const RESP3: Dialect = Dialect(1);
@@ -81,7 +83,7 @@ impl Talk {
 
     /// Refuses a request.
     pub(crate) fn refuse(&self, desk: &Desk, fault: &Fault) {
-        self.say(desk, |writer| writer.error(fault.word, &fault.sentence));
+        desk.say(refused(desk.tally(), self.protocol, fault));
     }
 
     /// Has the answers from here on written in this version.
@@ -96,6 +98,12 @@ pub(crate) fn written(protocol: Protocol, write: impl FnOnce(&mut Writer<'_>)) -
     let mut bytes = Vec::new();
     write(&mut Writer::new(&mut bytes, protocol));
     bytes
+}
+
+/// What a refusal is in the bytes of this version. It is counted.
+pub(crate) fn refused(tally: &Tally, protocol: Protocol, fault: &Fault) -> Vec<u8> {
+    tally.refuse(fault.code);
+    written(protocol, |writer| writer.error(fault.code.word(), &fault.sentence))
 }
 
 /// The version that a dialect stands for.
@@ -116,7 +124,7 @@ impl Call<'_, '_> {
             Undone::Refused(refusal) => return Err(refusal.into()),
             Undone::NoRoom => Next::NoRoom,
             Undone::Move(to) => Next::Move(to),
-            Undone::Close(reason) => Next::Close(reason),
+            Undone::Close(ending, reason) => Next::Close(ending, reason),
         });
         Ok(())
     }
@@ -132,7 +140,7 @@ impl Call<'_, '_> {
     }
 
     /// Ends the connection once what was answered is sent.
-    pub(crate) fn quit(&mut self) {
-        self.talk.next = Some(Next::Close("QUIT".to_owned()));
+    pub(crate) fn quit(&mut self, ending: Ending) {
+        self.talk.next = Some(Next::Close(ending, ending.word().to_owned()));
     }
 }

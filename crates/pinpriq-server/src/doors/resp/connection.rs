@@ -4,12 +4,15 @@
 
 use pinpriq_wire::resp::Protocol;
 
-use super::call::{Call, written};
+use super::call::{Call, refused, written};
 use super::describe;
 use super::fault::Fault;
 use super::words::{number, shown};
+use crate::figures::info;
 use crate::home::roll;
 use crate::session::about::Chosen;
+use crate::session::code::Code;
+use crate::session::ending::Ending;
 
 type Done = Result<(), Fault>;
 
@@ -37,7 +40,7 @@ pub(crate) fn hello(call: &mut Call<'_, '_>) -> Done {
             b"3" => Protocol::Resp3,
             _ => {
                 let sentence = "unsupported protocol version, this server speaks 2 and 3";
-                return Err(Fault { word: "NOPROTO", sentence: sentence.to_owned() });
+                return Err(Fault { code: Code::NoProto, sentence: sentence.to_owned() });
             }
         };
         rest = others;
@@ -87,7 +90,7 @@ pub(crate) fn auth(_: &mut Call<'_, '_>) -> Done {
 
 pub(crate) fn quit(call: &mut Call<'_, '_>) -> Done {
     call.answer_ok();
-    call.quit();
+    call.quit(Ending::Quit);
     Ok(())
 }
 
@@ -158,15 +161,19 @@ pub(crate) fn client_kill(call: &mut Call<'_, '_>) -> Done {
     let is_caller = roll::is_meant(&which, caller, call.desk.session());
     if is_caller {
         // This one is still answered, like after QUIT.
-        call.quit();
+        call.quit(Ending::Killed);
     }
     let protocol = call.talk.protocol;
-    let answer = move |others: u64| {
-        written(protocol, |writer| match others + u64::from(is_caller) {
-            0 if old_form => writer.error("ERR", "No such client"),
-            _ if old_form => writer.ok(),
-            killed => writer.integer(i64::try_from(killed).unwrap_or(i64::MAX)),
-        })
+    let tally = call.desk.tally().clone();
+    let answer = move |others: u64| match others + u64::from(is_caller) {
+        0 if old_form => refused(&tally, protocol, &Fault::err("No such client")),
+        killed => written(protocol, |writer| {
+            if old_form {
+                writer.ok();
+            } else {
+                writer.integer(i64::try_from(killed).unwrap_or(i64::MAX));
+            }
+        }),
     };
     call.desk.say_killed(&which, answer);
     Ok(())
@@ -211,7 +218,7 @@ pub(crate) fn info(call: &mut Call<'_, '_>) -> Done {
     let protocol = call.talk.protocol;
     call.desk.say_facts(move |facts| {
         let wanted: Vec<&[u8]> = wanted.iter().map(|word| &word[..]).collect();
-        written(protocol, |writer| writer.verbatim(&facts.text(&wanted)))
+        written(protocol, |writer| writer.verbatim(&info::lines(facts, &wanted)))
     });
     Ok(())
 }

@@ -2,8 +2,7 @@
 
 use pinpriq_engine::fanout::MemberFigures;
 use pinpriq_engine::reply::{Outcome, Output, Refusal, Reply};
-use pinpriq_engine::settings::Paused;
-use pinpriq_engine::stats::{Figures, Move};
+use pinpriq_engine::stats::Figures;
 use pinpriq_engine::task::{Bytes, State, StateKind, TaskId, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_wire::resp::Writer;
@@ -12,6 +11,7 @@ use super::call::Shape;
 use super::queues::cursor_after;
 use super::settings;
 use super::words::receipt_numbers;
+use crate::figures::{Value, histogram_line, stats};
 
 /// Appends the next piece of an output: the head of an array first, then task by task as far as
 /// the buffer is shorter than `most` and tasks are among the first `known`. `progress` counts the
@@ -226,61 +226,27 @@ fn page(writer: &mut Writer<'_>, names: &[Bytes], more: bool) {
 }
 
 fn figures_map(writer: &mut Writer<'_>, figures: &Figures, of_one_queue: bool) {
-    let counters = &figures.counters;
-    writer.map(12 + usize::from(figures.missed.is_some()));
-    writer.bulk(b"counts");
-    writer.map(StateKind::ALL.len());
-    for kind in StateKind::ALL {
-        state_letter(writer, Some(kind));
-        whole(writer, counters.count(kind));
-    }
-    writer.bulk(b"transitions");
-    let mut moves = counters.moves.clone();
-    moves.sort_unstable();
-    writer.map(moves.len());
-    for (step, times) in moves {
-        writer.bulk(step_text(step).as_bytes());
-        whole(writer, times);
-    }
-    writer.bulk(b"oldest_ready_ms");
-    span(writer, figures.oldest_ready);
-    writer.bulk(b"paused");
-    if of_one_queue {
-        writer.bulk(paused_word(figures.paused));
-    } else {
-        whole(writer, figures.paused_queues);
-    }
-    for (name, figure) in [
-        ("takers", figures.takers),
-        ("subscribers", figures.subscribers),
-        ("bytes", counters.bytes),
-        ("put", counters.put),
-        ("acked", counters.acked),
-        ("expired", counters.expired),
-        ("killed", counters.killed),
-        ("present", counters.present()),
-    ] {
+    let told = stats::told(figures, of_one_queue);
+    writer.map(told.len());
+    for (name, value) in told {
         writer.bulk(name.as_bytes());
-        whole(writer, figure);
-    }
-    if let Some(missed) = figures.missed {
-        writer.bulk(b"missed");
-        whole(writer, missed);
+        figure(writer, &value);
     }
 }
 
-/// Such as `X-R`.
-fn step_text(step: Move) -> String {
-    let letter = |kind: Option<StateKind>| kind.map_or('X', StateKind::letter);
-    format!("{}-{}", letter(step.from), letter(step.to))
-}
-
-pub(super) fn paused_word(paused: Paused) -> &'static [u8] {
-    match (paused.input, paused.output) {
-        (false, false) => b"none",
-        (true, false) => b"in",
-        (false, true) => b"out",
-        (true, true) => b"both",
+fn figure(writer: &mut Writer<'_>, value: &Value) {
+    match value {
+        Value::Number(number) => whole(writer, *number),
+        Value::Missing => writer.null(),
+        Value::Text(text) => writer.bulk(text.as_bytes()),
+        Value::Histogram(histogram) => writer.bulk(histogram_line(histogram).as_bytes()),
+        Value::Each(numbers) => {
+            writer.map(numbers.len());
+            for (label, number) in numbers {
+                writer.bulk(label.as_bytes());
+                whole(writer, *number);
+            }
+        }
     }
 }
 

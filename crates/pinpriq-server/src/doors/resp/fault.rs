@@ -2,22 +2,24 @@
 
 use pinpriq_engine::reply::{Refusal, RefusalKind};
 
+use crate::session::code::Code;
+
 /// Why a request was not carried out, as it is told: a first word for programs, then a sentence.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Fault {
-    pub(crate) word: &'static str,
+    pub(crate) code: Code,
     pub(crate) sentence: String,
 }
 
 impl Fault {
     /// An argument makes no sense.
     pub(crate) fn bad(sentence: impl Into<String>) -> Self {
-        Self { word: RefusalKind::BadArgument.word(), sentence: sentence.into() }
+        Self { code: RefusalKind::BadArgument.into(), sentence: sentence.into() }
     }
 
     /// What every Redis server says so.
     pub(crate) fn err(sentence: impl Into<String>) -> Self {
-        Self { word: "ERR", sentence: sentence.into() }
+        Self { code: Code::Err, sentence: sentence.into() }
     }
 
     /// The wrong number of arguments, in the words of Redis.
@@ -29,6 +31,6 @@ impl Fault {
 
 impl From<Refusal> for Fault {
     fn from(refusal: Refusal) -> Self {
-        Self { word: refusal.kind.word(), sentence: refusal.sentence }
+        Self { code: refusal.kind.into(), sentence: refusal.sentence }
     }
 }

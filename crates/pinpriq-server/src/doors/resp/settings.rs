@@ -10,9 +10,10 @@ use pinpriq_engine::settings::{
 };
 use pinpriq_wire::resp::Writer;
 
-use super::encode::{paused_word, whole};
+use super::encode::whole;
 use super::fault::Fault;
 use super::words::{no_value, number, shown, span};
+use crate::figures::stats;
 
 /// Reads pairs of a name and a value, which follow the words of `command`.
 pub(super) fn changes<'a>(words: &[&'a [u8]], command: &str) -> Result<Vec<Assignment<'a>>, Fault> {
@@ -99,7 +100,7 @@ pub(super) fn map(writer: &mut Writer<'_>, settings: &Settings, paused: Paused) 
         }
     }
     writer.bulk(b"paused");
-    writer.bulk(paused_word(paused));
+    writer.bulk(stats::paused_word(paused).as_bytes());
 }
 
 /// The table of settings as Markdown, for `docs/protocol/resp.md`.

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 use super::*;
 use crate::clock::ManualClock;
-use crate::config::{DoorName, Durability, Limits, PinpriqOptions};
+use crate::config::{Durability, Limits, PinpriqOptions};
 use crate::doors::kind_of;
 use crate::home::desk::receive_news;
 use crate::letters::letter::{News, Standing};
@@ -44,7 +44,7 @@ fn a_connection_ends_whatever_comes_after_another_shard_has_ended_its_side() {
     // Refused there, for one subscription too many.
     let subscribe = [b's', 0, 1, away];
     client.take_in(&subscribe);
-    let standing = Standing { ended: true, ..Standing::default() };
+    let standing = Standing { ended: Some(Ending::Refused), ..Standing::default() };
     let number = client.number();
     let consumed = client.session.links.borrow_mut().link(2, 1).under_way;
     receive_news(&shard, number, 1, News { consumed, standing, ..News::default() });
@@ -58,4 +58,6 @@ fn a_connection_ends_whatever_comes_after_another_shard_has_ended_its_side() {
         step = client.proceed(false);
     }
     assert_eq!(step, Step::Over);
+    client.leave();
+    assert_eq!(shard.tally().counts().closes[Ending::Refused as usize], 1);
 }

@@ -44,7 +44,7 @@ fn an_answer_of_any_length_is_encoded_only_so_far_ahead() {
     }
     let mut read = 0;
     while !outbox.is_empty() {
-        outbox.encode(&LongAnswers, Position::default(), MOST, Vec::new);
+        outbox.encode(&LongAnswers, Position::default(), MOST, Vec::new, |_| {});
         let ahead = outbox.encoded_bytes();
         assert!(ahead > 0, "the client gets no more after {read} bytes");
         assert!(ahead < MOST + PIECE.len(), "{ahead} bytes are encoded ahead after {read}");

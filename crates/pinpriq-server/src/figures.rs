@@ -1,0 +1,131 @@
+//! The figures that people and programs watch: each is described once, with the function that reads
+//! it out of plain facts.
+//!
+//! [`info`] lists those of the server, which `INFO` prints by section, [`stats`] those of queues,
+//! which `STATS` prints, and [`page`] makes the tables of the documentation of both. Nothing is
+//! counted here, and no shard is asked.
+
+pub(crate) mod info;
+pub(crate) mod page;
+pub(crate) mod stats;
+
+use std::fmt::Write as _;
+
+use pinpriq_store::Histogram;
+
+/// What there is to know about one figure. `F` is what it is read out of, and `S` tells where it is
+/// printed.
+pub(crate) struct Figure<F, S> {
+    /// Where it is printed.
+    pub(crate) section: S,
+    /// Its stable name for programs. Behind it follows a label, if there is one number for each.
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) unit: Unit,
+    /// What it tells, for the documentation.
+    pub(crate) help: &'static str,
+    /// Finds what it is now. The value suits the kind.
+    pub(crate) read: fn(&F) -> Value,
+}
+
+/// How a figure behaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// A number that only grows as long as the server runs.
+    Counter,
+    /// A number that goes up and down.
+    Gauge,
+    /// A word or a sentence.
+    Text,
+    /// How often values of which size came.
+    Histogram,
+    /// A counter for each value of this label.
+    Counters(&'static str),
+    /// A gauge for each value of this label.
+    Gauges(&'static str),
+}
+
+/// What a figure counts in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Unit {
+    /// Nothing but itself: it is a number of things, or no number.
+    Plain,
+    Bytes,
+    Seconds,
+    Milliseconds,
+    Microseconds,
+}
+
+/// What a figure is at one moment.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Value {
+    Number(u64),
+    /// There is no such number now.
+    Missing,
+    Text(String),
+    Histogram(Box<Histogram>),
+    /// A number for each value of the label.
+    Each(Vec<(String, u64)>),
+}
+
+impl<F, S> Figure<F, S> {
+    const fn new(
+        section: S,
+        name: &'static str,
+        (kind, unit): (Kind, Unit),
+        help: &'static str,
+        read: fn(&F) -> Value,
+    ) -> Self {
+        Self { section, name, kind, unit, help, read }
+    }
+}
+
+impl Kind {
+    /// The word for it in the documentation.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Counter | Self::Counters(_) => "counter",
+            Self::Gauge | Self::Gauges(_) => "gauge",
+            Self::Text => "text",
+            Self::Histogram => "histogram",
+        }
+    }
+
+    /// What tells several numbers under one name apart.
+    const fn label(self) -> Option<&'static str> {
+        match self {
+            Self::Counters(label) | Self::Gauges(label) => Some(label),
+            Self::Counter | Self::Gauge | Self::Text | Self::Histogram => None,
+        }
+    }
+}
+
+impl Unit {
+    /// The word for it in the documentation.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Bytes => "bytes",
+            Self::Seconds => "s",
+            Self::Milliseconds => "ms",
+            Self::Microseconds => "µs",
+        }
+    }
+}
+
+/// A histogram in one line: how many values there were, their sum, and how many were not above a
+/// bound, for each bound up to which there are more than up to the one before.
+pub(crate) fn histogram_line(histogram: &Histogram) -> String {
+    let mut line = format!("count={},sum={}", histogram.count(), histogram.sum());
+    let mut before = 0;
+    for (bound, count) in histogram.up_to() {
+        if count > before {
+            let _ = write!(line, ",le{bound}={count}");
+        }
+        before = count;
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests;

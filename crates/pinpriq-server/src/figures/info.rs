@@ -1,0 +1,292 @@
+//! The figures of the server, and the text of `INFO`: a line each, in sections.
+//!
+//! They are read out of [`Facts`]. To find those costs the same for any number of queues.
+
+use std::fmt::Write as _;
+
+use pinpriq_store::Histogram as Values;
+
+use super::Kind::{Counter, Counters, Gauge, Histogram, Text};
+use super::Unit::{Bytes, Microseconds, Milliseconds, Plain, Seconds};
+use super::Value::{Each, Number};
+use super::{Figure, Value, histogram_line};
+use crate::config::DoorName;
+use crate::host::facts::Facts;
+use crate::session::code::Code;
+use crate::session::ending::Ending;
+
+/// A section of `INFO`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Section {
+    Server,
+    Clients,
+    Persistence,
+    Tasks,
+    Traffic,
+}
+
+use Section::{Clients, Persistence, Server, Tasks, Traffic};
+
+type Entry = Figure<Facts, Section>;
+
+/// All figures of the server, section by section.
+pub(crate) static TABLE: &[Entry] = &[
+    Entry::new(Server, "pinpriq_version", (Text, Plain), "the version of the server", |_| {
+        text(env!("CARGO_PKG_VERSION"))
+    }),
+    Entry::new(Server, "process_id", (Text, Plain), "the number of its process", |_| {
+        text(&std::process::id().to_string())
+    }),
+    Entry::new(Server, "shards", (Gauge, Plain), "shards", |it| Number(it.shards)),
+    Entry::new(
+        Server,
+        "incarnation",
+        (Gauge, Plain),
+        "the number of this start of the server with its data",
+        |it| Number(it.incarnation),
+    ),
+    Entry::new(Server, "uptime_in_seconds", (Gauge, Seconds), "the time since the start", |it| {
+        Number(it.uptime.ms() / 1_000)
+    }),
+    Entry::new(
+        Server,
+        "server_time_ms",
+        (Gauge, Milliseconds),
+        "the time of the server, since the Unix epoch",
+        |it| Number(it.now.ms()),
+    ),
+    Entry::new(Clients, "connected_clients", (Gauge, Plain), "connections", |it| {
+        Number(it.clients)
+    }),
+    Entry::new(
+        Clients,
+        "blocked_clients",
+        (Gauge, Plain),
+        "connections with a blocked command",
+        |it| Number(it.blocked),
+    ),
+    Entry::new(
+        Clients,
+        "disconnects",
+        (Counters("reason"), Plain),
+        "connections that have ended, by [reason](#ends-of-connections)",
+        closed,
+    ),
+    Entry::new(
+        Persistence,
+        "durability",
+        (Text, Plain),
+        "the [durability](../concepts/durability.md)",
+        |it| text(it.durability.word()),
+    ),
+    Entry::new(
+        Persistence,
+        "journal_failure",
+        (Text, Plain),
+        "why the disk failed, or `none`",
+        failure,
+    ),
+    Entry::new(
+        Persistence,
+        "journal_segments",
+        (Gauge, Plain),
+        "files of the journal that are needed",
+        |it| Number(it.figures.segments),
+    ),
+    Entry::new(
+        Persistence,
+        "journal_bytes_used",
+        (Gauge, Bytes),
+        "what is in use in these files",
+        |it| Number(it.figures.bytes_used),
+    ),
+    Entry::new(
+        Persistence,
+        "journal_bytes_live",
+        (Gauge, Bytes),
+        "what still counts of that",
+        |it| Number(it.figures.bytes_live),
+    ),
+    Entry::new(
+        Persistence,
+        "journal_bytes_pending",
+        (Gauge, Bytes),
+        "what waits in memory to be written",
+        |it| Number(it.figures.bytes_pending),
+    ),
+    Entry::new(Persistence, "journal_writes", (Counter, Plain), "writes", |it| {
+        Number(it.figures.writes)
+    }),
+    Entry::new(Persistence, "journal_syncs", (Counter, Plain), "writes that were synced", |it| {
+        Number(it.figures.syncs)
+    }),
+    Entry::new(
+        Persistence,
+        "journal_batches",
+        (Counter, Plain),
+        "batches of changes; a write has one or more",
+        |it| Number(it.figures.batches),
+    ),
+    Entry::new(
+        Persistence,
+        "journal_rewrites",
+        (Counter, Plain),
+        "records written again to free old files",
+        |it| Number(it.figures.rewrites),
+    ),
+    Entry::new(
+        Persistence,
+        "journal_commit_us",
+        (Histogram, Microseconds),
+        "the time that each write and its sync took",
+        |it| histogram(&it.figures.commit_us),
+    ),
+    Entry::new(
+        Persistence,
+        "journal_commit_records",
+        (Histogram, Plain),
+        "the records in each write",
+        |it| histogram(&it.figures.commit_records),
+    ),
+    Entry::new(Tasks, "present", (Gauge, Plain), "tasks that are there", |it| {
+        Number(it.counters.present())
+    }),
+    Entry::new(
+        Tasks,
+        "put",
+        (Counter, Plain),
+        "tasks that came in, including those found at the start",
+        |it| Number(it.counters.put),
+    ),
+    Entry::new(
+        Tasks,
+        "acked",
+        (Counter, Plain),
+        "tasks that left because they were acknowledged or popped",
+        |it| Number(it.counters.acked),
+    ),
+    Entry::new(
+        Tasks,
+        "expired",
+        (Counter, Plain),
+        "tasks that left because their TTL had passed",
+        |it| Number(it.counters.expired),
+    ),
+    Entry::new(Tasks, "killed", (Counter, Plain), "tasks that were removed", |it| {
+        Number(it.counters.killed)
+    }),
+    Entry::new(
+        Tasks,
+        "bytes",
+        (Gauge, Bytes),
+        "the payloads and keys of the tasks that are there",
+        |it| Number(it.counters.bytes),
+    ),
+    Entry::new(
+        Traffic,
+        "bytes_received",
+        (Counters("door"), Bytes),
+        "what was read from clients, by door",
+        |it| by_door(it.counts.received),
+    ),
+    Entry::new(
+        Traffic,
+        "bytes_sent",
+        (Counters("door"), Bytes),
+        "what was written to clients, by door",
+        |it| by_door(it.counts.sent),
+    ),
+    Entry::new(
+        Traffic,
+        "refusals",
+        (Counters("code"), Plain),
+        "requests that were refused, by the first word of the [refusal](#refusals)",
+        refusals,
+    ),
+];
+
+impl Section {
+    /// All of them, in the order of `INFO`.
+    pub(crate) const ALL: [Self; 5] = [Server, Clients, Persistence, Tasks, Traffic];
+
+    /// Its name.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Server => "Server",
+            Clients => "Clients",
+            Persistence => "Persistence",
+            Tasks => "Tasks",
+            Traffic => "Traffic",
+        }
+    }
+
+    /// Its figures, in order.
+    pub(crate) fn figures(self) -> impl Iterator<Item = &'static Entry> {
+        TABLE.iter().filter(move |figure| figure.section == self)
+    }
+
+    /// Whether one of these words asks for it. Without words every section is asked for.
+    fn is_wanted(self, words: &[&[u8]]) -> bool {
+        let names = [self.name(), "all", "everything", "default"];
+        let is_name = |word: &[u8]| names.iter().any(|it| word.eq_ignore_ascii_case(it.as_bytes()));
+        words.is_empty() || words.iter().any(|word| is_name(word))
+    }
+}
+
+/// The text of `INFO`: the sections that these words ask for.
+pub(crate) fn lines(facts: &Facts, words: &[&[u8]]) -> String {
+    let mut lines = String::new();
+    for section in Section::ALL.into_iter().filter(|section| section.is_wanted(words)) {
+        if !lines.is_empty() {
+            lines.push_str("\r\n");
+        }
+        let _ = write!(lines, "# {}\r\n", section.name());
+        for figure in section.figures() {
+            put_figure(&mut lines, figure.name, (figure.read)(facts));
+        }
+    }
+    lines
+}
+
+fn put_figure(lines: &mut String, name: &str, value: Value) {
+    let shown = match value {
+        Number(number) => number.to_string(),
+        Value::Missing => String::new(),
+        Value::Text(text) => text,
+        Value::Histogram(values) => histogram_line(&values),
+        Each(numbers) => {
+            for (label, number) in numbers {
+                let _ = write!(lines, "{name}_{label}:{number}\r\n");
+            }
+            return;
+        }
+    };
+    let _ = write!(lines, "{name}:{shown}\r\n");
+}
+
+fn text(text: &str) -> Value {
+    Value::Text(text.to_owned())
+}
+
+fn histogram(values: &Values) -> Value {
+    Value::Histogram(Box::new(*values))
+}
+
+fn failure(facts: &Facts) -> Value {
+    text(facts.failure.as_deref().unwrap_or("none"))
+}
+
+fn closed(facts: &Facts) -> Value {
+    let words = Ending::ALL.map(|ending| ending.word().to_owned());
+    Each(words.into_iter().zip(facts.counts.closes).collect())
+}
+
+fn refusals(facts: &Facts) -> Value {
+    let words = Code::all().map(|code| code.word().to_owned());
+    Each(words.zip(facts.counts.refusals).collect())
+}
+
+fn by_door(counts: [u64; DoorName::ALL.len()]) -> Value {
+    let words = DoorName::ALL.map(|door| door.word().to_owned());
+    Each(words.into_iter().zip(counts).collect())
+}

@@ -1,0 +1,146 @@
+//! The figures of queues and lanes, which `STATS` prints for one of them or for all together.
+//!
+//! They are read out of what the engine answers, so that an answer of another shard will do.
+
+use pinpriq_engine::settings::Paused;
+use pinpriq_engine::stats::Figures;
+use pinpriq_engine::task::StateKind;
+
+use super::Kind::{Counter, Counters, Gauge, Gauges, Text};
+use super::Unit::{Bytes, Milliseconds, Plain};
+use super::Value::{Each, Number};
+use super::{Figure, Value};
+
+/// Of what a figure is told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Scope {
+    /// Of one queue or lane, and of all together.
+    Any,
+    /// Of all together.
+    All,
+    /// Of one queue or lane.
+    Queue,
+    /// Of one lane.
+    Lane,
+}
+
+use Scope::{All, Any, Lane, Queue};
+
+type Entry = Figure<Figures, Scope>;
+
+/// All figures of queues and lanes.
+pub(crate) static TABLE: &[Entry] = &[
+    Entry::new(
+        Any,
+        "counts",
+        (Gauges("state"), Plain),
+        "map: the tasks in each of the six states",
+        counts,
+    ),
+    Entry::new(
+        Any,
+        "transitions",
+        (Counters("move"), Plain),
+        "map such as `X-R`, `R-T`: how often tasks moved",
+        transitions,
+    ),
+    Entry::new(
+        Any,
+        "oldest_ready_ms",
+        (Gauge, Milliseconds),
+        "the age since its put of the oldest ready task that has a priority; null if there is none",
+        oldest_ready,
+    ),
+    Entry::new(Queue, "paused", (Text, Plain), "`none`, `in`, `out` or `both`", paused),
+    Entry::new(All, "paused", (Gauge, Plain), "paused queues", |it| Number(it.paused_queues)),
+    Entry::new(Any, "takers", (Gauge, Plain), "blocked takes and pops", |it| Number(it.takers)),
+    Entry::new(Any, "subscribers", (Gauge, Plain), "subscriptions", |it| Number(it.subscribers)),
+    Entry::new(
+        Any,
+        "bytes",
+        (Gauge, Bytes),
+        "the payloads and keys of the tasks that are there",
+        |it| Number(it.counters.bytes),
+    ),
+    Entry::new(
+        Any,
+        "put",
+        (Counter, Plain),
+        "tasks that came in, including those found at the start",
+        |it| Number(it.counters.put),
+    ),
+    Entry::new(
+        Any,
+        "acked",
+        (Counter, Plain),
+        "tasks that left because they were acknowledged or popped",
+        |it| Number(it.counters.acked),
+    ),
+    Entry::new(
+        Any,
+        "expired",
+        (Counter, Plain),
+        "tasks that left because their TTL had passed",
+        |it| Number(it.counters.expired),
+    ),
+    Entry::new(Any, "killed", (Counter, Plain), "tasks that were removed", |it| {
+        Number(it.counters.killed)
+    }),
+    Entry::new(Any, "present", (Gauge, Plain), "tasks that are there", |it| {
+        Number(it.counters.present())
+    }),
+    Entry::new(
+        Lane,
+        "missed",
+        (Counter, Plain),
+        "copies left out while the lane was full or paused for input",
+        |it| it.missed.map_or(Value::Missing, Number),
+    ),
+];
+
+/// What there is to be told of one queue or lane, or of all together: each figure with its value.
+pub(crate) fn told(figures: &Figures, of_one: bool) -> Vec<(&'static str, Value)> {
+    let is_told = |figure: &&Entry| match figure.section {
+        Any => true,
+        All => !of_one,
+        Queue => of_one,
+        Lane => figures.missed.is_some(),
+    };
+    TABLE.iter().filter(is_told).map(|figure| (figure.name, (figure.read)(figures))).collect()
+}
+
+/// The word for a pause.
+pub(crate) const fn paused_word(paused: Paused) -> &'static str {
+    match (paused.input, paused.output) {
+        (false, false) => "none",
+        (true, false) => "in",
+        (false, true) => "out",
+        (true, true) => "both",
+    }
+}
+
+fn counts(figures: &Figures) -> Value {
+    let counters = &figures.counters;
+    let count = |kind: StateKind| (kind.letter().to_string(), counters.count(kind));
+    Each(StateKind::ALL.into_iter().map(count).collect())
+}
+
+fn transitions(figures: &Figures) -> Value {
+    let mut moves = figures.counters.moves.clone();
+    moves.sort_unstable();
+    let letter = |kind: Option<StateKind>| kind.map_or('X', StateKind::letter);
+    let moves = moves.into_iter();
+    Each(
+        moves
+            .map(|(it, times)| (format!("{}-{}", letter(it.from), letter(it.to)), times))
+            .collect(),
+    )
+}
+
+fn oldest_ready(figures: &Figures) -> Value {
+    figures.oldest_ready.map_or(Value::Missing, |age| Number(age.ms()))
+}
+
+fn paused(figures: &Figures) -> Value {
+    Value::Text(paused_word(figures.paused).to_owned())
+}

@@ -1,0 +1,233 @@
+//! That each figure is described once, where it belongs, and reads what it says.
+
+use std::collections::BTreeSet;
+
+use pinpriq_engine::settings::Paused;
+use pinpriq_engine::stats::{Counters, Figures};
+use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_store::Figures as StoreFigures;
+
+use super::info::{self, Section};
+use super::stats::{self, Scope};
+use super::*;
+use crate::host::facts::Facts;
+use crate::host::tally::Counts;
+
+/// The names of `INFO` in their order, with every number another one.
+const INFO: &str = "\
+# Server
+shards:1
+incarnation:2
+uptime_in_seconds:3
+server_time_ms:4
+
+# Clients
+connected_clients:5
+blocked_clients:6
+disconnects_closed:40
+disconnects_quit:41
+disconnects_broken:42
+disconnects_killed:43
+disconnects_late:44
+disconnects_malformed:45
+disconnects_refused:46
+disconnects_unread:47
+disconnects_store_failed:48
+disconnects_stopped:49
+disconnects_too_many:50
+
+# Persistence
+durability:sync
+journal_failure:it is full
+journal_segments:11
+journal_bytes_used:12
+journal_bytes_live:13
+journal_bytes_pending:14
+journal_writes:15
+journal_syncs:16
+journal_batches:17
+journal_rewrites:18
+journal_commit_us:count=3,sum=5002,le1=2,le16384=3
+journal_commit_records:count=0,sum=0
+
+# Tasks
+present:21
+put:22
+acked:23
+expired:24
+killed:25
+bytes:26
+
+# Traffic
+bytes_received_pinpriq:60
+bytes_received_resp:61
+bytes_sent_pinpriq:62
+bytes_sent_resp:63
+refusals_BADARG:70
+refusals_NOQUEUE:71
+refusals_NOTFOUND:72
+refusals_EXISTS:73
+refusals_IDREQUIRED:74
+refusals_NOTTAKEN:75
+refusals_NOTOWNER:76
+refusals_STALE:77
+refusals_TAKEN:78
+refusals_WRONGSTATE:79
+refusals_TOOLARGE:80
+refusals_FULL:81
+refusals_PAUSED:82
+refusals_BUSY:83
+refusals_STORE:84
+refusals_CLOSING:85
+refusals_CROSSSHARD:86
+refusals_ERR:87
+refusals_NOPROTO:88
+";
+
+fn counters() -> Counters {
+    Counters {
+        counts: [1, 2, 3, 4, 5, 6],
+        put: 22,
+        acked: 23,
+        expired: 24,
+        killed: 25,
+        bytes: 26,
+        ..Counters::default()
+    }
+}
+
+fn from<const N: usize>(first: u64) -> [u64; N] {
+    let mut numbers = first..;
+    [(); N].map(|()| numbers.next().unwrap())
+}
+
+fn facts() -> Facts {
+    let mut commit_us = Histogram::default();
+    for us in [1, 1, 5_000] {
+        commit_us.record(us);
+    }
+    Facts {
+        shards: 1,
+        incarnation: 2,
+        uptime: Span::from_ms(3_999),
+        now: Timestamp::from_ms(4),
+        clients: 5,
+        blocked: 6,
+        failure: Some("it is full".to_owned()),
+        figures: StoreFigures {
+            segments: 11,
+            bytes_used: 12,
+            bytes_live: 13,
+            bytes_pending: 14,
+            writes: 15,
+            syncs: 16,
+            batches: 17,
+            rewrites: 18,
+            commit_us,
+            ..StoreFigures::default()
+        },
+        counters: counters(),
+        counts: Counts { closes: from(40), received: from(60), sent: from(62), refusals: from(70) },
+        ..Facts::default()
+    }
+}
+
+/// Whether a value is what the kind promises.
+fn suits(kind: Kind, value: &Value) -> bool {
+    match value {
+        Value::Number(_) => matches!(kind, Kind::Counter | Kind::Gauge),
+        Value::Missing => kind == Kind::Gauge,
+        Value::Text(_) => kind == Kind::Text,
+        Value::Histogram(_) => kind == Kind::Histogram,
+        Value::Each(_) => kind.label().is_some(),
+    }
+}
+
+#[test]
+fn info_tells_each_figure_in_its_section() {
+    let lines = info::lines(&facts(), &[]).replace("\r\n", "\n");
+    // What is not the same everywhere.
+    let varies =
+        |line: &&str| line.starts_with("pinpriq_version:") || line.starts_with("process_id:");
+    let lines: Vec<&str> = lines.lines().filter(|line| !varies(line)).collect();
+    assert_eq!(lines, INFO.lines().collect::<Vec<_>>());
+}
+
+#[test]
+fn info_tells_the_sections_that_are_asked_for() {
+    let facts = facts();
+    let all = info::lines(&facts, &[]);
+    for word in [&b"all"[..], b"EVERYTHING", b"Default"] {
+        assert_eq!(info::lines(&facts, &[b"nosuch", word]), all);
+    }
+    assert_eq!(info::lines(&facts, &[b"nosuch"]), "");
+    let two = info::lines(&facts, &[b"tasks", b"CLIENTS"]);
+    let heads: Vec<&str> = two.split("\r\n").filter(|line| line.starts_with('#')).collect();
+    assert_eq!(heads, ["# Clients", "# Tasks"]);
+}
+
+#[test]
+fn stats_tells_what_there_is_to_be_told() {
+    let mut figures = Figures {
+        counters: counters(),
+        paused: Paused { input: true, output: false },
+        paused_queues: 9,
+        takers: 7,
+        subscribers: 8,
+        ..Figures::default()
+    };
+    let shown = |figures: &Figures, of_one| {
+        let told = stats::told(figures, of_one).into_iter();
+        let shown = told.map(|(name, value)| match value {
+            Value::Number(number) => format!("{name} {number}"),
+            Value::Missing => format!("{name} -"),
+            Value::Text(text) => format!("{name} {text}"),
+            other => format!("{name} {other:?}"),
+        });
+        // The two maps are covered by the tests of the door.
+        shown.skip(2).collect::<Vec<_>>().join(", ")
+    };
+    let rest =
+        "takers 7, subscribers 8, bytes 26, put 22, acked 23, expired 24, killed 25, present 21";
+    assert_eq!(shown(&figures, false), format!("oldest_ready_ms -, paused 9, {rest}"));
+    assert_eq!(shown(&figures, true), format!("oldest_ready_ms -, paused in, {rest}"));
+    figures.missed = Some(5);
+    figures.oldest_ready = Some(Span::from_ms(6));
+    assert_eq!(shown(&figures, true), format!("oldest_ready_ms 6, paused in, {rest}, missed 5"));
+}
+
+#[test]
+fn every_name_stands_once_where_it_is_printed() {
+    let names: BTreeSet<&str> = info::TABLE.iter().map(|figure| figure.name).collect();
+    assert_eq!(names.len(), info::TABLE.len());
+    for scopes in [[Scope::Any, Scope::All], [Scope::Any, Scope::Queue], [Scope::Any, Scope::Lane]]
+    {
+        let told = stats::TABLE.iter().filter(|figure| scopes.contains(&figure.section));
+        let names: Vec<&str> = told.map(|figure| figure.name).collect();
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len(), "{names:?}");
+    }
+}
+
+#[test]
+fn the_figures_of_a_section_stand_together() {
+    let sections = info::TABLE.iter().map(|figure| figure.section);
+    assert!(sections.is_sorted());
+    let listed = Section::ALL.into_iter().flat_map(Section::figures);
+    assert_eq!(listed.count(), info::TABLE.len());
+}
+
+#[test]
+fn every_value_suits_its_kind() {
+    for facts in [facts(), Facts::default()] {
+        for figure in info::TABLE {
+            assert!(suits(figure.kind, &(figure.read)(&facts)), "{}", figure.name);
+        }
+    }
+    for missed in [None, Some(1)] {
+        let figures = Figures { missed, ..Figures::default() };
+        for figure in stats::TABLE.iter().filter(|it| missed.is_some() || it.section != Scope::Lane)
+        {
+            assert!(suits(figure.kind, &(figure.read)(&figures)), "{}", figure.name);
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The reasons for which connections end. Which of them it is in the end is decided in
+//! `home::client`, and how often each came is counted by `host::tally`.
+
+/// Why a connection has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ending {
+    /// The client has closed its side.
+    Closed,
+    /// The client has sent `QUIT`.
+    Quit,
+    /// The connection broke.
+    Broken,
+    /// Somebody has sent `CLIENT KILL`.
+    Killed,
+    /// A request did not arrive in time.
+    Late,
+    /// What came was no request.
+    Malformed,
+    /// A request was refused in a protocol that has no words for that.
+    Refused,
+    /// The client did not read its answers, which kept old files on the disk.
+    Unread,
+    /// The store has failed, and the protocol has no words for that.
+    StoreFailed,
+    /// The server has stopped.
+    Stopped,
+    /// There were as many connections as there may be.
+    TooMany,
+}
+
+impl Ending {
+    /// All of them.
+    pub(crate) const ALL: [Self; 11] = [
+        Self::Closed,
+        Self::Quit,
+        Self::Broken,
+        Self::Killed,
+        Self::Late,
+        Self::Malformed,
+        Self::Refused,
+        Self::Unread,
+        Self::StoreFailed,
+        Self::Stopped,
+        Self::TooMany,
+    ];
+
+    /// The stable word for programs.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Quit => "quit",
+            Self::Broken => "broken",
+            Self::Killed => "killed",
+            Self::Late => "late",
+            Self::Malformed => "malformed",
+            Self::Refused => "refused",
+            Self::Unread => "unread",
+            Self::StoreFailed => "store_failed",
+            Self::Stopped => "stopped",
+            Self::TooMany => "too_many",
+        }
+    }
+
+    /// What it means, for the documentation.
+    pub(crate) const fn meaning(self) -> &'static str {
+        match self {
+            Self::Closed => "the client closed its side",
+            Self::Quit => "the client sent `QUIT`",
+            Self::Broken => "the connection broke: it was reset, or the host of the client is gone",
+            Self::Killed => "a client sent `CLIENT KILL`",
+            Self::Late => "a request did not arrive within `--frame-timeout-ms`",
+            Self::Malformed => "the input was malformed",
+            Self::Refused => "a request was refused at the pinpriq door, which has no refusals",
+            Self::Unread => "the client did not read its replies, which kept old files on the disk",
+            Self::StoreFailed => "the disk failed, and the pinpriq door cannot say so",
+            Self::Stopped => "the server stopped",
+            Self::TooMany => "closed at once: there were `--connections-max` already",
+        }
+    }
+}
