@@ -208,7 +208,7 @@ impl Scene {
         self.say(Command::Put(Put {
             ttl,
             priority,
-            terms: Terms { key, ..Put::new(QUEUE, &PAYLOAD).terms },
+            terms: Terms { key, ..Terms::NONE },
             ..Put::new(QUEUE, &PAYLOAD)
         }));
     }

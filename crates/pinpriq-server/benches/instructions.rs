@@ -297,10 +297,8 @@ impl Records {
     fn new(operations: u64) -> Self {
         let mut engine = Engine::new(Limits::default(), 1);
         engine.start(NOW, 1, Header::default());
-        let put = Put {
-            terms: Terms { key: Some(b"k"), ..Put::new(QUEUE, &PAYLOAD).terms },
-            ..Put::new(QUEUE, &PAYLOAD)
-        };
+        let put =
+            Put { terms: Terms { key: Some(b"k"), ..Terms::NONE }, ..Put::new(QUEUE, &PAYLOAD) };
         engine.apply(NOW, ClientId(1), RequestId(1), &Command::Put(put));
         let mut changes = Vec::new();
         engine.take_changes(&mut changes);

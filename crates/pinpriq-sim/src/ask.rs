@@ -484,7 +484,7 @@ impl Ask {
                 Command::Put(Put {
                     queue,
                     payload,
-                    terms: Terms { key: key.as_deref(), ttr: ttr.map(Span::from_ms) },
+                    terms: Terms::of(key.as_deref(), ttr.map(Span::from_ms)),
                     priority: priority.unwrap_or(Some(0)),
                     delay: Span::from_ms(*delay),
                     ttl: ttl.map_or(TimeToLive::Default, |ms| TimeToLive::For(Span::from_ms(ms))),

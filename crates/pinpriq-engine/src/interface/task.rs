@@ -249,6 +249,12 @@ impl<B> Terms<B> {
     /// Those of a task about which nothing was said.
     pub const NONE: Self = Self { key: None, ttr: None };
 
+    /// A key and a time to release, and nothing else.
+    #[must_use]
+    pub const fn of(key: Option<B>, ttr: Option<Span>) -> Self {
+        Self { key, ttr }
+    }
+
     /// Whether nothing was said.
     #[must_use]
     #[inline]

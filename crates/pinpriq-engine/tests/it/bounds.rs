@@ -83,7 +83,7 @@ fn group_is_cut_at_the_most_that_one_answer_holds() {
         let priority = (index == 0).then_some(0);
         let put = Put {
             priority,
-            terms: Terms { key: Some(b"k"), ..Put::new(QUEUE, b"").terms },
+            terms: Terms { key: Some(b"k"), ..Terms::NONE },
             ..Put::new(QUEUE, b"")
         };
         engine.apply(NOW, WORKER, RequestId(0), &Command::Put(put));
@@ -101,10 +101,7 @@ fn group_is_cut_at_the_most_that_one_answer_holds() {
     };
     let left = tasks(ask(&mut engine, NOW, Command::Peek(left)));
     assert_eq!(left.iter().map(|task| task.number).collect::<Vec<_>>(), [4, 3, 2]);
-    let put = Put {
-        terms: Terms { key: Some(b"k"), ..Put::new(QUEUE, b"").terms },
-        ..Put::new(QUEUE, b"")
-    };
+    let put = Put { terms: Terms { key: Some(b"k"), ..Terms::NONE }, ..Put::new(QUEUE, b"") };
     ask(&mut engine, NOW, Command::Put(put));
     let answer = tasks(ask(&mut engine, NOW, take(1, Selection::PINPRIQ, TakeMode::Pop)));
     assert_eq!(answer.len(), 4);
@@ -177,7 +174,7 @@ fn group_leaves_out_what_is_over_though_its_deadline_was_not_reached_yet() {
     let mut engine = started(Limits::default(), NOW);
     let over = crowd(&mut engine);
     let member = |payload| Put {
-        terms: Terms { key: Some(b"k"), ..Put::new(QUEUE, payload).terms },
+        terms: Terms { key: Some(b"k"), ..Terms::NONE },
         ..Put::new(QUEUE, payload)
     };
     ask(&mut engine, NOW, Command::Put(member(b"there")));
@@ -248,7 +245,7 @@ fn emptied_queue_is_freed_bit_by_bit() {
             &mut engine,
             NOW,
             Command::Put(Put {
-                terms: Terms { key: Some(b"k"), ..Put::new(QUEUE, b"p").terms },
+                terms: Terms { key: Some(b"k"), ..Terms::NONE },
                 ..Put::new(QUEUE, b"p")
             }),
         );

@@ -1,5 +1,5 @@
-//! The tables of commands, settings and figures in `docs/protocol/resp.md` are printed from the tables that
-//! drive the parser, `INFO` and `STATS`. `UPDATE_EXPECT=1` prints them again.
+//! The tables of commands, settings and figures in `docs/protocol/resp.md` are printed from the
+//! tables that drive the parser, `INFO` and `STATS`. `UPDATE_EXPECT=1` prints them again.
 
 use std::path::Path;
 

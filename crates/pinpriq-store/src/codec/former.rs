@@ -70,7 +70,7 @@ fn take_task(input: &mut &[u8], names: &mut Names) -> Result<TaskRecord, Malform
         lane: None,
         id,
         put_at,
-        terms: Terms { key, ttr }.kept(),
+        terms: Terms::of(key, ttr).kept(),
         progress: Progress { priority, seq, expires_at, attempts, state },
         payload: Arc::from(take_bytes(input)?),
         away: None,

@@ -58,7 +58,7 @@ fn full_task() -> TaskRecord {
         number: 129,
         id: TaskId::Given(text("x")),
         put_at: at(1_000),
-        terms: Terms { key: Some(text("k")), ttr: Some(Span::from_ms(3_000)) },
+        terms: Terms::of(Some(text("k")), Some(Span::from_ms(3_000))),
         progress: Progress {
             priority: Some(-2),
             seq: 130,
@@ -80,7 +80,7 @@ fn publication() -> (Publication, Vec<Copied>) {
         first: 129,
         last: 131,
         put_at: at(1_000),
-        terms: Terms { key: Some(text("k")), ttr: None },
+        terms: Terms { key: Some(text("k")), ..Terms::NONE },
         priority: Some(-2),
         expires_at: Some(at(2_000)),
         payload: text("hello"),

@@ -54,7 +54,7 @@ fn id() -> impl Strategy<Value = TaskId> {
 }
 
 fn terms() -> impl Strategy<Value = Terms> {
-    (option::of(bytes()), option::of(span())).prop_map(|(key, ttr)| Terms { key, ttr })
+    (option::of(bytes()), option::of(span())).prop_map(|(key, ttr)| Terms::of(key, ttr))
 }
 
 fn progress() -> impl Strategy<Value = Progress> {

@@ -98,7 +98,8 @@ pub enum Lanes {
     Not(Value<'static>, &'static str),
 }
 
-/// All settings, in the order in which they are shown, checked and written. Add new ones at the end.
+/// All settings, in the order in which they are shown, checked and written. Add new ones at the
+/// end.
 pub static SETTINGS: [&Setting; 5] = [IDS, TTL, TTR, AFTERACK, CAPACITY];
 
 /// See [`Settings::ids`].

@@ -343,7 +343,7 @@ impl<'a> Chooser<'a> {
             priority: self.priority(),
             delay: if self.dice.once_in(3) { self.span() } else { Span::ZERO },
             ttl,
-            terms: Terms { key, ttr: self.dice.once_in(4).then(|| self.span()) },
+            terms: Terms::of(key, self.dice.once_in(4).then(|| self.span())),
             id: names_it.then(|| self.given_id()),
             wait: self.dice.once_in(4).then(|| self.wait()),
         }

@@ -201,10 +201,7 @@ impl Words {
             id: self.option("ID", Self::bytes),
             wait: self.option("WAIT", Self::wait),
             priority: self.option("PRIORITY", Self::priority).unwrap_or(plain.priority),
-            terms: Terms {
-                key: self.option("KEY", Self::bytes),
-                ttr: self.option("TTR", Self::span),
-            },
+            terms: Terms::of(self.option("KEY", Self::bytes), self.option("TTR", Self::span)),
             ..plain
         }
     }

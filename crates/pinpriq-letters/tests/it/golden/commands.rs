@@ -51,7 +51,7 @@ fn puts_and_takes() {
         id: Some(b"x"),
         wait: Some(Wait::For(ms(9))),
         priority: Some(-2),
-        terms: Terms { key: Some(b"k"), ttr: Some(ms(8)) },
+        terms: Terms::of(Some(b"k"), Some(ms(8))),
     };
     let odd = Put {
         ttl: TimeToLive::Instant,
@@ -179,7 +179,7 @@ fn subscriptions_and_what_goes_back() {
         lane: None,
         id: TaskId::Number(129),
         put_at: Timestamp::from_ms(1_000),
-        terms: Terms { key: None, ttr: None },
+        terms: Terms::NONE,
         progress: Progress {
             priority: Some(0),
             seq: 129,

@@ -48,7 +48,7 @@ fn task(state: State) -> TaskRecord {
         lane: None,
         id: TaskId::Number(1),
         put_at: at(0),
-        terms: Terms { key: None, ttr: None },
+        terms: Terms::NONE,
         progress: Progress { priority: Some(0), seq: 1, expires_at: None, attempts: 0, state },
         payload: text(""),
         away: None,
@@ -64,7 +64,7 @@ fn full_task() -> TaskRecord {
         lane: Some(LaneName { number: 7, member: text("m") }),
         id: TaskId::Given(text("x")),
         put_at: at(1_000),
-        terms: Terms { key: Some(text("k")), ttr: Some(Span::from_ms(3_000)) },
+        terms: Terms::of(Some(text("k")), Some(Span::from_ms(3_000))),
         progress: Progress {
             priority: Some(-2),
             seq: 130,

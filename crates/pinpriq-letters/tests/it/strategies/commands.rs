@@ -41,7 +41,7 @@ fn put_or_take() -> BoxedStrategy<Command<'static>> {
             id,
             wait,
             priority,
-            terms: Terms { key, ttr },
+            terms: Terms::of(key, ttr),
         })
     });
     let count = prop_oneof![Just(1), small()];

@@ -224,7 +224,7 @@ pub(super) fn task() -> BoxedStrategy<TaskRecord> {
                 lane,
                 id: id.unwrap_or(TaskId::Number(number)),
                 put_at,
-                terms: Terms { key, ttr },
+                terms: Terms::of(key, ttr),
                 progress: Progress {
                     priority,
                     seq: seq.unwrap_or(number),

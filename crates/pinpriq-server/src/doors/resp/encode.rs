@@ -4,7 +4,7 @@ use pinpriq_engine::fanout::MemberFigures;
 use pinpriq_engine::reply::{Outcome, Output, Refusal, Reply};
 use pinpriq_engine::stats::Figures;
 use pinpriq_engine::task::{Bytes, State, StateKind, TaskId, TaskRecord};
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_engine::time::Timestamp;
 use pinpriq_wire::resp::Writer;
 
 use super::call::Shape;
@@ -262,13 +262,6 @@ fn state_letter(writer: &mut Writer<'_>, state: Option<StateKind>) {
 fn moment(writer: &mut Writer<'_>, at: Option<Timestamp>) {
     match at {
         Some(at) => whole(writer, at.ms()),
-        None => writer.null(),
-    }
-}
-
-fn span(writer: &mut Writer<'_>, span: Option<Span>) {
-    match span {
-        Some(span) => whole(writer, span.ms()),
         None => writer.null(),
     }
 }

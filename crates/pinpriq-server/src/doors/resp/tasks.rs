@@ -27,7 +27,7 @@ pub(crate) fn put(call: &mut Call<'_, '_>) -> Done {
         id: parts.option(options::ID),
         wait: parts.wait()?,
         priority: parts.priority()?.or(Some(0)),
-        terms: Terms { key: parts.option(KEY), ttr: parts.span(TTR)? },
+        terms: Terms::of(parts.option(KEY), parts.span(TTR)?),
     };
     call.ask(Shape::Plain, &Command::Put(put))
 }
