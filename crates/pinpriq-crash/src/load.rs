@@ -9,13 +9,13 @@ use std::sync::{Mutex, PoisonError};
 use pinpriq_history::{Delivery, Outcome};
 
 use crate::client::{Client, Heard};
-use crate::dice::Dice;
 use crate::fault::Fallible;
 use crate::ledger::Ledger;
 use crate::payload::Payloads;
 use crate::request::{
     PutOptions, ReleaseOptions, Request, ack, bury, dig, kill, plow, pop, put, release, take, touch,
 };
+use pinpriq_dice::Dice;
 
 /// The queues that the load uses. Each shard has one, however many there are up to
 /// [`SHARDS_MAX`]; the run fails if that is not so.
@@ -93,12 +93,12 @@ impl<'a> Load<'a> {
         let Some(mut client) = Client::connect(address, self.ledger) else { return Ok(()) };
         loop {
             if self.backlog.load(Ordering::Relaxed) > BACKLOG_MAX {
-                let queue = QUEUES[dice.place(QUEUES.len())];
+                let queue = QUEUES[dice.index(QUEUES.len())];
                 let Some(outcome) = client.ask_one(pop(queue, 20))? else { return Ok(()) };
                 self.came(&outcome);
                 continue;
             }
-            let count = 1 + dice.roll(TOGETHER_MAX);
+            let count = 1 + dice.below(TOGETHER_MAX);
             let requests: Vec<Request> = (0..count).map(|_| self.some_put(dice)).collect();
             match client.ask(&requests)? {
                 Heard::All(outcomes) => {
@@ -123,15 +123,15 @@ impl<'a> Load<'a> {
     }
 
     fn some_put(&self, dice: &mut Dice) -> Request {
-        let priority = i64::try_from(dice.roll(7)).unwrap_or(0) - 3;
+        let priority = i64::try_from(dice.below(7)).unwrap_or(0) - 3;
         let mut options = PutOptions { priority, ..PutOptions::default() };
-        if dice.percent(5) {
-            options.delay_ms = 1 + dice.roll(200);
+        if dice.chance(5) {
+            options.delay_ms = 1 + dice.below(200);
         }
-        if dice.percent(3) {
-            options.ttl_ms = Some(options.delay_ms + 1 + dice.roll(3_000));
+        if dice.chance(3) {
+            options.ttl_ms = Some(options.delay_ms + 1 + dice.below(3_000));
         }
-        put(QUEUES[dice.place(QUEUES.len())], &self.payloads.next(), options)
+        put(QUEUES[dice.index(QUEUES.len())], &self.payloads.next(), options)
     }
 
     fn came(&self, outcome: &Outcome) {
@@ -146,23 +146,23 @@ impl<'a> Load<'a> {
     fn consume(&self, address: SocketAddr, dice: &mut Dice) -> Fallible<()> {
         let Some(mut client) = Client::connect(address, self.ledger) else { return Ok(()) };
         loop {
-            let queue = QUEUES[dice.place(QUEUES.len())];
-            if dice.percent(1) {
+            let queue = QUEUES[dice.index(QUEUES.len())];
+            if dice.chance(1) {
                 client.close()?;
                 let Some(next) = Client::connect(address, self.ledger) else { return Ok(()) };
                 client = next;
             }
-            let heard = match dice.roll(20) {
-                0 => client.ask_one(pop(queue, 1 + dice.roll(3)))?,
+            let heard = match dice.below(20) {
+                0 => client.ask_one(pop(queue, 1 + dice.below(3)))?,
                 1 => client.ask_one(plow(queue))?,
                 2 => match self.left_over(dice) {
                     Some((queue, receipt)) => client.ask_one(ack(queue, &receipt))?,
                     None => continue,
                 },
                 _ => {
-                    let ttr_ms = [Some(100), Some(400), Some(1_000), None][dice.place(4)];
-                    let wait_ms = dice.roll(3) * 5;
-                    client.ask_one(take(queue, 1 + dice.roll(4), ttr_ms, wait_ms))?
+                    let ttr_ms = [Some(100), Some(400), Some(1_000), None][dice.index(4)];
+                    let wait_ms = dice.below(3) * 5;
+                    client.ask_one(take(queue, 1 + dice.below(4), ttr_ms, wait_ms))?
                 }
             };
             let Some(outcome) = heard else { return Ok(()) };
@@ -180,15 +180,15 @@ impl<'a> Load<'a> {
     /// What is done to a task that came.
     fn use_up(&self, queue: &'static str, task: &Delivery, dice: &mut Dice) -> Vec<Request> {
         let Some(receipt) = task.receipt.as_deref() else { return Vec::new() };
-        match dice.roll(100) {
+        match dice.below(100) {
             0..50 => vec![ack(queue, receipt)],
             50..55 => vec![ack(queue, receipt), ack(queue, receipt)],
             55..65 => vec![touch(queue, receipt), ack(queue, receipt)],
             65..80 => {
                 let options = ReleaseOptions {
-                    delay_ms: if dice.percent(30) { 1 + dice.roll(100) } else { 0 },
-                    priority: dice.percent(20).then_some(5),
-                    tail: dice.percent(20),
+                    delay_ms: if dice.chance(30) { 1 + dice.below(100) } else { 0 },
+                    priority: dice.chance(20).then_some(5),
+                    tail: dice.chance(20),
                 };
                 vec![release(queue, receipt, options), touch(queue, receipt)]
             }
@@ -215,7 +215,7 @@ impl<'a> Load<'a> {
 
     fn left_over(&self, dice: &mut Dice) -> Option<(&'static str, String)> {
         let mut left_over = self.left_over.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = dice.place(left_over.len());
+        let place = dice.index(left_over.len());
         (!left_over.is_empty()).then(|| left_over.swap_remove(place))
     }
 }

@@ -9,7 +9,6 @@ mod args;
 mod client;
 mod clock;
 mod contestant;
-mod dice;
 mod drain;
 mod fault;
 mod files;

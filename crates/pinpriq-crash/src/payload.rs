@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::dice::Dice;
+use pinpriq_dice::Dice;
 
 /// Most payloads are no longer than this.
 const SHORT_BYTES: u64 = 300;
@@ -16,9 +16,9 @@ pub(crate) struct Payloads(AtomicU64);
 impl Payloads {
     /// The next one: its number, and bytes that follow from it.
     pub(crate) fn next(&self) -> Vec<u8> {
-        let mut dice = Dice(self.0.fetch_add(1, Ordering::Relaxed));
-        let bytes = if dice.percent(2) { LONG_BYTES } else { SHORT_BYTES };
-        let length = usize::try_from(dice.roll(bytes)).unwrap_or(0);
+        let mut dice = Dice::new(self.0.fetch_add(1, Ordering::Relaxed));
+        let bytes = if dice.chance(2) { LONG_BYTES } else { SHORT_BYTES };
+        let length = usize::try_from(dice.below(bytes)).unwrap_or(0);
         self.sized(length)
     }
 
@@ -26,7 +26,7 @@ impl Payloads {
     pub(crate) fn sized(&self, length: usize) -> Vec<u8> {
         let number = self.0.fetch_add(1, Ordering::Relaxed);
         let mut payload = number.to_be_bytes().to_vec();
-        payload.extend(Dice(number).bytes(length));
+        payload.extend(Dice::new(number).bytes(length));
         payload
     }
 }

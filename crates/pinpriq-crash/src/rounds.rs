@@ -11,7 +11,6 @@ use pinpriq_history::Event;
 
 use crate::args::Wanted;
 use crate::clock::Clock;
-use crate::dice::Dice;
 use crate::drain::drain;
 use crate::fault::{Fallible, Verdict};
 use crate::files;
@@ -21,6 +20,7 @@ use crate::payload::Payloads;
 use crate::report::say;
 use crate::server::Server;
 use crate::totals::Totals;
+use pinpriq_dice::Dice;
 
 /// How many catastrophes a directory sees before it is drained.
 const ROUNDS: u64 = 20;
@@ -51,7 +51,7 @@ pub(crate) fn run(
     catastrophe: &mut impl Catastrophe,
 ) -> Fallible<Verdict> {
     let clock = Clock::starting();
-    let mut dice = Dice(wanted.seed);
+    let mut dice = Dice::new(wanted.seed);
     let mut totals = Totals::default();
     let name = &wanted.scenario;
     let mut struck = 0;
@@ -65,7 +65,7 @@ pub(crate) fn run(
         for _ in 0..ROUNDS.min(wanted.kills - struck) {
             let mut server = wanted.program.start(data)?;
             ledger.event(Event::ServerStarted)?;
-            let moment = Duration::from_micros(dice.roll(LOAD_MS * 1_000));
+            let moment = Duration::from_micros(dice.below(LOAD_MS * 1_000));
             load.run(server.address, &mut dice, || {
                 let_pass(moment);
                 ledger.event(Event::ServerKilled)?;

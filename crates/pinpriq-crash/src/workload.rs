@@ -9,13 +9,13 @@ use pinpriq_history::Outcome;
 
 use crate::client::{Client, Heard};
 use crate::clock::wall_us;
-use crate::dice::Dice;
 use crate::fault::Fallible;
 use crate::ledger::Ledger;
 use crate::payload::Payloads;
 use crate::request::{
     PutOptions, ReleaseOptions, Request, ack, bury, dig, put, release, take, touch,
 };
+use pinpriq_dice::Dice;
 
 /// The queue of the workload.
 pub(crate) const QUEUE: &str = "fixed";
@@ -50,7 +50,7 @@ pub(crate) fn play(
     size: Size,
 ) -> Fallible<Played> {
     let mut played = Played::default();
-    let mut dice = Dice(7);
+    let mut dice = Dice::new(7);
     let Some(mut client) = Client::connect(address, ledger) else { return Ok(played) };
     let mut sent = 0;
     let mut receipts: Vec<(String, String)> = Vec::new();
@@ -59,12 +59,12 @@ pub(crate) fn play(
         while group.len() < TOGETHER {
             let last = match receipts.pop() {
                 Some((id, receipt)) => use_up(&id, &receipt, &mut dice, &mut group),
-                None if dice.percent(65) => {
-                    let priority = i64::try_from(dice.roll(3)).unwrap_or(0);
+                None if dice.chance(65) => {
+                    let priority = i64::try_from(dice.below(3)).unwrap_or(0);
                     let options = PutOptions { priority, ..PutOptions::default() };
                     put(QUEUE, &payloads.sized(size.payload_bytes), options)
                 }
-                None => take(QUEUE, 2, [None, Some(400)][dice.place(2)], 0),
+                None => take(QUEUE, 2, [None, Some(400)][dice.index(2)], 0),
             };
             group.push(last);
         }
@@ -98,11 +98,11 @@ pub(crate) fn play(
 
 /// What is done to a task that came; the last step of it is answered, those before are added.
 fn use_up(id: &str, receipt: &str, dice: &mut Dice, group: &mut Vec<Request>) -> Request {
-    match dice.roll(10) {
+    match dice.below(10) {
         0..6 => ack(QUEUE, receipt),
         6 => {
             let options =
-                ReleaseOptions { priority: dice.percent(50).then_some(1), ..Default::default() };
+                ReleaseOptions { priority: dice.chance(50).then_some(1), ..Default::default() };
             release(QUEUE, receipt, options)
         }
         7 => {

@@ -15,7 +15,6 @@ mod dialect;
 mod latency;
 mod pinpriq;
 mod plan;
-mod random;
 pub mod reply;
 mod resp;
 mod run;

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use crate::random::Random;
+use pinpriq_dice::Dice;
 
 /// What a request does. The names are pinpriq's; a [`Dialect`](crate::Dialect) finds the words.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -106,8 +106,8 @@ pub struct Plan {
 /// A payload of this many bytes that no compression makes smaller.
 #[must_use]
 pub fn payload(bytes: usize, seed: u64) -> Vec<u8> {
-    let mut random = Random::new(seed);
-    let letters = std::iter::from_fn(|| Some(random.number().to_le_bytes())).flatten();
+    let mut dice = Dice::new(seed);
+    let letters = std::iter::from_fn(|| Some(dice.roll().to_le_bytes())).flatten();
     // Letters alone, so that it can be looked at, and no protocol takes it for its own marks.
     letters.map(|byte| b'a' + byte % 26).take(bytes).collect()
 }

@@ -17,9 +17,9 @@ use crate::clock::Clock;
 use crate::connection::{Connection, Received, UnderWay};
 use crate::dialect::{Answer, Dialect, Outcome, Slot, Token};
 use crate::plan::{Bound, Move, Pace, Plan};
-use crate::random::Random;
 use crate::schedule::Schedule;
 use crate::tally::Figures;
+use pinpriq_dice::Dice;
 
 /// How many bytes are read at once.
 const INBOX_BYTES: usize = 256 << 10;
@@ -123,7 +123,7 @@ struct Run<'a, D> {
     /// Slots that wait for a job to be due, in the order in which they became free.
     free: VecDeque<u32>,
     schedule: Option<Schedule>,
-    random: Random,
+    dice: Dice,
     clock: Clock,
     /// The last reading of the clock.
     now_ns: u64,
@@ -151,7 +151,7 @@ impl<'a, D: Dialect> Run<'a, D> {
                 Pace::AtOnce => None,
                 Pace::PerSecond(rate) => Some(Schedule::new(rate)),
             },
-            random: Random::new(plan.seed),
+            dice: Dice::new(plan.seed),
             clock: Clock::start(),
             now_ns: 0,
             last_answer_ns: 0,
@@ -247,7 +247,8 @@ impl<'a, D: Dialect> Run<'a, D> {
         if let Bound::Cycles(count) = self.plan.bound {
             self.over |= self.cycles_begun >= count;
         }
-        let priority = self.random.below(self.plan.priorities);
+        let priority = self.dice.below(self.plan.priorities.into());
+        let priority = u32::try_from(priority).unwrap_or(0);
         let turn = if self.plan.keeps_queue {
             (slot / self.plan.depth.max(1)) as u64
         } else {

@@ -1,12 +1,12 @@
 //! Chooses what clients ask: few names, keys and priorities that collide, and now and then
 //! something that makes no sense.
 
+use pinpriq_dice::Dice;
 use pinpriq_engine::command::Sides;
 use pinpriq_engine::settings::{AFTERACK, AfterAck, CAPACITY, IDS, Ids, TTL, TTR};
 use pinpriq_engine::task::{Receipt, StateKind};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_model::{Model, is_placeholder};
-use pinpriq_store::faulty_disk::Dice;
 
 use crate::ask::{Ask, By, Change, Name, NewPriority, Settings, Text, Wish};
 use crate::client::{Client, Knowledge, id_text, invented_receipt};

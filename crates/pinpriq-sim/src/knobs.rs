@@ -6,7 +6,7 @@
 
 use std::fmt::{self, Write as _};
 
-use pinpriq_store::faulty_disk::Dice;
+use pinpriq_dice::Dice;
 
 macro_rules! knobs {
     ($($(#[doc = $doc:literal])* $name:ident = $calm:literal, $draw:expr;)*) => {

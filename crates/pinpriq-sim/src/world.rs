@@ -9,6 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use pinpriq_dice::Dice;
 use pinpriq_engine::Engine;
 use pinpriq_engine::limits::Limits as EngineLimits;
 use pinpriq_engine::task::ClientId;
@@ -20,7 +21,7 @@ use pinpriq_server::config::{
 };
 use pinpriq_server::simulation::{Options, Simulation};
 use pinpriq_store::FaultyDisk;
-use pinpriq_store::faulty_disk::{Dice, Operation, Repeat};
+use pinpriq_store::faulty_disk::{Operation, Repeat};
 use pinpriq_store::shards::shard_of;
 use pinpriq_store::{Durable, Journal};
 

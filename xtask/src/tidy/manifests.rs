@@ -12,33 +12,40 @@ use super::tree::{File, Tree};
 
 /// Each of our crates, and those of ours that it may use. Nothing but the fuzz targets may use the
 /// program, and nothing at all those, the simulator or xtask.
-const DIRECTIONS: [(&str, &[&str]); 16] = [
+const DIRECTIONS: [(&str, &[&str]); 17] = [
     (
         "pinpriq-fuzz",
         &["pinpriq", "pinpriq-engine", "pinpriq-letters", MODEL, "pinpriq-store", "pinpriq-wire"],
     ),
-    ("pinpriq-sim", &["pinpriq-engine", MODEL, "pinpriq-server", "pinpriq-store", "pinpriq-wire"]),
+    (
+        "pinpriq-sim",
+        &[DICE, "pinpriq-engine", MODEL, "pinpriq-server", "pinpriq-store", "pinpriq-wire"],
+    ),
     (MODEL, &["pinpriq-engine"]),
     (
         "pinpriq",
         &["pinpriq-client", "pinpriq-server", "pinpriq-wire", "pinpriq-store", "pinpriq-load"],
     ),
     ("pinpriq-client", &["pinpriq-wire"]),
-    ("pinpriq-load", &["pinpriq-wire"]),
+    ("pinpriq-load", &[DICE, "pinpriq-wire"]),
     ("pinpriq-server", &["pinpriq-engine", "pinpriq-letters", "pinpriq-store", "pinpriq-wire"]),
-    ("pinpriq-store", &["pinpriq-engine", "pinpriq-records"]),
+    ("pinpriq-store", &[DICE, "pinpriq-engine", "pinpriq-records"]),
     ("pinpriq-letters", &["pinpriq-engine", "pinpriq-records"]),
     ("pinpriq-records", &["pinpriq-engine"]),
     ("pinpriq-engine", &[]),
     ("pinpriq-wire", &[]),
     ("pinpriq-history", &[]),
-    ("pinpriq-crash", &["pinpriq-client", "pinpriq-history", "pinpriq-wire"]),
+    ("pinpriq-crash", &[DICE, "pinpriq-client", "pinpriq-history", "pinpriq-wire"]),
+    (DICE, &[]),
     ("pinpriq-planted", &[]),
     ("xtask", &[PLANTED]),
 ];
 
 /// What the engine is held against, by its own tests too: the one circle there is.
 const MODEL: &str = "pinpriq-model";
+
+/// Numbers for tests and tools, which the tests of every crate may use.
+const DICE: &str = "pinpriq-dice";
 
 /// The crate that plants bugs, the only section of a manifest in which a crate of the product may
 /// name it, and those crates. A build for use never looks into that section.
@@ -105,7 +112,8 @@ fn complaint(name: &str, allowed: &[&str], dependency: &Dependency) -> Option<St
     if section == PLANTED_SECTION && used == PLANTED && PLANTED_IN.contains(&name) {
         return None;
     }
-    if section == "dev-dependencies" && used == MODEL && name == "pinpriq-engine" {
+    let is_for_tests = used == DICE || (used == MODEL && name == "pinpriq-engine");
+    if section == "dev-dependencies" && is_for_tests {
         return None;
     }
     let known = DIRECTIONS.iter().any(|(own, _)| own == used);

@@ -13,7 +13,6 @@ use pinpriq_history::{Event, Report};
 
 use crate::args::Wanted;
 use crate::client::Client;
-use crate::dice::Dice;
 use crate::drain::drain;
 use crate::fault::{Fallible, Fault, Verdict};
 use crate::files;
@@ -22,6 +21,7 @@ use crate::payload::Payloads;
 use crate::request::{PutOptions, put};
 use crate::server::Started;
 use crate::workload::{QUEUE, Size, play};
+use pinpriq_dice::Dice;
 
 /// The queue of the last request of each life of the server before the damage. Each life begins a
 /// segment.
@@ -93,7 +93,7 @@ struct Made {
 }
 
 pub(crate) fn run(wanted: &Wanted) -> Fallible<Verdict> {
-    let mut dice = Dice(wanted.seed);
+    let mut dice = Dice::new(wanted.seed);
     let mut counts: BTreeMap<Damage, Count> = BTreeMap::new();
     let mut violations = Vec::new();
     for number in 0..wanted.kills {
@@ -137,7 +137,7 @@ fn make(wanted: &Wanted, root: &Path, ledger: &Ledger, dice: &mut Dice) -> Falli
         client.ask_one(put(fence, &payloads.sized(50), PutOptions::default()))?;
         client.close()?;
         ledger.event(Event::ServerKilled)?;
-        if dice.percent(50) {
+        if dice.chance(50) {
             server.kill()?;
         } else {
             server.stop()?;
@@ -159,14 +159,14 @@ struct Done {
 fn inflict(damage: Damage, made: &Made, dice: &mut Dice) -> Fallible<Done> {
     let segments = files::segments(&made.data)?;
     let (newest, old) = segments.split_last().ok_or("no segment")?;
-    let some_old = old.get(dice.place(old.len())).ok_or("one segment only")?;
-    let any = &segments[dice.place(segments.len())];
+    let some_old = old.get(dice.index(old.len())).ok_or("one segment only")?;
+    let any = &segments[dice.index(segments.len())];
     let mut cuts_the_end = damage.cuts_the_end();
     let told = match damage {
         Damage::BitFlipped => {
             let mut bytes = files::read(any)?;
-            let at = dice.place(used(&bytes));
-            let bit = dice.roll(8);
+            let at = dice.index(used(&bytes));
+            let bit = dice.below(8);
             bytes[at] ^= 1 << bit;
             files::write(any, &bytes)?;
             format!("{}: bit {bit} of byte {at}", files::name_of(any))
@@ -174,7 +174,7 @@ fn inflict(damage: Damage, made: &Made, dice: &mut Dice) -> Fallible<Done> {
         Damage::BlockZeroed => {
             let mut bytes = files::read(any)?;
             let blocks = used(&bytes).div_ceil(BLOCK_BYTES);
-            let at = dice.place(blocks) * BLOCK_BYTES;
+            let at = dice.index(blocks) * BLOCK_BYTES;
             let end = bytes.len().min(at + BLOCK_BYTES);
             cuts_the_end = any == newest && end >= used(&bytes);
             bytes[at..end].fill(0);
@@ -191,7 +191,7 @@ fn inflict(damage: Damage, made: &Made, dice: &mut Dice) -> Fallible<Done> {
         Damage::OldTruncated | Damage::NewestTruncated => {
             let segment = if damage == Damage::OldTruncated { some_old } else { newest };
             let length = used(&files::read(segment)?);
-            let at = dice.roll(u64::try_from(length)?);
+            let at = dice.below(u64::try_from(length)?);
             files::truncate(segment, at)?;
             format!("{} cut to {at} bytes", files::name_of(segment))
         }
@@ -200,7 +200,7 @@ fn inflict(damage: Damage, made: &Made, dice: &mut Dice) -> Fallible<Done> {
             let (newest_copy, old_copies) = copies.split_last().ok_or("no copy")?;
             if damage == Damage::OlderSegment {
                 // A file of an earlier number under the name of a later one.
-                let copy = old_copies.get(dice.place(old_copies.len())).unwrap_or(newest_copy);
+                let copy = old_copies.get(dice.index(old_copies.len())).unwrap_or(newest_copy);
                 let target = old.last().unwrap_or(newest);
                 files::copy(copy, target)?;
                 format!("{} over {}", files::name_of(copy), files::name_of(target))
@@ -208,7 +208,7 @@ fn inflict(damage: Damage, made: &Made, dice: &mut Dice) -> Fallible<Done> {
                 // The newest segment as it was while it was half as long.
                 let mut bytes = files::read(newest)?;
                 let end = used(&bytes);
-                let at = BATCHES_AT.min(end) + dice.place(end.saturating_sub(BATCHES_AT));
+                let at = BATCHES_AT.min(end) + dice.index(end.saturating_sub(BATCHES_AT));
                 bytes[at..].fill(0);
                 files::write(newest, &bytes)?;
                 format!("{} zero from byte {at} on", files::name_of(newest))

@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use crate::args::Wanted;
 use crate::contestant::{CONTESTANTS, Contestant, Popped, Speaker};
-use crate::dice::Dice;
 use crate::fault::{Fallible, Verdict};
 use crate::files;
 use crate::loop_disk::LoopDisk;
 use crate::process::{is_installed, signal};
 use crate::report::say;
 use crate::rounds::{LOAD_MS, let_pass};
+use pinpriq_dice::Dice;
 
 /// How many clients put; one more takes out.
 const PUTTERS: u64 = 16;
@@ -126,14 +126,14 @@ fn endure(
     times: u64,
     mut disk: Option<&mut LoopDisk>,
 ) -> Fallible<Known> {
-    let mut dice = Dice(wanted.seed);
+    let mut dice = Dice::new(wanted.seed);
     let mut known = Known::default();
     let numbers = AtomicU64::new(0);
     for _ in 0..times {
         files::make_directory(directory)?;
         let mut running = contestant.start(wanted, directory)?;
         let address = running.address;
-        let moment = Duration::from_micros(dice.roll(LOAD_MS * 1_000));
+        let moment = Duration::from_micros(dice.below(LOAD_MS * 1_000));
         let heard = std::thread::scope(|scope| {
             let workers: Vec<_> = (0..=PUTTERS)
                 .map(|number| {
@@ -180,7 +180,7 @@ fn put_on(mut speaker: Speaker, numbers: &AtomicU64, dice: &mut Dice) -> Known {
     let mut known = Known::default();
     loop {
         let task = format!("task-{}-{}", numbers.fetch_add(1, Ordering::Relaxed), "x".repeat(80));
-        if speaker.put(&task, dice.roll(4)).is_err() {
+        if speaker.put(&task, dice.below(4)).is_err() {
             return known;
         }
         known.put.insert(task);

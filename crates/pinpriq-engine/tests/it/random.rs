@@ -28,9 +28,9 @@ fn engine_does_what_the_model_does() {
     let census = RefCell::new(Census::default());
     for seed in 0..RUNS {
         let mut dice = Dice::new(seed);
-        let mut runner = Runner::new(dice.draw(), format!("seed {seed}"), &census);
+        let mut runner = Runner::new(dice.roll(), format!("seed {seed}"), &census);
         for _ in 0..STEPS_PER_RUN {
-            runner.step(dice.draw());
+            runner.step(dice.roll());
         }
         runner.clear_away();
     }

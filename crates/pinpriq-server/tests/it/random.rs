@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 
+use pinpriq_dice::Dice;
 use pinpriq_server::config::TtlZero;
 
 use crate::client::{Client, Packet, named_bytes, push_bytes};
@@ -16,28 +17,6 @@ const STEPS: u32 = 60;
 const CLIENTS: usize = 3;
 const QUEUES: [&[u8]; 3] = [b"a", b"\x00/\xff", b""];
 const KEYS: [&[u8]; 4] = [b"", b"k", b"K", b"\x00"];
-
-/// Numbers that follow from a seed.
-struct Dice(u64);
-
-impl Dice {
-    /// A number below `sides`.
-    fn roll(&mut self, sides: u64) -> u64 {
-        // This is splitmix64.
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (mixed ^ (mixed >> 31)) % sides
-    }
-
-    fn index(&mut self, length: usize) -> usize {
-        usize::try_from(self.roll(length as u64)).unwrap()
-    }
-
-    fn pick<T: Copy>(&mut self, table: &[T]) -> T {
-        table[self.index(table.len())]
-    }
-}
 
 /// One run: the server, its clients, and what they should be sent.
 struct Run {
@@ -54,9 +33,9 @@ struct Run {
 
 impl Run {
     async fn start(seed: u64) -> Self {
-        let mut dice = Dice(seed);
+        let mut dice = Dice::new(seed);
         let mut config = in_memory();
-        let forever = dice.roll(2) == 0;
+        let forever = dice.below(2) == 0;
         config.pinpriq_options.ttl_zero =
             if forever { TtlZero::Forever } else { TtlZero::Immediate };
         let world = World::start(config).await;
@@ -74,7 +53,7 @@ impl Run {
         let client = self.dice.index(CLIENTS);
         let queue = self.dice.index(QUEUES.len());
         let name = QUEUES[queue];
-        let what = self.dice.roll(100);
+        let what = self.dice.below(100);
         self.log.push(format!("client {client}, queue {queue}, dice {what}"));
         match what {
             0..40 => self.push(client, queue).await,

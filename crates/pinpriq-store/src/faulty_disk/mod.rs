@@ -6,7 +6,6 @@
 //! strike, so that a test can tell that its fault was really there. It models a disk that keeps
 //! what it has confirmed; it knows nothing about journals.
 
-mod dice;
 mod file;
 mod state;
 
@@ -14,7 +13,6 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-pub use dice::Dice;
 pub use state::{CrashPolicy, Losses, Operation, Repeat, SECTOR_BYTES};
 
 use crate::disk::{Disk, DiskFile, Entry, EntryKind, LockError, OpenMode};

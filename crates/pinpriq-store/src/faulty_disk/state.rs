@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use super::dice::Dice;
 use crate::disk::index;
+use pinpriq_dice::Dice;
 
 /// What is written as a whole or not at all.
 pub const SECTOR_BYTES: usize = 512;

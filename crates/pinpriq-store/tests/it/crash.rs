@@ -1,6 +1,7 @@
 //! Crashes: at every operation of the disk, with everything that may survive one.
 
-use pinpriq_store::faulty_disk::{CrashPolicy, Dice};
+use pinpriq_dice::Dice;
+use pinpriq_store::faulty_disk::CrashPolicy;
 use pinpriq_store::{FaultyDisk, JournalOptions, Level, Store};
 
 use crate::driving::{History, options, start, work};

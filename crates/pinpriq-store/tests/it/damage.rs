@@ -1,8 +1,9 @@
 //! Torn tails are cut off in silence, damage is told, and neither changes a file.
 
+use pinpriq_dice::Dice;
 use pinpriq_engine::change::Change;
 use pinpriq_store::conformance::{Caller, sample_task};
-use pinpriq_store::faulty_disk::{CrashPolicy, Dice};
+use pinpriq_store::faulty_disk::CrashPolicy;
 use pinpriq_store::{FaultyDisk, Fold, Journal, Store, StoreError, Urgency};
 
 use crate::driving::{journal, options, start};

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pinpriq_dice::Dice;
 use pinpriq_engine::change::{Change, Granted, Moved, QueueRecord};
 use pinpriq_engine::settings::{Paused, Settings};
 use pinpriq_engine::task::{Progress, State};
@@ -11,7 +12,6 @@ use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_store::conformance::{
     Caller, sample_lane, sample_lane_task, sample_member, sample_publication, sample_task,
 };
-use pinpriq_store::faulty_disk::Dice;
 use pinpriq_store::{
     Disk, FaultyDisk, Fold, Journal, JournalOptions, Level, Position, Runner, StoreError, Urgency,
 };

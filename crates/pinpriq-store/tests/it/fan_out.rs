@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use pinpriq_dice::Dice;
 use pinpriq_engine::command::{
     Ack, Amendment, Command, Held, HeldBy, Peek, QueueCommand, QueueName, Release, Selection, Take,
     TakeMode, Wait,
@@ -15,7 +16,6 @@ use pinpriq_engine::reply::{Output, Reply};
 use pinpriq_engine::settings::{CAPACITY, IDS, Ids, TTL, Value};
 use pinpriq_engine::task::{ClientId, Receipt, RequestId, State, StateKind, TaskRecord, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
-use pinpriq_store::faulty_disk::Dice;
 use pinpriq_store::{Durable, FaultyDisk, JournalOptions, Position, StoreError};
 
 use crate::driving::{SEGMENT_BYTES, journal};

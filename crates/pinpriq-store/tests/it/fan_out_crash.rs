@@ -4,9 +4,10 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use pinpriq_dice::Dice;
 use pinpriq_engine::command::Wait;
 use pinpriq_engine::time::Timestamp;
-use pinpriq_store::faulty_disk::{CrashPolicy, Dice};
+use pinpriq_store::faulty_disk::CrashPolicy;
 use pinpriq_store::journal::check;
 use pinpriq_store::{Durable, FaultyDisk, Fold, Position, Store, StoreError};
 

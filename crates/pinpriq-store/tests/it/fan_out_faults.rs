@@ -3,10 +3,11 @@
 
 use std::io::ErrorKind;
 
+use pinpriq_dice::Dice;
 use pinpriq_engine::command::Wait;
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_store::FaultyDisk;
-use pinpriq_store::faulty_disk::{CrashPolicy, Dice, Operation, Repeat};
+use pinpriq_store::faulty_disk::{CrashPolicy, Operation, Repeat};
 
 use crate::driving::SEGMENT_BYTES;
 use crate::fan_out::{MEMBERS, Office, TOPICS, tight};

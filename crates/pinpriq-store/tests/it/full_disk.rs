@@ -8,6 +8,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use pinpriq_dice::Dice;
 use pinpriq_engine::Applied;
 use pinpriq_engine::command::{
     Ack, Amendment, Command, Held, HeldBy, Put, Release, Selection, Take, TakeMode, Wait,
@@ -18,7 +19,7 @@ use pinpriq_engine::room::Room;
 use pinpriq_engine::task::{ClientId, Receipt, RequestId, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_store::disk::{DiskFile, Entry, LockError, OpenMode};
-use pinpriq_store::faulty_disk::{CrashPolicy, Dice};
+use pinpriq_store::faulty_disk::CrashPolicy;
 use pinpriq_store::{Disk, Durable, FaultyDisk, Journal, JournalOptions, Runner, StoreError};
 
 const SEGMENT_BYTES: u32 = 512 << 10;

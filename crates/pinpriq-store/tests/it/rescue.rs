@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use pinpriq_dice::Dice;
 use pinpriq_engine::change::{Change, Moved};
 use pinpriq_engine::task::{Progress, State};
 use pinpriq_store::conformance::sample_task;
-use pinpriq_store::faulty_disk::{CrashPolicy, Dice, Operation};
+use pinpriq_store::faulty_disk::{CrashPolicy, Operation};
 use pinpriq_store::journal::{LsnRange, check, salvage};
 use pinpriq_store::{
     Disk, FaultyDisk, Fold, Journal, RealDisk, Runner, Store, StoreError, Urgency,

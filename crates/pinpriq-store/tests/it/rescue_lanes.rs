@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
+use pinpriq_dice::Dice;
 use pinpriq_engine::change::Change;
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_store::conformance::{
     Caller, sample_lane, sample_lane_task, sample_member, sample_publication, sample_task,
 };
-use pinpriq_store::faulty_disk::{CrashPolicy, Dice};
+use pinpriq_store::faulty_disk::CrashPolicy;
 use pinpriq_store::journal::{SalvageReport, check, salvage};
 use pinpriq_store::{Disk, Durable, FaultyDisk, Fold, Journal, Store, Urgency};
 

@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use pinpriq_dice::Dice;
 use pinpriq_engine::command::{Ack, Command, Held, HeldBy, Put, QueueName};
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, Reply};
 use pinpriq_engine::task::{Bytes, ClientId, Receipt, RequestId, State};
 use pinpriq_engine::time::Timestamp;
 use pinpriq_store::conformance::sample_task;
-use pinpriq_store::faulty_disk::{CrashPolicy, Dice};
+use pinpriq_store::faulty_disk::CrashPolicy;
 use pinpriq_store::layout::{shard_name, shards_in};
 use pinpriq_store::reshard::{DirectoryError, reshard, salvage_shards};
 use pinpriq_store::shards::{first_number, shard_of};

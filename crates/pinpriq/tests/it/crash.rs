@@ -9,8 +9,10 @@ use std::path::Path;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
-use crate::dice::{Dice, size};
+use pinpriq_dice::Dice;
+
 use crate::serving::Serving;
+use crate::sizes::size;
 use crate::wire::{Packet, Wire, push};
 
 const PUSHERS: u64 = 4;
@@ -25,13 +27,13 @@ const COUNT: u64 = 20_000;
 
 /// A packet of this number: its cycle, its pusher and its place, from the top down.
 fn payload(number: u64) -> Vec<u8> {
-    let mut dice = Dice(number);
-    let length = dice.roll(300);
+    let mut dice = Dice::new(number);
+    let length = dice.index(300);
     [&number.to_be_bytes()[..], &dice.bytes(length)].concat()
 }
 
 fn priority(number: u64) -> u8 {
-    u8::try_from(1 + Dice(!number).roll(3)).unwrap()
+    u8::try_from(1 + Dice::new(!number).index(3)).unwrap()
 }
 
 fn first_number(cycle: u64, pusher: u64) -> u64 {
@@ -157,13 +159,13 @@ fn drain(server: &Serving, known: &mut Known) {
 fn crash_again_and_again(level: &str, pushes: u64, seed: u64) {
     let flags = ["--durability", level, "--pinpriq-ttl-zero", "forever"];
     let data = tempfile::tempdir().unwrap();
-    let mut dice = Dice(seed);
+    let mut dice = Dice::new(seed);
     let mut known = Known::default();
     let count = (pushes / CYCLES / PUSHERS).max(1);
     for cycle in 0..CYCLES {
         let server = Serving::start(data.path(), &flags);
         let all = usize::try_from(count.div_ceil(BLOCK) * PUSHERS).unwrap();
-        let fences = 1 + dice.roll(all);
+        let fences = 1 + dice.index(all);
         println!("seed {seed}, {level}, cycle {cycle}: killed after {fences} of {all} fences");
         run_and_kill(server, &mut known, cycle, count, fences);
     }

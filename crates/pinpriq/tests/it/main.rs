@@ -7,8 +7,6 @@ mod client;
 #[cfg(test)]
 mod crash;
 #[cfg(test)]
-mod dice;
-#[cfg(test)]
 mod directory;
 #[cfg(test)]
 mod files;
@@ -34,6 +32,8 @@ mod serving;
 mod shards;
 #[cfg(test)]
 mod shell;
+#[cfg(test)]
+mod sizes;
 #[cfg(test)]
 mod starting;
 #[cfg(test)]

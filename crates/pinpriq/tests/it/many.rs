@@ -1,7 +1,7 @@
 //! A directory with many packets: it starts and has them. How fast is printed, not judged.
 
-use crate::dice::size;
 use crate::serving::Serving;
+use crate::sizes::size;
 use crate::wire::push;
 
 const QUEUES: u32 = 10;

@@ -10,9 +10,9 @@ use std::thread;
 use pinpriq_wire::resp::Value;
 
 use self::redis::{Redis, figure, receipt, serve, show, task};
-use crate::dice::Dice;
 use crate::serving::Serving;
 use crate::wire::Wire;
+use pinpriq_dice::Dice;
 
 const IN_MEMORY: &[&str] = &["--durability", "memory"];
 
@@ -177,17 +177,17 @@ fn consumers_that_die_at_random_lose_nothing() {
         for seed in 0..8 {
             let (address, seen, left) = (&address, &seen, &left);
             scope.spawn(move || {
-                let mut dice = Dice(seed);
+                let mut dice = Dice::new(seed);
                 while left.load(Ordering::Relaxed) > 0 {
                     let mut client = Redis::connect(address);
                     for _ in 0..5 {
                         client.say("TAKE q WAIT 100");
-                        if dice.roll(4) == 0 {
+                        if dice.index(4) == 0 {
                             // Blocked, or being served, or with a reply that nobody reads.
                             break;
                         }
                         let taken = client.value();
-                        if show(&taken) == "[]" || dice.roll(4) == 0 {
+                        if show(&taken) == "[]" || dice.index(4) == 0 {
                             continue;
                         }
                         if client.told(&format!("ACK q {}", receipt(&taken))) == "OK" {

@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::dice::{Dice, size};
+use pinpriq_dice::Dice;
+
 use crate::serving::{GUARD, Serving};
+use crate::sizes::size;
 use crate::wire::push;
 
 /// How many connections send rubbish at a time.
@@ -19,9 +21,9 @@ const RESIDENT_BYTES_MAX: u64 = 256 << 20;
 
 /// Something to send: mostly random bytes, and some that begin well.
 fn rubbish(dice: &mut Dice) -> Vec<u8> {
-    let length = 1 + dice.roll(20_000);
+    let length = 1 + dice.index(20_000);
     let mut bytes = dice.bytes(length);
-    match dice.roll(8) {
+    match dice.index(8) {
         // Credit without end, and then something unknown.
         0 => bytes.fill(0x41),
         // A push, a pop and a subscribe that never end.
@@ -71,7 +73,7 @@ fn rubbish_is_closed_and_a_proper_client_loses_nothing() {
         for seed in 0..CONNECTIONS {
             let (server, goes_on, sent) = (&server, &goes_on, &sent);
             scope.spawn(move || {
-                let mut dice = Dice(seed);
+                let mut dice = Dice::new(seed);
                 while goes_on.load(Ordering::Relaxed) {
                     send_rubbish(&server.address, &mut dice);
                     sent.fetch_add(1, Ordering::Relaxed);

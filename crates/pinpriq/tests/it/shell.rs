@@ -7,11 +7,11 @@ use std::process::{Output, Stdio};
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
-use crate::dice::Dice;
 use crate::files;
 use crate::peer::{check, pinpriq};
 use crate::serving::{Serving, address_in};
 use crate::wire::{Wire, push};
+use pinpriq_dice::Dice;
 
 /// Runs a client command with this input.
 fn run(server: &Serving, arguments: &[&str], stdin: &[u8]) -> Output {
@@ -24,7 +24,7 @@ fn run(server: &Serving, arguments: &[&str], stdin: &[u8]) -> Output {
 fn any_bytes_go_in_by_stdin_and_come_out_by_stdout() {
     let data = tempfile::tempdir().unwrap();
     let server = Serving::start(data.path(), &[]);
-    let mut dice = Dice(1);
+    let mut dice = Dice::new(1);
     let all: Vec<u8> = (0..=255).collect();
     for payload in [vec![], all, dice.bytes(65_535)] {
         check(&run(&server, &["push", "q"], &payload), 0, b"");

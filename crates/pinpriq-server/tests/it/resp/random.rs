@@ -1,6 +1,7 @@
 //! Random requests on several connections at once: every reply can be read and is of a kind that
 //! its command has, each refusal has a known first word, and the figures add up at all times.
 
+use pinpriq_dice::Dice;
 use pinpriq_wire::resp::{Value, Words};
 
 use super::client::{Client, World, elements, field, number, show};
@@ -64,26 +65,9 @@ fn pairs(map: &Value) -> Vec<(String, i64)> {
     }
 }
 
-/// Numbers that look random and come again for the same seed.
-pub(super) struct Dice(pub(super) u64);
-
-impl Dice {
-    pub(super) fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        usize::try_from((mixed ^ (mixed >> 31)) % bound as u64).unwrap()
-    }
-
-    fn pick<'a>(&mut self, of: &[&'a str]) -> &'a str {
-        of[self.below(of.len())]
-    }
-
-    /// One of these, more often than not.
-    fn maybe<'a>(&mut self, of: &[&'a str]) -> &'a str {
-        if self.below(3) == 0 { self.pick(of) } else { "" }
-    }
+/// One of these, more often than not.
+fn maybe<'a>(dice: &mut Dice, of: &[&'a str]) -> &'a str {
+    if dice.once_in(3) { dice.pick(of) } else { "" }
 }
 
 const QUEUES: [&str; 5] = ["a", "b", "given", "kept", "zombies"];
@@ -94,51 +78,51 @@ const STATES: [&str; 7] = ["R", "W", "T", "B", "Z", "D", "X"];
 /// A random request that answers at once, or as soon as the sending side ends.
 fn request(dice: &mut Dice, receipts: &[String]) -> String {
     let queue = dice.pick(&QUEUES);
-    let id = (1 + dice.below(40)).to_string();
+    let id = (1 + dice.index(40)).to_string();
     let id = if queue == "given" { dice.pick(&["x", "y", "z"]) } else { id.as_str() };
     let no_receipt = "3-1-3".to_owned();
     let receipt =
-        if receipts.is_empty() { &no_receipt } else { &receipts[dice.below(receipts.len())] };
-    let held = if dice.below(3) == 0 { format!("ID {id}") } else { receipt.clone() };
-    let (delay, ttl) = (dice.maybe(&DELAYS), dice.maybe(&TTLS));
-    let priority = dice.maybe(&["PRIORITY 1", "PRIORITY -5", "PRIORITY NONE", "PRIORITY p"]);
-    let ends = dice.maybe(&["FROM MAX", "ORDER NEWEST", "GROUP", "COUNT 3", "WITHMETA"]);
+        if receipts.is_empty() { &no_receipt } else { &receipts[dice.index(receipts.len())] };
+    let held = if dice.index(3) == 0 { format!("ID {id}") } else { receipt.clone() };
+    let (delay, ttl) = (maybe(dice, &DELAYS), maybe(dice, &TTLS));
+    let priority = maybe(dice, &["PRIORITY 1", "PRIORITY -5", "PRIORITY NONE", "PRIORITY p"]);
+    let ends = maybe(dice, &["FROM MAX", "ORDER NEWEST", "GROUP", "COUNT 3", "WITHMETA"]);
     let given = if queue == "given" { format!("ID {id}") } else { String::new() };
     let mode = dice.pick(&["TAKE", "POP"]);
     let member = dice.pick(&["m", "n"]);
-    let line = match dice.below(31) {
+    let line = match dice.index(31) {
         0..=5 => format!(
             "PUT {queue} p {delay} {ttl} {priority} {given} {} {}",
-            dice.maybe(&["KEY k", "KEY l"]),
-            dice.maybe(&["TTR 20", "TTR 0"])
+            maybe(dice, &["KEY k", "KEY l"]),
+            maybe(dice, &["TTR 20", "TTR 0"])
         ),
         6 => format!("PUT {queue} p {given} WAIT 0"),
         7..=9 => format!("{mode} {queue} a {ends}"),
         10 => format!("TAKE {queue} TTR 30 {ends}"),
         11 => format!("PEEK {queue} STATE {} {ends}", dice.pick(&STATES)),
         12 => format!("GET {queue} {id}"),
-        13 => format!("ACK {queue} {held} {}", dice.maybe(&["ZOMBIE 10", "PAYLOAD q"])),
+        13 => format!("ACK {queue} {held} {}", maybe(dice, &["ZOMBIE 10", "PAYLOAD q"])),
         14 => format!("ACK {queue} {receipt} 1-1-1 {receipt}"),
-        15 => format!("RELEASE {queue} {held} {delay} {ttl} {priority} {}", dice.maybe(&["TAIL"])),
-        16 => format!("BURY {queue} {held} {}", dice.maybe(&["REASON r"])),
-        17 => format!("TOUCH {queue} {held} {}", dice.maybe(&["BY 10", "BY 0"])),
+        15 => format!("RELEASE {queue} {held} {delay} {ttl} {priority} {}", maybe(dice, &["TAIL"])),
+        16 => format!("BURY {queue} {held} {}", maybe(dice, &["REASON r"])),
+        17 => format!("TOUCH {queue} {held} {}", maybe(dice, &["BY 10", "BY 0"])),
         18 => format!("{} {queue} {id} {delay} {ttl}", dice.pick(&["DIG", "SNATCH", "RESTART"])),
-        19 => format!("{} {delay} {ttl}", ["PLOW a", "PLOW b COUNT 1"][dice.below(2)]),
+        19 => format!("{} {delay} {ttl}", ["PLOW a", "PLOW b COUNT 1"][dice.index(2)]),
         20 => format!("SWITCH {queue} {id} {} {delay} {ttl}", dice.pick(&STATES)),
-        21 => format!("UPDATE {queue} {id} {priority} {ttl} {}", dice.maybe(&["PAYLOAD new"])),
+        21 => format!("UPDATE {queue} {id} {priority} {ttl} {}", maybe(dice, &["PAYLOAD new"])),
         22 => format!("KILL {queue} {id} 1 2"),
         23 => format!("QUEUE {} {queue}", dice.pick(&["TRUNCATE", "PAUSE", "RESUME", "RESUME"])),
         24 => dice.pick(&["SUBSCRIBE a", "UNSUBSCRIBE", "CREDIT 2", "READY", "RESET"]).to_owned(),
         25 => dice.pick(&["QUEUE DROP a", "STATS", "HELLO 3", "QUEUE SET b TTL 30"]).to_owned(),
-        26 => format!("JOIN {queue} {member} {}", dice.maybe(&["LEASE 30", "LEASE 0"])),
+        26 => format!("JOIN {queue} {member} {}", maybe(dice, &["LEASE 30", "LEASE 0"])),
         27 => dice.pick(&["LEAVE a m", "LEAVE n", "BEAT m", "MEMBERS a", "MEMBERS b"]).to_owned(),
         _ => format!(
             "PUBLISH {queue} p {ttl} {priority} {}",
-            dice.maybe(&["DEADLINE 1700000000060", "KEY k"])
+            maybe(dice, &["DEADLINE 1700000000060", "KEY k"])
         ),
     };
     // What can be done with a queue can be done with a lane.
-    let line = match dice.below(4) {
+    let line = match dice.index(4) {
         0 if !line.starts_with("PUT") => format!("{line} MEMBER {member}"),
         _ => line,
     };
@@ -180,7 +164,7 @@ fn note_receipts(value: &Value, receipts: &mut Vec<String>) {
 
 async fn play(seed: u64) {
     let world = World::plain().await;
-    let mut dice = Dice(seed);
+    let mut dice = Dice::new(seed);
     let mut control = world.connect().await;
     control.ask("QUEUE CREATE given IDS given CAPACITY 2").await;
     control.ask("QUEUE CREATE kept AFTERACK keep").await;
@@ -189,8 +173,8 @@ async fn play(seed: u64) {
     let mut receipts = Vec::new();
     let mut sent = 0;
     while sent < REQUESTS {
-        let who = dice.below(clients.len());
-        let (mut bytes, count) = (Vec::new(), 1 + dice.below(6));
+        let who = dice.index(clients.len());
+        let (mut bytes, count) = (Vec::new(), 1 + dice.index(6));
         for _ in 0..count {
             let line = request(&mut dice, &receipts);
             Words::new(&line).put(&mut bytes);
@@ -199,14 +183,14 @@ async fn play(seed: u64) {
         read(&mut clients[who], count, &mut receipts).await;
         receipts.drain(..receipts.len().saturating_sub(20));
         sent += count;
-        world.advance([0, 0, 1, 7][dice.below(4)]);
+        world.advance([0, 0, 1, 7][dice.index(4)]);
         check_balance(&control.ask("STATS").await);
         let queue = dice.pick(&QUEUES);
         match control.ask(&format!("STATS {queue}")).await {
             Value::Error(text) => assert!(text.starts_with("NOQUEUE"), "{text}"),
             stats => check_balance(&stats),
         }
-        if dice.below(30) == 0 {
+        if dice.index(30) == 0 {
             clients[who] = world.connect().await;
         }
     }

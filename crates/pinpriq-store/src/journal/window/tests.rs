@@ -4,7 +4,9 @@ use super::super::reader::{Behind, Walk, walk};
 use super::super::segment::{FORMAT_VERSION, SEGMENT_START, aligned};
 use super::*;
 use crate::disk::write_all_at;
-use crate::faulty_disk::{Dice, SECTOR_BYTES};
+use pinpriq_dice::Dice;
+
+use crate::faulty_disk::SECTOR_BYTES;
 use crate::{FaultyDisk, RealDisk};
 
 const NAME: &str = "segment-0000000003.log";

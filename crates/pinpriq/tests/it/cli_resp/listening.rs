@@ -7,9 +7,9 @@ use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 
 use super::commands::lines;
 use super::{Server, fifo};
-use crate::dice::Dice;
 use crate::peer::{check, pinpriq};
 use crate::serving::Serving;
+use pinpriq_dice::Dice;
 
 /// A listener that goes on while the test does other things. Killed when it goes out of scope.
 struct Listener {
@@ -313,7 +313,7 @@ fn a_listener_goes_on_when_the_server_was_killed_and_comes_back() {
 fn a_kill_while_tasks_are_published_leaves_each_in_all_lanes_or_in_none() {
     const MEMBERS: usize = 5;
     const LINES: u32 = 20_000;
-    let mut dice = Dice(7);
+    let mut dice = Dice::new(7);
     let data = tempfile::tempdir().unwrap();
     let input = lines(LINES, |number| number.to_string());
     for round in 0..4 {
@@ -333,7 +333,7 @@ fn a_kill_while_tasks_are_published_leaves_each_in_all_lanes_or_in_none() {
             // The publisher may end first.
             move || drop(stdin.write_all(input.as_bytes()))
         });
-        let answers = dice.roll(5_000) + 1;
+        let answers = dice.index(5_000) + 1;
         let mut told = BufReader::new(publisher.stdout.take().unwrap()).lines();
         for _ in 0..answers {
             assert_eq!(told.next().unwrap().unwrap(), MEMBERS.to_string());

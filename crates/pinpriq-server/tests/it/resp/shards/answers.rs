@@ -6,7 +6,9 @@ use pinpriq_wire::resp::{Value, Words};
 
 use super::{SHARDS, home, homes, payloads, queue_in, queues, several, several_shards, with_homes};
 use crate::resp::client::{Client, field, number, receipt, show};
-use crate::resp::random::{Dice, check_balance};
+use pinpriq_dice::Dice;
+
+use crate::resp::random::check_balance;
 use crate::world::test;
 
 /// How many requests each connection sends at once.
@@ -70,7 +72,7 @@ impl Talk {
         let (requests, expected) = (Vec::new(), Vec::new());
         let mut talk = Self { home, requests, expected, tasks, third: false };
         for number in 0..REQUESTS {
-            let shard = dice.below(3);
+            let shard = dice.index(3);
             let (line, expected) = talk.some_request(number, shard, dice);
             Words::new(&line).put(&mut talk.requests);
             talk.expected.push(expected);
@@ -82,13 +84,13 @@ impl Talk {
         let says = |text: &str| Expected::Says(text.to_owned());
         let queue = queue_in(shard, 1 + self.home);
         let tasks = &mut self.tasks[shard];
-        match dice.below(16) {
+        match dice.index(16) {
             0..6 => {
                 tasks.push_back(number.to_string());
                 (format!("PUT {queue} {number}"), Expected::Id(shard))
             }
             6..9 => {
-                let count = 1 + dice.below(3);
+                let count = 1 + dice.index(3);
                 let popped = tasks.drain(..count.min(tasks.len())).collect();
                 (format!("POP {queue} COUNT {count}"), Expected::Tasks(popped))
             }
@@ -99,13 +101,13 @@ impl Talk {
             10 => (format!("ECHO {number}"), Expected::Says(number.to_string())),
             11 => ("PING".to_owned(), says("PONG")),
             12 => (format!("POP {queue} COUNT 0"), says("BADARG")),
-            13 => match dice.below(3) {
+            13 => match dice.index(3) {
                 0 => ("NOSUCH".to_owned(), says("ERR")),
                 1 => (format!("GET {queue} 0"), says("null")),
                 _ => (format!("TAKE {}", queues().join(" ")), says("CROSSSHARD")),
             },
             14 => {
-                self.third = dice.below(2) == 0;
+                self.third = dice.index(2) == 0;
                 let line = format!("HELLO {}", if self.third { 3 } else { 2 });
                 (line, Expected::Figures { third: self.third })
             }
@@ -136,7 +138,7 @@ fn answers_of_several_shards_come_in_the_order_of_the_requests() {
     for seed in 1..=6 {
         println!("seed {seed}");
         test(async || {
-            let mut dice = Dice(seed);
+            let mut dice = Dice::new(seed);
             let world = several_shards().await;
             let mut playing = Vec::new();
             for (home, mut client) in homes(&world).await.into_iter().enumerate() {

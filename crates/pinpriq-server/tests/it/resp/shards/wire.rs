@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use super::{SHARDS, World, queue_in, queues, several_shards};
 use crate::client::{Client, Packet, frame_bytes, named_bytes, push_bytes};
-use crate::resp::random::Dice;
 use crate::world::test;
+use pinpriq_dice::Dice;
 
 /// A connection in each shard, where it stays since it has named a queue there.
 async fn homes(world: &World) -> [Client; SHARDS] {
@@ -26,16 +26,16 @@ fn packets_are_pushed_to_and_popped_from_all_shards_in_order() {
         println!("seed {seed}");
         test(async || {
             let world = several_shards().await;
-            let mut dice = Dice(seed);
+            let mut dice = Dice::new(seed);
             let mut playing = Vec::new();
             for (home, mut client) in homes(&world).await.into_iter().enumerate() {
                 let mut queues: [VecDeque<Packet>; SHARDS] = [const { VecDeque::new() }; SHARDS];
                 let (mut requests, mut expected) = (Vec::new(), Vec::new());
                 for number in 0..2_000 {
-                    let shard = dice.below(SHARDS);
+                    let shard = dice.index(SHARDS);
                     let queue = queue_in(shard, 1 + home);
-                    if dice.below(2) == 0 {
-                        let (key, payload) = (number.to_string(), vec![7; dice.below(500)]);
+                    if dice.index(2) == 0 {
+                        let (key, payload) = (number.to_string(), vec![7; dice.index(500)]);
                         let packet = (key.into_bytes(), payload);
                         let push = push_bytes(queue.as_bytes(), 0xffff, 1, &packet.0, &packet.1);
                         requests.extend(push);
