@@ -11,6 +11,7 @@ use crate::memory::packed::Unsaved;
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::operations::arguments::{bad, check_count, check_id, check_positive};
 use crate::reply::{Refusal, RefusalKind, Reply};
+use crate::settings::AfterAck;
 use crate::task::{ClientId, Grant, Lease, RequestId, State, StateKind, TaskRecord};
 use crate::time::Span;
 use crate::transition::Operation;
@@ -137,15 +138,20 @@ impl Engine {
             }
             let Some(slot) = self.select(queue, want.selection) else { return };
             *count -= 1;
-            let key = self.tasks[slot].key().filter(|_| want.selection.group);
-            let companions = key
-                .map(|key| self.queues[queue].indexes.group(key, want.selection, &self.tasks))
-                .unwrap_or_default();
+            let companions = match self.tasks[slot].key() {
+                Some(key) if want.selection.group => {
+                    self.queues[queue].indexes.group(key, want.selection, &self.tasks)
+                }
+                _ => Vec::new(),
+            };
             if taken.capacity() == 0 {
                 // Most takes hand over one task; the vector would make room for four.
-                taken.reserve_exact(1 + companions.len());
+                *taken = Vec::with_capacity(1 + companions.len());
             }
             taken.push(self.hand_over(slot, want));
+            if companions.is_empty() {
+                continue;
+            }
             for companion in companions.into_iter().filter(|companion| *companion != slot) {
                 if taken.len() >= TASKS_PER_ANSWER_MAX {
                     break;
@@ -256,8 +262,11 @@ impl Engine {
                 self.tasks.record(slot, self.queues[queue].names())
             }
             TakeMode::Pop => {
-                self.tasks[slot].set_attempts(attempts);
-                let record = self.tasks.record(slot, self.queues[queue].names());
+                if self.queues[queue].settings.after_ack != AfterAck::Delete {
+                    self.tasks[slot].set_attempts(attempts);
+                }
+                let mut record = self.tasks.record(slot, self.queues[queue].names());
+                record.progress.attempts = attempts;
                 self.finish(slot, Operation::Pop, None);
                 record
             }
