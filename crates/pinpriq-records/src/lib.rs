@@ -2,7 +2,7 @@
 //!
 //! Numbers are LEB128 in their shortest form, and texts have their length before them. What only
 //! some tasks have is an *attribute*: a tag and its value, left out where it is the usual one.
-//! Attributes stand in rising order of their tags, with the byte 0 behind the last. So a new
+//! Attributes stand in a fixed order, with the byte 0 behind the last. So a new
 //! attribute costs nothing where it is not used, and a program that does not know it refuses it.
 //!
 //! Encoding cannot fail. Decoding is total: any bytes give a value or an error, never a panic, and

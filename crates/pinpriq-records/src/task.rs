@@ -1,7 +1,7 @@
 //! A task as bytes, but for where it is: its queue or lane stands elsewhere.
 //!
 //! This is the one list of a task's attributes on disk and in letters. To add one, give it the next
-//! tag, a line in [`put_task`] or [`put_terms`], and a line where they are taken.
+//! tag and its place in [`ATTRIBUTES`], a line where it is appended and a line where it is taken.
 
 use std::sync::Arc;
 
@@ -29,7 +29,28 @@ const STATE: u8 = 8;
 const SHARED: u8 = 9;
 /// The connection that has the lease. No store is told it.
 const HOLDER: u8 = 10;
-const LAST: u8 = HOLDER;
+
+/// What an attribute belongs to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Task,
+    Terms,
+    Progress,
+}
+
+/// All attributes, in the order in which they are written.
+const ATTRIBUTES: [(u8, Part); 10] = [
+    (ID, Part::Task),
+    (KEY, Part::Terms),
+    (TTR, Part::Terms),
+    (PRIORITY, Part::Progress),
+    (SEQ, Part::Progress),
+    (EXPIRES_AT, Part::Progress),
+    (ATTEMPTS, Part::Progress),
+    (STATE, Part::Progress),
+    (SHARED, Part::Task),
+    (HOLDER, Part::Task),
+];
 
 /// A task whose bytes still lie where they were read, but for the reason of a buried one.
 #[derive(Debug)]
@@ -76,7 +97,7 @@ pub fn put_task(out: &mut Vec<u8>, task: &TaskRecord) {
 pub fn take_task<'a>(input: &mut &'a [u8]) -> Result<TaskView<'a>, Malformed> {
     let number = take_number(input)?;
     let put_at = take_moment(input)?;
-    let attributes = Attributes::take(input, number, ID..=LAST)?;
+    let attributes = Attributes::take(input, number, None)?;
     Ok(TaskView { number, put_at, attributes, payload: take_bytes(input)? })
 }
 
@@ -88,7 +109,7 @@ pub fn put_terms(out: &mut Vec<u8>, terms: Terms<&[u8]>) {
 
 /// Takes what [`put_terms`] appends.
 pub fn take_terms<'a>(input: &mut &'a [u8]) -> Result<Terms<&'a [u8]>, Malformed> {
-    Ok(Attributes::take(input, 0, KEY..=TTR)?.terms)
+    Ok(Attributes::take(input, 0, Some(Part::Terms))?.terms)
 }
 
 /// Appends where the task of this number stands.
@@ -99,7 +120,7 @@ pub fn put_progress(out: &mut Vec<u8>, number: u64, progress: &Progress) {
 
 /// Takes what [`put_progress`] appends, for the task of this number.
 pub fn take_progress(input: &mut &[u8], number: u64) -> Result<Progress, Malformed> {
-    Ok(Attributes::take(input, number, PRIORITY..=STATE)?.progress)
+    Ok(Attributes::take(input, number, Some(Part::Progress))?.progress)
 }
 
 impl TaskView<'_> {
@@ -123,27 +144,25 @@ impl TaskView<'_> {
 }
 
 impl<'a> Attributes<'a> {
-    /// Takes attributes up to their end, which may only be those of these tags.
-    fn take(
-        input: &mut &'a [u8],
-        number: u64,
-        allowed: std::ops::RangeInclusive<u8>,
-    ) -> Result<Self, Malformed> {
+    /// Takes attributes up to their end: those of this part alone, or all.
+    fn take(input: &mut &'a [u8], number: u64, part: Option<Part>) -> Result<Self, Malformed> {
         let progress = Progress::fresh(number, None);
         let mut found = Self { own_id: None, terms: Terms::NONE, progress, shared: false };
-        let mut last = END;
+        let mut rest = &ATTRIBUTES[..];
         loop {
             let tag = take_byte(input)?;
             if tag == END {
                 return Ok(found);
             }
-            if tag > LAST {
-                return Err(Malformed::UnknownAttribute(tag));
-            }
-            if tag <= last || !allowed.contains(&tag) {
+            let Some(place) = rest.iter().position(|(known, _)| *known == tag) else {
+                let is_known = ATTRIBUTES.iter().any(|(known, _)| *known == tag);
+                let out_of_order = Malformed::OutOfRange("attribute");
+                return Err(if is_known { out_of_order } else { Malformed::UnknownAttribute(tag) });
+            };
+            if part.is_some_and(|part| part != rest[place].1) {
                 return Err(Malformed::OutOfRange("attribute"));
             }
-            last = tag;
+            rest = &rest[place + 1..];
             let Self { terms, progress, .. } = &mut found;
             match tag {
                 ID => {
