@@ -95,7 +95,8 @@ impl Client {
         show(&self.ask(line).await)
     }
 
-    /// Sends requests while their replies are read, however much that is, and returns `count` of them.
+    /// Sends requests while it reads their replies, however large these are, and returns `count` of
+    /// the replies.
     pub(super) async fn exchange(&mut self, requests: &[u8], count: usize) -> Vec<Value> {
         let Self { stream, decoder, input } = self;
         let (mut reading, mut writing) = stream.split();
