@@ -68,7 +68,7 @@ def ratios(medians, own_name, peer_names):
         return ""
 
     def cell(peer, column):
-        # Runs of one round stand beside each other, so their ratio is what is compared.
+        # Runs of the same round belong together, so their ratio is compared.
         pairs = zip(medians.runs(own, column), medians.runs(peer, column))
         rates = [(one["jobs_per_second"], other["jobs_per_second"]) for one, other in pairs]
         values = [one / other for one, other in rates if one and other]

@@ -17,7 +17,7 @@ from pathlib import Path
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
-# How long a server may take to start, and one run to end after its time.
+# How long a server may take to start, and a run to end after its planned time.
 PATIENCE_S = 30
 
 
@@ -27,14 +27,14 @@ class Row:
 
     name: str
     title: str
-    # What the generator calls it.
+    # The name that the generator uses.
     kind: str
-    # How many requests a job is.
+    # The number of requests of a job.
     requests: int
     # memory, sync, or limit for the echo.
     group: str
     program: str
-    # Behind the program; {port} and {dir} stand for what is chosen at the start.
+    # Arguments of the program; {port} and {dir} stand for what is chosen at the start.
     flags: list = field(default_factory=list)
     version_flag: str = "--version"
     has_info: bool = False
@@ -101,7 +101,7 @@ class Running:
         self.directory = Path(directory)
         self.directory.mkdir(parents=True)
         self.port = free_port()
-        # As last measured, however short that run was.
+        # The rate last measured, however short that run was.
         self.last_rate = None
         places = {"port": self.port, "dir": self.directory}
         command = [row.program] + [flag.format(**places) for flag in row.flags]
@@ -170,10 +170,10 @@ class Running:
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         generator_s = used.ru_utime + used.ru_stime - own.ru_utime - own.ru_stime
         requests = max(result["requests"], 1)
-        # Counted in requests, since in a short run many jobs are begun and not yet ended.
+        # Counted in requests, since in a short run many jobs begin and do not end.
         jobs = result["requests_in_time"] / self.row.requests
         self.last_rate = jobs / result["elapsed_ns"] * 1e9
-        # If a slot did not even come to its second job, the run was mostly puts.
+        # If slots did not even reach their second job, the run was mostly puts.
         means_something = result["jobs_in_time"] >= 2 * load[0] * load[1]
         result.update(
             row=self.row.name,

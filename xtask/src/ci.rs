@@ -14,7 +14,7 @@ struct Step {
     rustdoc_flags: Option<&'static str>,
 }
 
-/// The quick ones first.
+/// The steps, the quick ones first.
 const STEPS: [Step; 4] = [
     Step { name: "format", arguments: &["fmt", "--all", "--check"], rustdoc_flags: None },
     Step {

@@ -1,9 +1,9 @@
-//! The job that shows that the tests catch bugs: plants each one and wants an objection.
+//! The job that shows that the tests catch bugs: it plants each bug and expects an objection.
 //!
-//! The tests are built once, with every bug in them and none switched on. First all tests that are
-//! asked for have to pass like that, or else nothing would be shown; then each bug is switched on
-//! by an environment variable, and each of its suites must fail. A crash of a test program or a
-//! hang is no objection. The list of the bugs is in `pinpriq-planted`.
+//! The tests are built once, with every bug in them and none switched on. First all requested tests
+//! must pass like this, or nothing would be shown. Then each bug is switched on by an environment
+//! variable, and each of its suites must fail. A crash or a hang of a test program is no objection.
+//! The list of the bugs is in `pinpriq-planted`.
 
 mod programs;
 mod trial;
@@ -69,7 +69,7 @@ fn passes_without(bugs: &[Bug], programs: &Programs) -> bool {
     passed.into_iter().all(|passed| passed)
 }
 
-/// Plants one bug, and answers whether all of its suites object.
+/// Plants one bug, and returns whether all of its suites object.
 fn catch(bug: Bug, programs: &Programs) -> bool {
     let started = now();
     let mut objections = Vec::new();
@@ -91,7 +91,7 @@ fn catch(bug: Bug, programs: &Programs) -> bool {
     is_caught
 }
 
-/// Does something with each of these, as many at a time as there are processors.
+/// Runs `work` for each item, as many at a time as there are processors.
 fn at_once<T: Sync>(items: &[T], work: impl Fn(&T) -> bool + Sync) -> Vec<bool> {
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     let next = AtomicUsize::new(0);

@@ -1,9 +1,9 @@
-//! The house rules that no compiler knows.
+//! The house rules that the compiler does not check.
 //!
 //! A rule is a function from the [`Tree`] of files to a list of [`Violation`]s. Each has its
-//! `#[test]` next to it, which shows the rule bad samples that it must object to and good ones
-//! that it must leave alone, and then the repository itself. A rule looks at text, not at resolved
-//! names: it is there to keep honest people on the path, not to stop a determined one.
+//! `#[test]` next to it. The test shows the rule bad samples that it must object to and good ones
+//! that it must accept, and then the repository itself. A rule checks text, not resolved names: it
+//! helps honest people, and does not stop a determined one.
 
 mod imports;
 mod manifests;
@@ -29,11 +29,11 @@ pub(crate) struct Violation {
     path: String,
     /// The line, counted from 1; 0 for the file as a whole.
     line: usize,
-    /// What is wrong, and where it helps what to do instead.
+    /// What is wrong and, if helpful, what to do instead.
     message: String,
 }
 
-/// Looks at the whole tree and reports what it objects to.
+/// Checks the whole tree and returns the violations.
 type Rule = fn(&Tree) -> Vec<Violation>;
 
 /// Every rule, under the name that its violations are printed with.
@@ -56,7 +56,7 @@ const RULES: [(&str, Rule); 16] = [
     ("prose columns", markdown::columns),
 ];
 
-/// Prints every violation in the repository, and how many there are.
+/// Prints every violation in the repository, and their number.
 pub(crate) fn run() -> ExitCode {
     let tree = match Tree::of_repository() {
         Ok(tree) => tree,

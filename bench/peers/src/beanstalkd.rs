@@ -1,7 +1,7 @@
 //! beanstalkd: `put`, `reserve-with-timeout 0`, `delete`.
 //!
-//! A job is reserved by a connection and deleted by its number. Its time to run is that of the
-//! leases of the others.
+//! A job is reserved by a connection and deleted by its number. Its time to run equals the leases
+//! of the other servers.
 
 use pinpriq_load::{Answer, Dialect, Outcome, Slot, Step};
 
@@ -11,7 +11,7 @@ const LEASE_SECONDS: u32 = 60;
 /// The words of beanstalkd.
 pub(crate) struct Beanstalkd {
     payload: Vec<u8>,
-    /// What follows the priority in the line of a put, and the payload.
+    /// What follows the priority in the line of a put, with the payload.
     put_tail: Vec<u8>,
 }
 

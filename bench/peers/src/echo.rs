@@ -1,7 +1,7 @@
-//! The limit: a server that sends back what it gets, and the same bytes as over RESP.
+//! The limit: a server that sends back what it receives, and requests with the same bytes as RESP.
 //!
 //! It is a bare loop over readiness on one thread, the least that any server on one thread must do.
-//! The requests are as long as those of pinpriq; the answers are as long as the requests.
+//! The requests are as long as those of pinpriq; the replies are as long as the requests.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::SocketAddr;
@@ -99,7 +99,7 @@ pub(crate) fn serve(address: SocketAddr) -> io::Result<()> {
 }
 
 impl Client {
-    /// Sends back what is there. The end of the stream is an error like any other.
+    /// Sends back what was received. The end of the stream is an error like any other.
     fn turn(&mut self, buffer: &mut [u8]) -> io::Result<()> {
         let unsent = std::mem::take(&mut self.unsent);
         self.send(&unsent)?;

@@ -1,9 +1,9 @@
-//! One measurement of one server, for `bench/compare`: the loop of `pinpriq bench` with the words
-//! of the peer in its place, so that all of them are loaded by the same code.
+//! One measurement of one server, for `bench/compare`. It uses the loop of `pinpriq bench` with the
+//! requests of the other server, so that the same code loads all servers.
 //!
-//! `peers echo PORT` is the limit that the machine sets: a server that sends back what it gets.
+//! `peers echo PORT` is the limit that the machine sets: a server that sends back what it receives.
 //! `peers run KIND PORT CONNECTIONS DEPTH MILLISECONDS BYTES PRIORITIES` measures put, take and ack
-//! and prints JSON. It is no tool for users: that is `pinpriq bench`.
+//! and prints JSON. It is not a tool for users: that is `pinpriq bench`.
 
 mod beanstalkd;
 mod echo;
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Measures a server of this kind, and prints what there is to tell.
+/// Measures a server of this kind, and prints the result.
 fn measure(
     kind: &str,
     address: SocketAddr,

@@ -18,7 +18,7 @@ use pinpriq_load::reply::{Missing, Part, Parts, unexpected};
 use pinpriq_load::{Answer, Dialect, Outcome, Slot, Step};
 use pinpriq_wire::resp::{Value, Words, put_command, put_word};
 
-/// Takes a task: its deadline and its token come from the client.
+/// Takes a task. Its deadline and its token come from the client.
 const TAKE: &str = "\
 local popped = redis.call('ZPOPMIN', 'jobs')
 if not popped[1] then return false end
@@ -26,7 +26,7 @@ local leased = ARGV[2] .. popped[1]
 redis.call('ZADD', 'leases', ARGV[1], leased)
 return leased";
 
-/// A deadline by the clock of the client, in Unix milliseconds. Nobody waits for it here.
+/// A deadline by the clock of the client, in Unix milliseconds. Nothing waits for it here.
 const DEADLINE_MS: &[u8] = b"4102444800000";
 
 /// How many digits the number of a task has, and the token of a lease.
@@ -98,7 +98,7 @@ impl Dialect for Popping {
 /// The same with leases. Its script is loaded.
 pub(crate) struct Leasing {
     tasks: Popping,
-    /// All of a take that comes before the token.
+    /// The part of a take before the token.
     take: Vec<u8>,
     last_token: u64,
 }
@@ -179,7 +179,7 @@ fn load(address: SocketAddr) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
     }
 }
 
-/// Fills all of `digits` with a number in decimal, with zeros before it.
+/// Fills all of `digits` with a number in decimal, padded with zeros.
 fn put_digits(digits: &mut [u8], mut number: u64) {
     for digit in digits.iter_mut().rev() {
         *digit = b'0' + u8::try_from(number % 10).unwrap_or(0);

@@ -39,7 +39,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static A: Counting = Counting;
 
-/// What is done with each request: every argument is looked at.
+/// The work done with each request: every argument is read.
 #[inline(always)]
 fn look<'a>(args: impl Iterator<Item = &'a [u8]>) -> u64 {
     let mut sum = 0u64;
@@ -148,7 +148,7 @@ struct RedisParser(redis::Parser);
 impl Codec for RedisParser {
     fn batch(&mut self, batch: &Bytes) -> (u64, u64) {
         use redis::Value;
-        // After an end of input it does not go on, so each batch has its own.
+        // After an end of input the parser does not continue, so each batch has its own.
         self.0 = redis::Parser::new();
         let (mut n, mut s) = (0, 0u64);
         let mut rest: &[u8] = batch;
@@ -160,7 +160,8 @@ impl Codec for RedisParser {
             })));
             n += 1;
         }
-        // What the parser has read ahead stays in it, so the rest is parsed from nothing.
+        // Bytes that the parser has read ahead stay in it, so the rest is parsed from an empty
+        // input.
         while let Ok(Value::Array(f)) = self.0.parse_value(&mut rest) {
             s = s.wrapping_add(look(f.iter().map(|f| match f {
                 Value::BulkString(b) => &b[..],
@@ -367,7 +368,7 @@ fn probes() {
     }
 }
 
-/// Writing what a TAKE of one task with a payload of 100 bytes is answered with.
+/// Writes the reply to a TAKE of one task with a payload of 100 bytes.
 fn writer() {
     use pinpriq_wire::resp::{Protocol, Writer};
     let mut out = Vec::with_capacity(64 << 10);

@@ -1,8 +1,8 @@
-//! A blocking client of both protocols: what the client commands of the program, the tools and the
-//! tests speak to a server with.
+//! A blocking client of both protocols, used by the client commands of the program, the tools and
+//! the tests.
 //!
-//! It knows the protocols and no command. Nothing is ever sent again: a connection that broke is
-//! over, and whoever wants another opens one.
+//! It knows the protocols but no commands. It never resends anything and never reconnects: after a
+//! connection broke, the caller opens another.
 
 mod line;
 mod resp;

@@ -1,4 +1,5 @@
-//! The connection below both protocols: bytes out, and bytes in that wait until they are used.
+//! The connection below both protocols: it sends bytes, and buffers received bytes until they are
+//! used.
 
 use std::fmt;
 use std::io::{self, Read as _, Write as _};
@@ -7,7 +8,7 @@ use std::time::Duration;
 
 use pinpriq_wire::resp::MalformedReply;
 
-/// How much is asked of the socket at a time. A larger frame or reply takes more calls.
+/// How many bytes are read from the socket at a time. A larger frame or reply takes more calls.
 const READ_BYTES: usize = 64 << 10;
 
 /// A connection.
@@ -19,16 +20,16 @@ pub struct Line {
     used: usize,
 }
 
-/// Why there is no answer. Whether the request was carried out is unknown.
+/// Why there is no reply. It is unknown whether the request was carried out.
 #[derive(Debug)]
 pub enum Lost {
-    /// The connection broke, or the server took longer than it may.
+    /// The connection broke, or the server exceeded the time limit.
     Broken(io::Error),
-    /// The server closed the connection, in good order.
+    /// The server closed the connection in order.
     Closed,
     /// The server closed the connection in the middle of a frame.
     CutShort,
-    /// What the server sends is no RESP.
+    /// The server sent something that is not RESP.
     Malformed(MalformedReply),
 }
 
@@ -52,12 +53,12 @@ impl fmt::Display for Lost {
 impl std::error::Error for Lost {}
 
 impl Line {
-    /// Connects to the first address that answers, for as long as the system tries.
+    /// Connects to the first address that accepts, for as long as the system tries.
     pub fn connect(address: impl ToSocketAddrs) -> io::Result<Self> {
         Ok(Self::over(TcpStream::connect(address)?))
     }
 
-    /// Connects to the first address that answers within this time.
+    /// Connects to the first address that accepts within this time.
     pub fn connect_within(limit: Duration, address: impl ToSocketAddrs) -> io::Result<Self> {
         let mut outcome = Err(io::Error::other("the host stands for no address at all"));
         for address in address.to_socket_addrs()? {
@@ -69,21 +70,22 @@ impl Line {
         outcome.map(Self::over)
     }
 
-    /// Speaks over a socket, from either of its ends.
+    /// Returns a connection over a socket, from either of its ends.
     #[must_use]
     pub fn over(stream: TcpStream) -> Self {
-        // A request is often followed by waiting for its answer, so nothing is gained by delay.
+        // A request is often followed by waiting for its reply, so a delay gains nothing.
         let _ = stream.set_nodelay(true);
         Self { stream, received: Vec::new(), used: 0 }
     }
 
-    /// The socket, with which another thread can end the connection.
+    /// Returns the socket, with which another thread can end the connection.
     #[must_use]
     pub const fn stream(&self) -> &TcpStream {
         &self.stream
     }
 
-    /// Counts the connection as lost when nothing comes for so long; without a limit it never does.
+    /// Treats the connection as lost if nothing arrives for this duration. Without a limit it waits
+    /// forever.
     pub fn limit_waiting(&self, limit: Option<Duration>) -> io::Result<()> {
         self.stream.set_read_timeout(limit)
     }
@@ -93,24 +95,24 @@ impl Line {
         self.stream.write_all(bytes)
     }
 
-    /// Sends nothing more.
+    /// Ends the sending side of the connection.
     pub fn end_input(&self) -> io::Result<()> {
         self.stream.shutdown(Shutdown::Write)
     }
 
-    /// The bytes that came and were not used.
+    /// Returns the received bytes that were not used.
     #[must_use]
     pub fn unused(&self) -> &[u8] {
         self.received.get(self.used..).unwrap_or_default()
     }
 
-    /// Notes that so many bytes at the front have been used.
+    /// Notes that this number of bytes at the front have been used.
     pub const fn note_used(&mut self, bytes: usize) {
         self.used = self.used.saturating_add(bytes);
     }
 
-    /// Waits for more bytes behind those that were not used. False at the end of the stream. Goes
-    /// on after a signal.
+    /// Waits for more bytes after the unused ones. Returns false at the end of the stream.
+    /// Continues after a signal.
     pub fn receive(&mut self) -> io::Result<bool> {
         self.received.drain(..self.used);
         self.used = 0;
@@ -127,7 +129,7 @@ impl Line {
         Ok(count? > 0)
     }
 
-    /// Waits for so many bytes and uses them.
+    /// Waits for this number of bytes and uses them.
     pub fn bytes(&mut self, count: usize) -> io::Result<Vec<u8>> {
         loop {
             if let Some(bytes) = self.unused().get(..count) {
@@ -141,7 +143,7 @@ impl Line {
         }
     }
 
-    /// Reads until the server closes in order, and answers what came and was not used.
+    /// Reads until the server closes in order, and returns the bytes that were not used.
     pub fn rest(&mut self) -> io::Result<Vec<u8>> {
         while self.receive()? {}
         Ok(self.unused().to_vec())

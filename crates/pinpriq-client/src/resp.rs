@@ -12,19 +12,19 @@ pub struct Resp {
 }
 
 impl Resp {
-    /// Speaks over a connection that was just opened.
+    /// Returns a client over a connection that was just opened.
     #[must_use]
     pub fn over(line: Line) -> Self {
         Self { line, decoder: ReplyDecoder::default() }
     }
 
-    /// The connection below.
+    /// Returns the connection below.
     #[must_use]
     pub const fn line(&self) -> &Line {
         &self.line
     }
 
-    /// The same, to be spoken over directly.
+    /// Returns the connection below for direct use.
     pub const fn line_mut(&mut self) -> &mut Line {
         &mut self.line
     }
@@ -36,8 +36,8 @@ impl Resp {
         Ok(self.line.send(&bytes)?)
     }
 
-    /// The answer to the earliest command that has none yet, which may be a refusal, or a message
-    /// of the server's own.
+    /// Returns the reply to the earliest command that has none yet, which may be a refusal, or a
+    /// message that the server sent by itself.
     pub fn reply(&mut self) -> Result<Value, Lost> {
         loop {
             match self.decoder.decode(self.line.unused()).map_err(Lost::Malformed)? {
@@ -53,7 +53,7 @@ impl Resp {
         }
     }
 
-    /// Sends one command and waits for its answer.
+    /// Sends one command and waits for its reply.
     pub fn ask(&mut self, words: &Words) -> Result<Value, Lost> {
         self.send([words])?;
         self.reply()

@@ -13,15 +13,15 @@ pub struct Wire {
 /// How reading a frame ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Frame {
-    /// A frame with that many packets.
+    /// A frame with this number of packets.
     Whole(u16),
-    /// No frame: the server closed the connection in good order.
+    /// No frame: the server closed the connection in order.
     Closed,
-    /// Part of a frame: whoever gets the packets wants no more of them.
+    /// Part of a frame: the receiver wants no more packets.
     Unwanted,
 }
 
-/// Whether whoever gets the packets wants more of them.
+/// Whether the receiver wants more packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wanted {
     /// Yes.
@@ -31,26 +31,26 @@ pub enum Wanted {
 }
 
 impl Wire {
-    /// Speaks over a connection that was just opened.
+    /// Returns a client over a connection that was just opened.
     #[must_use]
     pub const fn over(line: Line) -> Self {
         Self { line }
     }
 
-    /// The connection below.
+    /// Returns the connection below.
     #[must_use]
     pub const fn line(&self) -> &Line {
         &self.line
     }
 
-    /// The same, to be spoken over directly.
+    /// Returns the connection below for direct use.
     pub const fn line_mut(&mut self) -> &mut Line {
         &mut self.line
     }
 
     /// Reads one frame and hands each of its packets to `take`, whose error ends the reading.
     ///
-    /// With bare framing a frame is one packet. Waits for as long as it takes.
+    /// With bare framing a frame is one packet. Waits without a limit.
     pub fn frame<E>(
         &mut self,
         framing: Framing,
@@ -102,7 +102,7 @@ mod tests {
 
     use super::*;
 
-    /// What a client reads of a server that sends this and closes.
+    /// Returns what a client reads from a server that sends this and closes.
     fn read(sent: &[u8]) -> Vec<Result<Frame, String>> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();

@@ -1,20 +1,20 @@
 //! Dice that roll what a fuzzer wrote: each choice is a byte or two of the input.
 //!
 //! So a changed byte changes one choice and leaves the others as they are. The runner of the
-//! engine's random tests makes a generator for each step from a seed; here the seed says nothing,
-//! and all of them draw from the one input of their thread. Where the input has ended, and where a
-//! byte is zero, the outcome is the most common one.
+//! engine's random tests makes a generator for each step from a seed. Here the seed is ignored, and
+//! all generators draw from the one input of their thread. After the end of the input, and for a
+//! zero byte, the outcome is the most common one.
 
 use std::cell::RefCell;
 
 use crate::feed::Feed;
 
 thread_local! {
-    /// What is left, the next byte last.
+    /// The rest of the input, in reverse order.
     static INPUT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Makes these bytes the choices of this thread.
+/// Uses these bytes for the choices of this thread.
 pub(crate) fn offer(bytes: &[u8]) {
     INPUT.with_borrow_mut(|input| {
         input.clear();
@@ -22,12 +22,12 @@ pub(crate) fn offer(bytes: &[u8]) {
     });
 }
 
-/// Whether there is anything left to choose with.
+/// Whether any input is left.
 pub(crate) fn is_left() -> bool {
     INPUT.with_borrow(|input| !input.is_empty())
 }
 
-/// Takes the place of the generator of the engine's random tests.
+/// Replaces the generator of the engine's random tests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Dice;
 
@@ -36,26 +36,26 @@ impl Dice {
         Self
     }
 
-    /// A number less than `bound`.
+    /// Returns a number less than `bound`.
     #[expect(clippy::unused_self, reason = "as the generator that it stands in for")]
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        // The tests give rare things the low numbers.
+        // The tests give low numbers to rare things.
         bound - 1 - chosen(bound)
     }
 
-    /// True once in `count` times.
+    /// Returns true once in `count` times.
     pub(crate) fn once_in(&mut self, count: u64) -> bool {
         self.below(count) == 0
     }
 
-    /// One of several.
+    /// Returns one of several.
     #[expect(clippy::unused_self, reason = "as the generator that it stands in for")]
     pub(crate) fn pick<T: Copy>(&mut self, several: &[T]) -> T {
         several[usize::try_from(chosen(several.len() as u64)).unwrap_or(0)]
     }
 }
 
-/// The next choice of the input among so many.
+/// Returns the next choice of the input, less than `bound`.
 fn chosen(bound: u64) -> u64 {
     INPUT.with_borrow_mut(|input| {
         let mut next = [input.pop().unwrap_or(0), 0];

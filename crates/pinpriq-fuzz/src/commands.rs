@@ -1,13 +1,13 @@
 //! The engine beside the naive model, with commands that the input chooses.
 //!
-//! Chooser, store and runner are those of the engine's own random tests, and stay there; only the
-//! dice are others ([`choice`](crate::choice)). After every step the engine has been
-//! through [`pinpriq_engine::Engine::check`], has said what the model says and holds what the model
+//! Chooser, store and runner are those of the engine's own random tests; only the dice differ
+//! ([`choice`](crate::choice)). After every step the engine has passed
+//! [`pinpriq_engine::Engine::check`], has returned what the model returns, and holds what the model
 //! holds. Restarts, disconnects, compactions and jumps in time are steps like commands.
 
 use crate::choice;
 
-/// More steps than this find nothing that fewer would not.
+/// More steps than this find nothing that fewer steps do not.
 const STEPS_MAX: usize = 80;
 
 #[path = "../../pinpriq-engine/tests/it"]

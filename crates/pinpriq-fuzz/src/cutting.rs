@@ -1,7 +1,6 @@
 //! A stream in pieces: what arrives in one read, and what a decoder has left of it.
 //!
-//! Stands in for the loop of a connection. The decoders themselves are asked in `resp.rs` and
-//! `pinpriq_wire.rs`.
+//! It replaces the loop of a connection. `resp.rs` and `pinpriq_wire.rs` call the decoders.
 
 use std::ops::ControlFlow;
 
@@ -16,16 +15,16 @@ pub(crate) enum Cut {
     Drawn(u64),
 }
 
-/// What a decoder wants to happen next.
+/// The next step that a decoder asks for.
 pub(crate) enum Step {
-    /// This many bytes are done with; ask again. At least 1.
+    /// This many bytes are done. Ask again. At least 1.
     Drop(usize),
-    /// This many bytes are done with, and more must come first.
+    /// This many bytes are done, and more must arrive first.
     Wait(usize),
 }
 
-/// Feeds `stream` in pieces to `decode`, which is asked until it waits or ends the stream, and
-/// answers what nobody took.
+/// Feeds `stream` in pieces to `decode`, which is asked until it waits or ends the stream. Returns
+/// the bytes that were not used.
 pub(crate) fn feed<'a>(
     stream: &'a [u8],
     cut: Cut,

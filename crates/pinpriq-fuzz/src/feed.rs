@@ -1,9 +1,9 @@
-//! Bytes of an input, taken off one after the other to make choices with.
+//! Bytes of an input, taken one after another to make choices.
 //!
-//! An input that ends early is as good as one with zeros behind it, so that no input is refused
-//! and a short one means something simple.
+//! An input that ends early counts as followed by zeros, so that no input is refused and a short
+//! one means something simple.
 
-/// What is left of an input.
+/// The rest of an input.
 #[derive(Clone, Debug)]
 pub(crate) struct Feed<'a> {
     rest: &'a [u8],
@@ -18,7 +18,7 @@ impl<'a> Feed<'a> {
         self.rest.is_empty()
     }
 
-    /// All that is left.
+    /// Returns the rest.
     pub(crate) const fn rest(&self) -> &'a [u8] {
         self.rest
     }
@@ -29,18 +29,18 @@ impl<'a> Feed<'a> {
         *byte
     }
 
-    /// Two bytes, the higher one first.
+    /// Returns the number in two bytes, the higher one first.
     pub(crate) fn pair(&mut self) -> usize {
         let high = self.byte();
         usize::from(u16::from_be_bytes([high, self.byte()]))
     }
 
-    /// A number less than `bound`, which is at least 1.
+    /// Returns a number less than `bound`, which must be at least 1.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         if bound <= 256 { usize::from(self.byte()) % bound } else { self.pair() % bound }
     }
 
-    /// So many bytes, or fewer if no more are left.
+    /// Returns this number of bytes, or fewer if no more are left.
     pub(crate) fn bytes(&mut self, count: usize) -> &'a [u8] {
         let (bytes, rest) = self.rest.split_at(count.min(self.rest.len()));
         self.rest = rest;

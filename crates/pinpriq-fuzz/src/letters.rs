@@ -1,14 +1,13 @@
 //! Letters: bytes to a command or an output, and back.
 //!
-//! The bytes are read as both. Every command and every output has just one encoding, so that what
-//! was read must be written again as it was.
+//! The bytes are read as both. Every command and every output has exactly one encoding, so encoding
+//! what was read must give the same bytes.
 
 use pinpriq_letters::{decode_command, decode_output, encode_command, encode_output};
 
 /// Reads any bytes as a command, and as an output.
 ///
-/// # Panics
-/// If what was read is written differently, or is something else when it is read again.
+/// # Panics If what was read is encoded differently, or differs when it is read again.
 pub fn letters(bytes: &[u8]) {
     let mut written = Vec::new();
     let is_command = decode_command(bytes, |command| {

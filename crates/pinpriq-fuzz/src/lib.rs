@@ -1,9 +1,9 @@
-//! What must hold for any bytes at all.
+//! Promises that must hold for any bytes.
 //!
-//! Each public function takes the bytes that a fuzzer made up and returns if the product did what
-//! was promised for them; otherwise it panics. The wrappers for libFuzzer are in `fuzz/`, with the
-//! inputs that are kept; the tests of this crate run those once more. What a fuzzer cannot judge,
-//! such as speed, is not looked at here. `docs/fuzzing.md` says what each target promises.
+//! Each public function takes bytes from a fuzzer. It returns if the product kept its promises for
+//! them, and panics otherwise. The wrappers for libFuzzer and the kept inputs are in `fuzz/`; the
+//! tests of this crate run the inputs again. What a fuzzer cannot judge, such as speed, is not
+//! checked here. `docs/fuzzing.md` says what each target promises.
 
 mod choice;
 mod commands;
@@ -24,7 +24,7 @@ pub use pinpriq_wire::pinpriq_wire;
 pub use recovery::recovery;
 pub use resp::resp;
 
-/// Panics if what was promised for these bytes does not hold.
+/// A check that panics if a promise does not hold for these bytes.
 pub type Target = fn(&[u8]);
 
 /// Every target by its name, which is also that of its directory of inputs.

@@ -1,8 +1,8 @@
 //! The pinpriq protocol: bytes to requests and to frames, whole and in pieces, and back.
 //!
-//! The first byte chooses the pieces; the rest is read once as requests, and as frames in either
-//! framing. Every request and every frame has just one form in bytes, so that what was read must
-//! be written again as it was.
+//! The first byte chooses the pieces. The rest is read once as requests, and as frames in either
+//! framing. Every request and every frame has exactly one encoding, so encoding what was read must
+//! give the same bytes.
 
 use std::ops::ControlFlow;
 
@@ -19,8 +19,7 @@ const PACKET_BYTES_MAX: usize = 4 + 2 * 65_535;
 
 /// Reads any bytes as requests and as frames.
 ///
-/// # Panics
-/// If the pieces make a difference, or if what was read is not written again as it was.
+/// # Panics If the pieces make a difference, or if encoding what was read gives other bytes.
 pub fn pinpriq_wire(bytes: &[u8]) {
     let mut input = Feed::new(bytes);
     let cut = Cut::Drawn(u64::from(input.byte()));
@@ -38,7 +37,7 @@ pub fn pinpriq_wire(bytes: &[u8]) {
     }
 }
 
-/// Every request in the stream, what is left behind them, and whether that is no request at all.
+/// Returns every request in the stream, the rest, and whether the rest is not a request at all.
 fn requests_in(stream: &[u8], cut: Cut) -> (Vec<Request<'_>>, &[u8], bool) {
     let mut seen = Vec::new();
     let mut written = Vec::new();
@@ -58,7 +57,7 @@ fn requests_in(stream: &[u8], cut: Cut) -> (Vec<Request<'_>>, &[u8], bool) {
             assert_eq!(request.put(&mut written), Ok(()));
             assert_eq!(written, buffer[..length], "a request is written again as it was");
             for shorter in 0..length {
-                // What is asked for on the way is never more than the request has.
+                // The decoder never asks for more bytes than the request has.
                 if let Ok(Decoded::Incomplete { needed_at_least }) =
                     decode_request(&buffer[..shorter])
                 {
@@ -74,12 +73,12 @@ fn requests_in(stream: &[u8], cut: Cut) -> (Vec<Request<'_>>, &[u8], bool) {
     (seen, rest, is_malformed)
 }
 
-/// What a client reads from a stream of frames, in order, and what is left behind it.
+/// Returns what a client reads from a stream of frames, in order, and the rest.
 fn frames_in(stream: &[u8], framing: Framing, cut: Cut) -> (Vec<Piece<'_>>, &[u8], bool) {
     let mut decoder = ReplyDecoder::new(framing);
     let mut seen = Vec::new();
     let mut written = Vec::new();
-    // How many packets of the frame are still to come, by our own count.
+    // The number of packets still to come in the frame, counted here.
     let mut left = 0_u16;
     let rest = feed(stream, cut, |buffer| {
         let piece = decoder.decode(buffer);

@@ -1,9 +1,9 @@
-//! Recovery: a journal that was damaged, made up or mangled is read, checked and salvaged.
+//! Recovery: a journal that was damaged or invented is read, checked and salvaged.
 //!
 //! The first byte chooses what the others are: damage to a journal that a server wrote
-//! ([`damage`]), batches with right checksums and any content at all ([`forgery`]), the bytes of
-//! segment files as they are, or records. What must come of a damaged journal is in [`judge`], what
-//! was in it before in [`written`].
+//! ([`damage`]), batches with right checksums and any content ([`forgery`]), the bytes of segment
+//! files as they are, or records. [`judge`] says what must become of a damaged journal, and
+//! [`written`] what it contained before.
 
 mod damage;
 mod forgery;
@@ -22,13 +22,12 @@ use crate::feed::Feed;
 /// The files of a directory, by their names.
 type Files = BTreeMap<String, Vec<u8>>;
 
-/// The smallest segments that there are.
+/// The smallest segments allowed.
 const SEGMENT_BYTES: u32 = 24 << 10;
 
-/// Recovers whatever the bytes make of a data directory.
+/// Recovers any bytes as a data directory.
 ///
-/// # Panics
-/// If reading, checking or salvaging does, or if any of them shows what was never written.
+/// # Panics If reading, checking or salvaging panics, or shows something that was never written.
 pub fn recovery(bytes: &[u8]) {
     let mut input = Feed::new(bytes);
     match input.byte() {
@@ -62,7 +61,7 @@ fn segment_name(number: u32) -> String {
     format!("segment-{number:010}.log")
 }
 
-/// Up to three segments, as they stand in the input.
+/// Returns up to three segments, as they are in the input.
 fn raw_segments(input: &mut Feed<'_>) -> Files {
     let count = 1 + input.below(3);
     let mut files = Files::new();
@@ -73,7 +72,7 @@ fn raw_segments(input: &mut Feed<'_>) -> Files {
     files
 }
 
-/// Reads one record after the other, writes each again, and reads it once more.
+/// Reads one record after another, writes each again, and reads it once more.
 fn records(mut rest: &[u8]) {
     let mut names = Names::default();
     while !rest.is_empty() {

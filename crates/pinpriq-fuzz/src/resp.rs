@@ -1,7 +1,7 @@
 //! RESP: bytes to requests and to replies, whole and in pieces, and back.
 //!
-//! The first byte chooses the limits, the second the pieces; the rest is the stream. What the
-//! commands mean is not known here.
+//! The first byte chooses the limits, the second the pieces; the rest is the stream. This module
+//! does not know what the commands mean.
 
 use std::ops::ControlFlow;
 
@@ -25,7 +25,7 @@ const NARROW: RequestLimits = RequestLimits {
 /// The same for replies.
 const NARROW_REPLIES: ReplyLimits = ReplyLimits { reply_bytes_max: 64, values_max: 6 };
 
-/// What a server reads from a stream of requests, with commands that are too large in one piece.
+/// What a server reads from a stream of requests. A command that is too large is one item.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Read {
     Request(Vec<Vec<u8>>),
@@ -36,9 +36,8 @@ enum Read {
 
 /// Reads any bytes as requests and as replies.
 ///
-/// # Panics
-/// If the pieces make a difference, if a decoder goes beyond its limits, or if what was written
-/// does not come back.
+/// # Panics If the pieces make a difference, if a decoder exceeds its limits, or if what was
+/// written cannot be read again.
 pub fn resp(bytes: &[u8]) {
     let mut input = Feed::new(bytes);
     let narrow = input.byte() % 2 == 1;
@@ -65,11 +64,11 @@ fn requests(stream: &[u8], limits: RequestLimits, cut: Cut) {
     }
 }
 
-/// Everything that is read from the stream, and how many bytes are left behind it.
+/// Returns everything that is read from the stream, and the number of bytes that are left.
 fn requests_in(stream: &[u8], limits: RequestLimits, cut: Cut) -> (Vec<Read>, usize) {
     let mut decoder = RequestDecoder::new(limits);
     let mut seen = Vec::new();
-    // Of a command that is too large the bytes go early or late, depending on the pieces.
+    // The bytes of a command that is too large are dropped early or late, depending on the pieces.
     let mut is_skipping = false;
     let rest = feed(stream, cut, |buffer| {
         let mut room = [&[][..]; 8];
@@ -122,7 +121,7 @@ fn replies(stream: &[u8], limits: ReplyLimits, cut: Cut) {
     let told = format!("{whole:?}");
     for cut in [Cut::Bytes, cut] {
         let (pieces, pieces_end) = replies_in(stream, limits, cut);
-        // Compared as text, since two doubles that are not a number differ.
+        // Compared as text, since two doubles that are NaN differ.
         assert_eq!(told, format!("{pieces:?}"), "replies in pieces: {cut:?}");
         assert_eq!(end, pieces_end, "the end of replies in pieces: {cut:?}");
     }
@@ -138,7 +137,7 @@ fn replies(stream: &[u8], limits: ReplyLimits, cut: Cut) {
     }
 }
 
-/// Every value in the stream, and what ended it before its end.
+/// Returns every value in the stream, and what ended it before its end.
 fn replies_in(
     stream: &[u8],
     limits: ReplyLimits,
@@ -162,7 +161,7 @@ fn replies_in(
     (seen, end)
 }
 
-/// How many values there are in this one, itself included.
+/// Returns the number of values in this one, including itself.
 fn count(value: &Value) -> usize {
     1 + match value {
         Value::Array(values) | Value::Set(values) | Value::Push(values) => {
@@ -173,7 +172,7 @@ fn count(value: &Value) -> usize {
     }
 }
 
-/// Writes a value as near to it as the writer can, and answers what a client should then read.
+/// Writes a value as closely as the writer can, and returns what a client should then read.
 fn write(value: &Value, writer: &mut Writer<'_>) -> Value {
     let resp3 = writer.protocol() == Protocol::Resp3;
     let plain = |text: &str| text.replace(|char: char| char.is_ascii_control(), " ");

@@ -1,8 +1,8 @@
-//! One connection: what is to be sent, what was received of an answer, and which requests wait for
+//! One connection: what is to be sent, the received part of a reply, and the requests that wait for
 //! theirs.
 //!
-//! It knows no protocol. Requests gather until they are sent with one write; answers are read into
-//! a buffer that all connections share, and only the beginning of an incomplete one is kept here.
+//! It knows no protocol. Requests gather until they are sent with one write. Replies are read into
+//! a buffer that all connections share; only the beginning of an incomplete one is kept here.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -14,26 +14,26 @@ use mio::{Interest, Registry, Token};
 
 use crate::plan::Step;
 
-/// How long a server may take to accept a connection, and to answer what opens it.
+/// How long a server may take to accept a connection, and to reply to its opening.
 const OPENING: Duration = Duration::from_secs(10);
 
-/// A request that has no answer yet.
+/// A request that has no reply yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UnderWay {
-    /// Whose request it is.
+    /// The slot of the request.
     pub(crate) slot: u32,
-    /// What it was.
+    /// The kind of the request.
     pub(crate) step: Step,
-    /// From when on its latency counts.
+    /// The moment from which its latency counts.
     pub(crate) since_ns: u64,
 }
 
 /// How reading ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Received {
-    /// So many bytes are there, and perhaps more to come at once.
+    /// This number of bytes was read, and more may be available at once.
     More(usize),
-    /// So many bytes are there, and no more for now.
+    /// This number of bytes was read, and no more are available now.
     Last(usize),
 }
 
@@ -41,17 +41,18 @@ pub(crate) enum Received {
 #[derive(Debug)]
 pub(crate) struct Connection {
     stream: TcpStream,
-    /// What is to be sent; the bytes before `sent` have been.
+    /// Bytes to be sent. Those before `sent` have been.
     pub(crate) out: Vec<u8>,
     sent: usize,
-    /// The beginning of an answer.
+    /// The beginning of a reply.
     rest: Vec<u8>,
-    /// In the order in which they were sent, at most one for each slot.
+    /// The requests in the order in which they were sent, at most one for each slot.
     pub(crate) under_way: VecDeque<UnderWay>,
 }
 
 impl Connection {
-    /// Connects, says what opens a connection, and waits for that many lines in answer.
+    /// Connects, sends the opening of a connection, and waits for the given number of lines in
+    /// reply.
     pub(crate) fn open(
         address: SocketAddr,
         (greeting, lines): &(Vec<u8>, usize),
@@ -61,7 +62,7 @@ impl Connection {
         if *lines > 0 {
             stream.set_read_timeout(Some(OPENING))?;
             stream.write_all(greeting)?;
-            // Nothing is lost in this buffer: the server has nothing more to say yet.
+            // Nothing is lost in this buffer: the server has nothing else to send yet.
             let mut reader = BufReader::new(&stream);
             for _ in 0..*lines {
                 if reader.skip_until(b'\n')? == 0 {
@@ -79,12 +80,12 @@ impl Connection {
         })
     }
 
-    /// Has events of the connection told under this number.
+    /// Registers the connection for events under this number.
     pub(crate) fn register(&mut self, registry: &Registry, number: usize) -> io::Result<()> {
         registry.register(&mut self.stream, Token(number), Interest::READABLE | Interest::WRITABLE)
     }
 
-    /// Sends as much as the socket takes.
+    /// Sends as much as the socket accepts.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         while let Some(unsent) = self.out.get(self.sent..).filter(|unsent| !unsent.is_empty()) {
             match self.stream.write(unsent) {
@@ -100,7 +101,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Reads once into `inbox`, behind what was kept. The end of the stream is an error.
+    /// Reads once into `inbox`, after what was kept. The end of the stream is an error.
     pub(crate) fn receive(&mut self, inbox: &mut Vec<u8>) -> io::Result<Received> {
         let kept = self.rest.len();
         if kept * 2 > inbox.len() {
@@ -120,7 +121,7 @@ impl Connection {
             }
         };
         self.rest.clear();
-        // A read that did not fill its room has emptied the socket.
+        // A read that did not fill the buffer has emptied the socket.
         Ok(if bytes < room.len() {
             Received::Last(kept + bytes)
         } else {
@@ -128,7 +129,7 @@ impl Connection {
         })
     }
 
-    /// Keeps the beginning of an answer until more of it is there.
+    /// Keeps the beginning of a reply until more of it arrives.
     pub(crate) fn keep(&mut self, beginning: &[u8]) {
         self.rest.extend_from_slice(beginning);
     }

@@ -1,11 +1,11 @@
-//! How a load generator says what it wants: the seam between the loop and a protocol.
+//! How a load generator phrases its requests: the interface between the loop and a protocol.
 
 use crate::plan::Step;
 
-/// How long the proof of a lease may be.
+/// The most bytes of the proof of a lease.
 pub const TOKEN_BYTES_MAX: usize = 64;
 
-/// What came with a taken task and must be given back with it: a receipt, an id. Kept in place.
+/// What came with a taken task and must be returned with it: a receipt or an id. Stored inline.
 #[derive(Clone, Copy, Debug)]
 pub struct Token {
     bytes: [u8; TOKEN_BYTES_MAX],
@@ -13,13 +13,13 @@ pub struct Token {
 }
 
 impl Token {
-    /// None.
+    /// An empty token.
     #[must_use]
     pub const fn empty() -> Self {
         Self { bytes: [0; TOKEN_BYTES_MAX], length: 0 }
     }
 
-    /// Remembers `bytes`. Refuses more than [`TOKEN_BYTES_MAX`].
+    /// Stores `bytes`. Refuses more than [`TOKEN_BYTES_MAX`].
     pub fn set(&mut self, bytes: &[u8]) -> Result<(), String> {
         let room = self.bytes.get_mut(..bytes.len());
         let (Some(room), Ok(length)) = (room, u8::try_from(bytes.len())) else {
@@ -30,54 +30,54 @@ impl Token {
         Ok(())
     }
 
-    /// What was remembered.
+    /// Returns the stored bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         self.bytes.get(..usize::from(self.length)).unwrap_or_default()
     }
 }
 
-/// What a request is about. A slot has one request under way at a time.
+/// The subject of a request. A slot has one request under way at a time.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot {
-    /// Which queue, counted from 0.
+    /// The queue, counted from 0.
     pub queue: u32,
-    /// Which priority the task to be put has, counted from 0.
+    /// The priority of the task to be put, counted from 0.
     pub priority: u32,
-    /// Which member of the topic, counted from 0.
+    /// The member of the topic, counted from 0.
     pub member: u32,
-    /// What the last take gave.
+    /// The token of the last take.
     pub token: Token,
 }
 
-/// What the front of the received bytes is.
+/// The front of the received bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answer<'a> {
-    /// A proper beginning, and no more than that.
+    /// The beginning of an answer, but not all of it.
     Incomplete,
     /// An answer.
     Whole {
-        /// What it says.
+        /// The meaning of the answer.
         outcome: Outcome<'a>,
-        /// How many bytes it takes up.
+        /// The number of bytes of the answer.
         length: usize,
     },
 }
 
-/// What an answer says.
+/// The meaning of an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome<'a> {
-    /// It was done.
+    /// The request was done.
     Done,
     /// There was nothing to take.
     Empty,
-    /// It was refused, with this sentence.
+    /// The request was refused, with this sentence.
     Refused(&'a [u8]),
 }
 
-/// The words of a protocol. Requests of one connection are answered in order, one answer each.
+/// A protocol. Requests of one connection are answered in order, with one answer each.
 pub trait Dialect {
-    /// What a connection says first, and how many line ends its answers have.
+    /// Returns what a connection sends first, and the number of line ends in the answers to it.
     fn opening(&self) -> (Vec<u8>, usize) {
         (Vec::new(), 0)
     }
@@ -85,8 +85,8 @@ pub trait Dialect {
     /// Appends a request.
     fn request(&mut self, step: Step, slot: &Slot, out: &mut Vec<u8>);
 
-    /// Looks for the answer to such a request at the front of `bytes`, and keeps in the slot what
-    /// later requests need. The error says what is wrong with an answer that should never come.
+    /// Looks for the answer to a request at the front of `bytes`, and stores in the slot what later
+    /// requests need. The error describes an answer that should never come.
     fn answer<'a>(
         &mut self,
         step: Step,

@@ -1,14 +1,13 @@
-//! Latencies, and how they are corrected for what a stalled client could not measure.
+//! Latencies, and their correction for what a stalled client could not measure.
 //!
-//! In a closed loop a slot that waits sends nothing, so that a stall of a second is one bad
-//! measurement instead of the many that users would have made meanwhile. The correction puts these
-//! in: for each latency that is longer than the usual time between two requests, also those that
-//! the missing requests would have had. In an open loop nothing is missing, and nothing is
-//! corrected.
+//! In a closed loop a slot that waits sends nothing. A stall of a second is then one bad
+//! measurement instead of the many that users would have made meanwhile. The correction adds these:
+//! for each latency that is longer than the usual time between two requests, also those that the
+//! missing requests would have had. In an open loop nothing is missing, and nothing is corrected.
 
 use hdrhistogram::Histogram;
 
-/// What is told apart: an hour, in nanoseconds, with three significant digits.
+/// The range of latencies: up to an hour, in nanoseconds, with three significant digits.
 const LATENCY_MAX_NS: u64 = 3_600 * 1_000_000_000;
 
 /// Latencies in nanoseconds.
@@ -24,7 +23,7 @@ impl Default for Latency {
 }
 
 impl Latency {
-    /// None yet.
+    /// No latencies yet.
     #[must_use]
     pub fn new() -> Self {
         let histogram = Histogram::new_with_bounds(1, LATENCY_MAX_NS, 3);
@@ -32,30 +31,30 @@ impl Latency {
         Self { histogram: histogram.expect("the bounds are in order") }
     }
 
-    /// Adds one.
+    /// Adds a latency.
     pub(crate) fn record(&mut self, ns: u64) {
         self.histogram.saturating_record(ns.max(1));
     }
 
-    /// How many there are.
+    /// Returns the number of latencies.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.histogram.len()
     }
 
-    /// The latency that this share of them does not exceed; 0 if there are none.
+    /// Returns the latency that this share of them does not exceed, or 0 if there are none.
     #[must_use]
     pub fn at_quantile_ns(&self, quantile: f64) -> u64 {
         self.histogram.value_at_quantile(quantile)
     }
 
-    /// The longest one.
+    /// Returns the longest latency.
     #[must_use]
     pub fn max_ns(&self) -> u64 {
         self.histogram.max()
     }
 
-    /// The same with what is missing if a request was to be sent every `expected_ns`.
+    /// Adds the missing latencies if a request was to be sent every `expected_ns`.
     #[must_use]
     pub fn corrected(&self, expected_ns: u64) -> Self {
         Self { histogram: self.histogram.clone_correct(expected_ns) }
@@ -75,7 +74,7 @@ mod tests {
         latency.record(100_000);
         assert_eq!(latency.count(), 100);
         assert!(latency.at_quantile_ns(0.99) < 1_010);
-        // Instead of the 99 requests that were not sent: 99, 98, … 1 microseconds.
+        // These stand for the 99 requests that were not sent: 99, 98, … 1 microseconds.
         let corrected = latency.corrected(1_000);
         assert_eq!(corrected.count(), 199);
         assert!((95_000..100_000).contains(&corrected.at_quantile_ns(0.99)));

@@ -1,11 +1,10 @@
-//! A load generator: many connections on one thread, each with many requests under way, and what
-//! they measured.
+//! A load generator: many connections on one thread, each with many requests under way, and the
+//! measurements.
 //!
-//! It shares its machine with the server more often than not, so it is built to cost little: one
-//! thread waits for readiness, reads once, decodes in place, and answers with one write; nothing
-//! is allocated for a request. What is said over a connection is the business of a [`Dialect`].
-//! Two of them are here, for the two doors of pinpriq; those of other servers stay with the
-//! programs that measure them.
+//! It usually shares its machine with the server, so it is built to cost little: one thread waits
+//! for readiness, reads once, decodes in place, and answers with one write. It does not allocate
+//! for a request. A [`Dialect`] decides what is sent over a connection. This crate has two of them,
+//! for the two doors of pinpriq; those of other servers are in the programs that measure them.
 //!
 //! It prints nothing, reads no file, and knows no server's process.
 

@@ -1,31 +1,31 @@
 //! The pinpriq protocol: push and pop.
 //!
-//! A push has no reply. The server answers a later pop of the same connection only when every push
-//! before it has been accepted and is durable, so a put is a push and a pop from a queue in which
-//! nothing ever is. A server that refuses a push closes the connection, which ends the run.
+//! A push has no reply. But the server replies to a later pop of the same connection only after
+//! every earlier push was accepted and is durable. So a put is a push, and a pop from a queue that
+//! is always empty. A server that refuses a push closes the connection, which ends the run.
 
 use pinpriq_wire::{Framing, Piece, ReplyDecoder, Request};
 
 use crate::dialect::{Answer, Dialect, Outcome, Slot};
 use crate::plan::Step;
 
-/// How long a packet may wait at most.
+/// The longest that a packet may wait.
 const TTL_MS: u16 = u16::MAX;
 
 /// The pinpriq door.
 #[derive(Clone, Debug)]
 pub struct Pinpriq {
     queues: Vec<String>,
-    /// Nothing is ever pushed to this one.
+    /// The queue that nothing is ever pushed to.
     empty_queue: String,
     payload: Vec<u8>,
-    /// Packets with the same key leave together, so each gets a key of its own.
+    /// The last key used. Packets with the same key leave together, so each gets its own.
     last_key: u64,
 }
 
 impl Pinpriq {
-    /// Speaks of these queues, and pushes packets with this payload. The keys of the packets follow
-    /// this one, so it should differ from run to run.
+    /// Returns a dialect for these queues that pushes packets with this payload. The keys of the
+    /// packets follow this one, so it should differ from run to run.
     #[must_use]
     pub fn new(queues: &[String], payload: &[u8], key: u64) -> Self {
         let empty_queue = format!("{}-fence", queues.first().map_or("q", String::as_str));

@@ -1,10 +1,10 @@
-//! What a run is to do: how many connections, which requests in which order, how fast, how long.
+//! The plan of a run: how many connections, which requests in which order, how fast, and how long.
 
 use std::net::SocketAddr;
 
 use pinpriq_dice::Dice;
 
-/// What a request does. The names are pinpriq's; a [`Dialect`](crate::Dialect) finds the words.
+/// What a request does, named as in pinpriq. A [`Dialect`](crate::Dialect) translates it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Step {
     /// Puts a task.
@@ -13,22 +13,22 @@ pub enum Step {
     Take,
     /// Finishes the task that was taken.
     Ack,
-    /// Takes a task for good.
+    /// Takes a task and removes it.
     Pop,
     /// Puts a task for every member of a topic.
     Publish,
-    /// Makes a member of a topic.
+    /// Adds a member to a topic.
     Join,
     /// Ends a member, in every topic.
     Leave,
 }
 
 impl Step {
-    /// All of them, in order.
+    /// All steps, in order.
     pub const ALL: [Self; 7] =
         [Self::Put, Self::Publish, Self::Take, Self::Ack, Self::Pop, Self::Join, Self::Leave];
 
-    /// Its name in reports.
+    /// Returns its name in reports.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -48,7 +48,7 @@ impl Step {
 pub struct Move {
     /// What it does.
     pub step: Step,
-    /// For which member of the topic, counted from 0; 0 where there are none.
+    /// The member of the topic, counted from 0; 0 if there are none.
     pub member: u32,
 }
 
@@ -61,9 +61,9 @@ impl From<Step> for Move {
 /// When a slot begins its next cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pace {
-    /// As soon as it has ended the one before: a closed loop.
+    /// As soon as it has ended the previous one: a closed loop.
     AtOnce,
-    /// When it is due, this many of all slots together each second: an open loop.
+    /// When it is due, at this number of cycles per second for all slots together: an open loop.
     PerSecond(u64),
 }
 
@@ -76,39 +76,40 @@ pub enum Bound {
     Nanoseconds(u64),
 }
 
-/// All that a run needs to know besides the dialect.
+/// Everything that a run needs to know besides the dialect.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {
     /// Where the server listens.
     pub address: SocketAddr,
-    /// How many connections are opened, at least one.
+    /// The number of connections, at least one.
     pub connections: usize,
-    /// How many slots each connection has: requests that may be under way on it, at least one.
+    /// The number of slots of each connection, that is, of requests that may be under way on it. At
+    /// least one.
     pub depth: usize,
-    /// What a slot does over and over again. A whole cycle is a job.
+    /// What a slot repeats. A whole cycle is a job.
     pub cycle: Vec<Move>,
-    /// Over how many queues the jobs are spread, one after the other, at least one.
+    /// The number of queues that the jobs are spread over in turn, at least one.
     pub queues: u32,
-    /// Whether each connection keeps to one of them, rather than taking them in turns.
+    /// Whether each connection keeps to one of the queues instead of using them in turn.
     pub keeps_queue: bool,
-    /// How many different priorities the tasks have, at least one.
+    /// The number of different priorities of the tasks, at least one.
     pub priorities: u32,
-    /// What the priorities depend on.
+    /// The seed of the priorities.
     pub seed: u64,
-    /// How fast.
+    /// How fast the run is.
     pub pace: Pace,
-    /// How long.
+    /// How long the run takes.
     pub bound: Bound,
     /// Whether a slot stops for good when it finds nothing to take in any of the queues.
     pub until_empty: bool,
 }
 
-/// A payload of this many bytes that no compression makes smaller.
+/// Returns a payload of this many bytes that cannot be compressed.
 #[must_use]
 pub fn payload(bytes: usize, seed: u64) -> Vec<u8> {
     let mut dice = Dice::new(seed);
     let letters = std::iter::from_fn(|| Some(dice.roll().to_le_bytes())).flatten();
-    // Letters alone, so that it can be looked at, and no protocol takes it for its own marks.
+    // Only letters, so that people can read it, and no protocol mistakes it for its own marks.
     letters.map(|byte| b'a' + byte % 26).take(bytes).collect()
 }
 

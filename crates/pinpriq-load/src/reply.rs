@@ -1,8 +1,8 @@
-//! RESP replies, read in place: nothing is copied, and nothing remembered between two readings.
+//! RESP replies, read in place: nothing is copied, and no state is kept between two readings.
 //!
-//! `pinpriq-wire` has the decoder for clients, which gathers replies of any shape and size into
-//! values of their own. Here every reply is small and its shape known, so its parts are borrowed
-//! one by one, and an incomplete reply is read again from its start.
+//! `pinpriq-wire` has the decoder for clients, which reads replies of any shape and size into owned
+//! values. Here every reply is small and its shape known, so its parts are borrowed one by one, and
+//! an incomplete reply is read again from its start.
 
 use crate::dialect::{Answer, Outcome};
 
@@ -19,16 +19,16 @@ pub enum Part<'a> {
     Bulk(&'a [u8]),
     /// A bulk string or an array that is null.
     Null,
-    /// `*`: so many parts follow.
+    /// `*`: this number of parts follow.
     Array(usize),
 }
 
 /// Why a part could not be read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Missing {
-    /// There are too few bytes yet.
+    /// There are not enough bytes yet.
     Bytes,
-    /// What is there is not what should be there.
+    /// The bytes are not what was expected.
     Sense(String),
 }
 
@@ -40,13 +40,13 @@ pub struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Those of `bytes`.
+    /// The parts of `bytes`.
     #[must_use]
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { all: bytes, rest: bytes }
     }
 
-    /// How many bytes have been read.
+    /// Returns how many bytes have been read.
     #[must_use]
     pub const fn length(&self) -> usize {
         self.all.len() - self.rest.len()
@@ -77,7 +77,7 @@ impl<'a> Parts<'a> {
         })
     }
 
-    /// What these parts come to, when they have been read as far as they should or could be.
+    /// Returns the answer that these parts form, after they have been read as far as possible.
     pub fn answer(&self, outcome: Result<Outcome<'a>, Missing>) -> Result<Answer<'a>, String> {
         match outcome {
             Ok(outcome) => Ok(Answer::Whole { outcome, length: self.length() }),
@@ -95,13 +95,13 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// An answer that makes no sense.
+/// Returns the error for an answer that makes no sense.
 #[must_use]
 pub fn unexpected(what: &str) -> Missing {
     Missing::Sense(format!("unexpected answer: {what}"))
 }
 
-/// The bytes before the first CR LF, and those behind it.
+/// Returns the bytes before the first CR LF, and those after it.
 fn line(bytes: &[u8]) -> Result<(&[u8], &[u8]), Missing> {
     let end = bytes.iter().position(|byte| *byte == b'\r').ok_or(Missing::Bytes)?;
     let (line, rest) = bytes.split_at_checked(end).ok_or(Missing::Bytes)?;

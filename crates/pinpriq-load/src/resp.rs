@@ -1,7 +1,7 @@
 //! pinpriq over RESP: put, take under a lease, ack and pop; join, publish and leave.
 //!
-//! All that is the same for every request is written out once. What comes back is compared with
-//! what was put, so that a run in a queue with other tasks ends with an error.
+//! Everything that is the same for every request is written once. Replies are compared with what
+//! was put, so a run in a queue with other tasks ends with an error.
 
 use pinpriq_wire::resp::{put_command, put_word};
 
@@ -9,24 +9,24 @@ use crate::dialect::{Answer, Dialect, Outcome, Slot};
 use crate::plan::Step;
 use crate::reply::{Missing, Part, Parts, unexpected};
 
-/// How long a lease lasts, longer than any request should take.
+/// The length of a lease, longer than any request should take.
 const LEASE_MS: &[u8] = b"60000";
 
-/// How long a member lives without a take, longer than any run goes without one.
+/// How long a member lives without a take, longer than any run has without one.
 const MEMBER_LEASE_MS: &[u8] = b"600000";
 
 /// The requests of one queue or topic.
 #[derive(Clone, Debug)]
 struct Words {
-    /// All of a put or publish that comes before the payload.
+    /// The part of a put or publish before the payload.
     put: Vec<u8>,
     publish: Vec<u8>,
-    /// A whole take, for each member if there are any.
+    /// A complete take, for each member if there are any.
     takes: Vec<Vec<u8>>,
-    /// A whole join, for each member.
+    /// A complete join, for each member.
     joins: Vec<Vec<u8>>,
     pop: Vec<u8>,
-    /// All of an ack that comes before the receipt.
+    /// The part of an ack before the receipt.
     ack: Vec<u8>,
 }
 
@@ -34,7 +34,7 @@ struct Words {
 #[derive(Clone, Debug)]
 pub struct Resp {
     words: Vec<Words>,
-    /// A whole leave, for each member.
+    /// A complete leave, for each member.
     leaves: Vec<Vec<u8>>,
     /// What follows the payload of a put, for each priority.
     priorities: Vec<Vec<u8>>,
@@ -43,13 +43,13 @@ pub struct Resp {
 }
 
 impl Resp {
-    /// Speaks of these queues, and puts tasks with this payload and priorities from 0 on.
+    /// Returns a dialect for these queues that puts tasks with this payload and priorities from 0.
     #[must_use]
     pub fn new(queues: &[String], payload: &[u8], priorities: u32) -> Self {
         Self::with_members(queues, payload, priorities, &[])
     }
 
-    /// Speaks of these topics instead, from whose members all takes come.
+    /// Uses these topics instead. All takes are from their members.
     #[must_use]
     pub fn with_members(
         topics: &[String],
@@ -73,7 +73,7 @@ impl Resp {
         }
     }
 
-    /// Reads one task that was taken, and returns its receipt, or nothing if there is none.
+    /// Reads a taken task and returns its receipt, or `None` if there is no task.
     fn task<'a>(&self, parts: &mut Parts<'a>) -> Result<Option<Part<'a>>, Missing> {
         match parts.part()? {
             Part::Array(0) => return Ok(None),
@@ -96,7 +96,7 @@ impl Resp {
         Ok(Some(receipt))
     }
 
-    /// Reads the answer to `step`, which may be a refusal.
+    /// Reads the reply to `step`, which may be a refusal.
     fn outcome<'a>(
         &self,
         step: Step,
@@ -204,7 +204,7 @@ impl Words {
     }
 }
 
-/// A command that never changes.
+/// Returns a command that never changes.
 fn whole(words: &[&[u8]]) -> Vec<u8> {
     let mut out = Vec::new();
     put_command(&mut out, words);

@@ -1,8 +1,9 @@
-//! The loop: waits for readiness, hands answers to their slots, sends what these want next.
+//! The loop: it waits for readiness, hands replies to their slots, and sends the slots' next
+//! requests.
 //!
-//! A slot has one request under way at a time and goes through the plan's cycle over and over. In a
-//! closed loop it begins again at once; in an open loop it waits until a job is due, and a job that
-//! finds no free slot waits for one, which counts as its latency.
+//! A slot has one request under way at a time and repeats the plan's cycle. In a closed loop it
+//! starts again at once. In an open loop it waits until a job is due. A job that is due while no
+//! slot is free waits for one, which counts as latency.
 
 use std::collections::VecDeque;
 use std::io;
@@ -24,22 +25,22 @@ use pinpriq_dice::Dice;
 /// How many bytes are read at once.
 const INBOX_BYTES: usize = 256 << 10;
 
-/// How many connections one wait tells of.
+/// The most connections that one wait reports.
 const EVENTS_MAX: usize = 1024;
 
-/// How often the time is looked at when nothing happens.
+/// How often the time is checked when nothing happens.
 const TICK_NS: u64 = 100_000_000;
 
-/// How exactly the system can be asked to wait. What is due sooner is waited for without rest.
+/// The precision of waits. For a shorter time the loop runs without waiting.
 const WAIT_GRAIN_NS: u64 = 1_000_000;
 
-/// A server that says nothing for so long is not waited for.
+/// A server that sends nothing for this long is given up.
 const SILENCE_MAX_NS: u64 = 30 * 1_000_000_000;
 
-/// Why a run did not come to its end.
+/// Why a run did not complete.
 #[derive(Debug, thiserror::Error)]
 pub enum Trouble {
-    /// There is no server, or it wants no connection.
+    /// The server does not exist, or refuses connections.
     #[error("no connection to {0}: {1}")]
     Connect(SocketAddr, #[source] io::Error),
     /// The connection broke.
@@ -59,7 +60,7 @@ pub enum Trouble {
     Wait(#[source] io::Error),
 }
 
-/// Carries out `plan`, and adds to `jobs_done` as it goes on.
+/// Carries out `plan`, and adds to `jobs_done` meanwhile.
 pub fn run<D: Dialect>(
     plan: &Plan,
     dialect: &mut D,
@@ -102,15 +103,15 @@ pub fn run<D: Dialect>(
     Ok(run.ended())
 }
 
-/// Where a slot is in its cycle.
+/// The state of a slot in its cycle.
 #[derive(Clone, Debug)]
 struct State {
     slot: Slot,
-    /// Which move of the cycle is under way.
+    /// The move of the cycle that is under way.
     at: usize,
-    /// From when on the latency of its job counts.
+    /// The moment from which the latency of its job counts.
     job_since_ns: u64,
-    /// How many jobs, up to the last one, found nothing to take.
+    /// How many of its latest jobs in a row found nothing to take.
     empty_in_a_row: u32,
 }
 
@@ -118,9 +119,9 @@ struct Run<'a, D> {
     plan: &'a Plan,
     dialect: &'a mut D,
     connections: Vec<Connection>,
-    /// Those of each connection together.
+    /// The slots, those of each connection together.
     slots: Vec<State>,
-    /// Slots that wait for a job to be due, in the order in which they became free.
+    /// Slots that wait for a job, in the order in which they became free.
     free: VecDeque<u32>,
     schedule: Option<Schedule>,
     dice: Dice,
@@ -130,7 +131,7 @@ struct Run<'a, D> {
     last_answer_ns: u64,
     cycles_begun: u64,
     cycles_under_way: u64,
-    /// No further cycle begins.
+    /// Whether no further cycle begins.
     over: bool,
     time_was_up: bool,
     figures: Figures,
@@ -163,7 +164,7 @@ impl<'a, D: Dialect> Run<'a, D> {
         }
     }
 
-    /// Gives every slot its first job, as far as one is due.
+    /// Gives every slot its first job if one is due.
     fn start(&mut self) -> Result<(), Trouble> {
         self.clock = Clock::start();
         // The first jobs go to one slot of each connection, the next ones to another.
@@ -180,7 +181,7 @@ impl<'a, D: Dialect> Run<'a, D> {
         self.cycles_under_way > 0 || (!self.over && !self.free.is_empty())
     }
 
-    /// How long to wait for the next event.
+    /// Returns how long to wait for the next event.
     fn patience(&self) -> Duration {
         let mut until_ns = self.now_ns.saturating_add(TICK_NS);
         if let Bound::Nanoseconds(end_ns) = self.plan.bound
@@ -195,11 +196,11 @@ impl<'a, D: Dialect> Run<'a, D> {
             until_ns = until_ns.min(schedule.next_ns());
         }
         let wait_ns = until_ns.saturating_sub(self.now_ns);
-        // Waits are rounded up, so the last part of one is not waited for at all.
+        // Waits are rounded up, so the last part is left out.
         Duration::from_nanos(wait_ns - wait_ns % WAIT_GRAIN_NS)
     }
 
-    /// Reads the clock, ends the run when its time is up, and begins the jobs that are due.
+    /// Reads the clock, ends the run when its time has passed, and begins the jobs that are due.
     fn look_at_the_time(&mut self) -> Result<(), Trouble> {
         self.now_ns = self.clock.ns();
         if let Bound::Nanoseconds(end_ns) = self.plan.bound
@@ -226,7 +227,7 @@ impl<'a, D: Dialect> Run<'a, D> {
         Ok(())
     }
 
-    /// Begins the next job of a slot that has none, or lets it wait for one.
+    /// Begins the next job of a slot that has none, or makes it wait for one.
     fn begin_or_wait(&mut self, slot: usize) {
         if self.over {
             return;
@@ -263,7 +264,7 @@ impl<'a, D: Dialect> Run<'a, D> {
         self.request(slot, since_ns);
     }
 
-    /// Adds the request that a slot is at to those of its connection.
+    /// Adds the current request of a slot to those of its connection.
     fn request(&mut self, slot: usize, since_ns: u64) {
         let state = &mut self.slots[slot];
         let Move { step, member } = self.plan.cycle[state.at];
@@ -274,7 +275,7 @@ impl<'a, D: Dialect> Run<'a, D> {
         connection.under_way.push_back(UnderWay { slot, step, since_ns });
     }
 
-    /// Reads what a connection has received, deals with each answer, and sends what follows.
+    /// Reads what a connection has received, handles each reply, and sends what follows.
     fn turn(&mut self, number: usize, inbox: &mut Vec<u8>) -> Result<(), Trouble> {
         loop {
             let address = self.plan.address;
@@ -301,7 +302,7 @@ impl<'a, D: Dialect> Run<'a, D> {
         }
     }
 
-    /// Deals with the answer at the front of `bytes`, and tells its length; 0 if it is incomplete.
+    /// Handles the reply at the front of `bytes`, and returns its length, or 0 if it is incomplete.
     fn answer(&mut self, number: usize, bytes: &[u8]) -> Result<usize, Trouble> {
         let under_way = &mut self.connections[number].under_way;
         let Some(UnderWay { slot, step, since_ns }) = under_way.front().copied() else {

@@ -1,8 +1,8 @@
-//! When the jobs of an open loop are due: one after the other, evenly spaced, whatever the server
+//! When the jobs of an open loop are due: one after another, evenly spaced, whatever the server
 //! does.
 //!
-//! The moments are counted from the first one without rounding errors that add up. Jobs that could
-//! not be started in time keep their moment, so that waiting counts as latency.
+//! The moments are counted from the first one, so rounding errors do not add up. A job that cannot
+//! start in time keeps its moment, so its waiting counts as latency.
 
 /// Nanoseconds in a second.
 const SECOND_NS: u128 = 1_000_000_000;
@@ -11,7 +11,7 @@ const SECOND_NS: u128 = 1_000_000_000;
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule {
     per_second: u64,
-    /// How many of the jobs have been started.
+    /// The number of jobs that have been started.
     started: u64,
 }
 
@@ -21,13 +21,13 @@ impl Schedule {
         Self { per_second: per_second.max(1), started: 0 }
     }
 
-    /// When the next job is due.
+    /// Returns when the next job is due.
     pub(crate) fn next_ns(&self) -> u64 {
         let ns = u128::from(self.started) * SECOND_NS / u128::from(self.per_second);
         u64::try_from(ns).unwrap_or(u64::MAX)
     }
 
-    /// Starts the next job if it is due, and tells when it was.
+    /// Starts the next job if it is due, and returns when it was due.
     pub(crate) fn start(&mut self, now_ns: u64) -> Option<u64> {
         let due_ns = self.next_ns();
         (due_ns <= now_ns).then(|| {

@@ -1,61 +1,61 @@
-//! What a run has counted and measured.
+//! The counts and measurements of a run.
 
 use std::collections::BTreeMap;
 
 use crate::latency::Latency;
 use crate::plan::Step;
 
-/// How many different refusals are told apart; the rest is counted together.
+/// How many different refusals are counted separately. The rest is counted together.
 const REFUSALS_MAX: usize = 32;
 
 /// The figures of one sort of request.
 #[derive(Clone, Debug, Default)]
 pub struct StepFigures {
-    /// How many were answered as they should be.
+    /// The requests that were answered as they should be.
     pub done: u64,
-    /// How many of these in the time that the run was to take.
+    /// The number of these within the planned time of the run.
     pub done_in_time: u64,
-    /// From sending, or from the moment that the schedule says, to the answer.
+    /// The time from sending, or from the scheduled moment, to the reply.
     pub latency: Latency,
 }
 
 /// The figures of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
-    /// How long the run went on, in nanoseconds: to its last answer, or to the end of its time.
+    /// How long the run took, in nanoseconds: to its last reply, or to the end of its time.
     pub elapsed_ns: u64,
-    /// How many requests were done in that time.
+    /// The requests done in that time.
     pub requests_in_time: u64,
-    /// How many cycles were finished in that time.
+    /// The cycles finished in that time.
     pub jobs_in_time: u64,
-    /// How many requests were done in all, also those that ended cycles after the time was up.
+    /// All requests done, including those that ended cycles after that time.
     pub requests: u64,
-    /// How many cycles were finished in all.
+    /// All cycles finished.
     pub jobs: u64,
     /// How often there was nothing to take.
     pub empty: u64,
-    /// How many requests the server refused, by the first word of its answer.
+    /// The number of refused requests, by the first word of the reply.
     pub refusals: BTreeMap<String, u64>,
-    /// By the number of the sort of request; those that were never sent too.
+    /// The figures by the number of the step, including steps that were never sent.
     steps: [StepFigures; Step::ALL.len()],
-    /// Of whole cycles.
+    /// The latency of whole cycles.
     pub job_latency: Latency,
 }
 
 impl Figures {
-    /// The figures of one sort of request.
+    /// Returns the figures of one sort of request.
     #[must_use]
     pub fn step(&self, step: Step) -> &StepFigures {
         &self.steps[step as usize]
     }
 
-    /// How many requests the server refused.
+    /// Returns the number of requests that the server refused.
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.refusals.values().sum()
     }
 
-    /// A request was done.
+    /// Counts a request that was done.
     pub(crate) fn count(&mut self, step: Step, ns: u64) {
         self.requests += 1;
         let figures = &mut self.steps[step as usize];
@@ -63,7 +63,7 @@ impl Figures {
         figures.latency.record(ns);
     }
 
-    /// A request was refused, with this sentence.
+    /// Counts a request that was refused with this sentence.
     pub(crate) fn count_refusal(&mut self, sentence: &[u8]) {
         let word = sentence.split(u8::is_ascii_whitespace).next().unwrap_or_default();
         let word = String::from_utf8_lossy(word);
@@ -76,7 +76,7 @@ impl Figures {
         }
     }
 
-    /// The time that the run was to take is over, or the run is.
+    /// Notes that the planned time of the run is over, or the run is.
     pub(crate) fn time_is_up(&mut self, now_ns: u64) {
         self.elapsed_ns = now_ns;
         self.requests_in_time = self.requests;

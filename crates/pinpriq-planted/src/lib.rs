@@ -1,10 +1,10 @@
-//! Bugs on purpose: one of them can be planted in the product, to see that the tests object.
+//! Deliberate bugs: one of them can be planted in the product, to check that the tests object.
 //!
-//! The product asks `planted!(Name)` in the places where a bug would be, and that is `false` there
-//! unless the build has `--cfg planted`; only then does it use this crate at all. Which bug it is
-//! says the environment variable `PINPRIQ_PLANTED`, read once when the program runs, or for good
-//! if it was set when this crate was built. Nothing here does anything wrong itself, and nothing
-//! here runs a test: `cargo xtask planted` does.
+//! The product asks `planted!(Name)` where a bug would be. The macro is `false`, unless the build
+//! has `--cfg planted`; only such a build uses this crate. The environment variable
+//! `PINPRIQ_PLANTED` chooses the bug. It is read once when the program runs, or fixed if it was set
+//! when this crate was built. This crate contains no bugs and runs no tests: `cargo xtask planted`
+//! does that.
 
 mod list;
 
@@ -15,10 +15,10 @@ pub use list::Bug;
 /// The name of the environment variable that chooses the bug.
 pub const VARIABLE: &str = "PINPRIQ_PLANTED";
 
-/// What the variable said when this crate was built.
+/// The value of the variable when this crate was built.
 const AT_BUILD: Option<&str> = option_env!("PINPRIQ_PLANTED");
 
-/// Tests that ought to object to a bug: those of a crate whose names begin with the word.
+/// The tests of a crate that ought to object to a bug: those whose names begin with the word.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Suite {
     /// The tests of `pinpriq-engine`.
@@ -37,9 +37,9 @@ pub enum Suite {
     Simulator,
 }
 
-/// How many seeds the simulator tries with each bug; it stops at the first that objects. The bug
-/// that is hardest to hit needs a third of them. Keep it so: when the simulator changes, other
-/// seeds find the bugs.
+/// How many seeds the simulator tries with each bug. It stops at the first that objects. The bug
+/// that is hardest to find needs a third of them. Keep this margin: other seeds find the bugs when
+/// the simulator changes.
 pub const SEEDS: u64 = 400;
 
 /// Whether this bug is planted.
@@ -67,8 +67,8 @@ pub fn is_planted(bug: Bug) -> bool {
     *chosen == Some(bug)
 }
 
-/// The bug that a word chooses; none without a word or with an empty one. An unknown word is
-/// answered with a sentence that lists the known ones.
+/// Returns the bug that a word chooses, or `None` without a word or with an empty one. The error
+/// for an unknown word is a sentence that lists the known ones.
 pub fn choose(word: Option<&str>) -> Result<Option<Bug>, String> {
     let Some(word) = word.filter(|word| !word.is_empty()) else { return Ok(None) };
     let known = Bug::named(word);

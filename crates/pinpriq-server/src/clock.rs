@@ -1,9 +1,9 @@
 //! The one time line, and the only reader of the machine's clocks.
 //!
 //! Time starts at the wall clock, but never before the latest moment that the store knows, and
-//! goes on with the monotonic clock. When the two drift apart, because somebody set the wall
-//! clock or the machine slept, time is drawn towards the wall clock so gently that no lease, delay
-//! or TTL notices: half a millisecond for every second. A step is logged. Time never goes back.
+//! continues with the monotonic clock. The two can drift apart, because somebody set the wall clock
+//! or the machine slept. Time is then drawn towards the wall clock by half a millisecond for every
+//! second, which no lease, delay or TTL notices. A step is logged. Time never goes back.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -19,49 +19,50 @@ use tokio::time::Instant;
 
 /// Tells the time of one shard.
 pub trait Clock {
-    /// The moment that it is now. Never earlier than an earlier answer.
+    /// The current moment. It is never earlier than one returned before.
     fn now(&self) -> Timestamp;
 
-    /// How far that is ahead of the wall clock, in milliseconds; less than 0 if it is behind.
+    /// How far the current moment is ahead of the wall clock, in milliseconds. Negative if it is
+    /// behind.
     fn ahead_of_wall(&self) -> i64;
 
     /// Waits until `at` has come.
     fn until(&self, at: Timestamp) -> Pin<Box<dyn Future<Output = ()> + '_>>;
 }
 
-/// How far time is drawn towards the wall clock, as a part of the time that passes: one in this
-/// many.
+/// Time is drawn towards the wall clock by the passed time divided by this number.
 const DRAWN_ONE_IN: u64 = 2_000;
 
-/// From which difference on a set wall clock is worth a line in the log.
+/// The difference from which a step of the wall clock is logged.
 const STEP: Duration = Duration::from_secs(1);
 
-/// How far the journal may be ahead of the wall clock at the start without a word.
+/// How far the journal may be ahead of the wall clock at the start without a warning.
 const FAR_AHEAD: Span = Span::from_ms(60_000);
 
-/// How often the wall clock is looked at.
+/// How often the wall clock is read.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// The time line itself, which is told what the clocks of the machine say and reads none.
+/// The time line itself. It reads no clock: the caller passes the readings.
 pub struct TimeLine {
     looked: Cell<Look>,
 }
 
-/// A look at the wall clock.
+/// A reading of the wall clock.
 #[derive(Clone, Copy)]
 struct Look {
-    /// The monotonic moment of it.
+    /// The monotonic moment of the reading.
     at: Duration,
-    /// Where the time line stood, in nanoseconds.
+    /// The moment of the time line then, in nanoseconds.
     time_line: u128,
-    /// How far the wall clock was ahead of it, in nanoseconds.
+    /// How far the wall clock was ahead of the time line, in nanoseconds.
     wall_ahead: i128,
 }
 
 impl TimeLine {
-    /// A time line that starts at `start`, which is now. Monotonic moments are told as the time
-    /// since any moment that stays the same, those of the wall clock in nanoseconds since the Unix
-    /// epoch.
+    /// Returns a time line whose current moment is `start`.
+    ///
+    /// Monotonic moments are durations since any fixed moment. Those of the wall clock are
+    /// nanoseconds since the Unix epoch.
     #[must_use]
     pub fn starting_at(start: Timestamp, monotonic: Duration, wall_ns: u128) -> Self {
         let time_line = u128::from(start.ms()) * 1_000_000;
@@ -69,9 +70,9 @@ impl TimeLine {
         Self { looked: Cell::new(Look { at: monotonic, time_line, wall_ahead }) }
     }
 
-    /// Where the time line stands at the monotonic moment `now`, which is never earlier than that
-    /// of an earlier call, in nanoseconds since the Unix epoch. The wall clock is looked at every
-    /// so often.
+    /// Returns the moment of the time line at the monotonic moment `now`, in nanoseconds since the
+    /// Unix epoch. `now` must not be earlier than in an earlier call. The wall clock is only read
+    /// from time to time.
     pub fn read(&self, now: Duration, wall_ns: impl FnOnce() -> u128) -> u128 {
         let looked = self.looked.get();
         let passed = now.saturating_sub(looked.at);
@@ -89,8 +90,8 @@ impl TimeLine {
         time_line
     }
 
-    /// How far the time line is ahead of the wall clock now, in milliseconds, less than 0 if it is
-    /// behind.
+    /// Returns how far the time line is ahead of the wall clock now, in milliseconds. Negative if
+    /// it is behind.
     pub fn ahead_of_wall(&self, now: Duration, wall_ns: u128) -> i64 {
         let time_line = self.read(now, || wall_ns);
         let ms = (ahead(time_line, wall_ns) + 500_000).div_euclid(1_000_000);
@@ -98,9 +99,10 @@ impl TimeLine {
     }
 }
 
-/// How far the time line moves on, in nanoseconds, while so much time passes: as far, and a little
-/// more or less to come nearer to the wall clock, which is ahead by so many nanoseconds. It never
-/// moves back, nor past the wall clock.
+/// Returns how far the time line moves while `passed` passes, in nanoseconds.
+///
+/// This is `passed`, and a little more or less to come nearer to the wall clock, which is ahead by
+/// `wall_ahead` nanoseconds. The time line never moves back, nor past the wall clock.
 fn moved(passed: Duration, wall_ahead: i128) -> i128 {
     let passed = u64::try_from(passed.as_nanos()).unwrap_or(u64::MAX);
     let mut most = i128::from(passed / DRAWN_ONE_IN);
@@ -116,8 +118,8 @@ fn moved(passed: Duration, wall_ahead: i128) -> i128 {
     i128::from(passed) + wall_ahead.clamp(-most, most)
 }
 
-/// Says at the start if the store knows a moment far ahead of the wall clock, so that time starts
-/// there. Returns whether it is that far.
+/// Logs a warning at the start if the store knows a moment far ahead of the wall clock, so that
+/// time starts there. Returns whether it is that far ahead.
 pub(crate) fn warn_if_ahead(start: Timestamp, wall: Timestamp) -> bool {
     let ahead = start.since(wall);
     let is_far = ahead > FAR_AHEAD;
@@ -136,25 +138,25 @@ pub(crate) fn warn_if_ahead(start: Timestamp, wall: Timestamp) -> bool {
 /// The clock of a running server.
 pub struct SystemClock {
     line: TimeLine,
-    /// The monotonic moment that others are counted from.
+    /// The monotonic moment from which others are counted.
     began: Instant,
 }
 
 impl SystemClock {
-    /// What the wall clock says, for the start.
+    /// The moment by the wall clock, for the start.
     #[must_use]
     pub fn wall() -> Timestamp {
         Timestamp::from_ms(u64::try_from(wall_ns() / 1_000_000).unwrap_or(u64::MAX))
     }
 
-    /// A clock that starts at `start`. Must be made within a runtime.
+    /// Returns a clock that starts at `start`. Must be called within a runtime.
     #[must_use]
     pub fn starting_at(start: Timestamp) -> Self {
         let line = TimeLine::starting_at(start, Duration::ZERO, wall_ns());
         Self { line, began: monotonic() }
     }
 
-    /// Moves the time line on to the monotonic moment `now`.
+    /// Moves the time line to the monotonic moment `now`.
     fn read(&self, now: Instant) -> u128 {
         self.line.read(now.saturating_duration_since(self.began), wall_ns)
     }
@@ -180,7 +182,7 @@ impl Clock for SystemClock {
                 let target = u128::from(at.ms()) * 1_000_000;
                 let Some(left) = target.checked_sub(ns).filter(|left| *left > 0) else { return };
                 let left = u64::try_from(left).unwrap_or(u64::MAX);
-                // A deadline that is far away is looked at again, since time may be drawn.
+                // A distant deadline is checked again from time to time, since time may be drawn.
                 let nap = Duration::from_nanos(left).min(Duration::from_mins(1));
                 tokio::time::sleep_until(reading_at + nap).await;
             }
@@ -188,7 +190,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until it is told to move. For tests.
+/// A clock that stands still until it is moved. For tests.
 #[derive(Clone)]
 pub struct ManualClock {
     inner: Rc<(Cell<Timestamp>, Notify)>,
@@ -196,18 +198,19 @@ pub struct ManualClock {
 }
 
 impl ManualClock {
-    /// A clock that shows `start`, as the wall clock does.
+    /// Returns a clock that shows `start`, like its wall clock.
     #[must_use]
     pub fn at(start: Timestamp) -> Self {
         Self { inner: Rc::new((Cell::new(start), Notify::new())), ahead_of_wall: Rc::default() }
     }
 
-    /// Sets the wall clock so that this one is ahead of it by so many milliseconds, or behind it.
+    /// Sets the wall clock so that this clock is ahead of it by `ms` milliseconds, or behind if
+    /// negative.
     pub fn set_ahead_of_wall(&self, ms: i64) {
         self.ahead_of_wall.set(ms);
     }
 
-    /// Moves the clock on.
+    /// Moves the clock forward.
     pub fn advance(&self, span: Span) {
         self.inner.0.set(self.inner.0.get().after(span));
         self.inner.1.notify_waiters();

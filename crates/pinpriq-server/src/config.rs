@@ -1,24 +1,23 @@
-//! What a server can be told: plain data with a default for everything.
+//! The configuration of a server: plain data with a default for everything.
 //!
-//! Reading flags, the environment and files is the binary's business.
+//! The binary reads flags, the environment and files; this module does not.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Everything that a server can be told.
+/// The configuration of a server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// The data directory. Made if it is not there.
+    /// The data directory. Created if it does not exist.
     pub data: PathBuf,
-    /// What a reply means.
+    /// What a reply promises.
     pub durability: Durability,
-    /// How many shards there are, at least one and at most
-    /// [`pinpriq_store::shards::SHARDS_MAX`]. Each has a thread.
+    /// The number of shards, from 1 to [`pinpriq_store::shards::SHARDS_MAX`]. Each has a thread.
     pub shards: usize,
     /// Where doors listen: any number of listeners, each with its door.
     pub listeners: Vec<Listener>,
-    /// What the pinpriq door makes of the open points of its protocol.
+    /// How the pinpriq door settles the open points of its protocol.
     pub pinpriq_options: PinpriqOptions,
     /// The bounds.
     pub limits: Limits,
@@ -29,7 +28,7 @@ pub struct Config {
 /// An address that a door listens on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Listener {
-    /// The protocol that is spoken there.
+    /// The protocol spoken there.
     pub door: DoorName,
     /// The address. With port 0 the system chooses one.
     pub address: SocketAddr,
@@ -45,7 +44,7 @@ pub enum DoorName {
     Resp,
 }
 
-/// What a reply means.
+/// What a reply promises.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Durability {
     /// The change is on disk.
@@ -64,8 +63,8 @@ pub struct PinpriqOptions {
     pub framing: Framing,
     /// What a TTL of 0 means.
     pub ttl_zero: TtlZero,
-    /// Whether tasks go back to their queue when the reply or delivery that held them could not be
-    /// sent whole.
+    /// Whether tasks return to their queue when the reply or delivery with them could not be sent
+    /// completely.
     pub requeue: bool,
 }
 
@@ -82,7 +81,7 @@ pub enum Framing {
 /// What a TTL of 0 means on the pinpriq wire.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum TtlZero {
-    /// The packet goes to a consumer that is waiting already, or nowhere.
+    /// The packet goes to a consumer that is already blocked, or nowhere.
     #[default]
     Immediate,
     /// The packet lives until it is popped.
@@ -92,21 +91,22 @@ pub enum TtlZero {
 /// The bounds of a server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// The most connections of all doors together. A further one is closed at once.
+    /// The most connections of all doors together. Further ones are closed at once.
     pub connections_max: usize,
     /// The largest payload, in bytes.
     pub payload_bytes_max: usize,
     /// The most bytes that all tasks, queues, members and lanes together may occupy in memory.
-    /// Blocked requests and subscriptions may occupy a quarter as much besides.
+    /// Blocked requests and subscriptions may occupy a quarter as much in addition.
     pub task_bytes_max: u64,
     /// How many bytes all tasks together may occupy in memory before payloads are left on the disk,
-    /// if there is such a bound. Makes no sense without a disk.
+    /// if there is such a limit. It has no use without a disk.
     pub memory_limit_bytes: Option<u64>,
-    /// The most requests of one connection that may await their replies before the server stops
-    /// reading from it.
+    /// The most requests of one connection that may await their replies. At this number the server
+    /// stops reading from the connection.
     pub in_flight_max: usize,
-    /// How many bytes of replies may await one connection's socket before the server stops reading
-    /// from it. No more than that is encoded ahead; a larger reply is sent piece by piece.
+    /// How many bytes of replies may wait for one connection's socket. At this number the server
+    /// stops reading from the connection. No more than this is encoded ahead; a larger reply is
+    /// sent piece by piece.
     pub out_bytes_max: usize,
     /// How long a message may take from its first byte to its last.
     pub frame_timeout: Duration,
@@ -114,23 +114,26 @@ pub struct Limits {
     pub subscriptions_max: usize,
 }
 
-/// How the system watches connections, so that a client whose host has vanished is noticed: by
-/// default within two minutes.
+/// How the system watches connections to notice a client whose host has vanished: by default within
+/// two minutes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Watch {
-    /// How long a connection may be idle before it is probed, in whole seconds, rounded up. It
-    /// ends after three probes without an answer, each a quarter of this time after the one before.
-    /// Without it connections are not probed.
+    /// How long a connection may be idle before it is probed, in whole seconds, rounded up.
+    ///
+    /// It ends after three probes without an answer, each a quarter of this time after the one
+    /// before. If `None`, connections are not probed.
     pub keepalive: Option<Duration>,
-    /// How long what was sent may go unanswered by the other host, or find no room there, before
-    /// the connection ends. An idle connection that was probed ends too when it is that long since
-    /// anything came, whatever number of probes is left. Without it the system decides, which may
-    /// take a quarter of an hour.
+    /// How long sent bytes may stay unacknowledged by the other host, or find no room there, before
+    /// the connection ends.
+    ///
+    /// An idle connection that was probed also ends when nothing has arrived for this long,
+    /// whatever number of probes is left. If `None`, the system decides, which may take a quarter
+    /// of an hour.
     pub user_timeout: Option<Duration>,
 }
 
 impl Durability {
-    /// The word for it in settings, logs and statistics.
+    /// Returns the word for it in settings, logs and statistics.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -145,7 +148,7 @@ impl DoorName {
     /// All of them.
     pub const ALL: [Self; 2] = [Self::Pinpriq, Self::Resp];
 
-    /// The word for it in settings, logs and lists.
+    /// Returns the word for it in settings, logs and lists.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -154,7 +157,7 @@ impl DoorName {
         }
     }
 
-    /// The port that it has unless told otherwise.
+    /// Returns its default port.
     const fn port(self) -> u16 {
         match self {
             Self::Pinpriq => 7250,
@@ -164,7 +167,7 @@ impl DoorName {
 }
 
 impl Listener {
-    /// Where this door listens unless told otherwise: on the loopback interface.
+    /// Returns the listener of a door by default, which is on the loopback interface.
     #[must_use]
     pub fn default_of(door: DoorName) -> Self {
         Self { door, address: SocketAddr::from(([127, 0, 0, 1], door.port())) }
@@ -195,7 +198,7 @@ impl Default for Watch {
     fn default() -> Self {
         Self {
             keepalive: Some(Duration::from_mins(1)),
-            // Between the second probe in vain and the moment at which a fourth would be due.
+            // Between the second unanswered probe and the moment at which a fourth would be due.
             user_timeout: Some(Duration::from_secs(100)),
         }
     }

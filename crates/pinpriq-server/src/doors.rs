@@ -1,6 +1,6 @@
-//! The doors: each is a codec of one protocol, with a mapping to commands and one from replies.
+//! The doors. Each is the codec of one protocol, and maps requests to commands and replies back.
 //!
-//! A door holds no shard and decides nothing: it asks a desk. [`kind_of`] lists them all.
+//! A door holds no shard and decides nothing: it asks a desk. [`kind_of`] lists all doors.
 
 pub(crate) mod door;
 mod pinpriq;
@@ -10,7 +10,7 @@ use self::door::Door;
 use crate::config::{DoorName, Limits, PinpriqOptions};
 use crate::session::about::{Dialect, Manners};
 
-/// What doors can be told.
+/// The options of doors.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DoorOptions {
     /// For the pinpriq door.
@@ -23,13 +23,13 @@ pub(crate) struct DoorOptions {
 pub(crate) struct DoorKind {
     /// Its name.
     pub(crate) name: DoorName,
-    /// How its clients are dealt with.
+    /// How the door treats its clients.
     pub(crate) manners: fn(&DoorOptions) -> Manners,
-    /// Opens one for a connection, whose answers begin in this dialect.
+    /// Opens a door for a connection whose replies begin in this dialect.
     pub(crate) open: fn(&DoorOptions, Dialect) -> Box<dyn Door>,
 }
 
-/// The kind of this name.
+/// Returns the kind of this name.
 pub(crate) const fn kind_of(name: DoorName) -> &'static DoorKind {
     match name {
         DoorName::Pinpriq => &pinpriq::KIND,

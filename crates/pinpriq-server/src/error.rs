@@ -1,4 +1,4 @@
-//! Why a server does not start or could not go on.
+//! Why a server does not start or cannot continue.
 
 use std::io;
 use std::net::SocketAddr;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use pinpriq_store::StoreError;
 
-/// Why a server does not start or could not go on. Each is a sentence for an operator.
+/// Why a server does not start or cannot continue. Each message is a sentence for an operator.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
@@ -18,7 +18,7 @@ pub enum ServeError {
         /// Why.
         source: io::Error,
     },
-    /// There is no data directory, and none can be made.
+    /// The data directory does not exist and cannot be created.
     #[error("cannot make the data directory {}: {source}; name another one", data.display())]
     Directory {
         /// The directory.
@@ -34,8 +34,8 @@ pub enum ServeError {
         /// Why.
         source: StoreError,
     },
-    /// The stop was asked for before the tasks were loaded, and no shard was changed that was still
-    /// loading.
+    /// The server was stopped before the tasks were loaded. No shard that was still loading was
+    /// changed.
     #[error("stopped while loading")]
     Stopped,
     /// The operating system refused something that every server needs.
@@ -44,7 +44,7 @@ pub enum ServeError {
         /// Why.
         source: io::Error,
     },
-    /// The store failed while the server ran. What was answered before is durable.
+    /// The store failed while the server ran. Everything that was replied before is durable.
     #[error("the store failed while the server ran: {source}")]
     Failed {
         /// Why.
@@ -53,8 +53,9 @@ pub enum ServeError {
 }
 
 impl ServeError {
-    /// The exit code of a process that ends with this error: 0 for a start that was to stop, 1 for
-    /// a failure while running, 2 for a wrong configuration, 3 for the data directory.
+    /// Returns the exit code of a process that ends with this error: 0 for a start that was
+    /// stopped, 1 for a failure while running, 2 for a wrong configuration, 3 for the data
+    /// directory.
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {

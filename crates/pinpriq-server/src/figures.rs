@@ -1,8 +1,8 @@
-//! The figures that people and programs watch: each is described once, with the function that reads
-//! it out of plain facts.
+//! The figures that people and programs watch. Each is described once, with the function that reads
+//! it from plain facts.
 //!
-//! [`info`] lists those of the server, which `INFO` prints by section, [`stats`] those of queues,
-//! which `STATS` prints, and [`page`] makes the tables of the documentation of both. Nothing is
+//! [`info`] lists those of the server, which `INFO` prints by section. [`stats`] lists those of
+//! queues, which `STATS` prints. [`page`] makes the tables of the documentation of both. Nothing is
 //! counted here, and no shard is asked.
 
 pub(crate) mod info;
@@ -13,31 +13,30 @@ use std::fmt::Write as _;
 
 use pinpriq_store::Histogram;
 
-/// What there is to know about one figure. `F` is what it is read out of, and `S` tells where it is
-/// printed.
+/// The description of one figure. `F` is what it is read from, and `S` says where it is printed.
 pub(crate) struct Figure<F, S> {
     /// Where it is printed.
     pub(crate) section: S,
-    /// Its stable name for programs. Behind it follows a label, if there is one number for each.
+    /// Its stable name for programs. A label follows if there is a number for each.
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
     pub(crate) unit: Unit,
-    /// What it tells, for the documentation.
+    /// What it means, for the documentation.
     pub(crate) help: &'static str,
-    /// Finds what it is now. The value suits the kind.
+    /// Reads its current value. The value suits the kind.
     pub(crate) read: fn(&F) -> Value,
 }
 
 /// How a figure behaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
-    /// A number that only grows as long as the server runs.
+    /// A number that only grows while the server runs.
     Counter,
     /// A number that goes up and down.
     Gauge,
     /// A word or a sentence.
     Text,
-    /// How often values of which size came.
+    /// How many values there were of which size.
     Histogram,
     /// A counter for each value of this label.
     Counters(&'static str),
@@ -48,7 +47,7 @@ pub(crate) enum Kind {
 /// What a figure counts in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Unit {
-    /// Nothing but itself: it is a number of things, or no number.
+    /// No unit: a number of things, or no number.
     Plain,
     Bytes,
     Seconds,
@@ -60,7 +59,7 @@ pub(crate) enum Unit {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Value {
     Number(u64),
-    /// There is no such number now.
+    /// There is no such number at the moment.
     Missing,
     Text(String),
     Histogram(Box<Histogram>),
@@ -81,7 +80,7 @@ impl<F, S> Figure<F, S> {
 }
 
 impl Kind {
-    /// The word for it in the documentation.
+    /// Returns the word for it in the documentation.
     const fn word(self) -> &'static str {
         match self {
             Self::Counter | Self::Counters(_) => "counter",
@@ -91,7 +90,7 @@ impl Kind {
         }
     }
 
-    /// What tells several numbers under one name apart.
+    /// Returns the label that distinguishes several numbers under one name.
     const fn label(self) -> Option<&'static str> {
         match self {
             Self::Counters(label) | Self::Gauges(label) => Some(label),
@@ -101,7 +100,7 @@ impl Kind {
 }
 
 impl Unit {
-    /// The word for it in the documentation.
+    /// Returns the word for it in the documentation.
     const fn word(self) -> &'static str {
         match self {
             Self::Plain => "",
@@ -113,8 +112,8 @@ impl Unit {
     }
 }
 
-/// A histogram in one line: how many values there were, their sum, and how many were not above a
-/// bound, for each bound up to which there are more than up to the one before.
+/// Returns a histogram as one line: the number of values, their sum, and the numbers of values up
+/// to a bound. A bound is left out if no value is between it and the one before.
 pub(crate) fn histogram_line(histogram: &Histogram) -> String {
     let mut line = format!("count={},sum={}", histogram.count(), histogram.sum());
     let mut before = 0;

@@ -1,5 +1,5 @@
-//! Where connections live: their sockets, their doors, the desks that the doors talk to, and who is
-//! there.
+//! Where connections live: their sockets, their doors, the desks that the doors talk to, and the
+//! list of clients.
 
 pub(crate) mod client;
 pub(crate) mod connection;

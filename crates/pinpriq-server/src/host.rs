@@ -1,4 +1,4 @@
-//! One shard: the engine and its store, and those who ask them.
+//! One shard: the engine, its store, and the clients and guests that ask them.
 
 pub(crate) mod facts;
 pub(crate) mod guest;

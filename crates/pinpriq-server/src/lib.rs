@@ -1,14 +1,14 @@
 //! The server: sockets, the clock, the doors, and the shard that joins them.
 //!
-//! [`run`] is all that a program needs. [`Server`] is the same in two steps, for those who want
-//! to know the addresses first or bring a clock of their own. [`simulation`] is the same server
-//! without sockets and without a runtime, for tests that decide what happens when.
+//! A program only needs [`run`]. [`Server`] is the same in two steps, for callers that need the
+//! addresses first or bring their own clock. [`simulation`] is the same server without sockets and
+//! without a runtime, for tests that decide what happens when.
 
 #[cfg(planted)]
 #[macro_use]
 extern crate pinpriq_planted;
 
-/// Whether a bug was planted. In a build for use there is none: see `docs/planted.md`.
+/// Whether a bug was planted. A build for use has none: see `docs/planted.md`.
 #[cfg(not(planted))]
 macro_rules! planted {
     ($bug:ident) => {

@@ -1,5 +1,4 @@
-//! The process: its start and its end, its threads and listeners, and one shard at work on each
-//! thread.
+//! The process: its start and its end, its threads and listeners, and one shard on each thread.
 
 mod opening;
 pub(crate) mod server;

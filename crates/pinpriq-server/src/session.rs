@@ -1,4 +1,4 @@
-//! What is known of one client, and what waits to be sent to it.
+//! What a shard knows about one client, and what waits to be sent to it.
 
 pub(crate) mod about;
 pub(crate) mod bell;
@@ -19,35 +19,35 @@ use self::ending::Ending;
 use self::links::Links;
 use self::outbox::Outbox;
 
-/// A client's side of a shard: what the shard has for it.
+/// A shard's side of a client.
 #[derive(Default)]
 pub(crate) struct Session {
     pub(crate) outbox: RefCell<Outbox>,
-    /// Rung when the outbox has something that may be sent, the client may go on after it was
-    /// told to wait, or everybody is to see that something has ended.
+    /// Rung when the outbox has something that may be sent, when the client may continue after it
+    /// had to wait, or when every connection must notice that something has ended.
     pub(crate) bell: Bell,
     /// Who it is.
     pub(crate) about: RefCell<About>,
-    /// How its answers are written from now on.
+    /// The dialect of its later replies.
     pub(crate) dialect: Cell<Dialect>,
     /// What it has under way in other shards.
     pub(crate) links: RefCell<Links>,
-    /// Whether it stands among those that wait for room.
+    /// Whether it is among those that wait for room.
     pub(crate) stalled: Cell<bool>,
-    /// Its blocked request, if it has one, behind which nothing is carried out.
+    /// Its blocked request, if it has one. Nothing is carried out after it.
     pub(crate) blocked: Cell<Option<RequestId>>,
-    /// Why its connection is to be ended, if it is.
+    /// Why its connection must end, if it must.
     killed: Cell<Option<Ending>>,
-    /// Whether it stands among those that wait for payloads from the disk.
+    /// Whether it is among those that wait for payloads from the disk.
     pub(crate) reads: Cell<bool>,
-    /// What the shard that has its connection wants to be read, if that is another.
+    /// The payloads that the shard with its connection wants to be read, if that is another shard.
     pub(crate) lent: RefCell<Lent>,
-    /// Whether that shard waits for the payloads.
+    /// Whether that shard is waiting for the payloads.
     pub(crate) lending: Cell<bool>,
-    /// How many deliveries its shard has made to it.
+    /// The number of deliveries that its shard has made to it.
     delivered: Cell<u64>,
-    /// The oldest volume of the store that outputs keep readable which were handed to the shard
-    /// with its connection.
+    /// The oldest volume of the store that is kept readable by outputs already handed to the shard
+    /// with the connection.
     pub(crate) oldest_handed: Cell<Option<u32>>,
     /// Whether another shard had its connection before.
     was_moved: bool,
@@ -63,20 +63,21 @@ pub(crate) struct Lent {
 }
 
 impl Session {
-    /// That of a client whose connection another shard had, if `was_moved`, or has.
+    /// Returns the session of a client whose connection another shard has, or had if `was_moved`.
     pub(crate) fn of(about: About, dialect: Dialect, was_moved: bool) -> Self {
         let (about, dialect) = (RefCell::new(about), Cell::new(dialect));
         Self { about, dialect, was_moved, ..Self::default() }
     }
 
-    /// The payloads to be read for it next, of about `most` bytes together. None if nothing waits
-    /// for any.
+    /// Returns the payloads to be read for it next, of about `most` bytes together. Empty if
+    /// nothing waits for any.
     pub(crate) fn wanted(&self, most: u64) -> Vec<Wanted> {
         let lent = self.lent.borrow_mut().wanted.take();
         lent.unwrap_or_else(|| self.outbox.borrow_mut().wanted(most))
     }
 
-    /// Takes the payloads that were wanted, for its own outbox or for the shard that lent them.
+    /// Takes the payloads that were wanted, for its own outbox or for the shard with its
+    /// connection.
     pub(crate) fn supply(&self, is_lent: bool, payloads: Vec<Bytes>) {
         if is_lent {
             self.lent.borrow_mut().payloads = Some(payloads);
@@ -86,12 +87,12 @@ impl Session {
         self.bell.ring();
     }
 
-    /// Whether a request of it is blocked.
+    /// Whether one of its requests is blocked.
     pub(crate) fn is_blocked(&self) -> bool {
         self.blocked.get().is_some()
     }
 
-    /// Notes that nothing answers the blocked request any more. Returns which it was.
+    /// Notes that the blocked request gets no further reply. Returns which request it was.
     pub(crate) fn unblock(&self) -> Option<RequestId> {
         self.blocked.take()
     }
@@ -101,18 +102,18 @@ impl Session {
         self.was_moved
     }
 
-    /// Why its connection is to be ended, if it is.
+    /// Returns why its connection must end, if it must.
     pub(crate) fn killed(&self) -> Option<Ending> {
         self.killed.get()
     }
 
-    /// Has its connection ended for this reason, unless it is to be ended already.
+    /// Ends its connection for this reason, unless it must end already.
     pub(crate) fn kill(&self, ending: Ending) {
         self.killed.set(self.killed().or(Some(ending)));
         self.bell.ring();
     }
 
-    /// How many deliveries its shard has made to it.
+    /// Returns the number of deliveries that its shard has made to it.
     pub(crate) fn delivered(&self) -> u64 {
         self.delivered.get()
     }
@@ -122,13 +123,13 @@ impl Session {
         self.delivered.set(self.delivered.get() + 1);
     }
 
-    /// The oldest volume of the shard's store that its answers keep readable.
+    /// Returns the oldest volume of the shard's store that its replies keep readable.
     pub(crate) fn oldest_volume(&self) -> Option<u32> {
         let waiting = self.outbox.borrow().oldest_volume();
         waiting.into_iter().chain(self.oldest_handed.get()).min()
     }
 
-    /// Whether the client was told to wait for room, and its bell has not rung since.
+    /// Whether the client has to wait for room, and its bell has not rung since.
     pub(crate) fn is_stalled(&self) -> bool {
         self.stalled.get()
     }

@@ -1,8 +1,7 @@
-//! From what was set to what the server is told: flags and environment over file over default.
+//! From settings to the configuration of the server: flags and environment over file over default.
 //!
-//! Flags win over environment variables before anything arrives here. Reading the file is all the
-//! input that happens here; the rest are functions of their arguments, but for a host name, which
-//! is resolved.
+//! Flags win over environment variables before anything arrives here. The only input is the file,
+//! and the only look-up that of a host name; everything else depends on arguments alone.
 
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
@@ -18,10 +17,10 @@ use crate::settings::{
 #[cfg(test)]
 mod tests;
 
-/// All that `serve` needs to know.
+/// Everything that `serve` needs to know.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Plan {
-    /// What the server is told.
+    /// The configuration of the server.
     pub(crate) config: Config,
     /// What is logged.
     pub(crate) logging: Logging,
@@ -56,7 +55,7 @@ pub(crate) enum Unusable {
     NoDisk,
 }
 
-/// The plan that follows from flags, environment and, if one is named, the file.
+/// Returns the plan that follows from flags, environment and, if one is named, the file.
 pub(crate) fn plan(given: Settings, file: Option<&Path>) -> Result<Plan, Unusable> {
     let from_file = match file {
         Some(path) => read(path)?,
@@ -65,8 +64,8 @@ pub(crate) fn plan(given: Settings, file: Option<&Path>) -> Result<Plan, Unusabl
     with_defaults(given.or(from_file))
 }
 
-/// The plan that follows from flags and the text of a file, where no host name is looked up: an
-/// address that has one is passed over.
+/// Returns the plan that follows from flags and the text of a file. No host name is resolved: an
+/// address with one is skipped.
 pub(crate) fn plan_of(given: Settings, text: &str) -> Result<Plan, Unusable> {
     let mut settings = given.or(parse(Path::new("in memory"), text)?);
     for listen in [&mut settings.pinpriq, &mut settings.resp] {
@@ -76,20 +75,20 @@ pub(crate) fn plan_of(given: Settings, text: &str) -> Result<Plan, Unusable> {
     with_defaults(settings)
 }
 
-/// The settings in the file at `path`.
+/// Returns the settings in the file at `path`.
 fn read(path: &Path) -> Result<Settings, Unusable> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Unusable::Unreadable { path: path.to_owned(), error })?;
     parse(path, &text)
 }
 
-/// The settings in the text of the file at `path`.
+/// Returns the settings in the text of the file at `path`.
 fn parse(path: &Path, text: &str) -> Result<Settings, Unusable> {
     toml::from_str(text)
         .map_err(|error| Unusable::File { path: path.to_owned(), error: Box::new(error) })
 }
 
-/// The plan that follows from `settings`, with the server's defaults for the rest.
+/// Returns the plan that follows from `settings`, with the server's defaults for the rest.
 fn with_defaults(settings: Settings) -> Result<Plan, Unusable> {
     let defaults = Config::default();
     let options = defaults.pinpriq_options;
@@ -139,7 +138,7 @@ fn with_defaults(settings: Settings) -> Result<Plan, Unusable> {
     Ok(Plan { config, logging })
 }
 
-/// Refuses what is wrong only in combination, or only when it comes from the file.
+/// Refuses settings that are wrong only in combination, or only when they come from the file.
 fn refuse_contradictions(config: &Config) -> Result<(), Unusable> {
     if config.data.as_os_str().is_empty() {
         return Err(Unusable::NoDirectory);
@@ -156,7 +155,7 @@ fn refuse_contradictions(config: &Config) -> Result<(), Unusable> {
     Ok(())
 }
 
-/// The first address that `address` stands for.
+/// Returns the first address that `address` stands for.
 fn resolve(address: String) -> Result<SocketAddr, Unusable> {
     match address.to_socket_addrs() {
         Ok(mut found) => found.next().ok_or(Unusable::NoAddress { address }),
@@ -164,13 +163,13 @@ fn resolve(address: String) -> Result<SocketAddr, Unusable> {
     }
 }
 
-/// A number as the server counts. The bounds of every such setting fit 32 bits.
+/// Returns a number in the server's type. The bounds of every such setting fit 32 bits.
 fn count<const MAX: u64>(setting: Option<Bounded<MAX>>, default: usize) -> usize {
     const { assert!(MAX <= 0xFFFF_FFFF) };
     setting.map_or(default, |it| usize::try_from(it.number()).unwrap_or(usize::MAX))
 }
 
-/// A time in milliseconds, none if it is off.
+/// Returns a time in milliseconds, or `None` if it is off.
 fn time_or_off<const MAX: u64>(
     setting: Option<OrOff<MAX>>,
     default: Option<Duration>,

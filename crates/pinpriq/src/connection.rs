@@ -1,6 +1,6 @@
 //! A connection to a server's pinpriq door, for the commands that push, pop and subscribe.
 //!
-//! It knows nothing of queues or printing; what it adds to the client is what went wrong, in words.
+//! It knows nothing of queues or printing. It adds to the client a description of what went wrong.
 
 use pinpriq_client::{Line, Lost, Wire};
 use pinpriq_wire::{Framing, Packet, Request};

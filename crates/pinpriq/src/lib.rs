@@ -1,8 +1,8 @@
-//! All of the program but its first function and its allocator: a server, a client for the shell,
-//! and the tools for a data directory.
+//! All of the program except its `main` function and its allocator: a server, a client for the
+//! shell, and the tools for a data directory.
 //!
-//! It is a library so that its own fuzz target can reach it, and promises nothing to others. What
-//! can be given is in `args.rs` and `settings.rs`, what is done with it in `cmd/`.
+//! It is a library only so that a fuzz target can reach it, and promises nothing to others.
+//! `args.rs` and `settings.rs` define the arguments, and `cmd/` carries them out.
 
 mod args;
 mod base64;
@@ -25,7 +25,7 @@ use std::process::ExitCode;
 
 use clap::{Args as _, FromArgMatches as _, Parser as _};
 
-/// Does what the arguments of the process ask for.
+/// Carries out the arguments of the process.
 #[must_use]
 pub fn run() -> ExitCode {
     match cmd::run(args::Cli::parse().command) {
@@ -37,9 +37,9 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// What `pinpriq serve` makes of these flags and of a configuration file with this text, as text,
-/// or the message for whoever gave them. Host names are not looked up; an address that has one is
-/// left out.
+/// Returns the configuration that `pinpriq serve` makes of these flags and of a configuration file
+/// with this text, or the message that refuses them. Host names are not resolved: an address with
+/// one is left out.
 pub fn configuration(
     flags: impl IntoIterator<Item = OsString>,
     file: &str,

@@ -1,7 +1,7 @@
 //! The log: where it goes, how much of it, and how it is written.
 //!
-//! What is logged is decided where it happens. The log goes to stderr only, so that stdout stays
-//! free for what a command prints.
+//! Each event decides itself what it logs. The log goes to stderr only, so that stdout is free for
+//! what a command prints.
 
 use std::io::IsTerminal as _;
 
@@ -23,8 +23,8 @@ pub(crate) struct Logging {
 pub(crate) fn start(logging: Logging) -> Result<(), Failure> {
     let builder = tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
-        // A log that nobody reads any more must not bring the server down, as a complaint about
-        // that on the very same stderr would.
+        // A log without a reader must not bring the server down, as a complaint about that on
+        // stderr would.
         .log_internal_errors(false)
         .with_max_level(filter(logging.level));
     let started = match logging.format {

@@ -1,6 +1,6 @@
 //! Packets on stdout: as they are, escaped for a terminal, or as hexadecimal digits.
 //!
-//! A reader that has gone is no failure: the commands end quietly then, as others in a pipe do.
+//! A missing reader is no failure: the commands then end quietly, like others in a pipe.
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write};
@@ -55,7 +55,7 @@ impl<W: Write> Output<W> {
         wanted(printed)
     }
 
-    /// Hands on what was printed.
+    /// Flushes what was printed.
     pub(crate) fn flush(&mut self) -> Result<Wanted, Failure> {
         wanted(self.out.flush())
     }
@@ -78,7 +78,7 @@ impl<W: Write> Output<W> {
     }
 }
 
-/// Text that shows `bytes` to people, with escapes for what cannot be printed.
+/// Returns text that shows `bytes` to people, with escapes for what cannot be printed.
 pub(crate) fn escaped(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -94,7 +94,7 @@ pub(crate) fn escaped(bytes: &[u8]) -> String {
     text
 }
 
-/// What a write to stdout means for the command.
+/// Returns what a write to stdout means for the command.
 pub(crate) fn wanted(outcome: io::Result<()>) -> Result<Wanted, Failure> {
     match outcome {
         Ok(()) => Ok(Wanted::More),
@@ -109,9 +109,9 @@ pub(crate) fn print_text(bytes: &[u8]) -> Result<(), Failure> {
     wanted(stdout.write_all(bytes).and_then(|()| stdout.flush())).map(|_| ())
 }
 
-/// Tells on stderr what does not end the command, or not yet.
+/// Reports on stderr what does not end the command, or not yet.
 pub(crate) fn tell(sentence: impl Display) {
-    // Without stderr there is nobody to tell.
+    // Without stderr nothing can be reported.
     let _ = writeln!(io::stderr(), "pinpriq: {sentence}");
 }
 

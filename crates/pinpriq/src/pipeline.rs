@@ -1,7 +1,8 @@
 //! Many commands over one connection, sent without waiting for each answer.
 //!
-//! So many are under way at a time that neither side waits for the other's bytes, and no more:
-//! their answers fit the buffers of the operating system, so that the server can always send them.
+//! The number under way is large enough that neither side waits for the other's bytes. It is small
+//! enough that the replies fit the buffers of the operating system, so the server can always send
+//! them.
 
 use pinpriq_wire::resp::{Value, Words};
 
@@ -19,22 +20,22 @@ const WRITE_BYTES: usize = 64 << 10;
 pub(crate) enum Next {
     /// A command.
     Command(Words),
-    /// Nothing yet: what is under way should be answered first.
+    /// Nothing yet: wait for replies to what is under way.
     Later,
     /// Nothing any more.
     End,
 }
 
-/// Where commands come from, and answers go.
+/// The source of commands, and the receiver of replies.
 pub(crate) trait Traffic {
-    /// The next command. It may take its time if `idle`, since nothing is under way then.
+    /// Returns the next command. It may block if `idle`, since nothing is under way then.
     fn next(&mut self, idle: bool) -> Result<Next, Failure>;
 
-    /// Takes the next answer, which may be a refusal. They come in the order of the commands.
+    /// Takes the next reply, which may be a refusal. Replies come in the order of the commands.
     fn answer(&mut self, answer: Value) -> Result<(), Failure>;
 }
 
-/// Sends all commands and hands out all answers.
+/// Sends all commands and passes on all replies.
 pub(crate) fn run(client: &mut Client, traffic: &mut impl Traffic) -> Result<(), Failure> {
     let mut under_way = 0;
     let mut bytes = Vec::new();

@@ -1,8 +1,7 @@
-//! Answers over RESP on stdout: fields on a line for people, one JSON object in each line for
+//! Replies over RESP on stdout: fields on a line for people, one JSON object in each line for
 //! programs.
 //!
-//! Bytes that are no text are told to programs in Base64, under the name of the member with
-//! `_base64` behind it.
+//! Programs get bytes that are not text in Base64. The name of the member then ends with `_base64`.
 
 use std::fmt::Write as _;
 use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write};
@@ -88,7 +87,7 @@ impl<W: Write> Printer<W> {
         wanted(self.out.write_all(text.as_bytes()))
     }
 
-    /// Hands on what was printed.
+    /// Flushes what was printed.
     pub(crate) fn flush(&mut self) -> Result<Wanted, Failure> {
         wanted(self.out.flush())
     }
@@ -139,7 +138,7 @@ fn member(name: &str, value: &Value) -> (String, Json) {
     }
 }
 
-/// A value for programs. Bytes that are no text become an object of their own.
+/// Returns a value for programs. Bytes that are not text become a separate object.
 fn json(value: &Value) -> Json {
     match value {
         Value::Null => Json::Null,

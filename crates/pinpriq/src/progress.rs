@@ -1,6 +1,6 @@
-//! How far long work has come, on stderr while it goes on; nothing where nobody watches.
+//! The progress of long work, on stderr while it continues; nothing if nobody watches.
 //!
-//! A line that is written over a few times a second, from the first second on.
+//! It is a line that is overwritten a few times a second, from the first second on.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::Arc;
@@ -49,7 +49,7 @@ impl Progress {
         Self { count, shown }
     }
 
-    /// The count itself, for those who count many at once.
+    /// Returns the count itself, for code that counts many at once.
     pub(crate) fn count(&self) -> &AtomicU64 {
         &self.count
     }

@@ -1,6 +1,6 @@
 //! A connection to a server's RESP door, for the commands on tasks and queues.
 //!
-//! It knows no command; what it adds to the client is what went wrong, in words.
+//! It knows no command. It adds to the client a description of what went wrong.
 
 use std::io::ErrorKind;
 use std::net::TcpStream;
@@ -21,10 +21,10 @@ pub(crate) struct Client {
     address: String,
 }
 
-/// Why there is no proper answer.
+/// Why there is no proper reply.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Trouble {
-    /// There is no connection, or no longer. Whether the request was carried out is unknown.
+    /// There is no connection, or it was lost. It is unknown whether the request was carried out.
     Lost(String),
     /// The server answered with a refusal: a word for programs, then a sentence.
     Refused(String),
@@ -70,7 +70,7 @@ impl Client {
         self.resp.line_mut().send(bytes).map_err(|error| self.lost(&error.into()))
     }
 
-    /// The answer to the earliest command that has none yet, which may be a refusal.
+    /// Returns the reply to the earliest command that has none yet, which may be a refusal.
     pub(crate) fn reply(&mut self) -> Result<Value, Trouble> {
         loop {
             match self.resp.reply() {
@@ -80,12 +80,13 @@ impl Client {
         }
     }
 
-    /// Counts the connection as lost when a reply takes longer; without a limit it never does.
+    /// Treats the connection as lost if a reply takes longer than this. Without a limit it waits
+    /// forever.
     pub(crate) fn limit_waiting(&self, limit: Option<Duration>) -> Result<(), Trouble> {
         self.resp.line().limit_waiting(limit).map_err(|error| self.lost(&error.into()))
     }
 
-    /// A second handle to the stream, with which another thread can end it.
+    /// Returns a second handle to the stream, with which another thread can end it.
     pub(crate) fn handle(&self) -> Result<TcpStream, Trouble> {
         self.resp.line().stream().try_clone().map_err(|error| self.lost(&error.into()))
     }
@@ -106,7 +107,7 @@ impl Client {
     }
 }
 
-/// What the server sent is not how such a command is answered.
+/// Returns the failure for a reply that such a command never gets.
 pub(crate) fn unexpected() -> Failure {
     Failure::on_the_way("the answer is not one of a pinpriq server")
 }

@@ -1,6 +1,6 @@
-//! Building the test programs with every bug in them, and seeing that a build for use has none.
+//! Builds the test programs with every bug in them, and checks that a build for use has none.
 //!
-//! They have a target directory of their own, since the flag makes every crate another one.
+//! They have a separate target directory, since the flag changes every crate.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -30,19 +30,19 @@ const SIMULATOR: &str = "pinpriq-sim";
 const PLANTED: &str = "pinpriq-planted";
 
 impl Programs {
-    /// The tests of this kind of a crate.
+    /// Returns the test program of this kind of a crate.
     pub(crate) fn tests_of(&self, name: &str, kind: Kind) -> Option<&Path> {
         let found = self.tests.iter().find(|known| (known.0, known.1) == (name, kind));
         found.map(|(_, _, path)| path.as_path())
     }
 }
 
-/// Where the source of a crate is, which is where its tests expect to be run.
+/// Returns the directory of a crate, in which its tests expect to run.
 pub(crate) fn directory_of(name: &str) -> PathBuf {
     root().join("crates").join(name)
 }
 
-/// Builds all of them. Says what went wrong otherwise.
+/// Builds all of them. The error says what went wrong.
 pub(crate) fn build() -> Result<Programs, String> {
     look_for_bugs_in_use()?;
     let mut arguments = vec!["test", "--no-run", "--lib", "--test", "it"];
@@ -60,7 +60,7 @@ pub(crate) fn build() -> Result<Programs, String> {
     Ok(Programs { tests, simulator: simulator.ok_or("there is no simulator")? })
 }
 
-/// The program in a build for use must not even know of the crate that plants bugs.
+/// Checks that the program in a build for use does not contain the crate that plants bugs.
 fn look_for_bugs_in_use() -> Result<(), String> {
     let arguments = ["tree", "--package", "pinpriq", "--edges", "normal,build", "--prefix", "none"];
     let mut tree = Command::new(cargo_program());
@@ -77,7 +77,7 @@ fn look_for_bugs_in_use() -> Result<(), String> {
     Ok(())
 }
 
-/// Runs cargo with bugs planted, and answers its messages.
+/// Runs cargo with bugs planted, and returns its messages.
 fn cargo(arguments: &[&str]) -> Result<String, String> {
     let mut flags = std::env::var_os("RUSTFLAGS").unwrap_or_default();
     flags.push(" --cfg planted");
@@ -85,7 +85,7 @@ fn cargo(arguments: &[&str]) -> Result<String, String> {
     let target = target.map_or_else(|| root().join("target"), PathBuf::from);
     let mut command = Command::new(cargo_program());
     command.args(arguments).arg("--message-format=json-render-diagnostics").current_dir(root());
-    // Which bug it is must not be fixed by the build.
+    // The build must not fix which bug is planted.
     command.env_remove(pinpriq_planted::VARIABLE);
     command.env("RUSTFLAGS", flags).env("CARGO_TARGET_DIR", target.join("planted"));
     let built = command.stderr(Stdio::inherit()).output();
@@ -100,7 +100,8 @@ fn cargo_program() -> OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
-/// The program of this kind of a crate, out of the messages of cargo, one object in each line.
+/// Finds the program of this kind of a crate in the messages of cargo, which have an object in each
+/// line.
 fn executable(messages: &str, name: &str, kind: &str) -> Option<PathBuf> {
     let manifest = format!("/crates/{name}/Cargo.toml\"");
     let kind = format!("\"kind\":[\"{kind}\"]");

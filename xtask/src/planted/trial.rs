@@ -1,7 +1,7 @@
 //! One run of a suite, with a bug or without, and what it means.
 //!
-//! Only what a test program says itself counts as an objection: that tests failed, together with
-//! the exit code that goes with it. Everything else that is not a pass is broken.
+//! An objection is only what a test program reports itself: failed tests, with the matching exit
+//! code. Everything else that is not a pass is broken.
 
 use std::io::Read;
 use std::process::{Command, ExitStatus, Stdio};
@@ -13,14 +13,14 @@ use pinpriq_planted::{Bug, SEEDS, Suite, VARIABLE};
 
 use super::programs::{Kind, Programs, directory_of};
 
-/// How long a run may take. It takes some seconds, and tests that wait in vain say so themselves
+/// How long a run may take. It takes some seconds. Tests that wait forever report it themselves
 /// after two minutes.
 const BOUND: Duration = Duration::from_mins(3);
 
-/// With so many requests for each seed the simulator runs here.
+/// The number of requests for each seed that the simulator runs here.
 const OPERATIONS: &str = "700";
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
     /// Some tests ran, and all passed.
@@ -50,10 +50,10 @@ pub(crate) fn run(suite: Suite, bug: Option<Bug>, programs: &Programs) -> Verdic
         return Verdict::Broken("was not built".to_owned());
     };
     let mut command = Command::new(program);
-    // One thread, since others are at work at the same time.
+    // One thread, since other programs run at the same time.
     let directory = directory_of(name);
     command.args(["--test-threads=1", word]).current_dir(&directory);
-    // As cargo does; some tests find what they are compared with by it.
+    // Cargo sets this too. Some tests find their expected results by it.
     command.env("CARGO_MANIFEST_DIR", directory);
     judge(command, bug, tested)
 }
@@ -65,9 +65,9 @@ fn judge(
     verdict: fn(ExitStatus, &str) -> Verdict,
 ) -> Verdict {
     command.env(VARIABLE, bug.map_or("", Bug::word));
-    // What fails on purpose is neither to be remembered nor to be taken for right.
+    // A deliberate failure must neither be remembered nor become the expected result.
     command.env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1").env_remove("UPDATE_EXPECT");
-    // Nor to be looked into: what it takes to print the frames is longer than most tests.
+    // Nor is a backtrace needed: printing the frames takes longer than most tests.
     command.env("RUST_BACKTRACE", "0");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let broken = |what: &str| Verdict::Broken(what.to_owned());
@@ -79,7 +79,7 @@ fn judge(
     let output = thread::spawn(move || {
         let mut bytes = Vec::new();
         let read = out.read_to_end(&mut bytes);
-        // Nobody listens any more if it took too long.
+        // Nothing waits any more if it took too long.
         _ = ended.send(());
         read.map(|_| bytes)
     });
@@ -105,7 +105,7 @@ fn judge(
     }
 }
 
-/// What a test program means.
+/// Returns what the result of a test program means.
 fn tested(status: ExitStatus, text: &str) -> Verdict {
     let mut failed = text.lines().filter_map(|line| {
         line.strip_prefix("    ").filter(|name| !name.contains(' ') && name.contains("::"))
@@ -122,7 +122,7 @@ fn tested(status: ExitStatus, text: &str) -> Verdict {
     }
 }
 
-/// What the simulator means.
+/// Returns what the result of the simulator means.
 fn simulated(status: ExitStatus, text: &str) -> Verdict {
     let after = |word: &str| text.split_once(word).map(|(_, rest)| rest);
     match (status.code(), after("FAILED: ")) {

@@ -1,7 +1,7 @@
 //! Which code may name what: time, files and the async runtime each have their place.
 //!
-//! The manifests are looked at in [`super::manifests`], and clippy's list of disallowed methods
-//! resolves the names that this file only reads.
+//! [`super::manifests`] checks the manifests. Clippy's list of disallowed methods resolves the
+//! names that this file only reads.
 
 use super::Violation;
 use super::prose::is_script;
@@ -20,13 +20,13 @@ const CLOCK: &str = "crates/pinpriq-server/src/clock.rs";
 /// The load generator measures time, so it has a clock of its own.
 const STOPWATCH: &str = "crates/pinpriq-load/src/clock.rs";
 
-/// The verifier stands outside of the server: it has a clock of its own, makes and damages the
+/// The verifier runs outside of the server. It has its own clock, creates and damages the
 /// directories of servers, and its checker reads the file that it is given.
 const VERIFIER_CLOCK: &str = "crates/pinpriq-crash/src/clock.rs";
 const VERIFIER_FILES: [&str; 2] =
     ["crates/pinpriq-crash/src/files.rs", "crates/pinpriq-history/src/main.rs"];
 
-/// Nothing sleeps: whoever waits, waits for the event itself. The examples for users may: a worker
+/// Nothing sleeps: code waits for the event itself. The examples for users may sleep: a worker
 /// renews its lease at intervals.
 pub(crate) fn sleeping(tree: &Tree) -> Vec<Violation> {
     let message = "nothing sleeps: wait for the event itself";
@@ -49,12 +49,12 @@ pub(crate) fn sleeping(tree: &Tree) -> Vec<Violation> {
     found
 }
 
-/// The clock may arm a timer for the next deadline; that is no sleep.
+/// The clock may set a timer for the next deadline, which is no sleep.
 fn is_sleep(word: &str, path: &str) -> bool {
     matches!(word, "sleep" | "sleep_ms") || (word == "sleep_until" && path != CLOCK)
 }
 
-/// The async runtime is the shell's affair.
+/// Only the outermost crates name the async runtime.
 pub(crate) fn runtime(tree: &Tree) -> Vec<Violation> {
     let may = |file: &File| {
         RUNTIME_CRATES.iter().any(|name| file.path.starts_with(&format!("crates/{name}/")))
@@ -78,7 +78,8 @@ pub(crate) fn file_system(tree: &Tree) -> Vec<Violation> {
     naming(tree, &[&["std", "fs"], &["tokio", "fs"]], "go through the Disk trait", may)
 }
 
-/// One file reads the clock, and one of the load generator; everything else is told the time.
+/// One file reads the clock, and one of the load generator. Everything else gets the time from its
+/// caller.
 pub(crate) fn clock(tree: &Tree) -> Vec<Violation> {
     let paths: [&[&str]; 2] = [&["Instant", "now"], &["SystemTime", "now"]];
     naming(tree, &paths, "be told the time; only the clock of the server reads it", |path| {
@@ -86,7 +87,7 @@ pub(crate) fn clock(tree: &Tree) -> Vec<Violation> {
     })
 }
 
-/// Where the product names one of `paths`, other than in the files that may.
+/// Returns where the product names one of `paths`, other than in the files that may.
 fn naming(
     tree: &Tree,
     paths: &[&[&str]],

@@ -1,8 +1,8 @@
 //! Which crate may depend on which, read from the manifests.
 //!
-//! The manifest is the import rule: a crate without dependencies cannot name what it must not
-//! know. Dependencies for tests and builds follow the same directions. Whether a crate of somebody
-//! else is welcome at all is told in ARCHITECTURE.md and checked by cargo-deny.
+//! The manifest is the import rule: a crate without dependencies cannot name what it must not know.
+//! Dependencies for tests and builds follow the same directions. ARCHITECTURE.md says which
+//! external crates are welcome, and cargo-deny checks them.
 
 use toml::{Table, Value};
 
@@ -10,8 +10,8 @@ use super::Violation;
 use super::imports::RUNTIME_CRATES;
 use super::tree::{File, Tree};
 
-/// Each of our crates, and those of ours that it may use. Nothing but the fuzz targets may use the
-/// program, and nothing at all those, the simulator or xtask.
+/// Each of our crates, with those of ours that it may use. Only the fuzz targets may use the
+/// program, and nothing may use the fuzz targets, the simulator or xtask.
 const DIRECTIONS: [(&str, &[&str]); 17] = [
     (
         "pinpriq-fuzz",
@@ -41,14 +41,14 @@ const DIRECTIONS: [(&str, &[&str]); 17] = [
     ("xtask", &[PLANTED]),
 ];
 
-/// What the engine is held against, by its own tests too: the one circle there is.
+/// The reference for the engine, in its own tests too: the only circular dependency.
 const MODEL: &str = "pinpriq-model";
 
-/// Numbers for tests and tools, which the tests of every crate may use.
+/// Random numbers for tests and tools, which the tests of every crate may use.
 const DICE: &str = "pinpriq-dice";
 
 /// The crate that plants bugs, the only section of a manifest in which a crate of the product may
-/// name it, and those crates. A build for use never looks into that section.
+/// name it, and those crates. A build for use ignores that section.
 const PLANTED: &str = "pinpriq-planted";
 const PLANTED_SECTION: &str = "target.cfg(planted).dependencies";
 const PLANTED_IN: [&str; 5] =
@@ -70,7 +70,7 @@ const RUNTIMES: [&str; 9] = [
     "hyper",
 ];
 
-/// A dependency: in which table of the manifest it stands, and the name of the crate itself.
+/// A dependency: its table in the manifest, and the name of the crate itself.
 struct Dependency {
     section: String,
     name: String,
@@ -147,7 +147,8 @@ fn dependencies(manifest: &Table, shared: &Table) -> Vec<Dependency> {
     found
 }
 
-/// The name of the crate behind a key, which may have been renamed here or in the workspace.
+/// Returns the name of the crate behind a key, which may have been renamed here or in the
+/// workspace.
 fn crate_name(key: &str, value: &Value, shared: &Table) -> String {
     let of = |value: &Value| value.get("package").and_then(Value::as_str).map(str::to_owned);
     let inherited = value.get("workspace").is_some();

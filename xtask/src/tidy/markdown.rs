@@ -50,7 +50,7 @@ fn follow(
     }
 }
 
-/// The path from the root that a relative path on `page` means.
+/// Returns the path from the root for a relative path on `page`.
 fn resolve(page: &str, path: &str) -> Option<String> {
     if path.is_empty() {
         return Some(page.to_owned());
@@ -70,7 +70,7 @@ fn resolve(page: &str, path: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// No line of prose is too wide, unless there is no place where it could be broken.
+/// No line of prose is too wide, unless it cannot be broken anywhere.
 pub(crate) fn columns(tree: &Tree) -> Vec<Violation> {
     let mut found = Vec::new();
     for page in tree.files().filter(|file| file.has_extension("md")) {
@@ -93,7 +93,7 @@ fn is_prose(line: &str) -> bool {
     !text.starts_with(['|', '<']) && heading(text).is_none() && !defines_link
 }
 
-/// Whether the line has a space between two words that is neither part of a code span nor of the
+/// Whether the line has a space between two words that is part of neither a code span nor the
 /// target of a link.
 fn can_be_broken(line: &str) -> bool {
     let text = without_marker(line);

@@ -1,6 +1,6 @@
-//! Names that say nothing: modules that are drawers, functions that get, do or process.
+//! Names that say nothing: modules for leftovers, functions that get, do or process.
 //!
-//! Which word stands for which thing is the glossary's business.
+//! The glossary says which word means which thing.
 
 use super::Violation;
 use super::source::spells;
@@ -9,7 +9,7 @@ use super::tree::Tree;
 /// Prefixes of functions that leave out what the function is about.
 const PREFIXES: [&str; 3] = ["get_", "do_", "process_"];
 
-/// Modules and directories in which anything could be.
+/// Names of modules and directories that could contain anything.
 const DRAWERS: [&str; 7] = ["util", "utils", "helper", "helpers", "common", "misc", "manager"];
 
 /// Functions and modules are named for what they are about.

@@ -1,7 +1,7 @@
-//! Where bugs are planted: each in one place of the product, and every place for a bug of the list.
+//! Where bugs are planted: each in one place of the product, and only bugs of the list.
 //!
-//! A build with bugs would notice an unknown name, but not a bug that is planted nowhere; and a
-//! build for use looks at no name at all.
+//! A build with bugs would notice an unknown name, but not a bug that is planted nowhere. A build
+//! for use checks no names.
 
 use std::collections::BTreeMap;
 

@@ -1,13 +1,13 @@
-//! What may not stand in comments and pages: unfinished work, dead code, decoration, and places
-//! that only exist on the machine of whoever wrote it.
+//! What comments and pages must not contain: unfinished work, dead code, decoration, and places
+//! that only exist on their writer's machine.
 //!
-//! Spelling and style are for people to judge.
+//! Spelling and style are left to people.
 
 use super::Violation;
 use super::source::spells;
 use super::tree::{File, Tree};
 
-/// Words that mark unfinished work, wherever they stand alone.
+/// Words that mark unfinished work if they stand alone.
 const MARKERS: [&str; 3] = ["FIXME", "TODO", "XXX"];
 
 /// Code that marks unfinished work, or a test that does not say what it expects.
@@ -81,7 +81,7 @@ pub(crate) fn comments(tree: &Tree) -> Vec<Violation> {
     found
 }
 
-/// The comment of each line with its marker, or an empty text.
+/// Returns the comment of each line with its marker, or an empty text.
 fn comment_lines<'a>(file: &'a File) -> Vec<&'a str> {
     match &file.source {
         Some(source) => source.comments.iter().map(String::as_str).collect(),
@@ -116,7 +116,7 @@ fn is_code(comment: &str) -> bool {
     let words: Vec<&str> = body.split(' ').collect();
     let ends = body.ends_with(';');
     let first = words.first().copied().unwrap_or("");
-    // Some keywords are English words too, so each needs something that prose does not have.
+    // Some keywords are English words too, so each needs something that does not occur in prose.
     let statement = match first {
         "let" | "const" | "static" => body.contains(" = "),
         "use" => ends && body.contains("::"),
@@ -129,7 +129,7 @@ fn is_code(comment: &str) -> bool {
 
 /// No text names a place outside the repository that only its writer has.
 pub(crate) fn outside(tree: &Tree) -> Vec<Violation> {
-    // Put together here, so that this file does not contain what it forbids.
+    // Assembled here, so that this file does not contain what it forbids.
     let places = [
         ["/wo", "rk/"],
         ["/ro", "ot/"],
@@ -153,8 +153,8 @@ pub(crate) fn outside(tree: &Tree) -> Vec<Violation> {
     found
 }
 
-/// Whether a line names a place. Folders of ours may be called like those of a machine, as long as
-/// their path does not begin with that.
+/// Whether a line names a place. Our directories may have the names of a machine's, as long as
+/// their path does not begin with them.
 fn names(line: &str, place: &str) -> bool {
     line.match_indices(place).any(|(at, _)| {
         let before = line[..at].chars().next_back();

@@ -1,6 +1,6 @@
-//! How the test of a rule shows that the rule objects where it should and nowhere else.
+//! Shows in the test of a rule that the rule objects where it should and nowhere else.
 //!
-//! The last step of each such test is the repository itself, read once for all of them.
+//! The last step of each test is the repository itself, which is read once for all of them.
 
 use std::sync::OnceLock;
 
@@ -28,7 +28,7 @@ pub(crate) fn check_tree(rule: Rule, files: &[Sample<'_>], count: usize) {
     assert_eq!(found.len(), count, "{files:#?} gave {found:#?}");
 }
 
-/// Checks that the repository itself keeps `rule`.
+/// Checks that the repository itself follows `rule`.
 #[track_caller]
 pub(crate) fn check_repository(rule: Rule) {
     static TREE: OnceLock<Tree> = OnceLock::new();

@@ -1,17 +1,17 @@
 //! The shape of files: a header on each, a bound on length and width, no stray white space.
 //!
-//! What rustfmt decides is left to rustfmt.
+//! Whatever rustfmt formats is left to rustfmt.
 
 use super::Violation;
 use super::tree::{File, Tree};
 
-/// A file longer than this does two things. Tests may be as long as they need to be.
+/// A file longer than this does two things. Tests may have any length.
 const LINES_MAX: usize = 800;
 
-/// What two files side by side can show.
+/// The width that two files side by side can show.
 pub(super) const COLUMNS_MAX: usize = 100;
 
-/// Every Rust file says at its head what it is for.
+/// Every Rust file begins with what it is for.
 pub(crate) fn header(tree: &Tree) -> Vec<Violation> {
     let ours = |path: &str| path.starts_with("crates/") || path.starts_with("xtask/");
     tree.sources()
@@ -64,8 +64,8 @@ pub(crate) fn columns(tree: &Tree) -> Vec<Violation> {
     found
 }
 
-/// No tabs, no carriage returns, and nothing invisible at the end of a line. What a program is
-/// expected to print, below `testdata/`, is as it is.
+/// No tabs, no carriage returns, and nothing invisible at the end of a line. Expected output of
+/// programs in `testdata/` is exempt.
 pub(crate) fn white_space(tree: &Tree) -> Vec<Violation> {
     let mut found = Vec::new();
     for file in tree.files().filter(|file| !file.path.contains("/testdata/")) {

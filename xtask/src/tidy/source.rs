@@ -1,19 +1,19 @@
-//! Rust text, taken apart just far enough for the house rules.
+//! Rust text, split just far enough for the house rules.
 //!
-//! Comments, literals and code are told apart, so that a word in a message is not mistaken for a
-//! call, and a rule can name in a literal what it forbids. Nothing is parsed beyond that: macros
-//! are not expanded and names are not resolved.
+//! It distinguishes comments, literals and code, so that a word in a message is not mistaken for a
+//! call, and a rule can name in a literal what it forbids. Nothing else is parsed: macros are not
+//! expanded and names are not resolved.
 
-/// A Rust file, taken apart.
+/// A Rust file, split into tokens and comments.
 #[derive(Debug)]
 pub(crate) struct Source {
-    /// The words and marks of the code.
+    /// The words and punctuation marks of the code.
     tokens: Vec<Token>,
-    /// The comments with everything else blanked out, line by line.
+    /// The comments line by line, with everything else replaced by spaces.
     pub(crate) comments: Vec<String>,
 }
 
-/// A word or a mark of the code, and its line, counted from 1.
+/// A word or a punctuation mark of the code, and its line, counted from 1.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Token {
     pub(crate) line: usize,
@@ -29,7 +29,7 @@ enum Part {
 }
 
 impl Source {
-    /// Takes a file apart.
+    /// Splits a file.
     pub(crate) fn new(text: &str) -> Self {
         let chars: Vec<char> = text.chars().collect();
         let parts = parts(&chars);
@@ -47,12 +47,12 @@ impl Source {
         }
     }
 
-    /// All words and marks.
+    /// Returns all tokens.
     pub(crate) fn tokens(&self) -> &[Token] {
         &self.tokens
     }
 
-    /// The words and marks without the items marked `#[cfg(test)]`.
+    /// Returns the tokens without the items marked `#[cfg(test)]`.
     pub(crate) fn tokens_of_product(&self) -> Vec<Token> {
         let mut kept = Vec::new();
         let mut rest = self.tokens.as_slice();
@@ -73,7 +73,7 @@ pub(crate) fn spells(tokens: &[Token], wanted: &[&str]) -> bool {
     tokens.len() >= wanted.len() && tokens.iter().zip(wanted).all(|(own, word)| own.text == *word)
 }
 
-/// The lines on which a path such as `std::fs` is named, also inside `use std::{fs, io}`.
+/// Returns the lines on which a path such as `std::fs` is named, also inside `use std::{fs, io}`.
 pub(crate) fn lines_naming(tokens: &[Token], path: &[&str]) -> Vec<usize> {
     let Some((first, rest)) = path.split_first() else { return Vec::new() };
     let mut lines = Vec::new();
@@ -85,7 +85,7 @@ pub(crate) fn lines_naming(tokens: &[Token], path: &[&str]) -> Vec<usize> {
     lines
 }
 
-/// The line on which `path` goes on behind the first of `tokens`, if it does.
+/// Returns the line on which `path` continues after the first of `tokens`, if it does.
 fn follow(tokens: &[Token], path: &[&str]) -> Option<usize> {
     let Some((next, rest)) = path.split_first() else { return tokens.first().map(|t| t.line) };
     if !spells(tokens.get(1..)?, &[":", ":"]) {
@@ -118,7 +118,7 @@ fn follow(tokens: &[Token], path: &[&str]) -> Option<usize> {
     None
 }
 
-/// What follows the item at the head of the tokens: its `;`, or its closing brace.
+/// Returns what follows the first item of the tokens, after its `;` or its closing brace.
 fn after_item(tokens: &[Token]) -> &[Token] {
     let mut depth = 0_usize;
     for (index, token) in tokens.iter().enumerate() {
@@ -160,7 +160,7 @@ fn is_word(char: char) -> bool {
     char.is_alphanumeric() || char == '_'
 }
 
-/// Says of each character what it belongs to. The quotes of a literal count as part of it.
+/// Returns for each character what it belongs to. The quotes of a literal count as part of it.
 fn parts(chars: &[char]) -> Vec<Part> {
     let mut parts = Vec::with_capacity(chars.len());
     while parts.len() < chars.len() {
@@ -212,7 +212,7 @@ fn quoted(chars: &[char], quote: char) -> usize {
     at + 1
 }
 
-/// The length of `r#"…"#` and its kin, if that is what stands here.
+/// Returns the length of `r#"…"#` and similar literals, if one begins here.
 fn raw_string(chars: &[char]) -> Option<usize> {
     let prefix = 1 + chars.iter().position(|char| *char == 'r')?;
     let hashes = chars[prefix..].iter().take_while(|char| **char == '#').count();

@@ -1,8 +1,8 @@
-//! The files that the house rules look at: what git knows or would take in, as text.
+//! The files that the house rules check: what git tracks or would add, as text.
 //!
-//! Without git, as in an unpacked archive, it is every file below the root except `target` and
-//! hidden directories other than our own. Binary files are listed but have no text, and neither do
-//! the inputs of the fuzz targets, which are whatever a fuzzer made of them.
+//! Without git, as in an unpacked archive, this is every file below the root, except `target` and
+//! hidden directories other than our own. Binary files are listed but have no text. Neither have
+//! the inputs of the fuzz targets, which have any content.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ impl Tree {
             match fs::read_to_string(root().join(&path)) {
                 Ok(text) => tree.add(&path, Some(text)),
                 Err(error) if error.kind() == io::ErrorKind::InvalidData => tree.add(&path, None),
-                // Known to git, and deleted since; or a directory behind a symbolic link.
+                // Tracked by git and deleted since, or a directory behind a symbolic link.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) if error.kind() == io::ErrorKind::IsADirectory => {}
                 Err(error) => return Err(io::Error::new(error.kind(), format!("{path}: {error}"))),
@@ -134,7 +134,7 @@ impl File {
     }
 }
 
-/// What git tracks or would take in, or nothing if there is no repository here.
+/// Returns what git tracks or would add, or `None` if there is no repository here.
 fn known_to_git(root: &Path) -> Option<BTreeSet<String>> {
     let output = Command::new("git")
         .args(["ls-files", "--cached", "--others", "--exclude-standard", "-z"])
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn git_knows_no_file_that_the_walk_does_not_find() {
-        // Where there is no git there is nothing to compare.
+        // Without git there is nothing to compare.
         let known = known_to_git(root()).unwrap_or_default();
         let walked = walk(root()).unwrap();
         let hidden = |path: &String| path.starts_with('.');

@@ -1,7 +1,6 @@
-//! What can happen to the files of a journal: bytes change, move, vanish or come twice, and whole
-//! files do.
+//! Damage to the files of a journal: bytes or whole files change, move, vanish or appear twice.
 //!
-//! Checksums are left as they are: content that was forged is the business of `forgery.rs`.
+//! Checksums are left as they are: `forgery.rs` covers forged content.
 
 use super::{Files, segment_name};
 use crate::feed::Feed;
@@ -9,13 +8,13 @@ use crate::feed::Feed;
 /// More blows than this look like one file of rubbish.
 const BLOWS_MAX: usize = 8;
 
-/// What a batch begins with.
+/// The first bytes of a batch.
 const BATCH_MAGIC: [u8; 4] = *b"1BQP";
 
 /// The longest that a file may become.
 const FILE_BYTES_MAX: usize = 64 << 10;
 
-/// The files after as much damage as the input says.
+/// Returns the files with as much damage as the input says.
 pub(super) fn damaged(files: &Files, input: &mut Feed<'_>) -> Files {
     let mut files = files.clone();
     for _ in 0..BLOWS_MAX {
@@ -100,7 +99,7 @@ fn spoil(blow: u8, bytes: &mut Vec<u8>, input: &mut Feed<'_>) {
             let more = input.bytes(count);
             bytes.splice(at..at, more.iter().copied());
         }
-        // As if the file had been made and never written.
+        // As if the file had been created and never written.
         _ => bytes.clear(),
     }
 }
@@ -112,8 +111,8 @@ fn overwrite(bytes: &mut Vec<u8>, at: usize, with: &[u8]) {
     bytes[at..at + with.len()].copy_from_slice(with);
 }
 
-/// A place in the file, its end included: somewhere in the headers, at or near a batch, or
-/// anywhere.
+/// Returns a place in the file, which may be its end: somewhere in the headers, at or near a batch,
+/// or anywhere.
 fn place(bytes: &[u8], input: &mut Feed<'_>) -> usize {
     let wanted = match input.byte() {
         kind @ 0..=3 => 4096 * usize::from(kind % 2) + input.below(80),
@@ -135,7 +134,7 @@ fn any_name(files: &Files, input: &mut Feed<'_>) -> String {
     files.keys().nth(index).cloned().unwrap_or_default()
 }
 
-/// A name that files of a journal have, or nearly so.
+/// Returns a name like those of the files of a journal.
 fn another_name(input: &mut Feed<'_>) -> String {
     let number = input.byte();
     match input.byte() % 6 {

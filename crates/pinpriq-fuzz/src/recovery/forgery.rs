@@ -1,7 +1,7 @@
-//! Segments with headers and checksums that are right, and anything at all in them.
+//! Segments with correct headers and checksums, and any content.
 //!
-//! No disk does that, but a file may come from anywhere. Nothing is promised about what such a
-//! journal means; reading it ends, and does no harm.
+//! No disk does that, but a file may come from anywhere. Nothing is promised about the meaning of
+//! such a journal, except that reading it ends and does no harm.
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
@@ -12,7 +12,7 @@ const SALT: u64 = 0x5A17;
 const SEGMENT_START: usize = 8192;
 const BATCH_HEADER_BYTES: usize = 64;
 
-/// One segment, or two.
+/// Returns one segment, or two.
 pub(super) fn segments(input: &mut Feed<'_>) -> Files {
     let mut files = Files::new();
     let count = 1 + input.below(2);
@@ -50,7 +50,7 @@ fn segment(number: u32, input: &mut Feed<'_>) -> Vec<u8> {
     bytes
 }
 
-/// A batch for this place, with a body of the input's bytes.
+/// Returns a batch for this place, with a body of the input's bytes.
 fn batch(lsn: u64, incarnation: u64, offset: u64, input: &mut Feed<'_>) -> Vec<u8> {
     let strange = input.byte();
     let records = u32::from(input.byte());
@@ -76,7 +76,7 @@ fn batch(lsn: u64, incarnation: u64, offset: u64, input: &mut Feed<'_>) -> Vec<u
     batch
 }
 
-/// A number near an end of its range, or any small one.
+/// Returns a number near an end of its range, or any small one.
 fn edge(input: &mut Feed<'_>) -> u64 {
     match input.byte() {
         low @ 0..=127 => u64::from(low),

@@ -1,9 +1,9 @@
-//! What may come of a damaged journal.
+//! What may become of a damaged journal.
 //!
-//! A journal that loads is as it was after one of its batches; the server then starts on it, keeps
-//! its invariants and goes on. One that does not load is refused, and can be salvaged: what comes
-//! of that loads and starts too, and holds nothing that was never written. Nothing here says how
-//! much has to be saved; the tests of the store do.
+//! A journal that loads is as it was after one of its batches. The server then starts on it, keeps
+//! its invariants and continues. A journal that does not load is refused, and can be salvaged: the
+//! result loads and starts too, and holds nothing that was never written. The tests of the store
+//! check how much must be saved; this module does not.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use pinpriq_store::{Disk, Durable, FaultyDisk, Fold, Store as _, StoreError};
 use super::written::{Content, Written};
 use super::{Files, journal, options, shown};
 
-/// Reads the files in every way there is. What comes of it means nothing, but it ends.
+/// Reads the files in every possible way. The result is ignored, but reading must end.
 pub(super) fn survives(files: &Files) {
     let disk = FaultyDisk::with_files(1, files);
     let loaded = load(&disk);
@@ -32,7 +32,7 @@ pub(super) fn survives(files: &Files) {
     }
 }
 
-/// Judges what comes of the files that a journal has become.
+/// Checks the recovery of the files that a journal has become.
 pub(super) fn recovers(journal: &Written, files: &Files) {
     let disk = FaultyDisk::with_files(1, files);
     let loaded = load(&disk);
@@ -56,7 +56,7 @@ pub(super) fn recovers(journal: &Written, files: &Files) {
     }
 }
 
-/// What a server would begin with.
+/// Returns what a server would begin with.
 fn load(disk: &FaultyDisk) -> Result<Fold, StoreError> {
     let mut fold = Fold::new();
     journal(disk)?.load(&mut |change, place| fold.apply(&change, place, &mut Vec::new()))?;
@@ -64,15 +64,15 @@ fn load(disk: &FaultyDisk) -> Result<Fold, StoreError> {
     Ok(fold.without_places())
 }
 
-/// A new disk with what can be salvaged.
+/// Returns a new disk with what can be salvaged.
 fn salvaged(disk: &FaultyDisk) -> Result<(SalvageReport, FaultyDisk), StoreError> {
     let rescued = FaultyDisk::new(2);
     let to: Arc<dyn Disk> = Arc::new(rescued.clone());
     Ok((salvage(disk, &to, options(11))?, rescued))
 }
 
-/// A server starts on exactly the journals in which no damage is found. Without any segment it
-/// begins a new one, and there is nothing to check.
+/// Checks that a server starts on exactly the journals in which no damage is found. Without any
+/// segment it begins a new journal, and there is nothing to check.
 fn agrees(files: &Files, loaded: &Result<Fold, StoreError>, checked: &Result<Report, StoreError>) {
     match checked {
         Ok(report) => assert_eq!(
@@ -87,7 +87,7 @@ fn agrees(files: &Files, loaded: &Result<Fold, StoreError>, checked: &Result<Rep
     }
 }
 
-/// Starts a server, has it take one more task, and starts it again.
+/// Starts a server, puts one more task, and starts it again.
 fn starts(written: &Written, disk: &FaultyDisk) {
     let disk = FaultyDisk::with_files(3, &disk.files());
     let payload: &[u8] = b"one more";
@@ -117,7 +117,7 @@ fn was_written(journal: &Written, number: u64, content: &Content) -> bool {
     journal.contents.get(&number).is_some_and(|known| known.contains(content))
 }
 
-/// Every record is one that was written, under the same number.
+/// Checks that every record is one that was written, under the same number.
 fn nothing_is_invented(journal: &Written, found: &Fold) {
     for (number, (task, _)) in &found.tasks {
         let Some(lane) = &task.lane else {
@@ -137,7 +137,7 @@ fn nothing_is_invented(journal: &Written, found: &Fold) {
         assert!(was_written(journal, *number, &content), "{task:?} was never published");
     }
     let ever = |is_there: &dyn Fn(&Fold) -> bool| journal.states.iter().any(is_there);
-    // Which ids a queue has may be told by its tasks where the word on it is lost.
+    // If the record of a queue's kind of ids is lost, its tasks may determine it.
     for (name, (queue, _)) in &found.queues {
         let mut queue = queue.clone();
         queue.settings.ids = Ids::default();

@@ -7,7 +7,7 @@ use pinpriq_store::Durable;
 
 use super::written::{MEMBERS, QUEUES, TOPICS};
 
-/// Every task in the queues and lanes that the journals have.
+/// Returns every task in the queues and lanes of the journals.
 pub(super) fn tasks(durable: &mut Durable) -> Vec<TaskRecord> {
     let queues = QUEUES.into_iter().map(QueueName::from);
     let lanes = TOPICS.into_iter().flat_map(|name| {

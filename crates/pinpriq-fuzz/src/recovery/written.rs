@@ -1,8 +1,8 @@
-//! The journals that are damaged: written once per process, by a real engine through the real
-//! journal, always the same bytes.
+//! The journals to be damaged. They are written once per process, by a real engine through the real
+//! journal, and always have the same bytes.
 //!
-//! With each comes what was in it after every batch, and everything that any task ever carried. How
-//! the files are damaged, and what that may lead to, is told elsewhere.
+//! Each comes with its contents after every batch, and everything that any task ever carried. Other
+//! modules describe how the files are damaged, and what that may lead to.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,27 +28,27 @@ use pinpriq_store::{
 
 use super::{Files, journal};
 
-/// Names that are used in the journals; nothing else has tasks.
+/// Names that the journals use; no other queue has tasks.
 pub(super) const QUEUES: [&[u8]; 4] = [b"jobs", b"mail", b"", NAMED];
 pub(super) const TOPICS: [&[u8]; 2] = [b"news", b"jobs"];
 pub(super) const MEMBERS: [&[u8]; 2] = [b"ann", b"ben"];
 
-/// The queue in which an id is used again and again, and whose ids change.
+/// The queue in which an id is reused, and whose kind of ids changes.
 const NAMED: &[u8] = b"named";
 
-/// What a task carries: the queue or topic that it is in, its key, its payload.
+/// The content of a task: its queue or topic, its key, and its payload.
 pub(super) type Content = (Vec<u8>, Option<Bytes>, Bytes);
 
 /// A journal, and what is known about it.
 pub(super) struct Written {
     pub(super) files: Files,
-    /// What was in it before the first batch and after each.
+    /// Its contents before the first batch and after each.
     pub(super) states: Vec<Fold>,
-    /// Everything that the task of a number ever carried.
+    /// Everything that each task, by its number, ever carried.
     pub(super) contents: BTreeMap<u64, BTreeSet<Content>>,
 }
 
-/// All journals, in an order that does not change.
+/// Returns all journals, always in the same order.
 pub(super) fn journals() -> &'static [Written] {
     static JOURNALS: OnceLock<Vec<Written>> = OnceLock::new();
     JOURNALS.get_or_init(|| vec![short(), several_starts(), long(), unfinished()])
@@ -66,7 +66,7 @@ fn short() -> Written {
     author.finish()
 }
 
-/// Five starts, so that there are as many segments, most of them nearly empty.
+/// Five starts, so there are as many segments, most of them nearly empty.
 fn several_starts() -> Written {
     let mut author = Author::new();
     for round in 0..5 {
@@ -84,7 +84,7 @@ fn several_starts() -> Written {
     author.finish()
 }
 
-/// So many tasks that segments fill up and are dropped, and old records are written again.
+/// Enough tasks to fill and drop segments, and to write old records again.
 fn long() -> Written {
     let mut author = Author::new();
     author.start();
@@ -107,8 +107,8 @@ fn long() -> Written {
     author.finish()
 }
 
-/// A process that was killed: the last batches are in the file, and no later one calls them
-/// durable.
+/// A process that was killed: the last batches are in the file, but no later one confirms that they
+/// are durable.
 fn unfinished() -> Written {
     let mut author = Author::new();
     author.start();
@@ -159,7 +159,7 @@ impl Author {
         durable
     }
 
-    /// Carries out a command, and answers the tasks that it took.
+    /// Carries out a command, and returns the receipts of the tasks that it took.
     fn apply(&mut self, command: Command<'_>) -> Vec<Receipt> {
         self.requests += 1;
         self.now = self.now.after(Span::from_ms(1));
@@ -175,7 +175,7 @@ impl Author {
         receipts
     }
 
-    /// Puts tasks into every queue, each with a payload of its own.
+    /// Puts tasks into every queue, each with its own payload.
     fn put(&mut self, count: usize, payload_bytes: usize) {
         for index in 0..count {
             for queue in QUEUES.into_iter().filter(|queue| *queue != NAMED) {
@@ -237,7 +237,7 @@ impl Author {
         self.apply(Command::Queue(QueueCommand::Pause { queue: b"idle".as_slice().into(), sides }));
     }
 
-    /// Pops what is in the queue of names, and puts one task of such ids there.
+    /// Pops what is in the queue of names, and puts one task with this kind of ids there.
     fn name_again(&mut self, ids: Ids) {
         self.apply(Command::Take(Take {
             queues: &[NAMED],
@@ -255,7 +255,7 @@ impl Author {
         self.apply(Command::Put(Put { id, ..Put::new(NAMED, &payload) }));
     }
 
-    /// Takes some tasks of a queue or lane, and brings each into another state.
+    /// Takes some tasks of a queue or lane, and moves each into another state.
     fn move_tasks(&mut self, queue: QueueName<'_>) {
         let receipts = self.apply(Command::Take(Take {
             queues: &[queue.name],
@@ -300,7 +300,7 @@ impl Author {
         assert!(self.server().drive(now).is_ok(), "the disk is sound");
     }
 
-    /// Makes everything durable, and lets the store do what it has put off.
+    /// Makes everything durable, and lets the store do what it has postponed.
     fn finish_turns(&mut self) {
         for _ in 0..8 {
             self.now = self.now.after(Span::from_ms(100));
@@ -316,7 +316,7 @@ impl Author {
 
     fn into_written(mut self) -> Written {
         self.durable = None;
-        // Spares are made again at the next start, and only make the inputs longer.
+        // Spares are created again at the next start, and only make the inputs longer.
         let mut files = self.disk.files();
         files.retain(|name, _| !name.starts_with("spare"));
         let mut fold = Fold::new();
@@ -363,7 +363,7 @@ fn note_content(
     }
 }
 
-/// The journal, with everything noted that is appended to it.
+/// The journal, and a record of everything that is appended to it.
 struct Recorded {
     journal: Box<Journal>,
     batches: Rc<RefCell<Vec<Vec<Change>>>>,

@@ -1,5 +1,5 @@
-//! Runs every target with every input that is kept in `fuzz/`: what a fuzzer found interesting, and
-//! what once went wrong. Nothing is made up here.
+//! Runs every target with every input kept in `fuzz/`: inputs that a fuzzer found interesting, and
+//! those of former bugs. It invents no inputs.
 
 #![expect(clippy::unwrap_used, reason = "a test ends at the first thing that goes wrong")]
 #![expect(clippy::print_stderr, reason = "a failed run says with which input")]
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use pinpriq_fuzz::TARGETS;
 
-/// Says which input it was when a target panics.
+/// Reports the input when a target panics.
 struct Situation(PathBuf);
 
 impl Drop for Situation {
@@ -19,7 +19,7 @@ impl Drop for Situation {
     }
 }
 
-/// The inputs in a directory below `fuzz/`, by name. One that is not there holds none.
+/// Returns the inputs in a directory below `fuzz/`, by name. A missing directory has none.
 fn inputs(kind: &str, target: &str) -> Vec<PathBuf> {
     let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
     assert!(fuzz.is_dir(), "the inputs are in {}", fuzz.display());

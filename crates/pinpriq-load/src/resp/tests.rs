@@ -1,4 +1,4 @@
-//! The bytes that are sent and the answers that are understood.
+//! The bytes that are sent and the replies that are understood.
 
 use super::Resp;
 use crate::dialect::{Answer, Dialect as _, Outcome, Slot, Token};

@@ -38,8 +38,8 @@ impl Dialect for Lines {
     }
 }
 
-/// Serves connections until the test ends; `answer` is told the line and how many came before it
-/// on the connection, and says nothing to close it.
+/// Serves connections until the test ends. `answer` gets the line and the number of earlier lines
+/// on the connection, and returns `None` to close it.
 fn serve(answer: fn(&str, usize) -> Option<String>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

@@ -79,19 +79,19 @@ impl Talk {
     }
 }
 
-/// So many of these RESP requests, one behind the other.
+/// This number of these RESP requests, one after another.
 pub(crate) fn resp(words: &[&[u8]], times: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     (0..times).for_each(|_| put_command(&mut bytes, words));
     bytes
 }
 
-/// So many RESP puts.
+/// This number of RESP puts.
 pub(crate) fn resp_puts(times: u64) -> Vec<u8> {
     resp(&[b"PUT", b"jobs", &PAYLOAD, b"PRIORITY", b"5"], times)
 }
 
-/// So many RESP takes.
+/// This number of RESP takes.
 pub(crate) fn resp_takes(times: u64) -> Vec<u8> {
     resp(&[b"TAKE", b"jobs", b"TTR", b"60000"], times)
 }
@@ -124,7 +124,7 @@ pub(crate) fn pushes(keys: Range<u64>) -> Vec<u8> {
     bytes
 }
 
-/// So many pops over the pinpriq protocol.
+/// This number of pops over the pinpriq protocol.
 pub(crate) fn pops(times: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     for _ in 0..times {

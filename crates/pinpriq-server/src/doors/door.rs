@@ -4,22 +4,24 @@ use crate::home::desk::Desk;
 use crate::session::ending::Ending;
 use crate::session::outbox::Encode;
 
-/// See the head of this file. [`Encode`] is the other half: replies become bytes.
+/// A protocol on one connection. [`Encode`] is the other half, which turns replies into bytes.
 pub(crate) trait Door: Encode {
-    /// Decodes the request at the front of `input`, which is not empty, and asks the desk for it.
-    /// Returns how many bytes it took, or what is to happen before anything else.
+    /// Decodes the request at the front of `input`, which must not be empty, and asks the desk for
+    /// it.
+    ///
+    /// Returns the number of bytes that the request took, or what must happen first.
     fn receive(&mut self, input: &[u8], desk: &mut Desk) -> Result<usize, Next>;
 }
 
-/// Why the request at the front of the input was not carried out, or is the last.
+/// Why the request at the front of the input was not carried out, or is the last one.
 #[derive(Debug)]
 pub(crate) enum Next {
     /// More bytes are needed.
     Incomplete,
-    /// It waits for room.
+    /// The request waits for room.
     NoRoom,
-    /// This shard is to have the connection.
+    /// The connection must move to this shard.
     Move(usize),
-    /// The connection ends once what was answered is sent, for this reason.
+    /// The connection ends for this reason once all replies are sent.
     Close(Ending, String),
 }

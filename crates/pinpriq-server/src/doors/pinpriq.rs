@@ -1,7 +1,7 @@
-//! The pinpriq door: the founding protocol, as `docs/protocol/pinpriq.md` has it.
+//! The pinpriq door: the founding protocol, described in `docs/protocol/pinpriq.md`.
 //!
-//! Every pop asks for the newest of the most urgent with its group; every delivery is a pop. A
-//! push has no reply, so one that must be refused ends the connection.
+//! Every pop asks for the newest of the most urgent with its group. Every delivery is a pop. A push
+//! has no reply, so a refused one ends the connection.
 
 use pinpriq_engine::command::{Command, Put, Selection, Take, TakeMode, TimeToLive, Wait};
 use pinpriq_engine::reply::{Output, Reply};
@@ -99,7 +99,7 @@ impl Door for PinpriqDoor {
         self.carry_out(request, desk).map_err(|undone| match undone {
             Undone::NoRoom => Next::NoRoom,
             Undone::Move(to) => Next::Move(to),
-            // Nothing on this wire can say no, so the connection ends instead.
+            // This wire has no refusals, so the connection ends instead.
             Undone::Close(ending, reason) => Next::Close(ending, reason),
             Undone::Refused(refusal) => {
                 desk.tally().refuse(refusal.kind.into());
@@ -134,8 +134,8 @@ impl Encode for PinpriqDoor {
     }
 }
 
-/// Appends the next packets of a frame; `progress` counts those that are there already. A frame
-/// holds at most 65,535 packets, since the engine never answers with more tasks.
+/// Appends the next packets of a frame. `progress` counts the packets already written. A frame
+/// holds at most 65,535 packets, since the engine never returns more tasks.
 fn encode_frame(
     tasks: &[TaskRecord],
     counted: bool,

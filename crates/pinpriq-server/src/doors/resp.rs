@@ -1,8 +1,8 @@
 //! The RESP door: the whole command set, for every Redis client.
 //!
-//! [`table`] says what commands look like, [`words`] takes requests apart, `tasks`, `push`,
-//! `queues` and `connection` make commands of the engine of them, [`settings`] reads and writes the
-//! settings of queues, and [`encode`] writes the answers.
+//! [`table`] describes the commands and [`words`] takes requests apart. `tasks`, `push`, `queues`
+//! and `connection` turn them into commands of the engine. [`settings`] reads and writes the
+//! settings of queues, and [`encode`] writes the replies.
 
 mod alphabet;
 mod call;
@@ -39,7 +39,7 @@ use crate::session::about::{Dialect, Manners};
 use crate::session::ending::Ending;
 use crate::session::outbox::Encode;
 
-/// How many words of a request are kept without an allocation.
+/// The number of words of a request that are kept without an allocation.
 const WORDS_FEW: usize = 16;
 
 /// The kind of this door.
@@ -142,7 +142,7 @@ fn malformed_request(talk: &Talk, malformed: Malformed, desk: &Desk) -> Next {
     Next::Close(Ending::Malformed, format!("protocol error: {malformed}"))
 }
 
-/// The refusal of a request of which an argument has this many bytes, which is too much by itself
+/// Returns the refusal of a request with an argument of `bytes` bytes, which is too large by itself
 /// or together with the others.
 fn too_large(limits: &Limits, bytes: usize) -> Fault {
     let limits = request_limits(limits);
@@ -156,8 +156,8 @@ fn too_large(limits: &Limits, bytes: usize) -> Fault {
     Fault { code: RefusalKind::TooLarge.into(), sentence }
 }
 
-/// What a request may not exceed. Names, keys and words may be as long as ever, however short a
-/// payload must be; the engine tells them apart.
+/// Returns the limits of a request. Names, keys and words may have their full length even if
+/// payloads must be shorter; the engine tells them apart.
 fn request_limits(limits: &Limits) -> RequestLimits {
     RequestLimits::for_bulks(limits.payload_bytes_max.max(NAME_BYTES_MAX))
 }

@@ -1,6 +1,6 @@
 //! The figures of the server, and the text of `INFO`: a line each, in sections.
 //!
-//! They are read out of [`Facts`]. To find those costs the same for any number of queues.
+//! They are read from [`Facts`]. Collecting these costs the same for any number of queues.
 
 use std::fmt::Write as _;
 
@@ -206,10 +206,10 @@ pub(crate) static TABLE: &[Entry] = &[
 ];
 
 impl Section {
-    /// All of them, in the order of `INFO`.
+    /// All sections, in the order of `INFO`.
     pub(crate) const ALL: [Self; 5] = [Server, Clients, Persistence, Tasks, Traffic];
 
-    /// Its name.
+    /// Returns its name.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Server => "Server",
@@ -220,12 +220,12 @@ impl Section {
         }
     }
 
-    /// Its figures, in order.
+    /// Returns its figures, in order.
     pub(crate) fn figures(self) -> impl Iterator<Item = &'static Entry> {
         TABLE.iter().filter(move |figure| figure.section == self)
     }
 
-    /// Whether one of these words asks for it. Without words every section is asked for.
+    /// Whether one of these words asks for this section. Without words every section is asked for.
     fn is_wanted(self, words: &[&[u8]]) -> bool {
         let names = [self.name(), "all", "everything", "default"];
         let is_name = |word: &[u8]| names.iter().any(|it| word.eq_ignore_ascii_case(it.as_bytes()));
@@ -233,7 +233,7 @@ impl Section {
     }
 }
 
-/// The text of `INFO`: the sections that these words ask for.
+/// Returns the text of `INFO`: the sections that these words ask for.
 pub(crate) fn lines(facts: &Facts, words: &[&[u8]]) -> String {
     let mut lines = String::new();
     for section in Section::ALL.into_iter().filter(|section| section.is_wanted(words)) {

@@ -8,7 +8,7 @@ use super::stats::{self, Scope};
 use super::{Figure, info};
 use crate::session::ending::Ending;
 
-/// The table of what `INFO` tells.
+/// Returns the table of the figures of `INFO`.
 #[must_use]
 pub fn info_table() -> String {
     let mut table = "| section | name | kind | unit | value |\n|---|---|---|---|---|\n".to_owned();
@@ -22,7 +22,7 @@ pub fn info_table() -> String {
     table
 }
 
-/// The table of what `STATS` tells.
+/// Returns the table of the figures of `STATS`.
 #[must_use]
 pub fn stats_table() -> String {
     let mut table = "| of | name | kind | unit | value |\n|---|---|---|---|---|\n".to_owned();
@@ -38,7 +38,7 @@ pub fn stats_table() -> String {
     table
 }
 
-/// The table of the reasons for which connections end.
+/// Returns the table of the reasons why connections end.
 #[must_use]
 pub fn endings_table() -> String {
     let mut table = "| reason | meaning |\n|---|---|\n".to_owned();

@@ -1,6 +1,6 @@
 //! The figures of queues and lanes, which `STATS` prints for one of them or for all together.
 //!
-//! They are read out of what the engine answers, so that an answer of another shard will do.
+//! They are read from a reply of the engine, so a reply of another shard serves as well.
 
 use pinpriq_engine::settings::Paused;
 use pinpriq_engine::stats::Figures;
@@ -11,16 +11,16 @@ use super::Unit::{Bytes, Milliseconds, Plain};
 use super::Value::{Each, Number};
 use super::{Figure, Value};
 
-/// Of what a figure is told.
+/// What a figure is reported for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Scope {
-    /// Of one queue or lane, and of all together.
+    /// One queue or lane, and all together.
     Any,
-    /// Of all together.
+    /// All together.
     All,
-    /// Of one queue or lane.
+    /// One queue or lane.
     Queue,
-    /// Of one lane.
+    /// One lane.
     Lane,
 }
 
@@ -98,7 +98,7 @@ pub(crate) static TABLE: &[Entry] = &[
     ),
 ];
 
-/// What there is to be told of one queue or lane, or of all together: each figure with its value.
+/// Returns the figures of one queue or lane, or of all together, each with its value.
 pub(crate) fn told(figures: &Figures, of_one: bool) -> Vec<(&'static str, Value)> {
     let is_told = |figure: &&Entry| match figure.section {
         Any => true,
@@ -109,7 +109,7 @@ pub(crate) fn told(figures: &Figures, of_one: bool) -> Vec<(&'static str, Value)
     TABLE.iter().filter(is_told).map(|figure| (figure.name, (figure.read)(figures))).collect()
 }
 
-/// The word for a pause.
+/// Returns the word for a pause.
 pub(crate) const fn paused_word(paused: Paused) -> &'static str {
     match (paused.input, paused.output) {
         (false, false) => "none",

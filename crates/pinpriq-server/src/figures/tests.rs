@@ -1,4 +1,4 @@
-//! That each figure is described once, where it belongs, and reads what it says.
+//! Each figure is described once, where it belongs, and reads what it says.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use super::*;
 use crate::host::facts::Facts;
 use crate::host::tally::Counts;
 
-/// The names of `INFO` in their order, with every number another one.
+/// The lines of `INFO` in their order, where every number is different.
 const INFO: &str = "\
 # Server
 shards:1
@@ -132,7 +132,7 @@ fn facts() -> Facts {
     }
 }
 
-/// Whether a value is what the kind promises.
+/// Whether a value suits the kind.
 fn suits(kind: Kind, value: &Value) -> bool {
     match value {
         Value::Number(_) => matches!(kind, Kind::Counter | Kind::Gauge),
@@ -146,7 +146,7 @@ fn suits(kind: Kind, value: &Value) -> bool {
 #[test]
 fn info_tells_each_figure_in_its_section() {
     let lines = info::lines(&facts(), &[]).replace("\r\n", "\n");
-    // What is not the same everywhere.
+    // The lines that are not the same everywhere.
     let varies =
         |line: &&str| line.starts_with("pinpriq_version:") || line.starts_with("process_id:");
     let lines: Vec<&str> = lines.lines().filter(|line| !varies(line)).collect();

@@ -1,8 +1,8 @@
-//! What one client and its door say to each other, apart from the socket that carries it.
+//! The conversation between one client and its door, without the socket that carries it.
 //!
-//! Bytes come in through [`Client::take_in`] and are answered into the client's outbox; what may
-//! leave is encoded by [`Client::encode`]. Between the two, [`Client::proceed`] decides what is
-//! next. Nothing here waits: a connection does that on a socket, and the simulation without one.
+//! [`Client::take_in`] takes in the client's bytes; replies go to its outbox. [`Client::encode`]
+//! encodes what may be sent. Between the two, [`Client::proceed`] decides what is next. Nothing
+//! here waits: a connection waits on a socket, and the simulation has none.
 
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -21,70 +21,70 @@ use crate::host::shard::Shard;
 use crate::session::Session;
 use crate::session::ending::Ending;
 
-/// How many bytes are held back at most until other shards have answered as well.
+/// At most this many bytes are held back until other shards have replied as well.
 const HELD_BYTES_MAX: usize = 16 << 10;
 
-/// What a client does.
+/// What a client is doing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
-    /// It is read from.
+    /// Its requests are read.
     Reading,
-    /// Requests that have come wait for room, or that less is under way.
+    /// Requests that have arrived wait for room, or until less is under way.
     AwaitingRoom,
-    /// Requests that have come wait for the reply to a blocked one.
+    /// Requests that have arrived wait for the reply to a blocked one.
     AwaitingReply,
-    /// This shard is to have the connection, with the requests that have come.
+    /// The connection must move to this shard, with the requests that have arrived.
     Moving(usize),
-    /// No more requests are accepted: what was answered is still sent.
+    /// No more requests are accepted. Replies are still sent.
     Closing {
-        /// Whether the client may still be sending, since it was not the one to end the connection.
+        /// Whether the client may still be sending, since it did not end the connection itself.
         lingers: bool,
     },
 }
 
-/// What is known of the client's side.
+/// What is known about the client's side of the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Side {
-    /// More may come.
+    /// More bytes may come.
     Open,
-    /// The client has ended it, but not all that came before was taken in.
+    /// The client has ended it, but some of its earlier bytes were not taken in.
     Closed,
-    /// The client has ended it, and all that came before was taken in.
+    /// The client has ended it, and all of its earlier bytes were taken in.
     Ended,
 }
 
-/// What is next for a client.
+/// The next step for a client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
-    /// Something has changed: write what may leave, and ask again.
+    /// Something has changed: write what may be sent, and ask again.
     Again,
-    /// Nothing, until bytes come or leave, the client's bell rings, or a request is late.
+    /// Nothing to do until bytes come or leave, the client's bell rings, or a request is late.
     Await,
-    /// This shard is to have the connection. Everything that was answered has left.
+    /// The connection must move to this shard. All replies were sent.
     Move(usize),
-    /// It is over, and everything that was answered has left.
+    /// The connection is over, and all replies were sent.
     Over,
 }
 
-/// See the head of this file.
+/// A client that has its connection here.
 pub(crate) struct Client {
     pub(crate) session: Rc<Session>,
     pub(crate) peer: SocketAddr,
     desk: Desk,
     door: Box<dyn Door>,
     door_name: DoorName,
-    /// The beginning of a request whose rest has not come yet, or requests that have to wait.
+    /// The beginning of an incomplete request, or requests that have to wait.
     input: Vec<u8>,
-    /// When the first byte of an incomplete request came.
+    /// When the first byte of an incomplete request arrived.
     frame_began: Option<Timestamp>,
     phase: Phase,
     side: Side,
-    /// Why the connection ends, once it does.
+    /// Why the connection ends, if it does.
     ending: Option<Ending>,
 }
 
 impl Client {
-    /// Begins with a client that the shard knows, at this kind of door.
+    /// Begins with a client known to the shard, at this kind of door.
     pub(crate) fn begin(
         shard: Rc<Shard>,
         (client, session): (ClientId, Rc<Session>),
@@ -108,18 +108,18 @@ impl Client {
         }
     }
 
-    /// Its number.
+    /// Returns its number.
     pub(crate) const fn number(&self) -> ClientId {
         self.desk.client()
     }
 
-    /// Whether the client may still be sending, since it was not the one to end the connection.
+    /// Whether the client may still be sending, since it did not end the connection itself.
     pub(crate) fn lingers(&self) -> bool {
         self.phase == Phase::Closing { lingers: true }
     }
 
-    /// Looks whether the store has failed, and gives up what waits for it in vain. Returns
-    /// whether the connection ends for that reason, once it was written to.
+    /// Checks whether the store has failed, and gives up everything that would wait for it forever.
+    /// Returns whether the connection ends for this reason once the outbox was written.
     pub(crate) fn ends_by_failure(&mut self) -> bool {
         let shard = self.desk.shard();
         let Some(failure) = shard.failure() else { return false };
@@ -134,7 +134,7 @@ impl Client {
         ends
     }
 
-    /// Encodes what may leave into the outbox. Returns whether there is anything to be written.
+    /// Encodes into the outbox what may be sent. Returns whether there is anything to write.
     pub(crate) fn encode(&mut self) -> bool {
         loop {
             if !self.is_closing() {
@@ -144,7 +144,7 @@ impl Client {
             if self.session.outbox.borrow().encoded_bytes() > 0 {
                 return true;
             }
-            // What needs no bytes may have made room for more.
+            // Outputs that need no bytes may have made room for more.
             if self.is_closing() || !self.desk.refill() {
                 return false;
             }
@@ -166,15 +166,15 @@ impl Client {
         }
     }
 
-    /// Counts a refusal that the client is told of. Where it cannot be told, its connection ends,
-    /// and whoever has that end counts it.
+    /// Counts a refusal that is reported to the client. If the protocol cannot report it, the
+    /// connection ends, and the code that ends it counts the refusal.
     fn note_refusal(&self, kind: RefusalKind) {
         if self.desk.manners().tells_refusals {
             self.desk.tally().refuse(kind.into());
         }
     }
 
-    /// Whether it is worth it to wait for more to be encoded before anything is written.
+    /// Whether to wait until more is encoded before anything is written.
     pub(crate) fn holds_back(&self) -> bool {
         self.session.links.borrow().is_about_to_hear()
             && self.session.outbox.borrow().encoded_bytes() < HELD_BYTES_MAX
@@ -190,8 +190,8 @@ impl Client {
         self.desk.note_sent();
     }
 
-    /// Does one thing that can be done without waiting, and says what is next. To be called once
-    /// everything was written that can be.
+    /// Does one thing that can be done without waiting, and returns the next step. Must be called
+    /// after everything that can be written was written.
     pub(crate) fn proceed(&mut self, stopping: bool) -> Step {
         if let Phase::Closing { .. } = self.phase {
             return if self.is_settled() { Step::Over } else { Step::Await };
@@ -217,7 +217,7 @@ impl Client {
             Phase::AwaitingReply if !self.desk.is_blocked() => self.resume(),
             Phase::AwaitingReply if self.knows_end() && self.desk.end_waits() => {}
             Phase::Reading if self.side == Side::Ended => {
-                // What is left is a request that will never be complete.
+                // The rest is a request that will never be complete.
                 self.close(Phase::Closing { lingers: false }, Ending::Closed);
             }
             _ => return Step::Await,
@@ -225,24 +225,25 @@ impl Client {
         Step::Again
     }
 
-    /// Whether anything that comes would be read now.
+    /// Whether bytes that arrive would be read now.
     pub(crate) fn wants_read(&self) -> bool {
         let has_room = match self.phase {
             Phase::Reading => !self.is_overloaded(),
             Phase::AwaitingReply => self.input.len() < READ_BYTES,
             Phase::AwaitingRoom | Phase::Moving(_) | Phase::Closing { .. } => false,
         };
-        // What is asked of a shard that has ended its side is never answered.
+        // A shard that has ended its side does not reply any more.
         has_room && self.side != Side::Ended && self.session.links.borrow().broken().is_none()
     }
 
-    /// The client will send nothing more.
+    /// Notes that the client will send nothing more.
     pub(crate) const fn end_input(&mut self) {
         self.side = Side::Ended;
     }
 
-    /// The client has ended its side, but not all that came before was taken in. A blocked request
-    /// is answered as if its time were up, and what waits unread is taken in after that.
+    /// Notes that the client has ended its side although some of its bytes were not taken in yet. A
+    /// blocked request gets its reply as if its time had passed, and unread bytes are taken in
+    /// after that.
     pub(crate) fn foresee_end(&mut self) {
         if self.side == Side::Open {
             self.side = Side::Closed;
@@ -261,13 +262,13 @@ impl Client {
         self.side != Side::Open
     }
 
-    /// Takes bytes that were read, and carries out what is complete.
+    /// Takes in bytes that were read, and carries out complete requests.
     pub(crate) fn take_in(&mut self, bytes: &[u8]) {
         self.desk.tally().receive(self.door_name, bytes.len());
         self.take_over(bytes);
     }
 
-    /// The same with bytes that another shard has read.
+    /// Takes in bytes that another shard has read, like [`Client::take_in`].
     pub(crate) fn take_over(&mut self, bytes: &[u8]) {
         if self.phase == Phase::AwaitingReply {
             self.input.extend_from_slice(bytes);
@@ -280,8 +281,9 @@ impl Client {
         }
     }
 
-    /// When the request that has begun to come must have come. The clock starts with its first
-    /// byte and not again with each, and does not run while nothing is read.
+    /// Returns the time by which the request that has begun to arrive must be complete. The time
+    /// counts from its first byte, is not renewed by further bytes, and stands still while nothing
+    /// is read.
     pub(crate) fn frame_deadline(&mut self) -> Option<Timestamp> {
         let reads = self.wants_read() && self.phase == Phase::Reading;
         if self.input.is_empty() || !reads {
@@ -294,21 +296,22 @@ impl Client {
         self.frame_began.map(|began| began.after(most))
     }
 
-    /// Notes that the deadline has passed.
+    /// Closes the connection because that time has passed.
     pub(crate) fn frame_is_late(&mut self) {
         tracing::info!(peer = %self.peer, "a request did not arrive in time: closing");
         self.cut_off(Ending::Late);
     }
 
-    /// Has all shards forget the client, and counts why its connection has ended. What was handed
-    /// to it and was not sent goes back.
+    /// Makes all shards forget the client, and counts why its connection has ended. Whatever was
+    /// handed to it and not sent goes back.
     pub(crate) fn leave(&self) {
         let ending = self.ending.or_else(|| self.session.killed()).unwrap_or(Ending::Broken);
         self.desk.tally().close(ending);
         self.desk.leave();
     }
 
-    /// Gives up the client to another shard, with what has come and was not carried out.
+    /// Gives up the client to another shard. Returns the bytes that have arrived and were not
+    /// carried out.
     pub(crate) fn move_out(self) -> Vec<u8> {
         self.desk.shard().part_with(self.number());
         self.input
@@ -318,13 +321,13 @@ impl Client {
         matches!(self.phase, Phase::Closing { .. })
     }
 
-    /// Whether everything has left that ever will, and all that was asked for is done.
+    /// Whether everything was sent that ever will be, and all requests are done.
     fn is_settled(&self) -> bool {
         let outbox = self.session.outbox.borrow();
         outbox.is_at_loss() || (outbox.is_empty() && self.session.links.borrow().is_idle())
     }
 
-    /// Carries out what has come and was not done with.
+    /// Carries out the requests that have arrived and are not done.
     fn resume(&mut self) {
         if !self.is_closing() {
             self.phase = Phase::Reading;
@@ -339,8 +342,8 @@ impl Client {
         }
     }
 
-    /// Carries out the complete requests at the front of `input`, as many as it may. Returns how
-    /// many bytes are done with.
+    /// Carries out the complete requests at the front of `input`, as far as it may. Returns the
+    /// number of bytes that are done.
     fn receive(&mut self, input: &[u8]) -> usize {
         if self.is_closing() {
             return input.len();
@@ -363,7 +366,7 @@ impl Client {
         consumed
     }
 
-    /// See [`Client::receive`]. If the connection has to end, returns why.
+    /// Carries out requests like [`Client::receive`]. If the connection has to end, returns why.
     fn carry_out(&mut self, input: &[u8]) -> (usize, Option<(Ending, String)>) {
         let Self { desk, door, phase, .. } = self;
         let mut rest = input;
@@ -406,13 +409,13 @@ impl Client {
         }
     }
 
-    /// Accepts no more requests of a client that may still be sending some.
+    /// Stops accepting requests from a client that may still be sending some.
     fn cut_off(&mut self, ending: Ending) {
         self.close(Phase::Closing { lingers: true }, ending);
         self.phase = Phase::Closing { lingers: true };
     }
 
-    /// Whether the client has so much under way that nothing more is read from it.
+    /// Whether the client has too much under way to be read from.
     fn is_overloaded(&self) -> bool {
         self.session.outbox.borrow().is_full(self.desk.limits())
             || self.session.links.borrow().is_full()

@@ -1,10 +1,11 @@
-//! One connection: bytes from the socket to the door, answers from the outbox to the socket.
+//! One connection: it passes bytes from the socket to the door, and replies from the outbox to the
+//! socket.
 //!
-//! For each readiness event everything complete is decoded and carried out, and then everything
-//! that may leave is written. Nothing is read while the client has too much under way: that is the
-//! back-pressure. That the client has ended its side is noticed even then, if the system knows. A
-//! client that neither reads nor sends holds up nobody but itself. What is said is the client's
-//! business, and what the bytes mean is the door's.
+//! On each readiness event it decodes and carries out every complete request, and then writes
+//! everything that may be sent. It reads nothing while the client has too much under way: this is
+//! the back-pressure. Even then it notices that the client has ended its side, if the system knows.
+//! A client that neither reads nor sends delays only itself. The conversation is up to `client`,
+//! and the meaning of the bytes up to the door.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -21,35 +22,35 @@ use super::client::{Client, Step};
 use crate::host::shard::Shard;
 use crate::stop::Stop;
 
-/// How many bytes are read at a time, into a buffer that all connections of a shard share.
+/// How many bytes are read at a time, into a buffer shared by all connections of a shard.
 pub(crate) const READ_BYTES: usize = 64 << 10;
 
-/// How long a client that was cut off may take to read what it was answered and close.
+/// How long a client that was cut off may take to read its replies and close.
 const LINGER_MS: u64 = 1_000;
 
-/// From how many clients on answers leave only when everything was read that has come.
+/// From this number of clients, replies are sent only after everything that has arrived was read.
 ///
-/// Sending an answer wakes whoever waits for it, which costs as much as many requests. Sent in a
-/// row, answers to many wake a busy machine once. Few clients are better off with theirs at once:
-/// they work while the server reads from the others.
+/// Sending a reply wakes the process that waits for it, which costs as much as many requests.
+/// Replies sent in a row wake a busy machine only once. With few clients it is better to send each
+/// reply at once: they work while the server reads from the others.
 const CLIENTS_MANY: usize = 32;
 
-/// What came of waiting for an event.
+/// The result of waiting for an event.
 enum Event {
-    /// Something has happened that is to be looked at.
+    /// Something has happened that needs attention.
     Happened,
-    /// Nothing was waited for, since nothing is to be read now.
+    /// Nothing was awaited, since nothing may be read now.
     ReadsNothing,
 }
 
-/// What the connections of a shard have in common.
+/// What the connections of a shard share.
 pub(crate) struct Surroundings {
     pub(crate) shard: Rc<Shard>,
-    /// Asked for when the server is to stop.
+    /// Requested when the server must stop.
     pub(crate) stop: Stop,
-    /// Asked for when the stop has waited long enough for the clients.
+    /// Requested when the stop has waited long enough for the clients.
     pub(crate) cut_off: Stop,
-    /// The buffer that all connections read into, one after the other.
+    /// The buffer that all connections read into, one after another.
     pub(crate) scratch: RefCell<Vec<u8>>,
 }
 
@@ -60,9 +61,10 @@ struct Connection<'a> {
     client: Client,
 }
 
-/// Serves the connection of a client that the shard knows, until it ends, and has the shard forget
-/// the client. What has come of it before is carried out first. If another shard is to have the
-/// connection, returns which, and what it needs for that.
+/// Serves the connection of a client known to the shard until it ends, and makes the shard forget
+/// the client. Bytes that the client brings are carried out first.
+///
+/// If the connection must move to another shard, returns which, and what that shard needs for it.
 pub(crate) async fn serve(
     around: &Surroundings,
     stream: TcpStream,
@@ -93,10 +95,10 @@ pub(crate) async fn serve(
 }
 
 impl Connection<'_> {
-    /// Runs until the connection is over, or another shard is to have it.
+    /// Runs until the connection is over or must move to another shard.
     async fn run(&mut self) -> io::Result<Option<usize>> {
         loop {
-            // Whatever it was rung for is looked at below.
+            // The code below checks everything that the bell may have rung for.
             self.client.session.bell.hush();
             if self.client.session.killed().is_some() {
                 return Err(io::ErrorKind::ConnectionAborted.into());
@@ -139,9 +141,9 @@ impl Connection<'_> {
         }
     }
 
-    /// See [`Connection::await_event`]. A stop rings the bell too.
+    /// Polls for the event of [`Connection::await_event`]. A stop rings the bell too.
     fn poll_event(&mut self, task: &mut task::Context<'_>) -> Poll<io::Result<Event>> {
-        // What is read may ring the bell, which wakes nobody who is awake.
+        // The bytes read may ring the bell, which need not wake a task that is awake.
         self.client.session.bell.attend();
         if self.client.wants_read() {
             if let Poll::Ready(read) = self.poll_read(task) {
@@ -153,7 +155,7 @@ impl Connection<'_> {
         self.poll_bell_and_room(task).map_ok(|()| Event::Happened)
     }
 
-    /// Waits for the bell, or until the socket takes what is to be written.
+    /// Waits for the bell, or until the socket accepts more bytes.
     fn poll_bell_and_room(&self, task: &mut task::Context<'_>) -> Poll<io::Result<()>> {
         let has_bytes = self.client.session.outbox.borrow().encoded_bytes() > 0;
         let wants_write = has_bytes && !self.client.holds_back();
@@ -164,11 +166,11 @@ impl Connection<'_> {
     }
 
     /// Waits until there is something to do while nothing is read. The end of the client's side is
-    /// noticed all the same, whatever waits unread in the socket: it comes as an event of its own,
-    /// apart from that there is something to read.
+    /// still noticed, whatever waits unread in the socket: it is an event of its own, separate from
+    /// readability.
     async fn await_event_unread(&mut self) -> io::Result<()> {
         let watched = if self.client.knows_end() {
-            // It stays true, and would be told again and again.
+            // The end stays true, and would be reported again and again.
             Interest::ERROR
         } else {
             Interest::PRIORITY | Interest::ERROR
@@ -190,8 +192,8 @@ impl Connection<'_> {
         Ok(())
     }
 
-    /// Reads once, and carries out what is complete. A read that does not fill the buffer has
-    /// emptied the socket, and then the runtime waits for more without being told by another read.
+    /// Reads once, and carries out complete requests. A read that does not fill the buffer has
+    /// emptied the socket: the runtime then waits for more without another read.
     fn poll_read(&mut self, task: &mut task::Context<'_>) -> Poll<io::Result<()>> {
         let mut scratch = self.around.scratch.borrow_mut();
         let mut buffer = ReadBuf::new(&mut scratch);
@@ -203,7 +205,7 @@ impl Connection<'_> {
         Poll::Ready(Ok(()))
     }
 
-    /// Writes what may leave, as far as the socket takes it.
+    /// Writes what may be sent, as far as the socket accepts it.
     fn write(&mut self) -> io::Result<()> {
         while self.client.encode() && !self.client.holds_back() {
             let written = self.stream.try_write(self.client.session.outbox.borrow().unwritten());
@@ -217,9 +219,9 @@ impl Connection<'_> {
         Ok(())
     }
 
-    /// Ends the sending side, and reads on into nothing until the client has closed too: a socket
-    /// that is closed with unread input takes along the answers that are still under way. At a
-    /// stop only those are waited for who are sending just then.
+    /// Ends the sending side, then reads and discards bytes until the client has closed too.
+    /// Closing a socket with unread input would destroy the replies still under way. During a stop
+    /// it waits only for clients that are sending at this moment.
     async fn linger(&mut self) {
         let shut = self.stream.shutdown().await.is_ok();
         if !shut || (!self.client.lingers() && !self.has_unread()) {
@@ -234,13 +236,13 @@ impl Connection<'_> {
         }
     }
 
-    /// Whether something has come that was not read; what there is of it is read into nothing.
+    /// Whether unread bytes have arrived. Discards what it reads.
     fn has_unread(&self) -> bool {
         let read = self.stream.try_read(&mut self.around.scratch.borrow_mut());
         read.is_ok_and(|count| count > 0)
     }
 
-    /// Reads into nothing until the client has closed.
+    /// Reads and discards bytes until the client has closed.
     async fn discard(&self) {
         while self.stream.readable().await.is_ok() {
             match self.stream.try_read(&mut self.around.scratch.borrow_mut()) {
@@ -253,8 +255,8 @@ impl Connection<'_> {
     }
 }
 
-/// Lets every other task of the thread have its turn that is to have one now. The runtime's own
-/// yield looks for events of sockets first, which cost 2 to 3 % of the jobs at depth 1.
+/// Lets every other task of the thread run that is ready to. The runtime's own yield looks for
+/// events of sockets first, which cost 2 to 3 % of the jobs at depth 1.
 fn stand_back() -> impl FnMut(&mut task::Context<'_>) -> Poll<()> {
     let mut stood_back = false;
     move |task| {

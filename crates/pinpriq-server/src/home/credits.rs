@@ -1,21 +1,21 @@
-//! The credits of one connection, of which the engine is told only so many at a time.
+//! The credits of one connection. The engine only gets a limited number of them at a time.
 //!
 //! A client that grants a million credits and then stops reading would otherwise pin a million
-//! deliveries. The rest waits here until deliveries have left.
+//! deliveries. The rest waits here until deliveries were sent.
 
-/// The credits of one connection. Deliveries are counted since they began.
+/// The credits of one connection. Deliveries are counted from when these began.
 #[derive(Debug)]
 pub(crate) struct Credits {
-    /// How many deliveries may be under way.
+    /// The most deliveries that may be under way.
     most: u64,
-    /// Credits that the engine was not told of yet.
+    /// Credits that the engine has not got yet.
     banked: u32,
-    /// Credits that the engine was told of.
+    /// Credits that the engine has got.
     drawn: u64,
 }
 
 impl Credits {
-    /// None yet.
+    /// No credits yet.
     pub(crate) const fn new(deliveries_max: usize) -> Self {
         Self { most: deliveries_max as u64, banked: 0, drawn: 0 }
     }
@@ -29,17 +29,18 @@ impl Credits {
         self.banked == 0 && self.drawn == 0
     }
 
-    /// Takes out those that the engine was not told of.
+    /// Removes the credits that the engine has not got, and returns their number.
     pub(crate) const fn withdraw(&mut self) -> u32 {
         std::mem::replace(&mut self.banked, 0)
     }
 
-    /// Whether there are any that the engine was not told of.
+    /// Whether there are credits that the engine has not got.
     pub(crate) const fn has_banked(&self) -> bool {
         self.banked > 0
     }
 
-    /// Takes out as many as the engine may be told of now, after this number of deliveries.
+    /// Removes the credits that the engine may get now, after this number of deliveries, and
+    /// returns their number.
     pub(crate) fn draw(&mut self, delivered: u64) -> u32 {
         let unspent = self.drawn - delivered;
         let room = u32::try_from(self.most.saturating_sub(unspent)).unwrap_or(u32::MAX);
@@ -49,18 +50,18 @@ impl Credits {
         credits
     }
 
-    /// All credits that are not spent after this number of deliveries.
+    /// Returns all credits that are not spent after this number of deliveries.
     pub(crate) fn outstanding(&self, delivered: u64) -> u32 {
         outstanding(self.given(), delivered)
     }
 
-    /// All credits that there ever were.
+    /// Returns all credits ever given.
     pub(crate) fn given(&self) -> u64 {
         self.drawn + u64::from(self.banked)
     }
 }
 
-/// How many of the credits given are not spent after this number of deliveries.
+/// Returns the number of given credits that are not spent after this number of deliveries.
 pub(crate) fn outstanding(given: u64, delivered: u64) -> u32 {
     u32::try_from(given - delivered).unwrap_or(u32::MAX)
 }

@@ -1,9 +1,9 @@
 //! The desk of one client: what its door talks to.
 //!
 //! A door asks for commands and does not know where they are carried out: at this shard, borrowed
-//! and without a copy, or at others, by letters. Then the reply only keeps its place among the
-//! answers here. How much may be under way is bounded, and nothing is asked behind a command that
-//! is blocked. The other end of the letters is `host::guest`.
+//! and without a copy, or at others, by letters. In the second case the reply keeps its place among
+//! the replies here. The desk bounds what may be under way, and asks nothing after a blocked
+//! command. The other end of the letters is `host::guest`.
 
 use std::rc::Rc;
 
@@ -29,16 +29,16 @@ use crate::session::Session;
 use crate::session::about::{Chosen, Dialect, Manners, SILENT};
 use crate::session::outbox::{Join, Joined};
 
-/// From how many sent outputs on, and from how many bytes of them, a shard is told of them although
-/// there is nothing else to tell.
+/// A shard is informed about sent outputs from this number of them, or this number of bytes, even
+/// if there is nothing else to write to it.
 const SENT_OUTPUTS: usize = 128;
 const SENT_BYTES: usize = 16 << 10;
 
-/// See the head of this file.
+/// The desk of one client.
 pub(crate) struct Desk {
     seat: Seat,
     credits: Credits,
-    /// How many deliveries this shard had made before the credits began.
+    /// The deliveries that this shard had made before the credits began.
     delivered_before: u64,
     /// Whether queues may live in other shards.
     routes: bool,
@@ -47,7 +47,7 @@ pub(crate) struct Desk {
 }
 
 impl Desk {
-    /// That of a client which the shard knows.
+    /// Returns the desk of a client known to the shard.
     pub(crate) fn new(
         shard: Rc<Shard>,
         who: (ClientId, Rc<Session>),
@@ -61,42 +61,42 @@ impl Desk {
         Self { seat, credits, delivered_before: 0, routes, is_placed }
     }
 
-    /// The number of the client.
+    /// Returns the number of the client.
     pub(crate) const fn client(&self) -> ClientId {
         self.seat.client
     }
 
-    /// What the shard has for the client.
+    /// Returns the session of the client.
     pub(crate) fn session(&self) -> &Session {
         &self.seat.session
     }
 
-    /// The shard that has the connection.
+    /// Returns the shard that has the connection.
     pub(crate) const fn shard(&self) -> &Rc<Shard> {
         &self.seat.shard
     }
 
-    /// What the shard counts about its clients.
+    /// Returns what the shard counts about its clients.
     pub(crate) fn tally(&self) -> &Rc<Tally> {
         self.seat.shard.tally()
     }
 
-    /// The bounds.
+    /// Returns the limits.
     pub(crate) const fn limits(&self) -> &Limits {
         &self.seat.limits
     }
 
-    /// How the client is dealt with.
+    /// Returns how the client is treated.
     pub(crate) const fn manners(&self) -> Manners {
         self.seat.manners
     }
 
-    /// Begins to ask what has come together.
+    /// Begins with requests that have arrived together.
     pub(crate) fn begin(&mut self) {
         self.seat.begin(0);
     }
 
-    /// Looks whether the next command may be asked.
+    /// Checks whether the next command may be asked.
     #[inline]
     pub(crate) fn obstacle(&mut self) -> Option<Obstacle> {
         let here = self.seat.obstacle();
@@ -112,13 +112,13 @@ impl Desk {
         links.is_full().then_some(Obstacle::Room)
     }
 
-    /// Counts a request that was carried out, whoever answers it.
+    /// Counts a request that was carried out, wherever its reply comes from.
     #[inline]
     pub(crate) const fn count(&mut self) {
         self.seat.count();
     }
 
-    /// Has a command carried out where it belongs. Its moments are by the wall clock. Its reply is
+    /// Asks for a command wherever it belongs. Its moments are by the wall clock. Its reply is
     /// written with this number, or not at all if that is [`SILENT`].
     #[inline]
     pub(crate) fn ask(&mut self, request: RequestId, command: &Command<'_>) -> Result<(), Undone> {
@@ -128,14 +128,15 @@ impl Desk {
         self.seat.carry_out(request, command)
     }
 
-    /// Has other shards carry out a command, if it belongs there. Returns whether it does.
+    /// Asks other shards for a command if it belongs there. Returns whether it does.
     #[inline(never)]
     fn ask_abroad(&mut self, request: RequestId, command: &Command<'_>) -> Result<bool, Undone> {
         let (own, shards) = (self.seat.shard.own(), self.seat.shard.shards());
         let settled = self.seat.session.links.borrow().deliveries;
         let is_subscription = matches!(command, Command::Subscribe { .. });
         let (to, first) = match (Destination::of(command), settled) {
-            // There can be no subscription anywhere else, and it is asked how many are left.
+            // There can be no subscription elsewhere. The reply is the number of subscriptions
+            // left.
             (Destination::Queues(_), Some(settled))
                 if matches!(command, Command::Unsubscribe { .. }) =>
             {
@@ -152,7 +153,7 @@ impl Desk {
             }
         };
         if !self.is_placed && first.is_some() {
-            // Most connections are about one queue, which is where they are served best.
+            // Most connections use one queue. It is best to serve them in its shard.
             self.is_placed = true;
             let is_free = self.seat.session.links.borrow().is_unused();
             if to != own && is_free && self.credits.is_unused() {
@@ -168,11 +169,11 @@ impl Desk {
         Ok(to != own)
     }
 
-    /// Has another shard carry out a command.
+    /// Asks another shard for a command.
     fn forward(&self, to: usize, request: RequestId, command: &Command<'_>) {
         let (shard, session) = (&self.seat.shard, &self.seat.session);
         let Some(post) = self.open_link(to) else { return };
-        // What was answered before stands before this in the outbox.
+        // Earlier replies come before this one in the outbox.
         shard.turn_if_begun();
         let encode = |out: &mut Vec<u8>| encode_command(command, out);
         let length = post.write_command(to, self.seat.client, request, encode);
@@ -187,7 +188,7 @@ impl Desk {
         }
     }
 
-    /// Has all shards carry out a command, and one reply made of theirs.
+    /// Asks all shards for a command, and joins their replies into one.
     fn ask_everywhere(&self, request: RequestId, command: &Command<'_>, joining: Joining) {
         let client = self.seat.client;
         let question = || {
@@ -202,8 +203,8 @@ impl Desk {
         self.ask_all(question, Box::new(join));
     }
 
-    /// Asks all shards for their part of an answer. Nothing that the client asks for behind it is
-    /// carried out before they have given it: this shard would be ahead of its own part.
+    /// Asks all shards for their part of a reply. Later requests of the client are not carried out
+    /// before all parts are there: this shard would be ahead of its own part.
     fn ask_all(&self, question: impl Fn() -> Question, join: Join) {
         let (shard, session) = (&self.seat.shard, &self.seat.session);
         shard.turn_if_begun();
@@ -220,7 +221,7 @@ impl Desk {
         self.say_joined(&all, join);
     }
 
-    /// Answers with the facts about all shards, as `write` has them.
+    /// Replies with the facts about all shards, written by `write`.
     pub(crate) fn say_facts(&self, write: impl FnOnce(&Facts) -> Vec<u8> + 'static) {
         if !self.routes {
             return self.say(write(&self.seat.shard.facts()));
@@ -229,7 +230,7 @@ impl Desk {
         self.ask_all(|| Question::Facts, Box::new(join));
     }
 
-    /// Answers with a line for each connection to any shard, as `write` has them.
+    /// Replies with a line for each connection of all shards, written by `write`.
     pub(crate) fn say_clients(&self, write: impl FnOnce(&str) -> Vec<u8> + 'static) {
         if !self.routes {
             let lines = roll::describe(&self.seat.shard).into_iter().map(|(_, line)| line);
@@ -239,8 +240,8 @@ impl Desk {
         self.ask_all(|| Question::Clients, Box::new(join));
     }
 
-    /// Has connections to all shards ended, but for that of the client itself, and answers with
-    /// their number, as `write` has it.
+    /// Ends connections of all shards, except the client's own, and replies with their number,
+    /// written by `write`.
     pub(crate) fn say_killed(&self, wanted: &Chosen, write: impl FnOnce(u64) -> Vec<u8> + 'static) {
         let caller = self.seat.client;
         if !self.routes {
@@ -250,13 +251,13 @@ impl Desk {
         self.ask_all(|| Question::Kill(wanted.clone(), caller), Box::new(join));
     }
 
-    /// Answers without an engine, behind everything that was answered before.
+    /// Replies without an engine, after all earlier replies.
     pub(crate) fn say(&self, bytes: Vec<u8>) {
         self.seat.shard.say(&self.seat.session, bytes);
     }
 
-    /// Answers once all shards that the client has to do with have done what they were told last.
-    /// Without such shards the answer waits for nothing.
+    /// Replies once all shards that the client has links to have done their latest errands. Without
+    /// links the reply waits for nothing.
     fn say_once_done(&self, bytes: Vec<u8>) {
         let session = &self.seat.session;
         let open: Vec<usize> = session.links.borrow().open().collect();
@@ -267,7 +268,7 @@ impl Desk {
         self.say_joined(&open, Box::new(move |_| Joined::Bytes(bytes)));
     }
 
-    /// Answers once each of these shards has given its part.
+    /// Replies once each of these shards has given its part.
     fn say_joined(&self, shards: &[usize], join: Join) {
         let session = &self.seat.session;
         let dialect = session.dialect.get();
@@ -275,9 +276,9 @@ impl Desk {
         outbox.await_parts(self.seat.shard.shards(), shards, dialect, join);
     }
 
-    /// Has the answers from here on written in this dialect.
+    /// Writes all later replies in this dialect.
     pub(crate) fn speak(&self, dialect: Dialect) {
-        // What was answered up to now is still written in the former one.
+        // Earlier replies are still written in the former dialect.
         self.seat.shard.turn();
         self.seat.session.dialect.set(dialect);
     }
@@ -289,8 +290,8 @@ impl Desk {
             || (self.routes && self.seat.session.links.borrow().is_subscribed())
     }
 
-    /// Has all subscriptions and credits of the client in one shard from now on. Returns whether
-    /// they are not in another already.
+    /// Settles on a shard for all subscriptions and credits of the client. Returns false if they
+    /// are in another already.
     fn settle_deliveries(&mut self, to: usize) -> bool {
         let settled = self.seat.session.links.borrow().deliveries;
         if let Some(settled) = settled {
@@ -303,21 +304,21 @@ impl Desk {
         true
     }
 
-    /// Adds credit that is used for deliveries once the engine may be told of it.
+    /// Adds credit. It is used for deliveries once the engine may get it.
     pub(crate) fn add_credit(&mut self, credits: u32) {
         self.credits.add(credits);
     }
 
-    /// Adds credit, and answers with all of it that no delivery has spent, as `write` has it. The
-    /// answer comes before the deliveries that this sets off, and the engine knows of the credit by
-    /// then.
+    /// Adds credit, and replies with all credit that no delivery has spent, written by `write`. The
+    /// reply comes before the deliveries that the credit causes, when the engine has got the
+    /// credit.
     pub(crate) fn say_credit(
         &mut self,
         credits: u32,
         write: impl FnOnce(u32) -> Vec<u8> + 'static,
     ) {
         self.credits.add(credits);
-        // What was delivered up to now counts as spent.
+        // Deliveries made before count as spent.
         self.seat.shard.turn();
         match self.deliveries_abroad() {
             None => self.say(write(self.credits.outstanding(self.delivered()))),
@@ -336,13 +337,13 @@ impl Desk {
         self.draw();
     }
 
-    /// The other shard that has the client's subscriptions and credits, if one has.
+    /// Returns the other shard that has the client's subscriptions and credits, if any.
     fn deliveries_abroad(&self) -> Option<usize> {
         let to = self.seat.session.links.borrow().deliveries;
         to.filter(|to| *to != self.seat.shard.own())
     }
 
-    /// How many deliveries have come since the credits began.
+    /// Returns the number of deliveries since the credits began.
     fn delivered(&self) -> u64 {
         match self.deliveries_abroad() {
             None => self.seat.session.delivered() - self.delivered_before,
@@ -353,20 +354,21 @@ impl Desk {
         }
     }
 
-    /// Begins anew without credits.
+    /// Starts again without credits.
     fn forget_credits(&mut self) {
         self.credits = Credits::new(self.seat.limits.in_flight_max);
         self.delivered_before = self.seat.session.delivered();
     }
 
-    /// Tells the engine of as many credits as there may be deliveries under way, if the client has
-    /// not too much under way already. Returns whether there were any.
+    /// Gives the engine as many credits as there may be deliveries under way, unless the client has
+    /// too much under way already. Returns whether there were any.
     pub(crate) fn grant(&mut self) -> bool {
         let is_full = || self.seat.session.outbox.borrow().is_full(&self.seat.limits);
         self.credits.has_banked() && !is_full() && self.draw()
     }
 
-    /// See [`Desk::grant`]. As long as it is open which shard the credits are for, that is none.
+    /// Gives credits like [`Desk::grant`]. It gives none as long as it is open which shard they are
+    /// for.
     fn draw(&mut self) -> bool {
         let to = self.seat.session.links.borrow().deliveries;
         if self.routes && to.is_none() {
@@ -386,7 +388,8 @@ impl Desk {
         true
     }
 
-    /// See [`Desk::grant`], when answers may have left, so that more may be granted.
+    /// Gives credits like [`Desk::grant`], after replies may have been sent, so that more may be
+    /// granted.
     pub(crate) fn refill(&mut self) -> bool {
         let has_granted = self.grant();
         if has_granted {
@@ -395,8 +398,8 @@ impl Desk {
         has_granted
     }
 
-    /// Ends the credit of a client that has ended its side while what it sent waits for room, which
-    /// may take for ever.
+    /// Ends the credit of a client that has ended its side while its requests wait for room,
+    /// perhaps forever.
     pub(crate) fn lapse_if_stalled(&mut self) {
         if self.seat.manners.waits_for_room && self.seat.session.is_stalled() {
             if self.deliveries_abroad().is_some() {
@@ -408,8 +411,8 @@ impl Desk {
         }
     }
 
-    /// Ends everything that belongs to the client but its connection. Answered with this, once that
-    /// is done everywhere.
+    /// Ends everything that belongs to the client except its connection. Replies with `answer` once
+    /// this is done everywhere.
     pub(crate) fn reset(&mut self, answer: Vec<u8>) {
         self.tell_links(|| Errand::Reset);
         {
@@ -430,8 +433,8 @@ impl Desk {
         self.say_once_done(answer);
     }
 
-    /// Has the blocked command answered as if its time were up. Returns whether there is one of
-    /// which that was not asked before.
+    /// Ends the wait of the blocked command, whose reply comes as if its time had passed. Returns
+    /// whether there is such a command and this was not asked before.
     pub(crate) fn end_waits(&self) -> bool {
         if self.seat.session.is_blocked() {
             self.seat.shard.end_waits(self.seat.client);
@@ -452,7 +455,7 @@ impl Desk {
         self.seat.session.is_blocked() || self.seat.session.links.borrow().blocked
     }
 
-    /// Asks for nothing more. If the server stops, the blocked command is refused.
+    /// Accepts no more requests. If the server stops, the blocked command is refused.
     pub(crate) fn end(&self, stopping: bool) {
         let (client, session) = (self.seat.client, &self.seat.session);
         if stopping {
@@ -463,7 +466,7 @@ impl Desk {
         self.seat.shard.retire(client);
     }
 
-    /// Has all shards forget the client. What was handed to it and was not sent goes back.
+    /// Makes all shards forget the client. Whatever was handed to it and not sent goes back.
     pub(crate) fn leave(&self) {
         let session = &self.seat.session;
         let mut unsent = session.outbox.borrow_mut().unsent();
@@ -492,7 +495,7 @@ impl Desk {
         self.seat.shard.disconnect(self.seat.client, own);
     }
 
-    /// Has the payloads read that the first answer lacks, by the shard that has made it.
+    /// Requests the payloads that the first reply lacks from the shard that has made the reply.
     pub(crate) fn read_payloads(&self) {
         let session = &self.seat.session;
         let from = session.outbox.borrow().reads_from();
@@ -505,7 +508,7 @@ impl Desk {
         }
     }
 
-    /// Tells each shard how many of its outputs were sent, if they are worth a letter.
+    /// Informs each shard of the number of its outputs that were sent, if it is worth a letter.
     pub(crate) fn note_sent(&self) {
         if self.seat.session.links.borrow().is_unused() {
             return;
@@ -528,7 +531,7 @@ impl Desk {
         }
     }
 
-    /// Tells all shards that the client has to do with.
+    /// Writes an errand to all shards that the client has links to.
     fn tell_links(&self, errand: impl Fn() -> Errand) {
         let Some(post) = self.seat.shard.post() else { return };
         for to in self.seat.session.links.borrow().open() {
@@ -551,7 +554,7 @@ impl Desk {
     }
 }
 
-/// Takes in what has become of errands of a client. If the client has gone, what was handed to it
+/// Receives the news about errands of a client. If the client has gone, whatever was handed to it
 /// goes back.
 pub(crate) fn receive_news(shard: &Shard, client: ClientId, from: usize, news: News) {
     let Some(session) = shard.session(client) else {
@@ -569,7 +572,7 @@ pub(crate) fn receive_news(shard: &Shard, client: ClientId, from: usize, news: N
     let link = links.link(shard.shards(), from);
     link.heard += heard;
     link.under_way -= news.consumed;
-    // What it tells of the time before the client began anew is no news.
+    // News from before the client's latest reset do not count.
     let is_new = link.resets == news.resets;
     link.delivered = if is_new { news.delivered } else { 0 };
     let subscribed = is_new && news.standing.subscribed;
@@ -583,7 +586,7 @@ pub(crate) fn receive_news(shard: &Shard, client: ClientId, from: usize, news: N
     session.bell.ring();
 }
 
-/// Sends outputs back that have come for a client which has gone.
+/// Sends back outputs that have come for a client that has gone.
 fn send_back(shard: &Shard, client: ClientId, from: usize, news: News) {
     let outputs = news.outputs();
     if let Some(post) = shard.post()

@@ -1,4 +1,4 @@
-//! One reply made of the replies of all shards.
+//! Joins the replies of all shards into one.
 
 use pinpriq_engine::reply::{Refusal, RefusalKind, Reply};
 use pinpriq_engine::stats::Figures;
@@ -12,14 +12,14 @@ use crate::letters::letter::Part;
 pub(crate) enum Joining {
     /// Figures are added up.
     Figures,
-    /// Of names, the first ones, at most this number.
+    /// The first names, at most this number.
     Names(usize),
-    /// A member is known if it is known anywhere, and leaves the lanes of all.
+    /// A member is known if it is known anywhere, and leaves all lanes.
     Membership,
 }
 
-/// One reply in place of those of all engines. What is wrong with one is wrong with all, but that a
-/// member need not be known everywhere.
+/// Returns one reply for those of all engines. What is wrong with one is wrong with all, except
+/// that a member need not be known everywhere.
 pub(super) fn join_replies(joining: Joining, parts: Vec<Part>) -> Reply {
     let replies = parts.into_iter().filter_map(|part| match part {
         Part::Reply(reply) => Some(reply),
@@ -30,7 +30,7 @@ pub(super) fn join_replies(joining: Joining, parts: Vec<Part>) -> Reply {
         let is_such = |reply| refusal(reply).is_some_and(|refusal| matches(refusal.kind));
         replies.iter().position(is_such)
     };
-    // That a store has failed is what there is to be told first.
+    // A failed store is reported first.
     let failed = position(|kind| kind == RefusalKind::Store);
     let refused = failed.or_else(|| position(|kind| kind != RefusalKind::NotFound));
     match (refused, joining) {
@@ -41,7 +41,7 @@ pub(super) fn join_replies(joining: Joining, parts: Vec<Part>) -> Reply {
     }
 }
 
-/// Adds up what the shards tell of themselves.
+/// Adds up the facts of the shards.
 pub(super) fn join_facts(parts: Vec<Part>) -> Facts {
     let facts = parts.into_iter().filter_map(|part| match part {
         Part::Facts(facts) => Some(*facts),
@@ -50,7 +50,7 @@ pub(super) fn join_facts(parts: Vec<Part>) -> Facts {
     facts.reduce(Facts::and).unwrap_or_default()
 }
 
-/// All lines about clients, in the order in which the clients came.
+/// Returns all lines about clients, in the order in which the clients came.
 pub(super) fn join_clients(parts: Vec<Part>) -> String {
     let lines = parts.into_iter().filter_map(|part| match part {
         Part::Clients(lines) => Some(lines),
@@ -61,7 +61,7 @@ pub(super) fn join_clients(parts: Vec<Part>) -> String {
     lines.into_iter().map(|(_, line)| line).collect()
 }
 
-/// How many connections are being ended in all shards.
+/// Returns the number of connections that are being ended in all shards.
 pub(super) fn join_killed(parts: &[Part]) -> u64 {
     let killed = parts.iter().filter_map(|part| match part {
         Part::Killed(killed) => Some(*killed),
@@ -70,7 +70,7 @@ pub(super) fn join_killed(parts: &[Part]) -> u64 {
     killed.sum()
 }
 
-/// How many deliveries the shards have made.
+/// Returns the number of deliveries that the shards have made.
 pub(super) fn join_delivered(parts: &[Part]) -> u64 {
     let delivered = parts.iter().filter_map(|part| match part {
         Part::Delivered(delivered) => Some(*delivered),

@@ -1,4 +1,4 @@
-//! Who is connected, for those who look after the server.
+//! The list of connected clients, for operators.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use crate::session::Session;
 use crate::session::about::{Chosen, is_guest};
 use crate::session::ending::Ending;
 
-/// A line for each client that has its connection here, in the order in which they came.
+/// Returns a line for each client that has its connection here, in the order in which they came.
 pub(crate) fn describe(shard: &Shard) -> Vec<(ClientId, String)> {
     let now = shard.clock().now();
     let mut lines: Vec<(ClientId, String)> = Vec::new();
@@ -42,7 +42,7 @@ pub(crate) fn describe(shard: &Shard) -> Vec<(ClientId, String)> {
     lines
 }
 
-/// Whether a connection is one of those that are wanted.
+/// Whether a connection is one of the chosen ones.
 pub(crate) fn is_meant(wanted: &Chosen, client: ClientId, session: &Session) -> bool {
     match wanted {
         Chosen::Id(id) => client.0 == *id,
@@ -50,7 +50,7 @@ pub(crate) fn is_meant(wanted: &Chosen, client: ClientId, session: &Session) -> 
     }
 }
 
-/// Has connections ended, except for that of the caller. Returns how many there are.
+/// Ends connections, except for that of the caller. Returns their number.
 pub(crate) fn kill(shard: &Shard, wanted: &Chosen, caller: ClientId) -> u64 {
     let mut killed = 0;
     shard.each_client(|client, session| {

@@ -1,7 +1,7 @@
 //! Where a command is carried out, when there are several shards.
 //!
-//! The queues of one command have to live in one shard, and so have all subscriptions of one
-//! client, since its credits are for all of them. What concerns all queues is asked everywhere.
+//! The queues of one command must live in one shard. So must all subscriptions of one client, since
+//! its credits are for all of them. A command that concerns all queues is asked everywhere.
 
 use pinpriq_engine::command::{Command, QueueCommand, Wait};
 use pinpriq_engine::fanout::MemberCommand;
@@ -18,12 +18,12 @@ pub(super) enum Destination<'c> {
     Queues(&'c [&'c [u8]]),
     /// Where the client has its subscriptions and credits.
     Deliveries,
-    /// Everywhere. The replies are joined like this.
+    /// Everywhere. The replies are joined in this way.
     Everywhere(Joining),
 }
 
 impl<'c> Destination<'c> {
-    /// That of a command.
+    /// Returns the destination of a command.
     pub(super) fn of(command: &Command<'c>) -> Self {
         match *command {
             Command::Put(put) => Self::Queue(put.queue),
@@ -82,7 +82,7 @@ impl<'c> Destination<'c> {
     }
 }
 
-/// Whether the reply may be long in coming, so that the client has to wait for it.
+/// Whether the reply may take long, so that the client has to wait for it.
 pub(super) fn may_block(command: &Command<'_>) -> bool {
     match command {
         Command::Put(put) => put.wait.is_some_and(Wait::blocks),
@@ -92,7 +92,7 @@ pub(super) fn may_block(command: &Command<'_>) -> bool {
     }
 }
 
-/// The one of this number of shards where all these queues live.
+/// Returns the shard where all these queues live, out of this number of shards.
 pub(super) fn shard_of_all(queues: &[&[u8]], shards: usize) -> Result<usize, Refusal> {
     let Some((first, others)) = queues.split_first() else { return Ok(0) };
     let to = shard_of(first, shards);
@@ -107,7 +107,7 @@ pub(super) fn shard_of_all(queues: &[&[u8]], shards: usize) -> Result<usize, Ref
     }
 }
 
-/// The refusal of a subscription to queues that live in another shard than those before.
+/// Returns the refusal of a subscription to queues that live in another shard than those before.
 pub(super) fn elsewhere(queue: &[u8]) -> Refusal {
     across(format!(
         "{} lives in another shard than the queues to which this connection has subscribed: use \
@@ -121,7 +121,7 @@ fn across(sentence: String) -> Refusal {
     Refusal::new(RefusalKind::CrossShard, sentence)
 }
 
-/// A word of a client in a sentence: printable, and cut short.
+/// Returns a client's word as part of a sentence: printable, and cut short.
 pub(crate) fn shown(word: &[u8]) -> String {
     const SHOWN_BYTES_MAX: usize = 64;
     let cut = if word.len() > SHOWN_BYTES_MAX { "…" } else { "" };

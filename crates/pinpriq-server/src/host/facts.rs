@@ -1,5 +1,4 @@
-//! Facts about a shard or all of them, as they are at one moment. How they are told is the business
-//! of `figures`.
+//! Facts about a shard or all of them, at one moment. `figures` decides how they are shown.
 
 use pinpriq_engine::stats::Counters;
 use pinpriq_engine::time::{Span, Timestamp};
@@ -8,7 +7,7 @@ use pinpriq_store::Figures;
 use super::tally::Counts;
 use crate::config::Durability;
 
-/// What there is to be told about one shard, or about all of them.
+/// The facts about one shard, or about all of them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Facts {
     pub(crate) shards: u64,
@@ -25,7 +24,7 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    /// Those of both together.
+    /// Returns the facts of both together.
     pub(crate) fn and(mut self, other: Self) -> Self {
         self.counters.add(&other.counters);
         Self {

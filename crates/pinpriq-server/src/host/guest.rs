@@ -1,8 +1,8 @@
-//! Guests: clients whose connection another shard has, and who want something of queues here.
+//! Guests: clients whose connection another shard has, and who ask for queues here.
 //!
 //! A guest has a seat like every client, but no door: its commands come as letters, and its outputs
-//! leave as letters once their changes are durable. How many of them may be on their way to its
-//! client's socket is bounded as for a socket of the own shard. The other end is `home::desk`.
+//! leave as letters once their changes are durable. The number of outputs on their way to its
+//! client's socket has the same bound as for a socket of this shard. The other end is `home::desk`.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -22,39 +22,39 @@ use crate::session::about::{Manners, PART, SILENT, as_guest};
 use crate::session::ending::Ending;
 use crate::session::unsent::Unsent;
 
-/// See the head of this file.
+/// A guest at this shard.
 pub(crate) struct Guest {
     seat: Seat,
     /// The shard that has the connection, and the client there.
     home: usize,
     client: ClientId,
     phase: Phase,
-    /// Why it ends before its client does, if it does.
+    /// Why the guest ends before its client, if it does.
     ending: Option<Ending>,
-    /// What was not done yet.
+    /// Errands that are not done yet.
     errands: VecDeque<Errand>,
-    /// The commands that come before these.
+    /// The commands that come before these errands.
     commands: Commands,
-    /// Bytes of commands that were taken out of letters and not reported as carried out.
+    /// Bytes of commands that were taken out of letters and not yet reported as carried out.
     untold: usize,
-    /// What was told last.
+    /// The standing that was reported last.
     told: Standing,
     resets: u64,
-    /// How many deliveries there were before it began anew.
+    /// The deliveries made before its latest reset.
     delivered_before: u64,
     handed: Handed,
 }
 
-/// What a guest does.
+/// What a guest is doing.
 enum Phase {
-    /// Its errands.
+    /// Doing its errands.
     Open,
-    /// What is left to be sent: no more errands will come.
+    /// Sending the rest: no more errands will come.
     Ending,
-    /// Nothing more, and its home knows it.
+    /// Nothing more, and its home knows that.
     Ended,
-    /// Its connection is gone, and so is everything of it that need not wait for a letter. What its
-    /// client did not get is gathered until all of it is here.
+    /// Leaving. Its connection is gone, and so is everything of it that need not wait for a letter.
+    /// What its client did not get is gathered here until it is complete.
     Leaving {
         /// How many outputs its home has received, or has sent back since.
         heard: u64,
@@ -65,12 +65,12 @@ enum Phase {
 /// Outputs on their way to the client's socket.
 #[derive(Default)]
 struct Handed {
-    /// How many there ever were.
+    /// How many there were in total.
     ever: u64,
-    /// The bytes that each occupies that was not sent yet, and the oldest volume that it holds.
+    /// For each output that was not sent yet: its bytes, and the oldest volume that it holds.
     unsent: VecDeque<(usize, Option<u32>)>,
     bytes: usize,
-    /// How many of them hold a volume: none unless payloads are left on the disk.
+    /// The number of outputs that hold a volume. It is 0 unless payloads are left on the disk.
     holding: usize,
 }
 
@@ -102,7 +102,8 @@ impl Handed {
 }
 
 impl Guest {
-    /// Receives a client of another shard, of whom nothing is known but that errands will follow.
+    /// Receives a client of another shard. Nothing is known about it except that errands will
+    /// follow.
     pub(crate) fn receive(
         shard: Rc<Shard>,
         (home, client): (usize, ClientId),
@@ -132,7 +133,7 @@ impl Guest {
         &self.seat.session
     }
 
-    /// Takes an errand. What is to be done at once is done, the rest when it is its turn.
+    /// Takes an errand. An urgent one is done at once, the others in their order.
     pub(crate) fn take(&mut self, errand: Errand) {
         match errand {
             Errand::Sent(outputs) => {
@@ -146,8 +147,8 @@ impl Guest {
             }
             Errand::Cut { heard, unsent } => {
                 if matches!(self.phase, Phase::Open) {
-                    // What came before that and need not wait stays, as it does without other
-                    // shards.
+                    // The results of earlier commands that need not wait stay, as in the client's
+                    // own shard.
                     while self.next() {}
                 }
                 self.seat.shard.retire(self.seat.client);
@@ -170,7 +171,7 @@ impl Guest {
             self.seat.session.bell.hush();
             match &self.phase {
                 Phase::Ended => {
-                    // Payloads may still be wanted of outputs that were handed over.
+                    // Outputs that were handed over may still need payloads.
                     self.tell(Vec::new());
                     return false;
                 }
@@ -188,7 +189,7 @@ impl Guest {
             }
             let before = self.seat.session.outbox.borrow().len();
             let pieces = self.hand_over();
-            // What has left may have made room for more.
+            // Outputs that were sent may have made room for more.
             let has_room = self.seat.session.outbox.borrow().len() < before;
             self.tell(pieces);
             if !has_room {
@@ -197,7 +198,7 @@ impl Guest {
         }
     }
 
-    /// Has the shard forget the guest. What its client did not get goes back.
+    /// Makes the shard forget the guest. Whatever its client did not get goes back.
     pub(crate) fn leave(&mut self) {
         let mut unsent = match std::mem::replace(&mut self.phase, Phase::Ended) {
             Phase::Leaving { unsent, .. } => unsent,
@@ -212,8 +213,8 @@ impl Guest {
         self.seat.shard.disconnect(self.seat.client, unsent);
     }
 
-    /// Looks whether the store has failed, and gives up what waits for it in vain. Returns whether
-    /// the guest ends for that reason.
+    /// Checks whether the store has failed, and gives up everything that would wait for it forever.
+    /// Returns whether the guest ends for this reason.
     fn ends_by_failure(&self) -> bool {
         let Some(failure) = self.seat.shard.failure() else { return false };
         let can_tell = self.seat.manners.tells_refusals;
@@ -223,7 +224,7 @@ impl Guest {
         !can_tell
     }
 
-    /// Does one thing that need not wait. Returns whether there was any.
+    /// Does one thing that need not wait. Returns whether there was one.
     fn next(&mut self) -> bool {
         if !self.commands.is_empty() {
             return self.carry_out_commands();
@@ -231,7 +232,7 @@ impl Guest {
         let is_blocked = self.seat.session.is_blocked();
         let is_ready = match self.errands.front() {
             None => false,
-            // A blocked command is what these end, or no business of theirs.
+            // These end a blocked command, or do not depend on it.
             Some(Errand::EndWaits | Errand::End { .. } | Errand::Credit(_)) => true,
             Some(_) => !is_blocked,
         };
@@ -277,7 +278,7 @@ impl Guest {
         true
     }
 
-    /// Carries out commands as long as none has to wait. Returns whether there was any.
+    /// Carries out commands until one has to wait. Returns whether there were any.
     fn carry_out_commands(&mut self) -> bool {
         let before = self.commands.len();
         let shard = self.seat.shard.clone();
@@ -294,13 +295,14 @@ impl Guest {
         }
         let stalled = !self.commands.is_empty();
         if stalled && self.is_last() && self.seat.manners.waits_for_room {
-            // What it waits for may never come, and meanwhile it would be sent deliveries.
+            // Room may never come, and meanwhile the guest would get deliveries.
             self.seat.shard.retire(self.seat.client);
         }
         self.commands.len() < before
     }
 
-    /// See [`Guest::carry_out_commands`]. Returns why the guest has to end, if it does.
+    /// Carries out commands like [`Guest::carry_out_commands`]. Returns why the guest has to end,
+    /// if it does.
     fn carry_out_each(&mut self) -> Option<(Ending, String)> {
         while let Some((request, bytes, length)) = self.commands.first() {
             if self.handed.is_full(&self.seat.limits) || self.seat.obstacle().is_some() {
@@ -321,7 +323,7 @@ impl Guest {
         None
     }
 
-    /// Whether no more commands will come than those that are here.
+    /// Whether no more commands will come than those already here.
     fn is_last(&self) -> bool {
         self.errands.iter().any(|errand| matches!(errand, Errand::End { .. }))
     }
@@ -355,11 +357,11 @@ impl Guest {
         self.tell(pieces);
     }
 
-    /// Tells the shard that has the connection what has happened.
+    /// Reports what has happened to the shard that has the connection.
     fn tell(&mut self, pieces: Vec<Piece>) {
         let shard = self.seat.shard.clone();
         let Some(post) = shard.post() else { return };
-        // What waits is not done with.
+        // Waiting commands are not done.
         let left = if planted!(ReadTakenForDone) { 0 } else { self.commands.len() };
         let consumed = std::mem::replace(&mut self.untold, left) - left;
         let standing = Standing {
@@ -379,7 +381,7 @@ impl Guest {
         post.write(self.home, Letter::News { from: post.own(), client: self.client, news });
     }
 
-    /// What came of reading payloads, since that was told last.
+    /// Returns the payloads that were read since the last report.
     fn payloads(&self) -> Option<Result<Vec<Bytes>, Refusal>> {
         let lent = &mut *self.seat.session.lent.borrow_mut();
         if let Some(payloads) = lent.payloads.take() {
@@ -392,7 +394,7 @@ impl Guest {
         Some(Err(failure))
     }
 
-    /// What may leave.
+    /// Removes and returns what may be sent.
     fn hand_over(&mut self) -> Vec<Piece> {
         let (handed, limits) = (&mut self.handed, &self.seat.limits);
         let reached = self.seat.shard.reached();
@@ -407,7 +409,7 @@ impl Guest {
         pieces
     }
 
-    /// How many deliveries were made to it since it began anew.
+    /// Returns the number of deliveries made since its latest reset.
     fn delivered(&self) -> u64 {
         self.seat.session.delivered() - self.delivered_before
     }

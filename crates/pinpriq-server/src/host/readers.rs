@@ -1,9 +1,9 @@
 //! Payloads that were left on the disk, read back as they are sent.
 //!
-//! One piece is read at a time, for each client in turn, and a client is read for again only when
-//! what it got has left for its socket. So memory is bounded by what each connection may have
-//! encoded ahead, and nobody waits for the disk but whoever is shown a payload from it. Popped
-//! tasks that could not be sent are read in the same way before they go back to their queue.
+//! One piece is read at a time, for each client in turn. A client gets its next piece only when the
+//! former has left for its socket. So memory is bounded by what each connection may have encoded
+//! ahead, and only clients that are shown a payload from the disk wait for it. Popped tasks that
+//! could not be sent are read in the same way before they go back to their queue.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -15,23 +15,23 @@ use pinpriq_store::{StoreError, Volume};
 
 use crate::session::Session;
 
-/// How many bytes of payloads are read at a time, one payload more or less.
+/// How many bytes of payloads are read at a time, give or take one payload.
 pub(crate) const PIECE_BYTES: u64 = 256 << 10;
 
-/// While more bytes than this wait to be written, no more tasks go back: until they are written
+/// While more bytes than this wait to be written, no more tasks go back. Until they are written,
 /// their payloads are in memory.
 const BACKLOG_BYTES: u64 = 4 << 20;
 
-/// See the head of this file.
+/// Clients and tasks that wait for payloads from the disk.
 #[derive(Default)]
 pub(crate) struct Readers {
-    /// Clients whose first answer lacks payloads, the one that has waited longest first.
+    /// Clients whose first reply lacks payloads. The one that has waited longest comes first.
     waiting: VecDeque<Rc<Session>>,
     /// Popped tasks that are to go back, with the clients that popped them.
     returning: VecDeque<(ClientId, TaskRecord, Arc<dyn Volume>)>,
     /// What is being read.
     under_way: Option<Reading>,
-    /// Whether the last piece was of tasks that go back, so that a client comes next.
+    /// Whether the last piece was for tasks that go back. Then a client comes next.
     has_brought_back: bool,
 }
 
@@ -53,14 +53,14 @@ impl Readers {
         self.under_way.is_none() && self.waiting.is_empty() && self.returning.is_empty()
     }
 
-    /// A client waits for payloads.
+    /// Adds a client that waits for payloads.
     pub(crate) fn add(&mut self, session: &Rc<Session>) {
         if !session.reads.replace(true) {
             self.waiting.push_back(Rc::clone(session));
         }
     }
 
-    /// Popped tasks of a client are to go back.
+    /// Adds popped tasks of a client that are to go back.
     pub(crate) fn bring_back(
         &mut self,
         client: ClientId,
@@ -69,7 +69,7 @@ impl Readers {
         self.returning.extend(tasks.into_iter().map(|(task, volume)| (client, task, volume)));
     }
 
-    /// Takes what was read and starts to read what is next. Returns tasks that can be put back:
+    /// Takes what was read and starts to read the next piece. Returns tasks that can be put back;
     /// then there may be more to do.
     pub(crate) fn go_on(&mut self, durable: &mut Durable) -> Option<Returned> {
         loop {
@@ -83,7 +83,7 @@ impl Readers {
         }
     }
 
-    /// Waits for the next tasks that go back. None if there are no more.
+    /// Waits for the next tasks that go back. Returns `None` if there are no more.
     pub(crate) fn wait(&mut self, durable: &mut Durable) -> Option<Returned> {
         loop {
             if self.under_way.is_some() {
@@ -111,20 +111,20 @@ impl Readers {
                 Some(Returned { client, tasks })
             }
             (_, Err(_)) => {
-                // The store has failed. Every client is told, and nothing goes back any more.
+                // The store has failed. Every client learns of it, and nothing goes back any more.
                 self.returning.clear();
                 None
             }
         }
     }
 
-    /// Starts to read the next piece. None if there is nothing to read.
+    /// Starts to read the next piece. Returns `None` if there is nothing to read.
     fn start_piece(&mut self, durable: &mut Durable) -> Option<()> {
         let may_bring_back = durable.pending_bytes() <= BACKLOG_BYTES;
         let (reading, wanted) = self.next_piece(may_bring_back)?;
         self.under_way = Some(reading);
         if durable.start_read(wanted).is_err() {
-            // Whoever drives the store hears of it.
+            // The code that drives the store learns of the failure too.
             (self.under_way, self.waiting) = (None, VecDeque::new());
             self.returning.clear();
             return None;
@@ -132,7 +132,7 @@ impl Readers {
         Some(())
     }
 
-    /// The next piece; tasks that go back and clients take turns.
+    /// Returns the next piece. Tasks that go back and clients take turns.
     fn next_piece(&mut self, may_bring_back: bool) -> Option<(Reading, Vec<Wanted>)> {
         let brings_back = may_bring_back && !self.returning.is_empty();
         if brings_back && (!self.has_brought_back || self.waiting.is_empty()) {

@@ -1,5 +1,5 @@
-//! The seat of one client at a shard: commands are carried out here, for clients with a connection
-//! and for guests alike, as long as they do not have too much under way.
+//! The seat of one client at a shard. Commands of clients with a connection here and of guests are
+//! carried out here, unless they have too much under way.
 
 use std::rc::Rc;
 
@@ -16,7 +16,7 @@ use crate::session::Session;
 use crate::session::about::Manners;
 use crate::session::ending::Ending;
 
-/// See the head of this file.
+/// The seat of one client at a shard.
 pub(crate) struct Seat {
     pub(crate) shard: Rc<Shard>,
     pub(crate) session: Rc<Session>,
@@ -29,41 +29,41 @@ pub(crate) struct Seat {
     round: Round,
 }
 
-/// What was carried out since the seat was asked to begin.
+/// What was carried out since the seat last began.
 #[derive(Default)]
 struct Round {
-    /// How many answers are under way.
+    /// The number of replies under way.
     under_way: usize,
-    /// How many commands for a group there were since the last turn.
+    /// The number of commands for a group since the last turn.
     groups: usize,
-    /// The number of the turn in which obstacles were looked for last. None has the highest.
+    /// The turn in which obstacles were last looked for. The highest number stands for none.
     looked_in: u64,
 }
 
 /// Why a command was not carried out.
 #[derive(Debug)]
 pub(crate) enum Undone {
-    /// It has to wait for room. The client's bell will ring, and then it is to be asked again.
+    /// It has to wait for room. Ask again when the client's bell has rung.
     NoRoom,
-    /// Another shard is to have the connection, and to be asked there.
+    /// The connection must move to another shard, and the command be asked there.
     Move(usize),
-    /// It is about queues that live in several shards.
+    /// It concerns queues that live in several shards.
     Refused(Refusal),
-    /// It was refused in a protocol that has no words for that: the connection has to end.
+    /// It was refused in a protocol that cannot say so: the connection has to end.
     Close(Ending, String),
 }
 
-/// What has to come before anything else is carried out.
+/// What has to happen before the next command is carried out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Obstacle {
-    /// Room, or that less is under way.
+    /// There must be room, or less under way.
     Room,
-    /// The reply to the blocked request.
+    /// The blocked request must have its reply.
     Reply,
 }
 
 impl Seat {
-    /// That of a client which the shard knows.
+    /// Returns the seat of a client known to the shard.
     pub(crate) fn new(
         shard: Rc<Shard>,
         (client, session): (ClientId, Rc<Session>),
@@ -74,14 +74,14 @@ impl Seat {
         Self { shard, session, client, limits, manners, subscribed, round }
     }
 
-    /// Begins to carry out what has come together. `handed` of the answers have left the outbox,
-    /// and count all the same.
+    /// Begins to carry out requests that have arrived together. `handed` replies have left the
+    /// outbox and still count.
     pub(crate) fn begin(&mut self, handed: usize) {
         let under_way = self.session.outbox.borrow().len() + handed;
         self.round = Round { under_way, looked_in: u64::MAX, groups: 0 };
     }
 
-    /// Looks whether the next command may be carried out.
+    /// Checks whether the next command may be carried out.
     #[inline]
     pub(crate) fn obstacle(&mut self) -> Option<Obstacle> {
         let turns = self.shard.turns();
@@ -92,7 +92,7 @@ impl Seat {
         (self.round.under_way >= self.limits.in_flight_max).then_some(Obstacle::Room)
     }
 
-    /// See [`Seat::obstacle`]. Apart from the count nothing of this changes without a turn.
+    /// Looks for obstacles like [`Seat::obstacle`]. Only a turn changes them, apart from the count.
     #[inline(never)]
     fn look_for_obstacle(&self) -> Option<Obstacle> {
         if self.session.is_blocked() {
@@ -103,14 +103,14 @@ impl Seat {
         (is_full || self.shard.must_wait(self.client, None)).then_some(Obstacle::Room)
     }
 
-    /// Counts an answer that is under way.
+    /// Counts a reply that is under way.
     #[inline]
     pub(crate) const fn count(&mut self) {
         self.round.under_way += 1;
     }
 
-    /// Carries out a command, whose moments are by the wall clock. What it comes to is in the
-    /// outbox after the next turn.
+    /// Carries out a command, whose moments are by the wall clock. Its outputs are in the outbox
+    /// after the next turn.
     #[inline]
     pub(crate) fn carry_out(
         &mut self,
@@ -151,7 +151,7 @@ impl Seat {
         self.subscribed && self.is_still_subscribed()
     }
 
-    /// Looks whether subscriptions are left: those to a lane end with it, unasked.
+    /// Checks whether subscriptions are left: those to a lane end with it without a request.
     #[inline(never)]
     fn is_still_subscribed(&mut self) -> bool {
         let count = self.shard.inspect(|it| it.engine().subscriptions(self.client));
@@ -159,13 +159,13 @@ impl Seat {
         self.subscribed
     }
 
-    /// Ends everything that belongs to the client, which begins anew.
+    /// Ends everything that belongs to the client, which starts again.
     pub(crate) fn reset(&mut self) {
         self.shard.retire(self.client);
         self.subscribed = false;
     }
 
-    /// The same with a deadline on the server's time line in place of one by the wall clock.
+    /// Does the same, with a deadline on the server's time line instead of one by the wall clock.
     #[inline(never)]
     fn in_own_time<'c>(&self, publish: &Publish<'c>) -> Publish<'c> {
         let deadline = match publish.deadline {
@@ -191,8 +191,8 @@ impl Seat {
         }
     }
 
-    /// Whether a command is a put that has to wait. One that is larger than all the room there is
-    /// would wait for ever: it is refused.
+    /// Whether a command is a put that has to wait. A put larger than all the room would wait
+    /// forever, so it is refused instead.
     #[inline]
     fn lacks_room(&self, command: &Command<'_>) -> bool {
         let Command::Put(put) = command else { return false };
@@ -209,7 +209,7 @@ fn refused(kind: RefusalKind) -> Undone {
     Undone::Close(ending, format!("a request was refused: {}", kind.word()))
 }
 
-/// Whether the reply may have many parts, or many bytes for few of the request, or deliveries may
+/// Whether the reply may have many parts, or many bytes for a short request, or deliveries may
 /// follow.
 #[inline]
 fn needs_care(command: &Command<'_>) -> bool {

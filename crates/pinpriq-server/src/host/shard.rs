@@ -1,9 +1,10 @@
 //! A shard: the engine, its store, its clock, and the clients that ask them, on one thread.
 //!
-//! Whoever carries out commands calls [`Shard::apply`] for each and then [`Shard::turn`] once.
-//! Outputs go to the outboxes of their clients together with the position that they wait for;
-//! whoever's outbox may be sent is woken. The two tasks in `process::serving` run what time and the
-//! store ask for. Nothing here knows a protocol, or which clients are guests of other shards.
+//! To carry out commands, call [`Shard::apply`] for each and then [`Shard::turn`] once. Outputs go
+//! to the outboxes of their clients together with the position that they wait for. A client is
+//! woken when its outbox may be sent. The two tasks in `process::serving` run what time and the
+//! store require. This module knows no protocol, and does not know which clients are guests of
+//! other shards.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{HashMap, VecDeque};
@@ -33,29 +34,29 @@ use crate::session::about::{About, Dialect, is_guest};
 use crate::session::ending::Ending;
 use crate::session::unsent::Unsent;
 
-/// How large a buffer may be that is kept for whoever has something to write next.
+/// The largest buffer that is kept for the next use.
 const SPARE_BYTES_MAX: usize = 256 << 10;
 
-/// How many bytes of old files unread answers may keep on the disk before the slowest client is cut
+/// How many bytes of old files unread replies may keep on the disk before the slowest client is cut
 /// off.
 const HELD_BYTES_MAX: u64 = 256 << 20;
 
-/// How many bytes may wait for the disk before nobody is read from any more.
+/// How many bytes may wait for the disk before no client is read from any more.
 const PENDING_BYTES_MAX: u64 = 64 << 20;
 
-/// Sees everything that the engine is about to be asked, in order. The server has none: it is for
-/// a simulation, which asks a model the same.
+/// Sees everything that the engine is about to be asked, in order. The server has no witness. A
+/// simulation uses one to ask a model the same.
 pub trait Witness {
     /// `durable` is about to be asked this at the moment `now`.
     fn sees(&self, now: Timestamp, durable: &Durable, asked: &Asked<'_>);
 }
 
-/// See [`Witness`].
+/// What a [`Witness`] sees.
 #[derive(Debug)]
 pub enum Asked<'a> {
     /// To carry out a command of a client.
     Command(ClientId, RequestId, &'a Command<'a>),
-    /// To answer the blocked requests of a client as if their time were up.
+    /// To end the wait of a client's blocked requests as if their time had passed.
     EndWaits(ClientId),
     /// To forget a client.
     Disconnect(ClientId),
@@ -63,7 +64,7 @@ pub enum Asked<'a> {
     Timeout,
 }
 
-/// See the head of this file.
+/// One engine with its store and its clients.
 pub(crate) struct Shard {
     state: RefCell<State>,
     witness: OnceCell<Rc<dyn Witness>>,
@@ -73,19 +74,19 @@ pub(crate) struct Shard {
     clock: Rc<dyn Clock>,
     /// The way to all shards, if there are several.
     post: Option<Post>,
-    /// The moment at which everything happens that is being carried out, if that is fixed.
+    /// The moment of everything that is being carried out, if it is fixed.
     moment: Cell<Option<Timestamp>>,
-    /// How many turns have ended.
+    /// The number of turns that have ended.
     turns: Cell<u64>,
-    /// Whether anything was carried out since.
+    /// Whether anything was carried out since then.
     is_mid_turn: Cell<bool>,
     /// Whether payloads are being read back.
     reads_back: Cell<bool>,
-    /// A buffer for whoever has something to write next.
+    /// A buffer for the next use.
     spare: Cell<Vec<u8>>,
     /// Rung by the store's own thread.
     store_bell: Arc<Notify>,
-    /// Rung when something is due earlier than it was.
+    /// Rung when something is due earlier than before.
     timer_bell: Notify,
     /// Rung when the last client has gone.
     deserted_bell: Notify,
@@ -96,13 +97,13 @@ struct State {
     sessions: HashMap<ClientId, Rc<Session>, Spread>,
     /// Clients with outputs that wait for a position, in order of the positions.
     waiting: VecDeque<(Position, Rc<Session>)>,
-    /// Clients that wait for room, with the task that they have for it, if any.
+    /// Clients that wait for room, with the task that needs it, if any.
     stalled: Vec<(ClientId, Option<Offered>)>,
-    /// Who waits for payloads from the disk.
+    /// The clients and tasks that wait for payloads from the disk.
     readers: Readers,
     /// When the timer will go off.
     armed: Option<Timestamp>,
-    /// How many clients have their connection here.
+    /// The number of clients with their connection here.
     connections: usize,
     last_client: u64,
     reported: bool,
@@ -148,7 +149,7 @@ impl Shard {
         })
     }
 
-    /// Lets a witness see everything from now on. The first one stays.
+    /// Shows everything to a witness from now on. The first witness stays.
     pub(crate) fn watch(&self, witness: Rc<dyn Witness>) {
         drop(self.witness.set(witness));
     }
@@ -159,7 +160,7 @@ impl Shard {
         }
     }
 
-    /// What is counted about its clients.
+    /// Returns what is counted about its clients.
     pub(crate) const fn tally(&self) -> &Rc<Tally> {
         &self.tally
     }
@@ -168,8 +169,8 @@ impl Shard {
         &*self.clock
     }
 
-    /// Has all of it happen at one moment: requests that came together are carried out together,
-    /// and the clock is read once for all of them.
+    /// Carries out everything in `act` at one moment. Requests that arrived together are carried
+    /// out together, and the clock is read once for all of them.
     pub(crate) fn at_one_moment<T>(&self, act: impl FnOnce() -> T) -> T {
         self.moment.set(Some(self.clock.now()));
         let done = act();
@@ -177,24 +178,24 @@ impl Shard {
         done
     }
 
-    /// The moment at which something happens that the engine is told of.
+    /// Returns the current moment for the engine.
     fn now(&self) -> Timestamp {
         self.moment.get().unwrap_or_else(|| self.clock.now())
     }
 
-    /// The moment on the time line that people call `at` by the wall clock: from now on until then
-    /// it is as long here as there.
+    /// Returns the moment on the time line for the moment `at` by the wall clock. From now, both
+    /// are equally far away.
     pub(crate) fn by_own_time(&self, at: Timestamp) -> Timestamp {
         let ms = at.ms().saturating_add_signed(self.clock.ahead_of_wall());
         Timestamp::from_ms(if planted!(DeadlineNotTranslated) { at.ms() } else { ms })
     }
 
-    /// An empty buffer, which often has room already.
+    /// Returns an empty buffer, which often has capacity already.
     pub(crate) fn lend_buffer(&self) -> Vec<u8> {
         self.spare.take()
     }
 
-    /// Keeps a buffer for whoever needs one next.
+    /// Keeps a buffer for the next use.
     pub(crate) fn keep_buffer(&self, mut buffer: Vec<u8>) {
         if buffer.capacity() <= SPARE_BYTES_MAX {
             buffer.clear();
@@ -202,37 +203,37 @@ impl Shard {
         }
     }
 
-    /// The way to all shards, if there are several.
+    /// Returns the way to all shards, if there are several.
     pub(crate) const fn post(&self) -> Option<&Post> {
         self.post.as_ref()
     }
 
-    /// Which of the shards this is.
+    /// Returns the number of this shard.
     pub(crate) fn own(&self) -> usize {
         self.post.as_ref().map_or(0, Post::own)
     }
 
-    /// How many shards there are.
+    /// Returns the number of shards.
     pub(crate) fn shards(&self) -> usize {
         self.post.as_ref().map_or(1, Post::shards)
     }
 
-    /// What there is of a client, unless it has gone.
+    /// Returns the session of a client, unless it has gone.
     pub(crate) fn session(&self, client: ClientId) -> Option<Rc<Session>> {
         self.state.borrow().sessions.get(&client).cloned()
     }
 
-    /// Makes a client known whose connection another shard has.
+    /// Adds a client whose connection another shard has.
     pub(crate) fn receive_guest(&self, client: ClientId) -> Rc<Session> {
         let session = Rc::<Session>::default();
         self.state.borrow_mut().sessions.insert(client, session.clone());
         session
     }
 
-    /// Makes a new client known, which came through the named door.
+    /// Adds a new client that came through this door.
     pub(crate) fn connect(&self, door: DoorName, peer: SocketAddr) -> (ClientId, Rc<Session>) {
         let mut state = self.state.borrow_mut();
-        // No two shards give the same number.
+        // No two shards use the same number.
         let own = self.own() as u64;
         let client = ClientId(state.last_client * self.shards() as u64 + own + 1);
         state.last_client += 1;
@@ -244,7 +245,7 @@ impl Shard {
         (client, session)
     }
 
-    /// Makes a client known whose connection another shard had.
+    /// Adds a client whose connection another shard had.
     pub(crate) fn adopt(&self, client: ClientId, about: About, dialect: Dialect) -> Rc<Session> {
         let session = Rc::new(Session::of(about, dialect, true));
         let state = &mut *self.state.borrow_mut();
@@ -253,7 +254,7 @@ impl Shard {
         session
     }
 
-    /// Forgets a client that has asked the engine for nothing, since another shard has it now.
+    /// Removes a client that has asked the engine for nothing, since another shard has it now.
     pub(crate) fn part_with(&self, client: ClientId) {
         let state = &mut *self.state.borrow_mut();
         state.sessions.remove(&client);
@@ -263,7 +264,7 @@ impl Shard {
         }
     }
 
-    /// How many clients have their connection here.
+    /// Returns the number of clients with their connection here.
     pub(crate) fn clients(&self) -> usize {
         self.state.borrow().connections
     }
@@ -273,8 +274,8 @@ impl Shard {
         self.state.borrow().sessions.is_empty()
     }
 
-    /// Carries out one command. What it comes to is in the outboxes after the next
-    /// [`Shard::turn`]; what became of it is told at once.
+    /// Carries out one command and returns what became of it. Its outputs are in the outboxes after
+    /// the next [`Shard::turn`].
     #[inline]
     pub(crate) fn apply(
         &self,
@@ -289,9 +290,9 @@ impl Shard {
         state.durable.apply(now, client, request, command)
     }
 
-    /// Notes that the request just carried out is blocked, so that its reply comes later.
+    /// Notes that the latest request is blocked, so that its reply comes later.
     pub(crate) fn block(&self, session: &Session, request: RequestId) {
-        // What was answered before must not be taken for its reply.
+        // Earlier replies must not be mistaken for its reply.
         self.turn();
         session.blocked.set(Some(request));
     }
@@ -304,7 +305,7 @@ impl Shard {
         true
     }
 
-    /// Answers the blocked request of a client as if its time were up.
+    /// Ends the wait of a client's blocked request as if its time had passed.
     pub(crate) fn end_waits(&self, client: ClientId) {
         let now = self.now();
         {
@@ -315,20 +316,20 @@ impl Shard {
         self.turn();
     }
 
-    /// Adds an answer of a door itself, behind everything that was answered before.
+    /// Adds a reply of a door itself, after all earlier replies.
     pub(crate) fn say(&self, session: &Session, bytes: Vec<u8>) {
         self.turn();
         session.outbox.borrow_mut().push_bytes(bytes);
     }
 
-    /// Adds a part of an answer, behind everything that was answered before.
+    /// Adds a part of a reply, after all earlier replies.
     pub(crate) fn say_part(&self, session: &Session, part: Part) {
         self.turn();
         session.outbox.borrow_mut().push_part(part);
     }
 
     /// Ends the subscriptions, credit and leases of a client that will ask for nothing more, or
-    /// begins anew. What it has been answered already is still sent.
+    /// starts again. Its replies are still sent.
     pub(crate) fn retire(&self, client: ClientId) {
         let now = self.now();
         {
@@ -339,8 +340,8 @@ impl Shard {
         self.turn();
     }
 
-    /// Forgets a client, and takes back what was handed to it and could not be sent: popped tasks
-    /// return to their place, and leases of which it knows nothing end.
+    /// Forgets a client, and takes back what was handed to it and could not be sent. Popped tasks
+    /// return to their place, and leases that the client does not know about end.
     pub(crate) fn disconnect(&self, client: ClientId, unsent: Unsent) {
         let now = self.now();
         {
@@ -381,7 +382,7 @@ impl Shard {
         self.wait_until(|| self.is_deserted()).await;
     }
 
-    /// Waits for something that comes about when somebody leaves.
+    /// Waits until `is_so`, which is checked when a client or guest leaves.
     async fn wait_until(&self, is_so: impl Fn() -> bool) {
         loop {
             let rung = self.deserted_bell.notified();
@@ -392,7 +393,7 @@ impl Shard {
         }
     }
 
-    /// Ends a turn: hands the store what has changed, and the clients what they are answered.
+    /// Ends a turn: gives the changes to the store, and the outputs to the clients.
     pub(crate) fn turn(&self) {
         self.end_turn();
         if self.reads_back.get() {
@@ -400,14 +401,14 @@ impl Shard {
         }
     }
 
-    /// Has payloads read back that the first answer of a client lacks.
+    /// Requests the payloads that the first reply of a client lacks.
     pub(crate) fn read_for(&self, session: &Rc<Session>) {
         self.state.borrow_mut().readers.add(session);
         self.reads_back.set(true);
         self.read_back();
     }
 
-    /// Goes on with reading payloads back, and puts tasks back whose payloads are there.
+    /// Continues to read payloads back, and puts tasks back whose payloads are there.
     fn read_back(&self) {
         loop {
             let returned = {
@@ -465,25 +466,25 @@ impl Shard {
         }
     }
 
-    /// How many turns have ended. As long as that stays, nothing of what a client may have to wait
-    /// for comes to be, and no outbox gets anything but places for answers of other shards.
+    /// Returns the number of turns that have ended. Between turns nothing changes that a client may
+    /// have to wait for, and outboxes only get places for replies of other shards.
     pub(crate) const fn turns(&self) -> u64 {
         self.turns.get()
     }
 
-    /// How far the store has come.
+    /// Returns the position that the store has reached.
     pub(crate) fn reached(&self) -> Position {
         self.state.borrow().durable.reached()
     }
 
-    /// The refusal that every request gets once the store has failed.
+    /// Returns the refusal of every request after the store has failed.
     pub(crate) fn failure(&self) -> Option<Refusal> {
         let state = self.state.borrow();
         let failure = state.durable.failure()?;
         Some(Refusal::new(RefusalKind::Store, failure.to_string()))
     }
 
-    /// What there is to be told about it.
+    /// Returns the facts about the shard.
     pub(crate) fn facts(&self) -> Facts {
         let now = self.clock.now();
         let (mut clients, mut blocked) = (0, 0);
@@ -506,20 +507,22 @@ impl Shard {
         }
     }
 
-    /// Looks at every client.
+    /// Calls `look` for every client.
     pub(crate) fn each_client(&self, mut look: impl FnMut(ClientId, &Session)) {
         for (client, session) in &self.state.borrow().sessions {
             look(*client, session);
         }
     }
 
-    /// Looks at the engine and its store.
+    /// Calls `look` with the engine and its store.
     pub(crate) fn inspect<T>(&self, look: impl FnOnce(&Durable) -> T) -> T {
         look(&self.state.borrow().durable)
     }
 
-    /// Whether a task with so many bytes of payload and key must wait until there is room for it in
-    /// this queue, or a request that brings none until the disk has caught up. If so, the client's
+    /// Whether a request must wait.
+    ///
+    /// A put, given by its queue and the bytes of payload and key, waits until there is room for
+    /// the task in this queue. Any other request waits until the disk has caught up. The client's
     /// bell rings when it is worth another try.
     pub(crate) fn must_wait(&self, client: ClientId, task: Option<(&[u8], usize)>) -> bool {
         let state = &mut *self.state.borrow_mut();
@@ -540,7 +543,7 @@ impl Shard {
         self.state.borrow().durable.engine().is_busy_for_put(queue, bytes)
     }
 
-    /// Wakes every client, so that it sees that the server is stopping, or cuts it off.
+    /// Wakes every client, so that it notices that the server stops, or cuts the client off.
     pub(crate) fn ring_all(&self) {
         for session in self.state.borrow().sessions.values() {
             session.bell.ring();
@@ -553,7 +556,7 @@ impl Shard {
         loop {
             let returned = {
                 let state = &mut *self.state.borrow_mut();
-                // So that tasks that go back are not all in memory together.
+                // So that the tasks that go back are not all in memory together.
                 state.durable.finish(now)?;
                 state.readers.wait(&mut state.durable)
             };
@@ -564,7 +567,7 @@ impl Shard {
         self.state.borrow_mut().durable.close(now)
     }
 
-    /// Runs what time asks for. Never ends.
+    /// Does what is due whenever it is due. Never ends.
     pub(crate) async fn run_timer(&self) {
         loop {
             match self.arm_timer() {
@@ -574,7 +577,7 @@ impl Shard {
                         () = self.timer_bell.notified() => continue,
                     }
                     self.fire_timer();
-                    // A mass of deadlines is fired in steps; others get their turn in between.
+                    // Many deadlines fire in steps; other tasks run in between.
                     tokio::task::yield_now().await;
                 }
                 None => self.timer_bell.notified().await,
@@ -582,7 +585,7 @@ impl Shard {
         }
     }
 
-    /// Sets the timer for what is due next, and answers when that is.
+    /// Sets the timer for what is due next, and returns when that is.
     pub(crate) fn arm_timer(&self) -> Option<Timestamp> {
         let state = &mut *self.state.borrow_mut();
         state.armed = state.durable.poll_timeout();
@@ -600,12 +603,12 @@ impl Shard {
         self.turn();
     }
 
-    /// Rung when the timer must be set anew.
+    /// Returns the bell that rings when the timer must be set again.
     pub(crate) const fn timer_bell(&self) -> &Notify {
         &self.timer_bell
     }
 
-    /// Runs what the store asks for. Never ends.
+    /// Does what the store requires. Never ends.
     pub(crate) async fn run_store(&self) {
         loop {
             self.store_bell.notified().await;
@@ -615,12 +618,12 @@ impl Shard {
 }
 
 impl State {
-    /// Moves outputs from the engine to the outboxes of their clients, and rings for those whose
-    /// outputs need not wait.
+    /// Moves outputs from the engine to the outboxes of their clients, and rings for the clients
+    /// whose outputs need not wait.
     fn route(&mut self) {
         let Self { durable, sessions, waiting, .. } = self;
         let reached = durable.reached();
-        // Most of what a turn has made is for one client.
+        // Most outputs of a turn are for one client.
         let mut found: Option<(ClientId, &Rc<Session>)> = None;
         while let Some((after, output, holds)) = durable.poll_held() {
             let (client, request) = match &output {
@@ -652,7 +655,7 @@ impl State {
         }
     }
 
-    /// Rings for the clients whose outputs have waited long enough.
+    /// Rings for the clients whose outputs need not wait any more.
     fn release(&mut self) {
         let reached = self.durable.reached();
         while let Some((after, _)) = self.waiting.front()
@@ -663,7 +666,7 @@ impl State {
         }
     }
 
-    /// Whether the disk takes what comes. It says so once in a turn.
+    /// Whether the disk keeps up with the changes. Logs it once in a turn.
     fn disk_keeps_up(&self) -> bool {
         self.durable.pending_bytes() <= PENDING_BYTES_MAX && !self.durable.is_outpaced()
     }
@@ -674,7 +677,7 @@ impl State {
     }
 
     fn wake_stalled(&mut self) {
-        // Most of the time nobody waits.
+        // Usually no client waits.
         if self.stalled.is_empty() {
             return;
         }
@@ -690,8 +693,8 @@ impl State {
         }
     }
 
-    /// Such parts of the journal take up too much of the disk that answers keep there: cuts off the
-    /// client whose answers keep the oldest, since it does not read them. Popped tasks go back.
+    /// Cuts off the client whose replies keep the oldest parts of the journal, since it does not
+    /// read them. Called when such parts take up too much of the disk. Popped tasks go back.
     fn cut_off_slowest(&mut self) {
         let held = self.sessions.iter().filter(|(_, session)| session.killed().is_none());
         let held = held.filter_map(|(client, session)| {
@@ -708,7 +711,7 @@ impl State {
         }
     }
 
-    /// Says once that the store has failed, and lets every connection see it.
+    /// Logs once that the store has failed, and shows it to every connection.
     fn report(&mut self, failure: &StoreError) {
         if self.reported {
             return;

@@ -1,12 +1,12 @@
-//! Where clients stand in a map, by their numbers. Nothing else should be hashed with this.
+//! Hashes client numbers for maps. Nothing else should be hashed with this.
 
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Makes the places of clients in a map.
+/// Builds the hashers of maps with clients as keys.
 pub(crate) type Spread = BuildHasherDefault<Spreading>;
 
-/// Spreads the numbers of clients. They are drawn in order by the shard itself, so that nobody can
-/// choose them, and need no hasher that keeps anything secret.
+/// Hashes the numbers of clients. The shard assigns them in order, so nobody can choose them, and
+/// the hasher needs no secret.
 #[derive(Default)]
 pub(crate) struct Spreading(u64);
 
@@ -18,7 +18,7 @@ impl Hasher for Spreading {
     }
 
     fn write_u64(&mut self, number: u64) {
-        // The golden ratio times 2^64: neighbours land far apart, and no two in one place.
+        // The golden ratio times 2^64 puts neighbours far apart, and no two numbers in one place.
         self.0 = (self.0 ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     }
 

@@ -1,7 +1,7 @@
 //! What a shard counts about its clients: refusals, ends of connections, bytes.
 //!
-//! Plain numbers in the memory of the shard, at a fixed place each. Who may watch them, and under
-//! which names, is the business of `figures`.
+//! These are plain numbers in the memory of the shard, each at a fixed place. `figures` decides who
+//! sees them, and under which names.
 
 use std::cell::Cell;
 
@@ -9,7 +9,7 @@ use crate::config::DoorName;
 use crate::session::code::Code;
 use crate::session::ending::Ending;
 
-/// See the head of this file.
+/// What a shard counts about its clients.
 #[derive(Default)]
 pub(crate) struct Tally {
     refusals: [Cell<u64>; Code::COUNT],
@@ -18,7 +18,7 @@ pub(crate) struct Tally {
     sent: [Cell<u64>; DoorName::ALL.len()],
 }
 
-/// What a [`Tally`] has come to, of one shard or of all.
+/// The counts of a [`Tally`], of one shard or of all.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Counts {
     /// Refusals, by the index of their code.
@@ -32,7 +32,7 @@ pub(crate) struct Counts {
 }
 
 impl Tally {
-    /// Counts a refusal that a client is told of, or that ends its connection.
+    /// Counts a refusal that is reported to a client, or that ends its connection.
     pub(crate) fn refuse(&self, code: Code) {
         add(&self.refusals[code.index()], 1);
     }
@@ -54,7 +54,7 @@ impl Tally {
         add(&self.sent[door as usize], bytes as u64);
     }
 
-    /// What it has come to.
+    /// Returns the counts.
     pub(crate) fn counts(&self) -> Counts {
         Counts {
             refusals: self.refusals.each_ref().map(Cell::get),
@@ -66,7 +66,7 @@ impl Tally {
 }
 
 impl Counts {
-    /// Those of both together.
+    /// Returns the sums of both.
     pub(crate) fn and(mut self, other: &Self) -> Self {
         join(&mut self.refusals, &other.refusals);
         join(&mut self.closes, &other.closes);

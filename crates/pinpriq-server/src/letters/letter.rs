@@ -1,9 +1,9 @@
-//! What shards write to each other. Plain data: who writes it when is the business of `home`, what
-//! is done about it that of `host`.
+//! What shards write to each other, as plain data. `home` decides who writes it when, and `host`
+//! what is done about it.
 //!
 //! A command travels encoded, since it borrows its bytes from a buffer that is read into again. An
 //! output travels as it is, since it owns its bytes and may stand for payloads on the disk. Nothing
-//! in a letter points into the shard that wrote it, so each has a form in bytes.
+//! in a letter points into the shard that wrote it, so each letter can be expressed as bytes.
 
 use std::net::{SocketAddr, TcpStream};
 
@@ -17,9 +17,9 @@ use crate::session::about::{About, Chosen, Dialect, Manners};
 use crate::session::ending::Ending;
 use crate::session::unsent::Unsent;
 
-/// Something that one shard has for another.
+/// Something that one shard sends to another.
 pub(crate) enum Letter {
-    /// A connection that was accepted elsewhere, or served there, and is to be served here.
+    /// A connection that was accepted or served elsewhere, and is to be served here.
     Arrival(Arrival),
     /// What a client wants of queues that live here.
     Errand {
@@ -30,13 +30,13 @@ pub(crate) enum Letter {
         /// What it wants.
         errand: Errand,
     },
-    /// What became of the errands of a client.
+    /// The results of a client's errands.
     News {
         /// The shard where the queues live.
         from: usize,
         /// The client in the shard that has the connection.
         client: ClientId,
-        /// What has become of them.
+        /// The results.
         news: News,
     },
 }
@@ -47,7 +47,7 @@ pub(crate) struct Arrival {
     pub(crate) peer: SocketAddr,
     /// The door that it came through.
     pub(crate) door: DoorName,
-    /// What is known of its client, if it was served already.
+    /// What is known about its client, if it was served already.
     pub(crate) known: Option<Known>,
 }
 
@@ -56,52 +56,52 @@ pub(crate) struct Known {
     pub(crate) client: ClientId,
     pub(crate) about: About,
     pub(crate) dialect: Dialect,
-    /// What has come and was not carried out.
+    /// Bytes that have arrived and were not carried out.
     pub(crate) input: Vec<u8>,
 }
 
-/// What a client wants of another shard. The errands of one client are done in order, but for those
-/// that say otherwise.
+/// What a client wants of another shard. The errands of one client are done in order, unless their
+/// description says otherwise.
 pub(crate) enum Errand {
-    /// The first of all: more will follow.
+    /// The first errand. More will follow.
     Open(Manners),
     /// Commands to carry out.
     Commands(Commands),
     /// Further deliveries that the client may be sent.
     Credit(u32),
-    /// One question of which every shard answers its part.
+    /// A question of which every shard answers its part.
     Ask(Question),
-    /// Everything that belongs to the client ends, and it begins anew. Answered with
+    /// Ends everything that belongs to the client, which starts again. Answered with
     /// [`Part::Done`].
     Reset,
-    /// The blocked command is answered as if its time were up.
+    /// Ends the wait of the blocked command, whose reply comes as if its time had passed.
     EndWaits,
     /// No more commands will come. If the server stops, the blocked command is refused.
     End {
         /// Whether the server stops.
         stopping: bool,
     },
-    /// Payloads of outputs that were handed over are to be read. Begun at once.
+    /// Reads payloads of outputs that were handed over. Started at once.
     Read(Vec<Wanted>),
-    /// This number of outputs has left for the client. Done at once.
+    /// This number of outputs was sent to the client. Done at once.
     Sent(usize),
-    /// The connection is gone. Done at once, with the commands before it that need not wait.
+    /// The connection is gone. Done at once, after the earlier commands that need not wait.
     Cut {
-        /// How many outputs the shard with the connection has received of this one.
+        /// How many outputs of this shard have reached the shard with the connection.
         heard: u64,
-        /// Those that did not leave for the client.
+        /// The outputs that were not sent to the client.
         unsent: Unsent,
     },
-    /// Outputs that came when the connection was gone already. Done at once.
+    /// Outputs that came after the connection was gone. Done at once.
     Back {
         /// How many outputs.
         outputs: u64,
-        /// What they handed over.
+        /// What the outputs handed over.
         unsent: Unsent,
     },
 }
 
-/// What every shard is asked for its part of.
+/// A question of which every shard answers its part.
 pub(crate) enum Question {
     /// The reply of its engine to this one command.
     Command(Commands),
@@ -109,9 +109,9 @@ pub(crate) enum Question {
     Facts,
     /// A line for each of its connections.
     Clients,
-    /// To end connections, but for that of the client who asks.
+    /// Ends connections, except for that of the client who asks.
     Kill(Chosen, ClientId),
-    /// How many deliveries it has made to the client since that began anew.
+    /// The number of deliveries made to the client since its latest reset.
     Delivered,
 }
 
@@ -123,7 +123,7 @@ pub(crate) enum Part {
     Facts(Box<Facts>),
     /// See [`Question::Clients`].
     Clients(Vec<(ClientId, String)>),
-    /// How many connections it ends.
+    /// The number of connections that it ends.
     Killed(u64),
     /// See [`Question::Delivered`].
     Delivered(u64),
@@ -131,33 +131,33 @@ pub(crate) enum Part {
     Done,
 }
 
-/// What has become of errands.
+/// The results of errands.
 #[derive(Default)]
 pub(crate) struct News {
-    /// Outputs, and parts of answers, in order.
+    /// Outputs and parts of replies, in order.
     pub(crate) pieces: Vec<Piece>,
-    /// What came of reading payloads, if that was asked for.
+    /// The result of reading payloads, if it was requested.
     pub(crate) payloads: Option<Result<Vec<Bytes>, Refusal>>,
-    /// Whether the client can be told of a refusal.
+    /// Whether the client's protocol can report a refusal.
     pub(crate) tells_refusals: bool,
-    /// How many bytes of commands were carried out.
+    /// The bytes of commands that were carried out.
     pub(crate) consumed: usize,
-    /// How often the client has begun anew.
+    /// How often the client was reset.
     pub(crate) resets: u64,
-    /// How many deliveries were made to it since.
+    /// The number of deliveries made to it since.
     pub(crate) delivered: u64,
-    /// How it stands with the client.
+    /// The standing of the client.
     pub(crate) standing: Standing,
 }
 
 impl News {
-    /// How many outputs there are.
+    /// Returns the number of outputs.
     pub(crate) fn outputs(&self) -> u64 {
         let outputs = self.pieces.iter().filter(|piece| matches!(piece, Piece::Output(..)));
         outputs.count() as u64
     }
 
-    /// What the outputs hand over.
+    /// Returns what the outputs hand over.
     pub(crate) fn into_unsent(self) -> Unsent {
         let mut unsent = Unsent::default();
         for piece in self.pieces {
@@ -169,22 +169,22 @@ impl News {
     }
 }
 
-/// How it stands with a client in a shard that does not have its connection.
+/// The standing of a client in a shard that does not have its connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Standing {
     /// Commands or other errands have to wait.
     pub(crate) stalled: bool,
     /// It has subscriptions.
     pub(crate) subscribed: bool,
-    /// Why nothing more will be done for it, if it is so.
+    /// Why nothing more will be done for it, if so.
     pub(crate) ended: Option<Ending>,
 }
 
-/// One of the things that a shard has for a client of another.
+/// An output or a part of a reply for a client of another shard.
 pub(crate) enum Piece {
     /// An output whose changes are durable, with what keeps its payloads readable.
     Output(Output, Holds),
-    /// A shard's part of an answer.
+    /// A shard's part of a reply.
     Part(Part),
 }
 
@@ -192,7 +192,7 @@ pub(crate) enum Piece {
 #[derive(Default)]
 pub(crate) struct Commands {
     bytes: Vec<u8>,
-    /// Where the first stands that was not taken.
+    /// Where the first command begins that was not passed over.
     at: usize,
 }
 
@@ -200,7 +200,8 @@ pub(crate) struct Commands {
 const HEAD_BYTES: usize = 12;
 
 impl Commands {
-    /// Adds a command that `encode` appends to a buffer. Returns how many bytes it takes here.
+    /// Adds a command that `encode` appends to a buffer. Returns the number of bytes that it
+    /// occupies here.
     pub(crate) fn push(&mut self, request: RequestId, encode: impl FnOnce(&mut Vec<u8>)) -> usize {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(&request.0.to_le_bytes());
@@ -214,7 +215,7 @@ impl Commands {
         length
     }
 
-    /// The first command, with its request and the number of bytes that it takes here.
+    /// Returns the first command, with its request and the number of bytes that it occupies here.
     pub(crate) fn first(&self) -> Option<(RequestId, &[u8], usize)> {
         let (head, rest) = self.bytes[self.at..].split_first_chunk::<HEAD_BYTES>()?;
         let (request, length) = head.split_first_chunk::<8>()?;
@@ -223,12 +224,12 @@ impl Commands {
         Some((request, &rest[..length], HEAD_BYTES + length))
     }
 
-    /// Passes over a command that takes this number of bytes here.
+    /// Passes over a command that occupies this number of bytes here.
     pub(crate) const fn pass(&mut self, length: usize) {
         self.at += length;
     }
 
-    /// How many bytes were not passed over.
+    /// Returns the number of bytes that were not passed over.
     pub(crate) const fn len(&self) -> usize {
         self.bytes.len() - self.at
     }

@@ -1,9 +1,9 @@
 //! Where letters are written and found.
 //!
-//! What a shard has for another is gathered while its connections work, and then handed over with
-//! one lock and one wake-up. A mailbox has no bound of its own; those who write have: a connection
-//! has a bounded number of bytes under way to each shard, and so have the answers. What letters say
-//! is not known here.
+//! Letters to another shard are gathered while connections work, and then handed over with one lock
+//! and one wake-up. A mailbox has no bound of its own, but its writers have: a connection has a
+//! bounded number of bytes under way to each shard, and the replies are bounded too. This module
+//! does not know what letters say.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 use super::letter::{Commands, Errand, Letter};
 use crate::session::bell::Bell;
 
-/// Where a shard finds what the others have for it.
+/// Where a shard finds letters from the others.
 #[derive(Default)]
 pub(crate) struct Mailbox {
     letters: Mutex<Vec<Letter>>,
@@ -27,29 +27,29 @@ impl Mailbox {
         self.bell.notify_one();
     }
 
-    /// Takes out what has come.
+    /// Removes and returns the letters.
     pub(crate) fn empty(&self) -> Vec<Letter> {
         std::mem::take(&mut *self.letters.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Rung when something has come.
+    /// Returns the bell that rings when a letter has come.
     pub(crate) const fn bell(&self) -> &Notify {
         &self.bell
     }
 }
 
-/// One shard's way to all of them, itself included.
+/// One shard's way to all shards, including itself.
 pub(crate) struct Post {
     own: usize,
     boxes: Arc<[Mailbox]>,
-    /// What was written and not sent yet, for each shard.
+    /// For each shard, letters that were written and not sent yet.
     outgoing: RefCell<Vec<Vec<Letter>>>,
     /// Rung when there is something to be sent.
     bell: Bell,
 }
 
 impl Post {
-    /// The way of the shard with this number among those that have these boxes.
+    /// Returns the way of the shard with this number, given the mailboxes of all shards.
     pub(crate) fn new(own: usize, boxes: Arc<[Mailbox]>) -> Self {
         let outgoing = boxes.iter().map(|_| Vec::new()).collect();
         Self { own, boxes, outgoing: RefCell::new(outgoing), bell: Bell::default() }
@@ -70,7 +70,7 @@ impl Post {
         &self.boxes[self.own]
     }
 
-    /// Writes a letter, which is sent by the next [`Post::send`].
+    /// Writes a letter, which the next [`Post::send`] sends.
     pub(crate) fn write(&self, to: usize, letter: Letter) {
         self.outgoing.borrow_mut()[to].push(letter);
         self.bell.ring();
@@ -81,9 +81,11 @@ impl Post {
         self.write(to, Letter::Errand { home: self.own, client, errand });
     }
 
-    /// Writes a command of a client into the last letter, if that has commands of the same client,
-    /// or else into a new one. `encode` appends the command to a buffer. Returns how many bytes the
-    /// command takes in the letter.
+    /// Writes a command of a client.
+    ///
+    /// The command joins the last letter if that has commands of the same client, and otherwise
+    /// begins a new one. `encode` appends the command to a buffer. Returns the number of bytes that
+    /// the command occupies in the letter.
     pub(crate) fn write_command(
         &self,
         to: usize,
@@ -106,7 +108,7 @@ impl Post {
         length
     }
 
-    /// Sends everything that was written. The bell is its listener's to hush.
+    /// Sends everything that was written. The listener silences the bell.
     pub(crate) fn send(&self) {
         let mut outgoing = self.outgoing.borrow_mut();
         for (letters, mailbox) in outgoing.iter_mut().zip(&*self.boxes) {

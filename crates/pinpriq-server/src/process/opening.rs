@@ -21,29 +21,29 @@ use crate::clock::stopwatch;
 use crate::config::{Config, Durability, Limits};
 use crate::error::ServeError;
 
-/// The least that blocked requests and subscriptions of a shard may occupy: some ten thousand.
+/// The minimum that blocked requests and subscriptions of a shard may occupy: some ten thousand.
 const WAITING_BYTES_MIN: u64 = 16 << 20;
 
 /// One shard of a server that is about to start.
 pub(crate) struct Opening {
-    /// Which one it is.
+    /// The number of the shard.
     pub(crate) shard: usize,
-    /// How many there are.
+    /// The number of shards.
     pub(crate) shards: usize,
     /// Where it keeps its data, and which journal must be there.
     pub(crate) journal: JournalAt,
-    /// The number of an incarnation that a server which keeps nothing goes on from.
+    /// The incarnation after which a server that keeps nothing continues.
     pub(crate) incarnations_before: u64,
-    /// Set when the start is to stop.
+    /// Set when the start must stop.
     pub(crate) stop: Arc<AtomicBool>,
-    /// Held while a shard begins. On a full disk it gives room back and takes it again, and no
+    /// Held while a shard begins. On a full disk a shard frees room and takes it again, and no
     /// other shard may take it in between.
     pub(crate) begins: Arc<Mutex<()>>,
 }
 
 impl Opening {
-    /// Loads the tasks of the shard, and changes nothing in its journal. Blocks until that is done,
-    /// or until it is to stop.
+    /// Loads the tasks of the shard without changing its journal. Blocks until this is done or the
+    /// start must stop.
     pub(crate) fn load(&self, config: &Config, bell: Arc<Notify>) -> Result<Loading, ServeError> {
         let store = self.open_store(config, bell)?;
         let limits = shares(&config.limits, self.shards);
@@ -132,7 +132,7 @@ impl Opening {
     }
 }
 
-/// When and as what all shards begin.
+/// The moment at which all shards begin, and their incarnation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Start {
     pub(crate) now: Timestamp,
@@ -140,20 +140,20 @@ pub(crate) struct Start {
 }
 
 impl Start {
-    /// The earliest that may follow on what one shard knows, not before this moment.
+    /// Returns the earliest start after what one shard knows, not before `now`.
     pub(crate) fn after(loading: &Loading, now: Timestamp) -> Self {
         let Header { incarnation, now: latest, .. } = loading.loaded().header;
         Self { now: now.max(latest), incarnation: incarnation + 1 }
     }
 
-    /// The earliest that may follow on what both know.
+    /// Returns the earliest start after what both know.
     pub(crate) fn and(self, other: Self) -> Self {
         let incarnation = self.incarnation.max(other.incarnation);
         Self { now: self.now.max(other.now), incarnation }
     }
 }
 
-/// The journals of a data directory that keeps something.
+/// The journals of a data directory, if it has any.
 pub(crate) struct Journals {
     data: PathBuf,
     all: Vec<JournalAt>,
@@ -173,12 +173,12 @@ impl Journals {
         Ok(Self { all: journals.map_err(failed)?, data, keeps: true })
     }
 
-    /// Each of them, the first shard's first.
+    /// Returns each journal, beginning with that of the first shard.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &JournalAt> {
         self.all.iter()
     }
 
-    /// All shards were loaded and are about to begin.
+    /// Notes that all shards were loaded and are about to begin.
     pub(crate) fn loaded(&self) -> Result<(), ServeError> {
         if !self.keeps {
             return Ok(());
@@ -188,7 +188,7 @@ impl Journals {
     }
 }
 
-/// The bounds of one of so many shards: what is meant for all tasks together is shared out evenly.
+/// Returns the limits of one shard of `shards`. Limits for all tasks together are divided evenly.
 pub(crate) fn shares(limits: &Limits, shards: usize) -> Limits {
     let share = |bytes: u64| bytes.div_ceil(shards as u64);
     Limits {
@@ -198,13 +198,13 @@ pub(crate) fn shares(limits: &Limits, shards: usize) -> Limits {
     }
 }
 
-/// How many bytes blocked requests and subscriptions may occupy beside so many of tasks: a quarter
-/// as much, and some in any case.
+/// Returns how many bytes blocked requests and subscriptions may occupy in addition to the tasks: a
+/// quarter as much, but not less than a minimum.
 fn waiting_bytes_max(limits: &Limits) -> u64 {
     (limits.task_bytes_max / 4).max(WAITING_BYTES_MIN)
 }
 
-/// A number that nobody can guess: the standard library seeds its hashers from the system.
+/// Returns a number that nobody can guess. The system seeds the hashers of the standard library.
 fn random() -> u64 {
     RandomState::new().hash_one(0_u64)
 }

@@ -21,10 +21,10 @@ use crate::error::ServeError;
 use crate::session::ending::Ending;
 use crate::stop::Stop;
 
-/// How long the server waits before it accepts again, when the system lets it accept nothing.
+/// How long the server waits before it accepts again after the system refused.
 const ACCEPT_PAUSE_MS: u64 = 100;
 
-/// A server that has its sockets and its tasks, and is about to serve.
+/// A server that has its sockets and its tasks, and is ready to serve.
 pub struct Server {
     context: Rc<Context>,
     threads: Vec<Thread>,
@@ -33,28 +33,28 @@ pub struct Server {
 }
 
 impl Server {
-    /// Takes the addresses, loads the tasks, and listens. Call [`Server::run`] within the same
+    /// Reserves the addresses, loads the tasks, and listens. Call [`Server::run`] within the same
     /// [`LocalSet`].
     ///
-    /// Refuses an address that somebody listens on before the data directory is touched, and one
-    /// that somebody began to listen on meanwhile once the tasks are loaded. Nobody can connect
-    /// before that. Blocks while it loads; refuses with [`ServeError::Stopped`] if the stop is
-    /// asked for by then.
+    /// An address that another socket listens on is refused before the data directory is touched.
+    /// One that another socket began to listen on meanwhile is refused after the tasks are loaded.
+    /// Clients can only connect after that. Blocks while it loads, and returns
+    /// [`ServeError::Stopped`] if the stop is requested by then.
     pub async fn bind(config: Config, stop: Stop) -> Result<Self, ServeError> {
         let now = SystemClock::wall();
-        // A server that keeps nothing cannot know which incarnations there were, and no receipt
-        // may be issued twice: every millisecond has its own.
+        // A server that keeps nothing cannot know which incarnations there were, and no receipt may
+        // be issued twice. So every millisecond has its own incarnation.
         let incarnations_before = now.ms();
         Self::open(config, stop, (now, incarnations_before), |start| {
-            // Loading took its time, and no deadline is to be late by that.
+            // Loading took time, which must not make deadlines late.
             Rc::new(SystemClock::starting_at(start.max(SystemClock::wall())))
         })
         .await
     }
 
-    /// Like [`Server::bind`] with a clock of the caller's, made for the moment at which time
-    /// starts: `now`, or later if the store knows a later one. It is the clock of the first shard
-    /// only.
+    /// Starts a server like [`Server::bind`], with a clock of the caller's. `clock` makes it for
+    /// the moment at which time starts: `now`, or later if the store knows a later one. It is only
+    /// the clock of the first shard.
     pub async fn bind_with_clock(
         config: Config,
         stop: Stop,
@@ -92,7 +92,7 @@ impl Server {
         let Some(first) = first else { unreachable!("a server has a shard") };
         let store_bell = Arc::new(Notify::new());
         let loading = first.load(&config, store_bell.clone())?;
-        // All shards have one time and one incarnation, and none begins before all are loaded.
+        // All shards share one time and one incarnation, and none begins before all are loaded.
         let mut begins = Start::after(&loading, now);
         for thread in &mut threads {
             begins = begins.and(thread.loaded(now).await?);
@@ -118,17 +118,17 @@ impl Server {
         Ok(Self { context, threads, listeners, watch: config.watch })
     }
 
-    /// Where a door listens: the first of its addresses.
+    /// Returns the address on which a door listens: the first if it has several.
     #[must_use]
     pub fn address(&self, door: DoorName) -> Option<SocketAddr> {
         let listener = self.listeners.iter().find(|(own, _)| *own == door);
         listener.and_then(|(_, listener)| listener.local_addr().ok())
     }
 
-    /// Serves until the stop is asked for, and then stops in order.
+    /// Serves until the stop is requested, and then stops in order.
     ///
-    /// Fails if the store failed on the way: then not everything that was taken in is durable,
-    /// though everything that was answered is.
+    /// Fails if the store failed meanwhile. In that case some changes may not be durable, but all
+    /// that were replied to are.
     pub async fn run(self) -> Result<(), ServeError> {
         let Self { context, threads, listeners, watch } = self;
         let accepting = listeners.into_iter().map(|(door, listener)| {
@@ -143,7 +143,7 @@ impl Server {
             common.stop.asked_for().await;
             for task in accepting {
                 task.abort();
-                // It has the listener until it is gone.
+                // The task owns the listener until it is gone.
                 let _ = task.await;
             }
         };
@@ -158,7 +158,7 @@ impl Server {
     }
 }
 
-/// Runs a server until SIGTERM or SIGINT asks it to stop, also while it loads. Blocks.
+/// Runs a server until SIGTERM or SIGINT stops it, even while it loads. Blocks.
 pub fn run(config: Config) -> Result<(), ServeError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -182,8 +182,8 @@ pub fn run(config: Config) -> Result<(), ServeError> {
     })
 }
 
-/// Waits for a signal that asks for a stop. Those who look at the flag of the stop see it at once,
-/// also while this thread is too busy loading to wait for anything.
+/// Waits for a signal that requests a stop. Code that checks the flag of the stop sees it at once,
+/// even if this thread is too busy loading to wait for anything.
 fn signals(stop: &Stop) -> Result<impl Future<Output = ()> + use<>, ServeError> {
     use tokio::signal::unix::{SignalKind, signal};
     let listen = |kind: SignalKind| {
@@ -202,7 +202,7 @@ fn signals(stop: &Stop) -> Result<impl Future<Output = ()> + use<>, ServeError> 
     })
 }
 
-/// Takes the addresses of all listeners. Refuses those that overlap.
+/// Reserves the addresses of all listeners. Refuses those that overlap.
 fn take(listeners: &[Listener]) -> Result<Vec<(DoorName, Taken)>, ServeError> {
     for (at, one) in listeners.iter().enumerate() {
         listeners[..at].iter().try_for_each(|it| refuse_overlap(it.address, one.address))?;
@@ -210,7 +210,7 @@ fn take(listeners: &[Listener]) -> Result<Vec<(DoorName, Taken)>, ServeError> {
     listeners.iter().map(|it| Ok((it.door, Taken::new(it.address)?))).collect()
 }
 
-/// Accepts connections of one door, and gives each to the shard that has the fewest. Never ends.
+/// Accepts connections of one door, and gives each to the shard with the fewest. Never ends.
 async fn accept_all(
     (context, watched): (&Rc<Context>, Watch),
     listener: &TcpListener,
@@ -221,7 +221,7 @@ async fn accept_all(
     }
     loop {
         let Some((stream, peer)) = accept((context, watched), listener).await else { continue };
-        // Counted at once, so that those who come together do not all take the last place.
+        // Counted at once, so that connections that arrive together do not all take the last place.
         let to = context.common.place_connection();
         context.send_on(to, (stream, peer, door), None);
     }
@@ -250,7 +250,7 @@ async fn accept(
             Some((stream, peer))
         }
         Err(error) => {
-            // Out of descriptors, mostly: those who are connected go on being served.
+            // Usually no descriptors are left. Existing connections are still served.
             tracing::warn!(%error, "cannot accept a connection");
             let clock = context.shard().clock();
             clock.until(clock.now().after(Span::from_ms(ACCEPT_PAUSE_MS))).await;

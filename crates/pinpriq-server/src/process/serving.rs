@@ -1,6 +1,6 @@
 //! One shard at work: its tasks, its connections, its letters, and its orderly end.
 //!
-//! With several shards this runs once on each thread. They have in common what [`Common`] holds.
+//! With several shards, this runs once on each thread. [`Common`] holds what they share.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -31,23 +31,23 @@ use crate::letters::mailbox::{Mailbox, Post};
 use crate::session::ending::Ending;
 use crate::stop::Stop;
 
-/// How long an orderly stop waits for clients to take what they were answered.
+/// How long an orderly stop waits for clients to read their replies.
 const DRAIN_MS: u64 = 5_000;
 
-/// What the shards of a server have in common.
+/// What the shards of a server share.
 pub(crate) struct Common {
     pub(crate) stop: Stop,
-    /// How many connections each shard has, those on their way to it included.
+    /// The number of connections of each shard, including those on their way to it.
     connections: Vec<AtomicUsize>,
     boxes: Arc<[Mailbox]>,
-    /// How many shards still have connections, or may get some.
+    /// The number of shards that still have connections, or may get some.
     at_work: AtomicUsize,
-    /// Asked for when no shard has a connection any more.
+    /// Requested when no shard has a connection any more.
     quiet: Stop,
 }
 
 impl Common {
-    /// For so many shards.
+    /// Returns what this number of shards shares.
     pub(crate) fn new(shards: usize, stop: Stop) -> Arc<Self> {
         Arc::new(Self {
             stop,
@@ -58,7 +58,7 @@ impl Common {
         })
     }
 
-    /// How many connections there are.
+    /// Returns the number of connections.
     pub(crate) fn connections(&self) -> usize {
         self.connections.iter().map(|count| count.load(Ordering::Relaxed)).sum()
     }
@@ -78,12 +78,12 @@ pub(crate) struct Context {
     around: Surroundings,
     pub(crate) options: DoorOptions,
     pub(crate) common: Arc<Common>,
-    /// Clients of other shards.
+    /// The clients of other shards.
     guests: RefCell<HashMap<ClientId, Rc<RefCell<Guest>>>>,
 }
 
 impl Context {
-    /// For one shard over what was opened.
+    /// Returns the context of one shard over an opened store.
     pub(crate) fn new(
         own: usize,
         (config, common): (&Config, Arc<Common>),
@@ -103,13 +103,13 @@ impl Context {
         Rc::new(Self { around, options, common, guests: RefCell::default() })
     }
 
-    /// The shard.
+    /// Returns the shard.
     pub(crate) const fn shard(&self) -> &Rc<Shard> {
         &self.around.shard
     }
 
     /// Serves until `served` ends, which may bring connections, and then stops in order: clients
-    /// take what they were answered, and everything is made durable.
+    /// read their replies, and everything is made durable.
     pub(crate) async fn serve(
         self: Rc<Self>,
         served: impl Future<Output = ()>,
@@ -136,13 +136,13 @@ impl Context {
         let finished = shard.finish();
         for task in tasks {
             task.abort();
-            // It owns the shard until it is gone, and with that the lock of the directory.
+            // The task owns the shard until it is gone, and with it the lock of the directory.
             let _ = task.await;
         }
         finished
     }
 
-    /// Serves a connection that is counted already.
+    /// Serves a connection that is already counted.
     pub(crate) fn receive(
         self: &Rc<Self>,
         (stream, peer, door): (TcpStream, SocketAddr, DoorName),
@@ -170,7 +170,7 @@ impl Context {
         });
     }
 
-    /// Hands a connection that is counted already to the shard that is to serve it.
+    /// Hands a connection that is already counted to the shard that is to serve it.
     pub(crate) fn send_on(
         self: &Rc<Self>,
         to: usize,
@@ -192,7 +192,7 @@ impl Context {
         self.common.connections[to].fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Reads what other shards write. Never ends.
+    /// Reads letters from other shards. Never ends.
     async fn read_letters(self: Rc<Self>) {
         let Some(post) = self.shard().post() else { return };
         loop {
@@ -245,9 +245,8 @@ impl Context {
         guest.borrow_mut().leave();
     }
 
-    /// Waits until every client has gone, which they do once they were sent what they were
-    /// answered, or until that has taken too long: then what they did not take goes back to its
-    /// queue.
+    /// Waits until every client has gone, which happens once its replies are sent. If that takes
+    /// too long, clients are cut off, and whatever they did not read goes back to its queue.
     async fn drain(&self) {
         let shard = self.shard();
         shard.ring_all();
@@ -265,10 +264,10 @@ impl Context {
         }
     }
 
-    /// Waits until no shard has connections any more, and guests have gone with them.
+    /// Waits until no shard has connections any more, and the guests have gone too.
     async fn await_others(&self) {
         let Some(post) = self.shard().post() else { return };
-        // That its connections have gone is the last thing that this shard tells the others.
+        // This sends the last letter of this shard: that its connections have gone.
         post.send();
         if self.common.at_work.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.common.quiet.ask();
@@ -278,8 +277,7 @@ impl Context {
     }
 }
 
-/// Sends what this shard writes to others, once everybody who is at work has had a turn. Never
-/// ends.
+/// Sends the shard's letters to others after every task that is ready has run. Never ends.
 async fn send_letters(shard: Rc<Shard>) {
     let Some(post) = shard.post() else { return };
     loop {

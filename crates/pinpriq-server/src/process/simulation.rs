@@ -1,10 +1,10 @@
-//! The server without sockets and without a runtime: whoever drives it decides what happens when.
+//! The server without sockets and without a runtime: the caller decides what happens when.
 //!
-//! Shards, clients, outboxes, doors and letters are those of the server. What the runtime does
-//! there is done here by [`Simulation::run`]: whoever's bell has rung gets a turn, and nobody else
-//! does, so that a bell that is forgotten is noticed. Bytes go in and out by [`Simulation::feed`]
-//! and [`Simulation::drain`], in pieces of any size. Not here: sockets, accepting, lingering after
-//! a cut, signals, threads, and the log.
+//! Shards, clients, outboxes, doors and letters are those of the server. [`Simulation::run`]
+//! replaces the runtime: it only runs those whose bell has rung, so that a forgotten bell is
+//! noticed. Bytes go in and out by [`Simulation::feed`] and [`Simulation::drain`], in pieces of any
+//! size. Sockets, accepting, lingering after a cut, signals, threads, and the log are not
+//! simulated.
 
 use std::collections::BTreeMap;
 use std::future::Future as _;
@@ -34,21 +34,21 @@ use crate::session::about::as_guest;
 
 pub use crate::host::shard::{Asked, Witness};
 
-/// Where all clients seem to be.
+/// The address of all clients.
 const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 1);
 
-/// What a simulated server can be told.
+/// The configuration of a simulated server.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// What it says that a reply means. What it does mean is the store's business.
+    /// What the server says that a reply promises. What it really promises depends on the store.
     pub durability: Durability,
-    /// What the pinpriq door makes of the open points of its protocol.
+    /// How the pinpriq door settles the open points of its protocol.
     pub pinpriq: PinpriqOptions,
     /// The bounds.
     pub limits: Limits,
 }
 
-/// A server whose clients and clock are somebody's to move.
+/// A server whose clients and clock the caller moves.
 pub struct Simulation {
     shards: Vec<Place>,
     options: Options,
@@ -57,10 +57,10 @@ pub struct Simulation {
     cut_off: bool,
 }
 
-/// One shard and what a thread would have for it.
+/// One shard and what belongs to its thread.
 struct Place {
     shard: Rc<Shard>,
-    /// When the timer will go off.
+    /// When the timer will fire.
     armed: Option<Timestamp>,
     guests: BTreeMap<ClientId, Guest>,
     /// Whether its letters are kept from it.
@@ -68,7 +68,7 @@ struct Place {
 }
 
 impl Simulation {
-    /// A server with one shard over what was opened. The witness, if there is one, sees what the
+    /// Returns a server with one shard over an opened store. The witness, if any, sees what the
     /// engine is asked.
     #[must_use]
     pub fn new(
@@ -80,7 +80,8 @@ impl Simulation {
         Self::of_shards(vec![(durable, witness)], options, clock)
     }
 
-    /// A server with a shard over each of these, seen by its witness if it has one.
+    /// Returns a server with a shard over each of these stores, each with its witness if it has
+    /// one.
     #[must_use]
     pub fn of_shards(
         opened: Vec<(Durable, Option<Rc<dyn Witness>>)>,
@@ -102,12 +103,12 @@ impl Simulation {
         Self { shards: shards.collect(), options, clients: BTreeMap::new(), stopping, cut_off }
     }
 
-    /// A client connects to the first shard.
+    /// Connects a client to the first shard.
     pub fn connect(&mut self, door: DoorName) -> ClientId {
         self.connect_to(0, door)
     }
 
-    /// A client connects to this shard.
+    /// Connects a client to this shard.
     pub fn connect_to(&mut self, home: usize, door: DoorName) -> ClientId {
         let (client, session) = self.shards[home].shard.connect(door, PEER);
         let begun = self.begin(home, (client, session), door);
@@ -122,8 +123,8 @@ impl Simulation {
         Client::begin(self.shards[home].shard.clone(), who, (kind_of(door), PEER), &options)
     }
 
-    /// The client that a witness sees under this name: one that another shard has its connection
-    /// of is seen under another.
+    /// Returns the client that a witness sees under this name. A client whose connection another
+    /// shard has is seen under another name.
     #[must_use]
     pub fn client_at_home(seen: ClientId) -> ClientId {
         ClientId(seen.0 & !as_guest(ClientId(0)).0)
@@ -135,15 +136,15 @@ impl Simulation {
         self.clients.contains_key(&client)
     }
 
-    /// Whether anything that the client sends would be read now.
+    /// Whether bytes that the client sends would be read now.
     #[must_use]
     pub fn reads_from(&self, client: ClientId) -> bool {
         let Some((_, it)) = self.clients.get(&client) else { return false };
         it.wants_read()
     }
 
-    /// Bytes of a client arrive and are read at once. Not to be called while nothing is read from
-    /// it, and with no more than 64 KiB at a time.
+    /// Delivers bytes of a client, which are read at once. Must not be called while nothing is read
+    /// from the client, nor with more than 64 KiB at a time.
     pub fn feed(&mut self, client: ClientId, bytes: &[u8]) {
         if let Some((_, it)) = self.clients.get_mut(&client) {
             it.take_in(bytes);
@@ -151,7 +152,7 @@ impl Simulation {
         }
     }
 
-    /// The client sends nothing more, but goes on reading.
+    /// Ends the client's sending side. The client still reads.
     pub fn end_input(&mut self, client: ClientId) {
         if let Some((_, it)) = self.clients.get_mut(&client) {
             it.end_input();
@@ -159,13 +160,13 @@ impl Simulation {
         }
     }
 
-    /// How many bytes wait for the client.
+    /// Returns the number of bytes that wait for the client.
     #[must_use]
     pub fn waiting_bytes(&self, client: ClientId) -> usize {
         self.session(client).map_or(0, |session| session.outbox.borrow().encoded_bytes())
     }
 
-    /// The client's side takes up to `most` bytes of its answers. Returns how many there were.
+    /// Moves up to `most` bytes of replies to the client's side. Returns their number.
     pub fn drain(&mut self, client: ClientId, most: usize, out: &mut Vec<u8>) -> usize {
         let Some((_, it)) = self.clients.get(&client) else { return 0 };
         if it.holds_back() {
@@ -186,19 +187,19 @@ impl Simulation {
         count
     }
 
-    /// The connection breaks.
+    /// Breaks the connection.
     pub fn cut(&mut self, client: ClientId) {
         if let Some((_, it)) = self.clients.remove(&client) {
             it.leave();
         }
     }
 
-    /// Keeps the letters of a shard from it, or no longer, as if its thread had no time.
+    /// Begins or stops to keep letters from a shard, as if its thread had no time.
     pub fn set_deaf(&mut self, shard: usize, is_deaf: bool) {
         self.shards[shard].is_deaf = is_deaf;
     }
 
-    /// Gives everybody a turn whose bell has rung, until it is quiet.
+    /// Runs everything whose bell has rung, until all is quiet.
     pub fn run(&mut self) {
         loop {
             let mut quiet = true;
@@ -229,7 +230,7 @@ impl Simulation {
         }
     }
 
-    /// A shard reads what others have written to it. Returns whether there was anything.
+    /// Reads the letters to a shard. Returns whether there were any.
     fn read_letters(&mut self, at: usize) -> bool {
         let place = &mut self.shards[at];
         let Some(post) = place.shard.post().filter(|_| !place.is_deaf) else { return false };
@@ -258,12 +259,12 @@ impl Simulation {
         true
     }
 
-    /// The store of this shard has something to tell.
+    /// Wakes this shard because its store has something to report.
     pub fn wake_store(&mut self, shard: usize) {
         self.shards[shard].shard.turn();
     }
 
-    /// When something will be due by itself.
+    /// Returns when something will be due by itself.
     #[must_use]
     pub fn due(&mut self) -> Option<Timestamp> {
         let frames = self.clients.values_mut();
@@ -299,7 +300,7 @@ impl Simulation {
         }
     }
 
-    /// Has the server stop in order: nobody is read from any more, and what was answered is sent.
+    /// Starts an orderly stop: nothing more is read from clients, and replies are sent.
     pub fn stop(&mut self) {
         self.stopping = true;
         for client in self.clients.keys().copied().collect::<Vec<_>>() {
@@ -307,7 +308,7 @@ impl Simulation {
         }
     }
 
-    /// Ends an orderly stop: those who did not take their answers are cut off, and everything is
+    /// Ends an orderly stop: clients that did not read their replies are cut off, and everything is
     /// made durable.
     pub fn finish(&mut self) -> Result<(), StoreError> {
         self.cut_off = true;
@@ -321,7 +322,7 @@ impl Simulation {
         })
     }
 
-    /// Looks at the engine of this shard and its store.
+    /// Calls `look` with the engine of this shard and its store.
     pub fn inspect<T>(&self, shard: usize, look: impl FnOnce(&Durable) -> T) -> T {
         self.shards[shard].shard.inspect(look)
     }
@@ -331,7 +332,7 @@ impl Simulation {
         Some(it.session.clone())
     }
 
-    /// What a connection does until it would have to wait.
+    /// Does what a connection would do until it has to wait.
     fn go_on(&mut self, client: ClientId) {
         let Some((_, it)) = self.clients.get_mut(&client) else { return };
         let (stopping, cut_off) = (self.stopping, self.cut_off);
@@ -342,7 +343,7 @@ impl Simulation {
         }
     }
 
-    /// Another shard gets a connection.
+    /// Moves a connection to another shard.
     fn move_to(&mut self, to: usize, client: ClientId) {
         let Some((_, it)) = self.clients.remove(&client) else { return };
         let session = it.session.clone();
@@ -358,7 +359,7 @@ impl Simulation {
 }
 
 impl Place {
-    /// Gives each guest a turn whose bell has rung. Returns whether there was any.
+    /// Runs each guest whose bell has rung. Returns whether there were any.
     fn entertain(&mut self) -> bool {
         let mut anybody = false;
         self.guests.retain(|_, guest| {
@@ -374,7 +375,7 @@ impl Place {
     }
 }
 
-/// Returns what is next once there is nothing more to be done.
+/// Returns the next step once nothing more can be done.
 fn go_on(client: &mut Client, stopping: bool, cut_off: bool) -> Step {
     loop {
         client.session.bell.hush();
@@ -393,9 +394,11 @@ fn go_on(client: &mut Client, stopping: bool, cut_off: bool) -> Step {
     }
 }
 
-/// What would come of an output if the shards were on two machines: it travels as bytes. One with
-/// payloads on a disk cannot yet, and travels as it is. So does one with copies of a publication:
-/// a copy that goes back shares its payload with the others only if it is the same in memory.
+/// Passes an output through bytes, as between shards on two machines.
+///
+/// An output with payloads on a disk cannot travel like this yet, and is passed as it is. So is an
+/// output with copies of a publication: a copy that goes back shares its payload with the others
+/// only if it is the same in memory.
 fn through_bytes(piece: Piece) -> Piece {
     let Piece::Output(mut output, holds) = piece else { return piece };
     if !holds.is_empty() || output.tasks_mut().iter().any(|task| task.lane.is_some()) {
@@ -412,7 +415,7 @@ fn through_bytes(piece: Piece) -> Piece {
     }
 }
 
-/// Whether a bell has rung since it was looked at last.
+/// Whether a bell has rung since it was last checked.
 fn has_rung(bell: &Notify) -> bool {
     let rung = pin!(bell.notified());
     rung.poll(&mut Context::from_waker(Waker::noop())) != Poll::Pending

@@ -1,7 +1,7 @@
-//! The sockets of the doors: taking an address, listening on it later, and what the system is told
-//! about each connection so that it notices when the other side has vanished.
+//! The sockets of the doors: reserving an address, listening on it later, and how the system
+//! watches each connection to notice that the other side has vanished.
 //!
-//! Accepting is `server`'s business, and what is read and written that of a connection.
+//! `server` accepts connections, and `home::connection` reads and writes.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -19,14 +19,15 @@ const BACKLOG: u32 = 1_024;
 /// How many probes go unanswered before a connection is given up.
 const PROBES: u32 = 3;
 
-/// An address that was taken, and that nobody can connect to yet.
+/// An address that was reserved, and that clients cannot connect to yet.
 pub(crate) struct Taken {
     socket: TcpSocket,
     address: SocketAddr,
 }
 
 impl Taken {
-    /// Takes an address. Refuses one that anybody listens on, and one that cannot be had.
+    /// Reserves an address. Refuses one that another socket listens on, and one that is not
+    /// available.
     pub(crate) fn new(address: SocketAddr) -> Result<Self, ServeError> {
         let taken = Self::bind(address).map_err(|source| ServeError::Bind { address, source })?;
         if planted!(ListensBeforeLoading) {
@@ -40,22 +41,22 @@ impl Taken {
             SocketAddr::V4(_) => TcpSocket::new_v4()?,
             SocketAddr::V6(_) => TcpSocket::new_v6()?,
         };
-        // Connections of a former server that are still ending do not count.
+        // Connections of a former server that are still closing do not matter.
         socket.set_reuseaddr(true)?;
         socket.bind(address)?;
         Ok(Self { socket, address })
     }
 
-    /// Lets clients connect. Refuses if another socket that took the same address listens by now:
-    /// the system tells the two apart only here.
+    /// Lets clients connect. Refuses if another socket that reserved the same address listens by
+    /// now: the system only distinguishes the two here.
     pub(crate) fn listen(self) -> Result<TcpListener, ServeError> {
         let Self { socket, address } = self;
         socket.listen(BACKLOG).map_err(|source| ServeError::Bind { address, source })
     }
 }
 
-/// Refuses two addresses of one server that cannot both be listened on: the system would say so
-/// only when the tasks are loaded.
+/// Refuses two addresses of one server that cannot both be listened on. The system would only
+/// refuse them after the tasks are loaded.
 pub(crate) fn refuse_overlap(one: SocketAddr, other: SocketAddr) -> Result<(), ServeError> {
     let any = |ip: IpAddr| ip.is_unspecified();
     let ips_overlap = one.is_ipv4() == other.is_ipv4()
@@ -75,7 +76,7 @@ struct Probing {
 }
 
 impl Probing {
-    /// Probing after so much idle time, in whole seconds since the system counts in them.
+    /// Probes after this idle time, in whole seconds, which are the system's unit.
     fn after(idle: Duration) -> Self {
         let in_seconds = |time: Duration| {
             let begun = u64::from(time.subsec_nanos() > 0);
@@ -85,7 +86,7 @@ impl Probing {
     }
 }
 
-/// Tells the system how to watch a connection.
+/// Configures how the system watches a connection.
 pub(crate) fn watch(socket: &SockRef<'_>, watch: &Watch) -> io::Result<()> {
     if let Some(idle) = watch.keepalive
         && !planted!(KeepAliveNotSet)
@@ -106,7 +107,7 @@ mod tests {
 
     use super::*;
 
-    /// What the system knows about how to watch a connection.
+    /// Returns how the system watches a connection.
     fn watching(socket: &SockRef<'_>) -> io::Result<(Option<Probing>, Option<Duration>)> {
         let user_timeout = socket.tcp_user_timeout()?.filter(|timeout| !timeout.is_zero());
         if !socket.keepalive()? {
@@ -120,7 +121,7 @@ mod tests {
         Ok((Some(probing), user_timeout))
     }
 
-    /// The server's side of a connection.
+    /// Returns the server's side of a connection, and the client's.
     fn accepted() -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -152,7 +153,7 @@ mod tests {
         let Watch { keepalive, user_timeout } = Watch::default();
         let Probing { idle, interval, probes } = Probing::after(keepalive.unwrap());
         assert!(idle + interval * probes <= Duration::from_mins(2));
-        // It ends the probing of an idle connection too, and must not do so after a lost one.
+        // It also ends the probing of an idle connection, but must not do so after one lost probe.
         let user_timeout = user_timeout.unwrap();
         assert!(user_timeout <= Duration::from_mins(2));
         assert!(user_timeout > idle + interval * (probes - 1));

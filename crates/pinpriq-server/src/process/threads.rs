@@ -1,4 +1,4 @@
-//! The threads of all shards but the first, which has the thread of whoever runs the server.
+//! The threads of all shards but the first, which runs on the thread that runs the server.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -24,10 +24,10 @@ pub(crate) struct Thread {
     ended: oneshot::Receiver<Result<(), StoreError>>,
 }
 
-/// What the thread says once, or why it cannot.
+/// The one message that the thread sends, or why it cannot.
 type Answer<T> = Option<oneshot::Receiver<Result<T, ServeError>>>;
 
-/// The thread's ends of it.
+/// The thread's ends of the channels.
 struct Ends {
     loaded: oneshot::Sender<Result<Start, ServeError>>,
     begin: oneshot::Receiver<Start>,
@@ -56,7 +56,7 @@ impl Thread {
             .map_err(|source| ServeError::Runtime { source })?;
         let run = move || {
             let ended = LocalSet::new().block_on(&runtime, run(&config, &opening, common, ends));
-            // Nobody waits for a server that was given up while it started.
+            // Nothing waits if the server was given up during its start.
             let _ = tell_ended.send(ended);
         };
         let builder = thread::Builder::new().name(name);
@@ -65,35 +65,34 @@ impl Thread {
         Ok(Self { loaded: Some(loaded), begin, begun: Some(has_begun), go: Some(go), ended })
     }
 
-    /// Waits until the tasks are loaded, and returns how the shard may begin, not before this
-    /// moment.
+    /// Waits until the tasks are loaded. Returns how the shard may begin, not before this moment.
     pub(crate) async fn loaded(&mut self, now: Timestamp) -> Result<Start, ServeError> {
         let start = answer(self.loaded.take()).await?;
         Ok(Start { now: start.now.max(now), ..start })
     }
 
-    /// Has it begin.
+    /// Makes the shard begin.
     pub(crate) fn begin(&mut self, start: Start) {
         if let Some(begin) = self.begin.take() {
-            // One that has ended says so when it is waited for.
+            // If the thread has ended, waiting for it reports that.
             let _ = begin.send(start);
         }
     }
 
-    /// Waits until it has begun.
+    /// Waits until the shard has begun.
     pub(crate) async fn begun(&mut self) -> Result<(), ServeError> {
         answer(self.begun.take()).await
     }
 
-    /// Has it serve, from this moment on.
+    /// Makes the shard serve, from this moment.
     pub(crate) fn go(&mut self, start: Timestamp) {
         if let Some(go) = self.go.take() {
-            // One that has ended says so when it is waited for.
+            // If the thread has ended, waiting for it reports that.
             let _ = go.send(start);
         }
     }
 
-    /// Waits until it has stopped.
+    /// Waits until the shard has stopped.
     pub(crate) async fn ended(self) -> Result<(), ServeError> {
         match self.ended.await {
             Ok(ended) => ended.map_err(|source| ServeError::Failed { source }),
@@ -116,7 +115,7 @@ async fn run(
     ends: Ends,
 ) -> Result<(), StoreError> {
     let store_bell = Arc::new(Notify::new());
-    // Whoever starts the server tells people what fails. If it is given up, the other end goes.
+    // The code that starts the server reports failures. If it was given up, the other end is gone.
     let loading = match opening.load(config, store_bell.clone()) {
         Ok(loading) => loading,
         Err(error) => {

@@ -1,4 +1,4 @@
-//! Who a client is, and how it is to be dealt with.
+//! Who a client is, and how it is treated.
 
 use std::net::SocketAddr;
 
@@ -7,13 +7,13 @@ use pinpriq_engine::time::Timestamp;
 
 use crate::config::DoorName;
 
-/// The number of requests without a reply on the wire. What the engine answers to them is not sent.
+/// The number of requests without a reply on the wire. The engine's replies to them are not sent.
 pub(crate) const SILENT: RequestId = RequestId(u64::MAX);
 
-/// The number of a request whose reply is one shard's part of an answer.
+/// The number of a request whose reply is one shard's part of a reply.
 pub(crate) const PART: RequestId = RequestId(u64::MAX - 1);
 
-/// Tells the client that a guest is here from the client that it is at home.
+/// Distinguishes the number of a guest from that of a client with its connection here.
 const GUEST: u64 = 1 << 63;
 
 /// Whether this client is a guest: another shard has its connection.
@@ -21,7 +21,7 @@ pub(crate) const fn is_guest(client: ClientId) -> bool {
     client.0 & GUEST != 0
 }
 
-/// The guest that this client of another shard is here.
+/// Returns the guest that stands for a client of another shard here.
 pub(crate) const fn as_guest(client: ClientId) -> ClientId {
     ClientId(client.0 | GUEST)
 }
@@ -38,27 +38,27 @@ pub(crate) struct About {
     pub(crate) library_version: Vec<u8>,
 }
 
-/// How the clients of a door are dealt with.
+/// How the clients of a door are treated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Manners {
-    /// Whether the protocol has words for refusals, and for a store that has failed. If not,
-    /// connections end instead.
+    /// Whether the protocol can report refusals and a failed store. If not, connections end
+    /// instead.
     pub(crate) tells_refusals: bool,
-    /// Whether a put waits while there is no room for it, and is not refused.
+    /// Whether a put waits while there is no room for it, instead of being refused.
     pub(crate) waits_for_room: bool,
-    /// How many commands for one group are carried out before what they came to counts as under
-    /// way. Until then nobody knows how large it is.
+    /// How many commands for one group are carried out before their results count as under way.
+    /// Until then the size of the group is unknown.
     pub(crate) groups_per_turn: usize,
-    /// Whether popped tasks whose frame was not sent whole go back to their queue.
+    /// Whether popped tasks return to their queue if their frame was not sent completely.
     pub(crate) requeues: bool,
 }
 
-/// Which of the dialects of a door's protocol an answer is written in. The doors know what it
-/// means; a change takes effect in its place among the answers.
+/// A dialect of a door's protocol in which a reply is written. Only the doors know what it means. A
+/// change takes effect at its place among the replies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Dialect(pub(crate) u8);
 
-/// Which connections are to be ended.
+/// The connections to end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Chosen {
     /// The one with this number.

@@ -1,23 +1,23 @@
 //! A bell that one task of a thread listens to, and that any other task of it may ring.
 //!
-//! It costs a connection nothing while the connection is at work: rung then, it is merely noted,
-//! and nobody is woken. Not for other threads, nor for more than one listener.
+//! It costs nothing while its listener is at work: the ring is only noted, and no task is woken. It
+//! cannot be used from other threads, nor by more than one listener.
 
 use std::cell::{Cell, RefCell};
 use std::task::{Context, Poll, Waker};
 
-/// See the head of this file.
+/// A bell for one listener.
 #[derive(Default)]
 pub(crate) struct Bell {
     rung: Cell<bool>,
-    /// Whether the listener waits just now, so that it is to be woken.
+    /// Whether the listener is waiting and must be woken.
     awaited: Cell<bool>,
-    /// The listener's, kept from one wait to the next.
+    /// The waker of the listener, kept from one wait to the next.
     waker: RefCell<Option<Waker>>,
 }
 
 impl Bell {
-    /// Rings: the listener, if it waits, is woken, or else it will not wait the next time.
+    /// Rings the bell. A waiting listener is woken; any other will not wait the next time.
     pub(crate) fn ring(&self) {
         self.rung.set(true);
         if self.awaited.replace(false)
@@ -32,14 +32,14 @@ impl Bell {
         self.awaited.set(false);
     }
 
-    /// Silences the bell, before its listener looks at everything that it may be rung for. Answers
+    /// Silences the bell, before its listener checks everything that it may be rung for. Returns
     /// whether it had rung.
     pub(crate) fn hush(&self) -> bool {
         self.attend();
         self.rung.replace(false)
     }
 
-    /// Waits until it has rung since it was hushed last.
+    /// Waits until it has rung since it was last silenced.
     pub(crate) fn poll_rung(&self, context: &Context<'_>) -> Poll<()> {
         if self.rung.get() {
             return Poll::Ready(());

@@ -1,6 +1,6 @@
 //! The first words of refusals, for programs: those of the engine, and two of the RESP door.
 //!
-//! How often each was answered is counted by `host::tally`.
+//! `host::tally` counts them.
 
 use pinpriq_engine::reply::RefusalKind;
 
@@ -9,14 +9,14 @@ use pinpriq_engine::reply::RefusalKind;
 pub(crate) enum Code {
     /// A refusal of the engine, or one of the same kind.
     Kind(RefusalKind),
-    /// What every Redis server says so.
+    /// The code that every Redis server uses for an error.
     Err,
     /// There is no such version of RESP.
     NoProto,
 }
 
 impl Code {
-    /// How many there are.
+    /// The number of codes.
     pub(crate) const COUNT: usize = RefusalKind::ALL.len() + 2;
 
     /// All of them, in the order of their indexes.
@@ -24,7 +24,7 @@ impl Code {
         RefusalKind::ALL.into_iter().map(Self::Kind).chain([Self::Err, Self::NoProto])
     }
 
-    /// Its place among all.
+    /// Returns its place among all codes.
     pub(crate) const fn index(self) -> usize {
         match self {
             Self::Kind(kind) => kind as usize,
@@ -33,7 +33,7 @@ impl Code {
         }
     }
 
-    /// The stable word for programs.
+    /// Returns the stable word for programs.
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Kind(kind) => kind.word(),

@@ -1,30 +1,30 @@
-//! The reasons for which connections end. Which of them it is in the end is decided in
-//! `home::client`, and how often each came is counted by `host::tally`.
+//! The reasons why connections end. `home::client` decides which reason applies, and `host::tally`
+//! counts them.
 
 /// Why a connection has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ending {
     /// The client has closed its side.
     Closed,
-    /// The client has sent `QUIT`.
+    /// The client sent `QUIT`.
     Quit,
     /// The connection broke.
     Broken,
-    /// Somebody has sent `CLIENT KILL`.
+    /// A client sent `CLIENT KILL`.
     Killed,
     /// A request did not arrive in time.
     Late,
-    /// What came was no request.
+    /// The bytes were no request.
     Malformed,
-    /// A request was refused in a protocol that has no words for that.
+    /// A request was refused in a protocol that cannot say so.
     Refused,
-    /// The client did not read its answers, which kept old files on the disk.
+    /// The client did not read its replies, which kept old files on the disk.
     Unread,
-    /// The store has failed, and the protocol has no words for that.
+    /// The store failed, and the protocol cannot say so.
     StoreFailed,
     /// The server has stopped.
     Stopped,
-    /// There were as many connections as there may be.
+    /// The server had as many connections as allowed.
     TooMany,
 }
 
@@ -44,7 +44,7 @@ impl Ending {
         Self::TooMany,
     ];
 
-    /// The stable word for programs.
+    /// Returns the stable word for programs.
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Closed => "closed",
@@ -61,7 +61,7 @@ impl Ending {
         }
     }
 
-    /// What it means, for the documentation.
+    /// Returns its meaning, for the documentation.
     pub(crate) const fn meaning(self) -> &'static str {
         match self {
             Self::Closed => "the client closed its side",

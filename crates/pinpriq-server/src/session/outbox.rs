@@ -1,12 +1,12 @@
 //! What waits to be sent to one client: answers in order, each until its change is durable.
 //!
-//! Answers are turned into bytes only as the socket takes them, so that a slow reader costs what
-//! the tasks cost anyway and a buffer of bounded size. Outputs that hand tasks over are kept until
-//! the last byte of their frame was accepted by the kernel; those that were not come back through
-//! [`Outbox::unsent`].
+//! Answers are only turned into bytes as the socket takes them. So a slow reader costs the memory
+//! of its tasks, which they occupy anyway, and a buffer of bounded size. Outputs that hand tasks
+//! over are kept until the kernel has accepted the last byte of their frame. Those that were not
+//! sent are returned by [`Outbox::unsent`].
 //!
-//! With several shards, answers of others have their place in the order as well: see `places`. The
-//! outbox of a client whose connection another shard has is not encoded but handed over.
+//! With several shards, answers of others have their place in the order as well: see `places`. If
+//! another shard has the client's connection, its outbox is handed over instead of encoded.
 
 mod places;
 
@@ -27,10 +27,11 @@ use crate::letters::letter::{Part, Piece};
 
 /// Turns answers into the bytes of one protocol.
 pub(crate) trait Encode {
-    /// Appends the next piece of `output` to `out`, about `room` bytes at most. `progress` counts
-    /// the tasks that are written, or whatever else the output is made of, and is 0 at first. Only
-    /// the first `known` tasks can be written yet; up to there, at least something is. Returns
-    /// whether the output is complete.
+    /// Appends the next piece of `output` to `out`, at most about `room` bytes.
+    ///
+    /// `progress` counts the tasks already written, or other parts of the output, and is 0 at
+    /// first. Only the first `known` tasks can be written yet; until these are written, at least
+    /// something is written. Returns whether the output is complete.
     fn encode(
         &self,
         output: &Output,
@@ -42,41 +43,42 @@ pub(crate) trait Encode {
     ) -> bool;
 }
 
-/// The answers of one client that were not sent yet.
+/// The answers to one client that were not sent yet.
 #[derive(Default)]
 pub(crate) struct Outbox {
     waiting: VecDeque<Waiting>,
-    /// The bytes that they occupy, about.
+    /// Approximately the bytes that they occupy.
     waiting_bytes: usize,
-    /// How much of the first of `waiting` is encoded already, in the encoder's own terms.
+    /// How much of the first answer in `waiting` is encoded, in the encoder's own units.
     progress: usize,
-    /// Encoded bytes of which those before `head` were accepted.
+    /// Encoded bytes. Those before `head` were accepted.
     bytes: Vec<u8>,
     head: usize,
-    /// How many bytes were ever encoded.
+    /// The total number of bytes encoded.
     encoded: u64,
-    /// Tasks in frames that are encoded, with the end of their frame in `encoded`.
+    /// Tasks in encoded frames, with the end of their frame in terms of `encoded`.
     in_flight: VecDeque<InFlight>,
-    /// Whether the first answer cannot go on before payloads were read back.
+    /// Whether the first answer needs payloads to be read back before it can continue.
     lacks_payload: bool,
-    /// The task of the first answer from which on payloads are being read back, and how many.
+    /// The first task of the first answer whose payload is being read back, and the number of
+    /// payloads.
     reading: Option<(usize, usize)>,
-    /// How many answers have left `waiting`.
+    /// The number of answers that have left `waiting`.
     passed: u64,
-    /// What is to come from other shards, if anything ever was.
+    /// What is still to come from other shards, if anything ever was.
     abroad: Option<Box<Abroad>>,
 }
 
-/// An output whose frame is encoded and was not accepted.
+/// An output whose frame is encoded and was not accepted completely.
 struct InFlight {
-    /// The end of the frame, counted in bytes that were ever encoded.
+    /// The end of the frame, counted in total bytes encoded.
     end: u64,
     output: Output,
     holds: Holds,
     from: From,
 }
 
-/// The shard that has made an output: none for the own one.
+/// The shard that has made an output: `None` for this shard.
 type From = Option<u16>;
 
 struct Waiting {
@@ -84,14 +86,14 @@ struct Waiting {
     answer: Answer,
     dialect: Dialect,
     from: From,
-    /// The bytes that it occupies, about.
+    /// Approximately the bytes that it occupies.
     bytes: usize,
-    /// What keeps its payloads readable that are not in memory.
+    /// Keeps those of its payloads readable that are not in memory.
     holds: Holds,
 }
 
 impl Waiting {
-    /// One that waits for nothing but its turn.
+    /// Returns an answer that waits for nothing but its turn.
     fn for_its_turn(answer: Answer, bytes: usize) -> Self {
         let (after, dialect) = (Position::default(), Dialect::default());
         Self { after, answer, dialect, from: None, bytes, holds: Holds::default() }
@@ -107,14 +109,14 @@ enum Answer {
     Owed,
     /// An answer of which every shard gives a part.
     Gathered(Gathered),
-    /// An answer that will never come. Nothing behind it is sent, or it would be taken for it.
+    /// An answer that will never come. Nothing after it is sent, since it would be mistaken for it.
     Lost,
     /// A part of an answer that another shard joins.
     Part(Part),
 }
 
 impl Answer {
-    /// Whether the client holds something once it has got this answer.
+    /// Whether the client holds something after it has received this answer.
     #[inline]
     fn hands_over(&self) -> bool {
         match self {
@@ -126,7 +128,7 @@ impl Answer {
         }
     }
 
-    /// Calls `refused` for each refusal in it that the client gets to see.
+    /// Calls `refused` for each refusal in it that is reported to the client.
     #[inline]
     fn each_refusal(&self, refused: impl Fn(RefusalKind)) {
         let Self::Output(Output::Reply { request, reply, .. }) = self else { return };
@@ -184,11 +186,12 @@ impl Outbox {
         self.waiting.push_back(Waiting::for_its_turn(answer, bytes));
     }
 
-    /// Turns the replies that would wait for ever into refusals, and drops such deliveries: the
-    /// store has failed, and nobody knows what became of the changes. Payloads that were left in
-    /// the store are not read any more; where no refusal can take the place of an answer with such
-    /// payloads, nothing is sent from there on. An outbox that is handed over has its payloads read
-    /// by others: then `reads` is false.
+    /// Gives up what would wait forever after the store has failed.
+    ///
+    /// Such replies become refusals, and such deliveries are dropped: the fate of their changes is
+    /// unknown. Payloads that were left in the store are not read any more. If an answer with such
+    /// payloads cannot be replaced by a refusal, nothing is sent from there on. `reads` is false
+    /// for an outbox that is handed over, since another shard has its payloads read.
     pub(crate) fn give_up(
         &mut self,
         reached: Position,
@@ -200,7 +203,7 @@ impl Outbox {
         }
         let has_begun = self.progress > 0;
         for (at, waiting) in self.waiting.iter_mut().enumerate() {
-            // Payloads of another shard are read there.
+            // Another shard reads the payloads of its answers.
             let is_unread = reads && waiting.from.is_none() && !waiting.holds.is_empty();
             if waiting.after <= reached && !is_unread {
                 continue;
@@ -212,7 +215,7 @@ impl Outbox {
                 Answer::Output(Output::Reply { reply, .. }) if !is_lost => {
                     *reply = Reply::Refused(refusal.clone());
                 }
-                // Every answer keeps its place, so a delivery is emptied and not taken out.
+                // Every answer keeps its place, so a delivery is emptied instead of removed.
                 delivery @ Answer::Output(Output::Delivery { .. }) if !is_unread => {
                     (*delivery, waiting.bytes) = (Answer::Bytes(Vec::new()), 0);
                 }
@@ -223,18 +226,18 @@ impl Outbox {
         self.waiting_bytes = self.waiting.iter().map(|waiting| waiting.bytes).sum();
     }
 
-    /// How many answers wait, complete or in part.
+    /// Returns the number of answers that wait, completely or in part.
     pub(crate) fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Whether so much waits that the client should be given nothing more to wait for.
+    /// Whether so much waits that nothing more should be added for the client.
     pub(crate) fn is_full(&self, limits: &Limits) -> bool {
         self.waiting.len() >= limits.in_flight_max
             || self.waiting_bytes + self.encoded_bytes() >= limits.out_bytes_max
     }
 
-    /// How many encoded bytes wait for the socket.
+    /// Returns the number of encoded bytes that wait for the socket.
     pub(crate) fn encoded_bytes(&self) -> usize {
         self.bytes.len() - self.head
     }
@@ -243,8 +246,8 @@ impl Outbox {
         self.waiting.is_empty() && self.encoded_bytes() == 0
     }
 
-    /// Encodes answers that need not wait any more, as far as `most` bytes ahead of the socket.
-    /// `fresh` gives a buffer where there is none, and `refused` is called for each refusal.
+    /// Encodes answers that need not wait any more, up to `most` bytes ahead of the socket. `fresh`
+    /// returns a buffer if there is none, and `refused` is called for each refusal.
     pub(crate) fn encode(
         &mut self,
         encoder: &(impl Encode + ?Sized),
@@ -313,17 +316,17 @@ impl Outbox {
         }
     }
 
-    /// Whether the first answer cannot go on before payloads were read back.
+    /// Whether the first answer needs payloads to be read back before it can continue.
     pub(crate) const fn lacks_payload(&self) -> bool {
         self.lacks_payload && self.reading.is_none()
     }
 
-    /// The other shard that has made the first answer, if one has.
+    /// Returns the other shard that has made the first answer, if any.
     pub(crate) fn reads_from(&self) -> Option<usize> {
         self.waiting.front().and_then(|first| first.from).map(usize::from)
     }
 
-    /// Gives up the payloads that were wanted of another shard, whose store has failed.
+    /// Gives up the payloads that were requested from another shard, whose store has failed.
     pub(crate) fn lose_payloads(&mut self, refusal: &Refusal, can_tell: bool) {
         (self.lacks_payload, self.reading) = (false, None);
         let can_tell = can_tell && self.progress == 0;
@@ -338,8 +341,8 @@ impl Outbox {
         self.waiting_bytes -= std::mem::take(&mut first.bytes);
     }
 
-    /// The payloads to be read back next, of about `most` bytes together and at least one, for
-    /// [`Outbox::supply`]. None if nothing waits for any.
+    /// Returns the payloads to be read back next for [`Outbox::supply`]: about `most` bytes
+    /// together, and at least one payload. Empty if nothing waits for any.
     pub(crate) fn wanted(&mut self, most: u64) -> Vec<Wanted> {
         let mut wanted = Vec::new();
         if !self.lacks_payload() {
@@ -365,8 +368,8 @@ impl Outbox {
         wanted
     }
 
-    /// Takes the payloads that were wanted. They may come too late, when nobody waits for them any
-    /// more.
+    /// Takes the payloads that were wanted. Ignores them if they come too late and nothing waits
+    /// for them.
     pub(crate) fn supply(&mut self, payloads: Vec<Bytes>) {
         let Some((from, count)) = self.reading.take() else { return };
         let front = self.waiting.front_mut();
@@ -378,7 +381,7 @@ impl Outbox {
         self.lacks_payload = false;
     }
 
-    /// The oldest volume of the own shard's store that an answer keeps readable.
+    /// Returns the oldest volume of this shard's store that an answer keeps readable.
     pub(crate) fn oldest_volume(&self) -> Option<u32> {
         let waiting = self.waiting.iter().filter(|it| it.from.is_none());
         let waiting = waiting.filter_map(|it| it.holds.oldest());
@@ -387,16 +390,16 @@ impl Outbox {
         waiting.chain(in_flight).min()
     }
 
-    /// The encoded bytes that the socket has not taken.
+    /// Returns the encoded bytes that the socket has not taken.
     pub(crate) fn unwritten(&self) -> &[u8] {
         &self.bytes[self.head..]
     }
 
-    /// Notes that the kernel accepted this many bytes. Hands out the buffer once nothing waits any
+    /// Notes that the kernel accepted this many bytes. Returns the buffer once nothing waits any
     /// more: an idle connection keeps none.
     pub(crate) fn written(&mut self, count: usize) -> Option<Vec<u8>> {
         self.head += count;
-        // A slow reader may never take all there is. What is left moves when as much was taken.
+        // A slow reader may never take everything. The rest moves when as many bytes were taken.
         let makes_room = self.head >= self.encoded_bytes() && !planted!(SentBytesKept);
         if makes_room || self.head == self.bytes.len() {
             self.bytes.drain(..self.head);
@@ -409,8 +412,8 @@ impl Outbox {
         is_idle.then(|| std::mem::take(&mut self.bytes))
     }
 
-    /// Takes out the outputs and parts whose changes are durable, for the shard that has the
-    /// client's connection, as long as `wants` says so of their bytes. What is silent is left out.
+    /// Removes the outputs and parts whose changes are durable, for the shard that has the client's
+    /// connection, as long as `wants` accepts their bytes. Silent outputs are left out.
     pub(crate) fn hand_over(
         &mut self,
         reached: Position,
@@ -420,7 +423,7 @@ impl Outbox {
         while let Some(first) = self.waiting.front() {
             let is_silent = match &first.answer {
                 Answer::Output(Output::Reply { request, .. }) => *request == SILENT,
-                // An answer that was emptied when the store failed.
+                // An answer that was emptied after the store failed.
                 Answer::Bytes(_) => true,
                 Answer::Lost => return pieces,
                 _ => false,
@@ -450,8 +453,8 @@ impl Outbox {
         pieces
     }
 
-    /// What was in frames that were not accepted whole, for each shard that has made some, the own
-    /// one being none. Empties the outbox.
+    /// Returns what was in frames that were not accepted completely, for each shard that has made
+    /// some. `None` is this shard. Empties the outbox.
     pub(crate) fn unsent(&mut self) -> Vec<(Option<usize>, Unsent)> {
         let mut unsent: Vec<(Option<usize>, Unsent)> = vec![(None, Unsent::default())];
         let mut add = |output: Output, holds: &Holds, from: From| {
@@ -475,14 +478,14 @@ impl Outbox {
     }
 }
 
-/// How many tasks of an output can be written, of which so many are written already.
+/// Returns how many tasks of an output can be written. The first `from` are written already.
 fn known_tasks(output: &mut Output, from: usize) -> usize {
     let tasks = output.tasks_mut();
     let away = tasks.iter().skip(from).position(is_away);
     away.map_or(tasks.len(), |ahead| from + ahead)
 }
 
-/// Forgets payloads that were read back and are written now.
+/// Forgets payloads that were read back and have been written.
 fn forget_payloads(output: &mut Output, written: std::ops::Range<usize>) {
     for task in output.tasks_mut().get_mut(written).unwrap_or_default() {
         if task.away.is_some() {
@@ -491,7 +494,8 @@ fn forget_payloads(output: &mut Output, written: std::ops::Range<usize>) {
     }
 }
 
-/// How many bytes an output occupies, about. Those of one that is always small do not count.
+/// Returns approximately the bytes that an output occupies. Outputs that are always small count as
+/// 0.
 fn answer_bytes(output: &Output) -> usize {
     match output {
         Output::Delivery { tasks, .. }
@@ -509,7 +513,7 @@ fn answer_bytes(output: &Output) -> usize {
     }
 }
 
-/// The bytes of a key and a payload, and those of the record.
+/// Returns the bytes of a key and a payload, and those of the record.
 fn task_bytes(task: &TaskRecord) -> usize {
     size_of::<TaskRecord>()
         + task.payload.len()

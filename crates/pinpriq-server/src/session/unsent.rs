@@ -1,4 +1,4 @@
-//! What was handed to a client that never got it.
+//! What was handed to a client that never received it.
 
 use std::sync::Arc;
 
@@ -7,24 +7,24 @@ use pinpriq_engine::task::{Receipt, TaskRecord};
 use pinpriq_store::Volume;
 use pinpriq_store::durable::Holds;
 
-/// See the head of this file.
+/// Tasks and leases that were handed to a client that never received them.
 #[derive(Default)]
 pub(crate) struct Unsent {
     /// Popped tasks, which would be lost.
     pub(crate) popped: Vec<TaskRecord>,
-    /// Such tasks whose payloads have to be read back first.
+    /// Popped tasks whose payloads have to be read back first.
     pub(crate) popped_away: Vec<(TaskRecord, Arc<dyn Volume>)>,
-    /// Leases of which the client knows nothing, with their queues.
+    /// Leases that the client does not know about, with their queues.
     pub(crate) leases: Vec<Receipt>,
 }
 
 impl Unsent {
-    /// How many popped tasks there are.
+    /// Returns the number of popped tasks.
     pub(crate) fn popped_count(&self) -> usize {
         self.popped.len() + self.popped_away.len()
     }
 
-    /// Forgets the popped tasks: they are not to go back.
+    /// Forgets the popped tasks, which are not to go back.
     pub(crate) fn forget_popped(&mut self) {
         self.popped.clear();
         self.popped_away.clear();
@@ -54,7 +54,7 @@ impl Unsent {
         }
     }
 
-    /// Adds what another has.
+    /// Adds everything that another has.
     pub(crate) fn append(&mut self, mut other: Self) {
         self.popped.append(&mut other.popped);
         self.popped_away.append(&mut other.popped_away);

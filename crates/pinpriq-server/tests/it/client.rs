@@ -96,7 +96,7 @@ impl Client {
         self.push_for(60_000, queue, priority, key, payload).await;
     }
 
-    /// Pushes a packet that lives for so many milliseconds.
+    /// Pushes a packet that lives for this many milliseconds.
     pub(crate) async fn push_for(
         &mut self,
         ttl_ms: u16,
@@ -109,13 +109,13 @@ impl Client {
         self.send(&push_bytes(queue, ttl_ms, priority, key, payload)).await;
     }
 
-    /// Pops, and answers the payloads.
+    /// Pops, and returns the payloads.
     pub(crate) async fn pop(&mut self, queue: &str) -> Vec<String> {
         self.send(&named_bytes(b'P', queue.as_bytes())).await;
         self.payloads().await
     }
 
-    /// Pops, and answers keys and payloads.
+    /// Pops, and returns keys and payloads.
     pub(crate) async fn pop_packets(&mut self, queue: &str) -> Vec<Packet> {
         self.send(&named_bytes(b'P', queue.as_bytes())).await;
         self.frame().await
@@ -129,7 +129,7 @@ impl Client {
         self.send(&named_bytes(b'u', queue.as_bytes())).await;
     }
 
-    /// Gives so many credits.
+    /// Gives this number of credits.
     pub(crate) async fn ready(&mut self, credits: usize) {
         self.send(&vec![0x41; credits]).await;
     }
@@ -163,7 +163,7 @@ impl Client {
         (self.bytes(key).await, self.bytes(payload).await)
     }
 
-    /// Reads one reply or counted delivery, and answers its payloads.
+    /// Reads one reply or counted delivery, and returns its payloads.
     pub(crate) async fn payloads(&mut self) -> Vec<String> {
         let packets = self.frame().await;
         packets.into_iter().map(|(_, payload)| String::from_utf8(payload).unwrap()).collect()
@@ -176,7 +176,7 @@ impl Client {
         assert_eq!(self.frame().await, [], "a frame that nobody expects");
     }
 
-    /// Like `fence`, and answers `false` if the server has closed.
+    /// Like `fence`, and returns `false` if the server has closed.
     pub(crate) async fn try_fence(&mut self) -> bool {
         let mut answer = [1; 2];
         let sent = self.stream.write_all(FENCE).await.is_ok();
@@ -189,12 +189,12 @@ impl Client {
         read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
     }
 
-    /// Sends nothing more.
+    /// Ends the sending side.
     pub(crate) async fn half_close(&mut self) {
         self.stream.shutdown().await.unwrap();
     }
 
-    /// Reads until the server closes, and answers what came.
+    /// Reads until the server closes, and returns what came.
     pub(crate) async fn rest(&mut self) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.stream.read_to_end(&mut bytes).await.unwrap();

@@ -65,7 +65,7 @@ impl Model {
         self.stored.retain(|stored| now < stored.deadline);
     }
 
-    /// Takes a push, and answers the delivery that it causes.
+    /// Takes a push, and returns the delivery that it causes.
     pub(crate) fn push(&mut self, push: Push, ttl_zero_is_forever: bool) -> Option<Delivery> {
         let number = self.draw();
         let deadline = match push.ttl_ms {
@@ -122,7 +122,7 @@ impl Model {
         self.clients[client] = Subscriber::default();
     }
 
-    /// Takes one credit, and answers the delivery that it buys at once: from the queue that can
+    /// Takes one credit, and returns the delivery that it buys at once: from the queue that can
     /// supply and served this client least recently.
     pub(crate) fn ready(&mut self, client: usize) -> Option<Vec<Packet>> {
         if self.clients[client].credit == 0 {

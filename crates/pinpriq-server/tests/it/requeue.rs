@@ -5,10 +5,10 @@ use pinpriq_server::config::Config;
 use crate::client::{Client, named_bytes, push_bytes};
 use crate::world::{World, in_memory, with_clients};
 
-/// So many packets of 60 kB are far more than all buffers between two sockets hold.
+/// This number of packets of 60 kB is far more than all buffers between two sockets hold.
 const GROUP: u32 = 400;
 
-/// A server that has room for so many connections, to see when one of them has ended.
+/// A server that has room for this number of connections, to see when one of them has ended.
 fn limited(connections_max: usize) -> Config {
     let mut config = in_memory();
     config.limits.connections_max = connections_max;

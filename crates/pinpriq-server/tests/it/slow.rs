@@ -3,7 +3,7 @@
 use crate::client::{Client, named_bytes, push_bytes};
 use crate::world::{in_memory, with_clients};
 
-/// Sends `piece` again and again until the server has stopped reading, and answers how many bytes
+/// Sends `piece` again and again until the server has stopped reading, and returns how many bytes
 /// it took. Each time that nothing can be sent the others get so many turns that a server that
 /// still reads would have read.
 async fn fill(slow: &Client, others: &mut Client, piece: &[u8]) -> usize {

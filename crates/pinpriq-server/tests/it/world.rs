@@ -65,7 +65,7 @@ pub(crate) fn test(body: impl AsyncFnOnce()) {
     });
 }
 
-/// Runs a test with a server and so many clients of it.
+/// Runs a test with a server and this number of clients of it.
 pub(crate) fn with_clients<const N: usize>(
     config: Config,
     body: impl AsyncFnOnce(&World, &mut [Client; N]),
@@ -135,7 +135,7 @@ impl<C: Visitor> Hosted<C> {
         C::visit(self.address).await
     }
 
-    /// Connects so many clients, and lets them do something.
+    /// Connects this number of clients, and lets them do something.
     pub(crate) async fn host<const N: usize>(&self, body: impl AsyncFnOnce(&Self, &mut [C; N])) {
         let mut clients = Vec::new();
         for _ in 0..N {
@@ -145,12 +145,12 @@ impl<C: Visitor> Hosted<C> {
         body(self, clients).await;
     }
 
-    /// Moves the clock on by so many milliseconds.
+    /// Moves the clock forward by this many milliseconds.
     pub(crate) fn advance(&self, ms: u64) {
         self.clock().advance(Span::from_ms(ms));
     }
 
-    /// Sets the wall clock so that time is ahead of it by so many milliseconds, or behind it.
+    /// Sets the wall clock so that time is ahead of it by this many milliseconds, or behind it.
     pub(crate) fn set_ahead_of_wall(&self, ms: i64) {
         self.clock().set_ahead_of_wall(ms);
     }

@@ -1,4 +1,4 @@
-//! What most commands over RESP do: ask one thing, and print the answer.
+//! The common part of most commands over RESP: ask one thing, and print the reply.
 
 use pinpriq_wire::resp::{Value, Words};
 
@@ -8,7 +8,7 @@ use crate::exit::{Exit, Failure};
 use crate::printer::{Printer, StdoutPrinter, hidden, shown};
 use crate::resp::{Client, unexpected};
 
-/// Asks, and has the answer printed by `print`.
+/// Asks, and lets `print` print the reply.
 pub(super) fn ask_and(
     client: &ClientArgs,
     words: &Words,
@@ -21,7 +21,7 @@ pub(super) fn ask_and(
     Ok(exit)
 }
 
-/// Asks, and prints the answer under this name.
+/// Asks, and prints the reply under this name.
 pub(super) fn ask(client: &ClientArgs, words: &Words, name: &str) -> Result<Exit, Failure> {
     ask_and(client, words, |printer, answer| {
         printer.fields(&[shown(name, &answer)])?;
@@ -29,7 +29,7 @@ pub(super) fn ask(client: &ClientArgs, words: &Words, name: &str) -> Result<Exit
     })
 }
 
-/// Asks for something that is only done, which people need not be told.
+/// Asks for something whose success prints nothing for people.
 pub(super) fn order(client: &ClientArgs, words: &Words) -> Result<Exit, Failure> {
     ask_and(client, words, |printer, _| {
         printer.fields(&[hidden("ok", &Value::Boolean(true))])?;
@@ -37,7 +37,7 @@ pub(super) fn order(client: &ClientArgs, words: &Words) -> Result<Exit, Failure>
     })
 }
 
-/// Prints a map, unless there is nothing.
+/// Prints a map, or nothing if the reply is null.
 pub(super) fn print_map(printer: &mut StdoutPrinter, answer: &Value) -> Result<Exit, Failure> {
     match answer {
         Value::Null => Ok(Exit::NothingThere),
@@ -46,7 +46,7 @@ pub(super) fn print_map(printer: &mut StdoutPrinter, answer: &Value) -> Result<E
     }
 }
 
-/// Prints tasks: as maps if they came so, and otherwise the fields that were asked for.
+/// Prints tasks: as maps if they came as maps, and otherwise the requested fields.
 pub(super) fn print_tasks(
     printer: &mut StdoutPrinter,
     answer: &Value,

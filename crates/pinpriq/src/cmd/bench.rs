@@ -1,7 +1,7 @@
-//! `pinpriq bench`: loads a server with requests, and tells how fast it was.
+//! `pinpriq bench`: loads a server with requests, and reports how fast it was.
 //!
-//! The load generator is a crate of its own; here the command line becomes its plan, and what it
-//! measured becomes a report. Nothing is judged: what is fast enough, only the reader knows.
+//! The load generator is a separate crate. This module turns the command line into its plan, and
+//! its measurements into a report. It does not judge whether the result is fast enough.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::net::{SocketAddr, ToSocketAddrs as _};
@@ -19,14 +19,14 @@ use self::usage::Usage;
 mod report;
 mod usage;
 
-/// The backlog that is drained unless another one is asked for.
+/// The default size of the backlog to drain.
 const DRAINED: u64 = 100_000;
 
-/// How the backlog is put: as fast as may be without using up a server's bounds.
+/// How the backlog is put: as fast as possible within a server's limits.
 const BACKLOG_CONNECTIONS: usize = 4;
 const BACKLOG_DEPTH: usize = 64;
 
-/// How many members a topic has unless another number is asked for.
+/// The default number of members of a topic.
 const MEMBERS: u32 = 10;
 
 /// What the pinpriq protocol can carry.
@@ -93,7 +93,7 @@ fn check(arguments: &BenchArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the command line asks for.
+/// Returns the plan for the command line.
 fn plan(arguments: &BenchArgs) -> Result<Plan, Failure> {
     let at_most = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
     Ok(Plan {
@@ -113,7 +113,7 @@ fn plan(arguments: &BenchArgs) -> Result<Plan, Failure> {
     })
 }
 
-/// What a job is.
+/// Returns the moves of a job.
 fn cycle(arguments: &BenchArgs) -> Vec<Move> {
     let steps: &[Step] = match arguments.workload {
         Workload::Put => &[Step::Put],
@@ -131,7 +131,7 @@ fn cycle(arguments: &BenchArgs) -> Vec<Move> {
     steps.iter().copied().map(Move::from).collect()
 }
 
-/// How many members each topic has.
+/// Returns the number of members of each topic.
 fn members(arguments: &BenchArgs) -> u32 {
     match arguments.workload {
         Workload::FanOut => arguments.members.unwrap_or(MEMBERS),
@@ -139,12 +139,12 @@ fn members(arguments: &BenchArgs) -> u32 {
     }
 }
 
-/// The names of the members, which are none that anybody else would choose.
+/// Returns the name of a member, which nobody else would choose.
 fn member(arguments: &BenchArgs, number: u32) -> String {
     format!("{}-member-{number}", arguments.queue)
 }
 
-/// Where the server is: as given, as in the environment, or the default of its door.
+/// Returns the address of the server: as given, from the environment, or the default of its door.
 fn address(arguments: &BenchArgs) -> Result<SocketAddr, Failure> {
     let (variable, default) = match arguments.door {
         Door::Resp => ("PINPRIQ_RESP_ADDRESS", "127.0.0.1:7251"),
@@ -162,13 +162,13 @@ fn address(arguments: &BenchArgs) -> Result<SocketAddr, Failure> {
     }
 }
 
-/// The names of the queues: the first one as given, so that a single one is easy to find.
+/// Returns the name of a queue. The first is as given, so that a single one is easy to find.
 fn name(arguments: &BenchArgs, number: u32) -> String {
     if number == 0 { arguments.queue.clone() } else { format!("{}-{number}", arguments.queue) }
 }
 
-/// Puts the backlog, then runs the plan and looks at the server before and after. Members join
-/// before that, and leave behind it.
+/// Puts the backlog, then runs the plan and checks the server before and after. Members join before
+/// that, and leave after it.
 fn measure<'a>(
     arguments: &'a BenchArgs,
     plan: &Plan,
@@ -223,7 +223,7 @@ fn put_backlog(
     }
 }
 
-/// Has every member join every topic, or leave them all.
+/// Makes every member join every topic, or leave them all.
 fn tend_members(
     arguments: &BenchArgs,
     step: Step,

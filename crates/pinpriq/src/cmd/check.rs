@@ -1,6 +1,6 @@
 //! `pinpriq check`: what a data directory holds, in words or as JSON. Changes nothing.
 //!
-//! Here is what is said of one journal; a directory of several shards is `shards.rs`'s business.
+//! This module reports on one journal; `shards.rs` reports on a directory of several shards.
 
 mod shards;
 #[cfg(test)]
@@ -38,14 +38,14 @@ pub(crate) fn check(arguments: &CheckArgs) -> Result<Exit, Failure> {
     Ok(if report.damage.is_empty() { Exit::Done } else { Exit::Damaged })
 }
 
-/// Opens a data directory, or that of a shard, to look at it.
+/// Opens a data directory, or that of a shard, for reading.
 pub(super) fn open(directory: &Path) -> Result<RealDisk, Failure> {
     RealDisk::open_read_only(directory).map_err(|error| {
         Failure::of_directory(format!("{} cannot be opened: {error}", directory.display()))
     })
 }
 
-/// Why a data directory could not be read, with the exit code that goes with it.
+/// Returns why a data directory could not be read, with its exit code.
 pub(super) fn failure(dir: &str, error: &StoreError) -> Failure {
     let sentence = format!("{dir}: {error}");
     match error {
@@ -74,7 +74,7 @@ fn in_words(report: &Report) -> String {
     text
 }
 
-/// What is there, line by line, but for what is lost.
+/// Returns what is there, line by line, except for losses.
 fn facts(report: &Report) -> Vec<String> {
     let Report { version, batches, records, bytes_used, bytes_live, .. } = report;
     let mut lines = Vec::new();
@@ -137,7 +137,7 @@ fn largest<'a, K: Ord + 'a>(
     lines
 }
 
-/// What cannot be read, for people.
+/// Returns what cannot be read, for people.
 pub(super) fn losses_in_words(damage: &[Damage], missing: &[LsnRange]) -> String {
     let mut text = String::new();
     for Damage { file, offset, bytes, what } in damage {
@@ -154,7 +154,7 @@ fn as_json(report: &Report) -> Json {
     Json::Object(members_of(report))
 }
 
-/// What that report consists of.
+/// Returns the members of that report.
 fn members_of(report: &Report) -> Vec<(&'static str, Json)> {
     let states = STATES.into_iter().zip(report.tasks_by_state.map(Json::Number)).collect();
     let torn = report.torn_tail.as_ref().map_or(Json::Null, |torn| {
@@ -224,7 +224,7 @@ fn lane_json(((topic, member), tasks): (&(impl AsRef<[u8]>, impl AsRef<[u8]>), &
     ])
 }
 
-/// A name. One that is no text is told in hexadecimal digits, under another key.
+/// Returns a name. One that is not text is written in hexadecimal digits, under another key.
 fn name_json(key: &'static str, hex_key: &'static str, name: &[u8]) -> (&'static str, Json) {
     if let Ok(text) = std::str::from_utf8(name) {
         (key, Json::text(text))

@@ -120,7 +120,7 @@ impl<F: Fn(&OsStr) -> Words> Traffic for Commands<'_, F> {
         Ok(name.map_or(Next::End, |name| Next::Command((self.words)(name))))
     }
 
-    /// A reader that has gone changes nothing: the commands matter, not what is printed.
+    /// A missing reader changes nothing: the commands matter, not what is printed.
     fn answer(&mut self, answer: Value) -> Result<(), Failure> {
         let bytes = self.names.get(self.done).map(|name| name.as_bytes()).unwrap_or_default();
         self.done += 1;

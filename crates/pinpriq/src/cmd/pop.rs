@@ -1,6 +1,6 @@
 //! `pinpriq pop`: takes packets out of a queue and prints them.
 //!
-//! One pop at a time, so that nothing is taken from the queue that might not be printed any more.
+//! Pops one at a time, so that nothing is taken from the queue that may not be printed any more.
 
 use std::os::unix::ffi::OsStrExt as _;
 

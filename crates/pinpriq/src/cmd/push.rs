@@ -1,7 +1,7 @@
 //! `pinpriq push`: sends packets, then makes sure that they were accepted.
 //!
-//! A push has no reply. The server answers a later pop of the same connection only when every
-//! earlier push has been accepted and is durable, so this command ends with such a pop, from a
+//! A push has no reply. But the server replies to a later pop of the same connection only after
+//! every earlier push was accepted and is durable. So this command ends with such a pop, from a
 //! queue that nobody uses: see `docs/protocol/pinpriq.md#ordering-and-durability`.
 
 use std::ffi::OsString;
@@ -80,7 +80,7 @@ fn payload(given: Option<OsString>) -> Result<Vec<u8>, Failure> {
     }
 }
 
-/// A name that no other queue has: the number of the process and a random number.
+/// Returns a name that no other queue has: the number of the process and a random number.
 fn unused_queue() -> String {
     let random = RandomState::new().hash_one(std::process::id());
     format!("pinpriq-push-fence-{}-{random:016x}", std::process::id())

@@ -37,13 +37,13 @@ pub(crate) fn salvage(arguments: &SalvageArgs) -> Result<Exit, Failure> {
 
 /// How a new journal is written.
 pub(super) fn options() -> JournalOptions {
-    // The seed keeps payloads from imitating records, so it must be one that nobody can guess.
+    // The seed keeps payloads from imitating records, so nobody may be able to guess it.
     let salt_seed = RandomState::new().hash_one(std::process::id());
     JournalOptions { salt_seed, ..JournalOptions::default() }
 }
 
-/// Why a directory or that of a shard could not be salvaged. One that was read may have failed to
-/// be written, so the new one is named with it.
+/// Returns why a directory or that of a shard could not be salvaged. It names the new directory
+/// too, since writing that may have failed.
 fn directory_failure(error: &DirectoryError, new_dir: &Path) -> Failure {
     let mut directory = error.directory.display().to_string();
     if !error.directory.starts_with(new_dir) {

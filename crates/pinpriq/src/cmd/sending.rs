@@ -1,6 +1,6 @@
 //! Sending one payload, the same payload many times, or each line of stdin, over RESP.
 //!
-//! What is done with them is the business of `put` and `publish`.
+//! `put` and `publish` decide what is done with them.
 
 use std::ffi::OsStr;
 use std::io::{self, BufRead as _, Read as _};
@@ -23,10 +23,10 @@ const PAYLOAD_BYTES_MAX: u64 = 64 << 20;
 /// How many lines are read ahead.
 const LINES_AHEAD: usize = 1_024;
 
-/// What is to be sent, and what is said about it.
+/// What is to be sent, and how it is reported.
 pub(super) struct Sending<'a> {
     pub(super) client: &'a ClientArgs,
-    /// The payload that was given; read from stdin if it was not.
+    /// The given payload; read from stdin if there is none.
     pub(super) payload: Option<&'a OsStr>,
     /// Each line of stdin is a payload instead.
     pub(super) lines: bool,
@@ -34,7 +34,7 @@ pub(super) struct Sending<'a> {
     pub(super) count: u64,
     /// The command for a payload.
     pub(super) words: &'a dyn Fn(&[u8]) -> Words,
-    /// What an answer is called.
+    /// The name of a reply.
     pub(super) answer: &'static str,
     /// Accepted tasks, in words.
     pub(super) done: &'static str,
@@ -75,10 +75,10 @@ fn payload(given: Option<&OsStr>) -> Result<Vec<u8>, Failure> {
     }
 }
 
-/// A thread that reads ahead, so that a pause in stdin does not hold up answers.
+/// Starts a thread that reads ahead, so that a pause in stdin does not delay replies.
 fn lines_of_stdin() -> Receiver<Result<Vec<u8>, Failure>> {
     let (lines, read) = sync_channel(LINES_AHEAD);
-    // Ends with the process at the latest, since nothing ends a read.
+    // The thread ends with the process at the latest, since nothing ends a read.
     std::thread::spawn(move || read_lines(&lines));
     read
 }
@@ -116,7 +116,7 @@ fn within_limit(payload: Vec<u8>, what: &str) -> Result<Vec<u8>, Failure> {
     Ok(payload)
 }
 
-/// Where tasks come from.
+/// The source of tasks.
 enum Source {
     /// The same again and again.
     Same { words: Words, left: u64 },
@@ -133,7 +133,7 @@ struct Sends<'a> {
     tally: Tally,
 }
 
-/// What came of them so far.
+/// The results so far.
 #[derive(Default)]
 struct Tally {
     answers: u64,
@@ -206,7 +206,7 @@ impl Tally {
         self.first_refusal.is_some() || self.unwanted
     }
 
-    /// How the command ends.
+    /// Returns how the command ends.
     fn end(self, sending: &Sending<'_>) -> Result<Exit, Failure> {
         let Self { answers, refusals, first_refusal, broken, .. } = self;
         match (first_refusal, broken) {

@@ -1,12 +1,13 @@
-//! `pinpriq serve`: works out what the server is told, starts the log, and runs it.
+//! `pinpriq serve`: determines the configuration of the server, starts the log, and runs the
+//! server.
 
 use crate::args::ServeArgs;
 use crate::config;
 use crate::exit::{Exit, Failure};
 use crate::logging;
 
-/// Has a failed assertion end the process, on whatever thread it happens: what is in memory may be
-/// wrong then, and a restart reads what is right from the journal.
+/// Makes a failed assertion on any thread end the process. Memory may be wrong then, and a restart
+/// reads the right state from the journal.
 fn end_with_a_bug() {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -16,7 +17,7 @@ fn end_with_a_bug() {
     }));
 }
 
-/// Runs the server until it is told to stop.
+/// Runs the server until it is stopped.
 pub(crate) fn serve(arguments: ServeArgs) -> Result<Exit, Failure> {
     let plan = config::plan(arguments.settings, arguments.config.as_deref())
         .map_err(|error| Failure::unusable(error.to_string()))?;

@@ -61,7 +61,7 @@ impl Server {
         child.wait_with_output().unwrap()
     }
 
-    /// Runs a client command that succeeds, and answers what it printed.
+    /// Runs a client command that succeeds, and returns what it printed.
     #[track_caller]
     fn printed(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
@@ -85,13 +85,13 @@ impl Server {
         assert!(complaint.contains(words), "{arguments:?}: {complaint}");
     }
 
-    /// Puts a task and answers its id.
+    /// Puts a task and returns its id.
     #[track_caller]
     fn put(&self, queue: &str, payload: &str) -> String {
         self.printed(&["put", queue, payload]).trim_end().to_owned()
     }
 
-    /// Takes a task and answers its receipt.
+    /// Takes a task and returns its receipt.
     #[track_caller]
     fn take(&self, queue: &str) -> String {
         let line = self.printed(&["take", queue]);
@@ -161,7 +161,7 @@ impl Worker {
         line
     }
 
-    /// Waits for the end, which must be in order, and answers the rest of stderr.
+    /// Waits for the end, which must be in order, and returns the rest of stderr.
     #[track_caller]
     fn end(mut self) -> String {
         let mut rest = String::new();

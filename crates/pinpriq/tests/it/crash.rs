@@ -91,7 +91,7 @@ fn push_until_killed(mut wire: Wire, first: u64, count: u64, told: &SyncSender<(
     (confirmed, confirmed)
 }
 
-/// Pops until the server is gone, and answers what came.
+/// Pops until the server is gone, and returns what came.
 fn pop_until_killed(mut wire: Wire) -> Vec<u64> {
     let mut seen = Vec::new();
     while let Ok(packets) = wire.try_pop(b"q") {

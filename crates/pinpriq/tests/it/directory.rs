@@ -19,7 +19,7 @@ use crate::wire::push;
 /// Where the batches of a segment begin.
 const SEGMENT_START: usize = 8_192;
 
-/// Starts a server that must refuse its directory, and answers what it says about it.
+/// Starts a server that must refuse its directory, and returns what it says about it.
 #[track_caller]
 fn refusal(data: &Path) -> String {
     let arguments = ["serve", "--pinpriq", "127.0.0.1:0", "--resp", "off", "--log-level", "error"];

@@ -80,7 +80,7 @@ impl Serving {
         Self { child, log, reader: Some(reader), address: String::new(), tells: false }
     }
 
-    /// Waits for a line of the log that contains `words`, and answers it.
+    /// Waits for a line of the log that contains `words`, and returns it.
     pub(crate) fn logged(&self, words: &str) -> String {
         let mut seen = 0;
         loop {
@@ -134,14 +134,14 @@ impl Serving {
         self.wait();
     }
 
-    /// Sends a signal, waits for the end, and answers the exit code.
+    /// Sends a signal, waits for the end, and returns the exit code.
     pub(crate) fn signal(mut self, signal: &str) -> Option<i32> {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
         self.wait().code()
     }
 
-    /// Like [`Serving::signal`], and answers what was logged too.
+    /// Like [`Serving::signal`], and returns what was logged too.
     pub(crate) fn signal_logged(self, signal: &str) -> (Option<i32>, String) {
         let log = self.log.clone();
         (self.signal(signal), log.text())

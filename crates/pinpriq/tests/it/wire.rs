@@ -72,7 +72,7 @@ impl Wire {
         self.try_pop(queue).unwrap()
     }
 
-    /// Pops, and answers the payloads.
+    /// Pops, and returns the payloads.
     pub(crate) fn payloads(&mut self, queue: &[u8]) -> Vec<Vec<u8>> {
         self.pop(queue).into_iter().map(|(_, payload)| payload).collect()
     }
@@ -91,7 +91,7 @@ impl Wire {
         self.0.line_mut().bytes(count)
     }
 
-    /// Reads until the server closes, in order or not, and answers how many bytes came.
+    /// Reads until the server closes, in order or not, and returns how many bytes came.
     pub(crate) fn ended(&mut self) -> usize {
         if let Err(error) = self.0.line_mut().rest() {
             assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);

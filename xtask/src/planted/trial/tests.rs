@@ -1,4 +1,4 @@
-//! What programs say, and what that means.
+//! The output of programs, and what it means.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};

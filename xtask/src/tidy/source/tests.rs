@@ -1,4 +1,4 @@
-//! What taking Rust text apart must get right, and where it stops.
+//! What splitting Rust text must get right, and where it stops.
 
 use super::{Source, lines_naming};
 

@@ -96,7 +96,7 @@ pub(crate) fn quit(call: &mut Call<'_, '_>) -> Done {
 
 pub(crate) fn reset(call: &mut Call<'_, '_>) -> Done {
     call.desk.reset(written(Protocol::Resp2, |writer| writer.simple("RESET")));
-    // What comes before the answer is still written in the former version.
+    // Replies to earlier requests are still written in the former version.
     call.talk.switch(call.desk, Protocol::Resp2);
     Ok(())
 }
@@ -160,7 +160,7 @@ pub(crate) fn client_kill(call: &mut Call<'_, '_>) -> Done {
     let caller = call.desk.client();
     let is_caller = roll::is_meant(&which, caller, call.desk.session());
     if is_caller {
-        // This one is still answered, like after QUIT.
+        // This request still gets its reply, as with QUIT.
         call.quit(Ending::Killed);
     }
     let protocol = call.talk.protocol;
@@ -223,7 +223,7 @@ pub(crate) fn info(call: &mut Call<'_, '_>) -> Done {
     Ok(())
 }
 
-/// Names and the like may not contain what would break a line of `CLIENT LIST`.
+/// Refuses names with characters that would break a line of `CLIENT LIST`.
 fn check_name(name: &[u8]) -> Result<Vec<u8>, Fault> {
     if name.iter().all(|byte| (b'!'..=b'~').contains(byte)) {
         return Ok(name.to_vec());

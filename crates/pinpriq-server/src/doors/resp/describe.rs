@@ -7,17 +7,17 @@ use pinpriq_wire::resp::Writer;
 use super::spec::{Group, Spec, Word};
 use super::table::TABLE;
 
-/// The version in which all of the commands came.
+/// The version that introduced all of the commands.
 const SINCE: &str = "0.1.0";
 
-/// The names of all commands, subcommands not counted.
+/// Returns the names of all commands, without subcommands.
 pub(crate) fn names() -> Vec<&'static str> {
     let mut names: Vec<&'static str> = TABLE.iter().map(|spec| spec.name).collect();
     names.dedup();
     names
 }
 
-/// What `COMMAND INFO` tells of the wanted commands, or of all.
+/// Writes the reply of `COMMAND INFO` about the wanted commands, or about all.
 pub(crate) fn infos(writer: &mut Writer<'_>, wanted: &[&[u8]]) {
     if wanted.is_empty() {
         let names = names();
@@ -45,15 +45,15 @@ fn info(writer: &mut Writer<'_>, name: &[u8]) {
     writer.integer(arity);
     // Flags.
     writer.array(0);
-    // Queues are no keys: a client of a Redis cluster must not hash them.
+    // Queues are not keys: a client of a Redis cluster must not hash them.
     for _ in 0..3 {
         writer.integer(0);
     }
-    // The categories of access lists, of which there are none.
+    // The categories of access lists. There are none.
     writer.array(0);
 }
 
-/// What `COMMAND DOCS` tells of the wanted commands, or of all.
+/// Writes the reply of `COMMAND DOCS` about the wanted commands, or about all.
 pub(crate) fn docs(writer: &mut Writer<'_>, wanted: &[&[u8]]) {
     let known: Vec<&str> = names()
         .into_iter()
@@ -114,7 +114,7 @@ fn subcommands(writer: &mut Writer<'_>, subs: &[&Spec]) {
     }
 }
 
-/// An argument as `COMMAND DOCS` has it.
+/// An argument as `COMMAND DOCS` describes it.
 struct Argument {
     name: String,
     token: Option<&'static str>,
@@ -185,7 +185,7 @@ fn entries(name: &[u8]) -> impl Iterator<Item = &'static Spec> {
     TABLE.iter().filter(move |spec| name.eq_ignore_ascii_case(spec.name.as_bytes()))
 }
 
-/// The tables of commands for the documentation page, one for each chapter, as Markdown.
+/// Returns the tables of commands for the documentation page as Markdown, one for each chapter.
 #[must_use]
 pub fn command_tables() -> String {
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! What the engine answers, in RESP.
+//! Encodes the outputs of the engine as RESP.
 
 use pinpriq_engine::fanout::MemberFigures;
 use pinpriq_engine::reply::{Outcome, Output, Refusal, Reply};
@@ -13,9 +13,11 @@ use super::settings;
 use super::words::receipt_numbers;
 use crate::figures::{Value, histogram_line, stats};
 
-/// Appends the next piece of an output: the head of an array first, then task by task as far as
-/// the buffer is shorter than `most` and tasks are among the first `known`. `progress` counts the
-/// tasks that are written. Returns whether it is complete.
+/// Appends the next piece of an output.
+///
+/// The head of an array comes first, then tasks while the buffer is shorter than `most` and tasks
+/// are among the first `known`. `progress` counts the tasks already written. Returns whether the
+/// output is complete.
 pub(crate) fn output(
     output: &Output,
     writer: &mut Writer<'_>,
@@ -36,7 +38,7 @@ pub(crate) fn output(
             task_array(writer, tasks, shape, *popped, progress, most, known)
         }
         Output::Reply { reply: Reply::Shown(tasks), request, .. } => {
-            // Nobody learns the receipt of another's lease by looking.
+            // Looking at a task does not reveal the receipt of another's lease.
             task_array(writer, tasks, Shape::of(*request), true, progress, most, known)
         }
         Output::Reply { reply: Reply::Task(Some(_)), .. } if known == 0 => false,
@@ -148,7 +150,7 @@ fn delivery(writer: &mut Writer<'_>, record: &TaskRecord) {
     writer.bulk(&record.payload);
 }
 
-/// All that is known about a task. The receipt is left out, or hidden, or shown.
+/// Writes everything that is known about a task. The receipt is left out, hidden or shown.
 fn meta(writer: &mut Writer<'_>, record: &TaskRecord, hidden: Option<bool>) {
     let (ready_at, lease_until, purge_at) = match &record.progress.state {
         State::Waiting { ready_at } => (Some(*ready_at), None, None),
@@ -197,7 +199,7 @@ fn meta(writer: &mut Writer<'_>, record: &TaskRecord, hidden: Option<bool>) {
     }
 }
 
-/// The receipt of the current lease, unless the task was popped or merely looked at.
+/// Writes the receipt of the current lease, unless the task was popped or only looked at.
 fn receipt(writer: &mut Writer<'_>, record: &TaskRecord, hidden: bool) {
     match record.receipt().filter(|_| !hidden) {
         Some(receipt) => writer.bulk_numbers(&receipt_numbers(receipt), b'-'),
@@ -273,7 +275,7 @@ fn bytes(writer: &mut Writer<'_>, bytes: Option<&Bytes>) {
     }
 }
 
-/// RESP's integers are signed; nothing that is counted here comes near their end.
+/// Writes a number. RESP's integers are signed, but no count comes near their limit.
 pub(super) fn whole(writer: &mut Writer<'_>, number: u64) {
     writer.integer(i64::try_from(number).unwrap_or(i64::MAX));
 }

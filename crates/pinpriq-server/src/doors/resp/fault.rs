@@ -1,10 +1,10 @@
-//! What can be wrong with a request: a refusal of the engine, or words that make no command.
+//! What can be wrong with a request: a refusal of the engine, or words that are no command.
 
 use pinpriq_engine::reply::{Refusal, RefusalKind};
 
 use crate::session::code::Code;
 
-/// Why a request was not carried out, as it is told: a first word for programs, then a sentence.
+/// Why a request was not carried out: a first word for programs, then a sentence.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Fault {
     pub(crate) code: Code,
@@ -17,12 +17,12 @@ impl Fault {
         Self { code: RefusalKind::BadArgument.into(), sentence: sentence.into() }
     }
 
-    /// What every Redis server says so.
+    /// An error with the code that every Redis server uses.
     pub(crate) fn err(sentence: impl Into<String>) -> Self {
         Self { code: Code::Err, sentence: sentence.into() }
     }
 
-    /// The wrong number of arguments, in the words of Redis.
+    /// The wrong number of arguments, in the wording of Redis.
     pub(crate) fn arity(name: &str) -> Self {
         let name = name.to_ascii_lowercase().replace(' ', "|");
         Self::err(format!("wrong number of arguments for '{name}' command"))

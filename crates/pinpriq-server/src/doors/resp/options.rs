@@ -1,5 +1,7 @@
-//! The options that commands have. The table of commands says which has which; the functions that
-//! carry commands out ask for their values by these.
+//! The options of commands.
+//!
+//! The table of commands says which command has which option. The functions that carry out commands
+//! ask for the values by these constants.
 
 use super::alphabet::letters;
 
@@ -35,11 +37,11 @@ pub(crate) const ZOMBIE: Opt = with("ZOMBIE", "ms");
 pub(crate) struct Opt {
     /// The option word, in capitals.
     pub(crate) word: &'static str,
-    /// The same as a number.
+    /// The word as a number.
     pub(crate) letters: u64,
-    /// One bit, which few others have too.
+    /// A bit that few other options share.
     pub(crate) bit: u64,
-    /// What its value is, if it has one.
+    /// The name of its value, if it has one.
     pub(crate) value: Option<&'static str>,
 }
 
@@ -48,7 +50,7 @@ const fn with(word: &'static str, value: &'static str) -> Opt {
     Opt { value: Some(value), ..flag(word) }
 }
 
-/// An option that is there or not.
+/// An option without a value.
 const fn flag(word: &'static str) -> Opt {
     assert!(word.len() <= 8, "its number does not tell an option from longer ones");
     let letters = letters(word.as_bytes());
@@ -57,7 +59,7 @@ const fn flag(word: &'static str) -> Opt {
     Opt { word, letters, bit, value: None }
 }
 
-/// The option of that word, in any case.
+/// Returns the option with this word, in any case.
 #[inline]
 pub(crate) fn find(options: &'static [Opt], word: &[u8]) -> Option<&'static Opt> {
     let number = letters(word);

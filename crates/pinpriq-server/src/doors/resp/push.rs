@@ -51,7 +51,7 @@ pub(crate) fn ready(call: &mut Call<'_, '_>) -> Done {
     Ok(())
 }
 
-/// Adds credit. The answer tells all of it that was not spent.
+/// Adds credit. The reply is all unspent credit.
 fn add_credit(call: &mut Call<'_, '_>, credits: u32) {
     let protocol = call.talk.protocol;
     call.desk.say_credit(credits, move |outstanding| {

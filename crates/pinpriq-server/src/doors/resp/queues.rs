@@ -12,7 +12,7 @@ use super::words::shown;
 
 type Done = Result<(), Fault>;
 
-/// How many names a page of `QUEUE LIST` has unless told otherwise, and at most.
+/// The number of names on a page of `QUEUE LIST`: by default, and at most.
 const PAGE_NAMES: u64 = 100;
 const PAGE_NAMES_MAX: u64 = 10_000;
 
@@ -73,13 +73,13 @@ pub(crate) fn stats(call: &mut Call<'_, '_>) -> Done {
     call.ask(shape, &Command::Queue(QueueCommand::Stats(queue)))
 }
 
-/// How many names a page has for which so many are asked.
+/// Returns the number of names on a page when this number is asked for.
 pub(crate) fn page_names(asked: Option<u64>) -> usize {
     let count = asked.unwrap_or(PAGE_NAMES).min(PAGE_NAMES_MAX);
     usize::try_from(count).unwrap_or(usize::MAX)
 }
 
-/// The cursor behind which the names after `name` follow.
+/// Returns the cursor that continues after `name`.
 pub(crate) fn cursor_after(name: &[u8]) -> String {
     let mut cursor = String::from("n");
     for byte in name {
@@ -88,7 +88,7 @@ pub(crate) fn cursor_after(name: &[u8]) -> String {
     cursor
 }
 
-/// The name that a cursor stands for; none for the start.
+/// Returns the name that a cursor stands for, or `None` for the start.
 fn name_at(cursor: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
     if cursor == b"0" {
         return Ok(None);

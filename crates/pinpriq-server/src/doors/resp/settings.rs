@@ -1,7 +1,7 @@
 //! Settings of queues as words: read from a request, written into a reply, and printed for the page
 //! on the protocol.
 //!
-//! All of it comes from the engine's table. The engine checks bounds.
+//! All of them come from the engine's table. The engine checks the bounds.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ use super::fault::Fault;
 use super::words::{no_value, number, shown, span};
 use crate::figures::stats;
 
-/// Reads pairs of a name and a value, which follow the words of `command`.
+/// Reads the pairs of a name and a value that follow the words of `command`.
 pub(super) fn changes<'a>(words: &[&'a [u8]], command: &str) -> Result<Vec<Assignment<'a>>, Fault> {
     let (pairs, []) = words.as_chunks() else { return Err(Fault::arity(command)) };
     for (index, [word, _]) in pairs.iter().enumerate() {
@@ -33,7 +33,7 @@ pub(super) fn changes<'a>(words: &[&'a [u8]], command: &str) -> Result<Vec<Assig
     Ok(changes)
 }
 
-/// The value that the pairs give to a setting, if any.
+/// Returns the value that the pairs give to a setting, if any.
 fn new_value<'a>(setting: &Setting, pairs: &[[&'a [u8]; 2]]) -> Result<Option<Value<'a>>, Fault> {
     let given = |name| pairs.iter().find(|[word, _]| is(word, name)).map(|[_, text]| *text);
     let (name, text) = (setting.name, given(setting.name));
@@ -54,7 +54,7 @@ fn new_value<'a>(setting: &Setting, pairs: &[[&'a [u8]; 2]]) -> Result<Option<Va
     }
 }
 
-/// The value that a text stands for.
+/// Returns the value that a text stands for.
 fn value<'a>(setting: &Setting, text: &'a [u8]) -> Result<Value<'a>, Fault> {
     let name = setting.name;
     if setting.optional && is(text, "none") {
@@ -75,7 +75,7 @@ fn value<'a>(setting: &Setting, text: &'a [u8]) -> Result<Value<'a>, Fault> {
     }
 }
 
-/// The words of a setting in a sentence.
+/// Returns the words of a setting as part of a sentence.
 fn alternatives(setting: &Setting) -> String {
     let mut words: Vec<&str> = setting.words().map(|word| word.word).collect();
     let last = words.pop().unwrap_or_default();
@@ -86,7 +86,7 @@ fn is(text: &[u8], word: &str) -> bool {
     text.eq_ignore_ascii_case(word.as_bytes())
 }
 
-/// Writes what `QUEUE SHOW` returns.
+/// Writes the reply of `QUEUE SHOW`.
 pub(super) fn map(writer: &mut Writer<'_>, settings: &Settings, paused: Paused) {
     let shown = |setting: &'static Setting| setting.shown((setting.read)(settings));
     let entries = || SETTINGS.into_iter().flat_map(shown);
@@ -103,7 +103,7 @@ pub(super) fn map(writer: &mut Writer<'_>, settings: &Settings, paused: Paused) 
     writer.bulk(stats::paused_word(paused).as_bytes());
 }
 
-/// The table of settings as Markdown, for `docs/protocol/resp.md`.
+/// Returns the table of settings as Markdown, for `docs/protocol/resp.md`.
 #[must_use]
 pub fn settings_table() -> String {
     let mut text = String::from("| setting | values | default | what |\n|---|---|---|---|\n");

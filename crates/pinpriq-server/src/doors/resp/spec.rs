@@ -1,7 +1,7 @@
 //! What a command looks like: its words, its options, its documentation.
 //!
-//! One table of these (`table.rs`) drives the parser, `COMMAND DOCS` and the documentation page.
-//! What a command does is in the function that its entry names.
+//! A table of these (`table.rs`) drives the parser, `COMMAND DOCS` and the documentation page. What
+//! a command does is in the function that its entry names.
 
 use std::fmt::Write as _;
 
@@ -19,15 +19,15 @@ pub(crate) struct Spec {
     pub(crate) group: Group,
     /// What it does, in one sentence without a full stop.
     pub(crate) summary: &'static str,
-    /// What it answers.
+    /// What it replies.
     pub(crate) reply: &'static str,
-    /// What stands before the options.
+    /// The words before the options.
     pub(crate) words: &'static [Word],
-    /// What may follow in any order.
+    /// The options, which may follow in any order.
     pub(crate) options: &'static [Opt],
     /// Whether a subscribed connection that speaks RESP2 may use it.
     pub(crate) while_subscribed: bool,
-    /// What carries it out.
+    /// The function that carries it out.
     pub(crate) run: fn(&mut Call<'_, '_>) -> Result<(), Fault>,
 }
 
@@ -44,13 +44,13 @@ pub(crate) enum Group {
 /// A word, or words, before the options.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Word {
-    /// Just one.
+    /// Exactly one.
     One(&'static str),
-    /// One that may be left out.
+    /// One that can be left out.
     Maybe(&'static str),
-    /// One that may be left out although another follows.
+    /// One that can be left out even if another follows.
     MaybeFirst(&'static str),
-    /// One or more; what looks like an option ends them.
+    /// One or more, up to the first that looks like an option.
     Some(&'static str),
     /// Any number.
     Any(&'static str),
@@ -81,7 +81,7 @@ impl Group {
 }
 
 impl Spec {
-    /// Command and subcommand as they are written.
+    /// Returns command and subcommand as they are written.
     pub(crate) fn full_name(&self) -> String {
         match self.sub {
             Some(sub) => format!("{} {sub}", self.name),
@@ -89,7 +89,7 @@ impl Spec {
         }
     }
 
-    /// How it is written, with placeholders.
+    /// Returns the syntax, with placeholders.
     pub(crate) fn syntax(&self) -> String {
         let mut text = self.full_name();
         for word in self.words {
@@ -113,7 +113,7 @@ impl Spec {
         text
     }
 
-    /// The arity as Redis counts it: the number of words, or minus the least number.
+    /// Returns the arity as Redis counts it: the number of words, or minus the smallest number.
     pub(crate) fn arity(&self) -> i64 {
         let mut least = 1 + i64::from(self.sub.is_some());
         let mut exact = self.options.is_empty();

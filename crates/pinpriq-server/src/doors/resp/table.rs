@@ -1,4 +1,4 @@
-//! Every command, once: the parser, `COMMAND DOCS` and the documentation page read this.
+//! Every command, once. The parser, `COMMAND DOCS` and the documentation page read this table.
 
 use super::alphabet::letters;
 use super::options::{
@@ -612,7 +612,8 @@ pub(crate) static TABLE: &[Spec] = &[
     },
 ];
 
-/// The names of the commands as numbers, each with the end of its entries, which stand together.
+/// The names of the commands as numbers. Each comes with the end of its entries, which are
+/// adjacent.
 static NAMES: [(u64, usize); TABLE.len()] = {
     let mut names = [(0, 0); TABLE.len()];
     let mut end = names.len();
@@ -629,7 +630,7 @@ static NAMES: [(u64, usize); TABLE.len()] = {
     names
 };
 
-/// The entry of a command, or of its subcommand if it has some. Tells how many words it took.
+/// Finds the entry of a command, or of its subcommand if it has some.
 #[inline]
 pub(crate) fn find(words: &[&[u8]]) -> Found {
     let Some(name) = words.first() else { return Found::Unknown };
@@ -648,7 +649,7 @@ pub(crate) fn find(words: &[&[u8]]) -> Found {
     }
 }
 
-/// The entry of a subcommand, or of a command that has some, if it needs none.
+/// Finds the entry of a subcommand. A command may also need no subcommand although it has some.
 fn find_sub(entries: &'static [Spec], sub: Option<&[u8]>) -> Found {
     let is_sub = |spec: &&Spec| {
         spec.sub
@@ -665,7 +666,7 @@ fn find_sub(entries: &'static [Spec], sub: Option<&[u8]>) -> Found {
 
 /// What a name stands for.
 pub(crate) enum Found {
-    /// This entry, after so many words.
+    /// This entry, after this number of words.
     Spec(&'static Spec, usize),
     /// A command that needs a subcommand, without one.
     NoSub,

@@ -147,7 +147,7 @@ pub(crate) fn plow(call: &mut Call<'_, '_>) -> Done {
     call.ask(Shape::Plain, &command)
 }
 
-/// `KICK queue ID id` is DIG, `KICK queue n` is PLOW with a count.
+/// `KICK queue ID id` is DIG, and `KICK queue n` is PLOW with a count.
 pub(crate) fn kick(call: &mut Call<'_, '_>) -> Done {
     let parts = call.parts;
     let queue = parts.queue();
@@ -207,14 +207,14 @@ pub(crate) fn wait_for(call: &mut Call<'_, '_>) -> Done {
     call.ask(Shape::Plain, &Command::Await { queue, id, wait })
 }
 
-/// The task that a holder names: by receipt, or by `ID id`.
+/// Returns the task that a holder names: by receipt, or by `ID id`.
 fn held<'a>(parts: &Parts<'a>) -> Result<Held<'a>, Fault> {
     let (queue, name) = (parts.queue(), parts.named());
     let by = if parts.by_id { HeldBy::Id(name) } else { HeldBy::Receipt(words::receipt(name)?) };
     Ok(Held { queue, by })
 }
 
-/// A task by its id, with `DELAY` and `TTL`.
+/// Returns a task by its id, with `DELAY` and `TTL`.
 fn transfer<'a>(parts: &Parts<'a>) -> Result<Transfer<'a>, Fault> {
     Ok(Transfer {
         delay: parts.span(DELAY)?.unwrap_or(Span::ZERO),

@@ -1,7 +1,7 @@
 //! From the words of a request to its parts, and from a part to a value.
 //!
-//! The shape of the request comes from its [`Spec`]; whether the values make sense together is the
-//! engine's to say.
+//! The shape of the request comes from its [`Spec`]. The engine decides whether the values make
+//! sense together.
 
 use pinpriq_engine::command::{Assign, End, Order, QueueName, Wait};
 use pinpriq_engine::task::{Grant, Receipt, StateKind};
@@ -12,42 +12,44 @@ use super::options::{self, Opt};
 use super::spec::{Spec, Word};
 pub(crate) use crate::home::route::shown;
 
-/// No command has more options; the table of commands sees to that.
+/// The most options of a command, which the table of commands checks.
 pub(crate) const OPTIONS_MAX: usize = 8;
 
 /// The parts of a request.
 pub(crate) struct Parts<'a> {
     spec: &'static Spec,
-    /// What stands before the options, in order, with the `ID` of a holder.
+    /// The words before the options, in order, with the `ID` of a holder.
     pub(crate) words: &'a [&'a [u8]],
     /// Whether a holder named its task by `ID id`.
     pub(crate) by_id: bool,
-    /// The options that were given, by their numbers, each with its value; those without a value
-    /// have an empty one.
+    /// The given options: the number of each, and its value, which is empty for an option without
+    /// one.
     options: [Option<(u64, &'a [u8])>; OPTIONS_MAX],
-    /// How many were.
+    /// The number of given options.
     options_given: usize,
-    /// Their [`Opt::bit`]s.
+    /// The [`Opt::bit`]s of the given options.
     options_bits: u64,
 }
 
 impl<'a> Parts<'a> {
-    /// None yet.
+    /// Returns the parts of a request that has none yet.
     #[inline]
     pub(crate) const fn of(spec: &'static Spec) -> Self {
         let options = [None; OPTIONS_MAX];
         Self { spec, words: &[], by_id: false, options, options_given: 0, options_bits: 0 }
     }
 
-    /// Sorts the words that follow the command. Refuses too few and too many of them, options that
-    /// are unknown or repeated, and an option without its value.
+    /// Sorts the words that follow the command.
+    ///
+    /// Refuses too few or too many words, unknown or repeated options, and an option without its
+    /// value.
     #[inline]
     pub(crate) fn sort(&mut self, given: &'a [&'a [u8]]) -> Result<(), Fault> {
         let (mut from, mut to) = (0, 0);
         for word in self.spec.words {
             match word {
                 Word::One(_) if to < given.len() => to += 1,
-                // They are the only words of their command.
+                // These are the only words of the command.
                 Word::Queues => (from, to) = self.find_queues(given)?,
                 _ => to += self.count_words(*word, &given[to..])?,
             }
@@ -61,7 +63,7 @@ impl<'a> Parts<'a> {
         Fault::arity(&self.spec.full_name())
     }
 
-    /// How many words at the front are those that one entry of the spec stands for.
+    /// Returns the number of words at the front that belong to one entry of the spec.
     #[inline(never)]
     fn count_words(&mut self, word: Word, rest: &[&[u8]]) -> Result<usize, Fault> {
         match word {
@@ -74,7 +76,7 @@ impl<'a> Parts<'a> {
                 match word {
                     Word::Some(_) if has_none => Err(self.arity()),
                     _ if has_none => Ok(0),
-                    // The first is an option only if nothing stands behind its value.
+                    // The first is an option only if nothing follows its value.
                     _ => Ok(1 + self.count_to_option(&rest[1..])),
                 }
             }
@@ -84,19 +86,19 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// How many words stand before the first that looks like an option.
+    /// Returns the number of words before the first that looks like an option.
     fn count_to_option(&self, rest: &[&[u8]]) -> usize {
         let options = self.spec.options;
         rest.iter().take_while(|word| options::find(options, word).is_none()).count()
     }
 
-    /// Whether all that is left is one option and its value. A word that only looks like an option
-    /// is a name, such as that of the queue `member`.
+    /// Whether the rest is exactly one option and its value. Otherwise a word that only looks like
+    /// an option is a name, such as that of the queue `member`.
     fn is_option(&self, rest: &[&[u8]]) -> bool {
         rest.len() == 2 && options::find(self.spec.options, rest[0]).is_some()
     }
 
-    /// Where names of queues begin and end.
+    /// Returns where the names of queues begin and end.
     #[inline(never)]
     fn find_queues(&self, given: &[&[u8]]) -> Result<(usize, usize), Fault> {
         let first = given.first().ok_or_else(|| self.arity())?;
@@ -115,7 +117,7 @@ impl<'a> Parts<'a> {
         Ok((2, 2 + count))
     }
 
-    /// How many words name what is held.
+    /// Returns the number of words that name a held task.
     fn count_held(&mut self, word: Word, rest: &[&[u8]]) -> Result<usize, Fault> {
         let (first, others) = rest.split_first().ok_or_else(|| self.arity())?;
         if first.eq_ignore_ascii_case(b"ID") {
@@ -167,23 +169,23 @@ impl<'a> Parts<'a> {
         Fault::bad(format!("{} knows no option {word}", self.spec.full_name()))
     }
 
-    /// The word at this place.
+    /// Returns the word at this place.
     pub(crate) fn word(&self, index: usize) -> &'a [u8] {
         self.words.get(index).copied().unwrap_or_default()
     }
 
-    /// The queue that the first word names, or with `MEMBER` the lane.
+    /// Returns the queue that the first word names, or with `MEMBER` the lane.
     #[inline]
     pub(crate) fn queue(&self) -> QueueName<'a> {
         QueueName { name: self.word(0), member: self.option(options::MEMBER) }
     }
 
-    /// The last of the words, with which a holder names its task.
+    /// Returns the last word before the options, with which a holder names its task.
     pub(crate) fn named(&self) -> &'a [u8] {
         self.words.last().copied().unwrap_or_default()
     }
 
-    /// The value of an option, if it was given.
+    /// Returns the value of an option, if it was given.
     #[inline]
     pub(crate) fn option(&self, option: Opt) -> Option<&'a [u8]> {
         debug_assert!(
@@ -192,7 +194,7 @@ impl<'a> Parts<'a> {
             self.spec.full_name(),
             option.word
         );
-        // Few are given, and most requests give none.
+        // Most requests give no options, and the others few.
         if self.options_bits & option.bit == 0 { None } else { self.find_option(option.letters) }
     }
 
@@ -208,13 +210,13 @@ impl<'a> Parts<'a> {
         self.option(option).is_some()
     }
 
-    /// A duration in whole milliseconds.
+    /// Returns a duration in whole milliseconds.
     #[inline]
     pub(crate) fn span(&self, option: Opt) -> Result<Option<Span>, Fault> {
         self.option(option).map(|value| span(option.word, value)).transpose()
     }
 
-    /// A moment in Unix milliseconds.
+    /// Returns a moment in Unix milliseconds.
     pub(crate) fn moment(&self, option: Opt) -> Result<Option<Timestamp>, Fault> {
         let Some(value) = self.option(option) else { return Ok(None) };
         let ms = number(value).filter(|ms| *ms <= Timestamp::MAX.ms());
@@ -225,7 +227,7 @@ impl<'a> Parts<'a> {
         moment.map(Some)
     }
 
-    /// A number of at least 1.
+    /// Returns a number of at least 1.
     #[inline]
     pub(crate) fn count(&self, option: Opt) -> Result<Option<u64>, Fault> {
         let Some(value) = self.option(option) else { return Ok(None) };
@@ -235,7 +237,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// A priority, or none.
+    /// Returns a priority, or none.
     #[inline]
     pub(crate) fn priority(&self) -> Result<Assign<Option<i64>>, Fault> {
         let Some(value) = self.option(options::PRIORITY) else { return Ok(Assign::Keep) };
@@ -246,7 +248,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// How long to wait: -1 is without end.
+    /// Returns how long to block. -1 means without end.
     #[inline]
     pub(crate) fn wait(&self) -> Result<Option<Wait>, Fault> {
         match self.option(options::WAIT) {
@@ -256,7 +258,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// From which end.
+    /// Returns the end from which to select.
     #[inline]
     pub(crate) fn from(&self) -> Result<End, Fault> {
         match self.option(options::FROM) {
@@ -267,8 +269,8 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// In which order within one priority: the oldest first from the most urgent end, and the
-    /// newest first from the other, so that one end mirrors the other.
+    /// Returns the order within one priority. It is the oldest first from the most urgent end, and
+    /// the newest first from the other, so that one end mirrors the other.
     #[inline]
     pub(crate) fn order(&self, from: End) -> Result<Order, Fault> {
         match self.option(options::ORDER) {
@@ -281,17 +283,17 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// A decimal number without sign, space or leading zero.
+/// Parses a decimal number without sign, space or leading zero.
 #[inline]
 pub(crate) fn number(text: &[u8]) -> Option<u64> {
     let (number, rest) = leading_number(text)?;
     rest.is_empty().then_some(number)
 }
 
-/// The number with which a text begins, and what follows it.
+/// Returns the number with which a text begins, and what follows it.
 #[inline]
 fn leading_number(text: &[u8]) -> Option<(u64, &[u8])> {
-    /// The least number of twenty digits, which is as many as 64 bits can hold.
+    /// The smallest number with twenty digits. 64 bits hold no more digits.
     const TWENTY_DIGITS: u64 = 10_000_000_000_000_000_000;
     let mut number = 0_u64;
     let mut rest = text;
@@ -302,14 +304,14 @@ fn leading_number(text: &[u8]) -> Option<(u64, &[u8])> {
     let fits = match text.len() - rest.len() {
         1 => true,
         2..20 => text[0] != b'0',
-        // What is too much for 64 bits is less than it ought to be.
+        // A number too large for 64 bits has wrapped to a smaller one.
         20 => text[0] == b'1' && number >= TWENTY_DIGITS,
         _ => false,
     };
     fits.then_some((number, rest))
 }
 
-/// The same, with a minus if it is negative.
+/// Parses the same, with a minus if it is negative.
 #[inline]
 fn signed(text: &[u8]) -> Option<i64> {
     match text.strip_prefix(b"-") {
@@ -321,7 +323,7 @@ fn signed(text: &[u8]) -> Option<i64> {
     }
 }
 
-/// A duration in whole milliseconds, which ends before the year 10000 from any moment of today's.
+/// Parses a duration in whole milliseconds. From any moment of today it ends before the year 10000.
 pub(crate) fn span(word: &str, text: &[u8]) -> Result<Span, Fault> {
     match number(text) {
         Some(ms) if ms <= Timestamp::MAX.ms() => Ok(Span::from_ms(ms)),
@@ -334,13 +336,13 @@ fn no_span(word: &str, text: &[u8]) -> Fault {
     no_value(&format!("{word} is a number of milliseconds that ends before the year 10000"), text)
 }
 
-/// The refusal of a value that is not what it is to be.
+/// Returns the refusal of a value that breaks a rule.
 #[cold]
 pub(super) fn no_value(rule: &str, text: &[u8]) -> Fault {
     Fault::bad(format!("{rule}, not {}", shown(text)))
 }
 
-/// A state by its letter.
+/// Returns the state with this letter.
 pub(crate) fn state(text: &[u8]) -> Result<StateKind, Fault> {
     let letter = match text {
         [letter] => Some(char::from(letter.to_ascii_uppercase())),
@@ -350,7 +352,7 @@ pub(crate) fn state(text: &[u8]) -> Result<StateKind, Fault> {
     known.ok_or_else(|| no_value("a state is R, T, W, B, Z or D", text))
 }
 
-/// A receipt from its text: the number of the task, the incarnation of the server, the grant.
+/// Parses a receipt: the number of the task, the incarnation of the server, and the grant.
 pub(crate) fn receipt(text: &[u8]) -> Result<Receipt, Fault> {
     let parsed = || {
         let (number, rest) = leading_number(text)?;
@@ -367,7 +369,7 @@ fn no_receipt(text: &[u8]) -> Fault {
     Fault::bad(format!("{} is not a receipt", shown(text)))
 }
 
-/// The numbers of which the text of a receipt consists, with a hyphen between them.
+/// Returns the numbers that form the text of a receipt, with hyphens between them.
 pub(crate) const fn receipt_numbers(receipt: Receipt) -> [u64; 3] {
     let Receipt { number, grant: Grant { incarnation, serial } } = receipt;
     [number, incarnation, serial]

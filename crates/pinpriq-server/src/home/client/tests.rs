@@ -1,4 +1,4 @@
-//! What a connection does once another shard has ended its side.
+//! What a connection does after another shard has ended its side.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::home::desk::receive_news;
 use crate::letters::letter::{News, Standing};
 use crate::letters::mailbox::{Mailbox, Post};
 
-/// A client of the first of two shards.
+/// Returns a client of the first of two shards.
 fn client() -> (Rc<Shard>, Client) {
     let now = Timestamp::from_ms(1);
     let store = Box::new(MemoryStore::new());
@@ -37,18 +37,18 @@ fn a_connection_ends_whatever_comes_after_another_shard_has_ended_its_side() {
     let (shard, mut client) = client();
     let in_shard = |shard| (b'a'..=b'z').find(|name| shard_of(&[*name], 2) == shard).unwrap();
     let (here, away) = (in_shard(0), in_shard(1));
-    // Where it is served is settled.
+    // This settles where the client is served.
     client.take_in(&[b'P', 0, 1, here]);
     client.encode();
     client.written(2);
-    // Refused there, for one subscription too many.
+    // Refused there, because it is one subscription too many.
     let subscribe = [b's', 0, 1, away];
     client.take_in(&subscribe);
     let standing = Standing { ended: Some(Ending::Refused), ..Standing::default() };
     let number = client.number();
     let consumed = client.session.links.borrow_mut().link(2, 1).under_way;
     receive_news(&shard, number, 1, News { consumed, standing, ..News::default() });
-    // The bytes are there before the connection hears that its bell has rung.
+    // The bytes arrive before the connection hears its bell.
     if client.wants_read() {
         client.take_in(&[b'P', 0, 1, away]);
     }

@@ -1,8 +1,8 @@
-//! Answers of other shards: the places kept for them, and what came for those.
+//! Answers of other shards: the places kept for them, and what came for those places.
 //!
-//! A client is answered in the order of its requests, whichever shard answers. So a request that
-//! goes to another shard leaves a place, and each shard fills the places that it owes one after the
-//! other. A delivery has no place: it stands before the next reply of its shard, or behind all
+//! A client gets its replies in the order of its requests, whichever shard they come from. So a
+//! request that goes to another shard leaves a place, and each shard fills its places one after
+//! another. A delivery has no place: it comes before the next reply of its shard, or after all
 //! others.
 
 use std::collections::VecDeque;
@@ -13,41 +13,41 @@ use pinpriq_store::durable::Holds;
 use super::{Answer, Dialect, Outbox, Waiting, answer_bytes};
 use crate::letters::letter::{Part, Piece};
 
-/// What is to come from other shards.
+/// What is still to come from other shards.
 pub(super) struct Abroad {
-    /// What each shard owes and what became of what it gave.
+    /// What each shard owes, and what became of its outputs.
     shards: Vec<Debt>,
-    /// Ends of encoded frames that were not accepted, counted in bytes that were ever encoded, each
-    /// with its shard and with the bytes that its output occupied.
+    /// The ends of encoded frames that were not accepted, counted in total bytes encoded. Each
+    /// comes with its shard and the bytes that its output occupied.
     encoded: VecDeque<(u64, u16, usize)>,
 }
 
-/// See [`Abroad`].
+/// What one shard owes.
 #[derive(Clone, Default)]
 struct Debt {
-    /// The places of the answers that it owes, counted from the first answer ever.
+    /// The places of the answers that it owes, counted from the first answer of the connection.
     places: VecDeque<u64>,
-    /// How many of its outputs were accepted by the socket, and it was not told.
+    /// How many of its outputs the socket has accepted without the shard being informed.
     accepted: usize,
     /// The bytes that they occupied.
     accepted_bytes: usize,
 }
 
-/// Makes one answer of the parts of all shards, which come in any order.
+/// Joins the parts of all shards, which come in any order, into one answer.
 pub(crate) type Join = Box<dyn FnOnce(Vec<Part>) -> Joined>;
 
 /// One answer made of parts.
 pub(crate) enum Joined {
-    /// In the words of the door.
+    /// Bytes of the door.
     Bytes(Vec<u8>),
-    /// For the door to write.
+    /// An output for the door to write.
     Output(Output),
 }
 
-/// An answer of which every shard gives a part.
+/// An answer to which every shard contributes a part.
 pub(super) struct Gathered {
     parts: Vec<Part>,
-    /// How many parts there will be.
+    /// The number of parts that will come.
     count: usize,
     join: Option<Join>,
 }
@@ -59,7 +59,7 @@ impl Abroad {
 }
 
 impl Outbox {
-    /// Keeps a place for the reply of another of this number of shards.
+    /// Keeps a place for the reply of shard `from`, out of this number of shards.
     pub(crate) fn await_reply(&mut self, shards: usize, from: usize, dialect: Dialect) {
         let place = self.keep_place(Answer::Owed, dialect);
         let places = &mut self.abroad(shards).shards[from].places;
@@ -98,8 +98,8 @@ impl Outbox {
         shards.iter().all(|shard| shard.places.is_empty())
     }
 
-    /// Puts what has come from one of this number of shards where it belongs. A delivery behind all
-    /// other answers is written in this dialect.
+    /// Puts an output of another shard, out of this number of shards, where it belongs. A delivery
+    /// after all other answers is written in this dialect.
     pub(crate) fn arrive(
         &mut self,
         (shards, from): (usize, usize),
@@ -125,7 +125,7 @@ impl Outbox {
         }
     }
 
-    /// Makes a place for a delivery, before the next reply of its shard or behind all others.
+    /// Makes a place for a delivery, before the next reply of its shard or after all others.
     fn place_delivery(&mut self, (shards, from): (usize, usize), dialect: Dialect) -> u64 {
         let next = self.abroad(shards).shards[from].places.front().copied();
         let Some(place) = next.filter(|_| !planted!(DeliveryBehindAll)) else {
@@ -142,7 +142,7 @@ impl Outbox {
         place
     }
 
-    /// The waiting answer that has this place.
+    /// Returns the waiting answer at this place.
     fn at(&mut self, place: u64) -> &mut Waiting {
         let passed = self.passed;
         let index = place.checked_sub(passed).and_then(|index| usize::try_from(index).ok());
@@ -165,7 +165,7 @@ impl Outbox {
     fn add_part(&mut self, place: u64, part: Part) {
         let waiting = self.at(place);
         let Answer::Gathered(Gathered { parts, count, join }) = &mut waiting.answer else {
-            // Another shard gives no part any more.
+            // Another shard gives no more parts.
             return;
         };
         parts.push(part);
@@ -202,7 +202,8 @@ impl Outbox {
         matches!(first, Some(Answer::Lost)) && self.encoded_bytes() == 0
     }
 
-    /// Notes that an output of another shard is encoded whole, which occupied this many bytes.
+    /// Notes that an output of another shard, which occupied this many bytes, is completely
+    /// encoded.
     #[inline(never)]
     pub(super) fn note_encoded(&mut self, from: u16, bytes: usize) {
         let end = self.encoded;
@@ -221,8 +222,8 @@ impl Outbox {
         }
     }
 
-    /// Takes out how many outputs of a shard were accepted, if they are at least so many or
-    /// occupied at least so many bytes.
+    /// Removes and returns the number of accepted outputs of a shard, if they are at least this
+    /// many or occupied at least this many bytes. Otherwise returns 0.
     pub(crate) fn take_accepted(&mut self, from: usize, least: (usize, usize)) -> usize {
         let Some(abroad) = &mut self.abroad else { return 0 };
         let debt = &mut abroad.shards[from];

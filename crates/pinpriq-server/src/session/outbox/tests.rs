@@ -1,5 +1,4 @@
-//! How far the outbox encodes ahead of its client. What is encoded is the doors' business, and how
-//! it is sent that of a connection.
+//! How far the outbox encodes ahead of its client. The doors encode, and a connection sends.
 
 use pinpriq_engine::reply::{Output, Reply};
 use pinpriq_engine::task::{ClientId, RequestId};
@@ -11,7 +10,7 @@ use super::{Dialect, Encode, Outbox};
 const PIECES: usize = 1_000;
 const PIECE: [u8; 10] = *b"0123456789";
 
-/// Every answer is a thousand pieces long.
+/// Every answer has a thousand pieces.
 struct LongAnswers;
 
 impl Encode for LongAnswers {
@@ -50,7 +49,7 @@ fn an_answer_of_any_length_is_encoded_only_so_far_ahead() {
         assert!(ahead < MOST + PIECE.len(), "{ahead} bytes are encoded ahead after {read}");
         let kept = outbox.bytes.len();
         assert!(kept < 2 * (MOST + PIECE.len()), "{kept} bytes are kept after {read}");
-        // It reads slowly, and not to the end of what is there.
+        // It reads slowly, and not everything.
         let taken = ahead.div_ceil(3);
         outbox.written(taken);
         read += taken;

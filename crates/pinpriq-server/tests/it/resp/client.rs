@@ -22,7 +22,7 @@ pub(super) struct Client {
 /// A server that RESP clients visit.
 pub(super) type World = Hosted<Client>;
 
-/// Runs a test with a server and so many clients of it.
+/// Runs a test with a server and this number of clients of it.
 pub(super) fn with_clients<const N: usize>(
     config: Config,
     body: impl AsyncFnOnce(&World, &mut [Client; N]),
@@ -78,7 +78,7 @@ impl Client {
         self.send_bytes(&bytes).await;
     }
 
-    /// Sends a command that is written as a line, and answers its reply.
+    /// Sends a command that is written as a line, and returns its reply.
     pub(super) async fn ask(&mut self, line: &str) -> Value {
         self.say(line).await;
         self.value().await
@@ -95,7 +95,8 @@ impl Client {
         show(&self.ask(line).await)
     }
 
-    /// Sends requests while their replies are read, however much that is, and answers so many.
+    /// Sends requests while it reads their replies, however large these are, and returns `count` of
+    /// the replies.
     pub(super) async fn exchange(&mut self, requests: &[u8], count: usize) -> Vec<Value> {
         let Self { stream, decoder, input } = self;
         let (mut reading, mut writing) = stream.split();
@@ -127,12 +128,12 @@ impl Client {
         self.input.is_empty() && read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
     }
 
-    /// Sends nothing more.
+    /// Ends the sending side.
     pub(super) async fn half_close(&mut self) {
         self.stream.shutdown().await.unwrap();
     }
 
-    /// Reads until the server closes, and answers what came. A reset counts as closed.
+    /// Reads until the server closes, and returns what came. A reset counts as closed.
     pub(super) async fn rest(&mut self) -> Vec<u8> {
         let mut bytes = std::mem::take(&mut self.input);
         match self.stream.read_to_end(&mut bytes).await {

@@ -9,7 +9,7 @@ use super::client::{Client, World};
 use crate::client::{Client as Wire, named_bytes, push_bytes};
 use crate::world::{in_memory, test};
 
-/// A server with so many shards.
+/// A server with this number of shards.
 fn sharded(shards: usize) -> Config {
     Config { shards, ..in_memory() }
 }

@@ -129,7 +129,7 @@ fn request(dice: &mut Dice, receipts: &[String]) -> String {
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Reads the replies to so many requests, checks them, and keeps the receipts among them.
+/// Reads the replies to this number of requests, checks them, and keeps the receipts among them.
 async fn read(client: &mut Client, count: usize, receipts: &mut Vec<String>) {
     let mut left = count;
     while left > 0 {

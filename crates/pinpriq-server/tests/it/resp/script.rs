@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const WIDTH: usize = 98;
 
 /// Plays a conversation in both versions of the protocol, unless it says that it chooses its own,
-/// and answers its text with what was sent back.
+/// and returns its text with what was sent back.
 pub(super) async fn play(script: &str) -> String {
     let lines: Vec<&str> = script.lines().filter(|line| !is_answer(line)).collect();
     let own = lines.contains(&"~ own");
@@ -156,7 +156,7 @@ impl Stage {
         }
     }
 
-    /// Sends the requests that have been gathered, and answers what is sent back, unless the last
+    /// Sends the requests that have been gathered, and returns what is sent back, unless the last
     /// of them blocks.
     async fn send(&mut self, name: char, blocks: bool) -> Vec<String> {
         let client = self.clients.get_mut(&name).unwrap();

@@ -76,7 +76,7 @@ fn payloads(reply: &Value) -> Vec<String> {
     elements(reply).iter().map(|task| show(&elements(task)[3])).collect()
 }
 
-/// Asks until the reply has tasks, and answers it.
+/// Asks until the reply has tasks, and returns it.
 async fn ask_until_some(client: &mut Client, line: &str) -> Value {
     loop {
         let reply = client.ask(line).await;

@@ -161,7 +161,7 @@ impl Bench {
         bench
     }
 
-    /// All that is known about the task.
+    /// Returns everything that is known about the task.
     async fn look(&mut self) -> Value {
         self.elsewhere.ask("GET q id").await
     }
@@ -172,7 +172,7 @@ impl Bench {
         if task == Value::Null { "X".to_owned() } else { show(field(&task, "state")) }
     }
 
-    /// Carries out the operation of a row, and answers the first word of its answer.
+    /// Carries out the operation of a row, and returns the first word of its answer.
     async fn operate(&mut self, operation: &str) -> String {
         let current = self.receipts[0].clone().unwrap_or_else(|| "9-9-9".to_owned());
         let former = self.receipts[1].clone().unwrap_or_else(|| "1-1-77".to_owned());

@@ -1,7 +1,7 @@
-//! What was measured, as a table for people or as JSON for programs.
+//! The measurements, as a table for people or as JSON for programs.
 //!
-//! Latencies of a closed loop are shown as corrected; JSON has them as measured too. All numbers
-//! are whole ones, so that no reader rounds them again.
+//! Latencies of a closed loop are shown corrected; JSON also has them as measured. All numbers are
+//! integers, so that readers do not round them again.
 
 use std::fmt::Write as _;
 
@@ -12,16 +12,16 @@ use crate::json::Json;
 
 use super::usage::{ProcessUsage, Usage};
 
-/// What of a distribution is told.
+/// The reported quantiles of a distribution.
 const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)];
 
-/// A measurement and what belongs to it.
+/// A measurement and its circumstances.
 #[derive(Debug)]
 pub(super) struct Report<'a> {
     pub(super) arguments: &'a BenchArgs,
-    /// How many jobs were under way at a time.
+    /// The number of jobs under way at a time.
     pub(super) slots: usize,
-    /// How many members each topic had; 0 where nothing was published.
+    /// The number of members of each topic; 0 if nothing was published.
     pub(super) members: u32,
     pub(super) figures: Figures,
     pub(super) before: Usage,
@@ -70,7 +70,7 @@ impl Report<'_> {
         text
     }
 
-    /// Publications, and copies that were acknowledged: all of them, and those in time.
+    /// Returns publications, and copies that were acknowledged: all of them, and those in time.
     fn fan_out(&self) -> impl Iterator<Item = (&'static str, u64, u64)> {
         let of = |step| {
             let figures = self.figures.step(step);
@@ -188,8 +188,8 @@ impl Report<'_> {
         Some((self.before.process?, self.after.process?))
     }
 
-    /// The latencies of each sort of request that was sent and of whole jobs: their name, as
-    /// measured, and as corrected, which is the same in an open loop.
+    /// Returns the latencies of each sort of request that was sent, and of whole jobs: their name,
+    /// as measured, and as corrected, which is the same in an open loop.
     fn latencies(&self) -> Vec<(&'static str, &Latency, Latency)> {
         let figures = &self.figures;
         let steps = Step::ALL.map(|step| (step.word(), &figures.step(step).latency));
@@ -203,8 +203,8 @@ impl Report<'_> {
             .collect()
     }
 
-    /// Corrects latencies of a closed loop in which all slots together did `all` such things: each
-    /// slot would have done one of them so often.
+    /// Corrects latencies of a closed loop in which all slots together did `all` of these things.
+    /// It assumes that every slot did an equal share of them.
     fn corrected(&self, latency: &Latency, all: u64) -> Latency {
         if self.arguments.rate.is_some() {
             return latency.clone();
@@ -228,7 +228,7 @@ fn latency_json(latency: &Latency) -> Json {
     Json::Object(members)
 }
 
-/// The word of the command line.
+/// Returns the word of the command line.
 fn word(value: &impl clap::ValueEnum) -> String {
     value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
@@ -238,7 +238,7 @@ fn per_second(count: u64, elapsed_ns: u64) -> u64 {
     u64::try_from(rate).unwrap_or(u64::MAX)
 }
 
-/// A thousandth of a number with one digit behind the point, or two if there is none before it.
+/// Returns a thousandth of a number with one decimal, or two if it is less than 1.
 fn thousandths(number: u64) -> String {
     match (number / 1_000, number % 1_000) {
         (0, rest) => format!("0.{:02}", rest / 10),

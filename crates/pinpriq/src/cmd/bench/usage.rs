@@ -1,7 +1,7 @@
-//! What a server uses, as the system tells it: CPU time, memory, disk space.
+//! What a server uses according to the system: CPU time, memory, disk space.
 //!
-//! CPU time and memory come from `/proc`, so they are to be had on Linux alone. CPU time is counted
-//! in hundredths of a second on most machines: a run should take seconds.
+//! CPU time and memory come from `/proc`, so they are only available on Linux. Most machines count
+//! CPU time in hundredths of a second, so a run should take seconds.
 
 use std::fs;
 use std::io;
@@ -16,23 +16,23 @@ const BLOCK_BYTES: u64 = 512;
 /// What a server uses at some moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Usage {
-    /// If its process is known.
+    /// The usage of its process, if known.
     pub(super) process: Option<ProcessUsage>,
-    /// What its directory takes up, if that is known.
+    /// The disk space of its directory, if known.
     pub(super) disk_bytes: Option<u64>,
 }
 
 /// What a process uses at some moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct ProcessUsage {
-    /// CPU time since its start, of all of its threads, in the kernel and outside of it.
+    /// CPU time since its start, of all of its threads, in user mode and in the kernel.
     pub(super) cpu_ns: u64,
     /// How much of its memory is resident.
     pub(super) resident_bytes: u64,
 }
 
 impl Usage {
-    /// Looks at the process and the directory, as far as they are given.
+    /// Reads the usage of the process and the directory, if they are given.
     pub(super) fn of(pid: Option<u32>, dir: Option<&Path>) -> Result<Self, Failure> {
         let process = pid.map(|pid| {
             ProcessUsage::of(pid).map_err(|error| {
@@ -77,7 +77,8 @@ fn resident_pages(statm: &str) -> Option<u64> {
     statm.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// What a directory and all below it take up. Files that go away meanwhile count nothing.
+/// Returns the disk space of a directory and everything below it. Files that disappear meanwhile
+/// count as nothing.
 fn disk_bytes(dir: &Path) -> io::Result<u64> {
     let mut bytes = 0;
     for entry in fs::read_dir(dir)? {

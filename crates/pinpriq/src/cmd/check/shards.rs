@@ -12,7 +12,7 @@ use crate::exit::{Exit, Failure};
 use crate::json::Json;
 use crate::output::print_text;
 
-/// What there is of a shard.
+/// The state of a shard.
 enum Found {
     Journal(Box<Report>),
     /// A start was cut off before it came to this shard.
@@ -20,7 +20,7 @@ enum Found {
     Failed(Failure),
 }
 
-/// Looks at each shard and prints all reports. The worst of them decides how the command ends.
+/// Checks each shard and prints all reports. The worst result decides how the command ends.
 pub(super) fn check(dir: &Path, journals: &[JournalAt], json: bool) -> Result<Exit, Failure> {
     let found: Vec<Found> = journals.iter().map(look).collect();
     if found.iter().all(|shard| matches!(shard, Found::NotBegun)) {

@@ -1,7 +1,7 @@
 //! The command that a worker runs for a task, as a process group of its own.
 //!
-//! Its end is seen without collecting it, and it is collected only by whoever also sends it
-//! signals: so its number cannot have gone to another process when a signal is sent.
+//! The worker notices its end without collecting it. Only the code that also sends it signals
+//! collects it. So its number cannot belong to another process when a signal is sent.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
@@ -23,9 +23,9 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Starts `command` with `input` on stdin; `exited` is sent its end.
+    /// Starts `command` with `input` on stdin, and reports its end to `exited`.
     ///
-    /// A variable without a value is not there for the command.
+    /// A variable without a value is removed from the environment of the command.
     pub(super) fn start(
         command: &OsStr,
         variables: &[(&str, Option<OsString>)],
@@ -54,12 +54,12 @@ impl Running {
         Ok(Self { child, pid })
     }
 
-    /// Asks the command, and what it started, to end.
+    /// Asks the command and everything that it started to end.
     pub(super) fn terminate(&self) {
         self.signal(Signal::TERM);
     }
 
-    /// Ends them.
+    /// Kills the command and everything that it started.
     pub(super) fn kill(&self) {
         self.signal(Signal::KILL);
     }
@@ -69,13 +69,13 @@ impl Running {
         let _ = kill_process_group(self.pid, signal);
     }
 
-    /// How the command ended. Waits for that if need be.
+    /// Returns how the command ended, after waiting for its end if necessary.
     pub(super) fn collect(mut self) -> io::Result<ExitStatus> {
         self.child.wait()
     }
 }
 
-/// Waits for the end of a child, and leaves it to be collected.
+/// Waits for the end of a child without collecting it.
 fn wait_until_exited(pid: Pid) {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     while matches!(waitid(WaitId::Pid(pid), options), Err(Errno::INTR)) {}

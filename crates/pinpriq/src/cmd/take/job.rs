@@ -1,5 +1,5 @@
-//! One job of a worker: takes a task, runs the command or prints the task, tells the server what
-//! came of it, and begins anew.
+//! One job of a worker: takes a task, runs the command or prints the task, reports the result to
+//! the server, and starts again.
 
 use std::ffi::OsStr;
 use std::io;
@@ -23,7 +23,7 @@ mod task;
 
 use self::task::{Task, Unexpected};
 
-/// How long the server may take to answer, besides what it is asked to wait.
+/// How long the server may take to reply, in addition to the time it was asked to wait.
 const ANSWER: Duration = Duration::from_secs(10);
 
 /// The shortest and the longest pause before a connection is opened again.
@@ -79,7 +79,7 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// The next task, unless the job is to end.
+    /// Returns the next task, unless the job must end.
     fn take(&mut self) -> Result<Option<Task>, Failure> {
         let mut losses = 0;
         while !self.stop.is_asked() {
@@ -88,8 +88,8 @@ impl<'a> Job<'a> {
                     losses = 0;
                     match Task::from_answer(answer).map_err(|Unexpected| unexpected())? {
                         Some(task) if self.stop.is_asked() => {
-                            // It came while the worker was told to stop. A lease for printing has
-                            // ended with the connection.
+                            // It came while the worker was stopped. A lease for printing has ended
+                            // with the connection.
                             if let Work::Running(_) = self.plan.work {
                                 self.tell_server(&task, &task.words("RELEASE"));
                             }
@@ -116,7 +116,7 @@ impl<'a> Job<'a> {
         Ok(None)
     }
 
-    /// Asks for a task. A listener without a lane joins again, and got none this time.
+    /// Asks for a task. A listener without a lane joins again, and gets no task this time.
     fn take_once(&mut self) -> Result<Value, Trouble> {
         let Some(membership) = &self.plan.membership else { return self.ask_for_task() };
         let joins = membership.joins();
@@ -142,13 +142,13 @@ impl<'a> Job<'a> {
             // The connection takes no more input.
             self.client = None;
         } else if let Some(client) = &self.client {
-            // If this fails, so does the next use of the connection, and that is dealt with.
+            // If this fails, so does the next use of the connection, which is handled.
             let _ = client.limit_waiting(Some(ANSWER));
         }
         answer
     }
 
-    /// Does with a task what is to be done.
+    /// Runs the command for a task or prints it.
     fn work_on(&mut self, task: &Task) -> Result<(), Failure> {
         match self.plan.work {
             Work::Running(command) => {
@@ -159,7 +159,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Prints a task, and acknowledges it once it is out of hand.
+    /// Prints a task, and acknowledges it once the output was flushed.
     fn print(&mut self, task: &Task, json: bool) -> Result<(), Failure> {
         let mut printer = Printer::to_stdout(json);
         let outcome = if json {
@@ -177,7 +177,7 @@ impl<'a> Job<'a> {
         outcome.map(|_| ())
     }
 
-    /// Runs the command, and tells the server and people what came of it.
+    /// Runs the command, and reports the result to the server and on stderr.
     fn run_for(&mut self, task: &Task, command: &OsStr) {
         let ended = self.run_command(task, command);
         let failure = match ended {
@@ -261,7 +261,8 @@ impl<'a> Job<'a> {
         Lease::Held
     }
 
-    /// Tells the server what came of a task; once more if it is not known to have heard.
+    /// Reports the result of a task to the server. Tries once more if it is not known to have
+    /// arrived.
     fn tell_server(&mut self, task: &Task, words: &Words) {
         let mut told = self.tell_once(words);
         if matches!(told, Err(Trouble::Lost(_))) && self.reconnect() {
@@ -289,7 +290,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Opens a connection again, and tries until the lease is over in any case.
+    /// Reconnects, and keeps trying until the lease is over in any case.
     fn reconnect(&mut self) -> bool {
         let mut waited = Duration::ZERO;
         for losses in 0.. {
@@ -306,9 +307,9 @@ impl<'a> Job<'a> {
         false
     }
 
-    /// Waits, but not longer than until the worker is told to stop.
+    /// Waits, but no longer than until the worker is stopped.
     fn pause(&self, pause: Duration) {
-        // Whichever it is, the caller looks for itself.
+        // The caller checks what has happened.
         let _ = self.inbox.events.recv_timeout(pause);
     }
 }
@@ -333,7 +334,7 @@ pub(super) fn connected<'c>(
     client.as_mut().ok_or_else(|| Trouble::Lost("there is no connection".to_owned()))
 }
 
-/// Whether a refusal says that another attempt may be accepted.
+/// Whether a refusal is temporary, so that another attempt may be accepted.
 fn is_passing(sentence: &str) -> bool {
     matches!(sentence.split(' ').next(), Some("CLOSING" | "BUSY"))
 }

@@ -15,7 +15,7 @@ use crate::output::{escaped, tell};
 use crate::resp::Client;
 use crate::words::OsWords as _;
 
-/// Joins, and works until it is told to stop or has done what it was asked to do.
+/// Joins, and works until it is stopped or has done what was requested.
 pub(crate) fn listen(arguments: &ListenArgs) -> Result<Exit, Failure> {
     let worker = &arguments.worker;
     let address = &arguments.client.address;
@@ -56,8 +56,8 @@ pub(crate) fn listen(arguments: &ListenArgs) -> Result<Exit, Failure> {
     outcome
 }
 
-/// What is sent for each task. Without a command the lease is that of the connection, so that it
-/// lasts for as long as the printing does, and ends with the process.
+/// Returns the command that takes a task. If tasks are printed, the lease is that of the
+/// connection, so it lasts as long as the printing, and ends with the process.
 pub(in crate::cmd) fn take_words(
     arguments: &ListenArgs,
     member: &std::ffi::OsStr,

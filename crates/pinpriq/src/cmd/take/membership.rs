@@ -1,8 +1,8 @@
-//! Staying a member of a topic: signs of life over a connection of its own, and joining again when
-//! the membership has ended all the same.
+//! Keeps a member of a topic alive: sends signs of life over a separate connection, and joins again
+//! if the membership has ended anyway.
 //!
-//! The jobs of a listener and the thread that gives the signs may both find out that it has ended;
-//! whoever is first joins again and says so.
+//! The jobs of a listener and the thread that sends the signs may both notice that it has ended.
+//! The first to do so joins again and reports it.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -48,13 +48,12 @@ impl<'a> Membership<'a> {
         &self.member
     }
 
-    /// How often the topic was joined again, to be asked for before a request that may find out
-    /// that there is no lane.
+    /// Returns how often the topic was joined. Call it before a request that may find no lane.
     pub(super) fn joins(&self) -> u64 {
         *self.locked()
     }
 
-    /// Joins again, unless that has been done since `joins` was asked for.
+    /// Joins again, unless that was done since `joins` was read.
     pub(super) fn join_again(&self, joins: u64, client: &mut Client) -> Result<(), Trouble> {
         let mut known = self.locked();
         if *known != joins {
@@ -70,14 +69,14 @@ impl<'a> Membership<'a> {
         Ok(())
     }
 
-    /// Gives signs of life until the other side of the channel is gone.
+    /// Sends signs of life until the other side of the channel is gone.
     pub(super) fn beat_until(&self, end: &Receiver<()>) {
         let interval = self.lease / 3;
         let mut pause = interval;
         let mut client = None;
         while end.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
             pause = interval;
-            // The jobs tell of lost connections; here it is enough to try again.
+            // The jobs report lost connections; here it is enough to try again.
             if self.beat(&mut client).is_err() {
                 client = None;
                 pause = interval.min(RETRY_MAX);
@@ -85,7 +84,7 @@ impl<'a> Membership<'a> {
         }
     }
 
-    /// Ends the membership, or with `stay` lets its whole lease begin once more.
+    /// Ends the membership, or renews its whole lease if `stay`.
     pub(super) fn end(&self, stay: bool) {
         let words = if stay {
             Words::new("BEAT").name(&self.member)
@@ -122,8 +121,8 @@ impl<'a> Membership<'a> {
     }
 }
 
-/// A name made of those of the machine and of this process, under which nobody has a lane in the
-/// topic: machines in containers may have all that in common.
+/// Returns a name from those of the machine and of this process under which nobody has a lane in
+/// the topic. Machines in containers may share all of these.
 pub(super) fn own_name(client: &mut Client, topic: &OsStr) -> Result<OsString, Trouble> {
     let machine = rustix::system::uname();
     let machine = machine.nodename().to_string_lossy().into_owned();

@@ -1,26 +1,26 @@
-//! How the jobs of a worker are told to stop, whatever each of them is waiting for.
+//! Stops the jobs of a worker, whatever each of them is waiting for.
 //!
-//! A job waits for the server or for an event. For the first, its connection is left here while it
-//! waits, so that the wait can be ended; for the second, it has a channel.
+//! A job waits for the server or for an event. While it waits for the server, its connection is
+//! stored here, so that the wait can be ended. For events it has a channel.
 
 use std::net::{Shutdown, TcpStream};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How many events may wait for a job: the end of its command, and a few signals. Further signals
-/// are not needed, since their number is told by [`Stop::signals`].
+/// are not needed, since [`Stop::signals`] returns their number.
 const EVENTS_MAX: usize = 8;
 
 /// What a job can wait for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Event {
-    /// The worker was told to stop, or told so again.
+    /// The worker was asked to stop, perhaps again.
     Signal,
     /// The command has ended.
     Exited,
 }
 
-/// What all jobs of a worker know of stopping.
+/// The shared state of stopping.
 #[derive(Debug)]
 pub(super) struct Stop {
     state: Mutex<State>,
@@ -28,9 +28,9 @@ pub(super) struct Stop {
 
 #[derive(Debug)]
 struct State {
-    /// How often the worker was told to stop.
+    /// How often the worker was asked to stop.
     signals: u32,
-    /// Whether a job failed in a way that would befall the others too.
+    /// Whether a job failed in a way that would affect the others too.
     given_up: bool,
     seats: Vec<Seat>,
 }
@@ -49,12 +49,12 @@ pub(super) struct Inbox {
     seat: usize,
     /// What the job receives.
     pub(super) events: Receiver<Event>,
-    /// For those who tell the job something.
+    /// For sending events to the job.
     pub(super) sender: SyncSender<Event>,
 }
 
 impl Stop {
-    /// For so many jobs.
+    /// Returns the state for this number of jobs.
     pub(super) fn new(jobs: usize) -> (Self, Vec<Inbox>) {
         let (seats, inboxes) = (0..jobs)
             .map(|seat| {
@@ -66,7 +66,7 @@ impl Stop {
         (Self { state: Mutex::new(State { signals: 0, given_up: false, seats }) }, inboxes)
     }
 
-    /// Tells all jobs to stop, or tells them again. Returns how often they were told.
+    /// Asks all jobs to stop, perhaps again. Returns how often they were asked.
     pub(super) fn signal(&self) -> u32 {
         let mut state = self.state();
         state.signals = state.signals.saturating_add(1);
@@ -74,24 +74,25 @@ impl Stop {
         state.signals
     }
 
-    /// Has all jobs end after what they are doing.
+    /// Makes all jobs end after their current work.
     pub(super) fn give_up(&self) {
         let mut state = self.state();
         state.given_up = true;
         state.wake_all();
     }
 
-    /// How often the jobs were told to stop.
+    /// Returns how often the jobs were asked to stop.
     pub(super) fn signals(&self) -> u32 {
         self.state().signals
     }
 
-    /// Whether the jobs are to end.
+    /// Whether the jobs must end.
     pub(super) fn is_asked(&self) -> bool {
         self.state().is_asked()
     }
 
-    /// The job waits for the server now, over this connection; or no longer.
+    /// Notes that the job waits for the server over this connection, or that it does not wait any
+    /// more.
     pub(super) fn wait_over(&self, inbox: &Inbox, stream: Option<TcpStream>) {
         let mut state = self.state();
         if let Some(stream) = stream.as_ref().filter(|_| state.is_asked()) {
@@ -115,7 +116,7 @@ impl State {
 
     fn wake_all(&self) {
         for seat in &self.seats {
-            // With a full channel the job has enough to wake up for.
+            // If the channel is full, the job has enough to wake up for.
             let _ = seat.events.try_send(Event::Signal);
             if let Some(stream) = &seat.waiting {
                 self.end_wait(stream);
@@ -123,8 +124,8 @@ impl State {
         }
     }
 
-    /// Ends a wait for the server: an end of input has it answer at once, a second signal gives up
-    /// the answer.
+    /// Ends a wait for the server. At the end of the input the server replies at once; a second
+    /// signal gives up the reply.
     fn end_wait(&self, stream: &TcpStream) {
         let how = if self.signals > 1 { Shutdown::Both } else { Shutdown::Write };
         // A connection that is broken has ended the wait as well.

@@ -1,7 +1,7 @@
 //! `pinpriq take --exec`: the simplest worker, and what it shares with `pinpriq listen`.
 //!
-//! Each job has a thread and a connection of its own and does one thing at a time, in `job.rs`:
-//! take a task, run the command, tell the server what came of it.
+//! Each job has its own thread and connection and does one thing at a time, in `job.rs`: take a
+//! task, run the command, report the result to the server.
 
 use std::ffi::OsStr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,23 +24,23 @@ use crate::exit::{Exit, Failure};
 use crate::output::tell;
 use crate::resp::Client;
 
-/// How long one take waits. A server that is gone is noticed not long after that.
+/// How long one take waits. A vanished server is noticed soon after that.
 pub(super) const ROUND_MS: u64 = 30_000;
 
-/// What all jobs of a worker work from.
+/// What all jobs of a worker share.
 #[derive(Debug)]
 pub(super) struct Plan<'a> {
     pub(super) address: &'a str,
     pub(super) work: Work<'a>,
     pub(super) take: Words,
-    /// How long the server may take to answer that.
+    /// How long the server may take to reply to that.
     pub(super) round: Duration,
     pub(super) ttr: Duration,
     pub(super) effort: EffortArgs,
     pub(super) once: bool,
-    /// How many tasks are still to be begun, if there is a bound.
+    /// How many tasks may still be started, if there is a limit.
     pub(super) left: Option<AtomicU64>,
-    /// What has to be kept up meanwhile.
+    /// The membership to keep alive meanwhile, if any.
     pub(super) membership: Option<Membership<'a>>,
 }
 
@@ -51,7 +51,7 @@ pub(super) enum Work<'a> {
     Running(&'a OsStr),
     /// It is printed.
     Printing {
-        /// With all that is known of it.
+        /// With everything that is known about it.
         json: bool,
     },
 }
@@ -66,7 +66,7 @@ impl Plan<'_> {
     }
 }
 
-/// Works until it is told to stop, or until it has done what it was asked to do.
+/// Works until it is stopped, or until it has done what was requested.
 pub(super) fn work(arguments: &TakeArgs, command: &OsStr) -> Result<Exit, Failure> {
     let worker = &arguments.worker;
     let round_ms = if worker.once { 0 } else { ROUND_MS };
@@ -93,7 +93,7 @@ pub(super) fn signals() -> Result<Signals, Failure> {
         .map_err(|error| Failure::on_the_way(format!("signals cannot be handled: {error}")))
 }
 
-/// Has the jobs work, the first of them over the connection that is there already.
+/// Runs the jobs, the first of them over the existing connection.
 pub(super) fn run(plan: &Plan<'_>, mut signals: Signals, first: Client) -> Result<Exit, Failure> {
     let (stop, inboxes) = Stop::new(usize::from(plan.effort.jobs));
     let handle = signals.handle();
@@ -127,17 +127,17 @@ pub(super) fn run(plan: &Plan<'_>, mut signals: Signals, first: Client) -> Resul
     })
 }
 
-/// Has signals stop the jobs.
+/// Stops the jobs on signals.
 fn heed(signals: &mut Signals, plan: &Plan<'_>, stop: &Stop) {
     for signal in signals.forever() {
-        // Told after it is done, so that whoever reads it can rely on it.
+        // Reported after it is done, so that readers can rely on it.
         match (stop.signal(), plan.work) {
             (1, Work::Running(_)) => {
                 tell("stopping; a second signal kills the commands that are running");
             }
             (1, Work::Printing { .. }) => tell("stopping"),
             (_, Work::Running(_)) => {}
-            // Nothing but this ends a write that nobody reads.
+            // Only this ends a write that nobody reads.
             (_, Work::Printing { .. }) => {
                 let _ = signal_hook::low_level::emulate_default_handler(signal);
             }

@@ -55,7 +55,7 @@ impl Listener {
         assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
     }
 
-    /// Waits for the end, and answers the exit code and the rest of both outputs.
+    /// Waits for the end, and returns the exit code and the rest of both outputs.
     fn end(mut self) -> (Option<i32>, String, String) {
         let (mut rest, mut complaint) = (String::new(), String::new());
         self.stdout.read_to_string(&mut rest).unwrap();

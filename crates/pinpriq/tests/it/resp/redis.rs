@@ -10,7 +10,7 @@ use pinpriq_wire::resp::{Value, Words};
 use crate::serving::Serving;
 use crate::wire;
 
-/// Starts a server with both doors on ports of its own, and answers the address of its RESP door.
+/// Starts a server with both doors on ports of its own, and returns the address of its RESP door.
 pub(super) fn serve(data: &Path, flags: &[&str]) -> (Serving, String) {
     let flags = [&["--resp", "127.0.0.1:0"], flags].concat();
     let server = Serving::launch(data, &flags);
@@ -61,13 +61,13 @@ impl Redis {
         self.0.reply().unwrap()
     }
 
-    /// Sends a command, and answers its reply.
+    /// Sends a command, and returns its reply.
     pub(super) fn ask(&mut self, line: &str) -> Value {
         self.say(line);
         self.value()
     }
 
-    /// Sends commands in one write, and answers their replies.
+    /// Sends commands in one write, and returns their replies.
     pub(super) fn ask_all(&mut self, lines: &[&str]) -> Vec<Value> {
         let bytes: Vec<u8> = lines.iter().flat_map(|line| command(line)).collect();
         self.send(&bytes);
@@ -86,7 +86,7 @@ impl Redis {
         line.unwrap_or_else(|| panic!("{name} is in {text}")).to_owned()
     }
 
-    /// Sends nothing more.
+    /// Ends the sending side.
     pub(super) fn end_input(&mut self) {
         self.0.line().end_input().unwrap();
     }

@@ -65,7 +65,7 @@ fn a_stop_sends_what_other_shards_have_answered() {
 }
 
 /// Puts tasks into all shards and leaves some behind: one that is ready, one under a lease that
-/// lasts, and one whose lease ends with its connection. Answers the receipts of the second.
+/// lasts, and one whose lease ends with its connection. Returns the receipts of the second.
 async fn leave_tasks(client: &mut Client) -> Vec<String> {
     let mut receipts = Vec::new();
     for queue in queues() {

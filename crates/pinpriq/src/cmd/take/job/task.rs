@@ -1,4 +1,4 @@
-//! A task as a worker knows it: where it comes from, its lease, and what the command is told.
+//! A task as a worker knows it: its origin, its lease, and the variables for the command.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -19,16 +19,16 @@ pub(super) struct Task {
     key: Option<Vec<u8>>,
     /// How often it was taken.
     pub(super) attempts: u64,
-    /// All that is known of it, as it came.
+    /// Everything that is known about it, as it came.
     pub(super) known: Value,
 }
 
-/// An answer that no take gets.
+/// A reply that a take never gets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Unexpected;
 
 impl Task {
-    /// The first of the tasks that a take with metadata was answered with, if there is one.
+    /// Returns the first of the tasks in the reply to a take with metadata, if there is one.
     pub(super) fn from_answer(answer: Value) -> Result<Option<Self>, Unexpected> {
         let Value::Array(tasks) = answer else { return Err(Unexpected) };
         match tasks.into_iter().next() {
@@ -54,7 +54,7 @@ impl Task {
             queue: bytes(b"queue").unwrap_or_default(),
             member: bytes(b"member"),
             id: bytes(b"id").unwrap_or_default(),
-            // Without a receipt nothing could be told about it.
+            // Without a receipt nothing could be reported about it.
             receipt: bytes(b"receipt").filter(|receipt| !receipt.is_empty())?,
             key: bytes(b"key"),
             attempts: u64::try_from(attempts.unwrap_or_default()).ok()?,
@@ -62,19 +62,19 @@ impl Task {
         })
     }
 
-    /// What it carries.
+    /// Returns its payload.
     pub(super) fn payload(&self) -> &[u8] {
         let Value::Map(members) = &self.known else { return &[] };
         let found = members.iter().find(|(name, _)| name.as_bytes() == Some(b"payload"));
         found.and_then(|(_, payload)| payload.as_bytes()).unwrap_or_default()
     }
 
-    /// A command about the lease of the task.
+    /// Returns a command about the lease of the task.
     pub(super) fn words(&self, command: &str) -> Words {
         Words::new(command).bytes(&self.queue).bytes(&self.receipt)
     }
 
-    /// What the command finds in its environment.
+    /// Returns the environment variables for the command.
     pub(super) fn variables(&self, address: &str) -> [(&'static str, Option<OsString>); 7] {
         let text = |bytes: &[u8]| Some(OsString::from_vec(bytes.to_vec()));
         [
