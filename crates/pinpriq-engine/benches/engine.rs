@@ -1,9 +1,9 @@
-//! What the engine costs for a task, at backlogs from a thousand to ten million tasks.
+//! Measures the cost of the engine for a task, at backlogs from a thousand to ten million tasks.
 //!
-//! Each sample is a batch of operations on an engine that is brought back to its backlog before
-//! the next sample, which is not measured. Changes are reported and dropped, as by a store that
-//! costs nothing; what a store costs is measured beside it. Without `--bench`, as in the gate, each
-//! runs once and the largest backlog is left out. Nothing is judged here.
+//! Each sample is a batch of operations on one engine. Before the next sample, the engine returns
+//! to its backlog, which is not measured. Changes are reported and dropped, as by a store that
+//! costs nothing. The cost of a store is measured elsewhere. Without `--bench`, as in the gate,
+//! each benchmark runs once and without the largest backlog. Nothing here judges the results.
 
 use std::cell::RefCell;
 
@@ -21,10 +21,10 @@ use pinpriq_engine::reply::{Output, Reply};
 use pinpriq_engine::task::{ClientId, RequestId, TaskRecord, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
 
-/// How many operations are one sample.
+/// The number of operations in one sample.
 const BATCH: u64 = 100;
 
-/// How many tasks have the same key, where they have one.
+/// The number of tasks with the same key, where they have one.
 const GROUP: u64 = 10;
 
 const LANES: u64 = 100;
@@ -40,7 +40,7 @@ fn main() {
     divan::main();
 }
 
-/// The backlogs; the largest one takes seconds to make, so only who measures has it.
+/// The backlogs. The largest one takes seconds to build, so it is used only for measuring.
 fn backlogs() -> impl Iterator<Item = u64> {
     let measures = std::env::args().any(|it| it == "--bench")
         && !std::env::args().any(|it| matches!(it.as_str(), "--test" | "--list"));
@@ -78,7 +78,7 @@ fn take_and_ack(bencher: Bencher<'_, '_>, backlog: u64) {
     assert_eq!(scene.into_inner().present(), backlog - BATCH);
 }
 
-/// One take gives the most urgent task and all that have its key.
+/// One take returns the most urgent task and all tasks with its key.
 #[divan::bench(args = backlogs(), sample_count = 100, sample_size = 1)]
 fn take_a_group_of_ten(bencher: Bencher<'_, '_>, backlog: u64) {
     let scene = RefCell::new(Scene::with(backlog, Scene::put_in_group));
@@ -101,7 +101,7 @@ fn take_a_group_of_ten(bencher: Bencher<'_, '_>, backlog: u64) {
     assert_eq!(held.take().len() as u64, BATCH, "groups are whole");
 }
 
-/// Tasks whose time to live ends together, among as many as there are that live on.
+/// Tasks whose time to live ends together, among as many tasks that live on.
 #[divan::bench(args = backlogs(), sample_count = 100, sample_size = 1)]
 fn expire(bencher: Bencher<'_, '_>, backlog: u64) {
     let scene = RefCell::new(Scene::with(backlog, |scene| scene.put_for(LONG)));
@@ -120,7 +120,7 @@ fn expire(bencher: Bencher<'_, '_>, backlog: u64) {
     assert_eq!(scene.into_inner().present(), backlog, "exactly those expired");
 }
 
-/// The backlog is that of all lanes together.
+/// The backlog is the total of all lanes.
 #[divan::bench(args = backlogs(), sample_count = 100, sample_size = 1)]
 fn publish_to_a_hundred_lanes(bencher: Bencher<'_, '_>, backlog: u64) {
     let mut scene = Scene::new();
@@ -143,14 +143,14 @@ fn publish_to_a_hundred_lanes(bencher: Bencher<'_, '_>, backlog: u64) {
     assert_eq!(scene.into_inner().present(), backlog + BATCH / GROUP * LANES);
 }
 
-/// An engine and what is said to it.
+/// An engine, and buffers for its output.
 struct Scene {
     engine: Engine,
     now: Timestamp,
-    /// How many commands there were.
+    /// The number of commands given.
     said: u64,
     changes: Vec<Change>,
-    /// What the last command answered.
+    /// The reply to the last command.
     reply: Option<Reply>,
 }
 
@@ -190,7 +190,7 @@ impl Scene {
         self.settle();
     }
 
-    /// Takes away what the engine has to tell.
+    /// Takes everything that the engine has to report.
     fn settle(&mut self) {
         self.engine.take_changes(&mut self.changes);
         self.changes.clear();
@@ -202,7 +202,7 @@ impl Scene {
     }
 
     fn put_with(&mut self, key: Option<&[u8]>, ttl: TimeToLive) {
-        // Priorities come in no order that an index could profit from.
+        // Priorities come in an order that no index can profit from.
         let mixed = self.said.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33;
         let priority = Some(mixed.cast_signed() % PRIORITIES);
         self.say(Command::Put(Put {

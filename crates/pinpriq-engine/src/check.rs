@@ -19,11 +19,11 @@ use crate::stats::Counters;
 use crate::task::{State, StateKind, TaskId};
 
 impl Engine {
-    /// Checks that indexes, deadlines, figures and lines all say what the tasks say, and that
-    /// nobody waits for a task that is there.
+    /// Checks that indexes, deadlines, figures and lines agree with the tasks, and that no consumer
+    /// waits for a task that it could have.
     ///
     /// # Panics
-    /// If any of that does not hold: it is a bug of the engine.
+    /// If the check fails. That is a bug in the engine.
     pub fn check(&self) {
         self.check_tasks();
         self.check_queues();
@@ -146,7 +146,7 @@ impl Engine {
         check_balance(&self.totals, "all queues");
     }
 
-    /// Whether there is room for what a consumer wants.
+    /// Whether there is room for what this consumer wants.
     fn can_be_served(&self, slot: QueueSlot, consumer: &ConsumerId) -> bool {
         let mode = match consumer {
             ConsumerId::Taker(taker) => self.consumers.takers[taker].mode,
@@ -285,7 +285,7 @@ impl Engine {
         });
     }
 
-    /// What queues occupy.
+    /// The number of bytes that queues occupy.
     fn queue_bytes(&self) -> u64 {
         let mut bytes = 0;
         for slot in self.queues.slots() {
@@ -298,7 +298,7 @@ impl Engine {
         bytes
     }
 
-    /// What members, lanes and publications occupy.
+    /// The number of bytes that members, lanes and publications occupy.
     fn fan_out_bytes(&self) -> u64 {
         let members = self.members.registered.values();
         let members = members.map(|member| member_bytes(&member.name));
@@ -323,7 +323,7 @@ fn check_balance(counters: &Counters, of: &str) {
         }
     }
     for kind in StateKind::ALL {
-        // Tasks found at start are counted without a move.
+        // Tasks found at the start are counted without a move.
         let count = i128::from(counters.count(kind));
         assert!(counts[kind as usize] <= count || counters.put > 0, "moves of {of} make sense");
     }

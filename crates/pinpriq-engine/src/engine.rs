@@ -1,11 +1,11 @@
-//! The engine: the only door to the queues of one shard.
+//! The engine: the only entrance to the queues of one shard.
 //!
-//! The caller brings every command together with the moment at which it happens, and afterwards
-//! asks for the changes to be made durable, the outputs to be sent once they are, and the moment
-//! at which [`Engine::handle_timeout`] must be called. The engine reads no clock, touches no file
-//! or socket, draws no random number and starts no thread: the same calls give the same answers.
+//! The caller passes each command together with the current time. Afterwards it asks for the
+//! changes to make durable, the outputs to send once they are durable, and the moment at which
+//! [`Engine::handle_timeout`] must be called. The engine reads no clock, touches no file or socket,
+//! draws no random number and starts no thread: the same calls give the same results.
 //!
-//! What the commands do is in the modules named for them; `step.rs` alone moves a task.
+//! Each command is carried out in the module named after it. Only `step.rs` moves a task.
 
 use std::collections::VecDeque;
 
@@ -28,7 +28,7 @@ use crate::stats::Counters;
 use crate::task::{Bytes, ClientId, RequestId, TaskRecord};
 use crate::time::Timestamp;
 
-/// What a command comes to: a reply, nothing yet because the request waits, or a refusal.
+/// The result of a command: a reply, `None` if the request waits, or a refusal.
 pub(crate) type Answered = Result<Option<Reply>, Refusal>;
 
 /// All queues of one shard.
@@ -48,49 +48,49 @@ pub struct Engine {
     pub(crate) consumers: Consumers,
     pub(crate) members: Members,
     pub(crate) publications: Publications,
-    /// Tasks of emptied queues whose memory is still to be freed.
+    /// Tasks of emptied queues whose memory has not been freed yet.
     pub(crate) discarded: VecDeque<Discarded>,
-    /// Queues in which tasks became ready while somebody waits.
+    /// Queues in which tasks became ready while a consumer waits.
     pub(crate) unserved: Vec<QueueSlot>,
-    /// Tasks about which the store does not know everything.
+    /// Tasks with something to report that the store does not know yet.
     pub(crate) unsaved: Vec<Slot>,
     pub(crate) changes: Vec<Change>,
     pub(crate) obsolete: Vec<Place>,
     pub(crate) outputs: VecDeque<Output>,
     /// Figures over all queues.
     pub(crate) totals: Counters,
-    /// Memory that tasks, queues, members and lanes occupy, estimated. While changes are restored
+    /// Memory that tasks, queues, members and lanes occupy, estimated. During a restore it counts
     /// only what [`Limits::memory_bytes`] needs.
     pub(crate) bytes: u64,
-    /// While tasks are restored, the queue of the last one, under the allocation of its name.
+    /// During a restore, the queue of the last task, with the allocation of its name.
     pub(crate) restored_last: Option<(Bytes, QueueSlot)>,
     /// See [`Engine::take_stirred`].
     pub(crate) stirred: bool,
     /// What the store has room for.
     pub(crate) room: Room,
-    /// Whether anybody wants to hear of changes.
+    /// Whether changes are reported.
     pub(crate) reports: bool,
-    /// The request that is being carried out, until it is answered.
+    /// The request that is being carried out, until it has its reply.
     asking: Option<(ClientId, RequestId)>,
 }
 
-/// What became of a command.
+/// The result of applying a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Applied {
-    /// Its reply is among the outputs.
+    /// The reply is among the outputs.
     Answered,
-    /// So is its reply, a refusal of this kind.
+    /// The reply is among the outputs. It is a refusal of this kind.
     Refused(RefusalKind),
-    /// It is blocked; its reply comes later.
+    /// The request is blocked. Its reply comes later.
     Waits,
 }
 
 impl Engine {
-    /// An empty engine. Give it what a store kept with [`Engine::restore`], then call
+    /// Creates an empty engine. Pass it what a store kept with [`Engine::restore`], then call
     /// [`Engine::start`].
     ///
-    /// `seed` makes generated uuids differ from those of other servers, and keeps clients from
-    /// choosing keys that cost more than others; draw it at random.
+    /// `seed` makes generated uuids differ from those of other servers. It also prevents clients
+    /// from choosing keys that cost more than others. Draw it at random.
     #[must_use]
     pub fn new(limits: Limits, seed: u64) -> Self {
         Self {
@@ -125,13 +125,13 @@ impl Engine {
 
     /// Carries out one command of one client at the moment `now`.
     ///
-    /// The reply, if it does not have to wait, and the deliveries that the command set off come
-    /// out of [`Engine::poll_output`], in that order. What became of it is answered here too, for
-    /// doors that have no words for a refusal, or hold back what comes behind a request that waits.
-    /// Costs O(log n) in the number of tasks, for each task that the command moves.
+    /// [`Engine::poll_output`] then returns the reply, unless the request waits, and after it the
+    /// deliveries that the command caused. The returned value says what happened too. It is for
+    /// doors that have no words for a refusal, or that hold back the requests behind one that
+    /// waits. Costs O(log n) in the number of tasks for each task that the command moves.
     ///
     /// # Panics
-    /// If `now` is earlier than the moment of an earlier call: a lease would outlive its deadline.
+    /// If `now` is earlier than in an earlier call. A lease would outlive its deadline.
     pub fn apply(
         &mut self,
         now: Timestamp,
@@ -158,29 +158,29 @@ impl Engine {
         }
     }
 
-    /// Forgets a client whose connection has ended: its blocked requests, subscriptions and
-    /// credit go, and the leases that live only as long as the connection end.
+    /// Forgets a client whose connection has ended. Its blocked requests, subscriptions and credit
+    /// are removed, and its leases without a deadline end.
     pub fn disconnect(&mut self, now: Timestamp, client: ClientId) {
         self.move_clock(now);
-        // Before anything that is due now is handed out: a dead client takes nothing along.
+        // Before anything that is due now is handed out, so that no task goes to a dead client.
         self.forget_client(client);
         self.fire_due();
         self.conclude();
     }
 
-    /// Answers every blocked request of a client as if its time were up.
+    /// Replies to every blocked request of a client as if its time were up.
     pub fn end_waits(&mut self, now: Timestamp, client: ClientId) {
         self.advance(now);
         self.time_out_client(client);
         self.conclude();
     }
 
-    /// Fires what is due, cleans some lanes of members that have ended, and frees some of what
-    /// emptied queues left behind.
+    /// Fires what is due, cleans some lanes of members that have ended, and frees some of the
+    /// memory of emptied queues.
     ///
-    /// Handles [`STEPS_PER_TIMEOUT`] deadlines, as many steps of cleaning and as many freed tasks
-    /// at most; when more is due, [`Engine::poll_timeout`] says so at once, and the caller serves
-    /// others in between.
+    /// Handles at most [`STEPS_PER_TIMEOUT`] deadlines, cleaning steps and freed tasks each. If
+    /// more is due, [`Engine::poll_timeout`] returns a moment that has come already, and the caller
+    /// can serve others in between.
     pub fn handle_timeout(&mut self, now: Timestamp) {
         self.advance(now);
         self.clean_lanes(STEPS_PER_TIMEOUT);
@@ -188,34 +188,35 @@ impl Engine {
         self.conclude();
     }
 
-    /// When [`Engine::handle_timeout`] must be called at the latest, if ever.
+    /// Returns the latest moment at which [`Engine::handle_timeout`] must be called, if there is
+    /// one.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Timestamp> {
         let is_idle = self.discarded.is_empty() && self.members.ended.is_empty();
         if is_idle { self.deadlines.next() } else { Some(self.now) }
     }
 
-    /// The next thing to be sent. It must not leave before the changes reported so far are
-    /// durable; only a granted lease need not be waited for.
+    /// Returns the next output to send. It must not be sent before the changes reported up to now
+    /// are durable. Only a granted lease is an exception.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
 
-    /// Reports no changes from now on: there is no store that keeps them.
+    /// Stops reporting changes. Use it if no store keeps them.
     pub const fn stop_reporting(&mut self) {
         self.reports = false;
     }
 
-    /// Moves the changes reported since the last call to the end of `changes`. They are one
-    /// atomic unit, in this order.
+    /// Moves the changes reported since the last call to the end of `changes`. They form one atomic
+    /// unit, in this order.
     pub fn take_changes(&mut self, changes: &mut Vec<Change>) {
         changes.append(&mut self.changes);
     }
 
     /// Whether, since the last call, a task has changed in a way that a later take of other tasks
-    /// could tell: it became ready other than by a put, or was ready and did not become taken.
-    /// What was taken and ended is nobody's business but the holder's, and a new task shows only in
-    /// the take that hands it over.
+    /// could notice: it became ready other than by a put, or it was ready and did not become taken.
+    /// The end of a taken task concerns only its holder, and a new task shows only in the take that
+    /// returns it.
     pub const fn take_stirred(&mut self) -> bool {
         std::mem::replace(&mut self.stirred, false)
     }
@@ -225,13 +226,13 @@ impl Engine {
         places.append(&mut self.obsolete);
     }
 
-    /// What every batch carries along.
+    /// The facts that every batch carries along.
     #[must_use]
     pub const fn header(&self) -> Header {
         Header { incarnation: self.incarnation, now: self.now, last_number: self.last_number }
     }
 
-    /// Notes where the store keeps the record that a change carried.
+    /// Records where the store keeps the record that a change carried.
     pub fn placed(&mut self, change: &Change, place: Place) {
         let known = match change {
             Change::Task(record) => {
@@ -269,8 +270,8 @@ impl Engine {
         self.obsolete.extend(former);
     }
 
-    /// Reports a record once more, as it is now, if it still lies at `place`: the store is about
-    /// to give that place up.
+    /// Reports a record again, as it is now, if it is still at `place`. The store calls this before
+    /// it gives up that place.
     pub fn rewrite(&mut self, key: &RecordKey, place: Place) {
         match key {
             RecordKey::Task(number) => {
@@ -308,9 +309,9 @@ impl Engine {
         }
     }
 
-    /// A task whose payload was left in the store is written again. The new place cannot be read
-    /// before its batch is reached, and the old one is about to go: so the payload is in memory
-    /// until it is left in the store once more.
+    /// Brings the payload of a task back into memory if it was left in the store, since its record
+    /// is written again. The new place cannot be read before its batch is written, and the old one
+    /// is about to go. So the payload stays in memory until it is left in the store again.
     fn bring_back_payload(&mut self, record: &TaskRecord) {
         if !self.leaves_payloads() || planted!(RewrittenPayloadStaysAway) {
             return;
@@ -328,13 +329,13 @@ impl Engine {
         self.obsolete.extend(former);
     }
 
-    /// The moment of the latest call.
+    /// Returns the moment of the latest call.
     #[must_use]
     pub const fn now(&self) -> Timestamp {
         self.now
     }
 
-    /// Whether what makes [`Engine::bytes`] grow by so many would be refused with BUSY now.
+    /// Whether growing [`Engine::bytes`] by `bytes` would be refused with BUSY now.
     #[must_use]
     pub fn is_busy_for(&self, bytes: u64) -> bool {
         self.room > Room::Enough || self.bytes.saturating_add(bytes) > self.limits.bytes_max
@@ -345,18 +346,18 @@ impl Engine {
     #[must_use]
     #[inline]
     pub fn is_busy_for_put(&self, queue: &[u8], content: usize) -> bool {
-        // Most of the time there is room for a new queue too, and none needs to be looked for.
+        // Usually there is room for a new queue too, so no lookup is needed.
         self.is_busy_for(put_bytes(queue.len(), content))
             && self.is_busy_for(self.growth_by_put(self.queues.find(queue), queue, content))
     }
 
-    /// How many bytes count against [`Limits::bytes_max`] now.
+    /// The number of bytes that count against [`Limits::bytes_max`] now.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// How many bytes count against [`Limits::waiting_bytes_max`] now.
+    /// The number of bytes that count against [`Limits::waiting_bytes_max`] now.
     #[must_use]
     pub const fn waiting_bytes(&self) -> u64 {
         self.consumers.bytes
@@ -368,13 +369,14 @@ impl Engine {
         self.limits.memory_bytes.is_some()
     }
 
-    /// How many tasks have left their payload in the store. Costs O(n): for tests and checks only.
+    /// The number of tasks whose payload was left in the store. Costs O(n): for tests and checks
+    /// only.
     #[must_use]
     pub fn payloads_left(&self) -> usize {
         self.tasks.slots().filter(|slot| self.tasks[*slot].payload().is_none()).count()
     }
 
-    /// The numbers of the tasks that have left their payload in the store, and where. Costs O(n):
+    /// The numbers of the tasks whose payload was left in the store, and where it is. Costs O(n):
     /// for tests and checks only.
     #[must_use]
     pub fn places_left(&self) -> Vec<(u64, Place)> {
@@ -386,14 +388,14 @@ impl Engine {
         left.filter_map(|task| Some((task.number(), task.place()?))).collect()
     }
 
-    /// Whether payloads are to be left in the store, since memory is to be saved.
+    /// Whether payloads should be left in the store to save memory.
     #[must_use]
     pub fn is_short_of_memory(&self) -> bool {
         self.limits.memory_bytes.is_some_and(|most| self.bytes > most)
     }
 
-    /// Leaves the payload of a task in the store, if the record at `place` still tells of it.
-    /// Whoever is shown the task later has to fetch it: [`crate::task::TaskRecord::away`].
+    /// Leaves the payload of a task in the store, if the record at `place` is still current.
+    /// Whoever receives the task later has to fetch it: [`crate::task::TaskRecord::away`].
     pub fn leave_payload(&mut self, number: u64, place: Place) {
         let Some(slot) = self.live(number) else { return };
         let task = &self.tasks[slot];
@@ -402,7 +404,7 @@ impl Engine {
         }
     }
 
-    /// How many subscriptions a client has.
+    /// The number of subscriptions of a client.
     #[must_use]
     pub fn subscriptions(&self, client: ClientId) -> usize {
         self.consumers.clients.get(&client).map_or(0, |known| known.subscriptions.len())
@@ -451,7 +453,8 @@ impl Engine {
         }
     }
 
-    /// Moves time on to `now`, fires what has become due, and hands out what became ready by that.
+    /// Moves time forward to `now`, fires what has become due, and serves the tasks that became
+    /// ready.
     pub(crate) fn advance(&mut self, now: Timestamp) {
         self.move_clock(now);
         self.fire_due();
@@ -468,8 +471,8 @@ impl Engine {
                 None => break,
                 Some(Due::Task(number)) => self.fire(number),
                 Some(Due::Taker(taker)) => {
-                    // Whoever is still in line gets what has become ready meanwhile, before being
-                    // told that there is nothing.
+                    // A taker that is still in line gets what has become ready meanwhile, before it
+                    // learns that there is nothing.
                     if !planted!(TimeoutBeforeTask) {
                         self.serve();
                     }
@@ -479,12 +482,12 @@ impl Engine {
                 Some(Due::Member(incarnation)) => self.end_or_rearm_member(incarnation),
             }
         }
-        // Those who wait already come before whoever makes this call.
+        // Consumers that wait already come before the client of this call.
         self.serve();
     }
 
-    /// Ends every call that may have changed something: hands out what became ready, then reports
-    /// what the store must know.
+    /// Ends every call that may have changed something: serves the tasks that became ready, then
+    /// reports what the store must know.
     pub(crate) fn conclude(&mut self) {
         self.serve();
         self.save();

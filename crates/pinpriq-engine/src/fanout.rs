@@ -1,8 +1,8 @@
-//! What fan-out asks and answers: publishing to a topic, and being a member of it.
+//! The commands and replies of fan-out: publishing to a topic, and being a member of it.
 //!
-//! A topic is a fan-out queue. Each member that joined it has a lane there, a queue of its own with
-//! a copy of everything published since. Being alive belongs to the member, not to the topic. How
-//! that is done is in the files of this folder.
+//! A topic is a fan-out queue. Each member that joined it has a lane there: a queue of its own with
+//! a copy of every task published since. A member is alive or not as a whole, not in each topic.
+//! The files of this folder do the work.
 
 pub(crate) mod farewell;
 pub(crate) mod members;
@@ -17,38 +17,38 @@ use crate::time::{Span, Timestamp};
 /// How long a member lives without a sign of life, unless it says otherwise.
 pub const LEASE_DEFAULT: Span = Span::from_ms(60_000);
 
-/// Puts one task into each lane of a topic: all or none, also across a crash. Answered with the
+/// Puts one task into each lane of a topic: all or none, even across a crash. The reply is the
 /// number of lanes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Publish<'a> {
     /// The topic.
     pub topic: &'a [u8],
-    /// What the tasks carry. It is kept once, however many lanes there are.
+    /// What the tasks carry. It is stored once, however many lanes there are.
     pub payload: &'a [u8],
-    /// What stays with them.
+    /// What never changes about the tasks.
     pub terms: Terms<&'a [u8]>,
-    /// Lower is more urgent; none is never selected.
+    /// Lower is more urgent. Without a priority the tasks are never selected.
     pub priority: Option<i64>,
-    /// The moment from which on no task is delivered any more.
+    /// The moment from which the task is no longer delivered.
     pub deadline: Deadline,
 }
 
-/// The end of a published task.
+/// When a published task ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Deadline {
-    /// The TTL that a lane sets for its tasks, if it does.
+    /// The TTL that a lane sets for its tasks, if it sets one.
     OfLane,
-    /// This moment of the engine's own time. One that has passed reaches no lane.
+    /// This moment in the engine's own time. If it has passed, the task reaches no lane.
     At(Timestamp),
-    /// So long from now.
+    /// This long from now.
     After(Span),
 }
 
-/// What members ask.
+/// The commands of members.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MemberCommand<'a> {
-    /// Gives the member a lane in the topic, unless it has one; registers the member, unless it
-    /// is. Answered with the member's incarnation.
+    /// Registers the member if it is not registered, and gives it a lane in the topic if it has
+    /// none. The reply is the member's incarnation.
     Join {
         /// The topic.
         topic: &'a [u8],
@@ -61,19 +61,19 @@ pub enum MemberCommand<'a> {
     Beat {
         /// The member.
         member: &'a [u8],
-        /// How long it lives without a further one, from now on.
+        /// How long it lives without another one, from now on.
         lease: Option<Span>,
     },
-    /// Ends one lane. Answered with 1, or 0 if there was none.
+    /// Ends one lane. The reply is 1, or 0 if there was none.
     LeaveTopic {
         /// The topic.
         topic: &'a [u8],
         /// The member.
         member: &'a [u8],
     },
-    /// Ends a member and all its lanes. Answered with their number.
+    /// Ends a member and all its lanes. The reply is their number.
     Leave(&'a [u8]),
-    /// Tells who has a lane in the topic.
+    /// Lists the members with a lane in the topic.
     List(&'a [u8]),
 }
 

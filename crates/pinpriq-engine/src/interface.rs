@@ -1,5 +1,5 @@
-//! What is asked of the engine, what it answers, and what it reports to the store. Plain data:
-//! nothing here decides anything.
+//! The commands and replies of the engine, and the changes that it reports to the store. This is
+//! plain data: nothing here decides anything.
 
 pub mod change;
 pub mod command;

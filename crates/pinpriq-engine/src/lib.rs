@@ -1,9 +1,9 @@
 //! The queue as a pure state machine.
 //!
-//! [`Engine`] holds the queues of one shard: tasks with priorities, delays and times to live, the
-//! leases under which they are taken, and everybody who waits for them. It does no I/O. The caller
-//! says what time it is, makes the reported [`change::Change`]s durable, and sends the
-//! [`reply::Output`]s after that.
+//! [`Engine`] holds the queues of one shard: the tasks with their priorities, delays and times to
+//! live, the leases under which they are taken, and the consumers that wait for them. It does no
+//! I/O. The caller passes in the time, makes the reported [`change::Change`]s durable, and only
+//! then sends the [`reply::Output`]s.
 //!
 //! ```
 //! use pinpriq_engine::command::{Command, Put, Selection, Take, TakeMode, Wait};
@@ -36,7 +36,7 @@
 #[macro_use]
 extern crate pinpriq_planted;
 
-/// Whether a bug was planted. In a build for use there is none: see `docs/planted.md`.
+/// Whether a bug was planted. A normal build has none: see `docs/planted.md`.
 #[cfg(not(planted))]
 macro_rules! planted {
     ($bug:ident) => {

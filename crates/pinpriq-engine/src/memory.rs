@@ -1,5 +1,5 @@
-//! How the engine keeps what it knows: tasks and payloads in pages, the orders that are derived
-//! from them, and who waits. Nothing here knows a command.
+//! The engine's data in memory: tasks and payloads in pages, the orders derived from them, and the
+//! consumers that wait. Nothing here knows about commands.
 
 pub(crate) mod consumers;
 pub(crate) mod deadlines;

@@ -1,5 +1,5 @@
-//! What each command does, one file for a group of commands, and what they share: checks of
-//! arguments, finding queues and tasks, drawing ids. Fan-out has a folder of its own.
+//! Carries out the commands, with one file for each group of commands, and shared code: checks of
+//! arguments, finding queues and tasks, drawing ids. Fan-out has its own folder.
 
 mod admin;
 pub(crate) mod arguments;

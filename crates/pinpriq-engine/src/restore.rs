@@ -1,8 +1,7 @@
-//! Starting from what a store kept.
+//! Restores the engine from what a store kept.
 //!
-//! While changes are folded back nothing but the tasks themselves is built; the indexes come once,
-//! at the start, when it is known which tasks are left. What fan-out adds is in
-//! `restore_lanes.rs`.
+//! While changes are applied, only the tasks themselves are built. The indexes are built once, at
+//! the start, when it is known which tasks are left. Fan-out is restored in `restore_lanes.rs`.
 
 use std::collections::BTreeMap;
 
@@ -20,11 +19,10 @@ use crate::time::Timestamp;
 use crate::transition::Operation;
 
 impl Engine {
-    /// Folds one change back, in the order in which they were reported. `place` is where the store
-    /// keeps its record, for a task or a queue.
-    ///
-    /// A change that speaks of a task that is not known is passed over: the store may have moved
-    /// that task's record, as it was later, behind this change. Costs O(log n).
+    /// Applies one change. Changes must come in the order in which they were reported. `place` is
+    /// where the store keeps the record of the change, if it has one.
+    /// A change about an unknown task is ignored: the store may have moved the record of that task,
+    /// in a later version, behind this change. Costs O(log n).
     pub fn restore(&mut self, change: Change, place: Option<Place>) {
         match change {
             Change::Task(record) => self.restore_task(*record, place),
@@ -74,10 +72,10 @@ impl Engine {
         }
     }
 
-    /// Begins to serve, at the moment `now`, as the given incarnation, with what was restored.
+    /// Starts to serve at the moment `now`, as the given incarnation, with what was restored.
     ///
-    /// Tasks whose TTL has passed go, and leases without a deadline end. `latest` is what the
-    /// newest batch of the store carried. Costs O(n log n) in the number of tasks.
+    /// Tasks whose TTL has passed are removed, and leases without a deadline end. `latest` is the
+    /// header of the newest batch in the store. Costs O(n log n) in the number of tasks.
     ///
     /// # Panics
     /// If `now` is earlier than the latest moment that the store knows, or the incarnation is not
@@ -93,8 +91,8 @@ impl Engine {
         if !planted!(NumbersGivenTwice) {
             self.last_number = self.last_number.max(latest.last_number);
         }
-        // Above every id that a clock reading can have given. The clock may stand where it stood at
-        // the last start, so each incarnation begins a millisecond later.
+        // Higher than every id that a clock reading can have given. The clock may show the same
+        // time as at the last start, so each incarnation begins a millisecond later.
         self.last_time64 = latest.now.ms().saturating_add(incarnation).saturating_mul(1_000_000);
         self.now = now;
         self.bytes = 0;
@@ -146,8 +144,8 @@ impl Engine {
         self.conclude();
     }
 
-    /// Whether a restored task is over before it is entered anywhere. After a long pause that may
-    /// be all of them.
+    /// Whether a restored task is over before it is added to any index. After a long pause that may
+    /// be true for all tasks.
     fn is_over(&self, slot: Slot) -> Option<Exit> {
         let task = &self.tasks[slot];
         match task.state() {
@@ -170,7 +168,7 @@ impl Engine {
         self.changes.push(Change::Gone(task.number()));
     }
 
-    /// Counts a restored task, and answers its next deadline.
+    /// Counts a restored task, and returns its next deadline.
     fn admit(&mut self, slot: Slot) -> Option<(Timestamp, Due)> {
         let task = &mut self.tasks[slot];
         let (number, kind, content) = (task.number(), task.kind(), task.content_bytes());
@@ -214,8 +212,8 @@ impl Engine {
         }
     }
 
-    /// The queue of a restored task. Neighbouring records share the allocation of its name, and
-    /// then nothing needs to be looked up.
+    /// Returns the queue of a restored task. Neighbouring records share the allocation of its name,
+    /// and then no lookup is needed.
     fn restored_queue(&mut self, name: &Bytes) -> QueueSlot {
         if let Some((last, slot)) = &self.restored_last
             && Bytes::ptr_eq(last, name)
@@ -227,7 +225,7 @@ impl Engine {
         slot
     }
 
-    /// Takes a task that was restored out again.
+    /// Removes a restored task again.
     pub(crate) fn unrestore(&mut self, slot: Slot) {
         let task = self.tasks.remove(slot);
         self.obsolete.extend(task.place());
@@ -250,7 +248,7 @@ impl Engine {
         self.reweigh_restored(former, current);
     }
 
-    /// The reason for which a restored task is buried has come or gone.
+    /// Updates the accounting when the reason why a restored task is buried appears or disappears.
     fn reweigh_restored(&mut self, former: u64, current: u64) {
         if self.limits.memory_bytes.is_some() {
             self.bytes = self.bytes + current - former;

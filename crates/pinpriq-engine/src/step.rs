@@ -1,8 +1,9 @@
-//! The only code that moves a task: transition table, indexes, deadline, counters, change.
+//! The only code that moves a task. It updates indexes, deadline, counters and changes, and checks
+//! every move against the transition table.
 //!
-//! Commands decide what is to happen and call one of `enter`, `shift`, `amend` and `leave`; each
-//! leaves every index, counter and deadline as it must be. Nothing here answers a client, except
-//! that those who await a task hear how it ended.
+//! Commands decide what happens and call `enter`, `shift`, `amend` or `leave`. Each of these keeps
+//! every index, counter and deadline correct. Nothing here replies to a client, except to the
+//! awaiters of a task.
 
 use crate::change::Change;
 use crate::engine::Engine;
@@ -19,14 +20,14 @@ use crate::time::Span;
 use crate::transition::{Operation, permits};
 
 impl Engine {
-    /// X to R, W or (undoing a pop) R: a task enters its queue.
+    /// A task enters its queue: X to R, W or (undoing a pop) R.
     pub(crate) fn enter(&mut self, task: Task, operation: Operation) -> Slot {
         let slot = self.enter_known(task, operation);
         self.mark(slot, Unsaved::Whole);
         slot
     }
 
-    /// The same for a task that the store hears of in another way.
+    /// Like [`Self::enter`], for a task that is reported to the store in another way.
     pub(crate) fn enter_known(&mut self, task: Task, operation: Operation) -> Slot {
         let (queue, kind) = (task.queue, task.kind());
         assert!(permits(operation, None, Some(kind)), "{operation:?} cannot make {kind:?}");
@@ -46,8 +47,8 @@ impl Engine {
         slot
     }
 
-    /// Moves a task into the state that `change` answers; `change` may alter other fields of the
-    /// task along with it.
+    /// Moves a task into the state that `change` returns. `change` may alter other fields of the
+    /// task too.
     pub(crate) fn shift(
         &mut self,
         slot: Slot,
@@ -96,7 +97,7 @@ impl Engine {
         self.mark(slot, unsaved);
     }
 
-    /// Gives a task a payload of its own in place of the one that it has.
+    /// Replaces the payload of a task by one of its own.
     pub(crate) fn set_payload(&mut self, slot: Slot, payload: &[u8]) {
         let kept = self.tasks.keep(payload);
         let mut former = None;
@@ -104,7 +105,7 @@ impl Engine {
         self.tasks.forget(former);
     }
 
-    /// Any state to X: a task leaves its queue for good.
+    /// A task leaves its queue for good: any state to X.
     pub(crate) fn leave(&mut self, slot: Slot, operation: Operation, exit: Exit) {
         let from = self.lift(slot);
         assert!(
@@ -139,13 +140,13 @@ impl Engine {
         self.tidy_queue(task.queue);
     }
 
-    /// R, T, W or any other state to X because the TTL has passed.
+    /// A task leaves because its TTL has passed: R, T, W or any other state to X.
     pub(crate) fn expire(&mut self, slot: Slot) {
         self.leave(slot, Operation::Deadline, Exit::Expired);
     }
 
-    /// Ends a task that was acknowledged or popped, as its queue wants it, or as a zombie for
-    /// `zombie`.
+    /// Ends a task that was acknowledged or popped, as the setting of its queue says, or as a
+    /// zombie for `zombie`.
     pub(crate) fn finish(&mut self, slot: Slot, operation: Operation, zombie: Option<Span>) {
         let setting = self.queues[self.tasks[slot].queue].settings.after_ack;
         let after_ack = zombie.map_or(setting, AfterAck::Zombie);
@@ -159,7 +160,7 @@ impl Engine {
         }
     }
 
-    /// The moment at which a task is due has come.
+    /// Handles a task whose due moment has come.
     pub(crate) fn fire(&mut self, number: u64) {
         let Some(slot) = self.tasks.find(number) else {
             unreachable!("task {number} was due and is gone")
@@ -183,7 +184,8 @@ impl Engine {
         }
     }
 
-    /// T to R, or to X if the TTL passed meanwhile: a lease ends without its holder's doing.
+    /// Ends a lease without an action of its holder: T to R, or to X if the TTL has passed
+    /// meanwhile.
     pub(crate) fn end_lease(&mut self, slot: Slot, operation: Operation) {
         if self.tasks[slot].is_expired(self.now) {
             self.leave(slot, operation, Exit::Expired);
@@ -192,7 +194,7 @@ impl Engine {
         }
     }
 
-    /// Notes that the store must hear about a task.
+    /// Records that a task must be reported to the store.
     pub(crate) fn mark(&mut self, slot: Slot, unsaved: Unsaved) {
         if !self.reports {
             return;
@@ -212,7 +214,7 @@ impl Engine {
         let mut unsaved = std::mem::take(&mut self.unsaved);
         for slot in unsaved.drain(..) {
             let Some(task) = self.tasks.at(slot) else { continue };
-            // A task whose queue was emptied since has gone with it.
+            // A task whose queue was emptied since was removed with it.
             if self.queues.is_current(task.queue, task.epoch) {
                 let queue = &self.queues[task.queue];
                 self.changes.extend(self.tasks.unsaved_change(slot, queue.names()));
@@ -224,7 +226,7 @@ impl Engine {
         self.unsaved = unsaved;
     }
 
-    /// Takes the task out of memory and of everything that names it by number.
+    /// Removes the task from memory and from everything that refers to it by number.
     pub(crate) fn remove_from_memory(&mut self, slot: Slot) -> Task {
         let task = self.tasks.remove(slot);
         if let Some(at) = task.armed() {
@@ -238,7 +240,8 @@ impl Engine {
         task
     }
 
-    /// A copy shares its publication no longer. With the last the publication goes.
+    /// Ends the sharing of a copy with its publication. After the last copy, the publication is
+    /// removed.
     fn let_go(&mut self, number: u64) {
         let Some((first, published)) = self.publications.of_copy(number) else {
             unreachable!("task {number} shares no publication")
@@ -251,7 +254,7 @@ impl Engine {
         }
     }
 
-    /// Answers everybody who awaits a task.
+    /// Replies to all awaiters of a task.
     pub(crate) fn tell_awaiters(
         &mut self,
         number: u64,
@@ -266,7 +269,7 @@ impl Engine {
         }
     }
 
-    /// Forgets a queue that nobody needs any more.
+    /// Removes a queue that is not needed any more.
     pub(crate) fn tidy_queue(&mut self, queue: QueueSlot) {
         self.bytes -= self.queues.tidy(queue);
     }
@@ -276,8 +279,8 @@ impl Engine {
         self.bytes += self.queues.count(queue);
     }
 
-    /// Refuses to give a task another payload, or a reason of this many bytes to be buried for, if
-    /// it would need more room than there is.
+    /// Refuses to give a task another payload, or a reason of this many bytes for being buried, if
+    /// there is not enough room.
     pub(crate) fn check_growth(
         &self,
         slot: Slot,
@@ -285,12 +288,12 @@ impl Engine {
         reason: usize,
     ) -> Result<(), Refusal> {
         let task = &self.tasks[slot];
-        // A payload that was left in the store counts all the same: a shorter one always fits.
+        // A payload that was left in the store counts too, so a shorter one always fits.
         let (mut former, mut current) = (task.own_bytes() + task.away_bytes(), reason as u64);
         current += former - task.reason_bytes();
         if let Some(payload) = payload {
             current = task.own_bytes_with(payload.len(), reason);
-            // With the last that shares it a publication goes.
+            // When its last copy stops sharing, a publication is removed.
             let shared = self.publications.shared_by(task.number()).filter(|_| task.shares());
             let last = shared.filter(|(_, published)| published.sharers == 1);
             former += last.map_or(0, |(_, published)| published.content_bytes());
@@ -301,7 +304,7 @@ impl Engine {
         self.check_room(current - former)
     }
 
-    /// Takes a task out of the indexes that depend on its state.
+    /// Removes a task from the indexes that depend on its state.
     fn lift(&mut self, slot: Slot) -> StateKind {
         let task = &self.tasks[slot];
         self.queues[task.queue].indexes.remove(slot, &self.tasks);
@@ -315,7 +318,8 @@ impl Engine {
         task.kind()
     }
 
-    /// Enters a task into the indexes that depend on its state, and wakes those who wait for it.
+    /// Adds a task to the indexes that depend on its state, and wakes the consumers that wait for
+    /// it.
     pub(crate) fn settle(&mut self, slot: Slot) {
         let task = &self.tasks[slot];
         let (queue, number, due, armed) = (task.queue, task.number(), task.due(), task.armed());
@@ -339,7 +343,7 @@ impl Engine {
         }
     }
 
-    /// Counts a move, in the queue and over all.
+    /// Counts a move, in the queue and in total.
     fn count(
         &mut self,
         queue: QueueSlot,
@@ -363,7 +367,7 @@ impl Engine {
                 counters.enter(to);
             }
             match (operation, from) {
-                // The queue may have ceased to exist since the pop, and its figures with it.
+                // The queue, and its figures with it, may have ceased to exist since the pop.
                 (Operation::PutBack, None) if counters.acked > 0 => counters.acked -= 1,
                 (_, None) => counters.put += 1,
                 _ => {}
@@ -371,7 +375,7 @@ impl Engine {
         }
     }
 
-    /// Accounts for a payload that may have been replaced.
+    /// Updates the accounting for a payload that may have been replaced.
     fn reweigh(&mut self, slot: Slot, former: Weight) {
         let task = &self.tasks[slot];
         let current = Weight::of(task);
@@ -389,7 +393,7 @@ impl Engine {
     }
 }
 
-/// What a task counts for.
+/// The number of bytes that a task counts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Weight {
     /// See [`Task::content_bytes`].
@@ -405,7 +409,7 @@ impl Weight {
     }
 }
 
-/// The connection on whose life the lease of this task depends, if it is taken without a TTR.
+/// The connection that the lease of this task depends on, if it was taken without a TTR.
 fn connection_lease(task: &Task) -> Option<ClientId> {
     task.lease().filter(|lease| lease.deadline.is_none()).and_then(|lease| lease.holder)
 }

@@ -1,9 +1,9 @@
 //! The one table of what each operation does to a task in each state.
 //!
-//! Every command asks [`answer`] before it touches a task, and every move is checked against it
-//! again in `step.rs`. [`listing`] prints the whole table; `docs/states.md` holds that text, and a
-//! test drives each cell through the engine. What a transition does besides (indexes, deadlines,
-//! counters) is not known here.
+//! Every command calls [`answer`] before it touches a task, and `step.rs` checks every move against
+//! the table again. [`listing`] prints the whole table. `docs/states.md` contains that text, and a
+//! test drives each cell through the engine. This module knows nothing about the other effects of a
+//! transition (indexes, deadlines, counters).
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ use crate::task::StateKind::{self, Buried, Done, Ready, Taken, Waiting, Zombie};
 /// Something that can happen to a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Operation {
-    /// It is put, under an id of the server's or of the caller's.
+    /// It is put, under an id of the server or of the caller.
     Put,
     /// It is selected and leased.
     Take,
@@ -45,7 +45,7 @@ pub(crate) enum Operation {
     Restart,
     /// Its deadline passes.
     Deadline,
-    /// The connection that took it without a TTR ends, or the server was started again.
+    /// The connection that took it without a TTR ends, or the server was restarted.
     HolderGone,
 }
 
@@ -60,35 +60,35 @@ pub(crate) enum By {
     Id,
 }
 
-/// Where a task stands, seen by the one who asks.
+/// The state of a task, as seen by the client that asks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Standing {
     /// X: it is not in the queue.
     Absent,
-    /// It is in this state, and not taken.
+    /// It is in this state, which is not T.
     Resting(StateKind),
-    /// T, by the connection that asks.
+    /// T, taken by the connection that asks.
     TakenHere,
-    /// T, by another.
+    /// T, taken by another connection.
     TakenElsewhere,
 }
 
-/// What an operation does.
+/// The effect of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Answer {
-    /// The task moves into one of these; `None` is X.
+    /// The task moves into one of these states; `None` is X.
     Moves(&'static [Option<StateKind>]),
     /// The task stays in its state, and something about it changes.
     Stays,
-    /// Nothing happens, and that is no refusal.
+    /// Nothing happens. This is not a refusal.
     Nothing,
-    /// The request waits.
+    /// The request blocks.
     Blocks,
-    /// The request is answered with how the task ended.
+    /// The reply is how the task ended.
     Tells(Outcome),
     /// The request is refused.
     Refused(RefusalKind),
-    /// That cannot come up.
+    /// This cannot happen.
     Never,
 }
 
@@ -98,7 +98,7 @@ const TO_RESTING: &[Option<StateKind>] =
     &[Some(Ready), Some(Waiting), Some(Buried), Some(Zombie), Some(Done), None];
 
 impl Standing {
-    /// All eight, in the order of the table's columns.
+    /// All standings, in the order of the table's columns.
     pub(crate) const ALL: [Self; 8] = [
         Self::Absent,
         Self::Resting(Ready),
@@ -111,7 +111,7 @@ impl Standing {
     ];
 }
 
-/// What `operation` does to a task that stands like `standing`.
+/// Returns what `operation` does to a task with this `standing`.
 pub(crate) const fn answer(operation: Operation, standing: Standing) -> Answer {
     match operation {
         Operation::Put => match standing {
@@ -145,7 +145,7 @@ pub(crate) const fn answer(operation: Operation, standing: Standing) -> Answer {
     }
 }
 
-/// The rows of the operations that ask for the holder of a lease.
+/// The rows of the operations that require the holder of a lease.
 const fn held(by: By, standing: Standing, done: Answer) -> Answer {
     match (by, standing) {
         (By::Receipt, Standing::TakenHere | Standing::TakenElsewhere)
@@ -158,12 +158,12 @@ const fn held(by: By, standing: Standing, done: Answer) -> Answer {
     }
 }
 
-/// The rows of the operations that name a task by its id, and of those that nobody asks for.
+/// The rows of the operations that name a task by its id, and of those that no client requests.
 const fn by_id(operation: Operation, standing: Standing) -> Answer {
     use RefusalKind::{NotFound, NotOwner, NotTaken, Taken as IsTaken, WrongState};
     const TAKEN: Answer = Answer::Refused(IsTaken);
     match (operation, standing) {
-        // The TTL of a buried task may pass, and then waits until it is dug.
+        // The TTL of a buried task may pass. It then takes effect only when the task is dug up.
         (Operation::Kill, Standing::Absent)
         | (Operation::Restart, Standing::Resting(Ready))
         | (Operation::Deadline, Standing::Resting(Buried)) => Answer::Nothing,
@@ -218,7 +218,7 @@ pub(crate) fn permits(
     })
 }
 
-/// The rows of the listing, each with the words for it.
+/// The rows of the listing, each with its label.
 pub(crate) const ROWS: [(&str, Operation); 25] = [
     ("put with that id", Operation::Put),
     ("take", Operation::Take),
@@ -247,7 +247,7 @@ pub(crate) const ROWS: [(&str, Operation); 25] = [
     ("its holder is gone", Operation::HolderGone),
 ];
 
-/// The whole table as a Markdown table: a row for each operation, a column for each standing.
+/// Returns the whole table as Markdown: a row for each operation, a column for each standing.
 #[must_use]
 pub fn listing() -> String {
     let mut text = String::from(
@@ -264,7 +264,7 @@ pub fn listing() -> String {
     text
 }
 
-/// One cell of the listing.
+/// Describes one cell of the listing.
 fn describe(answer: Answer) -> String {
     match answer {
         Answer::Moves(targets) => {

@@ -1,6 +1,6 @@
-//! Commands: which byte stands for which, and where the lists stand that a decoded one borrows.
+//! Commands: the byte of each kind, and storage for the lists that a decoded command borrows.
 //!
-//! What follows that byte is in the folder.
+//! The bytes after it are in the files of the folder.
 
 mod fanout;
 mod holding;
@@ -91,7 +91,7 @@ pub(crate) fn decode<R>(
 ) -> Result<R, Malformed> {
     let mut rest = bytes;
     let input = &mut rest;
-    // What lists borrow from while `then` is called; at most one of them is made.
+    // What lists borrow from while `then` is called. At most one of them is used.
     let names: List<&[u8]>;
     let receipts: List<Receipt>;
     let records: Vec<TaskRecord>;

@@ -1,8 +1,8 @@
-//! What commands and outputs both hold: receipts, states and priorities.
+//! The fields that both commands and outputs have: receipts, states and priorities.
 //!
-//! Each enumeration is written as a number that is told here, variant by variant, so that a new
-//! variant can never change what the others are. A field that says in the flags which form it has
-//! comes in three parts: its code, its bytes, and the way back.
+//! Each enumeration is written as a number that is set here for each variant, so a new variant
+//! never changes the others. A field whose form is in the flags has three functions: for its code,
+//! its bytes, and the way back.
 
 use pinpriq_engine::task::{Grant, Receipt, StateKind, Terms};
 
@@ -11,7 +11,7 @@ use crate::flags::Packed;
 use pinpriq_records::primitives::{put_number, put_signed, take_number, take_signed};
 use pinpriq_records::task::{put_terms, take_terms};
 
-/// Priority 0 takes no room.
+/// Priority 0 takes no bytes.
 #[inline]
 pub(crate) fn pack_priority(flags: &mut Packed, priority: Option<i64>) {
     flags.code(
@@ -46,7 +46,7 @@ pub(crate) fn take_priority(code: u8, input: &mut &[u8]) -> Result<Option<i64>, 
     }
 }
 
-/// Terms about which nothing was said take no room.
+/// Terms without any value take no bytes.
 #[inline]
 pub(crate) fn put_terms_if_any(out: &mut Vec<u8>, terms: Terms<&[u8]>) {
     if !terms.are_none() {
@@ -90,7 +90,7 @@ pub(crate) fn take_grant(input: &mut &[u8]) -> Result<Grant, Malformed> {
     Ok(Grant { incarnation: take_number(input)?, serial: take_number(input)? })
 }
 
-/// States are numbered from 1, and 0 is none.
+/// States are numbered from 1. 0 means none.
 #[inline]
 pub(crate) const fn kind_code(kind: Option<StateKind>) -> u8 {
     match kind {

@@ -1,25 +1,25 @@
-//! Small choices packed into one number, which stands before the fields that they speak of.
+//! Small choices packed into one number, which comes before the fields that they describe.
 //!
-//! They are read in the order in which they were added. What comes first should be what is unusual
-//! most often, since zeroes at the end take no room. What a choice means is not known here.
+//! They are read in the order in which they were added. Add those first that are most often not 0,
+//! since zeroes at the end take no room. This module knows nothing about the meaning of a choice.
 
 use crate::Malformed;
 use pinpriq_records::primitives::{put_number, take_number};
 
-/// Choices that are being collected.
+/// Collects choices.
 #[derive(Default)]
 pub(crate) struct Packed {
     bits: u64,
     used: u32,
 }
 
-/// Choices that are being read.
+/// Reads choices.
 pub(crate) struct Packing {
     bits: u64,
 }
 
 impl Packed {
-    /// Adds a choice that fits in so many bits.
+    /// Adds a choice that fits in `bits` bits.
     #[inline]
     pub(crate) fn code(&mut self, bits: u32, code: u8) {
         debug_assert!(u32::from(code) < 1 << bits, "{code} takes more than {bits} bits");
@@ -33,7 +33,7 @@ impl Packed {
         self.code(1, u8::from(flag));
     }
 
-    /// Appends all of them.
+    /// Appends all choices.
     #[inline]
     pub(crate) fn put(self, out: &mut Vec<u8>) {
         put_number(out, self.bits);
@@ -46,7 +46,7 @@ impl Packing {
         Ok(Self { bits: take_number(input)? })
     }
 
-    /// The next choice of so many bits.
+    /// Reads the next choice, which has `bits` bits.
     #[inline]
     pub(crate) fn code(&mut self, bits: u32) -> u8 {
         let mask = (1_u64 << bits) - 1;
@@ -56,13 +56,13 @@ impl Packing {
         code
     }
 
-    /// The next choice between two.
+    /// Reads the next choice between two.
     #[inline]
     pub(crate) fn flag(&mut self) -> bool {
         self.code(1) != 0
     }
 
-    /// All of them were read, and there are no others.
+    /// Checks that all choices were read.
     #[inline]
     pub(crate) fn end(&self) -> Result<(), Malformed> {
         if self.bits == 0 { Ok(()) } else { Err(Malformed::OutOfRange("flags")) }

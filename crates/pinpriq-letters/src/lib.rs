@@ -1,10 +1,10 @@
-//! What the engine is asked and what it answers, as bytes.
+//! The commands and outputs of the engine as bytes.
 //!
 //! A [`Command`] goes to another shard in a letter, and its [`Output`]s come back in one. Each has
-//! exactly one encoding: a byte that says its kind; where there are choices, a number whose bits
-//! say which were made; and then what they ask for. What is usual takes no room. Numbers are
-//! LEB128 in their shortest form, texts have their length before them, and what the bits could
-//! have told may not be spelled out.
+//! exactly one encoding. First comes a byte for its kind. If there are choices, a number follows
+//! whose bits say which were made. The fields that they need come last. A usual value takes no
+//! room. Numbers are LEB128 in their shortest form, and texts have their length before them. A
+//! value that the bits can express must not be written out.
 //!
 //! ```
 //! use pinpriq_engine::command::{Command, Put};
@@ -18,10 +18,10 @@
 //! ```
 //!
 //! Encoding cannot fail. Decoding is total: any bytes give a value or an error, never a panic, and
-//! nothing is allocated from a length that the bytes merely declare. Several commands in one
-//! letter, where a letter goes, and who may send it are not known here; nor is it checked whether
-//! a command makes sense, which is the engine's business. Both ends are of the same build: there
-//! is no version, and nothing here may be written to a disk.
+//! no allocation depends on a length that was only declared. This crate knows nothing about several
+//! commands in one letter, where a letter goes, or who may send it. It does not check whether a
+//! command makes sense, since the engine does. Both ends are the same build: there is no version,
+//! and nothing here may be written to a disk.
 
 mod command;
 mod fields;
@@ -35,7 +35,7 @@ use pinpriq_engine::command::Command;
 use pinpriq_engine::reply::Output;
 pub use pinpriq_records::Malformed;
 
-/// Appends the command.
+/// Appends a command.
 ///
 /// # Panics
 /// If the payload of a task that is put back was left in the store and not read back.
@@ -44,8 +44,8 @@ pub fn encode_command(command: &Command<'_>, out: &mut Vec<u8>) {
     command::encode(command, out);
 }
 
-/// Decodes one command that fills `bytes` exactly, and calls `then` with it: strings are borrowed
-/// from `bytes`, lists stand in a buffer that lives as long as the call.
+/// Decodes one command that fills `bytes` exactly, and calls `then` with it. Strings are borrowed
+/// from `bytes`. Lists are in a buffer that lives as long as the call.
 #[inline]
 pub fn decode_command<R>(
     bytes: &[u8],
@@ -54,8 +54,8 @@ pub fn decode_command<R>(
     command::decode(bytes, then)
 }
 
-/// Appends the output. Payloads that were left in the store must have been read back before (a
-/// task's `away` is not carried).
+/// Appends an output. Payloads that were left in the store must have been read back before: the
+/// `away` of a task is not encoded.
 ///
 /// # Panics
 /// If a payload was left in the store and not read back.

@@ -1,14 +1,14 @@
-//! Lists: how many there are, then each of them.
+//! Lists: the number of items, then each item.
 //!
-//! A short list of what is borrowed or small needs no allocation. What is in a list is not known
-//! here.
+//! A short list of borrowed or small items needs no allocation. This module knows nothing about the
+//! items.
 
 use std::ops::Deref;
 
 use crate::Malformed;
 use pinpriq_records::primitives::{put_number, take_number};
 
-/// So many stand in the list itself.
+/// The number of items that fit in the list itself.
 const ROOM: usize = 8;
 
 /// A list that was decoded.
@@ -37,7 +37,7 @@ pub(crate) fn put_list<T>(out: &mut Vec<u8>, items: &[T], put: impl Fn(&mut Vec<
     }
 }
 
-/// Takes a list of what is cheap to copy; `blank` fills the places that are not needed.
+/// Takes a list of items that are cheap to copy. `blank` fills the unused places.
 #[inline]
 pub(crate) fn take_list<'a, T: Copy>(
     input: &mut &'a [u8],
@@ -55,7 +55,7 @@ pub(crate) fn take_list<'a, T: Copy>(
     Ok(List::Few { items, count })
 }
 
-/// Takes a list of anything.
+/// Takes a list of any items.
 pub(crate) fn take_vec<'a, T>(
     input: &mut &'a [u8],
     take: impl FnMut(&mut &'a [u8]) -> Result<T, Malformed>,
@@ -64,14 +64,14 @@ pub(crate) fn take_vec<'a, T>(
     take_items(input, count, take)
 }
 
-/// Each item has one byte at least, so more than there are bytes cannot follow.
+/// Each item has at least one byte, so there cannot be more items than bytes.
 #[inline]
 fn take_count(input: &mut &[u8]) -> Result<usize, Malformed> {
     let count = usize::try_from(take_number(input)?).map_err(|_| Malformed::Short)?;
     if count > input.len() { Err(Malformed::Short) } else { Ok(count) }
 }
 
-/// Room is made as the items come, however many were announced.
+/// Allocates while the items come, not by the declared number.
 fn take_items<'a, T>(
     input: &mut &'a [u8],
     count: usize,

@@ -1,6 +1,6 @@
-//! Outputs: which byte stands for which, and answers about tasks.
+//! Outputs: the byte of each kind, and replies about tasks.
 //!
-//! Figures and settings are in the folder. To whom an output goes follows the first byte.
+//! Figures and settings are in the folder. The receiver of an output follows the first byte.
 
 mod figures;
 mod kinds;
@@ -118,7 +118,7 @@ fn put_tasks(out: &mut Vec<u8>, tasks: &[TaskRecord], popped: bool) {
     put_list(out, tasks, put_record);
 }
 
-/// An id behind its form, which completes the flags.
+/// Appends the flags, completed with the form of the id, and then the id.
 fn put_named(out: &mut Vec<u8>, mut flags: Packed, id: &TaskId) {
     flags.code(2, id_code(id, 0));
     flags.put(out);
@@ -223,7 +223,7 @@ fn take_tasks(input: &mut &[u8]) -> Result<(Vec<TaskRecord>, bool), Malformed> {
     Ok((take_records(input)?, popped))
 }
 
-/// Flags of which there is but one.
+/// Takes flags that consist of a single one.
 fn take_flag_alone(input: &mut &[u8]) -> Result<bool, Malformed> {
     let mut flags = Packing::take(input)?;
     let flag = flags.flag();

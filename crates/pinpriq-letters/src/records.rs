@@ -1,6 +1,6 @@
-//! Tasks, whole.
+//! Whole tasks.
 //!
-//! The place of a payload in a store means nothing elsewhere and is not carried.
+//! The place of a payload in a store has no meaning for another shard and is not encoded.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(crate) fn put_record(out: &mut Vec<u8>, task: &TaskRecord) {
     put_task(out, task);
 }
 
-/// `usual` is the number that an id has when it takes no room.
+/// `usual` is the number of an id that takes no bytes.
 #[inline]
 pub(crate) fn id_code(id: &TaskId, usual: u64) -> u8 {
     match id {
@@ -56,7 +56,7 @@ pub(crate) fn take_id(code: u8, usual: u64, input: &mut &[u8]) -> Result<TaskId,
     })
 }
 
-/// Takes a list of tasks. Neighbours in one queue share its name.
+/// Takes a list of tasks. Consecutive tasks of one queue share its name.
 pub(crate) fn take_records(input: &mut &[u8]) -> Result<Vec<TaskRecord>, Malformed> {
     let mut last: Option<Bytes> = None;
     take_vec(input, |input| {
@@ -66,7 +66,7 @@ pub(crate) fn take_records(input: &mut &[u8]) -> Result<Vec<TaskRecord>, Malform
     })
 }
 
-/// Takes one task, whose queue may well be `known`.
+/// Takes one task, whose queue is often `known`.
 pub(crate) fn take_record(
     input: &mut &[u8],
     known: Option<&Bytes>,

@@ -1,4 +1,4 @@
-//! Changes of settings. Whether the value in one makes sense is not known here.
+//! Changes of settings. Whether a value makes sense is not checked here.
 
 use pinpriq_engine::settings::{Assignment, Setting};
 use pinpriq_records::primitives::take_byte;

@@ -1,7 +1,7 @@
 //! Numbers and texts as bytes, and back.
 //!
-//! A number has one form only, the shortest. What numbers and texts mean is not known here, except
-//! for moments and durations, which the engine makes of numbers.
+//! A number has only one form, the shortest. This module knows nothing about the meaning of numbers
+//! and texts, except for moments and durations, which are types of the engine.
 
 use pinpriq_engine::time::{Span, Timestamp};
 
@@ -43,7 +43,7 @@ pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Appends a value if there is one. Whether there is one must stand before it.
+/// Appends a value if there is one. The bytes before it must say whether there is one.
 #[inline]
 pub fn put_if<T>(out: &mut Vec<u8>, value: Option<T>, put: impl FnOnce(&mut Vec<u8>, T)) {
     if let Some(value) = value {
@@ -83,13 +83,13 @@ fn take_long_number(input: &mut &[u8]) -> Result<u64, Malformed> {
     let mut value = 0_u64;
     for shift in (0..64).step_by(7) {
         let byte = take_byte(input)?;
-        // The tenth byte has room for one bit, and must not announce an eleventh.
+        // The tenth byte has room for one bit, and must not say that another byte follows.
         if shift == 63 && byte > 1 {
             break;
         }
         value |= u64::from(byte & 0x7f) << shift;
         if byte < 0x80 {
-            // A last byte without a bit could have been left out.
+            // A last byte of 0 could have been left out.
             if byte == 0 && shift > 0 {
                 break;
             }

@@ -1,6 +1,6 @@
-//! Settings of queues as bytes, as the table in the engine lists them.
+//! Settings of queues as bytes, in the order of the table in the engine.
 //!
-//! A new setting needs nothing here. Whether a value makes sense is not known here.
+//! A new setting needs no change here. Whether a value makes sense is not checked here.
 
 use pinpriq_engine::settings::{Setting, Settings, Value};
 
@@ -9,10 +9,10 @@ use crate::primitives::{
     put_bytes, put_number, put_span, take_byte, take_bytes, take_number, take_span,
 };
 
-/// Behind the last setting.
+/// Follows the last setting.
 const END: u8 = 0;
 
-/// Appends those settings that are not the default, in the order of the table.
+/// Appends the settings that are not the default, in the order of the table.
 pub fn put_settings(out: &mut Vec<u8>, settings: &Settings) {
     for (setting, value) in settings.changed() {
         out.push(setting.tag);

@@ -1,7 +1,8 @@
-//! A task as bytes, but for where it is: its queue or lane stands elsewhere.
+//! A task as bytes, without its queue or lane, which are written elsewhere.
 //!
-//! This is the one list of a task's attributes on disk and in letters. To add one, give it the next
-//! tag and its place in [`ATTRIBUTES`], a line where it is appended and a line where it is taken.
+//! This is the one list of a task's attributes, on disk and in letters. To add one, give it the
+//! next tag, its place in [`ATTRIBUTES`], a line in [`put_task`] or [`put_terms`], and a line where
+//! they are taken.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use crate::primitives::{
     take_moment, take_number, take_signed, take_small, take_span,
 };
 
-/// Behind the last attribute.
+/// Follows the last attribute.
 const END: u8 = 0;
 const ID: u8 = 1;
 const KEY: u8 = 2;
@@ -27,7 +28,7 @@ const EXPIRES_AT: u8 = 6;
 const ATTEMPTS: u8 = 7;
 const STATE: u8 = 8;
 const SHARED: u8 = 9;
-/// The connection that has the lease. No store is told it.
+/// The connection that holds the lease. It is never written to a store.
 const HOLDER: u8 = 10;
 
 /// What an attribute belongs to.
@@ -52,7 +53,7 @@ const ATTRIBUTES: [(u8, Part); 10] = [
     (HOLDER, Part::Task),
 ];
 
-/// A task whose bytes still lie where they were read, but for the reason of a buried one.
+/// A task that borrows its bytes from where they were read, except for the reason of a buried task.
 #[derive(Debug)]
 pub struct TaskView<'a> {
     /// See [`TaskRecord::number`].
@@ -62,7 +63,7 @@ pub struct TaskView<'a> {
     payload: &'a [u8],
 }
 
-/// What only some tasks have.
+/// The fields that only some tasks have.
 #[derive(Debug)]
 struct Attributes<'a> {
     /// An id that is not the number.
@@ -72,7 +73,8 @@ struct Attributes<'a> {
     shared: bool,
 }
 
-/// Appends a task without its queue and lane. Where a payload was left is not kept.
+/// Appends a task without its queue and lane. The place of a payload that was left in the store is
+/// not encoded.
 pub fn put_task(out: &mut Vec<u8>, task: &TaskRecord) {
     put_number(out, task.number);
     put_moment(out, task.put_at);
@@ -101,7 +103,7 @@ pub fn take_task<'a>(input: &mut &'a [u8]) -> Result<TaskView<'a>, Malformed> {
     Ok(TaskView { number, put_at, attributes, payload: take_bytes(input)? })
 }
 
-/// Appends what a producer said of a task for good.
+/// Appends the terms that a producer set for good.
 pub fn put_terms(out: &mut Vec<u8>, terms: Terms<&[u8]>) {
     put_terms_open(out, terms);
     out.push(END);
@@ -112,7 +114,7 @@ pub fn take_terms<'a>(input: &mut &'a [u8]) -> Result<Terms<&'a [u8]>, Malformed
     Ok(Attributes::take(input, 0, Some(Part::Terms))?.terms)
 }
 
-/// Appends where the task of this number stands.
+/// Appends the progress of the task of this number.
 pub fn put_progress(out: &mut Vec<u8>, number: u64, progress: &Progress) {
     put_progress_open(out, number, progress);
     out.push(END);
@@ -124,7 +126,7 @@ pub fn take_progress(input: &mut &[u8], number: u64) -> Result<Progress, Malform
 }
 
 impl TaskView<'_> {
-    /// The task with bytes of its own, in this queue or lane.
+    /// Returns the task with owned bytes, in this queue or lane.
     #[must_use]
     pub fn kept(self, queue: Bytes, lane: Option<LaneName>) -> TaskRecord {
         let Attributes { own_id, terms, progress, shared } = self.attributes;
@@ -188,7 +190,7 @@ impl<'a> Attributes<'a> {
     }
 }
 
-/// Refuses an attribute with the value that it has when it is left out.
+/// Refuses an attribute with the value that is the default when it is left out.
 fn unusual<T: PartialEq>(value: T, usual: &T, field: &'static str) -> Result<T, Malformed> {
     if value == *usual { Err(Malformed::OutOfRange(field)) } else { Ok(value) }
 }
@@ -299,7 +301,7 @@ fn put_state(out: &mut Vec<u8>, state: &State) {
     }
 }
 
-/// Takes a state, which the records of older versions hold too.
+/// Takes a state. Records of older versions contain states in this form too.
 pub fn take_state(input: &mut &[u8]) -> Result<State, Malformed> {
     Ok(match take_byte(input)? {
         0 => State::Ready,

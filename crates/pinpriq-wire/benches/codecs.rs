@@ -1,8 +1,7 @@
-//! What the two codecs cost for a message with a payload of 100 bytes.
+//! Measures the cost of the two codecs for a message with a payload of 100 bytes.
 //!
-//! Each iteration reads or writes a thousand messages that stand one behind the other, as a
-//! pipelining client sends them. What a server does with them is not measured here. Nothing is
-//! judged.
+//! Each iteration reads or writes a thousand consecutive messages, as a pipelining client sends
+//! them. What a server does with them is not measured here. Nothing here judges the results.
 
 #![expect(clippy::expect_used, reason = "a bench that cannot go on has nothing to tell")]
 
@@ -31,7 +30,7 @@ fn push() -> Request<'static> {
     Request::Push { queue: b"jobs", ttl_ms: 1_000, priority: 5, key: b"k", payload: &PAYLOAD }
 }
 
-/// Every argument is looked at.
+/// Every argument is read.
 #[divan::bench]
 fn resp_request_decoded(bencher: Bencher<'_, '_>) {
     let bytes = resp_puts();
@@ -50,7 +49,7 @@ fn resp_request_decoded(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// The answer to a take: one task of four parts.
+/// The reply to a take: one task of four parts.
 #[divan::bench]
 fn resp_reply_encoded(bencher: Bencher<'_, '_>) {
     let mut out = Vec::new();
@@ -87,7 +86,7 @@ fn pinpriq_request_decoded(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// The answer to a pop: one packet.
+/// The reply to a pop: one packet.
 #[divan::bench]
 fn pinpriq_reply_encoded(bencher: Bencher<'_, '_>) {
     let mut out = Vec::new();

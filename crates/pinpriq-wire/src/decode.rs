@@ -1,9 +1,9 @@
 //! The server's side of a request: bytes in, one borrowed [`Request`] out.
 //!
-//! The protocol has no length of the whole message, so the length follows from the fixed part that
-//! opens it. [`decode_request`] looks at that part only. It keeps no state between calls and needs
-//! none: calling it again with one byte more costs the same few additions, so that a peer which
-//! sends one byte at a time costs no more than one that sends all of them.
+//! The protocol has no length of the whole message. The length follows from the fixed part at its
+//! start, and [`decode_request`] reads only that part. It needs no state between calls: another
+//! call with one byte more costs the same few additions. So a peer that sends one byte at a time
+//! costs no more than one that sends all of them.
 
 use std::fmt;
 
@@ -11,28 +11,29 @@ use crate::request::{
     NAMED_HEADER_BYTES, POP, PUSH, PUSH_HEADER_BYTES, READY, Request, SUBSCRIBE, UNSUBSCRIBE,
 };
 
-/// What the front of a buffer holds.
+/// What is at the front of a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Decoded<'a> {
-    /// The bytes are a proper beginning of a request, and no more than that.
+    /// The bytes are the beginning of a valid request, but not all of it.
     Incomplete {
-        /// How long the request is at the least, counted from its first byte: always more than
-        /// the bytes given, never more than the request really has, and so at most
-        /// [`crate::REQUEST_BYTES_MAX`]. Calling again with fewer bytes is harmless and in vain.
+        /// The minimum length of the request, counted from its first byte. It is always more than
+        /// the given bytes and never more than the real length, and so at most
+        /// [`crate::REQUEST_BYTES_MAX`]. Calling again with fewer bytes does no harm, but gives no
+        /// other result.
         needed_at_least: usize,
     },
     /// A whole request.
     Message {
         /// The request, borrowed from the buffer.
         request: Request<'a>,
-        /// How many bytes of the buffer it takes up, 1 to [`crate::REQUEST_BYTES_MAX`].
+        /// The number of bytes of the request in the buffer, 1 to [`crate::REQUEST_BYTES_MAX`].
         length: usize,
     },
 }
 
-/// The bytes are no beginning of any request.
+/// The bytes are not the beginning of any request.
 ///
-/// The stream cannot be read any further, since nothing says where the next request would start.
+/// The stream cannot be read any further, since nothing marks the start of the next request.
 /// Implements `docs/protocol/pinpriq.md#closing`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
@@ -53,7 +54,7 @@ impl std::error::Error for Malformed {}
 
 /// Decodes the request at the front of `buffer`.
 ///
-/// Refuses a first byte that opens no request; every other byte is legal in every place. Costs
+/// Refuses a first byte that opens no request. Every other byte is valid in every place. Costs
 /// O(1), whatever the lengths of the buffer and of the request, and allocates nothing. An empty
 /// buffer is incomplete. Implements `docs/protocol/pinpriq.md#requests`.
 pub fn decode_request(buffer: &[u8]) -> Result<Decoded<'_>, Malformed> {
@@ -70,7 +71,7 @@ pub fn decode_request(buffer: &[u8]) -> Result<Decoded<'_>, Malformed> {
     })
 }
 
-/// Decodes a push. The name of the queue comes last, behind the packet.
+/// Decodes a push. The name of the queue comes last, after the packet.
 fn decode_push(buffer: &[u8]) -> Decoded<'_> {
     let Some((header, body)) = buffer.split_first_chunk::<PUSH_HEADER_BYTES>() else {
         return Decoded::Incomplete { needed_at_least: PUSH_HEADER_BYTES };
@@ -94,7 +95,7 @@ fn decode_push(buffer: &[u8]) -> Decoded<'_> {
     Decoded::Message { request: Request::Push { queue, ttl_ms, priority, key, payload }, length }
 }
 
-/// Decodes a request that carries nothing but the name of a queue.
+/// Decodes a request that consists only of the name of a queue.
 fn decode_named<'a>(
     buffer: &'a [u8],
     request: impl FnOnce(&'a [u8]) -> Request<'a>,
@@ -110,7 +111,7 @@ fn decode_named<'a>(
     }
 }
 
-/// A length as a number of bytes.
+/// Converts the two bytes of a length to a number of bytes.
 pub(crate) fn length_of(bytes: [u8; 2]) -> usize {
     usize::from(u16::from_be_bytes(bytes))
 }

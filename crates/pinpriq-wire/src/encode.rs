@@ -1,13 +1,12 @@
-//! The pieces that replies and deliveries are written from, and the one way in which writing can
-//! fail.
+//! The pieces of replies and deliveries, and the only error in writing them.
 //!
 //! A server that streams a large reply calls [`put_count`] once and [`put_packet`] for each packet,
-//! whenever there is room. One that writes payloads without copying them takes [`packet_header`]
-//! and sends the key and the payload from where they are.
+//! whenever there is room. A server that writes payloads without copying them uses
+//! [`packet_header`] and sends the key and the payload from where they are.
 
 use std::fmt;
 
-/// Which field of a message a length belongs to.
+/// The field that a length belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Field {
     /// The name of a queue.
@@ -18,7 +17,7 @@ pub enum Field {
     Payload,
 }
 
-/// A field is longer than the 65,535 bytes that its two length bytes can say. Implements
+/// A field is longer than 65,535 bytes, which its two length bytes cannot express. Implements
 /// `docs/protocol/pinpriq.md#limits`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TooLong {
@@ -49,7 +48,7 @@ impl std::error::Error for TooLong {}
 
 /// Appends the number of packets that opens a pop reply or a counted delivery.
 ///
-/// `packets` packets must follow. A pop reply with none is complete with these two bytes.
+/// `packets` packets must follow. A pop reply with 0 packets is complete with these two bytes.
 /// Implements `docs/protocol/pinpriq.md#reply`.
 pub fn put_count(out: &mut Vec<u8>, packets: u16) {
     out.extend_from_slice(&packets.to_be_bytes());
@@ -57,7 +56,7 @@ pub fn put_count(out: &mut Vec<u8>, packets: u16) {
 
 /// Appends one packet: its two lengths, the key, the payload.
 ///
-/// Refuses a key or payload of more than 65,535 bytes, and then leaves `out` as it was. Costs one
+/// Refuses a key or payload of more than 65,535 bytes. In that case `out` is unchanged. Costs one
 /// copy of both. Implements `docs/protocol/pinpriq.md#packet`.
 pub fn put_packet(out: &mut Vec<u8>, key: &[u8], payload: &[u8]) -> Result<(), TooLong> {
     let header = packet_header(key.len(), payload.len())?;
@@ -67,7 +66,7 @@ pub fn put_packet(out: &mut Vec<u8>, key: &[u8], payload: &[u8]) -> Result<(), T
     Ok(())
 }
 
-/// The four bytes before the key and the payload of a packet, for lengths in bytes.
+/// Returns the four bytes before the key and the payload of a packet, for lengths in bytes.
 ///
 /// Refuses lengths of more than 65,535. Implements `docs/protocol/pinpriq.md#packet`.
 pub fn packet_header(key_length: usize, payload_length: usize) -> Result<[u8; 4], TooLong> {
@@ -76,7 +75,7 @@ pub fn packet_header(key_length: usize, payload_length: usize) -> Result<[u8; 4]
     Ok([key_high, key_low, payload_high, payload_low])
 }
 
-/// A length as it stands on the wire.
+/// Converts a length to its two bytes on the wire.
 pub(crate) fn length_bytes(field: Field, length: usize) -> Result<[u8; 2], TooLong> {
     let mask = if planted!(PacketLengthCut) { 0xFFFF } else { usize::MAX };
     match u16::try_from(length & mask) {

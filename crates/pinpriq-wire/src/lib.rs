@@ -1,8 +1,8 @@
 //! The pinpriq wire protocol: bytes to messages and back, in both directions.
 //!
-//! The reference is `docs/protocol/pinpriq.md`; every public item names the section that it
-//! implements. Nothing here reads a socket, a clock or a file, and nothing here knows what a queue
-//! does with a message.
+//! The reference is `docs/protocol/pinpriq.md`. Every public item names the section that it
+//! implements. Nothing here reads a socket, a clock or a file, or knows what a queue does with a
+//! message.
 //!
 //! - [`decode_request`] is the server's side: it borrows one request from the front of a buffer.
 //! - [`Request::put`] is the client's side of the same bytes.
@@ -10,11 +10,10 @@
 //!   piece, so that a reply of 65,535 packets never has to exist in one place.
 //! - [`ReplyDecoder`] reads replies and deliveries, also piece by piece.
 //!
-//! The module [`resp`] is the other protocol, the one of Redis, with decoders and a writer of its
-//! own.
+//! The module [`resp`] is the other protocol, that of Redis, with its own decoders and writer.
 //!
-//! What a peer sends is hostile until decoded: no decoder allocates, panics, or does work in
-//! proportion to a length that was merely declared.
+//! Everything that a peer sends is hostile until decoded: no decoder allocates, panics, or does
+//! work in proportion to a length that was only declared.
 //!
 //! ```
 //! use pinpriq_wire::{Decoded, Request, decode_request};
@@ -40,7 +39,7 @@
 #[macro_use]
 extern crate pinpriq_planted;
 
-/// Whether a bug was planted. In a build for use there is none: see `docs/planted.md`.
+/// Whether a bug was planted. A normal build has none: see `docs/planted.md`.
 #[cfg(not(planted))]
 macro_rules! planted {
     ($bug:ident) => {

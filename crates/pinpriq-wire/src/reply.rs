@@ -1,8 +1,8 @@
 //! The client's side of what a server sends: pop replies and deliveries, packet by packet.
 //!
-//! A reply may be as large as 8 GiB, so it is never gathered: the decoder hands out one piece at a
-//! time and remembers nothing but how many packets are still to come. Telling a pop reply from a
-//! delivery is the client's own discipline, see `docs/protocol/pinpriq.md#telling-frames-apart`.
+//! A reply may be as large as 8 GiB, so it is never collected. The decoder returns one piece at a
+//! time and stores only the number of packets that are still to come. Telling a pop reply from a
+//! delivery is up to the client, see `docs/protocol/pinpriq.md#telling-frames-apart`.
 
 use crate::decode::length_of;
 
@@ -11,11 +11,11 @@ const PACKET_HEADER_BYTES: usize = 4;
 /// The number that opens a counted frame.
 const COUNT_BYTES: usize = 2;
 
-/// How the stream that is being read is framed.
+/// How the stream is framed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Framing {
-    /// A count, then that many packets: every pop reply, and a delivery unless the server was told
-    /// otherwise. Implements `docs/protocol/pinpriq.md#reply`.
+    /// A count, then this many packets: every pop reply, and a delivery unless the server was
+    /// configured otherwise. Implements `docs/protocol/pinpriq.md#reply`.
     #[default]
     Counted,
     /// Packets without a count: deliveries of a server with bare framing. Implements
@@ -32,40 +32,40 @@ pub struct Packet<'a> {
     pub payload: &'a [u8],
 }
 
-/// What the front of a buffer holds.
+/// What is at the front of a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Piece<'a> {
-    /// The bytes are a proper beginning of a piece, and no more than that.
+    /// The bytes are the beginning of a valid piece, but not all of it.
     Incomplete {
-        /// How long the piece is at the least, counted from its first byte: always more than the
-        /// bytes given, never more than the piece really has, and so at most 131,074. A client
-        /// that reads just up to this never reads into the next frame.
+        /// The minimum length of the piece, counted from its first byte. It is always more than the
+        /// given bytes and never more than the real length, and so at most 131,074. A client that
+        /// reads only up to this never reads into the next frame.
         needed_at_least: usize,
     },
-    /// A frame begins, and this many packets follow. With 0 the frame has ended as well: the queue
-    /// was empty.
+    /// A frame begins, and this many packets follow. With 0 the frame ends here: the queue was
+    /// empty.
     Count {
-        /// How many packets follow.
+        /// The number of packets that follow.
         packets: u16,
-        /// How many bytes of the buffer this piece takes up.
+        /// The number of bytes of this piece in the buffer.
         length: usize,
     },
     /// A packet, borrowed from the buffer.
     Packet {
         /// The packet.
         packet: Packet<'a>,
-        /// How many packets of the same frame follow. Always 0 with bare framing, which does not
-        /// say where a group ends.
+        /// The number of packets of the same frame that follow. Always 0 with bare framing, which
+        /// does not mark the end of a group.
         left: u16,
-        /// How many bytes of the buffer this piece takes up.
+        /// The number of bytes of this piece in the buffer.
         length: usize,
     },
 }
 
 /// Reads replies and deliveries from a stream, piece by piece.
 ///
-/// The decoder keeps two numbers and no bytes. Implements `docs/protocol/pinpriq.md#reply` and
-/// `docs/protocol/pinpriq.md#delivery`.
+/// The decoder stores two small values and no bytes. Implements `docs/protocol/pinpriq.md#reply`
+/// and `docs/protocol/pinpriq.md#delivery`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ReplyDecoder {
     framing: Framing,
@@ -74,13 +74,13 @@ pub struct ReplyDecoder {
 }
 
 impl ReplyDecoder {
-    /// A decoder at the start of a frame.
+    /// Creates a decoder at the start of a frame.
     #[must_use]
     pub const fn new(framing: Framing) -> Self {
         Self { framing, left: 0 }
     }
 
-    /// Whether the stream stands between two frames, which is where it may properly end.
+    /// Whether the stream is between two frames. Only there may it end.
     #[must_use]
     pub const fn is_between_frames(&self) -> bool {
         self.left == 0
@@ -88,10 +88,9 @@ impl ReplyDecoder {
 
     /// Decodes the piece at the front of `buffer`.
     ///
-    /// After a count or a packet the caller drops its `length` bytes from the front and calls
-    /// again. After [`Piece::Incomplete`] it calls again with the same bytes and more behind them.
-    /// No bytes are refused: every sequence is a stream of frames. Costs O(1) and allocates
-    /// nothing.
+    /// After a count or a packet, drop its `length` bytes from the front and call again. After
+    /// [`Piece::Incomplete`], call again with the same bytes and more after them. No bytes are
+    /// refused: every sequence is a stream of frames. Costs O(1) and allocates nothing.
     pub fn decode<'a>(&mut self, buffer: &'a [u8]) -> Piece<'a> {
         if self.framing == Framing::Counted && self.left == 0 {
             return self.decode_count(buffer);
@@ -109,7 +108,7 @@ impl ReplyDecoder {
         let Some(packet) = fields else {
             return Piece::Incomplete { needed_at_least: length };
         };
-        // With bare framing this is 0 already, and stays so.
+        // With bare framing this is already 0 and stays 0.
         self.left = self.left.saturating_sub(u16::from(!planted!(PacketsNotCounted)));
         Piece::Packet { packet, left: self.left, length }
     }

@@ -1,7 +1,7 @@
 //! The five requests that a client can send, and their bytes.
 //!
-//! A [`Request`] borrows all of its byte fields. Reading one is the business of `decode.rs`; what
-//! a request does to a queue is nobody's business in this crate.
+//! A [`Request`] borrows all of its byte fields. Requests are decoded in `decode.rs`. What a
+//! request does to a queue is not part of this crate.
 
 use crate::encode::{Field, TooLong, length_bytes, packet_header};
 
@@ -16,10 +16,10 @@ pub(crate) const UNSUBSCRIBE: u8 = 0x75;
 /// The whole of a ready message, `A`: one credit. Implements `docs/protocol/pinpriq.md#ready`.
 pub const READY: u8 = 0x41;
 
-/// What stands before the variable part of a push: the operation, the length of the queue's name,
-/// the TTL, the priority, and the two lengths that open the packet.
+/// The length of the part of a push before its variable part: the operation, the length of the
+/// queue's name, the TTL, the priority, and the two lengths that open the packet.
 pub(crate) const PUSH_HEADER_BYTES: usize = 10;
-/// What stands before the name in a pop, a subscribe and an unsubscribe.
+/// The length of the part before the name in a pop, a subscribe and an unsubscribe.
 pub(crate) const NAMED_HEADER_BYTES: usize = 3;
 
 /// The longest request, in bytes: a push with a key, a payload and a name of 65,535 bytes each.
@@ -33,17 +33,18 @@ pub enum Request<'a> {
     Push {
         /// The name of the queue: 0 to 65,535 bytes of any value.
         queue: &'a [u8],
-        /// How long the packet may wait, in milliseconds. What 0 means is an option of the server.
+        /// How long the packet may wait, in milliseconds. An option of the server says what 0
+        /// means.
         ttl_ms: u16,
-        /// 1 is the most urgent and 255 the least; 0 is a packet that is never selected.
+        /// 1 is the most urgent and 255 the least. A packet with 0 is never selected.
         priority: u8,
         /// 0 to 65,535 bytes of any value. Packets with the same key leave together.
         key: &'a [u8],
         /// 0 to 65,535 bytes of any value.
         payload: &'a [u8],
     },
-    /// Takes the most urgent packet and its group. Answered by a reply, never blocks. Implements
-    /// `docs/protocol/pinpriq.md#pop`.
+    /// Takes the most urgent packet and its group. There is always a reply, and this never blocks.
+    /// Implements `docs/protocol/pinpriq.md#pop`.
     Pop {
         /// The name of the queue: 0 to 65,535 bytes of any value.
         queue: &'a [u8],
@@ -68,7 +69,7 @@ pub enum Request<'a> {
 impl Request<'_> {
     /// Appends the bytes of this request to `out`.
     ///
-    /// Refuses a name, key or payload of more than 65,535 bytes, and then leaves `out` as it was.
+    /// Refuses a name, key or payload of more than 65,535 bytes. In that case `out` is unchanged.
     /// Costs one copy of each byte field.
     pub fn put(&self, out: &mut Vec<u8>) -> Result<(), TooLong> {
         match *self {
@@ -96,7 +97,7 @@ impl Request<'_> {
     }
 }
 
-/// Appends a request that carries nothing but the name of a queue.
+/// Appends a request that consists only of the name of a queue.
 fn put_named(out: &mut Vec<u8>, operation: u8, queue: &[u8]) -> Result<(), TooLong> {
     let name_length = length_bytes(Field::Queue, queue.len())?;
     out.push(operation);

@@ -1,18 +1,18 @@
 //! RESP, the Redis serialization protocol: bytes to requests and replies and back, for both of its
 //! versions.
 //!
-//! The reference is the [protocol specification] of Redis. Where that page is silent, above all
-//! about inline commands and the words of protocol errors, this module does as Redis 7 does. It is
-//! stricter in two places: CR LF must follow the bytes of an argument, and the only negative number
-//! of arguments is `*-1`.
+//! The reference is the [protocol specification] of Redis. Where that page does not say, above all
+//! about inline commands and the words of protocol errors, this module does the same as Redis 7. It
+//! is stricter in two places: CR LF must follow the bytes of an argument, and the only negative
+//! number of arguments is `*-1`.
 //!
-//! - [`RequestDecoder`] is the server's side of what comes in: one request at a time, borrowed.
-//! - [`Writer`] is the server's side of what goes out, in either [`Protocol`].
+//! - [`RequestDecoder`] is the server's side of the input: one request at a time, borrowed.
+//! - [`Writer`] is the server's side of the output, in either [`Protocol`].
 //! - [`Words`] or [`put_command`], and [`ReplyDecoder`] are the client's side.
 //!
-//! Nothing here knows a command. No decoder allocates, panics, or does work in proportion to a
-//! length that was merely declared, and none reads a byte more often than a fixed number of times,
-//! however small the pieces in which the bytes arrive.
+//! Nothing here knows any command. No decoder allocates, panics, or does work in proportion to a
+//! length that was only declared. No decoder reads a byte more often than a fixed number of times,
+//! however small the pieces are in which the bytes arrive.
 //!
 //! ```
 //! use pinpriq_wire::resp::{Decoded, Protocol, RequestDecoder, RequestLimits, Writer, put_command};

@@ -1,10 +1,10 @@
 //! How members and lanes end.
 //!
-//! A member that left, or whose lease ran out, is dead at once: nothing is published to it any
-//! more, and its name is free. Its lanes in every topic are cleaned after that, a bounded number of
-//! steps at a time, and its registration goes last; so a crash at any point leaves a registration
-//! by which the rest is found and finished. Nothing here touches a lane by its name: lanes and
-//! members are told apart by numbers that are never used twice.
+//! A member that left, or whose lease ran out, is dead at once: nothing more is published to it,
+//! and its name is free. After that its lanes in every topic are cleaned, a bounded number of steps
+//! at a time. Its registration is removed last, so after a crash at any point the registration
+//! shows what is left to clean. Nothing here finds a lane by its name: lanes and members have
+//! numbers that are never used twice.
 
 use crate::change::Change;
 use crate::command::QueueName;
@@ -17,7 +17,7 @@ use crate::operations::find::named;
 use crate::reply::{Refusal, RefusalKind, Reply};
 
 impl Engine {
-    /// Ends the lane of a member in one topic, and answers how many there were.
+    /// Ends the lane of a member in one topic, and returns how many there were.
     pub(crate) fn leave_topic(&mut self, topic: &[u8], member: &[u8]) -> Reply {
         let Ok(slot) = self.find_lane(topic, member) else { return Reply::Count(0) };
         let mut steps = usize::MAX;
@@ -25,7 +25,7 @@ impl Engine {
         Reply::Count(1)
     }
 
-    /// Ends a member, and answers how many lanes it had.
+    /// Ends a member, and returns how many lanes it had.
     pub(crate) fn leave_all(&mut self, member: &[u8]) -> Reply {
         let Some(incarnation) = self.find_member(member) else { return Reply::Count(0) };
         let lanes = self.members.registered[&incarnation].lanes.len();
@@ -33,7 +33,7 @@ impl Engine {
         Reply::Count(lanes as u64)
     }
 
-    /// A member is dead from now on. Its lanes are still to be cleaned.
+    /// Marks a member as dead. Its lanes are cleaned later.
     pub(crate) fn end_member(&mut self, incarnation: u64) {
         let member = self.members.member(incarnation);
         member.has_ended = true;
@@ -48,8 +48,7 @@ impl Engine {
         self.report_member(incarnation);
     }
 
-    /// Cleans lanes of members that have ended, the one that was registered first before the
-    /// others.
+    /// Cleans lanes of members that have ended, in the order in which they were registered.
     pub(crate) fn clean_lanes(&mut self, mut steps: usize) {
         while steps > 0 {
             let Some(&incarnation) = self.members.ended.first() else { return };
@@ -62,7 +61,8 @@ impl Engine {
         }
     }
 
-    /// The last step: nothing of the member is left but its registration.
+    /// The last step of cleaning: removes the registration, which is all that is left of the
+    /// member.
     fn unregister(&mut self, incarnation: u64) {
         self.members.ended.remove(&incarnation);
         if let Some(member) = self.members.registered.remove(&incarnation) {
@@ -76,8 +76,9 @@ impl Engine {
         }
     }
 
-    /// Sends away those who wait for a lane, and then removes it with its tasks. Each of them is a
-    /// step; without steps left the lane stays for the next time.
+    /// Ends the waits of the consumers of a lane, then removes the lane with its tasks. Each
+    /// consumer and each task is a step. When no steps are left, the rest of the lane stays for the
+    /// next time.
     fn remove_lane(&mut self, slot: QueueSlot, steps: &mut usize) {
         while let Some(consumer) = self.any_consumer(slot) {
             if *steps == 0 {

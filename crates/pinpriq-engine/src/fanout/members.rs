@@ -1,9 +1,9 @@
-//! Who is registered, and which lanes there are in which topic.
+//! The registered members, and the lanes of each topic.
 //!
-//! A member that has ended keeps its registration until its last lane is cleaned; its name is free
-//! again at once, for another incarnation. Lanes of different incarnations under one name therefore
-//! stand side by side, told apart by their numbers. What joining and ending do is `membership.rs`'s
-//! and `farewell.rs`'s business.
+//! A member that has ended keeps its registration until its last lane is cleaned. Its name is free
+//! again at once, for another incarnation. So there can be lanes of different incarnations under
+//! one name, distinguished by their numbers. Joining is in `membership.rs`, ending in
+//! `farewell.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,8 +19,8 @@ pub(crate) struct Member {
     pub(crate) lease: Span,
     /// When its lease runs out without a sign of life.
     pub(crate) lease_until: Timestamp,
-    /// The moment under which it stands in the index of deadlines: `lease_until` or earlier, so
-    /// that a sign of life costs no step in that index. Never for one that has ended.
+    /// The moment under which it is in the index of deadlines. This is `lease_until` or earlier, so
+    /// that a sign of life need not change the index. `None` for a member that has ended.
     pub(crate) armed: Option<Timestamp>,
     pub(crate) has_ended: bool,
     /// Its lanes by topic.
@@ -34,11 +34,11 @@ pub(crate) struct Member {
 pub(crate) struct Members {
     /// By incarnation.
     pub(crate) registered: BTreeMap<u64, Member>,
-    /// The incarnations of those that are alive.
+    /// The incarnations of the members that are alive.
     pub(crate) alive: BTreeMap<Bytes, u64>,
-    /// The incarnations of those that have ended, to be cleaned in their order.
+    /// The incarnations of the members that have ended, to be cleaned in this order.
     pub(crate) ended: BTreeSet<u64>,
-    /// The lanes of each topic by number, those of ended members included.
+    /// The lanes of each topic by number, including those of ended members.
     pub(crate) topics: BTreeMap<Bytes, BTreeMap<u64, QueueSlot>>,
 }
 
@@ -55,7 +55,7 @@ impl Member {
 }
 
 impl Members {
-    /// The member of this incarnation, which must be registered.
+    /// Returns the member of this incarnation, which must be registered.
     pub(crate) fn member(&mut self, incarnation: u64) -> &mut Member {
         match self.registered.get_mut(&incarnation) {
             Some(member) => member,
@@ -63,7 +63,7 @@ impl Members {
         }
     }
 
-    /// Notes a new lane.
+    /// Records a new lane.
     pub(crate) fn add_lane(
         &mut self,
         incarnation: u64,

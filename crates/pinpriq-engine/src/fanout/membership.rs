@@ -1,8 +1,8 @@
 //! Being a member: joining a topic, showing signs of life, being listed.
 //!
-//! A member lives by its lease, whatever becomes of connections. Joining, beating, taking and
-//! acknowledging are signs of life; looking at a lane or changing its settings is not. How a member
-//! ends is `farewell.rs`'s business.
+//! A member lives by its lease, whatever happens to connections. Joining, beating, taking and
+//! acknowledging are signs of life. Looking at a lane or changing its settings is not. How a member
+//! ends is in `farewell.rs`.
 
 use crate::change::Change;
 use crate::engine::{Answered, Engine};
@@ -88,7 +88,7 @@ impl Engine {
         Reply::Members(members)
     }
 
-    /// Notes a sign of life of the member whose lane this is, if it is one.
+    /// Records a sign of life of the member whose lane this is, if it is a lane.
     pub(crate) fn note_life(&mut self, queue: QueueSlot) {
         if let Some(lane) = &self.queues[queue].lane {
             let incarnation = lane.incarnation;
@@ -96,11 +96,11 @@ impl Engine {
         }
     }
 
-    /// The moment has come under which a member stands in the index of deadlines.
+    /// Handles the moment under which a member is in the index of deadlines.
     pub(crate) fn end_or_rearm_member(&mut self, incarnation: u64) {
         let member = self.members.member(incarnation);
         let armed = member.armed.take();
-        // A lease that was put off takes its new turn among what is due, even if it is over too.
+        // A lease that was extended gets a new place among what is due, even if it is over too.
         if armed == Some(member.lease_until) {
             self.end_member(incarnation);
         } else {
@@ -108,7 +108,7 @@ impl Engine {
         }
     }
 
-    /// Gives a member its whole lease again, or another one.
+    /// Renews the whole lease of a member, or gives it another one.
     fn renew(&mut self, incarnation: u64, lease: Option<Span>) {
         let now = self.now;
         let member = self.members.member(incarnation);
@@ -154,7 +154,7 @@ impl Engine {
         self.changes.push(self.queues[slot].record());
     }
 
-    /// Enters a member into the index of deadlines under the end of its lease.
+    /// Adds a member to the index of deadlines under the end of its lease.
     pub(crate) fn arm_member(&mut self, incarnation: u64) {
         let due = Due::Member(incarnation);
         let member = self.members.member(incarnation);
@@ -165,7 +165,7 @@ impl Engine {
         }
     }
 
-    /// Tells the store about a member.
+    /// Reports a member to the store.
     pub(crate) fn report_member(&mut self, incarnation: u64) {
         let record = self.members.member(incarnation).record(incarnation);
         self.changes.push(Change::Member(Box::new(record)));

@@ -1,8 +1,8 @@
-//! What was published: one payload for all copies that still share it.
+//! The published tasks: one payload for all copies that still share it.
 //!
-//! The copies of a publication have numbers without gaps, and no other task has one of these, so
-//! that a copy finds its publication by its number. A copy that was given a payload of its own, and
-//! one that is gone, lets go of it; with the last the publication goes too.
+//! The copies of a publication have numbers without gaps, and no other task has one of these
+//! numbers. So a copy finds its publication by its own number. A copy stops sharing when it gets a
+//! payload of its own or ends. When the last copy stops, the publication is removed.
 
 use std::collections::BTreeMap;
 
@@ -25,40 +25,40 @@ pub(crate) struct Publications {
 }
 
 impl Published {
-    /// A publication from its record, shared by nobody yet.
+    /// Creates a publication from its record. No copy shares it yet.
     pub(crate) fn of(record: Publication, place: Option<Place>) -> Self {
         Self { record, sharers: 0, place }
     }
 
-    /// The change that tells of it and of those of its copies that stand as they were put.
+    /// The change that reports it, with those of its copies that are still as they were put.
     pub(crate) fn change(&self, copies: Vec<Copied>) -> Change {
         Change::Published(Box::new(self.record.clone()), copies)
     }
 
-    /// What it occupies: what the client handed over.
+    /// The number of bytes it occupies: what the client passed in.
     pub(crate) fn content_bytes(&self) -> u64 {
         (self.record.payload.len() + self.record.terms.bytes()) as u64
     }
 }
 
 impl Publications {
-    /// Adds a publication, and returns what was known under its number before.
+    /// Adds a publication, and returns the one that had its number before.
     pub(crate) fn insert(&mut self, published: Published) -> Option<Published> {
         self.by_first.insert(published.record.first, published)
     }
 
-    /// The publication of this number.
+    /// Returns the publication of this number.
     pub(crate) fn find(&mut self, first: u64) -> Option<&mut Published> {
         self.by_first.get_mut(&first)
     }
 
-    /// The publication whose copy has this number, and its own number.
+    /// Returns the publication whose copy has this number, and its own number.
     pub(crate) fn of_copy(&mut self, number: u64) -> Option<(u64, &mut Published)> {
         let (first, published) = self.by_first.range_mut(..=number).next_back()?;
         (published.record.last >= number).then_some((*first, published))
     }
 
-    /// The same to look at.
+    /// Like [`Self::of_copy`], but read-only.
     pub(crate) fn shared_by(&self, number: u64) -> Option<(u64, &Published)> {
         let (first, published) = self.by_first.range(..=number).next_back()?;
         (published.record.last >= number).then_some((*first, published))
@@ -72,7 +72,7 @@ impl Publications {
         }
     }
 
-    /// All publications by number. Costs O(n): for start and checks only.
+    /// Iterates over all publications by number. Costs O(n): for start and checks only.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &Published)> {
         self.by_first.iter().map(|(first, published)| (*first, published))
     }

@@ -1,8 +1,8 @@
 //! Publishing: one task into each lane of a topic.
 //!
-//! All copies enter in one step and are reported as one change, so that a crash leaves all of them
-//! or none. The payload is kept once. A lane that is full or paused for input takes no copy, and
-//! holds up nobody. What becomes of a copy afterwards is that of any other task.
+//! All copies enter in one step and are reported as one change, so that after a crash all of them
+//! are there or none. The payload is stored once. A lane that is full or paused for input gets no
+//! copy and delays no other lane. From then on, a copy is a task like any other.
 
 use crate::change::{Copied, Place, Publication};
 use crate::engine::{Answered, Engine};
@@ -20,9 +20,9 @@ use crate::transition::Operation;
 
 /// The lanes of a topic, in the order in which their members joined.
 struct Lanes {
-    /// Those that take a copy.
+    /// The lanes that take a copy.
     open: Vec<QueueSlot>,
-    /// Those that are full, or paused for input.
+    /// The lanes that are full or paused for input.
     shut: Vec<QueueSlot>,
 }
 
@@ -66,8 +66,8 @@ impl Engine {
         Ok(Some(Reply::Count(count)))
     }
 
-    /// Enters a copy into each of these lanes. Answers those that stand just as the publication
-    /// says; the others, in lanes with a TTL or ids of their own, are reported one by one.
+    /// Adds a copy to each of these lanes. Returns the copies that are exactly as the publication
+    /// says. Other copies, in lanes with a TTL or ids of their own, are reported one by one.
     fn enter_copies(&mut self, lanes: &[QueueSlot], published: &Publication) -> Vec<Copied> {
         let first = published.first;
         let mut copies = Vec::with_capacity(lanes.len());
@@ -118,11 +118,11 @@ impl Engine {
         task
     }
 
-    /// The lanes of a topic whose members are alive now.
+    /// Returns the lanes of a topic whose members are alive now.
     fn lanes(&self, topic: &[u8]) -> Lanes {
         let mut found = Lanes { open: Vec::new(), shut: Vec::new() };
         let Some(lanes) = self.members.topics.get(topic) else { return found };
-        // A lease can be over without having been fired while more is due than one call fires.
+        // A lease can be over and not fired yet, if more is due than one call fires.
         let all_alive = self.members.ended.is_empty()
             && self.deadlines.next().is_none_or(|next| next > self.now);
         found.open.reserve(lanes.len());
@@ -145,7 +145,7 @@ impl Engine {
         found
     }
 
-    /// Checks the arguments, and answers the deadline.
+    /// Checks the arguments, and returns the deadline.
     fn check_publish(&self, publish: &Publish<'_>) -> Result<Option<Timestamp>, Refusal> {
         check_key(publish.terms.key)?;
         self.check_payload(publish.payload)?;
@@ -159,8 +159,8 @@ impl Engine {
         }
     }
 
-    /// Reports a publication once more, and with it the copies that no record of their own tells
-    /// of, if it still lies at `place`.
+    /// Reports a publication again, with the copies that have no record of their own, if it is
+    /// still at `place`.
     pub(crate) fn rewrite_publication(&mut self, first: u64, place: Place) {
         let Some(published) = self.publications.find(first) else { return };
         if published.place != Some(place) {

@@ -1,7 +1,7 @@
-//! Starting from what a store kept of members, lanes and publications.
+//! Restores members, lanes and publications from what a store kept.
 //!
-//! A store may have moved any record behind those that speak of it. So a lane can be named before
-//! its record is seen, and a copy before its publication; both are put together at the start.
+//! A store may have moved any record behind those that refer to it. So a lane can be named before
+//! its record is seen, and a copy before its publication. Both are put together at the start.
 
 use crate::change::{Copied, LaneRecord, MemberRecord, Place, Publication};
 use crate::engine::Engine;
@@ -45,7 +45,7 @@ impl Engine {
 
     pub(crate) fn restore_lane_gone(&mut self, number: u64) {
         if let Some(slot) = self.queues.find_lane(number) {
-            // Its tasks belong to an epoch that is over, whoever has the slot next.
+            // Its tasks belong to an old epoch, whichever lane gets the slot next.
             let queue = self.queues.remove_lane(slot);
             self.obsolete.extend(queue.place);
         }
@@ -66,10 +66,10 @@ impl Engine {
         self.obsolete.extend(former.and_then(|former| former.place));
     }
 
-    /// Puts members, topics and lanes together.
+    /// Links members, topics and lanes.
     ///
     /// # Panics
-    /// If a lane has no registered member: it could never be cleaned.
+    /// If a lane has no registered member. It could never be cleaned.
     pub(crate) fn link_lanes(&mut self) {
         for slot in self.queues.lane_slots() {
             let queue = &mut self.queues[slot];
@@ -85,7 +85,7 @@ impl Engine {
         }
     }
 
-    /// Gives a restored copy what it shares with others.
+    /// Gives a restored copy the terms and payload that it shares with others.
     pub(crate) fn share_restored(&mut self, slot: Slot) {
         let task = &self.tasks[slot];
         if !task.shares() {
@@ -98,7 +98,7 @@ impl Engine {
         self.tasks.share(slot, &published.record);
     }
 
-    /// Forgets publications that nobody shares any more.
+    /// Removes publications that no copy shares any more.
     pub(crate) fn drop_unshared(&mut self) {
         let unshared = self.publications.iter().filter(|(_, published)| published.sharers == 0);
         let unshared: Vec<u64> = unshared.map(|(first, _)| first).collect();
@@ -110,8 +110,8 @@ impl Engine {
         self.bytes += shared.map(|(_, published)| published.content_bytes()).sum::<u64>();
     }
 
-    /// Gives every member that has not ended its whole lease from now on, and answers the ends:
-    /// nobody could show a sign of life while the server was down.
+    /// Gives every member that has not ended its whole lease from now on, and returns when each
+    /// lease ends. No member could show a sign of life while the server was down.
     pub(crate) fn revive_members(&mut self) -> Vec<(Timestamp, Due)> {
         let now = self.now;
         let mut due = Vec::new();
@@ -130,7 +130,8 @@ impl Engine {
         due
     }
 
-    /// The lane of this number. One whose record was not seen yet has no topic and no member.
+    /// Returns the lane of this number. If its record has not been seen yet, it has no topic and no
+    /// member.
     pub(crate) fn restored_lane(&mut self, number: u64) -> QueueSlot {
         if let Some(slot) = self.queues.find_lane(number) {
             return slot;

@@ -1,8 +1,8 @@
-//! Changes: what must be made durable, as the engine reports it.
+//! Changes: what must be made durable.
 //!
-//! A batch of changes is atomic and ordered; [`crate::Engine::restore`] folds them back. A change
-//! states the outcome, not the command, so folding the same one twice does no harm, and a store
-//! may write the whole record of a task again wherever it likes.
+//! A batch of changes is atomic and ordered. [`crate::Engine::restore`] applies the changes again.
+//! A change states the outcome, not the command. So applying the same change twice does no harm,
+//! and a store may write the whole record of a task again anywhere.
 
 use crate::settings::{Paused, Settings};
 use crate::task::{Bytes, LaneName, Progress, TaskId, TaskRecord, Terms};
@@ -11,45 +11,45 @@ use crate::time::{Span, Timestamp};
 /// One durable fact.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Change {
-    /// A task of a queue or a lane as it is now, whole: it was put, put back, given a new payload,
-    /// or its record was moved by the store. Replaces whatever was known under its number.
+    /// A task of a queue or a lane as it is now, whole: it was put, put back or given a new
+    /// payload, or the store moved its record. Replaces everything known under its number.
     Task(Box<TaskRecord>),
-    /// A task that is known already now stands like this; payload, key and id stay.
+    /// The new progress of a known task. Its payload, key and id stay.
     Moved(Box<Moved>),
-    /// A task was taken. The one change that no reply waits for.
+    /// A task was taken. This is the only change that no reply waits for.
     Granted(Granted),
-    /// The task of this number is gone.
+    /// The task of this number was removed.
     Gone(u64),
-    /// A queue now has these settings; from now on it exists even when it is empty, unless only
-    /// its pause keeps it.
+    /// The current settings of a queue. From now on the queue exists even when it is empty, unless
+    /// only its pause keeps it.
     Queue(Box<QueueRecord>),
-    /// A queue lost its settings and its pause. Its tasks are not touched.
+    /// A queue lost its settings and its pause. Its tasks stay.
     QueueGone(Bytes),
-    /// All tasks of a queue are gone at once.
+    /// All tasks of a queue were removed at once.
     Emptied(Bytes),
-    /// What was published, with those of its copies that stand as they were put, by rising
-    /// numbers. Each is ready, has the publication's priority and deadline, and its number as its
-    /// id and seq. Replaces whatever was known under the numbers of these copies; any others of
-    /// its copies are not touched.
+    /// A publication, with those of its copies that are as they were put, in rising order of their
+    /// numbers. Each of these is ready, has the publication's priority and deadline, and its number
+    /// as its id and seq. Replaces everything known under the numbers of these copies. Other copies
+    /// of the publication stay as they are.
     Published(Box<Publication>, Vec<Copied>),
-    /// A lane is there, with these settings.
+    /// A lane exists, with these settings.
     Lane(Box<LaneRecord>),
-    /// The lane of this number is gone, and all its tasks with it.
+    /// The lane of this number was removed with all its tasks.
     LaneGone(u64),
-    /// All tasks of the lane of this number are gone at once.
+    /// All tasks of the lane of this number were removed at once.
     LaneEmptied(u64),
     /// A member is registered, or has ended and waits for its lanes to be cleaned.
     Member(Box<MemberRecord>),
-    /// The member of this incarnation is not registered any more.
+    /// The member of this incarnation is no longer registered.
     MemberGone(u64),
 }
 
-/// Where a task stands now.
+/// The new progress of a task.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Moved {
     /// The number of the task.
     pub number: u64,
-    /// Without the holder of a lease.
+    /// The progress. A lease in it has no holder.
     pub progress: Progress,
 }
 
@@ -62,15 +62,15 @@ pub struct Granted {
     pub incarnation: u64,
     /// The grant's serial number.
     pub serial: u64,
-    /// When the lease ends; without a deadline it ends with the server.
+    /// When the lease ends. Without a deadline it ends with the server.
     pub deadline: Option<Timestamp>,
-    /// The time to release that was agreed.
+    /// The agreed time to release.
     pub ttr: Option<Span>,
-    /// How often the task was taken, this time included.
+    /// How often the task was taken, including this time.
     pub attempts: u32,
 }
 
-/// A queue apart from its tasks.
+/// A queue without its tasks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct QueueRecord {
     /// Its name.
@@ -83,12 +83,12 @@ pub struct QueueRecord {
     pub paused: Paused,
 }
 
-/// One message to all lanes of a topic.
+/// One task for all lanes of a topic.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Publication {
-    /// The number of its first copy, which is also its own.
+    /// The number of its first copy, which is also the number of the publication.
     pub first: u64,
-    /// The number of its last copy. Those in between are all its copies, too.
+    /// The number of its last copy. All numbers in between are its copies too.
     pub last: u64,
     /// When it was published.
     pub put_at: Timestamp,
@@ -107,18 +107,18 @@ pub struct Publication {
 pub struct Copied {
     /// The number of the task.
     pub number: u64,
-    /// The number of the lane that it is in.
+    /// The number of the lane.
     pub lane: u64,
 }
 
-/// A lane apart from its tasks.
+/// A lane without its tasks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LaneRecord {
-    /// Its number, never used for another.
+    /// Its number, never used for another lane.
     pub number: u64,
     /// The topic.
     pub topic: Bytes,
-    /// The incarnation of the member whose lane it is.
+    /// The incarnation of the member that has the lane.
     pub member: u64,
     /// Its settings.
     pub settings: Settings,
@@ -126,17 +126,17 @@ pub struct LaneRecord {
     pub paused: Paused,
 }
 
-/// A registered member. When it showed its last sign of life is not kept: nobody could give one
+/// A registered member. The time of its last sign of life is not kept: no member could show one
 /// while the server was down, so every member has its whole lease again after a start.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MemberRecord {
-    /// Tells it from every other that has or had its name.
+    /// Distinguishes it from every other member that has or had its name.
     pub incarnation: u64,
     /// Its name.
     pub name: Bytes,
     /// How long it lives without a sign of life.
     pub lease: Span,
-    /// Whether it has ended, so that its lanes are to be cleaned.
+    /// Whether it has ended, so that its lanes must be cleaned.
     pub ended: bool,
 }
 
@@ -145,23 +145,24 @@ pub struct MemberRecord {
 pub struct Header {
     /// The incarnation that made the batch.
     pub incarnation: u64,
-    /// The moment of the batch: the clock never starts before the latest of these.
+    /// The moment of the batch. After a restart the clock never starts before the latest of these.
     pub now: Timestamp,
     /// The highest number that any task has had.
     pub last_number: u64,
 }
 
-/// Where a store keeps the record of a task or queue.
+/// Where a store keeps one record.
 ///
-/// The store hands it out, the engine keeps it with the task and hands it back when that record
-/// is no longer needed. The engine never looks inside.
+/// The store issues a place, and the engine keeps it with the task, queue, publication, lane or
+/// member of the record. The engine returns the place when the record is no longer needed, and
+/// never interprets it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Place {
-    /// Which of the store's volumes; for the journal, the number of a segment.
+    /// The volume of the store. For the journal, this is the number of a segment.
     pub volume: u32,
-    /// Where in it.
+    /// The offset in the volume.
     pub offset: u32,
-    /// How many bytes, at least one. A place of none is forgotten at once.
+    /// The number of bytes, at least 1. A place of 0 bytes is forgotten at once.
     pub length: u32,
 }
 
@@ -181,7 +182,7 @@ pub enum RecordKey {
 }
 
 impl Publication {
-    /// One of its copies as it was put, which shares terms and payload.
+    /// The task record of one copy as it was put. The copy shares terms and payload.
     #[must_use]
     pub fn copy(&self, copied: Copied) -> TaskRecord {
         TaskRecord {
@@ -203,8 +204,7 @@ impl Publication {
 }
 
 impl Change {
-    /// The key of the record that this change carries, if it is one that the store keeps a place
-    /// for.
+    /// The key of the record that this change carries, if the store keeps a place for it.
     #[must_use]
     pub fn key(&self) -> Option<RecordKey> {
         match self {

@@ -1,7 +1,7 @@
-//! Everything that can be asked of the engine.
+//! All commands of the engine.
 //!
-//! Commands borrow their bytes from whoever decoded them; the engine copies what it keeps, once.
-//! Which words a protocol uses for them is the doors' business.
+//! Commands borrow their bytes from the decoder. The engine copies what it keeps, once. The words
+//! that a protocol uses for them belong to the doors.
 
 use crate::fanout::{MemberCommand, Publish};
 use crate::settings::Assignment;
@@ -11,13 +11,13 @@ use crate::time::Span;
 /// A request of one client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Command<'a> {
-    /// Puts a task into a queue, which comes into being if need be.
+    /// Puts a task into a queue, which is created if it does not exist.
     Put(Put<'a>),
     /// Takes tasks under a lease, or pops them.
     Take(Take<'a>),
-    /// Shows tasks and changes nothing.
+    /// Reads tasks and changes nothing.
     Peek(Peek<'a>),
-    /// Shows one task.
+    /// Reads one task.
     Get {
         /// The queue.
         queue: QueueName<'a>,
@@ -26,14 +26,14 @@ pub enum Command<'a> {
     },
     /// Finishes a taken task.
     Ack(Ack<'a>),
-    /// Finishes several taken tasks, each answered on its own.
+    /// Finishes several taken tasks, each with its own result.
     AckAll {
         /// The queue.
         queue: QueueName<'a>,
         /// Their receipts.
         receipts: &'a [Receipt],
     },
-    /// Gives a taken task back.
+    /// Returns a taken task to the queue.
     Release(Release<'a>),
     /// Sets a taken task aside.
     Bury {
@@ -41,23 +41,23 @@ pub enum Command<'a> {
         held: Held<'a>,
         /// A new payload, if any.
         payload: Option<&'a [u8]>,
-        /// Why.
+        /// The reason.
         reason: &'a [u8],
     },
     /// Renews or moves the deadline of a lease, or moves the TTL of a ready task.
     Touch {
         /// The task.
         held: Held<'a>,
-        /// By how much; without it a lease gets its TTR again from now.
+        /// How far to move the deadline. Without it a lease gets its TTR again from now.
         by: Option<Span>,
     },
-    /// Brings a buried task back.
+    /// Makes a buried task ready or waiting again.
     Dig(Transfer<'a>),
-    /// Brings the oldest buried tasks of a queue back.
+    /// Makes the oldest buried tasks of a queue ready or waiting again.
     Plow {
         /// The queue.
         queue: QueueName<'a>,
-        /// How many at most; all without it.
+        /// The most tasks to bring back; all of them if `None`.
         count: Option<u64>,
         /// How long they wait first.
         delay: Span,
@@ -71,68 +71,67 @@ pub enum Command<'a> {
         /// Their ids.
         ids: &'a [&'a [u8]],
     },
-    /// Turns a task that is not taken into any other state.
+    /// Moves a task that is not taken into any other state.
     Switch {
-        /// What, and with which delay and TTL.
+        /// The task, and its new delay and TTL.
         transfer: Transfer<'a>,
-        /// Into which state; T is refused.
+        /// The new state. T is refused.
         to: StateKind,
     },
     /// Takes a task away from its holder.
     Snatch(Transfer<'a>),
-    /// Brings a waiting or finished task back with no attempts.
+    /// Makes a waiting or finished task ready again, with its attempts at 0.
     Restart(Transfer<'a>),
     /// Changes a task in place.
     Update(Update<'a>),
-    /// Waits until a task is finished.
+    /// Blocks until a task is finished.
     Await {
         /// The queue.
         queue: QueueName<'a>,
         /// The id.
         id: &'a [u8],
-        /// How long.
+        /// How long to block.
         wait: Wait,
     },
-    /// Has tasks of these queues delivered, one delivery for each credit.
+    /// Starts deliveries of tasks from these queues, one delivery for each credit.
     Subscribe {
         /// The queues.
         queues: &'a [&'a [u8]],
-        /// The member whose lanes in these topics are meant instead.
+        /// If given, the queues are topics, and the lanes of this member in them are meant.
         member: Option<&'a [u8]>,
-        /// What a delivery is.
+        /// What a delivery contains.
         selection: Selection,
-        /// Whether it is leased.
+        /// Whether a delivery is leased or popped.
         mode: TakeMode,
     },
-    /// Ends subscriptions, all of them if none is named.
+    /// Ends subscriptions: these, or all if none is named.
     Unsubscribe {
         /// The queues.
         queues: &'a [&'a [u8]],
-        /// The member whose lanes in these topics are meant instead.
+        /// If given, the queues are topics, and the lanes of this member in them are meant.
         member: Option<&'a [u8]>,
     },
-    /// Grants that many further deliveries.
+    /// Allows this number of further deliveries.
     Credit(u32),
-    /// Brings popped tasks back whose reply or delivery could not be sent whole.
+    /// Returns popped tasks whose reply or delivery could not be sent completely.
     PutBack(&'a [TaskRecord]),
-    /// Ends leases that nobody was told of, since the reply or delivery could not be sent whole:
-    /// the tasks are ready again in their place. That is no sign of life of a member.
+    /// Ends leases whose reply or delivery could not be sent completely, so that no consumer knows
+    /// of them. The tasks are ready again in their old place. This is no sign of life of a member.
     GiveBack(&'a [Receipt]),
-    /// Looks after a queue.
+    /// Administers a queue.
     Queue(QueueCommand<'a>),
     /// Puts one task into each lane of a topic.
     Publish(Publish<'a>),
-    /// Joins, beats, leaves, or tells who is there.
+    /// Joins, beats, leaves, or lists members.
     Member(MemberCommand<'a>),
 }
 
-/// Which queue a command is about. A topic and a queue of the same name have nothing to do with
-/// each other.
+/// The queue that a command is about. A topic and a queue of the same name are unrelated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct QueueName<'a> {
     /// The name of the queue, or of the topic.
     pub name: &'a [u8],
-    /// For a lane: whose lane in that topic.
+    /// For a lane: the member that has the lane in that topic.
     pub member: Option<&'a [u8]>,
 }
 
@@ -143,15 +142,15 @@ pub struct Put<'a> {
     pub queue: &'a [u8],
     /// What the task carries.
     pub payload: &'a [u8],
-    /// What stays with it.
+    /// What never changes about it.
     pub terms: Terms<&'a [u8]>,
-    /// Lower is more urgent; none is never selected.
+    /// Lower is more urgent. Without a priority the task is never selected.
     pub priority: Option<i64>,
-    /// How long it waits first.
+    /// How long it stays waiting first.
     pub delay: Span,
     /// Its time to live.
     pub ttl: TimeToLive,
-    /// Its id, needed and allowed only where the queue's ids are given.
+    /// Its id. Required where the queue's ids are given, and refused elsewhere.
     pub id: Option<&'a [u8]>,
     /// Whether the reply waits until the task is finished.
     pub wait: Option<Wait>,
@@ -160,13 +159,14 @@ pub struct Put<'a> {
 /// The time to live of a new task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimeToLive {
-    /// That of the queue.
+    /// The TTL of the queue.
     Default,
-    /// So long.
+    /// This duration.
     For(Span),
-    /// As long as it takes.
+    /// Unlimited.
     Endless,
-    /// Just the instant of the put: a consumer who is waiting already gets the task, or nobody.
+    /// Only the moment of the put: a consumer that is blocked already gets the task, or no one
+    /// does.
     Instant,
 }
 
@@ -175,22 +175,22 @@ pub enum TimeToLive {
 pub struct Take<'a> {
     /// The queues, tried in this order.
     pub queues: &'a [&'a [u8]],
-    /// The member whose lanes in these topics are meant instead.
+    /// If given, the queues are topics, and the lanes of this member in them are meant.
     pub member: Option<&'a [u8]>,
-    /// How many tasks at most, or groups.
+    /// The most tasks, or groups, to take.
     pub count: u32,
-    /// How long to wait for the first.
+    /// How long to block for the first.
     pub wait: Wait,
     /// Which tasks.
     pub selection: Selection,
-    /// Under a lease or not.
+    /// Whether to lease or pop them.
     pub mode: TakeMode,
 }
 
 /// Whether what is taken is leased.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TakeMode {
-    /// Taken under a lease, with this TTR if it is named.
+    /// Taken under a lease, with this TTR if given.
     Lease {
         /// The time to release.
         ttr: Option<Span>,
@@ -199,28 +199,27 @@ pub enum TakeMode {
     Pop,
 }
 
-/// How long a blocking command waits.
+/// How long a blocking command blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wait {
     /// Not at all.
     No,
-    /// So long.
+    /// At most this long.
     For(Span),
     /// Without end.
     Forever,
 }
 
-/// Which tasks of a queue are chosen. Order and grouping belong to the request, not to the queue.
+/// Which tasks of a queue are chosen. Order and grouping are part of the request, not of the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Selection {
-    /// From which end.
+    /// The end to start from.
     pub from: End,
-    /// In which order within one priority.
+    /// The order within one priority.
     pub order: Order,
-    /// Whether the tasks with the same key come along.
+    /// Whether the tasks with the same key are included.
     pub group: bool,
-    /// Whether tasks with a payload over
-    /// [`crate::limits::NARROW_PAYLOAD_BYTES_MAX`] are passed over.
+    /// Whether to skip tasks with a payload over [`crate::limits::NARROW_PAYLOAD_BYTES_MAX`].
     pub narrow: bool,
 }
 
@@ -247,12 +246,12 @@ pub enum Order {
 pub struct Peek<'a> {
     /// The queue.
     pub queue: QueueName<'a>,
-    /// Which tasks; a group is not followed.
+    /// Which tasks. Groups are not followed.
     pub selection: Selection,
-    /// Tasks of that state in order of their seq, instead of those that a take would choose. For R
-    /// these come first, and then those without priority, the newest first.
+    /// If given, reads the tasks of that state in order of their seq, instead of those that a take
+    /// would choose. For R these come first, and then those without priority, the newest first.
     pub state: Option<StateKind>,
-    /// How many at most.
+    /// The most tasks to read.
     pub count: u32,
 }
 
@@ -281,7 +280,7 @@ pub struct Ack<'a> {
     pub held: Held<'a>,
     /// A new payload, for a task that is kept.
     pub payload: Option<&'a [u8]>,
-    /// Keeps the task as a zombie for so long, whatever the queue's setting.
+    /// Keeps the task as a zombie for this long, whatever the queue's setting.
     pub zombie: Option<Span>,
 }
 
@@ -290,45 +289,45 @@ pub struct Ack<'a> {
 pub struct Release<'a> {
     /// The task.
     pub held: Held<'a>,
-    /// How long it waits first.
+    /// How long it stays waiting first.
     pub delay: Span,
     /// What else changes.
     pub amendment: Amendment<'a>,
-    /// Whether it goes behind all others of its priority.
+    /// Whether it goes behind all other tasks of its priority.
     pub tail: bool,
 }
 
-/// A task that is brought into another state by its id.
+/// A move of a task, named by its id, into another state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transfer<'a> {
     /// The queue.
     pub queue: QueueName<'a>,
     /// The id.
     pub id: &'a [u8],
-    /// How long it waits first (or, on a switch to Z, stays).
+    /// How long it stays waiting first. On a switch to Z, how long it stays there.
     pub delay: Span,
     /// What else changes.
     pub amendment: Amendment<'a>,
 }
 
-/// What changes together with a transition, or not at all.
+/// What changes together with a transition. Either both happen or neither.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Amendment<'a> {
     /// A new payload.
     pub payload: Option<&'a [u8]>,
     /// A new priority.
     pub priority: Assign<Option<i64>>,
-    /// A new TTL, counted from now, or none any more.
+    /// A new TTL, counted from now, or no TTL.
     pub ttl: Assign<Option<Span>>,
 }
 
 /// A value that may be replaced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Assign<T> {
-    /// It stays.
+    /// The value stays.
     #[default]
     Keep,
-    /// It becomes this.
+    /// The value becomes this.
     To(T),
 }
 
@@ -345,32 +344,32 @@ pub struct Update<'a> {
     pub receipt: Option<Receipt>,
 }
 
-/// What can be asked about queues.
+/// The commands that administer queues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum QueueCommand<'a> {
-    /// Makes a queue that exists even when it is empty.
+    /// Creates a queue that exists even when it is empty.
     Create {
         /// Its name.
         queue: &'a [u8],
-        /// Those of its settings that are not the usual ones.
+        /// The settings that differ from the defaults.
         settings: &'a [Assignment<'a>],
     },
-    /// Changes settings; an unknown queue is created, an unknown lane is not.
+    /// Changes settings. An unknown queue is created, an unknown lane is not.
     Set {
         /// Its name.
         queue: QueueName<'a>,
         /// What changes.
         settings: &'a [Assignment<'a>],
     },
-    /// Tells the settings.
+    /// Returns the settings.
     Show(QueueName<'a>),
-    /// Tells the names of queues, in order.
+    /// Lists the names of queues, in order.
     List {
         /// Only names that begin with this.
         prefix: &'a [u8],
         /// Only names after this one.
         after: Option<&'a [u8]>,
-        /// How many at most.
+        /// The most names to return.
         count: usize,
     },
     /// Removes all tasks.
@@ -391,7 +390,7 @@ pub enum QueueCommand<'a> {
         /// Which sides.
         sides: Sides,
     },
-    /// Tells the figures of one queue, or of all together.
+    /// Returns the figures of one queue, or of all queues together.
     Stats(Option<QueueName<'a>>),
 }
 
@@ -407,12 +406,13 @@ pub enum Sides {
 }
 
 impl Selection {
-    /// What the pinpriq wire always asks for: the newest of the most urgent, with its group, and
-    /// nothing that this wire cannot carry.
+    /// The selection of the pinpriq wire: the newest task of the most urgent priority, with its
+    /// group, and nothing that this wire cannot carry.
     pub const PINPRIQ: Self =
         Self { from: End::Min, order: Order::Newest, group: true, narrow: true };
 
-    /// What every other door asks for unless told otherwise: the oldest of the most urgent, alone.
+    /// The default selection of every other door: the oldest task of the most urgent priority,
+    /// alone.
     pub const DEFAULT: Self =
         Self { from: End::Min, order: Order::Oldest, group: false, narrow: false };
 }
@@ -424,7 +424,7 @@ impl<'a> From<&'a [u8]> for QueueName<'a> {
 }
 
 impl Wait {
-    /// Whether there is any time to wait.
+    /// Whether this can block at all.
     #[must_use]
     pub fn blocks(self) -> bool {
         !matches!(self, Self::No | Self::For(Span::ZERO))
@@ -449,7 +449,7 @@ impl<'a> Put<'a> {
 }
 
 impl<'a> Transfer<'a> {
-    /// A transfer without delay and with nothing else changed.
+    /// A transfer without delay that changes nothing else.
     #[must_use]
     pub fn new(queue: impl Into<QueueName<'a>>, id: &'a [u8]) -> Self {
         Self {

@@ -1,8 +1,8 @@
-//! Everything that the engine answers.
+//! All outputs of the engine.
 //!
-//! A [`Refusal`] is a correct answer, not an error: the request was understood and could not be
-//! granted, and nothing has changed. Outputs leave only after the changes that they depend on are
-//! durable; seeing to that is the store's and the server's business.
+//! A [`Refusal`] is a correct reply, not an error: the request was understood but could not be
+//! granted, and nothing has changed. An output may leave only after the changes that it depends on
+//! are durable. The store and the server ensure that.
 
 use std::fmt;
 
@@ -15,18 +15,18 @@ use crate::time::Timestamp;
 /// Something to be sent to a client.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Output {
-    /// The answer to a request.
+    /// The reply to a request.
     Reply {
-        /// Whose.
+        /// The client that made the request.
         client: ClientId,
-        /// To which request.
+        /// The request.
         request: RequestId,
-        /// The answer.
+        /// The reply.
         reply: Reply,
     },
     /// Tasks for a subscriber: one task, or one group with the selected task first.
     Delivery {
-        /// To whom.
+        /// The client that receives them.
         client: ClientId,
         /// The tasks.
         tasks: Vec<TaskRecord>,
@@ -36,7 +36,7 @@ pub enum Output {
 }
 
 impl Output {
-    /// The tasks that it shows, none if it shows none. It costs nothing: they stay where they are.
+    /// Returns the tasks in this output; an empty slice if there are none. Does not copy them.
     pub fn tasks_mut(&mut self) -> &mut [TaskRecord] {
         match self {
             Self::Reply { reply: Reply::Tasks { tasks, .. } | Reply::Shown(tasks), .. }
@@ -47,35 +47,35 @@ impl Output {
     }
 }
 
-/// The answer to a request.
+/// The reply to a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Reply {
-    /// Done, with nothing to tell.
+    /// The request was carried out, and there is nothing to return.
     Done,
     /// The task was put under this id.
     Put(TaskId),
-    /// The task was put under this id and then finished, or not in time.
+    /// The task was put under this id, and ended like this or not in time.
     PutOutcome(TaskId, Outcome),
-    /// The tasks that were looked at, none if there were none.
+    /// The tasks that were read, possibly none.
     Shown(Vec<TaskRecord>),
-    /// The tasks that were taken or popped, none if there were none.
+    /// The tasks that were taken or popped, possibly none.
     Tasks {
         /// The tasks.
         tasks: Vec<TaskRecord>,
         /// Whether they were popped, so that they must be put back if they cannot be sent.
         popped: bool,
     },
-    /// The task of that id, if there is one.
+    /// The task of the requested id, if there is one.
     Task(Option<Box<TaskRecord>>),
-    /// Where the task stands now; none if it expired in that step.
+    /// The new state of the task; `None` if it expired in that step.
     State(Option<StateKind>),
-    /// The new deadline, if there is any.
+    /// The new deadline, if there is one.
     Deadline(Option<Timestamp>),
-    /// How many.
+    /// A count.
     Count(u64),
-    /// How the awaited task ended and where it stands; no state if it is gone.
+    /// How the awaited task ended, and its state; `None` if it was removed.
     Outcome(Outcome, Option<StateKind>),
-    /// One answer for each receipt.
+    /// One result for each receipt.
     Acks(Vec<Result<(), Refusal>>),
     /// The settings of a queue.
     Settings {
@@ -93,26 +93,26 @@ pub enum Reply {
         /// Whether more follow after the last.
         more: bool,
     },
-    /// The figures of a queue or of all.
+    /// The figures of a queue, or of all queues together.
     Figures(Box<Figures>),
-    /// The member is registered as this incarnation.
+    /// The member is registered under this incarnation.
     Joined(u64),
-    /// The members of a topic, by name.
+    /// The members of a topic, in order of their names.
     Members(Vec<MemberFigures>),
-    /// The request could not be granted, and changed nothing.
+    /// The request could not be granted, and nothing has changed.
     Refused(Refusal),
 }
 
-/// How a task ended for somebody who awaited it.
+/// How a task ended for a client that awaited it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// It was acknowledged.
     Acked,
-    /// It was set aside.
+    /// It was buried.
     Buried,
     /// Its TTL passed.
     Expired,
-    /// It was removed.
+    /// It was killed.
     Killed,
     /// It did not end in time.
     Timeout,
@@ -121,35 +121,34 @@ pub enum Outcome {
 /// A request that could not be granted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refusal {
-    /// Of which kind, for programs.
+    /// The kind, for programs.
     pub kind: RefusalKind,
-    /// A sentence for people that names the queue, the id and what was wrong.
+    /// A sentence for people that names the queue, the id and the problem.
     pub sentence: String,
 }
 
-/// The kinds of refusals. The first word of a refusal on the wire is
-/// [`RefusalKind::word`].
+/// The kinds of refusals. The first word of a refusal on the wire is [`RefusalKind::word`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum RefusalKind {
-    /// An argument makes no sense.
+    /// An argument is not valid.
     BadArgument,
-    /// There is no such queue.
+    /// The queue does not exist.
     NoQueue,
-    /// There is no such task, or no such member.
+    /// The task or the member does not exist.
     NotFound,
-    /// The id or the queue is there already.
+    /// The id or the queue exists already.
     Exists,
-    /// The queue wants its ids given.
+    /// The queue requires ids from the caller.
     IdRequired,
     /// The task is not taken.
     NotTaken,
     /// The task is taken by another connection.
     NotOwner,
-    /// The receipt is not that of a current lease.
+    /// The receipt is not of a current lease.
     Stale,
     /// The task is taken.
     Taken,
-    /// The task is in a state that does not allow it.
+    /// The state of the task does not allow the operation.
     WrongState,
     /// The payload is too large.
     TooLarge,
@@ -159,16 +158,16 @@ pub enum RefusalKind {
     Paused,
     /// A bound of the server is reached; try later.
     Busy,
-    /// The store failed; nothing can be changed any more.
+    /// The store failed, so nothing can be changed.
     Store,
-    /// The server stops. The engine itself never refuses so.
+    /// The server stops. The engine itself never returns this.
     Closing,
-    /// What the request is about lives in several shards. The engine itself never refuses so.
+    /// The request needs several shards. The engine itself never returns this.
     CrossShard,
 }
 
 impl RefusalKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 17] = [
         Self::BadArgument,
         Self::NoQueue,
@@ -229,12 +228,12 @@ impl Outcome {
 }
 
 impl Refusal {
-    /// A refusal with its sentence.
+    /// Creates a refusal with its sentence.
     pub fn new(kind: RefusalKind, sentence: impl Into<String>) -> Self {
         Self { kind, sentence: sentence.into() }
     }
 
-    /// That of a blocked request when the server stops.
+    /// The refusal of a blocked request when the server stops.
     #[must_use]
     pub fn closing() -> Self {
         Self::new(RefusalKind::Closing, "the server is stopping")

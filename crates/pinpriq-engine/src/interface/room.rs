@@ -1,16 +1,17 @@
-//! How much room a store has left. What is refused for want of it, `operations::room` says.
+//! How much room a store has left. What is refused without it is in `operations::room`.
 
 /// How much room a store has. Each level allows less than the one before.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Room {
     /// For everything.
     Enough,
-    /// For all but new tasks, lanes and members: what is put, published and joined is refused.
+    /// For everything except new tasks, lanes and members: puts, publishing and joining are
+    /// refused.
     Low,
-    /// For what takes tasks or ends them. What changes a task, a queue or a member and leaves it
-    /// there is refused.
+    /// For operations that take tasks or end them. Operations that change a task, a queue or a
+    /// member and keep it are refused.
     Scarce,
-    /// For what ends tasks: acks, pops, kills. Nothing is taken under a lease; who waits for that
-    /// goes on waiting.
+    /// For operations that end tasks: acks, pops, kills. Nothing is taken under a lease, and
+    /// consumers that wait for a lease stay blocked.
     Least,
 }

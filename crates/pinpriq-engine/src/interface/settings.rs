@@ -1,7 +1,7 @@
-//! What can be set for one queue, and how: the settings themselves, and the table of them.
+//! The settings of a queue, and the table that describes them.
 //!
 //! Settings are defaults and bounds, never switches: every operation is always enabled. They may
-//! change while the queue is in use; what was armed under the old ones finishes under them.
+//! change while the queue is in use. What started under the old settings finishes under them.
 
 mod table;
 mod value;
@@ -19,7 +19,7 @@ pub enum Ids {
     /// The next number of the shard's counter.
     #[default]
     Sequence,
-    /// The wall clock in nanoseconds, one more while that is taken.
+    /// The wall clock in nanoseconds, increased by one while that id is in use.
     Time64,
     /// A uuid, version 7.
     Uuid,
@@ -27,34 +27,34 @@ pub enum Ids {
     Given,
 }
 
-/// What becomes of a task that was acknowledged.
+/// What happens to a task that was acknowledged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum AfterAck {
-    /// It goes.
+    /// It is removed.
     #[default]
     Delete,
     /// It stays for good, in state D.
     Keep,
-    /// It stays for that long, in state Z.
+    /// It stays for this duration, in state Z.
     Zombie(Span),
 }
 
 /// The settings of one queue. Each field has a line in [`SETTINGS`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Settings {
-    /// How tasks get their ids. Changes only while the queue is empty.
+    /// How tasks get their ids. Can change only while the queue is empty.
     pub ids: Ids,
-    /// The time to live of a task whose put names none.
+    /// The time to live of a task whose put gives none.
     pub ttl: Option<Span>,
-    /// The time to release where neither the take nor the task names one.
+    /// The time to release if neither the take nor the task gives one.
     pub ttr: Option<Span>,
-    /// What becomes of acknowledged tasks.
+    /// What happens to acknowledged tasks.
     pub after_ack: AfterAck,
     /// The most tasks in the states R, T, W and B together.
     pub capacity: Option<u64>,
 }
 
-/// A setting, and the value that it is to have.
+/// A setting and its new value.
 pub type Assignment<'a> = (&'static Setting, Value<'a>);
 
 /// Which sides of a queue are paused. A pause survives a restart.
@@ -62,12 +62,12 @@ pub type Assignment<'a> = (&'static Setting, Value<'a>);
 pub struct Paused {
     /// Puts are refused.
     pub input: bool,
-    /// To takers, pops and subscribers the queue looks empty.
+    /// The queue looks empty to takes, pops and subscribers.
     pub output: bool,
 }
 
 impl Ids {
-    /// All of them, in the order of their words in [`IDS`].
+    /// All kinds of ids, in the order of their words in [`IDS`].
     pub const ALL: [Self; 4] = [Self::Sequence, Self::Time64, Self::Uuid, Self::Given];
 }
 
@@ -78,7 +78,7 @@ impl Settings {
         values.filter(|(setting, value)| *value != (setting.read)(&Self::default()))
     }
 
-    /// These settings with `changes` made, one after the other. Bounds are not checked.
+    /// Returns these settings with `changes` made, one after the other. Bounds are not checked.
     pub fn with(mut self, changes: &[Assignment<'_>]) -> Result<Self, Misfit> {
         for (setting, value) in changes {
             (setting.write)(&mut self, *value)?;

@@ -1,4 +1,4 @@
-//! Figures: how many tasks stand where, how they got there, and how they left.
+//! Figures: the number of tasks in each state, how they got there, and how they left.
 //!
 //! At any moment `put = acked + expired + killed + present`.
 
@@ -9,13 +9,13 @@ use crate::time::Span;
 /// A move of a task between two states; `None` is X, outside the queue.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Move {
-    /// From.
+    /// The state before.
     pub from: Option<StateKind>,
-    /// To.
+    /// The state after.
     pub to: Option<StateKind>,
 }
 
-/// Why a task left.
+/// Why a task left the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Exit {
     Acked,
@@ -28,44 +28,45 @@ pub(crate) enum Exit {
 pub struct Counters {
     /// Tasks present in each state, in the order of [`StateKind::ALL`].
     pub counts: [u64; 6],
-    /// How often each move happened, in no particular order. A queue sees few kinds of moves, so
-    /// a short list beats a table.
+    /// How often each move happened, in no particular order. A queue sees few kinds of moves, so a
+    /// short list costs less than a table.
     pub moves: Vec<(Move, u64)>,
-    /// Tasks that entered, those found at start included.
+    /// Tasks that entered, including those found at the start.
     pub put: u64,
-    /// Tasks that left because they were acknowledged, purged zombies included.
+    /// Tasks that left because they were acknowledged, including purged zombies.
     pub acked: u64,
     /// Tasks that left because their TTL passed.
     pub expired: u64,
-    /// Tasks that were removed.
+    /// Tasks that were killed.
     pub killed: u64,
     /// Bytes of payloads and keys of the tasks present.
     pub bytes: u64,
 }
 
-/// What a request for figures is answered with.
+/// The reply to a request for figures.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Figures {
     /// The counters.
     pub counters: Counters,
-    /// How long ago the longest waiting of the selectable tasks was put. Only for one queue.
+    /// How long ago the oldest of the tasks that can be selected was put. Only for one queue.
     pub oldest_ready: Option<Span>,
     /// Blocked takers.
     pub takers: u64,
     /// Subscribers.
     pub subscribers: u64,
-    /// The pause; for all queues together this tells nothing, see `paused_queues`.
+    /// The pause. For all queues together it has no meaning: see `paused_queues`.
     pub paused: Paused,
-    /// How many queues are paused.
+    /// The number of paused queues.
     pub paused_queues: u64,
-    /// How many queues exist, lanes aside.
+    /// The number of existing queues, not counting lanes.
     pub queues: u64,
-    /// For a lane: the published tasks that it did not take, since it was full or paused.
+    /// For a lane: the number of published tasks that it did not take because it was full or
+    /// paused.
     pub missed: Option<u64>,
 }
 
 impl Figures {
-    /// Adds the figures of another shard. Neither are of a single queue.
+    /// Adds the figures of another shard. Neither may be the figures of a single queue.
     pub fn add(&mut self, other: &Self) {
         self.counters.add(&other.counters);
         self.takers += other.takers;
@@ -76,7 +77,7 @@ impl Figures {
 }
 
 impl Counters {
-    /// Adds the counters of others.
+    /// Adds other counters.
     pub fn add(&mut self, other: &Self) {
         for (count, more) in self.counts.iter_mut().zip(other.counts) {
             *count += more;
@@ -91,19 +92,19 @@ impl Counters {
         self.bytes += other.bytes;
     }
 
-    /// Tasks present in any state.
+    /// Returns the number of tasks present in any state.
     #[must_use]
     pub fn present(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// Tasks present in one state.
+    /// Returns the number of tasks present in one state.
     #[must_use]
     pub const fn count(&self, kind: StateKind) -> u64 {
         self.counts[kind as usize]
     }
 
-    /// Tasks that count against the capacity: R, T, W and B.
+    /// Returns the number of tasks that count against the capacity: R, T, W and B.
     pub(crate) const fn unfinished(&self) -> u64 {
         self.count(StateKind::Ready)
             + self.count(StateKind::Taken)
@@ -111,7 +112,7 @@ impl Counters {
             + self.count(StateKind::Buried)
     }
 
-    /// Notes that a task moved, without changing how many there are.
+    /// Counts a move of a task, without changing the number of tasks.
     #[inline]
     pub(crate) fn note(&mut self, from: Option<StateKind>, to: Option<StateKind>) {
         self.note_times(from, to, 1);
@@ -127,7 +128,7 @@ impl Counters {
         }
     }
 
-    /// Counts all tasks of one state out as removed.
+    /// Counts the removal of all tasks of one state.
     pub(crate) fn remove_all(&mut self, kind: StateKind, count: u64) {
         if count == 0 {
             return;
@@ -137,17 +138,17 @@ impl Counters {
         self.note_times(Some(kind), None, count);
     }
 
-    /// Counts a task in.
+    /// Counts a task that enters this state.
     pub(crate) const fn enter(&mut self, kind: StateKind) {
         self.counts[kind as usize] += 1;
     }
 
-    /// Counts a task out.
+    /// Counts a task that leaves this state.
     pub(crate) const fn leave(&mut self, kind: StateKind) {
         self.counts[kind as usize] -= 1;
     }
 
-    /// Notes why a task left for good.
+    /// Counts why a task left for good.
     pub(crate) const fn exit(&mut self, exit: Exit) {
         match exit {
             Exit::Acked => self.acked += 1,

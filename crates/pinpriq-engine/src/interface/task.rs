@@ -1,8 +1,7 @@
 //! What a task is: its identity, its state, its lease, and the record that leaves the engine.
 //!
-//! A [`TaskRecord`] is a task as the outside sees it, whole: replies carry it, the store keeps it,
-//! and a pop that could not be sent brings it back. How the engine lays tasks out in memory is not
-//! told here.
+//! A [`TaskRecord`] is a whole task as seen from outside: replies carry it, the store keeps it, and
+//! a pop that could not be sent returns it. The layout of tasks in memory is not described here.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,13 +12,12 @@ use crate::time::{Span, Timestamp};
 /// Opaque bytes, shared and never changed: payloads, keys and names.
 pub type Bytes = Arc<[u8]>;
 
-/// The name of a task within its queue. Which form it has is the queue's choice
-/// ([`crate::settings::Ids`]).
+/// The name of a task within its queue. The queue decides its form ([`crate::settings::Ids`]).
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum TaskId {
-    /// A number that the server drew: `sequence` and `time64`.
+    /// A number that the server generated: `sequence` and `time64`.
     Number(u64),
-    /// A uuid that the server drew. Its text is the usual 36 characters.
+    /// A uuid that the server generated. Its text is the usual 36 characters.
     Uuid([u8; 16]),
     /// 1 to 255 bytes that the caller chose.
     Given(Bytes),
@@ -42,7 +40,7 @@ pub enum StateKind {
     Done,
 }
 
-/// The state of a task with the data of just that state.
+/// The state of a task with the data of that state.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum State {
     /// R.
@@ -56,12 +54,12 @@ pub enum State {
     },
     /// B, for this reason (which may be empty).
     Buried {
-        /// Why it was buried, in the words of whoever did it.
+        /// The reason, in the words of the client that buried it.
         reason: Bytes,
     },
     /// Z, until `purge_at`.
     Zombie {
-        /// The end of the stay.
+        /// When the task is removed.
         purge_at: Timestamp,
     },
     /// D.
@@ -71,55 +69,54 @@ pub enum State {
 /// The right to a taken task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Lease {
-    /// Which grant this is. No two leases ever share it.
+    /// The grant of this lease. No two leases share one.
     pub grant: Grant,
-    /// The connection that took the task, while it is there. A lease read back from a store has
-    /// none.
+    /// The connection that took the task, while it exists. A lease restored from a store has none.
     pub holder: Option<ClientId>,
     /// When the lease ends. Without a deadline it ends with the holder's connection.
     pub deadline: Option<Timestamp>,
-    /// The time to release that was agreed, which a touch grants again.
+    /// The agreed time to release, which a touch grants again.
     pub ttr: Option<Span>,
 }
 
-/// The number of one grant of a lease: unique for ever, since it carries the incarnation of the
-/// server that granted it.
+/// The number of one grant of a lease. It is unique for ever, since it contains the incarnation of
+/// the server that granted it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Grant {
-    /// The incarnation of the server. It rises durably before the first request is served.
+    /// The incarnation of the server. It rises, durably, before the first request is served.
     pub incarnation: u64,
-    /// Counts the grants of that incarnation.
+    /// The count of grants in that incarnation.
     pub serial: u64,
 }
 
 /// The proof of one lease. Its text form names the task and the grant.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Receipt {
-    /// The [`TaskRecord::number`] of the task, which also tells its queue.
+    /// The [`TaskRecord::number`] of the task, which also determines its queue.
     pub number: u64,
     /// The grant.
     pub grant: Grant,
 }
 
-/// A connection, as the engine knows it. Never reused within an incarnation.
+/// A connection. Never reused within an incarnation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ClientId(pub u64);
 
-/// A request of a client. The door chooses it and finds it again in the reply.
+/// A request of a client. The door chooses it, and the reply contains it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct RequestId(pub u64);
 
-/// A lane, as its tasks name it.
+/// The name of a lane, as its tasks hold it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LaneName {
-    /// Its number. Another lane under the same names has another one.
+    /// Its number. Another lane with the same topic and member has another number.
     pub number: u64,
-    /// The member whose lane it is. A change leaves it out.
+    /// The member that has the lane. Left out in a change.
     pub member: Bytes,
 }
 
 impl LaneName {
-    /// A lane that is known by its number alone.
+    /// A lane known only by its number.
     #[must_use]
     pub fn numbered(number: u64) -> Self {
         Self { number, member: Bytes::default() }
@@ -129,19 +126,20 @@ impl LaneName {
 /// A payload that was left in the store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Away {
-    /// The place of the task's record, which holds it.
+    /// The place of the task's record, which holds the payload.
     pub place: Place,
-    /// How many bytes it has.
+    /// The length of the payload in bytes.
     pub bytes: u32,
     /// Its [`payload_checksum`].
     pub checksum: u32,
 }
 
-/// Tells a payload that was left in the store from what a worn disk may give back instead.
+/// Computes a checksum that detects when a worn disk returns something else than the payload that
+/// was left in the store.
 #[must_use]
 pub fn payload_checksum(payload: &[u8]) -> u32 {
-    // Eight bytes at a time, each step a bijection of what came before, so that no single change
-    // goes unnoticed before the last fold.
+    // Takes eight bytes at a time. Each step is a bijection of the state before, so no single
+    // change goes unnoticed before the last fold.
     const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
     let step = |hash: u64, word: u64| (hash ^ word).wrapping_mul(FACTOR).rotate_left(29);
     let mut hash = payload.len() as u64;
@@ -157,17 +155,16 @@ pub fn payload_checksum(payload: &[u8]) -> u32 {
     folded
 }
 
-/// What a producer says of a task for good: it stays as it was put. The bytes are owned or
-/// borrowed.
+/// The facts about a task that its producer sets for good. The bytes are owned or borrowed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Terms<B = Bytes> {
     /// Tasks of one queue with an equal key form a group.
     pub key: Option<B>,
-    /// The task's own time to release, where the take names none.
+    /// The task's own time to release, used if the take gives none.
     pub ttr: Option<Span>,
 }
 
-/// Where a task stands in its life: everything that changes without a new payload.
+/// The current progress of a task: everything that changes without a new payload.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Progress {
     /// Lower is more urgent. Without a priority the task is never selected.
@@ -183,14 +180,14 @@ pub struct Progress {
     pub state: State,
 }
 
-/// A task, whole.
+/// A whole task.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TaskRecord {
-    /// The shard's own number of the task: the order in which it was put. Unique in the shard,
-    /// never reused, and never changed.
+    /// The shard's own number of the task, in the order of the puts. Unique in the shard, never
+    /// reused, and never changed.
     pub number: u64,
-    /// The queue that the task is in; for a task of a lane, the topic. A change leaves it out for
-    /// a task of a lane, which is known by its number.
+    /// The queue that the task is in. For a task of a lane, this is the topic. A change leaves it
+    /// out for a task of a lane, which is known by its number.
     pub queue: Bytes,
     /// The lane that the task is in, if it is in one.
     pub lane: Option<LaneName>,
@@ -198,25 +195,25 @@ pub struct TaskRecord {
     pub id: TaskId,
     /// When the task was put.
     pub put_at: Timestamp,
-    /// What stays as it was put.
+    /// What never changes.
     pub terms: Terms,
     /// What changes.
     pub progress: Progress,
-    /// What the task carries; empty if it was left in the store, or is shared.
+    /// What the task carries. Empty if it was left in the store or is shared.
     pub payload: Bytes,
     /// How to find the payload, if it was left in the store.
     pub away: Option<Away>,
     /// Only in a change: whether terms and payload are those of the publication whose numbers
-    /// include that of the task. The record leaves them out then.
+    /// include the number of the task. If so, the record leaves them out.
     pub shared: bool,
 }
 
 impl StateKind {
-    /// All six, in the order of the founding text.
+    /// All six states, in the usual order.
     pub const ALL: [Self; 6] =
         [Self::Ready, Self::Taken, Self::Waiting, Self::Buried, Self::Zombie, Self::Done];
 
-    /// The founding letter: `R`, `T`, `W`, `B`, `Z` or `D`.
+    /// The letter of the state: `R`, `T`, `W`, `B`, `Z` or `D`.
     #[must_use]
     pub const fn letter(self) -> char {
         match self {
@@ -246,16 +243,16 @@ impl State {
 }
 
 impl<B> Terms<B> {
-    /// Those of a task about which nothing was said.
+    /// The terms of a task without a key or a time to release.
     pub const NONE: Self = Self { key: None, ttr: None };
 
-    /// A key and a time to release, and nothing else.
+    /// Terms with this key and time to release.
     #[must_use]
     pub const fn of(key: Option<B>, ttr: Option<Span>) -> Self {
         Self { key, ttr }
     }
 
-    /// Whether nothing was said.
+    /// Whether nothing is set.
     #[must_use]
     #[inline]
     pub const fn are_none(&self) -> bool {
@@ -270,7 +267,7 @@ impl<B> Default for Terms<B> {
 }
 
 impl<B: AsRef<[u8]>> Terms<B> {
-    /// The same with borrowed bytes.
+    /// Returns the same terms with borrowed bytes.
     #[must_use]
     #[inline]
     pub fn borrowed(&self) -> Terms<&[u8]> {
@@ -278,7 +275,7 @@ impl<B: AsRef<[u8]>> Terms<B> {
         Terms { key: key.as_ref().map(B::as_ref), ttr: *ttr }
     }
 
-    /// The number of bytes that they hold.
+    /// Returns the number of bytes that they hold.
     #[must_use]
     #[inline]
     pub fn bytes(&self) -> usize {
@@ -287,7 +284,7 @@ impl<B: AsRef<[u8]>> Terms<B> {
 }
 
 impl Terms<&[u8]> {
-    /// The same with bytes of its own.
+    /// Returns the same terms with owned bytes.
     #[must_use]
     #[inline]
     pub fn kept(self) -> Terms {
@@ -296,14 +293,14 @@ impl Terms<&[u8]> {
 }
 
 impl Progress {
-    /// That of a task which was just put under this number and has no deadline.
+    /// The progress of a task that was just put under this number and has no deadline.
     #[must_use]
     #[inline]
     pub const fn fresh(number: u64, priority: Option<i64>) -> Self {
         Self { priority, seq: number, expires_at: None, attempts: 0, state: State::Ready }
     }
 
-    /// Whether nothing has happened to the task of this number, its priority aside.
+    /// Whether nothing has happened to the task of this number, apart from its priority.
     #[inline]
     pub(crate) const fn is_fresh(&self, number: u64) -> bool {
         let Self { priority: _, seq, expires_at, attempts, state } = self;

@@ -1,7 +1,7 @@
 //! Moments and durations, in whole milliseconds.
 //!
-//! Nothing here reads a clock: every command brings its own moment along. Arithmetic saturates at
-//! the end of the year 9999, so that no deadline ever wraps.
+//! Nothing here reads a clock: the caller passes the current moment with each command. Timestamps
+//! saturate at the end of the year 9999, so no deadline ever wraps.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -9,14 +9,14 @@ use std::num::NonZeroU64;
 /// The last representable moment: the end of the year 9999, in Unix milliseconds.
 const LAST_MS: u64 = 253_402_300_799_999;
 
-/// A moment on the server's one time line, in milliseconds since the Unix epoch.
-// One more than the milliseconds, so that a moment that may be missing takes no more room than
-// one that is there. There are several in each task.
+/// A moment in the server's time, in milliseconds since the Unix epoch.
+// Stores the milliseconds plus one, so that an `Option` of it takes no more room. Each task has
+// several.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Timestamp(NonZeroU64);
 
 /// A duration in milliseconds, at most [`Span::MAX`].
-// One more than the milliseconds, as in [`Timestamp`].
+// Stores the milliseconds plus one, like [`Timestamp`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Span(NonZeroU64);
 
@@ -38,13 +38,13 @@ impl Timestamp {
         self.0.get() - 1
     }
 
-    /// The moment `span` later, at most [`Timestamp::MAX`].
+    /// The moment `span` later, or [`Timestamp::MAX`] if that is earlier.
     #[must_use]
     pub const fn after(self, span: Span) -> Self {
         Self::from_ms(self.ms().saturating_add(span.ms()))
     }
 
-    /// How long ago `earlier` was, zero if it lies ahead.
+    /// The time since `earlier`, or zero if `earlier` is in the future.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Span {
         Span::from_ms(self.ms().saturating_sub(earlier.ms()))
@@ -52,7 +52,7 @@ impl Timestamp {
 }
 
 impl Span {
-    /// No time at all.
+    /// A duration of zero.
     pub const ZERO: Self = Self(NonZeroU64::MIN);
     /// The longest duration, some 584 million years.
     pub const MAX: Self = Self(NonZeroU64::MAX);
@@ -69,7 +69,7 @@ impl Span {
         self.0.get() - 1
     }
 
-    /// Whether this is no time at all.
+    /// Whether the duration is zero.
     #[must_use]
     pub const fn is_zero(self) -> bool {
         self.ms() == 0

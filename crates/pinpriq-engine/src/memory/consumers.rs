@@ -1,7 +1,7 @@
-//! Everybody who waits: blocked takers, subscribers with their credits, and awaiters.
+//! Everyone who waits: blocked takers, subscribers with their credits, and awaiters.
 //!
-//! A consumer holds one ticket for each queue that it waits for; tickets only grow, so the lowest
-//! is the one that became ready first. Handing tasks out is `serve.rs`'s business.
+//! A consumer holds one ticket for each queue that it waits for. Tickets only grow, so the lowest
+//! ticket is the one that became ready first. Tasks are handed out in `serve.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::memory::slots::QueueSlot;
 use crate::task::{ClientId, RequestId, TaskId};
 use crate::time::Timestamp;
 
-/// A place in the line of those who wait. Never issued twice.
+/// A place in the line of consumers that wait. Never issued twice.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(crate) struct Ticket(pub(crate) u64);
 
@@ -23,7 +23,7 @@ pub(crate) struct TakerId(pub(crate) u64);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct AwaiterId(pub(crate) u64);
 
-/// Somebody who waits for tasks.
+/// A consumer that waits for tasks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ConsumerId {
     /// A blocked take or pop.
@@ -37,7 +37,7 @@ pub(crate) enum ConsumerId {
 pub(crate) struct Taker {
     pub(crate) client: ClientId,
     pub(crate) request: RequestId,
-    /// In the order in which they are tried.
+    /// The queues in the order in which they are tried.
     pub(crate) queues: Vec<QueueSlot>,
     pub(crate) count: u32,
     pub(crate) selection: Selection,
@@ -55,7 +55,7 @@ pub(crate) struct Awaiter {
     /// The number of the task.
     pub(crate) number: u64,
     pub(crate) until: Option<Timestamp>,
-    /// For a put: the id to be told with the outcome.
+    /// For a put: the id to return with the outcome.
     pub(crate) put: Option<TaskId>,
 }
 
@@ -66,22 +66,22 @@ pub(crate) struct Subscription {
     pub(crate) mode: TakeMode,
     /// Its place in the line, while there is credit.
     pub(crate) ticket: Option<Ticket>,
-    /// When it was served last, or else when it began, as the ticket that was drawn then.
+    /// The ticket that was drawn when it was last served, or when it began if it was never served.
     pub(crate) served: Ticket,
 }
 
-/// What the engine keeps for a connection.
+/// What the engine stores for a connection.
 #[derive(Debug, Default)]
 pub(crate) struct Client {
     pub(crate) credit: u32,
     pub(crate) subscriptions: BTreeMap<QueueSlot, Subscription>,
     pub(crate) takers: BTreeSet<TakerId>,
     pub(crate) awaiters: BTreeSet<AwaiterId>,
-    /// Numbers of the tasks that it holds for as long as it is connected.
+    /// The numbers of the tasks that it holds only as long as it is connected.
     pub(crate) leases: BTreeSet<u64>,
 }
 
-/// Everybody who waits, in one shard.
+/// Everyone who waits, in one shard.
 #[derive(Debug, Default)]
 pub(crate) struct Consumers {
     pub(crate) clients: BTreeMap<ClientId, Client>,
@@ -91,13 +91,13 @@ pub(crate) struct Consumers {
     pub(crate) awaited: BTreeSet<(u64, AwaiterId)>,
     /// See [`crate::Engine::waiting_bytes`].
     pub(crate) bytes: u64,
-    /// How many subscriptions there are.
+    /// The number of subscriptions.
     pub(crate) subscriptions: u64,
     last_ticket: u64,
 }
 
 impl Client {
-    /// Whether nothing needs to be remembered about it.
+    /// Whether nothing about this client needs to be stored.
     pub(crate) fn is_idle(&self) -> bool {
         self.credit == 0
             && self.subscriptions.is_empty()
@@ -106,32 +106,32 @@ impl Client {
             && self.leases.is_empty()
     }
 
-    /// How many requests of it are blocked.
+    /// The number of its requests that are blocked.
     pub(crate) fn waits(&self) -> usize {
         self.takers.len() + self.awaiters.len()
     }
 }
 
 impl Consumers {
-    /// The next ticket.
+    /// Draws the next ticket.
     pub(crate) const fn draw(&mut self) -> Ticket {
         self.last_ticket += 1;
         Ticket(self.last_ticket)
     }
 
-    /// What is kept for a client, from now on.
+    /// Returns what is stored for a client. Creates it if there is nothing yet.
     pub(crate) fn client(&mut self, client: ClientId) -> &mut Client {
         self.clients.entry(client).or_default()
     }
 
-    /// Forgets a client about whom nothing needs to be remembered.
+    /// Forgets a client if nothing about it needs to be stored.
     pub(crate) fn tidy(&mut self, client: ClientId) {
         if self.clients.get(&client).is_some_and(Client::is_idle) {
             self.clients.remove(&client);
         }
     }
 
-    /// The awaiters of one task, taken out of the index by task.
+    /// Removes and returns the awaiters of one task, if any.
     pub(crate) fn take_awaiters_of(&mut self, number: u64) -> Vec<(AwaiterId, Awaiter)> {
         if self.awaited.is_empty() {
             return Vec::new();
@@ -142,7 +142,7 @@ impl Consumers {
         ids.into_iter().filter_map(|id| self.remove_awaiter(id).map(|found| (id, found))).collect()
     }
 
-    /// Takes an awaiter out of every index.
+    /// Removes an awaiter from every index.
     pub(crate) fn remove_awaiter(&mut self, id: AwaiterId) -> Option<Awaiter> {
         let awaiter = self.awaiters.remove(&id)?;
         self.bytes -= WAIT_OVERHEAD_BYTES;

@@ -1,9 +1,9 @@
-//! The one index of moments at which something is due without anybody asking.
+//! The one index of moments at which something is due without a command.
 //!
-//! A task has at most one entry, for the next moment that matters to it; a blocked taker and an
-//! awaiter have one if they do not wait for ever, and so has a member. Entries that are due at the
-//! same moment come in the order tasks, takers, awaiters, members, and then by age, so that a
-//! replay agrees with the run. Nothing here reads a clock.
+//! A task has at most one entry, for the next moment that matters to it. A blocked taker and an
+//! awaiter have one unless they wait for ever. A member has one. Entries that are due at the same
+//! moment come in the order tasks, takers, awaiters, members, and then by age, so that a replay
+//! gives the same result as the run. Nothing here reads a clock.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::time::Timestamp;
 /// What is due.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Due {
-    /// The task of this number must be looked at.
+    /// The task of this number must be checked.
     Task(u64),
     /// A blocked take has waited long enough.
     Taker(TakerId),
@@ -37,7 +37,7 @@ const fn moment_of(key: Key) -> Timestamp {
 /// All deadlines of a shard. Every operation costs O(log n).
 #[derive(Debug, Default)]
 pub(crate) struct Deadlines {
-    /// Those of tasks, by number: by far the most, and one passes with each lease.
+    /// The deadlines of tasks, by number. These are by far the most, and each lease adds one.
     tasks: Sorted<()>,
     others: BTreeSet<(Timestamp, Due)>,
 }
@@ -87,7 +87,7 @@ impl Deadlines {
         task.into_iter().chain(other).min()
     }
 
-    /// Removes and returns the earliest entry that is due at `now`. A deadline is due *at* its
+    /// Removes and returns the earliest entry that is due at `now`. A deadline is due at its
     /// moment, not after it.
     #[inline]
     pub(crate) fn pop_due(&mut self, now: Timestamp) -> Option<Due> {

@@ -1,16 +1,16 @@
-//! What is left of a queue that was emptied at once, until it is freed.
+//! What is left of a queue that was emptied at once, until it is freed. It only holds the data.
 
 use crate::memory::indexes::Indexes;
 use crate::memory::slots::Slot;
 use crate::memory::tasks::Tasks;
 
-/// The indexes of a queue at the moment in which it was emptied.
+/// The indexes of a queue at the moment when it was emptied.
 #[derive(Debug)]
 pub(crate) struct Discarded {
     /// The epoch of these tasks.
     pub(crate) epoch: u32,
     pub(crate) indexes: Indexes,
-    /// How many tasks are left.
+    /// The number of tasks that are left.
     pub(crate) remaining: u64,
 }
 

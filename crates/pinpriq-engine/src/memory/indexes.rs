@@ -1,10 +1,10 @@
-//! The indexes of one queue: which of its tasks can be selected, grouped, dug up or found by id.
+//! The indexes of one queue, which find its tasks by selection, group, state and id.
 //!
-//! Ready tasks with a priority stand in the order of selection, apart for small and large payloads,
-//! since one door cannot carry large ones and must not have to step over them. Ready tasks without
-//! a priority and tasks in the other states stand by state and seq. A task is in exactly one of
-//! these; a ready task with a key is in its group besides. Everything here is derived from the
-//! tasks, and holds nothing of its own.
+//! Ready tasks with a priority are in the order of selection. Small and large payloads are
+//! separate, since one door cannot carry large ones and must not have to skip them. Ready tasks
+//! without a priority, and tasks in other states, are ordered by state and seq. A task is in
+//! exactly one of these indexes. A ready task with a key is also in its group. Everything here is
+//! derived from the tasks.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -16,16 +16,17 @@ use crate::memory::slots::{KeyHash, Slot};
 use crate::memory::tasks::Tasks;
 use crate::task::{Bytes, StateKind, TaskId};
 
-/// The indexes of one queue. Every operation costs O(log n) unless it says otherwise.
+/// The indexes of one queue. Every operation costs O(log n) unless its comment says otherwise.
 #[derive(Debug, Default)]
 pub(crate) struct Indexes {
     /// Ready tasks with a priority, and all ready tasks with a key, with small payloads.
     narrow: Selectable,
-    /// The same with large payloads.
+    /// The same for large payloads.
     wide: Selectable,
-    /// All others, by state in place of the priority. Under R stand the tasks without a priority.
+    /// All other tasks, with the state in place of the priority. Under R are the tasks without a
+    /// priority.
     resting: Ranked,
-    /// Tasks by id, where ids are not the shard's own numbers.
+    /// Tasks by id, where ids are not the numbers of the shard.
     ids: BTreeMap<TaskId, Slot>,
 }
 
@@ -33,17 +34,17 @@ pub(crate) struct Indexes {
 #[derive(Debug, Default)]
 struct Selectable {
     ranked: Ranked,
-    /// By the hash of the key, which is far cheaper to compare than the key. Should two keys have
-    /// the same hash, they share an entry, and their tasks are told apart when they are wanted.
+    /// By the hash of the key, which is far cheaper to compare than the key. If two keys have the
+    /// same hash, they share an entry, and their tasks are separated when they are needed.
     groups: BTreeMap<KeyHash, Group>,
 }
 
 /// The ready tasks of one width whose keys have one hash.
 #[derive(Debug)]
 enum Group {
-    /// Just one, as most are.
+    /// One task, the usual case.
     One(Slot),
-    /// Several.
+    /// Several tasks.
     Many(Box<Members>),
 }
 
@@ -51,13 +52,13 @@ enum Group {
 #[derive(Debug, Default)]
 struct Members {
     ranked: Ranked,
-    /// Those without priority, by seq.
+    /// Members without priority, by seq.
     unranked: BTreeMap<u64, Slot>,
 }
 
 impl Indexes {
-    /// The indexes of these tasks, built at once, for a fraction of what it costs to enter them one
-    /// by one.
+    /// Builds the indexes of these tasks at once, which costs a fraction of inserting them one by
+    /// one.
     pub(crate) fn of(slots: &[Slot], with_ids: bool, tasks: &Tasks) -> Self {
         let [mut narrow, mut wide] = [SelectableBuilding::default(), SelectableBuilding::default()];
         let mut resting = Building::default();
@@ -83,7 +84,7 @@ impl Indexes {
         }
     }
 
-    /// Enters a task as it stands now.
+    /// Inserts a task with its current fields.
     pub(crate) fn insert(&mut self, slot: Slot, tasks: &Tasks) {
         let task = &tasks[slot];
         if task.kind() != StateKind::Ready {
@@ -105,7 +106,7 @@ impl Indexes {
         }
     }
 
-    /// Removes a task that was entered as it stands now.
+    /// Removes a task that was inserted with its current fields.
     pub(crate) fn remove(&mut self, slot: Slot, tasks: &Tasks) {
         let task = &tasks[slot];
         if task.kind() != StateKind::Ready {
@@ -127,23 +128,23 @@ impl Indexes {
         }
     }
 
-    /// Makes a task known by its id. Needed only where ids are not the shard's numbers.
+    /// Adds a task under its id. Needed only where ids are not the numbers of the shard.
     pub(crate) fn insert_id(&mut self, id: &TaskId, slot: Slot) {
         let known = self.ids.insert(id.clone(), slot);
         assert!(known.is_none(), "two tasks share the id {id}");
     }
 
-    /// Forgets an id, if it was known.
+    /// Removes an id, if it is known.
     pub(crate) fn remove_id(&mut self, id: &TaskId) {
         self.ids.remove(id);
     }
 
-    /// The task of this id, where ids are not the shard's numbers.
+    /// Returns the task of this id, where ids are not the numbers of the shard.
     pub(crate) fn find_id(&self, id: &TaskId) -> Option<Slot> {
         self.ids.get(id).copied()
     }
 
-    /// The first task that the selection chooses, expired or not.
+    /// Returns the first task that the selection chooses, expired or not.
     pub(crate) fn first(&self, selection: Selection) -> Option<Slot> {
         let Selection { from, mut order, narrow, .. } = selection;
         if planted!(TiesNewestFirst) {
@@ -162,7 +163,8 @@ impl Indexes {
         }
     }
 
-    /// All tasks in the order of the selection, expired or not, groups not followed.
+    /// Iterates over all tasks in the order of the selection, expired or not. Groups are not
+    /// followed.
     pub(crate) fn walk(&self, selection: Selection) -> impl Iterator<Item = Slot> {
         let Selection { from, order, narrow, .. } = selection;
         let small = self.narrow.ranked.walk(from, order);
@@ -170,8 +172,9 @@ impl Indexes {
         merge(small, large.into_iter().flatten(), from, order)
     }
 
-    /// The ready tasks with this key in the order of the selection, then those without priority,
-    /// the newest first; expired or not. Costs O(g log g) for a group of g.
+    /// Returns the ready tasks with this key in the order of the selection, and after them those
+    /// without priority, the newest first. Includes expired tasks. Costs O(g log g) for a group of
+    /// g.
     pub(crate) fn group(&self, key: &Bytes, selection: Selection, tasks: &Tasks) -> Vec<Slot> {
         let hash = tasks.hash_key(key);
         let small = self.narrow.groups.get(&hash);
@@ -193,24 +196,25 @@ impl Indexes {
         ranked.chain(unranked.into_iter().map(|(_, slot)| slot)).collect()
     }
 
-    /// The tasks of one state by seq; for R those without a priority.
+    /// Iterates over the tasks of one state by seq. For R, these are the tasks without a priority.
     pub(crate) fn resting(&self, kind: StateKind) -> impl DoubleEndedIterator<Item = Slot> {
         self.resting.level(kind as i64)
     }
 
-    /// The oldest ready task of each priority. Costs O(log n) for each distinct priority.
+    /// Iterates over the oldest ready task of each priority. Costs O(log n) for each distinct
+    /// priority.
     pub(crate) fn oldest_of_each(&self) -> impl Iterator<Item = Slot> {
         self.narrow.ranked.oldest_of_each().chain(self.wide.ranked.oldest_of_each())
     }
 
-    /// Any task at all, taken out of its main index: for freeing an emptied queue.
+    /// Returns any one task from its main index. Used to free an emptied queue.
     pub(crate) fn any(&self) -> Option<Slot> {
         let resting = || self.resting.first(End::Min, Order::Oldest).map(|(_, slot)| slot);
         self.first(Selection::DEFAULT).or_else(resting)
     }
 
-    /// Checks that these indexes hold exactly `expected` entries, and that every one is under the
-    /// key that its task implies. Costs O(n).
+    /// Checks that these indexes hold exactly `expected` entries, each under the key that its task
+    /// implies. Costs O(n).
     pub(crate) fn check(&self, tasks: &Tasks, expected: u64) {
         let mut found = 0;
         for (side, narrow) in [(&self.narrow, true), (&self.wide, false)] {
@@ -247,11 +251,11 @@ impl Indexes {
     }
 }
 
-/// The ready tasks of one width, entered all at once.
+/// The ready tasks of one width, built at once.
 #[derive(Debug, Default)]
 struct SelectableBuilding {
     ranked: Building,
-    /// Those with a key, by its hash.
+    /// Tasks with a key, by its hash.
     keys: Vec<(KeyHash, Slot)>,
 }
 
@@ -284,7 +288,7 @@ impl Group {
         }
     }
 
-    /// Removes a member and tells whether the group is empty now.
+    /// Removes a member. Returns whether the group is empty now.
     fn remove(&mut self, task: &Task) -> bool {
         match self {
             Self::One(_) => true,
@@ -320,7 +324,7 @@ impl Group {
 }
 
 impl Members {
-    /// These members, built at once.
+    /// Builds a group of these members at once.
     fn of(slots: impl Iterator<Item = Slot> + Clone, tasks: &Tasks) -> Self {
         let ranked = slots.clone().filter_map(|slot| Some((tasks[slot].rank()?, slot)));
         let unranked = slots.filter(|slot| tasks[*slot].rank().is_none());
@@ -340,7 +344,7 @@ impl Members {
     }
 }
 
-/// Where a task stands among those resting.
+/// The rank of a task among the resting tasks.
 fn resting_rank(task: &Task) -> Rank {
     (task.kind() as i64, task.seq())
 }
@@ -349,7 +353,7 @@ fn is_ready(tasks: &Tasks, slot: Slot) -> bool {
     tasks[slot].kind() == StateKind::Ready
 }
 
-/// Two walks in the same order as one.
+/// Merges two walks in the same order into one.
 fn merge(
     left: impl Iterator<Item = (Rank, Slot)>,
     right: impl Iterator<Item = (Rank, Slot)>,

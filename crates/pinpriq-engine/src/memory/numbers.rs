@@ -1,24 +1,26 @@
-//! Where the task of each number is.
+//! Finds the slot of a task by its number.
 //!
-//! Numbers come from a counter, so that those in use lie close together: a page holds the slots of
-//! a run of numbers, a shelf a run of pages, and the shelves that are not empty stand in order. A
-//! number in a full page costs four bytes and a bit, one that is alone in its page about three
-//! hundred, and one that is alone in its shelf two thousand more.
+//! Numbers come from a counter, so those in use are close together. A page holds the slots of a run
+//! of numbers, a shelf holds a run of pages, and the shelves that are not empty are sorted. A
+//! number in a full page costs a little more than four bytes. One that is alone in its page costs
+//! about three hundred bytes, and one that is alone in its shelf two thousand more. Knows nothing
+//! about the tasks themselves.
 
 use crate::memory::slots::Slot;
 use crate::memory::sorted::{Cursor, Key, Sorted};
 
-/// How many numbers a page spans.
+/// The number of task numbers in a page.
 const PAGE_NUMBERS: usize = 64;
 
-/// How many pages a shelf spans.
+/// The number of pages in a shelf.
 const SHELF_PAGES: usize = 256;
 
 /// Slots by number. Every operation costs O(log n).
 #[derive(Debug, Default)]
 pub(crate) struct Numbers {
     shelves: Sorted<Box<Shelf>>,
-    /// The highest number so far. Its page stays although it may be empty: the next comes there.
+    /// The highest number yet. Its page stays even when it is empty, since the next number goes
+    /// there.
     newest: u64,
 }
 
@@ -34,7 +36,7 @@ struct Page {
     used: usize,
 }
 
-/// Which shelf and page a number has, and where there.
+/// The shelf, the page and the position of a number.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Address {
     shelf: Key,
@@ -90,7 +92,7 @@ impl Numbers {
         page.used += 1;
     }
 
-    /// Forgets a number that must be known.
+    /// Removes a number that must be known.
     pub(crate) fn remove(&mut self, number: u64) {
         let address = Address::of(number);
         let page = self.page_mut(address).map(|(_, page)| page);
@@ -104,14 +106,15 @@ impl Numbers {
         }
     }
 
-    /// The slot of the task with this number.
+    /// Returns the slot of the task with this number.
     pub(crate) fn find(&self, number: u64) -> Option<Slot> {
         let Address { shelf, page, at } = Address::of(number);
         let found = self.shelves.value(self.shelves.find(shelf)?);
         found.pages[page].as_ref()?.slots[at]
     }
 
-    /// All slots in the order of their numbers. Costs O(n): for start and checks only.
+    /// Iterates over all slots in the order of their numbers. Costs O(n): for start and checks
+    /// only.
     pub(crate) fn slots(&self) -> impl Iterator<Item = Slot> {
         let pages = self.shelves.iter().flat_map(|(_, shelf)| shelf.pages.iter().flatten());
         pages.flat_map(|page| page.slots.iter().flatten().copied())
@@ -123,7 +126,7 @@ impl Numbers {
         Some((cursor, page))
     }
 
-    /// Forgets a page if it is empty, and with the last its shelf.
+    /// Removes a page if it is empty, and its shelf with the last page.
     fn tidy(&mut self, address: Address) {
         let Some((cursor, _)) = self.page_mut(address).filter(|(_, page)| page.used == 0) else {
             return;

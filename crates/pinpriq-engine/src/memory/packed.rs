@@ -1,9 +1,9 @@
-//! A task as it lies in memory, in 56 bytes besides its payload.
+//! The layout of a task in memory: 56 bytes in addition to its payload.
 //!
-//! What most tasks have in common takes no room: a ready task that was never taken, without key,
-//! TTL and the like, is this struct alone. The rest of the others stands in an allocation of its
-//! own, made when it is first needed. The parts that leave the engine are explained at
-//! [`TaskRecord`]. What a task means is not known here.
+//! Fields that most tasks do not need take no room. A ready task that was never taken, without key,
+//! TTL and the like, is only this struct. The other fields are in a separate allocation, made when
+//! it is first needed. The parts that leave the engine are described at [`TaskRecord`]. This module
+//! knows nothing about the meaning of a task.
 
 use crate::change::{Change, Granted, Moved, Place, Publication};
 use crate::limits::NARROW_PAYLOAD_BYTES_MAX;
@@ -15,7 +15,7 @@ use crate::task::{
 };
 use crate::time::{Span, Timestamp};
 
-/// How much of a task must be told to the store.
+/// How much of a task must be reported to the store.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Unsaved {
     /// Nothing.
@@ -28,42 +28,41 @@ pub(crate) enum Unsaved {
     Whole,
 }
 
-/// See the head of this file.
+/// See the start of this file.
 #[derive(Debug)]
 pub(crate) struct Task {
-    /// The number below, the flags in the highest byte.
+    /// The number in the lower bytes, and the flags in the highest byte.
     number_and_flags: u64,
-    /// The length of the payload, wherever that is.
+    /// The length of the payload, wherever it is.
     payload_bytes: u32,
-    /// The index under which the payload is kept, or the checksum of one that was left in the
-    /// store.
+    /// The index of the payload, or its checksum if it was left in the store.
     payload_index: u32,
-    /// What only some tasks have.
+    /// The fields that only some tasks need.
     besides: Option<Box<Besides>>,
     pub(crate) put_at: Timestamp,
-    /// Where the store keeps its newest whole record; a length of zero stands for nowhere.
+    /// Where the store keeps its newest whole record. A length of zero means nowhere.
     place: Place,
     pub(crate) queue: QueueSlot,
-    /// The epoch of the queue when the task entered. If the queue's has moved on, the queue was
+    /// The epoch of the queue when the task entered. If the queue has another epoch now, it was
     /// emptied since, and the task only waits for its memory to be freed.
     pub(crate) epoch: u32,
-    /// The priority, if there is one and it is small enough for this field.
+    /// The priority, if there is one and it fits into this field.
     small_priority: i32,
 }
 
-/// What is not there means what [`Besides::of`] says.
+/// The fields that only some tasks need. Without them, the values of [`Besides::of`] apply.
 #[derive(Debug)]
 struct Besides {
     seq: u64,
-    /// The id, where it is not simply the number.
+    /// The id, if it is not the number.
     own_id: Option<TaskId>,
     terms: Terms,
-    /// The priority, if it is too large for the field of the task.
+    /// The priority, if it does not fit into the field of the task.
     large_priority: i64,
     expires_at: Option<Timestamp>,
     attempts: u32,
     state: State,
-    /// The moment under which the task stands in the index of deadlines.
+    /// The moment under which the task is in the index of deadlines.
     armed: Option<Timestamp>,
 }
 
@@ -80,10 +79,10 @@ pub(crate) struct NewTask {
     pub(crate) payload: Kept,
 }
 
-/// Numbers end here: at ten million tasks a second, in some two hundred years.
+/// The highest number. At ten million tasks a second, it is reached after some two hundred years.
 const NUMBER_MAX: u64 = (1 << 56) - 1;
 
-/// The flags, as bits of the highest byte. The lowest two hold an [`Unsaved`].
+/// The flags are bits of the highest byte. The lowest two bits hold an [`Unsaved`].
 const UNSAVED_SHIFT: u32 = 56;
 const UNSAVED_BITS: u64 = 3 << UNSAVED_SHIFT;
 const RECORDED: u64 = 1 << 58;
@@ -99,7 +98,7 @@ static READY: State = State::Ready;
 static NO_TERMS: Terms = Terms::NONE;
 
 impl Besides {
-    /// What a task has that has nothing besides.
+    /// The values for a task without this allocation.
     fn of(number: u64) -> Self {
         Self {
             seq: number,
@@ -113,7 +112,7 @@ impl Besides {
         }
     }
 
-    /// The bytes that stand in allocations of their own.
+    /// The number of bytes in separate allocations.
     fn own_bytes(&self, shares: bool) -> u64 {
         let terms = if shares { 0 } else { self.terms.bytes() };
         let id = if let Some(TaskId::Given(id)) = &self.own_id { id.len() } else { 0 };
@@ -122,7 +121,7 @@ impl Besides {
     }
 }
 
-/// What the queue of a task is called, and for a lane, whose it is.
+/// The name of the queue of a task, and for a lane, its member.
 #[derive(Clone, Copy)]
 pub(crate) struct Names<'q> {
     pub(crate) queue: &'q Bytes,
@@ -130,10 +129,10 @@ pub(crate) struct Names<'q> {
 }
 
 impl Task {
-    /// A task of which the store knows nothing yet.
+    /// Creates a task that the store does not know yet.
     ///
     /// # Panics
-    /// If the number is beyond [`NUMBER_MAX`].
+    /// If the number is above [`NUMBER_MAX`].
     pub(crate) fn new(new: NewTask) -> Self {
         assert!(new.number <= NUMBER_MAX, "number {} is beyond the last", new.number);
         let mut task = Self {
@@ -156,7 +155,7 @@ impl Task {
         task
     }
 
-    /// A task from its record, whose payload is kept there, and of which the store knows nothing
+    /// Creates a task from its record, with its payload already kept. The store does not know it
     /// yet.
     pub(crate) fn of(record: TaskRecord, payload: Kept, queue: QueueSlot, epoch: u32) -> Self {
         Self::new(NewTask {
@@ -205,7 +204,7 @@ impl Task {
         }
     }
 
-    /// What its producer said for good.
+    /// The terms that its producer set for good.
     pub(crate) fn terms(&self) -> &Terms {
         self.besides.as_ref().map_or(&NO_TERMS, |besides| &besides.terms)
     }
@@ -221,7 +220,7 @@ impl Task {
         self.terms().key.as_ref()
     }
 
-    /// Where it stands now.
+    /// Returns its current progress.
     #[inline]
     pub(crate) fn progress(&self) -> Progress {
         let priority = self.priority();
@@ -241,7 +240,7 @@ impl Task {
         }
     }
 
-    /// Where the payload is kept, unless it was left in the store.
+    /// Where the payload is kept in memory, unless it was left in the store.
     pub(crate) const fn payload(&self) -> Option<Kept> {
         if self.has(PAYLOAD_AWAY) {
             return None;
@@ -249,17 +248,18 @@ impl Task {
         Some(Kept::of((self.payload_bytes, self.payload_index, self.has(PAYLOAD_SMALL))))
     }
 
-    /// How long the payload is, wherever it is.
+    /// The length of the payload in bytes, wherever it is.
     pub(crate) const fn payload_bytes(&self) -> usize {
         self.payload_bytes as usize
     }
 
-    /// Whether the payload could be left in the store: it is there and not shared.
+    /// Whether the payload could be left in the store: it is in memory, it is not shared, and the
+    /// store has a record of the task.
     pub(crate) fn can_leave_payload(&self) -> bool {
         !self.has(PAYLOAD_AWAY) && !self.shares() && self.place().is_some()
     }
 
-    /// Notes that the payload was left in the store, and answers where it was kept.
+    /// Records that the payload was left in the store. Returns where it was kept in memory.
     pub(crate) fn leave_payload(&mut self, checksum: u32) -> Option<Kept> {
         let former = self.payload();
         self.mark(PAYLOAD_AWAY, true);
@@ -267,7 +267,7 @@ impl Task {
         former
     }
 
-    /// Notes that the payload is in memory again.
+    /// Records that the payload is in memory again.
     pub(crate) fn bring_back_payload(&mut self, payload: Kept) {
         self.put_payload(payload);
     }
@@ -281,7 +281,7 @@ impl Task {
         Some(Away { place, bytes: self.payload_bytes, checksum: self.payload_index })
     }
 
-    /// Gives it a payload of its own, and answers where the former one was kept.
+    /// Gives the task a payload of its own. Returns where the former one was kept.
     pub(crate) fn replace_payload(&mut self, payload: Kept) -> Option<Kept> {
         let former = self.payload();
         self.put_payload(payload);
@@ -296,8 +296,8 @@ impl Task {
         self.mark(PAYLOAD_AWAY, false);
     }
 
-    /// Gives it the terms of the publication that its number belongs to, whose payload is kept
-    /// there, and returns where the former one was kept.
+    /// Gives the task the terms of the publication that its number belongs to, whose payload is
+    /// kept at `payload`. Returns where the former payload was kept.
     pub(crate) fn share(&mut self, published: &Publication, payload: Kept) -> Option<Kept> {
         let former = self.replace_payload(payload);
         self.set_terms(published.terms.clone());
@@ -305,7 +305,7 @@ impl Task {
         former
     }
 
-    /// Whether terms and payload are still those of the publication that the number belongs to.
+    /// Whether terms and payload are still those of the publication of this number.
     pub(crate) const fn shares(&self) -> bool {
         self.has(SHARES)
     }
@@ -357,7 +357,7 @@ impl Task {
         }
     }
 
-    /// The same to change it.
+    /// Like [`Self::lease`], but mutable.
     pub(crate) fn lease_mut(&mut self) -> Option<&mut Lease> {
         match &mut self.besides.as_mut()?.state {
             State::Taken(lease) => Some(lease),
@@ -365,7 +365,7 @@ impl Task {
         }
     }
 
-    /// The moment under which it stands in the index of deadlines.
+    /// The moment under which the task is in the index of deadlines.
     pub(crate) fn armed(&self) -> Option<Timestamp> {
         self.besides.as_ref().and_then(|besides| besides.armed)
     }
@@ -381,14 +381,14 @@ impl Task {
         (self.place.length > 0).then_some(self.place)
     }
 
-    /// Notes where that is now, and answers where it was.
+    /// Sets the place of the newest whole record. Returns the former place.
     pub(crate) fn replace_place(&mut self, place: Option<Place>) -> Option<Place> {
         let former = self.place();
         self.place = place.unwrap_or(NOWHERE);
         former
     }
 
-    /// Whether a whole record was ever reported, so that its end must be reported too.
+    /// Whether a whole record was ever reported. If so, the end of the task must be reported too.
     pub(crate) const fn is_recorded(&self) -> bool {
         self.has(RECORDED)
     }
@@ -421,8 +421,8 @@ impl Task {
         self.expires_at().is_some_and(|at| now >= at)
     }
 
-    /// The next moment at which time changes this task: its TTL acts in R and W, its delay in W,
-    /// its lease in T, its stay in Z.
+    /// The next moment at which time changes this task: its TTL applies in R and W, its delay in W,
+    /// its lease in T, and the end of its stay in Z.
     pub(crate) fn due(&self) -> Option<Timestamp> {
         let besides = self.besides.as_ref()?;
         match &besides.state {
@@ -458,12 +458,12 @@ impl Task {
         self.state().kind()
     }
 
-    /// The bytes it accounts for in statistics: what the client handed over.
+    /// The number of bytes that it counts in statistics: what the client passed in.
     pub(crate) fn content_bytes(&self) -> u64 {
         (self.payload_bytes() + self.terms().bytes()) as u64
     }
 
-    /// The bytes of memory that it occupies alone, besides its bookkeeping.
+    /// The number of bytes of memory that only this task occupies, without its bookkeeping.
     pub(crate) fn own_bytes(&self) -> u64 {
         let is_elsewhere = self.shares() || self.has(PAYLOAD_AWAY);
         let payload = if is_elsewhere { 0 } else { self.payload_bytes() };
@@ -471,19 +471,19 @@ impl Task {
         payload as u64 + besides.map_or(0, |besides| besides.own_bytes(self.shares()))
     }
 
-    /// The same once it has a payload of its own of so many bytes, and is buried for a reason of so
-    /// many, if at all.
+    /// Like [`Self::own_bytes`], but with a payload of its own of `payload` bytes and, if the task
+    /// is buried, a reason of `reason` bytes.
     pub(crate) fn own_bytes_with(&self, payload: usize, reason: usize) -> u64 {
         let besides = self.besides.as_ref().map_or(0, |besides| besides.own_bytes(false));
         besides - self.reason_bytes() + (payload + reason) as u64
     }
 
-    /// How long the payload is, if it was left in the store.
+    /// The length of the payload in bytes if it was left in the store, or else 0.
     pub(crate) fn away_bytes(&self) -> u64 {
         if self.has(PAYLOAD_AWAY) { self.payload_bytes() as u64 } else { 0 }
     }
 
-    /// How long the reason is for which it is buried.
+    /// The length of the reason if the task is buried, or else 0.
     pub(crate) fn reason_bytes(&self) -> u64 {
         match self.state() {
             State::Buried { reason } => reason.len() as u64,
@@ -505,7 +505,7 @@ impl Task {
             && self.expires_at() == published.expires_at
     }
 
-    /// The task as it leaves the engine.
+    /// The record of the task as it leaves the engine.
     #[inline(never)]
     pub(crate) fn record(&self, queue: Names<'_>, payloads: &Payloads) -> TaskRecord {
         TaskRecord {
@@ -522,8 +522,8 @@ impl Task {
         }
     }
 
-    /// The task as the store keeps it: a lane is known by its number, what is shared is left out,
-    /// and the holder of a lease does not outlive the server.
+    /// The record of the task for the store. A lane is known by its number, shared fields are left
+    /// out, and a lease has no holder since no holder outlives the server.
     #[inline]
     fn record_to_keep(&self, queue: Names<'_>, payloads: &Payloads) -> TaskRecord {
         let is_shared = self.shares();
@@ -549,7 +549,7 @@ impl Task {
         progress
     }
 
-    /// The change that tells the store what it does not know yet.
+    /// The change that reports what the store does not know yet.
     #[inline(never)]
     pub(crate) fn unsaved_change(&self, queue: Names<'_>, payloads: &Payloads) -> Option<Change> {
         match (self.unsaved(), self.state()) {

@@ -1,25 +1,25 @@
-//! Things of one kind in pages of a fixed size, each under an index that stays its own.
+//! Pages of a fixed size for values of one type, each under an index that does not change.
 //!
-//! Growing never copies what is there, and a page goes back to the allocator with its last thing.
-//! What the things are is not known here.
+//! Growing never copies existing values. When the last value of a page is removed, the page can go
+//! back to the allocator. This module knows nothing about the values.
 
 use crate::memory::vacancies::{self, Vacancies};
 
-/// How many things a page holds.
+/// The number of values in a page.
 pub(crate) const PAGE_PLACES: usize = 256;
 
-/// A run of places. It has room in memory from its first thing to its last.
+/// A run of places. It has memory for the places from its first value to its last.
 #[derive(Debug)]
 struct Page<T> {
     places: Vec<Option<T>>,
-    /// A bit for each place that is taken.
+    /// One bit for each place in use.
     taken: [u64; PAGE_PLACES / 64],
     used: usize,
-    /// Whether it stands among the pages with free places.
+    /// Whether it is in the list of pages with free places.
     is_listed: bool,
 }
 
-/// Things by index.
+/// Values by index.
 #[derive(Debug)]
 pub(crate) struct Pages<T> {
     all: Vacancies<Page<T>>,
@@ -52,7 +52,7 @@ impl<T> Default for Page<T> {
 }
 
 impl<T> Page<T> {
-    /// The first free place.
+    /// Returns the first free place.
     fn free(&self) -> Option<usize> {
         let word = self.taken.iter().position(|word| *word != u64::MAX)?;
         Some(word * 64 + self.taken[word].trailing_ones() as usize)
@@ -77,7 +77,7 @@ impl<T> Page<T> {
 }
 
 impl<T> Pages<T> {
-    /// Adds a thing, and answers its index.
+    /// Adds a value, and returns its index.
     pub(crate) fn insert(&mut self, thing: T) -> usize {
         let page = self.all.roomy(|page| page.used < PAGE_PLACES);
         let Some(at) = self.all.pages[page].free() else { unreachable!("page {page} has room") };
@@ -85,7 +85,7 @@ impl<T> Pages<T> {
         page * PAGE_PLACES + at
     }
 
-    /// Takes the thing at `index` out, if there is one.
+    /// Removes and returns the value at `index`, if there is one.
     pub(crate) fn remove(&mut self, index: usize) -> Option<T> {
         let at = index / PAGE_PLACES;
         let thing = self.all.pages.get_mut(at)?.take(index % PAGE_PLACES)?;
@@ -93,17 +93,17 @@ impl<T> Pages<T> {
         Some(thing)
     }
 
-    /// The thing at `index`, if there is one.
+    /// Returns the value at `index`, if there is one.
     pub(crate) fn find(&self, index: usize) -> Option<&T> {
         self.all.pages.get(index / PAGE_PLACES)?.places.get(index % PAGE_PLACES)?.as_ref()
     }
 
-    /// The same to change it.
+    /// Like [`Self::find`], but mutable.
     pub(crate) fn find_mut(&mut self, index: usize) -> Option<&mut T> {
         self.all.pages.get_mut(index / PAGE_PLACES)?.places.get_mut(index % PAGE_PLACES)?.as_mut()
     }
 
-    /// How many things there are. Costs a step for each page: for checks only.
+    /// The number of values. Costs a step for each page: for checks only.
     pub(crate) fn count(&self) -> usize {
         self.all.pages.iter().map(|page| page.used).sum()
     }

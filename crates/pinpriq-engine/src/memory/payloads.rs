@@ -1,26 +1,26 @@
 //! Where the payloads of tasks are kept.
 //!
-//! A small payload lies in a block of the next multiple of eight bytes, many blocks to a page, so
-//! that it costs hardly more than its bytes; it is copied when it is shown to somebody. A large
-//! one, and one that tasks share, is an allocation of its own that is handed around. A page goes
-//! back to the allocator with its last payload. Who a payload belongs to is not known here: whoever
-//! was given a [`Kept`] must bring it back.
+//! A small payload is in a block whose size is rounded up to a multiple of eight bytes. A page
+//! holds many blocks, so a small payload costs little more than its bytes. It is copied when it
+//! leaves. A large payload, or one that tasks share, is a separate allocation that is passed on
+//! without a copy. When its last payload is forgotten, a page can go back to the allocator. This
+//! module does not know who owns a payload: the receiver of a [`Kept`] must return it.
 
 use crate::memory::pages::Pages;
 use crate::memory::vacancies::{self, Vacancies};
 use crate::task::Bytes;
 
-/// The longest payload that lies in a block.
+/// The longest payload that is kept in a block, in bytes.
 const SMALL_BYTES_MAX: usize = 512;
 
-/// Sizes of blocks differ by this.
+/// The difference between one size of blocks and the next, in bytes.
 const STEP_BYTES: usize = 8;
 
-/// The room of a page. Allocators round small ones up by little, and ones above some 14 KiB by a
-/// page of the system.
+/// The size of a page. Allocators round small allocations up by little, and those above some 14 KiB
+/// by a page of the system.
 const PAGE_BYTES: usize = 8 << 10;
 
-/// A payload that is kept here. To be given back with [`Payloads::forget`].
+/// A payload that is kept here. Must be returned with [`Payloads::forget`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Kept {
     bytes: u32,
@@ -29,12 +29,12 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// From its parts.
+    /// Creates it from its parts.
     pub(crate) const fn of((bytes, index, is_small): (u32, u32, bool)) -> Self {
         Self { bytes, index, is_small }
     }
 
-    /// The length of the payload, its index, and whether it lies in a block.
+    /// The length of the payload, its index, and whether it is in a block.
     pub(crate) const fn parts(&self) -> (u32, u32, bool) {
         (self.bytes, self.index, self.is_small)
     }
@@ -43,7 +43,7 @@ impl Kept {
 /// The payloads of a shard.
 #[derive(Debug, Default)]
 pub(crate) struct Payloads {
-    /// Blocks by size: those of 8 bytes first.
+    /// Blocks by size, those of 8 bytes first.
     blocks: Vec<Blocks>,
     large: Pages<Bytes>,
 }
@@ -58,12 +58,12 @@ struct Blocks {
 /// A run of blocks.
 #[derive(Debug, Default)]
 struct BlockPage {
-    /// As far as blocks were ever used.
+    /// The bytes of all blocks that were ever used.
     bytes: Vec<u8>,
-    /// Blocks that are free again. Never more than were used at a time.
+    /// Blocks that are free again. Never more than were in use at the same time.
     free: Vec<u16>,
     used: u16,
-    /// Whether it stands among the pages with free blocks.
+    /// Whether it is in the list of pages with free blocks.
     is_listed: bool,
 }
 
@@ -95,14 +95,14 @@ impl Payloads {
         Kept { bytes: narrowed(payload.len()), index: narrowed(index), is_small: true }
     }
 
-    /// Keeps a payload that others have too, without copying it.
+    /// Keeps a payload that is shared with others, without copying it.
     pub(crate) fn share(&mut self, payload: Bytes) -> Kept {
         let bytes = narrowed(payload.len());
         let index = self.large.insert(payload);
         Kept { bytes, index: narrowed(index), is_small: false }
     }
 
-    /// Keeps a payload that comes with an allocation of its own, which is used if it is large.
+    /// Keeps a payload that has its own allocation. The allocation is used if the payload is large.
     pub(crate) fn keep_bytes(&mut self, payload: &Bytes) -> Kept {
         if payload.len() > SMALL_BYTES_MAX {
             self.share(Bytes::clone(payload))
@@ -111,7 +111,7 @@ impl Payloads {
         }
     }
 
-    /// The bytes of a payload.
+    /// Returns the bytes of a payload.
     pub(crate) fn read(&self, kept: Kept) -> &[u8] {
         if kept.is_small {
             self.blocks_of(kept).read(kept.index as usize, kept.bytes as usize)
@@ -120,7 +120,7 @@ impl Payloads {
         }
     }
 
-    /// A payload to hand around: a copy if it is small.
+    /// Returns a payload as shared bytes. A small payload is copied.
     pub(crate) fn bytes(&self, kept: Kept) -> Bytes {
         if kept.is_small { self.read(kept).into() } else { Bytes::clone(self.shared(kept)) }
     }
@@ -147,19 +147,19 @@ impl Payloads {
         payload
     }
 
-    /// How many payloads are kept. Costs a step for each page: for checks only.
+    /// The number of payloads. Costs a step for each page: for checks only.
     pub(crate) fn count(&self) -> usize {
         let pages = self.blocks.iter().flat_map(|blocks| &blocks.all.pages);
         pages.map(|page| usize::from(page.used)).sum::<usize>() + self.large.count()
     }
 }
 
-/// How many steps the block of a small payload has.
+/// The size of the block of a small payload, in steps of [`STEP_BYTES`].
 fn steps_of(kept: Kept) -> usize {
     (kept.bytes as usize).div_ceil(STEP_BYTES).max(1)
 }
 
-/// Payloads are bounded far below this, and so is their number.
+/// Payloads have bounds far below this, and so does their number.
 fn narrowed(count: usize) -> u32 {
     let Ok(count) = u32::try_from(count) else { panic!("more than {} payloads", u32::MAX) };
     count

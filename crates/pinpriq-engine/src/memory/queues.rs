@@ -1,9 +1,9 @@
 //! Queues: their names, settings, indexes, waiting consumers and figures.
 //!
-//! A queue object is there while the queue exists for clients (it was created, is paused or holds
+//! A queue object exists while the queue exists for clients (it was created, is paused or holds
 //! tasks) or while consumers wait for its first task. A lane is a queue that is found by its number
-//! rather than by a name, and is there until it is removed; which member has it in which topic is
-//! `members.rs`'s business. Which moves happen is `step.rs`'s.
+//! instead of its name, and it exists until it is removed. The members and topics of lanes are in
+//! `members.rs`. Tasks are moved in `step.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,11 +22,11 @@ use crate::task::{Bytes, ClientId, LaneName};
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Queue {
-    /// Its name; for a lane, that of the topic.
+    /// Its name. For a lane, the name of the topic.
     pub(crate) name: Bytes,
     /// What makes it a lane, if it is one.
     pub(crate) lane: Option<Box<Lane>>,
-    /// Rises whenever the queue is emptied at once; see [`crate::memory::tasks::Task::epoch`].
+    /// Changes whenever the queue is emptied at once; see [`crate::memory::tasks::Task::epoch`].
     pub(crate) epoch: u32,
     /// Whether it exists even when empty.
     pub(crate) created: bool,
@@ -34,38 +34,39 @@ pub(crate) struct Queue {
     pub(crate) paused: Paused,
     pub(crate) indexes: Indexes,
     pub(crate) waiting: Waiting,
-    /// Who is subscribed, with credit or without.
+    /// The clients that are subscribed, with credit or without.
     pub(crate) subscribers: BTreeSet<ClientId>,
     pub(crate) counters: Counters,
     /// Where the store keeps its record.
     pub(crate) place: Option<Place>,
-    /// Whether a record of it was ever reported, so that its end must be reported too.
+    /// Whether a record of it was ever reported. If so, its end must be reported too.
     pub(crate) recorded: bool,
-    /// Whether it counts among what is occupied, which it does while it exists for clients. One
-    /// that is only waited for counts with those who wait. A lane is counted by its member.
+    /// Whether it counts as occupied memory, which it does while it exists for clients. A queue
+    /// that consumers only wait for is counted with these consumers. A lane is counted by its
+    /// member.
     pub(crate) counted: bool,
-    /// Whether it already stands in the list of queues to be served.
+    /// Whether it is already in the list of queues to be served.
     pub(crate) to_be_served: bool,
-    /// How many steps under way need the object to stay although nobody waits for it.
+    /// The number of running steps that need the object to stay even if no one waits for it.
     pub(crate) pins: u32,
 }
 
-/// What a lane has besides what every queue has.
+/// The extra fields of a lane.
 #[derive(Debug)]
 pub(crate) struct Lane {
     pub(crate) name: LaneName,
     /// The incarnation of the member.
     pub(crate) incarnation: u64,
-    /// Copies that the lane did not take, since it was full or paused.
+    /// The number of copies that the lane did not take because it was full or paused.
     pub(crate) missed: u64,
 }
 
-/// The consumers that wait for a task of one queue, by the order in which they became ready.
+/// The consumers that wait for a task of one queue, in the order in which they became ready.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
-    /// Those that accept every task.
+    /// Consumers that accept every task.
     pub(crate) any: BTreeMap<Ticket, ConsumerId>,
-    /// Those that accept only tasks with a small payload.
+    /// Consumers that accept only tasks with a small payload.
     pub(crate) narrow: BTreeMap<Ticket, ConsumerId>,
 }
 
@@ -76,15 +77,15 @@ pub(crate) struct Queues {
     free: Vec<QueueSlot>,
     names: BTreeMap<Bytes, QueueSlot>,
     lanes: BTreeMap<u64, QueueSlot>,
-    /// How many queues exist for clients, lanes aside.
+    /// The number of queues that exist for clients, not counting lanes.
     existing: u64,
-    /// How many queues and lanes are paused.
+    /// The number of queues and lanes that are paused.
     paused: u64,
     last_epoch: u32,
 }
 
 impl Queue {
-    /// What its tasks are told by.
+    /// The names that its tasks are shown with.
     pub(crate) fn names(&self) -> Names<'_> {
         Names { queue: &self.name, lane: self.lane_name() }
     }
@@ -94,7 +95,7 @@ impl Queue {
         self.created || self.paused.any() || self.counters.present() > 0
     }
 
-    /// Its settings and pause as the store keeps them.
+    /// The change that holds its settings and pause for the store.
     pub(crate) fn record(&self) -> Change {
         match &self.lane {
             None => Change::Queue(Box::new(QueueRecord {
@@ -113,19 +114,18 @@ impl Queue {
         }
     }
 
-    /// Whether that is what a client may call it. A task of a lane is known by its topic alone,
-    /// too.
+    /// Whether a client may use this name for it. The topic alone is a valid name for a lane too.
     pub(crate) fn answers_to(&self, name: QueueName<'_>) -> bool {
         let member = self.lane_name().map(|lane| &*lane.member);
         *self.name == *name.name && (name.member.is_none() || name.member == member)
     }
 
-    /// How its tasks name the lane, if it is one.
+    /// The name of the lane for its tasks, if it is a lane.
     pub(crate) fn lane_name(&self) -> Option<&LaneName> {
         self.lane.as_ref().map(|lane| &lane.name)
     }
 
-    /// Whether anybody waits for it or is subscribed to it, or is being served from it.
+    /// Whether a consumer waits for it, is subscribed to it, or is being served from it.
     fn is_wanted(&self) -> bool {
         self.to_be_served
             || self.pins > 0
@@ -144,7 +144,8 @@ impl Waiting {
         self.side(narrow).remove(&ticket);
     }
 
-    /// The consumer that has waited longest among those that one of the tasks at hand suits.
+    /// Returns the consumer that has waited longest among those that accept one of the available
+    /// tasks.
     pub(crate) fn first(&self, has_narrow: bool, has_wide: bool) -> Option<(Ticket, ConsumerId)> {
         let any = self.any.first_key_value().filter(|_| has_narrow || has_wide);
         let narrow = self.narrow.first_key_value().filter(|_| has_narrow);
@@ -158,12 +159,12 @@ impl Waiting {
 }
 
 impl Queues {
-    /// The queue of that name, if its object is there.
+    /// Returns the queue of this name, if its object exists.
     pub(crate) fn find(&self, name: &[u8]) -> Option<QueueSlot> {
         self.names.get(name).copied()
     }
 
-    /// The queue of that name, made if need be.
+    /// Returns the queue of this name. Creates it if it does not exist.
     pub(crate) fn find_or_make(&mut self, name: &[u8]) -> QueueSlot {
         if let Some(slot) = self.find(name) {
             return slot;
@@ -174,12 +175,12 @@ impl Queues {
         slot
     }
 
-    /// The lane of that number, if there is one.
+    /// Returns the lane of this number, if there is one.
     pub(crate) fn find_lane(&self, number: u64) -> Option<QueueSlot> {
         self.lanes.get(&number).copied()
     }
 
-    /// Makes a lane. Its number must be new.
+    /// Creates a lane. Its number must be new.
     pub(crate) fn make_lane(&mut self, topic: Bytes, lane: Lane) -> QueueSlot {
         let number = lane.name.number;
         let slot = self.add(topic, Some(Box::new(lane)));
@@ -192,7 +193,7 @@ impl Queues {
         slot
     }
 
-    /// Removes a lane, which nobody may be waiting for any more.
+    /// Removes a lane. No consumer may wait for it.
     pub(crate) fn remove_lane(&mut self, slot: QueueSlot) -> Queue {
         let Some(queue) = self.slots[slot.0 as usize].take() else {
             unreachable!("no lane at {slot:?}")
@@ -235,7 +236,8 @@ impl Queues {
         slot
     }
 
-    /// Counts a queue that exists for clients from now on. Returns how many bytes that adds.
+    /// Counts a queue that exists for clients from now on. Returns the number of bytes that this
+    /// adds.
     pub(crate) fn count(&mut self, slot: QueueSlot) -> u64 {
         let queue = &mut self[slot];
         if std::mem::replace(&mut queue.counted, true) {
@@ -246,25 +248,25 @@ impl Queues {
         bytes
     }
 
-    /// Pauses a queue or lane for these sides, and no others.
+    /// Pauses exactly these sides of a queue or lane.
     pub(crate) fn pause(&mut self, slot: QueueSlot, paused: Paused) {
         let former = std::mem::replace(&mut self[slot].paused, paused);
         self.paused = self.paused + u64::from(paused.any()) - u64::from(former.any());
     }
 
-    /// How many queues exist for clients, lanes aside.
+    /// The number of queues that exist for clients, not counting lanes.
     pub(crate) const fn existing(&self) -> u64 {
         self.existing
     }
 
-    /// How many queues and lanes are paused.
+    /// The number of queues and lanes that are paused.
     pub(crate) const fn paused(&self) -> u64 {
         self.paused
     }
 
-    /// Removes the object of a queue that does not exist any more and that nobody waits for. The
-    /// figures of a queue end with its existence, also when its object stays. Returns how many
-    /// bytes count no longer.
+    /// Removes the object of a queue that no longer exists and that no consumer waits for. The
+    /// figures of a queue end when it ceases to exist, even if its object stays. Returns the number
+    /// of bytes that no longer count.
     #[inline]
     pub(crate) fn tidy(&mut self, slot: QueueSlot) -> u64 {
         if self[slot].exists() { 0 } else { self.end(slot) }
@@ -289,20 +291,20 @@ impl Queues {
         freed
     }
 
-    /// A number that no queue has had as its epoch in the last four thousand million times. The
-    /// tasks of emptied queues are freed long before it comes again.
+    /// Returns a new epoch. It repeats only after four thousand million calls. The tasks of emptied
+    /// queues are freed long before that.
     pub(crate) const fn next_epoch(&mut self) -> u32 {
         self.last_epoch = self.last_epoch.wrapping_add(1);
         self.last_epoch
     }
 
-    /// Whether the object of a queue is still there and has this epoch.
+    /// Whether the object of a queue still exists and has this epoch.
     pub(crate) fn is_current(&self, slot: QueueSlot, epoch: u32) -> bool {
         let queue = self.slots.get(slot.0 as usize).and_then(Option::as_ref);
         queue.is_some_and(|queue| queue.epoch == epoch)
     }
 
-    /// Names of existing queues after `after` that begin with `prefix`, in order.
+    /// Returns names of existing queues after `after` that begin with `prefix`, in order.
     pub(crate) fn names(
         &self,
         prefix: &[u8],
@@ -320,12 +322,12 @@ impl Queues {
             .map(|(name, _)| name)
     }
 
-    /// All lanes by number. Costs O(n): for start and checks only.
+    /// Returns all lanes by number. Costs O(n): for start and checks only.
     pub(crate) fn lane_slots(&self) -> Vec<QueueSlot> {
         self.lanes.values().copied().collect()
     }
 
-    /// All queue objects, lanes behind the others. Costs O(n): for start and checks only.
+    /// Returns all queue objects, lanes last. Costs O(n): for start and checks only.
     pub(crate) fn slots(&self) -> Vec<QueueSlot> {
         self.names.values().chain(self.lanes.values()).copied().collect()
     }

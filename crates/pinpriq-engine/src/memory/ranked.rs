@@ -1,12 +1,13 @@
 //! Tasks in the order in which they are selected.
 //!
-//! The order has two keys, the priority and the seq, and four ways to walk it: from the lowest or
-//! the highest priority, and within one priority from the oldest or the newest. Used for the
-//! ready tasks of a queue and for those of a group. Nothing here knows about states or time.
+//! The order has two keys, the priority and the seq. There are four ways to walk it: from the
+//! lowest or the highest priority, and within one priority from the oldest or the newest. It is
+//! used for the ready tasks of a queue and for those of a group. Nothing here knows about states or
+//! time.
 //!
-//! Tasks of one priority stand in chunks, each a sorted run of seqs, and the chunks in order. Most
-//! tasks enter at the end of the last chunk and leave at the front of the first, so that an entry
-//! takes eight bytes and a chunk is full when it is left behind.
+//! Tasks of one priority are in chunks. Each chunk is a sorted run of seqs, and the chunks are
+//! sorted too. Most tasks enter at the end of the last chunk and leave at the front of the first.
+//! So an entry takes eight bytes, and a chunk is full when the next one begins.
 
 use std::collections::VecDeque;
 
@@ -14,10 +15,10 @@ use crate::command::{End, Order};
 use crate::memory::slots::Slot;
 use crate::memory::sorted::{self, Cursor, Key, Sorted};
 
-/// A place in the order: the priority, then the seq.
+/// A place in the order: first the priority, then the seq.
 pub(crate) type Rank = (i64, u64);
 
-/// A rank as a key: negative priorities come first.
+/// The key of a rank. Negative priorities come first.
 const fn key_of((priority, seq): Rank) -> Key {
     sorted::key_of(priority.cast_unsigned() ^ (1 << 63), seq)
 }
@@ -27,21 +28,21 @@ const fn priority_of(key: Key) -> i64 {
     (sorted::above(key) ^ (1 << 63)).cast_signed()
 }
 
-/// How many tasks a chunk holds at most.
+/// The most tasks in a chunk.
 const CHUNK_TASKS: usize = 256;
 
-/// Tasks by rank. Every operation costs O(log n), and steps over some of a chunk.
+/// Tasks by rank. Every operation costs O(log n), plus a scan of part of a chunk.
 #[derive(Debug, Default)]
 pub(crate) struct Ranked {
-    /// By a rank that no task of the chunk precedes. A chunk is never empty, and holds tasks of
-    /// one priority only.
+    /// By a rank that no task of the chunk precedes. A chunk is never empty, and its tasks have the
+    /// same priority.
     chunks: Sorted<Box<Chunk>>,
 }
 
-/// A run of tasks of one priority by rising seq.
+/// A run of tasks of one priority, sorted by seq.
 #[derive(Debug)]
 struct Chunk {
-    /// Seqs are kept as distances from this one.
+    /// Seqs are stored as distances from this one.
     base: u64,
     entries: VecDeque<(u32, Slot)>,
 }
@@ -63,12 +64,12 @@ impl Chunk {
         self.entries.back().map(|entry| (self.seq(*entry), entry.1))
     }
 
-    /// The distance of a seq from the base, if it is one that can be kept here.
+    /// The distance of a seq from the base, if it can be stored here.
     fn distance(&self, seq: u64) -> Option<u32> {
         seq.checked_sub(self.base).and_then(|distance| u32::try_from(distance).ok())
     }
 
-    /// Where the first entry stands that `seq` does not come after.
+    /// The position of the first entry whose seq is at least `seq`.
     fn position(&self, seq: u64) -> usize {
         // Most tasks enter at the end.
         if self.last().is_none_or(|(last, _)| last < seq) {
@@ -131,7 +132,7 @@ impl Ranked {
         }
     }
 
-    /// The chunk in which a task of this rank is, if there is such a task.
+    /// Returns the chunk that holds the task of this rank, if there is such a task.
     fn chunk_of(&self, rank: Rank) -> Option<Cursor> {
         let cursor = self.chunks.at_or_below(key_of(rank))?;
         (self.priority_at(cursor) == rank.0).then_some(cursor)
@@ -141,8 +142,8 @@ impl Ranked {
         priority_of(self.chunks.key(cursor))
     }
 
-    /// Has a chunk that became small give back its room, and join the one before it if both are
-    /// small: a few tasks that stay for long must not hold on to the room of all that left.
+    /// Shrinks a chunk that became small, or joins it with the one before if both are small. So a
+    /// few tasks that stay for long do not hold the memory of all that left.
     fn thin_out(&mut self, cursor: Cursor) {
         let key = self.chunks.key(cursor);
         let mut chunk = self.chunks.remove(cursor);
@@ -167,7 +168,7 @@ impl Ranked {
         self.chunks.is_empty()
     }
 
-    /// The first task in the given order.
+    /// Returns the first task in the given order.
     pub(crate) fn first(&self, from: End, order: Order) -> Option<(Rank, Slot)> {
         let cursor = match from {
             End::Min => self.chunks.first()?,
@@ -182,19 +183,19 @@ impl Ranked {
         }
     }
 
-    /// All tasks in the given order. Each step costs O(log n) at most.
+    /// Iterates over all tasks in the given order. Each step costs O(log n) at most.
     pub(crate) fn walk(&self, from: End, order: Order) -> Walk<'_> {
         Walk { ranked: self, from, order, next: self.first(from, order) }
     }
 
-    /// All tasks of one priority, the oldest first.
+    /// Iterates over all tasks of one priority, the oldest first.
     pub(crate) fn level(&self, priority: i64) -> impl DoubleEndedIterator<Item = Slot> {
         self.chunks
             .range(key_of((priority, 0)), key_of((priority, u64::MAX)))
             .flat_map(|chunk| chunk.entries.iter().map(|entry| entry.1))
     }
 
-    /// The oldest seq of each priority. Costs O(log n) for each distinct priority.
+    /// Iterates over the oldest task of each priority. Costs O(log n) for each distinct priority.
     pub(crate) fn oldest_of_each(&self) -> impl Iterator<Item = Slot> {
         let mut next = self.first(End::Min, Order::Oldest);
         std::iter::from_fn(move || {
@@ -204,7 +205,7 @@ impl Ranked {
         })
     }
 
-    /// The oldest or newest task of a priority.
+    /// Returns the oldest or newest task of a priority.
     fn first_of(&self, priority: i64, order: Order) -> Option<(Rank, Slot)> {
         let found = match order {
             Order::Oldest => self.oldest_at(self.chunks.at_or_above(key_of((priority, 0)))?),
@@ -223,7 +224,7 @@ impl Ranked {
         Some(((self.priority_at(cursor), seq), slot))
     }
 
-    /// The task next above `rank`.
+    /// Returns the next task above `rank`.
     fn above(&self, rank: Rank) -> Option<(Rank, Slot)> {
         let below = self.chunks.at_or_below(key_of(rank));
         let within =
@@ -239,7 +240,7 @@ impl Ranked {
         })
     }
 
-    /// The task next below `rank`.
+    /// Returns the next task below `rank`.
     fn below(&self, rank: Rank) -> Option<(Rank, Slot)> {
         let cursor = self.chunks.at_or_below(key_of(rank))?;
         if self.priority_at(cursor) != rank.0 {
@@ -252,7 +253,7 @@ impl Ranked {
         }
     }
 
-    /// The task after `rank` in the given order.
+    /// Returns the task after `rank` in the given order.
     fn after(&self, rank: Rank, from: End, order: Order) -> Option<(Rank, Slot)> {
         let priority = rank.0;
         let same = match order {
@@ -271,22 +272,24 @@ impl Ranked {
     }
 }
 
-/// Tasks that are entered all at once, at a fraction of what it costs one by one. It costs least
-/// if those of each priority come by age, as tasks that were kept do.
+/// Builds a [`Ranked`] of many tasks at a fraction of the cost of inserting them one by one. It
+/// costs least if the tasks of each priority come by age, as restored tasks do.
 #[derive(Debug, Default)]
 pub(crate) struct Building {
     full: Vec<(Key, Box<Chunk>)>,
     /// The last chunk of each priority.
     open: Vec<(i64, Box<Chunk>)>,
-    /// Where that stands, by the priority alone.
+    /// The positions in `open`, by priority alone.
     levels: Sorted<usize>,
-    /// The same for priorities that came before, each at its remainder, once there are many.
+    /// A cache of positions in `open` for priorities seen before, each at its remainder. Used once
+    /// there are many priorities.
     seen: Vec<Option<(i64, usize)>>,
-    /// Tasks that came after a younger one.
+    /// Tasks that came after a newer task of their priority.
     late: Vec<(Rank, Slot)>,
 }
 
-/// For how many priorities there is a place in [`Building::seen`], and from how many on it is used.
+/// The number of entries of [`Building::seen`], and the number of priorities from which on it is
+/// used.
 const SEEN_LEVELS: u16 = 1_024;
 const SEEN_FROM_LEVELS: usize = 16;
 
@@ -311,7 +314,7 @@ impl Building {
         }
     }
 
-    /// Where the last chunk of a priority stands, if there is one.
+    /// Returns the position of the last chunk of a priority in `open`, if there is one.
     fn level(&mut self, priority: i64) -> Option<usize> {
         if self.seen.is_empty() && self.open.len() >= SEEN_FROM_LEVELS {
             self.seen = vec![None; usize::from(SEEN_LEVELS)];
@@ -404,7 +407,7 @@ mod tests {
         for step in 0..20_000_u32 {
             let fills = (step / 4_000) % 2 == 0;
             let priority = i64::try_from(draw(3)).unwrap_or(0) - 1;
-            // Some far apart, so that distances do not fit in a chunk.
+            // Some are far apart, so that distances do not fit in a chunk.
             let seq = if draw(50) == 0 { draw(u64::MAX) } else { draw(5_000) };
             if fills || known.is_empty() {
                 let rank = (priority, seq);

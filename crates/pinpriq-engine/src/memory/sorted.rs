@@ -1,14 +1,14 @@
-//! A map in the order of its keys, for keys that mostly enter near the end.
+//! A sorted map for keys that are mostly inserted near the end.
 //!
-//! The entries stand in pages, each a sorted run, and the pages in a list. A search is two binary
-//! searches, and an entry moves at most a page of others aside, so that a map of a few thousand
-//! entries costs a fraction of a tree. Used where every task passes several times; what
-//! the keys mean is not known here.
+//! The entries are in pages, each a sorted run, and the pages are in a list. A search is two binary
+//! searches, and an insertion moves at most the entries of one page. So a map of a few thousand
+//! entries costs a fraction of a tree. It is used where every task passes several times. This
+//! module knows nothing about the meaning of the keys.
 
-/// How many entries a page holds at most.
+/// The most entries in a page.
 const PAGE_ENTRIES: usize = 256;
 
-/// Two numbers as one, the first above the second: comparing them takes two instructions.
+/// Two numbers as one, with the first in the upper half. Comparing two keys takes two instructions.
 pub(crate) type Key = u128;
 
 /// The key of two numbers.
@@ -28,23 +28,23 @@ pub(crate) const fn below(key: Key) -> u64 {
     below
 }
 
-/// Values by key. Every operation costs O(log n) comparisons. When a page comes or goes, which is
-/// once in a hundred operations or more, the list behind it moves too: 64 bytes for each page.
+/// Values by key. Every operation costs O(log n) comparisons. A page is added or removed at most
+/// once in about a hundred operations. The list behind it then moves too: 64 bytes for each page.
 #[derive(Debug)]
 pub(crate) struct Sorted<V> {
-    /// A key that nothing in the page precedes, for each page.
+    /// For each page, a key that nothing in the page precedes.
     bounds: Vec<Key>,
     pages: Vec<Page<V>>,
 }
 
-/// A run of entries. Never empty.
+/// A run of entries, never empty.
 #[derive(Debug)]
 struct Page<V> {
     keys: Vec<Key>,
     values: Vec<V>,
 }
 
-/// Where an entry stands, until the next change.
+/// The position of an entry. Valid until the next change.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Cursor {
     page: usize,
@@ -58,7 +58,7 @@ impl<V> Default for Sorted<V> {
 }
 
 impl<V> Sorted<V> {
-    /// How many entries there are. Costs a step for each page: for checks only.
+    /// The number of entries. Costs a step for each page: for checks only.
     pub(crate) fn len(&self) -> usize {
         self.pages.iter().map(|page| page.keys.len()).sum()
     }
@@ -76,14 +76,14 @@ impl<V> Sorted<V> {
         Some(Cursor { page, at: self.pages[page].keys.len() - 1 })
     }
 
-    /// The last entry whose key is at most `key`.
+    /// Returns the last entry whose key is at most `key`.
     pub(crate) fn at_or_below(&self, key: Key) -> Option<Cursor> {
         let page = up_to(&self.bounds, key).checked_sub(1)?;
         let at = up_to(&self.pages[page].keys, key);
         if at > 0 { Some(Cursor { page, at: at - 1 }) } else { self.before(Cursor { page, at }) }
     }
 
-    /// The first entry whose key is at least `key`.
+    /// Returns the first entry whose key is at least `key`.
     pub(crate) fn at_or_above(&self, key: Key) -> Option<Cursor> {
         match self.at_or_below(key) {
             None => self.first(),
@@ -92,19 +92,19 @@ impl<V> Sorted<V> {
         }
     }
 
-    /// The values of the keys from `first` to `last`, both included.
+    /// Iterates over the values of the keys from `first` to `last`, both included.
     pub(crate) fn range(&self, first: Key, last: Key) -> impl DoubleEndedIterator<Item = &V> {
         let ends = self.at_or_above(first).zip(self.at_or_below(last));
         Range { sorted: self, ends: ends.filter(|(first, last)| first <= last) }
             .map(|cursor| self.value(cursor))
     }
 
-    /// The entry of that key.
+    /// Returns the entry of this key.
     pub(crate) fn find(&self, key: Key) -> Option<Cursor> {
         self.at_or_below(key).filter(|cursor| self.key(*cursor) == key)
     }
 
-    /// The entry behind that one.
+    /// Returns the entry after this one.
     pub(crate) fn after(&self, cursor: Cursor) -> Option<Cursor> {
         let Cursor { page, at } = cursor;
         if at + 1 < self.pages[page].keys.len() {
@@ -113,7 +113,7 @@ impl<V> Sorted<V> {
         (page + 1 < self.pages.len()).then_some(Cursor { page: page + 1, at: 0 })
     }
 
-    /// The entry before that one.
+    /// Returns the entry before this one.
     pub(crate) fn before(&self, cursor: Cursor) -> Option<Cursor> {
         let Cursor { page, at } = cursor;
         if at > 0 {
@@ -135,7 +135,7 @@ impl<V> Sorted<V> {
         &mut self.pages[cursor.page].values[cursor.at]
     }
 
-    /// Adds an entry, whose key must be new, and answers where it stands.
+    /// Adds an entry whose key must be new. Returns its position.
     pub(crate) fn insert(&mut self, key: Key, value: V) -> Cursor {
         if self.pages.is_empty() {
             self.bounds.push(key);
@@ -155,7 +155,7 @@ impl<V> Sorted<V> {
         Cursor { page, at }
     }
 
-    /// Takes an entry out.
+    /// Removes an entry, and returns its value.
     pub(crate) fn remove(&mut self, cursor: Cursor) -> V {
         let page = &mut self.pages[cursor.page];
         page.keys.remove(cursor.at);
@@ -170,13 +170,13 @@ impl<V> Sorted<V> {
         value
     }
 
-    /// All entries in order.
+    /// Iterates over all entries in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Key, &V)> {
         self.pages.iter().flat_map(|page| page.keys.iter().copied().zip(&page.values))
     }
 
-    /// Room for a key that belongs at that place: a page that is full is split, unless the key
-    /// comes behind everything in it.
+    /// Makes room for a key at this position. A full page is split, unless the key comes after
+    /// everything in it. Returns the position for the key.
     fn with_room(&mut self, page: usize, at: usize, key: Key) -> (usize, usize) {
         let full = &mut self.pages[page];
         if full.keys.len() < PAGE_ENTRIES {
@@ -190,8 +190,7 @@ impl<V> Sorted<V> {
         if at < half || (at == half && key < bound) { (page, at) } else { (page + 1, at - half) }
     }
 
-    /// Has a page that became small give back its room, and join the one before it if both are
-    /// small.
+    /// Shrinks a page that became small, or joins it with the one before if both are small.
     fn thin_out(&mut self, page: usize) {
         let left = self.pages[page].keys.len();
         let before = page.checked_sub(1).map(|before| self.pages[before].keys.len());
@@ -207,13 +206,13 @@ impl<V> Sorted<V> {
     }
 }
 
-/// How many of these keys, which rise, are at most `key`.
+/// The number of these sorted keys that are at most `key`.
 fn up_to(keys: &[Key], key: Key) -> usize {
     // Most keys enter at the end.
     if keys.last().is_none_or(|last| *last <= key) {
         return keys.len();
     }
-    // The standard search leaps for numbers of this width, which a processor cannot foresee.
+    // For numbers of this width, the standard search has branches that a processor cannot predict.
     let (mut base, mut size) = (0, keys.len());
     while size > 1 {
         let half = size / 2;
@@ -226,7 +225,7 @@ fn up_to(keys: &[Key], key: Key) -> usize {
 /// See [`Sorted::range`].
 struct Range<'a, V> {
     sorted: &'a Sorted<V>,
-    /// What is left, from the one to the other.
+    /// The first and the last entry that are left.
     ends: Option<(Cursor, Cursor)>,
 }
 
@@ -248,7 +247,7 @@ impl<V> DoubleEndedIterator for Range<'_, V> {
     }
 }
 
-/// Entries that come in order, each key once.
+/// Builds the map from entries that come in order, each key once.
 impl<V> FromIterator<(Key, V)> for Sorted<V> {
     fn from_iter<I: IntoIterator<Item = (Key, V)>>(entries: I) -> Self {
         let mut entries = entries.into_iter().peekable();
@@ -268,7 +267,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// A fixed sequence of numbers, each below the bound that it is asked for with.
+    /// A fixed sequence of numbers. Each call returns one below the given bound.
     pub(crate) fn draws() -> impl FnMut(u64) -> u64 {
         let mut numbers = 0x9E37_79B9_7F4A_7C15_u64;
         move |below| {
@@ -286,7 +285,7 @@ pub(crate) mod tests {
         let (mut sorted, mut tree) = (Sorted::default(), BTreeMap::new());
         for step in 0..60_000_u64 {
             let fills = (step / 10_000) % 2 == 0;
-            // Some behind all others, as deadlines come, some anywhere.
+            // Some after all others, as deadlines come, some anywhere.
             let key = Key::from(if draw(3) == 0 { draw(20_000) } else { 20_000 + step });
             if fills || tree.is_empty() {
                 if tree.insert(key, step).is_none() {

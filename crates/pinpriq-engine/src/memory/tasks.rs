@@ -1,7 +1,7 @@
-//! Where tasks live in memory, and how they are found by number.
+//! Stores tasks in memory, and finds them by number.
 //!
-//! A [`Slot`] is the address of a task for as long as it is there; the indexes hold slots. Payloads
-//! are kept apart, and go with their tasks. What a task means is not known here.
+//! A [`Slot`] is the address of a task while it exists. The indexes hold slots. Payloads are stored
+//! separately, and removed with their tasks. This module knows nothing about the meaning of a task.
 
 use std::hash::{DefaultHasher, Hasher};
 use std::num::NonZeroU32;
@@ -21,20 +21,20 @@ pub(crate) struct Tasks {
     payloads: Payloads,
     /// Every task by its number.
     numbers: Numbers,
-    /// Keeps clients from choosing keys whose hashes are equal.
+    /// Prevents clients from choosing keys whose hashes are equal.
     seed: u64,
 }
 
 #[cfg(test)]
 impl Slot {
-    /// Any slot, for tests of what only carries slots around.
+    /// Creates any slot, for tests of code that only carries slots around.
     pub(crate) const fn of(number: NonZeroU32) -> Self {
         Self(number)
     }
 }
 
 impl Tasks {
-    /// No tasks yet. `seed` is that of the engine.
+    /// Creates an empty set of tasks. `seed` is the seed of the engine.
     pub(crate) fn new(seed: u64) -> Self {
         Self { seed, ..Self::default() }
     }
@@ -65,12 +65,12 @@ impl Tasks {
         task
     }
 
-    /// Keeps a copy of a payload, for a task that is about to be given it.
+    /// Keeps a copy of a payload, for a task that is about to get it.
     pub(crate) fn keep(&mut self, payload: &[u8]) -> Kept {
         self.payloads.keep(payload)
     }
 
-    /// Keeps a payload that comes with an allocation of its own.
+    /// Keeps a payload that has its own allocation.
     pub(crate) fn keep_bytes(&mut self, payload: &Bytes) -> Kept {
         self.payloads.keep_bytes(payload)
     }
@@ -80,14 +80,14 @@ impl Tasks {
         self.payloads.share(Bytes::clone(payload))
     }
 
-    /// Forgets a payload that no task has any more.
+    /// Forgets a payload that no task uses any more.
     pub(crate) fn forget(&mut self, payload: Option<Kept>) {
         if let Some(kept) = payload {
             self.payloads.forget(kept);
         }
     }
 
-    /// The payload of a task, unless it was left in the store.
+    /// Returns the payload of a task, unless it was left in the store.
     pub(crate) fn payload(&self, slot: Slot) -> Option<&[u8]> {
         self[slot].payload().map(|kept| self.payloads.read(kept))
     }
@@ -99,8 +99,8 @@ impl Tasks {
         self.forget(former);
     }
 
-    /// Leaves a payload in the store, if it is there and not shared. Returns how many bytes of
-    /// memory that freed.
+    /// Leaves a payload in the store, if it is in memory and not shared. Returns the number of
+    /// bytes of memory that this freed.
     pub(crate) fn leave_payload(&mut self, slot: Slot) -> u64 {
         let Some(payload) = self.payload(slot).filter(|_| self[slot].can_leave_payload()) else {
             return 0;
@@ -111,8 +111,8 @@ impl Tasks {
         bytes
     }
 
-    /// Keeps a payload in memory again that was left in the store. Returns how many bytes of
-    /// memory that takes.
+    /// Brings a payload back into memory that was left in the store. Returns the number of bytes of
+    /// memory that it takes.
     pub(crate) fn bring_back_payload(&mut self, slot: Slot, payload: &Bytes) -> u64 {
         if self[slot].payload().is_some() {
             return 0;
@@ -122,34 +122,35 @@ impl Tasks {
         payload.len() as u64
     }
 
-    /// The task as it leaves the engine.
+    /// Returns the record of the task as it leaves the engine.
     #[inline]
     pub(crate) fn record(&self, slot: Slot, queue: Names<'_>) -> TaskRecord {
         self[slot].record(queue, &self.payloads)
     }
 
-    /// The change that tells the store what it does not know yet of a task.
+    /// Returns the change that reports what the store does not know yet about a task.
     #[inline]
     pub(crate) fn unsaved_change(&self, slot: Slot, queue: Names<'_>) -> Option<Change> {
         self[slot].unsaved_change(queue, &self.payloads)
     }
 
-    /// How many payloads are kept. For checks only.
+    /// The number of payloads in memory. For checks only.
     pub(crate) fn payloads_kept(&self) -> usize {
         self.payloads.count()
     }
 
-    /// The slot of the task with this number.
+    /// Returns the slot of the task with this number.
     pub(crate) fn find(&self, number: u64) -> Option<Slot> {
         self.numbers.find(number)
     }
 
-    /// The task at `slot`, if it is still there.
+    /// Returns the task at `slot`, if it is still there.
     pub(crate) fn at(&self, slot: Slot) -> Option<&Task> {
         self.pages.find(index(slot))
     }
 
-    /// All slots in the order of their numbers. Costs O(n): for start and checks only.
+    /// Iterates over all slots in the order of their numbers. Costs O(n): for start and checks
+    /// only.
     pub(crate) fn slots(&self) -> impl Iterator<Item = Slot> {
         self.numbers.slots()
     }

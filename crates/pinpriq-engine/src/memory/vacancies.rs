@@ -1,27 +1,27 @@
-//! Which pages of many have room, and which empty one keeps it.
+//! Keeps track of which pages have room, and which empty page keeps its memory.
 //!
-//! What a page holds, and how, is its owner's business.
+//! The contents of a page are up to its owner.
 
-/// A page that can be full and empty.
+/// A page that can be full or empty.
 pub(crate) trait Page: Default {
-    /// Whether nothing is in it.
+    /// Whether the page holds nothing.
     fn is_empty(&self) -> bool;
 
-    /// Gives its memory back. It holds nothing.
+    /// Frees the memory of the page, which holds nothing.
     fn give_back_room(&mut self);
 
-    /// Whether it stands among those with room.
+    /// Whether it is in the list of pages with room.
     fn is_listed(&mut self) -> &mut bool;
 }
 
-/// Pages, and what is known of their room.
+/// Pages, and which of them have room.
 #[derive(Debug)]
 pub(crate) struct Vacancies<P> {
     pub(crate) pages: Vec<P>,
-    /// Pages with room, some of which may have none any more. The last is filled first.
+    /// Pages with room. Some of them may be full by now. The last one is filled first.
     roomy: Vec<usize>,
-    /// The page that was emptied last, and still has its memory: what just passes through needs
-    /// one.
+    /// The page that was emptied last, which still has its memory. Values that stay only briefly
+    /// use it.
     kept: Option<usize>,
 }
 
@@ -32,7 +32,7 @@ impl<P> Default for Vacancies<P> {
 }
 
 impl<P: Page> Vacancies<P> {
-    /// A page with room, as `has_room` sees it; a new one if there is none.
+    /// Returns a page with room, as `has_room` defines it. Adds a new page if there is none.
     pub(crate) fn roomy(&mut self, has_room: impl Fn(&P) -> bool) -> usize {
         while let Some(&at) = self.roomy.last() {
             let page = &mut self.pages[at];
@@ -49,8 +49,8 @@ impl<P: Page> Vacancies<P> {
         self.pages.len() - 1
     }
 
-    /// Notes that something was taken out of a page. If that was the last, its memory is kept for
-    /// what comes next, and that of the page that was kept before is given back.
+    /// Records that something was removed from a page. If the page is empty now, its memory is kept
+    /// for the next value, and the memory of the page that was kept before is freed.
     pub(crate) fn freed(&mut self, at: usize) {
         let page = &mut self.pages[at];
         if !*page.is_listed() {

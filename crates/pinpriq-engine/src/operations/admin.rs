@@ -1,4 +1,4 @@
-//! Looking after queues: settings, names, emptying, pauses, figures.
+//! Administers queues: settings, names, emptying, pauses, figures.
 
 use crate::change::Change;
 use crate::command::{QueueCommand, QueueName, Sides};
@@ -131,7 +131,7 @@ impl Engine {
         Ok(Some(Reply::Figures(Box::new(figures))))
     }
 
-    /// The figures of one queue. Costs O(log n) for each distinct priority in it.
+    /// Returns the figures of one queue. Costs O(log n) for each distinct priority in it.
     fn queue_figures(&self, slot: QueueSlot) -> Figures {
         let queue = &self.queues[slot];
         let oldest = self.oldest_ready(slot);
@@ -151,14 +151,14 @@ impl Engine {
         }
     }
 
-    /// When the oldest of the ready tasks of a queue was put.
+    /// Returns when the oldest ready task of a queue was put.
     fn oldest_ready(&self, slot: QueueSlot) -> Option<Timestamp> {
         let oldest = self.queues[slot].indexes.oldest_of_each();
         oldest.map(|slot| self.tasks[slot].put_at).min()
     }
 
-    /// The figures over all. Costs the same for any number of queues, so it tells nothing of the
-    /// oldest ready task.
+    /// Returns the figures of all queues together. Costs the same for any number of queues, so it
+    /// leaves out the oldest ready task.
     fn total_figures(&self) -> Figures {
         Figures {
             counters: self.totals.clone(),
@@ -170,8 +170,8 @@ impl Engine {
         }
     }
 
-    /// Tells the store about a queue that it must remember apart from its tasks, or that it need
-    /// not remember any more.
+    /// Reports a queue that the store must remember apart from its tasks, or that it need not
+    /// remember any more.
     fn report_queue(&mut self, slot: QueueSlot) {
         let queue = &mut self.queues[slot];
         if queue.created || queue.paused.any() {

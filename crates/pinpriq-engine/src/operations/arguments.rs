@@ -1,7 +1,7 @@
-//! Checks of arguments, which come before every other check.
+//! Checks of arguments. They come before all other checks.
 //!
-//! Each answers with a refusal that names the value and its bound. What needs a queue or a task to
-//! be decided is checked by the commands themselves.
+//! Each check returns a refusal that names the value and its bound. Checks that need a queue or a
+//! task are in the commands themselves.
 
 use crate::command::{Ack, Command, QueueCommand, QueueName, Release, Take};
 use crate::fanout::MemberCommand;
@@ -9,7 +9,7 @@ use crate::limits::{ID_BYTES_MAX, NAME_BYTES_MAX};
 use crate::reply::{Refusal, RefusalKind};
 use crate::time::{Span, Timestamp};
 
-/// Names and ids in sentences: printable, and cut short.
+/// Formats a name or an id for a sentence: printable, and truncated.
 pub(crate) fn quoted(bytes: &[u8]) -> String {
     const SHOWN_BYTES_MAX: usize = 64;
     if bytes.len() <= SHOWN_BYTES_MAX {
@@ -22,7 +22,7 @@ pub(crate) fn bad(sentence: String) -> Refusal {
     Refusal::new(RefusalKind::BadArgument, sentence)
 }
 
-/// Checks the names of queues, wherever they stand in a command.
+/// Checks the names of queues anywhere in a command.
 pub(crate) fn check_names(command: &Command<'_>) -> Result<(), Refusal> {
     let queue: QueueName<'_> = match command {
         Command::Put(put) => put.queue.into(),
@@ -118,7 +118,7 @@ pub(crate) fn check_positive(what: &str, span: Option<Span>) -> Result<(), Refus
     }
 }
 
-/// The moment `span` after `start`, if it lies before the year 10000.
+/// Returns the moment `span` after `start`, if it is before the year 10000.
 pub(crate) fn later(what: &str, start: Timestamp, span: Span) -> Result<Timestamp, Refusal> {
     let ms = start.ms().checked_add(span.ms()).filter(|ms| *ms <= Timestamp::MAX.ms());
     match ms {

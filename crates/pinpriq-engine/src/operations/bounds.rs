@@ -7,7 +7,7 @@ use crate::reply::{Refusal, RefusalKind};
 use crate::time::{Span, Timestamp};
 
 impl Engine {
-    /// The moment `span` from now, if it lies before the year 10000.
+    /// Returns the moment `span` from now, if it is before the year 10000.
     pub(crate) fn moment(&self, what: &str, span: Span) -> Result<Timestamp, Refusal> {
         later(what, self.now, span)
     }
@@ -23,7 +23,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Checks a delay together with what changes along with it.
+    /// Checks a delay together with the changes that accompany it.
     pub(crate) fn check_amendment(
         &self,
         delay: Span,

@@ -1,7 +1,8 @@
-//! Freeing what an emptied queue leaves behind, a bounded number of tasks at a time.
+//! Frees what an emptied queue leaves behind, a bounded number of tasks at a time.
 //!
-//! A queue is emptied in one instant: its indexes are set aside and its epoch rises, so that none
-//! of its former tasks can be found any more. Their memory, and what else names them, goes here.
+//! A queue is emptied at once: its indexes are set aside and it gets a new epoch, so that none of
+//! its former tasks can be found. Their memory, and everything else that refers to them, is freed
+//! here.
 
 use crate::change::Change;
 use crate::engine::Engine;
@@ -12,7 +13,7 @@ use crate::reply::Outcome;
 use crate::task::{State, StateKind};
 
 impl Engine {
-    /// Removes every task of a queue at once, and answers how many there were. Costs the same for
+    /// Removes every task of a queue at once, and returns how many there were. Costs the same for
     /// any number of tasks.
     pub(crate) fn empty(&mut self, slot: QueueSlot) -> u64 {
         let count = self.discard(slot);
@@ -26,7 +27,7 @@ impl Engine {
         count
     }
 
-    /// The same without a word to the store.
+    /// Like [`Self::empty`], but reports nothing to the store.
     pub(crate) fn discard(&mut self, slot: QueueSlot) -> u64 {
         let epoch = self.queues.next_epoch();
         let queue = &mut self.queues[slot];
@@ -48,7 +49,7 @@ impl Engine {
         present
     }
 
-    /// Frees up to `steps` tasks of emptied queues. Those who await them hear `killed`.
+    /// Frees up to `steps` tasks of emptied queues. Their awaiters get the outcome `killed`.
     pub(crate) fn free_discarded(&mut self, steps: usize) {
         for _ in 0..steps {
             let Some(discarded) = self.discarded.front_mut() else { return };
@@ -61,7 +62,7 @@ impl Engine {
         }
     }
 
-    /// Frees one task of an emptied queue before its turn, since its number is needed.
+    /// Frees one task of an emptied queue before its turn, because its number is needed.
     pub(crate) fn free_early(&mut self, slot: Slot) {
         let task = &self.tasks[slot];
         let Some(discarded) = self.discarded.iter_mut().find(|known| known.epoch == task.epoch)
@@ -73,7 +74,7 @@ impl Engine {
         self.free(slot);
     }
 
-    /// Frees a task that is in no index any more and that nobody can find.
+    /// Frees a task that is in no index and that cannot be found.
     fn free(&mut self, slot: Slot) {
         let task = self.remove_from_memory(slot);
         self.forget_lease(&task);

@@ -1,8 +1,8 @@
-//! Finding queues, lanes and tasks by what clients call them.
+//! Finds queues, lanes and tasks by the names that clients use.
 //!
-//! What is found here is there for clients: not the queue whose object only waits for its first
-//! task, not the lane of a member that has ended, not the task of an emptied queue, and not what a
-//! deadline that has passed would have taken away.
+//! This finds only what exists for clients. It does not find a queue object that only waits for its
+//! first task, the lane of a member that has ended, a task of an emptied queue, or what a passed
+//! deadline would have removed.
 
 use crate::command::QueueName;
 use crate::engine::Engine;
@@ -16,13 +16,15 @@ use crate::task::TaskId;
 use crate::time::Timestamp;
 
 impl Engine {
-    /// The object of a queue or lane. A queue may have none; a lane that is not there is refused.
+    /// Returns the object of a queue or lane. A queue may have none. A lane that does not exist is
+    /// refused.
     pub(crate) fn find_queue(&mut self, name: QueueName<'_>) -> Result<Option<QueueSlot>, Refusal> {
         let Some(member) = name.member else { return Ok(self.queues.find(name.name)) };
         self.find_lane(name.name, member).map(Some)
     }
 
-    /// Refuses names of lanes of which one is not there, before anything is done about the others.
+    /// Refuses names of lanes if one of them does not exist, before anything is done with the
+    /// others.
     pub(crate) fn find_lanes(
         &mut self,
         topics: &[&[u8]],
@@ -32,7 +34,7 @@ impl Engine {
         topics.iter().try_for_each(|topic| self.find_lane(topic, member).map(drop))
     }
 
-    /// The object of a queue, made if need be, or of a lane.
+    /// Returns the object of a queue, created if it does not exist, or of a lane.
     pub(crate) fn find_or_make(&mut self, name: QueueName<'_>) -> Result<QueueSlot, Refusal> {
         match name.member {
             None => Ok(self.queues.find_or_make(name.name)),
@@ -40,7 +42,7 @@ impl Engine {
         }
     }
 
-    /// The lane of a member in a topic.
+    /// Returns the lane of a member in a topic.
     pub(crate) fn find_lane(&mut self, topic: &[u8], member: &[u8]) -> Result<QueueSlot, Refusal> {
         let Some(incarnation) = self.find_member(member) else {
             return Err(Refusal::new(
@@ -60,10 +62,10 @@ impl Engine {
         })
     }
 
-    /// The incarnation of a member that is alive now.
+    /// Returns the incarnation of a member that is alive now.
     pub(crate) fn find_member(&mut self, member: &[u8]) -> Option<u64> {
         let incarnation = *self.members.alive.get(member)?;
-        // It is still there after its lease only while more deadlines are due than one call fires.
+        // A member outlives its lease only while more deadlines are due than one call fires.
         let is_over = self.members.registered[&incarnation].lease_until <= self.now;
         if is_over && !planted!(MemberOutlivesItsLease) {
             self.end_member(incarnation);
@@ -72,7 +74,7 @@ impl Engine {
         Some(incarnation)
     }
 
-    /// The queue or lane, if it exists for clients.
+    /// Returns the queue or lane, if it exists for clients.
     pub(crate) fn existing(&mut self, name: QueueName<'_>) -> Result<QueueSlot, Refusal> {
         let slot = self.find_queue(name)?.filter(|slot| self.queues[*slot].exists());
         slot.ok_or_else(|| {
@@ -81,7 +83,7 @@ impl Engine {
         })
     }
 
-    /// The task of this id.
+    /// Returns the task of this id.
     pub(crate) fn find_task(
         &mut self,
         queue: QueueName<'_>,
@@ -99,7 +101,7 @@ impl Engine {
         Ok(slot.and_then(|slot| self.live_by_now(self.tasks[slot].number())))
     }
 
-    /// The slot of the task with this number, unless it is gone.
+    /// Returns the slot of the task with this number, unless it was removed.
     pub(crate) fn live(&self, number: u64) -> Option<Slot> {
         let slot = self.tasks.find(number)?;
         let task = &self.tasks[slot];
@@ -108,8 +110,8 @@ impl Engine {
         is_there.then_some(slot)
     }
 
-    /// The same, once a deadline that has passed is fired, be it that of the task or that of the
-    /// member whose lane it is in. There is one only while more deadlines are due than one call
+    /// Like [`Self::live`], but first fires a passed deadline of the task, or of the member whose
+    /// lane it is in. There is such a deadline only while more deadlines are due than one call
     /// fires.
     pub(crate) fn live_by_now(&mut self, number: u64) -> Option<Slot> {
         let slot = self.live(number)?;
@@ -125,8 +127,8 @@ impl Engine {
         self.live(number)
     }
 
-    /// Ends the member whose lane this is if its lease is over, and answers whether it did. A
-    /// publication may have passed it over already, so no sign of life can bring it back.
+    /// Ends the member whose lane this is if its lease is over. Returns whether it did. A
+    /// publication may have skipped the member already, so no sign of life can bring it back.
     fn end_if_over(&mut self, queue: QueueSlot) -> bool {
         let Some(lane) = &self.queues[queue].lane else { return false };
         let incarnation = lane.incarnation;
@@ -140,7 +142,8 @@ impl Engine {
         is_over
     }
 
-    /// Whether a queue is the lane of a member that has ended, so that it only waits to be cleaned.
+    /// Whether a queue is the lane of a member that has ended, so that it only waits for its
+    /// cleaning.
     pub(crate) fn has_ended(&self, queue: QueueSlot) -> bool {
         if self.members.ended.is_empty() {
             return false;
@@ -150,7 +153,7 @@ impl Engine {
     }
 }
 
-/// A queue or lane in sentences.
+/// Formats the name of a queue or lane for a sentence.
 pub(crate) fn named(queue: QueueName<'_>) -> String {
     let name = quoted(queue.name);
     match queue.member {

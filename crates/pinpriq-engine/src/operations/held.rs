@@ -1,4 +1,4 @@
-//! What the holder of a lease can do: acknowledge, release, bury, touch.
+//! The commands of the holder of a lease: acknowledge, release, bury, touch.
 
 use crate::command::{Ack, Amendment, Held, HeldBy, QueueName, Release};
 use crate::engine::{Answered, Engine};
@@ -81,7 +81,8 @@ impl Engine {
         Ok(Some(Reply::State(state)))
     }
 
-    /// Undoes takes whose reply or delivery could not be sent. Returns how many leases ended.
+    /// Undoes takes whose reply or delivery could not be sent. The reply is the number of leases
+    /// that ended.
     pub(crate) fn give_back(&mut self, receipts: &[Receipt]) -> Reply {
         let mut count = 0;
         for receipt in receipts {
@@ -143,7 +144,7 @@ impl Engine {
         };
         match answer(Operation::Touch(By::Id), standing) {
             Answer::Stays => {
-                // Anybody may move the TTL of a ready task; a lease only its holder.
+                // Any client may move the TTL of a ready task. Only the holder may move a lease.
                 if standing == Standing::TakenHere {
                     self.note_life(self.tasks[slot].queue);
                 }
@@ -155,7 +156,7 @@ impl Engine {
         }
     }
 
-    /// The task that a holder names, if it holds it.
+    /// Returns the task that a client names, if the client holds it.
     pub(crate) fn hold(
         &mut self,
         client: ClientId,
@@ -164,7 +165,7 @@ impl Engine {
     ) -> Result<(Slot, By), Refusal> {
         let (slot, by, standing) = match held.by {
             HeldBy::Receipt(receipt) => {
-                // A lane is named by the receipt. If the member is named too, it must be there.
+                // The receipt determines the lane. If the member is named too, it must exist.
                 if held.queue.member.is_some() {
                     self.find_queue(held.queue)?;
                 }
@@ -197,7 +198,7 @@ impl Engine {
         }
     }
 
-    /// Where a task stands for this client.
+    /// Returns the standing of a task for this client.
     pub(crate) fn standing(&self, slot: Slot, client: ClientId) -> Standing {
         match self.tasks[slot].state() {
             State::Taken(lease) if lease.holder == Some(client) => Standing::TakenHere,
@@ -237,7 +238,7 @@ impl Engine {
         let sentence = match (held.by, kind) {
             (HeldBy::Receipt(receipt), _) => {
                 let number = receipt.number;
-                // What stands in another queue is nobody's business here.
+                // A task in another queue does not concern this client.
                 let here = self
                     .live(number)
                     .filter(|slot| self.queues[self.tasks[*slot].queue].answers_to(held.queue));

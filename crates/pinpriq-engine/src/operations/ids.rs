@@ -4,7 +4,7 @@ use crate::settings::Ids;
 use crate::task::TaskId;
 use crate::time::Timestamp;
 
-/// The id that a text names in a queue with these ids; none if no task there can have it.
+/// The id that a text stands for in a queue with these ids. `None` if no task there can have it.
 pub(crate) fn parse_id(ids: Ids, text: &[u8]) -> Option<TaskId> {
     match ids {
         Ids::Sequence | Ids::Time64 => parse_number(text).map(TaskId::Number),
@@ -13,7 +13,7 @@ pub(crate) fn parse_id(ids: Ids, text: &[u8]) -> Option<TaskId> {
     }
 }
 
-/// Whether a task of this number can have that id in a queue with these ids.
+/// Whether a task of this number can have this id in a queue with these ids.
 pub(crate) fn can_have(ids: Ids, id: &TaskId, number: u64) -> bool {
     match ids {
         Ids::Sequence => *id == TaskId::Number(number),
@@ -23,8 +23,9 @@ pub(crate) fn can_have(ids: Ids, id: &TaskId, number: u64) -> bool {
     }
 }
 
-/// A uuid of version 7: the moment in milliseconds, then the task's number. The number makes it
-/// unique within the shard for ever, and the seed makes it differ from other shards'.
+/// Creates a uuid of version 7: the moment in milliseconds, then the task's number. The number
+/// makes it unique within the shard for ever, and the seed makes it differ from those of other
+/// shards.
 pub(crate) fn uuid_v7(now: Timestamp, number: u64, seed: u64) -> [u8; 16] {
     const VERSION: u128 = 7 << 76;
     const VARIANT: u128 = 2 << 62;
@@ -34,7 +35,7 @@ pub(crate) fn uuid_v7(now: Timestamp, number: u64, seed: u64) -> [u8; 16] {
     (moment | VERSION | above | VARIANT | below).to_be_bytes()
 }
 
-/// A decimal number without sign, space or leading zero.
+/// Parses a decimal number without sign, space or leading zero.
 fn parse_number(text: &[u8]) -> Option<u64> {
     if text.is_empty() || (text[0] == b'0' && text.len() > 1) {
         return None;
@@ -45,7 +46,7 @@ fn parse_number(text: &[u8]) -> Option<u64> {
     })
 }
 
-/// The usual 36 characters, in either case.
+/// Parses the usual 36 characters, in either case.
 fn parse_uuid(text: &[u8]) -> Option<[u8; 16]> {
     const HYPHENS: [usize; 4] = [8, 13, 18, 23];
     if text.len() != 36 || HYPHENS.iter().any(|at| text[*at] != b'-') {

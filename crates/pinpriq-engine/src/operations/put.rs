@@ -1,4 +1,4 @@
-//! Putting tasks, and putting popped ones back.
+//! Puts tasks, and puts popped tasks back.
 
 use crate::command::{Put, TimeToLive, Wait};
 use crate::engine::{Answered, Engine};
@@ -25,7 +25,7 @@ impl Engine {
             self.check_waits(client, WAIT_OVERHEAD_BYTES)?;
         }
 
-        // Looking for a task of that id may have ended the queue.
+        // The search for a task of this id may have ended the queue.
         let queue = existing.filter(|_| put.id.is_none());
         let queue = queue.unwrap_or_else(|| self.queues.find_or_make(put.queue));
         self.count_queue(queue);
@@ -64,8 +64,8 @@ impl Engine {
     }
 
     /// Undoes pops whose reply or delivery could not be sent: each task is ready again in its old
-    /// place, with its old deadlines. One whose id has been given to another task meanwhile, or
-    /// would not be one of its queue's any more, stays popped. Returns how many came back.
+    /// place, with its old deadlines. A task stays popped if another task has its id by now, or if
+    /// its queue could not have that id any more. The reply is the number of tasks that came back.
     pub(crate) fn put_back(&mut self, records: &[TaskRecord]) -> Reply {
         let mut count = 0;
         for record in records {
@@ -80,7 +80,7 @@ impl Engine {
             return false;
         }
         if let Some(slot) = self.live(record.number) {
-            // It was kept after the pop, as a finished task.
+            // It was kept as a finished task after the pop.
             let finished = matches!(self.tasks[slot].kind(), StateKind::Zombie | StateKind::Done);
             if finished {
                 self.shift(slot, Operation::PutBack, Unsaved::Progress, |_| State::Ready);
@@ -89,7 +89,7 @@ impl Engine {
             return finished;
         }
         if let Some(slot) = self.tasks.find(record.number) {
-            // It was kept after the pop, and then its queue was emptied.
+            // It was kept after the pop, and its queue was emptied later.
             self.free_early(slot);
         }
         let existing = lane.unwrap_or_else(|| self.queues.find(&record.queue));
@@ -117,7 +117,7 @@ impl Engine {
         true
     }
 
-    /// Has a popped copy share its publication again, if that is still there.
+    /// Makes a popped copy share its publication again, if that still exists.
     fn share_again(&mut self, record: &TaskRecord) -> bool {
         let Some((_, published)) = self.publications.of_copy(record.number) else { return false };
         let is_same = Bytes::ptr_eq(&published.record.payload, &record.payload);
@@ -131,8 +131,9 @@ impl Engine {
         }
     }
 
-    /// Hands a task that lives only for this instant to somebody who is waiting already, or drops
-    /// it. One that was taken under a lease has a TTL that is over, and so never becomes ready.
+    /// Serves a task that lives only for this instant to a consumer that waits already, or removes
+    /// it. A task that was taken under a lease has a TTL that is over, so it never becomes ready
+    /// again.
     fn end_instant(&mut self, slot: Slot, number: u64) {
         self.serve();
         if self.tasks.find(number) != Some(slot) {
@@ -148,7 +149,7 @@ impl Engine {
         }
     }
 
-    /// Checks the arguments alone, and answers the end of the TTL.
+    /// Checks only the arguments, and returns the end of the TTL.
     fn check_put(&self, put: &Put<'_>, settings: Settings) -> Result<Option<Timestamp>, Refusal> {
         check_key(put.terms.key)?;
         self.check_payload(put.payload)?;
@@ -197,7 +198,8 @@ impl Engine {
         }
     }
 
-    /// Checks what the queue says: is the id free, is there room, are puts allowed.
+    /// Checks the state of the queue: whether the id is free, whether there is room, and whether
+    /// puts are allowed.
     fn check_put_allowed(
         &mut self,
         put: &Put<'_>,
@@ -230,15 +232,15 @@ impl Engine {
             ));
         }
         let content = put.payload.len() + put.terms.bytes() + put.id.map_or(0, <[u8]>::len);
-        // Most of the time there is room for a new queue too.
+        // Usually there is room for a new queue too.
         if !self.is_busy_for(put_bytes(put.queue.len(), content)) {
             return Ok(());
         }
         self.check_room(self.growth_by_put(existing, put.queue, content))
     }
 
-    /// By how much a put of a task with this many bytes of payload, key and given id makes
-    /// [`Engine::bytes`] grow.
+    /// Returns the growth of [`Engine::bytes`] by a put of a task with `content` bytes of payload,
+    /// key and given id.
     pub(crate) fn growth_by_put(
         &self,
         existing: Option<QueueSlot>,
@@ -252,7 +254,7 @@ impl Engine {
         }
     }
 
-    /// Refuses what would need more memory or disk than there is.
+    /// Refuses what needs more memory or disk than there is.
     pub(crate) fn check_room(&self, bytes: u64) -> Result<(), Refusal> {
         if !self.is_busy_for(bytes) {
             return Ok(());
@@ -267,7 +269,7 @@ impl Engine {
         Err(Refusal::new(RefusalKind::Busy, sentence))
     }
 
-    /// An id that the server makes.
+    /// Returns an id generated by the server.
     pub(crate) fn new_id(&mut self, ids: Ids, number: u64) -> TaskId {
         match ids {
             Ids::Sequence | Ids::Given => TaskId::Number(number),

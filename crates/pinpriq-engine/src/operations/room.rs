@@ -1,8 +1,8 @@
-//! What is refused with BUSY while the store is nearly full.
+//! Refuses commands with BUSY while the store is nearly full.
 //!
-//! Everything that changes something is written down, also what makes no room. So that nothing uses
-//! up what acknowledging needs, the commands that make no room are refused one kind after the
-//! other, and those that make some never are. How full the store is, it knows itself.
+//! Every change is written to the store, even if it frees no room. Acknowledging must always have
+//! room left. So commands that free no room are refused, one kind after the other, and commands
+//! that free room are never refused. How full the store is, only the store knows.
 
 use crate::command::{Command, QueueCommand, TakeMode};
 use crate::engine::Engine;
@@ -12,8 +12,8 @@ use crate::reply::{Refusal, RefusalKind};
 use crate::room::Room;
 
 impl Engine {
-    /// Notes what the store has room for. Returns whether tasks were handed out that had been held
-    /// back: then there are changes to be taken, and outputs. Costs a step for each consumer that
+    /// Sets what the store has room for. Returns whether tasks that had been held back were handed
+    /// out. If so, there are changes to take, and outputs. Costs a step for each consumer that
     /// waits, when leases are granted again.
     #[inline]
     pub fn set_room(&mut self, room: Room) -> bool {
@@ -21,7 +21,7 @@ impl Engine {
         former == Room::Least && room != Room::Least && self.grant_again()
     }
 
-    /// Wakes who waited for a lease. Returns whether anybody was served.
+    /// Wakes the consumers that waited for a lease. Returns whether any was served.
     #[inline(never)]
     fn grant_again(&mut self) -> bool {
         let clients = self.consumers.clients.values();
@@ -36,19 +36,19 @@ impl Engine {
         self.outputs.len() > outputs
     }
 
-    /// What the store has room for.
+    /// Returns what the store has room for.
     #[must_use]
     pub const fn room(&self) -> Room {
         self.room
     }
 
-    /// Whether a consumer of this mode can be handed tasks.
+    /// Whether tasks can be handed out to a consumer of this mode.
     pub(crate) fn can_hand_out(&self, mode: TakeMode) -> bool {
         self.room < Room::Least || mode == TakeMode::Pop
     }
 
-    /// Refuses a command for which the store has no room. New tasks, lanes and members are looked
-    /// at where their bytes are known.
+    /// Refuses a command for which the store has no room. New tasks, lanes and members are checked
+    /// later, where their bytes are known.
     #[inline]
     pub(crate) fn check_store(&self, command: &Command<'_>) -> Result<(), Refusal> {
         if self.room < Room::Scarce { Ok(()) } else { self.check_scarce_store(command) }
@@ -71,8 +71,8 @@ impl Engine {
             | Command::Queue(
                 QueueCommand::Create { .. } | QueueCommand::Set { .. } | QueueCommand::Pause { .. },
             ) => true,
-            // A put or a publication is refused later, a resumed side is what a drain may need,
-            // and what could not be sent has to go back.
+            // A put or a publication is refused later. A drain may need a resumed side. What could
+            // not be sent has to go back.
             Command::Put(_)
             | Command::Publish(_)
             | Command::PutBack(_)
@@ -92,13 +92,13 @@ impl Engine {
         if is_refused { Err(disk_is_full()) } else { Ok(()) }
     }
 
-    /// Refuses a lease of a member that would have to be written down.
+    /// Refuses a lease of a member that would have to be written to the store.
     pub(crate) fn check_new_lease(&self) -> Result<(), Refusal> {
         if self.room < Room::Scarce { Ok(()) } else { Err(disk_is_full()) }
     }
 }
 
-/// The refusal of what there is no room for on the disk.
+/// The refusal of what has no room on the disk.
 pub(crate) fn disk_is_full() -> Refusal {
     let sentence = "the disk is nearly full: finish some, try again".to_owned();
     Refusal::new(RefusalKind::Busy, sentence)

@@ -1,10 +1,10 @@
-//! Handing ready tasks to those who wait: subscriptions, credits, blocked takers.
+//! Hands out ready tasks to the consumers that wait: subscriptions, credits, blocked takers.
 //!
-//! The invariant is that there is never both a selectable task and a consumer that could have it.
-//! A queue in which a task becomes ready while somebody waits is noted by `wake`, and served by
-//! `serve` before the call into the engine ends: all tasks of one moment are ready by then, so
-//! that priority decides. Consumers are served in the order in which they became ready, over all
-//! of these queues together.
+//! The invariant: there is never both a selectable task and a consumer that could have it. When a
+//! task becomes ready in a queue with waiting consumers, `wake` records the queue. `serve` serves
+//! it before the call into the engine ends. By then all tasks of one moment are ready, so priority
+//! decides. Consumers are served in the order in which they became ready, over all these queues
+//! together. Which task a consumer gets is decided in `take.rs`.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -24,7 +24,7 @@ use crate::time::Span;
 use crate::transition::Operation;
 
 impl Engine {
-    /// Notes that a queue has a new ready task, or may hand out tasks again.
+    /// Records that a queue has a new ready task, or may hand out tasks again.
     pub(crate) fn wake(&mut self, slot: QueueSlot) {
         let queue = &mut self.queues[slot];
         let somebody = !queue.waiting.any.is_empty() || !queue.waiting.narrow.is_empty();
@@ -34,19 +34,20 @@ impl Engine {
         }
     }
 
-    /// Serves every queue that was noted. Each task goes to at most one consumer.
+    /// Serves every recorded queue. Each task goes to at most one consumer.
     pub(crate) fn serve(&mut self) {
         if self.unserved.is_empty() {
             return;
         }
-        // The first in line of each queue.
+        // The first consumer in line of each queue.
         let mut lines = BinaryHeap::new();
         loop {
             while let Some(queue) = self.unserved.pop() {
                 self.line_up(queue, &mut lines);
             }
             let Some(Reverse((ticket, queue))) = lines.pop() else { return };
-            // A consumer may wait for several queues, so the first in line may be another by now.
+            // A consumer may wait for several queues, so another one may be the first in line by
+            // now.
             match self.next_consumer(queue) {
                 Some((first, ConsumerId::Taker(taker))) if first == ticket => {
                     self.serve_taker(taker);
@@ -62,7 +63,7 @@ impl Engine {
         }
     }
 
-    /// Notes who is next in a queue, or that it is served for now.
+    /// Records which consumer is next in a queue, or that the queue is served for now.
     fn line_up(&mut self, queue: QueueSlot, lines: &mut BinaryHeap<Reverse<(Ticket, QueueSlot)>>) {
         if let Some((ticket, _)) = self.next_consumer(queue) {
             lines.push(Reverse((ticket, queue)));
@@ -142,8 +143,8 @@ impl Engine {
         }
     }
 
-    /// Adds credit, which never exceeds [`u32::MAX`]. The reply tells the credit before the
-    /// deliveries that it sets off, and comes before them.
+    /// Adds credit, which never exceeds [`u32::MAX`]. The reply contains the credit before the
+    /// deliveries that it causes, and is sent before them.
     pub(crate) fn credit(
         &mut self,
         client: ClientId,
@@ -176,11 +177,11 @@ impl Engine {
         self.tidy_queue(queue);
     }
 
-    /// Takes a blocked taker out of every line.
+    /// Removes a blocked taker from every line.
     pub(crate) fn remove_taker(&mut self, id: TakerId) -> Option<Taker> {
         let taker = self.consumers.takers.remove(&id)?;
         if let Some(at) = taker.until {
-            // When its time is up, the deadline has been taken out already.
+            // When its time is up, the deadline was removed already.
             if self.deadlines.contains(at, Due::Taker(id)) {
                 self.deadlines.remove(at, Due::Taker(id));
             }
@@ -200,15 +201,16 @@ impl Engine {
         Some(taker)
     }
 
-    /// Who is next for the tasks of a queue, if there is a task and somebody for it.
+    /// Returns the next consumer for the tasks of a queue, if there is a task and a consumer for
+    /// it.
     fn next_consumer(&mut self, slot: QueueSlot) -> Option<(Ticket, ConsumerId)> {
         let queue = &self.queues[slot];
         let is_alone = queue.waiting.any.is_empty() && queue.waiting.narrow.is_empty();
-        // Whoever waits for the lane of a member that has ended is about to be sent away.
+        // The waits for the lane of a member that has ended are about to end.
         if is_alone || queue.paused.output || self.has_ended(slot) {
             return None;
         }
-        // Only tasks that are still alive count; asking for the first also removes those that
+        // Only tasks that are still alive count. Asking for the first one also removes those that
         // are not. A queue that is to be served never loses its object.
         let narrow = Selection { narrow: true, ..Selection::DEFAULT };
         let has_narrow = self.select(slot, narrow).is_some();
@@ -219,7 +221,8 @@ impl Engine {
         self.queues[slot].waiting.first(has_narrow, has_any)
     }
 
-    /// The same while nothing is handed out under a lease. Costs a step for each who waits for one.
+    /// Like [`Self::next_consumer`], but for pops only, while no lease is granted. Costs a step for
+    /// each consumer that waits for a lease.
     fn first_who_pops(
         &self,
         slot: QueueSlot,
@@ -261,7 +264,7 @@ impl Engine {
         self.reply(taker.client, taker.request, Reply::Tasks { tasks, popped });
     }
 
-    /// Takes a taker out of every line, and pins its queues until it has been served.
+    /// Removes a taker from every line, and pins its queues until it has been served.
     fn remove_taker_for_service(&mut self, id: TakerId) -> Option<Taker> {
         let queues = self.consumers.takers.get(&id)?.queues.clone();
         for queue in queues {
@@ -302,8 +305,8 @@ impl Engine {
         }
     }
 
-    /// Gives a client that has credit now a place in the line of each of its queues, first in that
-    /// of the queue that served it least recently.
+    /// Gives a client that has credit now a place in the line of each of its queues, first in the
+    /// line of the queue that served it least recently.
     fn join_lines(&mut self, client: ClientId) {
         let known = self.consumers.client(client);
         let mut queues: Vec<(Ticket, QueueSlot)> =
@@ -321,7 +324,7 @@ impl Engine {
         }
     }
 
-    /// Takes a client without credit out of every line.
+    /// Removes a client without credit from every line.
     fn leave_lines(&mut self, client: ClientId) {
         let Some(known) = self.consumers.clients.get_mut(&client) else { return };
         for (queue, subscription) in &mut known.subscriptions {
@@ -369,13 +372,13 @@ impl Engine {
     }
 }
 
-/// What a subscription to a queue of this name counts.
+/// The number of bytes that a subscription to a queue of this name counts.
 pub(crate) const fn subscription_bytes(name: &[u8]) -> u64 {
     WAIT_OVERHEAD_BYTES + queue_bytes(name.len())
 }
 
 impl Engine {
-    /// Forgets everything about a client, and ends the leases that live as long as it does.
+    /// Forgets everything about a client, and ends the leases that depend on its connection.
     pub(crate) fn forget_client(&mut self, client: ClientId) {
         let Some(known) = self.consumers.clients.get_mut(&client) else { return };
         known.credit = 0;

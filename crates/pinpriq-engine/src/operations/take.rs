@@ -1,4 +1,4 @@
-//! Taking, popping and looking: everything that selects tasks.
+//! Taking, popping and peeking: all commands that select tasks.
 
 use std::collections::BTreeSet;
 
@@ -119,7 +119,7 @@ impl Engine {
         Ok(Some(Reply::Task(record)))
     }
 
-    /// Takes up to `count` tasks or groups from one queue, and counts down.
+    /// Takes up to `count` tasks or groups from one queue, and reduces `count` accordingly.
     pub(crate) fn collect(
         &mut self,
         queue: QueueSlot,
@@ -132,7 +132,7 @@ impl Engine {
         }
         let epoch = self.queues[queue].epoch;
         while *count > 0 && taken.len() < TASKS_PER_ANSWER_MAX {
-            // The last task of a queue takes the queue along.
+            // With its last task, the queue may end too.
             if !self.queues.is_current(queue, epoch) {
                 return;
             }
@@ -145,7 +145,7 @@ impl Engine {
                 _ => Vec::new(),
             };
             if taken.capacity() == 0 {
-                // Most takes hand over one task; the vector would make room for four.
+                // Most takes return one task. Without this, the vector would reserve room for four.
                 *taken = Vec::with_capacity(1 + companions.len());
             }
             taken.push(self.hand_over(slot, want));
@@ -166,7 +166,7 @@ impl Engine {
         }
     }
 
-    /// The task that a selection chooses. Those whose TTL has passed go on the way.
+    /// Returns the task that a selection chooses. Removes the tasks before it whose TTL has passed.
     pub(crate) fn select(&mut self, queue: QueueSlot, selection: Selection) -> Option<Slot> {
         let epoch = self.queues[queue].epoch;
         while self.queues.is_current(queue, epoch) {
@@ -179,7 +179,7 @@ impl Engine {
         None
     }
 
-    /// Whether a deadline that has passed and not been fired yet would have removed this task.
+    /// Whether a passed deadline that was not fired yet would have removed this task.
     fn looks_gone(&self, slot: Slot) -> bool {
         let task = &self.tasks[slot];
         match task.state() {
@@ -189,8 +189,8 @@ impl Engine {
         }
     }
 
-    /// Refuses a further blocked request, of so many bytes, of a client that has as many as it may
-    /// or if all together would occupy too much.
+    /// Refuses another blocked request of `bytes` bytes if the client has as many as it may, or if
+    /// all together would occupy too much.
     pub(crate) fn check_waits(&self, client: ClientId, bytes: u64) -> Result<(), Refusal> {
         let waits = self.consumers.clients.get(&client).map_or(0, Client::waits);
         if waits >= self.limits.waits_per_client_max {
@@ -202,7 +202,7 @@ impl Engine {
         self.check_waiting_room(bytes)
     }
 
-    /// Refuses consumers who would need this many bytes, if that is more than there may be.
+    /// Refuses consumers that need this many bytes, if there is not enough room for them.
     pub(crate) fn check_waiting_room(&self, bytes: u64) -> Result<(), Refusal> {
         let (occupied, most) = (self.consumers.bytes, self.limits.waiting_bytes_max);
         if occupied.saturating_add(bytes) <= most {
@@ -214,7 +214,7 @@ impl Engine {
         ))
     }
 
-    /// What a blocked taker counts that waits for these queues.
+    /// The number of bytes that a blocked taker of these queues counts.
     pub(crate) fn taker_bytes(&self, queues: &[QueueSlot]) -> u64 {
         let queues = queues.iter().map(|queue| queue_bytes(self.queues[*queue].name.len()));
         WAIT_OVERHEAD_BYTES + queues.sum::<u64>()
@@ -240,7 +240,7 @@ impl Engine {
         Ok(())
     }
 
-    /// R to T under a new lease, or straight to its end.
+    /// Moves a task from R to T under a new lease, or finishes it at once.
     fn hand_over(&mut self, slot: Slot, want: Want) -> TaskRecord {
         let attempts = self.tasks[slot].attempts().saturating_add(1);
         let queue = self.tasks[slot].queue;
@@ -274,7 +274,7 @@ impl Engine {
     }
 }
 
-/// What a blocked take of queues of these names counts, each once.
+/// The number of bytes that a blocked take of queues of these names counts, each name once.
 fn take_bytes(names: &[&[u8]]) -> u64 {
     let bytes = |name: &[u8]| queue_bytes(name.len());
     let queues = match names {

@@ -1,4 +1,4 @@
-//! Moving tasks by their id, whoever asks: dig, plow, kill, switch, snatch, restart, update.
+//! Moves tasks by their id, for any client: dig, plow, kill, switch, snatch, restart, update.
 
 use crate::command::{Amendment, Assign, QueueName, Transfer, Update};
 use crate::engine::{Answered, Engine};
@@ -26,7 +26,7 @@ impl Engine {
         self.transfer(client, restart, Operation::Restart, |task| task.set_attempts(0))
     }
 
-    /// Digs up the oldest buried tasks, and answers how many. Costs O(log n) for each.
+    /// Digs up the oldest buried tasks. The reply is their number. Costs O(log n) for each.
     pub(crate) fn plow(
         &mut self,
         queue: QueueName<'_>,
@@ -48,7 +48,7 @@ impl Engine {
         Ok(Some(Reply::Count(dug)))
     }
 
-    /// Removes tasks, whoever holds them, and answers how many there were.
+    /// Removes tasks, whoever holds them. The reply is their number.
     pub(crate) fn kill(
         &mut self,
         client: ClientId,
@@ -73,7 +73,7 @@ impl Engine {
         Ok(Some(Reply::Count(killed)))
     }
 
-    /// Turns a task that is not taken into any state but T.
+    /// Moves a task that is not taken into any state but T.
     pub(crate) fn switch(
         &mut self,
         client: ClientId,
@@ -123,7 +123,7 @@ impl Engine {
         Ok(Some(Reply::State(Some(to))))
     }
 
-    /// Changes priority, payload or TTL of a task that stays where it is.
+    /// Changes priority, payload or TTL of a task that stays in its state.
     pub(crate) fn update(&mut self, client: ClientId, update: &Update<'_>) -> Answered {
         check_id(update.id)?;
         let amendment = update.amendment;
@@ -173,8 +173,8 @@ impl Engine {
         Ok(Some(Reply::Done))
     }
 
-    /// To R, or with a delay to W; or to X if the TTL has passed and no new one is given. Answers
-    /// where the task stands then.
+    /// Moves a task to R, or with a delay to W. If its TTL has passed and no new one is given,
+    /// moves it to X. Returns the new state.
     pub(crate) fn bring_back(
         &mut self,
         slot: Slot,
@@ -205,8 +205,8 @@ impl Engine {
         Some(kind)
     }
 
-    /// Refuses to bring a task back with a payload for which there is no room. One whose TTL has
-    /// passed needs none: it goes.
+    /// Refuses to bring a task back with a payload for which there is no room. A task whose TTL has
+    /// passed needs none, since it is removed.
     pub(crate) fn check_return(
         &self,
         slot: Slot,
@@ -245,7 +245,7 @@ impl Engine {
         Ok(Some(Reply::State(state)))
     }
 
-    /// The task that an operation is to move; none if it is to stay as it is.
+    /// Returns the task that an operation is to move, or `None` if the task is to stay as it is.
     fn find_for(
         &mut self,
         client: ClientId,
@@ -280,7 +280,7 @@ impl Engine {
         }
     }
 
-    /// How long a zombie stays: for the delay that was given, or for as long as the queue says.
+    /// How long a zombie stays: for the given delay, or as long as the queue's setting says.
     fn stay(&mut self, switch: &Transfer<'_>) -> Result<Span, Refusal> {
         if !switch.delay.is_zero() {
             return Ok(switch.delay);
@@ -296,12 +296,12 @@ impl Engine {
     }
 }
 
-/// A TTL that may be given as an amendment.
+/// Converts a TTL that may be given to an amendment.
 fn new_ttl(ttl: Option<Span>) -> Assign<Option<Span>> {
     ttl.map_or(Assign::Keep, |ttl| Assign::To(Some(ttl)))
 }
 
-/// When the TTL of a task passes once it is amended.
+/// When the TTL of an amended task passes.
 fn expiry(task: &Task, now: Timestamp, amendment: &Amendment<'_>) -> Option<Timestamp> {
     match amendment.ttl {
         Assign::Keep => task.expires_at(),
@@ -309,7 +309,7 @@ fn expiry(task: &Task, now: Timestamp, amendment: &Amendment<'_>) -> Option<Time
     }
 }
 
-/// All of an amendment but the payload.
+/// Applies an amendment except for its payload.
 fn apply_amendment(task: &mut Task, now: Timestamp, amendment: &Amendment<'_>) {
     task.set_expires_at(expiry(task, now, amendment));
     task.set_priority(amendment.priority.or(task.priority()));

@@ -1,4 +1,4 @@
-//! Requests that wait for a task to be finished, and the end of all waiting.
+//! Requests that wait until a task is finished, and the end of all waits.
 
 use crate::command::{QueueName, Wait};
 use crate::engine::{Answered, Engine};
@@ -12,7 +12,7 @@ use crate::time::Timestamp;
 use crate::transition::{Answer, Operation, Standing, answer};
 
 impl Engine {
-    /// Blocks until a task is finished, or answers how it ended.
+    /// Blocks until a task is finished, or replies at once with how it ended.
     pub(crate) fn wait_for(
         &mut self,
         client: ClientId,
@@ -49,7 +49,7 @@ impl Engine {
         }
     }
 
-    /// Has the reply of a put wait for the end of its task.
+    /// Delays the reply of a put until its task is finished.
     pub(crate) fn await_put(
         &mut self,
         client: ClientId,
@@ -83,7 +83,7 @@ impl Engine {
         self.reply(awaiter.client, awaiter.request, reply);
     }
 
-    /// Takes an awaiter out without an answer.
+    /// Removes an awaiter without a reply.
     pub(crate) fn remove_awaiter(&mut self, id: AwaiterId) {
         if let Some(awaiter) = self.consumers.remove_awaiter(id)
             && let Some(at) = awaiter.until
@@ -103,12 +103,12 @@ impl Engine {
     pub(crate) fn time_out_awaiter(&mut self, id: AwaiterId) {
         let Some(awaiter) = self.consumers.remove_awaiter(id) else { return };
         let state = self.live(awaiter.number).map(|slot| self.tasks[slot].kind());
-        // Without a task the queue was emptied, and this awaiter has not been told yet.
+        // If there is no task, the queue was emptied, and this awaiter has not been notified yet.
         let outcome = if state.is_some() { Outcome::Timeout } else { Outcome::Killed };
         self.answer_awaiter(awaiter, outcome, state);
     }
 
-    /// Answers every blocked request of a client as if its time were up.
+    /// Replies to every blocked request of a client as if its time were up.
     pub(crate) fn time_out_client(&mut self, client: ClientId) {
         let Some(known) = self.consumers.clients.get(&client) else { return };
         let takers: Vec<TakerId> = known.takers.iter().copied().collect();

@@ -1,4 +1,4 @@
-//! What takes more tasks than a script should have, and the ends of what can be counted.
+//! Bounds and limits of counters that need more tasks than a script should have.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,7 +19,7 @@ use pinpriq_engine::{Applied, Engine};
 const QUEUE: &[u8] = b"jobs";
 const WORKER: ClientId = ClientId(1);
 const NOW: Timestamp = Timestamp::from_ms(1_000);
-/// More than one call of the engine deals with.
+/// More than one call of the engine handles.
 const MANY: usize = STEPS_PER_TIMEOUT + 500;
 const SHORT: TimeToLive = TimeToLive::For(Span::from_ms(10));
 
@@ -29,7 +29,7 @@ fn started(limits: Limits, now: Timestamp) -> Engine {
     engine
 }
 
-/// The reply to a command that does not wait. What else comes out is dropped.
+/// Returns the reply to a command that does not wait. Drops all other outputs.
 #[track_caller]
 fn ask(engine: &mut Engine, now: Timestamp, command: Command<'_>) -> Reply {
     let request = RequestId(7);
@@ -78,7 +78,7 @@ fn held(by: HeldBy<'_>) -> Command<'_> {
 fn group_is_cut_at_the_most_that_one_answer_holds() {
     let mut engine = started(Limits::default(), NOW);
     let most = TASKS_PER_ANSWER_MAX;
-    // The first has a priority, and its companions have none, so that they go newest first.
+    // The first has a priority. Its companions have none, so the newest of them comes first.
     for index in 0..most + 3 {
         let priority = (index == 0).then_some(0);
         let put = Put {
@@ -92,7 +92,7 @@ fn group_is_cut_at_the_most_that_one_answer_holds() {
     let answer = tasks(ask(&mut engine, NOW, take(2, Selection::PINPRIQ, TakeMode::Pop)));
     assert_eq!(answer.len(), most);
     assert_eq!((answer[0].number, answer[1].number), (1, most as u64 + 3));
-    // The three oldest stay where they are, and wait for the next companion with a priority.
+    // The three oldest stay where they are until a companion with a priority comes.
     let left = Peek {
         queue: QUEUE.into(),
         selection: Selection::DEFAULT,
@@ -138,7 +138,7 @@ fn mass_expiry_is_spread_over_calls_and_never_seen() {
     assert_eq!(engine.totals().expired, STEPS_PER_TIMEOUT as u64);
     assert_eq!(engine.poll_timeout(), Some(over), "there is more to do at once");
     engine.check();
-    // The others have not been removed yet, and nobody can tell.
+    // The others have not been removed yet, but no client can see that.
     let peek = Peek { queue: QUEUE.into(), selection: Selection::DEFAULT, state: None, count: 9 };
     assert_eq!(tasks(ask(&mut engine, over, Command::Peek(peek))), []);
     let get = Command::Get { queue: QUEUE.into(), id: last.as_bytes() };
@@ -148,8 +148,8 @@ fn mass_expiry_is_spread_over_calls_and_never_seen() {
     engine.check();
 }
 
-/// Puts more tasks elsewhere that end in ten milliseconds than one call of the engine deals with,
-/// so that what ends with them is still there, and answers that moment.
+/// Puts more tasks into another queue than one call of the engine handles, and lets all of them end
+/// in ten milliseconds. So other things that end then are still there. Returns that moment.
 fn crowd(engine: &mut Engine) -> Timestamp {
     for _ in 0..MANY {
         ask(engine, NOW, Command::Put(Put { ttl: SHORT, ..Put::new(b"elsewhere", b"") }));
@@ -196,7 +196,7 @@ fn receipt_is_stale_though_its_deadline_was_not_reached_yet() {
     let count = u32::try_from(3 * MANY).unwrap();
     let taken = tasks(ask(&mut engine, NOW, take(count, Selection::DEFAULT, leased(10))));
     let over = NOW.after(Span::from_ms(10));
-    // Each call fires some of the deadlines; these two are among the last.
+    // Each call fires some of the deadlines. These two are among the last.
     let [.., other, last] = taken.as_slice() else { panic!("nothing was taken") };
     let receipt = last.receipt().unwrap();
     let answer = ask(&mut engine, over, held(HeldBy::Receipt(receipt)));
@@ -251,7 +251,7 @@ fn emptied_queue_is_freed_bit_by_bit() {
         );
     }
     let taken = tasks(ask(&mut engine, NOW, take(1, Selection::DEFAULT, leased(10))));
-    // Whichever is freed last, two awaiters are told by two calls at most.
+    // Whichever task is freed last, the two awaiters get their replies from two calls at most.
     let wait = Wait::For(Span::from_ms(50));
     for id in ["1", "2"] {
         let command = Command::Await { queue: QUEUE.into(), id: id.as_bytes(), wait };
@@ -288,7 +288,7 @@ fn awaiter_of_an_emptied_queue_hears_killed_whatever_comes_first() {
     let command = Command::Await { queue: QUEUE.into(), id: b"1", wait };
     engine.apply(NOW, ClientId(2), RequestId(1), &command);
     ask(&mut engine, NOW, Command::Queue(QueueCommand::Drop(QUEUE)));
-    // Its time is up before anybody has come to free the task.
+    // Its time is up before the task is freed.
     engine.end_waits(NOW, ClientId(2));
     let Some(Output::Reply { reply, .. }) = engine.poll_output() else { panic!("no reply") };
     assert_eq!(reply, Reply::Outcome(Outcome::Killed, None));
@@ -307,10 +307,10 @@ fn puts_are_busy_while_there_is_no_room() {
     assert!(engine.is_busy_for(600_000));
     let answer = ask(&mut engine, NOW, Command::Put(Put::new(QUEUE, &large)));
     assert_eq!(refusal(answer), RefusalKind::Busy);
-    // What makes room still works, and then there is room.
+    // Operations that make room still work, and afterwards there is room.
     assert_eq!(tasks(ask(&mut engine, NOW, take(1, Selection::DEFAULT, TakeMode::Pop))).len(), 1);
     assert!(matches!(ask(&mut engine, NOW, Command::Put(Put::new(QUEUE, &large))), Reply::Put(_)));
-    // The store may have none either.
+    // The store may have no room either.
     engine.set_room(Room::Low);
     let answer = ask(&mut engine, NOW, Command::Put(Put::new(b"others", b"")));
     assert_eq!(refusal(answer), RefusalKind::Busy);
@@ -368,7 +368,7 @@ fn drawn_ids_are_never_drawn_again() {
         let mut seen = BTreeSet::new();
         let mut header = Header::default();
         for incarnation in 1..4 {
-            // Nothing is kept, and the clock stands still.
+            // Nothing is stored, and the clock does not move.
             let mut engine = Engine::new(Limits::default(), 5);
             engine.start(NOW, incarnation, header);
             ask(&mut engine, NOW, set(&[(IDS, ids.into())]));

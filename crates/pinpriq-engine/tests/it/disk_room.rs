@@ -1,4 +1,4 @@
-//! What is refused, and who waits, while the store is nearly full; and what never is.
+//! What is refused, what is never refused, and who waits while the store is nearly full.
 
 use pinpriq_engine::Engine;
 use pinpriq_engine::change::Header;

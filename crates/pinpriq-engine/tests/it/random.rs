@@ -1,9 +1,9 @@
-//! Random commands, given to the engine and to the model alike.
+//! Random commands, given to both the engine and the model.
 //!
-//! After each step both must have said the same and hold the same tasks, and the engine must pass
-//! [`Engine::check`]. Every so often the server stops, and a new engine takes over from what a
-//! store kept meanwhile. The fixed seeds also prove that the dice reach everything: each cell of
-//! the table of states, each refusal, each outcome.
+//! After each step both must have returned the same and hold the same tasks, and the engine must
+//! pass [`Engine::check`]. From time to time the server stops, and a new engine continues from what
+//! a store kept. The fixed seeds also prove that the dice reach everything: each cell of the table
+//! of states, each refusal, each outcome.
 
 mod census;
 mod choices;
@@ -19,7 +19,7 @@ use census::Census;
 use dice::Dice;
 use runner::Runner;
 
-/// As many runs as fit into some seconds of a debug build.
+/// The number of runs that fit into a few seconds of a debug build.
 const RUNS: u64 = 300;
 const STEPS_PER_RUN: usize = 320;
 

@@ -1,5 +1,5 @@
-//! Whoever asks for more and more: whatever the command, there is an end to it, and the engine
-//! never occupies more than it may.
+//! Clients that ask for more and more. Whatever the command, it is refused at some point, and the
+//! engine never occupies more than it may.
 
 use pinpriq_engine::change::{Change, Header};
 use pinpriq_engine::command::{
@@ -16,7 +16,7 @@ use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::{Applied, Engine};
 
 const NOW: Timestamp = Timestamp::from_ms(1_000);
-/// Room for the tasks that an attack begins with, and for few large things besides.
+/// Room for the tasks that an attack begins with, and for a few large things.
 const LIMITS: Limits = Limits {
     payload_bytes_max: 1 << 20,
     bytes_max: 300_000,
@@ -28,17 +28,17 @@ const LIMITS: Limits = Limits {
 const QUEUE: QueueName<'static> = QueueName { name: b"q", member: None };
 const LANE: QueueName<'static> = QueueName { name: b"t", member: Some(b"m") };
 const LARGE: &[u8] = &[b'x'; 10_000];
-/// How many small tasks an attack begins with, in a queue and in each of two lanes.
+/// The number of small tasks that an attack begins with, in a queue and in each of two lanes.
 const TASKS: u64 = 60;
 
-/// An engine under attack, and what it has told a store.
+/// An engine under attack, and what it has reported to a store.
 struct Target {
     engine: Engine,
     changes: Vec<Change>,
     last_client: u64,
 }
 
-/// Asks for something more; `round` counts from 1.
+/// Asks for something more. `round` counts from 1.
 type Attack = fn(&mut Target, u64) -> Result<(), RefusalKind>;
 
 const ATTACKS: [(&str, Attack); 24] = [
@@ -100,7 +100,7 @@ const ATTACKS: [(&str, Attack); 24] = [
         target.update(QUEUE, b"1", &vec![b'x'; LARGE.len() * usize::try_from(round).unwrap()])
     }),
     ("UPDATE of what was published", |target, round| {
-        // The first numbers are those of two lanes and their members and of the tasks of the queue.
+        // The first numbers belong to two lanes, their members, and the tasks of the queue.
         let id = id(TASKS + 3 + 2 * round);
         target.update(LANE, &id, LARGE)
     }),
@@ -134,7 +134,7 @@ const ATTACKS: [(&str, Attack); 24] = [
     }),
 ];
 
-/// Of these nobody is ever told anything, so that only waiting for more is left.
+/// These get no reply, so all they can do is wait for more.
 const WAITING: [(&str, Attack); 2] = [
     ("SUBSCRIBE", |target, round| {
         let name = name(round);
@@ -184,8 +184,8 @@ impl Target {
         target
     }
 
-    /// Carries out a command of a client of its own. A refusal for any other reason than the lack
-    /// of room is a mistake in the attack.
+    /// Carries out a command of a new client. A refusal for any reason other than lack of room is a
+    /// mistake in the attack.
     #[track_caller]
     fn ask(&mut self, command: Command<'_>) -> Result<(), RefusalKind> {
         self.last_client += 1;
@@ -222,7 +222,7 @@ impl Target {
         self.ask(Command::Bury { held, payload, reason })
     }
 
-    /// Switches a task without another payload.
+    /// Switches a task without a new payload.
     fn switch(&mut self, number: u64, to: StateKind) -> Result<(), RefusalKind> {
         let id = id(number);
         self.ask(Command::Switch { transfer: Transfer::new(QUEUE, &id), to })
@@ -269,7 +269,7 @@ fn no_command_makes_the_engine_grow_without_end() {
         }
         assert!(rounds > 5, "{what} was refused after {rounds} rounds");
         target.engine.check();
-        // What counts does so after a restart as well, but for those who wait.
+        // Everything counts after a restart too, except for the consumers that wait.
         let mut again = Engine::new(LIMITS, 5);
         for change in &target.changes {
             again.restore(change.clone(), None);
@@ -277,7 +277,7 @@ fn no_command_makes_the_engine_grow_without_end() {
         again.start(NOW, 2, target.engine.header());
         again.check();
         assert_eq!(again.bytes(), target.engine.bytes(), "{what}, after a restart");
-        // What was asked for goes, and all of it is given back.
+        // What was requested ends, and all of its room is given back.
         for client in 1..=target.last_client {
             target.engine.disconnect(NOW, ClientId(client));
         }

@@ -1,4 +1,4 @@
-//! Scripts: commands with their moments, and below each what came of it.
+//! Scripts: commands with their moments, and the outputs below each.
 //!
 //! ```text
 //! # Why this is so.
@@ -9,11 +9,11 @@
 //!       -> STALE ...
 //! ```
 //!
-//! A line is a moment in milliseconds, a client and a command in the words of the command set.
-//! Indented lines are outputs, and are written by the script's run. `->` is the reply to the
-//! command above; other outputs name their client. Between two lines the clock stops at each
-//! moment at which something is due; what happens then begins with `at`. Receipts are called `r1`,
-//! `r2` and so on in the order in which they were issued. A few words are for scripts alone: see
+//! A line is a moment in milliseconds, a client, and a command in the words of the command set.
+//! Indented lines are outputs, written by the run of the script. `->` is the reply to the command
+//! above. Other outputs name their client. Between two lines the clock stops at each moment at
+//! which something is due, and what happens then begins with `at`. Receipts are called `r1`, `r2`
+//! and so on in the order in which they were issued. A few words exist only in scripts: see
 //! [`Stage::act`].
 
 mod render;
@@ -33,7 +33,7 @@ use pinpriq_engine::time::Timestamp;
 use render::Names;
 use words::Words;
 
-/// Runs a script, and answers its text with the outputs as they are now.
+/// Runs a script, and returns its text with the current outputs.
 pub(crate) fn play(text: &str) -> String {
     let mut stage = Stage::new();
     let mut played = String::new();
@@ -58,7 +58,7 @@ pub(crate) fn play(text: &str) -> String {
     played
 }
 
-/// An engine, the clock that drives it, and what the script calls things.
+/// An engine, the clock that drives it, and the names in the script.
 struct Stage {
     engine: Engine,
     limits: Limits,
@@ -67,11 +67,11 @@ struct Stage {
     now: u64,
     last_request: u64,
     names: Names,
-    /// What each client popped last.
+    /// The tasks that each client popped last.
     popped: BTreeMap<ClientId, Vec<TaskRecord>>,
-    /// Every change so far, for a restart.
+    /// Every change until now, for a restart.
     journal: Vec<Change>,
-    /// Changes that have not been shown.
+    /// The number of changes that have not been shown.
     fresh: usize,
     lines: Vec<String>,
 }
@@ -93,7 +93,7 @@ impl Stage {
         }
     }
 
-    /// Lets time pass up to just before `moment`, stopping wherever something is due.
+    /// Lets time pass until just before `moment`, and stops wherever something is due.
     fn pass_until(&mut self, moment: u64) {
         assert!(moment >= self.now, "a script cannot go back from {} to {moment}", self.now);
         self.start();
@@ -116,11 +116,11 @@ impl Stage {
         let now = Timestamp::from_ms(moment);
         let request = RequestId(self.last_request + 1);
         match words.peek().as_str() {
-            // The connection is gone.
+            // The connection has ended.
             "DISCONNECT" => self.engine.disconnect(now, id),
-            // The client will send nothing more, so it waits no longer.
+            // The client will send nothing more, so its waits end.
             "EOF" => self.engine.end_waits(now, id),
-            // Nobody does anything, and what is due is due.
+            // No command, but what is due is fired.
             "TIME" => {
                 self.engine.handle_timeout(now);
                 self.note(None, true);
@@ -132,9 +132,9 @@ impl Stage {
                 self.last_request += 1;
                 self.engine.apply(now, id, request, &Command::PutBack(&records));
             }
-            // The server stops, and starts again from what it has kept.
+            // The server stops, and starts again from what it has stored.
             "SERVER" => return self.restart(now),
-            // Bounds that hold for this script.
+            // Sets bounds for this script.
             "LIMITS" => {
                 words.text();
                 assert_eq!(moment, 0, "limits come first");
@@ -177,7 +177,7 @@ impl Stage {
         self.engine.check();
     }
 
-    /// Collects what came out of the last call, and checks the engine.
+    /// Collects the outputs of the last call, and checks the engine.
     fn note(&mut self, asked: Option<(ClientId, RequestId)>, at_deadline: bool) {
         let when = if at_deadline { format!("at {}: ", self.now) } else { String::new() };
         self.engine.take_changes(&mut self.journal);
@@ -194,7 +194,7 @@ impl Stage {
         self.engine.check();
     }
 
-    /// Remembers receipts and popped tasks.
+    /// Stores receipts and popped tasks.
     fn learn(&mut self, output: &Output) {
         let (client, tasks, popped) = match output {
             Output::Reply { client, reply: Reply::Tasks { tasks, popped }, .. } => {
@@ -220,7 +220,7 @@ impl Stage {
     }
 }
 
-/// The receipt of a grant of the first incarnation that nobody was given.
+/// A receipt in the first incarnation that was never issued.
 fn made_up(serial: u64) -> Receipt {
     Receipt { number: serial, grant: Grant { incarnation: 1, serial } }
 }

@@ -1,7 +1,7 @@
-//! Runs every script in `testdata` and compares what it prints with what it says.
+//! Runs every script in `testdata` and compares its outputs with those in the script.
 //!
-//! With `UPDATE_EXPECT=1` in the environment the outputs are written anew. What a script may say
-//! is told in [`crate::script`].
+//! With `UPDATE_EXPECT=1` in the environment, the outputs are rewritten. The format of scripts is
+//! described in [`crate::script`].
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ fn scripts_do_what_they_say() {
     for path in &paths {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let text = std::fs::read_to_string(path).unwrap();
-        // Whatever goes wrong in one script, the others are run all the same.
+        // If one script fails, the others still run.
         let played = std::panic::catch_unwind(|| script::play(&text));
         match played {
             Err(_) => failures.push(format!("{name} panicked, as said above")),
@@ -36,7 +36,7 @@ fn script_paths() -> Vec<PathBuf> {
     paths
 }
 
-/// The first line that differs, with what comes before it.
+/// Returns the first line that differs, with the lines before it.
 fn first_difference(expected: &str, actual: &str) -> String {
     let (mut expected_lines, mut actual_lines) = (expected.lines(), actual.lines());
     let mut before = "";

@@ -1,8 +1,8 @@
 //! Drives every cell of the table of states through the engine.
 //!
 //! The engine's own table is compared with `docs/states.md`, with the table of the specification,
-//! and with what a freshly built engine does in each cell. A refused operation must leave the
-//! record of the task as it was.
+//! and with what a new engine does in each cell. A refused operation must not change the record of
+//! the task.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ use StateKind::{Buried, Done, Ready, Waiting, Zombie};
 /// The columns, in the words of the listing.
 const STANDINGS: [&str; 8] = ["X", "R", "T, held here", "T, held elsewhere", "W", "B", "Z", "D"];
 
-/// What the specification says, row by row. `—` does not come up, `=` changes nothing.
+/// The specification, row by row. `—` cannot happen, `=` changes nothing.
 const SPECIFIED: [(&str, [&str; 8]); 25] = [
     (
         "put with that id",
@@ -118,7 +118,7 @@ fn engine_does_what_the_listing_says() {
                 .collect();
             let mut expected: BTreeSet<String> = cell.split(", ").map(str::to_owned).collect();
             let never = BTreeSet::from(["—".to_owned()]);
-            // A TTL acts in R and W, so that a task there is gone before it can be moved.
+            // A TTL applies in R and W, so a task there is removed before it can be moved.
             if matches!(standing, "R" | "W") && matches!(row.as_str(), "switch" | "restart") {
                 expected.remove("X");
             }
@@ -131,7 +131,7 @@ fn engine_does_what_the_listing_says() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// The rows of the listing with their cells.
+/// Returns the rows of the listing with their cells.
 fn listed() -> Vec<(String, Vec<String>)> {
     let listing = transition_listing();
     let mut rows = listing.lines().map(|line| {
@@ -146,7 +146,7 @@ fn listed() -> Vec<(String, Vec<String>)> {
 /// How an operation is tried.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Variant {
-    /// As it is.
+    /// Without changes.
     Plain,
     /// With a delay.
     Delayed,
@@ -184,7 +184,7 @@ const TTL: Span = Span::from_ms(1_000);
 const TTR: Span = Span::from_ms(5_000);
 const DELAY: Span = Span::from_ms(300);
 
-/// An engine with one task in the middle.
+/// An engine with the task that is tested.
 struct Bench {
     engine: Engine,
     now: Timestamp,
@@ -193,11 +193,11 @@ struct Bench {
     current: Option<Receipt>,
 }
 
-/// What an operation does in one cell; none if it cannot be tried there.
+/// What an operation does in one cell; `None` if it cannot be tried there.
 fn drive(row: &str, standing: &str, variant: Variant) -> Option<String> {
     let mut bench = Bench::new(row, standing, variant);
     if variant == Variant::Late && row != "its deadline passes" {
-        // In R and W the TTL removes the task, so there is nothing left to try it on.
+        // In R and W the TTL removes the task, so there is no task to try it on.
         if matches!(standing, "R" | "W") {
             return None;
         }
@@ -209,7 +209,7 @@ fn drive(row: &str, standing: &str, variant: Variant) -> Option<String> {
         bench.happen(row, standing, variant);
         let after = bench.record();
         bench.engine.check();
-        // Where nothing can happen, nothing happening is no news; a TTL does pass in B.
+        // Where nothing can happen, no change is not a result. In B, however, a TTL does pass.
         let is_news = row == "its deadline passes" && standing == "B";
         return verdict(row, before.as_ref(), after.as_ref(), None)
             .filter(|word| word != "=" || is_news);
@@ -230,7 +230,7 @@ fn drive(row: &str, standing: &str, variant: Variant) -> Option<String> {
     verdict(row, before.as_ref(), after.as_ref(), Some(&reply))
 }
 
-/// The word for what happened.
+/// The word for the result.
 fn verdict(
     row: &str,
     before: Option<&TaskRecord>,
@@ -246,9 +246,9 @@ fn verdict(
         && before.map(|task| task.progress.state.kind())
             == after.map(|task| task.progress.state.kind());
     match (before, after) {
-        // To put something back that has expired meanwhile counts as done.
+        // Putting back a task that has expired meanwhile counts as done.
         (None, None) if row == "put back" => Some("X".to_owned()),
-        // Into the same state again is a move too.
+        // A move into the same state is a move too.
         _ if stays && row == "switch" => after.map(|task| task.progress.state.kind().to_string()),
         _ if stays && row == "restart" && before != after => {
             after.map(|task| task.progress.state.kind().to_string())
@@ -269,7 +269,7 @@ impl Bench {
         let now = Timestamp::from_ms(10);
         let create = Command::Queue(QueueCommand::Create { queue: QUEUE, settings });
         assert_eq!(ask(&mut engine, now, HERE, create), Some(Reply::Done));
-        // Most tries want a TTL that is far away; those that are late want it to be over.
+        // Most variants need a TTL in the far future. The late variants need it to be over.
         let far = Span::from_ms(1_000_000);
         let timely = variant == Variant::Late || row == "its deadline passes" && standing == "R";
         let ttl = if timely { TTL } else { far };
@@ -284,7 +284,7 @@ impl Bench {
         bench
     }
 
-    /// The task was popped once and brought back, and taken once and given back.
+    /// The task was popped once and put back, and taken once and released.
     fn with_history(mut engine: Engine, now: Timestamp) -> Self {
         let popped = taken(ask(&mut engine, now, HERE, take(TakeMode::Pop)));
         let restart = Command::Restart(Transfer::new(QUEUE, ID));
@@ -306,7 +306,7 @@ impl Bench {
         assert_eq!(ask(&mut self.engine, self.now, HERE, set), Some(Reply::Done));
     }
 
-    /// Brings the task where it is to stand.
+    /// Moves the task to its standing.
     fn arrange(&mut self, row: &str, standing: &str) {
         let (engine, now) = (&mut self.engine, self.now);
         let ttr = (row != "its holder is gone").then_some(TTR);
@@ -348,7 +348,7 @@ impl Bench {
         }
         let span = match (standing, variant) {
             ("W", Variant::Plain) => STAY,
-            // In W this goes beyond the end of the delay, so that the TTL decides.
+            // In W this is after the end of the delay, so the TTL decides.
             ("R" | "B" | "D" | "W", _) => TTL,
             ("Z", _) => Span::from_ms(10_000),
             _ => TTR,
@@ -417,7 +417,7 @@ fn taken(reply: Option<Reply>) -> TaskRecord {
     }
 }
 
-/// The reply to this one command, if there is one at once.
+/// Returns the reply to this one command, if it comes at once.
 fn ask(
     engine: &mut Engine,
     now: Timestamp,

@@ -89,7 +89,7 @@ pub(super) fn encode_member(command: &MemberCommand<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// None if this is no kind of these commands.
+/// Returns `None` if this is not the kind of one of these commands.
 pub(super) fn take_member<'a>(
     kind: u8,
     input: &mut &'a [u8],

@@ -1,4 +1,4 @@
-//! What the holder of a lease asks: acknowledging, giving back, setting aside, renewing.
+//! The commands of the holder of a lease: ack, release, bury, touch.
 
 use pinpriq_engine::command::{Ack, Command, Held, Release};
 use pinpriq_engine::time::Span;

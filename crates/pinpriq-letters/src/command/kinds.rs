@@ -1,4 +1,4 @@
-//! The bytes that commands begin with. What follows them is in the other files of this folder.
+//! The first bytes of commands. The bytes after them are in the other files of this folder.
 
 pub(super) const PUT: u8 = 1;
 pub(super) const TAKE: u8 = 2;

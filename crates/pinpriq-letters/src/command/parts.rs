@@ -1,6 +1,6 @@
-//! What several commands have in common: the queue, the proof, what else changes, how to select.
+//! Parts that several commands share: the queue, the proof, other changes, the selection.
 //!
-//! A part says in the flags which form it has, and its bytes follow them.
+//! The flags say which form a part has, and its bytes follow them.
 
 use pinpriq_engine::command::{
     Amendment, Assign, End, Held, HeldBy, Order, QueueName, Selection, TakeMode, Wait,
@@ -34,7 +34,7 @@ pub(super) fn take_queue<'a>(
     Ok(QueueName { name: take_bytes(input)?, member: take_if(is_lane, input, take_bytes)? })
 }
 
-/// The beginning of a command that has no choices but that of the queue.
+/// Writes the start of a command that has no choices except for its queue.
 pub(super) fn begin_in(out: &mut Vec<u8>, kind: u8, queue: &QueueName<'_>) {
     out.push(kind);
     let mut flags = Packed::default();
@@ -43,7 +43,7 @@ pub(super) fn begin_in(out: &mut Vec<u8>, kind: u8, queue: &QueueName<'_>) {
     put_queue(out, queue);
 }
 
-/// What [`begin_in`] wrote behind the kind.
+/// Takes what [`begin_in`] wrote after the kind.
 pub(super) fn take_queue_first<'a>(input: &mut &'a [u8]) -> Result<QueueName<'a>, Malformed> {
     let mut flags = Packing::take(input)?;
     let is_lane = flags.flag();
@@ -89,7 +89,7 @@ pub(super) fn take_held<'a>(
     Ok(Held { queue, by })
 }
 
-/// No delay takes no room.
+/// A delay of zero takes no bytes.
 #[inline]
 pub(super) fn pack_delay(flags: &mut Packed, delay: Span) {
     flags.flag(!delay.is_zero());
@@ -111,7 +111,7 @@ pub(super) fn take_delay(is_there: bool, input: &mut &[u8]) -> Result<Span, Malf
     if delay.is_zero() { Err(Malformed::OutOfRange("delay")) } else { Ok(delay) }
 }
 
-/// A value that may be replaced, also by none.
+/// A value that may be replaced, possibly by none.
 #[inline]
 pub(super) fn pack_assign<T>(flags: &mut Packed, assign: &Assign<Option<T>>) {
     flags.code(
@@ -164,7 +164,8 @@ pub(super) fn put_amendment(out: &mut Vec<u8>, amendment: &Amendment<'_>) {
     put_assign(out, amendment.ttl, put_span);
 }
 
-/// An amendment, as the flags tell it. Nothing of it may have been read before.
+/// The form of an amendment, as the flags give it. Take it before reading any byte of the
+/// amendment.
 pub(super) struct AmendmentForm {
     payload: bool,
     priority: u8,

@@ -1,6 +1,6 @@
-//! Putting and taking: the two commands that there are most of, and subscriptions.
+//! Putting and taking, the two most frequent commands, and subscriptions.
 //!
-//! Where commands have a list of queues, it was read by the caller, in whose buffer it stands.
+//! The caller has read the list of queues of a command already, and its buffer holds it.
 
 use pinpriq_engine::command::{Command, Put, Selection, Take, TakeMode, TimeToLive, Wait};
 

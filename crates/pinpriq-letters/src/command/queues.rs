@@ -1,4 +1,4 @@
-//! Commands that look after a queue.
+//! Commands that administer a queue.
 
 use pinpriq_engine::command::{Command, QueueCommand, QueueName, Sides};
 
@@ -68,8 +68,8 @@ fn put_sides(out: &mut Vec<u8>, kind: u8, queue: &QueueName<'_>, sides: Sides) {
     put_queue(out, queue);
 }
 
-/// Takes what follows the kind of a command that changes settings, up to the end, and calls `then`
-/// with the command.
+/// Takes the rest of a command that changes settings, after its kind, and calls `then` with the
+/// command.
 #[inline(never)]
 pub(super) fn take_changing<R>(
     kind: u8,
@@ -91,7 +91,7 @@ pub(super) fn take_changing<R>(
     })))
 }
 
-/// Takes what follows the kind of any other.
+/// Takes the rest of any other of these commands, after its kind.
 pub(super) fn take<'a>(kind: u8, input: &mut &'a [u8]) -> Result<QueueCommand<'a>, Malformed> {
     let unknown = Malformed::UnknownKind { what: "command", kind };
     if kind == QUEUE_DROP {

@@ -1,4 +1,4 @@
-//! What others than the holder ask about single tasks: looking, moving, changing, awaiting.
+//! Commands about single tasks that need no holder: reading, moving, changing, awaiting.
 
 use pinpriq_engine::command::{Command, Peek, QueueName, Transfer, Update, Wait};
 use pinpriq_engine::time::Span;

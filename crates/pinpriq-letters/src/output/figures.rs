@@ -1,4 +1,4 @@
-//! Figures of queues and members, and how it stands with a queue.
+//! Figures of queues and members, and the settings and pause of a queue.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The bytes that outputs begin with. What follows them is in the other files of this folder.
+//! The first bytes of outputs. The bytes after them are in the other files of this folder.
 
 pub(super) const DELIVERY: u8 = 1;
 pub(super) const DONE: u8 = 2;

@@ -1,4 +1,4 @@
-//! Refusals, and acknowledgements that may be one.
+//! Refusals, and acknowledgements that may be refused.
 
 use pinpriq_engine::reply::{Refusal, RefusalKind};
 

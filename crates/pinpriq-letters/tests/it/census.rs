@@ -1,7 +1,7 @@
-//! The generators leave nothing out.
+//! Checks that the generators leave nothing out.
 //!
-//! Each list below is a match, so that a new variant does not compile until it stands there, and
-//! then its generator has to make it.
+//! Each list below is a match, so a new variant does not compile until it is in the list. Then its
+//! generator must produce it.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -18,7 +18,7 @@ use proptest::test_runner::TestRunner;
 
 use crate::strategies;
 
-/// A census of a type: all its variants, and which one a value is of.
+/// A census of a type: all its variants, and the variant of a value.
 macro_rules! census {
     ($kind:ident of $type:ty: $($pattern:pat),+ $(,)?) => {
         fn $kind() -> (&'static [&'static str], fn(&$type) -> &'static str) {
@@ -175,7 +175,8 @@ census!(amendments of Amendment<'static>:
     Amendment { priority: Assign::To(Some(_)), .. },
 );
 
-/// So many values are made, several dozen for each variant of the type that has the most.
+/// The number of generated values: several dozen for each variant of the type with the most
+/// variants.
 const DRAWS: usize = 4_000;
 
 fn makes_all<T: Debug>(

@@ -1,13 +1,13 @@
 //! The bytes of letters, written out by hand.
 //!
-//! A line is what is encoded and what must come of it: hexadecimal bytes, flags as bits behind a
-//! `b`, the lowest bit last, and texts in quotes.
+//! A line describes the expected bytes of a value: hexadecimal bytes, flags as bits after a `b`
+//! with the lowest bit last, and texts in quotes.
 
 mod commands;
 mod malformed;
 mod outputs;
 
-/// The bytes that a line tells.
+/// Returns the bytes that a line describes.
 fn bytes(line: &str) -> Vec<u8> {
     line.split_whitespace().flat_map(word).collect()
 }

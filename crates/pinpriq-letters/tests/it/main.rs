@@ -1,4 +1,4 @@
-//! Letters come back as they were, have the bytes that are told here, and do no harm.
+//! Tests that letters decode to what was encoded, have the specified bytes, and do no harm.
 
 #![expect(clippy::unwrap_used, reason = "a test ends at the first thing that goes wrong")]
 

@@ -1,4 +1,4 @@
-//! What was encoded comes back, and nothing else is an encoding of it.
+//! Tests that decoding returns what was encoded, and that each value has only one encoding.
 
 use pinpriq_engine::command::Command;
 use pinpriq_engine::reply::Output;
@@ -20,7 +20,7 @@ fn output_bytes(output: &Output) -> Vec<u8> {
     letter
 }
 
-/// Whatever these bytes are, they are the only encoding of it.
+/// Checks that these bytes, if they are a letter, are its only encoding.
 fn is_the_only_encoding(bytes: &[u8]) -> Result<(), TestCaseError> {
     if let Ok(again) = decode_command(bytes, command_bytes) {
         prop_assert_eq!(&again[..], bytes);

@@ -1,6 +1,6 @@
-//! Any command and any output there can be, for property tests, also those that make no sense.
+//! Strategies for any command and any output, including those that make no sense.
 //!
-//! Commands borrow, so what they borrow from is never given back: a test ends soon.
+//! Commands borrow their bytes. These are leaked, since a test ends soon.
 
 mod commands;
 mod outputs;

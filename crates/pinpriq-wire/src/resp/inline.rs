@@ -1,13 +1,14 @@
-//! Inline commands: a line as a person types it into a terminal, taken apart into words.
+//! Inline commands: splits a line that a person types into a terminal into words.
 //!
-//! Does as `sdssplitargs` of Redis does, with one difference: a NUL byte is a byte like others.
+//! Does the same as `sdssplitargs` of Redis, with one difference: a NUL byte is like any other
+//! byte.
 
 use super::request::{Malformed, Span};
 
-/// The words of a line.
+/// Splits a line into its words.
 ///
-/// Each word is at most as long as what it was written as, so `text` never takes more than the
-/// length of the line.
+/// Each word is at most as long as its written form, so `text` never grows by more than the length
+/// of the line.
 pub(crate) fn split(
     line: &[u8],
     words_max: usize,
@@ -29,8 +30,8 @@ pub(crate) fn split(
 /// Whether the line opens a request of HTTP, or is a header of one.
 ///
 /// A browser can be made to send such lines to any port, with commands in their body. Implements
-/// the rule of Redis since 3.2.7, and goes further: a line that ends in a version of HTTP is
-/// foreign too, since `PUT /jobs HTTP/1.1` would otherwise be a command.
+/// the rule of Redis since 3.2.7, and one more: a line that ends in a version of HTTP is foreign
+/// too, since `PUT /jobs HTTP/1.1` would otherwise be a command.
 pub(crate) fn is_foreign(line: &[u8]) -> bool {
     let line = without_blanks(line);
     let first = line.split(|byte| is_blank(*byte)).next().unwrap_or_default();
@@ -40,7 +41,7 @@ pub(crate) fn is_foreign(line: &[u8]) -> bool {
         || last.is_some_and(|word| word.starts_with(b"HTTP/1."))
 }
 
-/// What stands behind the blanks at the front.
+/// Returns the line without the blanks at its front.
 fn without_blanks(mut line: &[u8]) -> &[u8] {
     while let [byte, after @ ..] = line
         && is_blank(*byte)
@@ -50,7 +51,7 @@ fn without_blanks(mut line: &[u8]) -> &[u8] {
     line
 }
 
-/// What `isspace` of C holds for a blank.
+/// Whether `isspace` of C accepts this byte.
 fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | 0x0B | 0x0C | b'\r')
 }
@@ -59,7 +60,7 @@ fn is_blank(byte: u8) -> bool {
 fn word<'a>(mut rest: &'a [u8], text: &mut Vec<u8>) -> Result<&'a [u8], Malformed> {
     while let [byte, after @ ..] = rest {
         match byte {
-            // Fewer than separate words: so it is in Redis.
+            // Fewer bytes than separate words, as in Redis.
             b' ' | b'\n' | b'\r' | b'\t' => break,
             b'"' => return double_quoted(after, text),
             b'\'' => return single_quoted(after, text),
@@ -70,7 +71,7 @@ fn word<'a>(mut rest: &'a [u8], text: &mut Vec<u8>) -> Result<&'a [u8], Malforme
     Ok(rest)
 }
 
-/// Appends what stands before the closing `"`, and returns what follows it.
+/// Appends everything before the closing `"`, and returns what follows it.
 fn double_quoted<'a>(mut rest: &'a [u8], text: &mut Vec<u8>) -> Result<&'a [u8], Malformed> {
     loop {
         let (byte, after) = match rest {
@@ -89,7 +90,7 @@ fn double_quoted<'a>(mut rest: &'a [u8], text: &mut Vec<u8>) -> Result<&'a [u8],
     }
 }
 
-/// Appends what stands before the closing `'`, and returns what follows it.
+/// Appends everything before the closing `'`, and returns what follows it.
 fn single_quoted<'a>(mut rest: &'a [u8], text: &mut Vec<u8>) -> Result<&'a [u8], Malformed> {
     loop {
         let (byte, after) = match rest {
@@ -111,7 +112,7 @@ fn closed(rest: &[u8]) -> Result<&[u8], Malformed> {
     }
 }
 
-/// What a letter behind a backslash stands for.
+/// Returns the byte that a letter after a backslash stands for.
 fn unescaped(letter: u8) -> u8 {
     match letter {
         b'n' => b'\n',

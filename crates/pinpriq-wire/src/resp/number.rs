@@ -1,9 +1,9 @@
-//! Decimal numbers as RESP writes them: the lengths that open an element, and integers.
+//! Decimal numbers in RESP: the lengths that open an element, and integers.
 //!
-//! Redis itself reads lengths strictly; it is many of the clients and proxies that do not. A number
-//! that two readers understand differently is how a request hides inside another.
+//! Redis itself reads lengths strictly, but many clients and proxies do not. If two readers
+//! understand a number differently, one request can hide inside another.
 
-/// As many digits as any number up to `u64::MAX` has.
+/// The number of digits of `u64::MAX`.
 const DIGITS_MAX: usize = 20;
 
 /// The digits of each number below a hundred.
@@ -14,25 +14,25 @@ const PAIRS: &[[u8; 2]] = b"\
     .as_chunks::<2>()
     .0;
 
-/// What stands where a length should be.
+/// What is at the place of a length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Length {
-    /// A proper beginning of a length and its line end, and no more than that.
+    /// The beginning of a valid length and its line end, but not all of it.
     Incomplete,
-    /// The length, and how many bytes its digits and its line end take up.
+    /// The length, and the number of bytes of its digits and its line end.
     Whole {
         /// The length that was declared.
         value: u64,
-        /// At most 22.
+        /// The number of bytes, at most 22.
         width: usize,
     },
-    /// No strict decimal number, or no CR LF behind it.
+    /// Not a strict decimal number, or no CR LF after it.
     Malformed,
 }
 
 /// Reads digits and CR LF from the front of `bytes`: no sign, no space, no leading zero.
 ///
-/// Looks at no more than 22 bytes. Malformed is what no further byte could make right.
+/// Reads at most 22 bytes. `Malformed` means that no further byte could make it valid.
 #[inline]
 pub(crate) fn length(bytes: &[u8]) -> Length {
     match usual_length(bytes) {
@@ -43,8 +43,8 @@ pub(crate) fn length(bytes: &[u8]) -> Length {
     }
 }
 
-/// Reads a length of one, two or three digits, which nearly every one has, and answers what follows
-/// it. Says nothing of any other, nor of what is no length.
+/// Reads a length of one, two or three digits, the usual case, and returns what follows it. Returns
+/// `None` for other lengths, and for anything that is not a length.
 #[inline]
 fn usual_length(bytes: &[u8]) -> Option<(u64, &[u8])> {
     match bytes {
@@ -59,11 +59,11 @@ fn usual_length(bytes: &[u8]) -> Option<(u64, &[u8])> {
     }
 }
 
-/// Reads a type and a length that are there whole, and answers the length and what follows it.
+/// Reads a type and a length that are complete, and returns the length and what follows it.
 #[inline]
 pub(crate) fn split_header(kind: u8, bytes: &[u8]) -> Option<(u64, &[u8])> {
     if let Some((header, rest)) = bytes.split_first_chunk() {
-        // All four bytes at once: only the digit differs from that of this header.
+        // All four bytes at once: only the digit may differ from this header.
         let zero = u32::from_le_bytes([kind, b'0', b'\r', b'\n']);
         let digit = (u32::from_le_bytes(*header) ^ zero).rotate_right(8);
         if digit <= 9 {
@@ -115,13 +115,13 @@ fn any_length(bytes: &[u8]) -> Length {
     Length::Malformed
 }
 
-/// The value of an ASCII digit.
+/// Returns the value of an ASCII digit.
 #[inline]
 fn digit(byte: u8) -> u64 {
     u64::from(byte & 0x0F)
 }
 
-/// The number with one more digit behind it. For numbers of few digits.
+/// Appends one digit to the number. For numbers of few digits.
 #[inline]
 fn append(value: u64, byte: u8) -> u64 {
     value.saturating_mul(10).saturating_add(digit(byte))
@@ -138,7 +138,7 @@ pub(crate) fn put_header(out: &mut Vec<u8>, kind: u8, length: u64) {
 
 /// Appends a type and a length of more than one digit.
 fn put_long_header(out: &mut Vec<u8>, kind: u8, length: u64) {
-    // Nearly every length has two or three.
+    // Nearly every length has two or three digits.
     let (tens, ones) = (low_digit(length / 10 % 10), low_digit(length % 10));
     match length {
         0..=99 => out.extend_from_slice(&[kind, tens, ones, b'\r', b'\n']),
@@ -153,7 +153,7 @@ fn put_long_header(out: &mut Vec<u8>, kind: u8, length: u64) {
     }
 }
 
-/// The digit of a number below ten.
+/// Returns the digit of a number below ten.
 #[inline]
 const fn low_digit(number: u64) -> u8 {
     let [low, ..] = number.to_le_bytes();
@@ -168,18 +168,18 @@ pub(crate) fn put_unsigned(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(text.get(start..).unwrap_or_default());
 }
 
-/// Appends a bulk string of a few numbers in decimal, with `separator` between them.
+/// Appends a bulk string of up to three numbers in decimal, with `separator` between them.
 #[inline]
 pub(crate) fn put_bulk_numbers<const COUNT: usize>(
     out: &mut Vec<u8>,
     numbers: &[u64; COUNT],
     separator: u8,
 ) {
-    /// As much as three numbers take up, two separators, a header of two digits and a line end.
+    /// The length of three numbers, two separators, a header of two digits, and a line end.
     const BYTES_MAX: usize = 3 * DIGITS_MAX + 2 + 5 + 2;
     const { assert!(COUNT <= 3) };
-    // All of it is written from its end, since digits come in that order, and the header tells how
-    // many there were.
+    // Everything is written from its end, since digits come in that order, and the header contains
+    // their number.
     let mut text = [0; BYTES_MAX];
     let mut room = put_last_bytes(&mut text, *b"\r\n");
     let end = room.len();
@@ -196,7 +196,7 @@ pub(crate) fn put_bulk_numbers<const COUNT: usize>(
     out.extend_from_slice(text.get(start..).unwrap_or_default());
 }
 
-/// Writes a number in decimal at the end of `room`, and answers the room that is left before it.
+/// Writes a number in decimal at the end of `room`, and returns the room before it.
 #[inline]
 fn put_last(mut room: &mut [u8], number: u64) -> &mut [u8] {
     let mut left = number;
@@ -211,7 +211,7 @@ fn put_last(mut room: &mut [u8], number: u64) -> &mut [u8] {
     put_last_bytes(room, [low_digit(left)])
 }
 
-/// Writes bytes at the end of `room`, which has as much, and answers the room before them.
+/// Writes bytes at the end of `room`, which must be large enough, and returns the room before them.
 #[inline]
 fn put_last_bytes<const COUNT: usize>(room: &mut [u8], bytes: [u8; COUNT]) -> &mut [u8] {
     let Some((before, last)) = room.split_last_chunk_mut() else { return &mut [] };

@@ -1,24 +1,24 @@
 //! The client's side of what a server sends: bytes in, one owned [`Value`] out, in both versions of
 //! the protocol.
 //!
-//! Values are gathered as they come in, so that the caller can drop the bytes of a large reply
-//! before its end is there.
+//! A value is collected as its bytes come in, so the caller can drop the bytes of a large reply
+//! before its end has arrived.
 
 use std::fmt;
 
 use super::number::{self, Length};
 
-/// How deep aggregates may lie in each other.
+/// How deep aggregates may be nested.
 const DEPTH_MAX: usize = 32;
-/// How long the line of a value may be, in bytes and without its CR LF.
+/// The longest line of a value, in bytes and without its CR LF.
 const LINE_BYTES_MAX: usize = 64 << 10;
 
-/// What a reply may not exceed.
+/// The limits of a reply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReplyLimits {
-    /// How many bytes a reply may take up on the wire.
+    /// The most bytes of a reply on the wire.
     pub reply_bytes_max: usize,
-    /// How many values it may consist of, those within others counted too.
+    /// The most values in a reply, including nested values.
     pub values_max: usize,
 }
 
@@ -31,19 +31,20 @@ impl Default for ReplyLimits {
 
 /// A reply or a push message, or a part of one.
 ///
-/// Attributes are left out. Two doubles that are not a number differ.
+/// Attributes are left out. Two NaN doubles are not equal.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Value {
-    /// `+`: a short text without line ends. Bytes that are no UTF-8 are replaced by U+FFFD.
+    /// `+`: a short text without line ends. Bytes that are not UTF-8 are replaced by U+FFFD.
     Simple(String),
-    /// `-` or `!`: a refusal, its word first. Bytes that are no UTF-8 are replaced by U+FFFD.
+    /// `-` or `!`: a refusal that starts with its word. Bytes that are not UTF-8 are replaced by
+    /// U+FFFD.
     Error(String),
     /// `:`
     Integer(i64),
     /// `$`: any bytes.
     Bulk(Vec<u8>),
-    /// `_`, or the bulk string or array of RESP2 that is null.
+    /// `_`, or the null bulk string or null array of RESP2.
     Null,
     /// `#`
     Boolean(bool),
@@ -55,7 +56,7 @@ pub enum Value {
     Verbatim {
         /// Three letters: `txt` or `mkd`.
         format: [u8; 3],
-        /// What stands behind the colon.
+        /// The text after the colon.
         text: Vec<u8>,
     },
     /// `*`
@@ -64,12 +65,12 @@ pub enum Value {
     Map(Vec<(Self, Self)>),
     /// `~`, in the order in which the elements were sent.
     Set(Vec<Self>),
-    /// `>`: not a reply but a message of the server's own. Its kind comes first.
+    /// `>`: not a reply but a message that the server sends by itself. Its kind comes first.
     Push(Vec<Self>),
 }
 
 impl Value {
-    /// The bytes of a text of any sort; none of errors.
+    /// Returns the bytes of a text of any kind, but not of an error.
     #[must_use]
     pub fn as_bytes(&self) -> Option<&[u8]> {
         match self {
@@ -79,7 +80,7 @@ impl Value {
         }
     }
 
-    /// The elements of an array or a push message.
+    /// Returns the elements of an array or a push message.
     #[must_use]
     pub fn elements(&self) -> Option<&[Self]> {
         match self {
@@ -88,7 +89,8 @@ impl Value {
         }
     }
 
-    /// What a map has under this name, or the array of names and values that RESP2 has for it.
+    /// Returns the value with this name in a map, or in the array of names and values that RESP2
+    /// uses instead.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&Self> {
         let is_meant = |key: &Self| key.as_bytes() == Some(name.as_bytes());
@@ -101,7 +103,7 @@ impl Value {
         }
     }
 
-    /// A whole number.
+    /// Returns an integer.
     #[must_use]
     pub const fn integer(&self) -> Option<i64> {
         match self {
@@ -111,24 +113,24 @@ impl Value {
     }
 }
 
-/// What the front of a buffer holds. The caller drops `length` bytes from the front.
+/// What is at the front of a buffer. The caller drops `length` bytes from the front.
 #[derive(Clone, PartialEq, Debug)]
 pub enum DecodedReply {
-    /// The bytes are a proper beginning of a value, and no more than that.
+    /// The bytes are the beginning of a valid value, but not all of it.
     Incomplete {
-        /// How many bytes of the buffer are done with; may be 0.
+        /// The number of bytes of the buffer that are no longer needed. May be 0.
         length: usize,
     },
     /// The end of a value.
     Whole {
         /// The value.
         value: Value,
-        /// How many bytes of the buffer its rest takes up.
+        /// The number of bytes of the rest of the value in the buffer.
         length: usize,
     },
 }
 
-/// The bytes are no beginning of any value, or of one beyond the limits.
+/// The bytes are not the beginning of any value, or of one beyond the limits.
 ///
 /// The stream cannot be read any further.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -136,17 +138,17 @@ pub enum DecodedReply {
 pub enum MalformedReply {
     /// No value begins with this byte.
     UnknownType(u8),
-    /// The length of a value with this first byte is no strict decimal number.
+    /// The length of a value with this first byte is not a strict decimal number.
     InvalidLength(u8),
-    /// What stands in the line of a value with this first byte is no such value.
+    /// The line of a value with this first byte is not such a value.
     InvalidLine(u8),
-    /// CR LF is missing, or stands where it does not belong.
+    /// CR LF is missing, or is in a wrong place.
     MissingLineEnd,
-    /// A push message within another value.
+    /// A push message inside another value.
     MisplacedPush,
-    /// More than 32 aggregates in each other.
+    /// More than 32 nested aggregates.
     TooDeep,
-    /// Longer, or of more values, than [`ReplyLimits`] allow.
+    /// More bytes or more values than [`ReplyLimits`] allow.
     TooLarge,
 }
 
@@ -179,15 +181,16 @@ pub struct ReplyDecoder {
     limits: ReplyLimits,
     /// The aggregates that have begun, the outermost first.
     open: Vec<Aggregate>,
-    /// How many bytes of the line at the front of the buffer hold no line end.
+    /// The number of bytes of the line at the front of the buffer that are known to contain no line
+    /// end.
     scanned: usize,
-    /// How many bytes the current value may still take up.
+    /// The number of bytes that the current value may still have.
     bytes_left: usize,
-    /// How many values it may still consist of.
+    /// The number of values that it may still consist of.
     values_left: usize,
 }
 
-/// An aggregate of which elements are still to come.
+/// An aggregate whose elements have not all come yet.
 #[derive(Clone, Debug)]
 struct Aggregate {
     kind: Kind,
@@ -205,7 +208,7 @@ enum Kind {
     Attribute,
 }
 
-/// What was read and what follows it, or nothing as long as bytes are missing.
+/// What was read and what follows it, or `None` while bytes are missing.
 type Found<'a, T> = Result<Option<(T, &'a [u8])>, MalformedReply>;
 
 /// What one step of the decoder finds.
@@ -216,7 +219,7 @@ enum Piece {
 }
 
 impl ReplyDecoder {
-    /// A decoder at the start of a value. Allocates nothing.
+    /// Creates a decoder at the start of a value. Allocates nothing.
     #[must_use]
     pub const fn new(limits: ReplyLimits) -> Self {
         Self {
@@ -228,11 +231,11 @@ impl ReplyDecoder {
         }
     }
 
-    /// Decodes the value at the front of `buffer`, or as much of it as is there.
+    /// Decodes the value at the front of `buffer`, or the part of it that is there.
     ///
-    /// The caller drops `length` bytes from the front, and calls again when there are more. Over a
-    /// whole stream this costs O(bytes), however they are divided, plus O(1) for each call. It
-    /// allocates for elements that are there, never for those that are only announced.
+    /// Drop `length` bytes from the front, and call again when there are more. Over a whole stream
+    /// this costs O(bytes), however they are divided, plus O(1) for each call. Allocates for
+    /// elements that have arrived, never for those that are only declared.
     pub fn decode(&mut self, buffer: &[u8]) -> Result<DecodedReply, MalformedReply> {
         let mut rest = buffer;
         loop {
@@ -258,14 +261,14 @@ impl ReplyDecoder {
         }
     }
 
-    /// Whether the stream stands between two values, which is where it may properly end if the
-    /// buffer is empty as well.
+    /// Whether the stream is between two values. If the buffer is empty too, the stream may end
+    /// there.
     #[must_use]
     pub const fn is_between_values(&self) -> bool {
         self.bytes_left == self.limits.reply_bytes_max
     }
 
-    /// Begins an aggregate, and returns the whole if there is nothing more to come.
+    /// Begins an aggregate. Returns the whole value if nothing more is to come.
     fn begin(&mut self, kind: Kind, elements: usize) -> Result<Option<Value>, MalformedReply> {
         if kind == Kind::Push && !self.open.is_empty() {
             return Err(MalformedReply::MisplacedPush);
@@ -284,7 +287,7 @@ impl ReplyDecoder {
         Ok(None)
     }
 
-    /// Adds a value to the aggregate that it is part of, and returns the whole if it was the last.
+    /// Adds a value to its aggregate. Returns the whole value if this was the last part.
     fn add(&mut self, mut value: Value) -> Option<Value> {
         while let Some(mut aggregate) = self.open.pop() {
             if aggregate.kind != Kind::Attribute {
@@ -355,7 +358,7 @@ impl ReplyDecoder {
         Ok(Some((Piece::Value(value), after)))
     }
 
-    /// Reads a line, and remembers how far it has looked for its end.
+    /// Reads a line, and records how far it has searched for its end.
     fn line<'a>(&mut self, after: &'a [u8]) -> Found<'a, &'a [u8]> {
         let rest = after.get(self.scanned..).unwrap_or_default();
         let more = rest.iter().position(|byte| matches!(byte, b'\r' | b'\n'));
@@ -380,7 +383,7 @@ impl Default for ReplyDecoder {
 }
 
 impl Aggregate {
-    /// The value, unless it is an attribute.
+    /// Returns the value, unless it is an attribute.
     fn finish(self) -> Option<Value> {
         Some(match self.kind {
             Kind::Attribute => return None,
@@ -399,7 +402,7 @@ impl Aggregate {
     }
 }
 
-/// Reads the length behind the first byte. A length of none is the null of RESP2.
+/// Reads the length after the first byte. `None` is the null of RESP2.
 fn length(kind: u8, after: &[u8], nullable: bool) -> Found<'_, Option<usize>> {
     const NULL: &[u8] = b"-1\r\n";
     if nullable {
@@ -420,7 +423,7 @@ fn length(kind: u8, after: &[u8], nullable: bool) -> Found<'_, Option<usize>> {
     }
 }
 
-/// The value that a line holds.
+/// Returns the value in a line.
 fn value_of(kind: u8, line: &[u8]) -> Option<Value> {
     Some(match kind {
         b'+' => Value::Simple(text_of(line)),
@@ -442,7 +445,7 @@ fn value_of(kind: u8, line: &[u8]) -> Option<Value> {
     })
 }
 
-/// Text for people to read, whatever was sent.
+/// Converts bytes to text for people to read.
 fn text_of(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }

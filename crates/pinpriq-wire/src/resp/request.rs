@@ -1,40 +1,40 @@
-//! The server's side of a request: bytes in, one list of borrowed arguments out.
+//! The server's side of a request: decodes bytes to a list of borrowed arguments.
 //!
-//! The decoder remembers how far the request at the front of the buffer has been read, as positions
-//! relative to that front. The caller keeps the bytes.
+//! The decoder stores how far the request at the front of the buffer has been read, as positions
+//! relative to that front. The buffer belongs to the caller.
 
 use std::fmt;
 
 use super::inline;
 use super::number::{self, Length};
 
-/// A list of arguments that has grown beyond this is let go of before the next request.
+/// A list of arguments with more capacity than this is freed before the next request.
 const ARGUMENTS_KEPT: usize = 256;
-/// The text of an inline command that has grown beyond this is let go of before the next request.
+/// The text of an inline command is shrunk to this capacity, in bytes, before the next request.
 const TEXT_KEPT: usize = 4096;
-/// An unfinished line with a length: the type, twenty digits, CR LF.
+/// The bytes of an unfinished line with a length: the type, twenty digits, CR LF.
 const LENGTH_LINE_BYTES: usize = 23;
 
-/// What a request may not exceed.
+/// The limits of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RequestLimits {
-    /// How many arguments a request may have, its name included. More are a protocol error.
+    /// The most arguments of a request, including its name. More are a protocol error.
     pub arguments_max: usize,
-    /// How long an argument may be, in bytes. A longer one makes the command too large.
+    /// The longest argument, in bytes. A longer one makes the command too large.
     pub bulk_bytes_max: usize,
-    /// How many bytes of arguments of a command that is too large are skipped. More are a protocol
-    /// error.
+    /// The most bytes of arguments of a command that is too large that are skipped. More are a
+    /// protocol error.
     pub skipped_bytes_max: usize,
-    /// How long a request may be, in bytes and with its framing. A longer one is too large.
+    /// The longest request, in bytes, including its framing. A longer one is too large.
     pub request_bytes_max: usize,
-    /// How long the line of an inline command may be, in bytes and without its LF. A longer one is
-    /// a protocol error.
+    /// The longest line of an inline command, in bytes and without its LF. A longer one is a
+    /// protocol error.
     pub inline_bytes_max: usize,
 }
 
 impl RequestLimits {
-    /// Limits for arguments of up to `bulk_bytes_max` bytes each: 16,384 arguments, 1 MiB on top
-    /// for all of them, 64 MiB skipped, lines of 64 KiB.
+    /// Limits for arguments of up to `bulk_bytes_max` bytes each: 16,384 arguments, 1 MiB more for
+    /// the whole request, 64 MiB skipped, lines of 64 KiB.
     #[must_use]
     pub const fn for_bulks(bulk_bytes_max: usize) -> Self {
         Self {
@@ -46,7 +46,7 @@ impl RequestLimits {
         }
     }
 
-    /// With a buffer of at least this many bytes, a full one is never merely incomplete.
+    /// A full buffer of at least this many bytes never holds a merely incomplete request.
     #[must_use]
     pub const fn buffer_bytes_max(&self) -> usize {
         let longest = if self.request_bytes_max > self.inline_bytes_max {
@@ -59,67 +59,66 @@ impl RequestLimits {
 }
 
 impl Default for RequestLimits {
-    /// As [`RequestLimits::for_bulks`] with 1 MiB.
+    /// Like [`RequestLimits::for_bulks`] with 1 MiB.
     fn default() -> Self {
         Self::for_bulks(1 << 20)
     }
 }
 
-/// What the front of a buffer holds. After everything but [`Decoded::Incomplete`] the caller drops
-/// `length` bytes from the front.
+/// What is at the front of a buffer. After everything but [`Decoded::Incomplete`], drop `length`
+/// bytes from the front.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Decoded {
-    /// The bytes are a proper beginning of a request, and no more than that.
+    /// The bytes are the beginning of a valid request, but not all of it.
     Incomplete,
-    /// The bytes belong to a command that is too large, and the rest of it is still to come.
+    /// The bytes belong to a command that is too large, and the rest of it has not arrived yet.
     Skip {
-        /// How many bytes of the buffer are done with, at least 1.
+        /// The number of bytes of the buffer that are no longer needed, at least 1.
         length: usize,
     },
     /// A whole request, with at least one argument. See [`RequestDecoder::arguments`].
     Request {
-        /// How many bytes of the buffer it takes up.
+        /// The number of bytes of the request in the buffer.
         length: usize,
     },
-    /// A request without arguments: `*0`, `*-1`, a blank line. Nothing is answered.
+    /// A request without arguments: `*0`, `*-1`, a blank line. It gets no reply.
     Empty {
-        /// How many bytes of the buffer it takes up.
+        /// The number of bytes of the request in the buffer.
         length: usize,
     },
-    /// The end of a command that is too large. It is to be refused; the stream goes on behind it.
+    /// The end of a command that is too large. Refuse it; the stream continues after it.
     TooLarge {
-        /// How many bytes of the buffer its rest takes up.
+        /// The number of bytes of the rest of the command in the buffer.
         length: usize,
-        /// Which argument was too much, counted from 0.
+        /// The argument that was too much, counted from 0.
         argument: usize,
-        /// How long that argument is. If it is no longer than it may be, then it was the whole
-        /// request that became too long with it.
+        /// The length of that argument in bytes. If it is within the limit of an argument, the
+        /// whole request became too long with it.
         bytes: usize,
     },
 }
 
-/// The bytes are no beginning of any request.
+/// The bytes are not the beginning of any request.
 ///
-/// The stream cannot be read any further. The text is what Redis writes behind
-/// `-ERR Protocol error: `, where Redis refuses the same; none of it is longer than a line, and
-/// none has control characters in it.
+/// The stream cannot be read any further. The text is what Redis writes after `-ERR Protocol error:
+/// `, where Redis refuses the same. It is never longer than a line and contains no control
+/// characters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Malformed {
-    /// The number of arguments is no strict decimal number, or too large.
+    /// The number of arguments is not a strict decimal number, or is too large.
     InvalidMultibulkLength,
-    /// The length of an argument is no strict decimal number, or beyond what is skipped.
+    /// The length of an argument is not a strict decimal number, or is beyond what is skipped.
     InvalidBulkLength,
-    /// An argument begins with this byte. Requests are arrays of bulk strings and of nothing else.
+    /// An argument begins with this byte. Requests are arrays of bulk strings only.
     ExpectedBulk(u8),
     /// No CR LF follows the bytes of an argument.
     MissingLineEnd,
-    /// The quotes of an inline command do not close, or something sticks to a closing one.
+    /// The quotes of an inline command do not close, or a closing quote is followed by other text.
     UnbalancedQuotes,
     /// The line of an inline command is too long, or has too many words.
     TooBigInline,
-    /// HTTP. The connection is to be closed without an answer, which could be taken for one of
-    /// HTTP.
+    /// HTTP. Close the connection without a reply, since a reply could be taken for one of HTTP.
     ForeignProtocol,
 }
 
@@ -152,10 +151,10 @@ impl fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
-/// Where an argument lies.
+/// The position of an argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Span {
-    /// Counted from the front of the buffer, or of the text of an inline command.
+    /// From the front of the buffer, or of the text of an inline command.
     pub(crate) start: usize,
     /// In bytes.
     pub(crate) length: usize,
@@ -164,48 +163,48 @@ pub(crate) struct Span {
 /// How far the request at the front of the buffer has been read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
-    /// Nothing of it.
+    /// Nothing has been read.
     Start,
-    /// A line, up to the position.
+    /// An inline line has been read up to the position.
     Line,
-    /// Arguments, up to the position: next comes the line with a length.
+    /// Arguments have been read up to the position. The line with a length comes next.
     Header,
-    /// The same, and the line with the length: next come this many bytes and CR LF.
+    /// The line with a length has been read too. This many bytes and CR LF come next.
     Body(usize),
 }
 
-/// The argument with which a command became too large.
+/// The argument that made a command too large.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct TooLarge {
     argument: usize,
     bytes: usize,
-    /// How many bytes may still be skipped.
+    /// The number of bytes that may still be skipped.
     budget: usize,
 }
 
 /// Reads requests from a stream, one at a time.
 ///
-/// The decoder remembers how far it got, so that bytes that arrive one at a time cost no more than
-/// bytes that arrive together. It keeps no bytes but the words of the last inline command, and it
-/// keeps its vectors, so that it allocates nothing from one request to the next. Implements the
-/// section "Sending commands to a Redis server" of the specification, and inline commands.
+/// The decoder records how far it got, so bytes that arrive one at a time cost no more than bytes
+/// that arrive together. It stores no bytes except the words of the last inline command. It keeps
+/// its vectors, so it allocates nothing from one request to the next. Implements the section
+/// "Sending commands to a Redis server" of the specification, and inline commands.
 #[derive(Clone, Debug)]
 pub struct RequestDecoder {
     limits: RequestLimits,
     phase: Phase,
-    /// How many bytes of the buffer are done with.
+    /// The number of bytes of the buffer that have been read.
     position: usize,
-    /// How many arguments have neither been read nor begun.
+    /// The number of arguments that have not begun yet.
     left: usize,
     too_large: Option<TooLarge>,
     spans: Vec<Span>,
-    /// Whether the spans lie in `text`, and not in the buffer.
+    /// Whether the spans are in `text` instead of the buffer.
     is_inline: bool,
     text: Vec<u8>,
 }
 
 impl RequestDecoder {
-    /// A decoder at the start of a request. Allocates nothing.
+    /// Creates a decoder at the start of a request. Allocates nothing.
     #[must_use]
     pub const fn new(limits: RequestLimits) -> Self {
         Self {
@@ -220,20 +219,20 @@ impl RequestDecoder {
         }
     }
 
-    /// The limits that are in force.
+    /// The current limits.
     #[must_use]
     pub const fn limits(&self) -> &RequestLimits {
         &self.limits
     }
 
-    /// Puts other limits in force, for the lines that have not been read yet. Before a client has
-    /// said who it is, it may be allowed less.
+    /// Sets other limits, for the lines that have not been read yet. A client that has not
+    /// authenticated yet may be allowed less.
     pub const fn set_limits(&mut self, limits: RequestLimits) {
         self.limits = limits;
     }
 
-    /// Whether the stream stands between two requests, which is where it may properly end if the
-    /// buffer is empty as well.
+    /// Whether the stream is between two requests. If the buffer is empty too, the stream may end
+    /// there.
     #[must_use]
     pub const fn is_between_requests(&self) -> bool {
         matches!(self.phase, Phase::Start)
@@ -241,11 +240,10 @@ impl RequestDecoder {
 
     /// Decodes the request at the front of `buffer`.
     ///
-    /// After [`Decoded::Incomplete`] the caller calls again with the same bytes and more behind
-    /// them, after anything else it drops the bytes and calls again. Over a whole stream this costs
-    /// O(bytes), however they are divided, plus O(1) for each call. It allocates for arguments
-    /// that are there, never for those that are only announced. An error leaves nothing to do but
-    /// to close the connection.
+    /// After [`Decoded::Incomplete`], call again with the same bytes and more after them. After
+    /// anything else, drop the bytes and call again. Over a whole stream this costs O(bytes),
+    /// however they are divided, plus O(1) for each call. Allocates for arguments that have
+    /// arrived, never for those that are only declared. After an error, close the connection.
     pub fn decode(&mut self, buffer: &[u8]) -> Result<Decoded, Malformed> {
         if self.phase == Phase::Start {
             match *buffer {
@@ -264,12 +262,12 @@ impl RequestDecoder {
         if self.phase == Phase::Line { self.decode_line(buffer) } else { self.decode_array(buffer) }
     }
 
-    /// The request at the front of `buffer`, if it is one like nearly all: an array that is there
-    /// whole, that breaks no limit, and whose arguments find a place in `room`. Answers its
-    /// arguments, and how many bytes of the buffer it takes up.
+    /// Decodes the request at the front of `buffer` if it is of the usual form: a complete array
+    /// that exceeds no limit and whose arguments fit into `room`. Returns its arguments, and its
+    /// number of bytes in the buffer.
     ///
-    /// Of anything else nothing is said, and [`RequestDecoder::decode`] is to be asked, which reads
-    /// any request. This is a shorter way to the same arguments, and leaves nothing behind in the
+    /// Returns `None` for everything else. In that case call [`RequestDecoder::decode`], which
+    /// reads any request. This is a shorter way to the same arguments, and does not change the
     /// decoder.
     #[inline]
     pub fn plain_request<'a, 'r>(
@@ -294,10 +292,10 @@ impl RequestDecoder {
         Some((words, allowed.len().saturating_sub(rest.len())))
     }
 
-    /// The arguments of the request that the last call of [`RequestDecoder::decode`] found, when
-    /// given the same buffer.
+    /// Returns the arguments of the request that the last call of [`RequestDecoder::decode`] found.
+    /// `buffer` must be the same.
     ///
-    /// After any other outcome they mean nothing.
+    /// After any other outcome they have no meaning.
     #[must_use]
     #[inline]
     pub fn arguments<'a>(&'a self, buffer: &'a [u8]) -> Arguments<'a> {
@@ -305,13 +303,14 @@ impl RequestDecoder {
         Arguments { bytes, spans: &self.spans }
     }
 
-    /// Reads the number of arguments that opens an array, or says what came instead of one.
+    /// Reads the number of arguments that opens an array. Returns the outcome if there is no array
+    /// to read.
     fn begin_array(&mut self, after: &[u8]) -> Result<Option<Decoded>, Malformed> {
         let (value, width) = match number::length(after) {
             Length::Incomplete => return Ok(Some(Decoded::Incomplete)),
             Length::Whole { value, width } => (value, width),
             Length::Malformed => {
-                // An array that is null is as good as an empty one.
+                // A null array means the same as an empty one.
                 const NULL: &[u8] = b"-1\r\n";
                 if after.starts_with(NULL) {
                     return Ok(Some(Decoded::Empty { length: NULL.len().saturating_add(1) }));
@@ -336,7 +335,7 @@ impl RequestDecoder {
         }
     }
 
-    /// Reads on in an array.
+    /// Continues to read an array.
     fn decode_array(&mut self, buffer: &[u8]) -> Result<Decoded, Malformed> {
         if self.phase == Phase::Header && self.too_large.is_none() {
             self.take_whole_arguments(buffer);
@@ -368,7 +367,7 @@ impl RequestDecoder {
                     return Ok(Decoded::Incomplete);
                 }
                 Some(_) => {
-                    // Asked again, it says the same again.
+                    // Another call returns the same error.
                     self.phase = Phase::Body(length);
                     return Err(Malformed::MissingLineEnd);
                 }
@@ -376,8 +375,8 @@ impl RequestDecoder {
         }
     }
 
-    /// Takes the arguments that are there and as they should be, up to the first one that is not:
-    /// what is to be said of that one is not decided here.
+    /// Takes the arguments that are complete and valid, up to the first one that is not. How to
+    /// handle that one is not decided here.
     #[inline]
     fn take_whole_arguments(&mut self, buffer: &[u8]) {
         let allowed = self.allowed(buffer);
@@ -394,13 +393,13 @@ impl RequestDecoder {
         }
     }
 
-    /// As much of the buffer as a request may take up.
+    /// Returns as much of the buffer as a request may have.
     #[inline]
     fn allowed<'a>(&self, buffer: &'a [u8]) -> &'a [u8] {
         buffer.get(..self.limits.request_bytes_max).unwrap_or(buffer)
     }
 
-    /// Reads the line with the length of an argument, if it is there.
+    /// Reads the line with the length of an argument, if it is complete.
     #[inline]
     fn decode_header(&mut self, buffer: &[u8]) -> Result<Option<usize>, Malformed> {
         let (value, width) = match buffer.get(self.position..) {
@@ -426,8 +425,8 @@ impl RequestDecoder {
         Ok(Some(length))
     }
 
-    /// Takes an argument of a command that is too large, be it the first that is too much or one
-    /// behind it.
+    /// Takes an argument of a command that is too large: the first one that is too much, or one
+    /// after it.
     #[cold]
     fn refuse(&mut self, length: usize) -> Result<(), Malformed> {
         let too_large = self.too_large.unwrap_or(TooLarge {
@@ -442,7 +441,7 @@ impl RequestDecoder {
         Ok(())
     }
 
-    /// Skips what is there of an argument of `length` bytes, and says whether that was all of it.
+    /// Skips the available part of an argument of `length` bytes. Returns whether it was complete.
     fn skip_body(&mut self, buffer: &[u8], length: usize) -> Result<bool, Malformed> {
         let rest = buffer.get(self.position..).unwrap_or_default();
         let skipped = length.min(rest.len());
@@ -460,7 +459,7 @@ impl RequestDecoder {
         }
     }
 
-    /// Waits for more bytes. Those of a command that is too large are done with.
+    /// Waits for more bytes. The bytes of a command that is too large are no longer needed.
     fn wait(&mut self) -> Decoded {
         if self.too_large.is_none() || self.position == 0 {
             return Decoded::Incomplete;
@@ -470,7 +469,7 @@ impl RequestDecoder {
         Decoded::Skip { length }
     }
 
-    /// The array has ended.
+    /// Ends the array.
     fn finish_array(&mut self) -> Decoded {
         let length = self.position;
         self.phase = Phase::Start;
@@ -481,7 +480,7 @@ impl RequestDecoder {
         }
     }
 
-    /// Reads on in an inline command.
+    /// Continues to read an inline command.
     fn decode_line(&mut self, buffer: &[u8]) -> Result<Decoded, Malformed> {
         let limit = self.limits.inline_bytes_max;
         let allowed = buffer.get(..=limit).unwrap_or(buffer);
@@ -495,13 +494,13 @@ impl RequestDecoder {
             };
         };
         let end = self.position.saturating_add(more);
-        // A CR before the LF is a blank like others, and needs no mention.
+        // A CR before the LF is a blank like any other.
         let line = buffer.get(..end).unwrap_or_default();
         if inline::is_foreign(line) {
             return Err(Malformed::ForeignProtocol);
         }
         self.is_inline = true;
-        // What a line that was refused has left is in the way if it is read again.
+        // Removes what a refused line has left, in case it is read again.
         self.text.clear();
         self.spans.clear();
         inline::split(line, self.limits.arguments_max, &mut self.text, &mut self.spans)?;
@@ -517,7 +516,7 @@ impl RequestDecoder {
         })
     }
 
-    /// Forgets the arguments of the request before, and gives back memory that few requests need.
+    /// Forgets the arguments of the last request, and frees memory that few requests need.
     #[inline]
     fn forget_arguments(&mut self) {
         self.spans.clear();
@@ -532,8 +531,8 @@ impl RequestDecoder {
     }
 }
 
-/// Takes the bulk string at the front of `bytes`, if it is there whole and has no more than
-/// `longest` bytes, and answers what follows it.
+/// Takes the bulk string at the front of `bytes`, if it is complete and has at most `longest`
+/// bytes. Returns it and what follows it.
 #[inline]
 fn split_bulk(bytes: &[u8], longest: usize) -> Option<(&[u8], &[u8])> {
     let (length, body) = number::split_header(b'$', bytes)?;
@@ -545,7 +544,7 @@ fn split_bulk(bytes: &[u8], longest: usize) -> Option<(&[u8], &[u8])> {
     Some((bulk, rest))
 }
 
-/// The arguments of a request, borrowed from the buffer that it came in.
+/// The arguments of a request, borrowed from the buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Arguments<'a> {
     bytes: &'a [u8],
@@ -553,28 +552,28 @@ pub struct Arguments<'a> {
 }
 
 impl<'a> Arguments<'a> {
-    /// How many there are, the name of the command included.
+    /// The number of arguments, including the name of the command.
     #[must_use]
     #[inline]
     pub const fn len(&self) -> usize {
         self.spans.len()
     }
 
-    /// Whether there are none, which no request has.
+    /// Whether there are no arguments. No request is like that.
     #[must_use]
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
-    /// The argument at `index`, counted from 0, which is the name of the command.
+    /// Returns the argument at `index`, counted from 0. The argument 0 is the name of the command.
     #[must_use]
     #[inline]
     pub fn at(&self, index: usize) -> Option<&'a [u8]> {
         self.spans.get(index).map(|span| slice(self.bytes, *span))
     }
 
-    /// All of them, in order.
+    /// Iterates over all arguments in order.
     #[must_use]
     #[inline]
     pub fn iter(&self) -> ArgumentsIter<'a> {
@@ -600,7 +599,7 @@ impl<'a> IntoIterator for &Arguments<'a> {
     }
 }
 
-/// Runs through [`Arguments`].
+/// An iterator over [`Arguments`].
 #[derive(Clone, Debug)]
 pub struct ArgumentsIter<'a> {
     bytes: &'a [u8],
@@ -628,7 +627,7 @@ impl DoubleEndedIterator for ArgumentsIter<'_> {
 
 impl ExactSizeIterator for ArgumentsIter<'_> {}
 
-/// The bytes of a span, or none if the caller gave another buffer.
+/// Returns the bytes of a span, or no bytes if the caller passed another buffer.
 #[inline]
 fn slice(bytes: &[u8], span: Span) -> &[u8] {
     bytes.get(span.start..span.start.saturating_add(span.length)).unwrap_or_default()
@@ -636,11 +635,11 @@ fn slice(bytes: &[u8], span: Span) -> &[u8] {
 
 #[cfg(test)]
 mod tests {
-    //! How much memory a decoder keeps, which its callers cannot see.
+    //! Tests how much memory a decoder keeps, which its callers cannot see.
 
     use super::*;
 
-    /// An array of `count` arguments of one byte.
+    /// Returns an array of `count` arguments of one byte.
     fn array(count: usize) -> Vec<u8> {
         [format!("*{count}\r\n").into_bytes(), b"$1\r\na\r\n".repeat(count)].concat()
     }

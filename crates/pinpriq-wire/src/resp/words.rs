@@ -1,18 +1,18 @@
-//! The words of a request, put together one after the other.
+//! Builds a request from its words, one after the other.
 //!
-//! Words are any bytes; numbers and fixed words are written as text. What they mean is not known
-//! here.
+//! Words are any bytes. Numbers and fixed words are written as text. This module knows nothing
+//! about their meaning.
 
 use std::fmt::Display;
 
 use super::writer::put_command;
 
-/// A command and what follows it.
+/// A command and its arguments.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Words(Vec<Vec<u8>>);
 
 impl Words {
-    /// The words of a line, with one space between two of them.
+    /// Creates the words of a line, which are separated by single spaces.
     #[must_use]
     pub fn new(line: &str) -> Self {
         Self(line.split(' ').map(|word| word.as_bytes().to_vec()).collect())
@@ -52,13 +52,13 @@ impl Words {
         if given { self.bytes(option) } else { self }
     }
 
-    /// The words, in order.
+    /// Returns the words in order.
     #[must_use]
     pub fn as_slice(&self) -> &[Vec<u8>] {
         &self.0
     }
 
-    /// Appends the bytes that are sent.
+    /// Appends the encoded request.
     pub fn put(&self, out: &mut Vec<u8>) {
         let words: Vec<&[u8]> = self.0.iter().map(Vec::as_slice).collect();
         put_command(out, &words);

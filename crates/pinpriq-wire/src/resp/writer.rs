@@ -1,29 +1,29 @@
-//! The pieces that replies are written from, for both versions of the protocol, and commands.
+//! The pieces of replies, for both versions of the protocol, and commands.
 //!
-//! What RESP2 has no type for is written as Redis writes it to clients of RESP2.
+//! Types that RESP2 does not have are written as Redis writes them to clients of RESP2.
 
 use std::fmt::{self, Write};
 
 use super::number::{put_bulk_numbers, put_header, put_signed};
 
-/// What opens a verbatim string that is plain text.
+/// The start of a verbatim string that is plain text.
 const VERBATIM_FORMAT: &[u8] = b"txt:";
 
 /// The version of the protocol that a connection speaks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Protocol {
-    /// What every connection begins with.
+    /// Every connection starts with this version.
     #[default]
     Resp2,
-    /// What `HELLO 3` chooses.
+    /// `HELLO 3` selects this version.
     Resp3,
 }
 
 /// Appends replies to a buffer, piece by piece.
 ///
-/// An aggregate is opened with the number of its elements, and that many must follow. Costs one
-/// copy of what is written, and allocates nothing but what the buffer needs to grow. Implements
-/// the section "RESP protocol description" of the specification.
+/// An aggregate is opened with the number of its elements, and this many must follow. Costs one
+/// copy of what is written. Allocates nothing except for the growth of the buffer. Implements the
+/// section "RESP protocol description" of the specification.
 #[derive(Debug)]
 pub struct Writer<'a> {
     out: &'a mut Vec<u8>,
@@ -31,72 +31,73 @@ pub struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Writes behind what is in `out` already.
+    /// Creates a writer that appends to `out`.
     #[must_use]
     pub const fn new(out: &'a mut Vec<u8>, protocol: Protocol) -> Self {
         Self { out, protocol }
     }
 
-    /// How many bytes the buffer holds, those that were there before included.
+    /// The number of bytes in the buffer, including those that were there before.
     #[must_use]
     pub const fn buffer_bytes(&self) -> usize {
         self.out.len()
     }
 
-    /// The version that is being written.
+    /// The version that is written.
     #[must_use]
     pub const fn protocol(&self) -> Protocol {
         self.protocol
     }
 
-    /// A simple string, `+text`. Control characters are replaced by spaces.
+    /// Writes a simple string, `+text`. Control characters are replaced by spaces.
     pub fn simple(&mut self, text: &str) {
         self.out.push(b'+');
         OneLine(self.out).put(text);
         self.end_line();
     }
 
-    /// The simple string `OK`, with which nearly everything is answered that has nothing to tell.
+    /// Writes the simple string `OK`, the usual reply without a result.
     #[inline]
     pub fn ok(&mut self) {
         self.out.extend_from_slice(b"+OK\r\n");
     }
 
-    /// An error, `-WORD sentence`. Control characters are replaced by spaces, so that no text of a
-    /// client can end the line.
+    /// Writes an error, `-WORD sentence`. Control characters are replaced by spaces, so that no
+    /// text of a client can end the line.
     pub fn error(&mut self, word: &str, sentence: impl fmt::Display) {
         self.out.push(b'-');
-        // Writing into memory fails only if the text itself does; then the line ends there.
+        // Writing into memory fails only if formatting the text fails. In that case the line ends
+        // there.
         let _ = write!(OneLine(self.out), "{word} {sentence}");
         self.end_line();
     }
 
-    /// An integer.
+    /// Writes an integer.
     pub fn integer(&mut self, number: i64) {
         self.out.push(b':');
         put_signed(self.out, number);
         self.end_line();
     }
 
-    /// A bulk string: any bytes.
+    /// Writes a bulk string: any bytes.
     #[inline]
     pub fn bulk(&mut self, bytes: &[u8]) {
         put_bulk(self.out, bytes);
     }
 
-    /// A bulk string with a number in it, in decimal.
+    /// Writes a bulk string that contains a number in decimal.
     #[inline]
     pub fn bulk_number(&mut self, number: u64) {
         put_bulk_numbers(self.out, &[number], b'-');
     }
 
-    /// A bulk string with up to three numbers in it, in decimal, and `separator` between them.
+    /// Writes a bulk string with up to three numbers in decimal, with `separator` between them.
     #[inline]
     pub fn bulk_numbers<const COUNT: usize>(&mut self, numbers: &[u64; COUNT], separator: u8) {
         put_bulk_numbers(self.out, numbers, separator);
     }
 
-    /// A text for people to read. RESP2: a bulk string.
+    /// Writes a text for people to read. RESP2: a bulk string.
     pub fn verbatim(&mut self, text: &str) {
         if self.protocol == Protocol::Resp2 {
             return self.bulk(text.as_bytes());
@@ -107,7 +108,7 @@ impl<'a> Writer<'a> {
         self.end_line();
     }
 
-    /// Nothing, where a string or a number could be. RESP2: the bulk string that is null.
+    /// Writes null in place of a string or a number. RESP2: the null bulk string.
     pub fn null(&mut self) {
         self.out.extend_from_slice(match self.protocol {
             Protocol::Resp2 => b"$-1\r\n",
@@ -115,7 +116,7 @@ impl<'a> Writer<'a> {
         });
     }
 
-    /// Nothing, where an array could be. RESP2: the array that is null.
+    /// Writes null in place of an array. RESP2: the null array.
     pub fn null_array(&mut self) {
         self.out.extend_from_slice(match self.protocol {
             Protocol::Resp2 => b"*-1\r\n",
@@ -123,7 +124,7 @@ impl<'a> Writer<'a> {
         });
     }
 
-    /// True or false. RESP2: the integer 1 or 0.
+    /// Writes true or false. RESP2: the integer 1 or 0.
     pub fn boolean(&mut self, truth: bool) {
         self.out.extend_from_slice(match (self.protocol, truth) {
             (Protocol::Resp2, true) => b":1\r\n",
@@ -133,13 +134,13 @@ impl<'a> Writer<'a> {
         });
     }
 
-    /// Opens an array of so many elements.
+    /// Opens an array of this many elements.
     #[inline]
     pub fn array(&mut self, elements: usize) {
         self.header(b'*', length_of(elements));
     }
 
-    /// Opens a map of so many pairs. RESP2: an array of twice as many elements.
+    /// Opens a map of this many pairs. RESP2: an array of twice as many elements.
     pub fn map(&mut self, pairs: usize) {
         match self.protocol {
             Protocol::Resp2 => self.array(pairs.saturating_mul(2)),
@@ -147,7 +148,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Opens a push message of so many elements, its kind included. RESP2: an array.
+    /// Opens a push message of this many elements, including its kind. RESP2: an array.
     pub fn push(&mut self, elements: usize) {
         match self.protocol {
             Protocol::Resp2 => self.array(elements),
@@ -155,9 +156,9 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Opens an attribute of so many pairs, which stands before the reply that it is about, and
-    /// says whether the protocol has such a thing. RESP2 does not: then nothing is written, and
-    /// the pairs are to be left out.
+    /// Opens an attribute of this many pairs, which comes before the reply that it describes.
+    /// Returns whether the protocol has attributes. RESP2 does not: nothing is written, and the
+    /// pairs must be left out.
     #[must_use]
     pub fn attribute(&mut self, pairs: usize) -> bool {
         let has_attributes = self.protocol == Protocol::Resp3;
@@ -167,7 +168,7 @@ impl<'a> Writer<'a> {
         has_attributes
     }
 
-    /// A type and a length.
+    /// Writes a type and a length.
     #[inline]
     fn header(&mut self, kind: u8, length: u64) {
         put_header(self.out, kind, length);
@@ -197,8 +198,8 @@ impl Write for OneLine<'_> {
 
 /// Appends a command: an array of bulk strings.
 ///
-/// At least one argument, the name of the command, makes it one that is answered. Implements the
-/// section "Sending commands to a Redis server" of the specification.
+/// A command needs at least one argument, its name, to get a reply. Implements the section "Sending
+/// commands to a Redis server" of the specification.
 pub fn put_command(out: &mut Vec<u8>, arguments: &[&[u8]]) {
     put_header(out, b'*', length_of(arguments.len()));
     for argument in arguments {
@@ -206,7 +207,7 @@ pub fn put_command(out: &mut Vec<u8>, arguments: &[&[u8]]) {
     }
 }
 
-/// Appends one word of a command that is put together from parts, the word itself from pieces.
+/// Appends one word of a command that is built from parts. The word itself is given in pieces.
 #[inline]
 pub fn put_word(out: &mut Vec<u8>, pieces: &[&[u8]]) {
     put_header(out, b'$', length_of(pieces.iter().map(|piece| piece.len()).sum()));
@@ -224,7 +225,7 @@ fn put_bulk(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// A length in memory as a number; no memory is larger than the number can say.
+/// Converts a length to `u64`. No length in memory exceeds it.
 fn length_of(bytes: usize) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! Tests of the wire protocol through its public items only.
+//! Tests of the wire protocol, only through its public items.
 
 #[cfg(test)]
 mod decoding;

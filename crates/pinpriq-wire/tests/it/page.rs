@@ -1,4 +1,4 @@
-//! The protocol page is true: its test vectors are what the code reads and writes, both ways.
+//! Tests the protocol page: the code reads and writes its test vectors, in both directions.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -36,7 +36,7 @@ fn value<'a>(words: &'a str, name: &str) -> &'a str {
     words.split(' ').find_map(|word| word.strip_prefix(&start)).expect("the field is there")
 }
 
-/// The request that a message in words stands for, if it is one.
+/// Returns the request that a message in words describes, if it is one.
 fn request_of(words: &str) -> Option<Request<'_>> {
     let queue = |words| value(words, "queue").as_bytes();
     Some(match words.split(' ').next()? {
@@ -55,12 +55,12 @@ fn request_of(words: &str) -> Option<Request<'_>> {
     })
 }
 
-/// The packets of a frame in words.
+/// Returns the packets of a frame in words.
 fn packets_of(words: &str) -> Vec<(&str, &str)> {
     words.split(' ').skip(1).map(|word| word.split_once('=').unwrap()).collect()
 }
 
-/// What GitHub makes of a heading.
+/// Returns the anchor that GitHub generates for a heading.
 fn anchor(heading: &str) -> String {
     heading.to_lowercase().replace(' ', "-")
 }

@@ -1,11 +1,11 @@
-//! RESP replies: the bytes that the writer makes, and what the client's decoder makes of bytes.
+//! RESP replies: the bytes of the writer, and the results of the client's decoder.
 
 use pinpriq_wire::resp::{MalformedReply, Protocol, ReplyLimits, Value, Writer};
 use proptest::prelude::*;
 
 use crate::resp_samples::values_in;
 
-/// Checks what is written for each version of the protocol.
+/// Checks the output for each version of the protocol.
 fn check(write: impl Fn(&mut Writer<'_>), resp2: &str, resp3: &str) {
     for (protocol, expected) in [(Protocol::Resp2, resp2), (Protocol::Resp3, resp3)] {
         let mut out = b"before".to_vec();
@@ -17,7 +17,7 @@ fn check(write: impl Fn(&mut Writer<'_>), resp2: &str, resp3: &str) {
     }
 }
 
-/// Checks what is written the same for both versions.
+/// Checks that the output is the same for both versions.
 fn check_both(write: impl Fn(&mut Writer<'_>), expected: &str) {
     check(write, expected, expected);
 }
@@ -74,7 +74,7 @@ fn no_text_ends_its_line() {
     );
 }
 
-/// Replies with every type in them, as bytes and as values.
+/// Replies with every type, as bytes and as values.
 fn replies() -> Vec<(&'static [u8], Vec<Value>)> {
     let simple = |text: &str| Value::Simple(text.into());
     let bulk = |text: &str| Value::Bulk(text.into());
@@ -185,7 +185,7 @@ fn replies_are_bounded() {
     let line = [b"+".to_vec(), vec![b'a'; 70_000]].concat();
     let limits = ReplyLimits::default();
     assert_eq!(values_in(limits, line.chunks(999)).1, Err(MalformedReply::TooLarge));
-    // The limits are those of one reply, not of a stream.
+    // The limits apply to one reply, not to a stream.
     let stream = b"+OK\r\n".repeat(1_000);
     assert_eq!(
         values_in(ReplyLimits { reply_bytes_max: 5, values_max: 1 }, [&stream[..]]).1,
@@ -193,7 +193,7 @@ fn replies_are_bounded() {
     );
 }
 
-/// Values that can be written, and what is to be read of them with RESP3.
+/// Values that can be written and read again with RESP3.
 fn value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         "[ -~é]{0,20}".prop_map(Value::Simple),
@@ -240,7 +240,7 @@ fn write(writer: &mut Writer<'_>, value: &Value) {
     }
 }
 
-/// What RESP2 keeps of a value.
+/// Returns what RESP2 preserves of a value.
 fn flattened(value: Value) -> Value {
     match value {
         Value::Boolean(truth) => Value::Integer(truth.into()),
@@ -276,7 +276,7 @@ proptest! {
         chunk in 1..9_usize,
     ) {
         let limits = ReplyLimits { reply_bytes_max: 90, values_max: 10 };
-        // Compared as text: what is no number is not equal to itself.
+        // Compared as text, since NaN is not equal to itself.
         let whole = format!("{:?}", values_in(limits, [&bytes[..]]));
         prop_assert_eq!(format!("{:?}", values_in(limits, bytes.chunks(chunk))), whole);
     }

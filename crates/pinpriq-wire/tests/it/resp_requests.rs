@@ -1,4 +1,4 @@
-//! The RESP request decoder: what it reads, every way to divide it, and what it refuses.
+//! The RESP request decoder: what it reads, in every division, and what it refuses.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::resp_samples::{LIMITS, Seen, seen_in, words};
 
-/// Streams that hold every outcome but errors, each with what is seen in it.
+/// Streams with every outcome but errors, each with its contents.
 fn streams() -> Vec<(&'static [u8], Vec<Seen>)> {
     let too_large = |argument, bytes| Seen::TooLarge { argument, bytes };
     vec![
@@ -46,7 +46,7 @@ fn streams() -> Vec<(&'static [u8], Vec<Seen>)> {
             vec![words(&[b"0123456789abcdef0123456789abcdef"]), too_large(0, 33)],
         ),
         (
-            // Each fits, all of them together do not.
+            // Each fits, but all of them together do not.
             b"*6\r\n$30\r\n0123456789abcdef0123456789abcd\r\n\
               $30\r\n0123456789abcdef0123456789abcd\r\n\
               $30\r\n0123456789abcdef0123456789abcd\r\n\
@@ -60,7 +60,7 @@ fn streams() -> Vec<(&'static [u8], Vec<Seen>)> {
     ]
 }
 
-/// Byte strings that no request begins with, each with the shortest part that is enough to say so.
+/// Byte strings that begin no request, each with the length of the shortest part that shows it.
 const MALFORMED: [(&[u8], usize, Malformed); 41] = [
     (b"*-2\r\n", 3, Malformed::InvalidMultibulkLength),
     (b"*-10\r\n", 4, Malformed::InvalidMultibulkLength),
@@ -225,7 +225,7 @@ fn a_large_argument_is_skipped_up_to_a_limit_of_its_own() {
     let expected = vec![Seen::TooLarge { argument: 1, bytes: large }, words(&[b"PING"])];
     assert_eq!(seen_in(limits, stream), (expected, 0));
 
-    // One byte is left for the arguments behind it.
+    // One byte is left for the arguments after it.
     let head = format!("*3\r\n${large}\r\n").into_bytes();
     let body = std::iter::repeat_n(&chunk[..], large / chunk.len());
     let tail = [&chunk[..large % chunk.len()], b"\r\n$2\r\n"];
@@ -258,10 +258,10 @@ fn other_limits_hold_from_the_next_line_on() {
     assert_eq!(decoder.arguments(b"").at(0), Some(&b""[..]), "the wrong buffer does no harm");
 }
 
-/// Bytes that mean something somewhere.
+/// Bytes that have a special meaning somewhere.
 const TELLING: &[u8] = b"\r\n*$012-3 '\"\\xa\0";
 
-/// Arguments with what could confuse a decoder in them.
+/// Arguments with bytes that could confuse a decoder.
 fn argument() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         proptest::collection::vec(any::<u8>(), 0..32),
@@ -310,7 +310,7 @@ proptest! {
     }
 }
 
-/// Streams of parts that often make up something.
+/// Streams of parts that often form something valid.
 fn pieces() -> impl Strategy<Value = Vec<u8>> {
     const PIECES: [&[u8]; 14] = [
         b"*1\r\n",

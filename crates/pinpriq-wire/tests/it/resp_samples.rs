@@ -1,4 +1,4 @@
-//! Requests and streams that the RESP tests share, and the one way in which they read a stream.
+//! Requests and streams that the RESP tests share, and the functions that read a stream.
 
 use pinpriq_wire::resp::{
     Decoded, DecodedReply, Malformed, MalformedReply, ReplyDecoder, ReplyLimits, RequestDecoder,
@@ -14,7 +14,7 @@ pub(crate) const LIMITS: RequestLimits = RequestLimits {
     inline_bytes_max: 64,
 };
 
-/// What a server makes of a piece of a stream.
+/// What a server sees in a piece of a stream.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Seen {
     Request(Vec<Vec<u8>>),
@@ -23,17 +23,17 @@ pub(crate) enum Seen {
     Malformed(Malformed),
 }
 
-/// A request of these words.
+/// A request with these words.
 pub(crate) fn words(words: &[&[u8]]) -> Seen {
     Seen::Request(words.iter().map(|word| word.to_vec()).collect())
 }
 
-/// How many arguments the short way to a request has room for here.
+/// The number of arguments that the short way to a request has room for in these tests.
 const PLAIN_ARGUMENTS_MAX: usize = 4;
 
-/// Feeds `chunks` to the decoder like a server would: what is left over stays in front of the next
-/// chunk, and an error ends it all. Returns what was seen, and how many bytes were left at the end.
-/// The short way to a request leads to the same wherever it leads to any.
+/// Feeds `chunks` to the decoder like a server: unread bytes stay in front of the next chunk, and
+/// an error ends everything. Returns what was seen, and how many bytes were left at the end. Checks
+/// that the short way to a request gives the same result if it gives any.
 pub(crate) fn seen_in<'a>(
     limits: RequestLimits,
     chunks: impl IntoIterator<Item = &'a [u8]>,
@@ -92,7 +92,7 @@ pub(crate) fn seen_in<'a>(
     (seen, buffer.len())
 }
 
-/// The values in `chunks`, and how many bytes were left at the end, or what was wrong.
+/// Returns the values in `chunks`, and how many bytes were left at the end, or the error.
 pub(crate) fn values_in<'a>(
     limits: ReplyLimits,
     chunks: impl IntoIterator<Item = &'a [u8]>,

@@ -1,4 +1,4 @@
-//! Properties: whatever is encoded is decoded to the same, however the stream is cut.
+//! Properties: everything that is encoded decodes to the same, however the stream is cut.
 
 use pinpriq_wire::{Decoded, Framing, Request, decode_request, put_count, put_packet};
 use proptest::collection::vec;
@@ -31,7 +31,7 @@ impl Owned {
     }
 }
 
-/// Short fields mostly, since the interesting places are the ends of fields, and now and then one
+/// Mostly short fields, since the interesting places are the ends of fields, and sometimes one
 /// whose length needs both length bytes.
 fn field() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![8 => vec(any::<u8>(), 0..20), 1 => vec(any::<u8>(), 250..700)]

@@ -9,7 +9,7 @@ pub(crate) enum OwnedPiece {
     Packet { key: Vec<u8>, payload: Vec<u8>, left: u16 },
 }
 
-/// One request of each kind, with empty and with awkward fields.
+/// One request of each kind, with empty and with unusual fields.
 pub(crate) fn requests() -> Vec<Request<'static>> {
     vec![
         push(b"jobs", 1_000, 1, b"k1", b"hello"),
@@ -26,7 +26,7 @@ pub(crate) fn requests() -> Vec<Request<'static>> {
     ]
 }
 
-/// A push, field by field in the order of the wire but for the name.
+/// A push, with its fields in the order of the wire except for the name.
 pub(crate) fn push<'a>(
     queue: &'a [u8],
     ttl_ms: u16,
@@ -44,8 +44,8 @@ pub(crate) fn bytes_of(request: Request<'_>) -> Vec<u8> {
     bytes
 }
 
-/// Feeds `chunks` to the request decoder like a server would: what is left over stays in front of
-/// the next chunk. Returns the encoded form of each request, and what was left at the end.
+/// Feeds `chunks` to the request decoder like a server: unread bytes stay in front of the next
+/// chunk. Returns the encoded form of each request, and what was left at the end.
 pub(crate) fn requests_in<'a>(chunks: impl Iterator<Item = &'a [u8]>) -> (Vec<Vec<u8>>, Vec<u8>) {
     let mut buffer = Vec::new();
     let mut seen = Vec::new();
@@ -61,7 +61,7 @@ pub(crate) fn requests_in<'a>(chunks: impl Iterator<Item = &'a [u8]>) -> (Vec<Ve
     (seen, buffer)
 }
 
-/// Feeds `chunks` to the reply decoder like a client would.
+/// Feeds `chunks` to the reply decoder like a client.
 pub(crate) fn pieces_in<'a>(
     framing: Framing,
     chunks: impl Iterator<Item = &'a [u8]>,

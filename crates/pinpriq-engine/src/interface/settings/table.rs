@@ -1,8 +1,8 @@
-//! The table of settings: all that doors, letters, the command line and the pages know about a
-//! setting is in its line here.
+//! The table of settings. Each line holds everything that doors, letters, the command line and the
+//! pages know about one setting.
 //!
-//! What a setting does to tasks is not told here, and whether a change is allowed is decided by
-//! the operations, from these bounds.
+//! What a setting does to tasks is not described here. The operations decide whether a change is
+//! allowed, using these bounds.
 
 use std::fmt;
 
@@ -14,38 +14,38 @@ pub struct Setting {
     pub name: &'static str,
     /// Its option on the command line.
     pub flag: &'static str,
-    /// Its number in the journal. It is never 0, and never used for another setting; the numbers
+    /// Its number in the journal. It is never 0 and never used for another setting. The numbers
     /// rise along the table.
     pub tag: u8,
-    /// What its values are.
+    /// The kind of its values.
     pub kind: Kind,
     /// Whether it may have no value.
     pub optional: bool,
-    /// The least number that it may be, or the least number of milliseconds.
+    /// The least number, or the least number of milliseconds, that is allowed.
     pub least: u64,
-    /// How refusals call its value.
+    /// What refusals call its value.
     pub what: &'static str,
     /// When it may change.
     pub changes: Changes,
-    /// Which values a lane may have.
+    /// The values that a lane may have.
     pub lanes: Lanes,
-    /// What it is for, for people.
+    /// What the setting is for, in words for people.
     pub help: &'static str,
-    /// Its value among these settings.
+    /// Reads its value from the settings.
     pub read: fn(&Settings) -> Value<'_>,
-    /// Gives it another value. Bounds are not checked.
+    /// Writes another value to the settings. Bounds are not checked.
     pub write: fn(&mut Settings, Value<'_>) -> Result<(), Misfit>,
 }
 
-/// The values of a setting, apart from none.
+/// The values of a setting, apart from no value.
 pub enum Kind {
     /// Numbers.
     Number,
-    /// Lengths of time.
+    /// Durations.
     Span,
-    /// One of these words. The journal knows them by their places: add new ones at the end.
+    /// One of these words. The journal stores their positions, so add new ones at the end.
     Words(&'static [Word]),
-    /// One of these words, or a length of time.
+    /// One of these words, or a duration.
     WordsOrSpan(&'static [Word], Length),
 }
 
@@ -57,7 +57,7 @@ pub struct Word {
     pub help: &'static str,
 }
 
-/// How users give a length of time where words are usual: by another word, and a name of its own.
+/// How users give a duration to a setting with words: by another word, and under a name of its own.
 pub struct Length {
     /// The word.
     pub word: Word,
@@ -65,18 +65,18 @@ pub struct Length {
     pub name: &'static str,
     /// Its option on the command line.
     pub flag: &'static str,
-    /// What it is for, for people.
+    /// What the duration is for, in words for people.
     pub help: &'static str,
 }
 
-/// What users are shown of a value.
+/// What users see of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shown<'a> {
     /// Nothing.
     None,
-    /// A number, perhaps of milliseconds.
+    /// A number, possibly of milliseconds.
     Number(u64),
-    /// A word, or bytes of a user.
+    /// A word, or bytes from a user.
     Text(&'a [u8]),
 }
 
@@ -89,12 +89,12 @@ pub enum Changes {
     WhileEmpty,
 }
 
-/// Which values of a setting a lane may have.
+/// The values of a setting that a lane may have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lanes {
-    /// All that a queue may have.
+    /// All values that a queue may have.
     Any,
-    /// Not this one; the sentence says why.
+    /// All but this one. The sentence says why.
     Not(Value<'static>, &'static str),
 }
 
@@ -202,7 +202,7 @@ pub const CAPACITY: &Setting = &Setting {
 };
 
 impl Changes {
-    /// What the help of a setting says about it, behind everything else.
+    /// What the help of a setting adds at its end.
     #[must_use]
     pub const fn note(self) -> &'static str {
         match self {
@@ -219,7 +219,7 @@ impl Setting {
         SETTINGS.into_iter().find(|setting| setting.tag == tag)
     }
 
-    /// The length of time that may stand where words are usual.
+    /// The duration of this setting, if it has words and a duration.
     #[must_use]
     pub const fn length(&self) -> Option<&Length> {
         match &self.kind {
@@ -228,12 +228,12 @@ impl Setting {
         }
     }
 
-    /// The names under which users give its value.
+    /// The names under which users give the value.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         std::iter::once(self.name).chain(self.length().map(|length| length.name))
     }
 
-    /// The words that users may give, apart from none.
+    /// The words that users may give, apart from the one for no value.
     pub fn words(&self) -> impl Iterator<Item = &Word> {
         let words = match &self.kind {
             Kind::Words(words) | Kind::WordsOrSpan(words, _) => words,
@@ -242,7 +242,7 @@ impl Setting {
         words.iter().chain(self.length().map(|length| &length.word))
     }
 
-    /// What users are shown of a value, under each name of the setting.
+    /// What users see of a value, under each name of the setting.
     pub fn shown<'v>(&self, value: Value<'v>) -> impl Iterator<Item = (&'static str, Shown<'v>)> {
         let shown = match value {
             Value::None => Shown::None,

@@ -1,7 +1,7 @@
-//! Values of settings, in one type for all of them.
+//! The values of settings, in one type for all settings.
 //!
-//! What a field of [`super::Settings`] holds becomes a value and comes back from one here. Which
-//! bounds a value has is told by the table.
+//! Converts each field of [`super::Settings`] to a value and back. The bounds of a value are in the
+//! table.
 
 use super::{AfterAck, Ids};
 use crate::time::Span;
@@ -13,11 +13,11 @@ pub enum Value<'a> {
     None,
     /// A number.
     Number(u64),
-    /// A length of time.
+    /// A duration.
     Span(Span),
-    /// The word at this place among those of the setting.
+    /// The word at this position in the list of the setting.
     Word(u8),
-    /// Bytes of a user, such as a name.
+    /// Bytes from a user, such as a name.
     Bytes(&'a [u8]),
 }
 

@@ -1,7 +1,7 @@
-//! A fan-out to try things on: an engine that is told what its members do.
+//! A fan-out for the tests: an engine with methods for what its members do.
 //!
-//! Each call into the engine makes one batch of changes, as a store would write it, and the engine
-//! is checked after each. What a store does with places is not tried here.
+//! Each call into the engine makes one batch of changes, as a store would write it. The engine is
+//! checked after each call. What a store does with places is not tested here.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ pub(super) struct Bench {
     last_request: u64,
     incarnation: u64,
     pub(super) batches: Vec<Batch>,
-    /// Whether to check the engine after each call, which costs as much as there is in it.
+    /// Whether to check the engine after each call. A check costs as much as the engine holds.
     pub(super) checks: bool,
 }
 
@@ -49,7 +49,7 @@ impl Bench {
         Self { engine, now, last_request: 0, incarnation: 1, batches: Vec::new(), checks: true }
     }
 
-    /// The server as it is after a crash that left the first `count` batches.
+    /// Returns the server after a crash that left the first `count` batches.
     pub(super) fn after_crash(&self, count: usize) -> Self {
         let mut engine = Engine::new(Limits::default(), 5);
         let mut header = Header { incarnation: self.incarnation, ..Header::default() };
@@ -71,18 +71,18 @@ impl Bench {
         self.now
     }
 
-    /// Lets time pass, without a call.
+    /// Lets time pass without a call.
     pub(super) fn pass(&mut self, ms: u64) {
         self.now = self.now.after(Span::from_ms(ms));
     }
 
-    /// One call for what is due.
+    /// Makes one call for what is due.
     pub(super) fn tick(&mut self) -> Vec<Output> {
         self.engine.handle_timeout(self.now);
         self.collect()
     }
 
-    /// As many calls as it takes, and what came out; answers how many there were, too.
+    /// Makes calls until nothing is due. Returns their number and all outputs.
     pub(super) fn settle(&mut self) -> (usize, Vec<Output>) {
         let (mut calls, mut outputs) = (0, Vec::new());
         while self.engine.poll_timeout().is_some_and(|at| at <= self.now) {
@@ -93,7 +93,7 @@ impl Bench {
         (calls, outputs)
     }
 
-    /// What comes out of a command.
+    /// Returns the outputs of a command.
     pub(super) fn send(&mut self, client: ClientId, command: Command<'_>) -> Vec<Output> {
         self.last_request += 1;
         self.engine.apply(self.now, client, RequestId(self.last_request), &command);
@@ -112,7 +112,7 @@ impl Bench {
         std::iter::from_fn(|| self.engine.poll_output()).collect()
     }
 
-    /// The reply to a command that does not wait.
+    /// Returns the reply to a command that does not wait.
     #[track_caller]
     pub(super) fn ask(&mut self, command: Command<'_>) -> Reply {
         let outputs = self.send(WORKER, command);
@@ -179,7 +179,7 @@ impl Bench {
         }
     }
 
-    /// The payloads that a lane would hand out, in that order.
+    /// Returns the payloads that a lane would hand out, in that order.
     #[track_caller]
     pub(super) fn ready(&mut self, topic: &str, member: &str) -> Vec<String> {
         let (selection, state) = (Selection::DEFAULT, Some(StateKind::Ready));
@@ -190,7 +190,7 @@ impl Bench {
         }
     }
 
-    /// Takes that many tasks of a lane for ten seconds.
+    /// Takes `count` tasks of a lane for ten seconds.
     #[track_caller]
     pub(super) fn take(&mut self, topic: &str, member: &str, count: u32) -> Vec<TaskRecord> {
         let mode = TakeMode::Lease { ttr: Some(Span::from_ms(10_000)) };
@@ -257,7 +257,7 @@ impl Bench {
         }
     }
 
-    /// Who is registered and which lanes there are, as the batches tell, in that order.
+    /// Returns the registered members and the lanes, in that order, according to the batches.
     pub(super) fn kept(&self) -> Kept {
         let mut kept = Kept::default();
         for change in self.batches.iter().flat_map(|batch| &batch.changes) {
@@ -274,12 +274,12 @@ pub(super) struct Kept {
     pub(super) members: BTreeMap<u64, bool>,
     /// The incarnation of the member of each lane.
     pub(super) lanes: BTreeMap<u64, u64>,
-    /// How many lanes each member has.
+    /// The number of lanes of each member.
     lane_counts: BTreeMap<u64, u64>,
 }
 
 impl Kept {
-    /// Takes a change over, and checks that no lane is without a registered member.
+    /// Applies a change, and checks that every lane has a registered member.
     pub(super) fn fold(&mut self, change: &Change) {
         match change {
             Change::Member(member) => {
@@ -324,7 +324,7 @@ pub(super) fn payloads(tasks: &[TaskRecord]) -> Vec<String> {
     tasks.iter().map(|task| String::from_utf8_lossy(&task.payload).into_owned()).collect()
 }
 
-/// The refusals among these outputs.
+/// Returns the refusals among these outputs.
 pub(super) fn refusals(outputs: &[Output]) -> Vec<RefusalKind> {
     let replies = outputs.iter().filter_map(|output| match output {
         Output::Reply { reply: Reply::Refused(refusal), .. } => Some(refusal.kind),

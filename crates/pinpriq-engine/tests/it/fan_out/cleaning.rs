@@ -1,4 +1,4 @@
-//! The end of a member with a great deal to clean: in steps, with others served in between.
+//! The end of a member with many tasks to clean: in steps, while others are served in between.
 
 use pinpriq_engine::command::{Command, Put, Selection, Take, TakeMode, TimeToLive, Wait};
 use pinpriq_engine::limits::STEPS_PER_TIMEOUT;
@@ -10,10 +10,11 @@ use pinpriq_engine::time::Span;
 
 use super::bench::{Bench, lane, payloads, publish, refusals};
 
-/// More than one call deals with.
+/// More than one call handles.
 const MANY: usize = STEPS_PER_TIMEOUT + 100;
 
-/// Lets the cleaning go on call by call, with others who work in between, and answers the calls.
+/// Makes calls until the cleaning is finished, while others work in between. Returns the number of
+/// calls.
 fn clean_with_others_at_work(bench: &mut Bench, mut watch: impl FnMut(&[Output])) -> usize {
     let mut calls = 0;
     while bench.engine.poll_timeout().is_some_and(|at| at <= bench.now()) {
@@ -21,7 +22,7 @@ fn clean_with_others_at_work(bench: &mut Bench, mut watch: impl FnMut(&[Output])
         assert!(said.len() <= STEPS_PER_TIMEOUT, "one call sends {} outputs", said.len());
         watch(&said);
         calls += 1;
-        // The same name is free meanwhile, and what others do is done at once.
+        // The same name is free meanwhile, and the commands of others are carried out at once.
         let payload = calls.to_string();
         bench.join("free", "dead");
         assert_eq!(bench.publish("t", &payload), 1);
@@ -65,7 +66,8 @@ fn many_tasks_are_freed_in_bounded_steps() {
     for _ in 0..2 * MANY {
         bench.publish("u", "one");
     }
-    // Whichever are freed last, those who await two of them are told by two different calls.
+    // Whichever tasks are freed last, the awaiters of two of them get their replies from two
+    // different calls.
     let first = bench.take("u", "dead", 1).remove(0).id.to_string();
     let wait = Wait::Forever;
     let (queue, id) = (lane("u", "dead"), first.as_bytes());
@@ -121,7 +123,7 @@ fn many_members_that_end_at_once_are_cleaned_in_bounded_steps() {
     }
     assert_eq!(bench.publish("u", "one"), MANY as u64);
     bench.pass(1_000);
-    // Before anybody has come to fire the end of the last of them, all have ended all the same.
+    // All of them have ended, even before the end of the last one is fired.
     assert_eq!(bench.publish("u", "two"), 0);
     assert_eq!(bench.members("u"), []);
     let last = (MANY - 1).to_string();
@@ -141,7 +143,7 @@ fn members_whose_lease_is_over_do_nothing_more_while_others_end_before_them() {
     }
     bench.publish("u", "one");
     let receipt = bench.take("u", "acks", 1)[0].receipt().expect("a lease");
-    // Ends of tasks come before those of members, and these last for several calls.
+    // Tasks end before members, and these take several calls.
     for _ in 0..4 * MANY {
         let ttl = TimeToLive::For(Span::from_ms(1_000));
         bench.ask(Command::Put(Put { ttl, ..Put::new(b"jobs", b"") }));
@@ -188,7 +190,7 @@ fn nobody_gets_a_task_of_a_lane_that_waits_to_be_cleaned() {
     assert_eq!(bench.engine.subscriptions(subscriber), 0);
 }
 
-/// Of what is due in one call, each has its turn at its moment, also an end that was put off.
+/// Everything due in one call has its turn at its own moment, even an end that was postponed.
 #[test]
 fn a_lease_that_was_put_off_ends_in_its_turn() {
     let mut bench = Bench::new();
@@ -211,7 +213,7 @@ fn a_task_that_becomes_ready_at_the_end_of_its_member_goes_to_nobody() {
     let mut bench = Bench::new();
     bench.join_for("u", "dead", Some(10_000));
     bench.publish("u", "one");
-    // The lease of the task ends a little before that of the member, which waits for more.
+    // The lease of the task ends a little before the lease of the member, which waits for more.
     assert_eq!(bench.take("u", "dead", 1).len(), 1);
     bench.pass(1);
     bench.block(ClientId(9), "u", "dead");

@@ -44,7 +44,7 @@ fn eventful() -> Bench {
     bench
 }
 
-/// Each lane with the payloads that it would hand out.
+/// Returns each lane with the payloads that it would hand out.
 fn lanes(bench: &mut Bench) -> BTreeMap<&'static str, Vec<String>> {
     let there = bench.members("t");
     let known = MEMBERS
@@ -56,7 +56,7 @@ fn lanes(bench: &mut Bench) -> BTreeMap<&'static str, Vec<String>> {
 #[test]
 fn a_restart_after_any_batch_finds_the_lanes_as_they_were() {
     let bench = eventful();
-    // The same again, looked at after each batch.
+    // The same again, checked after each batch.
     let mut before: Option<BTreeMap<&'static str, Vec<String>>> = None;
     for count in 0..=bench.batches.len() {
         let mut again = bench.after_crash(count);
@@ -109,7 +109,7 @@ fn a_restart_at_any_point_of_a_clean_up_finishes_it() {
         let is_dead = count > before;
         assert_eq!(again.members("t").len(), if is_dead { 1 } else { 2 });
         assert_eq!(again.publish("t", "two"), if is_dead { 1 } else { 2 });
-        // The same name may come back before the clean-up has gone on.
+        // The same name may come back before the clean-up has continued.
         again.join("t", "dead");
         again.publish("t", "three");
         again.settle();
@@ -122,7 +122,7 @@ fn a_restart_at_any_point_of_a_clean_up_finishes_it() {
         assert_eq!((kept.members.len(), ended), (2, 0), "after {count} batches");
         assert_eq!(kept.lanes.len(), if is_dead { 3 } else { lanes + 3 });
     }
-    // Before it, once the member has ended, and after each call.
+    // Before the end, once the member has ended, and after each call.
     assert_eq!(left[..2], [lanes + 3; 2]);
     assert!(left.is_sorted_by(|one, other| one >= other) && left.last() == Some(&2), "{left:?}");
 }

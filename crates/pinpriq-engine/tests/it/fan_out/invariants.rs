@@ -1,4 +1,4 @@
-//! What fan-out promises, one test for each of the ten.
+//! The ten promises of fan-out, with one test for each.
 
 use pinpriq_engine::change::Change;
 use pinpriq_engine::command::{
@@ -23,7 +23,7 @@ fn i1_whoever_has_joined_gets_all_that_is_published_after() {
     assert_eq!(bench.publish("t", "two"), 2);
     assert_eq!(bench.ready("t", "a"), ["one", "two"]);
     assert_eq!(bench.ready("t", "b"), ["two"]);
-    // One that comes back while its former lanes still wait to be cleaned has joined, too.
+    // A member that comes back while its former lanes still wait to be cleaned has joined too.
     bench.leave("a");
     bench.join("t", "a");
     assert_eq!(bench.publish("t", "three"), 2);
@@ -31,13 +31,13 @@ fn i1_whoever_has_joined_gets_all_that_is_published_after() {
     assert_eq!(bench.publish("t", "four"), 2);
     assert_eq!(bench.ready("t", "a"), ["three", "four"]);
     assert_eq!(bench.ready("t", "b"), ["two", "three", "four"]);
-    // And so it is after a start of the server, before anybody says a word.
+    // The same holds after a restart of the server, before any command.
     let mut again = bench.after_crash(bench.batches.len());
     assert_eq!(again.publish("t", "five"), 2);
     assert_eq!(again.ready("t", "a"), ["three", "four", "five"]);
 }
 
-/// So much is due at the end of the lease that nobody has noticed the end yet.
+/// More is due at the end of the lease than one call fires, so this end has not been fired yet.
 #[test]
 fn i1_nobody_lives_on_who_missed_a_publication() {
     let mut bench = Bench::new();
@@ -69,7 +69,7 @@ fn i2_a_publication_reaches_all_lanes_or_none() {
     for member in ["a", "b", "c"] {
         bench.join("t", member);
     }
-    // Ids of its own keep the copies of this lane from being told in one word with the others.
+    // This lane has ids of its own, so its copies are not reported together with the others.
     bench.set(lane("t", "b"), &[(IDS, Ids::Uuid.into())]);
     for payload in ["one", "two", "three"] {
         let before = bench.batches.len();
@@ -183,7 +183,7 @@ fn i5_cleaning_never_touches_another_lane() {
         assert_eq!(bench.ready(topic, member), ["one", "two"], "{member:?} in {topic:?}");
     }
     assert_eq!(bench.figures(Some(b"t".as_slice().into())).counters.present(), 1);
-    // Nor does it cost anybody what is published after.
+    // No member misses what is published later, either.
     assert_eq!(bench.publish("t", "three"), 3);
     assert_eq!(bench.ready("t", "1"), ["two", "three"]);
 }
@@ -197,12 +197,12 @@ fn i6_each_lane_is_first_in_first_out() {
     for (index, payload) in sent.iter().enumerate() {
         assert_eq!(bench.publish("t", payload), 2);
         if index % 7 == 0 {
-            // What one member does meanwhile, and what is put elsewhere, moves nothing.
+            // The commands of one member in between, and puts elsewhere, change nothing.
             assert_eq!(payloads(&bench.pop("t", "b", 1)).len(), 1);
             bench.put("t", "elsewhere");
         }
     }
-    // A task that is given back returns to its old place.
+    // A task that is released returns to its old place.
     let taken = bench.take("t", "a", 3);
     for task in [1, 0, 2] {
         let held =
@@ -225,12 +225,12 @@ fn i7_nothing_is_delivered_after_its_deadline() {
     let at = bench.now().after(Span::from_ms(100));
     assert_eq!(bench.count(publish("t", "dated", Deadline::At(at))), 2);
     assert_eq!(bench.publish("t", "open"), 2);
-    // The consumer sees the deadline, and may keep what it has taken before.
+    // The consumer sees the deadline, and may keep what it took before.
     let taken = bench.take("t", "b", 1);
     assert_eq!(taken[0].progress.expires_at, Some(at));
     bench.pass(99);
     assert_eq!(bench.ready("t", "a"), ["dated", "open"]);
-    // At the moment itself, and without a call in between that could have removed it.
+    // At the exact moment, and without a call in between that could have removed it.
     bench.pass(1);
     assert_eq!(payloads(&bench.pop("t", "a", 9)), ["open"]);
     let mut again = bench.after_crash(1 + 1 + 1);
@@ -290,7 +290,7 @@ fn i9_joining_again_keeps_the_lane_and_its_backlog() {
     };
     assert_eq!(settings.capacity, Some(5));
     assert_eq!(bench.members("t").len(), 1);
-    // Also when the server was started again in between.
+    // This also holds after a restart of the server.
     let mut again = bench.after_crash(bench.batches.len());
     assert_eq!(again.join("t", "a"), incarnation);
     assert_eq!(again.ready("t", "a"), ["two"]);
@@ -306,7 +306,7 @@ fn i10_nobody_who_asks_pays_for_the_cleaning() {
     bench.join("t", "alive");
     let before = bench.batches.len();
     assert_eq!(bench.leave("dead"), STEPS_PER_TIMEOUT as u64 + 10);
-    // Whoever asks for that, and whoever asks next, makes just its own changes.
+    // This command, and the next one, make only their own changes.
     assert_eq!(bench.publish("t", "one"), 1);
     assert_eq!(payloads(&bench.pop("t", "alive", 1)), ["one"]);
     bench.join("u", "alive");

@@ -1,4 +1,4 @@
-//! What the founding text got wrong, one test for each correction.
+//! What the founding text got wrong, with one test for each correction.
 
 use pinpriq_engine::change::Change;
 use pinpriq_engine::command::{Command, Selection, TakeMode};
@@ -9,14 +9,15 @@ use pinpriq_engine::time::Span;
 
 use super::bench::{Bench, OTHER, lane, payloads, publish};
 
-/// It cleaned whoever was alive or registered but not both, and so whoever was just joining.
+/// It cleaned every member that was alive or registered but not both, and so also one that was just
+/// joining.
 #[test]
 fn slip_1_who_is_just_joining_is_not_cleaned() {
     let mut bench = Bench::new();
     bench.join_for("t", "dead", Some(10));
     bench.publish("t", "one");
     bench.pass(10);
-    // The end of the one and the beginning of the other are in the same moment.
+    // One ends and the other begins at the same moment.
     let joins = bench.join("t", "joins");
     assert_eq!(bench.publish("t", "two"), 1);
     bench.settle();
@@ -34,7 +35,7 @@ fn slip_2_there_is_one_registration_for_all_topics() {
     let kept = bench.kept();
     assert_eq!(kept.members.len(), 1);
     assert_eq!(kept.lanes.values().copied().collect::<Vec<_>>(), [incarnation; 2]);
-    // Being alive belongs to it: a sign of life in one topic counts in all, and so does the end.
+    // A member is alive as a whole: a sign of life in one topic counts in all, and so does the end.
     bench.pass(59_000);
     bench.take("t", "a", 1);
     bench.pass(59_000);
@@ -67,7 +68,7 @@ fn slip_3_joining_registers_before_it_answers() {
     assert_eq!(again.publish("t", "one"), 1);
 }
 
-/// It deleted whatever began with the name.
+/// It deleted everything whose name began with the member's name.
 #[test]
 fn slip_4_member_1_leaves_member_10_alone() {
     let mut bench = Bench::new();
@@ -120,7 +121,7 @@ fn slip_6_subscribing_answers_at_once_and_delivers_later() {
     assert_eq!(deliveries(&said), ["one"]);
 }
 
-/// Nothing deleted what had been consumed.
+/// Nothing deleted consumed tasks.
 #[test]
 fn slip_7_what_was_consumed_is_deleted() {
     let mut bench = Bench::new();
@@ -135,7 +136,7 @@ fn slip_7_what_was_consumed_is_deleted() {
     let mut again = bench.after_crash(bench.batches.len());
     assert_eq!(again.ready("t", "a"), Vec::<String>::new());
     assert_eq!(again.ready("t", "b"), ["one", "two"]);
-    // The last copy takes along what was kept once for all of them.
+    // With the last copy, the shared payload is removed.
     let mut limited = Bench::with(Limits { bytes_max: 20_000, ..Limits::default() });
     limited.join("t", "a");
     limited.join("t", "b");
@@ -164,7 +165,8 @@ fn slip_8_deadlines_are_enforced() {
     assert_eq!(payloads(&bench.take("t", "a", 9)), Vec::<String>::new());
 }
 
-/// A publisher that had read the members before the clean-up wrote a lane that nobody ever cleaned.
+/// A publisher that had read the members before the clean-up wrote a lane that nothing ever
+/// cleaned.
 #[test]
 fn slip_9_publishing_during_the_clean_up_makes_no_orphan() {
     let mut bench = Bench::new();
@@ -184,7 +186,7 @@ fn slip_9_publishing_during_the_clean_up_makes_no_orphan() {
     assert_eq!(again.figures(None).counters.present(), 3);
 }
 
-/// The same name registered again while a cleaner was at work, and lost its new registration.
+/// The same name registered again while a cleaner was running, and lost its new registration.
 #[test]
 fn slip_9_the_same_name_again_is_not_cleaned_away() {
     let mut bench = Bench::new();
@@ -197,7 +199,7 @@ fn slip_9_the_same_name_again_is_not_cleaned_away() {
     assert_eq!(bench.ready("t", "a"), Vec::<String>::new());
     assert_eq!(bench.publish("t", "new"), 1);
     let taken = bench.take("t", "a", 1);
-    // A crash in between changes nothing about it.
+    // A crash in between changes nothing.
     for count in 0..=bench.batches.len() {
         let mut again = bench.after_crash(count);
         again.settle();
@@ -213,7 +215,7 @@ fn slip_9_the_same_name_again_is_not_cleaned_away() {
     assert_eq!(bench.leave_topic("u", "a"), 0, "that lane was of the former incarnation");
 }
 
-/// Subscribes to the lane of `a` in `t`, and answers what was delivered by that.
+/// Subscribes to the lane of `a` in `t`, and returns what that delivered.
 fn subscribe(bench: &mut Bench) -> Vec<String> {
     let command = Command::Subscribe {
         queues: &[b"t"],

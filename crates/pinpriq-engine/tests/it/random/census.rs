@@ -11,7 +11,7 @@ use pinpriq_engine::time::Timestamp;
 use pinpriq_engine::transition_listing;
 use pinpriq_model::{Home, Model, Place};
 
-/// How often each thing was seen.
+/// How often each thing happened.
 #[derive(Debug, Default)]
 pub(super) struct Census {
     cells: BTreeMap<(String, &'static str), u64>,
@@ -20,12 +20,12 @@ pub(super) struct Census {
     deliveries: u64,
     restarts: u64,
     compactions: u64,
-    /// Commands that were refused since there was no room.
+    /// Commands that were refused because there was no room.
     busy: BTreeSet<&'static str>,
     fan_out: BTreeMap<&'static str, u64>,
 }
 
-/// Whatever can need room must have found none.
+/// Every command that can need room must have been refused for lack of it.
 const NEED_ROOM: [&str; 15] = [
     "put",
     "take",
@@ -44,7 +44,7 @@ const NEED_ROOM: [&str; 15] = [
     "join",
 ];
 
-/// What fan-out must have come to.
+/// Everything that must have happened in fan-out.
 const FAN_OUT: [&str; 21] = [
     "a member rejoins",
     "a member joins while its former lanes are cleaned",
@@ -70,7 +70,7 @@ const FAN_OUT: [&str; 21] = [
 ];
 
 impl Census {
-    /// Counts the cells of the table that a command is about to try.
+    /// Counts the cells of the table that a command is about to reach.
     pub(super) fn note_command(&mut self, model: &Model, client: ClientId, command: &Command<'_>) {
         let by_id = |queue: QueueName<'_>, id: &[u8]| task_of(model, queue, id);
         match command {
@@ -130,7 +130,7 @@ impl Census {
         }
     }
 
-    /// Counts a command that was refused since there was no room.
+    /// Counts a command that was refused because there was no room.
     pub(super) fn note_busy(&mut self, command: &Command<'_>) {
         self.busy.insert(match command {
             Command::Put(_) => "put",
@@ -240,7 +240,7 @@ impl Census {
                 (if is_current { "receipt" } else { "another receipt" }, task)
             }
         };
-        // A task that nobody can reach is in no column.
+        // A task that no client can reach is in no column.
         let task = task.filter(|task| model.is_live(task.number));
         self.cell(&format!("{word} by {form}"), standing(task, client));
     }
@@ -249,7 +249,7 @@ impl Census {
         *self.cells.entry((row.to_owned(), standing)).or_default() += 1;
     }
 
-    /// Counts what came out.
+    /// Counts an output.
     pub(super) fn note_output(&mut self, output: &Output, asked: Option<RequestId>) {
         if let Output::Reply { request, reply: Reply::Refused(refusal), .. } = output
             && refusal.kind == RefusalKind::NotFound
@@ -312,7 +312,7 @@ impl Census {
         }
     }
 
-    /// Counts the awaiters who are told about tasks that went with their lane.
+    /// Counts the awaiters of tasks that were removed with their lane.
     pub(super) fn note_killed(&mut self, model: &Model) {
         let mut hidden = model.tasks().filter(|task| !model.is_live(task.number));
         if hidden.any(|task| model.is_awaited(task.number)) {
@@ -320,7 +320,7 @@ impl Census {
         }
     }
 
-    /// Counts what time and the ends of connections did.
+    /// Counts what time and the ends of connections caused.
     pub(super) fn note_happened(&mut self, model: &Model) {
         for ((row, kind), times) in &model.happened {
             for standing in standings_of(*kind) {
@@ -329,7 +329,7 @@ impl Census {
         }
     }
 
-    /// Everything that can come up has come up.
+    /// Asserts that everything that can happen has happened.
     pub(super) fn assert_complete(&self) {
         let mut missing = Vec::new();
         let listing = transition_listing();
@@ -338,7 +338,7 @@ impl Census {
             let row = cells(line);
             for (cell, standing) in row.iter().zip(&head).skip(1) {
                 let known = self.cells.keys().any(|(name, at)| name == row[0] && at == standing);
-                // Nothing happens to a buried task when its TTL passes, so nobody can count it.
+                // Nothing happens to a buried task when its TTL passes, so it cannot be counted.
                 let is_silent = row[0] == "its deadline passes" && *cell == "=";
                 if *cell != "—" && !is_silent && !known {
                     missing.push(format!("{} in {standing}", row[0]));
@@ -346,7 +346,7 @@ impl Census {
             }
         }
         for kind in RefusalKind::ALL {
-            // The store is not the engine's business, and neither are shards and stops.
+            // The engine knows nothing about failures of the store, shards and stops.
             use RefusalKind::{Closing, CrossShard, Store};
             if !matches!(kind, Store | Closing | CrossShard) && !self.refusals.contains_key(&kind) {
                 missing.push(kind.word().to_owned());
@@ -378,7 +378,7 @@ fn cells(line: &str) -> Vec<&str> {
     line.trim_matches('|').split('|').map(str::trim).collect()
 }
 
-/// The task of this id, if it and its queue are there.
+/// Returns the task of this id, if it and its queue exist.
 fn task_of<'a>(model: &'a Model, queue: QueueName<'_>, id: &[u8]) -> Option<&'a TaskRecord> {
     model.find(queue, id).ok().flatten().map(|number| model.task(number))
 }
@@ -387,7 +387,7 @@ fn numbered(model: &Model, number: u64) -> Option<&TaskRecord> {
     model.knows(number).then(|| model.task(number))
 }
 
-/// Whether tasks can still be brought back to a place.
+/// Whether tasks can still be returned to a place.
 fn is_open(model: &Model, place: &Place) -> bool {
     model.homes.contains_key(place) && !model.has_ended(place)
 }
@@ -402,7 +402,7 @@ fn standing(task: Option<&TaskRecord>, client: ClientId) -> &'static str {
     }
 }
 
-/// The columns of a state, seen by everybody.
+/// The columns of a state, for all clients.
 fn standings_of(kind: StateKind) -> &'static [&'static str] {
     match kind {
         StateKind::Ready => &["R"],

@@ -1,4 +1,5 @@
-//! Chooses commands: few queues, keys, ids and priorities, and short spans that collide.
+//! Chooses commands, with few queues, keys, ids and priorities, and short spans, so that they
+//! collide.
 
 mod lanes;
 
@@ -16,15 +17,15 @@ use super::dice::Dice;
 use lanes::{known_member, place_of};
 
 pub(super) const QUEUES: [&[u8]; 3] = [b"a", b"ab", b""];
-/// Two of them are called like a queue, and with that have nothing to do.
+/// Two of them have the name of a queue, but are unrelated to it.
 pub(super) const TOPICS: [&[u8]; 3] = [b"a", b"", b"t"];
 pub(super) const MEMBERS: [&[u8]; 3] = [b"1", b"10", b""];
-/// A payload that the narrow door cannot carry, and one byte more than the engine accepts.
+/// A payload that the narrow door cannot carry, and one byte longer than the engine accepts.
 static LARGE: [u8; PAYLOAD_BYTES_MAX + 1] = [b'x'; PAYLOAD_BYTES_MAX + 1];
 pub(super) const PAYLOAD_BYTES_MAX: usize = 65_540;
 static LONG_NAME: [u8; 65_536] = [b'n'; 65_536];
 
-/// What a chooser knows besides the tasks.
+/// What a chooser knows in addition to the tasks.
 #[derive(Default)]
 pub(super) struct Memory {
     /// Whether this run is mostly about fan-out.
@@ -35,7 +36,7 @@ pub(super) struct Memory {
     pub(super) popped: Vec<Vec<TaskRecord>>,
 }
 
-/// A receipt, and for which task it was issued.
+/// A receipt, and the task that it was issued for.
 pub(super) struct Issued {
     pub(super) queue: Vec<u8>,
     pub(super) member: Option<Vec<u8>>,
@@ -172,14 +173,14 @@ impl<'a> Chooser<'a> {
         self.dice.once_in(4).then(|| self.bytes())
     }
 
-    /// All tasks by their numbers.
+    /// Returns all tasks by their numbers.
     fn tasks(&self) -> Vec<&'a TaskRecord> {
         let mut tasks: Vec<&TaskRecord> = self.model.tasks().collect();
         tasks.sort_by_key(|task| task.number);
         tasks
     }
 
-    /// An id that some task has, had or might have.
+    /// Returns an id that some task has, had or might have.
     fn id(&mut self) -> &'static [u8] {
         let tasks = self.tasks();
         match self.dice.below(20) {
@@ -202,7 +203,7 @@ impl<'a> Chooser<'a> {
         self.dice.pick(&[b"x".as_slice(), b"y", b"z"])
     }
 
-    /// A task, named in the way in which its queue names it.
+    /// Returns a task, with an id in the form of its queue.
     fn target(&mut self) -> (QueueName<'static>, &'static [u8]) {
         let tasks = self.tasks();
         if tasks.is_empty() || self.dice.once_in(8) {
@@ -240,7 +241,7 @@ impl<'a> Chooser<'a> {
         Held { queue, by: HeldBy::Id(id) }
     }
 
-    /// A receipt that was issued some time, in its queue or in another.
+    /// Returns a receipt that was issued at some time, in its queue or in another.
     fn old_receipt(&mut self) -> (QueueName<'static>, Receipt) {
         let index = self.dice.below(self.memory.receipts.len() as u64);
         let issued = &self.memory.receipts[usize::try_from(index).unwrap()];
@@ -286,7 +287,7 @@ impl<'a> Chooser<'a> {
         let to = self.dice.pick(&StateKind::ALL);
         let mut transfer = self.transfer();
         if !self.dice.once_in(5) {
-            // Most of the time, what makes sense for that state.
+            // Usually what makes sense for that state.
             let delays = matches!(to, StateKind::Waiting | StateKind::Zombie);
             transfer.delay = if delays { self.span() } else { Span::ZERO };
             if !matches!(to, StateKind::Ready | StateKind::Waiting) {
@@ -413,7 +414,7 @@ impl<'a> Chooser<'a> {
     }
 }
 
-/// The name as it was chosen, which lives as long as the tests.
+/// Returns the chosen name as one that lives as long as the tests.
 fn known_queue(name: &[u8]) -> &'static [u8] {
     let known = QUEUES.into_iter().chain(TOPICS).find(|known| *known == name);
     known.unwrap_or(b"not there")

@@ -20,7 +20,7 @@ use super::choices::{Chooser, Issued, MEMBERS, Memory, PAYLOAD_BYTES_MAX};
 use super::dice::Dice;
 use super::store::Store;
 
-/// Nobody, who only looks.
+/// A client that only reads.
 const OBSERVER: ClientId = ClientId(0);
 const CLIENTS: usize = 4;
 
@@ -38,7 +38,7 @@ pub(super) struct Runner<'a> {
     situation: Situation,
 }
 
-/// Says where a run was when it failed.
+/// Reports where a run was when it failed.
 struct Situation {
     origin: String,
     step: usize,
@@ -91,7 +91,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Does one thing, which `seed` chooses.
+    /// Does one thing, chosen by `seed`.
     pub(super) fn step(&mut self, seed: u64) {
         let mut dice = Dice::new(seed);
         self.situation.step += 1;
@@ -118,7 +118,7 @@ impl<'a> Runner<'a> {
         self.compare_state(dice.once_in(4));
     }
 
-    /// Mostly now; else at, just before or well beyond the next deadline.
+    /// Returns now in most cases, or else a moment at, just before or well after the next deadline.
     fn moment(&self, dice: &mut Dice) -> Timestamp {
         let now = self.model.now;
         let due = self.model.next_moment().unwrap_or(now).max(now);
@@ -129,7 +129,7 @@ impl<'a> Runner<'a> {
             5 => now.after(Span::from_ms(dice.below(4))),
             _ => now,
         };
-        // Far from the end of time, which has tests of its own.
+        // Far from the end of time, which has its own tests.
         if later.ms() > 200_000_000_000_000 { now } else { later }
     }
 
@@ -166,7 +166,7 @@ impl<'a> Runner<'a> {
         self.compare_outputs(said, Some(request), false);
     }
 
-    /// The ids of new tasks, some of which cannot be foretold.
+    /// Returns the ids of new tasks. Some of them cannot be predicted.
     fn drawn_ids(&self, request: RequestId, said: &[Output]) -> BTreeMap<u64, TaskId> {
         let last = self.model.last_number;
         let mut ids = self.store.ids_above(last);
@@ -189,7 +189,7 @@ impl<'a> Runner<'a> {
         ids
     }
 
-    /// Everything that the engine has to say, and to store.
+    /// Takes everything that the engine has to send and to store.
     fn listen(&mut self) -> Vec<Output> {
         self.engine.check();
         self.store.collect(&mut self.engine);
@@ -225,7 +225,7 @@ impl<'a> Runner<'a> {
         self.compare_outputs(said, None, false);
     }
 
-    /// The server stops, and another engine goes on from what the store kept.
+    /// Stops the server, and lets another engine continue from what the store kept.
     fn restart(&mut self, now: Timestamp) {
         self.situation.doing = format!("the server starts again at {now}");
         self.incarnation += 1;
@@ -252,7 +252,7 @@ impl<'a> Runner<'a> {
         self.engine.check();
     }
 
-    /// Drops every queue, and then nothing is left anywhere.
+    /// Drops every queue, and checks that nothing is left anywhere.
     pub(super) fn clear_away(mut self) {
         let now = self.model.now;
         for client in self.clients.clone() {

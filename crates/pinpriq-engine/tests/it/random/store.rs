@@ -1,7 +1,7 @@
-//! A store that keeps its changes in a list, as a journal of several files does.
+//! A store that keeps its changes in a list, like a journal of several files.
 //!
-//! It compacts like one: the records that still lie in the oldest file are reported once more,
-//! and then that file goes, whatever else is in it.
+//! It compacts like one: the records that are still in the oldest file are reported again. Then
+//! that file is removed with everything else in it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -18,9 +18,9 @@ pub(super) struct Store {
     log: VecDeque<Entry>,
     volume: u32,
     offset: u32,
-    /// How many of the latest entries the engine has not been told the place of.
+    /// The number of the latest entries whose place the engine does not know yet.
     unplaced: usize,
-    /// Places that the engine was told and has not given back.
+    /// Places that the engine knows and has not returned.
     held: BTreeSet<Place>,
 }
 
@@ -31,7 +31,7 @@ struct Entry {
 }
 
 impl Store {
-    /// Writes what the engine reports, and learns which places it gives up.
+    /// Writes what the engine reports, and notes which places it gives up.
     pub(super) fn collect(&mut self, engine: &mut Engine) {
         let mut changes = Vec::new();
         engine.take_changes(&mut changes);
@@ -53,7 +53,7 @@ impl Store {
         self.unplaced += 1;
     }
 
-    /// Tells the engine where its records lie, some time after they were written.
+    /// Tells the engine where its records are, some time after they were written.
     pub(super) fn place(&mut self, engine: &mut Engine) {
         let start = self.log.len() - self.unplaced;
         self.unplaced = 0;
@@ -74,7 +74,7 @@ impl Store {
         }
     }
 
-    /// The ids under which tasks with a higher number were written.
+    /// Returns the ids under which tasks with a higher number were written.
     pub(super) fn ids_above(&self, number: u64) -> BTreeMap<u64, TaskId> {
         let written = self.log.iter().filter_map(|entry| match &entry.change {
             Change::Task(task) => Some((task.number, task.id.clone())),
@@ -83,8 +83,8 @@ impl Store {
         written.filter(|(known, _)| *known > number).collect()
     }
 
-    /// Moves what is still needed out of the oldest file, and drops it; tells whether there was
-    /// any file but the one that is written to, and if so, which records were written again.
+    /// Moves what is still needed out of the oldest file, and removes that file. Returns the
+    /// records that were written again, or `None` if there was no file but the one being written.
     pub(super) fn compact(&mut self, engine: &mut Engine) -> Option<Vec<RecordKey>> {
         self.place(engine);
         let oldest = self.log.front().map(|entry| entry.volume)?;
@@ -110,7 +110,7 @@ impl Store {
         Some(written)
     }
 
-    /// A new engine from what is kept.
+    /// Creates a new engine from what is stored.
     pub(super) fn restart(
         &mut self,
         engine: &Engine,
@@ -129,7 +129,7 @@ impl Store {
         fresh
     }
 
-    /// Nothing is kept that nobody needs.
+    /// Asserts that nothing is stored that is no longer needed.
     pub(super) fn assert_all_given_back(&self) {
         assert_eq!(self.held, BTreeSet::new(), "every place is given back in the end");
     }

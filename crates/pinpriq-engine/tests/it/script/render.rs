@@ -1,4 +1,4 @@
-//! What comes out of the engine, in the words of a script.
+//! Formats the outputs of the engine in the words of a script.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use pinpriq_engine::stats::Figures;
 use pinpriq_engine::task::{Bytes, ClientId, Receipt, RequestId, State, StateKind, TaskRecord};
 use pinpriq_engine::time::Span;
 
-/// What a script calls clients and receipts.
+/// The names of clients and receipts in a script.
 #[derive(Default)]
 pub(super) struct Names {
     clients: Vec<String>,
@@ -19,7 +19,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// The client of that name; clients come into being by being named.
+    /// Returns the client of this name. The first use of a name creates the client.
     pub(super) fn client(&mut self, name: &str) -> ClientId {
         let known = self.clients.iter().position(|known| known == name);
         let index = known.unwrap_or_else(|| {
@@ -29,7 +29,7 @@ impl Names {
         ClientId(index as u64 + 1)
     }
 
-    /// The receipt of that name; one that was never issued is as well-formed as any.
+    /// Returns the receipt of this name. One that was never issued is well-formed too.
     pub(super) fn receipt(&self, name: &str) -> Receipt {
         self.receipts.get(name).copied().unwrap_or_else(|| {
             let serial = name.strip_prefix('r').and_then(|serial| serial.parse().ok());
@@ -47,7 +47,7 @@ impl Names {
         }
     }
 
-    /// One line for one output. The reply to the command above the line needs no name.
+    /// Formats one output as one line. The reply to the command above the line has no name.
     pub(super) fn output(&self, output: &Output, asked: Option<(ClientId, RequestId)>) -> String {
         match output {
             Output::Reply { client, request, reply } if asked == Some((*client, *request)) => {
@@ -104,7 +104,7 @@ impl Names {
         tasks.iter().map(|task| self.task(task)).collect::<Vec<_>>().join(", ")
     }
 
-    /// A task as whoever took it cares about it.
+    /// Formats what matters about a task to the client that took it.
     fn task(&self, task: &TaskRecord) -> String {
         let mut text = format!("{} {}", task.id, quoted(&task.payload));
         if let State::Taken(lease) = &task.progress.state {
@@ -126,7 +126,7 @@ impl Names {
     }
 }
 
-/// All that is known about a task; what it does not have is left out.
+/// Formats everything about a task. Fields that are not set are left out.
 fn whole(task: &TaskRecord) -> String {
     let mut text = format!("{} {} {}", task.id, quoted(&task.payload), task.progress.state.kind());
     match task.progress.priority {
@@ -177,7 +177,7 @@ fn whole(task: &TaskRecord) -> String {
     text
 }
 
-/// What time did, as the store hears it.
+/// Formats what time caused, as it is reported to the store.
 pub(super) fn change(change: &Change) -> String {
     match change {
         Change::Task(task) => format!("task {} is {}", task.number, task.progress.state.kind()),

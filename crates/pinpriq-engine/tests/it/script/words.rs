@@ -1,8 +1,8 @@
-//! Reads the command of a script's line.
+//! Parses the command of a line in a script.
 //!
-//! The words are those of the command set. Where the engine can do more than a client can ask for,
-//! scripts have words of their own: `TTL NONE`, `TTL INSTANT`, `NARROW` and `PINPRIQ`. A byte that
-//! has no letter is written `\xff`.
+//! The words are those of the command set. For what the engine can do and a client cannot request,
+//! scripts have additional words: `TTL NONE`, `TTL INSTANT`, `NARROW` and `PINPRIQ`. A byte that is
+//! not a printable character is written as `\xff`.
 
 use pinpriq_engine::command::{
     Ack, Amendment, Assign, Command, End, Held, HeldBy, Order, Peek, Put, QueueCommand, QueueName,
@@ -14,12 +14,12 @@ use pinpriq_engine::settings::{Assignment, Kind, SETTINGS, Setting, Value};
 use pinpriq_engine::task::{Receipt, StateKind, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
 
-/// What is left of a line.
+/// The rest of a line.
 pub(super) struct Words {
     words: std::collections::VecDeque<String>,
 }
 
-/// Finds the receipt that a script calls by this name.
+/// Finds the receipt of this name in the script.
 type Receipts<'a> = &'a dyn Fn(&str) -> Receipt;
 
 const OPTIONS: [&str; 31] = [
@@ -29,7 +29,7 @@ const OPTIONS: [&str; 31] = [
 ];
 
 impl Words {
-    /// Splits a line at its spaces; what stands in quotes is one word.
+    /// Splits a line at its spaces. Text in quotes is one word.
     pub(super) fn of(line: &str) -> Self {
         let mut words = std::collections::VecDeque::new();
         for (index, part) in line.split('"').enumerate() {
@@ -55,7 +55,7 @@ impl Words {
         word.parse().unwrap_or_else(|_| panic!("{word:?} is no number"))
     }
 
-    /// A word as bytes; `70000*x` is seventy thousand times the letter x.
+    /// Returns a word as bytes. `70000*x` is seventy thousand times the letter x.
     fn bytes(&mut self) -> &'static [u8] {
         let word = self.text();
         if word.contains("\\x") {
@@ -73,13 +73,13 @@ impl Words {
         Span::from_ms(self.number())
     }
 
-    /// Whether `word` is among the rest; it is taken out.
+    /// Removes `word` from the rest. Returns whether it was there.
     fn flag(&mut self, word: &str) -> bool {
         let at = self.words.iter().position(|other| other == word);
         at.is_some_and(|at| self.words.remove(at).is_some())
     }
 
-    /// The words after the option `name`, of which the first is its value.
+    /// Reads the words after the option `name`. The first of them is its value.
     fn option<T>(&mut self, name: &str, read: impl FnOnce(&mut Self) -> T) -> Option<T> {
         let at = self.words.iter().position(|other| other == name)?;
         let mut rest = Self { words: self.words.split_off(at) };
@@ -89,7 +89,7 @@ impl Words {
         Some(value)
     }
 
-    /// The name of a queue, or of a topic if a member is named somewhere behind it.
+    /// Reads the name of a queue, or of a topic if a member is named somewhere after it.
     fn queue_name(&mut self) -> QueueName<'static> {
         QueueName { name: self.bytes(), member: self.member() }
     }
@@ -98,7 +98,7 @@ impl Words {
         self.option("MEMBER", Self::bytes)
     }
 
-    /// All words up to the first option.
+    /// Reads all words up to the first option.
     fn list(&mut self) -> &'static [&'static [u8]] {
         let mut list = Vec::new();
         while !self.words.is_empty() && !OPTIONS.contains(&self.peek().as_str()) {
@@ -124,7 +124,7 @@ impl Words {
         }
     }
 
-    /// The whole rest as a command.
+    /// Reads the whole rest as a command.
     pub(super) fn command(mut self, receipts: Receipts<'_>) -> Command<'static> {
         let word = self.text();
         let command = match word.as_str() {
@@ -306,7 +306,7 @@ impl Words {
             Some("MAX") => End::Max,
             _ => End::Min,
         };
-        // Without an order named, the end says which: from the top the newest goes first.
+        // Without a given order, the end decides: from the top the newest goes first.
         let order = match (self.option("ORDER", Self::text).as_deref(), from) {
             (Some("NEWEST"), _) | (None, End::Max) => Order::Newest,
             _ => Order::Oldest,
@@ -410,7 +410,7 @@ fn is_receipt(word: &str) -> bool {
     word.strip_prefix('r').is_some_and(|serial| serial.parse::<u64>().is_ok())
 }
 
-/// The bytes of a word in which some are written as `\xff`.
+/// Returns the bytes of a word in which some are written as `\xff`.
 fn unescaped(word: &str) -> Vec<u8> {
     let mut parts = word.split("\\x");
     let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
@@ -422,7 +422,7 @@ fn unescaped(word: &str) -> Vec<u8> {
     bytes
 }
 
-/// Bytes for as long as the tests run: commands borrow theirs.
+/// Keeps bytes as long as the tests run, since commands borrow theirs.
 fn keep(bytes: Vec<u8>) -> &'static [u8] {
     Vec::leak(bytes)
 }

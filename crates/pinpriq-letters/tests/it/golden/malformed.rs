@@ -1,4 +1,4 @@
-//! Bytes that are no letter, and why.
+//! Bytes that are not a letter, and why.
 
 use pinpriq_letters::Malformed::{self, OutOfRange, Rest, Short, UnknownKind};
 use pinpriq_letters::{decode_command, decode_output};
@@ -36,7 +36,7 @@ fn unknown_kinds_are_refused() {
 
 #[test]
 fn a_length_that_is_only_declared_is_refused() {
-    // 2^64 - 1 bytes, items or tasks, of which none follows.
+    // 2^64 - 1 bytes, items or tasks, and none of them follows.
     refused_commands(&[
         ("1c ff ff ff ff ff ff ff ff ff 01", Short),
         ("02 b00000000 ff ff ff ff ff ff ff ff ff 01", Short),
@@ -53,17 +53,17 @@ fn a_length_that_is_only_declared_is_refused() {
 #[test]
 fn a_second_form_of_the_same_is_refused() {
     refused_commands(&[
-        // Numbers with more bytes than they need, and with more bits than there are.
+        // Numbers with more bytes than they need, and with more bits than allowed.
         ("14 80 00", OutOfRange("number")),
         ("14 ff ff ff ff ff ff ff ff ff 02", OutOfRange("number")),
         ("14 ff ff ff ff ff ff ff ff ff ff 01", OutOfRange("number")),
-        // A priority of 0, no delay, and a count of 1, each spelled out.
+        // A priority of 0, no delay, and a count of 1, each written out.
         (r#"01 b00000010 04 "jobs" 00 00"#, OutOfRange("priority")),
         (r#"01 b00001000 04 "jobs" 00 00"#, OutOfRange("delay")),
         (r#"02 b00000100 01 04 "jobs" 01"#, OutOfRange("count")),
     ]);
     refused_outputs(&[
-        // An id and a place in the order that are the number, spelled out.
+        // An id and a seq that equal the number, written out.
         (r#"07 03 04 b00000001 04 "jobs" 00 01 00 01 00 01 00 00"#, OutOfRange("id")),
         (r#"07 03 04 b00000001 04 "jobs" 00 01 00 05 01 00 00"#, OutOfRange("seq")),
         ("03 03 04 b00000001 00", OutOfRange("id")),
@@ -95,10 +95,10 @@ fn what_a_field_cannot_hold_is_refused() {
         ("08 03 04 07", OutOfRange("state")),
         ("0b 03 04 b00000101", OutOfRange("outcome")),
         ("0d 03 04 b00000000 01 03 04 00", OutOfRange("IDS")),
-        // A setting that is as usual, spelled out, and two in another order.
+        // A setting with its default value, written out, and two settings in the wrong order.
         ("0d 03 04 b00000000 01 03 00 00", OutOfRange("IDS")),
         ("0d 03 04 b00000000 05 01 01 01 03 01 00", OutOfRange("IDS")),
-        // A lease without a task that is taken, and a task in no state.
+        // A state with its default value, written out, and a holder of a task that is not taken.
         (r#"07 03 04 b00000001 04 "jobs" 00 01 00 08 00 00 00"#, OutOfRange("state")),
         (r#"07 03 04 b00000001 04 "jobs" 00 01 00 0a 01 00 00"#, OutOfRange("holder")),
     ]);

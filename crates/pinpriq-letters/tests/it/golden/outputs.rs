@@ -23,7 +23,8 @@ fn has_the_bytes(output: Output, line: &str) {
     assert_eq!(decode_output(&expected), Ok(output), "{line}");
 }
 
-/// Replies to request 300 of client 3, which follow the kind: the lines leave them out.
+/// Replies to request 300 of client 3. Client and request follow the kind, and the lines leave them
+/// out.
 fn have_the_bytes<const N: usize>(lines: [(Reply, &str); N]) {
     for (reply, line) in lines {
         let (kind, rest) = line.split_at(2);
@@ -40,7 +41,7 @@ fn at(ms: u64) -> Timestamp {
     Timestamp::from_ms(ms)
 }
 
-/// A task that takes the least room.
+/// A task that takes the fewest bytes.
 fn task(state: State) -> TaskRecord {
     TaskRecord {
         number: 1,
@@ -56,7 +57,7 @@ fn task(state: State) -> TaskRecord {
     }
 }
 
-/// A task that has everything that there is.
+/// A task with every field set.
 fn full_task() -> TaskRecord {
     TaskRecord {
         number: 129,

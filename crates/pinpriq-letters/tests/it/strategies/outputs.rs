@@ -27,7 +27,7 @@ pub(crate) fn output() -> impl Strategy<Value = Output> {
     ]
 }
 
-/// Any answer.
+/// Any reply.
 pub(crate) fn reply() -> impl Strategy<Value = Reply> {
     prop_oneof![about_a_task(), about_several(), about_a_queue()]
 }

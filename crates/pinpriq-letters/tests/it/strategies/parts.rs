@@ -1,4 +1,4 @@
-//! What commands and outputs are made of.
+//! Parts of commands and outputs.
 
 use pinpriq_engine::command::{
     Amendment, Assign, End, Held, HeldBy, Order, QueueName, Selection, Sides, TakeMode, TimeToLive,
@@ -18,7 +18,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::strategy::Union;
 
-/// Mostly one of those that take one byte or two.
+/// Mostly a number that takes one byte or two.
 pub(crate) fn number() -> impl Strategy<Value = u64> {
     prop_oneof![3 => 0_u64..300, 1 => any::<u64>(), 1 => Just(u64::MAX)]
 }
@@ -32,7 +32,7 @@ pub(super) fn signed() -> impl Strategy<Value = i64> {
 }
 
 fn text() -> BoxedStrategy<Vec<u8>> {
-    // Now and then one whose length takes two bytes.
+    // Sometimes one whose length takes two bytes.
     prop_oneof![9 => vec(any::<u8>(), 0..10), 1 => vec(any::<u8>(), 120..140)].boxed()
 }
 
@@ -44,7 +44,7 @@ pub(super) fn bytes() -> impl Strategy<Value = Bytes> {
     text().prop_map(Bytes::from)
 }
 
-/// As many as stand in the list itself, and more.
+/// A list of as many items as fit in the list itself, or of more.
 pub(super) fn list<T: Clone + std::fmt::Debug + 'static>(
     item: impl Strategy<Value = T> + 'static,
 ) -> BoxedStrategy<&'static [T]> {
@@ -141,7 +141,7 @@ pub(crate) fn sides() -> impl Strategy<Value = Sides> {
     select(&[Sides::Input, Sides::Output, Sides::Both][..])
 }
 
-/// Any value, whether a setting may have it or not.
+/// Any value, whether or not a setting may have it.
 pub(crate) fn value() -> impl Strategy<Value = Value<'static>> {
     prop_oneof![
         Just(Value::None),
@@ -152,7 +152,7 @@ pub(crate) fn value() -> impl Strategy<Value = Value<'static>> {
     ]
 }
 
-/// A value of the kind that a setting has.
+/// A value of the kind of this setting.
 pub(super) fn fitting(setting: &'static Setting) -> impl Strategy<Value = Value<'static>> {
     let fits = |value| (setting.write)(&mut Settings::default(), value).is_ok();
     let mut kinds: Vec<BoxedStrategy<Value<'static>>> = Vec::new();
@@ -207,7 +207,7 @@ pub(crate) fn state() -> BoxedStrategy<State> {
     .boxed()
 }
 
-/// A task of which nothing was left in a store. Mostly its id and its place are its number.
+/// A task without anything left in a store. Mostly its id and its seq are its number.
 pub(super) fn task() -> BoxedStrategy<TaskRecord> {
     let lane = (number(), bytes()).prop_map(|(number, member)| LaneName { number, member });
     let names = (number(), bytes(), option::of(lane), option::of(id()), option::of(number()));

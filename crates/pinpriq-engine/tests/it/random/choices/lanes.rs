@@ -1,4 +1,4 @@
-//! Chooses what fan-out adds: lanes in the place of queues, members, publications.
+//! Chooses the additional commands of fan-out: lanes instead of queues, members, publications.
 
 use pinpriq_engine::command::QueueName;
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
@@ -20,7 +20,7 @@ impl Chooser<'_> {
         self.dice.pick(&MEMBERS)
     }
 
-    /// A queue, or a lane: mostly one that is there.
+    /// A queue or a lane, usually an existing one.
     pub(super) fn place(&mut self) -> QueueName<'static> {
         let one_in_five = self.dice.below(5);
         if one_in_five < if self.memory.fans_out { 2 } else { 4 } {
@@ -68,7 +68,7 @@ impl Chooser<'_> {
         }
     }
 
-    /// Long enough for something to happen before it ends.
+    /// A lease long enough for something to happen before it ends.
     pub(super) fn lease(&mut self) -> Span {
         if self.dice.once_in(4) { self.span() } else { Span::from_ms(self.dice.pick(&[15, 40])) }
     }
@@ -94,7 +94,7 @@ impl Chooser<'_> {
         }
     }
 
-    /// A receipt names its lane, so that the member may be left out; it may also be a wrong one.
+    /// A receipt determines its lane, so the member may be left out. It may also be a wrong one.
     pub(super) fn named_by_receipt(&mut self, queue: QueueName<'static>) -> QueueName<'static> {
         let member = match self.dice.below(8) {
             0..=3 => None,
@@ -109,7 +109,7 @@ pub(super) fn known_member(name: &[u8]) -> &'static [u8] {
     MEMBERS.into_iter().find(|known| *known == name).unwrap_or(b"nobody")
 }
 
-/// The queue or lane of a task.
+/// Returns the queue or lane of a task.
 pub(super) fn place_of(task: &TaskRecord) -> QueueName<'static> {
     let member = task.lane.as_ref().map(|lane| known_member(&lane.member));
     QueueName { name: known_queue(&task.queue), member }

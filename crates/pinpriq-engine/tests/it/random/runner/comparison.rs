@@ -1,4 +1,4 @@
-//! Compares what the engine says and holds with what the model says and holds.
+//! Compares the outputs and the tasks of the engine with those of the model.
 
 use pinpriq_engine::command::{Command, Peek, QueueCommand, QueueName, Selection};
 use pinpriq_engine::fanout::MemberCommand;
@@ -28,7 +28,7 @@ impl Runner<'_> {
         assert_eq!(said, expected, "the engine says what the model says");
     }
 
-    /// What can differ without being wrong is made equal.
+    /// Makes equal what may differ without being wrong.
     fn comparable(
         &self,
         mut outputs: Vec<Output>,
@@ -48,8 +48,8 @@ impl Runner<'_> {
                 _ => {}
             }
         }
-        // In which order the tasks of an emptied queue are freed, and those who wait for a lane
-        // are sent away, is nobody's business.
+        // The order in which the tasks of an emptied queue are freed, and the order in which the
+        // waits for a lane end, are not specified.
         let is_anyhow = |output: &Output| match output {
             Output::Reply { reply: Reply::Outcome(Outcome::Killed, _), .. }
             | Output::Reply { reply: Reply::PutOutcome(_, Outcome::Killed), .. } => at_timeout,
@@ -67,13 +67,13 @@ impl Runner<'_> {
 
     fn make_comparable(&self, figures: &mut Figures) {
         figures.counters.moves.sort_unstable();
-        // A task at the tail is older than it looks, and either age would do.
+        // A task at the tail is older than it looks, and either age is correct.
         if self.model.has_tail() {
             figures.oldest_ready = None;
         }
     }
 
-    /// Compares the tasks, and every so often all the figures.
+    /// Compares the tasks, and from time to time all figures.
     pub(super) fn compare_state(&mut self, thoroughly: bool) {
         let mut records: Vec<TaskRecord> = Vec::new();
         let homes = self.model.homes.iter().filter(|(place, _)| !self.model.has_ended(place));
@@ -112,7 +112,8 @@ impl Runner<'_> {
 
     fn compare_next_moment(&self) {
         let (due, told) = (self.model.next_moment(), self.engine.poll_timeout());
-        // A member may be looked at when its lease would have ended but for later signs of life.
+        // A member may be checked at the moment when its lease would have ended without later signs
+        // of life.
         let put_off = self.model.members.values().flat_map(|member| &member.put_off);
         let may_be = told.is_some_and(|told| {
             told >= self.model.now && put_off.into_iter().any(|put_off| *put_off == told)
@@ -153,7 +154,7 @@ impl Runner<'_> {
         self.compare_outputs(said, Some(request), false);
     }
 
-    /// The engine's reply to a question.
+    /// Returns the engine's reply to a command that changes nothing.
     fn observe(&mut self, command: Command<'_>) -> Reply {
         self.engine.apply(self.model.now, OBSERVER, RequestId(0), &command);
         match self.engine.poll_output() {
