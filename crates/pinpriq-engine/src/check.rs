@@ -31,7 +31,7 @@ impl Engine {
         self.check_clients();
         self.check_members();
         assert!(self.unserved.is_empty(), "every queue was served");
-        assert!(self.unsaved.is_empty(), "everything was reported");
+        assert!(!self.report.has_unsaved(), "everything was reported");
     }
 
     fn check_tasks(&self) {
@@ -45,7 +45,10 @@ impl Engine {
             let task = &self.tasks[slot];
             let number = task.number();
             assert_eq!(self.tasks.find(number), Some(slot), "task {number} is found by number");
-            assert!(number <= self.last_number && task.seq() <= self.last_number, "numbers grow");
+            assert!(
+                number <= self.issued.last() && task.seq() <= self.issued.last(),
+                "numbers grow"
+            );
             assert!(
                 task.is_recorded() && task.unsaved() == Unsaved::Nothing,
                 "task {number} is reported"

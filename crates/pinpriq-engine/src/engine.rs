@@ -13,16 +13,18 @@ use crate::change::{Change, Header, Place, RecordKey};
 use crate::command::Command;
 use crate::fanout::members::Members;
 use crate::fanout::publications::Publications;
+use crate::issued::Issued;
 use crate::limits::{Limits, STEPS_PER_TIMEOUT, put_bytes};
 use crate::memory::consumers::Consumers;
 use crate::memory::deadlines::{Deadlines, Due};
 use crate::memory::discarded::Discarded;
 use crate::memory::packed::Unsaved;
 use crate::memory::queues::Queues;
-use crate::memory::slots::{QueueSlot, Slot};
+use crate::memory::slots::QueueSlot;
 use crate::memory::tasks::Tasks;
 use crate::operations::arguments::check_names;
 use crate::reply::{Output, Refusal, RefusalKind, Reply};
+use crate::report::Report;
 use crate::room::Room;
 use crate::stats::Counters;
 use crate::task::{Bytes, ClientId, RequestId, TaskRecord};
@@ -37,11 +39,8 @@ pub struct Engine {
     pub(crate) limits: Limits,
     /// See [`Engine::new`].
     pub(crate) seed: u64,
-    pub(crate) incarnation: u64,
     pub(crate) now: Timestamp,
-    pub(crate) last_number: u64,
-    pub(crate) last_grant: u64,
-    pub(crate) last_time64: u64,
+    pub(crate) issued: Issued,
     pub(crate) tasks: Tasks,
     pub(crate) queues: Queues,
     pub(crate) deadlines: Deadlines,
@@ -52,10 +51,7 @@ pub struct Engine {
     pub(crate) discarded: VecDeque<Discarded>,
     /// Queues in which tasks became ready while a consumer waits.
     pub(crate) unserved: Vec<QueueSlot>,
-    /// Tasks with something to report that the store does not know yet.
-    pub(crate) unsaved: Vec<Slot>,
-    pub(crate) changes: Vec<Change>,
-    pub(crate) obsolete: Vec<Place>,
+    pub(crate) report: Report,
     pub(crate) outputs: VecDeque<Output>,
     /// Figures over all queues.
     pub(crate) totals: Counters,
@@ -64,12 +60,8 @@ pub struct Engine {
     pub(crate) bytes: u64,
     /// During a restore, the queue of the last task, with the allocation of its name.
     pub(crate) restored_last: Option<(Bytes, QueueSlot)>,
-    /// See [`Engine::take_stirred`].
-    pub(crate) stirred: bool,
     /// What the store has room for.
     pub(crate) room: Room,
-    /// Whether changes are reported.
-    pub(crate) reports: bool,
     /// The request that is being carried out, until it has its reply.
     asking: Option<(ClientId, RequestId)>,
 }
@@ -96,11 +88,8 @@ impl Engine {
         Self {
             limits,
             seed,
-            incarnation: 0,
             now: Timestamp::ZERO,
-            last_number: 0,
-            last_grant: 0,
-            last_time64: 0,
+            issued: Issued::default(),
             tasks: Tasks::new(seed),
             queues: Queues::default(),
             deadlines: Deadlines::default(),
@@ -109,16 +98,12 @@ impl Engine {
             publications: Publications::default(),
             discarded: VecDeque::new(),
             unserved: Vec::new(),
-            unsaved: Vec::new(),
-            changes: Vec::new(),
-            obsolete: Vec::new(),
+            report: Report::new(),
             restored_last: None,
             outputs: VecDeque::new(),
             totals: Counters::default(),
             bytes: 0,
-            stirred: false,
             room: Room::Enough,
-            reports: true,
             asking: None,
         }
     }
@@ -204,13 +189,13 @@ impl Engine {
 
     /// Stops reporting changes. Use it if no store keeps them.
     pub const fn stop_reporting(&mut self) {
-        self.reports = false;
+        self.report.stop();
     }
 
     /// Moves the changes reported since the last call to the end of `changes`. They form one atomic
     /// unit, in this order.
     pub fn take_changes(&mut self, changes: &mut Vec<Change>) {
-        changes.append(&mut self.changes);
+        self.report.take_changes(changes);
     }
 
     /// Whether, since the last call, a task has changed in a way that a later take of other tasks
@@ -218,18 +203,19 @@ impl Engine {
     /// The end of a taken task concerns only its holder, and a new task shows only in the take that
     /// returns it.
     pub const fn take_stirred(&mut self) -> bool {
-        std::mem::replace(&mut self.stirred, false)
+        self.report.take_stirred()
     }
 
     /// Moves the places that are no longer needed to the end of `places`.
     pub fn take_obsolete(&mut self, places: &mut Vec<Place>) {
-        places.append(&mut self.obsolete);
+        self.report.take_obsolete(places);
     }
 
     /// The facts that every batch carries along.
     #[must_use]
     pub const fn header(&self) -> Header {
-        Header { incarnation: self.incarnation, now: self.now, last_number: self.last_number }
+        let (incarnation, last_number) = (self.issued.incarnation(), self.issued.last());
+        Header { incarnation, now: self.now, last_number }
     }
 
     /// Records where the store keeps the record that a change carried.
@@ -267,7 +253,7 @@ impl Engine {
             Some(known) => known.replace(place),
             None => Some(place),
         };
-        self.obsolete.extend(former);
+        self.report.give_up(former);
     }
 
     /// Reports a record again, as it is now, if it is still at `place`. The store calls this before
@@ -283,7 +269,7 @@ impl Engine {
             }
             RecordKey::Queue(name) => {
                 if planted!(CompactionLosesSettings) {
-                    self.obsolete.push(place);
+                    self.report.give_up(Some(place));
                 } else if let Some(slot) = self.queues.find(name) {
                     self.rewrite_queue(slot, place);
                 }
@@ -297,7 +283,7 @@ impl Engine {
             RecordKey::Member(incarnation) => {
                 let member = self.members.registered.get(incarnation);
                 if let Some(member) = member.filter(|member| member.place == Some(place)) {
-                    self.changes.push(Change::Member(Box::new(member.record(*incarnation))));
+                    self.report.add(Change::Member(Box::new(member.record(*incarnation))));
                 }
             }
         }
@@ -305,7 +291,7 @@ impl Engine {
 
     fn rewrite_queue(&mut self, slot: QueueSlot, place: Place) {
         if self.queues[slot].place == Some(place) {
-            self.changes.push(self.queues[slot].record());
+            self.report.add(self.queues[slot].record());
         }
     }
 
@@ -326,7 +312,7 @@ impl Engine {
             Some(slot) => self.tasks[slot].replace_place(Some(place)),
             None => Some(place),
         };
-        self.obsolete.extend(former);
+        self.report.give_up(former);
     }
 
     /// Returns the moment of the latest call.
@@ -491,10 +477,7 @@ impl Engine {
     pub(crate) fn conclude(&mut self) {
         self.serve();
         self.save();
-        if !self.reports {
-            self.changes.clear();
-            self.obsolete.clear();
-        }
+        self.report.conclude();
     }
 
     /// Queues a reply.

@@ -44,7 +44,7 @@ impl Engine {
                     queue.created = false;
                     queue.recorded = false;
                     queue.settings = Settings::default();
-                    self.obsolete.extend(queue.place.take());
+                    self.report.give_up(queue.place.take());
                 }
             }
             Change::Emptied(name) => {
@@ -66,7 +66,7 @@ impl Engine {
             Change::Member(record) => self.restore_member(*record, place),
             Change::MemberGone(incarnation) => {
                 if let Some(member) = self.members.registered.remove(&incarnation) {
-                    self.obsolete.extend(member.place);
+                    self.report.give_up(member.place);
                 }
             }
         }
@@ -86,14 +86,7 @@ impl Engine {
             "the clock starts at {now}, before the journal's {}",
             latest.now
         );
-        assert!(incarnation > latest.incarnation, "incarnation {incarnation} is not new");
-        self.incarnation = incarnation;
-        if !planted!(NumbersGivenTwice) {
-            self.last_number = self.last_number.max(latest.last_number);
-        }
-        // Higher than every id that a clock reading can have given. The clock may show the same
-        // time as at the last start, so each incarnation begins a millisecond later.
-        self.last_time64 = latest.now.ms().saturating_add(incarnation).saturating_mul(1_000_000);
+        self.issued.begin(incarnation, latest);
         self.now = now;
         self.bytes = 0;
         self.restored_last = None;
@@ -106,7 +99,7 @@ impl Engine {
             let task = &self.tasks[slot];
             if !self.queues.is_current(task.queue, task.epoch) {
                 let task = self.tasks.remove(slot);
-                self.obsolete.extend(task.place());
+                self.report.give_up(task.place());
                 continue;
             }
             self.share_restored(slot);
@@ -164,8 +157,8 @@ impl Engine {
             counters.note(Some(task.kind()), None);
             counters.exit(exit);
         }
-        self.obsolete.extend(task.place());
-        self.changes.push(Change::Gone(task.number()));
+        self.report.give_up(task.place());
+        self.report.add(Change::Gone(task.number()));
     }
 
     /// Counts a restored task, and returns its next deadline.
@@ -192,7 +185,7 @@ impl Engine {
         if let Some(slot) = self.tasks.find(record.number) {
             self.unrestore(slot);
         }
-        self.last_number = self.last_number.max(record.number).max(record.progress.seq);
+        self.issued.raise(record.number.max(record.progress.seq));
         let queue = match &record.lane {
             None => self.restored_queue(&record.queue),
             Some(lane) => self.restored_lane(lane.number),
@@ -228,7 +221,7 @@ impl Engine {
     /// Removes a restored task again.
     pub(crate) fn unrestore(&mut self, slot: Slot) {
         let task = self.tasks.remove(slot);
-        self.obsolete.extend(task.place());
+        self.report.give_up(task.place());
         if self.limits.memory_bytes.is_some() {
             self.bytes -= task.own_bytes() + TASK_OVERHEAD_BYTES;
         }
@@ -236,7 +229,7 @@ impl Engine {
 
     fn restore_moved(&mut self, moved: Moved) {
         let Some(slot) = self.tasks.find(moved.number) else { return };
-        self.last_number = self.last_number.max(moved.progress.seq);
+        self.issued.raise(moved.progress.seq);
         let task = &mut self.tasks[slot];
         let former = task.own_bytes();
         let mut progress = moved.progress;
@@ -278,6 +271,6 @@ impl Engine {
         queue.settings = record.settings;
         queue.recorded = true;
         let former = std::mem::replace(&mut queue.place, place);
-        self.obsolete.extend(former);
+        self.report.give_up(former);
     }
 }

@@ -42,7 +42,7 @@ impl Engine {
         self.totals.bytes += content;
         self.bytes += own + TASK_OVERHEAD_BYTES;
         self.count(queue, operation, None, Some(kind));
-        self.stirred |= operation != Operation::Put;
+        self.report.stir(operation != Operation::Put);
         self.settle(slot);
         slot
     }
@@ -70,11 +70,12 @@ impl Engine {
         let (queue, number) = (task.queue, task.number());
         self.reweigh(slot, former);
         self.count(queue, operation, Some(from), Some(to));
-        self.stirred |= match from {
+        let stirred = match from {
             StateKind::Ready => to != StateKind::Taken,
             StateKind::Taken => to == StateKind::Ready,
             _ => true,
         };
+        self.report.stir(stirred);
         self.settle(slot);
         self.mark(slot, unsaved);
         match to {
@@ -88,7 +89,8 @@ impl Engine {
 
     /// Changes fields of a task that stays in its state.
     pub(crate) fn amend(&mut self, slot: Slot, unsaved: Unsaved, change: impl FnOnce(&mut Task)) {
-        self.stirred |= self.lift(slot) != StateKind::Taken;
+        let stirred = self.lift(slot) != StateKind::Taken;
+        self.report.stir(stirred);
         let task = &mut self.tasks[slot];
         let former = Weight::of(task);
         change(task);
@@ -112,7 +114,7 @@ impl Engine {
             permits(operation, Some(from), None) || exit == Exit::Expired,
             "{operation:?} cannot remove a task that is {from:?}"
         );
-        self.stirred |= from != StateKind::Taken;
+        self.report.stir(from != StateKind::Taken);
         let task = self.remove_from_memory(slot);
         let queue = &mut self.queues[task.queue];
         if queue.settings.ids != Ids::Sequence {
@@ -127,7 +129,7 @@ impl Engine {
         self.totals.bytes -= task.content_bytes();
         self.count(task.queue, operation, Some(from), None);
         if task.is_recorded() {
-            self.changes.push(Change::Gone(task.number()));
+            self.report.add(Change::Gone(task.number()));
         }
         let outcome = match exit {
             Exit::Acked => Outcome::Acked,
@@ -196,34 +198,36 @@ impl Engine {
 
     /// Records that a task must be reported to the store.
     pub(crate) fn mark(&mut self, slot: Slot, unsaved: Unsaved) {
-        if !self.reports {
+        if !self.report.is_wanted() {
             return;
         }
         let task = &mut self.tasks[slot];
         if task.unsaved() == Unsaved::Nothing {
-            self.unsaved.push(slot);
+            self.report.mark(slot);
         }
         task.set_unsaved(task.unsaved().max(unsaved));
     }
 
     /// Reports everything that the store does not know yet.
     pub(crate) fn save(&mut self) {
-        if self.unsaved.is_empty() {
+        if !self.report.has_unsaved() {
             return;
         }
-        let mut unsaved = std::mem::take(&mut self.unsaved);
+        let mut unsaved = self.report.take_unsaved();
         for slot in unsaved.drain(..) {
             let Some(task) = self.tasks.at(slot) else { continue };
             // A task whose queue was emptied since was removed with it.
             if self.queues.is_current(task.queue, task.epoch) {
                 let queue = &self.queues[task.queue];
-                self.changes.extend(self.tasks.unsaved_change(slot, queue.names()));
+                if let Some(change) = self.tasks.unsaved_change(slot, queue.names()) {
+                    self.report.add(change);
+                }
             }
             let task = &mut self.tasks[slot];
             task.set_recorded();
             task.set_unsaved(Unsaved::Nothing);
         }
-        self.unsaved = unsaved;
+        self.report.reuse(unsaved);
     }
 
     /// Removes the task from memory and from everything that refers to it by number.
@@ -232,7 +236,7 @@ impl Engine {
         if let Some(at) = task.armed() {
             self.deadlines.remove(at, Due::Task(task.number()));
         }
-        self.obsolete.extend(task.place());
+        self.report.give_up(task.place());
         self.bytes -= task.own_bytes() + TASK_OVERHEAD_BYTES;
         if task.shares() {
             self.let_go(task.number());
@@ -250,7 +254,7 @@ impl Engine {
         if published.sharers == 0 {
             let published = self.publications.remove(first);
             self.bytes -= published.content_bytes();
-            self.obsolete.extend(published.place);
+            self.report.give_up(published.place);
         }
     }
 

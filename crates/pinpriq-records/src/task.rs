@@ -1,7 +1,7 @@
 //! A task as bytes, without its queue or lane, which are written elsewhere.
 //!
 //! This is the one list of a task's attributes, on disk and in letters. To add one, give it the
-//! next tag, its place in [`ATTRIBUTES`], a line in [`put_task`] or [`put_terms`], and a line where
+//! next tag, its place in `ATTRIBUTES`, a line in [`put_task`] or [`put_terms`], and a line where
 //! they are taken.
 
 use std::sync::Arc;

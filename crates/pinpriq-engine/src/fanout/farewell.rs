@@ -71,8 +71,8 @@ impl Engine {
             if planted!(CleaningHitsNamesake) {
                 self.members.alive.remove(&member.name);
             }
-            self.changes.push(Change::MemberGone(incarnation));
-            self.obsolete.extend(member.place);
+            self.report.add(Change::MemberGone(incarnation));
+            self.report.give_up(member.place);
         }
     }
 
@@ -100,8 +100,8 @@ impl Engine {
             self.bytes -= lane_bytes(&queue.name);
         }
         self.members.remove_lane(lane.incarnation, &queue.name, lane.name.number);
-        self.changes.push(Change::LaneGone(lane.name.number));
-        self.obsolete.extend(queue.place);
+        self.report.add(Change::LaneGone(lane.name.number));
+        self.report.give_up(queue.place);
     }
 
     fn any_consumer(&self, slot: QueueSlot) -> Option<ConsumerId> {

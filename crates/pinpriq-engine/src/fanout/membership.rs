@@ -124,8 +124,7 @@ impl Engine {
     }
 
     fn register(&mut self, name: Bytes, lease: Span) -> u64 {
-        self.last_number += 1;
-        let incarnation = self.last_number;
+        let incarnation = self.issued.next();
         self.bytes += member_bytes(&name);
         let member = Member {
             name: name.clone(),
@@ -144,14 +143,13 @@ impl Engine {
     }
 
     fn make_lane(&mut self, topic: &Bytes, incarnation: u64) {
-        self.last_number += 1;
-        let number = self.last_number;
+        let number = self.issued.next();
         let member = self.members.member(incarnation).name.clone();
         self.bytes += lane_bytes(topic);
         let lane = Lane { name: LaneName { number, member }, incarnation, missed: 0 };
         let slot = self.queues.make_lane(topic.clone(), lane);
         self.members.add_lane(incarnation, topic, number, slot);
-        self.changes.push(self.queues[slot].record());
+        self.report.add(self.queues[slot].record());
     }
 
     /// Adds a member to the index of deadlines under the end of its lease.
@@ -168,7 +166,7 @@ impl Engine {
     /// Reports a member to the store.
     pub(crate) fn report_member(&mut self, incarnation: u64) {
         let record = self.members.member(incarnation).record(incarnation);
-        self.changes.push(Change::Member(Box::new(record)));
+        self.report.add(Change::Member(Box::new(record)));
     }
 
     fn check_lease(&self, lease: Option<Span>) -> Result<(), Refusal> {

@@ -47,11 +47,10 @@ impl Engine {
             return Ok(Some(Reply::Count(0)));
         }
         let count = lanes.len() as u64;
-        let first = self.last_number + 1;
-        self.last_number += count;
+        let first = self.issued.next_run(count);
         let record = Publication {
             first,
-            last: self.last_number,
+            last: self.issued.last(),
             put_at: self.now,
             terms: publish.terms.kept(),
             priority: publish.priority,
@@ -61,7 +60,7 @@ impl Engine {
         let published = Published { record, sharers: count, place: None };
         self.bytes += published.content_bytes();
         let copies = self.enter_copies(&lanes, &published.record);
-        self.changes.push(published.change(copies));
+        self.report.add(published.change(copies));
         self.publications.insert(published);
         Ok(Some(Reply::Count(count)))
     }
@@ -184,7 +183,7 @@ impl Engine {
         }
         if let Some(published) = self.publications.find(first) {
             let change = published.change(copies);
-            self.changes.push(change);
+            self.report.add(change);
         }
         self.save();
     }

@@ -21,16 +21,16 @@ impl Engine {
         copies: &[Copied],
         place: Option<Place>,
     ) {
-        self.last_number = self.last_number.max(record.last);
+        self.issued.raise(record.last);
         for copied in copies {
             self.restore_task(record.copy(*copied), None);
         }
         let former = self.publications.insert(Published::of(record, place));
-        self.obsolete.extend(former.and_then(|former| former.place));
+        self.report.give_up(former.and_then(|former| former.place));
     }
 
     pub(crate) fn restore_lane(&mut self, record: LaneRecord, place: Option<Place>) {
-        self.last_number = self.last_number.max(record.number);
+        self.issued.raise(record.number);
         let slot = self.restored_lane(record.number);
         self.queues.pause(slot, record.paused);
         let queue = &mut self.queues[slot];
@@ -40,19 +40,19 @@ impl Engine {
             lane.incarnation = record.member;
         }
         let former = std::mem::replace(&mut queue.place, place);
-        self.obsolete.extend(former);
+        self.report.give_up(former);
     }
 
     pub(crate) fn restore_lane_gone(&mut self, number: u64) {
         if let Some(slot) = self.queues.find_lane(number) {
             // Its tasks belong to an old epoch, whichever lane gets the slot next.
             let queue = self.queues.remove_lane(slot);
-            self.obsolete.extend(queue.place);
+            self.report.give_up(queue.place);
         }
     }
 
     pub(crate) fn restore_member(&mut self, record: MemberRecord, place: Option<Place>) {
-        self.last_number = self.last_number.max(record.incarnation);
+        self.issued.raise(record.incarnation);
         let member = Member {
             name: record.name,
             lease: record.lease,
@@ -63,7 +63,7 @@ impl Engine {
             place,
         };
         let former = self.members.registered.insert(record.incarnation, member);
-        self.obsolete.extend(former.and_then(|former| former.place));
+        self.report.give_up(former.and_then(|former| former.place));
     }
 
     /// Links members, topics and lanes.
@@ -104,7 +104,7 @@ impl Engine {
         let unshared: Vec<u64> = unshared.map(|(first, _)| first).collect();
         for first in unshared {
             let published = self.publications.remove(first);
-            self.obsolete.extend(published.place);
+            self.report.give_up(published.place);
         }
         let shared = self.publications.iter();
         self.bytes += shared.map(|(_, published)| published.content_bytes()).sum::<u64>();

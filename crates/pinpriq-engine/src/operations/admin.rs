@@ -176,11 +176,11 @@ impl Engine {
         let queue = &mut self.queues[slot];
         if queue.created || queue.paused.any() {
             queue.recorded = true;
-            self.changes.push(queue.record());
+            self.report.add(queue.record());
         } else if queue.recorded {
             queue.recorded = false;
-            self.changes.push(Change::QueueGone(queue.name.clone()));
-            self.obsolete.extend(queue.place.take());
+            self.report.add(Change::QueueGone(queue.name.clone()));
+            self.report.give_up(queue.place.take());
         }
     }
 

@@ -19,7 +19,7 @@ impl Engine {
         let count = self.discard(slot);
         if count > 0 {
             let queue = &self.queues[slot];
-            self.changes.push(match queue.lane_name() {
+            self.report.add(match queue.lane_name() {
                 None => Change::Emptied(queue.name.clone()),
                 Some(lane) => Change::LaneEmptied(lane.number),
             });

@@ -62,10 +62,7 @@ impl Engine {
         self.check_amendment(release.delay, &release.amendment)?;
         let (slot, by) = self.hold(client, release.held, Operation::Release)?;
         self.check_return(slot, &release.amendment)?;
-        let seq = release.tail.then(|| {
-            self.last_number += 1;
-            self.last_number
-        });
+        let seq = release.tail.then(|| self.issued.next());
         let state = self.bring_back(
             slot,
             Operation::Release(by),

@@ -29,8 +29,7 @@ impl Engine {
         let queue = existing.filter(|_| put.id.is_none());
         let queue = queue.unwrap_or_else(|| self.queues.find_or_make(put.queue));
         self.count_queue(queue);
-        self.last_number += 1;
-        let number = self.last_number;
+        let number = self.issued.next();
         let id = match put.id {
             Some(id) => TaskId::Given(id.into()),
             None => self.new_id(settings.ids, number),
@@ -273,12 +272,7 @@ impl Engine {
     pub(crate) fn new_id(&mut self, ids: Ids, number: u64) -> TaskId {
         match ids {
             Ids::Sequence | Ids::Given => TaskId::Number(number),
-            Ids::Time64 => {
-                let clock_ns = self.now.ms().saturating_mul(1_000_000);
-                let step = u64::from(!planted!(TimeIdsRepeat));
-                self.last_time64 = clock_ns.max(self.last_time64 + step);
-                TaskId::Number(self.last_time64)
-            }
+            Ids::Time64 => TaskId::Number(self.issued.time64(self.now)),
             Ids::Uuid => TaskId::Uuid(uuid_v7(self.now, number, self.seed)),
         }
     }

@@ -12,7 +12,7 @@ use crate::memory::slots::{QueueSlot, Slot};
 use crate::operations::arguments::{bad, check_count, check_id, check_positive};
 use crate::reply::{Refusal, RefusalKind, Reply};
 use crate::settings::AfterAck;
-use crate::task::{ClientId, Grant, Lease, RequestId, State, StateKind, TaskRecord};
+use crate::task::{ClientId, Lease, RequestId, State, StateKind, TaskRecord};
 use crate::time::Span;
 use crate::transition::Operation;
 
@@ -248,9 +248,8 @@ impl Engine {
             TakeMode::Lease { ttr } => {
                 let of_task = || self.tasks[slot].ttr();
                 let ttr = ttr.or_else(of_task).or(self.queues[queue].settings.ttr);
-                self.last_grant += 1;
                 let lease = Lease {
-                    grant: Grant { incarnation: self.incarnation, serial: self.last_grant },
+                    grant: self.issued.grant(),
                     holder: Some(want.client),
                     deadline: ttr.map(|ttr| self.now.after(ttr)),
                     ttr,

@@ -467,7 +467,7 @@ impl Shard {
     }
 
     /// Returns the number of turns that have ended. Between turns nothing changes that a client may
-    /// have to wait for, and outboxes only get places for replies of other shards.
+    /// have to wait for, and outboxes only get gaps for replies of other shards.
     pub(crate) const fn turns(&self) -> u64 {
         self.turns.get()
     }

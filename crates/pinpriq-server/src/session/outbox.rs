@@ -5,10 +5,10 @@
 //! over are kept until the kernel has accepted the last byte of their frame. Those that were not
 //! sent are returned by [`Outbox::unsent`].
 //!
-//! With several shards, answers of others have their place in the order as well: see `places`. If
+//! With several shards, answers of others have gaps kept for them: see `gaps`. If
 //! another shard has the client's connection, its outbox is handed over instead of encoded.
 
-mod places;
+mod gaps;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use pinpriq_engine::task::{Bytes, ClientId, RequestId, TaskRecord};
 use pinpriq_store::Position;
 use pinpriq_store::durable::{Holds, Wanted};
 
-use self::places::{Abroad, Gathered};
-pub(crate) use self::places::{Join, Joined};
+use self::gaps::{Abroad, Gathered};
+pub(crate) use self::gaps::{Join, Joined};
 use super::about::{Dialect, PART, SILENT};
 use super::unsent::{Unsent, is_away};
 use crate::config::Limits;

@@ -1,8 +1,8 @@
-//! Answers of other shards: the places kept for them, and what came for those places.
+//! Answers of other shards: the gaps kept for them, and what fills these gaps.
 //!
 //! A client gets its replies in the order of its requests, whichever shard they come from. So a
-//! request that goes to another shard leaves a place, and each shard fills its places one after
-//! another. A delivery has no place: it comes before the next reply of its shard, or after all
+//! request that goes to another shard leaves a gap, and each shard fills its gaps one after
+//! another. A delivery fills no gap: it comes before the next reply of its shard, or after all
 //! others.
 
 use std::collections::VecDeque;
@@ -25,8 +25,8 @@ pub(super) struct Abroad {
 /// What one shard owes.
 #[derive(Clone, Default)]
 struct Debt {
-    /// The places of the answers that it owes, counted from the first answer of the connection.
-    places: VecDeque<u64>,
+    /// The gaps of the answers that it owes, counted from the first answer of the connection.
+    gaps: VecDeque<u64>,
     /// How many of its outputs the socket has accepted without the shard being informed.
     accepted: usize,
     /// The bytes that they occupied.
@@ -59,14 +59,14 @@ impl Abroad {
 }
 
 impl Outbox {
-    /// Keeps a place for the reply of shard `from`, out of this number of shards.
+    /// Keeps a gap for the reply of shard `from`, out of this number of shards.
     pub(crate) fn await_reply(&mut self, shards: usize, from: usize, dialect: Dialect) {
-        let place = self.keep_place(Answer::Owed, dialect);
-        let places = &mut self.abroad(shards).shards[from].places;
-        if planted!(NewestPlaceFilled) { places.push_front(place) } else { places.push_back(place) }
+        let gap = self.keep_gap(Answer::Owed, dialect);
+        let gaps = &mut self.abroad(shards).shards[from].gaps;
+        if planted!(NewestPlaceFilled) { gaps.push_front(gap) } else { gaps.push_back(gap) }
     }
 
-    /// Keeps a place for an answer to which some of this number of shards contribute.
+    /// Keeps a gap for an answer to which some of this number of shards contribute.
     pub(crate) fn await_parts(
         &mut self,
         shards: usize,
@@ -76,16 +76,16 @@ impl Outbox {
     ) {
         let parts = Vec::with_capacity(from.len());
         let gathered = Gathered { parts, count: from.len(), join: Some(join) };
-        let place = self.keep_place(Answer::Gathered(gathered), dialect);
+        let gap = self.keep_gap(Answer::Gathered(gathered), dialect);
         for from in from {
-            self.abroad(shards).shards[*from].places.push_back(place);
+            self.abroad(shards).shards[*from].gaps.push_back(gap);
         }
     }
 
-    fn keep_place(&mut self, answer: Answer, dialect: Dialect) -> u64 {
-        let place = self.passed + self.waiting.len() as u64;
+    fn keep_gap(&mut self, answer: Answer, dialect: Dialect) -> u64 {
+        let gap = self.passed + self.waiting.len() as u64;
         self.waiting.push_back(Waiting { dialect, ..Waiting::for_its_turn(answer, 0) });
-        place
+        gap
     }
 
     fn abroad(&mut self, shards: usize) -> &mut Abroad {
@@ -95,7 +95,7 @@ impl Outbox {
     /// Whether no shard owes a reply.
     pub(crate) fn is_owed_nothing(&self) -> bool {
         let shards = self.abroad.as_ref().map_or(&[][..], |abroad| &abroad.shards);
-        shards.iter().all(|shard| shard.places.is_empty())
+        shards.iter().all(|shard| shard.gaps.is_empty())
     }
 
     /// Puts an output of another shard, out of this number of shards, where it belongs. A delivery
@@ -107,63 +107,63 @@ impl Outbox {
         dialect: Dialect,
     ) {
         for piece in pieces {
-            let place = match &piece {
+            let gap = match &piece {
                 Piece::Output(Output::Delivery { .. }, _) => {
-                    self.place_delivery((shards, from), dialect)
+                    self.insert_delivery((shards, from), dialect)
                 }
                 Piece::Output(Output::Reply { .. }, _) | Piece::Part(_) => {
-                    let Some(place) = self.abroad(shards).shards[from].places.pop_front() else {
+                    let Some(gap) = self.abroad(shards).shards[from].gaps.pop_front() else {
                         unreachable!("shard {from} has answered what nobody asked")
                     };
-                    place
+                    gap
                 }
             };
             match piece {
-                Piece::Output(output, holds) => self.fill(place, from, output, holds),
-                Piece::Part(part) => self.add_part(place, part),
+                Piece::Output(output, holds) => self.fill(gap, from, output, holds),
+                Piece::Part(part) => self.add_part(gap, part),
             }
         }
     }
 
-    /// Makes a place for a delivery, before the next reply of its shard or after all others.
-    fn place_delivery(&mut self, (shards, from): (usize, usize), dialect: Dialect) -> u64 {
-        let next = self.abroad(shards).shards[from].places.front().copied();
-        let Some(place) = next.filter(|_| !planted!(DeliveryBehindAll)) else {
-            return self.keep_place(Answer::Owed, dialect);
+    /// Makes a gap for a delivery, before the next reply of its shard or after all others.
+    fn insert_delivery(&mut self, (shards, from): (usize, usize), dialect: Dialect) -> u64 {
+        let next = self.abroad(shards).shards[from].gaps.front().copied();
+        let Some(gap) = next.filter(|_| !planted!(DeliveryBehindAll)) else {
+            return self.keep_gap(Answer::Owed, dialect);
         };
-        let dialect = self.at(place).dialect;
-        let index = usize::try_from(place - self.passed).unwrap_or(usize::MAX);
+        let dialect = self.at(gap).dialect;
+        let index = usize::try_from(gap - self.passed).unwrap_or(usize::MAX);
         self.waiting.insert(index, Waiting { dialect, ..Waiting::for_its_turn(Answer::Owed, 0) });
         for debt in &mut self.abroad(shards).shards {
-            for moved in &mut debt.places {
-                *moved += u64::from(*moved >= place);
+            for moved in &mut debt.gaps {
+                *moved += u64::from(*moved >= gap);
             }
         }
-        place
+        gap
     }
 
-    /// Returns the waiting answer at this place.
-    fn at(&mut self, place: u64) -> &mut Waiting {
+    /// Returns the waiting answer at this gap.
+    fn at(&mut self, gap: u64) -> &mut Waiting {
         let passed = self.passed;
-        let index = place.checked_sub(passed).and_then(|index| usize::try_from(index).ok());
+        let index = gap.checked_sub(passed).and_then(|index| usize::try_from(index).ok());
         let Some(waiting) = index.and_then(|index| self.waiting.get_mut(index)) else {
-            unreachable!("place {place} was given up, of {passed} that have passed")
+            unreachable!("gap {gap} was given up, of {passed} that have passed")
         };
         waiting
     }
 
-    fn fill(&mut self, place: u64, from: usize, output: Output, holds: Holds) {
+    fn fill(&mut self, gap: u64, from: usize, output: Output, holds: Holds) {
         let bytes = answer_bytes(&output);
-        let waiting = self.at(place);
-        assert!(matches!(waiting.answer, Answer::Owed), "place {place} is kept for no reply");
+        let waiting = self.at(gap);
+        assert!(matches!(waiting.answer, Answer::Owed), "gap {gap} is kept for no reply");
         waiting.answer = Answer::Output(output);
         waiting.from = u16::try_from(from).ok();
         (waiting.bytes, waiting.holds) = (bytes, holds);
         self.waiting_bytes += bytes;
     }
 
-    fn add_part(&mut self, place: u64, part: Part) {
-        let waiting = self.at(place);
+    fn add_part(&mut self, gap: u64, part: Part) {
+        let waiting = self.at(gap);
         let Answer::Gathered(Gathered { parts, count, join }) = &mut waiting.answer else {
             // Another shard gives no more parts.
             return;
@@ -190,9 +190,9 @@ impl Outbox {
     /// Notes that nothing more will come from a shard.
     pub(crate) fn lose(&mut self, from: usize) {
         let Some(abroad) = &mut self.abroad else { return };
-        let places = std::mem::take(&mut abroad.shards[from].places);
-        for place in places {
-            self.at(place).answer = Answer::Lost;
+        let gaps = std::mem::take(&mut abroad.shards[from].gaps);
+        for gap in gaps {
+            self.at(gap).answer = Answer::Lost;
         }
     }
 

@@ -1,0 +1,76 @@
+//! The numbers that the engine has issued: of tasks, lanes and members, of grants, and of clock
+//! readings. They only grow, and a store keeps how far they have come.
+
+use crate::change::Header;
+use crate::task::Grant;
+use crate::time::Timestamp;
+
+/// The last number of each kind.
+#[derive(Debug, Default)]
+pub(crate) struct Issued {
+    incarnation: u64,
+    number: u64,
+    grant: u64,
+    time64: u64,
+}
+
+impl Issued {
+    /// Begins the next incarnation, after what the newest batch of the store says.
+    ///
+    /// # Panics
+    /// If the incarnation is not higher than the last one.
+    pub(crate) fn begin(&mut self, incarnation: u64, latest: Header) {
+        assert!(incarnation > latest.incarnation, "incarnation {incarnation} is not new");
+        self.incarnation = incarnation;
+        if !planted!(NumbersGivenTwice) {
+            self.raise(latest.last_number);
+        }
+        // Above every id that a clock reading can have given. The clock may stand where it stood at
+        // the last start, so each incarnation begins a millisecond later.
+        self.time64 = latest.now.ms().saturating_add(incarnation).saturating_mul(1_000_000);
+    }
+
+    pub(crate) const fn incarnation(&self) -> u64 {
+        self.incarnation
+    }
+
+    /// The highest number of a task, lane or member.
+    pub(crate) const fn last(&self) -> u64 {
+        self.number
+    }
+
+    /// The next number of a task, lane or member.
+    #[inline]
+    pub(crate) const fn next(&mut self) -> u64 {
+        self.number += 1;
+        self.number
+    }
+
+    /// Issues this many numbers, and returns the first.
+    pub(crate) const fn next_run(&mut self, count: u64) -> u64 {
+        let first = self.number + 1;
+        self.number += count;
+        first
+    }
+
+    /// Notes that a number was issued in an earlier incarnation.
+    #[inline]
+    pub(crate) fn raise(&mut self, number: u64) {
+        self.number = self.number.max(number);
+    }
+
+    /// The next grant.
+    #[inline]
+    pub(crate) const fn grant(&mut self) -> Grant {
+        self.grant += 1;
+        Grant { incarnation: self.incarnation, serial: self.grant }
+    }
+
+    /// The clock in nanoseconds, or the lowest number above the last of these.
+    pub(crate) fn time64(&mut self, now: Timestamp) -> u64 {
+        let clock_ns = now.ms().saturating_mul(1_000_000);
+        let step = u64::from(!planted!(TimeIdsRepeat));
+        self.time64 = clock_ns.max(self.time64 + step);
+        self.time64
+    }
+}
