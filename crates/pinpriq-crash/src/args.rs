@@ -1,4 +1,4 @@
-//! What was asked for on the command line.
+//! The arguments on the command line.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ exit codes
   0 nothing to object to, 1 violations, 2 wrong usage, 3 the harness itself failed, 4 not run
 ";
 
-/// What was asked for.
+/// The parsed arguments.
 pub(crate) struct Wanted {
     pub(crate) program: Program,
     pub(crate) scenario: String,
@@ -52,7 +52,7 @@ pub(crate) struct Wanted {
     pub(crate) allow_missing: bool,
 }
 
-/// Reads the arguments; none if they make no sense.
+/// Parses the arguments. Returns none if they make no sense.
 pub(crate) fn wanted(mut arguments: impl Iterator<Item = String>) -> Option<Wanted> {
     let mut wanted = Wanted {
         program: Program {

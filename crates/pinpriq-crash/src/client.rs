@@ -1,4 +1,4 @@
-//! A client of pinpriq that writes down everything it asks and is told.
+//! A client of pinpriq that records all its requests and the answers it receives.
 
 use std::net::SocketAddr;
 
@@ -18,23 +18,23 @@ pub(crate) struct Client<'a> {
     number: u64,
 }
 
-/// What came of requests that were sent together.
+/// The outcome of requests that were sent together.
 pub(crate) enum Heard {
     /// Everything was answered.
     All(Vec<Outcome>),
-    /// The connection ended after so many answers.
+    /// The connection ended after these answers.
     Cut(Vec<Outcome>),
 }
 
 impl<'a> Client<'a> {
-    /// Connects, or answers nothing if nobody listens there any more.
+    /// Connects, or returns none if nobody listens there any more.
     pub(crate) fn connect(address: SocketAddr, ledger: &'a Ledger) -> Option<Self> {
         let wire = wire::connect(address).ok()?;
         Some(Self { wire, ledger, number: ledger.client() })
     }
 
-    /// Sends requests together and waits for all answers. The errors are those of the harness; a
-    /// connection that ends is none.
+    /// Sends requests together and waits for all answers. Only failures of the harness are errors;
+    /// a connection that ends is not.
     pub(crate) fn ask(&mut self, requests: &[Request]) -> Fallible<Heard> {
         let mut calls = Vec::new();
         for request in requests {
@@ -59,7 +59,7 @@ impl<'a> Client<'a> {
         Ok(Heard::Cut(outcomes))
     }
 
-    /// One request; none if the connection ended.
+    /// Sends one request. Returns none if the connection ended.
     pub(crate) fn ask_one(&mut self, request: Request) -> Fallible<Option<Outcome>> {
         match self.ask(&[request])? {
             Heard::All(mut outcomes) => Ok(outcomes.pop()),
@@ -67,7 +67,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// A question that changes nothing and is not written down.
+    /// Sends a question that changes nothing, and does not record it.
     pub(crate) fn look(&mut self, words: &Words) -> Fallible<Value> {
         Ok(self.wire.ask(words)?)
     }

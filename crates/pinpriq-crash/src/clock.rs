@@ -1,11 +1,11 @@
 //! The clocks of the harness.
 //!
-//! The monotonic one times histories. The wall clock is only for comparing with the times that
-//! strace notes.
+//! The monotonic clock times histories. The wall clock is only compared with the times that strace
+//! records.
 
 use std::time::{Duration, Instant, SystemTime};
 
-/// Counts microseconds from its making.
+/// Counts microseconds from its creation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock(Instant);
 

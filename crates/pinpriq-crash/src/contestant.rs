@@ -1,8 +1,8 @@
-//! Servers that are compared: how each is started, and how a task is put into it and taken out for
-//! good.
+//! Servers to compare: how each is started, and how a task is put into it and taken out for good.
 //!
-//! Redis is used as a priority queue in the usual way, a sorted set; beanstalkd and pinpriq are
-//! queues. All get the same: one put at a time on each connection, and each waits for its answer.
+//! Redis is used as a priority queue in the usual way, with a sorted set; beanstalkd and pinpriq
+//! are queues. All get the same load: one put at a time on each connection, which waits for its
+//! answer.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -19,12 +19,12 @@ use crate::process::{GUARD, Process};
 use crate::rounds::let_pass;
 use crate::wire;
 
-/// How often, and after how long each time, it is tried whether a server listens that has said
-/// where it is going to.
+/// How often to try to connect to a server that has announced its address, and how long to wait
+/// before each new try.
 const CONNECTS_MAX: u32 = 1_000;
 const CONNECT_AGAIN: Duration = Duration::from_millis(10);
 
-/// How a server is spoken to.
+/// The protocol of a server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Tongue {
     Pinpriq,
@@ -36,13 +36,13 @@ pub(crate) enum Tongue {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Contestant {
     pub(crate) tongue: Tongue,
-    /// As it stands in the table.
+    /// The settings as they appear in the table.
     pub(crate) settings: &'static str,
-    /// The arguments that make these settings; `DIR` stands for the directory.
+    /// The arguments for these settings. `DIR` is replaced with the directory.
     pub(crate) arguments: &'static str,
 }
 
-/// All of them, each at its defaults first.
+/// All of them. Each server comes first with its defaults.
 pub(crate) const CONTESTANTS: [Contestant; 7] = [
     Contestant { tongue: Tongue::Pinpriq, settings: "default", arguments: "" },
     Contestant { tongue: Tongue::Redis, settings: "default", arguments: "" },
@@ -61,7 +61,7 @@ pub(crate) const CONTESTANTS: [Contestant; 7] = [
     Contestant { tongue: Tongue::Beanstalkd, settings: "`-b dir -f0`", arguments: "-b DIR -f0" },
 ];
 
-/// A server that runs.
+/// A running server.
 pub(crate) struct Running {
     pub(crate) process: Process,
     pub(crate) address: SocketAddr,
@@ -76,7 +76,7 @@ impl Tongue {
         }
     }
 
-    /// The program, where it is not the one under test.
+    /// The program, unless it is the one under test.
     pub(crate) const fn program(self) -> Option<&'static str> {
         match self {
             Self::Pinpriq => None,
@@ -85,7 +85,7 @@ impl Tongue {
         }
     }
 
-    /// What its log says once it listens.
+    /// What it logs once it listens.
     const fn ready(self) -> &'static str {
         match self {
             Self::Pinpriq => "\"door\":\"resp\"",
@@ -101,7 +101,7 @@ impl Contestant {
         let address = free_address()?;
         let port = address.port().to_string();
         let directory = directory.to_string_lossy();
-        // What it says on stdout is wanted too.
+        // Its output on stdout is needed too.
         let mut command = Command::new("sh");
         command.args(["-c", "exec \"$@\" 1>&2", "sh"]);
         match self.tongue {
@@ -125,7 +125,7 @@ impl Contestant {
             process.wait()?;
             return Err(format!("{} did not start: {}", self.tongue.name(), process.text()).into());
         }
-        // beanstalkd says where it binds before it listens.
+        // beanstalkd prints its address before it listens.
         for _ in 0..CONNECTS_MAX {
             if TcpStream::connect(address).is_ok() {
                 return Ok(Running { process, address });
@@ -136,8 +136,8 @@ impl Contestant {
     }
 }
 
-/// A port of the loopback interface that nobody has. Somebody else might take it before the server
-/// does; then the server says so.
+/// Returns a free port of the loopback interface. Somebody else might take it before the server
+/// does; then the server reports that.
 fn free_address() -> Fallible<SocketAddr> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
 }
@@ -149,15 +149,15 @@ pub(crate) enum Speaker {
     Beanstalkd(BufReader<TcpStream>),
 }
 
-/// What came of an attempt to take a task out for good.
+/// The outcome of an attempt to take a task out for good.
 pub(crate) enum Popped {
     /// There was none.
     Nothing,
     /// This one, for good.
     Task(String),
-    /// This one came, but whether for good is not known.
+    /// This one came, but it is not known whether for good.
     Perhaps(String),
-    /// The connection ended before anything was heard.
+    /// The connection ended before any answer.
     Unheard,
 }
 
@@ -175,7 +175,7 @@ impl Speaker {
         })
     }
 
-    /// Puts a task; an error means that nobody knows whether it was put.
+    /// Puts a task. An error means that nobody knows whether it was put.
     pub(crate) fn put(&mut self, payload: &str, priority: u64) -> Fallible<()> {
         let reply = match self {
             Self::Pinpriq(wire) => {
@@ -212,7 +212,7 @@ fn ask_pop(wire: &mut Resp, line: &str) -> Fallible<Popped> {
     popped(&wire.ask(&Words::new(line))?)
 }
 
-/// Reads the reply to a pop: the payload is the last part of a task of ours, and the first of a
+/// Parses the reply to a pop. The payload is the last part of a task of pinpriq, and the first of a
 /// pair of Redis.
 fn popped(reply: &Value) -> Fallible<Popped> {
     let strange = || Fault::from(format!("a pop was answered {reply:?}"));
@@ -244,7 +244,7 @@ fn reserve_and_delete(stream: &mut BufReader<TcpStream>) -> Fallible<Popped> {
     })
 }
 
-/// Sends a request of beanstalkd's protocol and reads the line that answers it.
+/// Sends a request of beanstalkd's protocol and reads the line of the reply.
 fn ask(stream: &mut BufReader<TcpStream>, request: &str) -> Fallible<String> {
     stream.get_mut().write_all(request.as_bytes())?;
     let mut line = String::new();

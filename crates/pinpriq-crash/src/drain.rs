@@ -1,5 +1,5 @@
-//! The end of a history: everything that is still there is dug up, taken and acknowledged, until
-//! the server itself says that nothing is left.
+//! The end of a history: everything that is left is dug up, taken and acknowledged, until the
+//! server itself reports that nothing is left.
 
 use pinpriq_history::{Event, Outcome};
 use pinpriq_wire::resp::{Value, Words};
@@ -10,14 +10,14 @@ use crate::ledger::Ledger;
 use crate::request::{Request, ack, plow, take};
 use crate::server::Server;
 
-/// How many tasks are taken at once.
+/// The number of tasks taken at once.
 const COUNT: u64 = 200;
-/// How long a take waits for leases and delays to end before the figures are looked at again.
+/// How long a take waits for leases and delays to end before the figures are checked again.
 const WAIT_MS: u64 = 100;
-/// How many times in a row nothing may come while something is there.
+/// How many takes in a row may return nothing while tasks are left.
 const EMPTY_MAX: u32 = 600;
 
-/// Empties queues, and notes in the history that they are empty.
+/// Empties queues, and records in the history that they are empty.
 pub(crate) fn drain(server: &Server, ledger: &Ledger, queues: &[&str]) -> Fallible<()> {
     let mut client = Client::connect(server.address, ledger).ok_or("nobody listens")?;
     for queue in queues {
@@ -44,7 +44,7 @@ pub(crate) fn drain(server: &Server, ledger: &Ledger, queues: &[&str]) -> Fallib
     client.close()
 }
 
-/// How many tasks the server says are in a queue.
+/// The number of tasks that the server reports in a queue.
 fn present(client: &mut Client<'_>, queue: &str) -> Fallible<i64> {
     match client.look(&Words::new(&format!("STATS {queue}")))? {
         Value::Error(text) if text.starts_with("NOQUEUE") => Ok(0),

@@ -1,27 +1,27 @@
-//! What goes wrong in the harness itself, as opposed to in the server that it looks at.
+//! Failures of the harness itself, as opposed to those of the server under test.
 //!
-//! Nobody recovers from these: a run that cannot be carried out ends, and says why.
+//! Nobody recovers from these: a run that cannot be carried out ends with the reason.
 
 use std::error::Error;
 
 /// Why the harness could not go on.
 pub(crate) type Fault = Box<dyn Error + Send + Sync>;
 
-/// What the harness does may fail.
+/// The result of something in the harness that may fail.
 pub(crate) type Fallible<T> = Result<T, Fault>;
 
-/// What a scenario came to.
+/// The result of a scenario.
 pub(crate) enum Verdict {
-    /// Nothing to object to; a sentence with the figures.
+    /// Nothing wrong was found. A sentence with the figures.
     Passed(String),
-    /// The server did what it must not; a sentence with the figures and the seed.
+    /// The server did something that it must not do. A sentence with the figures and the seed.
     Failed(String),
-    /// The machine does not allow it, and why. Never to be counted as passed.
+    /// The machine does not allow the scenario, and why. This never counts as passed.
     NotRun(String),
 }
 
 impl Verdict {
-    /// With these figures, and failures if there were any.
+    /// A verdict with these figures: failed if there were any failures.
     pub(crate) fn of(figures: String, failures: &[String]) -> Self {
         if failures.is_empty() {
             Self::Passed(figures)

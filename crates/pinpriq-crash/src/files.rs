@@ -1,6 +1,6 @@
-//! The files of the servers under test: copied, looked at and damaged.
+//! The files of the servers under test: copied, inspected and damaged.
 //!
-//! Only directories that the harness has made itself are touched.
+//! Only directories that the harness has created itself are changed.
 #![expect(clippy::disallowed_methods, reason = "there is no server here whose disk it would be")]
 
 use std::fs::{self, File, OpenOptions};
@@ -9,18 +9,18 @@ use std::path::{Path, PathBuf};
 
 use crate::fault::Fallible;
 
-/// A directory that goes away with this value, unless it is kept.
+/// Creates a directory that is removed with this value, unless it is kept.
 pub(crate) fn scratch(below: &Path) -> Fallible<tempfile::TempDir> {
     fs::create_dir_all(below)?;
     Ok(tempfile::Builder::new().prefix("pinpriq-crash-").tempdir_in(below)?)
 }
 
-/// Makes a directory, unless it is there.
+/// Creates a directory, unless it exists.
 pub(crate) fn make_directory(path: &Path) -> Fallible<()> {
     Ok(fs::create_dir_all(path)?)
 }
 
-/// The files of a directory by name, without those in directories below it.
+/// The files of a directory by name, without those in its subdirectories.
 pub(crate) fn list(directory: &Path) -> Fallible<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(directory)? {
@@ -44,7 +44,7 @@ pub(crate) fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Makes a directory a copy of another, holes and all.
+/// Makes a directory a copy of another, including holes in files.
 pub(crate) fn copy_directory(from: &Path, to: &Path) -> Fallible<()> {
     remove_directory(to)?;
     fs::create_dir_all(to)?;
@@ -60,7 +60,7 @@ pub(crate) fn copy(from: &Path, to: &Path) -> Fallible<()> {
     Ok(())
 }
 
-/// Removes a directory and what is in it, if it is there.
+/// Removes a directory and its contents, if it exists.
 pub(crate) fn remove_directory(path: &Path) -> Fallible<()> {
     if path.exists() {
         fs::remove_dir_all(path)?;
@@ -86,17 +86,17 @@ pub(crate) fn read(path: &Path) -> Fallible<Vec<u8>> {
     Ok(fs::read(path)?)
 }
 
-/// Makes a file of these bytes.
+/// Creates a file of these bytes.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Fallible<()> {
     Ok(fs::write(path, bytes)?)
 }
 
-/// Makes a file of this many bytes that takes up no room yet.
+/// Creates a file of this length that occupies no room yet.
 pub(crate) fn make_sparse(path: &Path, bytes: u64) -> Fallible<()> {
     Ok(File::create(path)?.set_len(bytes)?)
 }
 
-/// Cuts a file off.
+/// Truncates a file.
 pub(crate) fn truncate(path: &Path, bytes: u64) -> Fallible<()> {
     Ok(OpenOptions::new().write(true).open(path)?.set_len(bytes)?)
 }
@@ -104,7 +104,7 @@ pub(crate) fn truncate(path: &Path, bytes: u64) -> Fallible<()> {
 /// A file that is being written.
 pub(crate) type Output = BufWriter<File>;
 
-/// A new file to write a history to.
+/// Creates a file to write a history to.
 pub(crate) fn history(path: &Path) -> Fallible<Output> {
     Ok(BufWriter::new(File::create(path)?))
 }
@@ -114,7 +114,7 @@ pub(crate) fn reader(path: &Path) -> Fallible<BufReader<File>> {
     Ok(BufReader::new(File::open(path)?))
 }
 
-/// Copies a file for whoever looks into a failure, and answers where it is now.
+/// Copies a file for whoever investigates a failure, and returns the path of the copy.
 pub(crate) fn keep(path: &Path, name: &str) -> Fallible<PathBuf> {
     let directory = std::env::temp_dir().join("pinpriq-crash-kept");
     fs::create_dir_all(&directory)?;

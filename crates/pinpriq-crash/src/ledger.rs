@@ -1,4 +1,4 @@
-//! The history of a run: written to a file while it happens, and checked whenever asked.
+//! The history of a run: written to a file while it runs, and checked on request.
 
 use std::path::{Path, PathBuf};
 
@@ -39,14 +39,14 @@ impl Ledger {
         Ok(self.recorder.event(self.clock.us(), event)?)
     }
 
-    /// Checks what has been written so far.
+    /// Checks what has been written until now.
     pub(crate) fn check(&self) -> Fallible<Report> {
         self.recorder.flushed(|_| ())?;
         let history = History::read(files::reader(&self.path)?)?;
         Ok(check(&history, self.tolerance))
     }
 
-    /// Keeps a copy for whoever looks into a failure, and answers where it is.
+    /// Keeps a copy for whoever investigates a failure, and returns its path.
     pub(crate) fn keep(&self, name: &str) -> Fallible<PathBuf> {
         self.recorder.flushed(|_| ())?;
         files::keep(&self.path, name)

@@ -1,6 +1,6 @@
 //! The load: clients that put, take and do everything else to tasks until the server is gone.
 //!
-//! What each does follows from the seed; how they interleave does not.
+//! What each client does follows from the seed; how they interleave does not.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,32 +17,32 @@ use crate::request::{
 };
 use pinpriq_dice::Dice;
 
-/// The queues that the load uses. Each shard has one, however many there are up to
-/// [`SHARDS_MAX`]; the run fails if that is not so.
+/// The queues that the load uses. With up to [`SHARDS_MAX`] shards, each shard has at least one of
+/// them; otherwise the run fails.
 pub(crate) const QUEUES: [&str; 4] = ["left", "up", "back", "front"];
-/// With how many shards all of them have queues.
+/// The most shards with which each shard has a queue.
 pub(crate) const SHARDS_MAX: usize = 4;
-/// Two to this power is how many numbers of tasks a shard has to itself.
+/// The base-2 logarithm of the number of task numbers that a shard has to itself.
 const BLOCK_BITS: u32 = 46;
-/// How many clients put, and how many take.
+/// The number of clients that put, and of those that take.
 const PRODUCERS: u64 = 3;
 const CONSUMERS: u64 = 3;
 /// The most requests that are sent together.
 const TOGETHER_MAX: u64 = 6;
-/// Producers take part in taking while more tasks than this are there.
+/// Above this number of tasks, producers take part in taking.
 const BACKLOG_MAX: u64 = 500;
-/// How many receipts are kept beyond the end of their connections.
+/// The most receipts that are kept beyond the end of their connections.
 const LEFT_OVER_MAX: usize = 200;
 
-/// What the clients of all rounds share.
+/// The state that the clients of all rounds share.
 pub(crate) struct Load<'a> {
     pub(crate) ledger: &'a Ledger,
     pub(crate) payloads: &'a Payloads,
     /// Receipts with their queues that nobody has used yet.
     left_over: Mutex<Vec<(&'static str, String)>>,
-    /// About how many tasks there are.
+    /// The approximate number of tasks.
     backlog: AtomicU64,
-    /// A bit for each shard that has taken in a task.
+    /// A bit for each shard that has accepted a task.
     reached: AtomicU64,
 }
 
@@ -57,12 +57,12 @@ impl<'a> Load<'a> {
         }
     }
 
-    /// How many shards have taken in tasks.
+    /// The number of shards that have accepted tasks.
     pub(crate) fn shards_reached(&self) -> u32 {
         self.reached.load(Ordering::Relaxed).count_ones()
     }
 
-    /// Runs the load until the server is gone, while `crash` sees to that.
+    /// Runs the load until the server is gone, which `crash` brings about.
     pub(crate) fn run<T>(
         &self,
         address: SocketAddr,
@@ -110,7 +110,7 @@ impl<'a> Load<'a> {
         }
     }
 
-    /// Notes the shards that have given these tasks their ids, which are numbers of theirs.
+    /// Notes which shards have given these tasks their ids, which are task numbers.
     fn note_shards(&self, outcomes: &[Outcome]) {
         for outcome in outcomes {
             if let Outcome::Put { id } = outcome
@@ -177,7 +177,7 @@ impl<'a> Load<'a> {
         }
     }
 
-    /// What is done to a task that came.
+    /// Chooses what to do with a task that was taken.
     fn use_up(&self, queue: &'static str, task: &Delivery, dice: &mut Dice) -> Vec<Request> {
         let Some(receipt) = task.receipt.as_deref() else { return Vec::new() };
         match dice.below(100) {

@@ -1,8 +1,8 @@
-//! A file system of its own on a loop device, whose power can be cut.
+//! A separate file system on a loop device, whose power can be cut.
 //!
-//! The cut is the kernel's own: ext4 stops at once, without writing its journal or any dirty page,
-//! as when the machine goes off. What had reached the device is kept, written through or not: a
-//! device that loses what it had only cached is not simulated.
+//! The kernel itself makes the cut: ext4 stops at once, without writing its journal or any dirty
+//! page, as when the machine loses power. Everything that had reached the device is kept, whether
+//! it was flushed or not: a device that loses its own cache is not simulated.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,13 +11,13 @@ use crate::fault::Fallible;
 use crate::files;
 use crate::process::{is_installed, run};
 
-/// The size of the device; what is not used takes up no room.
+/// The size of the device. Unused parts occupy no room.
 const DEVICE_BYTES: u64 = 1 << 30;
-/// Has ext4 stop without writing anything more: `EXT4_IOC_SHUTDOWN` with the flag that says so.
+/// Makes ext4 stop without writing anything more: `EXT4_IOC_SHUTDOWN` with the flag for that.
 const CUT: &str = "open(F, '<', $ARGV[0]) or die $!; my $how = pack('L', 2); \
                    ioctl(F, 0x8004587D, $how) or die $!";
-/// What is written without a sync right before a cut, and must not be there after it. Each cut has
-/// a new file: ext4 writes out a file that is emptied and written again when it is closed.
+/// A file that is written without a sync right before a cut, and must be gone after it. Each cut
+/// has a new file: when a file is emptied and written again, ext4 writes it out when it is closed.
 const CANARY: &str = "canary";
 
 /// A mounted file system.
@@ -29,7 +29,7 @@ pub(crate) struct LoopDisk {
 }
 
 impl LoopDisk {
-    /// Makes and mounts one, or says why that is not possible here.
+    /// Creates and mounts a file system, or returns why that is not possible here.
     pub(crate) fn new(root: &Path) -> Fallible<Result<Self, String>> {
         for program in ["mkfs.ext4", "mount", "umount", "perl"] {
             if !is_installed(program) {
@@ -58,7 +58,7 @@ impl LoopDisk {
         Ok(())
     }
 
-    /// Cuts the power. Every call on the file system fails from now on.
+    /// Cuts the power. From now on every call on the file system fails.
     pub(crate) fn cut(&mut self) -> Fallible<()> {
         self.cuts += 1;
         files::write(&self.canary(), CANARY.as_bytes())?;
@@ -70,7 +70,7 @@ impl LoopDisk {
     }
 
     /// Switches the power on again: the journal of the file system is replayed. Nobody may have a
-    /// file of it open any more.
+    /// file on it open any more.
     pub(crate) fn switch_on(&mut self) -> Fallible<()> {
         run(Command::new("umount").arg(&self.mount))?;
         self.is_mounted = false;

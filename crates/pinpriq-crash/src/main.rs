@@ -1,9 +1,8 @@
-//! The program `pinpriq-crash`: starts the real server, crashes it in every way at hand, and checks
-//! with the history of its clients what is left.
+//! The program `pinpriq-crash`: starts the real server, crashes it in every available way, and
+//! checks the result with the history of its clients.
 //!
-//! It is the judge outside of the box: it links none of the server's code but the codec of the
-//! wire, and keeps what was acknowledged in its own process. What it measures is written down in
-//! `docs/trust.md`.
+//! It judges from outside: it links none of the server's code except the codec of the wire, and
+//! keeps what was acknowledged in its own process. Its results are recorded in `docs/trust.md`.
 
 mod args;
 mod client;

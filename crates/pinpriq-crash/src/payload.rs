@@ -1,4 +1,4 @@
-//! Payloads: each of its own number, so that no two tasks of a run are alike.
+//! Payloads: each is made from a number of its own, so that no two tasks of a run are alike.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,7 +14,7 @@ const LONG_BYTES: u64 = 20_000;
 pub(crate) struct Payloads(AtomicU64);
 
 impl Payloads {
-    /// The next one: its number, and bytes that follow from it.
+    /// Returns the next payload: its number, and bytes that follow from it.
     pub(crate) fn next(&self) -> Vec<u8> {
         let mut dice = Dice::new(self.0.fetch_add(1, Ordering::Relaxed));
         let bytes = if dice.chance(2) { LONG_BYTES } else { SHORT_BYTES };
@@ -22,7 +22,7 @@ impl Payloads {
         self.sized(length)
     }
 
-    /// One of at least this length.
+    /// Returns a payload of at least this length.
     pub(crate) fn sized(&self, length: usize) -> Vec<u8> {
         let number = self.0.fetch_add(1, Ordering::Relaxed);
         let mut payload = number.to_be_bytes().to_vec();

@@ -1,6 +1,6 @@
-//! Processes that the harness starts: ended by their own id, and never left behind.
+//! Processes that the harness starts. They are ended by their own id, and never left behind.
 //!
-//! What a server says on stderr is kept, so that a failure can show it.
+//! What a server writes to stderr is kept, so that a failure can show it.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use crate::fault::Fallible;
 
-/// How long anything may take before the harness gives up. Nothing waits for this to pass.
+/// How long anything may take before the harness gives up. In a normal run nothing waits this long.
 pub(crate) const GUARD: Duration = Duration::from_mins(1);
-/// How many lines of a log are kept, and may be on their way.
+/// The most lines of a log that are kept, and that may be in transit.
 const LINES_MAX: usize = 1_000;
 
-/// A process with its log. Killed when it goes out of scope.
+/// A process with its log. Dropping this value kills it.
 pub(crate) struct Process {
     child: Child,
     lines: Receiver<String>,
@@ -25,7 +25,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts a command and reads what it says on stderr.
+    /// Starts a command and reads what it writes to stderr.
     pub(crate) fn start(command: &mut Command) -> Fallible<Self> {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| format!("{command:?}: {error}"))?;
@@ -40,19 +40,19 @@ impl Process {
                     kept.push(line.clone());
                 }
                 drop(kept);
-                // Once nobody listens any more the log is read on, or the server would wait.
+                // When nobody listens any more, keep reading the log, or the server would block.
                 let _ = told.try_send(line);
             }
         });
         Ok(Self { child, lines, log, reader: Some(reader) })
     }
 
-    /// The number by which the process is known.
+    /// The id of the process.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Waits for a line that contains `words`; none if the process ended without it.
+    /// Waits for a line that contains `words`. Returns none if the process ended without it.
     pub(crate) fn line(&self, words: &str) -> Fallible<Option<String>> {
         loop {
             match self.lines.recv_timeout(GUARD) {
@@ -66,7 +66,7 @@ impl Process {
         }
     }
 
-    /// What it has said so far.
+    /// What it has written until now.
     pub(crate) fn text(&self) -> String {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).join("\n")
     }
@@ -83,7 +83,7 @@ impl Process {
         self.wait()
     }
 
-    /// Waits for its end and the end of its log.
+    /// Waits until it has ended and its log has been read.
     pub(crate) fn wait(&mut self) -> Fallible<ExitStatus> {
         let status = self.child.wait()?;
         if let Some(reader) = self.reader.take() {
@@ -101,12 +101,12 @@ impl Drop for Process {
     }
 }
 
-/// Sends a signal to a process by its number.
+/// Sends a signal to the process with this id.
 pub(crate) fn signal(signal: &str, id: u32) -> Fallible<()> {
     run(Command::new("kill").args([signal, &id.to_string()])).map(drop)
 }
 
-/// Runs a command to its end; its output, or why it failed.
+/// Runs a command to its end. Returns its output, or why it failed.
 pub(crate) fn run(command: &mut Command) -> Fallible<String> {
     let output = command.stdin(Stdio::null()).output();
     let output = output.map_err(|error| format!("{command:?}: {error}"))?;
@@ -117,7 +117,7 @@ pub(crate) fn run(command: &mut Command) -> Fallible<String> {
     Err(format!("{command:?}: {}: {complaint}", output.status).into())
 }
 
-/// Whether there is such a program.
+/// Whether this program is installed.
 pub(crate) fn is_installed(program: &str) -> bool {
     let mut command = Command::new("sh");
     run(command.args(["-c", "command -v \"$0\"", program])).is_ok()

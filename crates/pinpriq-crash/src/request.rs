@@ -1,5 +1,4 @@
-//! Requests: the words that go over the wire, and what the history notes of them; and back, what a
-//! reply means.
+//! Requests: their words on the wire and their entries in the history; and the meaning of replies.
 
 use pinpriq_history::{Delivery, Operation, Outcome, digest};
 use pinpriq_wire::resp::{Value, Words};
@@ -13,7 +12,7 @@ pub(crate) struct Request {
     pub(crate) words: Words,
 }
 
-/// What a put may say besides queue and payload.
+/// The options of a put, besides queue and payload.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct PutOptions {
     pub(crate) priority: i64,
@@ -21,7 +20,7 @@ pub(crate) struct PutOptions {
     pub(crate) ttl_ms: Option<u64>,
 }
 
-/// What a release may say besides the receipt.
+/// The options of a release, besides the receipt.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct ReleaseOptions {
     pub(crate) delay_ms: u64,
@@ -112,7 +111,7 @@ pub(crate) fn outcome(operation: &Operation, reply: &Value) -> Fallible<Outcome>
     if let Value::Error(text) = reply {
         let word = text.split(' ').next().unwrap_or_default().to_owned();
         return match word.as_str() {
-            // The harness never asks for what could not be meant.
+            // The harness never makes an invalid request.
             "BADARG" | "ERR" | "IDREQUIRED" | "NOPROTO" => Err(strange()),
             _ => Ok(Outcome::Refused(word)),
         };

@@ -1,7 +1,7 @@
 //! Rounds of load and catastrophe, and a drain after some of them.
 //!
-//! A directory and a history last for several rounds, and then everything is drained. The history
-//! is checked after each round, so that a failure is found near its cause.
+//! A directory and a history are used for several rounds, and then everything is drained. The
+//! history is checked after each round, so that a failure is found near its cause.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
@@ -22,9 +22,9 @@ use crate::server::Server;
 use crate::totals::Totals;
 use pinpriq_dice::Dice;
 
-/// How many catastrophes a directory sees before it is drained.
+/// The number of catastrophes for a directory before it is drained.
 const ROUNDS: u64 = 20;
-/// The longest time that the load runs before one.
+/// The longest time that the load runs before a catastrophe.
 pub(crate) const LOAD_MS: u64 = 250;
 
 /// What happens to the server under load.
@@ -36,14 +36,14 @@ pub(crate) trait Catastrophe {
     fn recover(&mut self) -> Fallible<()>;
 }
 
-/// Lets time pass while others work; nobody sends, so nothing comes.
+/// Lets time pass while others work. Nobody sends, so nothing is received.
 pub(crate) fn let_pass(time: Duration) {
     let (_open, never) = sync_channel::<()>(0);
     // It can only time out.
     let _ = never.recv_timeout(time);
 }
 
-/// Runs as many rounds as are wanted.
+/// Runs the requested number of rounds.
 pub(crate) fn run(
     wanted: &Wanted,
     histories: &Path,

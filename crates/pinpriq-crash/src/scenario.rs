@@ -1,4 +1,4 @@
-//! The scenarios: each crashes or damages in one way, and says what was left.
+//! The scenarios: each crashes or damages in one way, and reports what was left.
 
 pub(crate) mod damage;
 pub(crate) mod errors;

@@ -1,4 +1,4 @@
-//! The pinpriq program under test, as its users run it, perhaps under strace.
+//! The pinpriq program under test, run as its users run it, or under strace.
 //!
 //! It listens on a port of its own on the loopback interface.
 
@@ -11,26 +11,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::fault::Fallible;
 use crate::process::{Process, signal};
 
-/// The memory for tasks, where there is a limit: some sixty small ones for each shard.
+/// The memory for tasks, where it is limited: about sixty small tasks for each shard.
 const MEMORY_LIMIT_BYTES: u64 = 16 << 10;
 
 /// How to start the program.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
     pub(crate) path: PathBuf,
-    /// What a reply promises; `sync` unless it is to be seen that less is not enough.
+    /// What a reply promises: `sync`, unless a test shows that less is not enough.
     pub(crate) durability: String,
-    /// How many shards it has.
+    /// The number of its shards.
     pub(crate) shards: usize,
-    /// How often it was started: each second time it leaves most payloads on the disk.
+    /// How often it was started. Every second time it leaves most payloads on the disk.
     pub(crate) starts: Arc<AtomicU64>,
 }
 
-/// What becomes of a start.
+/// The outcome of a start.
 pub(crate) enum Started {
     /// It listens.
     Listening(Server),
-    /// It ended without listening: how, and what it said.
+    /// It ended without listening: its exit status, and what it wrote.
     Ended(ExitStatus, String),
 }
 
@@ -61,7 +61,7 @@ impl Program {
         listening(command.args(self.arguments(data)), false)
     }
 
-    /// Starts it where nothing can be in the way.
+    /// Starts it where nothing can prevent that.
     pub(crate) fn start(&self, data: &Path) -> Fallible<Server> {
         match self.try_start(data)? {
             Started::Listening(server) => Ok(server),
@@ -80,7 +80,7 @@ impl Program {
 }
 
 fn listening(command: &mut Command, is_traced: bool) -> Fallible<Started> {
-    // Settings of whoever runs the harness are not those of the server under test.
+    // The settings of whoever runs the harness must not affect the server under test.
     let own = |name: &std::ffi::OsString| name.to_string_lossy().starts_with("PINPRIQ_");
     for (name, _) in std::env::vars_os().filter(|(name, _)| own(name)) {
         command.env_remove(name);
@@ -96,7 +96,7 @@ fn listening(command: &mut Command, is_traced: bool) -> Fallible<Started> {
     Ok(Started::Listening(Server { process, address: address.parse()?, traced }))
 }
 
-/// The one child of a process, as the kernel tells it.
+/// The only child of a process, as reported by the kernel.
 fn only_child(id: u32) -> Fallible<u32> {
     let children = crate::files::read(Path::new(&format!("/proc/{id}/task/{id}/children")))?;
     let children = String::from_utf8(children)?;
@@ -105,7 +105,7 @@ fn only_child(id: u32) -> Fallible<u32> {
 }
 
 impl Server {
-    /// The number of the server itself.
+    /// The id of the server process itself.
     pub(crate) fn id(&self) -> u32 {
         self.traced.unwrap_or_else(|| self.process.id())
     }
@@ -121,7 +121,7 @@ impl Server {
         }
     }
 
-    /// Has it stand still.
+    /// Suspends it.
     pub(crate) fn freeze(&mut self) -> Fallible<()> {
         self.send("-STOP", self.id())
     }

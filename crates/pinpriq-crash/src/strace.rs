@@ -1,11 +1,11 @@
-//! What strace tells about a run, and how it is told to interfere with the next one.
+//! What strace reports about a run, and how it is made to interfere with the next one.
 //!
-//! Its counters are of one thread each: the n-th call is that of whichever thread comes first to
-//! its n-th one.
+//! It counts calls separately for each thread: the n-th call is that of whichever thread is the
+//! first to make its n-th one.
 
 use std::collections::BTreeMap;
 
-/// The system calls that write, make, rename or remove, or tell a client.
+/// The system calls that write, create, rename or remove, or send to a client.
 pub(crate) const WRITING: [&str; 17] = [
     "write",
     "pwrite64",
@@ -29,11 +29,11 @@ pub(crate) const WRITING: [&str; 17] = [
 /// A system call of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Call {
-    /// By the wall clock, in microseconds.
+    /// Microseconds of the wall clock.
     pub(crate) at_us: u64,
     pub(crate) thread: u32,
     pub(crate) name: String,
-    /// From its bracket on.
+    /// The text from the opening bracket on.
     pub(crate) rest: String,
 }
 
@@ -44,14 +44,14 @@ pub(crate) struct Point {
     pub(crate) number: u32,
 }
 
-/// The flags for strace to note the calls of a run: with times, with the paths of open files.
+/// The flags with which strace records the calls of a run, with times and the paths of open files.
 pub(crate) fn noting(log: &str) -> Vec<String> {
     let trace = format!("trace={}", WRITING.join(","));
     ["-ttt", "-y", "-s", "0", "-o", log, "-e", &trace].map(str::to_owned).into()
 }
 
-/// Reads the calls of a run. A call during which another thread had the word is put together again.
-/// What is no call, such as a signal, is left out.
+/// Parses the calls of a run. Joins a call that was interrupted by the output of another thread.
+/// Ignores anything that is not a call, such as a signal.
 pub(crate) fn calls(log: &str) -> Vec<Call> {
     let mut calls: Vec<Call> = Vec::new();
     for line in log.lines() {
@@ -73,7 +73,7 @@ pub(crate) fn calls(log: &str) -> Vec<Call> {
 fn call(line: &str) -> Option<Call> {
     let mut words = line.splitn(3, ' ');
     let thread = words.next()?.parse().ok()?;
-    // Numbers of few digits are followed by several spaces.
+    // Short numbers are followed by several spaces.
     let rest = line.split_once(' ')?.1.trim_start();
     let (time, rest) = rest.split_once(' ')?;
     let (seconds, micros) = time.split_once('.')?;
@@ -89,7 +89,7 @@ fn call(line: &str) -> Option<Call> {
     })
 }
 
-/// The points that a run passes at a call that `matters`.
+/// The points of a run at a call for which `matters` is true.
 pub(crate) fn points(calls: &[Call], matters: impl Fn(&Call) -> bool) -> Vec<Point> {
     let mut counts: BTreeMap<(u32, &str), u32> = BTreeMap::new();
     let mut points = Vec::new();
@@ -105,7 +105,7 @@ pub(crate) fn points(calls: &[Call], matters: impl Fn(&Call) -> bool) -> Vec<Poi
     points
 }
 
-/// Why strace cannot trace here, if it cannot.
+/// Returns why strace cannot trace here, or none if it can.
 pub(crate) fn obstacle() -> Option<String> {
     if !crate::process::is_installed("strace") {
         return Some("strace is not installed".to_owned());

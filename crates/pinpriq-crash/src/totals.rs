@@ -1,11 +1,11 @@
-//! Figures of several histories together.
+//! The total figures of several histories.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use pinpriq_history::Report;
 
-/// What all histories of a scenario came to.
+/// The total of all histories of a scenario.
 #[derive(Default)]
 pub(crate) struct Totals {
     pub(crate) calls: u64,
@@ -19,7 +19,7 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    /// Adds a history that has ended.
+    /// Adds a finished history.
     pub(crate) fn add(&mut self, report: &Report) {
         let tally = &report.tally;
         self.calls += tally.calls;

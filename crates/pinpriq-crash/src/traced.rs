@@ -1,7 +1,8 @@
 //! One run under strace: a directory that a crash left behind, a start, the fixed workload, and
-//! what is left after whatever strace did to it.
+//! what is left after whatever strace did.
 //!
-//! The start and the workload are traced apart, so that the calls of each are counted from one.
+//! The start and the workload are traced separately, so that the calls of each are counted from
+//! one.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -20,12 +21,12 @@ use crate::server::{Server, Started};
 use crate::workload::{Played, QUEUE, Size, play};
 use crate::{files, strace};
 
-/// How many requests the directory has seen before the run.
+/// The requests made to the directory before the run.
 const BEFORE: Size = Size { operations: 40, payload_bytes: 100 };
 /// Large enough that the workload fills more than one segment.
 const PAYLOAD_BYTES: usize = 400_000;
 
-/// How many runs there are at a time.
+/// The number of runs at a time.
 const AT_ONCE: usize = 2;
 
 /// What is traced.
@@ -33,28 +34,28 @@ const AT_ONCE: usize = 2;
 pub(crate) enum Part {
     /// From the start of the program until it listens.
     Start,
-    /// From then on.
+    /// Everything after that.
     Work,
 }
 
-/// What a run came to.
+/// The outcome of a run.
 pub(crate) struct Outcome {
-    /// What strace noted.
+    /// The calls that strace recorded.
     pub(crate) calls: Vec<strace::Call>,
     pub(crate) played: Played,
-    /// When it listened, by the wall clock.
+    /// When it began to listen, in microseconds of the wall clock.
     pub(crate) listening_us: u64,
     /// How the traced server ended.
     pub(crate) status: ExitStatus,
     pub(crate) report: Report,
     pub(crate) ledger: Ledger,
-    /// What strace noted, as it is.
+    /// The raw output of strace.
     pub(crate) log: PathBuf,
-    /// Where the history is; it goes away with this value.
+    /// The directory of the history. It is removed with this value.
     _scratch: tempfile::TempDir,
 }
 
-/// Runs the workload with `flags` for strace in one part.
+/// Runs the workload, with `flags` for strace in one part.
 pub(crate) fn run(wanted: &Wanted, part: Part, flags: &[String]) -> Fallible<Outcome> {
     let scratch = files::scratch(&wanted.scratch)?;
     let data = scratch.path().join("data");
@@ -99,7 +100,7 @@ pub(crate) fn run(wanted: &Wanted, part: Part, flags: &[String]) -> Fallible<Out
     Ok(Outcome { calls, played, listening_us, status, report, ledger, log, _scratch: scratch })
 }
 
-/// Leaves a directory as a crash would.
+/// Leaves a directory in the state of a crash.
 fn prepare(wanted: &Wanted, data: &Path, ledger: &Ledger, payloads: &Payloads) -> Fallible<()> {
     let mut server = wanted.program.start(data)?;
     ledger.event(Event::ServerStarted)?;
@@ -109,7 +110,7 @@ fn prepare(wanted: &Wanted, data: &Path, ledger: &Ledger, payloads: &Payloads) -
     Ok(())
 }
 
-/// Has strace trace a server that runs, from now on.
+/// Makes strace trace a running server from now on.
 fn attach(server: &Server, flags: &[String]) -> Fallible<Process> {
     let mut command = Command::new("strace");
     let tracer =

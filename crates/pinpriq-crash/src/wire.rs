@@ -1,6 +1,6 @@
-//! A connection that speaks RESP, to pinpriq or to Redis, and on which nothing takes too long.
+//! A connection that speaks RESP, to pinpriq or to Redis, with a timeout for everything.
 //!
-//! Whatever goes wrong means that the connection is gone.
+//! Any error means that the connection is gone.
 
 use std::net::SocketAddr;
 

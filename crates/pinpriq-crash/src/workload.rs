@@ -1,7 +1,7 @@
-//! A fixed workload: one client, the same requests each time, a few of them together.
+//! A fixed workload: one client that makes the same requests each time, a few of them together.
 //!
-//! It is for scenarios that go through every system call one by one, so it is short, and what it
-//! does follows from its seed and the answers alone.
+//! It is for scenarios that go through every system call one by one. So it is short, and what it
+//! does depends only on its seed and the answers.
 
 use std::net::SocketAddr;
 
@@ -19,30 +19,30 @@ use pinpriq_dice::Dice;
 
 /// The queue of the workload.
 pub(crate) const QUEUE: &str = "fixed";
-/// How many requests are sent together.
+/// The number of requests sent together.
 const TOGETHER: usize = 4;
 
-/// How long, and how large.
+/// The number of operations and the size of payloads.
 #[derive(Clone, Copy)]
 pub(crate) struct Size {
     pub(crate) operations: usize,
     pub(crate) payload_bytes: usize,
 }
 
-/// What came of it.
+/// The result of the workload.
 #[derive(Default)]
 pub(crate) struct Played {
-    /// How many changes were acknowledged.
+    /// The number of changes that were acknowledged.
     pub(crate) accepted: usize,
-    /// When the last change that was acknowledged had been asked for, by the wall clock.
+    /// When the last acknowledged change was requested, in microseconds of the wall clock.
     pub(crate) last_accepted_us: Option<u64>,
-    /// How many requests were refused since the disk had failed.
+    /// The number of requests that were refused because the disk had failed.
     pub(crate) disk_refusals: usize,
     /// Whether the connection lasted to the end.
     pub(crate) is_whole: bool,
 }
 
-/// Plays the workload until its end or that of the connection.
+/// Runs the workload until its end or that of the connection.
 pub(crate) fn play(
     address: SocketAddr,
     ledger: &Ledger,
@@ -96,7 +96,8 @@ pub(crate) fn play(
     Ok(played)
 }
 
-/// What is done to a task that came; the last step of it is answered, those before are added.
+/// Chooses what to do with a task that was taken. Returns the last step, and adds those before it
+/// to `group`.
 fn use_up(id: &str, receipt: &str, dice: &mut Dice, group: &mut Vec<Request>) -> Request {
     match dice.below(10) {
         0..6 => ack(QUEUE, receipt),

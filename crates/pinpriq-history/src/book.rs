@@ -1,7 +1,7 @@
 //! Sorts the calls of a history by queue, task and lease.
 //!
-//! What belongs to no known lease, such as a receipt that nobody was given, is left out: nothing
-//! certain follows from it.
+//! Calls that belong to no known lease, such as one with a receipt that nobody was given, are left
+//! out, because nothing certain follows from them.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::record::{Delivery, Event, Operation, Outcome};
 use crate::shelf::{Entry, Queue, Task, Visit};
 use crate::tolerance::Tolerance;
 
-/// Puts of which nobody knows the id, by queue and payload.
+/// Puts with an unknown id, by queue and payload.
 type Nameless = HashMap<(usize, String), Vec<Entry>>;
 
 /// A history, sorted.
@@ -19,11 +19,11 @@ type Nameless = HashMap<(usize, String), Vec<Entry>>;
 pub(crate) struct Book {
     pub(crate) queues: Vec<Queue>,
     pub(crate) tasks: Vec<Task>,
-    /// When the server ended or began, by time.
+    /// When the server ended or started, in order of time.
     pub(crate) restarts_us: Vec<u64>,
-    /// The ends that are followed by a beginning: the moments of both.
+    /// The ends that are followed by a start: the moments of both.
     pub(crate) lives: Vec<(u64, u64)>,
-    /// From when on the connection of a client may have been closed.
+    /// The earliest moment at which the connection of a client may have been closed.
     closed_us: HashMap<u64, u64>,
     /// Every payload that a task may have, by queue.
     pub(crate) payloads: HashMap<(usize, String), u64>,
@@ -31,7 +31,7 @@ pub(crate) struct Book {
     pub(crate) repeated: Vec<(u64, String)>,
     queue_places: HashMap<String, usize>,
     task_places: HashMap<(usize, String), usize>,
-    /// For each receipt the task and which of its deliveries it belongs to.
+    /// For each receipt, its task and the index of its delivery.
     receipts: HashMap<String, (usize, usize)>,
 }
 
@@ -55,7 +55,7 @@ impl Book {
         book
     }
 
-    /// The place of a queue, which is made if it is not known.
+    /// Returns the index of a queue, and adds the queue if it is not known.
     fn queue(&mut self, name: &str) -> usize {
         if let Some(place) = self.queue_places.get(name) {
             return *place;
@@ -66,7 +66,7 @@ impl Book {
         place
     }
 
-    /// The place of a task, which is made if it is not known.
+    /// Returns the index of a task, and adds the task if it is not known.
     fn task(&mut self, queue: usize, id: &str) -> usize {
         *self.task_places.entry((queue, id.to_owned())).or_insert_with(|| {
             self.tasks.push(Task::new(queue, id.to_owned()));
@@ -127,8 +127,8 @@ impl Book {
                 }
             }
             Outcome::Unknown => {
-                // The request may be carried out as long as this server lives, and what was taken
-                // is hidden for as long as a lease lasts.
+                // The request may be carried out as long as this server lives, and the tasks it
+                // took are hidden as long as a lease lasts.
                 let ended = self.restarts_us.partition_point(|at_us| *at_us <= call.from_us);
                 let ended_us = self.restarts_us.get(ended).copied().unwrap_or(u64::MAX);
                 let lasts_us = ttr_ms.map_or(self.queues[queue].ttr_max_us, |ms| ms * US_PER_MS);
@@ -150,7 +150,7 @@ impl Book {
     ) {
         let task = self.task(queue, &delivery.id);
         if self.tasks[task].entry.is_none() {
-            // A put whose answer was lost is known by its payload once its task comes.
+            // A put whose answer was lost is identified by its payload once its task is delivered.
             if let Some(puts) = nameless.get_mut(&(queue, delivery.payload.clone())) {
                 let ambiguous = puts.len() > 1 || puts.iter().any(|entry| entry.ambiguous);
                 for entry in puts.iter_mut() {
@@ -274,7 +274,7 @@ impl Book {
         }
         self.restarts_us.sort_unstable();
         self.lives.sort_unstable();
-        // A connection may have ended at any moment after the last answer that came over it.
+        // A connection may have ended at any moment after the last answer received over it.
         let mut answered_us: HashMap<u64, u64> = HashMap::new();
         for call in &history.calls {
             let last_us = answered_us.entry(call.client).or_insert(0);
@@ -290,17 +290,17 @@ impl Book {
         }
     }
 
-    /// From when on the connection of a client may have been closed.
+    /// The earliest moment at which the connection of a client may have been closed.
     pub(crate) fn closed_us(&self, client: u64) -> u64 {
         self.closed_us.get(&client).copied().unwrap_or(u64::MAX)
     }
 
-    /// From when on something unknown may have changed a task.
+    /// The earliest moment at which something unknown may have changed a task.
     pub(crate) fn disturbed_us(&self, task: &Task) -> u64 {
         task.disturbed_us.min(self.queues[task.queue].disturbed_us)
     }
 
-    /// How a task is named in a report.
+    /// The name of a task in a report.
     pub(crate) fn name(&self, task: &Task) -> String {
         format!("task {:?} of queue {:?}", task.id, self.queues[task.queue].name)
     }

@@ -1,7 +1,7 @@
-//! The checks: each looks for one sort of thing that a correct server never does.
+//! The checks: each looks for one kind of thing that a correct server never does.
 //!
-//! All of them run in time proportional to the history, but for sorting. None objects where a
-//! correct server could have behaved so; what they cannot see is told in `docs/history.md`.
+//! Apart from sorting, all of them run in time proportional to the history. None objects where a
+//! correct server could have behaved the same. `docs/history.md` describes what they cannot detect.
 
 mod bounds;
 mod identity;

@@ -1,9 +1,9 @@
 //! A short name for a payload, so that a history need not repeat the bytes.
 //!
-//! It tells payloads apart that differ by accident. It is no protection against someone who makes
-//! two payloads of one name on purpose.
+//! It distinguishes payloads that differ by accident. It does not protect against someone who makes
+//! two payloads with the same digest on purpose.
 
-/// Names a payload: FNV-1a of 128 bits, in hexadecimal.
+/// Returns the digest of a payload: FNV-1a of 128 bits, in hexadecimal.
 #[must_use]
 pub fn digest(payload: &[u8]) -> String {
     let mut sum: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;

@@ -1,14 +1,14 @@
 //! One delivery of a task, and how long its lease may have lasted and must have lasted.
 //!
-//! Each moment comes as the earliest or the latest that it can have been; the checks choose the
-//! one that favours the server.
+//! Each moment is given as the earliest or the latest possible one. The checks choose the one that
+//! favours the server.
 
 use crate::tolerance::Tolerance;
 
-/// Microseconds of a millisecond.
+/// The number of microseconds in a millisecond.
 pub(crate) const US_PER_MS: u64 = 1_000;
 
-/// When something was done: between these moments.
+/// When something was done: at some moment between these two.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Span {
     pub(crate) from_us: u64,
@@ -17,13 +17,13 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// Whether all of it lies before the other.
+    /// Whether all of it is before the other span.
     pub(crate) const fn is_before(self, other: Self) -> bool {
         self.to_us < other.from_us
     }
 }
 
-/// What was asked with a receipt.
+/// What was requested with a receipt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Wish {
     Ack,
@@ -32,13 +32,13 @@ pub(crate) enum Wish {
     Touch { by_us: Option<u64> },
 }
 
-/// What came of it.
+/// The result of the request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fate {
     Accepted,
-    /// Accepted, and the task was gone with it.
+    /// Accepted, and the task is gone.
     Gone,
-    /// Refused since the receipt was not current.
+    /// Refused because the receipt was not current.
     Stale,
     /// Refused for another reason.
     Refused,
@@ -65,24 +65,24 @@ impl Deed {
         matches!(self.fate, Fate::Accepted | Fate::Gone | Fate::Unknown)
     }
 
-    /// Whether it ends the lease, if it is carried out.
+    /// Whether it ends the lease if it is carried out.
     pub(crate) const fn ends_lease(&self) -> bool {
         !matches!(self.wish, Wish::Touch { .. })
     }
 }
 
-/// How long a lease lasts if nothing is done about it.
+/// How long a lease lasts unless a request changes that.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Lasting {
-    /// For so many microseconds.
+    /// For this many microseconds.
     Us(u64),
-    /// As long as the connection.
+    /// As long as the connection lasts.
     Connection,
-    /// That depends on a put of which nothing is known.
+    /// It depends on an unknown put.
     Uncertain,
 }
 
-/// A task as it came to a client.
+/// A task as a client received it.
 #[derive(Clone, Debug)]
 pub(crate) struct Handed {
     pub(crate) span: Span,
@@ -91,16 +91,16 @@ pub(crate) struct Handed {
     pub(crate) call: u64,
     /// Taken for good.
     pub(crate) popped: bool,
-    /// Whether the oldest of the lowest number was asked for.
+    /// Whether the oldest task of the lowest priority number was asked for.
     pub(crate) ordered: bool,
     pub(crate) payload: String,
     pub(crate) lasting: Lasting,
-    /// By their beginnings.
+    /// Sorted by their beginnings.
     pub(crate) deeds: Vec<Deed>,
 }
 
 impl Handed {
-    /// The earliest moment at which the time of the lease can have been up.
+    /// The earliest moment at which the lease can have run out.
     pub(crate) fn earliest_deadline_us(&self, ttr_us: u64, tolerance: Tolerance) -> u64 {
         let mut deadline = self.span.from_us.saturating_add(ttr_us);
         let mut moved = false;
@@ -109,7 +109,7 @@ impl Handed {
             let renewed = deed.span.from_us.saturating_add(ttr_us);
             match (by_us, deed.is_accepted()) {
                 (Some(by_us), true) => (deadline, moved) = (deadline.saturating_add(by_us), true),
-                // After it was moved, to renew a lease may shorten it.
+                // After the deadline was moved, a renewal may shorten the lease.
                 (None, _) if moved => deadline = deadline.min(renewed),
                 (None, true) => deadline = deadline.max(renewed),
                 (_, false) => {}
@@ -119,7 +119,7 @@ impl Handed {
         deadline.saturating_sub(tolerance.of_us(lasted))
     }
 
-    /// The latest moment at which the time of the lease can have been up.
+    /// The latest moment at which the lease can have run out.
     pub(crate) fn latest_deadline_us(&self, ttr_us: u64, tolerance: Tolerance) -> u64 {
         let mut deadline = self.span.to_us.saturating_add(ttr_us);
         for deed in self.deeds.iter().filter(|deed| deed.may_count()) {

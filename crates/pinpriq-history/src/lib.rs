@@ -1,14 +1,13 @@
-//! Histories: what the clients of a queue asked and were told, and whether a correct queue could
-//! have answered so.
+//! Histories: what the clients of a queue asked and which answers they received, and whether a
+//! correct queue could have answered like that.
 //!
 //! A history is a file with a JSON object in each line, written by the clients and never by the
 //! server. [`Recorder`] writes one, [`History::read`] reads one, and [`check`] objects to what no
-//! correct server could have done. The format and each verdict are explained in
-//! `docs/history.md`.
+//! correct server could have done. The format and each verdict are explained in `docs/history.md`.
 //!
-//! Nothing here talks to a server, reads a clock or opens a file, and nothing is known of how the
-//! server works. The checker never objects to a correct server: what is in doubt, such as a request
-//! whose answer was lost, counts in the server's favour.
+//! This crate does not talk to a server, read a clock or open a file, and knows nothing about how
+//! the server works. The checker never objects to a correct server: anything in doubt, such as a
+//! request whose answer was lost, counts in the server's favour.
 
 mod book;
 mod checks;

@@ -1,6 +1,6 @@
-//! The program `pinpriq-history`: checks a history and says what it objects to.
+//! The program `pinpriq-history`: checks a history and prints its objections.
 //!
-//! It knows no server and asks nobody: the file is all it looks at.
+//! It contacts no server: the file is all it reads.
 
 use std::io::{self, BufReader, Write};
 use std::path::Path;
@@ -15,14 +15,14 @@ FILE may be - for standard input. Exit codes: 0 nothing to object to, 1 violatio
 3 the file is no history.
 ";
 
-/// How many violations of each sort are told in full.
+/// How many violations of each kind are printed in full.
 const DETAILS: usize = 5;
 
 const VIOLATIONS: u8 = 1;
 const WRONG_USAGE: u8 = 2;
 const UNREADABLE: u8 = 3;
 
-/// What was asked for.
+/// The parsed arguments.
 struct Wanted {
     file: String,
     tolerance: Tolerance,
@@ -46,7 +46,7 @@ fn main() -> ExitCode {
     told(&mut io::stdout().lock(), &report.text(wanted.details), code)
 }
 
-/// Writes a text. If nobody reads it the exit code still tells.
+/// Writes a text. If nobody reads it, the exit code still gives the result.
 fn told(out: &mut impl Write, text: &str, code: u8) -> ExitCode {
     let _ = out.write_all(text.as_bytes());
     ExitCode::from(code)

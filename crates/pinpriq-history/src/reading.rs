@@ -1,14 +1,15 @@
-//! Reads a history: lines to calls with a beginning, an end and an outcome, and to events.
+//! Reads a history: turns lines into calls with a beginning, an end and an outcome, and into
+//! events.
 //!
-//! What cannot be a history is refused here, with its line. Whether a server could have behaved so
-//! is not asked.
+//! Anything that cannot be a history is refused here, with its line. Whether a server could have
+//! behaved like that is not checked here.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead};
 
 use crate::record::{Event, Operation, Outcome, Record};
 
-/// The refusal of a server whose disk has failed. What was asked may still come to pass, since
+/// The refusal of a server whose disk has failed. The request may still be carried out, since
 /// nobody knows what the disk has kept.
 const DISK_FAILED: &str = "STORE";
 
@@ -18,7 +19,7 @@ pub(crate) struct Call {
     pub(crate) number: u64,
     pub(crate) client: u64,
     pub(crate) from_us: u64,
-    /// The end of time if nobody knows what came of it.
+    /// The end of time if the outcome is unknown.
     pub(crate) to_us: u64,
     pub(crate) operation: Operation,
     pub(crate) outcome: Outcome,
@@ -41,7 +42,7 @@ pub enum Unreadable {
     /// A line is no record.
     #[error("line {line}: {reason}")]
     Line {
-        /// From 1.
+        /// The number of the line, from 1.
         line: usize,
         /// What is wrong with it.
         reason: String,
@@ -95,7 +96,7 @@ impl History {
     }
 }
 
-/// Whether such a request can be answered so.
+/// Checks whether this outcome is possible for this operation.
 fn fits(operation: &Operation, outcome: &Outcome) -> Result<(), String> {
     let fitting = match outcome {
         Outcome::Refused(_) | Outcome::Unknown => true,

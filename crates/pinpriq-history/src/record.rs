@@ -1,11 +1,11 @@
 //! The lines of a history.
 //!
-//! These types are the format: `docs/history.md` describes what serde makes of them, and the two
-//! change together. Which of them contradict each other is not decided here.
+//! These types define the format: `docs/history.md` describes their serde representation, and both
+//! change together. Contradictions between lines are not detected here.
 
 use serde::{Deserialize, Serialize};
 
-/// One line. Moments are microseconds of one monotonic clock, from any beginning.
+/// One line. Moments are microseconds of one monotonic clock, counted from any start.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Record {
@@ -15,18 +15,18 @@ pub enum Record {
         at_us: u64,
         /// The connection. A client that connects anew is another client.
         client: u64,
-        /// The number of this request. No other request of the history has it.
+        /// The number of this request, unique in the history.
         call: u64,
-        /// What is asked.
+        /// The request.
         operation: Operation,
     },
     /// A request was answered, or never will be.
     Answered {
-        /// The moment after the last byte of the answer had come.
+        /// The moment after the last byte of the answer was received.
         at_us: u64,
         /// The number of the request.
         call: u64,
-        /// What came of it.
+        /// Its outcome.
         outcome: Outcome,
     },
     /// Something happened outside of requests.
@@ -38,7 +38,7 @@ pub enum Record {
     },
 }
 
-/// What a client asks.
+/// What a client requests.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Operation {
@@ -48,18 +48,18 @@ pub enum Operation {
         queue: String,
         /// The [`digest`](crate::digest) of the payload.
         payload: String,
-        /// The id, where the client gives it.
+        /// The id, if the client gives it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<String>,
-        /// Lower goes first; none is never selected.
+        /// The priority: lower goes first; without one the task is never selected.
         priority: Option<i64>,
         /// How long it waits.
         #[serde(default, skip_serializing_if = "is_zero")]
         delay_ms: u64,
-        /// How long it lives.
+        /// Its time to live.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ttl_ms: Option<u64>,
-        /// How long leases on it last where the take does not say.
+        /// How long leases on it last unless the take says otherwise.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ttr_ms: Option<u64>,
     },
@@ -69,12 +69,12 @@ pub enum Operation {
         queue: String,
         /// The most tasks.
         count: u64,
-        /// How long the leases last. Without it and without that of the task they last as long as
-        /// the connection.
+        /// How long the leases last. If neither this nor the task says, they last as long as the
+        /// connection.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ttr_ms: Option<u64>,
-        /// Whether something other than the oldest task of the lowest number was asked for. Then
-        /// the order of what came is not looked at.
+        /// Whether something other than the oldest task of the lowest priority number was asked
+        /// for. If so, the order of the delivered tasks is not checked.
         #[serde(default, skip_serializing_if = "is_false")]
         otherwise_ordered: bool,
     },
@@ -90,12 +90,12 @@ pub enum Operation {
     },
     /// Finishes a taken task.
     Ack {
-        /// Of the lease.
+        /// The receipt of the lease.
         receipt: String,
     },
     /// Gives a taken task back.
     Release {
-        /// Of the lease.
+        /// The receipt of the lease.
         receipt: String,
         /// How long the task waits.
         #[serde(default, skip_serializing_if = "is_zero")]
@@ -106,20 +106,20 @@ pub enum Operation {
         /// A new priority.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         priority: Option<i64>,
-        /// Whether it goes behind its equals.
+        /// Whether it goes behind tasks of equal priority.
         #[serde(default, skip_serializing_if = "is_false")]
         tail: bool,
     },
     /// Sets a taken task aside.
     Bury {
-        /// Of the lease.
+        /// The receipt of the lease.
         receipt: String,
     },
     /// Renews a lease.
     Touch {
-        /// Of the lease.
+        /// The receipt of the lease.
         receipt: String,
-        /// By how much the deadline moves; without it the lease gets its whole time again.
+        /// How far the deadline moves. Without it the lease gets its whole time again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by_ms: Option<u64>,
     },
@@ -145,18 +145,18 @@ pub enum Operation {
         /// The queue.
         queue: String,
     },
-    /// Anything else that changes tasks. From here on only the bytes and the ids of what it may
-    /// have changed are looked at.
+    /// Anything else that changes tasks. From here on only the payloads and the ids of what it may
+    /// have changed are checked.
     Disturb {
         /// The queue.
         queue: String,
-        /// The task; without it the whole queue.
+        /// The task, or none for the whole queue.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<String>,
     },
 }
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Outcome {
@@ -167,25 +167,25 @@ pub enum Outcome {
         /// Its id.
         id: String,
     },
-    /// Tasks came, perhaps none: take, pop.
+    /// These tasks were delivered, perhaps none: take, pop.
     Tasks(Vec<Delivery>),
-    /// The task is in this state now, X if it is gone: release, dig.
+    /// The task is in this state now, or X if it is gone: release, dig.
     Turned(String),
-    /// So many tasks were concerned: kill, plow.
+    /// This many tasks were affected: kill, plow.
     Count(u64),
-    /// Nothing was changed; the first word of the refusal.
+    /// Nothing was changed. The first word of the refusal.
     Refused(String),
-    /// Nobody knows: the connection ended first, or the server itself could not tell.
+    /// Unknown: the connection ended first, or the server itself could not tell.
     Unknown,
 }
 
-/// A task as it came.
+/// A task as it was delivered.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Delivery {
     /// Its id.
     pub id: String,
-    /// Of the lease; none if it came for good.
+    /// The receipt of the lease, or none if it was popped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receipt: Option<String>,
     /// The [`digest`](crate::digest) of the payload.
@@ -202,14 +202,14 @@ pub enum Event {
     ServerStarted,
     /// A client is about to close its connection, or found it closed.
     ConnectionClosed {
-        /// Which.
+        /// Which client.
         client: u64,
     },
     /// The queue is empty now, in all states.
     Drained {
         /// The queue.
         queue: String,
-        /// Whether buried tasks were left where they were.
+        /// Whether buried tasks were left in it.
         #[serde(default, skip_serializing_if = "is_false")]
         buried_stay: bool,
     },

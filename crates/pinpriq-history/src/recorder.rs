@@ -1,7 +1,7 @@
 //! Writes a history, from several threads at once.
 //!
-//! It is told the time: the moment of an invocation must be read before the request is sent, that
-//! of an answer after it has come, and only the caller can see to that.
+//! The caller supplies the time: the moment of an invocation must be read before the request is
+//! sent, and that of an answer after it has been received. Only the caller can ensure this.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,41 +18,41 @@ pub struct Recorder<W> {
 }
 
 impl<W: Write> Recorder<W> {
-    /// A history without any line yet.
+    /// Creates an empty history.
     pub const fn new(out: W) -> Self {
         Self { out: Mutex::new(out), calls: AtomicU64::new(0), clients: AtomicU64::new(0) }
     }
 
-    /// A number for a new connection.
+    /// Returns a number for a new connection.
     pub fn client(&self) -> u64 {
         self.clients.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Notes that a request is about to be sent, and answers its number.
+    /// Records that a request is about to be sent, and returns its number.
     pub fn invoke(&self, at_us: u64, client: u64, operation: Operation) -> io::Result<u64> {
         let call = self.calls.fetch_add(1, Ordering::Relaxed);
         self.write(&Record::Invoked { at_us, client, call, operation })?;
         Ok(call)
     }
 
-    /// Notes what came of a request.
+    /// Records the outcome of a request.
     pub fn answer(&self, at_us: u64, call: u64, outcome: Outcome) -> io::Result<()> {
         self.write(&Record::Answered { at_us, call, outcome })
     }
 
-    /// Notes that something happened.
+    /// Records that something happened.
     pub fn event(&self, at_us: u64, event: Event) -> io::Result<()> {
         self.write(&Record::Happened { at_us, event })
     }
 
-    /// Ends the history, and answers where it went.
+    /// Ends the history, and returns its output.
     pub fn finish(self) -> io::Result<W> {
         let mut out = self.out.into_inner().unwrap_or_else(PoisonError::into_inner);
         out.flush()?;
         Ok(out)
     }
 
-    /// Writes out what is in buffers, and lends what it was written to.
+    /// Flushes the buffers, and calls `look` with the output.
     pub fn flushed<T>(&self, look: impl FnOnce(&W) -> T) -> io::Result<T> {
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
         out.flush()?;

@@ -6,13 +6,13 @@ use std::fmt;
 /// What a correct server never does.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Verdict {
-    /// A task whose put was acknowledged is gone, and nothing can have ended it.
+    /// An acknowledged task is gone, and nothing can have ended it.
     Lost,
     /// A task was handed out while somebody certainly had it, or one put came out as two tasks.
     Duplicated,
     /// A task was handed out after it had ended.
     Resurrected,
-    /// A request was carried out whose receipt was certainly not current.
+    /// A request was accepted although its receipt was certainly not current.
     StaleAccepted,
     /// A receipt was given out twice.
     ReceiptReused,
@@ -24,9 +24,9 @@ pub enum Verdict {
     EarlyDelivered,
     /// A task was handed out after its time to live had passed.
     AfterTtl,
-    /// A task came that nobody had put.
+    /// A task was handed out that nobody had put.
     Invented,
-    /// A task came with another payload than it was put with.
+    /// A task was handed out with another payload than it was put with.
     Corrupt,
 }
 
@@ -51,22 +51,22 @@ impl fmt::Display for Verdict {
 /// One thing that a correct server would not have done.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Violation {
-    /// What sort of thing.
+    /// The kind of violation.
     pub verdict: Verdict,
     /// A sentence with the queue, the task and the moments.
     pub detail: String,
 }
 
-/// How much there was to look at: a history without anything in it passes too.
+/// How much there was to check. An empty history passes too.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
     /// Requests.
     pub calls: u64,
-    /// Requests of which nobody knows what came of them.
+    /// Requests whose outcome is unknown.
     pub unknown: u64,
     /// Puts that were acknowledged.
     pub puts: u64,
-    /// Tasks that came, by take or by pop.
+    /// Tasks that were handed out, by take or by pop.
     pub deliveries: u64,
     /// Acks that were carried out.
     pub acks: u64,
@@ -74,29 +74,29 @@ pub struct Tally {
     pub redeliveries: u64,
     /// Deliveries whose order could be judged.
     pub ordered: u64,
-    /// Queues that were known to be empty at the end, so that a loss would have shown.
+    /// Queues that were known to be empty at the end, so that a loss would have been detected.
     pub drained: u64,
     /// Ends and starts of the server.
     pub restarts: u64,
 }
 
-/// What a check came to.
+/// The result of a check.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
-    /// What was looked at.
+    /// What was checked.
     pub tally: Tally,
-    /// What was objected to, in no particular order.
+    /// The violations, in no particular order.
     pub violations: Vec<Violation>,
 }
 
 impl Report {
-    /// Whether there is nothing to object to.
+    /// Whether there are no violations.
     #[must_use]
     pub const fn is_clean(&self) -> bool {
         self.violations.is_empty()
     }
 
-    /// How many violations there are of each sort.
+    /// The number of violations of each kind.
     #[must_use]
     pub fn counts(&self) -> BTreeMap<Verdict, usize> {
         let mut counts = BTreeMap::new();
@@ -106,7 +106,8 @@ impl Report {
         counts
     }
 
-    /// For people: what was looked at, the counts, and of each sort the first so many in full.
+    /// A text for people: what was checked, the counts, and the first `details` violations of each
+    /// kind in full.
     #[must_use]
     pub fn text(&self, details: usize) -> String {
         let mut lines = vec![self.tally.to_string()];

@@ -1,6 +1,6 @@
-//! A task with everything that is known of it, and its queue.
+//! A task with everything known about it, and its queue.
 //!
-//! These are facts gathered from a history. What follows from them is in [`crate::checks`].
+//! These are facts gathered from a history. [`crate::checks`] draws the conclusions.
 
 use crate::lease::{Handed, Span};
 
@@ -8,15 +8,15 @@ use crate::lease::{Handed, Span};
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) span: Span,
-    /// Whether the client heard that the put was carried out.
+    /// Whether the client received the answer that the put was carried out.
     pub(crate) acknowledged: bool,
     pub(crate) payload: String,
     pub(crate) priority: Option<i64>,
     pub(crate) delay_us: u64,
     pub(crate) ttl_us: Option<u64>,
     pub(crate) ttr_us: Option<u64>,
-    /// Whether it may just as well have been another put of the same payload, so that nothing but
-    /// the payload is certain.
+    /// Whether it may have been another put of the same payload, so that only the payload is
+    /// certain.
     pub(crate) ambiguous: bool,
 }
 
@@ -31,37 +31,37 @@ pub(crate) struct Visit {
 /// A task.
 #[derive(Clone, Debug)]
 pub(crate) struct Task {
-    /// The place of its queue.
+    /// The index of its queue.
     pub(crate) queue: usize,
     pub(crate) id: String,
-    /// None if nobody was told of such a task before it came.
+    /// None if no put of this task was known before it was delivered.
     pub(crate) entry: Option<Entry>,
-    /// Whether several puts had this id, so that it is not one task but several.
+    /// Whether several puts had this id, so that these are several tasks.
     pub(crate) several: bool,
-    /// By their beginnings.
+    /// Sorted by their beginnings.
     pub(crate) handed: Vec<Handed>,
     /// Those that may have found the task.
     pub(crate) kills: Vec<Visit>,
     pub(crate) digs: Vec<Visit>,
-    /// The answers that said that the task had expired.
+    /// The answers that reported the task as expired.
     pub(crate) expired: Vec<Span>,
     /// Whether a dig brought it back changed.
     pub(crate) changed: bool,
-    /// From when on something unknown may have changed it.
+    /// The earliest moment at which something unknown may have changed it.
     pub(crate) disturbed_us: u64,
 }
 
-/// What is known of a queue.
+/// What is known about a queue.
 #[derive(Clone, Debug)]
 pub(crate) struct Queue {
     pub(crate) name: String,
     pub(crate) plows: Vec<Span>,
     pub(crate) disturbed_us: u64,
-    /// How many tasks may have gone by pops whose answer nobody heard.
+    /// How many tasks may have been removed by pops whose answer was lost.
     pub(crate) unheard_pops: u64,
     /// The longest time that a put gave to leases on its task.
     pub(crate) ttr_max_us: u64,
-    /// While a take or pop whose answer nobody heard may hide tasks.
+    /// When a take or pop whose answer was lost may hide tasks.
     pub(crate) hidden: Vec<Span>,
     /// When it was found to be empty, and whether buried tasks stayed.
     pub(crate) drained: Option<(u64, bool)>,

@@ -1,11 +1,11 @@
-//! How far two clocks may be apart.
+//! The tolerance for differences between two clocks.
 
-/// How far the clocks of the client and the server may be apart in measuring the same time.
+/// How much the clocks of the client and the server may differ when they measure the same time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tolerance {
-    /// Whatever the length of the time.
+    /// The fixed part, for a time of any length.
     pub fixed_us: u64,
-    /// One part in so many of the time.
+    /// The proportional part: one in this many parts of the time.
     pub one_in: u64,
 }
 
@@ -17,7 +17,7 @@ impl Default for Tolerance {
 }
 
 impl Tolerance {
-    /// For a time of this length.
+    /// The tolerance for a time of this length.
     pub(crate) const fn of_us(self, length_us: u64) -> u64 {
         self.fixed_us.saturating_add(length_us / if self.one_in == 0 { 1 } else { self.one_in })
     }

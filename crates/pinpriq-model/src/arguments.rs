@@ -1,4 +1,4 @@
-//! Whether the arguments of a command make sense, before anything is looked up.
+//! Checks that the arguments of a command make sense, before anything is looked up.
 
 use pinpriq_engine::command::{Amendment, Assign, TakeMode};
 use pinpriq_engine::limits::ID_BYTES_MAX;
@@ -14,7 +14,7 @@ impl Model {
         if fits { Ok(()) } else { Err(RefusalKind::TooLarge) }
     }
 
-    /// Whether a span ends before the year 10000, and is not nothing where that makes no sense.
+    /// Whether a span ends before the year 10000 and, where 0 makes no sense, is not 0.
     pub(super) fn span_fits(
         &self,
         span: Option<Span>,

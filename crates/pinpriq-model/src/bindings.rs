@@ -1,7 +1,7 @@
-//! Ids that the model cannot foretell: placeholders, and what they turned out to be.
+//! Ids that the model cannot predict: placeholders, and the ids that replace them.
 //!
-//! A caller that knows what the engine drew may tell it before the command or after it. No id is
-//! made up here.
+//! A caller that knows which ids the engine drew may report them before or after the command. This
+//! module makes up no ids.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,18 +10,19 @@ use pinpriq_engine::task::TaskId;
 /// The first half of every placeholder, which no uuid of a known version has.
 const MARK: [u8; 8] = [0xEE; 8];
 
-/// What placeholders turned out to be.
+/// The known ids of placeholders.
 #[derive(Debug, Default)]
 pub(super) struct Bindings {
     known: BTreeMap<u64, TaskId>,
-    /// Ids that the next tasks of these numbers have, unless theirs can be foretold.
+    /// Ids of the next tasks by number, for tasks whose ids cannot be predicted.
     pub(super) drawn: BTreeMap<u64, TaskId>,
-    /// Texts that the server made, none of which may come twice.
+    /// Texts that the server made. None may occur twice.
     made: BTreeSet<String>,
 }
 
 impl Bindings {
-    /// The id of a task whose id cannot be foretold: known by now, or a placeholder.
+    /// The id of a task whose id cannot be predicted: the real one if it is known, else a
+    /// placeholder.
     pub(super) fn id_of(&mut self, number: u64) -> TaskId {
         if let Some(id) = self.drawn.remove(&number) {
             assert!(self.bind(number, &id), "the id {id} came twice");
@@ -29,7 +30,7 @@ impl Bindings {
         self.known.get(&number).cloned().unwrap_or_else(|| placeholder(number))
     }
 
-    /// What is known of an id that may be a placeholder.
+    /// Returns the real id for an id that may be a placeholder, if it is known.
     pub(super) fn resolve(&self, id: &TaskId) -> Option<TaskId> {
         match number_of(id) {
             None => Some(id.clone()),
@@ -37,14 +38,14 @@ impl Bindings {
         }
     }
 
-    /// Forgets tasks that a crash took away: their numbers and ids may come again.
+    /// Forgets tasks that a crash removed. Their numbers and ids may be used again.
     pub(super) fn forget_after(&mut self, last_number: u64) {
         for id in self.known.split_off(&(last_number + 1)).into_values() {
             self.made.remove(&id.to_string());
         }
     }
 
-    /// Notes the id of a task. Returns whether it is new, or the one that is known.
+    /// Records the id of a task. Returns whether the id is new or equals the known one.
     pub(super) fn bind(&mut self, number: u64, id: &TaskId) -> bool {
         if let Some(known) = self.known.get(&number) {
             return known == id;
@@ -54,7 +55,7 @@ impl Bindings {
     }
 }
 
-/// The number of the task that a placeholder stands for.
+/// The number of the task that a placeholder represents.
 #[must_use]
 pub fn number_of(id: &TaskId) -> Option<u64> {
     let TaskId::Uuid(bytes) = id else { return None };
@@ -62,7 +63,7 @@ pub fn number_of(id: &TaskId) -> Option<u64> {
     (mark == MARK).then(|| number.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
 }
 
-/// Whether an id stands for one that is not known yet.
+/// Whether an id is a placeholder.
 #[must_use]
 pub fn is_placeholder(id: &TaskId) -> bool {
     number_of(id).is_some()

@@ -1,4 +1,5 @@
-//! What is refused, and who waits, while the disk is nearly full. How full it is, the caller says.
+//! Which commands are refused, and who blocks, while the disk is nearly full. The caller reports
+//! how full it is.
 
 use pinpriq_engine::command::{Command, QueueCommand, TakeMode};
 use pinpriq_engine::fanout::MemberCommand;
@@ -10,7 +11,7 @@ use pinpriq_engine::time::Span;
 use super::{Model, fits};
 
 impl Model {
-    /// The store has this room from now on. Who waited for a lease may be served again.
+    /// Sets the room that the store has. Consumers that block for a lease may be served again.
     pub fn set_room(&mut self, room: Room) {
         let former = std::mem::replace(&mut self.room, room);
         if former == Room::Least && room != Room::Least {
@@ -32,7 +33,7 @@ impl Model {
         if is_new && self.room >= Room::Scarce { Err(RefusalKind::Busy) } else { Ok(()) }
     }
 
-    /// Only names are looked at before this.
+    /// Only names are checked before this.
     pub(super) fn room_suffices(&self, command: &Command<'_>) -> Result<(), RefusalKind> {
         if self.room < Room::Scarce {
             return Ok(());

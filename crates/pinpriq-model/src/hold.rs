@@ -1,5 +1,5 @@
-//! What the holder of a lease does: acknowledge, release, bury, touch. How it got the lease is not
-//! told here.
+//! What the holder of a lease does: acknowledge, release, bury, touch. How it got the lease is
+//! described in `take`.
 
 use pinpriq_engine::command::{Ack, Amendment, Held, HeldBy, QueueName, Release};
 use pinpriq_engine::limits::NAME_BYTES_MAX;
@@ -11,13 +11,13 @@ use pinpriq_engine::time::{Span, Timestamp};
 use super::{Answer, Model, fits, id_fits};
 
 impl Model {
-    /// The task that a holder names, if it may. That is a sign of life of the member whose lane it
-    /// is in.
+    /// Returns the task that a holder names, if the holder may use it. Counts as a sign of life of
+    /// the member whose lane the task is in.
     fn hold(&mut self, client: ClientId, held: Held<'_>) -> Result<u64, RefusalKind> {
         let number = match held.by {
             HeldBy::Receipt(receipt) => {
                 fits(held.queue.name.len() <= NAME_BYTES_MAX)?;
-                // A lane is named by the receipt. If the member is named too, it must be there.
+                // The receipt identifies the lane. If the member is named too, it must exist.
                 if held.queue.member.is_some() {
                     self.place_of(held.queue)?;
                 }
@@ -39,7 +39,7 @@ impl Model {
         Ok(number)
     }
 
-    /// Whether a receipt is that of the current lease of a task that answers to this name.
+    /// Whether a receipt belongs to the current lease of a task in the place of this name.
     fn is_current(&self, queue: QueueName<'_>, receipt: Receipt) -> bool {
         let Some(place) = self.places.get(&receipt.number) else { return false };
         let home = &self.homes[place];
@@ -101,7 +101,7 @@ impl Model {
         Ok(Some(Reply::State(state)))
     }
 
-    /// Releases what nobody was told of. No member shows by that that it lives.
+    /// Releases leased tasks that never reached a client. This is not a sign of life of a member.
     pub(super) fn give_back(&mut self, receipts: &[Receipt]) -> Reply {
         let mut count = 0;
         for receipt in receipts {

@@ -1,14 +1,14 @@
-//! What the engine is meant to do, in the plainest way: the model that tests hold it against.
+//! A simple model of what the engine must do, which tests compare the engine with.
 //!
-//! Tasks stand in maps by number, and every question is answered by looking at all of them. It
-//! follows the pages on the protocol and the concepts, and shares with the engine only the words
-//! of its door: commands, replies, records. A lane is a place under a number, and a published task
-//! is a plain task. Ids that cannot be foretold (uuids and clock readings) are placeholders until
-//! the model is told of them.
+//! Tasks are kept in maps by number, and each question is answered by looking at all of them. The
+//! model follows the pages on the protocol and the concepts. It shares only the types of the
+//! engine's interface: commands, replies, records. A lane is a place with a number, and a published
+//! task is a plain task. Ids that cannot be predicted (uuids and clock readings) are placeholders
+//! until the caller supplies them.
 //!
-//! There is no disk here: after a restart the model is made anew from what survived. Nor is there
-//! any chance: who chooses the commands, and who compares, are the engine's random tests, the
-//! simulator and the fuzz target `commands`.
+//! There is no disk here: after a restart the model is rebuilt from what survived. There is no
+//! randomness either. The engine's random tests, the simulator and the fuzz target `commands`
+//! choose the commands and compare the results.
 
 mod arguments;
 mod bindings;
@@ -46,7 +46,7 @@ use waits::Awaiter;
 /// A reply at once, none yet, or a refusal.
 type Answer = Result<Option<Reply>, RefusalKind>;
 
-/// What a place for tasks is known by.
+/// What identifies a place for tasks.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Place {
     /// A queue, by its name.
@@ -60,7 +60,7 @@ pub enum Place {
 pub struct Home {
     /// The queue or the topic.
     pub name: Bytes,
-    /// What makes it a lane, if it is one.
+    /// What makes it a lane, or none for a queue.
     pub lane: Option<Lane>,
     /// Whether it stays when it is empty.
     pub created: bool,
@@ -91,7 +91,7 @@ pub struct Lane {
     pub name: LaneName,
     /// The incarnation of its member.
     pub incarnation: u64,
-    /// How many published tasks it did not take.
+    /// The number of published tasks that it did not accept.
     pub missed: u64,
 }
 
@@ -100,29 +100,29 @@ pub struct Lane {
 pub struct Member {
     /// Its name.
     pub name: Bytes,
-    /// For how long a sign of life lasts.
+    /// How long a sign of life lasts.
     pub lease: Span,
-    /// When it ends unless it shows that it lives.
+    /// When it ends unless it shows a sign of life.
     pub lease_until: Timestamp,
-    /// Ends of the lease, not yet over, that a later sign of life has put off. The engine may still
-    /// look at the member then.
+    /// Future ends of the lease that a later sign of life has postponed. The engine may still check
+    /// the member at these moments.
     pub put_off: Vec<Timestamp>,
-    /// Whether it has ended, and its lanes are still to be cleaned.
+    /// Whether it has ended. Its lanes are removed later.
     pub ended: bool,
 }
 
-/// All queues, lanes and members, with everybody who waits for them.
+/// All queues, lanes and members, and all clients that block on them.
 #[derive(Debug)]
 pub struct Model {
     limits: Limits,
     /// The moment of the latest call.
     pub now: Timestamp,
     incarnation: u64,
-    /// The highest number that was given to anything.
+    /// The highest number assigned so far.
     pub last_number: u64,
     last_grant: u64,
     last_turn: u64,
-    /// All queues and lanes, also those of members that have ended.
+    /// All queues and lanes, including those of members that have ended.
     pub homes: BTreeMap<Place, Home>,
     places: BTreeMap<u64, Place>,
     /// Every registered member by its incarnation.
@@ -132,25 +132,25 @@ pub struct Model {
     subscriptions: Vec<Subscription>,
     /// How many tasks each subscriber may still be sent.
     pub credits: BTreeMap<ClientId, u32>,
-    /// The numbers of tasks of emptied queues and what each occupied alone, until they are freed
-    /// and those who await them are told.
+    /// The tasks of emptied queues by number, with the bytes that each occupied alone, until they
+    /// are freed and their awaiters are notified.
     emptied: Vec<(u64, u64)>,
     kept: room::Kept,
     totals: Tally,
     bindings: bindings::Bindings,
-    /// What goes out.
+    /// Replies and deliveries to send.
     pub outputs: Vec<Output>,
-    /// Before this moment nothing is due.
+    /// Nothing is due before this moment.
     quiet_until: Timestamp,
-    /// What the store has room for.
+    /// The room that the store has.
     room: Room,
-    /// How often the deadline of a task passed, or its holder went away, in each state. The words
-    /// are those of the table of states.
+    /// How often the deadline of a task passed, or its holder went away, in each state. The keys
+    /// use the words of the table of states.
     pub happened: BTreeMap<(&'static str, StateKind), u64>,
 }
 
 impl Model {
-    /// A server that knows of nothing and has not started.
+    /// A server that is empty and has not started.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self {
@@ -240,7 +240,7 @@ impl Model {
         self.reply(client, request, Reply::Refused(Refusal::new(kind, "")));
     }
 
-    /// Places in every line come from one counter.
+    /// Draws the next place in a line. All lines share one counter.
     const fn draw(&mut self) -> u64 {
         self.last_turn += 1;
         self.last_turn

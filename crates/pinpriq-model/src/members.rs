@@ -1,5 +1,4 @@
-//! Members: joining, signs of life, leaving, and what is cleaned after them. Publishing is told in
-//! `put`.
+//! Members: joining, signs of life, leaving, and removing their lanes. Publishing is in `put`.
 
 use pinpriq_engine::command::QueueName;
 use pinpriq_engine::fanout::{LEASE_DEFAULT, MemberCommand, MemberFigures};
@@ -123,7 +122,7 @@ impl Model {
         self.homes.iter().find(|(_, home)| own(home)).map(|(place, _)| place.clone())
     }
 
-    /// The lanes of living members in a topic, in the order in which they came to be.
+    /// The lanes of living members in a topic, in order of creation.
     pub(super) fn lanes_of(&self, topic: &[u8]) -> Vec<Place> {
         let mut lanes: Vec<Place> = self
             .homes
@@ -157,7 +156,7 @@ impl Model {
         lane.is_some_and(|lane| self.members[&lane.incarnation].ended)
     }
 
-    /// A sign of life of the member whose lane this is, if it is one.
+    /// Records a sign of life of the member whose lane this is, if it is a lane.
     pub(super) fn note_life(&mut self, place: &Place) {
         let lane = self.homes.get(place).and_then(|home| home.lane.as_ref());
         if let Some(incarnation) = lane.map(|lane| lane.incarnation) {
@@ -176,7 +175,7 @@ impl Model {
         self.note_due(due);
     }
 
-    /// A member is dead from now on. Its lanes are still to be cleaned.
+    /// Marks a member as ended. Its lanes are removed later.
     pub(super) fn end_member(&mut self, incarnation: u64) {
         self.members.entry(incarnation).and_modify(|member| member.ended = true);
     }
@@ -192,7 +191,7 @@ impl Model {
         }
     }
 
-    /// Sends away those who wait for a lane, and removes it with its tasks.
+    /// Ends every take and subscription on a lane, then removes it with its tasks.
     fn remove_lane(&mut self, place: &Place) {
         self.subscriptions.retain(|known| known.place != *place);
         let mut waiting: Vec<(bool, u64)> = self

@@ -1,4 +1,5 @@
-//! Putting, publishing, and putting popped tasks back. Who is handed a new task is not told here.
+//! Putting, publishing, and putting popped tasks back. Who receives a new task is decided in
+//! `serve`.
 
 use std::collections::BTreeMap;
 
@@ -90,7 +91,7 @@ impl Model {
         }
     }
 
-    /// The instant of a task that lives for no longer is over.
+    /// Ends the lifetime of a task with an instant TTL: it expires unless it is handed out now.
     fn end_instant(&mut self, number: u64) {
         self.serve();
         if !self.places.contains_key(&number) {
@@ -104,7 +105,7 @@ impl Model {
         }
     }
 
-    /// The arguments of a put; answers when its TTL is over.
+    /// Checks the arguments of a put. Returns when its TTL is over.
     fn put_fits(
         &self,
         put: &Put<'_>,
@@ -157,7 +158,7 @@ impl Model {
             self.lanes_of(publish.topic).into_iter().partition(is_shut);
         let content = publish.payload.len() + publish.terms.key.map_or(0, <[u8]>::len);
         let bytes = content as u64 + TASK_OVERHEAD_BYTES * open.len() as u64;
-        // What nobody gets needs no room.
+        // A task that nobody receives needs no room.
         if !open.is_empty() {
             self.has_room(bytes)?;
         }
@@ -207,7 +208,7 @@ impl Model {
             return false;
         }
         if self.places.contains_key(&record.number) {
-            // It was kept after the pop. If somebody brought it back since, it stays.
+            // It was kept after the pop. If somebody has brought it back since, it stays.
             let finished = matches!(
                 self.task(record.number).progress.state,
                 State::Zombie { .. } | State::Done
@@ -240,8 +241,8 @@ impl Model {
         self.places.insert(task.number, place.clone());
         let home = self.home(&place);
         home.tasks.insert(task.number, task);
-        // X to R, by which a task no longer counts as acknowledged. The figures of the queue may
-        // have begun anew since.
+        // X to R: the task no longer counts as acknowledged. The figures of the queue may have been
+        // reset since.
         home.tally.enter_again();
         self.totals.enter_again();
         self.expire_if_over(record.number);
@@ -254,26 +255,26 @@ impl Model {
         }
     }
 
-    /// Tells which ids the engine drew for the next tasks, by their numbers. Those that can be
-    /// foretold are not asked for.
+    /// Supplies the ids that the engine drew for the next tasks, by number. Predictable ids are not
+    /// needed.
     pub fn foretell(&mut self, drawn: BTreeMap<u64, TaskId>) {
         self.bindings.drawn = drawn;
     }
 
-    /// What is known of an id that may be a placeholder.
+    /// Returns the real id for an id that may be a placeholder, if it is known.
     #[must_use]
     pub fn resolve(&self, id: &TaskId) -> Option<TaskId> {
         self.bindings.resolve(id)
     }
 
-    /// Whether the id of a task is still to be learnt.
+    /// Whether the id of a task is still unknown.
     #[must_use]
     pub fn awaits_id(&self, number: u64) -> bool {
         self.places.contains_key(&number) && is_placeholder(&self.task(number).id)
     }
 
-    /// Notes what the server made the id of a task. Returns whether that id is new, or the one that
-    /// is known.
+    /// Records the id that the server gave a task. Returns whether the id is new or equals the
+    /// known one.
     pub fn bind(&mut self, number: u64, id: &TaskId) -> bool {
         let is_right = self.bindings.bind(number, id);
         if self.places.contains_key(&number) && is_placeholder(&self.task(number).id) {
@@ -284,7 +285,7 @@ impl Model {
 }
 
 impl Home {
-    /// Whether it holds as many unfinished tasks as it may.
+    /// Whether it holds as many unfinished tasks as its capacity allows.
     fn is_full(&self) -> bool {
         let Some(capacity) = self.settings.capacity else { return false };
         let finished =

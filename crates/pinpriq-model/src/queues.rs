@@ -1,4 +1,4 @@
-//! Looking after queues: settings, names, emptying, pauses, figures. Tasks are not moved here.
+//! Queue management: settings, names, emptying, pauses, figures. Tasks are not moved here.
 
 use pinpriq_engine::command::{QueueCommand, QueueName, Sides};
 use pinpriq_engine::limits::NAME_BYTES_MAX;
@@ -91,7 +91,7 @@ impl Model {
         Ok(Some(Reply::Done))
     }
 
-    /// Nothing may be 0, and nothing may take longer than there is time.
+    /// Checks that no setting is 0 and that no span reaches beyond the range of time.
     fn settings_fit(&self, changes: &[Assignment<'_>]) -> Result<(), RefusalKind> {
         changes.iter().try_for_each(|(_, value)| match *value {
             Value::Span(span) => self.span_fits(Some(span), false),
@@ -112,7 +112,7 @@ impl Model {
         Ok(Some(Reply::Done))
     }
 
-    /// Removes every task of a place. Those who await them are told soon.
+    /// Removes every task of a place. Their awaiters are notified later.
     pub(super) fn empty(&mut self, place: &Place) -> u64 {
         let Some(mut home) = self.homes.remove(place) else { return 0 };
         let tasks = std::mem::take(&mut home.tasks);
@@ -145,7 +145,7 @@ impl Model {
         }
     }
 
-    /// How long ago the oldest of the tasks that can be selected was put.
+    /// How long ago the oldest selectable task was put.
     fn oldest_ready(&self, home: &Home) -> Option<Span> {
         let selectable = |task: &&TaskRecord| {
             task.progress.state.kind() == StateKind::Ready && task.progress.priority.is_some()
@@ -188,40 +188,40 @@ fn counters<'a>(tasks: impl Iterator<Item = &'a TaskRecord>, tally: &Tally) -> C
     }
 }
 
-/// What whoever chooses commands looks at.
+/// Queries for whoever chooses the commands.
 impl Model {
-    /// How many tasks there are.
+    /// The number of tasks.
     #[must_use]
     pub fn task_count(&self) -> usize {
         self.places.len()
     }
 
-    /// Whether there is a task of this number.
+    /// Whether a task of this number exists.
     #[must_use]
     pub fn knows(&self, number: u64) -> bool {
         self.places.contains_key(&number)
     }
 
-    /// Whether a queue wants its ids given.
+    /// Whether a queue requires clients to give ids.
     #[must_use]
     pub fn gives_ids(&self, queue: &[u8]) -> bool {
         self.settings(&Place::Queue(queue.into())).ids == Ids::Given
     }
 
-    /// The counters over all, to be held against those of the engine.
+    /// The counters over all places, to compare with those of the engine.
     #[must_use]
     pub fn total_counters(&self) -> Counters {
         self.total_figures().counters
     }
 
-    /// Whether nothing is due that has not been done.
+    /// Whether everything that is due has been done.
     #[must_use]
     pub fn is_quiet(&self, now: Timestamp) -> bool {
         self.next_moment().is_none_or(|at| at > now) && !self.has_more_to_do()
     }
 
-    /// Whether the longest wait somewhere is a matter of taste: a task that was sent to the tail
-    /// is older than it looks.
+    /// Whether the age of the oldest ready task is ambiguous in some place: a task that was sent to
+    /// the tail is older than its seq suggests.
     #[must_use]
     pub fn has_tail(&self) -> bool {
         self.tasks().any(|task| task.progress.seq != task.number)

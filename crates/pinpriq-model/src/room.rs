@@ -1,4 +1,5 @@
-//! What everything occupies, added up anew for each question, and whether there is room for more.
+//! How many bytes everything occupies, and whether there is room for more. The sums are computed
+//! anew for each question.
 //!
 //! Payloads that the engine has left in the store count here as if they were in memory.
 
@@ -15,7 +16,7 @@ use pinpriq_engine::task::{Bytes, State, TaskId, TaskRecord};
 
 use super::{Model, Place};
 
-/// Which copies share what was published.
+/// Which copies share a publication.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     /// The bytes of each publication, by the number of its first copy.
@@ -24,7 +25,7 @@ pub(super) struct Kept {
     pub(super) shares: BTreeMap<u64, u64>,
     /// The same for copies as they were popped last.
     popped: BTreeMap<u64, u64>,
-    /// The payloads of publications of which a caller has told as the engine handed them out.
+    /// The payloads of publications that the engine handed out, as reported by the caller.
     handed_out: BTreeMap<u64, Bytes>,
 }
 
@@ -36,7 +37,7 @@ impl Kept {
         }
     }
 
-    /// A copy shares what was published no longer.
+    /// Ends a copy's share in its publication.
     pub(super) fn part(&mut self, number: u64) {
         let Some(first) = self.shares.remove(&number) else { return };
         if self.sharers(first) == 0 {
@@ -56,8 +57,9 @@ impl Kept {
         };
     }
 
-    /// A popped copy is back, and shares again what is still there. The engine knows it by its
-    /// payload; whoever does not tell what that is puts back only what was popped last.
+    /// Returns a popped copy, which shares its publication again if that still exists. The engine
+    /// recognizes the copy by its payload. A caller that does not report payloads may put back only
+    /// what was popped last.
     pub(super) fn put_back(&mut self, task: &TaskRecord) {
         let by_payload = self
             .handed_out
@@ -74,8 +76,8 @@ impl Kept {
 }
 
 impl Model {
-    /// Notes the payload of a popped task as the engine handed it out. A caller that puts back what
-    /// was not popped last tells of each pop.
+    /// Records the payload of a popped task as the engine handed it out. A caller that puts back
+    /// anything but the last pop must report each pop.
     pub fn note_handed_out(&mut self, task: &TaskRecord) {
         if let Some(first) = self.kept.popped.get(&task.number)
             && self.kept.publications.contains_key(first)
@@ -84,7 +86,7 @@ impl Model {
         }
     }
 
-    /// What tasks, queues, members and lanes occupy.
+    /// The bytes that tasks, queues, members and lanes occupy.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let tasks = self.tasks().map(|task| TASK_OVERHEAD_BYTES + self.own_bytes(task));
@@ -98,7 +100,7 @@ impl Model {
         tasks.chain(emptied).chain(published).chain(members).chain(homes).sum()
     }
 
-    /// What all who wait occupy.
+    /// The bytes that all blocked requests and subscriptions occupy.
     #[must_use]
     pub fn waiting_bytes(&self) -> u64 {
         let takers = self.takers.iter().map(|taker| self.take_bytes(&taker.places));
@@ -108,7 +110,7 @@ impl Model {
         takers.chain(subscriptions).chain(awaiters).sum()
     }
 
-    /// What a task occupies alone.
+    /// The bytes that a task occupies alone.
     pub(super) fn own_bytes(&self, task: &TaskRecord) -> u64 {
         let shares = self.kept.shares.contains_key(&task.number);
         let content = if shares { 0 } else { content_bytes(task, task.payload.len()) };
@@ -116,19 +118,19 @@ impl Model {
         content + (id + reason_of(task)) as u64
     }
 
-    /// Whether tasks and queues may occupy this many bytes more.
+    /// Checks whether tasks and queues may occupy this many more bytes.
     pub(super) fn has_room(&self, bytes: u64) -> Result<(), RefusalKind> {
         let fits = self.bytes().saturating_add(bytes) <= self.limits.bytes_max;
         if fits && self.room == Room::Enough { Ok(()) } else { Err(RefusalKind::Busy) }
     }
 
-    /// What a queue needs that is not there yet.
+    /// The bytes that a queue needs if it does not exist yet.
     pub(super) fn room_of_queue(&self, name: &[u8]) -> u64 {
         let is_there = self.homes.contains_key(&Place::Queue(name.into()));
         if is_there { 0 } else { queue_bytes(name) }
     }
 
-    /// Whether a task may get another payload, and a reason of this many bytes to be buried.
+    /// Checks whether a task may get another payload, and a bury reason of this many bytes.
     pub(super) fn may_grow(
         &self,
         number: u64,
@@ -153,7 +155,7 @@ impl Model {
         if current > former { self.has_room(current - former) } else { Ok(()) }
     }
 
-    /// The same for a task that is to be brought back, unless its TTL is over by then.
+    /// Like `may_grow`, for a task that is to be brought back, unless its TTL is over by then.
     pub(super) fn may_return(
         &self,
         number: u64,
@@ -175,13 +177,13 @@ impl Model {
         self.kept.part(number);
     }
 
-    /// Whether consumers may occupy this many bytes more.
+    /// Checks whether consumers may occupy this many more bytes.
     pub(super) fn has_waiting_room(&self, bytes: u64) -> Result<(), RefusalKind> {
         let fits = self.waiting_bytes().saturating_add(bytes) <= self.limits.waiting_bytes_max;
         if fits { Ok(()) } else { Err(RefusalKind::Busy) }
     }
 
-    /// What a blocked take of these places, each named once, occupies.
+    /// The bytes that a blocked take of these places occupies. Each place is named once.
     pub(super) fn take_bytes(&self, places: &[Place]) -> u64 {
         WAIT_OVERHEAD_BYTES + places.iter().map(|place| self.place_bytes(place)).sum::<u64>()
     }
@@ -202,12 +204,12 @@ const fn queue_bytes(name: &[u8]) -> u64 {
     QUEUE_OVERHEAD_BYTES + name.len() as u64
 }
 
-/// What the key of a task and a payload of this length occupy.
+/// The bytes of the key of a task and a payload of this length.
 fn content_bytes(task: &TaskRecord, payload: usize) -> u64 {
     (payload + task.terms.key.as_ref().map_or(0, |key| key.len())) as u64
 }
 
-/// How long the reason is for which a task is buried.
+/// The length of the reason with which a task is buried, else 0.
 pub(super) fn reason_of(task: &TaskRecord) -> usize {
     if let State::Buried { reason } = &task.progress.state { reason.len() } else { 0 }
 }

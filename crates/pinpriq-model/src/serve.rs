@@ -1,5 +1,5 @@
-//! Everybody who waits for tasks, and in which order they are served. Which tasks they get is told
-//! in `take`.
+//! Everybody who blocks for tasks, and the order in which they are served. Which tasks they get is
+//! decided in `take`.
 
 use pinpriq_engine::command::{Selection, TakeMode};
 use pinpriq_engine::reply::{Output, RefusalKind, Reply};
@@ -24,7 +24,7 @@ pub(super) struct Taker {
 /// A subscription of one client to one place.
 #[derive(Clone, Debug)]
 pub(super) struct Subscription {
-    /// Since when it is ready for a task, among all who are.
+    /// The turn at which it became ready for a task. Lower turns are served first.
     turn: u64,
     pub(super) client: ClientId,
     pub(super) place: Place,
@@ -100,7 +100,7 @@ impl Model {
         let credit = *credit;
         self.reply(client, request, Reply::Count(u64::from(credit)));
         if was_idle {
-            // It becomes ready now, the place that served it least recently first.
+            // It becomes ready now. The place that served it least recently comes first.
             let mut own: Vec<usize> = (0..self.subscriptions.len())
                 .filter(|at| self.subscriptions[*at].client == client)
                 .collect();
@@ -112,7 +112,7 @@ impl Model {
         Ok(None)
     }
 
-    /// Hands out what can be handed out, to whoever has been ready longest.
+    /// Hands out all available tasks. The consumer that has been ready longest comes first.
     pub(super) fn serve(&mut self) {
         while let Some(consumer) = self.next_consumer() {
             match consumer {

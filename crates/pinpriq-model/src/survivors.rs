@@ -1,7 +1,7 @@
 //! What survives the end of a server, and what a new one makes of it.
 //!
-//! Whether the store has kept the right things is for its own tests to say. Here all that it kept
-//! is taken for true.
+//! The model trusts everything that the store kept. Whether the store kept the right things is
+//! checked by its own tests.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ pub struct Survivors {
 }
 
 impl Model {
-    /// What a store that has kept everything would tell the next server.
+    /// What a store that has kept everything would report to the next server.
     #[must_use]
     pub fn survivors(&self) -> Survivors {
         let mut kept = Survivors::default();
@@ -64,8 +64,8 @@ impl Model {
         kept
     }
 
-    /// A server starts with what a store kept. Ids of tasks with a higher number than `last_number`
-    /// may come again.
+    /// Starts a server with what a store kept. Ids of tasks with a higher number than `last_number`
+    /// may be used again.
     pub fn start(&mut self, kept: Survivors, now: Timestamp, incarnation: u64, last_number: u64) {
         let happened = std::mem::take(&mut self.happened);
         let mut bindings = std::mem::take(&mut self.bindings);
@@ -102,7 +102,7 @@ impl Model {
         self.fire_due();
     }
 
-    /// Whatever is over goes, also where no client can see it.
+    /// Removes everything that is over, even where no client can see it.
     fn drop_what_is_over(&mut self) {
         for number in self.places.keys().copied().collect::<Vec<_>>() {
             let task = self.task(number);

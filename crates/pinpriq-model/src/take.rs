@@ -1,4 +1,4 @@
-//! Selection, takes and looks. Who waits, and whose turn it is, is told in `serve`.
+//! Selection, takes and looks. Who blocks, and whose turn it is, is decided in `serve`.
 
 use pinpriq_engine::command::{End, Order, Peek, QueueName, Selection, Take, TakeMode, Wait};
 use pinpriq_engine::limits::NARROW_PAYLOAD_BYTES_MAX;
@@ -9,7 +9,7 @@ use pinpriq_engine::time::{Span, Timestamp};
 
 use super::{Answer, Exit, Home, Model, Place, Taker, fits};
 
-/// Where a task stands for a selection: lower comes first.
+/// The rank of a task for a selection: lower comes first.
 fn rank(task: &TaskRecord, selection: Selection) -> (i128, i128) {
     let priority = i128::from(task.progress.priority.unwrap_or_default());
     let seq = i128::from(task.progress.seq);
@@ -19,7 +19,7 @@ fn rank(task: &TaskRecord, selection: Selection) -> (i128, i128) {
 }
 
 impl Home {
-    /// The tasks that are ready, unexpired, and small enough for who asks.
+    /// The tasks that are ready, unexpired, and small enough for the client that asks.
     fn in_sight(
         &self,
         selection: Selection,
@@ -42,7 +42,7 @@ impl Home {
             && self.in_sight(selection, now).any(|task| task.progress.priority.is_some())
     }
 
-    /// The numbers of what goes along with the first choice, that one first.
+    /// The numbers of the tasks that go with the first choice, which comes first.
     fn choose(&self, selection: Selection, now: Timestamp) -> Vec<u64> {
         let Some(first) = self.first(selection, now) else { return Vec::new() };
         let Some(key) = first.terms.key.as_ref().filter(|_| selection.group) else {
@@ -88,7 +88,7 @@ impl Model {
         Ok(None)
     }
 
-    /// The places that a command names, each once, all of which must be there if they are lanes.
+    /// The places that a command names, each once. Lanes among them must exist.
     pub(super) fn places_of(
         &self,
         names: &[&[u8]],
@@ -165,7 +165,7 @@ impl Model {
         let popped = task.clone();
         let TakeMode::Lease { ttr } = mode else {
             self.kept.pop(number);
-            // It was taken and is acknowledged in one step, and leaves as it was.
+            // It was taken and is acknowledged in one step, and leaves unchanged.
             self.pass_through_taken(number);
             self.finish(number, None);
             return popped;
@@ -179,14 +179,14 @@ impl Model {
         self.task(number).clone()
     }
 
-    /// Counts a pop as R-T and whatever follows.
+    /// Counts a pop as R-T and the move that follows.
     fn pass_through_taken(&mut self, number: u64) {
         let grant = Grant { incarnation: self.incarnation, serial: 0 };
         let lease = Lease { grant, holder: None, deadline: None, ttr: None };
         self.shift(number, State::Taken(lease));
     }
 
-    /// Ends a task as its queue wants it.
+    /// Finishes a task as the settings of its queue say.
     pub(super) fn finish(&mut self, number: u64, zombie: Option<Span>) {
         let setting = self.settings(&self.places[&number]).after_ack;
         match zombie.map_or(setting, AfterAck::Zombie) {

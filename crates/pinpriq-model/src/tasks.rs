@@ -1,4 +1,4 @@
-//! Finding tasks, and moving them from state to state. Why they move is told elsewhere.
+//! Finding tasks, and moving them from state to state. The callers decide why they move.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use pinpriq_engine::task::{Bytes, State, StateKind, TaskId, TaskRecord};
 
 use super::{Home, Model, Place, fits, time};
 
-/// Figures that cannot be read off the tasks.
+/// Figures that cannot be computed from the tasks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
     pub(super) moves: BTreeMap<Move, u64>,
@@ -30,7 +30,7 @@ pub(super) enum Exit {
 }
 
 impl Model {
-    /// A task that is known to be there.
+    /// Returns a task that is known to exist.
     #[must_use]
     pub fn task(&self, number: u64) -> &TaskRecord {
         &self.homes[&self.places[&number]].tasks[&number]
@@ -43,7 +43,7 @@ impl Model {
         task.unwrap_or_else(|| unreachable!("task {number} is where it is said to be"))
     }
 
-    /// Whether a task is there for clients.
+    /// Whether clients can see a task.
     #[must_use]
     pub fn is_live(&self, number: u64) -> bool {
         self.places.get(&number).is_some_and(|place| !self.has_ended(place))
@@ -54,7 +54,7 @@ impl Model {
         self.homes.values().flat_map(|home| home.tasks.values())
     }
 
-    /// The place that a command names. There may be no such queue; a lane that is not there is
+    /// The place that a command names. A queue need not exist; a lane that does not exist is
     /// refused.
     pub fn place_of(&self, name: QueueName<'_>) -> Result<Place, RefusalKind> {
         fits(name.name.len() <= NAME_BYTES_MAX)?;
@@ -67,7 +67,7 @@ impl Model {
         }
     }
 
-    /// The task of this id, in any of the texts that the id has.
+    /// Finds the task of this id, in any of the texts that the id has.
     pub fn find(&self, queue: QueueName<'_>, id: &[u8]) -> Result<Option<u64>, RefusalKind> {
         let place = self.place_of(queue)?;
         let Some(home) = self.homes.get(&place) else { return Ok(None) };
@@ -97,7 +97,7 @@ impl Model {
         task.progress.expires_at.is_some_and(|expires_at| self.now >= expires_at)
     }
 
-    /// A queue or lane, made if it is a queue.
+    /// Returns a queue or lane. Creates it if it is a queue that does not exist.
     pub(super) fn home(&mut self, place: &Place) -> &mut Home {
         let name: Bytes = match place {
             Place::Queue(name) => name.clone(),
@@ -118,7 +118,7 @@ impl Model {
         self.totals.note(None, Some(kind));
     }
 
-    /// Moves a task into a state, and tells those who await its end.
+    /// Moves a task into a state, and notifies its awaiters if that ends it.
     pub(super) fn shift(&mut self, number: u64, state: State) {
         let task = self.task_mut(number);
         let (from, to) = (task.progress.state.kind(), state.kind());
@@ -133,7 +133,7 @@ impl Model {
         }
     }
 
-    /// Takes a task out for good. The last one may take its queue along.
+    /// Removes a task for good. Its queue may go with the last task.
     pub(super) fn leave(&mut self, number: u64, exit: Exit) {
         let from = self.task(number).progress.state.kind();
         self.note_move(number, from, None);
@@ -160,7 +160,8 @@ impl Model {
         self.totals.note(Some(from), to);
     }
 
-    /// A queue exists while it was created, is paused or holds tasks.
+    /// Removes a queue that has no reason to exist. It exists while it was created, is paused or
+    /// holds tasks.
     pub(super) fn tidy(&mut self, place: &Place) {
         let exists = |home: &Home| {
             home.lane.is_some() || home.created || home.paused.any() || !home.tasks.is_empty()

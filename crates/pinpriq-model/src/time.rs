@@ -1,4 +1,4 @@
-//! What time does, and what the end of a connection does. The clock is the caller's.
+//! What happens as time passes, and when a connection ends. The caller supplies the time.
 
 use pinpriq_engine::command::TakeMode;
 use pinpriq_engine::reply::{Outcome, Reply};
@@ -7,7 +7,7 @@ use pinpriq_engine::time::Timestamp;
 
 use super::{Exit, Model};
 
-/// What is due, in the order in which it happens at one moment.
+/// What is due, in the order in which it happens within one moment.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Due {
     Task(u64),
@@ -30,7 +30,7 @@ pub(super) fn due(task: &TaskRecord) -> Option<Timestamp> {
 }
 
 impl Model {
-    /// Something will be due then.
+    /// Notes that something will be due at this moment.
     pub(super) fn note_due(&mut self, at: Option<Timestamp>) {
         if let Some(at) = at {
             self.quiet_until = self.quiet_until.min(at);
@@ -43,7 +43,7 @@ impl Model {
         self.next_due().map(|(at, _)| at)
     }
 
-    /// Whether the next timeout is to go on with what was begun.
+    /// Whether the next timeout has to continue work that was begun.
     #[must_use]
     pub fn has_more_to_do(&self) -> bool {
         !self.emptied.is_empty() || self.members.values().any(|member| member.ended)
@@ -63,7 +63,7 @@ impl Model {
         tasks.chain(takers).chain(awaiters).chain(members).min()
     }
 
-    /// Time passes, and what was begun is finished.
+    /// Advances time, and finishes what was begun.
     pub fn timeout(&mut self, now: Timestamp) {
         self.advance(now);
         self.clean_lanes();
@@ -71,7 +71,7 @@ impl Model {
         self.serve();
     }
 
-    /// Those who await tasks of an emptied queue hear that they were killed.
+    /// Notifies the awaiters of tasks of an emptied queue that the tasks were killed.
     pub(super) fn tell_emptied(&mut self, which: impl Fn(u64) -> bool) {
         let (told, left): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.emptied).into_iter().partition(|(number, _)| which(*number));
@@ -87,7 +87,7 @@ impl Model {
         self.fire_due();
     }
 
-    /// Everything that is due happens, then everything that became ready is handed out.
+    /// Does everything that is due, then hands out everything that became ready.
     pub(super) fn fire_due(&mut self) {
         if self.now < self.quiet_until {
             self.serve();
@@ -140,7 +140,7 @@ impl Model {
         self.answer_awaiter(awaiter, outcome, state);
     }
 
-    /// A connection is gone. Nothing that is due in the same moment reaches it any more.
+    /// Ends a connection. Nothing that is due in the same moment reaches it any more.
     pub fn disconnect(&mut self, now: Timestamp, client: ClientId) {
         self.now = now;
         self.takers.retain(|taker| taker.client != client);
@@ -175,7 +175,7 @@ impl Model {
         }
     }
 
-    /// A client will send nothing more: its waits are over as if their time were up.
+    /// A client will send nothing more: its waits end as if their time were up.
     pub fn end_waits(&mut self, now: Timestamp, client: ClientId) {
         self.advance(now);
         let takers: Vec<u64> =

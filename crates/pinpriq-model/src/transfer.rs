@@ -1,4 +1,4 @@
-//! Moving tasks by their id, whoever asks. What needs a lease is in `hold`.
+//! Moving tasks by id, whoever asks. What needs a lease is in `hold`.
 
 use pinpriq_engine::command::{Amendment, Assign, QueueName, Transfer, Update};
 use pinpriq_engine::reply::{RefusalKind, Reply};
@@ -10,7 +10,7 @@ use super::room::reason_of;
 use super::{Answer, Exit, Model, fits, id_fits};
 
 impl Model {
-    /// To R or W, with what changes along with it; or to X if the TTL is over by then.
+    /// Moves a task to R or W and applies the changes, or to X if the TTL is over by then.
     pub(super) fn bring_back(
         &mut self,
         number: u64,
@@ -45,7 +45,7 @@ impl Model {
         self.note_due(due);
     }
 
-    /// The task of a transfer, whose arguments make sense.
+    /// Returns the task of a transfer. Checks the arguments.
     fn transferred(&self, transfer: &Transfer<'_>) -> Result<u64, RefusalKind> {
         id_fits(transfer.id)?;
         self.amendment_fits(transfer.delay, &transfer.amendment)?;

@@ -1,4 +1,4 @@
-//! Who waits for the end of a task: blocked awaits and puts. Who waits for tasks is elsewhere.
+//! Who blocks until the end of a task: blocked awaits and puts. Who blocks for tasks is in `serve`.
 
 use pinpriq_engine::command::{QueueName, Wait};
 use pinpriq_engine::limits::WAIT_OVERHEAD_BYTES;
@@ -65,7 +65,7 @@ impl Model {
         self.awaiters.push(Awaiter { turn, client, request, number, until, put });
     }
 
-    /// Whether a client may have one more blocked request, which occupies this many bytes.
+    /// Checks whether a client may have one more blocked request, which occupies this many bytes.
     pub(super) fn may_wait(&self, client: ClientId, bytes: u64) -> Result<(), RefusalKind> {
         let takers = self.takers.iter().filter(|taker| taker.client == client).count();
         let awaiters = self.awaiters.iter().filter(|awaiter| awaiter.client == client).count();

@@ -1,8 +1,8 @@
-//! What a virtual client asks: its words on the wire, and the command that the engine must be
-//! given for it.
+//! What a virtual client asks: its words on the wire, and the command that the engine must receive
+//! for it.
 //!
-//! Both are derived here on their own, from the page on the protocol; the door of the server is
-//! held against them. What does not make sense is asked too, as long as the engine is to say so.
+//! Both are derived here independently from the page on the protocol, and the door of the server is
+//! compared with them. Nonsense is asked too, as long as the engine has to refuse it.
 
 mod words;
 
@@ -19,7 +19,7 @@ use pinpriq_wire::resp::Words;
 use self::words::Phrases as _;
 pub(crate) use self::words::receipt_text;
 
-/// A queue in the other one of two shards.
+/// A queue in the other of two shards.
 pub(crate) const ELSEWHERE: &[u8] = b"{a}";
 
 /// Bytes that an ask owns.
@@ -32,17 +32,17 @@ pub(crate) struct Name {
     pub(crate) member: Option<Text>,
 }
 
-/// How a task is named by who holds it.
+/// How the holder of a task names it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum By {
     Receipt(Receipt),
     Id(Text),
 }
 
-/// A new TTL, none any more, or neither.
+/// A new TTL, no TTL any more, or no change.
 pub(crate) type NewTtl = Option<Option<u64>>;
 
-/// A new priority, none, or neither.
+/// A new priority, no priority any more, or no change.
 pub(crate) type NewPriority = Option<Option<i64>>;
 
 /// What changes along with a move.
@@ -58,7 +58,7 @@ pub(crate) struct Change {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Wish {
     pub(crate) from_max: bool,
-    /// Oldest, newest, or as is usual.
+    /// Oldest, newest, or the default.
     pub(crate) oldest: Option<bool>,
     pub(crate) group: bool,
     pub(crate) meta: bool,
@@ -238,14 +238,14 @@ pub(crate) enum Ask {
     Reset,
     /// A task in a queue of another shard, where there is none.
     Elsewhere,
-    /// Something that the door refuses by itself, with this word.
+    /// Something that the door itself refuses, with this word.
     Nonsense(Vec<Text>, &'static str),
 }
 
-/// Settings to be made.
+/// Settings to make.
 pub(crate) type Settings = Vec<Assignment<'static>>;
 
-/// Who answers an ask.
+/// Who replies to an ask.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Answerer {
     Engine,
@@ -258,7 +258,7 @@ impl Ask {
         self.words().put(out);
     }
 
-    /// Who answers it.
+    /// Returns who replies to it.
     pub(crate) const fn answerer(&self) -> Answerer {
         use Ask::{Credit, Elsewhere, Hello, Nonsense, Ping, Reset};
         match self {
@@ -474,9 +474,9 @@ impl Wish {
     }
 }
 
-/// The commands that the engine is to be given.
+/// The commands that the engine must receive.
 impl Ask {
-    /// Runs something with the command, if the engine is to be given one.
+    /// Calls `run` with the command, if the engine must receive one.
     #[expect(clippy::too_many_lines, reason = "one arm for each request")]
     pub(crate) fn with_command<T>(&self, run: impl FnOnce(&Command<'_>) -> T) -> Option<T> {
         let command = match self {

@@ -1,8 +1,9 @@
-//! What the store was told, kept apart from it, and what may be left of that after a crash.
+//! Records what the store was given, independently of it, and what may be left of that after a
+//! crash.
 //!
-//! [`Watched`] stands between the server and its journal and writes down every batch in a
-//! [`Book`]. After a crash the log must read as it stood after some batch: none before the last
-//! one that the store called durable or that a client was told of.
+//! [`Watched`] sits between the server and its journal and records every batch in a [`Book`]. After
+//! a crash the log must hold the state after some batch, at or after the last one that the store
+//! called durable or whose effects a client was sent.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -21,7 +22,7 @@ use pinpriq_store::{
 use crate::bugs::Bug;
 use crate::oracle::Oracle;
 
-/// What of the log must have survived.
+/// What of the log must survive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Survives {
     /// Everything that was handed to the operating system.
@@ -30,7 +31,7 @@ pub(crate) enum Survives {
     Synced,
 }
 
-/// See the head of this file.
+/// A record of every batch; see the module documentation.
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Book {
@@ -41,26 +42,26 @@ pub(crate) struct Book {
     pub(crate) current: Fold,
     /// The last batch that anybody may have to wait for.
     pub(crate) awaited: u64,
-    /// The last batch that changed what a take may be handed, new tasks aside.
+    /// The last batch that changed which tasks a take may receive, except by adding tasks.
     stirred: u64,
-    /// The batch in which each task was put that is there.
+    /// The batch in which each existing task was put.
     put_in: BTreeMap<u64, u64>,
     last_number: u64,
-    /// The last batch that the store says has reached its level, and when it said so.
+    /// The batches that the store reported as having reached their level, and when.
     reached: VecDeque<(Timestamp, u64)>,
     /// When the store last had nothing left to do.
     idle_at: Timestamp,
-    /// The last batch whose effects some client was told of.
+    /// The last batch whose effects were sent to a client.
     pub(crate) told: u64,
     /// Whether a reply means the operating system rather than the disk.
     pub(crate) interval: bool,
     pub(crate) is_low: bool,
     /// Whether every batch since the start is kept: at level `interval` a damaged log may end
-    /// before any of them, since none behind it may say that it was synced.
+    /// before any of them, since no later batch may say that it was synced.
     pub(crate) keeps_all: bool,
     /// No batch before this one may be missing after the crash.
     floor: u64,
-    /// States that starts since the last crash have read, with what they appended.
+    /// States that starts since the last crash have read, with the batches that they appended.
     starts: Vec<(Fold, Vec<Vec<Change>>)>,
     is_starting: bool,
     /// Whether no server has started since the last crash.
@@ -86,7 +87,7 @@ impl Book {
         }
     }
 
-    /// Notes what later takes have to wait for, as a change that is about to be applied has it.
+    /// Notes what later takes have to wait for, given a change that is about to be applied.
     fn note_takes(&mut self, position: u64, change: &Change) {
         let known = |number: &u64| self.current.tasks.get(number).map(|(task, _)| task);
         let was_taken = |number: &u64| {
@@ -128,7 +129,7 @@ impl Book {
         }
     }
 
-    /// The batch that a take has to wait for which hands over these tasks.
+    /// The batch that a take of these tasks has to wait for.
     pub(crate) fn needs_of_take(&self, numbers: &[u64]) -> u64 {
         let puts = numbers.iter().filter_map(|number| self.put_in.get(number)).copied();
         puts.chain([self.stirred]).max().unwrap_or(0)
@@ -146,9 +147,9 @@ impl Book {
         if self.reached.back().is_none_or(|(_, last)| *last < position) {
             self.reached.push_back((now, position));
         }
-        // What can still be missing after a crash is kept.
+        // What a crash may still remove is kept.
         while let Some((at, position)) = self.reached.front().copied() {
-            // The last write cannot be told from one that was never finished: see
+            // The last write cannot be distinguished from an unfinished one: see
             // `last_write_may_be_lost`.
             let is_certain = !self.interval || (self.is_synced(at) && !self.keeps_all);
             if self.reached.len() <= 2 || !is_certain {
@@ -169,8 +170,8 @@ impl Book {
         }
     }
 
-    /// Whether what was written at a moment is synced at level `interval`: that happens every
-    /// 50 ms, as long as the disk answers.
+    /// Whether what was written at a moment is synced at level `interval`. That happens every 50
+    /// ms, as long as the disk responds.
     fn is_synced(&self, at: Timestamp) -> bool {
         at.after(Span::from_ms(2 * INTERVAL_MS)) <= self.idle_at
     }
@@ -185,8 +186,8 @@ impl Book {
         self.reached.back().map_or(0, |(_, position)| *position).max(self.told)
     }
 
-    /// Checks that the log reads as it may after a crash. What is appended from now on belongs to
-    /// a start that may fail yet.
+    /// Checks that the log reads as it may after a crash. Batches appended from now on belong to a
+    /// start that may still fail.
     fn check_recovered(&mut self, loaded: &Fold) -> Result<(), String> {
         let floor = self.floor;
         let mut found = self.could_recover(loaded);
@@ -212,7 +213,7 @@ impl Book {
         Ok(())
     }
 
-    /// Whether a log that reads like this could be what a crash has left.
+    /// Whether a crash could have left a log that reads like this.
     pub(crate) fn could_recover(&self, loaded: &Fold) -> bool {
         self.is_after(self.floor, loaded)
     }
@@ -241,8 +242,8 @@ impl Book {
         state
     }
 
-    /// Whether a damaged log that reads like this may do so. If the damage is in the last write, it
-    /// cannot be told from a write that was never finished.
+    /// Whether a damaged log may read like this. Damage in the last write cannot be distinguished
+    /// from an unfinished write.
     pub(crate) fn last_write_may_be_lost(&self, loaded: &Fold) -> bool {
         let floor = if self.interval {
             0
@@ -260,20 +261,20 @@ impl Book {
         self.freed.clear();
     }
 
-    /// The server is down. What must have survived follows from how.
+    /// Notes that the server is down. `survives` determines what must be left.
     pub(crate) fn went_down(&mut self, survives: Survives) {
         let floor = self.floor(survives);
-        // A start that fails may lose more than the crash before it, and wins nothing back.
+        // A failed start may lose more than the crash before it, and restores nothing.
         self.floor = if self.is_down { self.floor.min(floor) } else { floor };
         (self.is_down, self.is_starting) = (true, false);
     }
 
-    /// The server is down after it has made everything durable.
+    /// Notes that the server is down after it has made everything durable.
     pub(crate) fn finished(&mut self) {
         self.told = self.batches.back().map_or(self.told, |(position, _)| *position);
     }
 
-    /// The server has started with the state that was checked last. Answers that state.
+    /// Notes that the server has started with the state that was checked last. Returns that state.
     pub(crate) fn started(&mut self) -> Fold {
         let (base, batches) = self.starts.pop().unwrap_or_default();
         let interval = self.interval;
@@ -288,7 +289,7 @@ impl Book {
     }
 }
 
-/// Whether that is the record under this key.
+/// Whether this is the record under this key.
 fn is_known<K: Ord, T: PartialEq>(
     records: &BTreeMap<K, (T, Option<Place>)>,
     key: &K,
@@ -297,8 +298,8 @@ fn is_known<K: Ord, T: PartialEq>(
     records.get(key).is_some_and(|(known, _)| known == record)
 }
 
-/// Whether two states mean the same. Publications of which no copy is left mean nothing, and what
-/// is in the lanes of members that have ended only waits to be cleaned.
+/// Whether two states are equivalent. Publications without copies do not count, nor what is in the
+/// lanes of members that have ended, which will be cleaned up.
 pub(crate) fn are_same(one: &Fold, other: &Fold) -> bool {
     one == other || without_dead(one) == without_dead(other)
 }
@@ -317,7 +318,7 @@ fn without_dead(fold: &Fold) -> Fold {
     fold
 }
 
-/// Where two states differ, in a few words.
+/// Describes briefly where two states differ.
 pub(crate) fn difference(expected: &Fold, read: &Fold) -> String {
     for (number, (task, _)) in &expected.tasks {
         match read.tasks.get(number) {
@@ -345,7 +346,7 @@ pub(crate) fn difference(expected: &Fold, read: &Fold) -> String {
     format!("publications {:?} should be {:?}", read.publications, expected.publications)
 }
 
-/// A journal with somebody who watches.
+/// A journal that is watched.
 pub(crate) struct Watched {
     pub(crate) journal: Rc<RefCell<Journal>>,
     pub(crate) oracle: Rc<RefCell<Oracle>>,
@@ -355,8 +356,8 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    /// Takes note of a read that failed. What was written is there to be read: whoever calls it
-    /// damaged has looked in the wrong place.
+    /// Notes a failed read. What was written must be readable, so whoever reports damage has looked
+    /// in the wrong place.
     fn note_read<T>(&self, done: Result<T, StoreError>) -> Result<T, StoreError> {
         if let Err(error @ StoreError::Corrupt { .. }) = &done {
             panic!("a journal at work is called damaged: {error}");
@@ -515,7 +516,7 @@ impl Store for Watched {
     }
 }
 
-/// Does to what was read what a bug would do.
+/// Changes what was read as the bug would.
 fn spoil_load(bug: Bug, changes: &mut Vec<(Change, Option<Place>)>) {
     let last = |wanted: fn(&Change) -> bool, changes: &[(Change, Option<Place>)]| {
         changes.iter().rposition(|(change, _)| wanted(change))
@@ -562,7 +563,7 @@ fn spoil_load(bug: Bug, changes: &mut Vec<(Change, Option<Place>)>) {
     }
 }
 
-/// Does to what is to be written what a bug would do.
+/// Changes what is to be written as the bug would.
 fn spoil_append(bug: Option<Bug>, changes: &[Change]) -> Option<Vec<Change>> {
     let is_wide = |change: &Change| match change {
         Change::Published(_, copies) => copies.len() > 1,

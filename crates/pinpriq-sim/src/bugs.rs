@@ -1,4 +1,4 @@
-//! Bugs that are planted on purpose, to see that the simulator objects.
+//! Bugs that are planted on purpose, to check that the simulator detects them.
 //!
 //! Each is a wrapper around something real: the store, the disk, or the wire. None of them is in
 //! the product.

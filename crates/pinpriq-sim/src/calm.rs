@@ -1,7 +1,7 @@
-//! The end of a run: no more faults, and then everything must come to an end within bounds.
+//! The end of a run: there are no more faults, and everything must finish within bounds.
 //!
-//! Leases end, delays pass, takers are served, every queue is emptied, and nothing is left that
-//! belongs to nobody.
+//! Leases end, delays pass, takers are served, every queue is emptied, and nothing without an owner
+//! is left.
 
 use std::sync::atomic::Ordering;
 
@@ -16,7 +16,7 @@ use crate::faults::Kind;
 use crate::oracle::Request;
 use crate::world::World;
 
-/// How many rounds it may take until nothing is left.
+/// The most rounds until nothing is left.
 const ROUNDS_MAX: u64 = 400;
 
 impl World {
@@ -28,7 +28,8 @@ impl World {
             self.restart_after_failure();
         }
         self.is_calm = true;
-        // Whoever hears letters again goes to work, so the disk is well before that.
+        // A shard that receives letters again starts working, so the disk must be healed before
+        // that.
         self.disk.heal();
         self.end_disk_fault();
         self.knobs.short_writes = 0;
@@ -38,7 +39,7 @@ impl World {
         for client in &mut self.clients {
             (client.stalled, client.silent) = (0, 0);
         }
-        // Those who wait are served or told so; then they go, and their leases with them.
+        // Blocked clients are served or receive a reply; then they leave, and their leases end.
         self.settle();
         self.check();
         for client in std::mem::take(&mut self.clients) {
@@ -97,8 +98,8 @@ impl World {
         homes.map(|home| home.name.to_vec()).collect()
     }
 
-    /// Takes and acknowledges what there is, brings back what is buried, and removes what nobody
-    /// can take.
+    /// Takes and acknowledges the tasks, brings back buried ones, and removes those that nobody can
+    /// take.
     fn empty(&mut self, name: Name) {
         self.request(Ask::Resume { queue: name.clone(), sides: Sides::Both });
         self.request(Ask::Plow { queue: name.clone(), count: None, delay: 0, ttl: None });
@@ -130,7 +131,7 @@ impl World {
         }
     }
 
-    /// The one client that is left asks something.
+    /// Makes a request of the one client that is left.
     fn request(&mut self, ask: Ask) {
         self.keep_clients();
         let at = self.clients.iter().position(|client| client.door == DoorName::Resp);
@@ -160,7 +161,7 @@ impl World {
             "an empty server keeps {} bytes of journal",
             figures.bytes_used
         );
-        // Three spares, and one segment on its way to be one.
+        // Three spares, and one segment that is about to become one.
         let most = self.most_bytes_used(0) + self.knobs.segment_bytes;
         let used = self.disk.used();
         assert!(

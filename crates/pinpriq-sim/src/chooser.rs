@@ -1,5 +1,5 @@
-//! Chooses what clients ask: few names, keys and priorities that collide, and now and then
-//! something that makes no sense.
+//! Chooses what clients ask: few names, keys and priorities, which collide, and occasionally
+//! nonsense.
 
 use pinpriq_dice::Dice;
 use pinpriq_engine::command::Sides;
@@ -14,7 +14,7 @@ use crate::knobs::Knobs;
 use crate::packet::Packet;
 
 const QUEUES: [&[u8]; 6] = [b"a", b"", b"ab", b"q\xff\x00", b"jobs", b"TTL"];
-/// What names end with when there are several shards.
+/// The end of every name when there are several shards.
 pub(crate) const SHARD_TAG: &[u8] = b"{0}";
 const TOPICS: [&[u8]; 3] = [b"news", b"a", b""];
 const MEMBERS: [&[u8]; 4] = [b"m", b"1", b"10", b""];
@@ -26,14 +26,14 @@ pub(crate) struct Chooser<'a> {
     pub(crate) knobs: &'a Knobs,
     pub(crate) known: &'a Knowledge,
     pub(crate) model: &'a Model,
-    /// What the wall clock says.
+    /// The time of the wall clock.
     pub(crate) wall: Timestamp,
     /// Rises with each payload, so that no two are equal.
     pub(crate) serial: &'a mut u64,
 }
 
 impl Chooser<'_> {
-    /// A request of a RESP client.
+    /// Chooses a request of a RESP client.
     pub(crate) fn ask(&mut self, client: &Client) -> Ask {
         if client.only_subscribes {
             return self.subscription(client);
@@ -74,7 +74,7 @@ impl Chooser<'_> {
         }
     }
 
-    /// A request of a pinpriq client.
+    /// Chooses a request of a pinpriq client.
     pub(crate) fn packet(&mut self, zero_is_forever: bool) -> Packet {
         let crowded = self.model.task_count() as u64 > self.knobs.crowd;
         let puts = if crowded { 0 } else { self.knobs.puts };
@@ -229,8 +229,8 @@ impl Chooser<'_> {
             }
             3 if lane => Ask::Unsubscribe { queues: vec![self.topic()], member },
             3 => {
-                // Of several shards, the one that has the subscriptions is asked. If none has any,
-                // another one answers than that which is watched.
+                // Of several shards, the one with the subscriptions is asked. If none has any, a
+                // shard other than the watched one replies.
                 let all = self.once_in(3) && self.knobs.shards == 1;
                 let queues = if all { Vec::new() } else { vec![self.queue()] };
                 Ask::Unsubscribe { queues, member: None }
@@ -367,7 +367,7 @@ impl Chooser<'_> {
         (name, by)
     }
 
-    /// A receipt that somebody was given, mostly one of late.
+    /// A receipt that some client received, usually a recent one.
     fn receipt(&mut self) -> (Name, Receipt, Vec<u8>) {
         let count = self.known.receipts.len();
         if count == 0 || self.once_in(30) {
@@ -382,7 +382,7 @@ impl Chooser<'_> {
         known
     }
 
-    /// A task by its id, mostly one that is there.
+    /// A task by its id, usually an existing one.
     fn known_id(&mut self) -> (Name, Vec<u8>) {
         let count = self.model.task_count();
         if count > 0 && !self.once_in(4) {
@@ -417,7 +417,7 @@ impl Chooser<'_> {
         self.in_the_shard(name)
     }
 
-    /// The name with what has all of them live in the shard that is simulated.
+    /// Adds the tag that puts all names into the simulated shard.
     fn in_the_shard(&self, mut name: Text) -> Text {
         if self.knobs.shards > 1 {
             name.extend_from_slice(SHARD_TAG);

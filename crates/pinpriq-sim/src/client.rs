@@ -1,5 +1,5 @@
-//! A virtual client: bytes on their way to the server, bytes on their way back, and what it makes
-//! of them.
+//! A virtual client: bytes on their way to the server, bytes on their way back, and how the client
+//! interprets them.
 
 use std::collections::VecDeque;
 
@@ -13,31 +13,31 @@ use crate::expect::{self, Reader, Wanted};
 use crate::oracle::{Frame, Needs, Oracle, Request, Sent, SentState};
 use crate::packet::{Packet, frame_bytes};
 
-/// See the head of this file.
+/// A virtual client; see the module documentation.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Client {
     pub(crate) id: ClientId,
     pub(crate) door: DoorName,
-    /// Bytes that were not sent yet, from `sent` on.
+    /// Bytes to send; those from `sent` on were not sent yet.
     pub(crate) out: Vec<u8>,
     pub(crate) sent: usize,
-    /// Where in `out` the requests end, and the last such place before `sent`.
+    /// The ends of the requests in `out`, and the last end before `sent`.
     ends: VecDeque<usize>,
     last_end: usize,
-    /// Bytes that came and are not understood yet.
+    /// Bytes that arrived and were not interpreted yet.
     wire: Vec<u8>,
     decoder: ReplyDecoder,
-    /// The bytes of the frame that must come on the pinpriq wire, and how many have come.
+    /// The bytes of the expected frame on the pinpriq wire, and how many have arrived.
     frame: Vec<u8>,
     matched: usize,
-    /// Which version of RESP its latest request is made in, and its latest reply was.
+    /// The RESP version of its latest request, and of its latest reply.
     pub(crate) speaks: u8,
     reads: u8,
     /// Whether it does nothing but subscribe, in RESP2.
     pub(crate) only_subscribes: bool,
-    /// Whether it has ever begun anew.
+    /// Whether it was ever reset.
     pub(crate) was_reset: bool,
-    /// Rounds for which it reads nothing, or sends nothing.
+    /// Rounds in which it reads nothing, or sends nothing.
     pub(crate) stalled: u64,
     pub(crate) silent: u64,
     pub(crate) ended: bool,
@@ -47,17 +47,17 @@ pub(crate) struct Client {
     deliveries: u64,
 }
 
-/// What clients have learnt and may use.
+/// What clients have learned and may use.
 #[derive(Default)]
 pub(crate) struct Knowledge {
     pub(crate) receipts: VecDeque<(Name, Receipt, Vec<u8>)>,
     pub(crate) ids: VecDeque<(Name, Vec<u8>)>,
-    /// A running digest of everything that clients were told, and how many bytes that was.
+    /// A running digest of everything that clients received, and its number of bytes.
     pub(crate) digest: u64,
     pub(crate) bytes: usize,
 }
 
-/// How much clients remember.
+/// The number of items that clients remember.
 const REMEMBERED: usize = 48;
 
 impl Knowledge {
@@ -136,8 +136,8 @@ impl Client {
         }
     }
 
-    /// Asks for a task of a queue in another shard, where there is none, so that its connection is
-    /// in that shard from then on.
+    /// Asks for a task of a queue in another shard, which has no tasks, so that the connection
+    /// moves to that shard.
     pub(crate) fn ask_elsewhere(&mut self, oracle: &mut Oracle) {
         if self.door == DoorName::Resp {
             self.ask(Request::Resp(Ask::Elsewhere), oracle);
@@ -152,7 +152,7 @@ impl Client {
         expecting.frames.push_back(Frame { tasks, popped, is_reply, needs });
     }
 
-    /// Notes that this many bytes have arrived at the server.
+    /// Notes that this many bytes have reached the server.
     pub(crate) fn note_sent(&mut self, count: usize) {
         self.sent += count;
         while let Some(end) = self.ends.front().copied().filter(|end| *end <= self.sent) {
@@ -165,22 +165,22 @@ impl Client {
         }
     }
 
-    /// How many bytes are still to be sent.
+    /// The number of bytes still to be sent.
     pub(crate) const fn unsent_bytes(&self) -> usize {
         self.out.len() - self.sent
     }
 
-    /// Whether the server has seen a part of a request and not the rest.
+    /// Whether the server has received a part of a request and not the rest.
     pub(crate) const fn is_in_request(&self) -> bool {
         self.sent > self.last_end
     }
 
-    /// Whether it has read a part of an answer and not the rest.
+    /// Whether it has read a part of a reply and not the rest.
     pub(crate) fn is_in_reply(&self) -> bool {
         self.matched > 0 || !self.wire.is_empty() || !self.decoder.is_between_values()
     }
 
-    /// Takes bytes that came, and holds what is complete against what must come.
+    /// Reads bytes, and compares what is complete with what is expected.
     pub(crate) fn read(&mut self, bytes: &[u8], oracle: &mut Oracle, known: &mut Knowledge) {
         known.stir(bytes);
         match self.door {
@@ -275,7 +275,7 @@ impl Client {
                 oracle.note_told(&needs);
                 (expect::answer(&ask, &reply), Some(reply))
             }
-            // After a failure deliveries that were counted are never made.
+            // After a failure, deliveries that were counted are never sent.
             _ if oracle.failed && matches!(ask, Ask::Credit(_)) => (Wanted::Anything, None),
             _ if ask.answerer() == Answerer::Door => (self.answer_of_door(&ask), None),
             state => panic!("{:?} is answered {value:?} to {ask:?}, which is {state:?}", self.id),
@@ -314,14 +314,14 @@ impl Client {
                     learn_task(task, oracle, known);
                     return;
                 }
-                // After a failure what was not durable is not delivered.
+                // After a failure, what was not durable is not delivered.
                 Err(_) if oracle.failed => {}
                 Err(difference) => panic!("{:?} is delivered: {difference}", self.id),
             }
         }
     }
 
-    /// What the door answers by itself.
+    /// The replies of the door itself.
     fn answer_of_door(&mut self, ask: &Ask) -> Wanted {
         match ask {
             Ask::Ping(None) => Wanted::Text(b"PONG".to_vec()),
@@ -338,7 +338,7 @@ impl Client {
     }
 }
 
-/// Notes what may be used in later requests.
+/// Records what later requests may use.
 fn learn(ask: &Ask, reply: &Reply, oracle: &Oracle, known: &mut Knowledge) {
     match (ask, reply) {
         (Ask::Put { queue, .. }, Reply::Put(id) | Reply::PutOutcome(id, _)) => {
@@ -385,7 +385,7 @@ fn is_delivery(value: &Value) -> bool {
     }
 }
 
-/// A receipt that nobody was ever given.
+/// A receipt that no client ever received.
 pub(crate) const fn invented_receipt(number: u64, serial: u64) -> Receipt {
     Receipt { number, grant: Grant { incarnation: 1, serial } }
 }

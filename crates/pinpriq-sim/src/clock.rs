@@ -1,6 +1,6 @@
-//! The simulated clocks: a monotonic one, and a wall clock that somebody sets now and then.
+//! The simulated clocks: a monotonic one, and a wall clock that is set occasionally.
 //!
-//! The time line that the server lives by is the real one, made of these two readings.
+//! The server uses its real time line, made from these two readings.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_server::clock::{Clock, TimeLine};
 
-/// Both clocks of a machine. Clones show the same.
+/// Both clocks of a machine. Clones show the same time.
 #[derive(Clone)]
 pub(crate) struct Clocks {
     inner: Rc<Inner>,
@@ -29,14 +29,14 @@ impl Clocks {
         Self { inner: Rc::new(Inner { monotonic: Cell::new(Duration::ZERO), wall_ns }) }
     }
 
-    /// Time passes.
+    /// Advances both clocks.
     pub(crate) fn advance(&self, span: Span) {
         let passed = Duration::from_millis(span.ms());
         self.inner.monotonic.set(self.inner.monotonic.get() + passed);
         self.set_wall_by(i128::try_from(passed.as_nanos()).unwrap_or_default());
     }
 
-    /// Somebody sets the wall clock.
+    /// Sets the wall clock.
     pub(crate) fn set_wall_by(&self, ns: i128) {
         // Between 1973 and 2286, so that a start after a jump still has room on both sides.
         const FIRST_NS: i128 = 100_000_000_000_000_000;

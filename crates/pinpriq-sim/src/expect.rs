@@ -1,7 +1,7 @@
-//! What a RESP client must read, from what the model says.
+//! What a RESP client must read, derived from the replies of the model.
 //!
 //! Sentences for people are not compared, only the words before them. An id that the model could
-//! not foretell is taken over, and has to be new.
+//! not predict is taken from the reply, and must be new.
 
 use pinpriq_engine::fanout::MemberFigures;
 use pinpriq_engine::reply::Reply;
@@ -14,7 +14,7 @@ use pinpriq_wire::resp::Value;
 
 use crate::ask::{Ask, receipt_text};
 
-/// A value as far as it can be foretold.
+/// A value as far as it can be predicted.
 #[derive(Clone, Debug)]
 pub(crate) enum Wanted {
     Ok,
@@ -28,21 +28,21 @@ pub(crate) enum Wanted {
     Id(u64, TaskId),
     List(Vec<Self>),
     Map(Vec<(&'static str, Self)>),
-    /// A map whose keys are not known beforehand.
+    /// A map whose keys are not known in advance.
     Pairs(Vec<(String, Self)>),
     Anything,
 }
 
 use Wanted::{Id, List, Map, Null, Number, Pairs, Text};
 
-/// Who reads.
+/// The state needed to check what a client reads.
 pub(crate) struct Reader<'a> {
     pub(crate) model: &'a mut Model,
-    /// Whether maps are maps.
+    /// Whether maps are sent as maps.
     pub(crate) resp3: bool,
 }
 
-/// Compares what was read with what was wanted, and says where they differ.
+/// Compares what was read with what was expected, and describes the difference.
 pub(crate) fn differ(wanted: &Wanted, read: &Value, reader: &mut Reader<'_>) -> Result<(), String> {
     let same = match (wanted, read) {
         (Wanted::Anything, _) | (Null, Value::Null) => true,
@@ -79,7 +79,7 @@ fn differ_all(wanted: &[Wanted], read: &[Value], reader: &mut Reader<'_>) -> Res
     wanted.iter().zip(read).try_for_each(|(wanted, read)| differ(wanted, read, reader))
 }
 
-/// A map of RESP3, or the flat array that stands for it in RESP2.
+/// A map of RESP3, or the flat array that represents it in RESP2.
 fn differ_map(
     wanted: &[(&[u8], &Wanted)],
     read: &Value,
@@ -114,7 +114,7 @@ fn id_is(number: u64, id: &TaskId, read: &[u8], model: &mut Model) -> bool {
     parse_made(&text).is_some_and(|id| model.bind(number, &id))
 }
 
-/// An id that the server made, in a queue with uuids or clock readings.
+/// Parses an id that the server made, in a queue with uuids or clock readings.
 fn parse_made(text: &str) -> Option<TaskId> {
     if let Ok(number) = text.parse() {
         return Some(TaskId::Number(number));
@@ -133,7 +133,7 @@ fn text_of(id: &TaskId) -> Vec<u8> {
     }
 }
 
-/// The answer to an ask.
+/// The expected reply to an ask.
 pub(crate) fn answer(ask: &Ask, reply: &Reply) -> Wanted {
     match reply {
         Reply::Done => Wanted::Ok,
@@ -166,7 +166,7 @@ pub(crate) fn answer(ask: &Ask, reply: &Reply) -> Wanted {
     }
 }
 
-/// A delivery to a subscriber.
+/// The expected delivery to a subscriber.
 pub(crate) fn delivery(task: &TaskRecord) -> Wanted {
     List(vec![
         word("task"),
@@ -268,7 +268,8 @@ fn figures_map(figures: &Figures, of_one_queue: bool) -> Wanted {
     let mut fields = vec![
         ("counts", Pairs(counts.collect())),
         ("transitions", Pairs(moves.collect())),
-        // A task that was sent to the tail is older than it looks, and either age would do.
+        // A task that was sent to the tail is older than its seq suggests, and either age is
+        // correct.
         ("oldest_ready_ms", Wanted::Anything),
         ("paused", paused),
         ("takers", Number(figures.takers)),
@@ -298,7 +299,7 @@ fn id_of(task: &TaskRecord) -> Wanted {
     Id(task.number, task.id.clone())
 }
 
-/// The id of a task that was just put. A placeholder names the task itself.
+/// The expected id of a task that was just put. A placeholder names the task itself.
 fn made_id(id: &TaskId) -> Wanted {
     Id(pinpriq_model::number_of(id).unwrap_or_default(), id.clone())
 }

@@ -68,29 +68,29 @@ impl Default for Counts {
 }
 
 impl Counts {
-    /// One more.
+    /// Counts one more.
     pub fn note(&mut self, kind: Kind) {
         self.add(kind, 1);
     }
 
-    /// That many more.
+    /// Counts `times` more.
     pub fn add(&mut self, kind: Kind, times: u64) {
         self.counts[kind as usize] += times;
     }
 
-    /// How often a kind has struck.
+    /// How often this kind has struck.
     #[must_use]
     pub fn of(&self, kind: Kind) -> u64 {
         self.counts[kind as usize]
     }
 
-    /// How many there were of all kinds.
+    /// The total of all kinds.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// Adds those of another run.
+    /// Adds the counts of another run.
     pub fn merge(&mut self, other: &Self) {
         for (own, others) in self.counts.iter_mut().zip(&other.counts) {
             *own += others;

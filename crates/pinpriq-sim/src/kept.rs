@@ -1,5 +1,5 @@
-//! What the store keeps, in the words of the model, and whether that is what the model holds. Which
-//! of it survives a crash is for the book.
+//! Converts what the store keeps to the types of the model, and compares the two. Which part of it
+//! survives a crash is decided in `book`.
 
 use pinpriq_engine::task::{LaneName, TaskRecord};
 use pinpriq_model::Survivors;
@@ -7,7 +7,7 @@ use pinpriq_store::Fold;
 
 use crate::oracle::Oracle;
 
-/// What the next server finds if this is what the store has kept.
+/// What the next server finds if the store has kept this.
 pub(crate) fn survivors(fold: &Fold) -> Survivors {
     let mut kept = Survivors {
         members: fold.members.values().map(|(member, _)| member.clone()).collect(),
@@ -42,7 +42,7 @@ pub(crate) fn survivors(fold: &Fold) -> Survivors {
     kept
 }
 
-/// What the engine has told the store is what the model holds.
+/// Checks that what the engine gave the store is what the model holds.
 pub(crate) fn check(oracle: &Oracle) {
     let (kept, own) = (survivors(&oracle.book.current), oracle.model.survivors());
     assert_eq!(kept.members, own.members, "the store keeps the members that there are");

@@ -1,8 +1,8 @@
 //! What differs from seed to seed: sizes, mixes, limits, rates of faults.
 //!
 //! Every knob has a name, a way to draw it, and a calmest value towards which a failing run is
-//! shrunk. A run is told by its knobs alone, so a line of them replays it whatever becomes of the
-//! way in which they are drawn.
+//! shrunk. The knobs alone determine a run, so a line of them replays it even if the way in which
+//! they are drawn changes.
 
 use std::fmt::{self, Write as _};
 
@@ -29,7 +29,7 @@ macro_rules! knobs {
                 knobs
             }
 
-            /// The knob of this name.
+            /// Returns the value of the knob of this name.
             #[must_use]
             pub fn value(&self, name: &str) -> Option<u64> {
                 match name {
@@ -38,7 +38,7 @@ macro_rules! knobs {
                 }
             }
 
-            /// Sets the knob of this name, and answers whether there is one.
+            /// Sets the knob of this name. Returns whether it exists.
             pub fn set(&mut self, name: &str, value: u64) -> bool {
                 match name {
                     $(stringify!($name) => self.$name = value,)*
@@ -47,7 +47,7 @@ macro_rules! knobs {
                 true
             }
 
-            /// The calmest value of the knob of this name.
+            /// Returns the calmest value of the knob of this name.
             #[must_use]
             pub fn calm(name: &str) -> u64 {
                 match name {
@@ -60,23 +60,23 @@ macro_rules! knobs {
 }
 
 knobs! {
-    /// What everything else follows from.
+    /// The seed of everything else.
     seed = 0, |_| 0;
-    /// How many requests the clients make before the final calm.
+    /// The number of requests that clients make before the final calm.
     operations = 100, |_| 4_000;
-    /// How many clients speak RESP.
+    /// The number of clients that speak RESP.
     resp_clients = 1, |dice| 1 + dice.below(6);
-    /// How many clients speak pinpriq.
+    /// The number of clients that speak pinpriq.
     pinpriq_clients = 0, |dice| dice.below(4);
-    /// How many queues there are.
+    /// The number of queues.
     queues = 1, |dice| 1 + dice.below(6);
-    /// How many topics there are.
+    /// The number of topics.
     topics = 1, |dice| 1 + dice.below(3);
-    /// How many members there are.
+    /// The number of members.
     members = 1, |dice| 1 + dice.below(4);
-    /// How many keys there are, 0 for none.
+    /// The number of keys, 0 for none.
     keys = 0, |dice| dice.below(5);
-    /// How many priorities there are.
+    /// The number of priorities.
     priorities = 1, |dice| 1 + dice.below(8);
     /// The longest usual payload.
     payload_bytes = 8, |dice| pick(dice, &[8, 32, 200, 1_000, 3_000]);
@@ -84,49 +84,49 @@ knobs! {
     large_payloads = 0, |dice| pick(dice, &[0, 0, 2, 10]);
     /// The longest usual TTL, TTR, delay and wait.
     span_ms = 50, |dice| pick(dice, &[20, 100, 1_000, 20_000]);
-    /// How far the clock moves at most with each round.
+    /// The largest step of the clock in each round.
     step_ms = 1, |dice| pick(dice, &[1, 5, 50, 500]);
-    /// How many tasks there may be before clients prefer to take.
+    /// The number of tasks above which clients prefer to take.
     crowd = 20, |dice| pick(dice, &[20, 40, 80, 200]);
-    /// Of what clients ask: puts.
+    /// The weight of puts among the requests of clients.
     puts = 10, |dice| weight(dice, 10);
-    /// Takes and pops.
+    /// The weight of takes and pops.
     takes = 10, |dice| weight(dice, 10);
-    /// What holders of a lease do.
+    /// The weight of what holders of a lease do.
     holds = 10, |dice| weight(dice, 12);
-    /// Moves of tasks by their id.
+    /// The weight of moves of tasks by id.
     transfers = 0, |dice| weight(dice, 5);
-    /// Awaits.
+    /// The weight of awaits.
     awaits = 0, |dice| weight(dice, 2);
-    /// Subscriptions and credit.
+    /// The weight of subscriptions and credit.
     subscriptions = 0, |dice| weight(dice, 5);
-    /// Settings, pauses, drops.
+    /// The weight of settings, pauses and drops.
     administration = 0, |dice| weight(dice, 2);
-    /// Questions that change nothing.
+    /// The weight of requests that change nothing.
     looks = 1, |dice| weight(dice, 4);
-    /// Publishing and membership.
+    /// The weight of publishing and membership.
     fan_out = 0, |dice| weight(dice, 6);
-    /// What makes no sense.
+    /// The weight of nonsense.
     nonsense = 0, |dice| weight(dice, 1);
-    /// How many of a hundred takes wait.
+    /// How many of a hundred takes block.
     waits = 0, |dice| pick(dice, &[0, 10, 40]);
-    /// How many requests a client sends at once at most.
+    /// The most requests that a client sends at once.
     pipeline = 1, |dice| pick(dice, &[1, 2, 8, 32]);
-    /// How many bytes arrive at once at most, 0 for all.
+    /// The most bytes that arrive at once, 0 for all.
     chunk_in = 0, |dice| pick(dice, &[0, 0, 1, 16, 300]);
-    /// How many bytes leave at once at most, 0 for all.
+    /// The most bytes that leave at once, 0 for all.
     chunk_out = 0, |dice| pick(dice, &[0, 0, 1, 16, 300]);
-    /// The most requests of a client under way.
+    /// The most requests of a client that are under way.
     in_flight_max = 1_024, |dice| pick(dice, &[1_024, 1_024, 8, 3]);
-    /// The most bytes of answers that are encoded ahead.
+    /// The most bytes of replies that are encoded ahead.
     out_bytes_max = 262_144, |dice| pick(dice, &[262_144, 262_144, 512, 60]);
-    /// The most bytes of all tasks, 0 for no bound.
+    /// The most bytes of all tasks, 0 for no limit.
     task_bytes_max = 0, |dice| pick(dice, &[0, 0, 0, 20_000]);
     /// The most subscriptions of a client, and the most queues of a take.
     queues_per_client_max = 1_024, |dice| pick(dice, &[1_024, 1_024, 2]);
     /// Whether a reply means the disk (0) or the operating system (1).
     interval = 0, |dice| u64::from(dice.chance(25));
-    /// Whether the disk answers later (1) or at once (0).
+    /// Whether the disk responds later (1) or at once (0).
     gated = 0, |dice| u64::from(dice.chance(60));
     /// The size of a segment.
     segment_bytes = 65_536, |dice| pick(dice, &[24_576, 24_576, 65_536, 262_144]);
@@ -135,27 +135,27 @@ knobs! {
     slack_segments = 4, |dice| pick(dice, &[2, 2, 3, 4]);
     /// How framing, TTL 0 and putting back are set for pinpriq: three bits.
     pinpriq_options = 0, |dice| if dice.chance(50) { 0 } else { dice.below(8) };
-    /// Rounds out of a thousand in which the machine loses its power.
+    /// The rate, in rounds out of a thousand, at which the machine loses its power.
     power_losses = 0, |dice| fault(dice, 4);
-    /// The process is killed.
+    /// The rate at which the process is killed.
     kills = 0, |dice| fault(dice, 4);
-    /// The machine stops in the middle of what the disk does.
+    /// The rate at which the machine stops in the middle of a disk operation.
     stops_in_operation = 0, |dice| fault(dice, 4);
     /// How many of a hundred starts stop in the middle.
     stops_in_recovery = 0, |dice| pick(dice, &[0, 0, 30, 60]);
-    /// How much of what was not synced survives a loss of power, in percent; above 100 any part.
+    /// The percentage of unsynced data that survives a power loss; above 100 a random part.
     survival = 0, |dice| pick(dice, &[0, 50, 90, 101, 101]);
-    /// A write fails once.
+    /// The rate at which a write fails once.
     write_errors = 0, |dice| fault(dice, 2);
-    /// Every write fails from some moment on.
+    /// The rate at which every write starts to fail.
     write_outages = 0, |dice| fault(dice, 2);
-    /// A sync fails once.
+    /// The rate at which a sync fails once.
     sync_errors = 0, |dice| fault(dice, 2);
-    /// Every sync fails from some moment on.
+    /// The rate at which every sync starts to fail.
     sync_outages = 0, |dice| fault(dice, 2);
-    /// A sync of the directory fails.
+    /// The rate at which a sync of the directory fails.
     directory_errors = 0, |dice| fault(dice, 2);
-    /// The disk is full for a while, over all starts.
+    /// The rate at which the disk becomes full for a while, across all starts.
     full_disks = 0, |dice| fault(dice, 3);
     /// How many of a hundred reads are short.
     short_reads = 0, |dice| pick(dice, &[0, 20, 60]);
@@ -163,26 +163,26 @@ knobs! {
     short_writes = 0, |dice| pick(dice, &[0, 0, 10, 40]);
     /// How many of a hundred starts find a bit flipped.
     bit_flips = 0, |dice| pick(dice, &[0, 0, 30]);
-    /// The disk answers nothing for a while.
+    /// The rate at which the disk stops responding for a while.
     slow_disks = 0, |dice| fault(dice, 30);
-    /// The wall clock is set.
+    /// The rate at which the wall clock is set.
     wall_jumps = 0, |dice| fault(dice, 6);
-    /// A connection breaks.
+    /// The rate at which a connection breaks.
     cuts = 0, |dice| fault(dice, 12);
-    /// A client ends its sending side.
+    /// The rate at which a client closes its sending side.
     half_closes = 0, |dice| fault(dice, 6);
-    /// A client stops reading for a while.
+    /// The rate at which a client stops reading for a while.
     stalls = 0, |dice| fault(dice, 10);
-    /// A client stops in the middle of a request.
+    /// The rate at which a client stops in the middle of a request.
     silences = 0, |dice| fault(dice, 4);
-    /// The server is stopped in order.
+    /// The rate at which the server is stopped in order.
     stops = 0, |dice| fault(dice, 2);
-    /// How many shards there are. All queues live in one of them, and clients connect to any.
+    /// The number of shards. All queues live in one of them, and clients connect to any.
     shards = 1, |dice| 1 + u64::from(dice.chance(50));
-    /// A shard does not read for a while what others write to it.
+    /// The rate at which a shard stops reading for a while what others write to it.
     slow_threads = 0, |dice| fault(dice, 30);
-    /// How many bytes tasks may occupy before payloads are left on the disk, 0 for no such limit.
-    /// Without effect where all bytes are bounded.
+    /// The bytes that tasks may occupy before payloads are left on the disk, 0 for no such limit.
+    /// Has no effect if the bytes of all tasks are limited.
     memory_bytes = 0, |dice| pick(dice, &[0, 3_000, 20_000]);
 }
 
@@ -191,7 +191,7 @@ fn pick(dice: &mut Dice, choices: &[u64]) -> u64 {
     choices[usize::try_from(at).unwrap_or_default()]
 }
 
-/// A weight around the usual one; sometimes none at all, sometimes a multiple.
+/// Draws a weight around the usual one: sometimes 0, sometimes a multiple.
 fn weight(dice: &mut Dice, usual: u64) -> u64 {
     match dice.below(8) {
         0 => 0,
@@ -200,7 +200,7 @@ fn weight(dice: &mut Dice, usual: u64) -> u64 {
     }
 }
 
-/// A rate of a fault: none in half of the runs.
+/// Draws the rate of a fault: 0 in half of the runs.
 fn fault(dice: &mut Dice, usual: u64) -> u64 {
     match dice.below(8) {
         0..=3 => 0,
@@ -210,7 +210,7 @@ fn fault(dice: &mut Dice, usual: u64) -> u64 {
 }
 
 impl Knobs {
-    /// Reads the knobs of a line of `name=value`, beginning with those of its seed.
+    /// Parses a line of `name=value`. Knobs that are not named are drawn from the seed.
     pub fn parse(line: &str) -> Result<Self, String> {
         let mut pairs = Vec::new();
         for word in line.split_whitespace() {
@@ -228,7 +228,7 @@ impl Knobs {
         Ok(knobs)
     }
 
-    /// Those that differ from what the seed draws, in a form that [`Knobs::parse`] reads.
+    /// The knobs that differ from what the seed draws, in a form that [`Knobs::parse`] reads.
     #[must_use]
     pub fn differences(&self) -> String {
         let drawn = Self::draw(self.seed);

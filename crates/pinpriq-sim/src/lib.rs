@@ -1,11 +1,11 @@
 //! The simulator: a whole server, its disk, its clocks and its clients on one thread, from one
 //! seed.
 //!
-//! What runs is the product: engine, journal, shard, outboxes and doors. What is simulated is the
-//! disk ([`pinpriq_store::FaultyDisk`]), the clocks, the connections and the clients. The oracle is
-//! a naive model ([`pinpriq_model`]) that is asked whatever the engine is asked, and a book of
-//! everything that the store was told. Sockets, threads and the async runtime are not here: they
-//! are for the tests of the server and of the program.
+//! The parts that run are those of the product: engine, journal, shard, outboxes and doors. The
+//! disk ([`pinpriq_store::FaultyDisk`]), the clocks, the connections and the clients are simulated.
+//! The oracle is a naive model ([`pinpriq_model`]), which receives every command that the engine
+//! receives, and a book of everything that the store was given. There are no sockets, threads or
+//! async runtime here: the tests of the server and of the program cover those.
 
 mod ask;
 mod book;

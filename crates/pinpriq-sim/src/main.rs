@@ -1,6 +1,6 @@
-//! The program `pinpriq-sim`: runs seeds, replays them, makes failing ones smaller.
+//! The program `pinpriq-sim`: runs seeds, replays them, and shrinks failing ones.
 //!
-//! It reads its arguments by hand, since there are few and nobody but developers gives any.
+//! It parses its arguments by hand, since there are few and only developers use them.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is a program")]
 
@@ -23,7 +23,7 @@ pinpriq-sim runs a whole server on a simulated disk, clock and network.
   --json              print the summary as JSON
 ";
 
-/// What the arguments say.
+/// The parsed arguments.
 #[derive(Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 struct Asked {
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    // A panic is a finding, and is reported with the knobs that lead to it.
+    // A panic is a finding, and is reported with the knobs that cause it.
     if !asked.trail {
         std::panic::set_hook(Box::new(|_| {}));
     }
@@ -131,7 +131,7 @@ fn print_json(summary: &Summary) {
     );
 }
 
-/// Nothing if there is nothing more to be done.
+/// Returns none if there is nothing more to do.
 fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Option<Asked>, String> {
     let mut asked = Asked::default();
     while let Some(argument) = arguments.next() {

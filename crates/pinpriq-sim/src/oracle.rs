@@ -1,9 +1,9 @@
-//! Everything that is known about what must happen: the model, the book, and what each client is
-//! still to be told.
+//! Everything that is known about what must happen: the model, the book, and what each client must
+//! still receive.
 //!
-//! It sees every question that reaches the engine (as [`Witness`]) and asks the model the same, so
-//! that each answer can be compared exactly; and it holds the door to account for having
-//! translated what the client asked.
+//! It sees every command that reaches the engine (as [`Witness`]) and gives the model the same, so
+//! that each reply can be compared exactly. It also checks that the door has translated what the
+//! client asked.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
@@ -28,10 +28,11 @@ use crate::clock::Clocks;
 use crate::packet::Packet;
 use crate::trail::Trail;
 
-/// How the RESP door marks questions of its own.
+/// The request id with which the RESP door marks its own commands.
 const SILENT: RequestId = RequestId(4);
 
-/// The batch that an answer depends on; unknown until the turn ends in which it came about.
+/// The batch that an output depends on. Unknown until the end of the turn in which the output was
+/// made.
 pub(crate) type Needs = Rc<Cell<Option<u64>>>;
 
 /// One request of a client.
@@ -48,70 +49,71 @@ pub(crate) struct Sent {
     pub(crate) state: SentState,
 }
 
-/// How far it has come.
+/// The state of a request.
 #[derive(Debug)]
 pub(crate) enum SentState {
     /// It has not been carried out.
     Waiting,
-    /// It has, and is not answered.
+    /// It has been carried out, and has no reply yet.
     Applied,
-    /// It is to be answered like this.
+    /// This is the reply that it must receive.
     Replied(Reply, Needs),
 }
 
-/// Tasks that a client is to be sent in one piece.
+/// Tasks that a client must receive in one piece.
 #[derive(Debug)]
 pub(crate) struct Frame {
     pub(crate) tasks: Vec<TaskRecord>,
     pub(crate) popped: bool,
-    /// Whether it answers a request rather than being delivered.
+    /// Whether it is a reply to a request rather than a delivery.
     pub(crate) is_reply: bool,
     pub(crate) needs: Needs,
 }
 
-/// What one client is still to be told.
+/// What one client must still receive.
 #[derive(Debug)]
 pub(crate) struct Expecting {
     pub(crate) door: DoorName,
     pub(crate) sent: VecDeque<Sent>,
     pub(crate) frames: VecDeque<Frame>,
-    /// Credits that it has asked for, and that the engine was told of.
+    /// Credits that it has asked for, and those that reached the engine.
     pub(crate) credits_asked: u64,
     pub(crate) credits_granted: u64,
-    /// Leases that went back because it was never told of them.
+    /// Leases that were released because the client never received them.
     released: Vec<Receipt>,
-    /// The numbers of popped tasks that went back.
+    /// The numbers of popped tasks that were put back.
     put_back: Vec<u64>,
     /// Whether there are several shards.
     has_shards: bool,
-    /// Whether it has asked for a subscription, which tells whose credits are meant.
+    /// Whether it has asked for a subscription, which determines the shard that its credits are
+    /// for.
     has_subscribed: bool,
-    /// Whether its connection is in the shard that is watched, and has asked for something there.
+    /// Whether its connection is in the watched shard, and has made a request there.
     is_at_home: bool,
 }
 
-/// See the head of this file.
+/// What must happen; see the module documentation.
 pub(crate) struct Oracle {
     pub(crate) model: Model,
     pub(crate) book: Book,
     pub(crate) clients: BTreeMap<ClientId, Expecting>,
-    /// How many shards there are. The model is that of one of them.
+    /// The number of shards. The model is that of one of them.
     pub(crate) shards: usize,
-    /// Whether unsent pops of the pinpriq door go back.
+    /// Whether unsent pops of the pinpriq door are put back.
     pub(crate) requeues: bool,
     /// Whether the store has failed since the last start.
     pub(crate) failed: bool,
-    /// What the wall clock said when the engine was asked something last.
+    /// The time of the wall clock at the last command of the engine.
     wall: Timestamp,
     /// Whether the server was asked to stop.
     pub(crate) is_stopping: bool,
-    /// How often the engine was asked anything.
+    /// The number of commands that the engine has received.
     pub(crate) commands: u64,
     pub(crate) trail: Trail,
     tag: Needs,
-    /// Popped tasks that were not sent and have to go back, and the clients that are gone.
+    /// Popped tasks that were not sent and have to be put back, with their clients, which are gone.
     returning: Vec<(ClientId, u64)>,
-    /// The same for takes, each with the numbers of the tasks that it hands over.
+    /// The same as `tag` for takes, each with the numbers of the tasks that it hands over.
     takes: Vec<(Needs, Vec<u64>)>,
 }
 
@@ -150,7 +152,7 @@ impl Oracle {
         self.clients.insert(client, expecting);
     }
 
-    /// The outputs made up to now depend on what was changed up to now.
+    /// Outputs made until now depend on the changes made until now.
     pub(crate) fn tag(&mut self) {
         if Rc::strong_count(&self.tag) > 1 {
             self.tag.set(Some(self.book.awaited));
@@ -161,8 +163,8 @@ impl Oracle {
         }
     }
 
-    /// What such tasks depend on when they are handed over: all that was changed before if they
-    /// were popped, and else only what concerns takes.
+    /// What these tasks depend on when they are handed over: all earlier changes if they were
+    /// popped, otherwise only what concerns takes.
     fn needs_of(&mut self, tasks: &[TaskRecord], popped: bool) -> Needs {
         if popped {
             return self.tag.clone();
@@ -172,7 +174,7 @@ impl Oracle {
         needs
     }
 
-    /// Ids that the server made are in what it tells the store.
+    /// Learns the ids that the server made from the changes that it gives the store.
     pub(crate) fn learn_ids(&mut self, changes: &[Change]) {
         for change in changes {
             let (number, id) = match change {
@@ -185,7 +187,7 @@ impl Oracle {
         }
     }
 
-    /// A client was told something.
+    /// Notes that a client received an output.
     pub(crate) fn note_told(&mut self, needs: &Needs) {
         let Some(position) = needs.get() else {
             panic!("an answer left before the turn ended in which it came about")
@@ -193,8 +195,8 @@ impl Oracle {
         self.book.told = self.book.told.max(position);
     }
 
-    /// A client that is gone for the server is gone here too. What it was never told must have
-    /// gone back.
+    /// Removes a client that is gone for the server. What it never received must have been released
+    /// or put back.
     pub(crate) fn forget(&mut self, client: ClientId) {
         let Some(gone) = self.clients.remove(&client) else { return };
         if self.failed {
@@ -284,13 +286,13 @@ impl Oracle {
             && !is_ours
             && let Some(expecting) = self.clients.get_mut(&client)
         {
-            // Nothing on this wire answers a request as such.
+            // Nothing on this wire is a reply to a particular request.
             let at = expecting.sent.iter().position(|it| matches!(it.state, SentState::Applied));
             at.and_then(|at| expecting.sent.remove(at));
         }
     }
 
-    /// Popped tasks go back whose client has gone: their payloads had to be read back first.
+    /// Puts back popped tasks whose client is gone. Their payloads had to be read back first.
     fn put_back_late(
         &mut self,
         now: Timestamp,
@@ -313,19 +315,19 @@ impl Oracle {
         self.dispatch(Some((client, request)));
     }
 
-    /// Every popped task that was not sent has gone back.
+    /// Checks that every popped task that was not sent has been put back.
     pub(crate) fn check_returned(&self) {
         let lost = &self.returning;
         assert!(lost.is_empty(), "popped tasks {lost:?} were not sent and are lost");
     }
 
-    /// Whatever was on its way back ended with the server.
+    /// Forgets tasks that were to be put back, since the server has ended.
     pub(crate) fn forget_returning(&mut self) {
         self.returning.clear();
     }
 
-    /// The store says what it has room for, at the end of a turn: what is handed out by that
-    /// depends on nothing that comes later.
+    /// Notes the room of the store, at the end of a turn. What is handed out because of it depends
+    /// on no later change.
     pub(crate) fn note_room(&mut self, room: Room) {
         self.model.set_room(room);
         if !self.model.outputs.is_empty() {
@@ -334,7 +336,7 @@ impl Oracle {
         }
     }
 
-    /// Hands what the model says to those who are to hear it.
+    /// Passes the outputs of the model to their clients.
     fn dispatch(&mut self, silent: Option<(ClientId, RequestId)>) {
         for output in std::mem::take(&mut self.model.outputs) {
             self.trail.note(|| format!("    {output:?}"));
@@ -376,8 +378,8 @@ impl Oracle {
 }
 
 impl Expecting {
-    /// The first request that was not carried out and is the engine's to answer, if it is this
-    /// command, at this moment and at what the wall clock says then.
+    /// Returns the first request that the engine has not carried out and must reply to, if it is
+    /// this command, at this moment and this time of the wall clock.
     fn next_asking(
         &mut self,
         command: &Command<'_>,
@@ -398,12 +400,12 @@ impl Expecting {
         })
     }
 
-    /// An answer that it has not been sent.
+    /// The next reply that was not sent yet.
     pub(crate) fn owed_reply(&self) -> Option<&Sent> {
         self.sent.front().filter(|sent| matches!(sent.state, SentState::Replied(..)))
     }
 
-    /// How many credits the engine is to be told of.
+    /// The number of credits that must have reached the engine.
     pub(crate) const fn credits_due(&self) -> u64 {
         if self.has_shards && !self.has_subscribed { 0 } else { self.credits_asked }
     }
@@ -413,7 +415,7 @@ impl Expecting {
         self.sent.iter().any(|sent| matches!(sent.state, SentState::Applied))
     }
 
-    /// Numbers of popped tasks, and receipts of leased ones, that it was not sent whole.
+    /// Numbers of popped tasks, and receipts of leased ones, that were not sent completely.
     fn unsent(&self) -> (Vec<u64>, Vec<Receipt>) {
         let replies = self.sent.iter().filter_map(|sent| match &sent.state {
             SentState::Replied(Reply::Tasks { tasks, popped }, _) => Some((tasks, *popped)),
@@ -433,8 +435,8 @@ impl Expecting {
     }
 }
 
-/// Whether a client that asks for `own` means that command. What it says of the wall clock is as
-/// far from now there as it is here, but for what is lost to whole milliseconds.
+/// Whether a client that asks for `own` means that command. A moment of the wall clock must be as
+/// far from now in both, within the rounding to whole milliseconds.
 fn is_meant(own: &Command<'_>, command: &Command<'_>, moments: (Timestamp, Timestamp)) -> bool {
     let (Command::Publish(own), Command::Publish(given)) = (own, command) else {
         return own == command;
@@ -448,14 +450,14 @@ fn is_meant(own: &Command<'_>, command: &Command<'_>, moments: (Timestamp, Times
     wanted.abs_diff(at.ms()) <= 1 && Publish { deadline: given.deadline, ..*own } == *given
 }
 
-/// Takes one of these numbers out, which must be there.
+/// Removes one of these numbers, which must be there.
 fn take_out(numbers: &mut Vec<u64>, number: u64) {
     let at = numbers.iter().position(|known| *known == number);
     let Some(at) = at else { panic!("task {number} was sent and goes back") };
     numbers.remove(at);
 }
 
-/// Shows the oracle what the engine is asked.
+/// Shows the oracle the commands of the engine.
 pub(crate) struct Eye(pub(crate) Rc<RefCell<Oracle>>, pub(crate) Clocks);
 
 impl Witness for Eye {
@@ -481,8 +483,8 @@ impl Witness for Eye {
             && *client != at_home(*client)
             && oracle.clients.get(&at_home(*client)).is_some_and(|it| it.is_at_home)
         {
-            // It has its connection to this very shard, and nothing hangs on what it asks here in
-            // its other capacity.
+            // Its connection is in this very shard, so the other id that it uses here does not
+            // matter.
             return;
         }
         if durable.failure().is_some() {

@@ -1,8 +1,8 @@
-//! What a virtual client of the pinpriq door asks, its bytes, and the command behind it; and the
-//! bytes that it must read.
+//! What a virtual client of the pinpriq door asks, its bytes, the command that it means, and the
+//! bytes that the client must read.
 //!
-//! The bytes are laid out here by hand from the page on the protocol, and not by the codec that
-//! the server uses.
+//! The bytes are laid out here by hand from the page on the protocol, without the codec that the
+//! server uses.
 
 use pinpriq_engine::command::{Command, Put, Selection, Take, TakeMode, TimeToLive, Wait};
 use pinpriq_engine::task::{TaskRecord, Terms};
@@ -13,7 +13,7 @@ use pinpriq_engine::time::Span;
 pub(crate) enum Packet {
     Push {
         queue: Vec<u8>,
-        /// What the wire says, and whether 0 means for ever.
+        /// The TTL on the wire, and whether 0 means for ever.
         ttl_ms: u16,
         zero_is_forever: bool,
         priority: u8,
@@ -55,7 +55,7 @@ impl Packet {
         out.extend_from_slice(queue);
     }
 
-    /// Runs something with the command, if the engine is to be given one.
+    /// Calls `run` with the command, if the engine must receive one.
     pub(crate) fn with_command<T>(&self, run: impl FnOnce(&Command<'_>) -> T) -> Option<T> {
         let (selection, mode) = (Selection::PINPRIQ, TakeMode::Pop);
         Some(match self {

@@ -1,4 +1,4 @@
-//! Running one seed, and many.
+//! Runs one seed, or many.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -8,41 +8,41 @@ use crate::knobs::Knobs;
 use crate::trail::Trail;
 use crate::world::World;
 
-/// One seed in so many runs twice.
+/// One of this many seeds runs twice.
 const TWICE_IN: u64 = 100;
 
-/// What a run came to that found nothing wrong.
+/// The result of a run that found nothing wrong.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Outcome {
-    /// How many requests clients made.
+    /// The number of requests of clients.
     pub operations: u64,
-    /// How many questions reached the engine.
+    /// The number of commands that reached the engine.
     pub commands: u64,
     /// How often each kind of fault has struck.
     pub faults: Counts,
-    /// A digest of all bytes that clients were sent.
+    /// A digest of all bytes sent to clients.
     pub digest: u64,
 }
 
 /// A run that found something.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure {
-    /// What replays it.
+    /// The knobs that replay it.
     pub knobs: Knobs,
     /// What is wrong.
     pub message: String,
 }
 
-/// What many runs came to.
+/// The result of many runs.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Summary {
-    /// How many seeds were run.
+    /// The number of seeds run.
     pub seeds: u64,
-    /// How many of them twice.
+    /// The number of seeds run twice.
     pub twice: u64,
-    /// All of it together.
+    /// The sum of their outcomes.
     pub outcome: Outcome,
-    /// What was found.
+    /// The failures found.
     pub failures: Vec<Failure>,
 }
 
@@ -51,7 +51,7 @@ pub fn run(knobs: &Knobs, bug: Option<Bug>) -> Result<Outcome, Box<Failure>> {
     replay(knobs, bug, &Trail::default())
 }
 
-/// The same, with a trail of what happened.
+/// Like [`run`], and records a trail of what happened.
 pub fn replay(knobs: &Knobs, bug: Option<Bug>, trail: &Trail) -> Result<Outcome, Box<Failure>> {
     let simulate = || {
         let mut world = World::new(knobs, bug, trail.clone());

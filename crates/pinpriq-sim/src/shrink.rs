@@ -1,13 +1,13 @@
-//! Making a failing run smaller: fewer operations, faults off, calmer knobs.
+//! Shrinks a failing run: fewer operations, faults off, calmer knobs.
 
 use crate::bugs::Bug;
 use crate::knobs::Knobs;
 use crate::run::{Failure, run};
 
-/// How many runs a search may take.
+/// The most runs of a search.
 const TRIES_MAX: usize = 400;
 
-/// Looks for calmer knobs that fail too, with any message.
+/// Searches for calmer knobs that fail too, with any message.
 #[must_use]
 pub fn shrink(failure: &Failure, bug: Option<Bug>) -> Failure {
     let mut best = failure.clone();

@@ -1,4 +1,4 @@
-//! A disk that does not do what it says: for planted bugs.
+//! A disk that does not do what it reports, for planted bugs.
 
 use std::io;
 

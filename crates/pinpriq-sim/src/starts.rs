@@ -1,4 +1,4 @@
-//! How servers go down and come up again, and everything that breaks on the way.
+//! How servers go down and start again, and everything that breaks meanwhile.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -22,14 +22,14 @@ use crate::oracle::Eye;
 use crate::spoilt_disk::SpoiltDisk;
 use crate::world::{World, to_usize};
 
-/// What a start needs at least.
+/// The least room that a start needs.
 const LEAST_SEGMENT_BYTES: u64 = 16 << 10;
 
 /// A number of operations that no run reaches.
 const NEVER: u64 = 1 << 60;
 
 impl World {
-    /// Something breaks, perhaps.
+    /// Breaks something, or nothing.
     pub(crate) fn maybe_break(&mut self) {
         let rates = [
             self.knobs.power_losses,
@@ -138,7 +138,7 @@ impl World {
         }
     }
 
-    /// Leaves a connection in the middle of a request or of an answer, if there is one.
+    /// Leaves a connection in the middle of a request or of a reply, if there is one.
     fn split_a_message(&mut self, at: usize) {
         self.tick();
         self.speak(at);
@@ -163,14 +163,14 @@ impl World {
         }
     }
 
-    /// The disk is as it should be again.
+    /// Ends a fault of the disk.
     pub(crate) fn end_disk_fault(&mut self) {
         self.fault_until = None;
         self.gate.store(true, Ordering::Relaxed);
         self.pump();
     }
 
-    /// Others leave little room on the disk, also for the servers that start meanwhile.
+    /// Lets others leave little room on the disk, also for the servers that start meanwhile.
     fn fill_disk(&mut self) {
         let room = self.dice.below(self.knobs.segment_bytes * 3);
         self.capacity = self.disk.used() + room;
@@ -179,7 +179,7 @@ impl World {
         self.is_full = true;
     }
 
-    /// There is room on the disk again.
+    /// Makes room on the disk again.
     pub(crate) fn end_full_disk(&mut self) {
         (self.full_until, self.is_full) = (None, false);
         self.capacity = u64::MAX;
@@ -199,7 +199,7 @@ impl World {
         }
     }
 
-    /// The store has failed or the machine has stopped: it starts again.
+    /// Starts the server again after the store has failed or the machine has stopped.
     pub(crate) fn restart_after_failure(&mut self) {
         self.count_armed();
         if self.disk.has_stopped() {
@@ -218,7 +218,7 @@ impl World {
         self.crash(policy, kind);
     }
 
-    /// The server is gone from one moment to the next.
+    /// Ends the server suddenly.
     pub(crate) fn crash(&mut self, policy: CrashPolicy, kind: Kind) {
         self.counts.note(kind);
         self.oracle.borrow().trail.note(|| format!("{kind:?}, {policy:?}"));
@@ -230,7 +230,7 @@ impl World {
         self.start();
     }
 
-    /// Ends the server where it stands.
+    /// Ends the server in its current state.
     fn go_down(&mut self, survives: Survives) {
         self.sim = None;
         self.journal = None;
@@ -246,7 +246,7 @@ impl World {
         self.deaf_until = None;
     }
 
-    /// The disk loses what a crash takes.
+    /// Removes from the disk what a crash removes.
     fn fall(&mut self, policy: CrashPolicy) {
         let before = self.disk.losses();
         self.disk.crash(policy);
@@ -258,7 +258,7 @@ impl World {
         self.shortened_writes = self.disk.shortened();
     }
 
-    /// The server is asked to stop, and does so in order.
+    /// Asks the server to stop, and waits until it has stopped in order.
     fn stop(&mut self) {
         let Some(sim) = self.sim.take() else { return };
         if self.oracle.borrow().failed {
@@ -285,7 +285,7 @@ impl World {
         let Some(mut sim) = self.sim.take() else { return };
         let finished = sim.finish();
         if finished.is_err() {
-            // The disk has failed on the way: that is no orderly stop.
+            // The disk has failed meanwhile, so this is no orderly stop.
             self.oracle.borrow_mut().failed = true;
             self.sim = Some(sim);
             return;
@@ -301,7 +301,7 @@ impl World {
         self.sim = Some(sim);
         self.counts.note(Kind::Stop);
         self.go_down(Survives::Written);
-        // Whatever was synced survives the power that goes after the process.
+        // What was synced survives a power loss after the end of the process.
         if self.dice.chance(50) {
             self.fall(CrashPolicy::LoseUnsynced);
         } else {
@@ -310,7 +310,7 @@ impl World {
         self.start();
     }
 
-    /// A server starts, after some that did not get that far perhaps.
+    /// Starts a server, perhaps after failed starts.
     pub(crate) fn start(&mut self) {
         // The machine was off for a while.
         let off_ms = if self.dice.chance(50) { 0 } else { self.dice.below(self.knobs.step_ms) };
@@ -359,16 +359,16 @@ impl World {
         }
     }
 
-    /// A start has come to nothing.
+    /// Ends a start that has failed.
     fn lose_start(&mut self, policy: CrashPolicy, survives: Survives) {
         self.journal = None;
         self.oracle.borrow_mut().book.went_down(survives);
         self.fall(policy);
     }
 
-    /// Whether a start may be refused for want of room: nothing is kept for it any more, and there
-    /// is less left than the smallest segment needs. Whoever fills the disk all of a sudden, and
-    /// not the server itself, can bring that about.
+    /// Whether a start may be refused for lack of room: nothing is kept for it any more, and less
+    /// room is left than the smallest segment needs. Only others that fill the disk suddenly can
+    /// cause this, not the server itself.
     fn has_no_room_for(&self, error: &StoreError) -> bool {
         let is_spare = |name: &String| name.starts_with("spare-");
         matches!(error, StoreError::Full { .. })
@@ -417,7 +417,7 @@ impl World {
                 format!("started with the tasks {tasks:?}")
             });
             let header = durable.engine().header();
-            // Ids of tasks that a crash took away may come again, so they are learnt anew.
+            // Ids of tasks that a crash removed may be used again, so they are learned anew.
             let (incarnation, last_number) = (header.incarnation, header.last_number);
             oracle.model.start(kept::survivors(&loaded), durable.now(), incarnation, last_number);
             oracle.model.set_room(durable.engine().room());
@@ -444,7 +444,7 @@ impl World {
         self.check();
     }
 
-    /// Opens a copy of the directory in which one bit is flipped: it is refused, or reads as if
+    /// Opens a copy of the directory in which one bit is flipped. It must be refused, or read as if
     /// nothing had been flipped.
     fn try_flips(&mut self) {
         if self.is_calm || !self.dice.chance(self.knobs.bit_flips) {
@@ -491,7 +491,7 @@ impl World {
         }
     }
 
-    /// Whether a state is one that a crash could have left as well.
+    /// Whether a crash could have left this state too.
     fn is_cut_off(&self, found: &Fold) -> bool {
         self.oracle.borrow().book.last_write_may_be_lost(found)
     }

@@ -1,12 +1,13 @@
-//! What happened last, for whoever has to find out why.
+//! The latest events, for finding the cause of a failure.
 //!
-//! Written down only when a run is replayed for that purpose: words cost more than the run.
+//! Recorded only when a run is replayed for that purpose: formatting the events costs more than the
+//! run.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// How much is remembered.
+/// The most lines remembered.
 const LINES_MAX: usize = 2_000;
 
 /// A list of the latest events. Clones are the same list.
@@ -16,13 +17,13 @@ pub struct Trail {
 }
 
 impl Trail {
-    /// A trail that is kept. The default one is not.
+    /// A trail that is kept. The default one records nothing.
     #[must_use]
     pub fn kept() -> Self {
         Self { lines: Some(Rc::default()) }
     }
 
-    /// Notes an event.
+    /// Records an event.
     pub(crate) fn note(&self, line: impl FnOnce() -> String) {
         if let Some(lines) = &self.lines {
             let lines = &mut *lines.borrow_mut();
@@ -33,7 +34,7 @@ impl Trail {
         }
     }
 
-    /// What was noted last, the latest at the end.
+    /// The latest events, the most recent last.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         self.lines

@@ -1,8 +1,8 @@
 //! One simulated machine with its clients: what happens in each round.
 //!
-//! A round is a few requests of one client, whatever follows from them at once, and the passing of
-//! some time; now and then something breaks instead. What is wrong panics: the run is over then.
-//! How servers go down and come up is in `starts.rs`, how everything ends in `calm.rs`.
+//! In a round, one client makes a few requests, everything that follows at once happens, and some
+//! time passes. Occasionally something breaks instead. Anything wrong panics, which ends the run.
+//! `starts.rs` handles how servers go down and start, `calm.rs` how everything ends.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -37,17 +37,17 @@ use crate::knobs::Knobs;
 use crate::oracle::{Oracle, Request};
 use crate::trail::Trail;
 
-/// The largest payload, below what the pinpriq wire can carry, so that every task reaches every
-/// door. The narrow selection is left to the tests of the engine.
+/// The largest payload, below the limit of the pinpriq wire, so that every task reaches every door.
+/// The narrow selection is covered by the tests of the engine.
 const PAYLOAD_BYTES_MAX: usize = 65_535;
 
-/// How often everything is looked at from scratch, in rounds.
+/// After how many rounds everything is checked from scratch.
 const CHECK_EVERY: u64 = 24;
 
-/// How often the store may have something more to do at one moment.
+/// The most turns in which the store may have more to do at one moment.
 const TURNS_MAX: u64 = 20_000;
 
-/// See the head of this file.
+/// A simulated machine; see the module documentation.
 pub(crate) struct World {
     pub(crate) knobs: Knobs,
     pub(crate) dice: Dice,
@@ -55,7 +55,7 @@ pub(crate) struct World {
     pub(crate) clocks: Clocks,
     pub(crate) disk: FaultyDisk,
     pub(crate) journal: Option<Rc<RefCell<Journal>>>,
-    /// Whether the disk answers.
+    /// Whether the disk responds.
     pub(crate) gate: Arc<AtomicBool>,
     pub(crate) sim: Option<Simulation>,
     pub(crate) clock: Option<Rc<ServerClock>>,
@@ -70,13 +70,13 @@ pub(crate) struct World {
     pub(crate) fault_until: Option<u64>,
     /// The round in which a full disk has room again.
     pub(crate) full_until: Option<u64>,
-    /// How many bytes the disk takes.
+    /// The capacity of the disk in bytes.
     pub(crate) capacity: u64,
     /// The round in which a shard reads again what others write to it.
     pub(crate) deaf_until: Option<u64>,
-    /// What is armed on the disk, to be counted when it strikes.
+    /// The fault armed on the disk, which is counted when it strikes.
     pub(crate) armed: Option<(Kind, Operation, u64)>,
-    /// Whether the disk was filled and nobody has felt it yet.
+    /// Whether the disk was filled and nothing has noticed it yet.
     pub(crate) is_full: bool,
     pub(crate) is_calm: bool,
     pub(crate) last_incarnation: u64,
@@ -130,7 +130,7 @@ impl World {
         world
     }
 
-    /// What the server is told.
+    /// The options of the server.
     pub(crate) fn options(&self) -> Options {
         let bits = self.knobs.pinpriq_options;
         let limits = ServerLimits {
@@ -164,7 +164,7 @@ impl World {
         }
     }
 
-    /// Where the clients stand, in a few words.
+    /// Describes the state of the clients briefly.
     fn standing(&self) -> String {
         let oracle = self.oracle.borrow();
         let of = |client: &Client| {
@@ -185,7 +185,7 @@ impl World {
     fn round(&mut self) {
         self.rounds += 1;
         if self.oracle.borrow().failed || self.disk.has_stopped() {
-            // Let some clients hear of it first.
+            // Let some clients notice it first.
             if self.disk.has_stopped() || self.dice.chance(40) {
                 self.restart_after_failure();
                 return;
@@ -220,12 +220,12 @@ impl World {
         }
     }
 
-    /// Every seat is taken by a client; those who have gone are followed by others.
+    /// Replaces clients that have gone, so that their number stays the same.
     pub(crate) fn keep_clients(&mut self) {
         let wanted = to_usize(self.knobs.resp_clients + self.knobs.pinpriq_clients);
         let is_there = |sim: &Simulation, client: &Client| sim.is_connected(client.id);
         if self.sim.as_ref().is_some_and(|sim| !self.clients.iter().all(|it| is_there(sim, it))) {
-            // Whatever else is to be done about those who have gone is done.
+            // First finish everything that concerns clients that have gone.
             self.hear_all();
         }
         let Some(sim) = &mut self.sim else { return };
@@ -273,7 +273,7 @@ impl World {
         shard_of(SHARD_TAG, to_usize(self.knobs.shards))
     }
 
-    /// A connection breaks, and every shard hears of it.
+    /// Breaks a connection, and notifies every shard.
     pub(crate) fn part_with(&mut self, client: ClientId) {
         if let Some(sim) = &mut self.sim {
             sim.cut(client);
@@ -282,7 +282,7 @@ impl World {
         self.oracle.borrow_mut().forget(client);
     }
 
-    /// No shard is kept from reading what others write to it.
+    /// Lets every shard read what others write to it.
     pub(crate) fn hear_all(&mut self) {
         self.deaf_until = None;
         if let Some(sim) = &mut self.sim
@@ -295,7 +295,7 @@ impl World {
         }
     }
 
-    /// A client makes some requests.
+    /// Makes some requests of a client.
     pub(crate) fn speak(&mut self, at: usize) {
         let client = &mut self.clients[at];
         if client.silent > 0 {
@@ -306,7 +306,7 @@ impl World {
             return;
         }
         if client.unsent_bytes() > 4_000 {
-            // It waits for an answer that may never come, and loses its patience.
+            // It waits for a reply that may never come, and gives up.
             if self.dice.chance(10) {
                 let gone = self.clients.remove(at);
                 self.part_with(gone.id);
@@ -336,11 +336,11 @@ impl World {
         }
     }
 
-    /// Bytes go to and fro between one client and the server as long as they can.
+    /// Moves bytes between one client and the server as long as possible.
     pub(crate) fn serve(&mut self, at: usize) {
         if self.knobs.task_bytes_max > 0 {
-            // The engine is asked about room before it is given a command: what is due has to have
-            // made its room by then.
+            // The engine is asked about room before it receives a command: what is due must have
+            // freed its room by then.
             self.tick();
         }
         loop {
@@ -352,7 +352,7 @@ impl World {
         }
     }
 
-    /// Bytes of a client arrive, if they are read. Returns whether any did.
+    /// Delivers bytes of a client, if the server reads them. Returns whether any arrived.
     fn feed(&mut self, at: usize) -> bool {
         let Some(sim) = &mut self.sim else { return false };
         let client = &mut self.clients[at];
@@ -378,7 +378,7 @@ impl World {
         true
     }
 
-    /// A client takes what waits for it. Returns whether there was anything.
+    /// Lets a client read what waits for it. Returns whether there was anything.
     fn drain(&mut self, at: usize) -> bool {
         let Some(sim) = &mut self.sim else { return false };
         let client = &mut self.clients[at];
@@ -424,7 +424,7 @@ impl World {
         }
     }
 
-    /// Some time passes, perhaps just until something is due.
+    /// Lets some time pass, perhaps just until something is due.
     fn pass_time(&mut self) {
         let span = match self.dice.below(8) {
             0..=3 => 0,
@@ -443,7 +443,7 @@ impl World {
         }
     }
 
-    /// The server does what is due.
+    /// Lets the server do what is due.
     pub(crate) fn tick(&mut self) {
         if self.bug == Some(Bug::DeafTimer) {
             return;
@@ -467,7 +467,8 @@ impl World {
         clock.map_or(Timestamp::ZERO, |clock| pinpriq_server::clock::Clock::now(&**clock))
     }
 
-    /// Everything that can happen now happens, and then nobody who reads is owed anything.
+    /// Lets everything happen that can happen now. Afterwards no client that reads has output
+    /// outstanding.
     pub(crate) fn settle(&mut self) {
         if self.sim.is_none() || self.oracle.borrow().failed || self.disk.has_stopped() {
             return;
@@ -476,7 +477,7 @@ impl World {
             return;
         }
         self.hear_all();
-        // What other shards have to tell may let bytes go that were held back.
+        // Messages from other shards may release bytes that were held back.
         let mut quiet = 0;
         for turns in 0_u64.. {
             let figures =
@@ -538,7 +539,7 @@ impl World {
         }
     }
 
-    /// Holds everything against everything.
+    /// Compares everything with everything.
     pub(crate) fn check(&mut self) {
         let Some(sim) = &self.sim else { return };
         if self.oracle.borrow().failed {
@@ -570,15 +571,15 @@ impl World {
         }
     }
 
-    /// The files, in a few words.
+    /// Describes the files briefly.
     pub(crate) fn file_sizes(&self) -> String {
         let files = self.disk.files().into_iter();
         let sizes = files.map(|(name, bytes)| format!("{name}: {}", bytes.len()));
         sizes.collect::<Vec<_>>().join(", ")
     }
 
-    /// How long the journal may be: twice what counts, what it was allowed beyond, and some
-    /// segments on the way.
+    /// The largest allowed size of the journal: twice what counts, the allowed slack, and some
+    /// segments in progress.
     pub(crate) const fn most_bytes_used(&self, live: u64) -> u64 {
         2 * live + (4 + self.knobs.slack_segments) * self.knobs.segment_bytes + (1 << 18)
     }
@@ -610,14 +611,14 @@ impl World {
         self.disk.fail(operation, nth, repeat, error);
     }
 
-    /// In how many rounds something ends that begins now.
+    /// Draws the round in which something that begins now ends.
     pub(crate) fn rounds_from_now(&mut self, most: u64) -> u64 {
         self.rounds + 1 + self.dice.below(most)
     }
 }
 
-/// The engine occupies what the model occupies. The model does not know which payloads are in
-/// memory, and so can tell only if all are.
+/// Checks that the engine occupies as many bytes as the model. The model does not know which
+/// payloads are in memory, so it can tell only if all are.
 fn check_room(engine: &Engine, model: &Model) {
     if !engine.leaves_payloads() {
         assert_eq!(engine.bytes(), model.bytes(), "the engine counts all bytes");
@@ -626,7 +627,7 @@ fn check_room(engine: &Engine, model: &Model) {
     assert_eq!(engine.waiting_bytes(), waiting, "the engine counts all who wait");
 }
 
-/// Does to the bytes of an answer what a bug would do.
+/// Changes the bytes of a reply as the bug would.
 fn spoil(bug: Option<Bug>, dice: &mut Dice, bytes: &mut Vec<u8>) {
     let rarely = |dice: &mut Dice| dice.below(50) == 0;
     match bug {
@@ -662,8 +663,8 @@ fn engine_limits(knobs: &Knobs) -> EngineLimits {
         bytes_max: if knobs.task_bytes_max == 0 { u64::MAX } else { knobs.task_bytes_max },
         waiting_bytes_max: if knobs.task_bytes_max == 0 { u64::MAX } else { 8_000 },
         queues_per_client_max: to_usize(knobs.queues_per_client_max),
-        // The model does not know which payloads are in memory, and so could not tell how many
-        // bytes are left.
+        // The model does not know which payloads are in memory, so it could not tell how many bytes
+        // are left.
         memory_bytes: (knobs.memory_bytes > 0 && knobs.task_bytes_max == 0)
             .then_some(knobs.memory_bytes),
         ..EngineLimits::default()

@@ -1,9 +1,10 @@
-//! What the journal costs on a real directory: a commit, with and without waiting for the disk, and
-//! a start.
+//! Measures the journal on a real directory: a commit, with and without waiting for the disk, and a
+//! start.
 //!
-//! The directory is a temporary one, so `TMPDIR` decides which disk is measured; on a file system
-//! in memory a sync costs nothing. The journal runs on the caller's thread here, so that a commit
-//! takes as long as its disk, where a server's goes on meanwhile. Nothing is judged.
+//! The directory is a temporary one, so `TMPDIR` decides which disk is measured. On a file system
+//! in memory a sync costs nothing. The journal runs on the caller's thread here, so a commit takes
+//! as long as its disk; a server continues to work meanwhile. The bench sets no limits on the
+//! results.
 
 #![expect(clippy::expect_used, reason = "a bench that cannot go on has nothing to tell")]
 
@@ -27,14 +28,14 @@ const CLIENT: ClientId = ClientId(1);
 const QUEUE: &[u8] = b"jobs";
 const PAYLOAD: [u8; 100] = [b'x'; 100];
 
-/// How many tasks a start reads.
+/// The number of tasks that a start reads.
 const LOADED: u64 = 100_000;
 
 fn main() {
     divan::main();
 }
 
-/// A turn of so many puts, and its commit. With sync this is mostly the disk.
+/// A turn of `puts` puts, and its commit. With sync this is mostly the disk.
 #[divan::bench(args = [1, 16, 256], sample_count = 100, sample_size = 1)]
 fn commit_with_sync(bencher: Bencher<'_, '_>, puts: u32) {
     commit(bencher, puts, Level::Sync);
@@ -57,7 +58,7 @@ fn commit(bencher: Bencher<'_, '_>, puts: u32, level: Level) {
     assert!(durable.borrow().figures().writes > 0, "something was written");
 }
 
-/// Reading the log alone, and throwing away what is in it.
+/// Reading the log alone. The content is discarded.
 #[divan::bench(sample_count = 10, sample_size = 1)]
 fn read_a_hundred_thousand(bencher: Bencher<'_, '_>) {
     let directory = filled();
@@ -69,7 +70,7 @@ fn read_a_hundred_thousand(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// What a start does before it listens: the log becomes an engine again.
+/// What a start does before it listens: it rebuilds an engine from the log.
 #[divan::bench(sample_count = 10, sample_size = 1)]
 fn start_with_a_hundred_thousand(bencher: Bencher<'_, '_>) {
     let directory = filled();
@@ -111,7 +112,7 @@ fn filled() -> TempDir {
     directory
 }
 
-/// A turn as a server makes it: what was said becomes durable, then the outputs leave.
+/// A turn as a server makes it: the changes become durable, then the outputs leave.
 fn turn(durable: &mut Durable, say: impl FnOnce(&mut Durable)) {
     say(durable);
     durable.commit().expect("the disk works");

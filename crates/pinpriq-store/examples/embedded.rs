@@ -1,5 +1,5 @@
 //! The queue inside a program of your own: durable, synchronous, without a server, a runtime or a
-//! thread. Run it twice: what the first run leaves behind, the second finds.
+//! thread. Run it twice: the second run finds what the first one left behind.
 //!
 //! ```sh
 //! cargo run --package pinpriq-store --example embedded -- ./my-queue
@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         JournalOptions { salt_seed: 1, ..JournalOptions::default() },
         Runner::Inline,
     )?;
-    // A program that runs on reads its clock before each turn and never lets it go back.
+    // A long-running program reads its clock before each turn and never lets it go back.
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH)?;
     let now = Timestamp::from_ms(u64::try_from(since_1970.as_millis())?);
     let (mut queue, loaded) = Durable::open(Box::new(journal), Limits::default(), now, 1)?;

@@ -1,8 +1,8 @@
-//! Changes as records, byte by byte: the section "Records" of `docs/journal.md`.
+//! Encodes changes as records and decodes them: the section "Records" of `docs/journal.md`.
 //!
-//! Encoding cannot fail. Decoding is total: any bytes give a record or an error, never a panic,
-//! and nothing is allocated from a length that the bytes merely declare. What a task is made of is
-//! known in `pinpriq-records`; framing, checksums and places are not known here.
+//! Encoding cannot fail. Decoding is total: any bytes give a record or an error, never a panic, and
+//! nothing is allocated from a length that the bytes merely declare. The content of a task is the
+//! business of `pinpriq-records`. This module knows nothing about framing, checksums and places.
 
 mod former;
 
@@ -24,7 +24,7 @@ use pinpriq_records::task::{
     take_task, take_terms,
 };
 
-/// Types that are missing here were written by older versions.
+/// Record types that are missing here were written by older versions only.
 const GRANTED: u8 = 3;
 const GONE: u8 = 4;
 const QUEUE_GONE: u8 = 6;
@@ -40,7 +40,7 @@ const PUBLISHED: u8 = 18;
 const QUEUE: u8 = 19;
 const LANE: u8 = 20;
 
-/// Appends the record of a change. A queue name, key or payload of any length is taken.
+/// Appends the record of a change. Accepts a queue name, key or payload of any length.
 pub fn encode(change: &Change, out: &mut Vec<u8>) {
     match change {
         Change::Task(task) => {
@@ -107,13 +107,13 @@ pub fn encode(change: &Change, out: &mut Vec<u8>) {
     }
 }
 
-/// A record that is only a number.
+/// Writes a record that consists only of a number.
 fn put_number_of(out: &mut Vec<u8>, kind: u8, number: u64) {
     out.push(kind);
     put_number(out, number);
 }
 
-/// A record that is only a name.
+/// Writes a record that consists only of a name.
 fn put_name_of(out: &mut Vec<u8>, kind: u8, name: &[u8]) {
     out.push(kind);
     put_bytes(out, name);
@@ -129,8 +129,8 @@ fn put_publication(out: &mut Vec<u8>, publication: &Publication) {
     put_progress(out, *first, &progress);
 }
 
-/// Numbers and lanes of the copies are written as the rise from the copy before, since both mostly
-/// rise by one.
+/// Writes the numbers and lanes of the copies as differences from the copy before, since both
+/// mostly rise by one.
 fn put_copies(out: &mut Vec<u8>, first: u64, copies: &[Copied]) {
     put_number(out, copies.len() as u64);
     let mut former = Copied { number: first, lane: 0 };
@@ -149,12 +149,12 @@ fn put_paused(out: &mut Vec<u8>, paused: Paused) {
 #[derive(Debug, Default)]
 pub struct Names {
     last: Option<Bytes>,
-    /// How often the last one was handed out.
+    /// How often the last name was handed out.
     shared: u32,
 }
 
-/// So many records share an allocation at most. Those who read the log ahead and those who take in
-/// what was read are two threads, which should seldom count the same references.
+/// The most records that share an allocation. One thread reads the log ahead and another uses the
+/// records, and the two should seldom count the same references.
 const SHARERS_MAX: u32 = 1_024;
 
 impl Names {
@@ -174,7 +174,7 @@ impl Names {
     }
 }
 
-/// Takes one record off the front of `input`.
+/// Decodes one record from the front of `input`.
 pub fn decode(input: &mut &[u8], names: &mut Names) -> Result<Change, Malformed> {
     let kind = take_byte(input)?;
     Ok(match kind {
@@ -229,8 +229,8 @@ pub fn decode(input: &mut &[u8], names: &mut Names) -> Result<Change, Malformed>
     })
 }
 
-/// Takes one record off the front of `input` and returns only its key, if it is one that has a
-/// place. Copies no payload of a task.
+/// Decodes one record from the front of `input` and returns only its key, or none for a record
+/// without a place. Copies no payload of a task.
 pub fn decode_key(input: &mut &[u8]) -> Result<Option<RecordKey>, Malformed> {
     let mut rest = *input;
     match take_byte(&mut rest)? {
@@ -265,7 +265,7 @@ fn take_publication(input: &mut &[u8]) -> Result<Change, Malformed> {
 
 fn take_copies(input: &mut &[u8], first: u64, last: u64) -> Result<Vec<Copied>, Malformed> {
     let count = take_number(input)?;
-    // Two bytes each at least, so nothing is allocated that was only declared.
+    // Each copy has at least two bytes, so nothing is allocated that is only declared.
     if count > (input.len() / 2) as u64 {
         return Err(Malformed::Short);
     }
@@ -284,7 +284,7 @@ fn take_copies(input: &mut &[u8], first: u64, last: u64) -> Result<Vec<Copied>, 
     Ok(copies)
 }
 
-/// A number that is written by how much it exceeds another.
+/// Reads a number that is written as its difference from another.
 fn take_sum(input: &mut &[u8], from: u64) -> Result<u64, Malformed> {
     from.checked_add(take_number(input)?).ok_or(Malformed::OutOfRange("number"))
 }

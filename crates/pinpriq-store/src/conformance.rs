@@ -1,9 +1,9 @@
-//! What every store has to do, as one suite that runs against any of them.
+//! One test suite for every store.
 //!
-//! [`run`] takes a way to make a fresh, empty store and, for those that keep anything, a way to
-//! open the same one again after it was dropped. It panics with a sentence at the first thing that
-//! is wrong. [`Caller`] is the least that sits on top of a store: it keeps the places, names them
-//! obsolete, and writes records again when asked.
+//! [`run`] takes a way to make a fresh, empty store and, for stores that keep anything, a way to
+//! open the same one again after it was dropped. It panics with a message at the first violation.
+//! [`Caller`] is the minimal caller of a store: it keeps the places, marks them obsolete, and
+//! writes records again when asked.
 
 use std::sync::Arc;
 
@@ -18,12 +18,12 @@ use pinpriq_engine::time::{Span, Timestamp};
 use crate::fold::Fold;
 use crate::store::{Loaded, Position, Store, StoreError, Urgency};
 
-/// How long the suite waits for a store to come to rest, in calls of [`Store::drive`].
+/// How many calls of [`Store::drive`] the suite makes at most until a store is idle.
 const TURNS_MAX: usize = 1_000_000;
 
 /// A store with the state that its changes lead to.
 pub struct Caller<S: Store + ?Sized = dyn Store> {
-    /// What the changes so far lead to, with the places of the records.
+    /// The state after the changes so far, with the places of the records.
     pub fold: Fold,
     /// The facts for the next batch.
     pub header: Header,
@@ -33,7 +33,7 @@ pub struct Caller<S: Store + ?Sized = dyn Store> {
     pub loaded: Loaded,
     /// The last batch that was appended.
     pub last: Position,
-    /// How far the store has come.
+    /// The position up to which every batch has reached its level.
     pub reached: Position,
     /// The store.
     pub store: Box<S>,
@@ -55,7 +55,7 @@ impl<S: Store + ?Sized> Caller<S> {
         Ok(Self { fold, header, stated: header, loaded, last, reached, store })
     }
 
-    /// One batch: appended, folded, and its replaced records named.
+    /// Appends one batch, folds it, and marks the replaced records obsolete.
     pub fn append(&mut self, changes: &[Change], urgency: Urgency) -> Result<Position, StoreError> {
         let mut places: Vec<Option<Place>> = vec![None; changes.len()];
         for change in changes {
@@ -81,7 +81,7 @@ impl<S: Store + ?Sized> Caller<S> {
         Ok(position)
     }
 
-    /// One call of [`Store::drive`], and whatever the store wants written again.
+    /// Calls [`Store::drive`] once, and writes again whatever the store wants.
     pub fn turn(&mut self) -> Result<(), StoreError> {
         let progress = self.store.drive(self.header.now)?;
         assert!(progress.reached >= self.reached, "what was reached stays reached");
@@ -95,10 +95,10 @@ impl<S: Store + ?Sized> Caller<S> {
         Ok(())
     }
 
-    /// Lets time pass until the store has nothing more to do.
+    /// Advances time until the store has nothing more to do.
     ///
     /// # Panics
-    /// If it never comes to rest.
+    /// If the store never becomes idle.
     pub fn settle(&mut self) -> Result<(), StoreError> {
         for _ in 0..TURNS_MAX {
             self.turn()?;
@@ -106,11 +106,11 @@ impl<S: Store + ?Sized> Caller<S> {
                 if self.reached >= self.last {
                     return Ok(());
                 }
-                // Lazy batches at level `sync` wait for a sync that somebody else pays for.
+                // Lazy batches at level `sync` wait for the sync of another batch.
                 self.store.finish(self.header.now)?;
                 continue;
             };
-            // A refused spare is tried again for ever; that is rest too.
+            // A refused spare is retried for ever. That counts as idle too.
             if due > self.header.now.after(Span::from_ms(500)) && self.reached >= self.last {
                 return Ok(());
             }
@@ -120,7 +120,7 @@ impl<S: Store + ?Sized> Caller<S> {
     }
 }
 
-/// The highest number that this change gives to anything new.
+/// The highest number that this change assigns to anything new.
 fn highest_number(change: &Change) -> Option<u64> {
     match change {
         Change::Task(task) => Some(task.number),
@@ -202,7 +202,7 @@ pub fn sample_lane(number: u64, topic: &str, member: u64) -> Change {
     }))
 }
 
-/// A task of a lane that was set aside. Without bytes of its own it shares its publication.
+/// A buried task of a lane. Without bytes of its own it shares its publication.
 #[must_use]
 pub fn sample_lane_task(number: u64, lane: u64, own_bytes: Option<usize>) -> Change {
     let state = State::Buried { reason: name("aside") };
@@ -220,7 +220,7 @@ pub fn sample_lane_task(number: u64, lane: u64, own_bytes: Option<usize>) -> Cha
     }))
 }
 
-/// One of every kind of change about members and lanes. Two tasks are left, in the lane 11.
+/// One of every kind of change about members and lanes. Two tasks remain, in lane 11.
 fn sample_fan_out() -> Vec<Change> {
     vec![
         sample_member(10, "m"),
@@ -275,7 +275,7 @@ fn sample_changes() -> Vec<Change> {
 /// Runs the suite.
 ///
 /// # Panics
-/// At the first thing that the store does wrong.
+/// At the first violation.
 #[expect(clippy::expect_used, reason = "a suite ends at the first failure, with its reason")]
 pub fn run(
     make: &mut dyn FnMut() -> Box<dyn Store>,

@@ -1,20 +1,20 @@
 //! The disk as the journal sees it: one flat directory of files.
 //!
-//! The traits are small so that a simulator can stand in for the real thing and lose, tear,
-//! corrupt and refuse. Nothing is durable before it is synced: the bytes of a file by
-//! [`DiskFile::sync_data`], its creation, renaming and removal by [`Disk::sync_dir`]. There is no
-//! caching, no path and no policy here.
+//! The traits are small so that a simulator can replace the real disk and lose, tear, corrupt and
+//! refuse. Nothing is durable before it is synced: the bytes of a file by [`DiskFile::sync_data`],
+//! its creation, renaming and removal by [`Disk::sync_dir`]. This module has no caching, no paths
+//! and no policy.
 
 use std::{fmt, io};
 
-/// What a file is opened for.
+/// How a file is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OpenMode {
-    /// To be read. The file must exist.
+    /// For reading. The file must exist.
     Read,
-    /// To be read and written in place. The file must exist.
+    /// For reading and writing in place. The file must exist.
     ReadWrite,
-    /// To be read and written. The file must not exist yet.
+    /// For reading and writing. The file must not exist yet.
     CreateNew,
 }
 
@@ -25,24 +25,24 @@ pub struct Entry {
     pub name: String,
     /// Its length in bytes.
     pub bytes: u64,
-    /// What it is.
+    /// Its kind.
     pub kind: EntryKind,
 }
 
-/// What a name in the directory stands for. A link counts as what it leads to.
+/// What a name in the directory refers to. A link has the kind of its target.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum EntryKind {
-    /// A file with bytes in it.
+    /// A regular file.
     File,
     /// A directory.
     Directory,
-    /// A named pipe: to open it may wait for ever.
+    /// A named pipe. Opening it may block for ever.
     Pipe,
     /// A socket.
     Socket,
     /// A device.
     Device,
-    /// A link to something that is not there.
+    /// A link whose target does not exist.
     DeadLink,
 }
 
@@ -59,13 +59,13 @@ impl fmt::Display for EntryKind {
     }
 }
 
-/// Something else stands where a file or a directory ought to be. Carried by an [`io::Error`].
+/// Something else exists where a file or a directory is required. Carried by an [`io::Error`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("it is {found}, not {wanted}")]
 pub struct WrongKind {
-    /// What is there.
+    /// What exists.
     pub found: EntryKind,
-    /// What ought to be there.
+    /// What is required.
     pub wanted: EntryKind,
 }
 
@@ -81,7 +81,7 @@ pub enum LockError {
     /// Another process holds the lock.
     #[error("another process holds the lock")]
     Held,
-    /// The lock could not be asked for.
+    /// The operating system failed to lock.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
@@ -89,19 +89,19 @@ pub enum LockError {
 /// The name of the file that carries the lock.
 pub const LOCK_NAME: &str = "LOCK";
 
-/// The name of the file that says how far a journal had come.
+/// The name of the file that records how far a journal has advanced.
 pub const HEAD_NAME: &str = "head";
 
 /// One flat directory. Every method blocks until the operating system has answered.
 pub trait Disk: Send + Sync {
-    /// Opens the file of that name. Never waits for anybody else: whatever is no file is refused at
+    /// Opens the file of this name. Never blocks on anybody else: anything but a file is refused at
     /// once, with a [`WrongKind`].
     fn open(&self, name: &str, mode: OpenMode) -> io::Result<Box<dyn DiskFile>>;
 
-    /// Every entry, sorted by name, with what it is.
+    /// Returns every entry with its kind, sorted by name.
     fn list(&self) -> io::Result<Vec<Entry>>;
 
-    /// Renames a file, replacing what had the new name. Durable after [`Disk::sync_dir`].
+    /// Renames a file and replaces any file with the new name. Durable after [`Disk::sync_dir`].
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
 
     /// Removes a file. Durable after [`Disk::sync_dir`].
@@ -110,12 +110,12 @@ pub trait Disk: Send + Sync {
     /// Makes every creation, renaming and removal so far durable.
     fn sync_dir(&self) -> io::Result<()>;
 
-    /// Locks the directory until the guard is dropped: against everybody, or, where the disk was
-    /// opened for reading only, against writers. Never waits, and refuses as [`Disk::open`] does.
+    /// Locks the directory until the guard is dropped. Excludes everybody or, if the disk was
+    /// opened for reading only, writers. Never blocks, and refuses as [`Disk::open`] does.
     fn lock(&self) -> Result<Box<dyn Send>, LockError>;
 }
 
-/// One open file. Reads and writes carry their offset, so that no position is shared.
+/// One open file. Reads and writes carry their offset, so there is no shared position.
 pub trait DiskFile: Send + Sync {
     /// Its length in bytes.
     fn len(&self) -> io::Result<u64>;
@@ -125,31 +125,31 @@ pub trait DiskFile: Send + Sync {
         Ok(self.len()? == 0)
     }
 
-    /// Reads into `buffer` and tells how much; fewer bytes than asked for are no error, none at
-    /// all is the end of the file.
+    /// Reads into `buffer` and returns the number of bytes read. Fewer bytes than requested are no
+    /// error; 0 means the end of the file.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
 
-    /// The first offset from `offset` on that may hold anything but zeros, or nothing if there is
-    /// none before the end. A disk that does not know its holes returns `offset`.
+    /// Returns the first offset at or after `offset` that may hold anything but zeros, or none if
+    /// there is none before the end. A disk that does not know its holes returns `offset`.
     fn next_data(&self, offset: u64) -> io::Result<Option<u64>>;
 
-    /// Writes from `bytes` and tells how much; see [`write_all_at`].
+    /// Writes from `bytes` and returns the number of bytes written; see [`write_all_at`].
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Makes everything written so far durable, the length included. After a failure nothing is
+    /// Makes everything written so far durable, including the length. After a failure, nothing is
     /// known about what was written since the last success, and a second try proves nothing.
     fn sync_data(&self) -> io::Result<()>;
 
     /// Reserves space for the first `bytes` bytes, without changing the length. Fails with
-    /// [`io::ErrorKind::StorageFull`] where the space is not there; a file system that cannot
-    /// reserve succeeds and does nothing.
+    /// [`io::ErrorKind::StorageFull`] if the space is not available. On a file system that cannot
+    /// reserve, it succeeds and does nothing.
     fn allocate(&self, bytes: u64) -> io::Result<()>;
 
-    /// Cuts the file off, or extends it with zeros.
+    /// Truncates the file, or extends it with zeros.
     fn set_len(&self, bytes: u64) -> io::Result<()>;
 }
 
-/// Writes all of `bytes`, however many short writes and interruptions that takes.
+/// Writes all of `bytes`, despite short writes and interruptions.
 pub fn write_all_at(file: &dyn DiskFile, offset: u64, bytes: &[u8]) -> io::Result<()> {
     let mut done = 0;
     while done < bytes.len() {
@@ -163,7 +163,7 @@ pub fn write_all_at(file: &dyn DiskFile, offset: u64, bytes: &[u8]) -> io::Resul
     Ok(())
 }
 
-/// Reads until `buffer` is full or the file ends, and tells how much that was.
+/// Reads until `buffer` is full or the file ends, and returns the number of bytes read.
 pub fn read_full_at(file: &dyn DiskFile, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
     let mut done = 0;
     while done < buffer.len() {
@@ -177,8 +177,8 @@ pub fn read_full_at(file: &dyn DiskFile, offset: u64, buffer: &mut [u8]) -> io::
     Ok(done)
 }
 
-/// A file offset as an index into memory. An offset that memory cannot address lies behind the
-/// end of every buffer.
+/// A file offset as an index into memory. An offset that memory cannot address is beyond the end of
+/// every buffer.
 pub(crate) fn index(offset: u64) -> usize {
     usize::try_from(offset).unwrap_or(usize::MAX)
 }

@@ -1,9 +1,9 @@
-//! What the journals of some shards hold, spread over another number of shards.
+//! Distributes the contents of the journals of some shards over another number of shards.
 //!
-//! Each queue and topic goes to the shard that its name says, with all that belongs to it as it
-//! is: numbers, ids, order, states and grants stay, so that receipts stay good. Only members are
-//! touched, since each shard knows those that have lanes there by itself. All of it happens in
-//! memory; no file is named here.
+//! Each queue and topic goes to the shard that its name determines, with everything that belongs to
+//! it unchanged: numbers, ids, order, states and grants stay, so receipts stay valid. Only members
+//! are changed, since each shard has its own record of the members with lanes there. All of this
+//! happens in memory; no file is named here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ use crate::layout::MARKER_NAME;
 use crate::shards::{fresh_number, shard_of};
 use crate::store::StoreError;
 
-/// Beyond this the journal does not take numbers.
+/// The highest number that the journal accepts.
 const NUMBER_MAX: u64 = 1 << 62;
 
 /// A living member in one of the sources.
@@ -28,30 +28,30 @@ struct Candidate {
 }
 
 impl Candidate {
-    /// One without lanes may join a topic anywhere.
+    /// A member without lanes may join a topic anywhere.
     fn belongs_to(&self, target: usize) -> bool {
         self.homes.is_empty() || self.homes.contains(&target)
     }
 }
 
-/// The targets as they fill.
+/// The targets while they are filled.
 struct Spread {
-    /// How many shards the sources are.
+    /// The number of source shards.
     shards: usize,
     targets: Vec<Contents>,
     /// The living members by name.
     candidates: BTreeMap<Bytes, Vec<Candidate>>,
 }
 
-/// Spreads what these shards hold, in order, over so many others.
+/// Distributes the contents of these shards, in order, over another number of shards.
 ///
 /// Members that have ended, and their lanes, are left out: nobody can reach them any more, and a
-/// server would clean them up. A target with lanes of a living member has it once, under the
-/// incarnation of one that had lanes there, with the longest lease of all by its name; one without
-/// any lane is in every target. New numbers are beyond all old ones.
+/// server would clean them up. A target with lanes of a living member has that member once, under
+/// the incarnation of one that had lanes there, with the longest lease of all members of its name.
+/// A member without any lane is in every target. New numbers are beyond all old ones.
 ///
-/// Refuses sources that were not made by one server of so many shards: with a queue in a wrong
-/// shard, or with a number in two of them. Costs O(n log n), and no copy of a payload.
+/// Refuses sources that were not made by one server with this number of shards: with a queue in a
+/// wrong shard, or with a number in two of them. Costs O(n log n), and copies no payload.
 pub(crate) fn distribute(
     sources: Vec<Contents>,
     shards: usize,
@@ -64,7 +64,7 @@ pub(crate) fn distribute(
         return Err(StoreError::Mixed { what });
     }
     let target = |shard| Header {
-        // Beginning a journal is an incarnation too.
+        // Beginning a journal counts as an incarnation too.
         incarnation: latest.incarnation + 1,
         last_number: fresh_number(highest, shard),
         ..latest
@@ -103,7 +103,7 @@ impl Spread {
                 members.insert(incarnation, Candidate { record, place, homes: BTreeSet::new() });
             }
         }
-        // The targets of the lanes that are left.
+        // The targets of the remaining lanes.
         let mut homes: BTreeMap<u64, usize> = BTreeMap::new();
         for (number, lane) in fold.lanes {
             let target = self.target_of(&lane.0.topic, shard)?;
@@ -152,7 +152,7 @@ impl Spread {
     }
 }
 
-/// Gives a target the one living member of each name that it is to have, if any, and its lanes.
+/// Gives a target at most one living member of each name, and assigns it the lanes.
 fn settle_members(fold: &mut Fold, target: usize, candidates: &BTreeMap<Bytes, Vec<Candidate>>) {
     let mut successors: BTreeMap<u64, u64> = BTreeMap::new();
     for (name, candidates) in candidates {
@@ -171,7 +171,7 @@ fn settle_members(fold: &mut Fold, target: usize, candidates: &BTreeMap<Bytes, V
     }
 }
 
-/// The target of the tasks that share a publication; none if none of them is left.
+/// The target of the tasks that share a publication, or none if no such task is left.
 fn home_of(
     publication: &Publication,
     tasks: &BTreeMap<u64, (TaskRecord, Option<Place>)>,
@@ -182,7 +182,7 @@ fn home_of(
     lanes.find_map(|lane| homes.get(&lane.number).copied())
 }
 
-/// Refuses shards of which two have a task or lane of the same number, or a publication.
+/// Refuses shards if two of them have a task, a lane or a publication of the same number.
 fn refuse_doubles(sources: &[Contents]) -> Result<(), StoreError> {
     let folds = || sources.iter().map(|source| &source.fold);
     let of_tasks = folds().flat_map(|fold| fold.tasks.keys());

@@ -1,12 +1,12 @@
-//! Persist before reply: the engine and its store as one, and the one loop that joins them.
+//! Persist before reply: the engine and its store as one, and the loop that joins them.
 //!
 //! A turn is any number of calls of [`Durable::apply`] and one of [`Durable::commit`], which hands
-//! the store everything that the turn changed as one atomic batch. Each output comes out of
-//! [`Durable::poll_output`] with the position that it must wait for; the caller sends it once
+//! the store everything that the turn changed as one atomic batch. [`Durable::poll_output`] returns
+//! each output with the position that it must wait for. The caller sends it once
 //! [`Durable::reached`] has come that far. No command decides for itself when it is durable.
 //!
-//! What is embedded here is all that an embedder needs: there is no socket, no clock and no
-//! thread besides those of the store.
+//! This is all that an embedder needs. There is no socket, no clock and no thread besides those of
+//! the store.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -23,30 +23,29 @@ use crate::store::{
     Figures, Loaded, Position, Rewrite, Room, Store, StoreError, TaskCounts, Urgency, Volume,
 };
 
-/// What keeps those payloads of an output readable that were left in the store. Nothing for most
-/// outputs.
+/// Keeps the payloads that an output needs from the store readable. Empty for most outputs.
 #[derive(Clone, Default)]
 #[expect(clippy::box_collection, reason = "every output carries it, and nearly all are empty")]
 pub struct Holds(Option<Box<BTreeMap<u32, Arc<dyn Volume>>>>);
 
-/// A payload to be read back.
+/// A payload to read back.
 pub struct Wanted {
     /// The number of the task.
     pub number: u64,
     /// Where its payload is.
     pub away: Away,
-    /// What keeps it readable.
+    /// Keeps the payload readable.
     pub volume: Arc<dyn Volume>,
 }
 
 impl Holds {
-    /// Whether the output shows nothing that was left in the store.
+    /// Whether no payload of the output was left in the store.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
-    /// What keeps this place readable.
+    /// Returns the volume that keeps this place readable.
     #[must_use]
     pub fn volume(&self, place: Place) -> Option<&Arc<dyn Volume>> {
         self.0.as_ref()?.get(&place.volume)
@@ -58,14 +57,14 @@ impl Holds {
         self.0.as_ref()?.first_key_value().map(|(number, _)| *number)
     }
 
-    /// Without a volume the place cannot be read.
+    /// Adds a place. Without a volume the place cannot be read.
     fn add(&mut self, place: Place, volume: Option<Arc<dyn Volume>>) {
         let volumes = self.0.get_or_insert_default();
         volumes.extend(volume.map(|volume| (place.volume, volume)));
     }
 }
 
-/// What no store reaches.
+/// A position that no store reaches.
 const NEVER: Position = Position(u64::MAX);
 
 /// An engine and its store that were loaded and have changed nothing yet.
@@ -89,15 +88,15 @@ impl Loading {
         &self.loaded
     }
 
-    /// Begins this incarnation at this moment. Shards that serve together begin the same
-    /// incarnation, after all of them have loaded. Neither may be one that the store knows
-    /// something later than. Blocks until the beginning is durable.
+    /// Begins this incarnation at the moment `now`. Shards that serve together begin the same
+    /// incarnation, after all of them have loaded. The moment and the incarnation must not be
+    /// before what the store knows. Blocks until the beginning is durable.
     pub fn begin(self, now: Timestamp, incarnation: u64) -> Result<Durable, StoreError> {
         let Self { mut engine, mut store, loaded } = self;
         let latest = loaded.header;
         let last_number = latest.last_number;
-        // Places found replaced or gone while loading go back before the log grows again; those
-        // of tasks that end at the start follow with the first batch.
+        // Places that loading found replaced or gone are given back before the log grows again.
+        // Those of tasks that end at the start follow with the first batch.
         let mut obsolete = Vec::new();
         engine.take_obsolete(&mut obsolete);
         for place in obsolete.drain(..) {
@@ -137,25 +136,25 @@ impl Loading {
 pub struct Durable {
     engine: Engine,
     store: Box<dyn Store>,
-    /// The last batch that anybody may have to wait for.
+    /// The last batch that any output may have to wait for.
     awaited: Position,
     /// The last batch that every take has to wait for.
     awaited_by_takes: Position,
     reached: Position,
-    /// The last number that each batch under way knew.
+    /// The last number known to each batch under way.
     numbers: VecDeque<(Position, u64)>,
     /// Tasks up to this number were durable once, if they were put.
     settled_number: u64,
     failure: Option<StoreError>,
-    /// Answers of this layer itself, given after a failure.
+    /// Replies of this layer itself, given after a failure.
     refusals: VecDeque<Output>,
-    /// Outputs that were made sure to stay readable.
+    /// Outputs whose payloads are kept readable.
     held: VecDeque<(Output, Holds)>,
-    /// Payloads that are being read back: the tasks that they belong to.
+    /// The tasks whose payloads are being read back.
     reading: Vec<(u64, Away)>,
-    /// Payloads that the store has handed over with the records that it wants written again.
+    /// Payloads that the store returned with the records that it wants written again.
     at_hand: BTreeMap<Place, Bytes>,
-    /// Tasks whose payloads may be left in the store once their record is there.
+    /// Tasks whose payloads may be left in the store once their record has been reached.
     leaving: VecDeque<(Position, u64, Place)>,
     changes: Vec<Change>,
     placed: Vec<(usize, Place)>,
@@ -164,7 +163,8 @@ pub struct Durable {
 
 impl Durable {
     /// Loads what the store holds and begins a new incarnation at the moment `now`, or at the
-    /// latest moment that the store knows, whichever is later: [`Durable::now`] tells which.
+    /// latest moment that the store knows, whichever is later. [`Durable::now`] returns that
+    /// moment.
     ///
     /// `seed` makes generated uuids differ from those of other servers. Costs O(n log n) in the
     /// number of tasks, and blocks until the beginning is durable.
@@ -181,7 +181,8 @@ impl Durable {
         Ok((durable, loaded))
     }
 
-    /// Every shard that serves together with this one has begun: see [`Store::all_begun`].
+    /// Notes that every shard that serves together with this one has begun: see
+    /// [`Store::all_begun`].
     pub fn all_begun(&mut self) -> Result<(), StoreError> {
         let header = self.engine.header();
         let begun = self.store.all_begun(&header);
@@ -227,8 +228,8 @@ impl Durable {
         }
     }
 
-    /// Ends a turn: hands the store what has changed. Nothing waits for a disk here if the store
-    /// has a thread of its own.
+    /// Ends a turn: hands the store everything that has changed. Does not wait for a disk if the
+    /// store has a thread of its own.
     pub fn commit(&mut self) -> Result<(), StoreError> {
         self.check_failure()?;
         self.hold_outputs()?;
@@ -243,7 +244,7 @@ impl Durable {
         Ok(())
     }
 
-    /// Notes what the store has finished and starts what is due; moves records that the store
+    /// Notes what the store has finished, starts what is due, and moves records that the store
     /// wants moved. Call it after a turn, when the store wakes its caller, and at
     /// [`Durable::poll_timeout`].
     pub fn drive(&mut self, now: Timestamp) -> Result<(), StoreError> {
@@ -270,7 +271,7 @@ impl Durable {
         if wanted.is_empty() {
             return Ok(());
         }
-        // What this turn changed before must not go out as urgently, or as lazily, as this.
+        // The changes made earlier in this turn must not become as urgent, or as lazy, as these.
         self.commit()?;
         for Rewrite { key, place, payload } in wanted {
             self.engine.rewrite(&key, place);
@@ -282,20 +283,19 @@ impl Durable {
         appended
     }
 
-    /// The next output, and the position that it must wait for.
+    /// Returns the next output, and the position that it must wait for.
     ///
-    /// Everything that was changed before the output was made counts, also by others, since the
-    /// output may tell of it; only grants of leases do not. A take tells of less, and waits for
-    /// less: for the tasks that it hands over, and for what decided that it is they. So it need not
-    /// wait for the puts of other tasks, nor for the end of other leases. Call this after
+    /// An output depends on every change before it, including those of others, since it may reveal
+    /// them. Only grants of leases do not count. A take reveals less, so it waits for less: for the
+    /// tasks that it hands over, and for what decided the choice of these tasks. It need not wait
+    /// for the puts of other tasks, nor for the end of other leases. Call this after
     /// [`Durable::commit`].
     ///
-    /// Blocks to read back the payloads that were left in the store; [`Durable::poll_held`] does
-    /// not.
+    /// Blocks to read back payloads that were left in the store; [`Durable::poll_held`] does not.
     pub fn poll_output(&mut self) -> Option<(Position, Output)> {
         let (position, mut output, holds) = self.poll_held()?;
         if let Err(error) = self.complete(&mut output, &holds) {
-            // Without its payload it must not leave, and nothing leaves any more after this.
+            // It must not leave without its payload, and nothing leaves any more after this.
             if let Output::Reply { reply, .. } = &mut output {
                 *reply = Reply::Refused(Refusal::new(RefusalKind::Store, error.to_string()));
             }
@@ -303,8 +303,8 @@ impl Durable {
         Some((position, output))
     }
 
-    /// Like [`Durable::poll_output`], but payloads that were left in the store are still there.
-    /// They stay readable as long as what comes with the output: see [`Durable::start_read`].
+    /// Like [`Durable::poll_output`], but leaves payloads in the store that were left there. They
+    /// stay readable as long as the returned [`Holds`] exists: see [`Durable::start_read`].
     #[inline]
     pub fn poll_held(&mut self) -> Option<(Position, Output, Holds)> {
         if let Some(refusal) = self.refusals.pop_front() {
@@ -329,8 +329,8 @@ impl Durable {
         Some((self.needs(&output), output, holds))
     }
 
-    /// Starts to read payloads back that were left in the store. The payloads of the last call
-    /// must have been taken.
+    /// Starts to read back payloads that were left in the store. The payloads of the last call must
+    /// have been taken.
     pub fn start_read(&mut self, wanted: Vec<Wanted>) -> Result<(), StoreError> {
         self.check_failure()?;
         self.reading.clear();
@@ -340,9 +340,9 @@ impl Durable {
         self.note_failure(started)
     }
 
-    /// The payloads that were read back, in the order in which they were asked for, once they are
-    /// there. With `wait` blocks until they are. Fails, and nothing is accepted any more, if the
-    /// store does not give them back as they were.
+    /// Returns the payloads that were read back, in the requested order, once they are available.
+    /// With `wait` it blocks until they are. If the store does not return them unaltered, this
+    /// fails, and nothing is accepted any more.
     pub fn take_read(&mut self, wait: bool) -> Result<Option<Vec<Bytes>>, StoreError> {
         self.check_failure()?;
         let taken = self.store.take_read(wait);
@@ -371,11 +371,11 @@ impl Durable {
         if planted!(AnswerBeforeSync) {
             return Position::default();
         }
-        // What it tells of may not even have been appended.
+        // The changes that it reveals may not even have been appended.
         if self.failure.is_some() {
             return NEVER;
         }
-        // With nothing under way there is nothing to tell apart.
+        // With nothing under way there is nothing to distinguish.
         if self.awaited <= self.reached {
             return self.awaited;
         }
@@ -391,7 +391,7 @@ impl Durable {
         }
     }
 
-    /// How far the store has come.
+    /// The position up to which every batch has reached its level.
     #[must_use]
     pub const fn reached(&self) -> Position {
         self.reached
@@ -416,19 +416,19 @@ impl Durable {
         self.engine.now()
     }
 
-    /// The engine, to look at.
+    /// The engine, for reading.
     #[must_use]
     pub const fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// Why nothing is accepted any more, if that is so.
+    /// Why nothing is accepted any more, if the store has failed.
     #[must_use]
     pub const fn failure(&self) -> Option<&StoreError> {
         self.failure.as_ref()
     }
 
-    /// How many bytes wait in memory to be handed to the disk.
+    /// The bytes in memory that were not handed to the disk yet.
     #[must_use]
     pub fn pending_bytes(&self) -> u64 {
         self.store.pending_bytes()
@@ -448,7 +448,8 @@ impl Durable {
         self.drive(now)
     }
 
-    /// The same for an orderly stop, after which nothing more is asked of it: see [`Store::close`].
+    /// Like [`Durable::finish`], for an orderly stop. Nothing may be asked of it afterwards: see
+    /// [`Store::close`].
     pub fn close(&mut self, now: Timestamp) -> Result<(), StoreError> {
         self.finish(now)?;
         let closed = self.store.close(now);
@@ -487,7 +488,7 @@ impl Durable {
         Ok(())
     }
 
-    /// Leaves payloads in the store whose records are there by now, while memory is short.
+    /// While memory is short, leaves payloads in the store whose records have been reached.
     fn leave_payloads(&mut self) {
         while let Some(&(position, number, place)) = self.leaving.front()
             && (position <= self.reached || planted!(PayloadLeftTooEarly))
@@ -499,8 +500,8 @@ impl Durable {
         }
     }
 
-    /// Sees to it that the payloads stay readable that outputs are to show. This comes before the
-    /// places of tasks that are gone are given up.
+    /// Keeps the payloads of outputs readable. Call this before the places of removed tasks are
+    /// given up.
     fn hold_outputs(&mut self) -> Result<(), StoreError> {
         if !self.engine.leaves_payloads() {
             return Ok(());
@@ -512,7 +513,7 @@ impl Durable {
         self.check_failure()
     }
 
-    /// What keeps the payloads of an output readable. If the store has failed they are not.
+    /// Keeps the payloads of an output readable. If the store has failed, they are not.
     fn hold(&mut self, output: &mut Output) -> Holds {
         let mut holds = Holds::default();
         for away in output.tasks_mut().iter().filter_map(|task| task.away) {
@@ -528,7 +529,7 @@ impl Durable {
         holds
     }
 
-    /// Reads the payloads of one output back.
+    /// Reads back the payloads of one output.
     fn complete(&mut self, output: &mut Output, holds: &Holds) -> Result<(), StoreError> {
         for task in output.tasks_mut() {
             let Some(away) = task.away.take() else { continue };
@@ -540,7 +541,7 @@ impl Durable {
         Ok(())
     }
 
-    /// Completes records that are to be written again with their payloads.
+    /// Adds the payloads to records that are to be written again.
     fn fetch_changes(&mut self) -> Result<(), StoreError> {
         if !self.engine.leaves_payloads() || planted!(CompactionLosesPayload) {
             return Ok(());
@@ -575,12 +576,12 @@ impl Durable {
     }
 }
 
-/// Whether a change besides those of single tasks may decide what a take is handed.
+/// Whether a change, other than one about a single task, may decide what a take is handed.
 const fn concerns_takes(change: &Change) -> bool {
     !matches!(change, Change::Task(_) | Change::Moved(_) | Change::Granted(_) | Change::Gone(_))
 }
 
-/// The payload that the record of a task holds.
+/// The payload in the record of a task.
 fn payload_of(change: Change, number: u64, away: Away) -> Result<Bytes, StoreError> {
     let payload = match change {
         Change::Task(record) if record.number == number => record.payload,
@@ -589,7 +590,7 @@ fn payload_of(change: Change, number: u64, away: Away) -> Result<Bytes, StoreErr
     check_payload(payload, number, away)
 }
 
-/// Refuses a payload that is not what was written.
+/// Refuses a payload that differs from what was written.
 fn check_payload(payload: Bytes, number: u64, away: Away) -> Result<Bytes, StoreError> {
     let is_right =
         payload.len() == away.bytes as usize && payload_checksum(&payload) == away.checksum;

@@ -1,9 +1,9 @@
-//! What a sequence of changes means, in the plainest way.
+//! The state that a sequence of changes leads to, computed in the simplest way.
 //!
-//! A few ordered maps and nothing clever: `check` counts with it, `salvage` writes down what it
-//! holds, and the tests hold every store against it. It costs a walk over all tasks to empty a
-//! queue, so no server runs on it. It judges nothing: a note about a task that it does not know is
-//! passed over, as on loading a log whose older records were written again further on.
+//! The state is a few ordered maps. `check` counts with it, `salvage` writes it out, and the tests
+//! compare every store with it. Emptying a queue costs a walk over all tasks, so no server uses it.
+//! It validates nothing: a note about an unknown task is ignored, as on loading a log whose older
+//! records were written again further on.
 
 use std::collections::BTreeMap;
 
@@ -13,11 +13,11 @@ use pinpriq_engine::change::{
 };
 use pinpriq_engine::task::{Bytes, Grant, Lease, State, TaskRecord};
 
-/// Everything that a sequence of changes leads to, with the places of the records.
+/// The state that a sequence of changes leads to, with the places of the records.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Fold {
-    /// Every task of a queue or lane by its number. Those that only their publication tells of
-    /// have no place.
+    /// Every task of a queue or lane by its number. A task that is recorded only in its publication
+    /// has no place.
     pub tasks: BTreeMap<u64, (TaskRecord, Option<Place>)>,
     /// Every queue that has settings or a pause, by its name.
     pub queues: BTreeMap<Bytes, (QueueRecord, Option<Place>)>,
@@ -30,13 +30,13 @@ pub struct Fold {
 }
 
 impl Fold {
-    /// Nothing at all.
+    /// An empty state.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes one change in. `freed` receives the places of records that no longer count.
+    /// Applies one change. `freed` receives the places of records that no longer count.
     pub fn apply(&mut self, change: &Change, place: Option<Place>, freed: &mut Vec<Place>) {
         match change {
             Change::Task(task) => {
@@ -80,8 +80,8 @@ impl Fold {
         }
     }
 
-    /// The changes that write the record of this key again as it is now, if its place is still
-    /// that one; none otherwise.
+    /// Returns the changes that write the record of this key again in its current form, if its
+    /// place is still this one; none otherwise.
     #[must_use]
     pub fn current(&self, key: &RecordKey, place: Place) -> Vec<Change> {
         fn still<T>(known: Option<&(T, Option<Place>)>, place: Place) -> Option<&T> {
@@ -105,8 +105,8 @@ impl Fold {
         change.into_iter().collect()
     }
 
-    /// The changes that tell of a publication and of those of its copies that have no record of
-    /// their own.
+    /// The changes that describe a publication and those of its copies that have no record of their
+    /// own.
     #[must_use]
     pub fn whole(&self, publication: &Publication) -> Vec<Change> {
         let mut copies = Vec::new();
@@ -124,7 +124,7 @@ impl Fold {
         std::iter::once(published).chain(moved).collect()
     }
 
-    /// What is left of the copies of a publication.
+    /// The remaining copies of a publication.
     fn copies(
         &self,
         publication: &Publication,
@@ -137,9 +137,9 @@ impl Fold {
         self.copies(publication).any(|(task, _)| task.shared)
     }
 
-    /// Forgets publications that no task shares any more. To be called after the last change of a
-    /// log, or of a batch that is made: within a log that was compacted the record of a task can
-    /// come behind the end of all others that share its publication.
+    /// Forgets publications that no task shares any more. Call it after the last change of a log,
+    /// or of a batch that is made: within a compacted log, the record of a task can come after the
+    /// end of all other tasks that share its publication.
     pub fn forget_unshared(&mut self, freed: &mut Vec<Place>) {
         let unshared = self.publications.values().filter(|(known, _)| !self.is_shared(known));
         let unshared: Vec<u64> = unshared.map(|(known, _)| known.first).collect();
@@ -181,7 +181,7 @@ impl Fold {
         freed.extend(old.and_then(|old| old.1));
     }
 
-    /// Removes the tasks that are meant.
+    /// Removes the selected tasks.
     fn empty(&mut self, is_meant: impl Fn(&TaskRecord) -> bool, freed: &mut Vec<Place>) {
         self.tasks.retain(|_, (task, place)| {
             let goes = is_meant(task);
@@ -192,7 +192,7 @@ impl Fold {
         });
     }
 
-    /// The bytes of all records that count.
+    /// The total size of the records that count, in bytes.
     #[must_use]
     pub fn live_bytes(&self) -> u64 {
         let tasks = self.tasks.values().filter_map(|(_, place)| *place);
@@ -205,7 +205,7 @@ impl Fold {
         of_queues.chain(of_topics).map(|place| u64::from(place.length)).sum()
     }
 
-    /// The same without places, to compare contents that lie elsewhere.
+    /// Returns a copy without places, to compare contents stored in different places.
     #[must_use]
     pub fn without_places(&self) -> Self {
         let mut copy = self.clone();

@@ -1,12 +1,12 @@
-//! How often values of which size came: a fixed number of counters, each four times as wide as the
-//! one before.
+//! A histogram of values by size: a fixed number of counters, each four times as wide as the one
+//! before.
 //!
 //! A histogram knows no unit, forgets the order of its values, and never allocates.
 
-/// How many counters there are. The last one is for values above all bounds.
+/// The number of counters. The last one is for values above all bounds.
 const COUNTERS: usize = 14;
 
-/// See the head of this file.
+/// Counts values by size; see the module documentation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Histogram {
     counts: [u64; COUNTERS],
@@ -25,7 +25,7 @@ impl Histogram {
         self.sum = self.sum.saturating_add(value);
     }
 
-    /// How many values were counted.
+    /// The number of values counted.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
@@ -47,7 +47,7 @@ impl Histogram {
         })
     }
 
-    /// The histogram of the values of both.
+    /// Returns the histogram of the values of both.
     #[must_use]
     pub fn and(mut self, other: &Self) -> Self {
         for (count, more) in self.counts.iter_mut().zip(other.counts) {

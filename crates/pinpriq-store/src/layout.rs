@@ -1,10 +1,10 @@
 //! The data directory: which journals are in it, for one shard or for several.
 //!
 //! With one shard the directory is the journal itself. With several it holds a directory for each
-//! of them, which is a journal, and a small file that says how many there are. That file comes
-//! first, and goes by a new name until it is whole, so that a start can be cut off anywhere and
-//! done again. A tool that fills a new directory has the file say so until it is done. What is in
-//! a journal is none of this file's business.
+//! shard, which is a journal, and a small marker file with the number of shards. The marker is
+//! written first, under a temporary name until it is complete, so that a start can be interrupted
+//! anywhere and repeated. A tool that fills a new directory marks it as unfinished until it is
+//! done. This module knows nothing about the contents of a journal.
 
 #[cfg(test)]
 mod tests;
@@ -18,42 +18,43 @@ use crate::real_disk::RealDisk;
 use crate::shards::SHARDS_MAX;
 use crate::store::StoreError;
 
-/// The file that says how many shards there are, and the number that the directory has to itself.
+/// The file with the number of shards and the directory's own number.
 pub const MARKER_NAME: &str = "shards";
 
-/// The name of that file while it is written. Left over by a crash it means nothing.
+/// The name of that file while it is written. One left over by a crash has no meaning.
 const MARKER_NEW_NAME: &str = "shards.new";
 
-/// What the file says while a tool fills the directory.
+/// The content of the file while a tool fills the directory.
 const UNFINISHED: &str = "unfinished\n";
 
-/// More than the file ever holds.
+/// An upper bound on the size of the file.
 const MARKER_BYTES_MAX: usize = 64;
 
-/// The name of the directory of a shard of several.
+/// The name of the directory of one of several shards.
 #[must_use]
 pub fn shard_name(shard: usize) -> String {
     format!("shard-{shard:02}")
 }
 
-/// How many shards a data directory holds, from 1 to [`SHARDS_MAX`]; none if there is no directory,
-/// or no journal in it. Changes nothing.
+/// Returns the number of shards in a data directory, from 1 to [`SHARDS_MAX`], or none if there is
+/// no directory, or no journal in it. Changes nothing.
 ///
-/// Refuses a directory that was not written to its end, and one whose files do not go together.
+/// Refuses a directory that is unfinished, and one whose files do not belong together.
 pub fn shards_in(data: &Path) -> Result<Option<usize>, StoreError> {
     open_if_there(data)?.map_or(Ok(None), |disk| count_shards(&disk))
 }
 
-/// The journals of so many shards, in order, to start a server on: the data directory itself for
-/// one shard, which is left as it is, and the directories of the shards for several, which are made
-/// if they are not there. A new data directory has `drawn`, a random number, to itself.
+/// Returns the journals for this number of shards, in order, to start a server on. With one shard
+/// that is the data directory itself, which is left unchanged. With several it is the directories
+/// of the shards, which are created if they do not exist. A new data directory gets `drawn`, a
+/// random number, as its own number.
 ///
-/// Refuses a directory that holds another number of shards, or what [`shards_in`] refuses, and
-/// changes nothing then; refuses one that another process prepares just now. A crash at any point
+/// Refuses a directory with another number of shards, and whatever [`shards_in`] refuses, without
+/// changing anything. Refuses a directory that another process is preparing. A crash at any point
 /// leaves a directory that the same call accepts.
 ///
 /// # Panics
-/// If there are to be no shards, or more than [`SHARDS_MAX`].
+/// If `shards` is 0 or more than [`SHARDS_MAX`].
 pub fn shard_directories(
     data: &Path,
     shards: usize,
@@ -66,7 +67,7 @@ pub fn shard_directories(
     }
     let disk = create(data)?;
     let _guard = lock(&disk)?;
-    // Somebody else may have been here before the lock.
+    // Another process may have been here before the lock.
     let found = count_shards(&disk)?;
     expect_shards(found, shards)?;
     let directories = directories(data, shards);
@@ -74,7 +75,7 @@ pub fn shard_directories(
         write_marker(&disk, &marker_text(shards, drawn))?;
     } else {
         refuse_lost_shards(&directories)?;
-        // A process that was killed may have left a name that is not on the disk yet.
+        // A killed process may have left a name that is not durable yet.
         sync(&disk)?;
     }
     for directory in &directories {
@@ -88,8 +89,8 @@ pub fn shard_directories(
     Ok(journals)
 }
 
-/// All shards of a data directory were loaded and are about to begin: gives the directory the
-/// number that its journals expect, if it has none.
+/// Gives the directory the number that its journals expect, if it has none. Call this when all
+/// shards of a data directory were loaded and are about to begin.
 pub fn give_number(data: &Path, journals: &[JournalAt]) -> Result<(), StoreError> {
     let [first, _, ..] = journals else { return Ok(()) };
     let Some(number) = first.expected.directory else { return Ok(()) };
@@ -100,14 +101,14 @@ pub fn give_number(data: &Path, journals: &[JournalAt]) -> Result<(), StoreError
     }
 }
 
-/// The journals of an existing data directory, to look at: see [`shard_directories`]. One that
-/// holds nothing has itself. Directories of several shards may be missing. Changes nothing, and
-/// refuses what [`shards_in`] does.
+/// Returns the journals of an existing data directory, for reading: see [`shard_directories`]. A
+/// data directory that holds nothing counts as a single journal. Directories of several shards may
+/// be missing. Changes nothing, and refuses what [`shards_in`] does.
 pub fn existing_journals(data: &Path) -> Result<Vec<JournalAt>, StoreError> {
     journals(data, shards_in(data)?.unwrap_or(1))
 }
 
-/// Where a journal is, and which one belongs there.
+/// The location of a journal, and which journal belongs there.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JournalAt {
     /// Its directory.
@@ -138,8 +139,8 @@ fn journals(data: &Path, shards: usize) -> Result<Vec<JournalAt>, StoreError> {
     Ok(journals.collect())
 }
 
-/// Makes a new data directory that nothing accepts before [`finish`]. Returns where its journals
-/// are to be.
+/// Creates a new data directory that nothing accepts before [`finish`]. Returns where its journals
+/// belong.
 ///
 /// Refuses a directory that is not empty.
 pub(crate) fn begin(data: &Path, shards: usize, drawn: u64) -> Result<Vec<JournalAt>, StoreError> {
@@ -158,8 +159,7 @@ pub(crate) fn begin(data: &Path, shards: usize, drawn: u64) -> Result<Vec<Journa
     Ok(journals.collect())
 }
 
-/// The journals of a new data directory are complete and durable: from now on it is one like any
-/// other.
+/// Completes a new data directory whose journals are complete and durable. It is valid from now on.
 pub(crate) fn finish(data: &Path, shards: usize, drawn: u64) -> Result<(), StoreError> {
     let disk = create(data)?;
     if shards > 1 {
@@ -170,7 +170,7 @@ pub(crate) fn finish(data: &Path, shards: usize, drawn: u64) -> Result<(), Store
     sync(&disk)
 }
 
-/// Refuses a directory that is there and not empty. Changes nothing.
+/// Refuses a directory that exists and is not empty. Changes nothing.
 pub(crate) fn refuse_unless_empty(data: &Path) -> Result<(), StoreError> {
     let Some(disk) = open_if_there(data)? else { return Ok(()) };
     let listed = disk.list();
@@ -181,7 +181,7 @@ pub(crate) fn refuse_unless_empty(data: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Opens a directory for reading and writing, made if it is not there.
+/// Opens a directory for reading and writing, and creates it if it does not exist.
 pub(crate) fn create(directory: &Path) -> Result<RealDisk, StoreError> {
     let name = directory.file_name().unwrap_or(directory.as_os_str()).to_string_lossy();
     RealDisk::create(directory).map_err(|error| StoreError::from_io("make", &name, 0, error))
@@ -201,7 +201,7 @@ fn expect_shards(found: Option<usize>, asked: usize) -> Result<(), StoreError> {
     }
 }
 
-/// Journals begin only after all directories were made: once there is one, none may be missing.
+/// Journals begin only after all directories were made. Once one has begun, none may be missing.
 fn refuse_lost_shards(directories: &[PathBuf]) -> Result<(), StoreError> {
     let mut begun = false;
     let mut lost = None;
@@ -220,7 +220,7 @@ fn refuse_lost_shards(directories: &[PathBuf]) -> Result<(), StoreError> {
     Err(StoreError::Mixed { what })
 }
 
-/// Opens a directory for reading, if there is one.
+/// Opens a directory for reading, if it exists.
 pub(crate) fn open_if_there(directory: &Path) -> Result<Option<RealDisk>, StoreError> {
     match RealDisk::open_read_only(directory) {
         Ok(disk) => Ok(Some(disk)),
@@ -270,7 +270,7 @@ fn expect_kind(entry: &Entry, wanted: EntryKind) -> Result<(), StoreError> {
     }
 }
 
-/// What the file says: how many shards there are, and the number of the directory if it has one.
+/// The content of the file: the number of shards, and the directory's own number.
 fn marker_text(shards: usize, number: u64) -> String {
     format!("{shards}\ndirectory {number:016x}\n")
 }
@@ -303,7 +303,7 @@ fn read_marker(disk: &dyn Disk) -> Result<(usize, Option<u64>), StoreError> {
     })
 }
 
-/// Writes the file that says how many shards there are, in one step, durably.
+/// Writes the file with the number of shards, atomically and durably.
 fn write_marker(disk: &dyn Disk, text: &str) -> Result<(), StoreError> {
     let fail = |what, error| StoreError::from_io(what, MARKER_NAME, 0, error);
     match disk.remove(MARKER_NEW_NAME) {

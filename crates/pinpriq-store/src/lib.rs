@@ -1,22 +1,22 @@
-//! Durability: where the changes of the engine go, and how they come back.
+//! Durability: stores the changes of the engine, and loads them again.
 //!
-//! [`store`] is the seam: an ordered log of atomic batches. [`journal`] is the embedded store, a
-//! log of segment files described byte by byte in `docs/journal.md`; [`memory`] keeps nothing.
-//! [`conformance`] is the suite that every store has to pass. [`disk`] is the little that the
-//! journal asks of a file system: [`real_disk`] is the real one, [`faulty_disk`] loses, tears and
-//! refuses on request. [`codec`] turns changes into records and back, and [`fold`] says in the
-//! plainest way what a sequence of changes means. [`durable`] joins a store and an engine.
-//! [`histogram`] counts values by their size. [`shards`] says in which of several shards a queue
-//! lives, [`layout`] which journals are in a data directory, and [`reshard`](mod@reshard) writes
-//! one with another number of shards.
+//! [`store`] is the interface: an ordered log of atomic batches. [`journal`] is the embedded store,
+//! a log of segment files described byte by byte in `docs/journal.md`; [`memory`] keeps nothing.
+//! [`conformance`] is the suite that every store has to pass. [`disk`] is the small interface
+//! between the journal and a file system: [`real_disk`] is the real one, [`faulty_disk`] loses,
+//! tears and refuses on request. [`codec`] turns changes into records and back, and [`fold`]
+//! computes the state that a sequence of changes leads to. [`durable`] joins a store and an engine.
+//! [`histogram`] counts values by their size. [`shards`] decides in which of several shards a queue
+//! lives, [`layout`] knows which journals are in a data directory, and [`reshard`](mod@reshard)
+//! writes one with another number of shards.
 //!
-//! Nothing here reads a clock, and nothing decides what a task may do: that is the engine's.
+//! Nothing here reads a clock. What a task may do is decided by the engine.
 
 #[cfg(planted)]
 #[macro_use]
 extern crate pinpriq_planted;
 
-/// Whether a bug was planted. In a build for use there is none: see `docs/planted.md`.
+/// Whether a bug was planted. A build for use has none: see `docs/planted.md`.
 #[cfg(not(planted))]
 macro_rules! planted {
     ($bug:ident) => {

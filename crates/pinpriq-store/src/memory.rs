@@ -1,7 +1,7 @@
 //! The store that keeps nothing: durability level `memory`.
 //!
-//! Every batch has reached its level as soon as it is appended, and everything is gone with the
-//! process. Places are all alike, and nothing is ever written again.
+//! Every batch reaches its level as soon as it is appended, and everything is lost when the process
+//! ends. All places are alike, and no record is ever written again.
 
 use pinpriq_engine::change::{Change, Header, Place};
 use pinpriq_engine::time::Timestamp;
@@ -10,7 +10,7 @@ use crate::store::{
     Figures, Loaded, Position, Progress, Rewrite, Room, Store, StoreError, TaskCounts, Urgency,
 };
 
-/// Keeps nothing.
+/// A store that keeps nothing.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
     last: Position,
@@ -19,20 +19,20 @@ pub struct MemoryStore {
 }
 
 impl MemoryStore {
-    /// A new one.
+    /// Creates a store.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A new one where so many incarnations may have been before. It cannot know better, and each
-    /// must have a number of its own.
+    /// Creates a store for a server that may have had this many incarnations before. The store
+    /// cannot know them, and each incarnation must have a number of its own.
     #[must_use]
     pub fn after(incarnations_before: u64) -> Self {
         Self { incarnations_before, ..Self::default() }
     }
 
-    /// The same, and no task is numbered lower than this or the same. For a shard of several, with
+    /// Makes every task number higher than `number`. For one of several shards, with
     /// [`first_number`](crate::shards::first_number).
     #[must_use]
     pub const fn numbering_after(self, number: u64) -> Self {

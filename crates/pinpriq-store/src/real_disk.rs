@@ -1,8 +1,9 @@
 //! The disk of this machine: one directory of a real file system.
 //!
-//! The only place that names `std::fs`. Files are for the owner alone (0600), the directory too
-//! (0700). The directory stays open, so that its entries can be synced. There is no retry here:
-//! every error goes to the caller as it is. Nothing is opened that could keep its opener waiting.
+//! This is the only module that names `std::fs`. Files are readable by the owner alone (0600), the
+//! directory too (0700). The directory stays open, so that its entries can be synced. Nothing is
+//! retried here: every error goes to the caller unchanged. Nothing is opened that could block its
+//! opener.
 
 use std::fs::{DirBuilder, File, FileType, OpenOptions, TryLockError};
 use std::io;
@@ -14,8 +15,8 @@ use rustix::io::Errno;
 
 use crate::disk::{Disk, DiskFile, Entry, EntryKind, LOCK_NAME, LockError, OpenMode, WrongKind};
 
-/// To open a pipe or a terminal with these does not wait and takes nothing over. To files they
-/// make no difference.
+/// With these flags, opening a pipe or a terminal does not block and does not take over the
+/// terminal. They make no difference for files.
 const WITHOUT_WAITING: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY);
 
 /// One directory of a real file system.
@@ -30,13 +31,13 @@ pub struct RealDisk {
 struct RealFile(File);
 
 impl RealDisk {
-    /// Opens the directory for reading and writing, and creates it if it is not there.
+    /// Opens the directory for reading and writing, and creates it if it does not exist.
     pub fn create(path: &Path) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(path)?;
         let disk = Self::open(path)?;
         if let Some(parent) = path.canonicalize()?.parent() {
-            // Without this a power loss could take the new directory away as a whole. A parent
-            // that must not be read was not created here either.
+            // Without this, a power loss could remove the whole new directory. A parent that must
+            // not be read was not created here.
             match open_directory(parent) {
                 Ok(parent) => parent.sync_all()?,
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
@@ -51,7 +52,7 @@ impl RealDisk {
         Ok(Self { path: path.to_owned(), directory: open_directory(path)?, writable: true })
     }
 
-    /// Opens an existing directory for reading: nothing in it will be changed or created.
+    /// Opens an existing directory for reading. Nothing in it will be changed or created.
     pub fn open_read_only(path: &Path) -> io::Result<Self> {
         Ok(Self { path: path.to_owned(), directory: open_directory(path)?, writable: false })
     }
@@ -80,7 +81,7 @@ fn open_directory(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(flags).open(path)
 }
 
-/// Opens what has to be a file.
+/// Opens what must be a file.
 fn open_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let wrong = |found| io::Error::from(WrongKind { found, wanted: EntryKind::File });
     match options.custom_flags(flags(WITHOUT_WAITING)).open(path) {
@@ -88,7 +89,7 @@ fn open_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
             EntryKind::File => Ok(file),
             found => Err(wrong(found)),
         },
-        // What cannot be opened like this, as a socket, is told by what it is.
+        // For what cannot be opened like this, such as a socket, report its kind.
         Err(error) => match path.metadata().map(|there| kind(there.file_type())) {
             Ok(EntryKind::File) | Err(_) => Err(error),
             Ok(found) => Err(wrong(found)),

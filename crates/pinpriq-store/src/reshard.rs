@@ -1,9 +1,9 @@
-//! A data directory with another number of shards, and what can be read of a damaged one of
-//! several.
+//! Writes a data directory with another number of shards, or what can be read of a damaged
+//! directory with several.
 //!
 //! Both write a new directory while no server uses the old one, which is not changed. Nothing
-//! accepts the new one before all of it is durable. What goes where is decided by `distribute`,
-//! what is left of a damaged journal by [`salvage()`](crate::journal::salvage()).
+//! accepts the new one before all of it is durable. `distribute` decides what goes where, and
+//! [`salvage()`](crate::journal::salvage()) what can be saved of a damaged journal.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ pub struct DirectoryError {
     pub source: StoreError,
 }
 
-/// What a shard of the new directory was given.
+/// What a shard of the new directory received.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct ReshardReport {
@@ -54,15 +54,15 @@ pub struct ReshardReport {
     pub header: Header,
 }
 
-/// Writes what the data directory `data` holds, with any number of shards, as a new one with so
-/// many. Tells what went into each.
+/// Writes the contents of the data directory `data`, which may have any number of shards, as a new
+/// directory with `shards` shards. Returns what went into each.
 ///
-/// Refuses a directory that is in use, damaged or unfinished, and a new one that is not empty, and
-/// changes nothing then. Holds everything in memory, payloads too. Costs one pass over the old
-/// journals and one over the new ones, and O(n log n) in the number of tasks.
+/// Refuses a directory that is in use, damaged or unfinished, and a new one that is not empty,
+/// without changing anything. Holds everything in memory, including payloads. Costs one pass over
+/// the old journals and one over the new ones, and O(n log n) in the number of tasks.
 ///
 /// # Panics
-/// If there are to be no shards, or more than [`SHARDS_MAX`](crate::shards::SHARDS_MAX).
+/// If `shards` is 0 or more than [`SHARDS_MAX`](crate::shards::SHARDS_MAX).
 pub fn reshard(
     data: &Path,
     new: &Path,
@@ -88,10 +88,10 @@ pub fn reshard(
     Ok(contents.iter().map(summary).collect())
 }
 
-/// Writes all that can be read of a damaged data directory with several shards as a new one with
-/// as many: see [`salvage()`](crate::journal::salvage()). What a journal says of itself counts,
-/// whatever its directory is called. A shard without a journal has no report, and an empty journal
-/// in the new directory.
+/// Writes everything that can be read of a damaged data directory with several shards as a new one
+/// with the same number: see [`salvage()`](crate::journal::salvage()). Each journal belongs to the
+/// shard that it names itself, whatever its directory is called. A shard without a journal has no
+/// report, and an empty journal in the new directory.
 ///
 /// Refuses a directory with one shard, whose journal is the directory itself.
 pub fn salvage_shards(
@@ -114,7 +114,7 @@ pub fn salvage_shards(
         if inventory.segments.is_empty() {
             continue;
         }
-        // Directories may have been mixed up: what a journal says of itself counts.
+        // Directories may have been mixed up, so the shard that a journal names itself counts.
         let known = shard_of_journal(&disk).map_err(about(directory))?;
         let is_one_of_them = |it: &Identity| it.shards as usize == sources.len();
         let says = known.filter(|(identity, _)| is_one_of_them(identity));
@@ -147,7 +147,7 @@ pub fn salvage_shards(
     let latest = latest(reports.iter().flatten().map(|report| report.header));
     for (shard, target) in targets.iter().enumerate().filter(|(shard, _)| reports[*shard].is_none())
     {
-        // What the lost journal has numbered and granted is not known, so none of it comes again.
+        // The numbers and grants of the lost journal are unknown, so none of them is used again.
         let header = Header { last_number: fresh_number(latest.last_number, shard), ..latest };
         let contents = Contents { header, fold: Fold::new() };
         fill(target, &contents, options).map_err(about(&target.directory))?;
@@ -160,21 +160,21 @@ pub fn salvage_shards(
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct SalvagedShards {
-    /// For each shard what was saved; nothing for one whose journal is missing.
+    /// For each shard what was saved, or none if its journal is missing.
     pub reports: Vec<Option<SalvageReport>>,
     /// Directories with an older copy of a journal that another directory holds.
     pub passed_over: Vec<PathBuf>,
 }
 
-/// A journal that is to be saved.
+/// A journal to salvage.
 struct Source {
     directory: PathBuf,
     disk: RealDisk,
-    /// That began its newest segment, as far as is known.
+    /// The incarnation that began its newest segment, as far as is known.
     incarnation: u64,
 }
 
-/// Reads the journal of one shard, and locks it until the guards go.
+/// Reads the journal of one shard, and locks it until the guards are dropped.
 fn read(
     JournalAt { directory, expected }: &JournalAt,
     data: &Path,
@@ -182,7 +182,7 @@ fn read(
 ) -> Result<Contents, StoreError> {
     let Some(disk) = open_if_there(directory)? else { return Err(StoreError::NotAJournal) };
     guards.push(lock(&disk)?);
-    // A start that was cut off leaves shards that have not begun.
+    // An interrupted start leaves shards that have not begun.
     match Contents::read(&disk, expected) {
         Err(StoreError::NotAJournal) if directory != data => Ok(Contents::default()),
         read => read,

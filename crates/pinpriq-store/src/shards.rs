@@ -1,29 +1,28 @@
-//! In which shard a queue lives, when there are several.
+//! Decides in which of several shards a queue lives.
 //!
-//! A shard is one engine with one store. The name of a queue or topic alone decides where it is,
-//! so that nobody has to be asked and nothing has to be kept. How shards talk to each other is the
-//! server's business.
+//! A shard is one engine with one store. The name of a queue or topic alone determines its shard,
+//! so no lookup and no table is needed. How shards communicate is the server's business.
 
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The most shards that a server can have.
 pub const SHARDS_MAX: usize = 64;
 
-/// Two to this power is how many numbers a shard has to itself.
+/// The base-2 logarithm of the number of task numbers that each shard has to itself.
 const BLOCK_BITS: u32 = 46;
 
-/// The shard of the queue or topic of this name, from 0 to `shards - 1`.
+/// Returns the shard of the queue or topic of this name, from 0 to `shards - 1`.
 ///
-/// Names that share what stands in their first pair of braces, if that is not empty, live in one
-/// shard, as Redis Cluster has it: `{order}:mail` and `{order}:bill` do. The answer never changes
-/// from one version to the next.
+/// Names with the same non-empty text in their first pair of braces live in one shard, as in Redis
+/// Cluster: `{order}:mail` and `{order}:bill` do. The result never changes from one version to the
+/// next.
 #[must_use]
 pub fn shard_of(name: &[u8], shards: usize) -> usize {
     let place = u128::from(xxh3_64(tag(name))) * shards as u128;
     usize::try_from(place >> 64).unwrap_or_default()
 }
 
-/// The part of a name that decides.
+/// The part of a name that determines the shard.
 fn tag(name: &[u8]) -> &[u8] {
     let Some(open) = name.iter().position(|byte| *byte == b'{') else { return name };
     let rest = &name[open + 1..];
@@ -33,18 +32,19 @@ fn tag(name: &[u8]) -> &[u8] {
     }
 }
 
-/// The number before the first that a new shard gives to a task. Numbers of one shard never come up
-/// in another, so that shards can be joined and split. Of two to the 46 numbers a shard does not
-/// see the end. The first 128 such ranges are exact in programs that keep numbers as doubles: those
-/// of 64 shards that were made, or of 8 that were moved to another number a dozen times.
+/// Returns the number before the first one that a new shard gives to a task. Numbers of one shard
+/// never occur in another, so that shards can be joined and split. Each shard has 2^46 numbers,
+/// which is more than it can use up. The numbers of the first 128 such ranges are exact in programs
+/// that keep numbers as doubles. That covers 64 newly made shards, or 8 shards that were moved to
+/// another number of shards a dozen times.
 #[must_use]
 pub const fn first_number(shard: usize) -> u64 {
     (shard as u64) << BLOCK_BITS
 }
 
-/// The number before the first that a shard gives to a task after the tasks of other shards, whose
-/// numbers are `highest` at most, were moved there. It lies beyond all of them, and those of
-/// different shards are as far apart as with [`first_number`].
+/// Returns the number before the first one that a shard gives to a task after the tasks of other
+/// shards, whose numbers are at most `highest`, were moved there. It is beyond all of them, and
+/// those of different shards are as far apart as with [`first_number`].
 #[must_use]
 pub const fn fresh_number(highest: u64, shard: usize) -> u64 {
     ((highest >> BLOCK_BITS) + 1 + shard as u64) << BLOCK_BITS

@@ -1,13 +1,12 @@
-//! The seam between the engine and whatever makes its changes durable.
+//! The interface between the engine and whatever makes its changes durable.
 //!
 //! A store is one ordered log of atomic batches for one shard. Each batch carries the incarnation
-//! of the server that made it, so that a store shared by several machines can refuse an owner
-//! that was replaced. Nothing here assumes a local disk: a position only says how far the log
-//! has come.
+//! of the server that made it, so that a store shared by several machines can refuse an owner that
+//! was replaced. Nothing here assumes a local disk: a position only says how far the log has come.
 //!
-//! The order of calls: [`Store::load`], then [`Store::obsolete`] for every record that was found
-//! replaced or gone while loading, then [`Store::begin`], and from there turns of
-//! [`Store::append`], [`Store::obsolete`], [`Store::drive`] and [`Store::poll_rewrite`].
+//! The order of calls: [`Store::load`], then [`Store::obsolete`] for every record that loading
+//! found replaced or gone, then [`Store::begin`], and from there turns of [`Store::append`],
+//! [`Store::obsolete`], [`Store::drive`] and [`Store::poll_rewrite`].
 
 use std::io;
 use std::sync::Arc;
@@ -24,26 +23,28 @@ use crate::histogram::Histogram;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Position(pub u64);
 
-/// How soon a batch has to go out.
+/// How soon a batch has to be written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Urgency {
     /// Somebody waits for it.
     Soon,
-    /// Nobody waits for it: only grants, or records that are written again. It goes with the next
-    /// batch or after [`LAZY_MS`], and is synced with the next that is, or after [`INTERVAL_MS`].
+    /// Nobody waits for it: only grants, or records that are written again. It is written with the
+    /// next batch or after [`LAZY_MS`], and synced with the next synced batch or after
+    /// [`INTERVAL_MS`].
     Lazy,
 }
 
 /// How long a lazy batch may stay in memory, in milliseconds.
 pub const LAZY_MS: u64 = 5;
 
-/// How long written batches may stay unsynced where nobody waits for that, in milliseconds.
+/// How long written batches may stay unsynced if nobody waits for a sync, in milliseconds.
 pub const INTERVAL_MS: u64 = 50;
 
-/// The most bytes of records in one answer of [`Store::poll_rewrite`] (one record may be larger).
+/// The most bytes of records that one call of [`Store::poll_rewrite`] returns. One record may be
+/// larger.
 pub const REWRITE_BYTES_MAX: u64 = 1 << 20;
 
-/// The most records in one answer of [`Store::poll_rewrite`].
+/// The most records that one call of [`Store::poll_rewrite`] returns.
 pub const REWRITE_KEYS_MAX: usize = 1_024;
 
 /// How far the log has come.
@@ -53,7 +54,7 @@ pub struct Progress {
     pub reached: Position,
 }
 
-/// How many tasks there are, each of which is to be ended one day.
+/// The number of tasks. Each of them will end one day.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TaskCounts {
     /// In any state.
@@ -67,17 +68,17 @@ pub struct TaskCounts {
 pub struct Loaded {
     /// The highest incarnation, the latest moment and the highest task number in the log.
     pub header: Header,
-    /// How many batches were read.
+    /// The number of batches read.
     pub batches: u64,
-    /// How many records were in them.
+    /// The number of records in them.
     pub records: u64,
-    /// How many bytes were in use.
+    /// The number of bytes in use.
     pub bytes: u64,
     /// Where an unfinished last write was cut off, if there was one.
     pub torn_tail: Option<TornTail>,
 }
 
-/// An unfinished last write: nothing in it was ever acknowledged as durable.
+/// An unfinished last write. Nothing in it was ever acknowledged as durable.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TornTail {
     /// The file.
@@ -86,14 +87,14 @@ pub struct TornTail {
     pub offset: u64,
 }
 
-/// Figures for people. All zero where a store has nothing to count.
+/// Figures for people. All are zero where a store has nothing to count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Figures {
     /// Segments that are still needed.
     pub segments: u64,
-    /// Bytes in use in them.
+    /// Bytes in use in these segments.
     pub bytes_used: u64,
-    /// Bytes of records in them that still count.
+    /// Bytes of records in these segments that still count.
     pub bytes_live: u64,
     /// Bytes in memory that were not handed to the disk yet.
     pub bytes_pending: u64,
@@ -101,19 +102,19 @@ pub struct Figures {
     pub syncs: u64,
     /// Batches that were written since the start.
     pub batches: u64,
-    /// Writes since the start: batches for each of them is the size of a group commit.
+    /// Writes since the start. Batches divided by writes is the size of a group commit.
     pub writes: u64,
     /// Records handed out to be written again since the start.
     pub rewrites: u64,
-    /// How long each write took that was synced, with its sync, in microseconds. Zero for all if
-    /// the store has no stopwatch.
+    /// How long each synced write took, including its sync, in microseconds. All zero if the store
+    /// has no stopwatch.
     pub commit_us: Histogram,
     /// How many records each write held.
     pub commit_records: Histogram,
 }
 
 impl Figures {
-    /// The figures of both together.
+    /// Returns the figures of both together.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -136,21 +137,21 @@ impl Figures {
 pub struct Rewrite {
     /// Which record.
     pub key: RecordKey,
-    /// Where it lies.
+    /// Where it is.
     pub place: Place,
     /// The payload in it, if it is the record of a task and the store read it anyway.
     pub payload: Option<Bytes>,
 }
 
-/// A part of a store. It stays readable as long as anybody owns this, also after the store has
-/// given the part up.
+/// A part of a store. It stays readable as long as anybody holds it, even after the store has given
+/// the part up.
 pub trait Volume: Send + Sync {
     /// Reads the record at this place, which must be in this volume and have been reached. Blocks
-    /// for as long as the disk takes.
+    /// as long as the disk takes.
     fn read(&self, place: Place) -> Result<Change, StoreError>;
 }
 
-/// Records to be read back, each with its volume.
+/// Records to read back, each with its volume.
 pub type ReadJob = Vec<(Place, Arc<dyn Volume>)>;
 
 /// Where changes become durable.
@@ -160,29 +161,29 @@ pub trait Store {
         true
     }
 
-    /// Reads the log and hands back every change that still counts, oldest first. The place is
-    /// there for every change with a [`Change::key`]. Called once, before anything else.
+    /// Reads the log and passes every change that still counts to `sink`, oldest first. A change
+    /// with a [`Change::key`] comes with its place. Called once, before anything else.
     ///
     /// Changes nothing in the store. Refuses a log that is locked, damaged or of a newer format;
-    /// what the sink was given by then has to be thrown away. Costs one pass over the log.
+    /// then the caller must discard what the sink received. Costs one pass over the log.
     fn load(&mut self, sink: &mut dyn FnMut(Change, Option<Place>)) -> Result<Loaded, StoreError>;
 
     /// Begins an incarnation, durably. Called once, after [`Store::load`] and before the first
     /// request is served. Blocks.
     fn begin(&mut self, header: &Header) -> Result<(), StoreError>;
 
-    /// Every shard that serves together with this one has begun this incarnation: from now on a
-    /// journal that knows less is noticed. Called once, after [`Store::begin`] and before the first
-    /// request is served. Blocks.
+    /// Notes that every shard that serves together with this one has begun this incarnation: from
+    /// now on a journal that knows less is detected. Called once, after [`Store::begin`] and before
+    /// the first request is served. Blocks.
     fn all_begun(&mut self, _header: &Header) -> Result<(), StoreError> {
         Ok(())
     }
 
-    /// Takes a batch, which will be durable as a whole or not at all, and returns its position.
-    /// Tells the place of each change with a [`Change::key`] by its index in `changes`.
+    /// Appends a batch, which will be durable as a whole or not at all, and returns its position.
+    /// Reports the place of each change with a [`Change::key`] by its index in `changes`.
     ///
-    /// Refuses after a failure, for good. Never waits for a disk when a writer thread runs; costs
-    /// a copy of the changes.
+    /// After a failure it always refuses. Never waits for a disk if a writer thread runs. Costs a
+    /// copy of the changes.
     fn append(
         &mut self,
         header: &Header,
@@ -191,12 +192,12 @@ pub trait Store {
         placed: &mut dyn FnMut(usize, Place),
     ) -> Result<Position, StoreError>;
 
-    /// The record at this place is no longer needed: a batch that was appended before this call
-    /// replaces it or says that it is gone. Called exactly once for each such place.
+    /// Marks the record at this place as no longer needed: a batch that was appended before this
+    /// call replaces it or says that it is gone. Called exactly once for each such place.
     fn obsolete(&mut self, place: Place);
 
-    /// Notes what has finished and starts what is due. To be called after each turn, when the
-    /// store wakes its caller, and at [`Store::poll_timeout`].
+    /// Notes what has finished and starts what is due. Call it after each turn, when the store
+    /// wakes its caller, and at [`Store::poll_timeout`].
     ///
     /// Fails when a batch could not be made durable; from then on it always fails.
     fn drive(&mut self, now: Timestamp) -> Result<Progress, StoreError>;
@@ -204,45 +205,46 @@ pub trait Store {
     /// When [`Store::drive`] has to be called next, if nothing else calls it before.
     fn poll_timeout(&self) -> Option<Timestamp>;
 
-    /// Records that the store wants written again: at most [`REWRITE_BYTES_MAX`] bytes and
-    /// [`REWRITE_KEYS_MAX`] keys at a time, none when there is nothing to do or too much under
-    /// way. For each record whose place is still the current one the caller appends its current
-    /// form with [`Urgency::Lazy`], and then calls [`Store::obsolete`] for the old place, as
-    /// whenever a record is replaced. The caller passes over the others.
+    /// Returns records that the store wants written again: at most [`REWRITE_BYTES_MAX`] bytes and
+    /// [`REWRITE_KEYS_MAX`] keys at a time. Returns none if there is nothing to do or too much
+    /// under way. For each record whose place is still the current one, the caller appends its
+    /// current form with [`Urgency::Lazy`], and then calls [`Store::obsolete`] for the old place,
+    /// as for any replaced record. The caller ignores the others.
     fn poll_rewrite(&mut self) -> Vec<Rewrite>;
 
-    /// Keeps the volume of this place readable: for a payload that was left in the store. The
-    /// batch of the place must have been reached, and the place not have been given up yet. A
-    /// store without a disk has nothing to read and refuses.
+    /// Keeps the volume of this place readable, for a payload that was left in the store. The batch
+    /// of the place must have been reached, and the place must not have been given up yet. A store
+    /// without a disk has nothing to read and refuses.
     fn hold(&mut self, _place: Place) -> Result<Arc<dyn Volume>, StoreError> {
         Err(StoreError::OutOfOrder { call: "hold" })
     }
 
-    /// Whether nothing more should be appended for a moment: less room is reserved than what may
-    /// come needs, and it is not known yet whether there is more. What is appended all the same may
-    /// fail.
+    /// Whether nothing more should be appended for a moment. Then less room is reserved than the
+    /// coming changes may need, and it is not known yet whether there is more. What is appended
+    /// nevertheless may fail.
     fn is_outpaced(&self) -> bool {
         false
     }
 
-    /// How many bytes of volumes the store has given up that are still there since somebody holds
+    /// The bytes of volumes that the store has given up but that still exist because somebody holds
     /// them.
     fn held_bytes(&mut self) -> u64 {
         0
     }
 
-    /// Starts to read records back, on a thread of the store's own if it has any. One job at a
-    /// time: the last one must have been taken.
+    /// Starts to read records back, on a thread of the store's own if it has one. Only one job runs
+    /// at a time: the result of the last one must have been taken.
     fn start_read(&mut self, _job: ReadJob) -> Result<(), StoreError> {
         Err(StoreError::OutOfOrder { call: "start_read" })
     }
 
-    /// What the job has read, in its order, once it is done. With `wait` blocks until it is.
+    /// Returns the records of the job, in its order, once it is done. With `wait` it blocks until
+    /// then.
     fn take_read(&mut self, _wait: bool) -> Result<Option<Vec<Change>>, StoreError> {
         Ok(None)
     }
 
-    /// What there is room for, while so many tasks are there. Costs little: it is asked after every
+    /// What there is room for with this number of tasks. Costs little: it is called after every
     /// turn.
     fn room(&mut self, tasks: &dyn Fn() -> TaskCounts) -> Room;
 
@@ -250,14 +252,14 @@ pub trait Store {
     fn finish(&mut self, now: Timestamp) -> Result<(), StoreError>;
 
     /// Makes everything that was appended durable, for an orderly stop: nothing is appended after
-    /// it. Blocks. A store that can sees to it that damage to the last batch does not pass for an
-    /// unfinished write later on; that there is no room for it is no failure.
+    /// it. Blocks. A store that can also makes sure that later damage to the last batch is not
+    /// mistaken for an unfinished write. Having no room for that is no failure.
     fn close(&mut self, now: Timestamp) -> Result<(), StoreError> {
         self.finish(now)
     }
 
-    /// How many bytes wait in memory to be handed to the disk. Costs little: it is asked in every
-    /// turn.
+    /// The bytes in memory that were not handed to the disk yet. Costs little: it is called in
+    /// every turn.
     fn pending_bytes(&self) -> u64 {
         self.figures().bytes_pending
     }
@@ -266,30 +268,30 @@ pub trait Store {
     fn figures(&self) -> Figures;
 }
 
-/// Why a store does not work. Each says what an operator can do about it.
+/// Why a store does not work. Each message says what an operator can do about it.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
     /// The operating system refused.
     #[error("cannot {what} {file} at offset {offset}: {source}; see to the disk, then restart")]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         what: &'static str,
-        /// On which file.
+        /// The file.
         file: String,
-        /// Where in it, in bytes.
+        /// The offset in it, in bytes.
         offset: u64,
-        /// The answer.
+        /// The error of the operating system.
         source: Arc<io::Error>,
     },
     /// A write had no room.
     #[error("no room on the disk to {what} {file} ({source}); free some space, then restart")]
     Full {
-        /// What was tried.
+        /// The operation that failed.
         what: &'static str,
-        /// On which file.
+        /// The file.
         file: String,
-        /// The answer.
+        /// The error of the operating system.
         source: Arc<io::Error>,
     },
     /// The log is damaged.
@@ -300,7 +302,7 @@ pub enum StoreError {
     Corrupt {
         /// The file.
         file: String,
-        /// Where in it, in bytes.
+        /// The offset in it, in bytes.
         offset: u64,
         /// What is wrong.
         what: String,
@@ -321,10 +323,10 @@ pub enum StoreError {
         file: String,
         /// Its version.
         version: u32,
-        /// The highest version known here.
+        /// The highest version that this server knows.
         known: u32,
     },
-    /// A newer server wrote this record, which holds what this one does not know.
+    /// A newer server wrote this record, which contains something that this server does not know.
     #[error(
         "{file} holds at byte {offset} what this server does not know ({what}); no file was \
          changed. Use the newer server"
@@ -334,7 +336,7 @@ pub enum StoreError {
         file: String,
         /// The offset of the record.
         offset: u64,
-        /// What is not known.
+        /// What is unknown.
         what: String,
     },
     /// There is no journal to look at.
@@ -354,31 +356,31 @@ pub enum StoreError {
         if *asked == 1 { "is" } else { "are" }
     )]
     ShardsDiffer {
-        /// How many it has.
+        /// The number of shards it has.
         found: usize,
-        /// How many were asked for.
+        /// The number of shards requested.
         asked: usize,
     },
-    /// Something wrote a new data directory and did not come to its end.
+    /// A tool wrote a new data directory and was interrupted.
     #[error(
         "the directory is unfinished: `pinpriq reshard` or `pinpriq salvage` was interrupted while \
          it wrote it; remove it and run that again"
     )]
     Unfinished,
-    /// The files of a data directory do not go together.
+    /// The files of a data directory do not belong together.
     #[error("{what}; no file was changed")]
     Mixed {
         /// What is wrong, and what to do.
         what: String,
     },
-    /// Something else stands where a file or a directory of the store ought to be.
+    /// Something else exists where a file or a directory of the store is required.
     #[error("{file} is {found}, not {wanted}; no file was changed. Move it elsewhere")]
     WrongKind {
         /// Its name.
         file: String,
-        /// What is there.
+        /// What exists.
         found: EntryKind,
-        /// What ought to be there.
+        /// What is required.
         wanted: EntryKind,
     },
     /// One batch is larger than any segment may be.
@@ -389,13 +391,13 @@ pub enum StoreError {
         /// The bound.
         most: u64,
     },
-    /// Another server owns the log now. The journal never says so; a store that is shared does.
+    /// Another server owns the log now. The journal never returns this; a shared store does.
     #[error("incarnation {incarnation} no longer owns this store; another server took over")]
     Fenced {
         /// The incarnation that was refused.
         incarnation: u64,
     },
-    /// The load was told to stop.
+    /// The load was asked to stop.
     #[error("the start was stopped before everything was loaded; nothing was changed")]
     Stopped,
     /// An earlier failure ended the store.
@@ -404,7 +406,7 @@ pub enum StoreError {
         /// That failure.
         cause: Box<Self>,
     },
-    /// A thread of the store ended without being asked to.
+    /// A thread of the store ended unexpectedly.
     #[error("the thread {thread} of the store has ended; restart, and report this as a bug")]
     ThreadEnded {
         /// Its name.
@@ -419,8 +421,8 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// The answer of the operating system, told apart by whether it was for lack of room or since
-    /// something else stands there.
+    /// Wraps an error of the operating system. Distinguishes a lack of room and an entry of the
+    /// wrong kind.
     #[must_use]
     pub fn from_io(what: &'static str, file: &str, offset: u64, source: io::Error) -> Self {
         if let Some(wrong) = source.get_ref().and_then(|inner| inner.downcast_ref::<WrongKind>()) {
@@ -434,13 +436,13 @@ impl StoreError {
         }
     }
 
-    /// Something else than what is wanted stands under this name.
+    /// Something else than what is required exists under this name.
     #[must_use]
     pub fn wrong_kind(file: &str, found: EntryKind, wanted: EntryKind) -> Self {
         Self::WrongKind { file: file.to_owned(), found, wanted }
     }
 
-    /// Damage at this offset of this file.
+    /// Reports damage at this offset of this file.
     #[must_use]
     pub fn damage(file: &str, offset: u64, what: impl Into<String>) -> Self {
         Self::Corrupt { file: file.to_owned(), offset, what: what.into() }

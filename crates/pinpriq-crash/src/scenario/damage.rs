@@ -1,9 +1,10 @@
-//! Damage between two runs of the server: it must refuse, with file and offset, or show all that
-//! was acknowledged.
+//! Damage between two runs of the server: it must refuse, with file and offset, or show everything
+//! that was acknowledged.
 //!
-//! The last thing that a client asks for before the end is put into a queue of its own. Cutting off
-//! the very last write cannot be noticed by anybody, so what is missing there is counted apart; and
-//! so are whole tails of the newest segment, and the directory as a whole put back to an older one.
+//! The last request of a client before the end puts a task into a queue of its own. Nobody can
+//! notice that the very last write was cut off, so what is missing there is counted separately. The
+//! same is true of whole tails of the newest segment, and of a whole directory replaced with an
+//! older copy.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,21 +24,21 @@ use crate::server::Started;
 use crate::workload::{QUEUE, Size, play};
 use pinpriq_dice::Dice;
 
-/// The queue of the last request of each life of the server before the damage. Each life begins a
+/// The queue of the last request in each life of the server before the damage. Each life begins a
 /// segment.
 const FENCES: [&str; 4] = ["fence-1", "fence-2", "fence-3", "fence-4"];
-/// That of the very last one.
+/// The queue of the very last request.
 const FENCE: &str = FENCES[3];
-/// What is asked for in each of them.
+/// The workload of each life.
 const SIZE: Size = Size { operations: 60, payload_bytes: 400 };
 /// The exit code for a directory that is damaged.
 const REFUSED: i32 = 3;
-/// How many bytes are zeroed.
+/// The number of bytes that are zeroed.
 const BLOCK_BYTES: usize = 4_096;
-/// Where the batches of a segment begin.
+/// The offset of the first batch in a segment.
 const BATCHES_AT: usize = 8_192;
 
-/// What is done to the directory.
+/// A kind of damage to the directory.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Damage {
     BitFlipped,
@@ -66,7 +67,7 @@ impl Damage {
         Self::DirectoryOlder,
     ];
 
-    /// Whether it cuts off the end of the log, which nothing that is left can tell of.
+    /// Whether it cuts off the end of the log, which nothing that is left can reveal.
     const fn cuts_the_end(self) -> bool {
         matches!(
             self,
@@ -75,7 +76,7 @@ impl Damage {
     }
 }
 
-/// How often a damage ended how.
+/// How often a kind of damage had each result.
 #[derive(Default)]
 struct Count {
     refused: usize,
@@ -85,10 +86,10 @@ struct Count {
     silent: usize,
 }
 
-/// A directory with its history.
+/// A data directory, and an older copy of it.
 struct Made {
     data: PathBuf,
-    /// The directory as it was in the middle.
+    /// A copy of the directory from the middle of the run.
     older: PathBuf,
 }
 
@@ -123,7 +124,7 @@ pub(crate) fn run(wanted: &Wanted) -> Fallible<Verdict> {
     Ok(if violations.is_empty() { Verdict::Passed(figures) } else { Verdict::Failed(figures) })
 }
 
-/// Runs a server several times, with one more task in a queue of its own at the end.
+/// Runs a server several times, each time with one more task in a queue of its own at the end.
 fn make(wanted: &Wanted, root: &Path, ledger: &Ledger, dice: &mut Dice) -> Fallible<Made> {
     let made = Made { data: root.join("data"), older: root.join("older") };
     let payloads = Payloads::default();
@@ -149,13 +150,13 @@ fn make(wanted: &Wanted, root: &Path, ledger: &Ledger, dice: &mut Dice) -> Falli
     Ok(made)
 }
 
-/// What was done.
+/// The damage that was done.
 struct Done {
     told: String,
     cuts_the_end: bool,
 }
 
-/// Damages the directory, and says where.
+/// Damages the directory, and describes where.
 fn inflict(damage: Damage, made: &Made, dice: &mut Dice) -> Fallible<Done> {
     let segments = files::segments(&made.data)?;
     let (newest, old) = segments.split_last().ok_or("no segment")?;
@@ -205,7 +206,7 @@ fn inflict(damage: Damage, made: &Made, dice: &mut Dice) -> Fallible<Done> {
                 files::copy(copy, target)?;
                 format!("{} over {}", files::name_of(copy), files::name_of(target))
             } else {
-                // The newest segment as it was while it was half as long.
+                // The newest segment as it was when it was half as long.
                 let mut bytes = files::read(newest)?;
                 let end = used(&bytes);
                 let at = BATCHES_AT.min(end) + dice.index(end.saturating_sub(BATCHES_AT));
@@ -227,12 +228,12 @@ fn removed(path: &Path) -> Fallible<String> {
     Ok(files::name_of(path))
 }
 
-/// Up to where a file is in use.
+/// The end of the used part of a file.
 fn used(bytes: &[u8]) -> usize {
     bytes.iter().rposition(|byte| *byte != 0).map_or(1, |last| last + 1)
 }
 
-/// Starts the server on what is left; says what is wrong, if anything.
+/// Starts the server on what is left, and returns what is wrong, if anything.
 fn judge(
     wanted: &Wanted,
     cuts_the_end: bool,
@@ -265,14 +266,14 @@ fn judge(
     Ok(None)
 }
 
-/// A refusal must be told by the exit code, the file and, where there is one, the offset.
+/// Checks a refusal: it must give the exit code, the file and, where there is one, the offset.
 fn refusal(status: ExitStatus, log: &str) -> Option<String> {
     let names_a_file = log.contains("segment-") || log.contains("spare-");
     let is_told = status.code() == Some(REFUSED) && names_a_file;
     (!is_told).then(|| format!("refused with {status} and without a file: {log}"))
 }
 
-/// Whether nothing but the last write is concerned.
+/// Whether only the last write is affected.
 fn is_of_fence(report: &Report) -> bool {
     let name = format!("of queue {FENCE:?}");
     report.violations.iter().all(|violation| violation.detail.contains(&name))

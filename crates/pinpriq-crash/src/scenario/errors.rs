@@ -1,9 +1,9 @@
-//! A system call on the data directory that fails: at each call in turn, once or from then on.
+//! A system call on the data directory fails: each call in turn, once or from then on.
 //!
-//! After a failed write or sync of the journal nothing may be acknowledged any more in this life
-//! of the server, and the next one must show all that was. A spare file that cannot be prepared is
-//! no part of the journal yet, and the unused rest of an old segment none any more; the server may
-//! go on.
+//! After a failed write or sync of the journal, nothing may be acknowledged any more in this life
+//! of the server, and the next life must show everything that was acknowledged. A spare file that
+//! cannot be prepared is not yet part of the journal, and the unused rest of an old segment no
+//! longer is, so the server may continue.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -15,7 +15,7 @@ use crate::strace::{self, Call, Point};
 use crate::totals::Totals;
 use crate::traced::{self, Part};
 
-/// A failure to come.
+/// A planned failure.
 struct Failure {
     part: Part,
     point: Point,
@@ -28,18 +28,18 @@ struct Failure {
 struct Sum {
     totals: Totals,
     runs: usize,
-    /// Runs in which the call did not come.
+    /// Runs in which the call did not occur.
     missed: usize,
-    /// Runs in which the server said that its store had failed.
+    /// Runs in which the server reported that its store had failed.
     stopped: usize,
     /// Runs in which it did not start.
     refused: usize,
-    /// Runs in which it went on without a spare file, or without the room behind a segment.
+    /// Runs in which it continued without a spare file, or without the room behind a segment.
     went_on: usize,
     violations: Vec<String>,
 }
 
-/// The errors that are tried for a system call.
+/// The errors to try for a system call.
 fn errors_of(name: &str) -> &'static [&'static str] {
     match name {
         "fdatasync" | "fsync" | "unlink" | "unlinkat" => &["EIO"],
@@ -110,7 +110,7 @@ fn try_one(wanted: &Wanted, failure: &Failure, sum: &Mutex<Sum>) -> Fallible<()>
     Ok(())
 }
 
-/// Says what was wrong, if anything, and counts how the server took it.
+/// Returns what was wrong, if anything, and counts how the server reacted.
 fn judge(outcome: &traced::Outcome, sum: &mut Sum) -> Option<String> {
     if !outcome.report.is_clean() {
         return Some(outcome.report.text(3));
@@ -120,7 +120,7 @@ fn judge(outcome: &traced::Outcome, sum: &mut Sum) -> Option<String> {
         sum.missed += 1;
         return None;
     }
-    // Nothing is cut but the rest of a segment behind the end that its successor knows.
+    // Only the rest of a segment behind the end recorded by its successor is ever truncated.
     let journal = |call: &&Call| !call.rest.contains("/spare-") && call.name != "ftruncate";
     let of_journal = outcome.calls.iter().filter(injected).find(journal);
     if outcome.status.code().is_some_and(|code| code != 0) && outcome.played.accepted == 0 {
@@ -144,8 +144,8 @@ fn judge(outcome: &traced::Outcome, sum: &mut Sum) -> Option<String> {
     None
 }
 
-/// Whether a call that found no room was the last write of the journal: that of the closing batch,
-/// without which an orderly stop still loses nothing and succeeds.
+/// Whether a call that found no room was the last write of the journal: that of the closing batch.
+/// Without it an orderly stop still loses nothing and succeeds.
 fn is_closing_batch(failed: &Call, calls: &[Call]) -> bool {
     let is_later_write = |call: &Call| {
         call.at_us > failed.at_us && call.name == "pwrite64" && !call.rest.contains("/spare-")

@@ -1,8 +1,8 @@
-//! A small file system that the server fills itself: it starts again as often as one likes, and
-//! acknowledging gets it over that.
+//! A small file system that the server fills itself: the server can start again any number of
+//! times, and acknowledging frees room.
 //!
-//! The file system is in memory and has a size, which takes the right to mount one. What a loss of
-//! power leaves is the business of another scenario.
+//! The file system is in memory and has a limited size, so the harness needs the right to mount
+//! one. Power loss is covered by another scenario.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,14 +20,14 @@ use crate::wire;
 
 /// The sizes of the file system, in MiB.
 const SIZES: [u64; 2] = [100, 220];
-/// Enough for every shard to have one.
+/// Enough queues for every shard to have one.
 const QUEUES: [&str; 6] = ["one", "two", "three", "four", "five", "six"];
 const PAYLOAD_BYTES: usize = 2_000;
-/// How many requests are sent at once.
+/// The number of requests sent at once.
 const AT_ONCE: usize = 100;
 const STARTS: u64 = 20;
-/// How often something may be refused before it counts as refused for good, each time with a wait
-/// of 50 ms.
+/// How often something may be refused before it counts as refused for good. There is a wait of 50
+/// ms after each refusal.
 const TRIES: u32 = 200;
 
 /// A mounted file system.
@@ -69,8 +69,8 @@ pub(crate) fn run(wanted: &Wanted) -> Fallible<Verdict> {
     Ok(Verdict::Passed(format!("{STARTS} starts each; {}", figures.join(", "))))
 }
 
-/// Fills the disk, starts often, and takes everything out. Returns how many tasks there were, or
-/// what was wrong.
+/// Fills the disk, starts often, and takes everything out. Returns the number of tasks, or what was
+/// wrong.
 fn survive(program: &Program, data: &Path) -> Fallible<Result<u64, String>> {
     let mut server = program.start(data)?;
     let mut wire = wire::connect(server.address)?;
@@ -122,7 +122,7 @@ fn stopped(mut server: Server) -> Fallible<()> {
     if status.success() { Ok(()) } else { Err(format!("the stop ended with {status}").into()) }
 }
 
-/// Puts until that is refused.
+/// Puts tasks until a put is refused.
 fn fill(wire: &mut Resp, queue: &str) -> Fallible<u64> {
     let payload = vec![b'x'; PAYLOAD_BYTES];
     let put = Words::new(&format!("PUT {queue}")).bytes(payload);
@@ -143,7 +143,7 @@ fn fill(wire: &mut Resp, queue: &str) -> Fallible<u64> {
     }
 }
 
-/// Takes and acknowledges until nothing comes.
+/// Takes and acknowledges until there is nothing left.
 fn drain(wire: &mut Resp, queue: &str) -> Fallible<Result<u64, String>> {
     let (mut count, mut refused) = (0, 0);
     loop {
@@ -177,7 +177,7 @@ fn drain(wire: &mut Resp, queue: &str) -> Fallible<Result<u64, String>> {
     }
 }
 
-/// Gives the server a moment: nobody ever puts anything there.
+/// Waits a moment for the server, on a queue that nobody uses.
 fn wait(wire: &mut Resp) -> Fallible<()> {
     wire.ask(&Words::new("POP nothing WAIT 50"))?;
     Ok(())

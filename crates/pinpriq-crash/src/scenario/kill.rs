@@ -1,7 +1,7 @@
 //! SIGKILL at random moments under load.
 //!
-//! What the server had written stays with the kernel: a power loss takes more, and is a scenario of
-//! its own.
+//! What the server had written stays with the kernel. A power loss removes more; it has a scenario
+//! of its own.
 
 use crate::args::Wanted;
 use crate::fault::{Fallible, Verdict};

@@ -1,7 +1,8 @@
 //! The same kills and power losses for other servers, in one Markdown table.
 //!
-//! Counted is what was acknowledged and is gone, and what had been taken out for good and came
-//! back. A task whose answer was lost counts in favour of the server.
+//! Two kinds of tasks are counted: those that were acknowledged and are gone, and those that had
+//! been taken out for good and came back. A task whose answer was lost counts in favour of the
+//! server.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -18,22 +19,22 @@ use crate::report::say;
 use crate::rounds::{LOAD_MS, let_pass};
 use pinpriq_dice::Dice;
 
-/// How many clients put; one more takes out.
+/// The number of clients that put. One more client takes tasks out.
 const PUTTERS: u64 = 16;
-/// One power loss for so many kills: each takes longer.
+/// There is one power loss for this many kills, because each takes longer.
 const KILLS_FOR_A_CUT: u64 = 4;
 
-/// What is known of the tasks of one server.
+/// What is known about the tasks of one server.
 #[derive(Default)]
 struct Known {
     put: HashSet<String>,
     /// Taken out for good.
     popped: HashSet<String>,
-    /// Taken out perhaps.
+    /// Perhaps taken out.
     perhaps: HashSet<String>,
-    /// Pops that may have taken out a task of which nobody heard.
+    /// Pops whose answer was lost, which may have taken out a task.
     unheard: u64,
-    /// Tasks that came after they had been taken out for good.
+    /// Tasks that were delivered after they had been taken out for good.
     came_back: u64,
 }
 
@@ -118,7 +119,7 @@ fn row(contestant: Contestant, ending: &str, times: u64, known: &Known) -> Strin
     )
 }
 
-/// Ends a server so many times under load, and then takes out what is left.
+/// Ends a server this many times under load, and then takes out what is left.
 fn endure(
     wanted: &Wanted,
     contestant: Contestant,

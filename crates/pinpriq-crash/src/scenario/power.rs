@@ -1,6 +1,6 @@
-//! Power loss at random moments under load, on a file system of its own.
+//! Power loss at random moments under load, on a separate file system.
 //!
-//! Each cut is checked to be one: a file that was written without a sync must be gone.
+//! Each cut is verified: a file that was written without a sync must be gone.
 
 use crate::args::Wanted;
 use crate::fault::{Fallible, Verdict};
@@ -11,7 +11,7 @@ use crate::server::Server;
 
 impl Catastrophe for LoopDisk {
     fn strike(&mut self, server: &mut Server) -> Fallible<()> {
-        // A machine without power answers nothing more. If the server went on, its answers would
+        // A machine without power does not answer. If the server kept running, its answers would
         // depend on how the kernel treats a file system that is being shut down.
         server.freeze()?;
         self.cut()?;

@@ -1,7 +1,7 @@
 //! SIGKILL at every system call that writes, one run for each.
 //!
-//! A first run counts the calls. The kill comes when the call is entered, before it has any
-//! effect; what the call before it did is there.
+//! A first run counts the calls. The kill happens on entry to the call, before it has any effect.
+//! The effects of earlier calls remain.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt as _;
@@ -17,7 +17,7 @@ use crate::traced::{self, Part};
 /// The number of SIGKILL.
 const SIGKILL: i32 = 9;
 
-/// Whether a call writes: opening a file does only if it makes one.
+/// Whether a call writes. Opening a file does so only if it creates it.
 fn writes(call: &Call) -> bool {
     call.name != "openat" || call.rest.contains("O_CREAT")
 }
@@ -26,7 +26,7 @@ fn writes(call: &Call) -> bool {
 struct Sum {
     totals: Totals,
     runs: usize,
-    /// Runs in which the call did not come, since threads took turns in another way.
+    /// Runs in which the call did not occur because threads were scheduled differently.
     missed: usize,
     failures: Vec<String>,
 }

@@ -1,4 +1,5 @@
-//! Until when a lease certainly lasted, and from when on its task may be somebody else's.
+//! Until when a lease certainly lasted, and the earliest moment at which somebody else may have its
+//! task.
 //!
 //! Both are the earliest moment at which the server can have had a reason.
 
@@ -7,8 +8,8 @@ use crate::lease::{Handed, Lasting, Wish};
 use crate::shelf::Task;
 use crate::tolerance::Tolerance;
 
-/// The earliest moment at which the time of a lease can have been up, its connection gone or the
-/// server restarted.
+/// The earliest moment at which the lease can have run out, its connection closed or the server
+/// restarted.
 fn undisturbed_us(book: &Book, handed: &Handed, tolerance: Tolerance) -> u64 {
     let own = match handed.lasting {
         Lasting::Us(ttr_us) => handed.earliest_deadline_us(ttr_us, tolerance),

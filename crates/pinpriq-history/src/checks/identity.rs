@@ -1,6 +1,6 @@
-//! INVENTED, CORRUPT, and one put that came out as two tasks.
+//! INVENTED, CORRUPT, and one put that became two tasks.
 //!
-//! Payloads are compared by their digests. A put whose answer was lost may have made one task.
+//! Payloads are compared by their digests. A put whose answer was lost may have created one task.
 
 use crate::book::Book;
 use crate::lease::Handed;

@@ -1,7 +1,7 @@
-//! LOST: acknowledged tasks of which nothing is left though nothing can have ended them.
+//! LOST: acknowledged tasks of which nothing is left although nothing can have ended them.
 //!
-//! Only queues that were found to be empty are looked at. A pop whose answer was lost may have
-//! ended as many tasks as it asked for, so that many are not counted.
+//! Only queues that were found to be empty are checked. A pop whose answer was lost may have ended
+//! as many tasks as it asked for, so this number of tasks is not counted.
 
 use crate::book::Book;
 use crate::lease::Wish;

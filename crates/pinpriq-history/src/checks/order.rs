@@ -1,8 +1,8 @@
 //! OUT-OF-ORDER: a delivery while a better task was certainly ready all the time.
 //!
-//! A task is certainly ready from the answer to its put or release until the next request that
-//! may have changed it. Readiness after the end of a lease by itself is not looked at, nor is any
-//! time in which a take whose answer was lost may hide tasks.
+//! A task is certainly ready from the answer to its put or release until the next request that may
+//! have changed it. Two cases are not considered: readiness after a lease has run out by itself,
+//! and times when a take whose answer was lost may hide tasks.
 
 use crate::book::Book;
 use crate::lease::{Deed, Handed, Span, Wish};
@@ -10,13 +10,13 @@ use crate::report::{Report, Verdict};
 use crate::shelf::{Entry, Task};
 use crate::tolerance::Tolerance;
 
-/// While a task was certainly ready, and where it stood.
+/// A time in which a task was certainly ready, and its place in the order.
 struct Ready {
     priority: i64,
-    /// The latest moment that its place among its equals may be counted from.
+    /// The latest moment from which its place among its equals may be counted.
     placed_us: u64,
     from_us: u64,
-    /// Up to this moment, and longer perhaps.
+    /// Until this moment, and perhaps longer.
     to_us: u64,
     task: usize,
 }
@@ -25,7 +25,7 @@ struct Ready {
 struct Choice {
     span: Span,
     priority: i64,
-    /// The earliest moment that its place among its equals may be counted from.
+    /// The earliest moment from which its place among its equals may be counted.
     placed_us: u64,
     task: usize,
 }
@@ -68,8 +68,8 @@ fn follow(
     });
     for (turn, handed) in task.handed.iter().enumerate() {
         let Some(number) = priority else { return };
-        // A task that comes no more may have gone by a pop whose answer was lost, so only the
-        // times before a delivery count.
+        // A task that is not delivered again may have been removed by a pop whose answer was lost,
+        // so only the times before a delivery count.
         if let Some(from_us) = from_us {
             let to_us = handed.span.from_us.min(end_us);
             let placed_us = placed.to_us;
@@ -110,7 +110,7 @@ const fn moves(wish: Wish) -> bool {
     matches!(wish, Wish::Release { tail: true, .. } | Wish::Release { priority: Some(_), .. })
 }
 
-/// The accepted release of a lease, if nothing else can have ended it in another way.
+/// The accepted release of a lease, if nothing else can have ended it.
 fn only_release(handed: &Handed) -> Option<&Deed> {
     let mut enders = handed.deeds.iter().filter(|deed| deed.may_count() && deed.ends_lease());
     let first = enders.next().filter(|deed| deed.is_accepted())?;
@@ -131,8 +131,8 @@ fn expires_us(task: &Task, entry: &Entry, tolerance: Tolerance) -> u64 {
     own.into_iter().chain(given).min().unwrap_or(u64::MAX)
 }
 
-/// Goes through the deliveries of a queue in the order of their beginnings. Of all tasks that were
-/// ready by then, those of a better place are looked at for the one that stayed ready longest.
+/// Checks the deliveries of a queue in the order of their beginnings. Of all tasks that were ready
+/// by then and have a better place, it considers the one that stayed ready longest.
 fn judge(
     book: &Book,
     queue: usize,
@@ -172,7 +172,7 @@ fn judge(
     }
 }
 
-/// The latest end among the first so many keys, kept in a Fenwick tree.
+/// The latest end among the first keys, kept in a Fenwick tree.
 struct Longest(Vec<Option<(u64, usize)>>);
 
 impl Longest {

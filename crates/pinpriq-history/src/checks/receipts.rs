@@ -1,6 +1,6 @@
 //! RECEIPT-REUSED, STALE-ACCEPTED, and receipts refused while they were certainly current.
 //!
-//! Nothing is read out of a receipt: it is a text that is given out once.
+//! Receipts are not parsed: a receipt is a text that is given out once.
 
 use super::bounds::current_until_us;
 use super::windows;
@@ -24,7 +24,7 @@ pub(super) fn check(book: &Book, tolerance: Tolerance, report: &mut Report) {
     }
 }
 
-/// `next_us` is when somebody else certainly had the task.
+/// Checks one lease. `next_us` is when somebody else certainly had the task.
 fn check_lease(
     book: &Book,
     task: &Task,
@@ -75,13 +75,13 @@ fn check_lease(
     }
 }
 
-/// When a lease that lasts as long as its connection has certainly ended: with its server.
+/// When a lease that lasts as long as its connection has certainly ended: together with its server.
 fn connection_end_us(book: &Book, handed: &Handed) -> u64 {
     let first = book.lives.partition_point(|(killed_us, _)| *killed_us <= handed.span.to_us);
     book.lives.get(first).map_or(u64::MAX, |(_, started_us)| *started_us)
 }
 
-/// A task ends once, whatever the receipts.
+/// Checks that a task ends only once, whatever the receipts.
 fn two_acks(book: &Book, task: &Task, report: &mut Report) {
     let ack = |deed: &&Deed| deed.is_accepted() && deed.wish == crate::lease::Wish::Ack;
     let leases = task.handed.iter().filter(|handed| handed.deeds.iter().any(|deed| ack(&deed)));

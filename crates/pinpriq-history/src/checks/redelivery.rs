@@ -1,7 +1,7 @@
 //! DUPLICATED, RESURRECTED and EARLY-EXPIRED: deliveries of a task that had been delivered before.
 //!
-//! A second delivery is right if the first lease may have ended: its time, its connection, its
-//! server, or its holder ended it.
+//! A second delivery is correct if the first lease may have ended: because its time was up, its
+//! connection or server ended, or its holder ended it.
 
 use super::bounds::free_from_us;
 use crate::book::Book;
@@ -42,8 +42,8 @@ fn gone_us(task: &Task) -> u64 {
     [popped_us, acked_us, killed_us, expired_us].into_iter().flatten().min().unwrap_or(u64::MAX)
 }
 
-/// Whether the first lease was finished and the second delivery certainly came after the first, so
-/// that it came either too late or while the lease lasted.
+/// Whether the first lease was finished and the second delivery was certainly after the first, so
+/// that it was either too late or while the lease lasted.
 fn follows_an_end(first: Option<&Handed>, second: &Handed) -> bool {
     first.is_some_and(|first| {
         let finished = |handed: &Handed| {

@@ -45,7 +45,7 @@ fn check_put(
     }
 }
 
-/// Whether the task may have got another time to live.
+/// Whether the task may have been given another time to live.
 fn is_renewed(task: &Task) -> bool {
     let mut deeds = task.handed.iter().flat_map(|handed| &handed.deeds);
     let renews = |wish: Wish| matches!(wish, Wish::Release { ttl_us: Some(_), .. });

@@ -1,7 +1,6 @@
 //! What is certain about the order of the deliveries of one task.
 //!
-//! Deliveries are in the order of their beginnings. Those that overlap may have happened either
-//! way round.
+//! Deliveries are sorted by their beginnings. Those that overlap may have happened in either order.
 
 use crate::shelf::Task;
 

@@ -1,4 +1,4 @@
-//! A good history, doctored: whatever is wrong in it, the checker must find it and call it by its
+//! A correct history, altered: the checker must find whatever is wrong in it and give it the right
 //! name.
 
 use pinpriq_history::{Event, Operation, Outcome, Verdict, digest};
@@ -8,7 +8,7 @@ use crate::story::{
     touch,
 };
 
-/// The change is found, and called by this name; at most it is called by others as well.
+/// The change is found under this name, and perhaps also under others.
 #[track_caller]
 fn found(verdict: Verdict, doctor: impl FnOnce(&mut Story)) {
     let mut story = everything();
@@ -19,7 +19,7 @@ fn found(verdict: Verdict, doctor: impl FnOnce(&mut Story)) {
     assert!(counts.contains_key(&verdict), "{verdict} is not among {:#?}", report.violations);
 }
 
-/// The change is found, and called by this name alone.
+/// The change is found under this name alone.
 #[track_caller]
 fn found_alone(verdict: Verdict, doctor: impl FnOnce(&mut Story)) {
     let mut story = everything();

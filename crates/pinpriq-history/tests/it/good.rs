@@ -1,4 +1,5 @@
-//! Histories of correct servers, with all that a client cannot know: the checker lets them pass.
+//! Histories of correct servers, with everything that a client cannot know: the checker accepts
+//! them.
 
 use pinpriq_history::{Delivery, Event, Operation, Outcome};
 

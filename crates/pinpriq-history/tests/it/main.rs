@@ -1,4 +1,4 @@
-//! Tests of the history checker: what it must let pass, and what it must object to.
+//! Tests of the history checker: what it must accept, and what it must object to.
 
 #[cfg(test)]
 mod doctored;

@@ -1,4 +1,4 @@
-//! Files that are no histories are refused with the line.
+//! Files that are not histories are refused, with the line.
 
 use pinpriq_history::{History, Recorder, Unreadable};
 

@@ -1,4 +1,4 @@
-//! Histories made by hand: a line for each request, with labels to find it again.
+//! Histories made by hand: a record for each request, with labels to find it again.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ pub(crate) const MS: u64 = 1_000;
 /// How long each request takes here.
 const REQUEST_US: u64 = 400;
 
-/// A history in the making.
+/// A history under construction.
 #[derive(Default)]
 pub(crate) struct Story {
     pub(crate) records: Vec<Record>,
@@ -22,12 +22,12 @@ pub(crate) struct Story {
 }
 
 impl Story {
-    /// Lets time pass.
+    /// Advances the time.
     pub(crate) fn pass_ms(&mut self, ms: u64) {
         self.at_us += ms * MS;
     }
 
-    /// A request and its outcome.
+    /// Adds a request and its outcome.
     pub(crate) fn call(&mut self, label: &'static str, operation: Operation, outcome: Outcome) {
         let call = self.begin(label, operation);
         self.at_us += REQUEST_US;
@@ -35,7 +35,7 @@ impl Story {
         self.at_us += 1;
     }
 
-    /// A request that is not answered yet.
+    /// Adds a request that is not answered yet.
     pub(crate) fn begin(&mut self, label: &'static str, operation: Operation) -> u64 {
         let call = self.calls;
         self.calls += 1;
@@ -57,7 +57,7 @@ impl Story {
         self.call(label, put(id, priority), Outcome::Put { id: id.to_owned() });
     }
 
-    /// A take with a TTR of ten seconds.
+    /// Adds a take with a TTR of ten seconds.
     pub(crate) fn take(&mut self, label: &'static str, id: &str, receipt: &str) {
         self.call(label, take(Some(10_000)), came(id, receipt));
     }
@@ -81,7 +81,7 @@ impl Story {
         self.event(Event::Drained { queue: QUEUE.to_owned(), buried_stay: false });
     }
 
-    /// The place of the line in which a request begins.
+    /// The index of the record in which a request begins.
     pub(crate) fn place(&self, label: &str) -> usize {
         let wanted = self.labels[label];
         let begins = |it: &Record| matches!(it, Record::Invoked { call, .. } if *call == wanted);
@@ -113,7 +113,7 @@ impl Story {
         }
     }
 
-    /// Takes a request and its answer out of the history.
+    /// Removes a request and its answer from the history.
     pub(crate) fn remove(&mut self, label: &str) {
         let wanted = self.labels[label];
         self.records.retain(|it| match it {
@@ -122,7 +122,7 @@ impl Story {
         });
     }
 
-    /// Runs the time from a request on so much later.
+    /// Delays everything from a request on by `ms`.
     pub(crate) fn delay_from(&mut self, label: &str, ms: u64) {
         let place = self.place(label);
         for record in &mut self.records[place..] {
@@ -134,7 +134,7 @@ impl Story {
         self.at_us += ms * MS;
     }
 
-    /// Puts what follows in the middle of the history, right before a request.
+    /// Inserts more records into the history, right before a request.
     pub(crate) fn before(&mut self, label: &str, tell: impl FnOnce(&mut Self)) {
         let place = self.place(label);
         let rest = self.records.split_off(place);
@@ -156,7 +156,7 @@ impl Story {
         (self.client, self.at_us) = (own, end_us + took_us);
     }
 
-    /// Puts what follows right after the answer to a request.
+    /// Inserts more records right after the answer to a request.
     pub(crate) fn after(&mut self, label: &str, tell: impl FnOnce(&mut Self)) {
         let wanted = self.labels[label];
         let ends = |it: &Record| matches!(it, Record::Answered { call, .. } if *call == wanted);
@@ -174,7 +174,7 @@ impl Story {
         }
     }
 
-    /// Writes the history as lines.
+    /// The history as lines of text.
     pub(crate) fn text(&self) -> String {
         let line = |record| serde_json::to_string(record).unwrap() + "\n";
         self.records.iter().map(line).collect()
@@ -192,7 +192,7 @@ impl Story {
     }
 }
 
-/// What the payload of a task is called.
+/// The digest of the payload of a task.
 pub(crate) fn payload(id: &str) -> String {
     digest(format!("the payload of {id}").as_bytes())
 }
@@ -259,7 +259,7 @@ pub(crate) fn popped(id: &str) -> Outcome {
     Outcome::Tasks(vec![Delivery { id: id.to_owned(), receipt: None, payload: payload(id) }])
 }
 
-/// A history in which everything happens once, and all of it is right.
+/// A history in which everything happens once, and all of it is correct.
 pub(crate) fn everything() -> Story {
     let mut story = Story::default();
     story.event(Event::ServerStarted);

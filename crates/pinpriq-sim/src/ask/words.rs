@@ -1,4 +1,4 @@
-//! What the words of several requests of a RESP client have in common.
+//! The words that several requests of a RESP client share.
 
 use std::fmt::{Display, Write as _};
 
@@ -9,7 +9,7 @@ use pinpriq_wire::resp::Words;
 
 use super::{By, Change, Name, Wish};
 
-/// What requests of a RESP client have in common beyond words.
+/// Parts that requests of a RESP client share beyond single words.
 pub(super) trait Phrases {
     #[expect(clippy::option_option, reason = "not given, none, or a value")]
     fn or_none(self, word: &str, value: Option<Option<impl Display>>) -> Self;

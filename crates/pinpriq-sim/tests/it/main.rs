@@ -1,14 +1,14 @@
-//! The simulator finds nothing wrong with the product, and objects to what is wrong on purpose.
+//! The simulator finds nothing wrong with the product, and detects planted bugs.
 //!
-//! These runs are short, for every build; the program `pinpriq-sim` runs as many as one likes.
+//! These runs are short, for every build. The program `pinpriq-sim` runs any number of them.
 
 use pinpriq_sim::{Bug, Failure, Knobs, Trail, replay, run, run_seeds, shrink};
 
-/// Seeds for every build, and how many requests each makes.
+/// The seeds for every build, and the number of requests in each.
 const SEEDS: std::ops::Range<u64> = 0..60;
 const OPERATIONS: u64 = 400;
 
-/// In so many seeds a planted bug must be noticed.
+/// A planted bug must be noticed within this many seeds.
 const SEEDS_UNTIL_NOTICED: u64 = 60;
 
 fn tell(failure: &Failure) -> String {

@@ -1,7 +1,7 @@
 //! Records as versions 1 to 3 wrote them. They are read and never written.
 //!
-//! Every field had its place, with a byte before those that may be missing, and tasks of lanes
-//! were told apart from those of queues. Records that have not changed since are not here.
+//! Every field had a fixed place, with a byte before optional ones, and tasks of lanes had other
+//! record types than those of queues. Records that have not changed since are not here.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ const PUBLISHED: u8 = 8;
 const LANE_TASK: u8 = 9;
 const LANE: u8 = 10;
 
-/// Takes the rest of a record of this type.
+/// Decodes the rest of a record of this type.
 pub(super) fn decode(kind: u8, input: &mut &[u8], names: &mut Names) -> Result<Change, Malformed> {
     Ok(match kind {
         TASK => Change::Task(Box::new(take_task(input, names)?)),
@@ -103,7 +103,7 @@ fn take_lane_task(input: &mut &[u8]) -> Result<TaskRecord, Malformed> {
     })
 }
 
-/// What stands behind seq and priority.
+/// The fields after seq and priority.
 fn take_progress(
     seq: u64,
     priority: Option<i64>,

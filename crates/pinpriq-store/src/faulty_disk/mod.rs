@@ -1,10 +1,10 @@
 //! A disk in memory that loses, tears, corrupts and refuses on request.
 //!
 //! For tests and simulators: everything follows from the seed. It knows, for each sector of 512
-//! bytes, whether it was synced, and for each directory entry too. [`FaultyDisk::crash`] decides
-//! what survives of the rest. Faults are programmed with [`FaultyDisk::fail`] and counted when they
-//! strike, so that a test can tell that its fault was really there. It models a disk that keeps
-//! what it has confirmed; it knows nothing about journals.
+//! bytes and each directory entry, whether it was synced. [`FaultyDisk::crash`] decides what else
+//! survives. Faults are programmed with [`FaultyDisk::fail`] and counted when they strike, so that
+//! a test can check that its fault really occurred. It models a disk that keeps what it has
+//! confirmed, and knows nothing about journals.
 
 mod file;
 mod state;
@@ -25,7 +25,7 @@ pub struct FaultyDisk {
     state: Arc<Mutex<State>>,
 }
 
-/// Frees the lock when it is dropped, unless the disk crashed since.
+/// Frees the lock when it is dropped, unless the disk has crashed since.
 struct Guard {
     disk: FaultyDisk,
     generation: u64,
@@ -41,13 +41,13 @@ impl Drop for Guard {
 }
 
 impl FaultyDisk {
-    /// An empty disk without faults and without bounds.
+    /// Creates an empty disk without faults and without a capacity limit.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { state: Arc::new(Mutex::new(State::new(seed))) }
     }
 
-    /// A disk with these files, all of them durable.
+    /// Creates a disk with these files, all of them durable.
     #[must_use]
     pub fn with_files(seed: u64, files: &BTreeMap<String, Vec<u8>>) -> Self {
         let disk = Self::new(seed);
@@ -60,46 +60,46 @@ impl FaultyDisk {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // A test that failed while it held the lock has said so already.
+        // A test that failed while it held the lock has already reported that.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets the `nth` operation of this kind from now on fail (1 is the next one), once or from
-    /// then on. A sync that fails marks what was written as clean, as Linux does: it can be read,
-    /// and no later sync makes it durable.
+    /// Makes the `nth` operation of this kind from now on fail (1 is the next one), once or from
+    /// then on. A failed sync marks what was written as clean, as Linux does: it can be read, and
+    /// no later sync makes it durable.
     pub fn fail(&self, operation: Operation, nth: u64, repeat: Repeat, kind: io::ErrorKind) {
         self.state().add_fault(operation, nth, repeat, kind);
     }
 
-    /// Takes all programmed faults back, a coming crash included.
+    /// Removes all programmed faults, including a coming crash.
     pub fn heal(&self) {
         self.state().heal();
     }
 
-    /// Lets this many of a hundred writes be short or interrupted.
+    /// Makes this many of a hundred writes short or interrupted.
     pub fn shorten_writes(&self, percent: u64) {
         self.state().short_percent = percent;
     }
 
-    /// Lets this many of a hundred reads be short or interrupted.
+    /// Makes this many of a hundred reads short or interrupted.
     pub fn shorten_reads(&self, percent: u64) {
         self.state().short_read_percent = percent;
     }
 
-    /// Bounds the bytes of all files together, reserved ones included. The bound and what is
-    /// reserved stay as they are in a crash.
+    /// Limits the total bytes of all files, including reserved bytes. The limit and the
+    /// reservations survive a crash.
     pub fn set_capacity(&self, bytes: u64) {
         self.state().capacity = bytes;
     }
 
-    /// The bytes of all files together, reserved ones included.
+    /// The total bytes of all files, including reserved bytes.
     #[must_use]
     pub fn used(&self) -> u64 {
         self.state().used()
     }
 
-    /// Lets the machine stop in the middle of the `nth` operation from now on (1 is the next one):
-    /// it and all later ones fail until [`FaultyDisk::crash`].
+    /// Stops the machine in the middle of the `nth` operation from now on (1 is the next one): that
+    /// operation and all later ones fail until [`FaultyDisk::crash`].
     pub fn stop_at(&self, nth: u64) {
         let mut state = self.state();
         state.stop_at = Some(state.operations + nth);
@@ -111,44 +111,44 @@ impl FaultyDisk {
         self.state().stopped
     }
 
-    /// How many operations there were.
+    /// The number of operations so far.
     #[must_use]
     pub fn operations(&self) -> u64 {
         self.state().operations
     }
 
-    /// How many operations of this kind there were.
+    /// The number of operations of this kind so far.
     #[must_use]
     pub fn count(&self, operation: Operation) -> u64 {
         self.state().counts.get(&operation).copied().unwrap_or(0)
     }
 
-    /// How many programmed faults of this kind struck.
+    /// The number of programmed faults of this kind that struck.
     #[must_use]
     pub fn struck(&self, operation: Operation) -> u64 {
         self.state().struck.get(&operation).copied().unwrap_or(0)
     }
 
-    /// How many writes were made short or interrupted.
+    /// The number of writes that were made short or interrupted.
     #[must_use]
     pub fn shortened(&self) -> u64 {
         self.state().shortened
     }
 
-    /// How many reads were made short or interrupted.
+    /// The number of reads that were made short or interrupted.
     #[must_use]
     pub fn shortened_reads(&self) -> u64 {
         self.state().shortened_reads
     }
 
-    /// What crashes have taken away so far.
+    /// What crashes have removed so far.
     #[must_use]
     pub fn losses(&self) -> Losses {
         self.state().losses
     }
 
-    /// Ends everything that uses the disk, decides what survives, and starts again: old handles
-    /// and the lock are void, programmed faults are taken back.
+    /// Ends everything that uses the disk, decides what survives, and starts again: old handles and
+    /// the lock become invalid, and programmed faults are removed.
     pub fn crash(&self, policy: CrashPolicy) {
         self.state().crash(policy);
     }
@@ -162,21 +162,21 @@ impl FaultyDisk {
         assert!(flipped, "{name} has no byte at {offset}");
     }
 
-    /// Everything that is there, as a reader would see it now.
+    /// All files as a reader would see them now.
     #[must_use]
     pub fn files(&self) -> BTreeMap<String, Vec<u8>> {
         self.state().files()
     }
 
-    /// Puts a file there, durably, replacing what had the name.
+    /// Stores a file durably, and replaces any file of that name.
     pub fn put(&self, name: &str, bytes: Vec<u8>) {
         self.state().insert_durable(name, bytes);
     }
 
-    /// Takes a file away, durably.
+    /// Removes a file durably.
     ///
     /// # Panics
-    /// If it was not there.
+    /// If it does not exist.
     pub fn take_away(&self, name: &str) {
         let removed = self.state().remove_durable(name);
         assert!(removed, "there is no {name}");
@@ -221,7 +221,7 @@ impl Disk for FaultyDisk {
         let mut state = self.state();
         let generation = state.generation;
         let entered = state.enter(Operation::Rename, generation);
-        // A machine that stops in the middle may have done it or not.
+        // A machine that stops in the middle may or may not have done it.
         if entered.is_ok() || state.stops_late() {
             let Some(inode) = state.directory.remove(from) else {
                 return Err(io::ErrorKind::NotFound.into());

@@ -1,4 +1,4 @@
-//! What the disk in memory remembers: what a reader sees, and what would survive.
+//! The state of the disk in memory: what a reader sees, and what would survive.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -6,10 +6,10 @@ use std::io;
 use crate::disk::index;
 use pinpriq_dice::Dice;
 
-/// What is written as a whole or not at all.
+/// The unit that is written as a whole or not at all.
 pub const SECTOR_BYTES: usize = 512;
 
-/// The kinds of operations, to be counted and to fail.
+/// The kinds of operations, which are counted and can fail.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Operation {
     /// [`Disk::open`](crate::disk::Disk::open)
@@ -34,34 +34,34 @@ pub enum Operation {
     SetLen,
 }
 
-/// Whether a fault goes away again.
+/// Whether a fault ends by itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Repeat {
     /// It strikes once.
     Once,
-    /// It strikes from then on.
+    /// It strikes every time from then on.
     Forever,
 }
 
-/// What survives a crash of what was not synced.
+/// Which unsynced data survives a crash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CrashPolicy {
     /// All of it: only the process was killed.
     KeepAll,
     /// None of it.
     LoseUnsynced,
-    /// Each sector and each directory entry with this chance, out of a hundred.
+    /// Each sector and each directory entry survives with this chance, in percent.
     KeepSome(u64),
 }
 
-/// What crashes took away of what was not synced.
+/// The unsynced data that crashes have removed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Losses {
     /// Sectors whose latest content is gone.
     pub sectors: u64,
-    /// Crashes after which some of the unsynced sectors of a file were there and others were not.
+    /// Crashes after which some of the unsynced sectors of a file survived and others did not.
     pub torn: u64,
-    /// Creations, renamings and removals that are undone.
+    /// Creations, renamings and removals that were undone.
     pub entries: u64,
 }
 
@@ -71,15 +71,15 @@ pub(super) type InodeId = u64;
 pub(super) struct Inode {
     /// What a reader sees.
     pub(super) bytes: Vec<u8>,
-    /// What is on the disk for certain.
+    /// What is certainly on the disk.
     pub(super) durable: Vec<u8>,
     /// Sectors that the next sync will write.
     pub(super) dirty: BTreeSet<usize>,
     /// Sectors that a sync failed to write, and that no sync will write any more.
     pub(super) dropped: BTreeSet<usize>,
     pub(super) reserved: u64,
-    /// Whether what a reader sees and what is on the disk may differ elsewhere than in the sectors
-    /// above, since the length was changed.
+    /// Whether what a reader sees and what is on the disk may differ outside the sectors above,
+    /// because the length was changed.
     pub(super) was_resized: bool,
 }
 
@@ -106,7 +106,7 @@ pub(super) struct State {
     pub(super) unsynced: Vec<DirChange>,
     next_inode: InodeId,
     pub(super) locked: bool,
-    /// Rises with each crash, so that old handles are void.
+    /// Rises with each crash, which makes old handles invalid.
     pub(super) generation: u64,
     faults: Vec<Fault>,
     pub(super) short_percent: u64,
@@ -148,7 +148,7 @@ impl State {
         }
     }
 
-    /// Every operation begins here: it is counted, and this is where it fails.
+    /// Every operation begins here. It is counted, and fails here if it has to.
     pub(super) fn enter(&mut self, operation: Operation, generation: u64) -> io::Result<()> {
         if self.stopped || generation != self.generation {
             return Err(io::Error::other("the machine has stopped"));
@@ -172,7 +172,7 @@ impl State {
         Err(kind.into())
     }
 
-    /// Whether the operation at which the machine stops took effect all the same.
+    /// Whether the operation at which the machine stops took effect nevertheless.
     pub(super) fn stops_late(&mut self) -> bool {
         self.stopped && self.dice.chance(50) && self.stop_at.take().is_some()
     }
@@ -200,16 +200,17 @@ impl State {
         sizes.map(|inode| (inode.bytes.len() as u64).max(inode.reserved)).sum()
     }
 
-    /// The same, with what a crash would bring back: files whose removal is not durable, and the
-    /// ends of files that were cut off.
+    /// Like `used`, including what a crash would bring back: files whose removal is not durable,
+    /// and the ends of truncated files.
     fn held(&self) -> u64 {
         let named = self.directory.values().chain(self.durable_directory.values());
         let named = named.collect::<BTreeSet<_>>();
         named.iter().filter_map(|inode| self.inodes.get(inode)).map(Inode::held).sum()
     }
 
-    /// How many more bytes there is room for, if `wanted` are asked for. Like a real file system,
-    /// it makes removals durable before it refuses for want of the room that they give back.
+    /// Returns for how many more bytes there is room, if `wanted` are requested. Like a real file
+    /// system, it makes removals durable before it refuses for lack of the room that they give
+    /// back.
     pub(super) fn room(&mut self, wanted: u64) -> u64 {
         if self.capacity == u64::MAX {
             return u64::MAX;
@@ -276,8 +277,8 @@ impl State {
             CrashPolicy::LoseUnsynced => 0,
             CrashPolicy::KeepSome(percent) => percent,
         };
-        // The page cache outlives the process, and what a failed sync dropped is still in it; but
-        // nothing in it has become durable by that.
+        // The page cache outlives the process, and still holds what a failed sync dropped. That
+        // does not make any of it durable.
         if policy != CrashPolicy::KeepAll {
             for change in std::mem::take(&mut self.unsynced) {
                 if self.dice.chance(percent) {
@@ -323,12 +324,12 @@ fn apply(directory: &mut BTreeMap<String, InodeId>, change: &DirChange) {
 }
 
 impl Inode {
-    /// What it takes up, reserved room included.
+    /// The bytes that it occupies, including reserved bytes.
     pub(super) fn held(&self) -> u64 {
         (self.bytes.len().max(self.durable.len()) as u64).max(self.reserved)
     }
 
-    /// Marks the sectors of a write.
+    /// Marks the sectors of a write as dirty.
     pub(super) fn touch(&mut self, offset: usize, length: usize) {
         if length > 0 {
             for sector in offset / SECTOR_BYTES..=(offset + length - 1) / SECTOR_BYTES {
@@ -345,7 +346,7 @@ impl Inode {
         }
     }
 
-    /// A sync that failed: what was dirty counts as clean and is not on the disk.
+    /// Records a failed sync: what was dirty counts as clean and is not on the disk.
     pub(super) fn fail_sync(&mut self) {
         self.dropped.append(&mut self.dirty);
     }
@@ -368,7 +369,7 @@ impl Inode {
     }
 
     fn crash(&mut self, percent: u64, dice: &mut Dice, losses: &mut Losses) {
-        // The length is a fact of its own: it may survive where the content does not.
+        // The length is separate: it may survive where the content does not.
         if self.bytes.len() != self.durable.len() && dice.chance(percent) {
             self.durable.resize(self.bytes.len(), 0);
         }

@@ -1,7 +1,7 @@
-//! Looking at a journal without touching it.
+//! Inspects a journal without changing it.
 //!
 //! Works on a directory that must not be written, and while a server uses it; then the end of the
-//! log may be caught half written. Everything is read, and the state is built in memory.
+//! log may be read half written. Everything is read, and the state is built in memory.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +14,11 @@ use super::survey::{Damage, LsnRange, SegmentReport, survey};
 use crate::disk::{Disk, LOCK_NAME, LockError};
 use crate::store::{StoreError, TornTail};
 
-/// What is there.
+/// What a journal contains.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Report {
-    /// The format version: the highest of a segment that is needed and whose header can be read.
+    /// The format version: the highest of the needed segments whose header can be read.
     pub version: u32,
     /// Whether another process holds the lock.
     pub in_use: bool,
@@ -30,20 +30,19 @@ pub struct Report {
     pub records: u64,
     /// The highest incarnation, the latest moment, the highest task number.
     pub header: Header,
-    /// How many tasks there are in each state, in the order of
-    /// [`pinpriq_engine::task::StateKind::ALL`].
+    /// The number of tasks in each state, in the order of [`pinpriq_engine::task::StateKind::ALL`].
     pub tasks_by_state: [u64; 6],
-    /// How many tasks each queue holds.
+    /// The number of tasks in each queue.
     pub tasks_by_queue: BTreeMap<Bytes, u64>,
-    /// How many tasks each lane holds, by topic and member.
+    /// The number of tasks in each lane, by topic and member.
     pub tasks_by_lane: BTreeMap<(Bytes, Bytes), u64>,
-    /// How many members are registered.
+    /// The number of registered members.
     pub members: u64,
-    /// How many lanes they have.
+    /// The number of their lanes.
     pub lanes: u64,
-    /// How many published payloads are kept.
+    /// The number of published payloads that are kept.
     pub publications: u64,
-    /// How many queues have settings or a pause.
+    /// The number of queues with settings or a pause.
     pub queues_with_settings: u64,
     /// Bytes in use in the segments.
     pub bytes_used: u64,
@@ -51,11 +50,11 @@ pub struct Report {
     pub bytes_live: u64,
     /// Prepared files.
     pub spares: Vec<String>,
-    /// Segments that are no longer needed; the next start removes them.
+    /// Segments that are no longer needed. The next start removes them.
     pub left_over: Vec<String>,
     /// Files that are not part of a journal.
     pub foreign: Vec<String>,
-    /// An unfinished last write, which the next start cuts off. No damage.
+    /// An unfinished last write, which the next start cuts off. It does not count as damage.
     pub torn_tail: Option<TornTail>,
     /// What cannot be read. A server starts only if this is empty.
     pub damage: Vec<Damage>,
@@ -63,15 +62,15 @@ pub struct Report {
     pub missing: Vec<LsnRange>,
 }
 
-/// Reads a journal and tells what is there. Changes nothing.
+/// Reads a journal and reports what it contains. Changes nothing.
 ///
-/// Refuses a directory without segments, and one of a newer format. That segments are missing, or
-/// belong to another journal than the others, counts as damage.
+/// Refuses a directory without segments, and one of a newer format. Missing segments, and segments
+/// of another journal than the others, count as damage.
 pub fn check(disk: &dyn Disk) -> Result<Report, StoreError> {
     check_expected(disk, None)
 }
 
-/// Like [`check()`]; that the journal is not the one that is expected counts as damage too.
+/// Like [`check()`]. A journal other than the expected one also counts as damage.
 pub fn check_expected(disk: &dyn Disk, expected: Option<&Expected>) -> Result<Report, StoreError> {
     let guard = match disk.lock() {
         Ok(guard) => Some(guard),

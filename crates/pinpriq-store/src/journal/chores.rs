@@ -1,8 +1,8 @@
 //! What the journal does besides commits: preparing a spare file, listing the records of an old
-//! segment, and putting segments away that are no longer needed.
+//! segment, and putting away segments that are no longer needed.
 //!
-//! Each job is one small step, so that it delays nothing for long and can be left off at any
-//! time. No failure in here endangers a batch: it is reported, and the journal goes on without.
+//! Each job is one small step, so it delays nothing for long and the work can stop at any time. No
+//! failure in here endangers a batch: it is reported, and the journal continues without.
 
 use std::io;
 use std::sync::Arc;
@@ -22,22 +22,22 @@ use crate::codec::{Names, decode, decode_key};
 use crate::disk::{Disk, OpenMode, read_full_at, write_all_at};
 use crate::store::{REWRITE_KEYS_MAX, Rewrite, StoreError};
 
-/// How much of a spare is filled in one step.
+/// The number of bytes of a spare that one step fills.
 pub(crate) const FILL_STEP_BYTES: u64 = 1 << 20;
 
 #[derive(Debug)]
 pub(crate) enum Chore {
-    /// Fill the next part of this spare with zeros, until it has this many bytes.
+    /// Fill the next part of this spare with zeros, until it has `bytes` bytes.
     Fill { spare: u32, bytes: u64 },
-    /// Reserve what room there is for a spare that is smaller than usual.
+    /// Reserve the available room for a spare that is smaller than usual.
     Reserve { spare: u32, sizes: Sizes },
     /// List the next records that have a place, about this many bytes of them.
     List { segment: SegmentHeader, end: u64, from: Cursor, most: u64 },
-    /// A segment that is no longer needed becomes a spare, or goes.
+    /// Turn a segment that is no longer needed into a spare, or remove it.
     Retire { segment: u32, spare: Option<u32> },
 }
 
-/// Where listing goes on: a batch, and how many of its records were listed.
+/// Where listing continues: a batch, and how many of its records were listed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Cursor {
     batch: u64,
@@ -46,7 +46,7 @@ pub(crate) struct Cursor {
 
 #[derive(Debug)]
 pub(crate) enum ChoreDone {
-    /// How many bytes, 0 for none.
+    /// The number of bytes reserved, 0 for none.
     Reserved {
         spare: u32,
         outcome: Result<u64, StoreError>,
@@ -75,7 +75,7 @@ pub(crate) enum Filled {
 #[derive(Debug, Default)]
 pub(crate) struct Listed {
     pub(crate) records: Vec<Rewrite>,
-    /// Where to go on, unless this was the end.
+    /// Where to continue, unless this was the end.
     pub(crate) next: Option<Cursor>,
 }
 
@@ -86,7 +86,7 @@ impl Cursor {
 pub(crate) struct Chores {
     disk: Arc<dyn Disk>,
     buffer: Vec<u8>,
-    /// Whether listed tasks come with their payloads.
+    /// Whether listed tasks include their payloads.
     lists_payloads: bool,
     names: Names,
 }
@@ -101,7 +101,7 @@ impl Chores {
         match fill_step(&*self.disk, &name, bytes, &mut self.buffer) {
             Ok(filled) => Ok(filled),
             Err(error) => {
-                // Half a spare only takes up room.
+                // Half a spare only occupies room.
                 _ = self.disk.remove(&name);
                 Err(StoreError::from_io("prepare", &name, 0, error))
             }
@@ -197,8 +197,8 @@ impl Worker for Chores {
     }
 }
 
-/// Adds zeros to the end of a spare and syncs them. Each step is synced, so that the disk is
-/// never given a whole segment at once while a commit waits behind it.
+/// Adds zeros to the end of a spare and syncs them. Each step is synced, so that the disk never
+/// receives a whole segment at once while a commit waits behind it.
 pub(crate) fn fill_step(
     disk: &dyn Disk,
     name: &str,
@@ -223,7 +223,7 @@ pub(crate) fn fill_step(
     Ok(if length + step >= bytes { Filled::Whole } else { Filled::Partly })
 }
 
-/// The bytes of the batch whose header is at the start of `bytes`, which hold no body yet.
+/// The size of the batch whose header is at the start of `bytes`. The body need not be there yet.
 fn announced_bytes(bytes: &[u8]) -> Option<u64> {
     let body = bytes.get(4..8)?;
     Some(BATCH_HEADER_BYTES as u64 + u64::from(u32::from_le_bytes(body.try_into().ok()?)))
@@ -237,14 +237,14 @@ fn payload_of(mut record: &[u8], names: &mut Names) -> Option<Bytes> {
     }
 }
 
-/// What is left of a batch after a part of it was listed.
+/// What remains of a batch after a part of it was listed.
 enum BatchLeft {
     Nothing,
     Records(Cursor),
 }
 
-/// Hands the records of a batch to `more` until that says no. Returns nothing if a record cannot
-/// be read.
+/// Passes the records of a batch to `more` until that returns false. Returns none if a record
+/// cannot be read.
 fn list_batch(
     segment: u32,
     from: Cursor,

@@ -1,7 +1,7 @@
-//! Which old segment to empty next, and how far that has come.
+//! Decides which old segment to empty next, and tracks the progress.
 //!
-//! The oldest segment is listed piece by piece; the engine writes again what still counts; when
-//! nothing in it counts any more the ledger lets it go. A segment that cannot be read is left
+//! The oldest segment is listed piece by piece, and the engine writes again what still counts. When
+//! nothing in it counts any more, the ledger lets it go. A segment that cannot be read is left
 //! alone: its tasks are in memory, and it can go once they are gone.
 
 use super::chores::{Chore, Cursor, Listed};
@@ -18,17 +18,17 @@ pub(crate) struct Compaction {
 enum Stage {
     #[default]
     Idle,
-    /// This segment is to be listed from here.
+    /// This segment has to be listed from here.
     ToList(u32, Cursor),
-    /// A job lists it.
+    /// A job is listing it.
     Listing(u32),
-    /// All of it was listed, or it cannot be: nothing to do but wait until it holds nothing.
+    /// All of it was listed, or it cannot be: wait until it holds nothing.
     Waiting(u32),
 }
 
 impl Compaction {
-    /// Takes note of how the books stand. `wanted` tells whether the oldest segment should go.
-    /// Returns whether that is begun with now.
+    /// Updates the stage from the ledger. `wanted` says whether the oldest segment should go.
+    /// Returns whether emptying it begins now.
     pub(crate) fn review(&mut self, ledger: &Ledger, written_segment: u32, wanted: bool) -> bool {
         let oldest = ledger.oldest_number();
         if self.is_over(oldest) {
@@ -42,16 +42,16 @@ impl Compaction {
         is_due
     }
 
-    /// Whether the next segment is to be begun with. What was not handed to the disk yet cannot
-    /// be listed from there.
+    /// Whether to begin with the next segment. Data that was not handed to the disk yet cannot be
+    /// listed from there.
     pub(crate) fn is_due(&self, ledger: &Ledger, written_segment: u32, wanted: bool) -> bool {
         let oldest = ledger.oldest_number();
         let free = self.stage == Stage::Idle || self.is_over(oldest);
         free && wanted && oldest < written_segment
     }
 
-    /// Whether the segment in hand holds nothing that counts any more. A job that lists it is
-    /// waited for all the same.
+    /// Whether the current segment holds nothing that counts any more. A job that lists it is
+    /// waited for nevertheless.
     fn is_over(&self, oldest: u32) -> bool {
         match self.stage {
             Stage::ToList(at, _) | Stage::Waiting(at) => at < oldest,

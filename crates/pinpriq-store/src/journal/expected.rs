@@ -1,24 +1,24 @@
-//! Whether a journal is the one that belongs in its directory, and all of it is there.
+//! Checks that a journal is the one that belongs in its directory, and that all of it exists.
 //!
-//! Each segment says which shard of which data directory it belongs to, and the file `head` how far
-//! the journal had come. What a batch or a record says is not looked at here.
+//! Each segment names its shard and its data directory, and the file `head` records how far the
+//! journal had come. This module does not look at the contents of batches and records.
 
 use super::head::Head;
 use super::reader::Inventory;
 use super::segment::{Identity, SegmentHeader, segment_name};
 use crate::store::StoreError;
 
-/// Which journal is expected in a directory. What is not known is not compared.
+/// Which journal is expected in a directory. Unknown facts are not compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Expected {
-    /// The number that the data directory has to itself, if it is known.
+    /// The data directory's own number, if it is known.
     pub directory: Option<u64>,
     /// Which of its shards the journal is, from 0.
     pub shard: u32,
     /// How many shards the data directory has.
     pub shards: u32,
-    /// The highest incarnation that all shards of the data directory had begun: none of them may
-    /// know less.
+    /// The highest incarnation that all shards of the data directory had begun. No shard may know
+    /// less.
     pub served: u64,
 }
 
@@ -29,15 +29,15 @@ impl Expected {
         Self { directory: None, shard: 0, shards: 1, served: 0 }
     }
 
-    /// What a new journal says of itself. `drawn` is a random number.
+    /// The identity of a new journal. `drawn` is a random number.
     pub(crate) fn identity(&self, drawn: u64) -> Identity {
         let directory = self.directory.unwrap_or(drawn);
         Identity { directory, shard: self.shard, shards: self.shards }
     }
 }
 
-/// Refuses a directory that lacks segments which it had. `head` must have been read before the
-/// files were listed.
+/// Refuses a directory in which segments are missing. `head` must have been read before the files
+/// were listed.
 pub(crate) fn check_files(inventory: &Inventory, head: Option<Head>) -> Result<(), StoreError> {
     let newest = inventory.segments.last_key_value().map(|(&number, _)| number);
     let named = head.map_or(0, |head| head.newest);
@@ -45,7 +45,7 @@ pub(crate) fn check_files(inventory: &Inventory, head: Option<Head>) -> Result<(
         let what = "the file is missing, and the file head names it";
         return Err(StoreError::damage(&segment_name(named), 0, what));
     }
-    // A first start that was cut off leaves a file of another kind: see `create_growing`.
+    // An interrupted first start leaves a file of another kind: see `create_growing`.
     let spare = inventory.spares.keys().find(|number| **number < u32::MAX / 2);
     if newest.is_none() && spare.is_some() {
         let what = "the directory holds spare files and no segment: all segments are missing";
@@ -54,8 +54,8 @@ pub(crate) fn check_files(inventory: &Inventory, head: Option<Head>) -> Result<(
     Ok(())
 }
 
-/// Compares what segments say of themselves with each other and with what is expected. Returns what
-/// they say, if any of them does.
+/// Compares the identities of segments with each other and with what is expected. Returns the
+/// identity, if any segment has one.
 pub(crate) fn check_identity<'a>(
     headers: impl Iterator<Item = &'a SegmentHeader>,
     expected: Option<&Expected>,

@@ -1,9 +1,9 @@
-//! Reading single records back: payloads that were left on the disk.
+//! Reads single records back: payloads that were left on the disk.
 //!
-//! Whoever is to be shown a payload later holds the segment in which it lies, and reads it when it
-//! is to be sent. A segment that is put away while somebody holds it is removed, and not used
-//! again: the operating system keeps it until the last holder has gone. What a record says is
-//! checked by whoever knows what it must be; a checksum for one record alone does not exist.
+//! A reader holds the segment of a payload that is to be shown later, and reads it when it is to be
+//! sent. A segment that is put away while somebody holds it is removed and not reused: the
+//! operating system keeps it until the last holder has gone. The caller checks the content of a
+//! record, because a single record has no checksum.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Weak};
@@ -16,15 +16,15 @@ use crate::codec::{Names, decode};
 use crate::disk::{Disk, DiskFile, OpenMode, index, read_full_at};
 use crate::store::{ReadJob, StoreError, Volume};
 
-/// How many segments are kept open although nobody holds them.
+/// The number of segments kept open although nobody holds them.
 const FILES_KEPT: usize = 4;
 
-/// The segments that records are read back from.
+/// The segments from which records are read back.
 pub(crate) struct Volumes {
     disk: Arc<dyn Disk>,
     /// Every segment that is open, by number.
     open: BTreeMap<u32, Weak<OpenSegment>>,
-    /// Those that were held last.
+    /// The segments that were held last.
     recent: VecDeque<Arc<OpenSegment>>,
     /// Segments that were removed while somebody held them, with their bytes.
     removed: Vec<(Weak<OpenSegment>, u64)>,
@@ -41,7 +41,7 @@ impl Volumes {
         Self { disk, open: BTreeMap::new(), recent: VecDeque::new(), removed: Vec::new() }
     }
 
-    /// Keeps a segment readable. It must be there.
+    /// Keeps a segment readable. It must exist.
     pub(crate) fn hold(&mut self, number: u32) -> Result<Arc<dyn Volume>, StoreError> {
         if let Some(known) = self.open.get(&number).and_then(Weak::upgrade) {
             return Ok(known);
@@ -59,8 +59,8 @@ impl Volumes {
         Ok(opened)
     }
 
-    /// A segment of this many bytes is about to be put away. Returns whether somebody holds it, so
-    /// that its file must not be used again.
+    /// Notes that a segment of this many bytes is about to be put away. Returns whether somebody
+    /// holds it; then its file must not be reused.
     pub(crate) fn release(&mut self, number: u32, bytes: u64) -> bool {
         if !planted!(GoneSegmentsKeptOpen) {
             self.recent.retain(|segment| segment.number != number);
@@ -73,7 +73,7 @@ impl Volumes {
         is_held
     }
 
-    /// How many bytes of segments are there only since somebody holds them.
+    /// The bytes of segments that exist only because somebody holds them.
     pub(crate) fn held_bytes(&mut self) -> u64 {
         self.removed.retain(|(segment, _)| segment.strong_count() > 0);
         self.removed.iter().map(|(_, bytes)| bytes).sum()

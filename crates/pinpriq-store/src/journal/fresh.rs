@@ -1,7 +1,7 @@
-//! A whole journal in memory, and a new journal of what is in memory.
+//! Reads a whole journal into memory, and writes a new journal from memory.
 //!
-//! For tools that move what a journal holds elsewhere, with no server on it. Unlike a server they
-//! keep every payload in memory.
+//! For tools that move the contents of a journal elsewhere while no server uses it. Unlike a server
+//! they keep every payload in memory.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ use crate::store::{Store as _, StoreError, Urgency};
 /// The most records in one batch of the new journal.
 const BATCH_RECORDS: usize = 256;
 
-/// How many bytes of payloads make a batch full, and how many bytes are gathered before they are
-/// written.
+/// The number of payload bytes that make a batch full, and the number of bytes gathered before a
+/// write.
 const WRITE_BYTES: u64 = 8 << 20;
 
 /// What a journal holds.
@@ -31,8 +31,8 @@ pub(crate) struct Contents {
 }
 
 impl Contents {
-    /// Reads a journal as a server would, but for writing: an unfinished last write does not
-    /// count. Refuses a damaged one. Costs one pass over the log.
+    /// Reads a journal as a server would, but writes nothing: an unfinished last write does not
+    /// count. Refuses a damaged journal. Costs one pass over the log.
     pub(crate) fn read(disk: &dyn Disk, expected: &Expected) -> Result<Self, StoreError> {
         let survey = survey(disk, Some(expected))?;
         match survey.damage.into_iter().next() {
@@ -50,7 +50,7 @@ pub(crate) fn lock(disk: &dyn Disk) -> Result<Box<dyn Send>, StoreError> {
     })
 }
 
-/// Writes a fresh journal, durably. `to` must hold none.
+/// Writes a new journal, durably. `to` must not contain one.
 pub(crate) fn write(
     fold: &Fold,
     header: &Header,
@@ -62,7 +62,7 @@ pub(crate) fn write(
     journal.load(&mut |_, _| {})?;
     journal.begin(header)?;
     let queues = fold.queues.values().map(|(queue, _)| Change::Queue(Box::new(queue.clone())));
-    // Others are told of with their publication.
+    // The others are described by their publication.
     let tasks = fold.tasks.values().filter(|(task, place)| !task.shared || place.is_some());
     let tasks = tasks.map(|(task, _)| Change::Task(Box::new(task.clone())));
     let members = fold.members.values().map(|(member, _)| Change::Member(Box::new(member.clone())));
@@ -86,8 +86,8 @@ pub(crate) fn write(
         }
     }
     journal.finish(header.now)?;
-    // An empty batch says that all before it are on the disk. Without it, damage to the last of
-    // them would pass for an unfinished write.
+    // An empty batch says that all batches before it are on the disk. Without it, damage to the
+    // last of them would be mistaken for an unfinished write.
     journal.append(header, &[], Urgency::Soon, &mut |_, _| {})?;
     journal.finish(header.now)
 }

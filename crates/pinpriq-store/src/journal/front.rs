@@ -1,8 +1,8 @@
 //! The journal as its shard sees it: the [`Store`] over segment files.
 //!
 //! It goes through its stages in order: opened, loaded, running. The first failed write or sync
-//! ends it for good: no position advances after it, and every later call says so. What happens
-//! while it runs is decided in `running`.
+//! ends it for good: no position advances after it, and every later call fails. What happens while
+//! it runs is decided in `running`.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -31,41 +31,42 @@ use crate::store::{
     Urgency, Volume,
 };
 
-/// Tells how long it is since some moment that stays the same, from any thread: to measure how long
-/// the disk takes.
+/// Returns the time since some fixed moment, from any thread. Used to measure how long the disk
+/// takes.
 pub type Stopwatch = Arc<dyn Fn() -> Duration + Send + Sync>;
 
-/// The smallest segment, so that the two headers stay the smaller part of it.
+/// The smallest segment size, so that the two headers remain the smaller part of a segment.
 const SEGMENT_BYTES_MIN: u32 = 24 << 10;
 
-/// How often a load that waits for the disk looks whether it is to stop.
+/// How often a load that waits for the disk checks whether it has to stop.
 const STOP_LOOK: Duration = Duration::from_millis(50);
 
-/// What a position that was reached stands for.
+/// What it means that a position was reached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Level {
     /// The batch is on the disk.
     #[default]
     Sync,
-    /// The batch is with the operating system, and on the disk at most
+    /// The batch was handed to the operating system, and is on the disk at most
     /// [`INTERVAL_MS`](crate::store::INTERVAL_MS) later.
     Interval,
 }
 
-/// What can be chosen for a journal.
+/// The options of a journal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct JournalOptions {
-    /// What a reached position stands for.
+    /// What it means that a position was reached.
     pub level: Level,
-    /// The size of a segment file in bytes, 24 KiB at least. Larger ones are made for batches
+    /// The size of a segment file in bytes, at least 24 KiB. Larger segments are made for batches
     /// that need them.
     pub segment_bytes: u32,
-    /// Random, and unknown to those who write payloads: with it no payload can imitate a batch.
+    /// Must be random, and unknown to those who write payloads: with it no payload can imitate a
+    /// batch.
     pub salt_seed: u64,
     /// How many bytes the log may hold beyond twice the bytes that count.
     pub slack_bytes: u64,
-    /// Whether payloads are left in the journal, so that it hands them over with the records that
-    /// it wants written again: whoever writes them need not read them.
+    /// Whether payloads are left in the journal. If so, the journal returns them with the records
+    /// that it wants written again, so that the caller need not read them.
     pub leaves_payloads: bool,
 }
 
@@ -99,14 +100,14 @@ pub struct Journal {
     options: JournalOptions,
     runner: Runner,
     failure: Option<StoreError>,
-    /// The highest number counts as this at least.
+    /// A lower bound for the highest number that loading reports.
     numbers_after: u64,
-    /// Whether a load is to stop.
+    /// Whether a load has to stop.
     stop: Arc<AtomicBool>,
-    /// Which journal belongs here, if that is known.
+    /// Which journal belongs here, if known.
     expected: Option<Expected>,
     stopwatch: Stopwatch,
-    /// Last, so that it goes after the threads.
+    /// The last field, so that it is dropped after the threads.
     _lock: Box<dyn Send>,
 }
 
@@ -117,7 +118,7 @@ enum Stage {
 }
 
 impl Journal {
-    /// Locks the directory. Reads nothing yet and changes nothing else.
+    /// Locks the directory. Reads nothing yet, and changes nothing else.
     pub fn open(
         disk: Arc<dyn Disk>,
         options: JournalOptions,
@@ -141,36 +142,36 @@ impl Journal {
         })
     }
 
-    /// Sees to it that no task is numbered lower than this or the same: what is loaded then names
-    /// it as the highest number, unless the log knows a higher one. For a shard of several, with
-    /// [`first_number`](crate::shards::first_number); to be said before [`Store::load`].
+    /// Makes every task number higher than `number`: loading then returns `number` as the highest
+    /// number, unless the log knows a higher one. For one of several shards, with
+    /// [`first_number`](crate::shards::first_number). Call this before [`Store::load`].
     #[must_use]
     pub fn numbering_after(self, number: u64) -> Self {
         Self { numbers_after: number, ..self }
     }
 
-    /// Has [`Store::load`] stop soon after this is set, by whatever thread: it refuses then with
-    /// [`StoreError::Stopped`], and has changed nothing, and so does [`Store::begin`]. To be said
-    /// before both. Later the flag is not looked at.
+    /// Makes [`Store::load`] stop soon after any thread sets this flag: it fails with
+    /// [`StoreError::Stopped`] and has changed nothing. [`Store::begin`] does the same. Call this
+    /// before both. The flag is ignored later.
     #[must_use]
     pub fn stoppable(self, stop: Arc<AtomicBool>) -> Self {
         Self { stop, ..self }
     }
 
-    /// Has [`Store::load`] refuse any other journal than this one. To be said before that.
+    /// Makes [`Store::load`] refuse any journal other than this one. Call this before it.
     #[must_use]
     pub fn expecting(self, expected: Expected) -> Self {
         Self { expected: Some(expected), ..self }
     }
 
-    /// Has the time that commits take measured with this stopwatch; without one they seem to take
-    /// none. To be said before [`Store::begin`].
+    /// Measures the time that commits take with this stopwatch. Without one they seem to take none.
+    /// Call this before [`Store::begin`].
     #[must_use]
     pub fn timed_by(self, stopwatch: Stopwatch) -> Self {
         Self { stopwatch, ..self }
     }
 
-    /// Whether a job is under way on a thread, so that a wake-up is still to come.
+    /// Whether a job is running on a thread, so that a wake-up is still to come.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
         match &self.stage {
@@ -240,7 +241,7 @@ impl Store for Journal {
             self.stage = stage;
             return Err(StoreError::OutOfOrder { call: "begin" });
         };
-        // Older journals do not say what they are.
+        // Older journals do not record their identity.
         let drawn = self.options.drawn();
         let expected = self.expected.unwrap_or(Expected::alone());
         let identity = found.identity.unwrap_or_else(|| expected.identity(drawn));
@@ -290,7 +291,7 @@ impl Store for Journal {
     }
 
     fn poll_rewrite(&mut self) -> Vec<Rewrite> {
-        // A failure in here is remembered, and told by the next call that can tell it.
+        // A failure in here is remembered, and returned by the next call that can return it.
         self.attempt("poll_rewrite", Running::poll_rewrite).unwrap_or_default()
     }
 
@@ -340,7 +341,7 @@ impl Store for Journal {
         });
         if let Some(error) = no_room {
             tracing::warn!(%error, "the log ends without a closing batch");
-            // Nothing may build on a write that was given up.
+            // Nothing may build on an abandoned write.
             self.failure = Some(error);
         }
         closed
@@ -361,8 +362,8 @@ impl Store for Journal {
     }
 }
 
-/// Reads the log on a second thread while the caller takes in what was read, which takes about as
-/// long. If that is to stop the thread is not waited for: it ends with its next read.
+/// Reads the log on a second thread while the caller applies what was read, which takes about as
+/// long. If the load has to stop, it does not wait for the thread, which ends with its next read.
 fn load_ahead(
     disk: &Stoppable,
     expected: Option<Expected>,

@@ -1,9 +1,9 @@
 //! The file `head`: how far the journal had come at its last start or its last new segment.
 //!
-//! A log that lacks its newest segments, or is an older copy, looks whole by itself. This file
-//! tells. It is written in place and never grows, so that a full disk does not matter; its two
-//! copies are written one after the other, so that one of them is always whole. Without the file
-//! nothing is wrong: older servers wrote none. The bytes are those of `docs/journal.md`.
+//! A log without its newest segments, or an older copy of a log, looks complete by itself. This
+//! file reveals it. It is written in place and never grows, so a full disk does not matter. Its two
+//! copies are written one after the other, so one of them is always whole. A missing file is no
+//! error: older servers wrote none. The bytes are those of `docs/journal.md`.
 
 use std::io;
 
@@ -16,13 +16,13 @@ use crate::store::StoreError;
 
 const MAGIC: &[u8; 8] = b"PINPRIQH";
 
-/// The bytes that a copy means something in.
+/// The number of bytes of a copy that have a meaning.
 const FIELDS_BYTES: usize = 40;
 
-/// Where the second copy begins, and the bytes of each.
+/// The size of each copy, and the offset of the second one.
 const COPY_BYTES: usize = 4096;
 
-/// What the file says.
+/// The contents of the file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(crate) struct Head {
     /// The highest incarnation that has begun.
@@ -34,7 +34,7 @@ pub(crate) struct Head {
     pub(crate) newest: u32,
 }
 
-/// What the file says; nothing if there is none, or none that was written to its end.
+/// Reads the file. Returns none if it does not exist, or if no copy was completely written.
 pub(crate) fn read_head(disk: &dyn Disk) -> Result<Option<Head>, StoreError> {
     let fail = |error| StoreError::from_io("read", HEAD_NAME, 0, error);
     let file = match disk.open(HEAD_NAME, OpenMode::Read) {
@@ -51,7 +51,7 @@ pub(crate) fn read_head(disk: &dyn Disk) -> Result<Option<Head>, StoreError> {
     Ok(copies.into_iter().max())
 }
 
-/// Changes what the file says, durably. Makes it if it is not there and there is room for it.
+/// Updates the file durably. Creates it if it does not exist and there is room for it.
 pub(crate) fn update_head(
     disk: &dyn Disk,
     change: impl FnOnce(&mut Head),

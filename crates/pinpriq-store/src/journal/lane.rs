@@ -1,8 +1,8 @@
-//! One job at a time, here or on a thread of its own.
+//! Runs one job at a time, on the caller's thread or on one of its own.
 //!
-//! The same worker runs either way, so that the simulator and the server run the same code. A lane
-//! never holds more than one job, so nothing in it can pile up. After each job on a thread `wake`
-//! is called; the result waits to be taken. Which job is due is not decided here.
+//! The same worker runs either way, so the simulator and the server run the same code. A lane never
+//! holds more than one job, so nothing in it can pile up. `wake` is called after each job on a
+//! thread, and the result waits to be taken. Which job is due is not decided here.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,18 +12,18 @@ use std::thread::{Builder, JoinHandle};
 
 use crate::store::StoreError;
 
-/// Called by the threads of a journal after each finished job: time for
+/// Called by the threads of a journal after each finished job. Then it is time for
 /// [`Store::drive`](crate::store::Store::drive).
 pub type Wake = Arc<dyn Fn() + Send + Sync>;
 
-/// Where the disk is waited for.
+/// Where the journal waits for the disk.
 #[derive(Clone)]
 pub enum Runner {
     /// On the caller's thread: for simulators, tests and programs that embed the queue. Jobs are
     /// done before the call that starts them returns.
     Inline,
-    /// On the caller's thread too, but as late as on threads of its own: for simulators of slow
-    /// disks. A job is done once the gate is open, and its result is there at the next
+    /// On the caller's thread too, but as late as on other threads: for simulators of slow disks. A
+    /// job is done once the gate is open, and its result is available at the next
     /// [`Store::drive`](crate::store::Store::drive) or when it is waited for.
     Gated {
         /// Whether the disk answers now.
@@ -46,7 +46,7 @@ impl fmt::Debug for Runner {
     }
 }
 
-/// Something that does jobs. Failures are part of what it hands back.
+/// Something that does jobs. Failures are part of its results.
 pub(crate) trait Worker: Send + 'static {
     type Job: Send;
     type Done: Send;
@@ -54,7 +54,7 @@ pub(crate) trait Worker: Send + 'static {
     fn run(&mut self, job: Self::Job) -> Self::Done;
 }
 
-/// A worker and the way to it.
+/// A worker and the way to reach it.
 pub(crate) struct Lane<W: Worker> {
     name: &'static str,
     busy: bool,
@@ -118,7 +118,7 @@ impl<W: Worker> Lane<W> {
         matches!(self.way, Way::Inline { .. })
     }
 
-    /// Takes a job. The lane must not be busy.
+    /// Submits a job. The lane must not be busy.
     pub(crate) fn submit(&mut self, job: W::Job) -> Result<(), StoreError> {
         debug_assert!(!self.busy, "one job at a time");
         match &mut self.way {
@@ -135,7 +135,7 @@ impl<W: Worker> Lane<W> {
         Ok(())
     }
 
-    /// The result of the job, if it has finished.
+    /// Returns the result of the job, if it has finished.
     pub(crate) fn take(&mut self) -> Result<Option<W::Done>, StoreError> {
         let result = match &mut self.way {
             Way::Inline { done, .. } => done.take(),
@@ -153,7 +153,7 @@ impl<W: Worker> Lane<W> {
         Ok(result)
     }
 
-    /// The result of the job, waited for. Nothing if there is no job.
+    /// Waits for the job and returns its result, or none if there is no job.
     pub(crate) fn wait(&mut self) -> Result<Option<W::Done>, StoreError> {
         if !self.busy {
             return Ok(None);
@@ -175,7 +175,8 @@ impl<W: Worker> Drop for Lane<W> {
     fn drop(&mut self) {
         if let Way::Thread { jobs, thread, .. } = &mut self.way {
             *jobs = None;
-            // The lock on the directory goes after the lanes, so the last job must have ended.
+            // The lock on the directory is dropped after the lanes, so the last job must have
+            // ended.
             if let Some(thread) = thread.take()
                 && thread.join().is_err()
             {

@@ -1,9 +1,9 @@
-//! The books of the front half: which segments there are, how much in each still counts, and
-//! which may go.
+//! The accounts of the front half: which segments exist, how much in each still counts, and which
+//! may go.
 //!
 //! Segments go oldest first. One may go when nothing in it counts any more *and* a batch that says
 //! so is durable: as long as the newest durable batch names a segment, its loss is damage. Only
-//! sums are kept here; which records count is known to the engine alone.
+//! sums are kept here; the engine alone knows which records count.
 
 use std::collections::VecDeque;
 
@@ -11,28 +11,28 @@ use pinpriq_engine::change::Place;
 
 use super::segment::SegmentHeader;
 
-/// One segment that is needed, or was until just now.
+/// A segment that is needed, or was until just now.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment {
     pub(crate) header: SegmentHeader,
-    /// Where its batches end so far.
+    /// Where its batches end at present.
     pub(crate) end: u64,
     /// The bytes of records in it that still count.
     pub(crate) live: u64,
-    /// Whether the file has the usual size, so that it can serve again.
+    /// Whether the file has the usual size, so that it can be reused.
     pub(crate) usual_size: bool,
 }
 
-/// All segments, oldest first; the last is the one that batches go to.
+/// All segments, oldest first. Batches are appended to the last one.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     segments: VecDeque<Segment>,
-    /// How many at the front hold nothing that counts.
+    /// The number of segments at the front that hold nothing that counts.
     emptied: usize,
-    /// Promises under way: once the batch of this number is durable, the segments before that one
-    /// may go.
+    /// Pairs of a batch and a segment: once that batch is durable, the segments before that one may
+    /// go.
     notes: VecDeque<(u64, u32)>,
-    /// The newest promise that a batch carries.
+    /// The newest such segment that a batch names.
     noted: u32,
     /// Segments before this one may go.
     released: u32,
@@ -52,7 +52,7 @@ impl Ledger {
         self.skip_emptied();
     }
 
-    /// The last segment, in which nothing counts, is another one now.
+    /// Replaces the last segment, in which nothing counts.
     pub(crate) fn replace_active(&mut self, segment: Segment) {
         if let Some(active) = self.segments.back_mut() {
             self.used = self.used + segment.end - active.end;
@@ -60,7 +60,7 @@ impl Ledger {
         }
     }
 
-    /// A batch of this many bytes, padding included, with `live` bytes of records that count.
+    /// Adds a batch of this many bytes, padding included, with `live` bytes of records that count.
     pub(crate) fn add_batch(&mut self, bytes: u64, live: u64) {
         if let Some(active) = self.segments.back_mut() {
             active.end += bytes;
@@ -86,7 +86,7 @@ impl Ledger {
         }
     }
 
-    /// The oldest segment with anything in it that counts; the last one always stays.
+    /// Skips segments in which nothing counts. The last one always stays.
     fn skip_emptied(&mut self) {
         let nearly = if planted!(SegmentGoesWithItsLastRecord) { 64 } else { 0 };
         while self.emptied + 1 < self.segments.len() && self.segments[self.emptied].live <= nearly {
@@ -108,7 +108,8 @@ impl Ledger {
         self.segments.back()
     }
 
-    /// The batch of this number says that everything before [`Ledger::oldest_number`] may go.
+    /// Notes that the batch of this number says that everything before [`Ledger::oldest_number`]
+    /// may go.
     pub(crate) fn note(&mut self, lsn: u64) {
         let oldest = self.oldest_number();
         if oldest > self.noted {
@@ -117,7 +118,7 @@ impl Ledger {
         }
     }
 
-    /// Whether segments could go if only a batch said so.
+    /// Whether segments could go if a batch said so.
     pub(crate) fn wants_note(&self) -> bool {
         self.oldest_number() > self.noted
     }
@@ -127,7 +128,7 @@ impl Ledger {
         !self.notes.is_empty()
     }
 
-    /// Everything up to this batch is durable.
+    /// Notes that everything up to this batch is durable.
     pub(crate) fn durable(&mut self, lsn: u64) {
         while let Some(&(note, oldest)) = self.notes.front()
             && (note <= lsn || planted!(SegmentGoesTooEarly))
@@ -137,7 +138,7 @@ impl Ledger {
         }
     }
 
-    /// The next segment that may go, taken out of the books.
+    /// Removes and returns the next segment that may go.
     pub(crate) fn take_released(&mut self) -> Option<Segment> {
         let front = self.segments.front()?;
         if self.emptied == 0 || front.header.number >= self.released {
@@ -157,7 +158,7 @@ impl Ledger {
         self.used
     }
 
-    /// Bytes in the segments that hold nothing that counts and are still there.
+    /// Bytes in the segments that hold nothing that counts and still exist.
     pub(crate) fn emptied_bytes(&self) -> u64 {
         self.segments.iter().take(self.emptied).map(|segment| segment.end).sum()
     }
@@ -167,12 +168,12 @@ impl Ledger {
         self.live
     }
 
-    /// How many segments are needed.
+    /// The number of segments that are needed.
     pub(crate) fn count(&self) -> usize {
         self.segments.len() - self.emptied
     }
 
-    /// Whether the log holds more than twice what counts and this constant.
+    /// Whether the log holds more than twice what counts plus this constant.
     pub(crate) fn is_wasteful(&self, slack_bytes: u64) -> bool {
         self.count() > 1 && self.used > 2 * self.live + slack_bytes
     }

@@ -1,4 +1,4 @@
-//! Beginning an incarnation: from a log that was read and found whole to one that is written.
+//! Begins an incarnation: turns a log that was read and found whole into one that is written.
 //!
 //! Everything here blocks and happens before the first request is served. Nothing was changed
 //! before this point, and each step leaves a log that loads to the same state.
@@ -22,7 +22,7 @@ use super::writer::{Commit, Roll, Writer, sync_dir, sync_file};
 use crate::disk::{Disk, OpenMode, index, read_full_at, write_all_at};
 use crate::store::{StoreError, Urgency};
 
-/// A log that was begun.
+/// A log whose incarnation has begun.
 pub(crate) struct Begun {
     pub(crate) writer: Writer,
     pub(crate) spares: Spares,
@@ -78,15 +78,15 @@ pub(crate) fn begin(
     writer.run(commit).outcome?;
     ledger.durable(lsn);
     trim(&**disk, old, sizes);
-    // What was kept for this start may have been used just now, and room have come back by it.
+    // The file that was kept for this start may have been used just now, which may have freed room.
     if left.is_full && left.for_start.is_none() {
         make_for_start(&**disk, sizes, &mut left);
     }
     Ok(Begun { writer, spares: Spares::new(sizes, &left), capacity, lsn })
 }
 
-/// The header of the segment that begins now: in the place of one in which nothing was written, or
-/// behind the last one.
+/// The header of the segment that begins now. It replaces a segment in which nothing was written,
+/// or follows the last one.
 fn header_after(
     found: &FoundLog,
     idle: Option<&FoundSegment>,
@@ -116,10 +116,11 @@ fn header_after(
 /// Makes sure that the end of the log is on the disk before a new segment relies on it.
 ///
 /// What was read may exist in the page cache only: after a crash of the process, and even marked
-/// clean after a sync that failed. So it is written once more, the same bytes to the same place.
+/// clean after a sync that failed. So the same bytes are written to the same place once more.
 fn secure_tail(disk: &dyn Disk, found: &FoundLog) -> Result<(), StoreError> {
     let Some(last) = found.segments.last() else { return Ok(()) };
-    // So may its name: a process that was killed between giving it and syncing the directory.
+    // Its name may not be on the disk either: a process may have been killed between renaming the
+    // file and syncing the directory.
     sync_dir(disk)?;
     if found.unproven_from >= last.end || planted!(TailNotSecured) {
         return Ok(());

@@ -1,8 +1,8 @@
 //! The batches that wait for the next write.
 //!
-//! Each is encoded straight into the buffer that will be written, at a place that is fixed the
-//! moment it is appended. The headers are filled in last, when the write starts: by then more is
-//! known to be durable, and the more each batch says, the less damage can pass for a torn tail.
+//! Each is encoded directly into the buffer that will be written, at a place that is fixed as soon
+//! as it is appended. The headers are filled in last, when the write starts. By then more is known
+//! to be durable, and the more each batch says, the less damage can be mistaken for a torn tail.
 
 use pinpriq_engine::change::{Change, Header, Place};
 use pinpriq_engine::time::Timestamp;
@@ -17,13 +17,13 @@ pub(crate) struct Pending {
     commit: Commit,
     seals: Vec<Seal>,
     records: Vec<PlacedRecord>,
-    /// How many records the batches hold.
+    /// The number of records in the batches.
     count: usize,
     soon: bool,
     since: Timestamp,
 }
 
-/// A header to be filled in.
+/// A header to fill in.
 #[derive(Debug)]
 struct Seal {
     at: usize,
@@ -32,7 +32,7 @@ struct Seal {
     header: BatchHeader,
 }
 
-/// A record of the batch being encoded that has a place: which change, and where in the batch.
+/// A record with a place in the batch being encoded: which change, and where in the batch.
 #[derive(Clone, Copy, Debug)]
 struct PlacedRecord {
     index: usize,
@@ -40,13 +40,13 @@ struct PlacedRecord {
     length: usize,
 }
 
-/// A batch that was encoded and has no place yet.
+/// An encoded batch without a place.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Encoded {
     at: usize,
     body_bytes: usize,
     records: usize,
-    /// What it takes up in the file, padding included.
+    /// The bytes that it occupies in the file, padding included.
     pub(crate) padded_bytes: u64,
     /// The bytes of its records that have a place.
     pub(crate) placed_bytes: u64,
@@ -63,7 +63,7 @@ pub(crate) struct Target {
 }
 
 impl Encoded {
-    /// Whether all of its records have a place, and there are any.
+    /// Whether it has records, and all of them have a place.
     pub(crate) const fn has_places_only(&self) -> bool {
         self.records > 0 && self.placed_bytes == self.body_bytes as u64
     }
@@ -82,7 +82,7 @@ impl Pending {
         self.seals.len()
     }
 
-    /// How many records all batches hold together.
+    /// The number of records in all batches.
     pub(crate) fn records(&self) -> usize {
         self.count
     }
@@ -97,7 +97,7 @@ impl Pending {
         self.since
     }
 
-    /// Encodes a batch at the end of the buffer. It has to be placed or dropped next.
+    /// Encodes a batch at the end of the buffer. The caller has to place or drop it next.
     pub(crate) fn encode(&mut self, changes: &[Change]) -> Encoded {
         let at = self.commit.bytes.len();
         let bytes = &mut self.commit.bytes;
@@ -121,17 +121,17 @@ impl Pending {
         }
     }
 
-    /// Takes an encoded batch out again.
+    /// Removes an encoded batch again.
     pub(crate) fn drop_encoded(&mut self, encoded: Encoded) {
         self.commit.bytes.truncate(encoded.at);
     }
 
-    /// The log goes on in a new segment.
+    /// Continues the log in a new segment.
     pub(crate) fn roll(&mut self, roll: Roll) {
         self.commit.steps.push(Step::Roll(roll));
     }
 
-    /// Gives the encoded batch its place. It must fit there, and offsets fit four bytes.
+    /// Gives the encoded batch its place. It must fit there, and offsets must fit in four bytes.
     pub(crate) fn place(
         &mut self,
         encoded: Encoded,
@@ -187,8 +187,8 @@ impl Pending {
         })
     }
 
-    /// Everything that waits, as one write. New segments for which there was no spare yet take
-    /// one from `spares` if there is one of their size by now.
+    /// Returns all pending batches as one write. New segments for which there was no spare yet take
+    /// one from `spares` if one of their size exists now.
     pub(crate) fn seal(
         &mut self,
         durable_lsn: u64,
@@ -214,7 +214,7 @@ impl Pending {
     }
 }
 
-/// Batches are bounded far below what four bytes can say.
+/// Batches are limited far below what four bytes can express.
 fn narrow(value: usize) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }

@@ -1,9 +1,9 @@
-//! Reading the log: which files there are, where the log ends, and what is damage.
+//! Reads the log: finds its files and its end, and detects damage.
 //!
 //! Nothing here changes a file, and everything is checked: the chain of segments, the checksum of
 //! every batch, the numbering of batches, and every record. The rules are those of
-//! `docs/journal.md`, "What a damaged end means". How files are read is the business of `window`,
-//! what to do about damage the caller's choice.
+//! `docs/journal.md`, "What a damaged end means". `window` reads the files, and the caller decides
+//! what to do about damage.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -22,14 +22,14 @@ use crate::codec::{Names, decode};
 use crate::disk::{Disk, Entry, EntryKind};
 use crate::store::{Loaded, StoreError, TornTail};
 
-/// The files of a directory, by what their names say.
+/// The files of a directory, classified by name.
 #[derive(Debug, Default)]
 pub(crate) struct Inventory {
     /// Segments by number, with the length of the file.
     pub(crate) segments: BTreeMap<u32, u64>,
     /// Spares by number, with the length of the file.
     pub(crate) spares: BTreeMap<u32, u64>,
-    /// What is no part of a journal.
+    /// Entries that are not part of a journal.
     pub(crate) foreign: Vec<Entry>,
     pub(crate) lock: bool,
 }
@@ -42,26 +42,26 @@ pub(crate) struct FoundSegment {
     pub(crate) end: u64,
     /// The bytes of all records in it that have a place.
     pub(crate) placed_bytes: u64,
-    /// Whether it holds any records, or empty batches alone.
+    /// Whether it holds any records, rather than only empty batches.
     pub(crate) has_records: bool,
 }
 
-/// Everything that the server has to know to go on after loading.
+/// Everything that the server needs to continue after loading.
 #[derive(Debug, Default)]
 pub(crate) struct FoundLog {
     /// The segments that are needed, oldest first.
     pub(crate) segments: Vec<FoundSegment>,
     /// The number of the last batch.
     pub(crate) last_lsn: u64,
-    /// Where, in the last segment, the batches begin that no later batch calls durable.
+    /// Where in the last segment the batches begin that no later batch calls durable.
     pub(crate) unproven_from: u64,
-    /// What the segments say of themselves, if any of them does.
+    /// The identity in the segments, if any of them has one.
     pub(crate) identity: Option<Identity>,
     pub(crate) inventory: Inventory,
     pub(crate) loaded: Loaded,
 }
 
-/// Is told the offset, the header and the body of each batch, and can end the walk.
+/// Called with the offset, the header and the body of each batch. Can end the walk.
 pub(crate) type EachBatch<'a> = dyn FnMut(u64, &BatchHeader, &[u8]) -> Result<(), StoreError> + 'a;
 
 /// How far the batches of one segment go.
@@ -75,8 +75,8 @@ pub(crate) struct Walk {
     pub(crate) last: Option<BatchHeader>,
 }
 
-/// Tells what there is. Refuses a directory in which something else than a file has the name of
-/// one of the journal.
+/// Lists the files. Refuses a directory in which anything but a file has the name of a file of the
+/// journal.
 pub(crate) fn take_inventory(disk: &dyn Disk) -> Result<Inventory, StoreError> {
     let entries =
         disk.list().map_err(|error| StoreError::from_io("list", "the directory", 0, error))?;
@@ -119,8 +119,8 @@ pub(crate) fn read_header(disk: &dyn Disk, number: u32) -> Result<SegmentHeader,
     }
 }
 
-/// Follows the batches of a segment from `from`, where the batch `next_lsn` is due, up to the end
-/// of what is read of the file or the first place where no valid batch with the next number stands.
+/// Follows the batches of a segment from `from`, where the batch `next_lsn` is due. Stops at the
+/// end of what is read of the file, or at the first place without a valid batch of the next number.
 pub(crate) fn walk(
     file: &mut Window,
     header: &SegmentHeader,
@@ -146,23 +146,23 @@ pub(crate) fn walk(
     Ok(walk)
 }
 
-/// What stands behind the place where a walk stopped.
+/// What follows the place where a walk stopped.
 #[derive(Debug, Default)]
 pub(crate) struct Behind {
-    /// Whether a write was begun where the walk stopped: there is the header of the batch that was
-    /// due.
+    /// Whether a write was begun where the walk stopped: the header of the batch that was due is
+    /// there.
     pub(crate) begun: bool,
     /// The first whole batch of this file with the number that was due, or a later one.
     pub(crate) next: Option<(u64, BatchHeader)>,
-    /// Whether any has a later one.
+    /// Whether any batch has a later number.
     pub(crate) later: bool,
-    /// Where the first one stands that proves that the missing one was on disk: a later number,
-    /// and written when the missing one was known durable.
+    /// The offset of the first batch that proves that the missing one was on disk: it has a later
+    /// number, and was written when the missing one was known to be durable.
     pub(crate) proof: Option<u64>,
 }
 
 impl Behind {
-    /// Searches the rest of the file, as far as it has to. Costs one pass over it.
+    /// Searches the rest of the file, as far as necessary. Costs one pass over it.
     pub(crate) fn search(
         file: &mut Window,
         header: &SegmentHeader,
@@ -173,7 +173,7 @@ impl Behind {
         };
         let begun = file.header_at(stop.end)?.is_some_and(is_due);
         let mut behind = Self { begun, ..Self::default() };
-        // The walk has seen that this one is broken.
+        // The walk has found that this one is broken.
         let mut from = if begun { stop.end + 8 } else { stop.end };
         let proves =
             |batch: &BatchHeader| batch.lsn >= stop.next_lsn && batch.durable_lsn >= stop.next_lsn;
@@ -198,11 +198,11 @@ struct Ending {
     walk: Walk,
     /// Where the batches begin that no later batch calls durable.
     unproven_from: u64,
-    /// Whether an unfinished write stands behind the last batch.
+    /// Whether an unfinished write follows the last batch.
     is_torn: bool,
 }
 
-/// Finds the end of the newest segment. Hands nothing out.
+/// Finds the end of the newest segment. Passes on no records.
 fn find_end(file: &mut Window, header: &SegmentHeader) -> Result<Ending, StoreError> {
     let start = (SEGMENT_START, header.first_lsn);
     let mut unproven: VecDeque<(u64, u64)> = VecDeque::new();
@@ -228,7 +228,7 @@ fn find_end(file: &mut Window, header: &SegmentHeader) -> Result<Ending, StoreEr
     Ok(Ending { walk, unproven_from, is_torn: behind.begun || behind.later })
 }
 
-/// Hands every record of a batch to `sink`, and tells how many bytes of them have a place.
+/// Passes every record of a batch to `sink`, and returns the bytes of those that have a place.
 pub(crate) fn decode_batch(
     segment: u32,
     offset: u64,
@@ -245,7 +245,7 @@ pub(crate) fn decode_batch(
         let change = decode(&mut rest, names).map_err(|error| {
             let (file, offset, what) = (segment_name(segment), at(start), error.to_string());
             match error {
-                // The checksum of the batch is right: this is not damage.
+                // The checksum of the batch is right, so this is not damage.
                 Malformed::UnknownKind { .. } | Malformed::UnknownAttribute(_) => {
                     StoreError::NewerRecord { file, offset, what }
                 }
@@ -319,7 +319,7 @@ pub(crate) fn load(
     Ok(log)
 }
 
-/// A newer version anywhere ends everything, before any damage is spoken of.
+/// A newer version anywhere is refused before any damage is reported.
 fn refuse_newer(disk: &dyn Disk, inventory: &Inventory) -> Result<(), StoreError> {
     for &number in inventory.segments.keys() {
         if let Err(error @ StoreError::NewerFormat { .. }) = read_header(disk, number) {
@@ -368,7 +368,7 @@ fn read_segment(
     Ok((walk, placed_bytes))
 }
 
-/// Raises the highest incarnation, moment and task number that were seen.
+/// Raises the highest incarnation, moment and task number seen.
 pub(crate) fn note_moment(seen: &mut Header, incarnation: u64, now: u64, last_number: u64) {
     if !planted!(IncarnationForgotten) {
         seen.incarnation = seen.incarnation.max(incarnation);
@@ -379,7 +379,7 @@ pub(crate) fn note_moment(seen: &mut Header, incarnation: u64, now: u64, last_nu
     seen.last_number = seen.last_number.max(last_number);
 }
 
-/// The next segment says where this one ends and which batch comes first there.
+/// Checks that the next segment names the end of this one and the number of its own first batch.
 fn check_link(
     header: &SegmentHeader,
     found: &(Walk, u64),

@@ -1,8 +1,8 @@
-//! Room for the new segment of a start, also on a full disk.
+//! Finds room for the new segment of a start, even on a full disk.
 //!
-//! The usual size is reserved if it can be. If not, what is of no use is given back first: the
-//! unused rest of old segments, and spares that are not whole. Then the segment is as large as
-//! there is room for, down to the file that is kept for this. Only then it takes a spare, which
+//! The usual size is reserved if possible. Otherwise useless room is given back first: the unused
+//! rest of old segments, and incomplete spares. Then the segment becomes as large as there is room
+//! for, at least as large as the file that is kept for this. Only then a spare is taken, which
 //! would otherwise be the reserve of the running server. Nothing here decides what is in the log.
 
 use std::io;
@@ -15,12 +15,11 @@ use super::writer::{remove_if_there, sync_dir, sync_file};
 use crate::disk::{Disk, OpenMode};
 use crate::store::{StoreError, is_full};
 
-/// Numbers of spares are drawn from 1 upwards; those from here on name files that only exist while
-/// a segment is made.
+/// Numbers of spares are drawn from 1 upwards. Numbers from here on name files that exist only
+/// while a segment is made.
 const TEMPORARY_FROM: u32 = u32::MAX / 2;
 
-/// Removes what an interrupted clean-up left behind, and spares that are of no use. Returns what
-/// is left of them.
+/// Removes what an interrupted clean-up left behind, and useless spares. Returns what remains.
 pub(crate) fn tidy_up(
     disk: &dyn Disk,
     found: &FoundLog,
@@ -58,7 +57,7 @@ pub(crate) fn tidy_up(
     Ok(left)
 }
 
-/// The file for the new segment of this number, and how large the segment may grow.
+/// Returns the file for the new segment of this number, and how large the segment may grow.
 pub(crate) fn prepare(
     disk: &dyn Disk,
     segment: u32,
@@ -66,7 +65,7 @@ pub(crate) fn prepare(
     sizes: Sizes,
     left: &mut Found,
 ) -> Result<Spare, StoreError> {
-    // With two of them the disk was not full. A single one may be the reserve of a full disk.
+    // With two of them, the disk was not full. A single one may be the reserve of a full disk.
     if left.whole.len() > 1
         && let Some(number) = left.whole.pop_front()
     {
@@ -83,7 +82,7 @@ pub(crate) fn prepare(
     };
     left.is_full = true;
     give_back(disk, old, sizes, left)?;
-    // The next start is provided for before this one takes the rest.
+    // Room for the next start comes before this start takes the rest.
     if left.for_start.is_none() {
         make_for_start(disk, sizes, left);
     }
@@ -100,7 +99,7 @@ pub(crate) fn prepare(
     if let Some(number) = left.whole.pop_front() {
         return Ok(Spare { number, bytes: sizes.usual });
     }
-    // At last the little that nearly full segments have left over.
+    // As the last resort, use the little that nearly full segments have left over.
     cut_off(disk, old);
     match reserve_most(disk, &name, sizes.start, sizes).map_err(fail)? {
         0 => Err(fail(refused)),
@@ -118,11 +117,11 @@ pub(crate) fn sync_whole(disk: &dyn Disk, left: &Found) -> Result<(), StoreError
     Ok(())
 }
 
-/// Gives back the unused rest of old segments, and what was reserved for them beyond their length:
-/// only cutting them off where they end does that. A segment that is nearly full keeps the rest, so
-/// that its file can serve again whole. The end is written down in the next segment, and what lies
-/// behind it never counts; so this may come before that, may fail, or be forgotten in a crash: the
-/// next start does it again.
+/// Gives back the unused rest of old segments, and what was reserved for them beyond their length.
+/// Only truncating them at their end does that. A segment that is nearly full keeps the rest, so
+/// that its whole file can be reused. The end is recorded in the next segment, and what follows it
+/// never counts. So this may come before that record, may fail, or be lost in a crash: the next
+/// start repeats it.
 pub(crate) fn trim(disk: &dyn Disk, old: &[FoundSegment], sizes: Sizes) {
     let serves_again = sizes.usual / 8 * 7..=sizes.usual;
     cut_off(disk, old.iter().filter(|segment| !serves_again.contains(&segment.end)));
@@ -158,7 +157,7 @@ pub(crate) fn make_for_start(disk: &dyn Disk, sizes: Sizes, left: &mut Found) {
     let name = spare_name(number);
     match fill_step(disk, &name, sizes.start, &mut Vec::new()) {
         Ok(_) => (left.for_start, left.highest) = (Some(number), number),
-        // Half of it would only take up room.
+        // Half of it would only occupy room.
         Err(_) => _ = disk.remove(&name),
     }
 }
@@ -174,7 +173,7 @@ fn reserve(disk: &dyn Disk, name: &str, bytes: u64) -> io::Result<()> {
 }
 
 /// Reserves as much as there is room for, in steps of a few hundredths of the usual size, and
-/// answers how much that is; 0 and no file if it would be less than `least`.
+/// returns that size. If it would be less than `least`, returns 0 and leaves no file.
 pub(crate) fn reserve_most(
     disk: &dyn Disk,
     name: &str,

@@ -1,13 +1,13 @@
-//! When a full disk is worth writing the log again, although its oldest segment is full of what
-//! counts.
+//! Decides when it is worthwhile on a full disk to write the log again, although its oldest segment
+//! is full of records that count.
 //!
-//! Segments go oldest first, so what became useless in later ones can only be reached by writing
-//! all before it again. That is done in passes over the log as it stands when the pass begins, and
-//! only once so much has become useless since the last pass began: so every pass gains room, and
-//! there is no pass for ever. Here are only sums; whether there is room for a pass, and when one
-//! is worth while, the journal decides.
+//! Segments go oldest first, so useless records in later ones can only be reached by writing
+//! everything before them again. That is done in passes over the log as it is when the pass begins,
+//! and only once enough has become useless since the last pass began. So every pass gains room, and
+//! passes do not go on for ever. This module only keeps sums. The journal decides whether there is
+//! room for a pass, and when one is worthwhile.
 
-/// How far the pass in hand goes, and what has become useless since it began.
+/// How far the current pass goes, and how much has become useless since it began.
 #[derive(Debug, Default)]
 pub(crate) struct Rotation {
     /// The last segment of the pass.
@@ -16,22 +16,23 @@ pub(crate) struct Rotation {
 }
 
 impl Rotation {
-    /// For a log in which this many bytes do not count.
+    /// Creates the state for a log in which this many bytes do not count.
     pub(crate) const fn new(useless: u64) -> Self {
         Self { until: 0, useless }
     }
 
-    /// So many bytes of the log do not count, or count no longer.
+    /// Adds this many bytes of the log that do not count, or no longer count.
     pub(crate) const fn add(&mut self, bytes: u64) {
         self.useless += bytes;
     }
 
-    /// Whether the segment belongs to a pass, or a new one would gain at least this many bytes.
+    /// Whether the segment belongs to the current pass, or a new pass would gain at least this many
+    /// bytes.
     pub(crate) const fn covers(&self, segment: u32, gain: u64) -> bool {
         segment <= self.until || self.useless >= gain
     }
 
-    /// Notes that the segment is written again, and where the log ends.
+    /// Notes that the segment is being written again, and where the log ends.
     pub(crate) const fn begin(&mut self, segment: u32, active: u32) {
         if segment > self.until {
             (self.until, self.useless) = (active, 0);

@@ -1,9 +1,9 @@
-//! A journal at work: every decision, and no waiting.
+//! A running journal: it makes every decision, and never waits.
 //!
-//! Where a batch goes, when a write starts and whether it is synced, when a segment is compacted,
-//! prepared or put away. One write is under way at a time; what is appended meanwhile goes out as
-//! the next one, with one sync for all of it. Whoever calls this remembers its first failure and
-//! never calls again after it.
+//! It decides where a batch goes, when a write starts and whether it is synced, and when a segment
+//! is compacted, prepared or put away. One write is under way at a time; what is appended meanwhile
+//! is written next, with one sync for all of it. The caller remembers the first failure and makes
+//! no calls after it.
 
 use std::sync::Arc;
 
@@ -27,17 +27,18 @@ use crate::store::{
     StoreError, TaskCounts, Urgency, Volume,
 };
 
-/// How much of a write buffer is kept for the next one; what a burst needed beyond goes back.
+/// The bytes of a write buffer that are kept for the next write. What a burst needed beyond that is
+/// freed.
 const BUFFER_BYTES_KEPT: usize = 4 << 20;
 
-/// What is written for one task at most if it is taken, its lease ends and it is acknowledged after
+/// The most bytes written for one task if it is taken, its lease ends and it is acknowledged after
 /// that, each time in a batch with nothing else.
 const TASK_BYTES: u64 = 256;
 
-/// What is written at most if it is acknowledged or popped.
+/// The most bytes written for a task that is acknowledged or popped.
 const END_BYTES: u64 = 96;
 
-/// While more than this waits to be written, nothing is handed out to be written again.
+/// While more than this waits to be written, no records are returned to be written again.
 const REWRITE_BACKLOG_BYTES: usize = 4 << 20;
 
 pub(crate) struct Running {
@@ -51,9 +52,9 @@ pub(crate) struct Running {
     spares: Spares,
     compaction: Compaction,
     rotation: Rotation,
-    /// How many tasks there were when that was last told.
+    /// The task counts last reported.
     tasks: TaskCounts,
-    /// Buffers of the last commit, to be used again.
+    /// Buffers of the last commit, for reuse.
     buffers: Option<Commit>,
     /// The facts of the latest batch.
     facts: Header,
@@ -69,7 +70,7 @@ pub(crate) struct Running {
     unsynced_since: Option<Timestamp>,
     now: Timestamp,
     /// Whether it was not driven yet. Other shards may not have begun: on a full disk they give
-    /// room back for their own new segments, and nobody else may take that.
+    /// room back for their own new segments, and nobody else may use that room.
     is_beginning: bool,
     figures: Figures,
 }
@@ -84,7 +85,7 @@ struct InFlight {
 }
 
 impl Running {
-    /// Goes to work on a log that was begun.
+    /// Starts work on a log whose incarnation has begun.
     pub(crate) fn start(
         options: JournalOptions,
         ledger: Ledger,
@@ -189,7 +190,7 @@ impl Running {
         let target = self.target(lsn);
         self.pending.place(encoded, &target, facts, urgency, placed);
         self.ledger.add_batch(encoded.padded_bytes, encoded.placed_bytes);
-        // What is written again adds nothing that another pass could gain.
+        // Rewritten records add nothing that another pass could gain.
         let is_rewritten = urgency == Urgency::Lazy && encoded.has_places_only();
         if !is_rewritten {
             self.rotation.add(encoded.padded_bytes - encoded.placed_bytes);
@@ -213,7 +214,7 @@ impl Running {
         }
     }
 
-    /// The log goes on in a new segment, large enough for a batch of this many bytes.
+    /// Continues the log in a new segment, large enough for a batch of this many bytes.
     fn roll(&mut self, facts: &Header, batch_bytes: u64) {
         let (number, previous_end) =
             self.ledger.active().map_or((1, 0), |last| (last.header.number + 1, last.end));
@@ -244,7 +245,7 @@ impl Running {
         self.note_release()?;
         self.start_commit(false)?;
         self.start_chore()?;
-        // Inline jobs have finished by now, and one of them may have let another one become due.
+        // Inline jobs have finished by now, and one of them may have made another one due.
         if self.commits.is_inline() {
             self.collect()?;
             self.start_commit(false)?;
@@ -261,7 +262,7 @@ impl Running {
         })
     }
 
-    /// Takes the results of whatever has finished.
+    /// Collects the results of all finished jobs.
     fn collect(&mut self) -> Result<(), StoreError> {
         if let Some(committed) = self.commits.take()? {
             self.committed(committed)?;
@@ -322,7 +323,7 @@ impl Running {
         }
     }
 
-    /// Says in an empty batch that segments may go, where no batch since says it.
+    /// Says in an empty batch that segments may go, if no batch has said so since.
     fn note_release(&mut self) -> Result<(), StoreError> {
         if self.ledger.wants_note() && self.wants_release() {
             let facts = Header { now: self.now, ..self.facts };
@@ -356,7 +357,7 @@ impl Running {
         let buffers = self.buffers.take().unwrap_or_default();
         let usual = self.options.segment_bytes();
         let spares = &mut self.spares;
-        // No other size: where the segment ends is settled.
+        // Only the usual size: where the segment ends is settled.
         let of_size = |bytes| {
             if bytes != usual {
                 return None;
@@ -375,8 +376,9 @@ impl Running {
         self.commits.submit(commit)
     }
 
-    /// When written batches have to be synced at the latest. At level `sync` these are grants only,
-    /// for which nobody waits; most are synced earlier, together with what somebody waits for.
+    /// When written batches have to be synced at the latest. At level `sync` these hold only
+    /// grants, for which nobody waits. Most are synced earlier, together with something that
+    /// somebody waits for.
     fn sync_due(&self) -> Option<Timestamp> {
         self.unsynced_since.map(|since| since.after(Span::from_ms(INTERVAL_MS)))
     }
@@ -402,15 +404,15 @@ impl Running {
             } else {
                 self.spares.next_chore(wanted_spares, self.now)
             };
-            // So that what is written again fits in well, also where segments are small.
+            // This limit makes rewritten records fit in well, even where segments are small.
             let most = REWRITE_BYTES_MAX.min(self.usable() / 8);
             fill.or_else(|| self.compaction.next_chore(&self.ledger, most))
         };
         chore.map_or(Ok(()), |chore| self.chores.submit(chore))
     }
 
-    /// Whether the oldest segment should be emptied: the log is too long, or the disk is nearly
-    /// full, that would win room, and what still counts in it fits into what is left.
+    /// Whether the oldest segment should be emptied: the log is too long; or the disk is nearly
+    /// full, emptying would gain room, and what still counts in the segment fits into what is left.
     fn wants_compaction(&self) -> bool {
         let Some(oldest) = self.ledger.oldest() else { return false };
         if self.ledger.is_wasteful(self.options.slack_bytes) {
@@ -423,7 +425,7 @@ impl Running {
         wins_much && oldest.live <= self.bytes_left() / 4 * 3 || self.wants_rotation()
     }
 
-    /// Whether a pass over the log is worth while and what counts in the oldest segment fits.
+    /// Whether a pass over the log is worthwhile and what counts in the oldest segment fits.
     fn wants_rotation(&self) -> bool {
         let Some(oldest) = self.ledger.oldest() else { return false };
         let (left, need) = (self.bytes_left(), self.need());
@@ -433,27 +435,27 @@ impl Running {
             && oldest.live + need / 4 <= left
     }
 
-    /// The bytes of batches that a segment of the usual size takes.
+    /// The bytes of batches that fit in a segment of the usual size.
     fn usable(&self) -> u64 {
         self.options.segment_bytes() - SEGMENT_START
     }
 
-    /// The bytes that the log can take for certain: in the active segment and in spares.
+    /// The bytes that the log certainly has room for: in the active segment and in spares.
     fn bytes_left(&self) -> u64 {
         let active = self.ledger.active();
         let left = active.map_or(0, |active| self.capacity.saturating_sub(active.end));
         left + self.spares.room()
     }
 
-    /// What room is measured by: a segment, or less where there are so few tasks that each can be
-    /// taken and ended in batches of its own before the log has to be made shorter.
+    /// The unit by which room is measured: a segment, or less if there are so few tasks that each
+    /// can be taken and ended in batches of its own before the log has to be made shorter.
     fn need(&self) -> u64 {
         let tasks = self.tasks.present.saturating_mul(TASK_BYTES);
         self.usable().min(tasks.saturating_add(self.usable() / 64))
     }
 
-    /// How many spares there should be: none before the active segment is in real use, and two
-    /// once the log has outgrown one segment.
+    /// The number of spares there should be: none before the active segment is really in use, and
+    /// two once the log has outgrown one segment.
     fn wanted_spares(&self) -> usize {
         let active = self.ledger.active();
         let used = active.map_or(0, |active| active.end - SEGMENT_START);
@@ -464,11 +466,11 @@ impl Running {
         }
     }
 
-    /// What there is room for. While the disk is not full that is everything. Of a full one the
-    /// first quarter of a segment is for what takes a task or moves it; then begins a pass over the
-    /// log, which needs a segment and a quarter, and until that has won something nothing may use
-    /// up what it needs but acks and what cannot be refused. Where few tasks are left less is
-    /// enough: what it takes to end each of them.
+    /// What there is room for. While the disk is not full, that is everything. On a full disk, the
+    /// first quarter of a segment is for changes that take or move a task. Then a pass over the log
+    /// begins, which needs a segment and a quarter. Until the pass has gained room, only acks and
+    /// what cannot be refused may use up what it needs. If few tasks are left, less is enough: what
+    /// it takes to end each of them.
     pub(crate) fn room(&mut self, tasks: &dyn Fn() -> TaskCounts) -> Room {
         if !self.spares.is_refused() {
             return Room::Enough;
@@ -491,13 +493,13 @@ impl Running {
         }
     }
 
-    /// Whether what waits needs a new segment, and a spare is about to be there for it.
+    /// Whether the pending batches need a new segment, and a spare is about to be available for it.
     fn awaits_spare(&self) -> bool {
         self.spares.is_about_to_have_one() && self.pending.lacks_spare(self.options.segment_bytes())
     }
 
-    /// Whether more comes than there is certain room for, while it is not known yet whether the
-    /// disk is full. That is known within a moment.
+    /// Whether more is appended than there is certain room for, while it is not known yet whether
+    /// the disk is full. That is known within a moment.
     pub(crate) fn is_outpaced(&self) -> bool {
         !planted!(RoomTakenForCertain)
             && !self.spares.is_refused()
@@ -505,14 +507,15 @@ impl Running {
             && self.bytes_left() + self.spares.room_reserved() < self.usable() / 4 * 7
     }
 
-    /// Whether what is ready to be written again has to wait, since it would use up what acks need.
+    /// Whether records ready to be written again have to wait, because they would use up the room
+    /// that acks need.
     fn holds_back(&self) -> bool {
         let oldest_live = self.ledger.oldest().map_or(0, |oldest| oldest.live);
         let ready = self.compaction.ready_bytes().min(oldest_live);
         self.spares.is_refused() && self.bytes_left() < ready + self.need() / 8
     }
 
-    /// Whether a pass over the log wins room now, or is about to.
+    /// Whether a pass over the log gains room now, or is about to.
     fn rotates(&self) -> bool {
         let oldest = self.ledger.oldest_number();
         let wanted = self.wants_rotation();
@@ -533,7 +536,7 @@ impl Running {
         let mut at = |moment: Option<Timestamp>| {
             due = moment.map_or(due, |moment| Some(due.map_or(moment, |due| due.min(moment))));
         };
-        // Whatever is under way on a thread wakes the caller when it ends.
+        // Any job on a thread wakes the caller when it ends.
         if !self.commits.is_busy() && !self.awaits_spare() {
             at(self.sync_due());
             let release = self.ledger.wants_note() || self.ledger.awaits_note();
@@ -554,21 +557,21 @@ impl Running {
         if self.pending.bytes() > REWRITE_BACKLOG_BYTES {
             return Ok(Vec::new());
         }
-        // What is left now is for acks. They empty the segment too.
+        // The remaining room is for acks. They empty the segment too.
         if self.holds_back() {
             return Ok(Vec::new());
         }
         let ready = self.compaction.take_ready();
         self.figures.rewrites += ready.len() as u64;
-        // The next piece is fetched meanwhile. Inline it would only be fetched too early.
+        // Fetch the next piece meanwhile. Inline it would be fetched too early.
         if !ready.is_empty() && !self.chores.is_inline() {
             self.start_chore()?;
         }
         Ok(ready)
     }
 
-    /// Says in an empty batch that all before it are on the disk, if any was written since the
-    /// start. Without it damage to the last of them would pass for an unfinished write.
+    /// Says in an empty batch that all batches before it are on the disk, if any was written since
+    /// the start. Without it, damage to the last of them would be mistaken for an unfinished write.
     pub(crate) fn note_end(&mut self, now: Timestamp) -> Result<(), StoreError> {
         if self.figures.batches > 1 && !planted!(ClosingBatchLeftOut) {
             let facts = Header { now: self.now, ..self.facts };

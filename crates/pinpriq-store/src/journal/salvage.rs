@@ -1,9 +1,9 @@
-//! Rescuing what can be read of a damaged journal.
+//! Rescues what can be read of a damaged journal.
 //!
-//! Every readable batch, also behind damage, is folded in the order of the log, and the outcome
-//! becomes a fresh journal in another, empty directory. The damaged one is not changed. What was
-//! lost cannot be made up for: a task whose end was noted in a lost batch comes back, so the report
-//! names the batches that are missing.
+//! Every readable batch, even after damage, is folded in the order of the log, and the result
+//! becomes a new journal in another, empty directory. The damaged one is not changed. What was lost
+//! cannot be restored: a task whose end was recorded in a lost batch comes back, so the report
+//! names the missing batches.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::disk::Disk;
 use crate::fold::Fold;
 use crate::store::{StoreError, TornTail};
 
-/// What was saved, and what was not.
+/// What was saved, and what was lost.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct SalvageReport {
@@ -28,8 +28,8 @@ pub struct SalvageReport {
     pub batches: u64,
     /// Tasks in the new journal.
     pub tasks: u64,
-    /// Tasks of lanes that were left out, since what they were published with, their lane or their
-    /// member is lost. By their number.
+    /// Tasks of lanes that were left out because their publication, their lane or their member is
+    /// lost. By number.
     pub homeless_tasks: Vec<u64>,
     /// Queues with settings or a pause in it.
     pub queues: u64,
@@ -43,8 +43,8 @@ pub struct SalvageReport {
     pub damage: Vec<Damage>,
     /// Batches that are missing. Tasks put in them are lost, tasks that ended in them are back.
     pub missing: Vec<LsnRange>,
-    /// Tasks that other batches speak of and whose record may be lost, by their number. Tasks of a
-    /// queue that was emptied later can be among them.
+    /// Tasks that other batches mention and whose record may be lost, by number. Tasks of a queue
+    /// that was emptied later can be among them.
     pub lost_tasks: Vec<u64>,
     /// An unfinished last write that was left out, as a server would have done.
     pub torn_tail: Option<TornTail>,
@@ -52,7 +52,7 @@ pub struct SalvageReport {
     pub header: Header,
 }
 
-/// Writes everything readable in `from` as a fresh journal into `to`, which must be empty.
+/// Writes everything readable in `from` as a new journal into `to`, which must be empty.
 ///
 /// Refuses a journal that is in use or of a newer format, and changes nothing in it. The new one is
 /// the only one of its data directory, whatever the old one was.
@@ -64,7 +64,7 @@ pub fn salvage(
     salvage_as(from, to, options, Expected::alone())
 }
 
-/// See [`salvage`]. The new one is what `becomes` says.
+/// See [`salvage`]. `becomes` says which journal the new one is.
 pub(crate) fn salvage_as(
     from: &dyn Disk,
     to: &Arc<dyn Disk>,
@@ -82,7 +82,7 @@ pub(crate) fn salvage_as(
     let homeless_tasks = leave_out_homeless(&mut survey.fold);
     settle_ids(&mut survey.fold);
     // Segments that cannot be read may have begun incarnations, one each at most. A receipt must
-    // not be issued twice, so their numbers are passed over.
+    // not be issued twice, so their numbers are skipped.
     let unread = survey.inventory.segments.len().saturating_sub(survey.segments.len()) as u64;
     let header = Header { incarnation: survey.header.incarnation + unread + 1, ..survey.header };
     write(&survey.fold, &header, to, (options, becomes))?;
@@ -95,7 +95,7 @@ pub(crate) fn salvage_as(
         members: survey.fold.members.len() as u64,
         lanes: survey.fold.lanes.len() as u64,
         publications: survey.fold.publications.len() as u64,
-        // In a log without damage every mention is of a task that ended since.
+        // In a log without damage every task mentioned has ended since.
         lost_tasks: if damaged { survey.mentioned.into_iter().collect() } else { Vec::new() },
         damage: survey.damage,
         missing: survey.missing,
@@ -104,8 +104,8 @@ pub(crate) fn salvage_as(
     })
 }
 
-/// Of members with the same name only the newest can be alive: the word that the others have ended
-/// is lost.
+/// Of members with the same name only the newest can be alive: the records that the others have
+/// ended are lost.
 fn end_replaced_members(fold: &mut Fold) {
     let members = fold.members.values();
     let newest: BTreeMap<Bytes, u64> =
@@ -115,9 +115,9 @@ fn end_replaced_members(fold: &mut Fold) {
     }
 }
 
-/// Takes out what a server could do nothing with: lanes without a member, and all but the newest
-/// that a member has in one topic; tasks without a lane or payload, publications without tasks.
-/// Answers the numbers of these tasks.
+/// Removes what a server could not use: lanes without a member, and all but the newest that a
+/// member has in one topic; tasks without a lane or payload; publications without tasks. Returns
+/// the numbers of these tasks.
 fn leave_out_homeless(fold: &mut Fold) -> Vec<u64> {
     let members = &fold.members;
     let newest: BTreeMap<(u64, Bytes), u64> = fold
@@ -145,12 +145,13 @@ fn leave_out_homeless(fold: &mut Fold) -> Vec<u64> {
     homeless
 }
 
-/// Sees to it that the tasks of each queue and lane have such ids as its settings say, and no two
-/// of them the same: a server could not find them otherwise.
+/// Makes sure that the tasks of each queue and lane have ids as its settings require, and that no
+/// two ids are the same. A server could not find the tasks otherwise.
 ///
-/// The ids of a queue change only while it is empty, and an id is free again only when its task is
-/// gone. So of tasks whose ids do not go together only the newest can be there still: the word that
-/// the others have ended is lost. And if the word on the queue's ids is lost, they tell it.
+/// The kind of ids of a queue changes only while it is empty, and an id can be used again only when
+/// its task is gone. So of tasks whose ids do not fit together, only the newest can still exist:
+/// the records that the others have ended are lost. If the record of the queue's kind of ids is
+/// lost, it is inferred from the tasks.
 fn settle_ids(fold: &mut Fold) {
     let mut queues: BTreeMap<&Bytes, Vec<(u64, &TaskId)>> = BTreeMap::new();
     let mut lanes: BTreeMap<u64, Vec<(u64, &TaskId)>> = BTreeMap::new();
@@ -187,8 +188,9 @@ fn settle_ids(fold: &mut Fold) {
     fold.forget_unshared(&mut Vec::new());
 }
 
-/// The ids that the newest of these tasks, which come by number, can have: those that are known if
-/// possible. `ended` receives the numbers of the tasks that do not go together with newer ones.
+/// Returns the kind of ids that the newest of these tasks, sorted by number, can have: the known
+/// kind if possible. `ended` receives the numbers of the tasks that do not fit together with newer
+/// ones.
 fn ids_of_newest(known: Ids, tasks: &[(u64, &TaskId)], ended: &mut Vec<u64>) -> Ids {
     let fits = |ids: Ids, number: u64, id: &TaskId| match ids {
         Ids::Sequence => *id == TaskId::Number(number),

@@ -16,44 +16,44 @@ const IDENTITY_VERSION: u32 = 3;
 /// The bytes of one copy of the segment header.
 pub(crate) const HEADER_COPY_BYTES: usize = 4096;
 
-/// The bytes of a segment header that mean something.
+/// The number of bytes of a segment header that have a meaning.
 const HEADER_FIELDS_BYTES: usize = 88;
 
 /// Where the first batch of a segment begins.
 pub(crate) const SEGMENT_START: u64 = 8192;
 
-/// The bytes of a batch header.
+/// The size of a batch header in bytes.
 pub(crate) const BATCH_HEADER_BYTES: usize = 64;
 
-/// The most bytes of one batch, its header included: what keeps every offset in four bytes, with
+/// The most bytes of one batch, its header included. This keeps every offset in four bytes, with
 /// room to spare.
 pub(crate) const BATCH_BYTES_MAX: u64 = 1 << 30;
 
-/// The most that anything is counted to: no server gets there, and one more always fits.
+/// The limit of every counter. No server reaches it, and one more always fits.
 const COUNT_MAX: u64 = 1 << 62;
 
 const SEGMENT_MAGIC: &[u8; 8] = b"PINPRIQJ";
 const BATCH_MAGIC: [u8; 4] = 0x5051_4231_u32.to_le_bytes();
 
-/// Short batches are put together in one piece for their checksum, which is faster than feeding
-/// the hash twice.
+/// Short batches are joined into one piece for their checksum, which is faster than feeding the
+/// hash twice.
 const ONE_SHOT_BYTES: usize = 448;
 
 /// Which journal of which data directory a segment belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Identity {
-    /// A random number that the data directory has to itself.
+    /// The data directory's own random number.
     pub directory: u64,
     /// Which of its shards, from 0.
     pub shard: u32,
-    /// How many shards it has.
+    /// The number of its shards.
     pub shards: u32,
 }
 
 /// The fields of a segment header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SegmentHeader {
-    /// That of the server that began the segment.
+    /// The version of the server that began the segment.
     pub(crate) version: u32,
     pub(crate) number: u32,
     pub(crate) oldest: u32,
@@ -62,11 +62,11 @@ pub(crate) struct SegmentHeader {
     pub(crate) previous_end: u64,
     pub(crate) incarnation: u64,
     pub(crate) now: u64,
-    /// Older versions do not say.
+    /// None in older versions.
     pub(crate) identity: Option<Identity>,
 }
 
-/// What the two copies of a segment header say.
+/// The result of reading the two copies of a segment header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ParsedHeader {
     Valid(SegmentHeader),
@@ -88,7 +88,7 @@ pub(crate) struct BatchHeader {
     pub(crate) records: u32,
 }
 
-/// What a file of the directory is, by its name.
+/// The kind of a file of the directory, by its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FileKind {
     Lock,
@@ -110,7 +110,7 @@ pub(crate) fn file_kind(name: &str) -> FileKind {
     let numbered = |prefix: &str| {
         let digits = name.strip_prefix(prefix)?.strip_suffix(".log")?;
         let plain = digits.len() == 10 && digits.bytes().all(|digit| digit.is_ascii_digit());
-        // The highest number is nobody's, so that every segment can have a successor.
+        // The highest number is never used, so that every segment can have a successor.
         digits.parse::<u32>().ok().filter(|number| plain && (1..u32::MAX).contains(number))
     };
     if name == LOCK_NAME {
@@ -126,8 +126,8 @@ pub(crate) fn file_kind(name: &str) -> FileKind {
     }
 }
 
-/// A salt that nobody outside can foresee as long as `seed` is random, and that differs for each
-/// segment and each incarnation.
+/// Draws a salt that nobody outside can predict as long as `seed` is random, and that differs for
+/// each segment and each incarnation.
 pub(crate) fn draw_salt(seed: u64, number: u32, incarnation: u64) -> u64 {
     let mut input = [0; 20];
     input[..8].copy_from_slice(&seed.to_le_bytes());
@@ -142,7 +142,7 @@ pub(crate) const fn aligned(offset: u64) -> u64 {
 }
 
 impl SegmentHeader {
-    /// Both copies, as they stand at the start of the file.
+    /// Both copies, as they are at the start of the file.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut fields = Vec::with_capacity(HEADER_FIELDS_BYTES);
         fields.extend_from_slice(SEGMENT_MAGIC);
@@ -183,8 +183,8 @@ impl SegmentHeader {
         if fields[..8] != *SEGMENT_MAGIC {
             return ParsedHeader::Damaged;
         }
-        // A newer version may check its header in another way, so the version counts first. The
-        // other copy still has a say: one flipped bit must not look like a newer server.
+        // A newer version may check its header in another way, so the version is checked first. The
+        // other copy still counts: one flipped bit must not look like a newer server.
         let version = u32_at(fields, 8);
         if version > FORMAT_VERSION {
             return ParsedHeader::Newer(version);
@@ -213,7 +213,7 @@ impl SegmentHeader {
         if header.makes_sense() { ParsedHeader::Valid(header) } else { ParsedHeader::Damaged }
     }
 
-    /// Whether a server can have written this. A right checksum alone does not say who did.
+    /// Whether a server can have written this. A correct checksum alone does not prove it.
     fn makes_sense(&self) -> bool {
         (1..=self.number).contains(&self.oldest)
             && (1..=COUNT_MAX).contains(&self.first_lsn)
@@ -223,7 +223,7 @@ impl SegmentHeader {
 }
 
 impl BatchHeader {
-    /// Fills in the header in front of a body: `batch` is both, the first 64 bytes are replaced.
+    /// Fills in the header in front of a body. `batch` is both; its first 64 bytes are replaced.
     pub(crate) fn seal(&self, batch: &mut [u8], salt: u64, offset: u64) {
         batch[0..4].copy_from_slice(&BATCH_MAGIC);
         batch[4..8].copy_from_slice(&self.body_bytes.to_le_bytes());
@@ -238,13 +238,13 @@ impl BatchHeader {
         batch[56..64].copy_from_slice(&sum.to_le_bytes());
     }
 
-    /// Whether a batch header may stand where these bytes do.
+    /// Whether a batch header may begin with these bytes.
     pub(crate) fn may_begin(bytes: &[u8]) -> bool {
         bytes.starts_with(&BATCH_MAGIC)
     }
 
-    /// The fields at the start of `bytes`, if they look like a batch header. Neither the length
-    /// that they announce nor the checksum is looked at.
+    /// The fields at the start of `bytes`, if they look like a batch header. Checks neither the
+    /// length that they announce nor the checksum.
     pub(crate) fn peek(bytes: &[u8]) -> Option<Self> {
         let fields = bytes.get(..BATCH_HEADER_BYTES)?;
         if !Self::may_begin(fields) {
@@ -269,7 +269,7 @@ impl BatchHeader {
         (header.makes_sense() && header.confirms(bytes, salt, offset)).then_some(header)
     }
 
-    /// Whether a server can have written this, as far as can be told without its segment.
+    /// Whether a server can have written this, as far as can be judged without its segment.
     pub(crate) const fn makes_sense(&self) -> bool {
         self.durable_lsn < self.lsn
             && self.records <= self.body_bytes
@@ -278,7 +278,7 @@ impl BatchHeader {
             && self.last_number <= COUNT_MAX
     }
 
-    /// Whether the checksum of this batch, which stands at the start of `bytes`, is right.
+    /// Whether the checksum of this batch, which is at the start of `bytes`, is right.
     pub(crate) fn confirms(&self, bytes: &[u8], salt: u64, offset: u64) -> bool {
         let batch = &bytes[..self.batch_bytes()];
         u64_at(batch, 56) == checksum(batch, salt, offset)
@@ -290,14 +290,14 @@ impl BatchHeader {
     }
 }
 
-/// The checksum of a batch that comes piece by piece.
+/// The checksum of a batch that is read piece by piece.
 pub(crate) struct BatchSum {
     hash: Xxh3,
     stated: u64,
 }
 
 impl BatchSum {
-    /// Begins with the header, which has to be there whole.
+    /// Begins with the header, which must be complete.
     pub(crate) fn begin(header: &[u8], salt: u64, offset: u64) -> Option<Self> {
         let header = header.get(..BATCH_HEADER_BYTES)?;
         let mut hash = Xxh3::with_seed(salt.wrapping_add(offset));
@@ -305,7 +305,7 @@ impl BatchSum {
         Some(Self { hash, stated: u64_at(header, 56) })
     }
 
-    /// Takes the next piece of the body.
+    /// Adds the next piece of the body.
     pub(crate) fn add(&mut self, piece: &[u8]) {
         self.hash.update(piece);
     }

@@ -1,12 +1,12 @@
-//! The files that are kept for the next segments, and for the next start.
+//! The files kept for the next segments, and for the next start.
 //!
-//! Segments that are put away become spares, three at most, so that under steady work old files
-//! serve again. New ones are only made while there are fewer than the journal asks for: none for a
-//! small installation, two under load. The second is the reserve of a full disk: when it cannot be
-//! made the disk is nearly full, and what is left is for the changes that make room. It is tried
-//! again at most once a second, or as soon as a segment was put away; meanwhile one smaller spare
-//! may use what room there is. One small file is kept for the next start alone: no segment of a
-//! server at work is made from it.
+//! Segments that are put away become spares, three at most, so that under steady work old files are
+//! reused. New ones are made only while there are fewer than the journal asks for: none for a small
+//! installation, two under load. The second is the reserve of a full disk: when it cannot be made,
+//! the disk is nearly full, and what is left is for the changes that make room. It is tried again
+//! at most once a second, or as soon as a segment was put away. Meanwhile one smaller spare may use
+//! the available room. One small file is kept for the next start alone: a running server makes no
+//! segment from it.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ use super::chores::{Chore, Filled};
 use super::segment::SEGMENT_START;
 use crate::store::StoreError;
 
-/// How many spares are kept.
+/// The most spares that are kept.
 pub(crate) const SPARES_MAX: usize = 3;
 
 /// How long to wait after a spare could not be prepared.
@@ -27,7 +27,7 @@ const RETRY: Span = Span::from_ms(1_000);
 pub(crate) struct Sizes {
     /// Of a segment.
     pub(crate) usual: u64,
-    /// Of the smallest spare that is made where the usual size has no room.
+    /// Of the smallest spare that is made where there is no room for the usual size.
     pub(crate) least: u64,
     /// Of the file for the next start, and of the smallest segment that a start makes.
     pub(crate) start: u64,
@@ -55,13 +55,13 @@ pub(crate) struct Spare {
 pub(crate) struct Found {
     /// Of the usual size.
     pub(crate) whole: VecDeque<u32>,
-    /// To be completed.
+    /// Incomplete ones.
     pub(crate) partial: Vec<u32>,
     /// Kept for a start.
     pub(crate) for_start: Option<u32>,
     /// The highest number in use.
     pub(crate) highest: u32,
-    /// Whether the usual size had no room.
+    /// Whether there was no room for the usual size.
     pub(crate) is_full: bool,
 }
 
@@ -69,20 +69,20 @@ pub(crate) struct Found {
 pub(crate) struct Spares {
     sizes: Sizes,
     ready: VecDeque<Spare>,
-    /// To be filled up to their size, the first one next.
+    /// Files to fill up to their size. The first one is next.
     partial: VecDeque<Spare>,
-    /// The one that a step of filling is under way for.
+    /// The file that a step of filling is under way for.
     filling: Option<u32>,
-    /// The one of the usual size whose room is reserved, though it is not filled yet.
+    /// The file of the usual size whose room is reserved but not filled yet.
     reserved: Option<u32>,
     /// The file for the next start, and whether it is whole.
     for_start: Option<(u32, bool)>,
     next_number: u32,
     retry_at: Timestamp,
     retry_for_start_at: Timestamp,
-    /// Whether the room that does not suffice for one of the usual size is to be looked for.
+    /// Whether to look for room for a smaller file, because there is not enough for the usual size.
     wants_rest: bool,
-    /// The last try to make one of the usual size failed.
+    /// Whether the last try to make one of the usual size failed.
     refused: bool,
 }
 
@@ -109,19 +109,19 @@ impl Spares {
         self.refused
     }
 
-    /// The bytes of batches that fit into those that can be used now.
+    /// The bytes of batches that fit into the spares that can be used now.
     pub(crate) fn room(&self) -> u64 {
         self.ready.iter().map(|spare| spare.bytes - SEGMENT_START).sum()
     }
 
-    /// The largest one, for a segment of at least this size.
+    /// Takes the largest one, for a segment of at least this size.
     pub(crate) fn take(&mut self, bytes: u64) -> Option<Spare> {
         let largest = (0..self.ready.len()).rev().max_by_key(|at| self.ready[*at].bytes)?;
         let fits = self.ready[largest].bytes >= bytes;
         fits.then(|| self.ready.remove(largest)).flatten()
     }
 
-    /// A name for a segment that is put away, if it is to be kept.
+    /// Returns a name for a segment that is put away, if it is to be kept.
     pub(crate) fn adopt(&mut self) -> Option<u32> {
         let kept = self.ready.len() + self.partial.len();
         (kept < SPARES_MAX).then(|| self.draw_number())
@@ -133,7 +133,7 @@ impl Spares {
         number
     }
 
-    /// What became of a segment that was put away.
+    /// Notes the result of putting a segment away.
     pub(crate) fn put_away(&mut self, adopted: Option<u32>, succeeded: bool) {
         if let (Some(number), true) = (adopted, succeeded) {
             self.partial.push_back(Spare { number, bytes: self.sizes.usual });
@@ -141,7 +141,7 @@ impl Spares {
         (self.retry_at, self.wants_rest) = (Timestamp::ZERO, false);
     }
 
-    /// The next step of preparing, if one is due. `wanted` tells how many there should be.
+    /// The next step of preparing, if one is due. `wanted` is the number of spares there should be.
     pub(crate) fn next_chore(&mut self, wanted: usize, now: Timestamp) -> Option<Chore> {
         if !self.has_chore(wanted, now) {
             return None;
@@ -170,7 +170,7 @@ impl Spares {
         Some(Chore::Fill { spare, bytes: self.sizes.start })
     }
 
-    /// How many there are whose room is certain, filled or not.
+    /// The number of spares whose room is certain, filled or not.
     pub(crate) fn certain(&self) -> usize {
         self.ready.len() + usize::from(self.reserved.is_some())
     }
@@ -180,13 +180,13 @@ impl Spares {
         self.reserved.map_or(0, |_| self.sizes.usual - SEGMENT_START)
     }
 
-    /// Whether none can be used now, but one can once a step that is under way has ended.
+    /// Whether none can be used now, but one can once the current step has ended.
     pub(crate) fn is_about_to_have_one(&self) -> bool {
         self.ready.is_empty() && self.filling.is_some()
     }
 
-    /// One that is reserved and not filled yet, for a segment of the usual size. No step of filling
-    /// may be under way.
+    /// Takes the one that is reserved and not filled yet, for a segment of the usual size. No step
+    /// of filling may be under way.
     pub(crate) fn take_reserved(&mut self) -> Option<Spare> {
         let number = self.reserved.take_if(|_| self.filling.is_none())?;
         let at = self.partial.iter().position(|spare| spare.number == number)?;
@@ -213,7 +213,7 @@ impl Spares {
         }
     }
 
-    /// When to make the file for the next start: once there is anything to start with.
+    /// When to make the file for the next start: once there is something to start with.
     fn for_start_at(&self, wanted: usize) -> Option<Timestamp> {
         let is_missing = self.for_start.is_none() && (wanted > 0 || self.refused);
         is_missing.then_some(self.retry_for_start_at)
@@ -224,7 +224,7 @@ impl Spares {
         all.filter(|spare| spare.bytes == self.sizes.usual).count()
     }
 
-    /// How much was reserved for a smaller one, if anything.
+    /// Notes how many bytes were reserved for a smaller one, if any.
     pub(crate) fn reserved(
         &mut self,
         number: u32,
@@ -239,7 +239,7 @@ impl Spares {
         }
     }
 
-    /// What became of a step of preparing.
+    /// Notes the result of a step of preparing.
     pub(crate) fn filled(
         &mut self,
         number: u32,
@@ -274,7 +274,7 @@ impl Spares {
                     tracing::warn!(%error, "the next segment cannot be prepared");
                 }
                 self.refused = true;
-                // A smaller one that cannot be filled either is not tried again at once.
+                // If a smaller one cannot be filled either, it is not tried again at once.
                 let is_usual = |it: &Spare| it.bytes == self.sizes.usual;
                 self.wants_rest = is_usual(&spare) && self.ready.iter().all(is_usual);
                 self.retry_at = if self.wants_rest { now } else { now.after(RETRY) };

@@ -1,5 +1,5 @@
-//! A disk whose files cannot be read any more once a flag is set, so that whoever reads a log ends
-//! soon. It knows nothing of what is read, and what it refuses is the caller's to explain.
+//! A disk whose files can no longer be read once a flag is set, so that a reader of a log ends
+//! soon. It knows nothing about what is read; the caller explains the refusals.
 
 use std::io;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ struct File {
 }
 
 impl Stoppable {
-    /// This disk, to be read until `stop` is set.
+    /// Creates a disk that can be read until `stop` is set.
     pub(crate) fn new(disk: Arc<dyn Disk>, stop: Arc<AtomicBool>) -> Self {
         Self { disk, stop }
     }

@@ -1,8 +1,8 @@
-//! Everything that can be read of a log, damaged or not.
+//! Reads everything that can be read of a log, damaged or not.
 //!
-//! Where loading stops at the first damage, this goes on behind it: at the next whole batch of the
-//! same file, and in the next file. What a server would cut off as a torn tail is cut off here
-//! too. Nothing is changed. `check` reports it, `salvage` writes it down.
+//! Loading stops at the first damage. This continues after it: at the next whole batch of the same
+//! file, and in the next file. What a server would cut off as a torn tail is cut off here too.
+//! Nothing is changed. `check` reports the result, `salvage` writes it out.
 
 use std::collections::BTreeSet;
 
@@ -25,9 +25,9 @@ use crate::store::{StoreError, TornTail};
 pub struct Damage {
     /// The file.
     pub file: String,
-    /// Where it begins, in bytes.
+    /// The offset at which it begins, in bytes.
     pub offset: u64,
-    /// How many bytes it covers, as far as can be told; 0 for a file that is missing.
+    /// The number of bytes it covers, as far as can be determined; 0 for a missing file.
     pub bytes: u64,
     /// What is wrong.
     pub what: String,
@@ -47,13 +47,13 @@ pub struct LsnRange {
 pub struct SegmentReport {
     /// Its name.
     pub file: String,
-    /// How long it is.
+    /// Its length in bytes.
     pub bytes: u64,
     /// Where its batches end.
     pub end: u64,
-    /// How many batches in it can be read.
+    /// The number of batches in it that can be read.
     pub batches: u64,
-    /// How many records they hold.
+    /// The number of records in them.
     pub records: u64,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct Survey {
     /// The highest version of a segment that is needed.
     pub(crate) version: u32,
     pub(crate) inventory: Inventory,
-    /// What the segments say of themselves, if any of them does and they agree.
+    /// The identity in the segments, if any has one and they agree.
     pub(crate) identity: Option<Identity>,
     pub(crate) segments: Vec<SegmentReport>,
     /// Segments that are no longer needed.
@@ -72,7 +72,7 @@ pub(crate) struct Survey {
     pub(crate) torn_tail: Option<TornTail>,
     pub(crate) damage: Vec<Damage>,
     pub(crate) missing: Vec<LsnRange>,
-    /// Tasks that are spoken of and whose record was not seen.
+    /// Tasks that are mentioned and whose record was not seen.
     pub(crate) mentioned: BTreeSet<u64>,
     last_lsn: Option<u64>,
     names: Names,
@@ -82,7 +82,7 @@ pub(crate) struct Survey {
 struct Link {
     number: u32,
     header: SegmentHeader,
-    /// Where it ends, if its successor says so.
+    /// Where it ends, if its successor records it.
     end: Option<u64>,
     newest: bool,
 }
@@ -107,7 +107,7 @@ pub(crate) fn survey(disk: &dyn Disk, expected: Option<&Expected>) -> Result<Sur
         }
     }
     let oldest = oldest_needed(disk, &headers, &survey.inventory);
-    // What nobody needs may be in any state.
+    // Files that nobody needs may be in any state.
     for (number, error) in unreadable.iter().filter(|(number, _)| *number >= oldest) {
         survey.damage_whole(*number, error);
     }
@@ -147,7 +147,7 @@ fn oldest_needed(disk: &dyn Disk, headers: &[(u32, SegmentHeader)], inventory: &
     let mut oldest = header.oldest;
     if let Ok(mut file) = Window::open(disk, &segment_name(*number), u64::MAX) {
         let start = (SEGMENT_START, header.first_lsn);
-        // What cannot be read is told when it is read for what is in it.
+        // What cannot be read is reported when its contents are read.
         _ = walk(&mut file, header, start, &mut |_, batch, _| {
             oldest = batch.oldest;
             Ok(())
@@ -157,7 +157,7 @@ fn oldest_needed(disk: &dyn Disk, headers: &[(u32, SegmentHeader)], inventory: &
 }
 
 impl Survey {
-    /// Notes that the files do not go together, if that is so.
+    /// Records damage if the files do not belong together.
     fn damage_mixed(&mut self, newest: u32, judged: Result<(), StoreError>) {
         let (file, what) = match judged {
             Ok(()) => return,
@@ -177,7 +177,7 @@ impl Survey {
         self.damage.push(Damage { file: segment_name(number), offset: 0, bytes, what });
     }
 
-    /// Tells left-over segments from needed ones, and notices the needed ones that are missing.
+    /// Separates left-over segments from needed ones, and detects missing ones.
     fn judge_files(&mut self, oldest: u32, newest: u32) {
         let left_over = self.inventory.segments.range(..oldest);
         self.left_over = left_over.map(|(&number, _)| segment_name(number)).collect();
@@ -185,7 +185,7 @@ impl Survey {
             self.inventory.segments.range(oldest..=newest).map(|(&number, _)| number).collect();
         let mut expected = oldest;
         for number in present {
-            // One entry for a gap, however many files it spans.
+            // One entry for a gap, regardless of how many files it spans.
             if number > expected {
                 let last = segment_name(number - 1);
                 let what = format!("the files from this one to {last} are missing");
@@ -196,7 +196,7 @@ impl Survey {
         }
     }
 
-    /// Reads one segment, over every gap in it.
+    /// Reads one segment and skips every gap in it.
     fn read_link(&mut self, link: &Link, file: &mut Window) {
         let mut report = SegmentReport {
             file: segment_name(link.number),
@@ -232,7 +232,7 @@ impl Survey {
             };
             let mut stop = walk(file, &link.header, start, &mut each)?;
             if link.newest {
-                // A server may have written on while what was read was taken in.
+                // A server may have appended while these batches were processed.
                 file.forget();
                 let from = (stop.end, stop.next_lsn);
                 stop = walk(file, &link.header, from, &mut each)?;
@@ -245,7 +245,7 @@ impl Survey {
         }
     }
 
-    /// Where to go on after a walk stopped, if there is anything more.
+    /// Where to continue after a walk stopped, if anything follows.
     fn go_on(
         &mut self,
         link: &Link,
@@ -258,7 +258,7 @@ impl Survey {
         let file = segment_name(link.number);
         let next = if link.newest {
             let behind = Behind::search(readable, &link.header, stop)?;
-            // What nobody was promised is no damage. Only the newest segment can end like that.
+            // What was never acknowledged is no damage. Only the newest segment can end like that.
             if behind.proof.is_none() {
                 if behind.next.is_some() {
                     self.torn_tail = Some(TornTail { file, offset: stop.end });
@@ -270,7 +270,7 @@ impl Survey {
             readable.find(&link.header, stop.end, &|batch| batch.lsn >= stop.next_lsn)?
         };
         if next.is_none() && link.end.is_none() {
-            // The successor is lost, and with it the word on where this file ends.
+            // The successor is lost, and with it the record of where this file ends.
             return Ok(None);
         }
         let next = next.map(|(at, batch)| (at, batch.lsn));
@@ -295,7 +295,7 @@ impl Survey {
         }
         self.last_lsn = Some(batch.lsn);
         note_moment(&mut self.header, batch.incarnation, batch.now, batch.last_number);
-        // A batch counts whole or not at all, so nothing is folded before all of it was read.
+        // A batch counts as a whole or not at all, so nothing is folded before all of it was read.
         let mut changes: Vec<(Change, Option<Place>)> = Vec::new();
         let mut keep = |change, place| changes.push((change, place));
         match decode_batch(segment, offset, batch, body, &mut self.names, &mut keep) {
@@ -355,8 +355,7 @@ impl Survey {
     }
 }
 
-/// Which shard of how many the newest segment that can be read says it is of, with the incarnation
-/// that began it.
+/// Returns the identity in the newest segment that can be read, with the incarnation that began it.
 pub(crate) fn shard_of_journal(disk: &dyn Disk) -> Result<Option<(Identity, u64)>, StoreError> {
     let inventory = take_inventory(disk)?;
     let headers =

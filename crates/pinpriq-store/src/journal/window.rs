@@ -1,8 +1,8 @@
-//! A segment file as readers see it: front to back, through a window of bounded size.
+//! Reads a segment file from front to back, through a window of bounded size.
 //!
 //! However long a file is and whatever a header in it announces, no more of it is in memory than
-//! the window, or one batch whose checksum was right. Where the file has a hole nothing is read
-//! while searching. Which batch is due and what it means is decided by `reader`.
+//! the window, or one batch whose checksum was right. Searching reads nothing from holes in the
+//! file. `reader` decides which batch is due and what it means.
 
 #[cfg(test)]
 mod tests;
@@ -18,21 +18,21 @@ pub(crate) const WINDOW_BYTES: usize = 1 << 20;
 pub(crate) struct Window {
     file: Box<dyn DiskFile>,
     name: String,
-    /// How long the file was when it was opened.
+    /// The length of the file when it was opened.
     file_bytes: u64,
     /// Where reading ends.
     end: u64,
-    /// How much is read at a time.
+    /// The number of bytes read at a time.
     usual: usize,
     /// Where in the file the part in memory begins.
     start: u64,
-    /// How much of the buffer is filled.
+    /// The number of bytes in the buffer.
     held: usize,
     buffer: Vec<u8>,
 }
 
 impl Window {
-    /// Opens a file, to be read no further than `limit`.
+    /// Opens a file, which is read no further than `limit`.
     pub(crate) fn open(disk: &dyn Disk, name: &str, limit: u64) -> Result<Self, StoreError> {
         Self::with_size(disk, name, limit, WINDOW_BYTES)
     }
@@ -51,7 +51,7 @@ impl Window {
         Ok(Self { file, name, file_bytes, end, usual, start: 0, held: 0, buffer })
     }
 
-    /// How long the file was when it was opened.
+    /// The length of the file when it was opened.
     pub(crate) const fn file_bytes(&self) -> u64 {
         self.file_bytes
     }
@@ -61,12 +61,13 @@ impl Window {
         self.end
     }
 
-    /// Forgets what was read, so that what was written since is seen.
+    /// Discards what was read, so that later writes are seen.
     pub(crate) const fn forget(&mut self) {
         self.held = 0;
     }
 
-    /// What is in memory from `offset` on: at least this many bytes, unless the file ends before.
+    /// Returns what is in memory from `offset` on: at least this many bytes, unless the file ends
+    /// before.
     pub(crate) fn bytes_at(&mut self, offset: u64, wanted: usize) -> Result<&[u8], StoreError> {
         let there = wanted.min(index(self.end.saturating_sub(offset)));
         if self.held_from(offset) < there || self.held == 0 {
@@ -75,7 +76,7 @@ impl Window {
         Ok(self.buffer[..self.held].get(index(offset - self.start)..).unwrap_or_default())
     }
 
-    /// How many bytes are in memory from `offset` on.
+    /// The number of bytes in memory from `offset` on.
     fn held_from(&self, offset: u64) -> usize {
         offset.checked_sub(self.start).map_or(0, |before| self.held.saturating_sub(index(before)))
     }
@@ -99,20 +100,21 @@ impl Window {
             .map_err(|error| StoreError::from_io("read", &self.name, from, error))?;
         self.held += read;
         if self.held < size {
-            // Somebody cut it off meanwhile.
+            // Somebody has truncated it meanwhile.
             self.end = offset + self.held as u64;
         }
         Ok(())
     }
 
-    /// What looks like a batch header at `offset` and announces a batch that the file can hold.
+    /// Returns what looks like a batch header at `offset` and announces a batch that the file can
+    /// hold.
     pub(crate) fn header_at(&mut self, offset: u64) -> Result<Option<BatchHeader>, StoreError> {
         let header = BatchHeader::peek(self.bytes_at(offset, BATCH_HEADER_BYTES)?);
         let most = self.end.saturating_sub(offset).min(BATCH_BYTES_MAX);
         Ok(header.filter(|header| header.batch_bytes() as u64 <= most))
     }
 
-    /// Whether the checksum of the batch with this header, which stands at `offset`, is right.
+    /// Whether the checksum of the batch with this header, which is at `offset`, is right.
     pub(crate) fn confirms(
         &mut self,
         offset: u64,
@@ -127,7 +129,8 @@ impl Window {
         Ok(bytes.len() >= length && batch.confirms(bytes, salt, offset))
     }
 
-    /// The same for a batch larger than the window. It may be none, so it gets no memory yet.
+    /// Like `confirms`, for a batch larger than the window. It may not be a batch, so it gets no
+    /// memory yet.
     fn confirms_in_pieces(
         &mut self,
         offset: u64,
@@ -159,8 +162,8 @@ impl Window {
         Ok(sum.is_right())
     }
 
-    /// The first batch from `from` on, a multiple of 8, that is whole, belongs to the segment with
-    /// this header and `fits`. Costs a step for each 8 bytes that the file has data for.
+    /// Finds the first batch at or after `from`, a multiple of 8, that is whole, belongs to the
+    /// segment with this header and `fits`. Costs one step for each 8 bytes of data in the file.
     pub(crate) fn find(
         &mut self,
         segment: &SegmentHeader,
@@ -188,7 +191,7 @@ impl Window {
                 continue;
             };
             offset += place as u64 * 8;
-            // The cheap questions come first: a file full of look-alikes costs no checksums.
+            // The cheap checks come first: a file full of look-alikes costs no checksums.
             let plausible = self.header_at(offset)?.filter(|batch| {
                 batch.incarnation == segment.incarnation
                     && batch.makes_sense()
@@ -205,7 +208,8 @@ impl Window {
         }
     }
 
-    /// Where from `offset` on the file may hold anything but zeros; its end if nowhere.
+    /// The first offset at or after `offset` where the file may hold anything but zeros, or its end
+    /// if there is none.
     fn next_data(&self, offset: u64) -> Result<u64, StoreError> {
         let fail = |error| StoreError::from_io("look for data in", &self.name, offset, error);
         Ok(self.file.next_data(offset).map_err(fail)?.unwrap_or(self.end))

@@ -1,9 +1,9 @@
-//! Writes batches and makes them durable: one job is one write to each segment it touches, and
-//! at most one sync at the end.
+//! Writes batches and makes them durable: one job is one write to each segment it touches, and at
+//! most one sync at the end.
 //!
-//! A segment is synced before its successor comes into being, and the successor is whole, synced
-//! and in the directory before any batch in it is written: so a segment that exists proves that
-//! its predecessor is complete. After a failure the writer is not used again; nothing is retried.
+//! A segment is synced before its successor is created, and the successor is whole, synced and in
+//! the directory before any batch in it is written. So a segment that exists proves that its
+//! predecessor is complete. After a failure the writer is not used again; nothing is retried.
 
 use std::io;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(crate) struct Commit {
     pub(crate) sync: bool,
 }
 
-/// One step of it, in order.
+/// One step of a commit, in order.
 #[derive(Debug)]
 pub(crate) enum Step {
     /// The log goes on in a new segment.
@@ -36,13 +36,13 @@ pub(crate) enum Step {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Roll {
     pub(crate) header: SegmentHeader,
-    /// How many bytes the segment will take.
+    /// The number of bytes that the segment can hold.
     pub(crate) capacity: u64,
-    /// The spare to make it from, if there is one of that size.
+    /// The spare to make it from, if one of that size exists.
     pub(crate) spare: Option<u32>,
 }
 
-/// A commit that was carried out, or not. The buffers come back to be used again.
+/// A finished commit, successful or not. Its buffers are returned for reuse.
 #[derive(Debug)]
 pub(crate) struct Committed {
     pub(crate) commit: Commit,
@@ -158,7 +158,7 @@ fn create_segment(disk: &dyn Disk, roll: &Roll) -> Result<Active, StoreError> {
     Ok(Active { name, file, unsynced: false })
 }
 
-/// The prepared file, or nothing if somebody removed it: its content means nothing, after all.
+/// Opens the prepared file, or returns none if somebody removed it. Its content does not matter.
 fn open_spare(disk: &dyn Disk, spare: u32) -> Result<Option<NamedFile>, StoreError> {
     let name = spare_name(spare);
     match disk.open(&name, OpenMode::ReadWrite) {
@@ -168,8 +168,8 @@ fn open_spare(disk: &dyn Disk, spare: u32) -> Result<Option<NamedFile>, StoreErr
     }
 }
 
-/// A new file that grows as it is written, its space reserved so that no later write can fail
-/// for lack of it.
+/// Creates a file that grows as it is written. Its space is reserved, so that no later write can
+/// fail for lack of space.
 fn create_growing(disk: &dyn Disk, roll: &Roll) -> Result<NamedFile, StoreError> {
     // Prepared spares are numbered from 1 upwards, so numbers from the other end are free.
     let name = spare_name(u32::MAX - roll.header.number);

@@ -32,7 +32,7 @@ fn finish(data: &Path, shards: usize) -> Result<(), StoreError> {
     super::finish(data, shards, DRAWN)
 }
 
-/// What is in a directory, and in those below it.
+/// The names of everything in a directory, and in the directories below it.
 fn names(directory: &Path) -> Vec<String> {
     let entries = directory.read_dir().unwrap().map(|entry| entry.unwrap());
     let mut names: Vec<String> = Vec::new();
@@ -116,7 +116,7 @@ fn several_shards_have_a_directory_each() {
     assert_eq!(shards_in(&root.path().join("most")).unwrap(), Some(SHARDS_MAX));
 }
 
-/// Other files do no harm, as those that a file system has of its own.
+/// Other files do no harm, such as those that a file system creates itself.
 #[test]
 fn foreign_files_make_no_shards() {
     let root = tempfile::tempdir().unwrap();
@@ -132,13 +132,13 @@ fn a_start_that_was_cut_off_is_done_again() {
     let root = tempfile::tempdir().unwrap();
     let data = root.path().join("data");
     let directories = |data: &Path| shard_directories(data, 3).unwrap();
-    // While the file was written.
+    // Interrupted while the file was written.
     put(&data, MARKER_NEW_NAME, "3");
     assert_eq!(shards_in(&data).unwrap(), None);
     assert_eq!(shard_directories(&data, 1).unwrap(), std::slice::from_ref(&data));
     directories(&data);
     assert!(!names(&data).contains(&MARKER_NEW_NAME.to_owned()));
-    // After it, with some of the directories, and with some of the journals begun.
+    // Interrupted after it, with some of the directories made, and some of the journals begun.
     for made in 0..=3 {
         let data = root.path().join(format!("data-{made}"));
         put(&data, MARKER_NAME, "3\n");

@@ -1,4 +1,4 @@
-//! An orderly stop leaves a log whose last write is told from an unfinished one.
+//! After an orderly stop, damage to the last write is distinguished from an unfinished write.
 
 use pinpriq_store::conformance::{Caller, sample_task};
 use pinpriq_store::faulty_disk::{CrashPolicy, Operation};
@@ -100,7 +100,7 @@ fn power_that_goes_while_the_log_is_closed_takes_nothing_along() {
 fn a_full_disk_does_not_keep_anybody_from_stopping() {
     let disk = FaultyDisk::new(1);
     let mut caller = start(&disk, options(1)).unwrap();
-    // The active segment has its room, and there is none for another one.
+    // The active segment has room, and there is none for another one.
     disk.set_capacity(disk.used());
     let left = |caller: &Caller<Journal>| {
         let figures = caller.store.figures();

@@ -1,4 +1,4 @@
-//! The journal stays short, and old files serve again.
+//! The journal stays short, and old files are reused.
 
 use pinpriq_engine::change::Change;
 use pinpriq_engine::time::Span;
@@ -13,7 +13,7 @@ use crate::driving::{SEGMENT_BYTES, options, start};
 /// filled and put away.
 const CONSTANT: u64 = 5 * SEGMENT_BYTES as u64;
 
-/// Puts a task and takes the one before it out, over and over.
+/// Puts a task and removes the one before it, over and over.
 fn churn(caller: &mut Caller<Journal>, rounds: u64) {
     for _ in 0..rounds {
         let number = caller.header.last_number + 1;

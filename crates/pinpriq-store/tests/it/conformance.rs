@@ -1,4 +1,4 @@
-//! Every store passes the one suite.
+//! Every store passes the same suite.
 
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex};

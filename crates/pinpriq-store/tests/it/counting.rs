@@ -1,4 +1,4 @@
-//! A disk that counts what is read of it, and knows which files are open.
+//! A disk that counts reads, and knows which files are open.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use pinpriq_store::Disk;
 use pinpriq_store::disk::{DiskFile, Entry, LockError, OpenMode};
 
-/// A disk that counts what is read.
+/// A disk that counts reads.
 #[derive(Clone)]
 pub(crate) struct CountingDisk {
     disk: Arc<dyn Disk>,
@@ -24,7 +24,7 @@ struct Counts {
 }
 
 struct CountingFile {
-    /// Its name when it was opened, if it is for reading.
+    /// Its name when it was opened, if it was opened for reading.
     name: Option<String>,
     file: Box<dyn DiskFile>,
     counts: Arc<Counts>,
@@ -36,7 +36,7 @@ impl CountingDisk {
         Self { disk, counts: Arc::default(), knows_holes }
     }
 
-    /// How many bytes were read since this was asked last, and how many at a time at the most.
+    /// Returns how many bytes were read since the last call, and the most bytes in one read.
     pub(crate) fn take_counts(&self) -> (u64, u64) {
         let Counts { bytes, largest, .. } = &*self.counts;
         (bytes.swap(0, Ordering::Relaxed), largest.swap(0, Ordering::Relaxed))

@@ -1,4 +1,4 @@
-//! Crashes: at every operation of the disk, with everything that may survive one.
+//! Crashes at every operation of the disk, with everything that may survive one.
 
 use pinpriq_dice::Dice;
 use pinpriq_store::faulty_disk::CrashPolicy;
@@ -16,8 +16,8 @@ const POLICIES: [CrashPolicy; 4] = [
     CrashPolicy::KeepSome(90),
 ];
 
-/// Works until the machine stops at the given operation, then crashes, again and again while it
-/// recovers, and holds what is found at last against what was promised.
+/// Works until the machine stops at the given operation, then crashes, and crashes again and again
+/// while it recovers. Compares what is found in the end with what was promised.
 fn crash_once(seed: u64, stop_at: u64, policy: CrashPolicy) -> bool {
     let context = format!("seed {seed}, stopped at operation {stop_at}, {policy:?}");
     let mut dice = Dice::new(seed);

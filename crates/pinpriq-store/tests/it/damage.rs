@@ -1,4 +1,4 @@
-//! Torn tails are cut off in silence, damage is told, and neither changes a file.
+//! Torn tails are cut off silently, damage is reported, and neither changes a file.
 
 use pinpriq_dice::Dice;
 use pinpriq_engine::change::Change;
@@ -15,7 +15,7 @@ fn commit(caller: &mut Caller<Journal>, changes: &[Change]) {
     assert_eq!(caller.reached, caller.last);
 }
 
-/// A journal with a few batches. Answers the state before and after the last one, the name of the
+/// A journal with a few batches. Returns the state before and after the last one, the name of the
 /// last file, and where in it the last batch begins and ends.
 fn with_last_batch(disk: &FaultyDisk) -> (Fold, Fold, String, usize, usize) {
     let mut caller = start(disk, options(5)).unwrap();
@@ -29,7 +29,7 @@ fn with_last_batch(disk: &FaultyDisk) -> (Fold, Fold, String, usize, usize) {
     (before, caller.fold.clone(), "segment-0000000001.log".to_owned(), from, to)
 }
 
-/// Loads, and begins where loading works, and answers what was there.
+/// Loads and, if that works, begins. Returns the state that was loaded.
 fn reload(disk: &FaultyDisk) -> Result<Fold, StoreError> {
     Ok(start(disk, options(6))?.fold)
 }
@@ -60,7 +60,7 @@ fn a_torn_last_batch_is_cut_off_at_every_byte() {
             let torn = FaultyDisk::with_files(2, &files);
             torn.put(&file, bytes.clone());
             let found = reload(&torn).unwrap_or_else(|error| panic!("{kind} at {cut}: {error}"));
-            // The padding behind the last record does not count.
+            // The padding after the last record does not count.
             let kept = found == after && bytes.get(..cut) == whole.get(..cut);
             assert!(found == before || kept, "{kind} at {cut}");
             if cut + 8 < to {
@@ -100,12 +100,12 @@ fn a_flipped_bit_in_any_batch_is_reported_with_file_and_offset() {
     let mut flipped = 0;
     for name in &segments {
         let offsets = batches(&files[*name]);
-        // The very last batch is the one whose loss nothing can prove.
+        // The very last batch is the only one whose loss nothing can prove.
         let provable =
             if segments.last() == Some(name) { offsets.len() - 1 } else { offsets.len() };
         for (index, &at) in offsets[..provable].iter().enumerate() {
             let damaged = FaultyDisk::with_files(2, &files);
-            // Up to seven bytes of padding follow a batch, and they do not count.
+            // Up to seven bytes of padding follow a batch. They do not count.
             let end = offsets.get(index + 1).map_or(at + 64, |next| next - 7);
             let byte = at as u64 + dice.below((end - at) as u64);
             damaged.flip(name, byte, 5);
@@ -168,7 +168,7 @@ fn a_batch_inside_a_payload_is_never_taken_for_one() {
     let disk = FaultyDisk::new(1);
     several_segments(&disk);
     disk.crash(CrashPolicy::KeepAll);
-    // Whole batches of this very journal, as payloads of the last batch, which is then broken.
+    // Whole batches of this very journal become payloads of the last batch, which is then broken.
     let images = disk.files()["segment-0000000002.log"][8_192..20_000].to_vec();
     let mut caller = start(&disk, options(5)).unwrap();
     let before = caller.fold.clone();

@@ -1,4 +1,4 @@
-//! Journals on a disk in memory, and the random work that is done to them.
+//! Journals on a disk in memory, and random work on them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ pub(crate) fn start(
     Caller::start(journal(disk, options)?)
 }
 
-/// Any of these numbers.
+/// Returns one of these numbers at random.
 fn any_of<'a>(dice: &mut Dice, numbers: impl Iterator<Item = &'a u64>) -> Option<u64> {
     let numbers: Vec<u64> = numbers.copied().collect();
     numbers.get(usize::try_from(dice.below(numbers.len() as u64)).unwrap()).copied()
@@ -60,8 +60,7 @@ pub(crate) fn tasks_of_lanes(fold: &Fold) -> Vec<u64> {
     tasks.filter(|task| task.lane.is_some()).map(|task| task.number).collect()
 }
 
-/// A random change about members, lanes and what was published to them. `next` is the next number
-/// that is free.
+/// A random change about members, lanes and publications. `next` is the next free number.
 fn random_fan_out(caller: &Caller<Journal>, dice: &mut Dice, next: &mut u64) -> Vec<Change> {
     let fold = &caller.fold;
     let lanes: Vec<u64> = fold.lanes.keys().copied().filter(|_| dice.chance(60)).collect();
@@ -105,7 +104,7 @@ fn random_fan_out(caller: &Caller<Journal>, dice: &mut Dice, next: &mut u64) -> 
     }
 }
 
-/// A random batch: puts, moves, grants, ends, queues and lanes, all about what is there.
+/// A random batch: puts, moves, grants, ends, queues and lanes, all about things that exist.
 pub(crate) fn random_batch(caller: &Caller<Journal>, dice: &mut Dice) -> Vec<Change> {
     let mut changes = Vec::new();
     let mut next = caller.header.last_number + 1;
@@ -167,7 +166,7 @@ impl History {
         Self { start, batches: Vec::new(), reached: Position(0) }
     }
 
-    /// The same, where no [`Caller`] sits on top of the journal.
+    /// Like `begin`, where no [`Caller`] is on top of the journal.
     pub(crate) fn begin_with(&mut self, fold: &Fold) {
         self.start = Some(fold.without_places());
     }
@@ -184,7 +183,7 @@ impl History {
         self.reached = self.reached.max(reached);
     }
 
-    /// How many changes of each kind there were.
+    /// The number of changes of each kind.
     pub(crate) fn kinds(&self) -> BTreeMap<String, u64> {
         let mut kinds = BTreeMap::new();
         for change in self.batches.iter().flat_map(|(_, changes)| changes) {
@@ -195,18 +194,18 @@ impl History {
         kinds
     }
 
-    /// How far the log had come when that was last asked.
+    /// The last position that was reached when the journal was last asked.
     pub(crate) fn reached(&self) -> Position {
         self.reached
     }
 
-    /// What was found after a crash must be the state after some batch that was not before the
+    /// Checks what was found after a crash: it must be the state after some batch, at or after the
     /// last one that was reached.
     pub(crate) fn judge(&self, found: &Fold, context: &str) {
         self.judge_from(self.reached, found, context);
     }
 
-    /// What was found after a crash must be the state after some batch.
+    /// Checks that what was found after a crash is the state after some batch.
     pub(crate) fn judge_prefix(&self, found: &Fold, context: &str) {
         self.judge_from(Position(0), found, context);
     }
@@ -239,7 +238,7 @@ impl History {
     }
 }
 
-/// Random batches and turns. Ends early, with the failure, when the disk fails.
+/// Runs random batches and turns. Ends early, with the failure, when the disk fails.
 pub(crate) fn work(
     caller: &mut Caller<Journal>,
     history: &mut History,

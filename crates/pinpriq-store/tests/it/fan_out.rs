@@ -1,5 +1,5 @@
 //! Members at work: an engine with its journal on a disk in memory, and random commands about
-//! topics, each of them noted in the promises.
+//! topics. Each command is recorded in the promises.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ pub(crate) const MEMBERS: [&[u8]; 4] = [b"anna", b"ben", b"cleo", b"dora"];
 /// How long a member lives without a sign of life.
 const LEASE: Span = Span::from_ms(700);
 
-/// A log that is compacted as often as possible.
+/// Options with which the log is compacted as often as possible.
 pub(crate) fn tight(salt_seed: u64) -> JournalOptions {
     let slack_bytes = u64::from(SEGMENT_BYTES);
     JournalOptions { slack_bytes, ..crate::driving::options(salt_seed) }
@@ -39,7 +39,7 @@ pub(crate) fn tight(salt_seed: u64) -> JournalOptions {
 enum Purpose {
     Join(LaneKey),
     Publish(usize),
-    /// Whether a publication reached a lane.
+    /// To see whether a publication reached a lane.
     Look(usize, LaneKey),
     Take,
     Remove(usize, usize),
@@ -52,10 +52,10 @@ enum Purpose {
     Nothing,
 }
 
-/// A task that is taken: which publication, in which lane.
+/// A taken task: its receipt, its publication and its lane.
 type Holding = (Receipt, usize, usize);
 
-/// Why there is no such life, and what the journal was given all the same.
+/// Why a life could not begin, and what the journal was given nevertheless.
 #[derive(Debug)]
 pub(crate) struct Unopened {
     pub(crate) error: StoreError,
@@ -71,14 +71,14 @@ pub(crate) struct Office {
     asked: BTreeMap<u64, Purpose>,
     requests: u64,
     holdings: Vec<Holding>,
-    /// When each member ends, as far as it was told.
+    /// When each member ends, as far as replies have shown.
     leases: BTreeMap<usize, Timestamp>,
     /// Members whose lease is over: the first call at this moment ends them.
     lapsed: Vec<usize>,
-    /// The last publication that was answered, and how many lanes it is said to have reached.
+    /// The last publication that was acknowledged, and the number of lanes it reported.
     counted: Option<(usize, usize)>,
     shown: BTreeMap<LaneKey, Vec<TaskRecord>>,
-    /// How often a publish was refused: only a store that is full or has failed does that.
+    /// How often a publish was refused. Only a store that is full or has failed refuses one.
     pub(crate) refused_publishes: usize,
 }
 
@@ -86,7 +86,7 @@ fn lane_name((topic, member): LaneKey) -> QueueName<'static> {
     QueueName { name: TOPICS[topic], member: Some(MEMBERS[member]) }
 }
 
-/// The number of the publication that a payload says it is of.
+/// The number of the publication that a payload names.
 fn publication_of(payload: &[u8]) -> usize {
     let digits = payload.split(|byte| !byte.is_ascii_digit()).next().unwrap_or_default();
     std::str::from_utf8(digits).unwrap().parse().unwrap()
@@ -99,7 +99,7 @@ fn key_of(task: &TaskRecord) -> LaneKey {
 }
 
 impl Office {
-    /// Opens what is on the disk, with nothing promised yet.
+    /// Opens the disk, with nothing promised yet.
     pub(crate) fn open(
         disk: &FaultyDisk,
         options: JournalOptions,
@@ -135,7 +135,7 @@ impl Office {
         self.durable.apply(self.now, ClientId(1), RequestId(self.requests), &command);
     }
 
-    /// Ends a turn: everything asked in it becomes one batch, and its replies are noted.
+    /// Ends a turn: all its commands become one batch, and its replies are recorded.
     pub(crate) fn end_turn(&mut self) -> Result<(), StoreError> {
         self.durable.commit()?;
         let at = self.witnessed.borrow().last;
@@ -157,7 +157,7 @@ impl Office {
         driven
     }
 
-    /// Notes what is answered by a store that has failed.
+    /// Records the replies of a store that has failed.
     pub(crate) fn note_refusals(&mut self) {
         while let Some((_, Output::Reply { request, reply, .. })) = self.durable.poll_output() {
             assert!(matches!(reply, Reply::Refused(_)), "{reply:?} after a failure");
@@ -166,7 +166,7 @@ impl Office {
         }
     }
 
-    /// Notes a reply, and tells whether it told of a change.
+    /// Records a reply. Returns whether it reported a change.
     fn note(&mut self, purpose: Purpose, reply: Reply, at: Position) -> bool {
         match (purpose, reply) {
             (Purpose::Take, Reply::Tasks { tasks, popped }) => {
@@ -250,7 +250,7 @@ impl Office {
         self.leases.remove(&member);
     }
 
-    /// Publishes, looks which lanes it reached, and answers its number.
+    /// Publishes, checks which lanes it reached, and returns its number.
     pub(crate) fn publish(&mut self, topic: usize, bytes: usize, ttl: Option<Span>) -> usize {
         let index = self.promises.publications.len();
         let mut payload = format!("{index}:").into_bytes();
@@ -334,7 +334,7 @@ impl Office {
     fn random_command(&mut self, dice: &mut Dice) {
         let mut below = |count: usize| usize::try_from(dice.below(count as u64)).unwrap();
         let any_key = (below(TOPICS.len()), below(MEMBERS.len()));
-        // Most of what needs a lane is asked about one that is there.
+        // Most commands that need a lane are about an existing one.
         let pick = below(self.promises.current.len() + 1);
         let key = self.promises.current.keys().nth(pick).copied().unwrap_or(any_key);
         let (roll, bytes, mixed) = (below(100), below(700), below(1_000));
@@ -387,7 +387,7 @@ impl Office {
         self.ask(Purpose::Nothing, Command::Queue(set));
     }
 
-    /// Acknowledges, gives back, sets aside or kills a task that was taken, if there is any.
+    /// Acknowledges, releases, buries or kills a taken task, if there is any.
     fn settle_a_holding(&mut self, mixed: usize) {
         if self.holdings.is_empty() {
             return;
@@ -417,7 +417,7 @@ impl Office {
         }
     }
 
-    /// What clients see now, but for what has expired.
+    /// Returns what clients see now, without what has expired.
     pub(crate) fn look(&mut self, promises: &Promises) -> Seen {
         for topic in 0..TOPICS.len() {
             for member in 0..MEMBERS.len() {
@@ -451,7 +451,7 @@ impl Office {
         seen
     }
 
-    /// Makes everything durable, also what is written again on that occasion.
+    /// Makes everything durable, including what is written again meanwhile.
     pub(crate) fn finish(&mut self) {
         self.durable.finish(self.now).unwrap();
         for _ in 0..100 {
@@ -463,7 +463,7 @@ impl Office {
         panic!("there is always more to be written again");
     }
 
-    /// Lets the engine finish the clean-up that is under way.
+    /// Lets the engine finish the current clean-up.
     pub(crate) fn clean_up(&mut self) -> Result<(), StoreError> {
         for _ in 0..100 {
             if self.durable.engine().poll_timeout().is_none_or(|at| at > self.now) {

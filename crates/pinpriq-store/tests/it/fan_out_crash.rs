@@ -65,7 +65,7 @@ pub(crate) fn live(disk: &FaultyDisk, seed: u64, turns: u64) -> Crashed {
     }
 }
 
-/// What the log itself holds after a crash must be what it held after some batch.
+/// Checks that the log itself holds what it held after some batch.
 fn judge_log(disk: &FaultyDisk, crashed: &Crashed, context: &str) {
     let mut fold = Fold::new();
     let mut store = journal(disk, tight(1)).unwrap();
@@ -78,8 +78,8 @@ fn judge_log(disk: &FaultyDisk, crashed: &Crashed, context: &str) {
     }
 }
 
-/// Opens what a crash left and holds it against what was promised. Answers the new life, and what
-/// clients see in it; the promises are those of the life before.
+/// Opens what a crash left and compares it with what was promised. Returns the new life, and what
+/// clients see in it. The promises are those of the life before.
 pub(crate) fn reopen(
     disk: &FaultyDisk,
     seed: u64,
@@ -94,7 +94,7 @@ pub(crate) fn reopen(
     Ok((office, found))
 }
 
-/// After a clean-up the directory holds what clients see, and nothing else.
+/// Checks that after a clean-up the directory holds what clients see, and nothing else.
 fn assert_clean(
     disk: &FaultyDisk,
     durable: &Durable,
@@ -140,7 +140,7 @@ fn crash_once(seed: u64, stop_at: u64, policy: CrashPolicy) -> bool {
     for again in 0..3 {
         disk.stop_at(1 + dice.below(30));
         if let Ok((mut office, found)) = reopen(&disk, seed + again, &crashed, &context) {
-            // What was shown by a server that is up stays.
+            // What a running server has shown must stay.
             let before = settled.get_or_insert_with(|| found.clone());
             assert_eq!(found, *before, "{context}: crash {again} while recovering");
             let _ = office.clean_up();
@@ -159,8 +159,8 @@ fn crash_once(seed: u64, stop_at: u64, policy: CrashPolicy) -> bool {
     true
 }
 
-/// A directory that was recovered serves as any other: one more publication for each topic reaches
-/// every member, and is there after another crash.
+/// Checks that a recovered directory works like any other: one more publication for each topic
+/// reaches every member, and survives another crash.
 fn go_on(disk: &FaultyDisk, mut office: Office, crashed: &Crashed, found: Seen, context: &str) {
     let Crashed { promises, now, .. } = crashed;
     office.promises = promises.clone();
@@ -209,7 +209,7 @@ fn a_crash_anywhere_under_the_work_of_other_members_keeps_every_publication_whol
     }
 }
 
-/// The crashes above would prove little if nothing of this happened before them.
+/// The crash tests would prove little if none of this happened before the crashes.
 #[test]
 fn the_random_work_does_everything_that_is_to_be_survived() {
     let disk = FaultyDisk::new(3);
@@ -237,7 +237,7 @@ fn the_random_work_does_everything_that_is_to_be_survived() {
     assert!(many >= 5, "{many} publications reached three lanes");
 }
 
-/// A member with more lanes than one call cleans.
+/// A member with more lanes than one call cleans up.
 #[test]
 fn a_clean_up_that_a_crash_interrupts_is_finished_by_the_next_life() {
     use pinpriq_engine::limits::{Limits, STEPS_PER_TIMEOUT};
@@ -288,7 +288,7 @@ fn a_clean_up_that_a_crash_interrupts_is_finished_by_the_next_life() {
     assert!(interrupted >= 4, "only {interrupted} crashes came in the middle of the clean-up");
 }
 
-/// A member that joined so many topics, with a task in some of its lanes.
+/// A member that joined this many topics, with a task in some of its lanes.
 fn many_lanes(disk: &FaultyDisk, lanes: usize) -> Durable {
     use pinpriq_engine::command::Command;
     use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
@@ -316,7 +316,7 @@ fn many_lanes(disk: &FaultyDisk, lanes: usize) -> Durable {
     durable
 }
 
-/// The member leaves, and its lanes are cleaned in two calls, each with a batch of its own.
+/// The member leaves, and its lanes are cleaned up in two calls, each with a batch of its own.
 fn leave_everything(durable: &mut Durable) {
     use pinpriq_engine::command::Command;
     use pinpriq_engine::fanout::MemberCommand;
@@ -333,8 +333,8 @@ fn leave_everything(durable: &mut Durable) {
     let _ = durable.finish(START);
 }
 
-/// A copy that is handed out in the very step in which it is published never was in its lane, and
-/// is in none after a crash, whatever becomes of the others.
+/// A copy that is handed out in the same step in which it is published was never in its lane. It is
+/// in no lane after a crash, whatever happens to the other copies.
 #[test]
 fn a_copy_that_is_popped_at_once_goes_with_its_publication() {
     for policy in POLICIES {

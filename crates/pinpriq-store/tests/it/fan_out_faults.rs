@@ -1,5 +1,5 @@
-//! A disk that fails or fills up while members work: nothing is promised after it, and a
-//! publication that was refused is nowhere.
+//! A disk that fails or fills up while members work: nothing is promised after a failure, and a
+//! refused publication is nowhere.
 
 use std::io::ErrorKind;
 
@@ -18,8 +18,8 @@ const START: Timestamp = Timestamp::from_ms(1_000_000);
 /// Turns in one life.
 const TURNS: u64 = 250;
 
-/// Fails the `nth` operation of a kind under the work of members, and holds everything after it to
-/// be refused. Returns whether that operation came at all.
+/// Fails the `nth` operation of a kind while members work, and checks that everything after it is
+/// refused. Returns whether that operation occurred at all.
 fn fail_once(operation: Operation, nth: u64, repeat: Repeat) -> bool {
     let context = format!("{operation:?} number {nth} fails {repeat:?}");
     let mut dice = Dice::new(3);
@@ -45,7 +45,7 @@ fn fail_once(operation: Operation, nth: u64, repeat: Repeat) -> bool {
         assert_eq!(disk.count(Operation::Sync), syncs, "{context}: a failed sync was retried");
     }
     let crashed = Crashed::of(office);
-    // First only the process starts again, and then the power goes.
+    // First only the process starts again, then the power is lost.
     disk.crash(CrashPolicy::KeepAll);
     let Ok((office, found)) = reopen(&disk, nth + 1, &crashed, &context) else {
         panic!("{context}")
@@ -90,7 +90,7 @@ fn a_full_disk_refuses_a_publish_for_all_lanes_and_is_got_over_by_taking() {
     }
 }
 
-/// Publishes until that is refused, and takes everything out again, the last lane at the end.
+/// Publishes until that is refused, and then takes everything out, from the last lane at the end.
 fn fill_and_empty(office: &mut Office, round: u64) {
     for member in 0..3 {
         office.join((0, member));

@@ -1,4 +1,4 @@
-//! What a publication takes up in the log, and for how long.
+//! How much room a publication occupies in the log, and for how long.
 
 use pinpriq_engine::command::{Command, QueueName, Selection, Take, TakeMode, Wait};
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
@@ -12,19 +12,19 @@ use pinpriq_store::{Durable, FaultyDisk, JournalOptions};
 
 use crate::driving::{SEGMENT_BYTES, journal, options};
 
-/// What one lane may add to the record of a publication while nothing happens to the copy there:
-/// one byte for its number, and the others for how much the number of its lane exceeds that of the
-/// lane before.
+/// The most bytes that one lane may add to the record of a publication while nothing happens to the
+/// copy there: one byte for its number, and the others for the difference between the number of its
+/// lane and that of the lane before.
 const LANE_BYTES_MAX: u64 = 4;
 
-/// What a publication may take up besides its payload and lanes: type, numbers, priority, moments
+/// The most bytes of a publication besides its payload and lanes: type, numbers, priority, moments
 /// and lengths.
 const RECORD_BYTES_MAX: u64 = 40;
 
-/// The header of a batch, and what fills it up to a multiple of 8.
+/// The header of a batch, and the padding to a multiple of 8.
 const BATCH_BYTES_MAX: u64 = 64 + 7;
 
-/// What a copy may take up once something happened to it: a record of its own, without payload.
+/// The most bytes of a copy once something happened to it: a record of its own, without payload.
 const MOVED_BYTES_MAX: u64 = 48;
 
 const SELECTION: Selection = Selection::DEFAULT;
@@ -57,7 +57,7 @@ impl Site {
         self.apply(Command::Member(MemberCommand::Join { topic, member, lease }));
     }
 
-    /// One command, durably, and its reply.
+    /// Carries out one command durably, and returns its reply.
     fn apply(&mut self, command: Command<'_>) -> Reply {
         self.durable.apply(self.now, ClientId(1), RequestId(1), &command);
         self.durable.commit().unwrap();
@@ -93,7 +93,7 @@ impl Site {
         self.take(b"topic", member.to_string().as_bytes(), TakeMode::Pop)
     }
 
-    /// Lets the log come to rest.
+    /// Runs the log until it is idle.
     fn settle(&mut self) {
         for _ in 0..300 {
             self.now = self.now.after(Span::from_ms(20));
@@ -104,7 +104,7 @@ impl Site {
         self.durable.finish(self.now).unwrap();
     }
 
-    /// Publishes to another topic and takes it out, until everything older was written again.
+    /// Publishes to another topic and takes the tasks, until everything older was written again.
     fn churn(&mut self) {
         self.join(b"churn", b"c");
         let rewrites = self.durable.figures().rewrites;
@@ -161,7 +161,7 @@ fn compaction_writes_one_payload_again_and_what_was_moved_without_it() {
     assert_eq!(site.live() - before, plain, "written again it takes up the same");
     assert!(!site.disk.files().contains_key("segment-0000000001.log"));
 
-    // Leases of which only notes tell become records when they are written again.
+    // Leases that exist only as notes become records when they are written again.
     let moved = 8;
     for member in 0..moved {
         let ttr = Some(Span::from_ms(1 << 40));

@@ -1,4 +1,5 @@
-//! A disk that fails: nothing is promised after it, and a full disk is got over.
+//! A disk that fails: nothing is promised after a failure, and the journal recovers from a full
+//! disk.
 
 use std::io::ErrorKind;
 
@@ -13,7 +14,7 @@ use pinpriq_store::{
 
 use crate::driving::{History, SEGMENT_BYTES, options, start, work};
 
-/// Fails the `nth` operation of a kind under work, and holds everything after it to be refused.
+/// Fails the `nth` operation of a kind under load, and checks that everything after it is refused.
 fn fail_once(operation: Operation, nth: u64, repeat: Repeat) -> bool {
     let context = format!("{operation:?} number {nth} fails {repeat:?}");
     let mut dice = Dice::new(nth);
@@ -41,8 +42,8 @@ fn fail_once(operation: Operation, nth: u64, repeat: Repeat) -> bool {
         assert_eq!(caller.reached, reached, "{context}");
     }
     drop(caller);
-    // First only the process starts again: it reads pages that a failed sync left behind, and
-    // must not build on them before they are on the disk. Then the power goes.
+    // First only the process starts again: it reads pages that a failed sync left behind, and must
+    // not build on them before they are on the disk. Then the power is lost.
     disk.crash(CrashPolicy::KeepAll);
     let caller =
         start(&disk, options(nth + 1)).unwrap_or_else(|error| panic!("{context}: {error}"));
@@ -119,7 +120,7 @@ fn a_full_disk_refuses_puts_in_time_and_is_got_over_by_taking_tasks_out() {
         for round in 0..5 {
             let numbers = fill(&mut caller);
             assert!(numbers.len() > 20, "round {round}: only {} tasks fit", numbers.len());
-            // Everything that was put can be taken out again, also one by one.
+            // Everything that was put can be taken out again, even one by one.
             let known: Vec<u64> = caller.fold.tasks.keys().copied().collect();
             for some in known.chunks(at_a_time) {
                 let gone: Vec<Change> = some.iter().copied().map(Change::Gone).collect();
@@ -161,10 +162,10 @@ fn the_room_of_a_spare_is_its_own_before_it_is_filled() {
     let disk = FaultyDisk::new(1);
     let options = JournalOptions { segment_bytes: 4 << 20, ..options(1) };
     let mut caller = start(&disk, options).unwrap();
-    // More than an eighth of the segment, so that a spare is wanted.
+    // More than an eighth of the segment, so a spare is wanted.
     caller.append(&[sample_task(1, "q", 600 << 10)], Urgency::Soon).unwrap();
     caller.turn().unwrap();
-    // The largest: a small one may be kept for the next start.
+    // The largest spare: a small one may be kept for the next start.
     let spare = || {
         let files = disk.files().into_iter();
         let spares = files.filter(|(name, _)| name.starts_with("spare-"));

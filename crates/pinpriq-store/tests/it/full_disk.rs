@@ -1,7 +1,7 @@
-//! A disk that the journal filled itself: it starts again as often as one likes, and acknowledging
-//! gets it over whatever was done to it.
+//! A disk that the journal filled itself: it can start again any number of times, and acknowledging
+//! frees room after any sequence of operations.
 //!
-//! Segments are small, and everything else is in proportion to them. How single refusals go is for
+//! Segments are small, and everything else is in proportion to them. Single refusals are covered by
 //! the tests of the engine.
 
 use std::io;
@@ -109,7 +109,8 @@ impl Shard {
         reply
     }
 
-    /// The same for what may be refused, if only because the disk is full.
+    /// Carries out a command that may be refused, but only because the disk is full. Returns
+    /// whether it was done.
     fn is_done(&mut self, command: Command<'_>) -> bool {
         match self.ask(command) {
             Reply::Refused(refusal) => {
@@ -158,7 +159,8 @@ impl Shard {
         assert_eq!(reply, Reply::Done);
     }
 
-    /// Takes and acknowledges one task after the other until there is none, and answers how many.
+    /// Takes and acknowledges one task after the other until there is none, and returns their
+    /// number.
     fn drain(&mut self) -> u64 {
         let mut count = 0;
         let mut idle = 0;
@@ -176,7 +178,7 @@ impl Shard {
         count
     }
 
-    /// Lets the journal come to rest.
+    /// Runs the journal until it is idle.
     fn settle(&mut self) {
         for _ in 0..300 {
             self.pass(Span::from_ms(20));
@@ -184,8 +186,8 @@ impl Shard {
     }
 }
 
-/// Fills a disk of so many segments with tasks of some size in some shards, starts often, and
-/// takes everything out again.
+/// Fills a disk of this size with tasks of this payload size in this number of shards, starts
+/// often, and takes everything out again.
 fn survive(segments_by_eight: u64, shards: usize, payload_bytes: usize, works: bool) {
     let context = format!("{segments_by_eight}/8 segments, {shards} shards, {payload_bytes} bytes");
     let disk = FaultyDisk::new(segments_by_eight);
@@ -268,7 +270,7 @@ fn idle_starts_make_the_log_no_longer() {
     let mut shard = Shard::open(&disk, 0, 1).unwrap();
     shard.is_done(Command::Put(Put::new(QUEUE, b"one")));
     drop(shard);
-    // The first ones complete what is kept for later ones.
+    // The first starts complete what is kept for later ones.
     for seed in 2..8 {
         drop(Shard::open(&disk, 0, seed).unwrap());
     }
@@ -284,7 +286,7 @@ fn idle_starts_make_the_log_no_longer() {
     }
 }
 
-/// A shard on a full disk of five segments, with every task that a few can hold taken.
+/// A shard on a full disk of five segments, with the receipts of ten taken tasks.
 fn full_shard(payload_bytes: usize) -> (FaultyDisk, Shard, Vec<Receipt>) {
     let disk = FaultyDisk::new(1);
     disk.set_capacity(u64::from(SEGMENT_BYTES) * 5);

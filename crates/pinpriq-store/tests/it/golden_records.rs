@@ -1,5 +1,5 @@
-//! The bytes of every record are those of the page, records of older versions are read as what
-//! they meant, and malformed ones are refused.
+//! The bytes of every record are as documented, records of older versions are read with the same
+//! meaning, and malformed ones are refused.
 
 use pinpriq_engine::change::{
     Change, Copied, Granted, LaneRecord, MemberRecord, Moved, Publication, QueueRecord,
@@ -14,7 +14,7 @@ use pinpriq_store::codec::{Names, decode};
 
 use crate::records::{decode_all, hex};
 
-/// Bytes from hexadecimal digits, in whatever groups. `H` stands for the highest number.
+/// Bytes from hexadecimal digits, in groups of any length. `H` is the highest number.
 fn bytes(digits: &str) -> Vec<u8> {
     let digits = digits.replace('H', "ffffffffffffffffff01");
     let digits: Vec<u8> = digits.bytes().filter(|digit| !digit.is_ascii_whitespace()).collect();
@@ -30,7 +30,7 @@ fn at(ms: u64) -> Timestamp {
     Timestamp::from_ms(ms)
 }
 
-/// A task that has nothing that could be left out.
+/// A task without any optional attribute.
 fn plain_task() -> TaskRecord {
     TaskRecord {
         number: 1,
@@ -138,8 +138,8 @@ fn published((publication, copies): (Publication, Vec<Copied>)) -> Change {
     Change::Published(Box::new(publication), copies)
 }
 
-/// Each change with its bytes, field by field in the order of the page. These must never change
-/// within a version.
+/// Each change with its bytes, field by field in the order of the documentation. These must never
+/// change within a version.
 #[test]
 fn the_bytes_are_those_of_the_page() {
     let buried = State::Buried { reason: text("no") };
@@ -230,7 +230,7 @@ fn records_of_older_versions_mean_the_same() {
     }
 }
 
-/// What is wrong with a record, the record, and how it is refused.
+/// Malformed records: what is wrong, the record, and the error.
 const MALFORMED: &[(&str, &str, Malformed)] = &[
     ("task: an attribute of a later version", "0f 00 01 00 0b 00 00", UnknownAttribute(11)),
     (
@@ -334,7 +334,7 @@ fn a_malformed_record_is_refused_with_the_field() {
 #[test]
 fn nothing_is_allocated_for_copies_that_are_only_declared() {
     for count in ["ffffffffffffffffff01", "ffffffff7f", "8080808010"] {
-        // Enough zeros behind it for a while, and not for all of them.
+        // Enough zeros after it to decode some copies, but not all of them.
         let mut record = bytes(&format!("12 01 01 00 00 00 {count}"));
         record.resize(record.len() + 1_000, 0);
         let refused = decode(&mut &record[..], &mut Names::default());

@@ -1,4 +1,4 @@
-//! Where the journals of a data directory are, without what is expected of them.
+//! The directories of the journals of a data directory, without their expected identities.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,8 @@ pub(crate) fn shard_directories(data: &Path, shards: usize) -> Result<Vec<PathBu
     layout::shard_directories(data, shards, DRAWN).map(directories)
 }
 
-/// Which journal belongs in a directory: that of a shard if it is in a data directory of several.
+/// The journal that belongs in a directory: that of a shard if the parent is a data directory of
+/// several.
 pub(crate) fn expected_at(directory: &Path) -> Expected {
     let journals = directory.parent().map(layout::existing_journals);
     let journals = journals.and_then(Result::ok).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The store against its suite, its crashes and its damage.
+//! Tests of the store: its suite, crashes and damage.
 
 #![expect(clippy::unwrap_used, reason = "a test ends at the first thing that goes wrong")]
 

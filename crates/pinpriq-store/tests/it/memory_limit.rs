@@ -1,4 +1,4 @@
-//! Payloads that were left in the store since memory is short, and how they come back.
+//! Payloads that were left in the store because memory is short, and how they are read back.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ use crate::driving::options;
 
 const QUEUE: &[u8] = b"jobs";
 
-/// Small enough that of a hundred tasks of a hundred bytes most have to leave their payload.
+/// Small enough that most of a hundred tasks of a hundred bytes have to leave their payload.
 const MEMORY_BYTES: u64 = 8_000;
 
 struct Site {
@@ -37,7 +37,7 @@ impl Site {
         Self::over(disk, Arc::new(disk.clone()), runner)
     }
 
-    /// A site whose journal sees the disk through another one.
+    /// A site whose journal accesses the disk through another one.
     fn over(disk: &FaultyDisk, seen: Arc<dyn Disk>, runner: Runner) -> Result<Self, StoreError> {
         let limits = Limits { memory_bytes: Some(MEMORY_BYTES), ..Limits::default() };
         let options = JournalOptions { leaves_payloads: true, ..options(1) };
@@ -47,7 +47,7 @@ impl Site {
         Ok(Self { disk: disk.clone(), now: durable.now(), durable })
     }
 
-    /// A site with so many tasks, each with a payload that tells it from every other.
+    /// A site with this many tasks, each with a different payload.
     fn with_tasks(count: u64) -> Self {
         let mut site = Self::open(&FaultyDisk::new(1)).unwrap();
         site.put(count);
@@ -60,8 +60,8 @@ impl Site {
         }
     }
 
-    /// Lets tasks with these numbers pass through another queue, so that segments fill and the
-    /// oldest has to be emptied.
+    /// Passes tasks with these numbers through another queue, so that segments fill and the oldest
+    /// has to be emptied.
     fn pass(&mut self, numbers: std::ops::Range<u64>) {
         for number in numbers {
             self.ask(Command::Put(Put::new(b"passing", &payload(number))));
@@ -187,7 +187,7 @@ fn a_payload_stays_until_its_record_is_on_the_disk() {
     assert_eq!(site.durable.engine().payloads_left(), 0, "the disk does not answer");
     judge(&site.peek());
     open.store(true, Ordering::Relaxed);
-    // The writes that were put off, and those that had to wait for them.
+    // The writes that were delayed, and those that had to wait for them.
     for _ in 0..3 {
         site.durable.drive(site.now).unwrap();
     }
@@ -236,7 +236,7 @@ fn a_record_that_is_written_again_is_shown_before_its_new_place_is_on_the_disk()
         let before = site.durable.figures().rewrites;
         open.store(true, Ordering::Relaxed);
         site.pass(number..number + 1);
-        // What was handed out to be written again does not get to the disk now.
+        // What was returned to be written again does not reach the disk now.
         open.store(false, Ordering::Relaxed);
         if site.durable.figures().rewrites > before {
             seen += 1;

@@ -1,5 +1,5 @@
-//! Journals in the wrong place, older ones, and such that lack segments: each is refused, and no
-//! file is changed.
+//! Journals in the wrong place, older journals, and journals without some of their segments: each
+//! is refused, and no file is changed.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ fn journal(disk: &FaultyDisk, expected: Expected) -> Journal {
     Journal::open(shared, options(1), Runner::Inline).unwrap().expecting(expected)
 }
 
-/// A journal that was started so often, each time with a task.
+/// A journal that was started this many times, each time with a task.
 fn started(times: u64) -> FaultyDisk {
     let disk = FaultyDisk::new(1);
     for time in 1..=times {
@@ -29,7 +29,8 @@ fn started(times: u64) -> FaultyDisk {
     disk
 }
 
-/// Loading refuses it, and `check` calls it damaged, both with these words.
+/// Checks that loading refuses the journal and that `check` calls it damaged, both with these
+/// words.
 #[track_caller]
 fn refused(disk: &FaultyDisk, expected: Expected, words: &str) {
     let before = disk.files();
@@ -85,7 +86,7 @@ fn a_journal_that_lacks_its_newest_segments_is_refused() {
         disk.take_away(&format!("segment-{newest:010}.log"));
         refused(&disk, SECOND_OF_TWO, words);
     }
-    // Without the file only the other shards could tell.
+    // Without the file only the other shards could reveal it.
     disk.take_away("head");
     for name in disk.files().keys().filter(|name| name.starts_with("spare-")) {
         refused(&disk, SECOND_OF_TWO, "all segments are missing");

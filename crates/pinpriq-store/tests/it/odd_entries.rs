@@ -1,4 +1,4 @@
-//! Whatever has the name of a file of the journal and is none is refused at once, by its name.
+//! Anything that has the name of a journal file but is no file is refused at once, by name.
 
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
@@ -17,10 +17,10 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use crate::driving::options;
 use crate::layouts::{existing_directories, shard_directories};
 
-/// More than anything here takes. Who waits this long waits for ever.
+/// Longer than anything here takes. Whatever takes this long is blocked for ever.
 const LONG: Duration = Duration::from_mins(1);
 
-/// Does something on a thread of its own, and fails if that does not come back.
+/// Runs a job on a thread of its own, and fails if it does not return.
 fn in_time<T: Send + 'static>(what: &str, job: impl FnOnce() -> T + Send + 'static) -> T {
     let (sender, receiver) = sync_channel(1);
     std::thread::spawn(move || sender.send(job()));
@@ -33,7 +33,7 @@ fn make_pipe(path: &Path) {
 
 type Make = fn(&Path);
 
-/// What can stand there instead of a file, and what it is called.
+/// What can exist in place of a file, and its name in messages.
 const ODDITIES: [(&str, Make); 4] = [
     ("a named pipe", make_pipe),
     ("a socket", |path| drop(UnixListener::bind(path).unwrap())),
@@ -49,7 +49,7 @@ fn begin(directory: &Path) -> Result<(), StoreError> {
     store.begin(&Header::default())
 }
 
-/// Sees that everything refuses a directory because of this name.
+/// Checks that every tool refuses a directory because of this name.
 fn expect_refusals(data: &Path, name: &str, what: &str, wanted: &str) {
     let sentence = format!("{name} is {what}, not {wanted};");
     let (here, new) = (data.to_owned(), data.join("new"));

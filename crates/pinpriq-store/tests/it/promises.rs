@@ -1,21 +1,21 @@
-//! What members were promised, said in the plainest way, and held against what is found.
+//! Records in the simplest way what members were promised, and compares it with what is found.
 //!
-//! Nothing here knows of changes, records or places. Each event has the position of the batch that
-//! it came with; so for every position it is known what a server that lost everything behind it
-//! must show to its clients.
+//! This module knows nothing about changes, records or places. Each event has the position of the
+//! batch in which it was written. So for every position it is known what a server that lost
+//! everything after it must show to its clients.
 
 use std::collections::BTreeMap;
 
 use pinpriq_engine::time::Timestamp;
 use pinpriq_store::Position;
 
-/// A topic and a member, by their place in the lists of the workload.
+/// A topic and a member, by their index in the lists of the workload.
 pub(crate) type LaneKey = (usize, usize);
 
 /// What clients see: the payloads in each lane, by publication.
 pub(crate) type Seen = BTreeMap<LaneKey, BTreeMap<usize, Vec<u8>>>;
 
-/// All that happened, with when it became part of the log.
+/// All events, with the positions at which they became part of the log.
 #[derive(Clone, Default)]
 pub(crate) struct Promises {
     pub(crate) lanes: Vec<Lane>,
@@ -48,7 +48,7 @@ pub(crate) struct Publication {
 }
 
 impl Promises {
-    /// A member has a lane; answers whether it is a new one.
+    /// Records that a member has a lane. Returns whether it is a new one.
     pub(crate) fn join(&mut self, key: LaneKey, at: Position) -> bool {
         let is_new = !self.current.contains_key(&key);
         if is_new {
@@ -72,7 +72,7 @@ impl Promises {
         self.publications.len() - 1
     }
 
-    /// A copy was seen, or handed out at once.
+    /// Records that a copy was seen, or handed out at once.
     pub(crate) fn deliver(&mut self, publication: usize, key: LaneKey, at: Position) {
         let lane = self.current[&key];
         let published = &mut self.publications[publication];
@@ -118,8 +118,8 @@ impl Promises {
         }
     }
 
-    /// What clients see if everything up to `at` is there and nothing behind it, but for what has
-    /// expired by `now`.
+    /// Returns what clients see if everything up to `at` exists and nothing after it, without what
+    /// has expired by `now`.
     pub(crate) fn at(&self, at: Position, now: Timestamp) -> Seen {
         let lanes = self.lanes.iter();
         let there = lanes.filter(|lane| lane.joined <= at && lane.ended.is_none_or(|end| end > at));
@@ -141,9 +141,9 @@ impl Promises {
         seen
     }
 
-    /// Holds what a server shows after a crash against what it said when it had reached
-    /// `reached`: it must be what there was after some batch, and not before that one. What has
-    /// expired by `now` is left out of `seen`.
+    /// Compares what a server shows after a crash with what it had said when it had reached
+    /// `reached`. It must be the state after some batch, at or after that one. `seen` does not
+    /// include what has expired by `now`.
     pub(crate) fn judge(&self, reached: Position, seen: &Seen, now: Timestamp, context: &str) {
         self.judge_publications(reached, seen, now, context);
         let lanes = self.lanes.iter();
@@ -159,8 +159,8 @@ impl Promises {
         assert!(fits, "{context}: at {reached:?} there was {promised:?}, found is {seen:?}");
     }
 
-    /// Each publication is in all the lanes that it was counted for, or in none; in all, if that
-    /// was said to be durable. Only lanes are looked at from which nobody took it.
+    /// Checks that each publication is in all the lanes that it was counted for, or in none; in
+    /// all, if that was reported as durable. Only lanes from which nobody took it are checked.
     fn judge_publications(&self, reached: Position, seen: &Seen, now: Timestamp, context: &str) {
         for (index, publication) in self.publications.iter().enumerate() {
             if publication.expires_at.is_some_and(|at| at <= now) {

@@ -1,4 +1,4 @@
-//! Records survive the way to the disk and back, and hostile bytes do no harm.
+//! Records survive encoding and decoding, and hostile bytes do no harm.
 
 use std::fmt::Write;
 

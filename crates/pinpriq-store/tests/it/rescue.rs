@@ -1,4 +1,4 @@
-//! `check` tells what is there and `salvage` saves what can be read.
+//! `check` reports what exists, and `salvage` saves what can be read.
 
 use std::sync::Arc;
 
@@ -90,7 +90,7 @@ fn check_agrees_with_the_server_about_random_journals() {
     assert!(published > 40, "the work publishes next to nothing");
 }
 
-/// Salvages into a new disk and answers what is there.
+/// Salvages to a new disk and returns the report and the new contents.
 fn rescue(disk: &FaultyDisk) -> (pinpriq_store::journal::SalvageReport, Fold) {
     let fresh = FaultyDisk::new(77);
     let to: Arc<dyn Disk> = Arc::new(fresh.clone());

@@ -1,5 +1,5 @@
-//! `salvage` where the word on the ids of a queue is lost, or on the end of a task whose id was
-//! used again; and `check` where only files that nobody needs are in a bad state.
+//! `salvage` where the record of the ids of a queue is lost, or the end of a task whose id was used
+//! again; and `check` where only files that nobody needs are damaged.
 
 use std::sync::Arc;
 
@@ -27,8 +27,8 @@ fn settings(ids: Ids) -> Change {
     Change::Queue(Box::new(QueueRecord { name: (*b"q").into(), created: true, settings, paused }))
 }
 
-/// What is saved of these batches when the one at `lost` is damaged and a last one proves that it
-/// was there. An engine has started on it, and has found nothing wrong.
+/// Returns what is saved of these batches when the one at `lost` is damaged and a last one proves
+/// that it was there. Also checks that an engine starts on it.
 fn rescued(batches: &[Change], lost: usize) -> Fold {
     let disk = FaultyDisk::new(1);
     let mut caller = start(&disk, options(5)).unwrap();

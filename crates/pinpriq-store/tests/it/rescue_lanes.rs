@@ -1,5 +1,5 @@
-//! `check` and `salvage` with members, lanes and publications: what is there is told, what has lost
-//! its home is named, and a server starts on whatever was saved.
+//! `check` and `salvage` with members, lanes and publications: what exists is reported, homeless
+//! tasks are named, and a server starts on whatever was saved.
 
 use std::sync::Arc;
 
@@ -19,7 +19,8 @@ use crate::fan_out::{Office, tight};
 
 const LATER: Timestamp = Timestamp::from_ms(1 << 40);
 
-/// Each group of changes as a batch of its own. Returns where each begins in the first segment.
+/// Writes each group of changes as a batch of its own. Returns where each begins in the first
+/// segment.
 fn write(disk: &FaultyDisk, batches: &[Vec<Change>]) -> Vec<u64> {
     let mut caller = start(disk, options(5)).unwrap();
     let mut offsets = Vec::new();
@@ -35,7 +36,7 @@ fn write(disk: &FaultyDisk, batches: &[Vec<Change>]) -> Vec<u64> {
     offsets
 }
 
-/// Salvages, and has an engine start on the outcome.
+/// Salvages, and starts an engine on the result.
 fn rescue(disk: &FaultyDisk) -> (SalvageReport, Fold) {
     let fresh = FaultyDisk::new(77);
     let to: Arc<dyn Disk> = Arc::new(fresh.clone());
@@ -50,7 +51,7 @@ fn rescue(disk: &FaultyDisk) -> (SalvageReport, Fold) {
     (report, fold)
 }
 
-/// The same after the batch at this offset was damaged.
+/// Like `rescue`, after damaging the batch at this offset.
 fn rescue_without(disk: &FaultyDisk, offset: u64) -> (SalvageReport, Fold) {
     let damaged = FaultyDisk::with_files(2, &disk.files());
     damaged.flip("segment-0000000001.log", offset + 57, 3);
@@ -112,7 +113,7 @@ fn salvage_keeps_all_of_a_log_without_damage() {
 fn tasks_without_payload_lane_or_member_are_left_out_and_named() {
     let disk = FaultyDisk::new(1);
     let offsets = write(&disk, &two_members());
-    // The member is lost, and with it its lane.
+    // The member is lost, and its lane with it.
     let (report, fold) = rescue_without(&disk, offsets[0]);
     assert_eq!((report.homeless_tasks.as_slice(), lane_tasks(&fold)), (&[5][..], vec![6]));
     assert_eq!((report.members, report.lanes, report.publications), (1, 1, 1));
@@ -120,7 +121,7 @@ fn tasks_without_payload_lane_or_member_are_left_out_and_named() {
     let (report, fold) = rescue_without(&disk, offsets[1]);
     assert_eq!((report.homeless_tasks.as_slice(), lane_tasks(&fold)), (&[5][..], vec![6]));
     assert_eq!((report.members, report.lanes), (2, 1));
-    // What was published is lost: one copy without a trace, the other one is spoken of.
+    // The publication is lost: one copy leaves no trace, the other one is mentioned.
     let (report, fold) = rescue_without(&disk, offsets[3]);
     assert_eq!((report.homeless_tasks.as_slice(), lane_tasks(&fold)), (&[6][..], Vec::new()));
     assert_eq!((report.members, report.lanes, report.publications), (2, 2, 0));
@@ -160,7 +161,7 @@ fn a_note_about_a_copy_that_is_lost_names_it() {
     assert!(report.lost_tasks.is_empty(), "{:?}", report.lost_tasks);
 }
 
-/// The end of a member is lost, and somebody else has its name.
+/// The end of a member is lost, and another member has its name.
 #[test]
 fn of_two_members_of_one_name_only_the_newer_one_lives_on() {
     let disk = FaultyDisk::new(1);
@@ -192,8 +193,8 @@ fn of_two_lanes_of_one_member_in_a_topic_only_the_newer_one_is_saved() {
     assert_eq!((report.homeless_tasks.as_slice(), lane_tasks(&fold)), (&[5][..], vec![6, 10, 11]));
 }
 
-/// In a compacted log the record of the last task that shares a payload can stand behind the end
-/// of all others.
+/// In a compacted log, the record of the last task that shares a payload can come after the end of
+/// all other such tasks.
 #[test]
 fn a_payload_is_kept_for_a_task_whose_record_was_moved_further_on() {
     let disk = FaultyDisk::new(1);
@@ -210,7 +211,7 @@ fn a_payload_is_kept_for_a_task_whose_record_was_moved_further_on() {
     ] {
         append(&mut caller, &changes);
     }
-    // Puts and ends other tasks, for compaction to have its turns.
+    // Puts and ends other tasks until compaction has done its work.
     let churn = |caller: &mut Caller<Journal>, until: &dyn Fn(&Fold) -> bool| {
         for _ in 0..1_000 {
             if until(&caller.fold) {
@@ -223,16 +224,16 @@ fn a_payload_is_kept_for_a_task_whose_record_was_moved_further_on() {
     };
     let published_in = |fold: &Fold| fold.publications[&5].1.unwrap().volume;
     let moved_in = |fold: &Fold| fold.tasks[&6].1.unwrap().volume;
-    // The task has a record of its own in a later segment than what it was published with.
+    // The task has a record of its own, in a later segment than its publication.
     let first = published_in(&caller.fold);
     churn(&mut caller, &|fold| {
         fold.tasks.values().any(|task| task.1.is_some_and(|place| place.volume > first))
     });
     append(&mut caller, &[sample_lane_task(6, 4, None)]);
-    // The publication is written again behind that, and then nobody else shares it any more.
+    // The publication is written again after that, and then nobody else shares it any more.
     churn(&mut caller, &|fold| published_in(fold) > moved_in(fold));
     append(&mut caller, &[Change::Gone(5)]);
-    // The record of the task is written again, too, and the old one is gone from the disk.
+    // The record of the task is written again too, and the old one is gone from the disk.
     let former = format!("segment-{:010}.log", moved_in(&caller.fold));
     churn(&mut caller, &|_| !disk.files().contains_key(&former));
     assert!(published_in(&caller.fold) < moved_in(&caller.fold));
@@ -247,7 +248,7 @@ fn a_payload_is_kept_for_a_task_whose_record_was_moved_further_on() {
     assert!(report.homeless_tasks.is_empty());
 }
 
-/// Whatever batch is lost of a log that members wrote, a server starts on what was saved.
+/// Whichever batch of a log written by members is lost, a server starts on what was saved.
 #[test]
 fn a_server_starts_on_whatever_is_salvaged() {
     let mut homeless = 0;

@@ -1,4 +1,4 @@
-//! From one number of shards to another: nothing is lost or altered, and what is not right is
+//! From one number of shards to another: nothing is lost or altered, and whatever is wrong is
 //! refused.
 
 use std::collections::BTreeSet;
@@ -30,7 +30,7 @@ fn place(root: &tempfile::TempDir, name: &str) -> PathBuf {
     root.path().join(name)
 }
 
-/// Moves a directory to another number of shards, and checks what is told of it.
+/// Moves a directory to another number of shards, and checks the report.
 #[track_caller]
 fn move_to(from: &Path, to: &Path, shards: usize) {
     let before = files(from);
@@ -57,7 +57,7 @@ fn queues_of_tasks(fold: &Fold) -> impl Iterator<Item = &Bytes> {
     tasks.map(|(task, _)| &task.queue)
 }
 
-/// Everything is in the shard where a server looks for it.
+/// Checks that everything is in the shard where a server looks for it.
 #[track_caller]
 fn check_places(data: &Path) {
     let found = read_all(data);
@@ -109,7 +109,7 @@ fn nothing_is_lost_on_the_way_and_back() {
     }
 }
 
-/// Journals that were compacted, that members wrote, and that a crash has cut off.
+/// Journals that were compacted, written by members, and cut off by a crash.
 #[test]
 fn what_a_server_wrote_is_moved_whole() {
     let (mut tasks, mut rewrites) = (0, 0);
@@ -144,7 +144,7 @@ fn what_a_server_wrote_is_moved_whole() {
     assert!(tasks > 100 && rewrites > 100, "{tasks} tasks, {rewrites} rewrites");
 }
 
-/// A server on one shard, asked one thing after the other.
+/// A server with one shard, which receives one command after the other.
 struct Site(Durable);
 
 impl Site {
@@ -236,10 +236,10 @@ fn a_member_of_several_shards_becomes_one() {
     let (old, one) = (place(&root, "old"), place(&root, "one"));
     let directories = shard_directories(&old, 2).unwrap();
     let (mut first, mut second) = (Draft::new(0, 2), Draft::new(1, 2));
-    // In both, with another lease.
+    // In both, with different leases.
     let anna = [first.member("anna", 10_000), second.member("anna", 90_000)];
     let of_anna = [first.lane(TOPICS[0], anna[0]), second.lane(TOPICS[1], anna[1])];
-    // Ended in one, living in the other; the end has the higher number.
+    // Ended in one, living in the other. The one that has ended has the higher number.
     let ben = [first.member("ben", 20_000), second.member("ben", 30_000)];
     let of_ben = [first.lane(TOPICS[0], ben[0]), second.lane(TOPICS[1], ben[1])];
     // Living without a lane, and ended and living in one shard.
@@ -271,7 +271,8 @@ fn a_member_of_several_shards_becomes_one() {
     assert_eq!(found.publications.len(), 2);
     Site::open(&one, 0).0.engine().check();
 
-    // Apart again, each shard has those with lanes there, and who has none is in all.
+    // Separate again: each shard has the members with lanes there, and a member without any is in
+    // all.
     let two = place(&root, "two");
     move_to(&one, &two, 2);
     let found = read_all(&two);
@@ -280,13 +281,13 @@ fn a_member_of_several_shards_becomes_one() {
     for (shard, directory) in shard_directories(&two, 2).unwrap().iter().enumerate() {
         Site::open(directory, shard).0.engine().check();
     }
-    // The same incarnation in two shards is one member, and the longest lease counts.
+    // The same incarnation in two shards is one member, with the longest lease.
     let three = place(&root, "three");
     move_to(&two, &three, 1);
     assert_eq!(members(&joined(&read_all(&three))), [of_first, everywhere].concat());
 }
 
-/// Why a directory is not moved to two shards. Nothing may have been changed.
+/// Why a directory is not moved to two shards. Checks that nothing was changed.
 #[track_caller]
 fn refused(data: &Path, new: &Path) -> DirectoryError {
     let before = (files(data), files(new), new.exists());
@@ -327,7 +328,7 @@ fn what_cannot_be_moved_is_refused_and_left_alone() {
     overwrite(&data.join("shards"), b"unfinished\n");
     let error = refused(&data, &new);
     assert!(matches!(error.source, StoreError::Unfinished), "{error}");
-    // With another number every queue would be looked for elsewhere.
+    // With another number of shards every queue would be looked for elsewhere.
     overwrite(&data.join("shards"), b"2\n");
     let error = refused(&data, &new);
     assert!(error.to_string().contains("was found in the place of shard"), "{error}");
@@ -360,7 +361,7 @@ fn numbers_that_are_used_up_are_told() {
     assert!(error.to_string().contains("the numbers of tasks are used up"), "{error}");
 }
 
-/// Nothing says how far it came, and nothing has to: nobody starts on it.
+/// Nothing records how far it came, and nothing has to: nobody starts on it.
 #[test]
 fn what_was_not_written_to_its_end_is_no_data_directory() {
     let root = tempfile::tempdir().unwrap();
@@ -421,7 +422,7 @@ fn several_shards_are_salvaged_each_by_itself() {
         assert_eq!(found[shard].1, whole[shard].1);
     }
     assert_eq!(found[1].1, Fold::new());
-    // Nothing of what the lost shard had numbered and granted comes again.
+    // No number or grant of the lost shard is used again.
     assert!(found[1].0.last_number > found[3].0.last_number);
     assert_eq!(found[1].0.incarnation, found[3].0.incarnation);
     for (shard, directory) in shard_directories(&new, 4).unwrap().iter().enumerate() {

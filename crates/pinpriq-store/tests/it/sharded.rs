@@ -1,4 +1,4 @@
-//! Data directories of several shards on the real disk, with something of everything in them.
+//! Data directories of several shards on the real disk, with everything that can be in one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -17,16 +17,16 @@ use pinpriq_store::{Disk, Fold, Journal, RealDisk, Runner, Store, Urgency};
 use crate::driving::options;
 use crate::layouts::{existing_directories, expected_at, shard_directories};
 
-/// Later than everything in the journals but their deadlines.
+/// Later than everything in the journals except their deadlines.
 pub(crate) const LATER: Timestamp = Timestamp::from_ms(1 << 40);
 
-/// When deadlines are over.
+/// The moment at which the deadlines are over.
 const DEADLINE: Timestamp = Timestamp::from_ms(1 << 41);
 
 const QUEUES: [&str; 8] = ["a", "b", "c", "d", "e", "{a}f", "mail:high", "mail:low"];
 const TOPICS: [&str; 5] = ["a", "news", "orders", "events", "sales"];
 
-/// What to write into a shard.
+/// The contents to write into a shard.
 pub(crate) struct Draft {
     shard: usize,
     shards: usize,
@@ -73,7 +73,7 @@ impl Draft {
         match index {
             0 => {}
             4 => {
-                // Only its pause keeps it.
+                // Only its pause keeps the queue.
                 let settings = Settings::default();
                 let record = QueueRecord { created: false, settings, ..record };
                 self.changes.push(Change::Queue(Box::new(record)));
@@ -124,7 +124,7 @@ impl Draft {
         incarnation
     }
 
-    /// The word that a member has ended.
+    /// Records that a member has ended.
     pub(crate) fn end(&mut self, incarnation: u64, name: &str) {
         let mut change = sample_member(incarnation, name);
         if let Change::Member(member) = &mut change {
@@ -147,8 +147,8 @@ impl Draft {
         first
     }
 
-    /// Lanes for these members, with copies that stand as they were put, that were only spoken
-    /// of, that have a record, and that have a payload of their own.
+    /// Lanes for these members, with copies that are unchanged, that are only mentioned, that have
+    /// a record, and that have a payload of their own.
     fn topic(&mut self, topic: &str, members: &[u64]) {
         let lanes: Vec<u64> = members.iter().map(|member| self.lane(topic, *member)).collect();
         if let Some(Change::Lane(lane)) = self.changes.last_mut() {
@@ -169,7 +169,7 @@ impl Draft {
         self.changes.push(Change::Gone(firsts[3] + 1));
     }
 
-    /// Writes it as the journal of a shard.
+    /// Writes the contents as the journal of a shard.
     pub(crate) fn write(self, directory: &Path) {
         let store = open(directory).numbering_after(first_number(self.shard));
         let mut caller = Caller::start(Box::new(store)).unwrap();
@@ -198,7 +198,7 @@ fn open(directory: &Path) -> Journal {
     journal.expecting(expected_at(directory))
 }
 
-/// A directory of so many shards with something of everything.
+/// Writes a directory of this many shards with everything that can be in one.
 pub(crate) fn write_everything(data: &Path, shards: usize) {
     for (shard, directory) in shard_directories(data, shards).unwrap().iter().enumerate() {
         Draft::of_everything(shard, shards).write(directory);
@@ -220,7 +220,8 @@ pub(crate) fn read_all(data: &Path) -> Vec<(Header, Fold)> {
     existing_directories(data).unwrap().iter().map(|directory| read(directory)).collect()
 }
 
-/// All of it as one. Says so if a number of a task, a lane or a publication is there twice.
+/// The contents of all shards as one. Panics if a number of a task, a lane or a publication occurs
+/// twice.
 pub(crate) fn joined(shards: &[(Header, Fold)]) -> Fold {
     let mut all = Fold::new();
     let mut numbers = BTreeSet::new();
@@ -242,7 +243,7 @@ pub(crate) fn joined(shards: &[(Header, Fold)]) -> Fold {
     all
 }
 
-/// Every file below a directory with what is in it.
+/// Every file below a directory with its contents.
 pub(crate) fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     let Ok(entries) = directory.read_dir() else { return found };
@@ -264,7 +265,7 @@ pub(crate) fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// Writes a file as it should not be.
+/// Replaces the contents of a file with wrong ones.
 #[expect(clippy::disallowed_methods, reason = "a test does damage on purpose")]
 pub(crate) fn overwrite(path: &Path, bytes: &[u8]) {
     std::fs::write(path, bytes).unwrap();

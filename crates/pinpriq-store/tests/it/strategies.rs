@@ -1,4 +1,4 @@
-//! Any change there can be, for property tests.
+//! Strategies for any possible change, for property tests.
 
 use pinpriq_engine::change::{
     Change, Copied, Granted, LaneRecord, MemberRecord, Moved, Publication, QueueRecord,
@@ -69,7 +69,7 @@ fn progress() -> impl Strategy<Value = Progress> {
     )
 }
 
-/// A task of a queue, or one of a lane, which may share what its publication says.
+/// A task of a queue, or one of a lane that may share its publication.
 fn task() -> impl Strategy<Value = Change> {
     let home = prop_oneof![
         bytes().prop_map(|queue| (queue, None)),
@@ -132,7 +132,7 @@ fn member() -> impl Strategy<Value = Change> {
     })
 }
 
-/// How much a number exceeds the one before it: mostly little, now and then very much.
+/// The difference between a number and the one before it: usually small, sometimes very large.
 fn rise() -> impl Strategy<Value = u64> {
     prop_oneof![9 => 1_u64..300, 1 => Just(1_u64 << 50)]
 }
@@ -160,7 +160,7 @@ fn publication() -> impl Strategy<Value = Change> {
     )
 }
 
-/// Any change, also one that no engine would report.
+/// Any change, including ones that no engine would report.
 pub(crate) fn change() -> impl Strategy<Value = Change> {
     let moved = (any::<u64>(), progress());
     let granted = (any::<[u64; 3]>(), option::of(moment()), option::of(span()), any::<u32>());

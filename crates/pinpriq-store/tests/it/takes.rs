@@ -1,7 +1,7 @@
-//! What a take has to wait for before it may be answered.
+//! What a take has to wait for before its reply may be sent.
 //!
-//! A take tells of the tasks that it hands over, and that no better one was ready: for all that
-//! decided this it waits, and for nothing else that is under way.
+//! A take reveals the tasks that it hands over, and that no better one was ready. It waits for
+//! everything that decided this, and for nothing else that is under way.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::driving::options;
 const QUEUE: &[u8] = b"jobs";
 const LEASE: TakeMode = TakeMode::Lease { ttr: Some(Span::from_ms(60_000)) };
 
-/// A journal that gets on only when it is driven.
+/// A journal that makes progress only when it is driven.
 struct Site {
     durable: Durable,
     now: Timestamp,
@@ -35,7 +35,7 @@ impl Site {
         Self { now: durable.now(), durable }
     }
 
-    /// Asks, and answers with the position that the reply waits for.
+    /// Carries out a command. Returns the reply, with the position that it waits for.
     fn ask(&mut self, command: Command<'_>) -> (Position, Reply) {
         self.durable.apply(self.now, ClientId(1), RequestId(1), &command);
         self.durable.commit().unwrap();
@@ -58,14 +58,14 @@ impl Site {
         self.ask(Command::Put(Put { priority: Some(priority), ..Put::new(QUEUE, b"x") })).0
     }
 
-    /// Makes everything durable that has happened.
+    /// Makes everything that has happened durable.
     fn settle(&mut self) {
         self.durable.drive(self.now).unwrap();
     }
 }
 
-/// What somebody does of whom the disk has not heard yet. There are three ready tasks, and one is
-/// taken, under this receipt.
+/// An action that has not reached the disk yet. There are three ready tasks, and one is taken,
+/// under this receipt.
 type Deed = fn(&mut Site, Receipt) -> Position;
 
 const HARMLESS: &[(&str, Deed)] = &[
@@ -109,7 +109,7 @@ fn release(site: &mut Site, receipt: Receipt, delay: Span) -> Position {
     site.ask(Command::Release(Release { held, delay, amendment, tail: false })).0
 }
 
-/// Has a deed done, and tells whether a take waits for it that follows at once.
+/// Carries out a deed, and returns whether a take right after it waits for it.
 fn is_waited_for(name: &str, deed: Deed) -> bool {
     let mut site = Site::open();
     for _ in 0..4 {

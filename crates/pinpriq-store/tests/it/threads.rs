@@ -13,7 +13,7 @@ use pinpriq_store::{Disk, FaultyDisk, Journal, Position, Runner, Store, StoreErr
 
 use crate::driving::{GUARD, SEGMENT_BYTES, options};
 
-/// Every sync of a segment first takes a permit, and says before that that it waits for one.
+/// Before every sync of a segment, this disk announces the sync and waits for a permit.
 #[derive(Clone)]
 struct GatedDisk {
     disk: FaultyDisk,
@@ -190,7 +190,7 @@ fn a_segment_stays_until_the_batch_that_lets_it_go_is_durable() {
         bench.arrivals.recv_timeout(GUARD).unwrap();
     }
     bench.drive().unwrap();
-    // The end of the first task is on its way to the disk. The next batch lets the segment go.
+    // The end of the first task is being written. The next batch lets the segment go.
     bench.append(Change::Gone(1), &mut None);
     bench.drive().unwrap();
     bench.arrivals.recv_timeout(GUARD).unwrap();

@@ -1,4 +1,4 @@
-//! What the journal measures of its writes: how long they take, and how many records they hold.
+//! What the journal measures about its writes: how long they take, and how many records they hold.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,13 +9,13 @@ use pinpriq_store::{FaultyDisk, Figures, Journal, Stopwatch, Store as _, Urgency
 
 use crate::driving::{journal, options};
 
-/// A stopwatch by which whatever is measured takes this long.
+/// A stopwatch with which every measurement gives this duration.
 fn stopwatch(us: u64) -> Stopwatch {
     let looks = AtomicU64::new(0);
     Arc::new(move || Duration::from_micros(us * looks.fetch_add(1, Ordering::Relaxed)))
 }
 
-/// What there is to be told after batches with these numbers of records, each a write of its own.
+/// The figures after batches with these numbers of records, each a write of its own.
 fn after(batches: &[u64], stopwatch: Option<Stopwatch>) -> Figures {
     let mut journal = journal(&FaultyDisk::new(1), options(1)).unwrap();
     if let Some(stopwatch) = stopwatch {

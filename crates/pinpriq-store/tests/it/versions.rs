@@ -1,5 +1,4 @@
-//! A directory of an older version is read and goes on as this one; a newer one is
-//! refused.
+//! A directory of an older version is read and continued in this one. A newer one is refused.
 //!
 //! `testdata/version-1` was written by the server of version 1, in two lives: the first ended with
 //! batch 28, the second with batch 38. `testdata/version-3` was written by that of version 3, in
@@ -62,7 +61,7 @@ fn versions(disk: &FaultyDisk) -> Vec<u8> {
     segments.map(|(_, bytes)| bytes[8]).collect()
 }
 
-/// A task in words, moments as the time since it was put.
+/// A task in words, with moments relative to when it was put.
 fn in_words(task: &TaskRecord) -> String {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     let since = |at: Timestamp| at.ms() - task.put_at.ms();
@@ -99,7 +98,7 @@ fn in_words(task: &TaskRecord) -> String {
     )
 }
 
-/// What was done to the old server, by hand: what is left of it.
+/// What is left after the actions done by hand on the old server.
 const TASKS: [&str; 9] = [
     "jobs 1 1 seq 13 Some(-5) Some(\"k\") \"first, again\" ttl None ttr None x1 ready",
     "jobs 2 2 seq 2 Some(0) None \"second\" ttl None ttr None x0 waiting for 1000000000000 ms",
@@ -114,7 +113,7 @@ const TASKS: [&str; 9] = [
     "plain 15 15 seq 15 None None \"fourteenth\" ttl None ttr None x0 ready",
 ];
 
-/// The same for the server of version 3, with a task that this one put.
+/// The same for the server of version 3, with a task that this version put.
 const TASKS_3: [&str; 18] = [
     "jobs 1 1 seq 21 Some(-5) Some(\"k\") \"first, again\" ttl None ttr None x1 ready",
     "jobs 2 2 seq 2 Some(0) None \"second\" ttl None ttr None x0 waiting for 1000000000000 ms",

@@ -1,4 +1,4 @@
-//! However long a file is, a start and a check read what is in it, and little at a time.
+//! A start and a check read what is in a file of any length, in small pieces.
 
 use std::io;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::driving::options;
 
 const NAME: &str = "segment-0000000001.log";
 
-/// How much may be read at a time.
+/// The most bytes that may be read at a time.
 const WINDOW_BYTES: u64 = 1 << 20;
 
 /// Puts tasks with payloads of these lengths, each in a batch of its own.
@@ -28,8 +28,8 @@ fn put(caller: &mut Caller<Journal>, lengths: impl IntoIterator<Item = usize>) {
     }
 }
 
-/// A real directory with twenty tasks, and a file with a tail of 64 GiB that has no room on any
-/// disk. Returns where the log ends in it.
+/// A real directory with twenty tasks, and a file that a sparse tail extends to 64 GiB, more than a
+/// disk has room for. Returns where the log ends in it.
 fn with_huge_tail(directory: &Path) -> (CountingDisk, u64) {
     let disk: Arc<dyn Disk> = Arc::new(RealDisk::open(directory).unwrap());
     let disk = CountingDisk::new(disk, true);
@@ -79,7 +79,7 @@ fn a_batch_that_is_only_announced_is_not_read_whole() {
     let file = disk.open(NAME, OpenMode::ReadWrite).unwrap();
     let mut header = [0; 64];
     file.read_at(8_192, &mut header).unwrap();
-    // The one that is due, with a length that the file has.
+    // The header of the batch that is due, with a length that fits in the file.
     header[4..8].copy_from_slice(&((64_u32 << 20) - 64).to_le_bytes());
     header[8..16].copy_from_slice(&22_u64.to_le_bytes());
     write_all_at(&*file, end, &header).unwrap();

@@ -1,4 +1,4 @@
-//! A journal that notes what it is given, so that what is found later can be held against it.
+//! A journal that records what it is given, for comparison with what is found later.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,7 +12,7 @@ use pinpriq_store::{
 
 use crate::driving::History;
 
-/// A journal that notes what it is given.
+/// A journal that records what it is given.
 pub(crate) struct Witness {
     pub(crate) journal: Box<Journal>,
     pub(crate) seen: Rc<RefCell<Witnessed>>,
@@ -21,7 +21,7 @@ pub(crate) struct Witness {
 /// What a journal was given in this life.
 #[derive(Default, Debug)]
 pub(crate) struct Witnessed {
-    /// What it held at the beginning, and every batch since.
+    /// The contents at the beginning, and every batch since.
     pub(crate) history: History,
     /// The last batch.
     pub(crate) last: Position,

@@ -1,4 +1,4 @@
-//! Windows of any size find what a look at the whole file finds.
+//! Windows of any size find the same as a search of the whole file.
 
 use super::super::reader::{Behind, Walk, walk};
 use super::super::segment::{FORMAT_VERSION, SEGMENT_START, aligned};
@@ -23,7 +23,7 @@ const HEADER: SegmentHeader = SegmentHeader {
     identity: None,
 };
 
-/// A batch of this file, as it stands at `offset`.
+/// A batch of this file, as it is at `offset`.
 fn batch(offset: u64, lsn: u64, durable_lsn: u64, body: &[u8]) -> Vec<u8> {
     let header = BatchHeader {
         body_bytes: u32::try_from(body.len()).unwrap(),
@@ -46,7 +46,7 @@ fn window(file: &[u8], size: usize) -> Window {
     Window::with_size(&disk, NAME, u64::MAX, size).unwrap()
 }
 
-/// What is found: the batches with what is in them, where they end, and what stands behind.
+/// What is found: the batches with their contents, where they end, and what follows.
 #[derive(PartialEq, Eq, Debug)]
 struct Found {
     batches: Vec<(u64, u64, Vec<u8>)>,
@@ -72,7 +72,7 @@ fn found_in(file: &[u8], size: usize) -> Found {
     Found { batches, end, next, later: behind.later, proof: behind.proof }
 }
 
-/// The same by looking at the whole file, in the plainest way.
+/// The same by searching the whole file, in the simplest way.
 fn found_in_whole(file: &[u8]) -> Found {
     let at = |offset: usize| {
         let rest = file.get(offset..)?;
@@ -101,7 +101,7 @@ fn found_in_whole(file: &[u8]) -> Found {
     }
 }
 
-/// A segment with batches of all sizes, some of them damaged, with holes and rubbish between.
+/// A segment with batches of all sizes, some of them damaged, with holes and garbage between them.
 fn random_segment(dice: &mut Dice) -> Vec<u8> {
     let mut file = vec![0; 8_192];
     for lsn in HEADER.first_lsn..HEADER.first_lsn + dice.below(40) {
