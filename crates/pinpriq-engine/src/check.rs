@@ -11,7 +11,7 @@ use crate::limits::{WAIT_OVERHEAD_BYTES, queue_bytes};
 use crate::memory::consumers::ConsumerId;
 use crate::memory::deadlines::Due;
 use crate::memory::packed::Unsaved;
-use crate::memory::slots::QueueSlot;
+use crate::memory::slots::{QueueSlot, Slot};
 use crate::operations::ids::parse_id;
 use crate::operations::serve::subscription_bytes;
 use crate::settings::Ids;
@@ -80,19 +80,7 @@ impl Engine {
             let (counts, content) = counted.entry(task.queue).or_default();
             counts[task.kind() as usize] += 1;
             *content += task.content_bytes();
-            let queue = &self.queues[task.queue];
-            if queue.settings.ids == Ids::Sequence {
-                let is_number = task.id() == TaskId::Number(number);
-                assert!(is_number, "task {number} has the id {}", task.id());
-            } else {
-                let found = queue.indexes.find_id(&task.id());
-                assert_eq!(found, Some(slot), "task {number} is found by its id {}", task.id());
-            }
-            if queue.settings.ids != Ids::Given {
-                let text = task.id().to_string();
-                let parsed = parse_id(queue.settings.ids, text.as_bytes());
-                assert_eq!(parsed.as_ref(), Some(&task.id()), "the id {text} has a text");
-            }
+            self.check_id(slot);
         }
         assert_eq!(bytes, self.bytes, "the bytes of all that is kept add up");
         assert_eq!(payloads, self.tasks.payloads_kept(), "every payload is some task's");
@@ -107,6 +95,24 @@ impl Engine {
             let counters = &self.queues[queue].counters;
             assert_eq!(counts, counters.counts, "the counts of a queue are right");
             assert_eq!(content, counters.bytes, "the bytes of a queue are right");
+        }
+    }
+
+    fn check_id(&self, slot: Slot) {
+        let task = &self.tasks[slot];
+        let number = task.number();
+        let queue = &self.queues[task.queue];
+        if queue.settings.ids == Ids::Sequence {
+            let is_number = task.id() == TaskId::Number(number);
+            assert!(is_number, "task {number} has the id {}", task.id());
+        } else {
+            let found = queue.indexes.find_id(&task.id());
+            assert_eq!(found, Some(slot), "task {number} is found by its id {}", task.id());
+        }
+        if queue.settings.ids != Ids::Given {
+            let text = task.id().to_string();
+            let parsed = parse_id(queue.settings.ids, text.as_bytes());
+            assert_eq!(parsed.as_ref(), Some(&task.id()), "the id {text} has a text");
         }
     }
 
