@@ -336,6 +336,7 @@ impl Queues {
 impl std::ops::Index<QueueSlot> for Queues {
     type Output = Queue;
 
+    #[inline]
     fn index(&self, slot: QueueSlot) -> &Queue {
         match &self.slots[slot.0 as usize] {
             Some(queue) => queue,
@@ -345,6 +346,7 @@ impl std::ops::Index<QueueSlot> for Queues {
 }
 
 impl std::ops::IndexMut<QueueSlot> for Queues {
+    #[inline]
     fn index_mut(&mut self, slot: QueueSlot) -> &mut Queue {
         match &mut self.slots[slot.0 as usize] {
             Some(queue) => queue,
