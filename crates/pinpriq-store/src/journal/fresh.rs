@@ -8,10 +8,11 @@ use std::sync::Arc;
 use pinpriq_engine::change::{Change, Header};
 
 use super::expected::Expected;
-use super::front::{Journal, JournalOptions};
+use super::front::Journal;
 use super::lane::Runner;
+use super::options::JournalOptions;
 use super::survey::survey;
-use crate::disk::{Disk, LOCK_NAME, LockError};
+use crate::disk::Disk;
 use crate::fold::Fold;
 use crate::store::{Store as _, StoreError, Urgency};
 
@@ -40,14 +41,6 @@ impl Contents {
             None => Ok(Self { header: survey.header, fold: survey.fold }),
         }
     }
-}
-
-/// Locks a directory until the guard is dropped, see [`Disk::lock`].
-pub(crate) fn lock(disk: &dyn Disk) -> Result<Box<dyn Send>, StoreError> {
-    disk.lock().map_err(|error| match error {
-        LockError::Held => StoreError::Locked { file: LOCK_NAME.to_owned() },
-        LockError::Io(error) => StoreError::from_io("lock", LOCK_NAME, 0, error),
-    })
 }
 
 /// Writes a new journal, durably. `to` must not contain one.

@@ -15,14 +15,13 @@ use pinpriq_engine::time::Timestamp;
 use super::chores::Chores;
 use super::expected::Expected;
 use super::fetch::Volumes;
-use super::fresh::lock;
 use super::head::update_head;
 use super::lane::Runner;
 use super::ledger::{Ledger, Segment};
 use super::open::begin;
+use super::options::{JournalOptions, Stopwatch, lock};
 use super::reader::{self, FoundLog};
 use super::running::Running;
-use super::segment::draw_salt;
 use super::stoppable::Stoppable;
 use super::writer::Writer;
 use crate::disk::Disk;
@@ -31,67 +30,8 @@ use crate::store::{
     Urgency, Volume,
 };
 
-/// Returns the time since some fixed moment, from any thread. Used to measure how long the disk
-/// takes.
-pub type Stopwatch = Arc<dyn Fn() -> Duration + Send + Sync>;
-
-/// The smallest segment size, so that the two headers remain the smaller part of a segment.
-const SEGMENT_BYTES_MIN: u32 = 24 << 10;
-
 /// How often a load that waits for the disk checks whether it has to stop.
 const STOP_LOOK: Duration = Duration::from_millis(50);
-
-/// What it means that a position was reached.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Level {
-    /// The batch is on the disk.
-    #[default]
-    Sync,
-    /// The batch was handed to the operating system, and is on the disk at most
-    /// [`INTERVAL_MS`](crate::store::INTERVAL_MS) later.
-    Interval,
-}
-
-/// The options of a journal.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct JournalOptions {
-    /// What it means that a position was reached.
-    pub level: Level,
-    /// The size of a segment file in bytes, at least 24 KiB. Larger segments are made for batches
-    /// that need them.
-    pub segment_bytes: u32,
-    /// Must be random, and unknown to those who write payloads: with it no payload can imitate a
-    /// batch.
-    pub salt_seed: u64,
-    /// How many bytes the log may hold beyond twice the bytes that count.
-    pub slack_bytes: u64,
-    /// Whether payloads are left in the journal. If so, the journal returns them with the records
-    /// that it wants written again, so that the caller need not read them.
-    pub leaves_payloads: bool,
-}
-
-impl Default for JournalOptions {
-    fn default() -> Self {
-        Self {
-            level: Level::Sync,
-            segment_bytes: 32 << 20,
-            salt_seed: 0,
-            slack_bytes: 64 << 20,
-            leaves_payloads: false,
-        }
-    }
-}
-
-impl JournalOptions {
-    /// A random number for a data directory that has none yet.
-    pub(crate) fn drawn(&self) -> u64 {
-        draw_salt(self.salt_seed, 0, 0)
-    }
-
-    pub(crate) fn segment_bytes(&self) -> u64 {
-        u64::from(self.segment_bytes.clamp(SEGMENT_BYTES_MIN, 1 << 30) & !7)
-    }
-}
 
 /// The store over segment files in one directory.
 pub struct Journal {

@@ -18,6 +18,7 @@ mod head;
 mod lane;
 mod ledger;
 mod open;
+mod options;
 mod pending;
 mod reader;
 mod room;
@@ -31,15 +32,17 @@ mod survey;
 mod window;
 mod writer;
 
-pub(crate) use fresh::{Contents, lock, write};
+pub(crate) use fresh::{Contents, write};
 pub(crate) use head::read_head;
+pub(crate) use options::lock;
 pub(crate) use reader::take_inventory;
 pub(crate) use survey::shard_of_journal;
 
 pub use check::{Report, check, check_expected};
 pub use expected::Expected;
-pub use front::{Journal, JournalOptions, Level, Stopwatch};
+pub use front::Journal;
 pub use lane::{Runner, Wake};
+pub use options::{JournalOptions, Level, Stopwatch};
 pub(crate) use salvage::salvage_as;
 pub use salvage::{SalvageReport, salvage};
 pub use segment::{FORMAT_VERSION, Identity};

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use pinpriq_engine::change::{Header, Place};
 
-use super::front::JournalOptions;
 use super::lane::Worker;
 use super::ledger::{Ledger, Segment};
+use super::options::JournalOptions;
 use super::pending::{Pending, Target};
 use super::reader::{FoundLog, FoundSegment};
 use super::room::{make_for_start, prepare, sync_whole, tidy_up, trim};

@@ -13,8 +13,9 @@ use pinpriq_engine::settings::{Ids, Paused, Settings};
 use pinpriq_engine::task::{Bytes, TaskId, TaskRecord};
 
 use super::expected::Expected;
-use super::fresh::{lock, write};
-use super::front::JournalOptions;
+use super::fresh::write;
+use super::options::JournalOptions;
+use super::options::lock;
 use super::survey::{Damage, LsnRange, survey};
 use crate::disk::Disk;
 use crate::fold::Fold;

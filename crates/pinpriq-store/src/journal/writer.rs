@@ -9,9 +9,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::front::Stopwatch;
 use super::head::update_head;
 use super::lane::Worker;
+use super::options::Stopwatch;
 use super::segment::{SegmentHeader, segment_name, spare_name};
 use crate::disk::{Disk, DiskFile, OpenMode, write_all_at};
 use crate::store::StoreError;
