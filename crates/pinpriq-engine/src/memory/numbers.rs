@@ -78,7 +78,7 @@ impl Numbers {
                 self.tidy(former);
             }
         }
-        let cursor = match self.shelves.find(address.shelf) {
+        let cursor = match self.shelf(address) {
             Some(cursor) => cursor,
             None => self.shelves.insert(address.shelf, Box::new(Shelf::EMPTY)),
         };
@@ -120,8 +120,15 @@ impl Numbers {
         pages.flat_map(|page| page.slots.iter().flatten().copied())
     }
 
+    /// The shelf of a number. New numbers belong on the last one, and many tasks do not live long.
+    #[inline]
+    fn shelf(&self, address: Address) -> Option<Cursor> {
+        let last = self.shelves.last().filter(|last| self.shelves.key(*last) == address.shelf);
+        last.or_else(|| self.shelves.find(address.shelf))
+    }
+
     fn page_mut(&mut self, address: Address) -> Option<(Cursor, &mut Page)> {
-        let cursor = self.shelves.find(address.shelf)?;
+        let cursor = self.shelf(address)?;
         let page = self.shelves.value_mut(cursor).pages[address.page].as_mut()?;
         Some((cursor, page))
     }
