@@ -30,7 +30,7 @@ impl Model {
         if self.paused(&place).input {
             return Err(RefusalKind::Paused);
         }
-        let given: usize = put.terms.key.into_iter().chain(put.id).map(<[u8]>::len).sum();
+        let given = put.terms.bytes() + put.id.map_or(0, <[u8]>::len);
         let content = (put.payload.len() + given) as u64;
         self.has_room(self.room_of_queue(put.queue) + TASK_OVERHEAD_BYTES + content)?;
         let until = match put.wait {
@@ -156,7 +156,7 @@ impl Model {
         };
         let (shut, open): (Vec<Place>, Vec<Place>) =
             self.lanes_of(publish.topic).into_iter().partition(is_shut);
-        let content = publish.payload.len() + publish.terms.key.map_or(0, <[u8]>::len);
+        let content = publish.payload.len() + publish.terms.bytes();
         let bytes = content as u64 + TASK_OVERHEAD_BYTES * open.len() as u64;
         // A task that nobody receives needs no room.
         if !open.is_empty() {

@@ -175,7 +175,7 @@ fn counters<'a>(tasks: impl Iterator<Item = &'a TaskRecord>, tally: &Tally) -> C
     let mut bytes = 0;
     for task in tasks {
         counts[task.progress.state.kind() as usize] += 1;
-        bytes += (task.payload.len() + task.terms.key.as_ref().map_or(0, |key| key.len())) as u64;
+        bytes += (task.payload.len() + task.terms.bytes()) as u64;
     }
     Counters {
         counts,

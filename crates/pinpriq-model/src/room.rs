@@ -206,7 +206,7 @@ const fn queue_bytes(name: &[u8]) -> u64 {
 
 /// The bytes of the key of a task and a payload of this length.
 fn content_bytes(task: &TaskRecord, payload: usize) -> u64 {
-    (payload + task.terms.key.as_ref().map_or(0, |key| key.len())) as u64
+    (payload + task.terms.bytes()) as u64
 }
 
 /// The length of the reason with which a task is buried, else 0.

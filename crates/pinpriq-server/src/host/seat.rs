@@ -196,7 +196,7 @@ impl Seat {
     #[inline]
     fn lacks_room(&self, command: &Command<'_>) -> bool {
         let Command::Put(put) = command else { return false };
-        let bytes = put.terms.key.map_or(0, <[u8]>::len) + put.payload.len();
+        let bytes = put.terms.bytes() + put.payload.len();
         self.shard.is_busy_for_put(put.queue, bytes)
             && put_bytes(put.queue.len(), bytes) <= self.limits.task_bytes_max
             && self.shard.must_wait(self.client, Some((put.queue, bytes)))

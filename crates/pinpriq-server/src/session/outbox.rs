@@ -515,9 +515,7 @@ fn answer_bytes(output: &Output) -> usize {
 
 /// Returns the bytes of a key and a payload, and those of the record.
 fn task_bytes(task: &TaskRecord) -> usize {
-    size_of::<TaskRecord>()
-        + task.payload.len()
-        + task.terms.key.as_ref().map_or(0, |key| key.len())
+    size_of::<TaskRecord>() + task.payload.len() + task.terms.bytes()
 }
 
 #[cfg(test)]
