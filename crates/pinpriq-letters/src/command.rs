@@ -12,6 +12,7 @@ mod tending;
 
 use pinpriq_engine::command::Command;
 use pinpriq_engine::task::{Grant, Receipt, TaskRecord};
+use pinpriq_records::primitives::{end, put_bytes, put_number, take_byte, take_bytes, take_small};
 
 use self::kinds::{
     ACK, ACK_ALL, AWAIT, BURY, CREDIT, DIG, GET, GIVE_BACK, KILL, PEEK, PLOW, PUBLISH, PUT,
@@ -24,7 +25,6 @@ use crate::fields::{kind_code, kind_of, put_receipt, take_receipt};
 use crate::flags::Packing;
 use crate::list::{List, put_list, take_list};
 use crate::records::{put_record, take_records};
-use pinpriq_records::primitives::{end, put_bytes, put_number, take_byte, take_bytes, take_small};
 
 pub(crate) fn encode(command: &Command<'_>, out: &mut Vec<u8>) {
     match command {

@@ -5,11 +5,11 @@
 //! its bytes, and the way back.
 
 use pinpriq_engine::task::{Grant, Receipt, StateKind, Terms};
+use pinpriq_records::primitives::{put_number, put_signed, take_number, take_signed};
+use pinpriq_records::task::{put_terms, take_terms};
 
 use crate::Malformed;
 use crate::flags::Packed;
-use pinpriq_records::primitives::{put_number, put_signed, take_number, take_signed};
-use pinpriq_records::task::{put_terms, take_terms};
 
 /// Priority 0 takes no bytes.
 #[inline]

@@ -3,8 +3,9 @@
 //! They are read in the order in which they were added. Add those first that are most often not 0,
 //! since zeroes at the end take no room. This module knows nothing about the meaning of a choice.
 
-use crate::Malformed;
 use pinpriq_records::primitives::{put_number, take_number};
+
+use crate::Malformed;
 
 /// Collects choices.
 #[derive(Default)]

@@ -3,10 +3,11 @@
 //! A short list of borrowed or small items needs no allocation. This module knows nothing about the
 //! items.
 
+use pinpriq_records::primitives::{put_number, take_number};
+
 use std::ops::Deref;
 
 use crate::Malformed;
-use pinpriq_records::primitives::{put_number, take_number};
 
 /// The number of items that fit in the list itself.
 const ROOM: usize = 8;

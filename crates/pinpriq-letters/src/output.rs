@@ -10,9 +10,13 @@ use std::sync::Arc;
 
 use pinpriq_engine::reply::{Outcome, Output, Reply};
 use pinpriq_engine::task::{ClientId, RequestId, TaskId, TaskRecord};
+use pinpriq_records::primitives::{
+    end, put_bytes, put_if, put_moment, put_number, take_byte, take_bytes, take_if, take_moment,
+    take_number,
+};
 
 use self::figures::{
-    put_figures, put_member, put_settings, take_figures, take_member, take_settings,
+    put_figures, put_member, put_shown_settings, take_figures, take_member, take_shown_settings,
 };
 use self::kinds::{
     ACKS, COUNT, DEADLINE, DELIVERY, DONE, FIGURES, JOINED, MEMBERS, NAMES, OUTCOME, PUT,
@@ -24,10 +28,6 @@ use crate::fields::{kind_code, kind_of};
 use crate::flags::{Packed, Packing};
 use crate::list::{put_list, take_vec};
 use crate::records::{id_code, put_id, put_record, take_id, take_record, take_records};
-use pinpriq_records::primitives::{
-    end, put_bytes, put_if, put_moment, put_number, take_byte, take_bytes, take_if, take_moment,
-    take_number,
-};
 
 pub(crate) fn encode(output: &Output, out: &mut Vec<u8>) {
     match output {
@@ -97,7 +97,7 @@ fn put_reply(out: &mut Vec<u8>, reply: &Reply) {
         }
         Reply::Acks(acks) => put_list(out, acks, put_ack),
         Reply::Settings { settings, paused, created } => {
-            put_settings(out, settings, *paused, *created);
+            put_shown_settings(out, settings, *paused, *created);
         }
         Reply::Names { names, more } => {
             flags.flag(*more);
@@ -120,15 +120,15 @@ fn put_tasks(out: &mut Vec<u8>, tasks: &[TaskRecord], popped: bool) {
 
 /// Appends the flags, completed with the form of the id, and then the id.
 fn put_named(out: &mut Vec<u8>, mut flags: Packed, id: &TaskId) {
-    flags.code(2, id_code(id, 0));
+    flags.code(2, id_code(id));
     flags.put(out);
-    put_id(out, id, 0);
+    put_id(out, id);
 }
 
 fn take_named(mut flags: Packing, input: &mut &[u8]) -> Result<TaskId, Malformed> {
     let id = flags.code(2);
     flags.end()?;
-    take_id(id, 0, input)
+    take_id(id, input)
 }
 
 const fn outcome_code(outcome: Outcome) -> u8 {
@@ -203,7 +203,7 @@ fn take_reply(kind: u8, input: &mut &[u8]) -> Result<Reply, Malformed> {
         }
         ACKS => Reply::Acks(take_vec(input, take_ack)?),
         SETTINGS => {
-            let (settings, paused, created) = take_settings(input)?;
+            let (settings, paused, created) = take_shown_settings(input)?;
             Reply::Settings { settings: Box::new(settings), paused, created }
         }
         NAMES => {

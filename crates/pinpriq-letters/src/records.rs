@@ -5,11 +5,13 @@
 use std::sync::Arc;
 
 use pinpriq_engine::task::{Bytes, LaneName, TaskId, TaskRecord};
-use pinpriq_records::task::{put_option, put_task, take_option, take_task};
+use pinpriq_records::primitives::{
+    put_bytes, put_number, put_option, take_array, take_bytes, take_number, take_option,
+};
+use pinpriq_records::task::{put_task, take_task};
 
 use crate::Malformed;
 use crate::list::take_vec;
-use pinpriq_records::primitives::{put_bytes, put_number, take_array, take_bytes, take_number};
 
 pub(crate) fn put_record(out: &mut Vec<u8>, task: &TaskRecord) {
     let is_whole = task.away.is_none_or(|away| away.bytes == 0) || !task.payload.is_empty();
@@ -22,11 +24,11 @@ pub(crate) fn put_record(out: &mut Vec<u8>, task: &TaskRecord) {
     put_task(out, task);
 }
 
-/// `usual` is the number of an id that takes no bytes.
+/// The form of an id, for the flags: 0 takes no bytes.
 #[inline]
-pub(crate) fn id_code(id: &TaskId, usual: u64) -> u8 {
+pub(crate) fn id_code(id: &TaskId) -> u8 {
     match id {
-        TaskId::Number(number) if *number == usual => 0,
+        TaskId::Number(0) => 0,
         TaskId::Number(_) => 1,
         TaskId::Uuid(_) => 2,
         TaskId::Given(_) => 3,
@@ -34,20 +36,20 @@ pub(crate) fn id_code(id: &TaskId, usual: u64) -> u8 {
 }
 
 #[inline]
-pub(crate) fn put_id(out: &mut Vec<u8>, id: &TaskId, usual: u64) {
+pub(crate) fn put_id(out: &mut Vec<u8>, id: &TaskId) {
     match id {
-        TaskId::Number(number) if *number == usual => {}
+        TaskId::Number(0) => {}
         TaskId::Number(number) => put_number(out, *number),
         TaskId::Uuid(bytes) => out.extend_from_slice(bytes),
         TaskId::Given(bytes) => put_bytes(out, bytes),
     }
 }
 
-pub(crate) fn take_id(code: u8, usual: u64, input: &mut &[u8]) -> Result<TaskId, Malformed> {
+pub(crate) fn take_id(code: u8, input: &mut &[u8]) -> Result<TaskId, Malformed> {
     Ok(match code {
-        0 => TaskId::Number(usual),
+        0 => TaskId::Number(0),
         1 => match take_number(input)? {
-            number if number == usual => return Err(Malformed::OutOfRange("id")),
+            0 => return Err(Malformed::OutOfRange("id")),
             number => TaskId::Number(number),
         },
         2 => TaskId::Uuid(take_array(input)?),

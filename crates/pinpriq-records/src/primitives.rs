@@ -156,3 +156,31 @@ pub fn take_if<'a, T>(
 pub fn end(input: &[u8]) -> Result<(), Malformed> {
     if input.is_empty() { Ok(()) } else { Err(Malformed::Rest(input.len())) }
 }
+
+/// Appends a value that may be missing: the byte 0, or 1 and the value.
+pub fn put_option<T>(out: &mut Vec<u8>, value: Option<T>, put: fn(&mut Vec<u8>, T)) {
+    match value {
+        None => out.push(0),
+        Some(value) => {
+            out.push(1);
+            put(out, value);
+        }
+    }
+}
+
+/// Takes what [`put_option`] appends.
+pub fn take_option<'a, T>(
+    input: &mut &'a [u8],
+    take: fn(&mut &'a [u8]) -> Result<T, Malformed>,
+) -> Result<Option<T>, Malformed> {
+    if take_flag(input, "presence")? { take(input).map(Some) } else { Ok(None) }
+}
+
+/// Takes a byte that is 0 or 1.
+pub fn take_flag(input: &mut &[u8], field: &'static str) -> Result<bool, Malformed> {
+    match take_byte(input)? {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(Malformed::OutOfRange(field)),
+    }
+}

@@ -13,8 +13,8 @@ use pinpriq_engine::time::Timestamp;
 
 use crate::Malformed;
 use crate::primitives::{
-    put_bytes, put_moment, put_number, put_signed, put_span, take_array, take_byte, take_bytes,
-    take_moment, take_number, take_signed, take_small, take_span,
+    put_bytes, put_moment, put_number, put_option, put_signed, put_span, take_array, take_byte,
+    take_bytes, take_moment, take_number, take_option, take_signed, take_small, take_span,
 };
 
 /// Follows the last attribute.
@@ -245,34 +245,6 @@ pub fn take_id(input: &mut &[u8]) -> Result<TaskId, Malformed> {
         2 => TaskId::Given(Arc::from(take_bytes(input)?)),
         _ => return Err(Malformed::OutOfRange("id")),
     })
-}
-
-/// Appends a value that may be missing: the byte 0, or 1 and the value.
-pub fn put_option<T>(out: &mut Vec<u8>, value: Option<T>, put: fn(&mut Vec<u8>, T)) {
-    match value {
-        None => out.push(0),
-        Some(value) => {
-            out.push(1);
-            put(out, value);
-        }
-    }
-}
-
-/// Takes what [`put_option`] appends.
-pub fn take_option<'a, T>(
-    input: &mut &'a [u8],
-    take: fn(&mut &'a [u8]) -> Result<T, Malformed>,
-) -> Result<Option<T>, Malformed> {
-    if take_flag(input, "presence")? { take(input).map(Some) } else { Ok(None) }
-}
-
-/// Takes a byte that is 0 or 1.
-pub fn take_flag(input: &mut &[u8], field: &'static str) -> Result<bool, Malformed> {
-    match take_byte(input)? {
-        0 => Ok(false),
-        1 => Ok(true),
-        _ => Err(Malformed::OutOfRange(field)),
-    }
 }
 
 fn put_state(out: &mut Vec<u8>, state: &State) {

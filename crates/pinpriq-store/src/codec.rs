@@ -15,13 +15,12 @@ use pinpriq_engine::settings::Paused;
 use pinpriq_engine::task::{Bytes, LaneName, Progress};
 use pinpriq_records::Malformed;
 use pinpriq_records::primitives::{
-    put_bytes, put_moment, put_number, put_span, take_array, take_byte, take_bytes, take_moment,
-    take_number, take_small, take_span,
+    put_bytes, put_moment, put_number, put_option, put_span, take_array, take_byte, take_bytes,
+    take_flag, take_moment, take_number, take_option, take_small, take_span,
 };
 use pinpriq_records::settings::{put_settings, take_settings};
 use pinpriq_records::task::{
-    put_option, put_progress, put_task, put_terms, take_flag, take_option, take_progress,
-    take_task, take_terms,
+    put_progress, put_task, put_terms, take_progress, take_task, take_terms,
 };
 
 /// Record types that are missing here were written by older versions only.

@@ -1,6 +1,9 @@
 //! Commands of fan-out: publishing to a topic, and being a member.
 
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
+use pinpriq_records::primitives::{
+    put_bytes, put_if, put_moment, put_span, take_bytes, take_if, take_moment, take_span,
+};
 
 use super::kinds::{
     MEMBER_BEAT, MEMBER_JOIN, MEMBER_LEAVE, MEMBER_LEAVE_TOPIC, MEMBER_LIST, PUBLISH,
@@ -8,9 +11,6 @@ use super::kinds::{
 use crate::Malformed;
 use crate::fields::{pack_priority, put_priority, put_terms_if_any, take_priority, take_terms_if};
 use crate::flags::{Packed, Packing};
-use pinpriq_records::primitives::{
-    put_bytes, put_if, put_moment, put_span, take_bytes, take_if, take_moment, take_span,
-};
 
 pub(super) fn encode_publish(publish: &Publish<'_>, out: &mut Vec<u8>) {
     out.push(PUBLISH);

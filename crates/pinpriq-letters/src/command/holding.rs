@@ -2,6 +2,7 @@
 
 use pinpriq_engine::command::{Ack, Command, Held, Release};
 use pinpriq_engine::time::Span;
+use pinpriq_records::primitives::{put_bytes, put_if, put_span, take_bytes, take_if, take_span};
 
 use super::kinds::{ACK, BURY, RELEASE, TOUCH};
 use super::parts::{
@@ -10,7 +11,6 @@ use super::parts::{
 };
 use crate::Malformed;
 use crate::flags::{Packed, Packing};
-use pinpriq_records::primitives::{put_bytes, put_if, put_span, take_bytes, take_if, take_span};
 
 #[inline]
 pub(super) fn encode_ack(ack: &Ack<'_>, out: &mut Vec<u8>) {

@@ -6,14 +6,14 @@ use pinpriq_engine::command::{
     Amendment, Assign, End, Held, HeldBy, Order, QueueName, Selection, TakeMode, Wait,
 };
 use pinpriq_engine::time::Span;
+use pinpriq_records::primitives::{
+    put_bytes, put_if, put_signed, put_span, take_bytes, take_if, take_signed, take_span,
+};
 
 use crate::Malformed;
 use crate::fields::{put_receipt, take_receipt};
 use crate::flags::{Packed, Packing};
 use crate::list::put_list;
-use pinpriq_records::primitives::{
-    put_bytes, put_if, put_signed, put_span, take_bytes, take_if, take_signed, take_span,
-};
 
 #[inline]
 pub(super) fn pack_queue(flags: &mut Packed, queue: &QueueName<'_>) {

@@ -3,6 +3,9 @@
 //! The caller has read the list of queues of a command already, and its buffer holds it.
 
 use pinpriq_engine::command::{Command, Put, Selection, Take, TakeMode, TimeToLive, Wait};
+use pinpriq_records::primitives::{
+    put_bytes, put_if, put_number, put_span, take_bytes, take_if, take_small, take_span,
+};
 
 use super::kinds::{PUT, SUBSCRIBE, TAKE, UNSUBSCRIBE};
 use super::parts::{
@@ -12,9 +15,6 @@ use super::parts::{
 use crate::Malformed;
 use crate::fields::{pack_priority, put_priority, put_terms_if_any, take_priority, take_terms_if};
 use crate::flags::{Packed, Packing};
-use pinpriq_records::primitives::{
-    put_bytes, put_if, put_number, put_span, take_bytes, take_if, take_small, take_span,
-};
 
 #[inline]
 pub(super) fn encode_put(put: &Put<'_>, out: &mut Vec<u8>) {

@@ -1,6 +1,9 @@
 //! Commands that administer a queue.
 
 use pinpriq_engine::command::{Command, QueueCommand, QueueName, Sides};
+use pinpriq_records::primitives::{
+    end, put_bytes, put_if, put_number, take_bytes, take_if, take_number,
+};
 
 use super::kinds::{
     QUEUE_CREATE, QUEUE_DROP, QUEUE_LIST, QUEUE_PAUSE, QUEUE_RESUME, QUEUE_SET, QUEUE_SHOW,
@@ -10,9 +13,6 @@ use super::parts::{begin_in, pack_queue, put_queue, take_queue, take_queue_first
 use crate::Malformed;
 use crate::flags::{Packed, Packing};
 use crate::settings::{put_changes, take_changes};
-use pinpriq_records::primitives::{
-    end, put_bytes, put_if, put_number, take_bytes, take_if, take_number,
-};
 
 pub(super) fn encode(command: &QueueCommand<'_>, out: &mut Vec<u8>) {
     let mut flags = Packed::default();

@@ -2,6 +2,10 @@
 
 use pinpriq_engine::command::{Command, Peek, QueueName, Transfer, Update, Wait};
 use pinpriq_engine::time::Span;
+use pinpriq_records::primitives::{
+    put_bytes, put_if, put_number, put_span, take_bytes, take_if, take_number, take_small,
+    take_span,
+};
 
 use super::kinds::{AWAIT, PEEK, PLOW, UPDATE};
 use super::parts::{
@@ -11,10 +15,6 @@ use super::parts::{
 use crate::Malformed;
 use crate::fields::{kind_code, kind_of, put_receipt, take_receipt};
 use crate::flags::{Packed, Packing};
-use pinpriq_records::primitives::{
-    put_bytes, put_if, put_number, put_span, take_bytes, take_if, take_number, take_small,
-    take_span,
-};
 
 pub(super) fn encode_peek(peek: &Peek<'_>, out: &mut Vec<u8>) {
     out.push(PEEK);

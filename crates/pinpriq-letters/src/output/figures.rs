@@ -5,17 +5,16 @@ use std::sync::Arc;
 use pinpriq_engine::fanout::MemberFigures;
 use pinpriq_engine::settings::{Paused, Settings};
 use pinpriq_engine::stats::{Counters, Figures, Move};
-
-use pinpriq_records::settings as bytes_of;
+use pinpriq_records::primitives::{
+    put_bytes, put_if, put_moment, put_number, put_span, take_byte, take_bytes, take_if,
+    take_moment, take_number, take_span,
+};
+use pinpriq_records::settings::{put_settings, take_settings};
 
 use crate::Malformed;
 use crate::fields::{kind_code, kind_of};
 use crate::flags::{Packed, Packing};
 use crate::list::{put_list, take_vec};
-use pinpriq_records::primitives::{
-    put_bytes, put_if, put_moment, put_number, put_span, take_byte, take_bytes, take_if,
-    take_moment, take_number, take_span,
-};
 
 pub(super) fn put_figures(out: &mut Vec<u8>, figures: &Figures) {
     let Figures {
@@ -113,20 +112,27 @@ pub(super) fn take_member(input: &mut &[u8]) -> Result<MemberFigures, Malformed>
     })
 }
 
-pub(super) fn put_settings(out: &mut Vec<u8>, settings: &Settings, paused: Paused, created: bool) {
+pub(super) fn put_shown_settings(
+    out: &mut Vec<u8>,
+    settings: &Settings,
+    paused: Paused,
+    created: bool,
+) {
     let mut flags = Packed::default();
     pack_paused(&mut flags, paused);
     flags.flag(created);
     flags.put(out);
-    bytes_of::put_settings(out, settings);
+    put_settings(out, settings);
 }
 
-pub(super) fn take_settings(input: &mut &[u8]) -> Result<(Settings, Paused, bool), Malformed> {
+pub(super) fn take_shown_settings(
+    input: &mut &[u8],
+) -> Result<(Settings, Paused, bool), Malformed> {
     let mut flags = Packing::take(input)?;
     let paused = paused_of(&mut flags);
     let created = flags.flag();
     flags.end()?;
-    Ok((bytes_of::take_settings(input)?, paused, created))
+    Ok((take_settings(input)?, paused, created))
 }
 
 fn pack_paused(flags: &mut Packed, paused: Paused) {

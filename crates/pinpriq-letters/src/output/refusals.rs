@@ -1,9 +1,9 @@
 //! Refusals, and acknowledgements that may be refused.
 
 use pinpriq_engine::reply::{Refusal, RefusalKind};
+use pinpriq_records::primitives::{put_bytes, take_byte, take_bytes};
 
 use crate::Malformed;
-use pinpriq_records::primitives::{put_bytes, take_byte, take_bytes};
 
 /// The byte of an acknowledgement that was granted. No kind of refusal has it.
 const GRANTED: u8 = 0;

@@ -10,9 +10,10 @@ use pinpriq_engine::settings::{AfterAck, Ids, Settings};
 use pinpriq_engine::task::{LaneName, Progress, TaskRecord, Terms};
 use pinpriq_records::Malformed;
 use pinpriq_records::primitives::{
-    take_byte, take_bytes, take_moment, take_number, take_signed, take_small, take_span,
+    take_byte, take_bytes, take_flag, take_moment, take_number, take_option, take_signed,
+    take_small, take_span,
 };
-use pinpriq_records::task::{take_flag, take_id, take_option, take_state};
+use pinpriq_records::task::{take_id, take_state};
 
 use super::{Names, take_copies, take_paused, take_sum};
 
