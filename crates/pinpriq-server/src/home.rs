@@ -1,5 +1,5 @@
 //! Where connections live: their sockets, their doors, the desks that the doors talk to, and the
-//! list of clients.
+//! list of clients, and questions to all shards.
 
 pub(crate) mod client;
 pub(crate) mod connection;
@@ -8,3 +8,4 @@ pub(crate) mod desk;
 mod joins;
 pub(crate) mod roll;
 pub(crate) mod route;
+pub(crate) mod survey;

@@ -3,6 +3,7 @@
 mod opening;
 pub(crate) mod server;
 mod serving;
+mod signals;
 pub mod simulation;
 mod sockets;
 mod threads;

@@ -23,7 +23,7 @@ use crate::host::readers::PIECE_BYTES;
 use crate::host::seat::{Obstacle, Seat, Undone};
 use crate::host::shard::Shard;
 use crate::host::tally::Tally;
-use crate::letters::letter::{Commands, Errand, News, Part, Question, Standing};
+use crate::letters::letter::{Commands, Errand, Inquiry, News, Part, Question, Standing};
 use crate::letters::mailbox::Post;
 use crate::session::Session;
 use crate::session::about::{Chosen, Dialect, Manners, SILENT};
@@ -227,7 +227,7 @@ impl Desk {
             return self.say(write(&self.seat.shard.facts()));
         }
         let join = move |parts| Joined::Bytes(write(&join_facts(parts)));
-        self.ask_all(|| Question::Facts, Box::new(join));
+        self.ask_all(|| Question::Inquiry(Inquiry::Facts), Box::new(join));
     }
 
     /// Replies with a line for each connection of all shards, written by `write`.
@@ -237,7 +237,7 @@ impl Desk {
             return self.say(write(&lines.collect::<String>()));
         }
         let join = move |parts| Joined::Bytes(write(&join_clients(parts)));
-        self.ask_all(|| Question::Clients, Box::new(join));
+        self.ask_all(|| Question::Inquiry(Inquiry::Clients), Box::new(join));
     }
 
     /// Ends connections of all shards, except the client's own, and replies with their number,
@@ -248,7 +248,8 @@ impl Desk {
             return self.say(write(roll::kill(&self.seat.shard, wanted, caller)));
         }
         let join = move |parts: Vec<Part>| Joined::Bytes(write(join_killed(&parts)));
-        self.ask_all(|| Question::Kill(wanted.clone(), caller), Box::new(join));
+        let question = || Question::Inquiry(Inquiry::Kill(wanted.clone(), caller));
+        self.ask_all(question, Box::new(join));
     }
 
     /// Replies without an engine, after all earlier replies.

@@ -15,7 +15,7 @@ use pinpriq_letters::decode_command;
 use super::seat::{Seat, Undone};
 use super::shard::Shard;
 use crate::config::Limits;
-use crate::home::roll;
+use crate::home::survey;
 use crate::letters::letter::{Commands, Errand, Letter, News, Part, Piece, Question, Standing};
 use crate::session::Session;
 use crate::session::about::{Manners, PART, SILENT, as_guest};
@@ -341,9 +341,7 @@ impl Guest {
                 }
                 return shard.turn();
             }
-            Question::Facts => Part::Facts(Box::new(shard.facts())),
-            Question::Clients => Part::Clients(roll::describe(shard)),
-            Question::Kill(wanted, caller) => Part::Killed(roll::kill(shard, &wanted, caller)),
+            Question::Inquiry(inquiry) => survey::answer(shard, &inquiry),
             Question::Delivered => Part::Delivered(self.delivered()),
         };
         shard.say_part(&self.seat.session, part);

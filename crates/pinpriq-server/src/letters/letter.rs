@@ -3,13 +3,15 @@
 //!
 //! A command travels encoded, since it borrows its bytes from a buffer that is read into again. An
 //! output travels as it is, since it owns its bytes and may stand for payloads on the disk. Nothing
-//! in a letter points into the shard that wrote it, so each letter can be expressed as bytes.
+//! in a letter points into the shard that wrote it, so each letter can be expressed as bytes, except
+//! for a connection and for the way of the answer to an inquiry.
 
 use std::net::{SocketAddr, TcpStream};
 
 use pinpriq_engine::reply::{Output, Refusal, Reply};
 use pinpriq_engine::task::{Bytes, ClientId, RequestId};
 use pinpriq_store::durable::{Holds, Wanted};
+use tokio::sync::oneshot;
 
 use crate::config::DoorName;
 use crate::host::facts::Facts;
@@ -21,6 +23,8 @@ use crate::session::unsent::Unsent;
 pub(crate) enum Letter {
     /// A connection that was accepted or served elsewhere, and is to be served here.
     Arrival(Arrival),
+    /// A question about the shard, on behalf of no client.
+    Inquiry(Inquiry, oneshot::Sender<Part>),
     /// What a client wants of queues that live here.
     Errand {
         /// The shard that has the connection.
@@ -105,23 +109,29 @@ pub(crate) enum Errand {
 pub(crate) enum Question {
     /// The reply of its engine to this one command.
     Command(Commands),
+    /// What it knows apart from its engine.
+    Inquiry(Inquiry),
+    /// The number of deliveries made to the client since its latest reset.
+    Delivered,
+}
+
+/// A question about a shard that is no client's own, of which every shard answers its part.
+pub(crate) enum Inquiry {
     /// The facts about it.
     Facts,
     /// A line for each of its connections.
     Clients,
     /// Ends connections, except for that of the client who asks.
     Kill(Chosen, ClientId),
-    /// The number of deliveries made to the client since its latest reset.
-    Delivered,
 }
 
 /// One shard's part of an answer.
 pub(crate) enum Part {
     /// The reply of its engine.
     Reply(Reply),
-    /// See [`Question::Facts`].
+    /// See [`Inquiry::Facts`].
     Facts(Box<Facts>),
-    /// See [`Question::Clients`].
+    /// See [`Inquiry::Clients`].
     Clients(Vec<(ClientId, String)>),
     /// The number of connections that it ends.
     Killed(u64),

@@ -22,7 +22,8 @@ pub(crate) struct Mailbox {
 }
 
 impl Mailbox {
-    fn put(&self, letters: &mut Vec<Letter>) {
+    /// Adds letters, which leaves `letters` empty.
+    pub(crate) fn put(&self, letters: &mut Vec<Letter>) {
         self.letters.lock().unwrap_or_else(PoisonError::into_inner).append(letters);
         self.bell.notify_one();
     }

@@ -1,6 +1,5 @@
 //! A server from its configuration to its orderly end.
 
-use std::future::Future;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,6 +12,7 @@ use tokio::task::LocalSet;
 
 use super::opening::{Journals, Opening, Start};
 use super::serving::{Common, Context};
+use super::signals::Signals;
 use super::sockets::{Taken, refuse_overlap, watch};
 use super::threads::Thread;
 use crate::clock::{Clock, SystemClock, warn_if_ahead};
@@ -166,7 +166,7 @@ pub fn run(config: Config) -> Result<(), ServeError> {
         .map_err(|source| ServeError::Runtime { source })?;
     LocalSet::new().block_on(&runtime, async {
         let stop = Stop::default();
-        let signals = signals(&stop)?;
+        let signals = Signals::listen(&stop)?;
         let server = match Server::bind(config, stop.clone()).await {
             Err(ServeError::Stopped) => {
                 tracing::info!("stopped while loading");
@@ -174,31 +174,9 @@ pub fn run(config: Config) -> Result<(), ServeError> {
             }
             bound => bound?,
         };
-        tokio::task::spawn_local(async move {
-            signals.await;
-            stop.ask();
-        });
+        let boxes = server.context.common.boxes.clone();
+        tokio::task::spawn_local(signals.heed(stop, boxes));
         server.run().await
-    })
-}
-
-/// Waits for a signal that requests a stop. Code that checks the flag of the stop sees it at once,
-/// even if this thread is too busy loading to wait for anything.
-fn signals(stop: &Stop) -> Result<impl Future<Output = ()> + use<>, ServeError> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let listen = |kind: SignalKind| {
-        signal_hook::flag::register(kind.as_raw_value(), stop.flag())
-            .and_then(|_| signal(kind))
-            .map_err(|source| ServeError::Runtime { source })
-    };
-    let mut terminate = listen(SignalKind::terminate())?;
-    let mut interrupt = listen(SignalKind::interrupt())?;
-    Ok(async move {
-        let signal = tokio::select! {
-            _ = terminate.recv() => "SIGTERM",
-            _ = interrupt.recv() => "SIGINT",
-        };
-        tracing::info!(signal, "asked to stop");
     })
 }
 

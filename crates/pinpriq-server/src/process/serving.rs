@@ -24,6 +24,7 @@ use crate::doors::{DoorOptions, kind_of};
 use crate::home::client::Client;
 use crate::home::connection::{self, READ_BYTES, Surroundings};
 use crate::home::desk::receive_news;
+use crate::home::survey;
 use crate::host::guest::Guest;
 use crate::host::shard::Shard;
 use crate::letters::letter::{Arrival, Errand, Known, Letter};
@@ -39,7 +40,7 @@ pub(crate) struct Common {
     pub(crate) stop: Stop,
     /// The number of connections of each shard, including those on their way to it.
     connections: Vec<AtomicUsize>,
-    boxes: Arc<[Mailbox]>,
+    pub(crate) boxes: Arc<[Mailbox]>,
     /// The number of shards that still have connections, or may get some.
     at_work: AtomicUsize,
     /// Requested when no shard has a connection any more.
@@ -125,8 +126,8 @@ impl Context {
                 async move { shard.run_store().await }
             }),
         ];
+        tasks.push(tokio::task::spawn_local(self.clone().read_letters()));
         if shard.post().is_some() {
-            tasks.push(tokio::task::spawn_local(self.clone().read_letters()));
             tasks.push(tokio::task::spawn_local(send_letters(shard.clone())));
         }
         served.await;
@@ -192,12 +193,12 @@ impl Context {
         self.common.connections[to].fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Reads letters from other shards. Never ends.
+    /// Reads letters from other shards and threads. Never ends.
     async fn read_letters(self: Rc<Self>) {
-        let Some(post) = self.shard().post() else { return };
+        let mailbox = &self.common.boxes[self.shard().own()];
         loop {
-            post.mailbox().bell().notified().await;
-            for letter in post.mailbox().empty() {
+            mailbox.bell().notified().await;
+            for letter in mailbox.empty() {
                 self.read(letter);
             }
         }
@@ -215,6 +216,10 @@ impl Context {
                     Ok(stream) => self.receive((stream, peer, door), known),
                     Err(error) => self.lose(self.shard().own(), peer, &error),
                 }
+            }
+            Letter::Inquiry(question, to) => {
+                // Nobody waits any more if the other end is gone.
+                let _ = to.send(survey::answer(self.shard(), &question));
             }
             Letter::News { from, client, news } => receive_news(self.shard(), client, from, news),
             Letter::Errand { home, client, errand } => match errand {

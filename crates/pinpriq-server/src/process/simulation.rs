@@ -239,7 +239,8 @@ impl Simulation {
         }
         for letter in post.mailbox().empty() {
             match letter {
-                Letter::Arrival(_) => {}
+                // There are no sockets, and no threads that ask.
+                Letter::Arrival(_) | Letter::Inquiry(..) => {}
                 Letter::News { from, client, mut news } => {
                     news.pieces = news.pieces.into_iter().map(through_bytes).collect();
                     receive_news(&place.shard, client, from, news);

@@ -134,10 +134,15 @@ impl Serving {
         self.wait();
     }
 
-    /// Sends a signal, waits for the end, and returns the exit code.
-    pub(crate) fn signal(mut self, signal: &str) -> Option<i32> {
+    /// Sends a signal.
+    pub(crate) fn send(&self, signal: &str) {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+    }
+
+    /// Sends a signal, waits for the end, and returns the exit code.
+    pub(crate) fn signal(mut self, signal: &str) -> Option<i32> {
+        self.send(signal);
         self.wait().code()
     }
 

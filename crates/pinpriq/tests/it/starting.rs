@@ -11,6 +11,20 @@ const TASKS: usize = 300_000;
 const AT_ONCE: usize = 10_000;
 
 #[test]
+fn figures_of_all_shards_go_to_the_log_on_a_signal_and_a_hang_up_does_nothing() {
+    for shards in ["1", "2"] {
+        let data = tempfile::tempdir().unwrap();
+        let server = Serving::start(data.path(), &["--shards", shards]);
+        server.send("-HUP");
+        server.send("-USR1");
+        let line = server.logged("\"section\":\"Server\"");
+        assert!(line.contains(&format!(" shards:{shards} ")), "{line}");
+        server.logged("\"section\":\"Traffic\"");
+        server.stop();
+    }
+}
+
+#[test]
 fn a_signal_while_tasks_are_loaded_ends_the_start_and_changes_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let server =

@@ -1,0 +1,65 @@
+//! What the server does when the system sends it a signal.
+
+use std::sync::Arc;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::error::ServeError;
+use crate::figures::info;
+use crate::home::survey;
+use crate::letters::mailbox::Mailbox;
+use crate::stop::Stop;
+
+/// The signals that the server listens to.
+pub(crate) struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    /// SIGUSR1: the figures go to the log.
+    figures: Signal,
+    /// SIGHUP: does nothing. A terminal that closes sends it, and so do tools that rotate logs.
+    hang_up: Signal,
+}
+
+impl Signals {
+    /// Listens to all signals from now on. A signal that requests a stop sets the flag of `stop` at
+    /// once, for code that is too busy loading to wait for anything.
+    pub(crate) fn listen(stop: &Stop) -> Result<Self, ServeError> {
+        let stops = |kind: SignalKind| {
+            signal_hook::flag::register(kind.as_raw_value(), stop.flag())
+                .and_then(|_| signal(kind))
+                .map_err(|source| ServeError::Runtime { source })
+        };
+        let listen =
+            |kind: SignalKind| signal(kind).map_err(|source| ServeError::Runtime { source });
+        Ok(Self {
+            terminate: stops(SignalKind::terminate())?,
+            interrupt: stops(SignalKind::interrupt())?,
+            figures: listen(SignalKind::user_defined1())?,
+            hang_up: listen(SignalKind::hangup())?,
+        })
+    }
+
+    /// Does what the signals ask for, and ends after it has requested the stop.
+    pub(crate) async fn heed(mut self, stop: Stop, shards: Arc<[Mailbox]>) {
+        let signal = loop {
+            tokio::select! {
+                _ = self.terminate.recv() => break "SIGTERM",
+                _ = self.interrupt.recv() => break "SIGINT",
+                _ = self.figures.recv() => log_figures(&shards).await,
+                _ = self.hang_up.recv() => tracing::debug!(signal = "SIGHUP", "ignored"),
+            }
+        };
+        tracing::info!(signal, "asked to stop");
+        stop.ask();
+    }
+}
+
+/// Writes the figures of `INFO` to the log, a line for each section.
+async fn log_figures(shards: &[Mailbox]) {
+    let facts = survey::facts(shards).await;
+    for section in info::Section::ALL {
+        let text = info::lines(&facts, &[section.name().as_bytes()]);
+        let figures: Vec<&str> = text.lines().skip(1).collect();
+        tracing::info!(section = section.name(), "{}", figures.join(" "));
+    }
+}
