@@ -9,8 +9,8 @@ use crate::host::shard::Shard;
 use crate::letters::letter::{Inquiry, Letter, Part};
 use crate::letters::mailbox::Mailbox;
 
-/// Asks each shard, and returns their parts in the order of the shards. A shard that has ended gives
-/// no part.
+/// Asks each shard, and returns their parts in the order of the shards. A shard that has ended
+/// gives no part.
 pub(crate) async fn ask_all(shards: &[Mailbox], question: impl Fn() -> Inquiry) -> Vec<Part> {
     let ask = |mailbox: &Mailbox| {
         let (answer, part) = oneshot::channel();

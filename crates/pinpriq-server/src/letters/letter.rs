@@ -3,8 +3,8 @@
 //!
 //! A command travels encoded, since it borrows its bytes from a buffer that is read into again. An
 //! output travels as it is, since it owns its bytes and may stand for payloads on the disk. Nothing
-//! in a letter points into the shard that wrote it, so each letter can be expressed as bytes, except
-//! for a connection and for the way of the answer to an inquiry.
+//! in a letter points into the shard that wrote it, so each letter can be expressed as bytes,
+//! except for a connection and the way back of an inquiry.
 
 use std::net::{SocketAddr, TcpStream};
 
