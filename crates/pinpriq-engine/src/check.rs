@@ -118,6 +118,7 @@ impl Engine {
 
     fn check_queues(&self) {
         let (mut present, mut subscriptions, mut existing, mut paused) = (0, 0, 0, 0);
+        let mut lingering = 0;
         for slot in self.queues.slots() {
             let queue = &self.queues[slot];
             let name = queue.name.escape_ascii();
@@ -132,7 +133,12 @@ impl Engine {
             let waited_for = !queue.subscribers.is_empty()
                 || !queue.waiting.any.is_empty()
                 || !queue.waiting.narrow.is_empty();
-            assert!(queue.exists() || waited_for, "queue {name} has a reason to be there");
+            let lingers = queue.lingers.is_some_and(|it| self.queues.lingering.holds(it, slot));
+            assert_eq!(lingers, queue.lingers.is_some(), "queue {name} lingers");
+            lingering += usize::from(lingers);
+            assert!(!lingers || !queue.exists(), "queue {name} has ended if it lingers");
+            let is_needed = queue.exists() || waited_for || lingers;
+            assert!(is_needed, "queue {name} has a reason to be there");
             assert_eq!(
                 queue.recorded,
                 queue.lane.is_some() || queue.created || queue.paused.any(),
@@ -151,6 +157,7 @@ impl Engine {
         assert_eq!(present, self.totals.present(), "the tasks of all queues add up");
         assert_eq!(subscriptions, self.consumers.subscriptions, "subscriptions add up");
         assert_eq!(existing, self.queues.existing(), "queues add up");
+        assert_eq!(lingering, self.queues.lingering.len(), "queues that linger add up");
         assert_eq!(paused, self.queues.paused(), "pauses add up");
         check_balance(&self.totals, "all queues");
     }

@@ -91,7 +91,7 @@ impl Engine {
             now: Timestamp::ZERO,
             issued: Issued::default(),
             tasks: Tasks::new(seed),
-            queues: Queues::default(),
+            queues: Queues::new(&limits),
             deadlines: Deadlines::default(),
             consumers: Consumers::default(),
             members: Members::default(),
@@ -449,6 +449,7 @@ impl Engine {
     fn move_clock(&mut self, now: Timestamp) {
         assert!(now >= self.now, "time went back from {} to {now}", self.now);
         self.now = now;
+        self.queues.forget_lingering(now);
     }
 
     fn fire_due(&mut self) {

@@ -5,6 +5,7 @@ pub(crate) mod consumers;
 pub(crate) mod deadlines;
 pub(crate) mod discarded;
 pub(crate) mod indexes;
+pub(crate) mod lingering;
 pub(crate) mod numbers;
 pub(crate) mod packed;
 pub(crate) mod pages;

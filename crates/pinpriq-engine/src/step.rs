@@ -273,14 +273,14 @@ impl Engine {
         }
     }
 
-    /// Removes a queue that is not needed any more.
+    /// Removes a queue that is not needed any more. Its figures may be kept for a while.
     pub(crate) fn tidy_queue(&mut self, queue: QueueSlot) {
-        self.bytes -= self.queues.tidy(queue);
+        self.bytes -= self.queues.tidy(queue, self.now);
     }
 
     /// Counts a queue, which exists for clients from now on.
     pub(crate) fn count_queue(&mut self, queue: QueueSlot) {
-        self.bytes += self.queues.count(queue);
+        self.bytes += self.queues.count(queue, self.now);
     }
 
     /// Refuses to give a task another payload, or a reason of this many bytes for being buried, if

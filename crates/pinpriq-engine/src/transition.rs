@@ -191,12 +191,11 @@ const fn by_id(operation: Operation, standing: Standing) -> Answer {
 
         (_, Standing::TakenHere | Standing::TakenElsewhere) => TAKEN,
 
-        (Operation::Dig, Standing::Resting(Buried)) => Answer::Moves(TO_READY),
-        (Operation::Dig, _) | (Operation::Restart, Standing::Resting(Buried)) => {
-            Answer::Refused(WrongState)
-        }
         (Operation::Switch, _) => Answer::Moves(TO_RESTING),
-        (Operation::Restart, _) => Answer::Moves(TO_READY),
+        (Operation::Dig, Standing::Resting(Buried)) | (Operation::Restart, _) => {
+            Answer::Moves(TO_READY)
+        }
+        (Operation::Dig, _) => Answer::Refused(WrongState),
         _ => Answer::Never,
     }
 }

@@ -136,6 +136,8 @@ pub struct Model {
     /// are freed and their awaiters are notified.
     emptied: Vec<(u64, u64)>,
     kept: room::Kept,
+    /// The figures of queues that have ceased to exist, the oldest first, until when they are kept.
+    lingering: Vec<(Bytes, Tally, Timestamp)>,
     totals: Tally,
     bindings: bindings::Bindings,
     /// Replies and deliveries to send.
@@ -169,6 +171,7 @@ impl Model {
             credits: BTreeMap::new(),
             emptied: Vec::new(),
             kept: room::Kept::default(),
+            lingering: Vec::new(),
             totals: Tally::default(),
             bindings: bindings::Bindings::default(),
             outputs: Vec::new(),

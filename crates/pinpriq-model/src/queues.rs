@@ -52,13 +52,13 @@ impl Model {
             QueueCommand::Drop(queue) => {
                 let place = self.existing(queue.into())?;
                 let count = self.empty(&place);
-                self.homes.remove(&place);
+                self.end(&place);
                 Ok(Some(Reply::Count(count)))
             }
             QueueCommand::Pause { queue, sides } => self.pause(queue, sides, true),
             QueueCommand::Resume { queue, sides } => self.pause(queue, sides, false),
             QueueCommand::Stats(Some(queue)) => {
-                let place = self.existing(queue)?;
+                let place = self.place_of(queue)?;
                 Ok(Some(Reply::Figures(Box::new(self.figures_of(&place)))))
             }
             QueueCommand::Stats(None) => Ok(Some(Reply::Figures(Box::new(self.total_figures())))),
@@ -130,14 +130,22 @@ impl Model {
     }
 
     fn figures_of(&self, place: &Place) -> Figures {
-        let home = &self.homes[place];
         let takers = self.takers.iter().filter(|taker| taker.places.contains(place));
         let subscribers = self.subscriptions.iter().filter(|known| known.place == *place);
+        let (takers, subscribers) = (takers.count() as u64, subscribers.count() as u64);
+        let Some(home) = self.homes.get(place) else {
+            let tally = match place {
+                Place::Queue(name) => self.former_tally(name),
+                Place::Lane(_) => Tally::default(),
+            };
+            let counters = counters(std::iter::empty(), &tally);
+            return Figures { counters, takers, subscribers, ..Figures::default() };
+        };
         Figures {
             counters: counters(home.tasks.values(), &home.tally),
             oldest_ready: self.oldest_ready(home),
-            takers: takers.count() as u64,
-            subscribers: subscribers.count() as u64,
+            takers,
+            subscribers,
             paused: home.paused,
             paused_queues: u64::from(home.paused.any()),
             queues: 1,

@@ -100,6 +100,8 @@ impl Model {
         self.drop_what_is_over();
         self.end_leases(|lease| lease.deadline.is_none(), false);
         self.fire_due();
+        // A queue of which nothing is left has no figures.
+        self.lingering.clear();
     }
 
     /// Removes everything that is over, even where no client can see it.

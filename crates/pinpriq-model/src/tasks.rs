@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use pinpriq_engine::command::QueueName;
-use pinpriq_engine::limits::NAME_BYTES_MAX;
+use pinpriq_engine::limits::{LINGERING_BYTES_MAX, NAME_BYTES_MAX, queue_bytes};
 use pinpriq_engine::reply::{Outcome, RefusalKind};
 use pinpriq_engine::settings::{Paused, Settings};
 use pinpriq_engine::stats::Move;
-use pinpriq_engine::task::{Bytes, State, StateKind, TaskId, TaskRecord};
+use pinpriq_engine::task::{State, StateKind, TaskId, TaskRecord};
+use pinpriq_engine::time::Span;
 
 use super::{Home, Model, Place, fits, time};
 
@@ -99,11 +100,12 @@ impl Model {
 
     /// Returns a queue or lane. Creates it if it is a queue that does not exist.
     pub(super) fn home(&mut self, place: &Place) -> &mut Home {
-        let name: Bytes = match place {
-            Place::Queue(name) => name.clone(),
-            Place::Lane(_) => [].into(),
+        let is_new = !self.homes.contains_key(place);
+        let (name, tally) = match place {
+            Place::Queue(name) if is_new => (name.clone(), self.revive(name)),
+            Place::Queue(_) | Place::Lane(_) => Default::default(),
         };
-        self.homes.entry(place.clone()).or_insert_with(|| Home { name, ..Home::default() })
+        self.homes.entry(place.clone()).or_insert_with(|| Home { name, tally, ..Home::default() })
     }
 
     pub(super) fn enter(&mut self, place: &Place, task: TaskRecord) {
@@ -167,8 +169,43 @@ impl Model {
             home.lane.is_some() || home.created || home.paused.any() || !home.tasks.is_empty()
         };
         if self.homes.get(place).is_some_and(|home| !exists(home)) {
-            self.homes.remove(place);
+            self.end(place);
         }
+    }
+
+    /// Removes a queue, whose figures are kept for a while.
+    pub(super) fn end(&mut self, place: &Place) {
+        let Some(home) = self.homes.remove(place) else { return };
+        let kept_for = self.limits.queue_linger;
+        if kept_for == Span::ZERO {
+            return;
+        }
+        self.lingering.push((home.name, home.tally, self.now.after(kept_for)));
+        self.lingering.retain(|(_, _, until)| *until > self.now);
+        let bytes = |model: &Self| -> u64 {
+            model.lingering.iter().map(|(name, ..)| queue_bytes(name.len())).sum()
+        };
+        while self.lingering.len() > self.limits.lingering_queues_max
+            || bytes(self) > LINGERING_BYTES_MAX
+        {
+            self.lingering.remove(0);
+        }
+    }
+
+    /// Removes and returns the figures of a former queue of this name, or returns none.
+    fn revive(&mut self, name: &[u8]) -> Tally {
+        let known = self.lingering.iter().position(|(known, ..)| **known == *name);
+        let Some((_, tally, until)) = known.map(|at| self.lingering.remove(at)) else {
+            return Tally::default();
+        };
+        if until > self.now { tally } else { Tally::default() }
+    }
+
+    /// Returns the figures of a former queue of this name that are kept.
+    pub(super) fn former_tally(&self, name: &[u8]) -> Tally {
+        let known = self.lingering.iter().find(|(known, ..)| **known == *name);
+        let kept = known.filter(|(_, _, until)| *until > self.now);
+        kept.map(|(_, tally, _)| tally.clone()).unwrap_or_default()
     }
 }
 

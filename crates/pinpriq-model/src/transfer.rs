@@ -52,6 +52,13 @@ impl Model {
         self.find(transfer.queue, transfer.id)?.ok_or(RefusalKind::NotFound)
     }
 
+    /// Brings a task back as if it had never been taken.
+    fn begin_again(&mut self, number: u64, transfer: &Transfer<'_>) -> Answer {
+        self.may_return(number, &transfer.amendment)?;
+        self.task_mut(number).progress.attempts = 0;
+        self.finish_transfer(number, transfer)
+    }
+
     fn finish_transfer(&mut self, number: u64, transfer: &Transfer<'_>) -> Answer {
         self.may_return(number, &transfer.amendment)?;
         let state = self.bring_back(number, transfer.delay, &transfer.amendment);
@@ -61,7 +68,7 @@ impl Model {
     pub(super) fn dig(&mut self, transfer: &Transfer<'_>) -> Answer {
         let number = self.transferred(transfer)?;
         match self.task(number).progress.state.kind() {
-            StateKind::Buried => self.finish_transfer(number, transfer),
+            StateKind::Buried => self.begin_again(number, transfer),
             StateKind::Taken => Err(RefusalKind::Taken),
             _ => Err(RefusalKind::WrongState),
         }
@@ -80,12 +87,7 @@ impl Model {
         match self.task(number).progress.state.kind() {
             StateKind::Ready => Ok(Some(Reply::State(Some(StateKind::Ready)))),
             StateKind::Taken => Err(RefusalKind::Taken),
-            StateKind::Buried => Err(RefusalKind::WrongState),
-            _ => {
-                self.may_return(number, &transfer.amendment)?;
-                self.task_mut(number).progress.attempts = 0;
-                self.finish_transfer(number, transfer)
-            }
+            _ => self.begin_again(number, transfer),
         }
     }
 
@@ -113,6 +115,7 @@ impl Model {
         let most = count.map(|count| usize::try_from(count).unwrap_or(usize::MAX));
         buried.truncate(most.unwrap_or(usize::MAX));
         for (_, number) in &buried {
+            self.task_mut(*number).progress.attempts = 0;
             self.bring_back(*number, delay, &amendment);
         }
         Ok(Some(Reply::Count(buried.len() as u64)))
@@ -155,7 +158,7 @@ impl Model {
             return Err(RefusalKind::Taken);
         }
         let state = match to {
-            Ready | Waiting => return self.finish_transfer(number, transfer),
+            Ready | Waiting => return self.begin_again(number, transfer),
             Buried => State::Buried { reason: [].into() },
             Zombie => State::Zombie { purge_at: self.now.after(stay) },
             _ => State::Done,

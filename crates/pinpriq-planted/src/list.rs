@@ -157,6 +157,12 @@ bugs! {
     UpdateNeedsNoRoom "update-needs-no-room"
         "A task may get a larger payload, or a reason to be buried, whatever the room."
         [Engine("room::"), Engine("scripts::")]
+    AttemptsKeptByDig "attempts-kept-by-dig"
+        "A task that is dug up keeps the number of its attempts."
+        [Engine("scripts::"), Simulator]
+    FiguresLingerForEver "figures-linger-for-ever"
+        "The figures of a queue that has ceased to exist are kept for ever."
+        [Engine("random::"), Simulator]
     QueueNameNotGivenBack "queue-name-not-given-back"
         "The memory of a queue that is gone stays accounted for."
         [Engine("room::"), Engine("scripts::"), Simulator]
@@ -316,6 +322,9 @@ bugs! {
     ReshardEndsLeases "reshard-ends-leases"
         "Tasks that are taken become ready when the number of shards changes."
         [Store("reshard::")]
+    BlockedToldOfStop "blocked-told-of-stop"
+        "A stop refuses blocked requests that have changed nothing, instead of closing."
+        [Server("resp::blocking::a_server_that_stops"), Simulator]
     RespLineUnbounded "resp-line-unbounded"
         "An inline command may be of any length."
         [Wire("resp_requests::an_endless_line")]

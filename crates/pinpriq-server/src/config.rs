@@ -112,6 +112,11 @@ pub struct Limits {
     pub frame_timeout: Duration,
     /// The most subscriptions of one connection.
     pub subscriptions_max: usize,
+    /// How long the figures of a queue are kept after it has ceased to exist. Zero forgets them at
+    /// once.
+    pub queue_linger: Duration,
+    /// The most queues whose figures are kept like that.
+    pub lingering_queues_max: usize,
 }
 
 /// How the system watches connections to notice a client whose host has vanished: by default within
@@ -215,6 +220,8 @@ impl Default for Limits {
             out_bytes_max: 256 << 10,
             frame_timeout: Duration::from_secs(10),
             subscriptions_max: 1_024,
+            queue_linger: Duration::from_mins(10),
+            lingering_queues_max: 10_000,
         }
     }
 }

@@ -35,7 +35,7 @@ pub(crate) struct Session {
     /// Whether it is among those that wait for room.
     pub(crate) stalled: Cell<bool>,
     /// Its blocked request, if it has one. Nothing is carried out after it.
-    pub(crate) blocked: Cell<Option<RequestId>>,
+    blocked: Cell<Option<Blocked>>,
     /// Why its connection must end, if it must.
     killed: Cell<Option<Ending>>,
     /// Whether it is among those that wait for payloads from the disk.
@@ -51,6 +51,14 @@ pub(crate) struct Session {
     pub(crate) oldest_handed: Cell<Option<u32>>,
     /// Whether another shard had its connection before.
     was_moved: bool,
+}
+
+/// A request whose reply comes later.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Blocked {
+    pub(crate) request: RequestId,
+    /// Whether it has changed something already, which its client must be told whatever happens.
+    pub(crate) has_changed: bool,
 }
 
 /// Payloads that one shard reads for another.
@@ -92,9 +100,24 @@ impl Session {
         self.blocked.get().is_some()
     }
 
+    /// Notes its blocked request.
+    pub(crate) fn block(&self, blocked: Blocked) {
+        self.blocked.set(Some(blocked));
+    }
+
     /// Notes that the blocked request gets no further reply. Returns which request it was.
-    pub(crate) fn unblock(&self) -> Option<RequestId> {
+    pub(crate) fn unblock(&self) -> Option<Blocked> {
         self.blocked.take()
+    }
+
+    /// Notes that this request has its reply. Returns whether it was blocked.
+    #[inline]
+    pub(crate) fn unblock_request(&self, request: RequestId) -> bool {
+        let is_blocked = self.blocked.get().is_some_and(|it| it.request == request);
+        if is_blocked {
+            self.blocked.set(None);
+        }
+        is_blocked
     }
 
     /// Whether another shard had its connection before.

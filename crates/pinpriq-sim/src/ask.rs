@@ -284,7 +284,7 @@ impl Ask {
             }
             Self::Take { queues, member, count, wait, wish, pop, ttr } => {
                 Words::new(if *pop { "POP" } else { "TAKE" })
-                    .all(queues)
+                    .queue_names(queues)
                     .option("COUNT", (*count != 1).then_some(*count))
                     .option("WAIT", *wait)
                     .option("TTR", ttr.filter(|_| !pop))
@@ -367,12 +367,14 @@ impl Ask {
     fn words_of_the_rest(&self) -> Words {
         match self {
             Self::Subscribe { queues, member, ttr, pop } => Words::new("SUBSCRIBE")
-                .all(queues)
+                .queue_names(queues)
                 .option("TTR", ttr.filter(|_| !pop))
                 .flag("POP", *pop)
                 .given("MEMBER", member.as_deref()),
             Self::Unsubscribe { queues, member } => {
-                Words::new("UNSUBSCRIBE").all(queues).given("MEMBER", member.as_deref())
+                let words = Words::new("UNSUBSCRIBE");
+                let words = if queues.is_empty() { words } else { words.queue_names(queues) };
+                words.given("MEMBER", member.as_deref())
             }
             Self::Credit(1) => Words::new("READY"),
             Self::Credit(credits) => Words::new("CREDIT").bytes(credits.to_string()),

@@ -268,6 +268,8 @@ impl Client {
         }
         let is_closing = matches!(value, Value::Error(text) if text.starts_with("CLOSING "));
         if oracle.is_stopping && is_closing && matches!(state, SentState::Applied) {
+            let is_put = matches!(ask, Ask::Put { wait: Some(_), .. });
+            assert!(is_put, "{:?} asked {ask:?} and has changed nothing: {value:?}", self.id);
             return;
         }
         let (wanted, reply) = match state {

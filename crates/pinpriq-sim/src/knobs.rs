@@ -124,6 +124,8 @@ knobs! {
     task_bytes_max = 0, |dice| pick(dice, &[0, 0, 0, 20_000]);
     /// The most subscriptions of a client, and the most queues of a take.
     queues_per_client_max = 1_024, |dice| pick(dice, &[1_024, 1_024, 2]);
+    /// How long the figures of a queue are kept after its end, in milliseconds.
+    queue_linger = 600_000, |dice| pick(dice, &[600_000, 50, 0]);
     /// Whether a reply means the disk (0) or the operating system (1).
     interval = 0, |dice| u64::from(dice.chance(25));
     /// Whether the disk responds later (1) or at once (0).

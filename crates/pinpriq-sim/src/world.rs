@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use pinpriq_dice::Dice;
 use pinpriq_engine::Engine;
@@ -139,6 +140,7 @@ impl World {
             in_flight_max: to_usize(self.knobs.in_flight_max),
             out_bytes_max: to_usize(self.knobs.out_bytes_max),
             subscriptions_max: to_usize(self.knobs.queues_per_client_max),
+            queue_linger: Duration::from_millis(self.knobs.queue_linger),
             ..ServerLimits::default()
         };
         let pinpriq = PinpriqOptions {
@@ -663,6 +665,7 @@ fn engine_limits(knobs: &Knobs) -> EngineLimits {
         bytes_max: if knobs.task_bytes_max == 0 { u64::MAX } else { knobs.task_bytes_max },
         waiting_bytes_max: if knobs.task_bytes_max == 0 { u64::MAX } else { 8_000 },
         queues_per_client_max: to_usize(knobs.queues_per_client_max),
+        queue_linger: Span::from_ms(knobs.queue_linger),
         // The model does not know which payloads are in memory, so it could not tell how many bytes
         // are left.
         memory_bytes: (knobs.memory_bytes > 0 && knobs.task_bytes_max == 0)

@@ -391,6 +391,12 @@ impl Durable {
         }
     }
 
+    /// The position of the latest change, or one that is never reached if the store has failed.
+    #[must_use]
+    pub const fn awaited(&self) -> Position {
+        if self.failure.is_some() { NEVER } else { self.awaited }
+    }
+
     /// The position up to which every batch has reached its level.
     #[must_use]
     pub const fn reached(&self) -> Position {

@@ -124,6 +124,8 @@ fn with_defaults(settings: Settings) -> Result<Plan, Unusable> {
                 .frame_timeout_ms
                 .map_or(defaults.limits.frame_timeout, |ms| Duration::from_millis(ms.number())),
             subscriptions_max: count(settings.subscriptions_max, defaults.limits.subscriptions_max),
+            queue_linger: defaults.limits.queue_linger,
+            lingering_queues_max: defaults.limits.lingering_queues_max,
         },
         watch: server::Watch {
             keepalive: time_or_off(settings.tcp_keepalive_ms, defaults.watch.keepalive),

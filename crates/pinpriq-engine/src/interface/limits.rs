@@ -3,6 +3,8 @@
 //! A request that would exceed a bound is refused. The bounds of sockets and buffers are in the
 //! server.
 
+use crate::time::Span;
+
 /// The longest queue name and the longest key, in bytes: the pinpriq wire gives their length in two
 /// bytes.
 pub const NAME_BYTES_MAX: usize = 65_535;
@@ -35,6 +37,9 @@ pub const LANE_OVERHEAD_BYTES: u64 = 1_024;
 
 /// What a member counts in addition to its name and its lanes. An estimate.
 pub const MEMBER_OVERHEAD_BYTES: u64 = 512;
+
+/// The most bytes that queues which have ceased to exist may occupy while their figures are kept.
+pub const LINGERING_BYTES_MAX: u64 = 16 << 20;
 
 /// What a blocked request or a subscription counts against [`Limits::waiting_bytes_max`]. In
 /// addition, each queue that it waits for counts as much as a queue with a task, even if other
@@ -77,6 +82,11 @@ pub struct Limits {
     /// The most queues in one blocking take, and the most subscriptions of one connection. Both
     /// cost a step for each queue when they are served.
     pub queues_per_client_max: usize,
+    /// How long the figures of a queue are kept after it has ceased to exist. Zero forgets them at
+    /// once.
+    pub queue_linger: Span,
+    /// The most queues whose figures are kept like that. The oldest are forgotten first.
+    pub lingering_queues_max: usize,
 }
 
 impl Default for Limits {
@@ -88,6 +98,8 @@ impl Default for Limits {
             memory_bytes: None,
             waits_per_client_max: 1_024,
             queues_per_client_max: 1_024,
+            queue_linger: Span::from_ms(600_000),
+            lingering_queues_max: 10_000,
         }
     }
 }

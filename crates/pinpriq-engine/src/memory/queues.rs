@@ -1,7 +1,8 @@
 //! Queues: their names, settings, indexes, waiting consumers and figures.
 //!
 //! A queue object exists while the queue exists for clients (it was created, is paused or holds
-//! tasks) or while consumers wait for its first task. A lane is a queue that is found by its number
+//! tasks), while consumers wait for its first task, or while the figures of the former queue are
+//! kept. A lane is a queue that is found by its number
 //! instead of its name, and it exists until it is removed. The members and topics of lanes are in
 //! `members.rs`. Tasks are moved in `step.rs`.
 
@@ -9,14 +10,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::change::{Change, LaneRecord, Place, QueueRecord};
 use crate::command::QueueName;
-use crate::limits::queue_bytes;
+use crate::limits::{Limits, queue_bytes};
 use crate::memory::consumers::{ConsumerId, Ticket};
 use crate::memory::indexes::Indexes;
+use crate::memory::lingering::{FORGOTTEN_PER_CALL, Lingering};
 use crate::memory::packed::Names;
 use crate::memory::slots::QueueSlot;
 use crate::settings::{Paused, Settings};
 use crate::stats::Counters;
 use crate::task::{Bytes, ClientId, LaneName};
+use crate::time::Timestamp;
 
 /// One queue.
 #[derive(Debug)]
@@ -37,6 +40,9 @@ pub(crate) struct Queue {
     /// The clients that are subscribed, with credit or without.
     pub(crate) subscribers: BTreeSet<ClientId>,
     pub(crate) counters: Counters,
+    /// The number under which [`Lingering`] keeps it, if it has ceased to exist and its figures are
+    /// kept.
+    pub(crate) lingers: Option<u64>,
     /// Where the store keeps its record.
     pub(crate) place: Option<Place>,
     /// Whether a record of it was ever reported. If so, its end must be reported too.
@@ -71,7 +77,7 @@ pub(crate) struct Waiting {
 }
 
 /// All queues of a shard.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Queues {
     slots: Vec<Option<Queue>>,
     free: Vec<QueueSlot>,
@@ -82,6 +88,7 @@ pub(crate) struct Queues {
     /// The number of queues and lanes that are paused.
     paused: u64,
     last_epoch: u32,
+    pub(crate) lingering: Lingering,
 }
 
 impl Queue {
@@ -159,6 +166,20 @@ impl Waiting {
 }
 
 impl Queues {
+    /// Returns no queues.
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self {
+            slots: Vec::new(),
+            free: Vec::new(),
+            names: BTreeMap::new(),
+            lanes: BTreeMap::new(),
+            existing: 0,
+            paused: 0,
+            last_epoch: 0,
+            lingering: Lingering::new(limits.queue_linger, limits.lingering_queues_max),
+        }
+    }
+
     /// Returns the queue of this name, if its object exists.
     pub(crate) fn find(&self, name: &[u8]) -> Option<QueueSlot> {
         self.names.get(name).copied()
@@ -219,6 +240,7 @@ impl Queues {
             waiting: Waiting::default(),
             subscribers: BTreeSet::new(),
             counters: Counters::default(),
+            lingers: None,
             place: None,
             recorded: false,
             counted: false,
@@ -238,12 +260,19 @@ impl Queues {
 
     /// Counts a queue that exists for clients from now on. Returns the number of bytes that this
     /// adds.
-    pub(crate) fn count(&mut self, slot: QueueSlot) -> u64 {
+    pub(crate) fn count(&mut self, slot: QueueSlot, now: Timestamp) -> u64 {
         let queue = &mut self[slot];
         if std::mem::replace(&mut queue.counted, true) {
             return 0;
         }
         let bytes = queue_bytes(queue.name.len());
+        if let Some(serial) = queue.lingers.take() {
+            let is_over = self.lingering.is_over(serial, now);
+            self.lingering.remove(serial);
+            if is_over {
+                self[slot].counters = Counters::default();
+            }
+        }
         self.existing += 1;
         bytes
     }
@@ -264,31 +293,63 @@ impl Queues {
         self.paused
     }
 
-    /// Removes the object of a queue that no longer exists and that no consumer waits for. The
-    /// figures of a queue end when it ceases to exist, even if its object stays. Returns the number
-    /// of bytes that no longer count.
+    /// Removes the object of a queue that no longer exists, that no consumer waits for, and whose
+    /// figures are not kept. Returns the number of bytes that no longer count.
     #[inline]
-    pub(crate) fn tidy(&mut self, slot: QueueSlot) -> u64 {
-        if self[slot].exists() { 0 } else { self.end(slot) }
+    pub(crate) fn tidy(&mut self, slot: QueueSlot, now: Timestamp) -> u64 {
+        if self[slot].exists() { 0 } else { self.end(slot, now) }
     }
 
     /// See [`Queues::tidy`].
     #[inline(never)]
-    fn end(&mut self, slot: QueueSlot) -> u64 {
+    fn end(&mut self, slot: QueueSlot, now: Timestamp) -> u64 {
         let queue = &mut self[slot];
-        let has_counted = std::mem::take(&mut queue.counted);
-        let gives_back = has_counted && !planted!(QueueNameNotGivenBack);
-        let freed = if gives_back { queue_bytes(queue.name.len()) } else { 0 };
-        let is_wanted = queue.is_wanted();
-        if is_wanted {
-            queue.counters = Counters::default();
+        let bytes = queue_bytes(queue.name.len());
+        let freed = if std::mem::take(&mut queue.counted) { bytes } else { 0 };
+        if freed > 0 {
+            self.existing -= 1;
+            self[slot].lingers = self.lingering.add(slot, now, bytes);
+            while let Some(slot) = self.lingering.pop_excess() {
+                self[slot].lingers = None;
+                self.forget(slot);
+            }
         }
-        self.existing -= u64::from(has_counted);
-        if !is_wanted && let Some(queue) = self.slots[slot.0 as usize].take() {
+        // The queue itself may have been in excess.
+        let queue = self.slots[slot.0 as usize].as_ref();
+        if queue.is_some_and(|queue| queue.lingers.is_none()) {
+            self.forget(slot);
+        }
+        if planted!(QueueNameNotGivenBack) { 0 } else { freed }
+    }
+
+    /// Forgets the figures of some former queues whose time is over.
+    #[inline]
+    pub(crate) fn forget_lingering(&mut self, now: Timestamp) {
+        for _ in 0..FORGOTTEN_PER_CALL {
+            let Some(slot) = self.lingering.pop_over(now) else { return };
+            self[slot].lingers = None;
+            self.forget(slot);
+        }
+    }
+
+    /// Returns the figures of a queue, or of a former queue whose figures are kept.
+    pub(crate) fn counters(&self, slot: QueueSlot, now: Timestamp) -> Counters {
+        let queue = &self[slot];
+        match queue.lingers {
+            Some(serial) if self.lingering.is_over(serial, now) => Counters::default(),
+            _ => queue.counters.clone(),
+        }
+    }
+
+    /// Forgets the figures of a queue that does not exist, and its object if no consumer waits for
+    /// it.
+    fn forget(&mut self, slot: QueueSlot) {
+        if self[slot].is_wanted() {
+            self[slot].counters = Counters::default();
+        } else if let Some(queue) = self.slots[slot.0 as usize].take() {
             self.names.remove(&queue.name);
             self.free.push(slot);
         }
-        freed
     }
 
     /// Returns a new epoch. It repeats only after four thousand million calls. The tasks of emptied

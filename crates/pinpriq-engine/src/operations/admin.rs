@@ -123,8 +123,8 @@ impl Engine {
     fn stats(&mut self, name: Option<QueueName<'_>>) -> Answered {
         let figures = match name {
             Some(name) => {
-                let slot = self.existing(name)?;
-                self.queue_figures(slot)
+                let slot = self.find_queue(name)?;
+                slot.map_or_else(Figures::default, |slot| self.queue_figures(slot))
             }
             None => self.total_figures(),
         };
@@ -140,13 +140,13 @@ impl Engine {
             .filter(|id| matches!(id, crate::memory::consumers::ConsumerId::Taker(_)))
             .count();
         Figures {
-            counters: queue.counters.clone(),
+            counters: self.queues.counters(slot, self.now),
             oldest_ready: oldest.map(|at| self.now.since(at)),
             takers: takers as u64,
             subscribers: queue.subscribers.len() as u64,
             paused: queue.paused,
             paused_queues: u64::from(queue.paused.any()),
-            queues: 1,
+            queues: u64::from(queue.exists()),
             missed: queue.lane.as_ref().map(|lane| lane.missed),
         }
     }

@@ -15,7 +15,7 @@ use crate::transition::{Answer, Operation, Standing, answer};
 
 impl Engine {
     pub(crate) fn dig(&mut self, client: ClientId, dig: &Transfer<'_>) -> Answered {
-        self.transfer(client, dig, Operation::Dig, |_| {})
+        self.transfer(client, dig, Operation::Dig, begin_again)
     }
 
     pub(crate) fn snatch(&mut self, client: ClientId, snatch: &Transfer<'_>) -> Answered {
@@ -23,7 +23,7 @@ impl Engine {
     }
 
     pub(crate) fn restart(&mut self, client: ClientId, restart: &Transfer<'_>) -> Answered {
-        self.transfer(client, restart, Operation::Restart, |task| task.set_attempts(0))
+        self.transfer(client, restart, Operation::Restart, begin_again)
     }
 
     /// Digs up the oldest buried tasks. The reply is their number. Costs O(log n) for each.
@@ -43,7 +43,7 @@ impl Engine {
             self.queues[queue].indexes.resting(StateKind::Buried).take(count).collect();
         let dug = buried.len() as u64;
         for slot in buried {
-            self.bring_back(slot, Operation::Dig, delay, &amendment, |_| {});
+            self.bring_back(slot, Operation::Dig, delay, &amendment, begin_again);
         }
         Ok(Some(Reply::Count(dug)))
     }
@@ -105,7 +105,7 @@ impl Engine {
             self.check_return(slot, &switch.amendment)?;
             let delay = switch.delay;
             let amendment = &switch.amendment;
-            let state = self.bring_back(slot, Operation::Switch, delay, amendment, |_| {});
+            let state = self.bring_back(slot, Operation::Switch, delay, amendment, begin_again);
             return Ok(Some(Reply::State(state)));
         }
         let state = match to {
@@ -264,8 +264,7 @@ impl Engine {
                 let advice = match kind {
                     RefusalKind::Taken => "is taken: snatch it, or wait for its lease to end",
                     RefusalKind::NotTaken => "is not taken",
-                    _ if operation == Operation::Dig => "is not buried",
-                    _ => "is buried: dig it",
+                    _ => "is not buried",
                 };
                 Err(Refusal::new(
                     kind,
@@ -293,6 +292,13 @@ impl Engine {
                 named(switch.queue)
             ))),
         }
+    }
+}
+
+/// Forgets how often a task was taken: somebody has decided that it begins again.
+fn begin_again(task: &mut Task) {
+    if !planted!(AttemptsKeptByDig) {
+        task.set_attempts(0);
     }
 }
 

@@ -24,6 +24,8 @@ const LIMITS: Limits = Limits {
     waiting_bytes_max: 200_000,
     waits_per_client_max: 1_000,
     queues_per_client_max: 1_000,
+    queue_linger: Span::from_ms(600_000),
+    lingering_queues_max: 10_000,
 };
 const QUEUE: QueueName<'static> = QueueName { name: b"q", member: None };
 const LANE: QueueName<'static> = QueueName { name: b"t", member: Some(b"m") };

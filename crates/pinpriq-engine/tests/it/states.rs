@@ -71,7 +71,7 @@ const SPECIFIED: [(&str, [&str; 8]); 25] = [
             "NOTTAKEN",
         ],
     ),
-    ("restart", ["NOTFOUND", "=", "TAKEN", "TAKEN", "R, W, X", "WRONGSTATE", "R, W, X", "R, W, X"]),
+    ("restart", ["NOTFOUND", "=", "TAKEN", "TAKEN", "R, W, X", "R, W, X", "R, W, X", "R, W, X"]),
     ("its deadline passes", ["—", "X", "R, X", "R, X", "R, X", "=", "X", "—"]),
     ("its holder is gone", ["—", "—", "R, X", "R, X", "—", "—", "—", "—"]),
 ];

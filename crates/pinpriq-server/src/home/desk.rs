@@ -8,7 +8,7 @@
 use std::rc::Rc;
 
 use pinpriq_engine::command::Command;
-use pinpriq_engine::reply::{Output, Refusal};
+use pinpriq_engine::reply::Output;
 use pinpriq_engine::task::{ClientId, RequestId};
 use pinpriq_letters::encode_command;
 use pinpriq_store::shards::shard_of;
@@ -456,12 +456,12 @@ impl Desk {
         self.seat.session.is_blocked() || self.seat.session.links.borrow().blocked
     }
 
-    /// Accepts no more requests. If the server stops, the blocked command is refused.
+    /// Accepts no more requests. If the server stops, the wait of the blocked command ends.
     pub(crate) fn end(&self, stopping: bool) {
         let (client, session) = (self.seat.client, &self.seat.session);
         if stopping {
             self.seat.shard.turn_if_begun();
-            Shard::refuse_blocked(client, session, &Refusal::closing());
+            self.seat.shard.stop_blocked(client, session);
         }
         self.tell_links(|| Errand::End { stopping });
         self.seat.shard.retire(client);

@@ -264,7 +264,7 @@ impl Guest {
             Errand::End { stopping } => {
                 if stopping {
                     let (client, session) = (self.seat.client, &self.seat.session);
-                    Shard::refuse_blocked(client, session, &Refusal::closing());
+                    self.seat.shard.stop_blocked(client, session);
                 }
                 self.phase = Phase::Ending;
                 self.seat.shard.retire(self.seat.client);

@@ -12,9 +12,9 @@ use pinpriq_engine::task::{ClientId, RequestId};
 
 use super::shard::Shard;
 use crate::config::Limits;
-use crate::session::Session;
 use crate::session::about::Manners;
 use crate::session::ending::Ending;
+use crate::session::{Blocked, Session};
 
 /// The seat of one client at a shard.
 pub(crate) struct Seat {
@@ -130,7 +130,8 @@ impl Seat {
         };
         match self.shard.apply(self.client, request, command) {
             Applied::Waits => {
-                self.shard.block(&self.session, request);
+                let has_changed = matches!(command, Command::Put(_));
+                self.shard.block(&self.session, Blocked { request, has_changed });
                 return Ok(());
             }
             Applied::Refused(kind) if !self.manners.tells_refusals => {

@@ -29,10 +29,10 @@ use crate::clock::Clock;
 use crate::config::{DoorName, Durability};
 use crate::letters::letter::Part;
 use crate::letters::mailbox::Post;
-use crate::session::Session;
 use crate::session::about::{About, Dialect, is_guest};
 use crate::session::ending::Ending;
 use crate::session::unsent::Unsent;
+use crate::session::{Blocked, Session};
 
 /// The largest buffer that is kept for the next use.
 const SPARE_BYTES_MAX: usize = 256 << 10;
@@ -291,18 +291,37 @@ impl Shard {
     }
 
     /// Notes that the latest request is blocked, so that its reply comes later.
-    pub(crate) fn block(&self, session: &Session, request: RequestId) {
+    pub(crate) fn block(&self, session: &Session, blocked: Blocked) {
         // Earlier replies must not be mistaken for its reply.
         self.turn();
-        session.blocked.set(Some(request));
+        session.block(blocked);
     }
 
     /// Refuses the blocked request of a client, if it has one. Returns whether it had.
     pub(crate) fn refuse_blocked(client: ClientId, session: &Session, refusal: &Refusal) -> bool {
-        let Some(request) = session.unblock() else { return false };
+        let Some(Blocked { request, .. }) = session.unblock() else { return false };
         let mut outbox = session.outbox.borrow_mut();
-        outbox.push_refusal((client, request), refusal.clone(), session.dialect.get());
+        let refusal = (Position::default(), refusal.clone());
+        outbox.push_refusal((client, request), refusal, session.dialect.get());
         true
+    }
+
+    /// Ends the blocked request of a client, if it has one, because the server stops.
+    ///
+    /// A request that has changed something is refused once the change is durable, since its client
+    /// is owed a reply. Any other is not answered: its client finds the connection closed, as after
+    /// a crash, and asks again elsewhere.
+    pub(crate) fn stop_blocked(&self, client: ClientId, session: &Rc<Session>) {
+        let Some(Blocked { request, has_changed }) = session.unblock() else { return };
+        let mut outbox = session.outbox.borrow_mut();
+        if !has_changed && !planted!(BlockedToldOfStop) {
+            return outbox.push_lost();
+        }
+        let state = &mut *self.state.borrow_mut();
+        let after = state.durable.awaited();
+        let refusal = (after, Refusal::closing());
+        outbox.push_refusal((client, request), refusal, session.dialect.get());
+        state.waiting.push_back((after, session.clone()));
     }
 
     /// Ends the wait of a client's blocked request as if its time had passed.
@@ -639,8 +658,7 @@ impl State {
             };
             if request.is_none() {
                 session.count_delivery();
-            } else if session.blocked.get() == request {
-                session.blocked.set(None);
+            } else if request.is_some_and(|request| session.unblock_request(request)) {
                 session.bell.ring();
             }
             session.outbox.borrow_mut().push(after, (output, holds), session.dialect.get());

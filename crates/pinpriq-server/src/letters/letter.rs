@@ -80,7 +80,7 @@ pub(crate) enum Errand {
     Reset,
     /// Ends the wait of the blocked command, whose reply comes as if its time had passed.
     EndWaits,
-    /// No more commands will come. If the server stops, the blocked command is refused.
+    /// No more commands will come. If the server stops, the wait of the blocked command ends.
     End {
         /// Whether the server stops.
         stopping: bool,
@@ -190,12 +190,14 @@ pub(crate) struct Standing {
     pub(crate) ended: Option<Ending>,
 }
 
-/// An output or a part of a reply for a client of another shard.
+/// An output or a part of a reply for a client of another shard, or the lack of a reply.
 pub(crate) enum Piece {
     /// An output whose changes are durable, with what keeps its payloads readable.
     Output(Output, Holds),
     /// A shard's part of a reply.
     Part(Part),
+    /// The next reply, which will never come.
+    Lost,
 }
 
 /// Encoded commands, one after the other, each with the number of its request.

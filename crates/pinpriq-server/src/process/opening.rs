@@ -4,10 +4,11 @@ use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use pinpriq_engine::change::Header;
 use pinpriq_engine::limits::Limits as EngineLimits;
-use pinpriq_engine::time::Timestamp;
+use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_store::durable::{Durable, Loading};
 use pinpriq_store::journal::Expected;
 use pinpriq_store::layout::{JournalAt, give_number, shard_directories};
@@ -55,6 +56,8 @@ impl Opening {
                 .memory_limit_bytes
                 .filter(|_| config.durability != Durability::Memory),
             queues_per_client_max: limits.subscriptions_max,
+            queue_linger: span_of(limits.queue_linger),
+            lingering_queues_max: limits.lingering_queues_max,
             ..EngineLimits::default()
         };
         let loading = Loading::load(store, limits, random());
@@ -194,8 +197,13 @@ pub(crate) fn shares(limits: &Limits, shards: usize) -> Limits {
     Limits {
         task_bytes_max: share(limits.task_bytes_max),
         memory_limit_bytes: limits.memory_limit_bytes.map(share),
+        lingering_queues_max: limits.lingering_queues_max.div_ceil(shards),
         ..*limits
     }
+}
+
+fn span_of(duration: Duration) -> Span {
+    Span::from_ms(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// Returns how many bytes blocked requests and subscriptions may occupy in addition to the tasks: a

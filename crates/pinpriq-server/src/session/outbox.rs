@@ -158,15 +158,20 @@ impl Outbox {
         self.waiting.push_back(Waiting { after, answer, dialect, from: None, bytes, holds });
     }
 
-    /// Adds a refusal that waits for nothing but its turn.
+    /// Adds a refusal that waits for this position.
     pub(crate) fn push_refusal(
         &mut self,
         (client, request): (ClientId, RequestId),
-        refusal: Refusal,
+        (after, refusal): (Position, Refusal),
         dialect: Dialect,
     ) {
         let output = Output::Reply { client, request, reply: Reply::Refused(refusal) };
-        self.push(Position::default(), (output, Holds::default()), dialect);
+        self.push(after, (output, Holds::default()), dialect);
+    }
+
+    /// Notes that the next answer will never come.
+    pub(crate) fn push_lost(&mut self) {
+        self.push_answer(Answer::Lost, 0);
     }
 
     /// Adds a part of an answer that another shard joins.
@@ -425,7 +430,6 @@ impl Outbox {
                 Answer::Output(Output::Reply { request, .. }) => *request == SILENT,
                 // An answer that was emptied after the store failed.
                 Answer::Bytes(_) => true,
-                Answer::Lost => return pieces,
                 _ => false,
             };
             let is_part = match &first.answer {
@@ -447,6 +451,7 @@ impl Outbox {
                     pieces.push(Piece::Output(output, done.holds));
                 }
                 Answer::Part(part) => pieces.push(Piece::Part(part)),
+                Answer::Lost => pieces.push(Piece::Lost),
                 _ => {}
             }
         }

@@ -31,6 +31,15 @@ impl Words {
         words.into_iter().fold(self, Self::bytes)
     }
 
+    /// Adds one queue by its name, or several by their number and names.
+    #[must_use]
+    pub fn queue_names(self, names: &[impl AsRef<[u8]>]) -> Self {
+        match names {
+            [name] => self.bytes(name),
+            names => self.bytes("QUEUES").bytes(names.len().to_string()).all(names),
+        }
+    }
+
     /// Adds an option with a value of any bytes, if it was given.
     #[must_use]
     pub fn given(self, option: &str, value: Option<impl AsRef<[u8]>>) -> Self {

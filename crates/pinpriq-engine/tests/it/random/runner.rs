@@ -60,6 +60,8 @@ impl<'a> Runner<'a> {
             payload_bytes_max: PAYLOAD_BYTES_MAX,
             waits_per_client_max: dice.pick(&[2, 8]),
             queues_per_client_max: dice.pick(&[2, 8]),
+            queue_linger: Span::from_ms(dice.pick(&[0, 50, 600_000])),
+            lingering_queues_max: dice.pick(&[0, 1, 3, 100]),
             ..Limits::default()
         };
         let now = Timestamp::from_ms(dice.pick(&[1, 1_700_000_000_000]));

@@ -22,10 +22,11 @@ pub(super) struct Words {
 /// Finds the receipt of this name in the script.
 type Receipts<'a> = &'a dyn Fn(&str) -> Receipt;
 
-const OPTIONS: [&str; 31] = [
+const OPTIONS: [&str; 33] = [
     "KEY", "PRIORITY", "DELAY", "TTL", "TTR", "ID", "WAIT", "COUNT", "FROM", "ORDER", "GROUP",
     "NARROW", "PINPRIQ", "STATE", "PAYLOAD", "ZOMBIE", "TAIL", "REASON", "BY", "RECEIPT", "POP",
-    "PREFIX", "AFTER", "IN", "OUT", "BOTH", "MEMBER", "LEASE", "DEADLINE", "BYTES", "WAITING",
+    "PREFIX", "AFTER", "IN", "OUT", "BOTH", "MEMBER", "LEASE", "DEADLINE", "BYTES", "LINGER",
+    "KEPT", "WAITING",
 ];
 
 impl Words {
@@ -121,6 +122,8 @@ impl Words {
             queues_per_client_max: self
                 .option("QUEUES", size)
                 .unwrap_or(usual.queues_per_client_max),
+            queue_linger: self.option("LINGER", Self::span).unwrap_or(usual.queue_linger),
+            lingering_queues_max: self.option("KEPT", size).unwrap_or(usual.lingering_queues_max),
         }
     }
 

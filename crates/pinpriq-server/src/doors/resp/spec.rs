@@ -54,8 +54,10 @@ pub(crate) enum Word {
     Some(&'static str),
     /// Any number.
     Any(&'static str),
-    /// One or more names of queues up to the first option word, or `QUEUES n` and that many.
+    /// The name of one queue, or `QUEUES n` and that many names.
     Queues,
+    /// The same, or nothing.
+    AnyQueues,
     /// A receipt, or `ID` and an id.
     Held,
     /// A number, or `ID` and an id.
@@ -98,7 +100,8 @@ impl Spec {
                 Word::Maybe(name) | Word::MaybeFirst(name) => write!(text, " [{name}]"),
                 Word::Some(name) => write!(text, " {name} [{name} ...]"),
                 Word::Any(name) => write!(text, " [{name} ...]"),
-                Word::Queues => write!(text, " (queue [queue ...] | QUEUES n queue [queue ...])"),
+                Word::Queues => write!(text, " (queue | QUEUES n queue [queue ...])"),
+                Word::AnyQueues => write!(text, " [queue | QUEUES n queue [queue ...]]"),
                 Word::Held => write!(text, " (receipt | ID id)"),
                 Word::CountOrId => write!(text, " (n | ID id)"),
                 Word::HeldOrMore => write!(text, " (receipt [receipt ...] | ID id)"),
@@ -120,7 +123,9 @@ impl Spec {
         for word in self.words {
             match word {
                 Word::One(_) => least += 1,
-                Word::Maybe(_) | Word::MaybeFirst(_) | Word::Any(_) => exact = false,
+                Word::Maybe(_) | Word::MaybeFirst(_) | Word::Any(_) | Word::AnyQueues => {
+                    exact = false;
+                }
                 Word::Some(_) | Word::Queues | Word::Held | Word::CountOrId | Word::HeldOrMore => {
                     least += 1;
                     exact = false;

@@ -231,7 +231,7 @@ pub(crate) static TABLE: &[Spec] = &[
         group: Group::Push,
         summary: "Ends subscriptions, all of them if none is named",
         reply: "how many subscriptions are left",
-        words: &[Word::Any("queue")],
+        words: &[Word::AnyQueues],
         options: &[MEMBER],
         while_subscribed: true,
         run: push::unsubscribe,

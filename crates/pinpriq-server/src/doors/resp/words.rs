@@ -50,7 +50,8 @@ impl<'a> Parts<'a> {
             match word {
                 Word::One(_) if to < given.len() => to += 1,
                 // These are the only words of the command.
-                Word::Queues => (from, to) = self.find_queues(given)?,
+                Word::AnyQueues if given.is_empty() || self.is_option(given) => {}
+                Word::Queues | Word::AnyQueues => (from, to) = self.find_queues(given)?,
                 _ => to += self.count_words(*word, &given[to..])?,
             }
         }
@@ -80,7 +81,7 @@ impl<'a> Parts<'a> {
                     _ => Ok(1 + self.count_to_option(&rest[1..])),
                 }
             }
-            Word::Queues | Word::Held | Word::CountOrId | Word::HeldOrMore => {
+            Word::Queues | Word::AnyQueues | Word::Held | Word::CountOrId | Word::HeldOrMore => {
                 self.count_held(word, rest)
             }
         }
@@ -105,7 +106,7 @@ impl<'a> Parts<'a> {
         let is_number = |word: &&[u8]| !word.is_empty() && word.iter().all(u8::is_ascii_digit);
         let counted = first.eq_ignore_ascii_case(b"QUEUES") && given.get(1).is_some_and(is_number);
         if !counted {
-            return Ok((0, 1 + self.count_to_option(&given[1..])));
+            return Ok((0, 1));
         }
         let Some(count) = number(given[1]).filter(|count| *count > 0) else {
             return Err(no_value("QUEUES is a number of at least 1", given[1]));
@@ -165,8 +166,12 @@ impl<'a> Parts<'a> {
         if self.spec.options.is_empty() {
             return self.arity();
         }
-        let word = word.escape_ascii();
-        Fault::bad(format!("{} knows no option {word}", self.spec.full_name()))
+        let (name, word) = (self.spec.full_name(), shown(word));
+        if matches!(self.spec.words, [Word::Queues | Word::AnyQueues]) {
+            let form = format!("several queues are written {name} QUEUES n queue ...");
+            return Fault::bad(format!("{name} knows no option {word}; {form}"));
+        }
+        Fault::bad(format!("{name} knows no option {word}"))
     }
 
     /// Returns the word at this place.

@@ -111,7 +111,7 @@ impl Outbox {
                 Piece::Output(Output::Delivery { .. }, _) => {
                     self.insert_delivery((shards, from), dialect)
                 }
-                Piece::Output(Output::Reply { .. }, _) | Piece::Part(_) => {
+                Piece::Output(Output::Reply { .. }, _) | Piece::Part(_) | Piece::Lost => {
                     let Some(gap) = self.abroad(shards).shards[from].gaps.pop_front() else {
                         unreachable!("shard {from} has answered what nobody asked")
                     };
@@ -121,6 +121,7 @@ impl Outbox {
             match piece {
                 Piece::Output(output, holds) => self.fill(gap, from, output, holds),
                 Piece::Part(part) => self.add_part(gap, part),
+                Piece::Lost => self.at(gap).answer = Answer::Lost,
             }
         }
     }

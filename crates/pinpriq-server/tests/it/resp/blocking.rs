@@ -144,22 +144,29 @@ fn much_that_stands_behind_a_blocked_request_is_kept_within_bounds() {
 }
 
 #[test]
-fn a_server_that_stops_says_so_to_those_who_are_blocked() {
+fn a_server_that_stops_answers_only_those_blocked_who_have_changed_something() {
     test(async || {
         let world = World::plain().await;
         let mut control = world.connect().await;
         control.ask("PUT q p").await;
         let mut blocked = Vec::new();
-        for request in ["TAKE none WAIT -1", "PUT other p WAIT -1", "AWAIT q 1 WAIT 99"] {
+        let closing = &b"-CLOSING the server is stopping\r\n"[..];
+        for (request, told) in [
+            ("TAKE none WAIT -1", &b""[..]),
+            ("POP none WAIT 99999", b""),
+            ("AWAIT q 1 WAIT 99999", b""),
+            ("PUT other p WAIT -1", closing),
+        ] {
             let mut client = world.connect().await;
+            client.say("ECHO before").await;
             client.say(request).await;
+            client.say("ECHO never").await;
             control.see_blocked(&client.name()).await;
-            blocked.push(client);
+            blocked.push((client, told));
         }
         world.stop.ask();
-        for mut client in blocked {
-            assert_eq!(show(&client.value().await), "CLOSING");
-            assert_eq!(client.rest().await, b"");
+        for (mut client, told) in blocked {
+            assert_eq!(client.rest().await, [b"$6\r\nbefore\r\n", told].concat());
         }
         assert_eq!(control.rest().await, b"");
         world.end().await;
@@ -170,7 +177,7 @@ fn a_server_that_stops_says_so_to_those_who_are_blocked() {
 fn the_end_of_input_is_seen_behind_any_number_of_blocked_requests() {
     with_clients(in_memory(), async |_, [client]| {
         for _ in 0..100 {
-            client.say("TAKE a b WAIT -1").await;
+            client.say("TAKE QUEUES 2 a b WAIT -1").await;
             client.say("POP a WAIT 5").await;
         }
         client.say("PING").await;

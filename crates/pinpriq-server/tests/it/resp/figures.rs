@@ -67,7 +67,7 @@ fn each_refusal_counts_by_its_first_word() {
                 ("CLIENT KILL nowhere:1", "ERR"),
                 ("PUT q p TTL 0", "BADARG"),
                 ("HELLO 9", "NOPROTO"),
-                ("STATS nowhere", "NOQUEUE"),
+                ("QUEUE SHOW nowhere", "NOQUEUE"),
                 ("BEAT nobody", "NOTFOUND"),
                 ("ACK q 1-1-1", "STALE"),
             ] {

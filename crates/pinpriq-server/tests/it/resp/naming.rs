@@ -21,11 +21,12 @@ fn names_keys_and_ids_have_a_longest() {
         assert_eq!(show(&told), "BADARG");
         let told = client.ask_words(&[b"GET", b"given", &long[..256]]).await;
         assert_eq!(show(&told), "BADARG");
-        let told = client.ask_words(&[b"TAKE", b"given", &long]).await;
+        let told = client.ask_words(&[b"TAKE", b"QUEUES", b"2", b"given", &long]).await;
         assert_eq!(show(&told), "BADARG");
         let told = client.ask_words(&[b"PUT", longest, b"p", b"KEY", longest]).await;
         assert_eq!(show(&told), "1");
-        let taken = client.ask_words(&[b"TAKE", b"nothing", longest, b"GROUP"]).await;
+        let taken =
+            client.ask_words(&[b"TAKE", b"QUEUES", b"2", b"nothing", longest, b"GROUP"]).await;
         assert_eq!(elements(&elements(&taken)[0])[0].as_bytes(), Some(longest));
         let told = client.ask_words(&[b"ACK", longest, receipt(&taken).as_bytes()]).await;
         assert_eq!(show(&told), "OK");

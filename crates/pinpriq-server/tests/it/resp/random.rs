@@ -97,7 +97,7 @@ fn request(dice: &mut Dice, receipts: &[String]) -> String {
             maybe(dice, &["TTR 20", "TTR 0"])
         ),
         6 => format!("PUT {queue} p {given} WAIT 0"),
-        7..=9 => format!("{mode} {queue} a {ends}"),
+        7..=9 => format!("{mode} QUEUES 2 {queue} a {ends}"),
         10 => format!("TAKE {queue} TTR 30 {ends}"),
         11 => format!("PEEK {queue} STATE {} {ends}", dice.pick(&STATES)),
         12 => format!("GET {queue} {id}"),

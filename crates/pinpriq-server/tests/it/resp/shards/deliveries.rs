@@ -29,11 +29,14 @@ fn a_request_for_queues_of_several_shards_takes_nothing() {
         }
         for client in homes {
             for command in ["TAKE", "POP", "SUBSCRIBE"] {
-                for queues in [format!("{one} {other}"), format!("{other} {third} {other}")] {
-                    assert_eq!(client.told(&format!("{command} {queues}")).await, "CROSSSHARD");
+                for queues in [format!("2 {one} {other}"), format!("3 {other} {third} {other}")] {
+                    assert_eq!(
+                        client.told(&format!("{command} QUEUES {queues}")).await,
+                        "CROSSSHARD"
+                    );
                 }
             }
-            let waits = client.told(&format!("TAKE {one} {third} WAIT -1")).await;
+            let waits = client.told(&format!("TAKE QUEUES 2 {one} {third} WAIT -1")).await;
             assert_eq!(waits, "CROSSSHARD");
             for queue in [&one, &other, &third] {
                 assert_eq!(payloads(&client.ask(&format!("PEEK {queue}")).await), ["p"]);
@@ -50,10 +53,10 @@ fn queues_with_a_common_tag_are_taken_from_together() {
                 let [one, other] = tagged(shard);
                 homes[home].ask(&format!("PUT {one} 1")).await;
                 homes[home].ask(&format!("PUT {other} 2")).await;
-                let taken = homes[home].ask(&format!("POP {one} {other} COUNT 5")).await;
+                let taken = homes[home].ask(&format!("POP QUEUES 2 {one} {other} COUNT 5")).await;
                 assert_eq!(payloads(&taken), ["1", "2"]);
                 // And from where nobody is at home with the one who waits.
-                homes[home].say(&format!("TAKE {one} {other} WAIT -1")).await;
+                homes[home].say(&format!("TAKE QUEUES 2 {one} {other} WAIT -1")).await;
                 let (name, putter) = (homes[home].name(), (home + 1) % SHARDS);
                 homes[putter].see_blocked(&name).await;
                 homes[putter].ask(&format!("PUT {other} late")).await;

@@ -14,7 +14,7 @@ fn on_disk(data: &Path) -> Config {
 }
 
 #[test]
-fn those_who_wait_in_another_shard_are_told_of_the_stop() {
+fn a_stop_reaches_those_who_wait_in_another_shard() {
     test(async || {
         let world = several_shards().await;
         let mut homes = Vec::from(homes(&world).await);
@@ -25,12 +25,19 @@ fn those_who_wait_in_another_shard_are_told_of_the_stop() {
         for (number, client) in homes.iter_mut().enumerate() {
             // Each in another shard than its own.
             let shard = home(client).await + 1 + number / SHARDS;
-            client.say(&format!("TAKE {} WAIT -1", queue_in(shard % SHARDS, 0))).await;
+            let (puts, takes) = (queue_in(shard % SHARDS, 0), queue_in(shard % SHARDS, 1));
+            let is_owed = number % 2 == 0;
+            client.say("ECHO before").await;
+            let request = if is_owed { format!("PUT {puts} p") } else { format!("TAKE {takes}") };
+            client.say(&format!("{request} WAIT -1")).await;
             control.see_blocked(&client.name()).await;
         }
         world.stop.ask();
-        for mut client in homes {
-            assert_eq!(show(&client.value().await), "CLOSING");
+        for (number, mut client) in homes.into_iter().enumerate() {
+            assert_eq!(show(&client.value().await), "before");
+            if number % 2 == 0 {
+                assert_eq!(show(&client.value().await), "CLOSING");
+            }
             assert_eq!(client.rest().await, b"");
         }
         assert_eq!(control.rest().await, b"");

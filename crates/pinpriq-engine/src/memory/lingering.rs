@@ -1,0 +1,93 @@
+//! The queues that have ceased to exist, and whose figures are kept for a while.
+//!
+//! The object of such a queue stays, with its counters. All are kept equally long, so the oldest
+//! ends first. Nothing wakes the engine for that: calls forget some of those whose time is over.
+
+use std::collections::BTreeMap;
+
+use crate::limits::LINGERING_BYTES_MAX;
+use crate::memory::slots::QueueSlot;
+use crate::time::{Span, Timestamp};
+
+/// The most queues that one call forgets because their time is over.
+pub(crate) const FORGOTTEN_PER_CALL: usize = 64;
+
+/// The queues that linger, in the order in which they ended.
+#[derive(Debug)]
+pub(crate) struct Lingering {
+    /// How long each is kept. None is kept if this is zero.
+    span: Span,
+    queues_max: usize,
+    by_age: BTreeMap<u64, Entry>,
+    last_serial: u64,
+    bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    slot: QueueSlot,
+    until: Timestamp,
+    bytes: u64,
+}
+
+impl Lingering {
+    /// Keeps at most this many queues for this long.
+    pub(crate) const fn new(span: Span, queues_max: usize) -> Self {
+        Self { span, queues_max, by_age: BTreeMap::new(), last_serial: 0, bytes: 0 }
+    }
+
+    /// Keeps a queue that ends now and occupies this many bytes. Returns the number under which it
+    /// is kept, or `None` if none are.
+    pub(crate) fn add(&mut self, slot: QueueSlot, now: Timestamp, bytes: u64) -> Option<u64> {
+        if self.span == Span::ZERO || self.queues_max == 0 {
+            return None;
+        }
+        self.last_serial += 1;
+        let until = now.after(self.span);
+        self.by_age.insert(self.last_serial, Entry { slot, until, bytes });
+        self.bytes += bytes;
+        Some(self.last_serial)
+    }
+
+    /// Keeps a queue no longer, because it exists again.
+    pub(crate) fn remove(&mut self, serial: u64) {
+        let entry = self.by_age.remove(&serial);
+        self.bytes -= entry.map_or(0, |entry| entry.bytes);
+    }
+
+    /// Removes and returns the oldest queue, if its time is over.
+    #[inline]
+    pub(crate) fn pop_over(&mut self, now: Timestamp) -> Option<QueueSlot> {
+        let (_, entry) = self.by_age.first_key_value()?;
+        if entry.until <= now { self.pop() } else { None }
+    }
+
+    /// Removes and returns the oldest queue, if there are too many.
+    pub(crate) fn pop_excess(&mut self) -> Option<QueueSlot> {
+        let are_too_many = self.by_age.len() > self.queues_max || self.bytes > LINGERING_BYTES_MAX;
+        if are_too_many { self.pop() } else { None }
+    }
+
+    #[inline(never)]
+    fn pop(&mut self) -> Option<QueueSlot> {
+        let (_, entry) = self.by_age.pop_first()?;
+        self.bytes -= entry.bytes;
+        Some(entry.slot)
+    }
+
+    /// Whether the time of the queue with this number is over.
+    pub(crate) fn is_over(&self, serial: u64, now: Timestamp) -> bool {
+        let is_over = self.by_age.get(&serial).is_none_or(|entry| entry.until <= now);
+        is_over && !planted!(FiguresLingerForEver)
+    }
+
+    /// Whether a queue is kept under this number.
+    pub(crate) fn holds(&self, serial: u64, slot: QueueSlot) -> bool {
+        self.by_age.get(&serial).is_some_and(|entry| entry.slot == slot)
+    }
+
+    /// The number of queues.
+    pub(crate) fn len(&self) -> usize {
+        self.by_age.len()
+    }
+}
