@@ -6,17 +6,22 @@ pub(crate) mod door;
 mod pinpriq;
 pub(crate) mod resp;
 
+use std::sync::Arc;
+
 use self::door::Door;
 use crate::config::{DoorName, Limits, PinpriqOptions};
+use crate::home::contacts::Contacts;
 use crate::session::about::{Dialect, Manners};
 
 /// The options of doors.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct DoorOptions {
     /// For the pinpriq door.
     pub(crate) pinpriq: PinpriqOptions,
     /// The bounds, for all.
     pub(crate) limits: Limits,
+    /// Who the clients are.
+    pub(crate) contacts: Arc<Contacts>,
 }
 
 /// A kind of door.

@@ -3,6 +3,7 @@
 
 pub(crate) mod client;
 pub(crate) mod connection;
+pub(crate) mod contacts;
 mod credits;
 pub(crate) mod desk;
 mod joins;

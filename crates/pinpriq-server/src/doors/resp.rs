@@ -20,6 +20,8 @@ mod table;
 mod tasks;
 mod words;
 
+use std::sync::Arc;
+
 use pinpriq_engine::limits::NAME_BYTES_MAX;
 use pinpriq_engine::reply::{Output, RefusalKind};
 use pinpriq_wire::resp::{Decoded, Malformed, Protocol, RequestDecoder, RequestLimits, Writer};
@@ -34,6 +36,7 @@ use self::words::{Parts, shown};
 use super::door::{Door, Next};
 use super::{DoorKind, DoorOptions};
 use crate::config::{DoorName, Limits};
+use crate::home::contacts::Contacts;
 use crate::home::desk::Desk;
 use crate::session::about::{Dialect, Manners};
 use crate::session::ending::Ending;
@@ -51,13 +54,15 @@ fn manners(_: &DoorOptions) -> Manners {
 
 fn open(options: &DoorOptions, dialect: Dialect) -> Box<dyn Door> {
     let decoder = RequestDecoder::new(request_limits(&options.limits));
-    Box::new(RespDoor { decoder, talk: Talk::new(dialect) })
+    let contacts = options.contacts.clone();
+    Box::new(RespDoor { decoder, talk: Talk::new(dialect), contacts })
 }
 
 /// One connection's side of the protocol.
 struct RespDoor {
     decoder: RequestDecoder,
     talk: Talk,
+    contacts: Arc<Contacts>,
 }
 
 impl Door for RespDoor {
@@ -94,7 +99,7 @@ impl Encode for RespDoor {
     ) -> bool {
         let most = out.len() + room;
         let writer = &mut Writer::new(out, protocol_of(dialect));
-        encode::output(output, writer, progress, most, known)
+        encode::output(output, (writer, &self.contacts), progress, most, known)
     }
 }
 

@@ -10,6 +10,7 @@ use std::rc::Rc;
 use pinpriq_engine::command::Command;
 use pinpriq_engine::reply::Output;
 use pinpriq_engine::task::{ClientId, RequestId};
+use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_letters::encode_command;
 use pinpriq_store::shards::shard_of;
 
@@ -412,6 +413,18 @@ impl Desk {
         }
     }
 
+    /// Gives the client another name.
+    pub(crate) fn rename(&self, name: Vec<u8>) {
+        self.seat.shard.contacts().rename(self.seat.client, &name);
+        self.seat.session.about.borrow_mut().name = name;
+    }
+
+    /// Returns how long it is until a moment by the wall clock, or zero if that has passed.
+    pub(crate) fn until(&self, at: Timestamp) -> Span {
+        let shard = &self.seat.shard;
+        shard.by_own_time(at).since(shard.now())
+    }
+
     /// Ends everything that belongs to the client except its connection. Replies with `answer` once
     /// this is done everywhere.
     pub(crate) fn reset(&mut self, answer: Vec<u8>) {
@@ -430,7 +443,7 @@ impl Desk {
         }
         self.seat.reset();
         self.forget_credits();
-        self.seat.session.about.borrow_mut().name.clear();
+        self.rename(Vec::new());
         self.say_once_done(answer);
     }
 

@@ -27,6 +27,7 @@ use super::spread::Spread;
 use super::tally::Tally;
 use crate::clock::Clock;
 use crate::config::{DoorName, Durability};
+use crate::home::contacts::Contacts;
 use crate::letters::letter::Part;
 use crate::letters::mailbox::Post;
 use crate::session::about::{About, Dialect, is_guest};
@@ -74,6 +75,8 @@ pub(crate) struct Shard {
     clock: Rc<dyn Clock>,
     /// The way to all shards, if there are several.
     post: Option<Post>,
+    /// Who the clients of all shards are.
+    contacts: Arc<Contacts>,
     /// The moment of everything that is being carried out, if it is fixed.
     moment: Cell<Option<Timestamp>>,
     /// The number of turns that have ended.
@@ -118,7 +121,7 @@ impl Shard {
         durability: Durability,
         clock: Rc<dyn Clock>,
         store_bell: Arc<Notify>,
-        post: Option<Post>,
+        (post, contacts): (Option<Post>, Arc<Contacts>),
     ) -> Rc<Self> {
         Rc::new(Self {
             witness: OnceCell::new(),
@@ -138,6 +141,7 @@ impl Shard {
             }),
             clock,
             post,
+            contacts,
             moment: Cell::new(None),
             turns: Cell::new(0),
             is_mid_turn: Cell::new(false),
@@ -179,7 +183,7 @@ impl Shard {
     }
 
     /// Returns the current moment for the engine.
-    fn now(&self) -> Timestamp {
+    pub(crate) fn now(&self) -> Timestamp {
         self.moment.get().unwrap_or_else(|| self.clock.now())
     }
 
@@ -223,6 +227,11 @@ impl Shard {
         self.state.borrow().sessions.get(&client).cloned()
     }
 
+    /// Returns who the clients of all shards are.
+    pub(crate) const fn contacts(&self) -> &Arc<Contacts> {
+        &self.contacts
+    }
+
     /// Adds a client whose connection another shard has.
     pub(crate) fn receive_guest(&self, client: ClientId) -> Rc<Session> {
         let session = Rc::<Session>::default();
@@ -242,6 +251,7 @@ impl Shard {
         let about = About { peer: Some(peer), door, connected_at, ..About::default() };
         let session = Rc::new(Session::of(about, Dialect::default(), false));
         state.sessions.insert(client, session.clone());
+        self.contacts.add(client, peer);
         (client, session)
     }
 
@@ -366,7 +376,10 @@ impl Shard {
         {
             let state = &mut *self.state.borrow_mut();
             state.sessions.remove(&client);
-            state.connections -= usize::from(!is_guest(client));
+            if !is_guest(client) {
+                state.connections -= 1;
+                self.contacts.remove(client);
+            }
             self.tell_witness(now, state, || Asked::Disconnect(client));
             state.durable.disconnect(now, client);
             let request = RequestId(0);

@@ -23,6 +23,7 @@ use crate::config::{Config, DoorName};
 use crate::doors::{DoorOptions, kind_of};
 use crate::home::client::Client;
 use crate::home::connection::{self, READ_BYTES, Surroundings};
+use crate::home::contacts::Contacts;
 use crate::home::desk::receive_news;
 use crate::home::survey;
 use crate::host::guest::Guest;
@@ -41,6 +42,7 @@ pub(crate) struct Common {
     /// The number of connections of each shard, including those on their way to it.
     connections: Vec<AtomicUsize>,
     pub(crate) boxes: Arc<[Mailbox]>,
+    contacts: Arc<Contacts>,
     /// The number of shards that still have connections, or may get some.
     at_work: AtomicUsize,
     /// Requested when no shard has a connection any more.
@@ -54,6 +56,7 @@ impl Common {
             stop,
             connections: (0..shards).map(|_| AtomicUsize::new(0)).collect(),
             boxes: (0..shards).map(|_| Mailbox::default()).collect(),
+            contacts: Arc::default(),
             at_work: AtomicUsize::new(shards),
             quiet: Stop::default(),
         })
@@ -93,14 +96,16 @@ impl Context {
     ) -> Rc<Self> {
         let shards = common.boxes.len();
         let post = (shards > 1).then(|| Post::new(own, common.boxes.clone()));
+        let contacts = common.contacts.clone();
+        let shared = (post, contacts.clone());
         let around = Surroundings {
-            shard: Shard::new(durable, config.durability, clock, store_bell, post),
+            shard: Shard::new(durable, config.durability, clock, store_bell, shared),
             stop: common.stop.clone(),
             cut_off: Stop::default(),
             scratch: RefCell::new(vec![0; READ_BYTES]),
         };
         let limits = shares(&config.limits, shards);
-        let options = DoorOptions { pinpriq: config.pinpriq_options, limits };
+        let options = DoorOptions { pinpriq: config.pinpriq_options, limits, contacts };
         Rc::new(Self { around, options, common, guests: RefCell::default() })
     }
 

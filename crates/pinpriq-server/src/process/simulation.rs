@@ -24,6 +24,7 @@ use crate::clock::Clock;
 use crate::config::{DoorName, Durability, Limits, PinpriqOptions};
 use crate::doors::{DoorOptions, kind_of};
 use crate::home::client::{Client, Step};
+use crate::home::contacts::Contacts;
 use crate::home::desk::receive_news;
 use crate::host::guest::Guest;
 use crate::host::shard::Shard;
@@ -89,10 +90,12 @@ impl Simulation {
         clock: &Rc<dyn Clock>,
     ) -> Self {
         let boxes: Arc<[Mailbox]> = opened.iter().map(|_| Mailbox::default()).collect();
+        let contacts = Arc::<Contacts>::default();
         let shards = opened.into_iter().enumerate().map(|(own, (durable, witness))| {
             let post = (boxes.len() > 1).then(|| Post::new(own, boxes.clone()));
             let bell = Arc::new(Notify::new());
-            let shard = Shard::new(durable, options.durability, clock.clone(), bell, post);
+            let shared = (post, contacts.clone());
+            let shard = Shard::new(durable, options.durability, clock.clone(), bell, shared);
             if let Some(witness) = witness {
                 shard.watch(witness);
             }
@@ -119,7 +122,8 @@ impl Simulation {
 
     fn begin(&self, home: usize, who: (ClientId, Rc<Session>), door: DoorName) -> Client {
         let Options { pinpriq, limits, .. } = self.options;
-        let options = DoorOptions { pinpriq, limits };
+        let contacts = self.shards[home].shard.contacts().clone();
+        let options = DoorOptions { pinpriq, limits, contacts };
         Client::begin(self.shards[home].shard.clone(), who, (kind_of(door), PEER), &options)
     }
 

@@ -21,6 +21,11 @@ pub(crate) const fn is_guest(client: ClientId) -> bool {
     client.0 & GUEST != 0
 }
 
+/// Returns the client that a guest stands for, and any other client as it is.
+pub(crate) const fn at_home(client: ClientId) -> ClientId {
+    ClientId(client.0 & !GUEST)
+}
+
 /// Returns the guest that stands for a client of another shard here.
 pub(crate) const fn as_guest(client: ClientId) -> ClientId {
     ClientId(client.0 | GUEST)

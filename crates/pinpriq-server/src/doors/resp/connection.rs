@@ -60,7 +60,7 @@ pub(crate) fn hello(call: &mut Call<'_, '_>) -> Done {
         call.talk.switch(call.desk, protocol);
     }
     if let Some(name) = name {
-        call.desk.session().about.borrow_mut().name = name;
+        call.desk.rename(name);
     }
     let id = i64::try_from(call.desk.client().0).unwrap_or(i64::MAX);
     let version = if protocol == Protocol::Resp3 { 3 } else { 2 };
@@ -109,7 +109,7 @@ pub(crate) fn client_id(call: &mut Call<'_, '_>) -> Done {
 
 pub(crate) fn client_set_name(call: &mut Call<'_, '_>) -> Done {
     let name = check_name(call.parts.word(0))?;
-    call.desk.session().about.borrow_mut().name = name;
+    call.desk.rename(name);
     call.answer_ok();
     Ok(())
 }

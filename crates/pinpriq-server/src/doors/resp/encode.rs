@@ -12,6 +12,8 @@ use super::queues::cursor_after;
 use super::settings;
 use super::words::receipt_numbers;
 use crate::figures::{Value, histogram_line, stats};
+use crate::home::contacts::Contacts;
+use crate::session::about::at_home;
 
 /// Appends the next piece of an output.
 ///
@@ -20,7 +22,7 @@ use crate::figures::{Value, histogram_line, stats};
 /// output is complete.
 pub(crate) fn output(
     output: &Output,
-    writer: &mut Writer<'_>,
+    (writer, contacts): (&mut Writer<'_>, &Contacts),
     progress: &mut usize,
     most: usize,
     known: usize,
@@ -35,25 +37,25 @@ pub(crate) fn output(
         }
         Output::Reply { reply: Reply::Tasks { tasks, popped }, request, .. } => {
             let shape = Shape::of(*request);
-            task_array(writer, tasks, shape, *popped, progress, most, known)
+            task_array((writer, contacts), tasks, (shape, *popped), progress, most, known)
         }
         Output::Reply { reply: Reply::Shown(tasks), request, .. } => {
             // Looking at a task does not reveal the receipt of another's lease.
-            task_array(writer, tasks, Shape::of(*request), true, progress, most, known)
+            let shape = (Shape::of(*request), true);
+            task_array((writer, contacts), tasks, shape, progress, most, known)
         }
         Output::Reply { reply: Reply::Task(Some(_)), .. } if known == 0 => false,
         Output::Reply { request, reply, .. } => {
-            whole_reply(writer, reply, Shape::of(*request));
+            whole_reply((writer, contacts), reply, Shape::of(*request));
             true
         }
     }
 }
 
 fn task_array(
-    writer: &mut Writer<'_>,
+    (writer, contacts): (&mut Writer<'_>, &Contacts),
     tasks: &[TaskRecord],
-    shape: Shape,
-    hidden: bool,
+    (shape, hidden): (Shape, bool),
     progress: &mut usize,
     most: usize,
     known: usize,
@@ -67,7 +69,7 @@ fn task_array(
             return false;
         }
         if shape == Shape::WithMeta {
-            meta(writer, record, Some(hidden));
+            meta((writer, contacts), record, Some(hidden));
         } else {
             task(writer, record, hidden);
         }
@@ -76,7 +78,7 @@ fn task_array(
     *progress == tasks.len()
 }
 
-fn whole_reply(writer: &mut Writer<'_>, reply: &Reply, shape: Shape) {
+fn whole_reply((writer, contacts): (&mut Writer<'_>, &Contacts), reply: &Reply, shape: Shape) {
     match reply {
         Reply::Done => writer.ok(),
         Reply::Put(id) => task_id(writer, id),
@@ -89,7 +91,7 @@ fn whole_reply(writer: &mut Writer<'_>, reply: &Reply, shape: Shape) {
             unreachable!("tasks are written one by one")
         }
         Reply::Task(None) => writer.null(),
-        Reply::Task(Some(record)) => meta(writer, record, None),
+        Reply::Task(Some(record)) => meta((writer, contacts), record, None),
         Reply::State(state) => state_letter(writer, *state),
         Reply::Deadline(deadline) => moment(writer, *deadline),
         Reply::Count(count) => whole(writer, *count),
@@ -151,14 +153,18 @@ fn delivery(writer: &mut Writer<'_>, record: &TaskRecord) {
 }
 
 /// Writes everything that is known about a task. The receipt is left out, hidden or shown.
-fn meta(writer: &mut Writer<'_>, record: &TaskRecord, hidden: Option<bool>) {
+fn meta(
+    (writer, contacts): (&mut Writer<'_>, &Contacts),
+    record: &TaskRecord,
+    hidden: Option<bool>,
+) {
     let (ready_at, lease_until, purge_at) = match &record.progress.state {
         State::Waiting { ready_at } => (Some(*ready_at), None, None),
         State::Taken(lease) => (None, lease.deadline, None),
         State::Zombie { purge_at } => (None, None, Some(*purge_at)),
         State::Ready | State::Buried { .. } | State::Done => (None, None, None),
     };
-    writer.map(14 + usize::from(hidden.is_some()));
+    writer.map(17 + usize::from(hidden.is_some()));
     writer.bulk(b"queue");
     writer.bulk(&record.queue);
     writer.bulk(b"member");
@@ -196,6 +202,31 @@ fn meta(writer: &mut Writer<'_>, record: &TaskRecord, hidden: Option<bool>) {
     ] {
         writer.bulk(name.as_bytes());
         moment(writer, at);
+    }
+    holder((writer, contacts), record);
+}
+
+/// Writes which client took the task, with its name and address as long as it is connected.
+fn holder((writer, contacts): (&mut Writer<'_>, &Contacts), record: &TaskRecord) {
+    let holder = match &record.progress.state {
+        State::Taken(lease) => lease.holder.map(at_home),
+        _ => None,
+    };
+    let contact = holder.and_then(|holder| contacts.find(holder));
+    writer.bulk(b"client");
+    match holder {
+        Some(holder) => whole(writer, holder.0),
+        None => writer.null(),
+    }
+    writer.bulk(b"client_name");
+    match contact.as_ref().filter(|contact| !contact.name.is_empty()) {
+        Some(contact) => writer.bulk(&contact.name),
+        None => writer.null(),
+    }
+    writer.bulk(b"client_address");
+    match contact {
+        Some(contact) => writer.bulk(contact.address.to_string().as_bytes()),
+        None => writer.null(),
     }
 }
 

@@ -5,6 +5,7 @@
 
 use super::alphabet::letters;
 
+pub(crate) const AT: Opt = with("AT", "unix-ms");
 pub(crate) const BY: Opt = with("BY", "ms");
 pub(crate) const COUNT: Opt = with("COUNT", "n");
 pub(crate) const CURSOR: Opt = with("CURSOR", "cursor");

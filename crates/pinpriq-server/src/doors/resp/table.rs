@@ -2,7 +2,7 @@
 
 use super::alphabet::letters;
 use super::options::{
-    BY, COUNT, CURSOR, DEADLINE, DELAY, FROM, GROUP, KEY, LEASE, MEMBER, ORDER, PAYLOAD, POP,
+    AT, BY, COUNT, CURSOR, DEADLINE, DELAY, FROM, GROUP, KEY, LEASE, MEMBER, ORDER, PAYLOAD, POP,
     PREFIX, PRIORITY, REASON, RECEIPT, STATE, TAIL, TTL, TTL_OR_NONE, TTR, WAIT, WITHMETA, ZOMBIE,
 };
 use super::spec::{Group, Spec, Word};
@@ -23,7 +23,7 @@ pub(crate) static TABLE: &[Spec] = &[
         summary: "Puts a task into a queue",
         reply: "the id; with WAIT the id and the outcome",
         words: &[QUEUE, Word::One("payload")],
-        options: &[KEY, PRIORITY, DELAY, TTL, TTR, options::ID, WAIT],
+        options: &[KEY, PRIORITY, DELAY, AT, TTL, TTR, options::ID, WAIT],
         while_subscribed: false,
         run: tasks::put,
     },
@@ -185,7 +185,7 @@ pub(crate) static TABLE: &[Spec] = &[
         name: "RESTART",
         sub: None,
         group: Group::Tasks,
-        summary: "Brings a waiting or finished task back as if it had never been taken",
+        summary: "Brings a waiting, buried or finished task back as if it had never been taken",
         reply: "R, W, or X if its TTL had passed",
         words: &[QUEUE, ID],
         options: &[DELAY, TTL, MEMBER],

@@ -10,8 +10,8 @@ use pinpriq_engine::time::Span;
 use super::call::{Call, Shape};
 use super::fault::Fault;
 use super::options::{
-    self, BY, COUNT, DELAY, GROUP, KEY, MEMBER, PAYLOAD, REASON, RECEIPT, STATE, TAIL, TTL, TTR,
-    WITHMETA, ZOMBIE,
+    self, AT, BY, COUNT, DELAY, GROUP, KEY, MEMBER, PAYLOAD, REASON, RECEIPT, STATE, TAIL, TTL,
+    TTR, WAIT, WITHMETA, ZOMBIE,
 };
 use super::words::{self, Parts, number};
 
@@ -22,7 +22,7 @@ pub(crate) fn put(call: &mut Call<'_, '_>) -> Done {
     let put = Put {
         queue: parts.word(0),
         payload: parts.word(1),
-        delay: parts.span(DELAY)?.unwrap_or(Span::ZERO),
+        delay: put_delay(call)?,
         ttl: parts.span(TTL)?.map_or(TimeToLive::Default, TimeToLive::For),
         id: parts.option(options::ID),
         wait: parts.wait()?,
@@ -30,6 +30,21 @@ pub(crate) fn put(call: &mut Call<'_, '_>) -> Done {
         terms: Terms::of(parts.option(KEY), parts.span(TTR)?),
     };
     call.ask(Shape::Plain, &Command::Put(put))
+}
+
+/// Returns how long the task is held back. A moment that has passed holds nothing back.
+#[inline]
+fn put_delay(call: &Call<'_, '_>) -> Result<Span, Fault> {
+    let parts = call.parts;
+    let delay = parts.span(DELAY)?;
+    let Some(at) = parts.moment(AT)? else { return Ok(delay.unwrap_or(Span::ZERO)) };
+    if delay.is_some() {
+        return Err(Fault::bad("AT and DELAY exclude each other: give one of them"));
+    }
+    if parts.has(WAIT) {
+        return Err(Fault::bad("a put that waits for its task cannot have a delay"));
+    }
+    Ok(call.desk.until(at))
 }
 
 pub(crate) fn take(call: &mut Call<'_, '_>) -> Done {

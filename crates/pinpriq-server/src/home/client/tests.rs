@@ -24,10 +24,14 @@ fn client() -> (Rc<Shard>, Client) {
     let boxes: Arc<[Mailbox]> = (0..2).map(|_| Mailbox::default()).collect();
     let (clock, bell) = (Rc::new(ManualClock::at(now)), Arc::new(Notify::new()));
     let post = Some(Post::new(0, boxes));
-    let shard = Shard::new(durable, Durability::Memory, clock, bell, post);
+    let shard = Shard::new(durable, Durability::Memory, clock, bell, (post, Arc::default()));
     let peer = SocketAddr::from(([127, 0, 0, 1], 1));
     let who = shard.connect(DoorName::Pinpriq, peer);
-    let options = DoorOptions { pinpriq: PinpriqOptions::default(), limits: Limits::default() };
+    let options = DoorOptions {
+        pinpriq: PinpriqOptions::default(),
+        limits: Limits::default(),
+        contacts: Arc::default(),
+    };
     let client = Client::begin(shard.clone(), who, (kind_of(DoorName::Pinpriq), peer), &options);
     (shard, client)
 }

@@ -4,6 +4,7 @@
 //! heard of, and a sign; `testdata/resp/README.md` says what the signs mean. Lines that begin with
 //! `<`, `2` or `3` are what the server sent.
 
+use std::net::SocketAddr;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -236,7 +237,12 @@ impl Node {
         match (line[0], length) {
             (b'$' | b'=', Some(length)) => {
                 let (bytes, after) = rest.split_at(length);
-                head = format!("{head} {}", printable(bytes));
+                let address = std::str::from_utf8(bytes).ok().map(str::parse::<SocketAddr>);
+                // The system chooses the ports of clients.
+                head = match address {
+                    Some(Ok(_)) => format!("{} address", char::from(line[0])),
+                    _ => format!("{head} {}", printable(bytes)),
+                };
                 rest = after.strip_prefix(b"\r\n").unwrap();
             }
             (kind @ (b'*' | b'>' | b'~' | b'%'), Some(length)) => {

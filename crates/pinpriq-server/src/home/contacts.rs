@@ -1,0 +1,52 @@
+//! Who the clients of all shards are, for whoever looks at their leases.
+//!
+//! Written when a client comes, takes a name, or goes. Read only for replies that describe a lease.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pinpriq_engine::task::ClientId;
+
+/// The contacts of all clients that are connected.
+#[derive(Debug, Default)]
+pub(crate) struct Contacts {
+    known: Mutex<HashMap<ClientId, Contact>>,
+}
+
+/// How to find out whose connection it is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Contact {
+    /// The name that the client has given itself. Empty if it has none.
+    pub(crate) name: Vec<u8>,
+    /// The address that it comes from.
+    pub(crate) address: SocketAddr,
+}
+
+impl Contacts {
+    /// Adds a client that has no name yet.
+    pub(crate) fn add(&self, client: ClientId, address: SocketAddr) {
+        self.known().insert(client, Contact { name: Vec::new(), address });
+    }
+
+    /// Gives a client another name.
+    pub(crate) fn rename(&self, client: ClientId, name: &[u8]) {
+        if let Some(contact) = self.known().get_mut(&client) {
+            contact.name = name.to_vec();
+        }
+    }
+
+    /// Forgets a client that has gone.
+    pub(crate) fn remove(&self, client: ClientId) {
+        self.known().remove(&client);
+    }
+
+    /// Returns the contact of a client that is still there.
+    pub(crate) fn find(&self, client: ClientId) -> Option<Contact> {
+        self.known().get(&client).cloned()
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<ClientId, Contact>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
