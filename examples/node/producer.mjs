@@ -6,12 +6,12 @@ import Redis from "ioredis";
 const pinpriq = new Redis(process.env.PINPRIQ_URL ?? "redis://127.0.0.1:7251");
 
 // PUT answers the id of the new task. A lower number is more urgent.
-console.log("put task", await pinpriq.call("PUT", "mails", "to: ann"));
-await pinpriq.call("PUT", "mails", "to: bob", "PRIORITY", -1);
-await pinpriq.call("PUT", "mails", "to: eve", "PRIORITY", 9, "TTL", 60_000);
+console.log("put task", await pinpriq.call("PUT", "node-mails", "to: ann"));
+await pinpriq.call("PUT", "node-mails", "to: bob", "PRIORITY", -1);
+await pinpriq.call("PUT", "node-mails", "to: eve", "PRIORITY", 9, "TTL", 60_000);
 
 // Looking changes nothing: each task is [queue, id, receipt, payload].
-const seen = await pinpriq.call("PEEK", "mails", "COUNT", 10);
+const seen = await pinpriq.call("PEEK", "node-mails", "COUNT", 10);
 assert.deepEqual(seen.map((task) => task[3]), ["to: bob", "to: ann", "to: eve"]);
 
 // Requests that are not awaited one by one travel together.
@@ -26,6 +26,6 @@ const [[queue, , receipt]] = await pinpriq.call("TAKE", "urgent", "WAIT", 30_000
 await pinpriq.call("ACK", queue, receipt);
 assert.equal((await ended)[1], "acked");
 
-assert.equal(await pinpriq.call("QUEUE", "DROP", "mails"), 3);
+assert.equal(await pinpriq.call("QUEUE", "DROP", "node-mails"), 3);
 await Promise.all([pinpriq.quit(), waiting.quit()]);
 console.log("producer: ok");

@@ -53,12 +53,12 @@ async function workOn({ queue, receipt, payload, attempts }) {
 }
 
 for (const payload of ["fine", "flaky", "slow", "broken"]) {
-  await pinpriq.call("PUT", "jobs", payload);
+  await pinpriq.call("PUT", "node-jobs", payload);
 }
 
 const ended = [];
 while (ended.filter((end) => !end.endsWith("released")).length < 4) {
-  const taken = await taking.call("TAKE", "jobs", "WAIT", 30_000, "TTR", TTR_MS, "WITHMETA");
+  const taken = await taking.call("TAKE", "node-jobs", "WAIT", 30_000, "TTR", TTR_MS, "WITHMETA");
   for (const task of taken.map(named)) {
     ended.push(`${task.payload} ${await workOn(task)}`);
     console.log(ended.at(-1));
@@ -75,16 +75,16 @@ assert.deepEqual(ended, [
   "slow acked",
 ]);
 
-const [buried] = (await pinpriq.call("PEEK", "jobs", "STATE", "B", "WITHMETA")).map(named);
+const [buried] = (await pinpriq.call("PEEK", "node-jobs", "STATE", "B", "WITHMETA")).map(named);
 assert.equal(buried.reason, "cannot do broken");
 assert.equal(buried.attempts, 3);
 
 // A receipt of a lease that has ended is refused.
-await pinpriq.call("DIG", "jobs", buried.id);
-const [[, , old]] = await pinpriq.call("TAKE", "jobs");
-await pinpriq.call("SNATCH", "jobs", buried.id);
-await assert.rejects(pinpriq.call("ACK", "jobs", old), /^ReplyError: STALE/);
+await pinpriq.call("DIG", "node-jobs", buried.id);
+const [[, , old]] = await pinpriq.call("TAKE", "node-jobs");
+await pinpriq.call("SNATCH", "node-jobs", buried.id);
+await assert.rejects(pinpriq.call("ACK", "node-jobs", old), /^ReplyError: STALE/);
 
-await pinpriq.call("QUEUE", "DROP", "jobs");
+await pinpriq.call("QUEUE", "DROP", "node-jobs");
 await Promise.all([pinpriq.quit(), taking.quit()]);
 console.log("worker: ok");

@@ -10,15 +10,15 @@ url = os.environ.get("PINPRIQ_URL", "redis://127.0.0.1:7251")
 pinpriq = redis.Redis.from_url(url, decode_responses=True)
 
 # PUT answers the id of the new task. The queue comes into being with its first task.
-task_id = pinpriq.execute_command("PUT", "mails", "to: ann")
+task_id = pinpriq.execute_command("PUT", "python-mails", "to: ann")
 print("put task", task_id)
 
 # A lower number is more urgent; without PRIORITY it is 0. A TTL drops a task that nobody took.
-pinpriq.execute_command("PUT", "mails", "to: bob", "PRIORITY", -1)
-pinpriq.execute_command("PUT", "mails", "to: eve", "PRIORITY", 9, "TTL", 60_000)
+pinpriq.execute_command("PUT", "python-mails", "to: bob", "PRIORITY", -1)
+pinpriq.execute_command("PUT", "python-mails", "to: eve", "PRIORITY", 9, "TTL", 60_000)
 
 # Looking changes nothing: each task is [queue, id, receipt, payload].
-seen = [task[3] for task in pinpriq.execute_command("PEEK", "mails", "COUNT", 10)]
+seen = [task[3] for task in pinpriq.execute_command("PEEK", "python-mails", "COUNT", 10)]
 assert seen == ["to: bob", "to: ann", "to: eve"], seen
 
 # A pipeline puts many tasks in one round trip.
@@ -43,5 +43,5 @@ _, outcome = pinpriq.execute_command("PUT", "urgent", "now!", "WAIT", 30_000)
 thread.join()
 assert outcome == "acked", outcome
 
-assert pinpriq.execute_command("QUEUE", "DROP", "mails") == 3
+assert pinpriq.execute_command("QUEUE", "DROP", "python-mails") == 3
 print("producer: ok")

@@ -58,13 +58,13 @@ def work_on(task):
 
 
 for payload in ["fine", "flaky", "slow", "broken"]:
-    pinpriq.execute_command("PUT", "jobs", payload)
+    pinpriq.execute_command("PUT", "python-jobs", payload)
 
 ended = []
 while len([end for end in ended if end[1] != "released"]) < 4:
     # Blocks until there is a task, and holds it under a lease. After a crash of the worker the
     # lease ends by itself and another worker gets the task.
-    taken = pinpriq.execute_command("TAKE", "jobs", "WAIT", 30_000, "TTR", TTR_MS, "WITHMETA")
+    taken = pinpriq.execute_command("TAKE", "python-jobs", "WAIT", 30_000, "TTR", TTR_MS, "WITHMETA")
     for task in taken:
         ended.append((task["payload"], work_on(task)))
         print(*ended[-1])
@@ -73,20 +73,20 @@ assert ended.count(("broken", "released")) == 2 and ("broken", "buried") in ende
 assert ended.count(("flaky", "released")) == 1 and ("flaky", "acked") in ended, ended
 assert ("fine", "acked") in ended and ("slow", "acked") in ended, ended
 
-[buried] = pinpriq.execute_command("PEEK", "jobs", "STATE", "B", "WITHMETA")
+[buried] = pinpriq.execute_command("PEEK", "python-jobs", "STATE", "B", "WITHMETA")
 assert buried["reason"] == "cannot do broken" and buried["attempts"] == 3, buried
-stats = pinpriq.execute_command("STATS", "jobs")
+stats = pinpriq.execute_command("STATS", "python-jobs")
 assert stats["put"] == 4 and stats["acked"] == 3 and stats["counts"]["B"] == 1, stats
 
 # A receipt of a lease that has ended is refused.
-assert pinpriq.execute_command("DIG", "jobs", buried["id"]) == "R"
-[[_, _, old, _]] = pinpriq.execute_command("TAKE", "jobs")
-pinpriq.execute_command("SNATCH", "jobs", buried["id"])
+assert pinpriq.execute_command("DIG", "python-jobs", buried["id"]) == "R"
+[[_, _, old, _]] = pinpriq.execute_command("TAKE", "python-jobs")
+pinpriq.execute_command("SNATCH", "python-jobs", buried["id"])
 try:
-    pinpriq.execute_command("ACK", "jobs", old)
+    pinpriq.execute_command("ACK", "python-jobs", old)
     raise AssertionError("an old receipt was accepted")
 except redis.ResponseError as error:
     assert str(error).startswith("STALE"), error
 
-pinpriq.execute_command("QUEUE", "DROP", "jobs")
+pinpriq.execute_command("QUEUE", "DROP", "python-jobs")
 print("worker: ok")

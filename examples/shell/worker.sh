@@ -40,14 +40,14 @@ work_on() {
     exec {renewals}<&-
 }
 
-for payload in fine flaky slow broken; do pinpriq PUT jobs "$payload" >/dev/null; done
+for payload in fine flaky slow broken; do pinpriq PUT shell-jobs "$payload" >/dev/null; done
 
 all=()
 finished=0
 while ((finished < 4)); do
     # A lease with a TTR outlives the connection of each redis-cli.
-    mapfile -t task < <(pinpriq TAKE jobs WAIT 30000 TTR "$ttr_ms")
-    attempts=$(pinpriq GET jobs "${task[1]}" | sed -n '/^attempts$/{n;p}')
+    mapfile -t task < <(pinpriq TAKE shell-jobs WAIT 30000 TTR "$ttr_ms")
+    attempts=$(pinpriq GET shell-jobs "${task[1]}" | sed -n '/^attempts$/{n;p}')
     work_on "${task[@]}" "$attempts"
     echo "$ended"
     all+=("$ended")
@@ -56,6 +56,6 @@ done
 
 expect "$(printf '%s\n' "${all[@]}" | sort | tr '\n' ',')" \
     "broken buried,broken released,broken released,fine acked,flaky acked,flaky released,slow acked,"
-expect "$(pinpriq PEEK jobs STATE B | tail -n 1)" broken
-expect "$(pinpriq QUEUE DROP jobs)" 1
+expect "$(pinpriq PEEK shell-jobs STATE B | tail -n 1)" broken
+expect "$(pinpriq QUEUE DROP shell-jobs)" 1
 echo "worker: ok"

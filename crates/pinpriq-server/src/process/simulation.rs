@@ -94,8 +94,8 @@ impl Simulation {
         let shards = opened.into_iter().enumerate().map(|(own, (durable, witness))| {
             let post = (boxes.len() > 1).then(|| Post::new(own, boxes.clone()));
             let bell = Arc::new(Notify::new());
-            let shared = (post, contacts.clone());
-            let shard = Shard::new(durable, options.durability, clock.clone(), bell, shared);
+            let with_others = (post, contacts.clone());
+            let shard = Shard::new(durable, options.durability, clock.clone(), bell, with_others);
             if let Some(witness) = witness {
                 shard.watch(witness);
             }

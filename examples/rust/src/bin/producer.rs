@@ -9,10 +9,10 @@ fn main() -> RedisResult<()> {
     let mut pinpriq = connect()?;
 
     // PUT answers the id of the new task. A lower number is more urgent.
-    let id: String = cmd("PUT").arg("mails").arg("to: ann").query(&mut pinpriq)?;
+    let id: String = cmd("PUT").arg("rust-mails").arg("to: ann").query(&mut pinpriq)?;
     println!("put task {id}");
-    cmd("PUT").arg("mails").arg("to: bob").arg("PRIORITY").arg(-1).exec(&mut pinpriq)?;
-    let seen: Vec<Task> = cmd("PEEK").arg("mails").arg("COUNT").arg(9).query(&mut pinpriq)?;
+    cmd("PUT").arg("rust-mails").arg("to: bob").arg("PRIORITY").arg(-1).exec(&mut pinpriq)?;
+    let seen: Vec<Task> = cmd("PEEK").arg("rust-mails").arg("COUNT").arg(9).query(&mut pinpriq)?;
     assert_eq!(payloads(seen), ["to: bob", "to: ann"]);
 
     // A pipeline puts many tasks in one round trip.
@@ -39,7 +39,7 @@ fn main() -> RedisResult<()> {
     assert_eq!(outcome, "acked");
     worker.join().expect("the worker is not to panic")?;
 
-    let dropped: u64 = cmd("QUEUE").arg("DROP").arg("mails").query(&mut pinpriq)?;
+    let dropped: u64 = cmd("QUEUE").arg("DROP").arg("rust-mails").query(&mut pinpriq)?;
     assert_eq!(dropped, 2);
     println!("producer: ok");
     Ok(())

@@ -74,12 +74,12 @@ fn work_on(pinpriq: &mut Connection, task: &HashMap<String, Value>) -> RedisResu
 fn main() -> RedisResult<()> {
     let mut pinpriq = connect()?;
     for payload in ["fine", "flaky", "slow", "broken"] {
-        cmd("PUT").arg("jobs").arg(payload).exec(&mut pinpriq)?;
+        cmd("PUT").arg("rust-jobs").arg(payload).exec(&mut pinpriq)?;
     }
     let mut ended: Vec<String> = Vec::new();
     while ended.iter().filter(|end| !end.ends_with("released")).count() < 4 {
         let mut take = cmd("TAKE");
-        take.arg("jobs").arg("WAIT").arg(30_000).arg("TTR").arg(TTR_MS).arg("WITHMETA");
+        take.arg("rust-jobs").arg("WAIT").arg(30_000).arg("TTR").arg(TTR_MS).arg("WITHMETA");
         let taken: Vec<HashMap<String, Value>> = take.query(&mut pinpriq)?;
         for task in &taken {
             let end = work_on(&mut pinpriq, task)?;
@@ -94,16 +94,16 @@ fn main() -> RedisResult<()> {
     assert_eq!(ended[4..], ["flaky acked", "flaky released", "slow acked"]);
 
     // A receipt of a lease that has ended is refused.
-    let dug: u64 = cmd("PLOW").arg("jobs").query(&mut pinpriq)?;
+    let dug: u64 = cmd("PLOW").arg("rust-jobs").query(&mut pinpriq)?;
     assert_eq!(dug, 1);
-    let taken: Vec<Task> = cmd("TAKE").arg("jobs").query(&mut pinpriq)?;
+    let taken: Vec<Task> = cmd("TAKE").arg("rust-jobs").query(&mut pinpriq)?;
     let (_, id, old, _) = &taken[0];
-    cmd("SNATCH").arg("jobs").arg(id).exec(&mut pinpriq)?;
-    let refused = cmd("ACK").arg("jobs").arg(old).exec(&mut pinpriq);
+    cmd("SNATCH").arg("rust-jobs").arg(id).exec(&mut pinpriq)?;
+    let refused = cmd("ACK").arg("rust-jobs").arg(old).exec(&mut pinpriq);
     let refused = refused.expect_err("an old receipt is not accepted");
     assert_eq!(refused.code(), Some("STALE"));
 
-    cmd("QUEUE").arg("DROP").arg("jobs").exec(&mut pinpriq)?;
+    cmd("QUEUE").arg("DROP").arg("rust-jobs").exec(&mut pinpriq)?;
     println!("worker: ok");
     Ok(())
 }

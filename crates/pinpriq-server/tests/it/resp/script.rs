@@ -4,9 +4,9 @@
 //! heard of, and a sign; `testdata/resp/README.md` says what the signs mean. Lines that begin with
 //! `<`, `2` or `3` are what the server sent.
 
-use std::net::SocketAddr;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use pinpriq_server::config::Config;
