@@ -9,16 +9,14 @@ mod fanout;
 mod held;
 mod look;
 mod man;
-mod pop;
-mod push;
 mod put;
 mod queue;
 mod reshard;
 mod salvage;
 mod sending;
 mod serve;
-mod subscribe;
 mod take;
+mod wire;
 
 #[cfg(test)]
 mod tests;
@@ -32,6 +30,7 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Serve(arguments) => serve::serve(*arguments),
         Command::Put(arguments) => put::put(&arguments),
         Command::Take(arguments) => take::take(&arguments),
+        Command::Pop(arguments) => take::pop(&arguments),
         Command::Ack(arguments) => held::ack(&arguments),
         Command::Release(arguments) => held::release(&arguments),
         Command::Bury(arguments) => held::bury(&arguments),
@@ -54,9 +53,7 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Beat(arguments) => fanout::beat(&arguments),
         Command::Leave(arguments) => fanout::leave(&arguments),
         Command::Members(arguments) => fanout::members(&arguments),
-        Command::Push(arguments) => push::push(arguments),
-        Command::Pop(arguments) => pop::pop(&arguments),
-        Command::Subscribe(arguments) => subscribe::subscribe(&arguments),
+        Command::Wire(command) => wire::wire(command),
         Command::Check(arguments) => check::check(&arguments),
         Command::Salvage(arguments) => salvage::salvage(&arguments),
         Command::Reshard(arguments) => reshard::reshard(&arguments),

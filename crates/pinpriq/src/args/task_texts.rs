@@ -90,6 +90,24 @@ Exit codes:
   4  there was nothing to take (without --exec)
   5  the server refused; stderr says why";
 
+/// What `pop` does.
+pub(super) const POP: &str = "\
+Take tasks for good and print them.
+
+A popped task is finished in the same step: nobody has to acknowledge it, and it is gone whatever \
+becomes of the output. Use take where that must not happen.
+
+Prints the payload of each task on a line; with several queues the name of the queue and a tab \
+before. Bytes are printed as take does it, and --json prints all that is known of each task.";
+
+/// After the help of `pop`.
+pub(super) const AFTER_POP: &str = finding!(
+    "  pinpriq pop jobs
+  pinpriq pop urgent jobs --wait-ms 5000
+  pinpriq pop jobs --count 10 --json | jq -r .payload
+"
+);
+
 /// After the help of `ack`.
 pub(super) const AFTER_ACK: &str = doing!(
     "  pinpriq ack jobs 17-1-4

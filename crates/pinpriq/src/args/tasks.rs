@@ -135,6 +135,36 @@ pub(crate) struct TakeArgs {
     pub(crate) worker: WorkerArgs,
 }
 
+/// The arguments of `pop`.
+#[derive(Debug, Args)]
+pub(crate) struct PopArgs {
+    /// The names of the queues, any bytes, tried in this order
+    #[arg(required = true, value_name = "QUEUE")]
+    pub(crate) queues: Vec<OsString>,
+
+    /// Pop up to this many [default: 1]
+    #[arg(long, value_name = "N", value_parser = at_least_1())]
+    pub(crate) count: Option<u64>,
+
+    /// Wait this long for a task, in milliseconds; -1 is without end [default: 0]
+    #[arg(long, value_name = "MS", allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(i64).range(-1..))]
+    pub(crate) wait_ms: Option<i64>,
+
+    #[command(flatten)]
+    pub(crate) selection: SelectionArgs,
+
+    /// Pop all tasks of a group together; --count counts groups
+    #[arg(long)]
+    pub(crate) group: bool,
+
+    #[command(flatten)]
+    pub(crate) lane: LaneArgs,
+
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
 /// The leases that a command is about.
 #[derive(Debug, Args)]
 pub(crate) struct HeldArgs {

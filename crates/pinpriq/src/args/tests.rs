@@ -153,13 +153,13 @@ fn the_documentation_has_the_exit_codes() {
 #[test]
 fn values_out_of_range_are_refused() {
     let table = [
-        (vec!["push", "q", "p", "--priority", "256"], "256 is not in 0..=255"),
-        (vec!["push", "q", "p", "--ttl-ms", "0"], "0 is not in 1..=65535"),
-        (vec!["push", "q", "p", "--ttl-ms", "65536"], "65536 is not in 1..=65535"),
-        (vec!["push", "q", "p", "--count", "0"], "0 is not in 1.."),
-        (vec!["pop", "q", "--count", "0"], "0 is not in 1.."),
-        (vec!["subscribe"], "<QUEUE>..."),
-        (vec!["subscribe", "q", "--framing", "no"], "[possible values: counted, bare]"),
+        (vec!["wire", "push", "q", "p", "--priority", "256"], "256 is not in 0..=255"),
+        (vec!["wire", "push", "q", "p", "--ttl-ms", "0"], "0 is not in 1..=65535"),
+        (vec!["wire", "push", "q", "p", "--ttl-ms", "65536"], "65536 is not in 1..=65535"),
+        (vec!["wire", "push", "q", "p", "--count", "0"], "0 is not in 1.."),
+        (vec!["wire", "pop", "q", "--count", "0"], "0 is not in 1.."),
+        (vec!["wire", "subscribe"], "<QUEUE>..."),
+        (vec!["wire", "subscribe", "q", "--framing", "no"], "[possible values: counted, bare]"),
         (vec!["put", "q", "--delay-ms", "-5"], "`-5` is negative"),
         (vec!["put", "q", "--delay-ms", "1.5"], "`1.5` has a fraction"),
         (vec!["bench", "--size", "65MiB"], "`65MiB` is more than 64MiB"),

@@ -20,6 +20,7 @@ fn words(command: &Command) -> Words {
         }
         Command::Take(it) if it.worker.exec.is_some() => take::worker_words(it, 30_000),
         Command::Take(it) => take::words(it),
+        Command::Pop(it) => take::pop_words(it),
         Command::Ack(it) => held::ack_words(it, &first(&it.held.receipts)),
         Command::Release(it) => held::release_words(it, &first(&it.held.receipts)),
         Command::Bury(it) => held::bury_words(it, &first(&it.held.receipts)),
@@ -83,6 +84,11 @@ fn putting_and_taking() {
             "TAKE QUEUES 2 q COUNT TTR 9 FROM MAX ORDER NEWEST COUNT 5 WAIT -1 GROUP",
         ),
         ("take q --json", "TAKE QUEUES 1 q TTR 30000 WITHMETA"),
+        ("pop q", "POP QUEUES 1 q"),
+        (
+            "pop q WAIT --count 5 --wait-ms -1 --from max --order newest --group --json",
+            "POP QUEUES 2 q WAIT FROM MAX ORDER NEWEST COUNT 5 WAIT -1 GROUP WITHMETA",
+        ),
         (
             "take a b --exec cat --count 5 --from min",
             "TAKE QUEUES 2 a b TTR 30000 FROM MIN WAIT 30000 WITHMETA",
@@ -180,6 +186,7 @@ fn lanes_are_named_last() {
     check(&[
         ("take t --member m --count 2", "TAKE QUEUES 1 t TTR 30000 MEMBER m COUNT 2"),
         ("take t --member m --exec cat", "TAKE QUEUES 1 t TTR 30000 MEMBER m WAIT 30000 WITHMETA"),
+        ("pop t --member m", "POP QUEUES 1 t MEMBER m"),
         ("ack t 1-2-3 --member m --zombie-ms 4", "ACK t 1-2-3 ZOMBIE 4 MEMBER m"),
         ("release t 1-2-3 --member m --tail", "RELEASE t 1-2-3 TAIL MEMBER m"),
         ("bury t 1-2-3 --member m --reason r", "BURY t 1-2-3 REASON r MEMBER m"),
@@ -218,6 +225,12 @@ fn contradictions_are_wrong_usage() {
         "take q --exec cat --json",
         "take q --exec cat --wait-ms 1",
         "take q --exec cat --group",
+        "pop",
+        "pop q --wait-ms -2",
+        "pop q --count 0",
+        "pop q --ttr-ms 5",
+        "wire",
+        "push q p",
         "touch q",
         "touch q --id 7",
         "touch q 1-2-3 --id 7 --by-ms 1",

@@ -1,4 +1,4 @@
-//! push, pop and subscribe against a peer that speaks the protocol byte by byte.
+//! `pinpriq wire` against a peer that speaks the protocol byte by byte.
 
 use std::net::TcpListener;
 
@@ -29,7 +29,7 @@ fn accept_pushes(mut session: Session) -> Vec<Vec<u8>> {
 
 #[test]
 fn push_sends_the_packet_as_documented() {
-    let arguments = ["push", "jobs", "hello", "--key", "k1", "--ttl-ms", "1000"];
+    let arguments = ["wire", "push", "jobs", "hello", "--key", "k1", "--ttl-ms", "1000"];
     let (output, pushes) = run_against(&arguments, b"", accept_pushes);
     check(&output, 0, b"");
     assert_eq!(pushes, [b"\x70\0\x04\x03\xE8\x01\0\x02\0\x05k1hellojobs".to_vec()]);
@@ -37,7 +37,7 @@ fn push_sends_the_packet_as_documented() {
 
 #[test]
 fn push_takes_the_payload_from_stdin_byte_for_byte() {
-    for arguments in [&["push", "q"][..], &["push", "q", "-"]] {
+    for arguments in [&["wire", "push", "q"][..], &["wire", "push", "q", "-"]] {
         let (output, pushes) = run_against(arguments, b"\x00\xff\n", accept_pushes);
         check(&output, 0, b"");
         assert_eq!(pushes, [b"\x70\0\x01\xff\xff\x01\0\0\0\x03\x00\xff\nq".to_vec()]);
@@ -46,7 +46,7 @@ fn push_takes_the_payload_from_stdin_byte_for_byte() {
 
 #[test]
 fn push_sends_as_many_packets_as_asked() {
-    let arguments = ["push", "q", "p", "--count", "10000", "--priority", "0"];
+    let arguments = ["wire", "push", "q", "p", "--count", "10000", "--priority", "0"];
     let (output, pushes) = run_against(&arguments, b"", accept_pushes);
     check(&output, 0, b"");
     assert_eq!(pushes, vec![b"\x70\0\x01\xff\xff\x00\0\0\0\x01pq".to_vec(); 10_000]);
@@ -54,7 +54,7 @@ fn push_sends_as_many_packets_as_asked() {
 
 #[test]
 fn push_says_when_the_server_refuses() {
-    let (output, ()) = run_against(&["push", "q", "p"], b"", |mut session| {
+    let (output, ()) = run_against(&["wire", "push", "q", "p"], b"", |mut session| {
         session.request();
         session.request();
     });
@@ -68,19 +68,19 @@ fn push_refuses_what_the_protocol_cannot_carry() {
     // The port is closed again, so a connection would end in another exit code.
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let long = "x".repeat(65_536);
-    let output = pinpriq(&["push", "q", &long, "--address", &address]).output();
+    let output = pinpriq(&["wire", "push", "q", &long, "--address", &address]).output();
     let output = output.unwrap();
     check(&output, 2, b"");
     let complaint = String::from_utf8(output.stderr).unwrap();
     assert!(complaint.contains("the payload is 65536 bytes long"), "{complaint}");
 
-    let output = pinpriq(&["push", "q", "p", "--address", &address]).output().unwrap();
+    let output = pinpriq(&["wire", "push", "q", "p", "--address", &address]).output().unwrap();
     check(&output, 1, b"");
 }
 
 #[test]
 fn pop_prints_a_line_for_each_packet_until_the_queue_is_empty() {
-    let (output, ()) = run_against(&["pop", "q", "--count", "5"], b"", |mut session| {
+    let (output, ()) = run_against(&["wire", "pop", "q", "--count", "5"], b"", |mut session| {
         for reply in [TWO, ONE, b"\0\0"] {
             assert_eq!(session.request(), b"\x50\0\x01q");
             session.send(reply);
@@ -99,7 +99,7 @@ fn pop_prints_in_the_asked_form() {
         (&["--null", "--with-key"], b"k\t\x01\0k\t\0"),
     ];
     for (flags, expected) in table {
-        let arguments = [&["pop", "q"], flags].concat();
+        let arguments = [&["wire", "pop", "q"], flags].concat();
         let (output, ()) = run_against(&arguments, b"", |mut session| {
             session.request();
             session.send(b"\x00\x02\x00\x01\x00\x01k\x01\x00\x01\x00\x00k");
@@ -110,7 +110,7 @@ fn pop_prints_in_the_asked_form() {
 
 #[test]
 fn pop_of_an_empty_queue_has_its_own_exit_code() {
-    let (output, ()) = run_against(&["pop", "q"], b"", |mut session| {
+    let (output, ()) = run_against(&["wire", "pop", "q"], b"", |mut session| {
         session.request();
         session.send(b"\0\0");
     });
@@ -120,7 +120,7 @@ fn pop_of_an_empty_queue_has_its_own_exit_code() {
 #[test]
 fn pop_complains_about_a_reply_that_is_cut_short() {
     for reply in [&b""[..], b"\0", b"\0\x01", b"\0\x01\0\0\0\x05hell"] {
-        let (output, ()) = run_against(&["pop", "q"], b"", |mut session| {
+        let (output, ()) = run_against(&["wire", "pop", "q"], b"", |mut session| {
             session.request();
             session.send(reply);
         });
@@ -130,7 +130,7 @@ fn pop_complains_about_a_reply_that_is_cut_short() {
 
 #[test]
 fn subscribe_gives_one_credit_for_each_delivery_it_prints() {
-    let arguments = ["subscribe", "a", "b", "--count", "2"];
+    let arguments = ["wire", "subscribe", "a", "b", "--count", "2"];
     let (output, ()) = run_against(&arguments, b"", |mut session| {
         assert_eq!(session.request(), b"\x73\0\x01a");
         assert_eq!(session.request(), b"\x73\0\x01b");
@@ -145,7 +145,7 @@ fn subscribe_gives_one_credit_for_each_delivery_it_prints() {
 
 #[test]
 fn subscribe_reads_bare_packets_when_told_so() {
-    let arguments = ["subscribe", "a", "--framing", "bare", "--count", "1", "--with-key"];
+    let arguments = ["wire", "subscribe", "a", "--framing", "bare", "--count", "1", "--with-key"];
     let (output, ()) = run_against(&arguments, b"", |mut session| {
         session.request();
         session.request();
@@ -163,9 +163,9 @@ fn subscribe_ends_with_the_server() {
         session.send(ONE);
         session.request();
     };
-    let (output, ()) = run_against(&["subscribe", "a"], b"", script);
+    let (output, ()) = run_against(&["wire", "subscribe", "a"], b"", script);
     check(&output, 0, b"hello\n");
-    let (output, ()) = run_against(&["subscribe", "a", "--count", "2"], b"", script);
+    let (output, ()) = run_against(&["wire", "subscribe", "a", "--count", "2"], b"", script);
     check(&output, 1, b"hello\n");
 }
 
@@ -173,7 +173,7 @@ fn subscribe_ends_with_the_server() {
 fn a_reader_that_has_gone_ends_the_command_quietly() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let mut child = pinpriq(&["subscribe", "q", "--address", &address]).spawn().unwrap();
+    let mut child = pinpriq(&["wire", "subscribe", "q", "--address", &address]).spawn().unwrap();
     drop(child.stdout.take());
     let mut session = Session::accept(&listener);
     assert_eq!(session.request(), b"\x73\0\x01q");

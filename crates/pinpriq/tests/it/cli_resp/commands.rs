@@ -32,6 +32,25 @@ fn put_prints_ids_and_take_prints_receipts_and_payloads() {
 }
 
 #[test]
+fn pop_takes_the_oldest_of_the_most_urgent_for_good() {
+    let server = Server::start();
+    for (payload, priority) in [("low", "5"), ("first", "1"), ("second", "1")] {
+        server.printed(&["put", "jobs", payload, "--priority", priority]);
+    }
+    assert_eq!(server.printed(&["pop", "jobs"]), "first\n");
+    let known = server.printed(&["pop", "jobs", "--json"]);
+    let start = "{\"queue\":\"jobs\",\"member\":null,\"id\":\"3\",\"receipt\":null,\
+                 \"payload\":\"second\",";
+    assert!(known.starts_with(start), "{known}");
+    assert_eq!(server.printed(&["pop", "void", "jobs", "--count", "9"]), "jobs\tlow\n");
+    check(&server.run(&["pop", "jobs"]), 4, b"");
+    let waiting = server.client(&["pop", "jobs", "--wait-ms", "-1"]).spawn().unwrap();
+    server.put("jobs", "late");
+    check(&waiting.wait_with_output().unwrap(), 0, b"late\n");
+    assert_eq!(super::member_of(&server.printed(&["stats"]), "present"), "0");
+}
+
+#[test]
 fn json_has_all_that_is_known_of_a_task() {
     let server = Server::start();
     server.printed(&["put", "jobs", "a\"b", "--key", "k", "--ttr-ms", "5"]);

@@ -1,4 +1,4 @@
-//! `pinpriq push`: sends packets, then makes sure that they were accepted.
+//! `pinpriq wire push`: sends packets, then makes sure that they were accepted.
 //!
 //! A push has no reply. But the server replies to a later pop of the same connection only after
 //! every earlier push was accepted and is durable. So this command ends with such a pop, from a
@@ -11,7 +11,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
 use pinpriq_wire::{Framing, Request};
 
-use crate::args::PushArgs;
+use crate::args::wire::PushArgs;
 use crate::connection::{Connection, Frame, Wanted, bytes_of};
 use crate::exit::{Exit, Failure};
 
