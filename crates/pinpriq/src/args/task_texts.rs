@@ -26,6 +26,22 @@ macro_rules! doing {
     };
 }
 
+/// The exit codes of a command that waits for the end of a task.
+macro_rules! awaiting {
+    ($examples:literal, $done:literal) => {
+        concat!(
+            "Examples:\n",
+            $examples,
+            "\nExit codes:\n  0  ",
+            $done,
+            "\n  1  no connection, or it was lost\n  2  wrong usage\n",
+            "  5  the server refused; stderr says why\n  10  the task was buried\n",
+            "  11  the task expired\n  12  the task was killed\n",
+            "  13  the time was up before the task had ended"
+        )
+    };
+}
+
 pub(super) use doing;
 
 /// What `put` does.
@@ -36,15 +52,17 @@ The id is printed once the task is as durable as the server was told to make it.
 sent byte for byte: a line end at the end of stdin is part of it. With --lines each line of stdin \
 becomes a task, many of them under way at a time; an answer comes for each of them, in order. \
 After a refusal no more lines are read. With --wait-ms the command prints, after the id, how the \
-task ended: acked, buried, expired, killed or timeout.";
+task ended: acked, buried, expired, killed or timeout. The exit code says so too; of several tasks \
+it is that of the first which was not acked.";
 
 /// After the help of `put`.
-pub(super) const AFTER_PUT: &str = doing!(
+pub(super) const AFTER_PUT: &str = awaiting!(
     "  pinpriq put jobs 'resize 17.png' --priority -2
   pinpriq put mails --delay-ms 60000 --ttl-ms 3600000 < mail.json
   pinpriq put jobs --lines < jobs.txt > ids.txt
   pinpriq put jobs 'build' --wait-ms -1
-"
+",
+    "the task was put; with --wait-ms: it was acked"
 );
 
 /// What `take` does.
@@ -176,10 +194,11 @@ It ended as acked, buried, expired, killed or timeout, which means that it has n
 state is one letter, X where the task is gone.";
 
 /// After the help of `await`.
-pub(super) const AFTER_AWAIT: &str = doing!(
+pub(super) const AFTER_AWAIT: &str = awaiting!(
     "  pinpriq await jobs 17
-  pinpriq await jobs 17 --wait-ms 5000
-"
+  pinpriq await jobs 17 --wait-ms 5000 && echo done
+",
+    "the task was acked"
 );
 
 /// After the help of `dig`.

@@ -29,7 +29,11 @@ Exit codes:
   2  wrong usage or configuration, also an address that is in use
   3  the data directory is locked, damaged, of a newer format or not writable
   4  there was nothing: no task to take, to pop, to print
-  5  the server refused what it was asked; stderr says why";
+  5  the server refused what it was asked; stderr says why
+  10  await, and put that waits: the task was buried
+  11  the same: the task expired
+  12  the same: the task was killed
+  13  the same: the time was up before the task had ended";
 
 /// What `serve` does.
 pub(super) const SERVE: &str = "\

@@ -126,7 +126,7 @@ fn a_refused_line_is_told_and_ends_the_command() {
 #[test]
 fn put_and_await_tell_how_a_task_ended() {
     let server = Server::start();
-    assert_eq!(server.printed(&["put", "jobs", "p", "--wait-ms", "0"]), "1\ttimeout\n");
+    check(&server.run(&["put", "jobs", "p", "--wait-ms", "0"]), 13, b"1\ttimeout\n");
     let waiting = server.client(&["put", "jobs", "p", "--wait-ms", "-1"]).spawn().unwrap();
     let awaiting = server.client(&["await", "jobs", "1", "--json"]).spawn().unwrap();
     for _ in 0..2 {
@@ -142,7 +142,36 @@ fn put_and_await_tell_how_a_task_ended() {
     }
     server.refused(&["await", "jobs", "1"], "NOTFOUND ");
     server.put("jobs", "p");
-    assert_eq!(server.printed(&["await", "jobs", "3", "--wait-ms", "0"]), "timeout\tR\n");
+    check(&server.run(&["await", "jobs", "3", "--wait-ms", "0"]), 13, b"timeout\tR\n");
+}
+
+#[test]
+fn the_exit_code_tells_how_an_awaited_task_ended() {
+    let server = Server::start();
+    server.done(&["queue", "create", "jobs", "--after-ack", "keep"]);
+    let mut put = server.client(&["put", "jobs", "--lines", "--wait-ms", "-1"]);
+    let mut putting = put.stdin(Stdio::piped()).spawn().unwrap();
+    putting.stdin.take().unwrap().write_all(b"a\nb\nc\n").unwrap();
+    let next = || {
+        let line = server.printed(&["take", "jobs", "--wait-ms", "-1"]);
+        line.split('\t').next().unwrap().to_owned()
+    };
+    server.done(&["ack", "jobs", &next()]);
+    server.done(&["bury", "jobs", &next()]);
+    check(&server.run(&["await", "jobs", "1"]), 0, b"acked\tD\n");
+    check(&server.run(&["await", "jobs", "2"]), 10, b"buried\tB\n");
+    next();
+    check(&server.run(&["await", "jobs", "3", "--wait-ms", "0"]), 13, b"timeout\tT\n");
+    assert_eq!(server.printed(&["kill", "jobs", "3"]), "1\n");
+    // The code is that of the first task that was not acknowledged.
+    check(&putting.wait_with_output().unwrap(), 10, b"1\tacked\n2\tburied\n3\tkilled\n");
+
+    let expires = ["put", "jobs", "p", "--ttl-ms", "1", "--wait-ms", "-1"];
+    check(&server.run(&expires), 11, b"4\texpired\n");
+    let killed = server.client(&["put", "jobs", "p", "--wait-ms", "-1"]).spawn().unwrap();
+    next();
+    assert_eq!(server.printed(&["kill", "jobs", "5"]), "1\n");
+    check(&killed.wait_with_output().unwrap(), 12, b"5\tkilled\n");
 }
 
 #[test]
