@@ -81,13 +81,17 @@ task with ack, or give it back with release; otherwise it goes back by itself wh
 With --exec the command becomes a worker. For each task it runs CMD with sh -c, gives it the \
 payload on stdin, and tells it about the task in PINPRIQ_QUEUE, PINPRIQ_ID, PINPRIQ_RECEIPT, \
 PINPRIQ_ATTEMPTS (1 at first), PINPRIQ_KEY (only if there is a key) and PINPRIQ_MEMBER (only in \
-a lane); PINPRIQ_RESP_ADDRESS says where the server is. Exit code 0 acknowledges the task. Any \
-other end releases it with a delay that doubles with each attempt, up to a day, or buries it when \
-its attempts are used up. Stderr \
-tells of every task that was not acknowledged. While CMD runs, its lease is renewed each third of \
---ttr-ms. If the lease is lost all the same, CMD gets SIGTERM and the task is left alone. A lost \
-connection is opened again, after longer and longer pauses; what CMD came to is then told once \
-more.
+a lane); PINPRIQ_RESP_ADDRESS says where the server is. Exit code 0 acknowledges the task. 65 \
+(EX_DATAERR) buries it at once. 75 (EX_TEMPFAIL) releases it with a delay, however often it was \
+tried. Any other end releases it with a delay that doubles with each attempt, up to a day, or \
+buries it when its attempts are used up. A task that was taken more often than that, since its \
+workers died, is buried without running CMD. The reason has the last line of CMD's stderr. \
+Stderr tells of every task that was not acknowledged.
+
+While CMD runs, its lease is renewed each third of --ttr-ms. If the lease is lost all the same, \
+CMD gets SIGTERM and the task is left alone. At --timeout CMD gets SIGTERM, and 10 seconds later \
+SIGKILL; that is a failure. A lost connection is opened again, after longer and longer pauses; \
+what CMD came to is then told once more.
 
 SIGTERM and SIGINT let running commands finish and then end the worker; a second one kills them \
 and gives their tasks back. CMD and what it starts are a process group of their own, so that a key \
@@ -211,11 +215,13 @@ pub(super) const AFTER_DIG: &str = doing!(
 pub(super) const PLOW: &str = "\
 Bring buried tasks back, the oldest first, and print how many.
 
-Without --count all buried tasks of the queue come back at once.";
+Without --count all buried tasks of the queue come back at once. With --reset-attempts they come \
+back one by one, and `pinpriq take --exec` tries each as often as a new task.";
 
 /// After the help of `plow`.
 pub(super) const AFTER_PLOW: &str = doing!(
     "  pinpriq plow jobs --count 100
+  pinpriq plow jobs --reset-attempts
 "
 );
 

@@ -5,6 +5,16 @@ use std::str::FromStr;
 
 use clap::ValueEnum;
 
+use crate::units::duration_ms;
+
+/// Returns the milliseconds of a time that cannot be 0.
+pub(crate) fn time_above_0(text: &str) -> Result<u64, String> {
+    match duration_ms(text)? {
+        0 => Err(format!("`{text}` is no time at all: give one such as `500ms`, `30s` or `1h30m`")),
+        time => Ok(time),
+    }
+}
+
 /// A whole number, or none: for priorities, times and bounds that may be missing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct OrNone<T>(Option<T>);

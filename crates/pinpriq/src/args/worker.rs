@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use clap::Args;
 
 use super::tasks::at_least_1;
+use super::values::time_above_0;
 
 /// The arguments of `take --exec`.
 #[derive(Debug, Args)]
@@ -25,7 +26,7 @@ pub(crate) struct WorkerArgs {
 /// How hard a worker tries.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct EffortArgs {
-    /// Bury a task that has failed after being taken this many times
+    /// Bury a task that has failed after being taken this many times, or that is taken once more
     #[arg(long, value_name = "N", default_value_t = 5, requires = "exec")]
     #[arg(value_parser = at_least_1())]
     pub(crate) attempts_max: u64,
@@ -33,6 +34,11 @@ pub(crate) struct EffortArgs {
     /// How long a task waits after it failed first, in milliseconds; doubles each time
     #[arg(long, value_name = "MS", default_value_t = 1_000, requires = "exec")]
     pub(crate) backoff_ms: u64,
+
+    /// End a command that takes longer than this, which counts as a failure [default: no limit]
+    #[arg(long, value_name = "TIME", value_parser = time_above_0, requires = "exec")]
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) timeout: Option<u64>,
 
     /// Run this many commands at a time
     #[arg(long, value_name = "N", default_value_t = 1, requires = "exec")]

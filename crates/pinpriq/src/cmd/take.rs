@@ -14,7 +14,9 @@ mod child;
 mod job;
 mod listen;
 mod membership;
+mod stderr;
 mod stop;
+mod timer;
 mod worker;
 
 pub(crate) use self::listen::listen;

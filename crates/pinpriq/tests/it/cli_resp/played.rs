@@ -88,7 +88,12 @@ fn start(address: &str, arguments: &[&str]) -> Worker {
 fn what_a_command_came_to_is_told_again_over_a_new_connection() {
     let table = [
         ("+OK\r\n", ""),
-        ("-STALE that lease is over\r\n", "pinpriq: task 7 of q: STALE that lease is over\n"),
+        (
+            "-STALE that lease is over\r\n",
+            "pinpriq: task 7 of q: the command succeeded, but the connection was lost, and the \
+             task has been finished or moved since, perhaps by the first report (STALE that lease \
+             is over)\n",
+        ),
     ];
     for (answer, told) in table {
         let (listener, address) = listen();
@@ -114,7 +119,9 @@ fn it_is_told_twice_and_no_more() {
     assert_eq!(second.command(), "ACK q 7-1-1");
     second.answer("-CLOSING the server is shutting down\r\n");
     let told = worker.end();
-    assert_eq!(told, "pinpriq: task 7 of q: CLOSING the server is shutting down\n");
+    let expected = "pinpriq: task 7 of q: the command succeeded, but it is not known whether the \
+                    task was acknowledged: CLOSING the server is shutting down\n";
+    assert_eq!(told, expected);
 }
 
 #[test]
