@@ -14,7 +14,7 @@ use crate::settings::Settings;
 
 use self::bench::BenchArgs;
 use self::fanout::{BeatArgs, JoinArgs, LeaveArgs, ListenArgs, MembersArgs, PublishArgs};
-use self::queues::{QueueCommand, StatsArgs};
+use self::queues::{QueueCommand, StatsArgs, StatusArgs};
 use self::tasks::{
     AckArgs, AwaitArgs, BuryArgs, DigArgs, IdArgs, KillArgs, PeekArgs, PlowArgs, PopArgs, PutArgs,
     ReleaseArgs, SwitchArgs, TakeArgs, TouchArgs, TransferArgs, UpdateArgs,
@@ -107,6 +107,9 @@ pub(crate) enum Command {
     /// Make, set up, list, empty, remove and pause queues
     #[command(subcommand)]
     Queue(QueueCommand),
+    /// Print a table of the queues, with how fast tasks come and go
+    #[command(long_about = queue_texts::STATUS, after_help = queue_texts::AFTER_STATUS)]
+    Status(StatusArgs),
     /// Print the figures of a queue, or of all queues together
     #[command(long_about = queue_texts::STATS, after_help = queue_texts::AFTER_STATS)]
     Stats(StatsArgs),

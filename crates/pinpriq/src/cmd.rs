@@ -15,6 +15,7 @@ mod reshard;
 mod salvage;
 mod sending;
 mod serve;
+mod status;
 mod take;
 mod wire;
 
@@ -47,6 +48,7 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Update(arguments) => change::update(&arguments),
         Command::Queue(command) => queue::queue(&command),
         Command::Stats(arguments) => look::stats(&arguments),
+        Command::Status(arguments) => status::status(&arguments),
         Command::Publish(arguments) => fanout::publish(&arguments),
         Command::Listen(arguments) => take::listen(&arguments),
         Command::Join(arguments) => fanout::join(&arguments),

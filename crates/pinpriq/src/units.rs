@@ -55,6 +55,25 @@ pub(crate) fn duration_ms(text: &str) -> Result<u64, String> {
     if text.is_empty() { Err(format!("`` is not a time: {TIME_EXAMPLE}")) } else { Ok(total) }
 }
 
+/// Returns a time for people, in its two longest units.
+pub(crate) fn brief(ms: u64) -> String {
+    let mut rest = ms;
+    let mut parts = Vec::new();
+    for (unit, length) in TIMES {
+        if rest >= *length && parts.len() < 2 {
+            parts.push(format!("{}{unit}", rest / length));
+        } else if !parts.is_empty() {
+            break;
+        }
+        rest %= length;
+    }
+    // Who waits for seconds does not count in milliseconds.
+    if parts.len() == 2 && ms >= 1_000 && parts.last().is_some_and(|part| part.ends_with("ms")) {
+        parts.pop();
+    }
+    if parts.is_empty() { "0ms".to_owned() } else { parts.concat() }
+}
+
 /// Returns the bytes of a size: a plain number of them, or a number with a unit. KB, MB and GB are
 /// powers of 1000, and KiB, MiB and GiB powers of 1024.
 pub(crate) fn bytes(text: &str) -> Result<u64, String> {
@@ -111,7 +130,7 @@ fn first_part(text: &str) -> Option<(&str, &str, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{bytes, duration_ms};
+    use super::{brief, bytes, duration_ms};
 
     #[test]
     fn times_have_units_or_are_milliseconds() {
@@ -129,6 +148,23 @@ mod tests {
         ];
         for (text, expected) in table {
             assert_eq!(duration_ms(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn people_read_two_units() {
+        let table = [
+            (0, "0ms"),
+            (7, "7ms"),
+            (1_999, "1s"),
+            (60_000, "1m"),
+            (61_999, "1m1s"),
+            (3_600_001, "1h"),
+            (5_430_000, "1h30m"),
+            (200_000_000, "2d7h"),
+        ];
+        for (ms, expected) in table {
+            assert_eq!(brief(ms), expected);
         }
     }
 

@@ -109,6 +109,22 @@ pub(crate) struct SideArgs {
     pub(crate) client: ClientArgs,
 }
 
+/// The arguments of `status`.
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    /// Only queues whose names begin with this
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) prefix: Option<OsString>,
+
+    /// Show up to this many queues, in the order of their names
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub(crate) count: u64,
+
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
 /// The arguments of `stats`.
 #[derive(Debug, Args)]
 pub(crate) struct StatsArgs {

@@ -6,7 +6,7 @@ use clap::Parser as _;
 
 use pinpriq_wire::resp::Words;
 
-use super::{change, fanout, held, look, put, queue, take};
+use super::{change, fanout, held, look, put, queue, status, take};
 use crate::args::{Cli, Command};
 use crate::words::OsWords as _;
 
@@ -32,6 +32,7 @@ fn words(command: &Command) -> Words {
         Command::Get(it) => look::record_words(it),
         Command::Await(it) => look::await_words(it),
         Command::Stats(it) => look::stats_words(it),
+        Command::Status(it) => status::list_words(it),
         Command::Dig(it) => change::dig_words(it),
         Command::Plow(it) => change::plow_words(it),
         Command::Kill(it) => change::kill_words(it),
@@ -134,6 +135,8 @@ fn looking_and_changing() {
             "update q 7 --ttl-ms none --receipt 1-2-3 --priority -1 --payload p",
             "UPDATE q 7 PRIORITY -1 PAYLOAD p TTL NONE RECEIPT 1-2-3",
         ),
+        ("status", "QUEUE LIST COUNT 50"),
+        ("status --prefix m --count 9", "QUEUE LIST PREFIX m COUNT 9"),
         ("stats", "STATS"),
         ("stats q", "STATS q"),
     ]);

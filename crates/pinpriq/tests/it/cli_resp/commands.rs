@@ -297,6 +297,27 @@ fn stats_are_printed_for_a_queue_and_for_all() {
 }
 
 #[test]
+fn status_tells_of_all_queues() {
+    let server = Server::start();
+    server.printed(&["put", "jobs", "p", "--count", "3"]);
+    server.take("jobs");
+    server.printed(&["put", "jobs", "p", "--delay-ms", "3600000"]);
+    server.printed(&["put", "mails", "p"]);
+    server.done(&["queue", "pause", "mails", "in"]);
+    let table = server.printed(&["status"]);
+    let rows: Vec<Vec<&str>> = table.lines().map(|it| it.split_whitespace().collect()).collect();
+    assert_eq!(rows[1][..9], ["jobs", "2", "1", "1", "0", "0", "0", "0", "0"], "{table}");
+    assert_eq!((rows[2][0], rows[2][10]), ("mails", "in"), "{table}");
+    assert_eq!(rows[3][..9], ["(all)", "3", "1", "1", "0", "0", "0", "0", "0"], "{table}");
+    let objects = server.printed(&["status", "--prefix", "j", "--json"]);
+    let lines: Vec<&str> = objects.lines().collect();
+    let start = "{\"queue\":\"jobs\",\"ready\":2,\"taken\":1,\"waiting\":1,\"buried\":0,";
+    assert!(lines[0].starts_with(start) && lines[0].ends_with(",\"paused\":null}"), "{objects}");
+    assert!(lines[1].starts_with("{\"queue\":null,\"ready\":3,"), "{objects}");
+    assert_eq!(lines.len(), 2, "{objects}");
+}
+
+#[test]
 fn a_server_that_is_not_there_or_is_another_is_told() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
