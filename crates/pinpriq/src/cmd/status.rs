@@ -11,7 +11,7 @@ use crate::args::queues::StatusArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::{escaped, print_text, tell};
 use crate::printer::{Printer, shown, text};
-use crate::resp::{Client, unexpected};
+use crate::resp::{Client, member, unexpected};
 use crate::units::brief;
 use crate::words::OsWords as _;
 
@@ -147,12 +147,6 @@ fn row(queue: Option<Vec<u8>>, before: &Value, after: &Value, elapsed_ms: i64) -
         oldest_ms,
         paused: paused.filter(|side| *side != b"none").map(escaped),
     }
-}
-
-fn member<'a>(map: &'a Value, name: &str) -> Option<&'a Value> {
-    let Value::Map(members) = map else { return None };
-    let found = members.iter().find(|(key, _)| key.as_bytes() == Some(name.as_bytes()));
-    found.map(|(_, value)| value)
 }
 
 fn number(map: &Value, name: &str) -> i64 {

@@ -252,6 +252,8 @@ fn a_listener_without_a_lane_joins_again() {
     assert_eq!(second.command(), "ACK q 7-1-1");
     second.answer("+OK\r\n");
     let mut last = Played::accept(&listener);
+    assert_eq!(last.command(), "STATS q MEMBER m");
+    last.answer("-NOTFOUND the lane has ended\r\n");
     assert_eq!(last.command(), "LEAVE q m");
     last.answer(":1\r\n");
     let told = worker.end();
