@@ -5,6 +5,7 @@ use std::net::TcpListener;
 use pinpriq_wire::{Decoded, Request, decode_request};
 
 use crate::peer::{Session, check, pinpriq, run_against};
+use crate::serving::Serving;
 
 /// A reply of two packets with key `k`.
 const TWO: &[u8] = b"\x00\x02\x00\x01\x00\x02k\x01\xff\x00\x01\x00\x00k";
@@ -181,4 +182,42 @@ fn a_reader_that_has_gone_ends_the_command_quietly() {
     session.send(ONE);
     assert_eq!(session.request(), b"", "no credit for what nobody reads");
     check(&child.wait_with_output().unwrap(), 0, b"");
+}
+
+#[test]
+fn a_resp_port_is_told_from_a_pinpriq_port() {
+    let data = tempfile::tempdir().unwrap();
+    // Without a line end a server that speaks RESP says nothing until it closes.
+    let flags = ["--durability", "memory", "--resp", "127.0.0.1:0", "--frame-timeout-ms", "100"];
+    let server = Serving::start(data.path(), &flags);
+    let address = server.door("resp");
+    for arguments in [
+        &["wire", "push", "q", "p"][..],
+        &["wire", "push", "q", "1\n2\n3\n"],
+        &["wire", "push", "q", "1\n2\n", "--count", "10000"],
+        &["wire", "pop", "q"],
+        &["wire", "pop", "q\n"],
+        &["wire", "subscribe", "q"],
+    ] {
+        let output = pinpriq(arguments).args(["--address", &address]).output().unwrap();
+        check(&output, 1, b"");
+        let complaint = String::from_utf8(output.stderr).unwrap();
+        let start = format!("pinpriq: {address} speaks RESP, so it looks like the server's RESP");
+        assert!(complaint.starts_with(&start), "{arguments:?}: {complaint}");
+        assert!(complaint.contains("needs the pinpriq port, 7250 by default"), "{complaint}");
+    }
+    server.stop();
+}
+
+#[test]
+fn a_frame_that_begins_like_a_refusal_is_a_frame() {
+    let (output, ()) =
+        run_against(&["wire", "subscribe", "q", "--framing", "bare"], b"", |mut it| {
+            it.request();
+            it.request();
+            // A packet whose key has 11,589 bytes.
+            let key = [b"RR", &[b'k'; 0x2d45 - 2][..]].concat();
+            it.send(&[&b"-E\x00\x01"[..], &key, b"p"].concat());
+        });
+    check(&output, 0, b"p\n");
 }

@@ -43,6 +43,7 @@ pub(crate) fn push(arguments: PushArgs) -> Result<Exit, Failure> {
         Ok(Frame::Whole(_) | Frame::Unwanted) => {
             Err(Failure::on_the_way("the answer is not one of a pinpriq server"))
         }
+        Err(failure) if connection.speaks_resp() => Err(failure),
         // A server that refuses closes while bytes are still under way to it, and that can look
         // like a broken connection here.
         Err(failure) => Err(refused(failure)),
