@@ -19,6 +19,7 @@ use self::tasks::{
     AckArgs, AwaitArgs, BuryArgs, DigArgs, IdArgs, KillArgs, PeekArgs, PlowArgs, PopArgs, PutArgs,
     ReleaseArgs, SwitchArgs, TakeArgs, TouchArgs, TransferArgs, UpdateArgs,
 };
+use self::values::number_in;
 use self::wire::WireCommand;
 
 pub(crate) mod bench;
@@ -197,7 +198,8 @@ pub(crate) struct ReshardArgs {
     pub(crate) new_dir: PathBuf,
 
     /// How many shards the new one is to have, 1 to 64
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
+    #[arg(long, value_name = "N", value_parser = number_in::<u8>(1..=64))]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) shards: u8,
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::values::{count, number_in};
 use crate::units::bytes;
 
 /// The largest payload that any server accepts.
@@ -46,12 +47,14 @@ pub(crate) struct BenchArgs {
 
     /// How many connections
     #[arg(long, value_name = "N", default_value_t = 16)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(value_parser = number_in::<u32>(1..=100_000))]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) connections: u32,
 
     /// How many requests are under way on each connection
     #[arg(long, value_name = "N", default_value_t = 1)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    #[arg(value_parser = number_in::<u32>(1..=65_536))]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) depth: u32,
 
     /// The size of each payload, in bytes
@@ -61,16 +64,19 @@ pub(crate) struct BenchArgs {
 
     /// How many different priorities the tasks have
     #[arg(long, value_name = "N", default_value_t = 10)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(value_parser = number_in::<u32>(1..=1_000_000))]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) priorities: u32,
 
     /// How many tasks are put first, which is not measured [default: 0, for drain 100000]
     #[arg(long, value_name = "N")]
+    #[arg(value_parser = number_in::<u64>(0..=u64::MAX), allow_negative_numbers = true)]
     pub(crate) backlog: Option<u64>,
 
     /// Over how many queues the tasks are spread
     #[arg(long, value_name = "N", default_value_t = 1)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(value_parser = number_in::<u32>(1..=100_000))]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) queues: u32,
 
     /// Each connection keeps to one queue, rather than taking all in turns
@@ -78,20 +84,24 @@ pub(crate) struct BenchArgs {
     pub(crate) keep_queue: bool,
 
     /// How many members each topic has; for fan-out only [default: 10]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", value_parser = number_in::<u32>(1..=10_000))]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) members: Option<u32>,
 
     /// So many jobs begin each second, whatever the server does; without it, as many as it can do
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = count)]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) rate: Option<u64>,
 
     /// How long to measure
     #[arg(long, value_name = "S", default_value_t = 10, conflicts_with = "count")]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    #[arg(value_parser = number_in::<u64>(1..=86_400))]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) seconds: u64,
 
     /// Measure so many jobs instead, however long they take
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = count)]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) count: Option<u64>,
 
     /// Which protocol
@@ -100,6 +110,7 @@ pub(crate) struct BenchArgs {
 
     /// What priorities and payloads depend on
     #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = number_in::<u64>(0..=u64::MAX), allow_negative_numbers = true)]
     pub(crate) seed: u64,
 
     /// Also tell what this process used, the server's: its CPU time and memory

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use super::queue_settings::GivenSettings;
 use super::queue_texts as texts;
 use super::tasks::{ClientArgs, LaneArgs};
-use super::values::Side;
+use super::values::{Side, number_in};
 
 /// What can be done with a queue.
 #[derive(Debug, Subcommand)]
@@ -118,7 +118,8 @@ pub(crate) struct StatusArgs {
 
     /// Show up to this many queues, in the order of their names
     #[arg(long, value_name = "N", default_value_t = 50)]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    #[arg(value_parser = number_in::<u64>(1..=10_000))]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) count: u64,
 
     #[command(flatten)]

@@ -102,7 +102,7 @@ pub(super) const AFTER_TAKE: &str = "\
 Examples:
   pinpriq take jobs --wait-ms 5000
   pinpriq take jobs --json --count 10 | jq -r .payload
-  pinpriq take urgent jobs --exec ./handle-job --jobs 4
+  pinpriq take urgent jobs --exec ./handle-job --jobs 4 --timeout 10m
   pinpriq take jobs --exec 'curl --fail --data @- http://example.com/' --once
 
 Exit codes:

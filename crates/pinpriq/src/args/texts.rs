@@ -19,7 +19,9 @@ to each of its members: try `pinpriq listen news` and `pinpriq publish news hell
 
 The commands speak RESP, as every Redis client does. Only those under `pinpriq wire` speak the \
 pinpriq protocol, which takes a few lines in any language (docs/protocol/pinpriq.md). There a task \
-is called a packet: it is pushed, lives for 65 seconds at most, and is gone when it is popped.";
+is called a packet: it is pushed, lives for 65 seconds at most, and is gone when it is popped.
+
+A TIME is a number of milliseconds, or has units: 500ms, 30s, 5m, 1h30m, 2d.";
 
 /// After the help of the whole program.
 pub(super) const EXIT_CODES: &str = "\

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use clap::{Args, Subcommand};
 
+use super::values::{count, number_in, packet_ttl};
 use super::wire_texts as texts;
 use crate::settings::Framing;
 
@@ -61,16 +62,19 @@ pub(crate) struct PushArgs {
 
     /// 1 is the most urgent, 255 the least, 0 is never selected
     #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = number_in::<u8>(0..=u8::MAX.into()), allow_negative_numbers = true)]
     pub(crate) priority: u8,
 
-    /// How long the packet may wait, in milliseconds, 1 to 65535
-    #[arg(long, value_name = "MS", default_value_t = u16::MAX)]
-    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
+    /// How long the packet may wait, up to 65535 ms
+    #[arg(long, value_name = "TIME", default_value_t = u16::MAX)]
+    #[arg(value_parser = packet_ttl)]
+    #[arg(allow_hyphen_values = true, visible_alias = "ttl")]
     pub(crate) ttl_ms: u16,
 
     /// Push the packet this many times
     #[arg(long, value_name = "N", default_value_t = 1)]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(value_parser = count)]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) count: u64,
 
     #[command(flatten)]
@@ -85,7 +89,8 @@ pub(crate) struct PopArgs {
 
     /// Pop up to this many times, and stop when the queue is empty
     #[arg(long, value_name = "N", default_value_t = 1)]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(value_parser = count)]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) count: u64,
 
     #[command(flatten)]
@@ -103,7 +108,8 @@ pub(crate) struct SubscribeArgs {
     pub(crate) queues: Vec<OsString>,
 
     /// End after this many deliveries; without it go on until the server closes
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = count)]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) count: Option<u64>,
 
     /// How the server frames deliveries; must be what the server was told
