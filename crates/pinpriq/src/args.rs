@@ -3,22 +3,24 @@
 //!
 //! What the arguments mean is the business of the commands in `cmd/`. The settings of the server
 //! are in `settings.rs`, since the configuration file has them too. The longer texts of the help
-//! are in `args/texts.rs`. The commands that speak RESP are in files of their own under `args/`.
+//! are in `args/texts.rs`. The commands that speak to a server are in files of their own under
+//! `args/`.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::settings::{Framing, Settings};
+use crate::settings::Settings;
 
 use self::bench::BenchArgs;
 use self::fanout::{BeatArgs, JoinArgs, LeaveArgs, ListenArgs, MembersArgs, PublishArgs};
-use self::queues::{QueueCommand, StatsArgs};
+use self::queues::{QueueCommand, StatsArgs, StatusArgs};
 use self::tasks::{
-    AckArgs, AwaitArgs, BuryArgs, DigArgs, IdArgs, KillArgs, PeekArgs, PlowArgs, PutArgs,
+    AckArgs, AwaitArgs, BuryArgs, DigArgs, IdArgs, KillArgs, PeekArgs, PlowArgs, PopArgs, PutArgs,
     ReleaseArgs, SwitchArgs, TakeArgs, TouchArgs, TransferArgs, UpdateArgs,
 };
+use self::values::number_in;
+use self::wire::WireCommand;
 
 pub(crate) mod bench;
 pub(crate) mod fanout;
@@ -30,6 +32,8 @@ mod task_texts;
 pub(crate) mod tasks;
 mod texts;
 mod values;
+pub(crate) mod wire;
+mod wire_texts;
 pub(crate) mod worker;
 
 #[cfg(test)]
@@ -56,6 +60,9 @@ pub(crate) enum Command {
     /// Take tasks under a lease and print them, or run a command for each
     #[command(long_about = task_texts::TAKE, after_help = task_texts::AFTER_TAKE)]
     Take(TakeArgs),
+    /// Take tasks for good and print them
+    #[command(long_about = task_texts::POP, after_help = task_texts::AFTER_POP)]
+    Pop(PopArgs),
     /// Finish taken tasks
     #[command(after_help = task_texts::AFTER_ACK)]
     Ack(AckArgs),
@@ -101,6 +108,9 @@ pub(crate) enum Command {
     /// Make, set up, list, empty, remove and pause queues
     #[command(subcommand)]
     Queue(QueueCommand),
+    /// Print a table of the queues, with how fast tasks come and go
+    #[command(long_about = queue_texts::STATUS, after_help = queue_texts::AFTER_STATUS)]
+    Status(StatusArgs),
     /// Print the figures of a queue, or of all queues together
     #[command(long_about = queue_texts::STATS, after_help = queue_texts::AFTER_STATS)]
     Stats(StatsArgs),
@@ -123,15 +133,9 @@ pub(crate) enum Command {
     /// Print the members of a topic
     #[command(long_about = fanout_texts::MEMBERS, after_help = fanout_texts::AFTER_MEMBERS)]
     Members(MembersArgs),
-    /// Push a packet to a queue, and wait until it is durable
-    #[command(long_about = texts::PUSH, after_help = texts::AFTER_PUSH)]
-    Push(PushArgs),
-    /// Pop packets from a queue and print them
-    #[command(long_about = texts::POP, after_help = texts::AFTER_POP)]
-    Pop(PopArgs),
-    /// Wait for packets and print them as they come
-    #[command(long_about = texts::SUBSCRIBE, after_help = texts::AFTER_SUBSCRIBE)]
-    Subscribe(SubscribeArgs),
+    /// Push, pop and subscribe over the pinpriq protocol
+    #[command(subcommand, long_about = wire_texts::WIRE)]
+    Wire(WireCommand),
     /// Tell what is in a data directory, and whether it is damaged
     #[command(long_about = texts::CHECK, after_help = texts::AFTER_CHECK)]
     Check(CheckArgs),
@@ -161,102 +165,6 @@ pub(crate) struct ServeArgs {
 
     #[command(flatten)]
     pub(crate) settings: Settings,
-}
-
-/// Where the server is.
-#[derive(Debug, Args)]
-pub(crate) struct ServerArgs {
-    /// Host and port of the server
-    #[arg(long, env = "PINPRIQ_ADDRESS", hide_env_values = true, value_name = "ADDR")]
-    #[arg(default_value = "127.0.0.1:7250")]
-    pub(crate) address: String,
-}
-
-/// How packets are printed.
-#[derive(Clone, Copy, Debug, Args)]
-pub(crate) struct PrintArgs {
-    /// Print keys and payloads as hexadecimal digits
-    #[arg(long)]
-    pub(crate) hex: bool,
-
-    /// Print the key and a tab before each payload
-    #[arg(long)]
-    pub(crate) with_key: bool,
-
-    /// End each packet with a NUL byte instead of a line end
-    #[arg(long, short = '0')]
-    pub(crate) null: bool,
-}
-
-/// The arguments of `push`.
-#[derive(Debug, Args)]
-pub(crate) struct PushArgs {
-    /// The name of the queue, any bytes
-    pub(crate) queue: OsString,
-
-    /// The payload; read from stdin if it is left out or `-`
-    pub(crate) payload: Option<OsString>,
-
-    /// The key: packets of a queue with the same key leave together [default: the empty key]
-    #[arg(long, value_name = "KEY", hide_default_value = true, default_value = "")]
-    pub(crate) key: OsString,
-
-    /// 1 is the most urgent, 255 the least, 0 is never selected
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) priority: u8,
-
-    /// How long the packet may wait, in milliseconds, 1 to 65535
-    #[arg(long, value_name = "MS", default_value_t = u16::MAX)]
-    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) ttl_ms: u16,
-
-    /// Push the packet this many times
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) count: u64,
-
-    #[command(flatten)]
-    pub(crate) server: ServerArgs,
-}
-
-/// The arguments of `pop`.
-#[derive(Debug, Args)]
-pub(crate) struct PopArgs {
-    /// The name of the queue, any bytes
-    pub(crate) queue: OsString,
-
-    /// Pop up to this many times, and stop when the queue is empty
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) count: u64,
-
-    #[command(flatten)]
-    pub(crate) print: PrintArgs,
-
-    #[command(flatten)]
-    pub(crate) server: ServerArgs,
-}
-
-/// The arguments of `subscribe`.
-#[derive(Debug, Args)]
-pub(crate) struct SubscribeArgs {
-    /// The names of the queues, any bytes
-    #[arg(required = true, value_name = "QUEUE")]
-    pub(crate) queues: Vec<OsString>,
-
-    /// End after this many deliveries; without it go on until the server closes
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) count: Option<u64>,
-
-    /// How the server frames deliveries; must be what the server was told
-    #[arg(long, value_name = "HOW", value_enum, default_value_t = Framing::Counted)]
-    pub(crate) framing: Framing,
-
-    #[command(flatten)]
-    pub(crate) print: PrintArgs,
-
-    #[command(flatten)]
-    pub(crate) server: ServerArgs,
 }
 
 /// The arguments of `check`.
@@ -290,7 +198,8 @@ pub(crate) struct ReshardArgs {
     pub(crate) new_dir: PathBuf,
 
     /// How many shards the new one is to have, 1 to 64
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
+    #[arg(long, value_name = "N", value_parser = number_in::<u8>(1..=64))]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) shards: u8,
 }
 

@@ -9,16 +9,15 @@ mod fanout;
 mod held;
 mod look;
 mod man;
-mod pop;
-mod push;
 mod put;
 mod queue;
 mod reshard;
 mod salvage;
 mod sending;
 mod serve;
-mod subscribe;
+mod status;
 mod take;
+mod wire;
 
 #[cfg(test)]
 mod tests;
@@ -32,6 +31,7 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Serve(arguments) => serve::serve(*arguments),
         Command::Put(arguments) => put::put(&arguments),
         Command::Take(arguments) => take::take(&arguments),
+        Command::Pop(arguments) => take::pop(&arguments),
         Command::Ack(arguments) => held::ack(&arguments),
         Command::Release(arguments) => held::release(&arguments),
         Command::Bury(arguments) => held::bury(&arguments),
@@ -48,15 +48,14 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Update(arguments) => change::update(&arguments),
         Command::Queue(command) => queue::queue(&command),
         Command::Stats(arguments) => look::stats(&arguments),
+        Command::Status(arguments) => status::status(&arguments),
         Command::Publish(arguments) => fanout::publish(&arguments),
         Command::Listen(arguments) => take::listen(&arguments),
         Command::Join(arguments) => fanout::join(&arguments),
         Command::Beat(arguments) => fanout::beat(&arguments),
         Command::Leave(arguments) => fanout::leave(&arguments),
         Command::Members(arguments) => fanout::members(&arguments),
-        Command::Push(arguments) => push::push(arguments),
-        Command::Pop(arguments) => pop::pop(&arguments),
-        Command::Subscribe(arguments) => subscribe::subscribe(&arguments),
+        Command::Wire(command) => wire::wire(command),
         Command::Check(arguments) => check::check(&arguments),
         Command::Salvage(arguments) => salvage::salvage(&arguments),
         Command::Reshard(arguments) => reshard::reshard(&arguments),

@@ -14,6 +14,11 @@ const DIRECTORY: u8 = 3;
 const NOTHING_THERE: u8 = 4;
 /// The server refused what it was asked.
 const REFUSED: u8 = 5;
+/// The awaited task ended otherwise than acknowledged, or not yet.
+const BURIED: u8 = 10;
+const EXPIRED: u8 = 11;
+const KILLED: u8 = 12;
+const TIMEOUT: u8 = 13;
 
 /// How a command ended that ran as it should.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,6 +31,14 @@ pub(crate) enum Exit {
     NothingThere,
     /// The server refused some of what it was asked, and that has been told.
     Refused,
+    /// It waited for the end of a task, and the task was buried.
+    Buried,
+    /// It waited for the end of a task, and the task expired.
+    Expired,
+    /// It waited for the end of a task, and the task was killed.
+    Killed,
+    /// It waited for the end of a task, and the time was up.
+    TimedOut,
 }
 
 /// Why a command ended otherwise.
@@ -43,6 +56,10 @@ impl From<Exit> for ExitCode {
             Exit::Damaged => Self::from(DIRECTORY),
             Exit::NothingThere => Self::from(NOTHING_THERE),
             Exit::Refused => Self::from(REFUSED),
+            Exit::Buried => Self::from(BURIED),
+            Exit::Expired => Self::from(EXPIRED),
+            Exit::Killed => Self::from(KILLED),
+            Exit::TimedOut => Self::from(TIMEOUT),
         }
     }
 }

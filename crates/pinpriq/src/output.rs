@@ -7,7 +7,7 @@ use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write};
 
 use pinpriq_wire::Packet;
 
-use crate::args::PrintArgs;
+use crate::args::wire::PrintArgs;
 use crate::connection::Wanted;
 use crate::exit::Failure;
 
@@ -120,7 +120,7 @@ mod tests {
     use pinpriq_wire::Packet;
 
     use super::{Form, Output, wanted};
-    use crate::args::PrintArgs;
+    use crate::args::wire::PrintArgs;
     use crate::connection::Wanted;
 
     const PLAIN: PrintArgs = PrintArgs { hex: false, with_key: false, null: false };

@@ -4,6 +4,12 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::values::{count, number_in};
+use crate::units::bytes;
+
+/// The largest payload that any server accepts.
+const PAYLOAD_BYTES_MAX: u64 = 64 << 20;
+
 /// What is measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Workload {
@@ -41,31 +47,36 @@ pub(crate) struct BenchArgs {
 
     /// How many connections
     #[arg(long, value_name = "N", default_value_t = 16)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(value_parser = number_in::<u32>(1..=100_000))]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) connections: u32,
 
     /// How many requests are under way on each connection
     #[arg(long, value_name = "N", default_value_t = 1)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    #[arg(value_parser = number_in::<u32>(1..=65_536))]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) depth: u32,
 
     /// The size of each payload, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 100)]
-    #[arg(value_parser = clap::value_parser!(u32).range(..=67_108_864))]
+    #[arg(allow_hyphen_values = true, value_parser = payload_bytes)]
     pub(crate) size: u32,
 
     /// How many different priorities the tasks have
     #[arg(long, value_name = "N", default_value_t = 10)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(value_parser = number_in::<u32>(1..=1_000_000))]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) priorities: u32,
 
     /// How many tasks are put first, which is not measured [default: 0, for drain 100000]
     #[arg(long, value_name = "N")]
+    #[arg(value_parser = number_in::<u64>(0..=u64::MAX), allow_negative_numbers = true)]
     pub(crate) backlog: Option<u64>,
 
     /// Over how many queues the tasks are spread
     #[arg(long, value_name = "N", default_value_t = 1)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(value_parser = number_in::<u32>(1..=100_000))]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) queues: u32,
 
     /// Each connection keeps to one queue, rather than taking all in turns
@@ -73,20 +84,24 @@ pub(crate) struct BenchArgs {
     pub(crate) keep_queue: bool,
 
     /// How many members each topic has; for fan-out only [default: 10]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", value_parser = number_in::<u32>(1..=10_000))]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) members: Option<u32>,
 
     /// So many jobs begin each second, whatever the server does; without it, as many as it can do
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = count)]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) rate: Option<u64>,
 
     /// How long to measure
     #[arg(long, value_name = "S", default_value_t = 10, conflicts_with = "count")]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    #[arg(value_parser = number_in::<u64>(1..=86_400))]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) seconds: u64,
 
     /// Measure so many jobs instead, however long they take
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = count)]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) count: Option<u64>,
 
     /// Which protocol
@@ -95,6 +110,7 @@ pub(crate) struct BenchArgs {
 
     /// What priorities and payloads depend on
     #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = number_in::<u64>(0..=u64::MAX), allow_negative_numbers = true)]
     pub(crate) seed: u64,
 
     /// Also tell what this process used, the server's: its CPU time and memory
@@ -112,4 +128,11 @@ pub(crate) struct BenchArgs {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// The size of a payload.
+fn payload_bytes(text: &str) -> Result<u32, String> {
+    let size = bytes(text)?;
+    let within = u32::try_from(size).ok().filter(|_| size <= PAYLOAD_BYTES_MAX);
+    within.ok_or_else(|| format!("`{text}` is more than 64MiB, the largest payload of all"))
 }

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 
 use clap::Args;
 
-use super::tasks::{ClientArgs, at_least_1};
-use super::values::OrNone;
+use super::tasks::ClientArgs;
+use super::values::{OrNone, count, number_in, time_above_0, time_from};
 use super::worker::EffortArgs;
 
 /// The arguments of `publish`.
@@ -29,16 +29,19 @@ pub(crate) struct PublishArgs {
     #[arg(long, value_name = "N|none", allow_negative_numbers = true)]
     pub(crate) priority: Option<OrNone<i64>>,
 
-    /// How long the task may wait in each lane, in milliseconds [default: the lane's]
-    #[arg(long, value_name = "MS", value_parser = at_least_1(), conflicts_with = "deadline")]
+    /// How long the task may wait in each lane [default: the lane's]
+    #[arg(long, value_name = "TIME", value_parser = time_above_0, conflicts_with = "deadline")]
+    #[arg(allow_hyphen_values = true, visible_alias = "ttl")]
     pub(crate) ttl_ms: Option<u64>,
 
     /// The moment from which on nobody is given the task, in Unix milliseconds
     #[arg(long, value_name = "UNIX-MS")]
+    #[arg(value_parser = number_in::<u64>(0..=u64::MAX), allow_negative_numbers = true)]
     pub(crate) deadline: Option<u64>,
 
     /// Publish this many times
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least_1())]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count)]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) count: u64,
 
     #[command(flatten)]
@@ -54,9 +57,10 @@ pub(crate) struct JoinArgs {
     /// The name of the member, any bytes
     pub(crate) member: OsString,
 
-    /// How long the member lives without a sign of life, in milliseconds [default: as before, or
+    /// How long the member lives without a sign of life [default: as before, or
     /// 60000]
-    #[arg(long, value_name = "MS", value_parser = at_least_1())]
+    #[arg(long, value_name = "TIME", value_parser = time_above_0)]
+    #[arg(allow_hyphen_values = true, visible_alias = "lease")]
     pub(crate) lease_ms: Option<u64>,
 
     #[command(flatten)]
@@ -69,8 +73,9 @@ pub(crate) struct BeatArgs {
     /// The name of the member, any bytes
     pub(crate) member: OsString,
 
-    /// How long the member lives without a further one, in milliseconds [default: as before]
-    #[arg(long, value_name = "MS", value_parser = at_least_1())]
+    /// How long the member lives without a further one [default: as before]
+    #[arg(long, value_name = "TIME", value_parser = time_above_0)]
+    #[arg(allow_hyphen_values = true, visible_alias = "lease")]
     pub(crate) lease_ms: Option<u64>,
 
     #[command(flatten)]
@@ -111,8 +116,9 @@ pub(crate) struct ListenArgs {
     pub(crate) member: Option<OsString>,
 
     /// How long the member lives without a sign of life; one is given each third of it
-    #[arg(long, value_name = "MS", default_value_t = 60_000)]
-    #[arg(value_parser = clap::value_parser!(u64).range(1_000..))]
+    #[arg(long, value_name = "TIME", default_value_t = 60_000)]
+    #[arg(value_parser = time_from(1_000))]
+    #[arg(allow_hyphen_values = true, visible_alias = "lease")]
     pub(crate) lease_ms: u64,
 
     /// Stay a member at the end, so that the next run with this name finds what came meanwhile
@@ -120,7 +126,8 @@ pub(crate) struct ListenArgs {
     pub(crate) stay: bool,
 
     /// Stop after this many tasks [default: endless]
-    #[arg(long, value_name = "N", value_parser = at_least_1())]
+    #[arg(long, value_name = "N", value_parser = count)]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) count: Option<u64>,
 
     #[command(flatten)]
@@ -139,9 +146,10 @@ pub(crate) struct ListenerArgs {
     #[arg(long, value_name = "CMD", conflicts_with = "json")]
     pub(crate) exec: Option<OsString>,
 
-    /// How long the lease of a task lasts unless it is renewed, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 30_000, requires = "exec")]
-    #[arg(value_parser = at_least_1())]
+    /// How long the lease of a task lasts unless it is renewed
+    #[arg(long, value_name = "TIME", default_value_t = 30_000, requires = "exec")]
+    #[arg(value_parser = time_above_0)]
+    #[arg(allow_hyphen_values = true, visible_alias = "ttr")]
     pub(crate) ttr_ms: u64,
 
     #[command(flatten)]

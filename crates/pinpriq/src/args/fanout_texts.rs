@@ -93,10 +93,11 @@ membership has ended, with what was in its lane; the command joins again, says s
 with what is published from then on. A lost connection is opened again, after longer and longer \
 pauses.
 
-SIGTERM and SIGINT let what is under way finish, and then the member leaves the topic, with all \
-that is left in its lane. With --stay it does not leave: the lane goes on collecting until the \
-lease ends, and the next run with the same name and topic finds it. Two runs under one name share \
-one lane: each task goes to one of them.";
+SIGTERM and SIGINT let what is under way finish, and then the member leaves the topic; stderr \
+tells what was left in its lane, which is gone then. A lane with buried tasks is kept for an hour \
+at least, or until `pinpriq leave`. With --stay it does not leave: the lane goes on collecting \
+until the lease ends, and the next run with the same name and topic finds it. Two runs under one \
+name share one lane: each task goes to one of them.";
 
 /// After the help of `listen`.
 pub(super) const AFTER_LISTEN: &str = "\

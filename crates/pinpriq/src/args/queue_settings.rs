@@ -6,7 +6,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser as _, 
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches};
 use pinpriq_server::queue_settings::{Kind, SETTINGS, Setting};
 
-use super::values::OrNone;
+use super::values::{OrNone, number_in, time_from, time_or_none};
 
 /// The settings that were given: names and values, as they are sent.
 #[derive(Debug)]
@@ -40,32 +40,48 @@ fn options(setting: &'static Setting) -> impl Iterator<Item = Arg> {
     let (value_name, unit, parser) = match (&setting.kind, setting.optional) {
         (Kind::Number, false) => ("N", "", number(setting)),
         (Kind::Number, true) => ("N|none", "", or_none()),
-        (Kind::Span, false) => ("MS", ", in milliseconds", number(setting)),
-        (Kind::Span, true) => ("MS|none", ", in milliseconds, or none", or_none()),
+        (Kind::Span, false) => ("TIME", "", time(setting)),
+        (Kind::Span, true) => ("TIME|none", ", or none", or_no_time()),
         (Kind::Words(_) | Kind::WordsOrSpan(..), _) => ("WORD", "", words(setting)),
     };
-    let own = Arg::new(setting.name)
-        .long(setting.flag)
-        .value_name(value_name)
-        .value_parser(parser)
-        .help(format!("{}{unit}{}", setting.help, setting.changes.note()));
+    let own = Arg::new(setting.name).value_name(value_name).value_parser(parser).help(format!(
+        "{}{unit}{}",
+        setting.help,
+        setting.changes.note()
+    ));
     let length = setting.length().map(|length| {
         let (help, flag, word) = (length.help, setting.flag, length.word.word);
-        Arg::new(length.name)
-            .long(length.flag)
-            .value_name("MS")
-            .value_parser(number(setting))
-            .help(format!("{help}, in milliseconds; goes with --{flag} {word}"))
+        let arg = Arg::new(length.name).value_name("TIME").value_parser(time(setting));
+        named(arg, length.flag).help(format!("{help}; goes with --{flag} {word}"))
     });
-    std::iter::once(own).chain(length)
+    std::iter::once(named(own, setting.flag)).chain(length)
+}
+
+/// Gives an option its flag. A time can be given without naming a unit in the flag.
+fn named(arg: Arg, flag: &'static str) -> Arg {
+    let arg = arg.long(flag).allow_hyphen_values(true);
+    match flag.strip_suffix("-ms") {
+        Some(short) => arg.visible_alias(short),
+        None => arg,
+    }
 }
 
 fn number(setting: &Setting) -> ValueParser {
-    clap::value_parser!(u64).range(setting.least..).map(|number| number.to_string()).into()
+    let parse = number_in::<u64>(setting.least..=u64::MAX);
+    ValueParser::new(move |text: &str| parse(text).map(|number| number.to_string()))
 }
 
 fn or_none() -> ValueParser {
     ValueParser::new(|text: &str| text.parse::<OrNone<u64>>().map(|value| value.to_string()))
+}
+
+fn time(setting: &Setting) -> ValueParser {
+    let parse = time_from(setting.least);
+    ValueParser::new(move |text: &str| parse(text).map(|time| time.to_string()))
+}
+
+fn or_no_time() -> ValueParser {
+    ValueParser::new(|text: &str| time_or_none(text).map(|value| value.to_string()))
 }
 
 fn words(setting: &'static Setting) -> ValueParser {

@@ -69,6 +69,22 @@ pub(super) const AFTER_RESUME: &str = doing!(
 "
 );
 
+/// What `status` does.
+pub(super) const STATUS: &str = "\
+Print a table of the queues: their tasks by state, and how fast tasks come and go.
+
+The rates are watched for a second. Oldest is how long the oldest ready task has been there. The \
+last line, (all), is about all queues and all lanes of topics together, shown or not. With --json \
+each line is an object; in the last one queue is null.";
+
+/// After the help of `status`.
+pub(super) const AFTER_STATUS: &str = doing!(
+    "  pinpriq status
+  pinpriq status --prefix mail --count 500
+  pinpriq status --json | jq 'select(.buried > 0)'
+"
+);
+
 /// What `stats` does.
 pub(super) const STATS: &str = "\
 Print the figures of a queue, or of all queues together.

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use super::queue_settings::GivenSettings;
 use super::queue_texts as texts;
 use super::tasks::{ClientArgs, LaneArgs};
-use super::values::Side;
+use super::values::{Side, number_in};
 
 /// What can be done with a queue.
 #[derive(Debug, Subcommand)]
@@ -104,6 +104,23 @@ pub(crate) struct SideArgs {
 
     #[command(flatten)]
     pub(crate) lane: LaneArgs,
+
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+/// The arguments of `status`.
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    /// Only queues whose names begin with this
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) prefix: Option<OsString>,
+
+    /// Show up to this many queues, in the order of their names
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    #[arg(value_parser = number_in::<u64>(1..=10_000))]
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) count: u64,
 
     #[command(flatten)]
     pub(crate) client: ClientArgs,

@@ -26,6 +26,22 @@ macro_rules! doing {
     };
 }
 
+/// The exit codes of a command that waits for the end of a task.
+macro_rules! awaiting {
+    ($examples:literal, $done:literal) => {
+        concat!(
+            "Examples:\n",
+            $examples,
+            "\nExit codes:\n  0  ",
+            $done,
+            "\n  1  no connection, or it was lost\n  2  wrong usage\n",
+            "  5  the server refused; stderr says why\n  10  the task was buried\n",
+            "  11  the task expired\n  12  the task was killed\n",
+            "  13  the time was up before the task had ended"
+        )
+    };
+}
+
 pub(super) use doing;
 
 /// What `put` does.
@@ -36,15 +52,17 @@ The id is printed once the task is as durable as the server was told to make it.
 sent byte for byte: a line end at the end of stdin is part of it. With --lines each line of stdin \
 becomes a task, many of them under way at a time; an answer comes for each of them, in order. \
 After a refusal no more lines are read. With --wait-ms the command prints, after the id, how the \
-task ended: acked, buried, expired, killed or timeout.";
+task ended: acked, buried, expired, killed or timeout. The exit code says so too; of several tasks \
+it is that of the first which was not acked.";
 
 /// After the help of `put`.
-pub(super) const AFTER_PUT: &str = doing!(
+pub(super) const AFTER_PUT: &str = awaiting!(
     "  pinpriq put jobs 'resize 17.png' --priority -2
   pinpriq put mails --delay-ms 60000 --ttl-ms 3600000 < mail.json
   pinpriq put jobs --lines < jobs.txt > ids.txt
   pinpriq put jobs 'build' --wait-ms -1
-"
+",
+    "the task was put; with --wait-ms: it was acked"
 );
 
 /// What `take` does.
@@ -63,13 +81,17 @@ task with ack, or give it back with release; otherwise it goes back by itself wh
 With --exec the command becomes a worker. For each task it runs CMD with sh -c, gives it the \
 payload on stdin, and tells it about the task in PINPRIQ_QUEUE, PINPRIQ_ID, PINPRIQ_RECEIPT, \
 PINPRIQ_ATTEMPTS (1 at first), PINPRIQ_KEY (only if there is a key) and PINPRIQ_MEMBER (only in \
-a lane); PINPRIQ_RESP_ADDRESS says where the server is. Exit code 0 acknowledges the task. Any \
-other end releases it with a delay that doubles with each attempt, up to a day, or buries it when \
-its attempts are used up. Stderr \
-tells of every task that was not acknowledged. While CMD runs, its lease is renewed each third of \
---ttr-ms. If the lease is lost all the same, CMD gets SIGTERM and the task is left alone. A lost \
-connection is opened again, after longer and longer pauses; what CMD came to is then told once \
-more.
+a lane); PINPRIQ_RESP_ADDRESS says where the server is. Exit code 0 acknowledges the task. 65 \
+(EX_DATAERR) buries it at once. 75 (EX_TEMPFAIL) releases it with a delay, however often it was \
+tried. Any other end releases it with a delay that doubles with each attempt, up to a day, or \
+buries it when its attempts are used up. A task that was taken more often than that, since its \
+workers died, is buried without running CMD. The reason has the last line of CMD's stderr. \
+Stderr tells of every task that was not acknowledged.
+
+While CMD runs, its lease is renewed each third of --ttr-ms. If the lease is lost all the same, \
+CMD gets SIGTERM and the task is left alone. At --timeout CMD gets SIGTERM, and 10 seconds later \
+SIGKILL; that is a failure. A lost connection is opened again, after longer and longer pauses; \
+what CMD came to is then told once more.
 
 SIGTERM and SIGINT let running commands finish and then end the worker; a second one kills them \
 and gives their tasks back. CMD and what it starts are a process group of their own, so that a key \
@@ -80,7 +102,7 @@ pub(super) const AFTER_TAKE: &str = "\
 Examples:
   pinpriq take jobs --wait-ms 5000
   pinpriq take jobs --json --count 10 | jq -r .payload
-  pinpriq take urgent jobs --exec ./handle-job --jobs 4
+  pinpriq take urgent jobs --exec ./handle-job --jobs 4 --timeout 10m
   pinpriq take jobs --exec 'curl --fail --data @- http://example.com/' --once
 
 Exit codes:
@@ -89,6 +111,24 @@ Exit codes:
   2  wrong usage
   4  there was nothing to take (without --exec)
   5  the server refused; stderr says why";
+
+/// What `pop` does.
+pub(super) const POP: &str = "\
+Take tasks for good and print them.
+
+A popped task is finished in the same step: nobody has to acknowledge it, and it is gone whatever \
+becomes of the output. Use take where that must not happen.
+
+Prints the payload of each task on a line; with several queues the name of the queue and a tab \
+before. Bytes are printed as take does it, and --json prints all that is known of each task.";
+
+/// After the help of `pop`.
+pub(super) const AFTER_POP: &str = finding!(
+    "  pinpriq pop jobs
+  pinpriq pop urgent jobs --wait-ms 5000
+  pinpriq pop jobs --count 10 --json | jq -r .payload
+"
+);
 
 /// After the help of `ack`.
 pub(super) const AFTER_ACK: &str = doing!(
@@ -158,10 +198,11 @@ It ended as acked, buried, expired, killed or timeout, which means that it has n
 state is one letter, X where the task is gone.";
 
 /// After the help of `await`.
-pub(super) const AFTER_AWAIT: &str = doing!(
+pub(super) const AFTER_AWAIT: &str = awaiting!(
     "  pinpriq await jobs 17
-  pinpriq await jobs 17 --wait-ms 5000
-"
+  pinpriq await jobs 17 --wait-ms 5000 && echo done
+",
+    "the task was acked"
 );
 
 /// After the help of `dig`.
@@ -174,11 +215,13 @@ pub(super) const AFTER_DIG: &str = doing!(
 pub(super) const PLOW: &str = "\
 Bring buried tasks back, the oldest first, and print how many.
 
-Without --count all buried tasks of the queue come back at once.";
+Without --count all buried tasks of the queue come back at once. With --reset-attempts they come \
+back one by one, and `pinpriq take --exec` tries each as often as a new task.";
 
 /// After the help of `plow`.
 pub(super) const AFTER_PLOW: &str = doing!(
     "  pinpriq plow jobs --count 100
+  pinpriq plow jobs --reset-attempts
 "
 );
 

@@ -3,15 +3,10 @@
 use std::ffi::OsString;
 
 use clap::Args;
-use clap::builder::RangedU64ValueParser;
 
-use super::values::{End, OrNone, Order, State};
+use super::values::{End, OrNone, Order, State, count, time_above_0, time_or_none, wait};
 use super::worker::WorkerArgs;
-
-/// Numbers that cannot be 0.
-pub(crate) fn at_least_1() -> RangedU64ValueParser<u64> {
-    clap::value_parser!(u64).range(1..)
-}
+use crate::units::duration_ms;
 
 /// Where the server is, and how its answers are printed.
 #[derive(Debug, Args)]
@@ -55,29 +50,34 @@ pub(crate) struct PutArgs {
     #[arg(long, value_name = "N|none", allow_negative_numbers = true)]
     pub(crate) priority: Option<OrNone<i64>>,
 
-    /// How long the task waits before it can be taken, in milliseconds [default: 0]
-    #[arg(long, value_name = "MS")]
+    /// How long the task waits before it can be taken [default: 0]
+    #[arg(long, value_name = "TIME", value_parser = duration_ms)]
+    #[arg(allow_hyphen_values = true, visible_alias = "delay")]
     pub(crate) delay_ms: Option<u64>,
 
-    /// How long the task lives unless it is taken, in milliseconds [default: the queue's]
-    #[arg(long, value_name = "MS", value_parser = at_least_1())]
+    /// How long the task lives unless it is taken [default: the queue's]
+    #[arg(long, value_name = "TIME", value_parser = time_above_0)]
+    #[arg(allow_hyphen_values = true, visible_alias = "ttl")]
     pub(crate) ttl_ms: Option<u64>,
 
-    /// How long a lease of the task lasts, in milliseconds [default: the queue's]
-    #[arg(long, value_name = "MS", value_parser = at_least_1())]
+    /// How long a lease of the task lasts [default: the queue's]
+    #[arg(long, value_name = "TIME", value_parser = time_above_0)]
+    #[arg(allow_hyphen_values = true, visible_alias = "ttr")]
     pub(crate) ttr_ms: Option<u64>,
 
     /// The id, for a queue with `--ids given`
     #[arg(long, value_name = "ID")]
     pub(crate) id: Option<OsString>,
 
-    /// Wait this long until the task is finished, in milliseconds; -1 is without end
-    #[arg(long, value_name = "MS", allow_negative_numbers = true)]
-    #[arg(value_parser = clap::value_parser!(i64).range(-1..))]
+    /// Wait this long until the task is finished; -1 is without end
+    #[arg(long, value_name = "TIME")]
+    #[arg(value_parser = wait)]
+    #[arg(allow_hyphen_values = true, visible_alias = "wait")]
     pub(crate) wait_ms: Option<i64>,
 
     /// Put the task this many times
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least_1())]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count)]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) count: u64,
 
     #[command(flatten)]
@@ -104,16 +104,19 @@ pub(crate) struct TakeArgs {
     pub(crate) queues: Vec<OsString>,
 
     /// Take up to this many; with --exec stop after this many [default: 1, with --exec endless]
-    #[arg(long, value_name = "N", value_parser = at_least_1())]
+    #[arg(long, value_name = "N", value_parser = count)]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) count: Option<u64>,
 
-    /// Wait this long for a task, in milliseconds; -1 is without end [default: 0]
-    #[arg(long, value_name = "MS", allow_negative_numbers = true)]
-    #[arg(value_parser = clap::value_parser!(i64).range(-1..))]
+    /// Wait this long for a task; -1 is without end [default: 0]
+    #[arg(long, value_name = "TIME")]
+    #[arg(value_parser = wait)]
+    #[arg(allow_hyphen_values = true, visible_alias = "wait")]
     pub(crate) wait_ms: Option<i64>,
 
-    /// How long the lease lasts unless it is renewed, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 30_000, value_parser = at_least_1())]
+    /// How long the lease lasts unless it is renewed
+    #[arg(long, value_name = "TIME", default_value_t = 30_000, value_parser = time_above_0)]
+    #[arg(allow_hyphen_values = true, visible_alias = "ttr")]
     pub(crate) ttr_ms: u64,
 
     #[command(flatten)]
@@ -132,6 +135,38 @@ pub(crate) struct TakeArgs {
     // The last, since its heading would cover all that follows.
     #[command(flatten)]
     pub(crate) worker: WorkerArgs,
+}
+
+/// The arguments of `pop`.
+#[derive(Debug, Args)]
+pub(crate) struct PopArgs {
+    /// The names of the queues, any bytes, tried in this order
+    #[arg(required = true, value_name = "QUEUE")]
+    pub(crate) queues: Vec<OsString>,
+
+    /// Pop up to this many [default: 1]
+    #[arg(long, value_name = "N", value_parser = count)]
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) count: Option<u64>,
+
+    /// Wait this long for a task; -1 is without end [default: 0]
+    #[arg(long, value_name = "TIME")]
+    #[arg(value_parser = wait)]
+    #[arg(allow_hyphen_values = true, visible_alias = "wait")]
+    pub(crate) wait_ms: Option<i64>,
+
+    #[command(flatten)]
+    pub(crate) selection: SelectionArgs,
+
+    /// Pop all tasks of a group together; --count counts groups
+    #[arg(long)]
+    pub(crate) group: bool,
+
+    #[command(flatten)]
+    pub(crate) lane: LaneArgs,
+
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
 }
 
 /// The leases that a command is about.
@@ -161,20 +196,23 @@ pub(crate) struct AckArgs {
     #[arg(long, value_name = "PAYLOAD")]
     pub(crate) payload: Option<OsString>,
 
-    /// Keep the finished task this long, in milliseconds [default: as the queue says]
-    #[arg(long, value_name = "MS", value_parser = at_least_1())]
+    /// Keep the finished task this long [default: as the queue says]
+    #[arg(long, value_name = "TIME", value_parser = time_above_0)]
+    #[arg(allow_hyphen_values = true, visible_alias = "zombie")]
     pub(crate) zombie_ms: Option<u64>,
 }
 
 /// What a task can be given when it goes back to its queue.
 #[derive(Debug, Args)]
 pub(crate) struct BackArgs {
-    /// How long the task waits before it can be taken, in milliseconds [default: 0]
-    #[arg(long, value_name = "MS")]
+    /// How long the task waits before it can be taken [default: 0]
+    #[arg(long, value_name = "TIME", value_parser = duration_ms)]
+    #[arg(allow_hyphen_values = true, visible_alias = "delay")]
     pub(crate) delay_ms: Option<u64>,
 
-    /// A new time to live, in milliseconds [default: the old one goes on]
-    #[arg(long, value_name = "MS", value_parser = at_least_1())]
+    /// A new time to live [default: the old one goes on]
+    #[arg(long, value_name = "TIME", value_parser = time_above_0)]
+    #[arg(allow_hyphen_values = true, visible_alias = "ttl")]
     pub(crate) ttl_ms: Option<u64>,
 }
 
@@ -236,8 +274,9 @@ pub(crate) struct TouchArgs {
     #[arg(long, value_name = "ID", conflicts_with = "receipts", requires = "by_ms")]
     pub(crate) id: Option<OsString>,
 
-    /// Move the deadline by this much, in milliseconds [default: a whole lease from now]
-    #[arg(long, value_name = "MS", value_parser = at_least_1())]
+    /// Move the deadline by this much [default: a whole lease from now]
+    #[arg(long, value_name = "TIME", value_parser = time_above_0)]
+    #[arg(allow_hyphen_values = true, visible_alias = "by")]
     pub(crate) by_ms: Option<u64>,
 
     #[command(flatten)]
@@ -254,7 +293,8 @@ pub(crate) struct PeekArgs {
     pub(crate) queue: OsString,
 
     /// Print up to this many
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least_1())]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count)]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) count: u64,
 
     /// Tasks in this state [default: ready]
@@ -293,9 +333,10 @@ pub(crate) struct AwaitArgs {
     #[command(flatten)]
     pub(crate) task: IdArgs,
 
-    /// Wait this long, in milliseconds; -1 is without end
-    #[arg(long, value_name = "MS", allow_negative_numbers = true, default_value_t = -1)]
-    #[arg(value_parser = clap::value_parser!(i64).range(-1..))]
+    /// Wait this long; -1 is without end
+    #[arg(long, value_name = "TIME", default_value_t = -1)]
+    #[arg(value_parser = wait)]
+    #[arg(allow_hyphen_values = true, visible_alias = "wait")]
     pub(crate) wait_ms: i64,
 }
 
@@ -308,6 +349,10 @@ pub(crate) struct DigArgs {
     #[command(flatten)]
     pub(crate) back: BackArgs,
 
+    /// Count how often a task was taken from 0 again, so that workers do not bury it at once
+    #[arg(long)]
+    pub(crate) reset_attempts: bool,
+
     #[command(flatten)]
     pub(crate) amendment: AmendmentArgs,
 }
@@ -319,11 +364,16 @@ pub(crate) struct PlowArgs {
     pub(crate) queue: OsString,
 
     /// At most this many [default: all]
-    #[arg(long, value_name = "N", value_parser = at_least_1())]
+    #[arg(long, value_name = "N", value_parser = count)]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) count: Option<u64>,
 
     #[command(flatten)]
     pub(crate) back: BackArgs,
+
+    /// Count how often a task was taken from 0 again, so that workers do not bury it at once
+    #[arg(long)]
+    pub(crate) reset_attempts: bool,
 
     #[command(flatten)]
     pub(crate) lane: LaneArgs,
@@ -382,8 +432,9 @@ pub(crate) struct UpdateArgs {
     #[command(flatten)]
     pub(crate) amendment: AmendmentArgs,
 
-    /// A new time to live, in milliseconds, or none [default: the old one goes on]
-    #[arg(long, value_name = "MS|none")]
+    /// A new time to live, or none [default: the old one goes on]
+    #[arg(long, value_name = "TIME|none")]
+    #[arg(value_parser = time_or_none, allow_hyphen_values = true, visible_alias = "ttl")]
     pub(crate) ttl_ms: Option<OrNone<u64>>,
 
     /// The receipt, needed for a task that is taken

@@ -151,18 +151,60 @@ fn the_documentation_has_the_exit_codes() {
 }
 
 #[test]
+fn negative_and_fractional_values_are_refused_in_words() {
+    fn check(command: &Command, line: &[String], checked: &mut usize) {
+        for arg in command.get_arguments() {
+            let Some(long) = arg.get_long() else { continue };
+            let value_name = arg.get_value_names().and_then(|names| names.first());
+            let Some(value_name) = value_name.map(clap::builder::Str::as_str) else { continue };
+            for name in [long].into_iter().chain(arg.get_visible_aliases().unwrap_or_default()) {
+                let values: &[&str] = match value_name {
+                    "N" | "TIME" | "TIME|none" => &["-5", "1.5"],
+                    "N|none" => &["1.5"],
+                    _ => continue,
+                };
+                for value in values {
+                    let given = [format!("--{name}"), (*value).to_owned()];
+                    let error = Cli::try_parse_from(line.iter().chain(&given)).unwrap_err();
+                    let error = error.to_string();
+                    assert!(error.contains(&format!("`{value}` ")), "--{name} {value}: {error}");
+                    *checked += 1;
+                }
+            }
+        }
+        for command in command.get_subcommands().filter(|it| it.get_name() != "serve") {
+            let line = [line, &[command.get_name().to_owned()]].concat();
+            check(command, &line, checked);
+        }
+    }
+    let mut checked = 0;
+    check(&Cli::command(), &["pinpriq".to_owned()], &mut checked);
+    assert!(checked > 150, "{checked}");
+}
+
+#[test]
 fn values_out_of_range_are_refused() {
     let table = [
-        (vec!["push", "q", "p", "--priority", "256"], "256 is not in 0..=255"),
-        (vec!["push", "q", "p", "--ttl-ms", "0"], "0 is not in 1..=65535"),
-        (vec!["push", "q", "p", "--ttl-ms", "65536"], "65536 is not in 1..=65535"),
-        (vec!["push", "q", "p", "--count", "0"], "0 is not in 1.."),
-        (vec!["pop", "q", "--count", "0"], "0 is not in 1.."),
-        (vec!["subscribe"], "<QUEUE>..."),
-        (vec!["subscribe", "q", "--framing", "no"], "[possible values: counted, bare]"),
+        (
+            vec!["wire", "push", "q", "p", "--priority", "256"],
+            "`256` is not a whole number from 0 to 255",
+        ),
+        (vec!["wire", "push", "q", "p", "--ttl-ms", "0"], "`0` is not from 1 ms to 65535 ms"),
+        (
+            vec!["wire", "push", "q", "p", "--ttl-ms", "65536"],
+            "`65536` is not from 1 ms to 65535 ms",
+        ),
+        (vec!["wire", "push", "q", "p", "--count", "0"], "`0` is not a whole number of at least 1"),
+        (vec!["wire", "pop", "q", "--count", "0"], "`0` is not a whole number of at least 1"),
+        (vec!["wire", "subscribe"], "<QUEUE>..."),
+        (vec!["wire", "subscribe", "q", "--framing", "no"], "[possible values: counted, bare]"),
+        (vec!["put", "q", "--delay-ms", "-5"], "`-5` is negative"),
+        (vec!["put", "q", "--delay-ms", "1.5"], "`1.5` has a fraction"),
+        (vec!["bench", "--size", "65MiB"], "`65MiB` is more than 64MiB"),
+        (vec!["bench", "--size", "-1"], "`-1` is negative"),
         (vec!["reshard", "d", "n"], "--shards <N>"),
-        (vec!["reshard", "d", "n", "--shards", "0"], "0 is not in 1..=64"),
-        (vec!["reshard", "d", "n", "--shards", "65"], "65 is not in 1..=64"),
+        (vec!["reshard", "d", "n", "--shards", "0"], "`0` is not a whole number from 1 to 64"),
+        (vec!["reshard", "d", "n", "--shards", "65"], "`65` is not a whole number from 1 to 64"),
         (vec!["completions", "tcl"], "[possible values: bash"),
     ];
     for (line, words) in table {

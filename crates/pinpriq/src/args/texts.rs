@@ -17,10 +17,11 @@ Start a server with `pinpriq serve`, then try `pinpriq put jobs hello` and `pinp
 let a worker take them: `pinpriq take jobs --exec ./handle-job`. What is published to a topic goes \
 to each of its members: try `pinpriq listen news` and `pinpriq publish news hello`.
 
-The commands speak RESP, as every Redis client does, but for push, pop and subscribe: these speak \
-the pinpriq protocol, which takes a few lines in any language (docs/protocol/pinpriq.md). There a \
-task is called a packet: it is pushed, lives for 65 seconds at most, and is gone when it is \
-popped.";
+The commands speak RESP, as every Redis client does. Only those under `pinpriq wire` speak the \
+pinpriq protocol, which takes a few lines in any language (docs/protocol/pinpriq.md). There a task \
+is called a packet: it is pushed, lives for 65 seconds at most, and is gone when it is popped.
+
+A TIME is a number of milliseconds, or has units: 500ms, 30s, 5m, 1h30m, 2d.";
 
 /// After the help of the whole program.
 pub(super) const EXIT_CODES: &str = "\
@@ -30,7 +31,11 @@ Exit codes:
   2  wrong usage or configuration, also an address that is in use
   3  the data directory is locked, damaged, of a newer format or not writable
   4  there was nothing: no task to take, to pop, to print
-  5  the server refused what it was asked; stderr says why";
+  5  the server refused what it was asked; stderr says why
+  10  await, and put that waits: the task was buried
+  11  the same: the task expired
+  12  the same: the task was killed
+  13  the same: the time was up before the task had ended";
 
 /// What `serve` does.
 pub(super) const SERVE: &str = "\
@@ -58,73 +63,6 @@ Exit codes:
   1  failed while running, for example because the disk refused a write
   2  wrong usage or configuration, also an address that is in use
   3  the data directory is locked, damaged, of a newer format or not writable";
-
-/// What `push` does.
-pub(super) const PUSH: &str = "\
-Push a packet to a queue, and wait until it is durable.
-
-The queue comes into being with its first packet. The payload is at most 65535 bytes and is sent \
-byte for byte: a line end at the end of stdin is part of it. A packet that nobody pops within its \
-time to live, at most 65.535 seconds, is removed. After the push the command pops from a queue \
-that nobody uses and waits for the answer, which the server gives only once the push is durable.";
-
-/// After the help of `push`.
-pub(super) const AFTER_PUSH: &str = "\
-Examples:
-  pinpriq push jobs hello
-  pinpriq push jobs --key user-7 --priority 5 --ttl-ms 30000 < job.json
-  date | pinpriq push jobs -
-
-Exit codes:
-  0  accepted and durable
-  1  no connection, or the server refused the push by closing it
-  2  wrong usage";
-
-/// What `pop` does.
-pub(super) const POP: &str = "\
-Pop packets from a queue and print them.
-
-A pop takes the packet with the lowest priority number, the newest of them, and with it all other \
-packets of the queue that have the same key. It never waits. Each payload is printed on a line of \
-its own. To a file or a pipe the bytes go as they are; on a terminal those that cannot be printed \
-are shown as escapes. A popped packet is gone from the queue, whatever becomes of the output.";
-
-/// After the help of `pop`.
-pub(super) const AFTER_POP: &str = "\
-Examples:
-  pinpriq pop jobs
-  pinpriq pop jobs --count 100 --with-key
-  pinpriq pop jobs --null | xargs -0 -n1 ./handle-job
-  pinpriq pop jobs > job.json || echo nothing to do
-
-Exit codes:
-  0  at least one packet was popped
-  1  no connection, or it was lost
-  2  wrong usage
-  4  the queue was empty";
-
-/// What `subscribe` does.
-pub(super) const SUBSCRIBE: &str = "\
-Wait for packets and print them as they come.
-
-The command asks for one delivery at a time and for the next only when that has been printed. A \
-delivery is what a pop would have taken: one packet and all others with its key. It does not say \
-which queue it comes from. Interrupt the command to end it; a delivery that is on its way at that \
-moment may be lost.
-
-With bare framing the end of a delivery cannot be seen, so each packet counts as a delivery.";
-
-/// After the help of `subscribe`.
-pub(super) const AFTER_SUBSCRIBE: &str = "\
-Examples:
-  pinpriq subscribe jobs
-  pinpriq subscribe jobs mails --count 1 --with-key
-  pinpriq subscribe jobs | while read -r job; do ./handle-job \"$job\"; done
-
-Exit codes:
-  0  --count deliveries were printed; without --count: the server closed the connection
-  1  no connection, or it ended earlier
-  2  wrong usage";
 
 /// What `check` does.
 pub(super) const CHECK: &str = "\

@@ -4,7 +4,8 @@ use std::ffi::OsString;
 
 use clap::Args;
 
-use super::tasks::at_least_1;
+use super::values::{count, number_in, time_above_0};
+use crate::units::duration_ms;
 
 /// The arguments of `take --exec`.
 #[derive(Debug, Args)]
@@ -25,17 +26,25 @@ pub(crate) struct WorkerArgs {
 /// How hard a worker tries.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct EffortArgs {
-    /// Bury a task that has failed after being taken this many times
+    /// Bury a task that has failed after being taken this many times, or that is taken once more
     #[arg(long, value_name = "N", default_value_t = 5, requires = "exec")]
-    #[arg(value_parser = at_least_1())]
+    #[arg(value_parser = count)]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) attempts_max: u64,
 
-    /// How long a task waits after it failed first, in milliseconds; doubles each time
-    #[arg(long, value_name = "MS", default_value_t = 1_000, requires = "exec")]
+    /// How long a task waits after it failed first; doubles each time
+    #[arg(long, value_name = "TIME", default_value_t = 1_000, requires = "exec")]
+    #[arg(value_parser = duration_ms, allow_hyphen_values = true, visible_alias = "backoff")]
     pub(crate) backoff_ms: u64,
+
+    /// End a command that takes longer than this, which counts as a failure [default: no limit]
+    #[arg(long, value_name = "TIME", value_parser = time_above_0, requires = "exec")]
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) timeout: Option<u64>,
 
     /// Run this many commands at a time
     #[arg(long, value_name = "N", default_value_t = 1, requires = "exec")]
-    #[arg(value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(value_parser = number_in::<u16>(1..=1024))]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) jobs: u16,
 }

@@ -69,6 +69,18 @@ pub(super) fn print_tasks(
     Ok(if tasks.is_empty() { Exit::NothingThere } else { Exit::Done })
 }
 
+/// Returns how a command ends that waited for a task with this outcome.
+pub(super) fn exit_of(outcome: &Value) -> Result<Exit, Failure> {
+    match outcome.as_bytes() {
+        Some(b"acked") => Ok(Exit::Done),
+        Some(b"buried") => Ok(Exit::Buried),
+        Some(b"expired") => Ok(Exit::Expired),
+        Some(b"killed") => Ok(Exit::Killed),
+        Some(b"timeout") => Ok(Exit::TimedOut),
+        _ => Err(unexpected()),
+    }
+}
+
 /// A part of a task that is sent without its metadata.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum TaskField {

@@ -2,7 +2,7 @@
 
 use pinpriq_wire::resp::{Value, Words};
 
-use super::asking::{TaskField, ask_and, print_map, print_tasks};
+use super::asking::{TaskField, ask_and, exit_of, print_map, print_tasks};
 use super::change::lane;
 use crate::args::queues::StatsArgs;
 use crate::args::tasks::{AwaitArgs, IdArgs, PeekArgs, SelectionArgs};
@@ -30,7 +30,7 @@ pub(crate) fn await_task(arguments: &AwaitArgs) -> Result<Exit, Failure> {
     ask_and(&arguments.task.client, &await_words(arguments), |printer, answer| match &answer {
         Value::Array(parts) if let [outcome, state] = parts.as_slice() => {
             printer.fields(&[shown("outcome", outcome), shown("state", state)])?;
-            Ok(Exit::Done)
+            exit_of(outcome)
         }
         _ => Err(unexpected()),
     })

@@ -9,6 +9,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 
 use pinpriq_wire::resp::{Value, Words};
 
+use super::asking::exit_of;
 use crate::args::tasks::ClientArgs;
 use crate::connection::Wanted;
 use crate::exit::{Exit, Failure};
@@ -140,6 +141,8 @@ struct Tally {
     refusals: u64,
     /// The number of the task, and what the server said.
     first_refusal: Option<(u64, String)>,
+    /// How the first task ended that was awaited and not acknowledged.
+    other_end: Option<Exit>,
     /// Why stdin could not be read to its end.
     broken: Option<Failure>,
     unwanted: bool,
@@ -184,6 +187,7 @@ impl Traffic for Sends<'_> {
             }
             Value::Array(parts) => match parts.as_slice() {
                 [answer, outcome] => {
+                    self.tally.heed_outcome(exit_of(outcome)?);
                     let name = self.sending.answer;
                     self.printer.fields(&[shown(name, answer), shown("outcome", outcome)])
                 }
@@ -202,15 +206,21 @@ impl Tally {
         self.unwanted |= wanted == Wanted::NoMore;
     }
 
+    fn heed_outcome(&mut self, exit: Exit) {
+        if exit != Exit::Done {
+            self.other_end.get_or_insert(exit);
+        }
+    }
+
     const fn is_over(&self) -> bool {
         self.first_refusal.is_some() || self.unwanted
     }
 
     /// Returns how the command ends.
     fn end(self, sending: &Sending<'_>) -> Result<Exit, Failure> {
-        let Self { answers, refusals, first_refusal, broken, .. } = self;
+        let Self { answers, refusals, first_refusal, other_end, broken, .. } = self;
         match (first_refusal, broken) {
-            (None, None) => Ok(Exit::Done),
+            (None, None) => Ok(other_end.unwrap_or(Exit::Done)),
             (None, Some(broken)) => Err(broken),
             (Some((_, sentence)), _) if !sending.lines && sending.count == 1 => {
                 Err(Failure::refused(sentence))

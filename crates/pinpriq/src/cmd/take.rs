@@ -1,12 +1,12 @@
 //! `pinpriq take`: takes tasks and prints them, or works on them. `pinpriq listen` works in the
-//! same way.
+//! same way, and `pinpriq pop` takes for good.
 
 use pinpriq_wire::resp::Words;
 
 use super::asking::{TaskField, ask_and, print_tasks};
 use super::change::lane;
 use super::look::selection;
-use crate::args::tasks::TakeArgs;
+use crate::args::tasks::{PopArgs, TakeArgs};
 use crate::exit::{Exit, Failure};
 use crate::words::OsWords as _;
 
@@ -14,7 +14,9 @@ mod child;
 mod job;
 mod listen;
 mod membership;
+mod stderr;
 mod stop;
+mod timer;
 mod worker;
 
 pub(crate) use self::listen::listen;
@@ -33,9 +35,28 @@ pub(crate) fn take(arguments: &TakeArgs) -> Result<Exit, Failure> {
     })
 }
 
+/// Takes for good.
+pub(crate) fn pop(arguments: &PopArgs) -> Result<Exit, Failure> {
+    ask_and(&arguments.client, &pop_words(arguments), |printer, answer| {
+        let several = [TaskField::Queue, TaskField::Payload];
+        let fields = several.get(usize::from(arguments.queues.len() == 1)..).unwrap_or(&several);
+        print_tasks(printer, &answer, fields)
+    })
+}
+
 /// What is sent by a command that prints.
 pub(super) fn words(arguments: &TakeArgs) -> Words {
     selecting(arguments)
+        .option("COUNT", arguments.count)
+        .option("WAIT", arguments.wait_ms)
+        .flag("GROUP", arguments.group)
+        .flag("WITHMETA", arguments.client.json)
+}
+
+/// What is sent by a command that pops.
+pub(super) fn pop_words(arguments: &PopArgs) -> Words {
+    let words = Words::new("POP").queues(&arguments.queues);
+    lane(selection(words, arguments.selection), &arguments.lane)
         .option("COUNT", arguments.count)
         .option("WAIT", arguments.wait_ms)
         .flag("GROUP", arguments.group)

@@ -6,7 +6,7 @@ use clap::Parser as _;
 
 use pinpriq_wire::resp::Words;
 
-use super::{change, fanout, held, look, put, queue, take};
+use super::{change, fanout, held, look, put, queue, status, take};
 use crate::args::{Cli, Command};
 use crate::words::OsWords as _;
 
@@ -20,6 +20,7 @@ fn words(command: &Command) -> Words {
         }
         Command::Take(it) if it.worker.exec.is_some() => take::worker_words(it, 30_000),
         Command::Take(it) => take::words(it),
+        Command::Pop(it) => take::pop_words(it),
         Command::Ack(it) => held::ack_words(it, &first(&it.held.receipts)),
         Command::Release(it) => held::release_words(it, &first(&it.held.receipts)),
         Command::Bury(it) => held::bury_words(it, &first(&it.held.receipts)),
@@ -31,6 +32,7 @@ fn words(command: &Command) -> Words {
         Command::Get(it) => look::record_words(it),
         Command::Await(it) => look::await_words(it),
         Command::Stats(it) => look::stats_words(it),
+        Command::Status(it) => status::list_words(it),
         Command::Dig(it) => change::dig_words(it),
         Command::Plow(it) => change::plow_words(it),
         Command::Kill(it) => change::kill_words(it),
@@ -73,6 +75,11 @@ fn putting_and_taking() {
         ("put q p --priority None", "PUT q p PRIORITY NONE"),
         ("put q -- --json", "PUT q --json"),
         (
+            "put q p --delay 1h30m --wait 5s --ttl 2d",
+            "PUT q p DELAY 5400000 TTL 172800000 WAIT 5000",
+        ),
+        ("take q --ttr 1m --wait -1", "TAKE QUEUES 1 q TTR 60000 WAIT -1"),
+        (
             "put q p --delay-ms 0 --ttl-ms 2 --ttr-ms 3 --wait-ms -1",
             "PUT q p DELAY 0 TTL 2 TTR 3 WAIT -1",
         ),
@@ -82,6 +89,11 @@ fn putting_and_taking() {
             "TAKE QUEUES 2 q COUNT TTR 9 FROM MAX ORDER NEWEST COUNT 5 WAIT -1 GROUP",
         ),
         ("take q --json", "TAKE QUEUES 1 q TTR 30000 WITHMETA"),
+        ("pop q", "POP QUEUES 1 q"),
+        (
+            "pop q WAIT --count 5 --wait-ms -1 --from max --order newest --group --json",
+            "POP QUEUES 2 q WAIT FROM MAX ORDER NEWEST COUNT 5 WAIT -1 GROUP WITHMETA",
+        ),
         (
             "take a b --exec cat --count 5 --from min",
             "TAKE QUEUES 2 a b TTR 30000 FROM MIN WAIT 30000 WITHMETA",
@@ -127,6 +139,8 @@ fn looking_and_changing() {
             "update q 7 --ttl-ms none --receipt 1-2-3 --priority -1 --payload p",
             "UPDATE q 7 PRIORITY -1 PAYLOAD p TTL NONE RECEIPT 1-2-3",
         ),
+        ("status", "QUEUE LIST COUNT 50"),
+        ("status --prefix m --count 9", "QUEUE LIST PREFIX m COUNT 9"),
         ("stats", "STATS"),
         ("stats q", "STATS q"),
     ]);
@@ -140,6 +154,8 @@ fn queues() {
             "queue create q --ids given --ttl-ms none --ttr-ms 5 --after-ack zombie --zombie-ms 9",
             "QUEUE CREATE q IDS GIVEN TTL NONE TTR 5 AFTERACK ZOMBIE ZOMBIE 9",
         ),
+        ("queue set q --ttl none --ttr 1m", "QUEUE SET q TTL NONE TTR 60000"),
+        ("queue set q --zombie 1h", "QUEUE SET q ZOMBIE 3600000"),
         ("queue set q --capacity none --after-ack keep", "QUEUE SET q AFTERACK KEEP CAPACITY NONE"),
         ("queue show q", "QUEUE SHOW q"),
         ("queue list", "QUEUE LIST COUNT 1000 CURSOR 0"),
@@ -167,7 +183,7 @@ fn topics_and_members() {
         ("join t m", "JOIN t m"),
         ("join t m --lease-ms 5", "JOIN t m LEASE 5"),
         ("beat m", "BEAT m"),
-        ("beat m --lease-ms 5", "BEAT m LEASE 5"),
+        ("beat m --lease 5m", "BEAT m LEASE 300000"),
         ("leave m", "LEAVE m"),
         ("leave t m", "LEAVE t m"),
         ("members t", "MEMBERS t"),
@@ -179,6 +195,7 @@ fn lanes_are_named_last() {
     check(&[
         ("take t --member m --count 2", "TAKE QUEUES 1 t TTR 30000 MEMBER m COUNT 2"),
         ("take t --member m --exec cat", "TAKE QUEUES 1 t TTR 30000 MEMBER m WAIT 30000 WITHMETA"),
+        ("pop t --member m", "POP QUEUES 1 t MEMBER m"),
         ("ack t 1-2-3 --member m --zombie-ms 4", "ACK t 1-2-3 ZOMBIE 4 MEMBER m"),
         ("release t 1-2-3 --member m --tail", "RELEASE t 1-2-3 TAIL MEMBER m"),
         ("bury t 1-2-3 --member m --reason r", "BURY t 1-2-3 REASON r MEMBER m"),
@@ -217,6 +234,12 @@ fn contradictions_are_wrong_usage() {
         "take q --exec cat --json",
         "take q --exec cat --wait-ms 1",
         "take q --exec cat --group",
+        "pop",
+        "pop q --wait-ms -2",
+        "pop q --count 0",
+        "pop q --ttr-ms 5",
+        "wire",
+        "push q p",
         "touch q",
         "touch q --id 7",
         "touch q 1-2-3 --id 7 --by-ms 1",

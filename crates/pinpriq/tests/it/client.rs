@@ -1,10 +1,11 @@
-//! push, pop and subscribe against a peer that speaks the protocol byte by byte.
+//! `pinpriq wire` against a peer that speaks the protocol byte by byte.
 
 use std::net::TcpListener;
 
 use pinpriq_wire::{Decoded, Request, decode_request};
 
 use crate::peer::{Session, check, pinpriq, run_against};
+use crate::serving::Serving;
 
 /// A reply of two packets with key `k`.
 const TWO: &[u8] = b"\x00\x02\x00\x01\x00\x02k\x01\xff\x00\x01\x00\x00k";
@@ -29,7 +30,7 @@ fn accept_pushes(mut session: Session) -> Vec<Vec<u8>> {
 
 #[test]
 fn push_sends_the_packet_as_documented() {
-    let arguments = ["push", "jobs", "hello", "--key", "k1", "--ttl-ms", "1000"];
+    let arguments = ["wire", "push", "jobs", "hello", "--key", "k1", "--ttl-ms", "1000"];
     let (output, pushes) = run_against(&arguments, b"", accept_pushes);
     check(&output, 0, b"");
     assert_eq!(pushes, [b"\x70\0\x04\x03\xE8\x01\0\x02\0\x05k1hellojobs".to_vec()]);
@@ -37,7 +38,7 @@ fn push_sends_the_packet_as_documented() {
 
 #[test]
 fn push_takes_the_payload_from_stdin_byte_for_byte() {
-    for arguments in [&["push", "q"][..], &["push", "q", "-"]] {
+    for arguments in [&["wire", "push", "q"][..], &["wire", "push", "q", "-"]] {
         let (output, pushes) = run_against(arguments, b"\x00\xff\n", accept_pushes);
         check(&output, 0, b"");
         assert_eq!(pushes, [b"\x70\0\x01\xff\xff\x01\0\0\0\x03\x00\xff\nq".to_vec()]);
@@ -46,7 +47,7 @@ fn push_takes_the_payload_from_stdin_byte_for_byte() {
 
 #[test]
 fn push_sends_as_many_packets_as_asked() {
-    let arguments = ["push", "q", "p", "--count", "10000", "--priority", "0"];
+    let arguments = ["wire", "push", "q", "p", "--count", "10000", "--priority", "0"];
     let (output, pushes) = run_against(&arguments, b"", accept_pushes);
     check(&output, 0, b"");
     assert_eq!(pushes, vec![b"\x70\0\x01\xff\xff\x00\0\0\0\x01pq".to_vec(); 10_000]);
@@ -54,7 +55,7 @@ fn push_sends_as_many_packets_as_asked() {
 
 #[test]
 fn push_says_when_the_server_refuses() {
-    let (output, ()) = run_against(&["push", "q", "p"], b"", |mut session| {
+    let (output, ()) = run_against(&["wire", "push", "q", "p"], b"", |mut session| {
         session.request();
         session.request();
     });
@@ -68,19 +69,19 @@ fn push_refuses_what_the_protocol_cannot_carry() {
     // The port is closed again, so a connection would end in another exit code.
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let long = "x".repeat(65_536);
-    let output = pinpriq(&["push", "q", &long, "--address", &address]).output();
+    let output = pinpriq(&["wire", "push", "q", &long, "--address", &address]).output();
     let output = output.unwrap();
     check(&output, 2, b"");
     let complaint = String::from_utf8(output.stderr).unwrap();
     assert!(complaint.contains("the payload is 65536 bytes long"), "{complaint}");
 
-    let output = pinpriq(&["push", "q", "p", "--address", &address]).output().unwrap();
+    let output = pinpriq(&["wire", "push", "q", "p", "--address", &address]).output().unwrap();
     check(&output, 1, b"");
 }
 
 #[test]
 fn pop_prints_a_line_for_each_packet_until_the_queue_is_empty() {
-    let (output, ()) = run_against(&["pop", "q", "--count", "5"], b"", |mut session| {
+    let (output, ()) = run_against(&["wire", "pop", "q", "--count", "5"], b"", |mut session| {
         for reply in [TWO, ONE, b"\0\0"] {
             assert_eq!(session.request(), b"\x50\0\x01q");
             session.send(reply);
@@ -99,7 +100,7 @@ fn pop_prints_in_the_asked_form() {
         (&["--null", "--with-key"], b"k\t\x01\0k\t\0"),
     ];
     for (flags, expected) in table {
-        let arguments = [&["pop", "q"], flags].concat();
+        let arguments = [&["wire", "pop", "q"], flags].concat();
         let (output, ()) = run_against(&arguments, b"", |mut session| {
             session.request();
             session.send(b"\x00\x02\x00\x01\x00\x01k\x01\x00\x01\x00\x00k");
@@ -110,7 +111,7 @@ fn pop_prints_in_the_asked_form() {
 
 #[test]
 fn pop_of_an_empty_queue_has_its_own_exit_code() {
-    let (output, ()) = run_against(&["pop", "q"], b"", |mut session| {
+    let (output, ()) = run_against(&["wire", "pop", "q"], b"", |mut session| {
         session.request();
         session.send(b"\0\0");
     });
@@ -120,7 +121,7 @@ fn pop_of_an_empty_queue_has_its_own_exit_code() {
 #[test]
 fn pop_complains_about_a_reply_that_is_cut_short() {
     for reply in [&b""[..], b"\0", b"\0\x01", b"\0\x01\0\0\0\x05hell"] {
-        let (output, ()) = run_against(&["pop", "q"], b"", |mut session| {
+        let (output, ()) = run_against(&["wire", "pop", "q"], b"", |mut session| {
             session.request();
             session.send(reply);
         });
@@ -130,7 +131,7 @@ fn pop_complains_about_a_reply_that_is_cut_short() {
 
 #[test]
 fn subscribe_gives_one_credit_for_each_delivery_it_prints() {
-    let arguments = ["subscribe", "a", "b", "--count", "2"];
+    let arguments = ["wire", "subscribe", "a", "b", "--count", "2"];
     let (output, ()) = run_against(&arguments, b"", |mut session| {
         assert_eq!(session.request(), b"\x73\0\x01a");
         assert_eq!(session.request(), b"\x73\0\x01b");
@@ -145,7 +146,7 @@ fn subscribe_gives_one_credit_for_each_delivery_it_prints() {
 
 #[test]
 fn subscribe_reads_bare_packets_when_told_so() {
-    let arguments = ["subscribe", "a", "--framing", "bare", "--count", "1", "--with-key"];
+    let arguments = ["wire", "subscribe", "a", "--framing", "bare", "--count", "1", "--with-key"];
     let (output, ()) = run_against(&arguments, b"", |mut session| {
         session.request();
         session.request();
@@ -163,9 +164,9 @@ fn subscribe_ends_with_the_server() {
         session.send(ONE);
         session.request();
     };
-    let (output, ()) = run_against(&["subscribe", "a"], b"", script);
+    let (output, ()) = run_against(&["wire", "subscribe", "a"], b"", script);
     check(&output, 0, b"hello\n");
-    let (output, ()) = run_against(&["subscribe", "a", "--count", "2"], b"", script);
+    let (output, ()) = run_against(&["wire", "subscribe", "a", "--count", "2"], b"", script);
     check(&output, 1, b"hello\n");
 }
 
@@ -173,7 +174,7 @@ fn subscribe_ends_with_the_server() {
 fn a_reader_that_has_gone_ends_the_command_quietly() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let mut child = pinpriq(&["subscribe", "q", "--address", &address]).spawn().unwrap();
+    let mut child = pinpriq(&["wire", "subscribe", "q", "--address", &address]).spawn().unwrap();
     drop(child.stdout.take());
     let mut session = Session::accept(&listener);
     assert_eq!(session.request(), b"\x73\0\x01q");
@@ -181,4 +182,42 @@ fn a_reader_that_has_gone_ends_the_command_quietly() {
     session.send(ONE);
     assert_eq!(session.request(), b"", "no credit for what nobody reads");
     check(&child.wait_with_output().unwrap(), 0, b"");
+}
+
+#[test]
+fn a_resp_port_is_told_from_a_pinpriq_port() {
+    let data = tempfile::tempdir().unwrap();
+    // Without a line end a server that speaks RESP says nothing until it closes.
+    let flags = ["--durability", "memory", "--resp", "127.0.0.1:0", "--frame-timeout-ms", "100"];
+    let server = Serving::start(data.path(), &flags);
+    let address = server.door("resp");
+    for arguments in [
+        &["wire", "push", "q", "p"][..],
+        &["wire", "push", "q", "1\n2\n3\n"],
+        &["wire", "push", "q", "1\n2\n", "--count", "10000"],
+        &["wire", "pop", "q"],
+        &["wire", "pop", "q\n"],
+        &["wire", "subscribe", "q"],
+    ] {
+        let output = pinpriq(arguments).args(["--address", &address]).output().unwrap();
+        check(&output, 1, b"");
+        let complaint = String::from_utf8(output.stderr).unwrap();
+        let start = format!("pinpriq: {address} speaks RESP, so it looks like the server's RESP");
+        assert!(complaint.starts_with(&start), "{arguments:?}: {complaint}");
+        assert!(complaint.contains("needs the pinpriq port, 7250 by default"), "{complaint}");
+    }
+    server.stop();
+}
+
+#[test]
+fn a_frame_that_begins_like_a_refusal_is_a_frame() {
+    let (output, ()) =
+        run_against(&["wire", "subscribe", "q", "--framing", "bare"], b"", |mut it| {
+            it.request();
+            it.request();
+            // A packet whose key has 11,589 bytes.
+            let key = [b"RR", &[b'k'; 0x2d45 - 2][..]].concat();
+            it.send(&[&b"-E\x00\x01"[..], &key, b"p"].concat());
+        });
+    check(&output, 0, b"p\n");
 }

@@ -24,7 +24,7 @@ fn a_manual_page_is_written_for_each_command() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path().join("man1");
     check(&pinpriq(&["man", "--dir", dir.to_str().unwrap()]).output().unwrap(), 0, b"");
-    for page in ["pinpriq.1", "pinpriq-serve.1", "pinpriq-push.1", "pinpriq-subscribe.1"] {
+    for page in ["pinpriq.1", "pinpriq-serve.1", "pinpriq-pop.1", "pinpriq-wire-push.1"] {
         let page = dir.join(page);
         assert!(page.metadata().unwrap().len() > 100, "{}", page.display());
     }

@@ -60,19 +60,19 @@ impl Drop for Server {
 fn what_was_pushed_is_popped_also_after_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     let server = Server::start(dir.path(), &[]);
-    check(&server.run(&["pop", "jobs"]), 4, b"");
+    check(&server.run(&["wire", "pop", "jobs"]), 4, b"");
     for (payload, key, priority) in [("low", "a", "9"), ("high", "b", "1"), ("side", "b", "0")] {
-        let push = ["push", "jobs", payload, "--key", key, "--priority", priority];
+        let push = ["wire", "push", "jobs", payload, "--key", key, "--priority", priority];
         check(&server.run(&push), 0, b"");
     }
     server.stop("-TERM");
 
     let server = Server::start(dir.path(), &[]);
-    check(&server.run(&["pop", "jobs", "--with-key"]), 0, b"b\thigh\nb\tside\n");
-    check(&server.run(&["subscribe", "other", "jobs", "--count", "1"]), 0, b"low\n");
-    check(&server.run(&["pop", "jobs"]), 4, b"");
-    check(&server.run(&["push", "jobs", "many", "--count", "5000"]), 0, b"");
-    let all = server.run(&["pop", "jobs", "--count", "2"]);
+    check(&server.run(&["wire", "pop", "jobs", "--with-key"]), 0, b"b\thigh\nb\tside\n");
+    check(&server.run(&["wire", "subscribe", "other", "jobs", "--count", "1"]), 0, b"low\n");
+    check(&server.run(&["wire", "pop", "jobs"]), 4, b"");
+    check(&server.run(&["wire", "push", "jobs", "many", "--count", "5000"]), 0, b"");
+    let all = server.run(&["wire", "pop", "jobs", "--count", "2"]);
     check(&all, 0, "many\n".repeat(5_000).as_bytes());
     server.stop("-INT");
 }
@@ -82,12 +82,12 @@ fn a_refused_push_is_told() {
     let dir = tempfile::tempdir().unwrap();
     let flags = ["--payload-bytes-max", "4", "--durability", "memory"];
     let server = Server::start(dir.path(), &flags);
-    check(&server.run(&["push", "q", "1234"]), 0, b"");
-    let refused = server.run(&["push", "q", "12345"]);
+    check(&server.run(&["wire", "push", "q", "1234"]), 0, b"");
+    let refused = server.run(&["wire", "push", "q", "12345"]);
     check(&refused, 1, b"");
     let complaint = String::from_utf8(refused.stderr).unwrap();
     assert!(complaint.contains("the push was not confirmed"), "{complaint}");
-    check(&server.run(&["pop", "q", "--count", "9"]), 0, b"1234\n");
+    check(&server.run(&["wire", "pop", "q", "--count", "9"]), 0, b"1234\n");
     server.stop("-TERM");
 }
 
@@ -96,8 +96,8 @@ fn bare_deliveries_are_read_from_a_server_that_sends_them() {
     let dir = tempfile::tempdir().unwrap();
     let flags = ["--pinpriq-framing", "bare", "--durability", "memory"];
     let server = Server::start(dir.path(), &flags);
-    check(&server.run(&["push", "q", "p"]), 0, b"");
-    let subscribe = ["subscribe", "q", "--framing", "bare", "--count", "1"];
+    check(&server.run(&["wire", "push", "q", "p"]), 0, b"");
+    let subscribe = ["wire", "subscribe", "q", "--framing", "bare", "--count", "1"];
     check(&server.run(&subscribe), 0, b"p\n");
     server.stop("-TERM");
 }
@@ -131,7 +131,7 @@ fn a_data_directory_is_checked_and_salvaged() {
     let data = dir.path().join("data");
     let server = Server::start(&data, &[]);
     for queue in ["jobs", "jobs", "mails"] {
-        check(&server.run(&["push", queue, "p"]), 0, b"");
+        check(&server.run(&["wire", "push", queue, "p"]), 0, b"");
     }
     server.stop("-TERM");
     let data_text = data.to_str().unwrap();
@@ -156,7 +156,7 @@ fn a_data_directory_is_checked_and_salvaged() {
     check(&pinpriq(&salvage).output().unwrap(), 2, b"");
 
     let server = Server::start(&salvaged, &[]);
-    check(&server.run(&["pop", "jobs"]), 0, b"p\np\n");
+    check(&server.run(&["wire", "pop", "jobs"]), 0, b"p\np\n");
     server.stop("-TERM");
 }
 
@@ -166,7 +166,7 @@ fn damage_is_reported_and_a_server_refuses_it() {
     let dir = tempfile::tempdir().unwrap();
     let server = Server::start(dir.path(), &[]);
     for payload in ["first", "second", "third"] {
-        check(&server.run(&["push", "jobs", payload]), 0, b"");
+        check(&server.run(&["wire", "push", "jobs", payload]), 0, b"");
     }
     server.stop("-TERM");
     let data = dir.path().to_str().unwrap();

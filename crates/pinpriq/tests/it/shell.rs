@@ -27,19 +27,19 @@ fn any_bytes_go_in_by_stdin_and_come_out_by_stdout() {
     let mut dice = Dice::new(1);
     let all: Vec<u8> = (0..=255).collect();
     for payload in [vec![], all, dice.bytes(65_535)] {
-        check(&run(&server, &["push", "q"], &payload), 0, b"");
-        let popped = run(&server, &["pop", "q", "--null"], b"");
+        check(&run(&server, &["wire", "push", "q"], &payload), 0, b"");
+        let popped = run(&server, &["wire", "pop", "q", "--null"], b"");
         assert!(popped.stdout == [&payload[..], b"\0"].concat());
-        check(&run(&server, &["push", "q", "-", "--key", "\u{fc}"], &payload), 0, b"");
+        check(&run(&server, &["wire", "push", "q", "-", "--key", "\u{fc}"], &payload), 0, b"");
         let mut line = "C3BC\t".to_owned();
         for byte in &payload {
             write!(line, "{byte:02X}").unwrap();
         }
         line.push('\n');
-        check(&run(&server, &["pop", "q", "--hex", "--with-key"], b""), 0, line.as_bytes());
-        check(&run(&server, &["pop", "q"], b""), 4, b"");
+        check(&run(&server, &["wire", "pop", "q", "--hex", "--with-key"], b""), 0, line.as_bytes());
+        check(&run(&server, &["wire", "pop", "q"], b""), 4, b"");
     }
-    let too_long = run(&server, &["push", "q"], &vec![7; 65_536]);
+    let too_long = run(&server, &["wire", "push", "q"], &vec![7; 65_536]);
     assert_eq!(too_long.status.code(), Some(2));
     server.stop();
 }
@@ -48,10 +48,10 @@ fn any_bytes_go_in_by_stdin_and_come_out_by_stdout() {
 fn subscribe_prints_what_is_pushed_meanwhile() {
     let data = tempfile::tempdir().unwrap();
     let server = Serving::start(data.path(), &["--durability", "memory"]);
-    let arguments = ["subscribe", "a", "b", "--count", "3", "--with-key"];
+    let arguments = ["wire", "subscribe", "a", "b", "--count", "3", "--with-key"];
     let subscriber = server.client(&arguments).spawn().unwrap();
     for (queue, payload) in [("a", "1"), ("b", "2"), ("a", "3")] {
-        check(&run(&server, &["push", queue, payload, "--key", queue], b""), 0, b"");
+        check(&run(&server, &["wire", "push", queue, payload, "--key", queue], b""), 0, b"");
     }
     let output = subscriber.wait_with_output().unwrap();
     let mut lines: Vec<&[u8]> = output.stdout.split_inclusive(|byte| *byte == b'\n').collect();
@@ -66,7 +66,7 @@ fn subscribe_prints_what_is_pushed_meanwhile() {
 fn subscribe_ends_quietly_with_its_server() {
     let data = tempfile::tempdir().unwrap();
     let server = Serving::start(data.path(), &["--durability", "memory"]);
-    let subscriber = server.client(&["subscribe", "q"]).spawn().unwrap();
+    let subscriber = server.client(&["wire", "subscribe", "q"]).spawn().unwrap();
     let mut wire = server.connect();
     // The subscriber is there as soon as it takes a packet from the pop.
     loop {
@@ -129,15 +129,17 @@ fn wrong_usage_and_a_busy_port_are_told_apart_from_failures() {
     assert!(complaint.contains(&format!("cannot listen on {address}")), "{complaint}");
     assert!(!data.exists(), "a server that cannot listen touches no directory");
     for arguments in [
-        &["push"][..],
-        &["pop"],
+        &["wire", "push"][..],
+        &["wire", "pop"],
         &["serve", "--pinpriq", "nowhere"],
-        &["push", "q", "--ttl-ms", "0"],
+        &["wire", "push", "q", "--ttl-ms", "0"],
     ] {
         check(&pinpriq(arguments).output().unwrap(), 2, b"");
     }
     drop(taken);
-    for arguments in [&["push", "q", "p"][..], &["pop", "q"], &["subscribe", "q"]] {
+    for arguments in
+        [&["wire", "push", "q", "p"][..], &["wire", "pop", "q"], &["wire", "subscribe", "q"]]
+    {
         let output = pinpriq(arguments).args(["--address", &address]).output().unwrap();
         check(&output, 1, b"");
     }

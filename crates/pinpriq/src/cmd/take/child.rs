@@ -13,6 +13,7 @@ use std::sync::mpsc::SyncSender;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
+use super::stderr::Passing;
 use super::stop::Event;
 
 /// A command that was started and not yet collected.
@@ -20,6 +21,7 @@ use super::stop::Event;
 pub(super) struct Running {
     child: Child,
     pid: Pid,
+    stderr: Option<Passing>,
 }
 
 impl Running {
@@ -34,14 +36,17 @@ impl Running {
     ) -> io::Result<Self> {
         let mut shell = Command::new("sh");
         shell.arg("-c").arg(command).stdin(Stdio::piped()).process_group(0);
+        shell.stderr(Stdio::piped());
         for (name, value) in variables {
             match value.as_ref().filter(|value| !value.as_bytes().contains(&0)) {
                 Some(value) => shell.env(name, value),
                 None => shell.env_remove(name),
             };
         }
+        let end = io::pipe()?;
         let mut child = shell.spawn()?;
         let pid = Pid::from_child(&child);
+        let stderr = child.stderr.take().map(|stderr| Passing::begin(stderr, end));
         if let Some(mut stdin) = child.stdin.take() {
             // The command need not read its input, nor wait for all of it.
             std::thread::spawn(move || stdin.write_all(&input));
@@ -51,7 +56,7 @@ impl Running {
             // Without a receiver the worker has ended.
             let _ = exited.send(Event::Exited);
         });
-        Ok(Self { child, pid })
+        Ok(Self { child, pid, stderr })
     }
 
     /// Asks the command and everything that it started to end.
@@ -69,9 +74,11 @@ impl Running {
         let _ = kill_process_group(self.pid, signal);
     }
 
-    /// Returns how the command ended, after waiting for its end if necessary.
-    pub(super) fn collect(mut self) -> io::Result<ExitStatus> {
-        self.child.wait()
+    /// Returns how the command ended, after waiting for its end if necessary, and the last line
+    /// that it wrote to stderr.
+    pub(super) fn collect(mut self) -> (io::Result<ExitStatus>, String) {
+        let status = self.child.wait();
+        (status, self.stderr.map(Passing::last_line).unwrap_or_default())
     }
 }
 

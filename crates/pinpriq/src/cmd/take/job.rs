@@ -12,6 +12,7 @@ use pinpriq_wire::resp::{Value, Words};
 use super::child::{Running, in_words};
 use super::membership::is_not_found;
 use super::stop::{Event, Inbox, Stop};
+use super::timer::Timer;
 use super::worker::{Plan, Work};
 use crate::connection::Wanted;
 use crate::exit::Failure;
@@ -19,9 +20,23 @@ use crate::output::tell;
 use crate::printer::{Printer, shown, text};
 use crate::resp::{Client, Trouble, unexpected};
 
+mod report;
 mod task;
 
+use self::report::{Deed, told_of};
 use self::task::{Task, Unexpected};
+
+/// The exit code of a command that wants its task to be tried later, as in `sysexits.h`.
+const EX_TEMPFAIL: i32 = 75;
+
+/// The exit code of a command that can never work on its task, as in `sysexits.h`.
+const EX_DATAERR: i32 = 65;
+
+/// How long a command that has timed out may take to end before it is killed.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// How long a task is kept from being taken while its attempts are set back.
+const HOLD_MS: u64 = 60_000;
 
 /// How long the server may take to reply, in addition to the time it was asked to wait.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -51,6 +66,8 @@ enum Ended {
     Killed,
     /// It was asked to end because the lease was lost.
     Lost,
+    /// It was asked to end because it took too long.
+    TimedOut(Duration),
 }
 
 impl<'a> Job<'a> {
@@ -91,7 +108,8 @@ impl<'a> Job<'a> {
                             // It came while the worker was stopped. A lease for printing has ended
                             // with the connection.
                             if let Work::Running(_) = self.plan.work {
-                                self.tell_server(&task, &task.words("RELEASE"));
+                                let what = "it came while the worker was stopped";
+                                self.report(&task, &task.words("RELEASE"), Deed::Release, what);
                             }
                             return Ok(None);
                         }
@@ -169,56 +187,118 @@ impl<'a> Job<'a> {
         };
         let outcome = outcome.and_then(|_| printer.flush());
         if outcome == Ok(Wanted::More) {
-            self.tell_server(task, &task.words("ACK"));
+            self.report(task, &task.words("ACK"), Deed::Ack, "it was printed");
             return Ok(());
         }
-        self.tell_server(task, &task.words("RELEASE"));
+        self.report(task, &task.words("RELEASE"), Deed::Release, "it was not printed");
         self.stop.give_up();
         outcome.map(|_| ())
     }
 
     /// Runs the command, and reports the result to the server and on stderr.
     fn run_for(&mut self, task: &Task, command: &OsStr) {
-        let ended = self.run_command(task, command);
+        let (attempts, max) = (task.attempts, self.plan.effort.attempts_max);
+        if attempts > max {
+            let why = format!(
+                "taken {attempts} times, while --attempts-max allows {max}: its worker may have \
+                 died; not run again"
+            );
+            return self.bury(task, &why, &why);
+        }
+        let (ended, last_line) = self.run_command(task, command);
         let failure = match ended {
             Ended::Itself(status) if status.success() => {
-                return self.tell_server(task, &task.words("ACK"));
+                let what = "the command succeeded";
+                self.report(task, &task.words("ACK"), Deed::Ack, what);
+                return;
             }
             Ended::Lost => {
                 return tell(format!("{task}: the lease was lost, so the command was ended"));
             }
             Ended::Killed => {
-                tell(format!("{task}: the command was killed, the task is released"));
-                return self.tell_server(task, &task.words("RELEASE"));
+                let what = "the command was killed";
+                if self.report(task, &task.words("RELEASE"), Deed::Release, what).is_some() {
+                    tell(format!("{task}: {what}, the task is released"));
+                }
+                return;
+            }
+            Ended::Itself(status) if status.code() == Some(EX_TEMPFAIL) && attempts >= max => {
+                return self.begin_anew(task, &in_words(status));
+            }
+            Ended::Itself(status) if status.code() == Some(EX_TEMPFAIL) => {
+                return self.try_later(task, &in_words(status));
             }
             Ended::Itself(status) => in_words(status),
-            Ended::Failed(error) => format!("the command cannot be run: {error}"),
+            Ended::Failed(ref error) => format!("the command cannot be run: {error}"),
+            Ended::TimedOut(limit) => format!("timed out after {} ms", limit.as_millis()),
         };
-        let attempts = task.attempts;
-        let effort = self.plan.effort;
-        let words = if attempts >= effort.attempts_max {
-            tell(format!("{task}: {failure}, after {attempts} attempts: buried"));
-            let reason = format!("{failure}, after {attempts} attempts");
-            task.words("BURY").option("REASON", Some(reason))
+        let never = matches!(ended, Ended::Itself(status) if status.code() == Some(EX_DATAERR));
+        if never || attempts >= max {
+            let why = format!("{failure}, after {attempts} attempts");
+            let colon = if last_line.is_empty() { "" } else { ": " };
+            self.bury(task, &why, &format!("{why}{colon}{last_line}"));
         } else {
-            let delay = backoff(effort.backoff_ms, attempts);
-            tell(format!("{task}: {failure}, attempt {attempts}: comes back in {delay} ms"));
-            task.words("RELEASE").option("DELAY", Some(delay))
-        };
-        self.tell_server(task, &words);
+            self.try_later(task, &failure);
+        }
     }
 
-    /// Runs the command, and renews the lease meanwhile.
-    fn run_command(&mut self, task: &Task, command: &OsStr) -> Ended {
+    /// Buries a task.
+    fn bury(&mut self, task: &Task, why: &str, reason: &str) {
+        let words = task.words("BURY").option("REASON", Some(reason));
+        if self.report(task, &words, Deed::Bury, why).is_some() {
+            tell(format!("{task}: {why}: buried"));
+        }
+    }
+
+    /// Releases a task, with a delay that grows with its attempts.
+    fn try_later(&mut self, task: &Task, failure: &str) {
+        let attempts = task.attempts;
+        let delay = backoff(self.plan.effort.backoff_ms, attempts);
+        let what = format!("{failure}, attempt {attempts}");
+        let words = task.words("RELEASE").option("DELAY", Some(delay));
+        match self.report(task, &words, Deed::Release, &what) {
+            Some(state) if state.as_bytes() == Some(b"X") => tell(expired(task, &what)),
+            Some(_) => tell(format!("{task}: {what}: comes back in {delay} ms")),
+            None => {}
+        }
+    }
+
+    /// Releases a task whose attempts are used up, and has them counted from 0. Only a waiting task
+    /// can be given new attempts, so it waits for a moment even if it is to come back at once.
+    fn begin_anew(&mut self, task: &Task, failure: &str) {
+        let attempts = task.attempts;
+        let delay = backoff(self.plan.effort.backoff_ms, attempts);
+        let what = format!("{failure}, attempt {attempts}");
+        let words = task.words("RELEASE").option("DELAY", Some(delay.max(HOLD_MS)));
+        match self.report(task, &words, Deed::Release, &what) {
+            Some(state) if state.as_bytes() == Some(b"X") => return tell(expired(task, &what)),
+            Some(_) => {}
+            None => return,
+        }
+        let words = task.restart_words().option("DELAY", Some(delay));
+        match self.report(task, &words, Deed::Restart, &what) {
+            Some(state) if state.as_bytes() == Some(b"X") => tell(expired(task, &what)),
+            Some(_) => tell(format!(
+                "{task}: {what}: comes back in {delay} ms, its attempts are counted from 0 again"
+            )),
+            None => {}
+        }
+    }
+
+    /// Runs the command, and renews the lease meanwhile. Returns also what the command said last on
+    /// stderr.
+    fn run_command(&mut self, task: &Task, command: &OsStr) -> (Ended, String) {
         let variables = task.variables(self.plan.address);
-        let exited = self.inbox.sender.clone();
+        let events = self.inbox.sender.clone();
         let payload = task.payload().to_vec();
-        let running = match Running::start(command, &variables, payload, exited) {
+        let running = match Running::start(command, &variables, payload, events.clone()) {
             Ok(running) => running,
-            Err(error) => return Ended::Failed(error),
+            Err(error) => return (Ended::Failed(error), String::new()),
         };
+        let limit = self.plan.effort.timeout.map(Duration::from_millis);
+        let timer = limit.map(|limit| Timer::start(limit, GRACE, events));
         let interval = (self.plan.ttr / 3).max(Duration::from_millis(1));
-        let (mut lost, mut killed) = (false, false);
+        let (mut lost, mut killed, mut timed_out) = (false, false, None);
         loop {
             if self.stop.signals() > 1 && !killed {
                 running.kill();
@@ -228,6 +308,11 @@ impl<'a> Job<'a> {
                 // The channel cannot be closed, since the job has a sender too.
                 Ok(Event::Exited) | Err(RecvTimeoutError::Disconnected) => break,
                 Ok(Event::Signal) => {}
+                Ok(Event::TimedOut) => {
+                    running.terminate();
+                    timed_out = limit;
+                }
+                Ok(Event::Overdue) => running.kill(),
                 Err(RecvTimeoutError::Timeout) if lost || killed => {}
                 Err(RecvTimeoutError::Timeout) => {
                     if self.renew(task) == Lease::Lost {
@@ -237,13 +322,21 @@ impl<'a> Job<'a> {
                 }
             }
         }
-        match running.collect() {
+        if let Some(timer) = timer {
+            timer.end();
+            // What it has told meanwhile is not about the next command. Signals are counted.
+            while self.inbox.events.try_recv().is_ok() {}
+        }
+        let (status, last_line) = running.collect();
+        let ended = match (status, timed_out) {
             _ if lost => Ended::Lost,
             // It may have ended by itself at the last moment.
-            Ok(status) if killed && !status.success() => Ended::Killed,
-            Ok(status) => Ended::Itself(status),
-            Err(error) => Ended::Failed(error),
-        }
+            (Ok(status), _) if killed && !status.success() => Ended::Killed,
+            (_, Some(limit)) => Ended::TimedOut(limit),
+            (Ok(status), None) => Ended::Itself(status),
+            (Err(error), None) => Ended::Failed(error),
+        };
+        (ended, last_line)
     }
 
     /// Renews the lease, over a new connection if need be.
@@ -262,21 +355,26 @@ impl<'a> Job<'a> {
     }
 
     /// Reports the result of a task to the server. Tries once more if it is not known to have
-    /// arrived.
-    fn tell_server(&mut self, task: &Task, words: &Words) {
+    /// arrived. Returns the reply; if there is none, says what that means.
+    fn report(&mut self, task: &Task, words: &Words, deed: Deed, what: &str) -> Option<Value> {
         let mut told = self.tell_once(words);
+        let mut again = false;
         if matches!(told, Err(Trouble::Lost(_))) && self.reconnect() {
+            again = true;
             told = self.tell_once(words);
         }
-        if let Err(trouble) = told {
-            tell(format!("{task}: {}", Failure::from(trouble)));
+        match told {
+            Ok(answer) => Some(answer),
+            Err(trouble) => {
+                tell(format!("{task}: {what}, but {}", told_of(&trouble, deed, again)));
+                None
+            }
         }
     }
 
-    fn tell_once(&mut self, words: &Words) -> Result<(), Trouble> {
-        let told = connected(&mut self.client, self.plan.address)
-            .and_then(|client| client.call(words))
-            .map(|_| ());
+    fn tell_once(&mut self, words: &Words) -> Result<Value, Trouble> {
+        let told =
+            connected(&mut self.client, self.plan.address).and_then(|client| client.call(words));
         match told {
             Err(Trouble::Refused(sentence)) if is_passing(&sentence) => {
                 self.client = None;
@@ -332,6 +430,11 @@ pub(super) fn connected<'c>(
         *client = Some(opened);
     }
     client.as_mut().ok_or_else(|| Trouble::Lost("there is no connection".to_owned()))
+}
+
+/// What is said of a task that was released too late.
+fn expired(task: &Task, what: &str) -> String {
+    format!("{task}: {what}: its time to live had passed, so it has expired")
 }
 
 /// Whether a refusal is temporary, so that another attempt may be accepted.

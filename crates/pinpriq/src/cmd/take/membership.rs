@@ -5,20 +5,24 @@
 //! The first to do so joins again and reports it.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use pinpriq_wire::resp::Words;
+use pinpriq_wire::resp::{Value, Words};
 
 use super::job::connected;
 use crate::output::{escaped, tell};
-use crate::resp::{Client, Trouble};
+use crate::resp::{Client, Trouble, member};
 use crate::words::OsWords as _;
 
 /// The longest pause before a sign of life is tried again.
 const RETRY_MAX: Duration = Duration::from_secs(1);
+
+/// For how long a lane with buried tasks is kept at least.
+const KEPT_MIN: Duration = Duration::from_hours(1);
 
 /// One member in one topic.
 #[derive(Debug)]
@@ -84,19 +88,48 @@ impl<'a> Membership<'a> {
         }
     }
 
-    /// Ends the membership, or renews its whole lease if `stay`.
+    /// Ends the membership, or renews its whole lease if `stay`. Says what is lost with the lane. A
+    /// lane with buried tasks is kept, since nobody has looked at them.
     pub(super) fn end(&self, stay: bool) {
-        let words = if stay {
-            Words::new("BEAT").name(&self.member)
-        } else {
-            Words::new("LEAVE").name(self.topic).name(&self.member)
-        };
         let mut client = None;
-        if let Err(trouble) = connected(&mut client, self.address).and_then(|it| it.call(&words)) {
+        let ended = connected(&mut client, self.address).and_then(|client| {
+            if stay {
+                return client.call(&Words::new("BEAT").name(&self.member)).map(|_| ());
+            }
+            self.leave(client)
+        });
+        if let Err(trouble) = ended {
             let sentence = crate::exit::Failure::from(trouble);
             let member = escaped(self.member.as_bytes());
             tell(format!("{sentence}; {member} ends with its lease at the latest"));
         }
+    }
+
+    fn leave(&self, client: &mut Client) -> Result<(), Trouble> {
+        let (member, topic) = (escaped(self.member.as_bytes()), escaped(self.topic.as_bytes()));
+        let stats = Words::new("STATS").name(self.topic).named("MEMBER", Some(&self.member));
+        let left = match client.call(&stats) {
+            Ok(figures) => Left::from_figures(&figures),
+            Err(Trouble::Refused(_)) => Left::default(),
+            Err(trouble) => return Err(trouble),
+        };
+        if left.has_buried() {
+            let lease = self.lease.max(KEPT_MIN).as_millis();
+            let words = Words::new("BEAT").name(&self.member).option("LEASE", Some(lease));
+            client.call(&words)?;
+            tell(format!(
+                "{member} does not leave {topic}: its lane has {left}. Look at the buried ones \
+                 with `pinpriq peek {topic} --member {member} --state buried --json`, and leave \
+                 with `pinpriq leave {topic} {member}`; otherwise the lane ends in {} minutes",
+                lease / 60_000
+            ));
+            return Ok(());
+        }
+        client.call(&Words::new("LEAVE").name(self.topic).name(&self.member))?;
+        if !left.is_empty() {
+            tell(format!("{member} has left {topic}, and its lane is gone with {left}"));
+        }
+        Ok(())
     }
 
     fn beat(&self, client: &mut Option<Client>) -> Result<(), Trouble> {
@@ -118,6 +151,47 @@ impl<'a> Membership<'a> {
     fn locked(&self) -> MutexGuard<'_, u64> {
         // Nothing is half done when a thread panics here.
         self.joins.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What is in a lane: how many tasks in which state.
+#[derive(Debug, Default)]
+struct Left(Vec<(&'static str, i64)>);
+
+impl Left {
+    fn from_figures(figures: &Value) -> Self {
+        let counts = member(figures, "counts");
+        let count = |letter| match counts.and_then(|counts| member(counts, letter)) {
+            Some(Value::Integer(count)) => *count,
+            _ => 0,
+        };
+        let states = [("R", "ready"), ("T", "taken"), ("W", "waiting"), ("B", "buried")];
+        let there = states.map(|(letter, state)| (state, count(letter)));
+        Self(there.into_iter().filter(|(_, count)| *count > 0).collect())
+    }
+
+    const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn has_buried(&self) -> bool {
+        self.0.iter().any(|(state, _)| *state == "buried")
+    }
+}
+
+/// Such as `3 ready and 1 buried tasks`.
+impl fmt::Display for Left {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, (state, count)) in self.0.iter().enumerate() {
+            let between = match place {
+                0 => "",
+                _ if place + 1 == self.0.len() => " and ",
+                _ => ", ",
+            };
+            write!(f, "{between}{count} {state}")?;
+        }
+        let one = matches!(self.0.as_slice(), [(_, 1)]);
+        f.write_str(if one { " task" } else { " tasks" })
     }
 }
 

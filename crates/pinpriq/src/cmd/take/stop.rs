@@ -7,7 +7,7 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How many events may wait for a job: the end of its command, and a few signals. Further signals
+/// How many events may wait for a job: those about its command, and a few signals. Further signals
 /// are not needed, since [`Stop::signals`] returns their number.
 const EVENTS_MAX: usize = 8;
 
@@ -18,6 +18,10 @@ pub(super) enum Event {
     Signal,
     /// The command has ended.
     Exited,
+    /// The command has taken longer than it may.
+    TimedOut,
+    /// It was asked to end because of that, and has not ended in time.
+    Overdue,
 }
 
 /// The shared state of stopping.

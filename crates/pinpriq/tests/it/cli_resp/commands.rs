@@ -32,6 +32,25 @@ fn put_prints_ids_and_take_prints_receipts_and_payloads() {
 }
 
 #[test]
+fn pop_takes_the_oldest_of_the_most_urgent_for_good() {
+    let server = Server::start();
+    for (payload, priority) in [("low", "5"), ("first", "1"), ("second", "1")] {
+        server.printed(&["put", "jobs", payload, "--priority", priority]);
+    }
+    assert_eq!(server.printed(&["pop", "jobs"]), "first\n");
+    let known = server.printed(&["pop", "jobs", "--json"]);
+    let start = "{\"queue\":\"jobs\",\"member\":null,\"id\":\"3\",\"receipt\":null,\
+                 \"payload\":\"second\",";
+    assert!(known.starts_with(start), "{known}");
+    assert_eq!(server.printed(&["pop", "void", "jobs", "--count", "9"]), "jobs\tlow\n");
+    check(&server.run(&["pop", "jobs"]), 4, b"");
+    let waiting = server.client(&["pop", "jobs", "--wait-ms", "-1"]).spawn().unwrap();
+    server.put("jobs", "late");
+    check(&waiting.wait_with_output().unwrap(), 0, b"late\n");
+    assert_eq!(super::member_of(&server.printed(&["stats"]), "present"), "0");
+}
+
+#[test]
 fn json_has_all_that_is_known_of_a_task() {
     let server = Server::start();
     server.printed(&["put", "jobs", "a\"b", "--key", "k", "--ttr-ms", "5"]);
@@ -108,7 +127,7 @@ fn a_refused_line_is_told_and_ends_the_command() {
 #[test]
 fn put_and_await_tell_how_a_task_ended() {
     let server = Server::start();
-    assert_eq!(server.printed(&["put", "jobs", "p", "--wait-ms", "0"]), "1\ttimeout\n");
+    check(&server.run(&["put", "jobs", "p", "--wait-ms", "0"]), 13, b"1\ttimeout\n");
     let waiting = server.client(&["put", "jobs", "p", "--wait-ms", "-1"]).spawn().unwrap();
     let awaiting = server.client(&["await", "jobs", "1", "--json"]).spawn().unwrap();
     for _ in 0..2 {
@@ -124,7 +143,36 @@ fn put_and_await_tell_how_a_task_ended() {
     }
     server.refused(&["await", "jobs", "1"], "NOTFOUND ");
     server.put("jobs", "p");
-    assert_eq!(server.printed(&["await", "jobs", "3", "--wait-ms", "0"]), "timeout\tR\n");
+    check(&server.run(&["await", "jobs", "3", "--wait-ms", "0"]), 13, b"timeout\tR\n");
+}
+
+#[test]
+fn the_exit_code_tells_how_an_awaited_task_ended() {
+    let server = Server::start();
+    server.done(&["queue", "create", "jobs", "--after-ack", "keep"]);
+    let mut put = server.client(&["put", "jobs", "--lines", "--wait-ms", "-1"]);
+    let mut putting = put.stdin(Stdio::piped()).spawn().unwrap();
+    putting.stdin.take().unwrap().write_all(b"a\nb\nc\n").unwrap();
+    let next = || {
+        let line = server.printed(&["take", "jobs", "--wait-ms", "-1"]);
+        line.split('\t').next().unwrap().to_owned()
+    };
+    server.done(&["ack", "jobs", &next()]);
+    server.done(&["bury", "jobs", &next()]);
+    check(&server.run(&["await", "jobs", "1"]), 0, b"acked\tD\n");
+    check(&server.run(&["await", "jobs", "2"]), 10, b"buried\tB\n");
+    next();
+    check(&server.run(&["await", "jobs", "3", "--wait-ms", "0"]), 13, b"timeout\tT\n");
+    assert_eq!(server.printed(&["kill", "jobs", "3"]), "1\n");
+    // The code is that of the first task that was not acknowledged.
+    check(&putting.wait_with_output().unwrap(), 10, b"1\tacked\n2\tburied\n3\tkilled\n");
+
+    let expires = ["put", "jobs", "p", "--ttl-ms", "1", "--wait-ms", "-1"];
+    check(&server.run(&expires), 11, b"4\texpired\n");
+    let killed = server.client(&["put", "jobs", "p", "--wait-ms", "-1"]).spawn().unwrap();
+    next();
+    assert_eq!(server.printed(&["kill", "jobs", "5"]), "1\n");
+    check(&killed.wait_with_output().unwrap(), 12, b"5\tkilled\n");
 }
 
 #[test]
@@ -247,6 +295,27 @@ fn stats_are_printed_for_a_queue_and_for_all() {
     assert!(all.starts_with("{\"counts\":{\"R\":1,"), "{all}");
     assert!(all.contains("\"transitions\":{") && all.contains("\"put\":2,"), "{all}");
     server.refused(&["stats", "void"], "NOQUEUE ");
+}
+
+#[test]
+fn status_tells_of_all_queues() {
+    let server = Server::start();
+    server.printed(&["put", "jobs", "p", "--count", "3"]);
+    server.take("jobs");
+    server.printed(&["put", "jobs", "p", "--delay-ms", "3600000"]);
+    server.printed(&["put", "mails", "p"]);
+    server.done(&["queue", "pause", "mails", "in"]);
+    let table = server.printed(&["status"]);
+    let rows: Vec<Vec<&str>> = table.lines().map(|it| it.split_whitespace().collect()).collect();
+    assert_eq!(rows[1][..9], ["jobs", "2", "1", "1", "0", "0", "0", "0", "0"], "{table}");
+    assert_eq!((rows[2][0], rows[2][10]), ("mails", "in"), "{table}");
+    assert_eq!(rows[3][..9], ["(all)", "3", "1", "1", "0", "0", "0", "0", "0"], "{table}");
+    let objects = server.printed(&["status", "--prefix", "j", "--json"]);
+    let lines: Vec<&str> = objects.lines().collect();
+    let start = "{\"queue\":\"jobs\",\"ready\":2,\"taken\":1,\"waiting\":1,\"buried\":0,";
+    assert!(lines[0].starts_with(start) && lines[0].ends_with(",\"paused\":null}"), "{objects}");
+    assert!(lines[1].starts_with("{\"queue\":null,\"ready\":3,"), "{objects}");
+    assert_eq!(lines.len(), 2, "{objects}");
 }
 
 #[test]

@@ -80,7 +80,8 @@ fn what_can_be_done_with_a_queue_can_be_done_with_a_lane() {
     let stale = taken.split('\t').next().unwrap();
     server.refused(&["ack", "t", stale], "STALE ");
     let taken = of(&["take", "t"]);
-    assert_eq!(of(&["await", "t", id, "--wait-ms", "0"]), "timeout\tT\n");
+    let awaited = server.run(&["await", "t", id, "--wait-ms", "0", "--member", "m"]);
+    check(&awaited, 13, b"timeout\tT\n");
     assert_eq!(of(&["release", "t", taken.split('\t').next().unwrap()]), "R\n");
     assert_eq!(of(&["kill", "t", id]), "1\n");
     assert_eq!(of(&["queue", "set", "t", "--capacity", "1", "--ttr-ms", "5"]), "");

@@ -1,4 +1,4 @@
-//! A worker against a server that the test plays, where a real one could not be made to do what is
+//! Commands against a server that the test plays, where a real one could not be made to do what is
 //! tested: to lose connections at a certain moment, to refuse for a while, to be slow.
 
 use std::io::Write as _;
@@ -88,7 +88,12 @@ fn start(address: &str, arguments: &[&str]) -> Worker {
 fn what_a_command_came_to_is_told_again_over_a_new_connection() {
     let table = [
         ("+OK\r\n", ""),
-        ("-STALE that lease is over\r\n", "pinpriq: task 7 of q: STALE that lease is over\n"),
+        (
+            "-STALE that lease is over\r\n",
+            "pinpriq: task 7 of q: the command succeeded, but the connection was lost, and the \
+             task has been finished or moved since, perhaps by the first report (STALE that lease \
+             is over)\n",
+        ),
     ];
     for (answer, told) in table {
         let (listener, address) = listen();
@@ -114,7 +119,9 @@ fn it_is_told_twice_and_no_more() {
     assert_eq!(second.command(), "ACK q 7-1-1");
     second.answer("-CLOSING the server is shutting down\r\n");
     let told = worker.end();
-    assert_eq!(told, "pinpriq: task 7 of q: CLOSING the server is shutting down\n");
+    let expected = "pinpriq: task 7 of q: the command succeeded, but it is not known whether the \
+                    task was acknowledged: CLOSING the server is shutting down\n";
+    assert_eq!(told, expected);
 }
 
 #[test]
@@ -245,6 +252,8 @@ fn a_listener_without_a_lane_joins_again() {
     assert_eq!(second.command(), "ACK q 7-1-1");
     second.answer("+OK\r\n");
     let mut last = Played::accept(&listener);
+    assert_eq!(last.command(), "STATS q MEMBER m");
+    last.answer("-NOTFOUND the lane has ended\r\n");
     assert_eq!(last.command(), "LEAVE q m");
     last.answer(":1\r\n");
     let told = worker.end();
@@ -310,4 +319,47 @@ fn a_refused_take_ends_the_worker() {
     let output = worker.wait_with_output().unwrap();
     check(&output, 5, b"");
     assert_eq!(output.stderr, b"pinpriq: NOPERM you may not\n");
+}
+
+/// What `STATS` is answered, as far as it matters.
+fn figures(put: u32, acked: u32, ready: u32, oldest: &str) -> String {
+    format!(
+        "%4\r\n$6\r\ncounts\r\n%2\r\n$1\r\nR\r\n:{ready}\r\n$1\r\nB\r\n:1\r\n\
+         $3\r\nput\r\n:{put}\r\n$5\r\nacked\r\n:{acked}\r\n\
+         $15\r\noldest_ready_ms\r\n{oldest}\r\n"
+    )
+}
+
+#[test]
+fn rates_are_those_of_the_servers_own_clock() {
+    let (listener, address) = listen();
+    let command = pinpriq(&["status", "--address", &address]).spawn().unwrap();
+    let mut played = Played::accept(&listener);
+    assert_eq!(played.command(), "QUEUE LIST COUNT 50");
+    played.answer("*2\r\n$1\r\nb\r\n*2\r\n$1\r\na\r\n$6\r\nlonger\r\n");
+    let moments = [
+        ("1000", figures(5, 0, 9, "_"), figures(5, 0, 2, ":1"), figures(0, 7, 0, "_")),
+        ("3000", figures(65, 20, 9, "_"), figures(25, 20, 7, ":61000"), figures(0, 6, 0, "_")),
+    ];
+    for (now, all, a, longer) in moments {
+        assert_eq!(played.command(), "INFO Server");
+        let facts = format!("# Server\r\nserver_time_ms:{now}\r\n");
+        played.answer(&format!("${}\r\n{facts}\r\n", facts.len()));
+        for (command, answer) in [("STATS a", a), ("STATS longer", longer), ("STATS", all)] {
+            assert_eq!(played.command(), command);
+            played.answer(&answer);
+        }
+    }
+    let output = command.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let table = "\
+queue   ready  taken  waiting  buried  zombie  done  put/s  acked/s  oldest  paused
+a           7      0        0       1       0     0     10       10    1m1s       -
+longer      0      0        0       1       0     0      0        0       -       -
+(all)       9      0        0       1       0     0     30       10       -       -
+";
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), table);
+    let told = "pinpriq: there are more than 50 queues: --count shows more of them, --prefix \
+                others\n";
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), told);
 }

@@ -147,8 +147,7 @@ fn a_lease_is_renewed_while_the_command_runs() {
     };
     while server.known("jobs", &id, "lease_until") == first {
         // Passes the time until the next look, unless the task ends, which it must not.
-        let awaited = server.printed(&["await", "jobs", &id, "--wait-ms", "100"]);
-        assert_eq!(awaited, "timeout\tT\n");
+        check(&server.run(&["await", "jobs", &id, "--wait-ms", "100"]), 13, b"timeout\tT\n");
     }
     write_to(&go, "go");
     assert_eq!(worker.end(), "");
@@ -201,6 +200,140 @@ fn a_command_may_end_its_lease_itself() {
     let output = server.run(&["take", "jobs", "--exec", &command, "--count", "1"]);
     assert_eq!(output.status.code(), Some(0));
     let complaint = String::from_utf8(output.stderr).unwrap();
-    assert!(complaint.contains("pinpriq: task 1 of jobs: STALE "), "{complaint}");
+    let told = "pinpriq: task 1 of jobs: the command succeeded, but the task was not acknowledged: \
+                the command or somebody else has finished or moved it (STALE ";
+    assert!(complaint.starts_with(told), "{complaint}");
     assert_eq!(server.figure("jobs", "acked"), "1");
+}
+
+#[test]
+fn a_command_that_fails_may_have_moved_its_task_itself() {
+    let server = Server::with_queue();
+    let id = server.put("jobs", "p");
+    let command = format!(
+        "{} bury jobs \"$PINPRIQ_RECEIPT\" --reason own; exit 1",
+        env!("CARGO_BIN_EXE_pinpriq")
+    );
+    for (max, deed) in [("5", "released"), ("1", "buried")] {
+        let output =
+            server.run(&["take", "jobs", "--exec", &command, "--once", "--attempts-max", max]);
+        assert_eq!(output.status.code(), Some(0));
+        let complaint = String::from_utf8(output.stderr).unwrap();
+        let told = format!(
+            "but the task was not {deed}: the command or somebody else has finished or moved it"
+        );
+        assert!(complaint.contains(&told), "{complaint}");
+        assert_eq!(complaint.lines().count(), 1, "{complaint}");
+        assert_eq!(server.known("jobs", &id, "reason"), "own");
+        assert_eq!(server.printed(&["plow", "jobs", "--reset-attempts"]), "1\n");
+    }
+}
+
+#[test]
+fn a_task_whose_workers_died_is_buried_without_running_the_command() {
+    let server = Server::with_queue();
+    let id = server.put("jobs", "p");
+    for _ in 0..2 {
+        let receipt = server.take("jobs");
+        server.printed(&["release", "jobs", &receipt]);
+    }
+    let worker = ["take", "jobs", "--exec", "echo it ran", "--once", "--attempts-max", "2"];
+    let output = server.run(&worker);
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), &b""[..]));
+    let reason = server.known("jobs", &id, "reason");
+    let told = "taken 3 times, while --attempts-max allows 2: its worker may have died; not run \
+                again";
+    assert_eq!(reason, told);
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(complaint, format!("pinpriq: task 1 of jobs: {told}: buried\n"));
+
+    assert_eq!(server.printed(&["dig", "jobs", &id, "--reset-attempts"]), "R\n");
+    assert_eq!(server.known("jobs", &id, "attempts"), "0");
+    check(&server.run(&worker), 0, b"it ran\n");
+}
+
+#[test]
+fn buried_tasks_come_back_as_new_ones() {
+    let server = Server::with_queue();
+    let lines = super::commands::lines(250, |number| number.to_string());
+    server.run_with(&["put", "jobs", "--lines"], lines.as_bytes());
+    server.printed(&["take", "jobs", "--exec", "exit 65", "--once"]);
+    let plow = ["plow", "jobs", "--reset-attempts", "--ttl-ms", "3600000"];
+    assert_eq!(server.printed(&[&plow[..], &["--count", "120"]].concat()), "120\n");
+    assert_eq!(server.figure("jobs", "counts.R"), "120");
+    let later = ["--delay-ms", "600000", "--json"];
+    assert_eq!(server.printed(&[&plow[..], &later].concat()), "{\"count\":130}\n");
+    assert_eq!(server.figure("jobs", "counts.W"), "130");
+    for id in ["1", "250"] {
+        assert_eq!(server.known("jobs", id, "attempts"), "0");
+        assert_ne!(server.known("jobs", id, "ttl_at"), "-");
+    }
+    assert_eq!(server.printed(&plow), "0\n");
+}
+
+#[test]
+fn a_command_may_want_its_task_to_be_tried_later() {
+    let server = Server::with_queue();
+    let id = server.put("jobs", "p");
+    let put_at: u64 = server.known("jobs", &id, "put_at").parse().unwrap();
+    let worker = |max: &str, backoff: &str| {
+        let later = ["take", "jobs", "--exec", "exit 75", "--count", "1"];
+        let output =
+            server.run(&[&later[..], &["--attempts-max", max, "--backoff-ms", backoff]].concat());
+        assert_eq!(output.status.code(), Some(0));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let told = worker("2", "0");
+    assert_eq!(told, "pinpriq: task 1 of jobs: exit code 75, attempt 1: comes back in 0 ms\n");
+    assert_eq!(server.known("jobs", &id, "attempts"), "1");
+    // Its attempts are used up, and still it is not buried, neither now nor when it is taken next.
+    let told = worker("2", "0");
+    assert!(told.ends_with(": comes back in 0 ms, its attempts are counted from 0 again\n"));
+    assert_eq!(server.known("jobs", &id, "state"), "R");
+    assert_eq!(server.known("jobs", &id, "attempts"), "0");
+    worker("1", "3600000");
+    assert_eq!(server.known("jobs", &id, "state"), "W");
+    assert_eq!(server.known("jobs", &id, "attempts"), "0");
+    let ready_at: u64 = server.known("jobs", &id, "ready_at").parse().unwrap();
+    assert!(ready_at >= put_at + 3_600_000, "{ready_at}, put at {put_at}");
+}
+
+#[test]
+fn a_command_may_bury_its_task_at_once_and_its_last_line_says_why() {
+    let server = Server::with_queue();
+    let dir = tempfile::tempdir().unwrap();
+    let never = fifo(dir.path(), "never");
+    let id = server.put("jobs", "p");
+    // What it leaves behind keeps its stderr open, and is not waited for.
+    let command =
+        format!("(read x < {never}) >&- & echo first >&2; printf 'caf\\351 \\n\\n' >&2; exit 65");
+    let output = server.run(&["take", "jobs", "--exec", &command, "--count", "1"]);
+    assert_eq!(output.status.code(), Some(0));
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    let reason = "exit code 65, after 1 attempts: caf\u{fffd}";
+    let told = "exit code 65, after 1 attempts: buried";
+    let expected = format!("first\ncaf\u{fffd} \n\npinpriq: task 1 of jobs: {told}\n");
+    assert_eq!(complaint, expected);
+    assert_eq!(server.known("jobs", &id, "reason"), reason);
+    write_to(&never, "");
+}
+
+#[test]
+fn a_command_that_takes_too_long_is_ended() {
+    let server = Server::with_queue();
+    let dir = tempfile::tempdir().unwrap();
+    let never = fifo(dir.path(), "never");
+    let id = server.put("jobs", "p");
+    // The first ends when it is asked to, the second only when it is killed.
+    for command in [format!("cat {never}; true"), format!("trap '' TERM; cat {never}; true")] {
+        let limited = ["take", "jobs", "--exec", &command, "--timeout", "50ms", "--count", "1"];
+        let output = server.run(&[&limited[..], &["--attempts-max", "1"]].concat());
+        assert_eq!(output.status.code(), Some(0));
+        assert_eq!(server.known("jobs", &id, "state"), "B");
+        let reason = server.known("jobs", &id, "reason");
+        assert_eq!(reason, "timed out after 50 ms, after 1 attempts");
+        server.printed(&["plow", "jobs", "--reset-attempts"]);
+    }
+    let quick = ["take", "jobs", "--exec", "true", "--timeout", "1h", "--count", "1"];
+    check(&server.run(&quick), 0, b"");
 }

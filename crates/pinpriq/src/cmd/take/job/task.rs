@@ -74,6 +74,12 @@ impl Task {
         Words::new(command).bytes(&self.queue).bytes(&self.receipt)
     }
 
+    /// Returns a command that sets its attempts to 0 while it waits.
+    pub(super) fn restart_words(&self) -> Words {
+        let words = Words::new("RESTART").bytes(&self.queue).bytes(&self.id);
+        words.given("MEMBER", self.member.as_deref())
+    }
+
     /// Returns the environment variables for the command.
     pub(super) fn variables(&self, address: &str) -> [(&'static str, Option<OsString>); 7] {
         let text = |bytes: &[u8]| Some(OsString::from_vec(bytes.to_vec()));

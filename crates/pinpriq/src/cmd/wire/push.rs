@@ -1,4 +1,4 @@
-//! `pinpriq push`: sends packets, then makes sure that they were accepted.
+//! `pinpriq wire push`: sends packets, then makes sure that they were accepted.
 //!
 //! A push has no reply. But the server replies to a later pop of the same connection only after
 //! every earlier push was accepted and is durable. So this command ends with such a pop, from a
@@ -11,7 +11,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
 use pinpriq_wire::{Framing, Request};
 
-use crate::args::PushArgs;
+use crate::args::wire::PushArgs;
 use crate::connection::{Connection, Frame, Wanted, bytes_of};
 use crate::exit::{Exit, Failure};
 
@@ -43,6 +43,7 @@ pub(crate) fn push(arguments: PushArgs) -> Result<Exit, Failure> {
         Ok(Frame::Whole(_) | Frame::Unwanted) => {
             Err(Failure::on_the_way("the answer is not one of a pinpriq server"))
         }
+        Err(failure) if connection.speaks_resp() => Err(failure),
         // A server that refuses closes while bytes are still under way to it, and that can look
         // like a broken connection here.
         Err(failure) => Err(refused(failure)),

@@ -1,4 +1,4 @@
-//! `pinpriq subscribe`: prints deliveries as they come, one credit at a time.
+//! `pinpriq wire subscribe`: prints deliveries as they come, one credit at a time.
 //!
 //! The next credit is given only after a delivery has been printed and handed on, so that a slow
 //! reader of stdout leaves the packets in the queue.
@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use pinpriq_wire::{READY, Request};
 
-use crate::args::SubscribeArgs;
+use crate::args::wire::SubscribeArgs;
 use crate::connection::{Connection, Frame, Wanted, bytes_of};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;

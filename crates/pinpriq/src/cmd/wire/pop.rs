@@ -1,4 +1,4 @@
-//! `pinpriq pop`: takes packets out of a queue and prints them.
+//! `pinpriq wire pop`: takes packets out of a queue and prints them.
 //!
 //! Pops one at a time, so that nothing is taken from the queue that may not be printed any more.
 
@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use pinpriq_wire::{Framing, Request};
 
-use crate::args::PopArgs;
+use crate::args::wire::PopArgs;
 use crate::connection::{Connection, Frame, Wanted, bytes_of};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;

@@ -1,0 +1,124 @@
+//! The arguments of the commands that speak the pinpriq protocol.
+
+use std::ffi::OsString;
+
+use clap::{Args, Subcommand};
+
+use super::values::{count, number_in, packet_ttl};
+use super::wire_texts as texts;
+use crate::settings::Framing;
+
+/// What can be done over the pinpriq protocol.
+#[derive(Debug, Subcommand)]
+pub(crate) enum WireCommand {
+    /// Push a packet to a queue, and wait until it is durable
+    #[command(long_about = texts::PUSH, after_help = texts::AFTER_PUSH)]
+    Push(PushArgs),
+    /// Pop packets from a queue and print them
+    #[command(long_about = texts::POP, after_help = texts::AFTER_POP)]
+    Pop(PopArgs),
+    /// Wait for packets and print them as they come
+    #[command(long_about = texts::SUBSCRIBE, after_help = texts::AFTER_SUBSCRIBE)]
+    Subscribe(SubscribeArgs),
+}
+
+/// Where the server is.
+#[derive(Debug, Args)]
+pub(crate) struct ServerArgs {
+    /// Host and port of the server's pinpriq door
+    #[arg(long, env = "PINPRIQ_ADDRESS", hide_env_values = true, value_name = "ADDR")]
+    #[arg(default_value = "127.0.0.1:7250")]
+    pub(crate) address: String,
+}
+
+/// How packets are printed.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct PrintArgs {
+    /// Print keys and payloads as hexadecimal digits
+    #[arg(long)]
+    pub(crate) hex: bool,
+
+    /// Print the key and a tab before each payload
+    #[arg(long)]
+    pub(crate) with_key: bool,
+
+    /// End each packet with a NUL byte instead of a line end
+    #[arg(long, short = '0')]
+    pub(crate) null: bool,
+}
+
+/// The arguments of `wire push`.
+#[derive(Debug, Args)]
+pub(crate) struct PushArgs {
+    /// The name of the queue, any bytes
+    pub(crate) queue: OsString,
+
+    /// The payload; read from stdin if it is left out or `-`
+    pub(crate) payload: Option<OsString>,
+
+    /// The key: packets of a queue with the same key leave together [default: the empty key]
+    #[arg(long, value_name = "KEY", hide_default_value = true, default_value = "")]
+    pub(crate) key: OsString,
+
+    /// 1 is the most urgent, 255 the least, 0 is never selected
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = number_in::<u8>(0..=u8::MAX.into()), allow_negative_numbers = true)]
+    pub(crate) priority: u8,
+
+    /// How long the packet may wait, up to 65535 ms
+    #[arg(long, value_name = "TIME", default_value_t = u16::MAX)]
+    #[arg(value_parser = packet_ttl)]
+    #[arg(allow_hyphen_values = true, visible_alias = "ttl")]
+    pub(crate) ttl_ms: u16,
+
+    /// Push the packet this many times
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = count)]
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) count: u64,
+
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+}
+
+/// The arguments of `wire pop`.
+#[derive(Debug, Args)]
+pub(crate) struct PopArgs {
+    /// The name of the queue, any bytes
+    pub(crate) queue: OsString,
+
+    /// Pop up to this many times, and stop when the queue is empty
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = count)]
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) count: u64,
+
+    #[command(flatten)]
+    pub(crate) print: PrintArgs,
+
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+}
+
+/// The arguments of `wire subscribe`.
+#[derive(Debug, Args)]
+pub(crate) struct SubscribeArgs {
+    /// The names of the queues, any bytes
+    #[arg(required = true, value_name = "QUEUE")]
+    pub(crate) queues: Vec<OsString>,
+
+    /// End after this many deliveries; without it go on until the server closes
+    #[arg(long, value_name = "N", value_parser = count)]
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) count: Option<u64>,
+
+    /// How the server frames deliveries; must be what the server was told
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = Framing::Counted)]
+    pub(crate) framing: Framing,
+
+    #[command(flatten)]
+    pub(crate) print: PrintArgs,
+
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+}
