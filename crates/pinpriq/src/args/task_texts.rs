@@ -215,13 +215,12 @@ pub(super) const AFTER_DIG: &str = doing!(
 pub(super) const PLOW: &str = "\
 Bring buried tasks back, the oldest first, and print how many.
 
-Without --count all buried tasks of the queue come back at once. With --reset-attempts they come \
-back one by one, and `pinpriq take --exec` tries each as often as a new task.";
+Without --count all buried tasks of the queue come back. Their attempts are counted from 0 again, so \
+`pinpriq take --exec` tries each as often as a new task.";
 
 /// After the help of `plow`.
 pub(super) const AFTER_PLOW: &str = doing!(
     "  pinpriq plow jobs --count 100
-  pinpriq plow jobs --reset-attempts
 "
 );
 

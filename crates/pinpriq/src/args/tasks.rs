@@ -349,10 +349,6 @@ pub(crate) struct DigArgs {
     #[command(flatten)]
     pub(crate) back: BackArgs,
 
-    /// Count how often a task was taken from 0 again, so that workers do not bury it at once
-    #[arg(long)]
-    pub(crate) reset_attempts: bool,
-
     #[command(flatten)]
     pub(crate) amendment: AmendmentArgs,
 }
@@ -370,10 +366,6 @@ pub(crate) struct PlowArgs {
 
     #[command(flatten)]
     pub(crate) back: BackArgs,
-
-    /// Count how often a task was taken from 0 again, so that workers do not bury it at once
-    #[arg(long)]
-    pub(crate) reset_attempts: bool,
 
     #[command(flatten)]
     pub(crate) lane: LaneArgs,

@@ -11,21 +11,13 @@ use crate::args::tasks::{
 use crate::exit::{Exit, Failure};
 use crate::words::OsWords as _;
 
-mod anew;
-
 /// Brings a buried task back.
 pub(crate) fn dig(arguments: &DigArgs) -> Result<Exit, Failure> {
-    if arguments.reset_attempts {
-        return anew::dig(arguments);
-    }
     ask(&arguments.task.client, &dig_words(arguments), "state")
 }
 
 /// Brings buried tasks back.
 pub(crate) fn plow(arguments: &PlowArgs) -> Result<Exit, Failure> {
-    if arguments.reset_attempts {
-        return anew::plow(arguments);
-    }
     ask(&arguments.client, &plow_words(arguments), "count")
 }
 

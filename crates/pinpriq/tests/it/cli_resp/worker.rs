@@ -225,7 +225,7 @@ fn a_command_that_fails_may_have_moved_its_task_itself() {
         assert!(complaint.contains(&told), "{complaint}");
         assert_eq!(complaint.lines().count(), 1, "{complaint}");
         assert_eq!(server.known("jobs", &id, "reason"), "own");
-        assert_eq!(server.printed(&["plow", "jobs", "--reset-attempts"]), "1\n");
+        assert_eq!(server.printed(&["plow", "jobs"]), "1\n");
     }
 }
 
@@ -247,28 +247,9 @@ fn a_task_whose_workers_died_is_buried_without_running_the_command() {
     let complaint = String::from_utf8(output.stderr).unwrap();
     assert_eq!(complaint, format!("pinpriq: task 1 of jobs: {told}: buried\n"));
 
-    assert_eq!(server.printed(&["dig", "jobs", &id, "--reset-attempts"]), "R\n");
+    assert_eq!(server.printed(&["dig", "jobs", &id]), "R\n");
     assert_eq!(server.known("jobs", &id, "attempts"), "0");
     check(&server.run(&worker), 0, b"it ran\n");
-}
-
-#[test]
-fn buried_tasks_come_back_as_new_ones() {
-    let server = Server::with_queue();
-    let lines = super::commands::lines(250, |number| number.to_string());
-    server.run_with(&["put", "jobs", "--lines"], lines.as_bytes());
-    server.printed(&["take", "jobs", "--exec", "exit 65", "--once"]);
-    let plow = ["plow", "jobs", "--reset-attempts", "--ttl-ms", "3600000"];
-    assert_eq!(server.printed(&[&plow[..], &["--count", "120"]].concat()), "120\n");
-    assert_eq!(server.figure("jobs", "counts.R"), "120");
-    let later = ["--delay-ms", "600000", "--json"];
-    assert_eq!(server.printed(&[&plow[..], &later].concat()), "{\"count\":130}\n");
-    assert_eq!(server.figure("jobs", "counts.W"), "130");
-    for id in ["1", "250"] {
-        assert_eq!(server.known("jobs", id, "attempts"), "0");
-        assert_ne!(server.known("jobs", id, "ttl_at"), "-");
-    }
-    assert_eq!(server.printed(&plow), "0\n");
 }
 
 #[test]
@@ -332,7 +313,7 @@ fn a_command_that_takes_too_long_is_ended() {
         assert_eq!(server.known("jobs", &id, "state"), "B");
         let reason = server.known("jobs", &id, "reason");
         assert_eq!(reason, "timed out after 50 ms, after 1 attempts");
-        server.printed(&["plow", "jobs", "--reset-attempts"]);
+        server.printed(&["plow", "jobs"]);
     }
     let quick = ["take", "jobs", "--exec", "true", "--timeout", "1h", "--count", "1"];
     check(&server.run(&quick), 0, b"");
