@@ -18,6 +18,7 @@ mod printer;
 mod progress;
 mod resp;
 mod settings;
+mod units;
 mod words;
 
 use std::ffi::OsString;

@@ -4,6 +4,11 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use crate::units::bytes;
+
+/// The largest payload that any server accepts.
+const PAYLOAD_BYTES_MAX: u64 = 64 << 20;
+
 /// What is measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Workload {
@@ -51,7 +56,7 @@ pub(crate) struct BenchArgs {
 
     /// The size of each payload, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 100)]
-    #[arg(value_parser = clap::value_parser!(u32).range(..=67_108_864))]
+    #[arg(allow_hyphen_values = true, value_parser = payload_bytes)]
     pub(crate) size: u32,
 
     /// How many different priorities the tasks have
@@ -112,4 +117,11 @@ pub(crate) struct BenchArgs {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// The size of a payload.
+fn payload_bytes(text: &str) -> Result<u32, String> {
+    let size = bytes(text)?;
+    let within = u32::try_from(size).ok().filter(|_| size <= PAYLOAD_BYTES_MAX);
+    within.ok_or_else(|| format!("`{text}` is more than 64MiB, the largest payload of all"))
 }

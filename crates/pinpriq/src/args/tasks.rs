@@ -7,6 +7,7 @@ use clap::builder::RangedU64ValueParser;
 
 use super::values::{End, OrNone, Order, State};
 use super::worker::WorkerArgs;
+use crate::units::duration_ms;
 
 /// Numbers that cannot be 0.
 pub(crate) fn at_least_1() -> RangedU64ValueParser<u64> {
@@ -56,7 +57,7 @@ pub(crate) struct PutArgs {
     pub(crate) priority: Option<OrNone<i64>>,
 
     /// How long the task waits before it can be taken, in milliseconds [default: 0]
-    #[arg(long, value_name = "MS")]
+    #[arg(long, value_name = "MS", allow_hyphen_values = true, value_parser = duration_ms)]
     pub(crate) delay_ms: Option<u64>,
 
     /// How long the task lives unless it is taken, in milliseconds [default: the queue's]
@@ -170,7 +171,7 @@ pub(crate) struct AckArgs {
 #[derive(Debug, Args)]
 pub(crate) struct BackArgs {
     /// How long the task waits before it can be taken, in milliseconds [default: 0]
-    #[arg(long, value_name = "MS")]
+    #[arg(long, value_name = "MS", allow_hyphen_values = true, value_parser = duration_ms)]
     pub(crate) delay_ms: Option<u64>,
 
     /// A new time to live, in milliseconds [default: the old one goes on]

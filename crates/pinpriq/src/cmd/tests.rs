@@ -72,6 +72,7 @@ fn putting_and_taking() {
         ("put q p --priority -5 --key k --id i", "PUT q p KEY k PRIORITY -5 ID i"),
         ("put q p --priority None", "PUT q p PRIORITY NONE"),
         ("put q -- --json", "PUT q --json"),
+        ("put q p --delay-ms 1h30m", "PUT q p DELAY 5400000"),
         (
             "put q p --delay-ms 0 --ttl-ms 2 --ttr-ms 3 --wait-ms -1",
             "PUT q p DELAY 0 TTL 2 TTR 3 WAIT -1",
