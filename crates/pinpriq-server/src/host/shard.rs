@@ -511,6 +511,8 @@ impl Shard {
             failure: self.failure().map(|failure| failure.sentence),
             figures: self.inspect(Durable::figures),
             counters: self.inspect(|durable| durable.engine().totals().clone()),
+            task_bytes: self.inspect(|durable| durable.engine().bytes()),
+            task_bytes_max: self.inspect(|durable| durable.engine().bytes_max()),
             counts: self.tally.counts(),
         }
     }
