@@ -17,6 +17,10 @@ use crate::settings::{
 #[cfg(test)]
 mod tests;
 
+/// Which part of the memory all tasks may occupy by default. The most expensive tasks take two and a
+/// half times what is counted for them, and blocked requests have room of their own.
+const MEMORY_SHARE: u64 = 3;
+
 /// Everything that `serve` needs to know.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Plan {
@@ -24,6 +28,8 @@ pub(crate) struct Plan {
     pub(crate) config: Config,
     /// What is logged.
     pub(crate) logging: Logging,
+    /// Whether a server without a disk may start beside a data directory with tasks.
+    pub(crate) ignores_data: bool,
 }
 
 /// Why there is no plan.
@@ -55,24 +61,25 @@ pub(crate) enum Unusable {
     NoDisk,
 }
 
-/// Returns the plan that follows from flags, environment and, if one is named, the file.
-pub(crate) fn plan(given: Settings, file: Option<&Path>) -> Result<Plan, Unusable> {
+/// Returns the plan that follows from flags, environment and, if one is named, the file, on a
+/// machine with this much memory.
+pub(crate) fn plan(given: Settings, file: Option<&Path>, memory: u64) -> Result<Plan, Unusable> {
     let from_file = match file {
         Some(path) => read(path)?,
         None => Settings::default(),
     };
-    with_defaults(given.or(from_file))
+    with_defaults(given.or(from_file), Some(memory))
 }
 
 /// Returns the plan that follows from flags and the text of a file. No host name is resolved: an
-/// address with one is skipped.
+/// address with one is skipped. Nothing is known about the machine.
 pub(crate) fn plan_of(given: Settings, text: &str) -> Result<Plan, Unusable> {
     let mut settings = given.or(parse(Path::new("in memory"), text)?);
     for listen in [&mut settings.pinpriq, &mut settings.resp] {
         let numeric = |text: &String| text.parse::<SocketAddr>().is_ok();
         listen.take_if(|listen| matches!(listen, Listen::At(text) if !numeric(text)));
     }
-    with_defaults(settings)
+    with_defaults(settings, None)
 }
 
 /// Returns the settings in the file at `path`.
@@ -88,9 +95,15 @@ fn parse(path: &Path, text: &str) -> Result<Settings, Unusable> {
         .map_err(|error| Unusable::File { path: path.to_owned(), error: Box::new(error) })
 }
 
-/// Returns the plan that follows from `settings`, with the server's defaults for the rest.
-fn with_defaults(settings: Settings) -> Result<Plan, Unusable> {
-    let defaults = Config::default();
+/// Returns the plan that follows from `settings`, with the server's defaults for the rest, and the
+/// memory of the machine, if it is known.
+fn with_defaults(settings: Settings, memory: Option<u64>) -> Result<Plan, Unusable> {
+    let mut defaults = Config::default();
+    if let Some(memory) = memory {
+        let payload = settings.payload_bytes_max.map(Bounded::number);
+        let payload = payload.unwrap_or(defaults.limits.payload_bytes_max as u64);
+        defaults.limits.task_bytes_max = (memory / MEMORY_SHARE).max(payload);
+    }
     let options = defaults.pinpriq_options;
     let given = [(DoorName::Pinpriq, settings.pinpriq), (DoorName::Resp, settings.resp)];
     let mut listeners = Vec::new();
@@ -135,7 +148,8 @@ fn with_defaults(settings: Settings) -> Result<Plan, Unusable> {
         level: settings.log_level.unwrap_or(LogLevel::Info),
         format: settings.log_format.unwrap_or(LogFormat::Text),
     };
-    Ok(Plan { config, logging })
+    let ignores_data = settings.ignore_data == Some(Switch::On);
+    Ok(Plan { config, logging, ignores_data })
 }
 
 /// Refuses settings that are wrong only in combination, or only when they come from the file.

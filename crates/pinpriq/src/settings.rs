@@ -37,6 +37,14 @@ pub(crate) struct Settings {
     #[arg(long, env = "PINPRIQ_DURABILITY", hide_env_values = true, value_name = "LEVEL")]
     pub(crate) durability: Option<Durability>,
 
+    /// Whether durability memory may ignore tasks in the data directory [default: off]
+    ///
+    /// At that level the directory is not used. A server that would hide tasks does not start
+    /// unless this is on.
+    #[arg(long, env = "PINPRIQ_IGNORE_DATA", hide_env_values = true, value_name = "on|off")]
+    #[arg(num_args = 0..=1, default_missing_value = "on")]
+    pub(crate) ignore_data: Option<Switch>,
+
     /// How many shards, each with a thread, share the queues [default: 1]
     ///
     /// The name of a queue decides which shard has it. A data directory keeps the number that it
@@ -64,7 +72,11 @@ pub(crate) struct Settings {
     #[arg(long, env = "PINPRIQ_PAYLOAD_BYTES_MAX", hide_env_values = true, value_name = "N")]
     pub(crate) payload_bytes_max: Option<Bounded<{ 64 << 20 }>>,
 
-    /// The most memory for all tasks, queues and members together, in bytes [default: 4294967296]
+    /// The most memory for all tasks, queues and members together, in bytes
+    /// [default: a third of the memory]
+    ///
+    /// The memory is that of the machine, or what a container may use. Small tasks with a key or a
+    /// time to live take more than is counted for them, at most some two and a half times as much.
     #[arg(long, env = "PINPRIQ_TASK_BYTES_MAX", hide_env_values = true, value_name = "N")]
     pub(crate) task_bytes_max: Option<Bounded<{ 1 << 50 }>>,
 
@@ -130,6 +142,7 @@ impl Settings {
             pinpriq: self.pinpriq.or(fallback.pinpriq),
             resp: self.resp.or(fallback.resp),
             durability: self.durability.or(fallback.durability),
+            ignore_data: self.ignore_data.or(fallback.ignore_data),
             shards: self.shards.or(fallback.shards),
             pinpriq_framing: self.pinpriq_framing.or(fallback.pinpriq_framing),
             pinpriq_ttl_zero: self.pinpriq_ttl_zero.or(fallback.pinpriq_ttl_zero),

@@ -7,12 +7,42 @@ use std::process::Command;
 use clap::Parser as _;
 use pinpriq_server::config::{self as server, Config, DoorName};
 
-use super::plan;
+use super::Plan;
 use crate::args::{self, Cli};
 use crate::settings::Settings;
 
 /// Asks a child of this test to print its plan instead of testing, for flags separated by spaces.
 const PROBE: &str = "PINPRIQ_TEST_PROBE";
+
+/// The memory of the machine on which the plans are made.
+const MEMORY: u64 = 12 << 30;
+
+fn plan(given: Settings, file: Option<&Path>) -> Result<Plan, super::Unusable> {
+    super::plan(given, file, MEMORY)
+}
+
+/// A file with every key.
+const EVERY_KEY: &str = r#"
+data = "/srv/queues"
+pinpriq = "[::1]:7"
+durability = "interval"
+ignore-data = "on"
+pinpriq-framing = "bare"
+pinpriq-ttl-zero = "forever"
+pinpriq-requeue = "off"
+connections-max = 1
+payload-bytes-max = 67108864
+task-bytes-max = 1125899906842624
+memory-limit = 1073741824
+in-flight-max = 4
+out-bytes-max = 5
+frame-timeout-ms = 6
+tcp-keepalive-ms = 8
+tcp-user-timeout-ms = "off"
+subscriptions-max = 7
+log-level = "trace"
+log-format = "json"
+"#;
 
 /// A configuration file with `text` in it.
 fn file(text: &str) -> tempfile::NamedTempFile {
@@ -31,7 +61,7 @@ fn outcome(flags: &[&str]) -> Result<String, String> {
 }
 
 /// What comes of the settings in a file alone.
-fn from_file(text: &str) -> Result<super::Plan, String> {
+fn from_file(text: &str) -> Result<Plan, String> {
     let file = file(text);
     plan(Settings::default(), Some(file.path())).map_err(|error| error.to_string())
 }
@@ -44,29 +74,24 @@ fn nothing_set_gives_the_defaults_of_the_server() {
 }
 
 #[test]
+fn tasks_may_occupy_a_third_of_the_memory_unless_told() {
+    let task_bytes_max = |memory, flags: &[&str]| {
+        let line = ["pinpriq", "serve"].iter().chain(flags);
+        let args::Command::Serve(serve) = Cli::try_parse_from(line).unwrap().command else {
+            panic!("this is no serve")
+        };
+        super::plan(serve.settings, None, memory).unwrap().config.limits.task_bytes_max
+    };
+    assert_eq!(task_bytes_max(3 << 30, &[]), 1 << 30);
+    assert_eq!(task_bytes_max(3 << 30, &["--task-bytes-max", "5000000"]), 5_000_000);
+    // A payload of the largest size always fits.
+    assert_eq!(task_bytes_max(1 << 20, &[]), 1 << 20);
+    assert_eq!(task_bytes_max(1 << 20, &["--payload-bytes-max", "2000000"]), 2_000_000);
+}
+
+#[test]
 fn every_key_of_the_file_arrives() {
-    let plan = from_file(
-        r#"
-        data = "/srv/queues"
-        pinpriq = "[::1]:7"
-        durability = "interval"
-        pinpriq-framing = "bare"
-        pinpriq-ttl-zero = "forever"
-        pinpriq-requeue = "off"
-        connections-max = 1
-        payload-bytes-max = 67108864
-        task-bytes-max = 1125899906842624
-        memory-limit = 1073741824
-        in-flight-max = 4
-        out-bytes-max = 5
-        frame-timeout-ms = 6
-        tcp-keepalive-ms = 8
-        tcp-user-timeout-ms = "off"
-        subscriptions-max = 7
-        log-level = "trace"
-        log-format = "json"
-        "#,
-    );
+    let plan = from_file(EVERY_KEY);
     expect_test::expect![[r#"
         Plan {
             config: Config {
@@ -111,6 +136,7 @@ fn every_key_of_the_file_arrives() {
                 level: Trace,
                 format: Json,
             },
+            ignores_data: true,
         }
     "#]]
     .assert_debug_eq(&plan.unwrap());
@@ -192,6 +218,7 @@ fn nonsense_on_the_command_line_is_refused_in_words() {
         (["--pinpriq", "localhost:65536"], "it must be a host and a port"),
         (["--pinpriq", "on"], "it must be a host and a port"),
         (["--durability", "fsync"], "[possible values: sync, interval, memory]"),
+        (["--ignore-data", "yes"], "[possible values: on, off]"),
         (["--pinpriq-requeue", "yes"], "[possible values: on, off]"),
         (["--data", ""], "a value is required for '--data <DIR>'"),
         (["--config", "/nonexistent/pinpriq.toml"], "/nonexistent/pinpriq.toml cannot be read"),
