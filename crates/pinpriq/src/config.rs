@@ -11,14 +11,15 @@ use pinpriq_server::config::{self as server, Config, DoorName, Listener};
 
 use crate::logging::Logging;
 use crate::settings::{
-    Bounded, Durability, Framing, Listen, LogFormat, LogLevel, OrOff, Settings, Switch, TtlZero,
+    Bounded, Durability, Framing, Listen, LogFormat, LogLevel, Settings, Size, Switch, TimeOrOff,
+    TtlZero,
 };
 
 #[cfg(test)]
 mod tests;
 
-/// Which part of the memory all tasks may occupy by default. The most expensive tasks take two and a
-/// half times what is counted for them, and blocked requests have room of their own.
+/// Which part of the memory all tasks may occupy by default. The most expensive tasks take two and
+/// a half times what is counted for them, and blocked requests have room of their own.
 const MEMORY_SHARE: u64 = 3;
 
 /// Everything that `serve` needs to know.
@@ -100,7 +101,7 @@ fn parse(path: &Path, text: &str) -> Result<Settings, Unusable> {
 fn with_defaults(settings: Settings, memory: Option<u64>) -> Result<Plan, Unusable> {
     let mut defaults = Config::default();
     if let Some(memory) = memory {
-        let payload = settings.payload_bytes_max.map(Bounded::number);
+        let payload = settings.payload_bytes_max.map(Size::bytes);
         let payload = payload.unwrap_or(defaults.limits.payload_bytes_max as u64);
         defaults.limits.task_bytes_max = (memory / MEMORY_SHARE).max(payload);
     }
@@ -126,16 +127,16 @@ fn with_defaults(settings: Settings, memory: Option<u64>) -> Result<Plan, Unusab
         },
         limits: server::Limits {
             connections_max: count(settings.connections_max, defaults.limits.connections_max),
-            payload_bytes_max: count(settings.payload_bytes_max, defaults.limits.payload_bytes_max),
+            payload_bytes_max: size(settings.payload_bytes_max, defaults.limits.payload_bytes_max),
             task_bytes_max: settings
                 .task_bytes_max
-                .map_or(defaults.limits.task_bytes_max, Bounded::number),
-            memory_limit_bytes: settings.memory_limit.map(Bounded::number),
+                .map_or(defaults.limits.task_bytes_max, Size::bytes),
+            memory_limit_bytes: settings.memory_limit.map(Size::bytes),
             in_flight_max: count(settings.in_flight_max, defaults.limits.in_flight_max),
-            out_bytes_max: count(settings.out_bytes_max, defaults.limits.out_bytes_max),
+            out_bytes_max: size(settings.out_bytes_max, defaults.limits.out_bytes_max),
             frame_timeout: settings
                 .frame_timeout_ms
-                .map_or(defaults.limits.frame_timeout, |ms| Duration::from_millis(ms.number())),
+                .map_or(defaults.limits.frame_timeout, |time| Duration::from_millis(time.ms())),
             subscriptions_max: count(settings.subscriptions_max, defaults.limits.subscriptions_max),
         },
         watch: server::Watch {
@@ -183,12 +184,18 @@ fn count<const MAX: u64>(setting: Option<Bounded<MAX>>, default: usize) -> usize
     setting.map_or(default, |it| usize::try_from(it.number()).unwrap_or(usize::MAX))
 }
 
-/// Returns a time in milliseconds, or `None` if it is off.
+/// Returns a size in the server's type, like [`count`].
+fn size<const MAX: u64>(setting: Option<Size<MAX>>, default: usize) -> usize {
+    const { assert!(MAX <= 0xFFFF_FFFF) };
+    setting.map_or(default, |it| usize::try_from(it.bytes()).unwrap_or(usize::MAX))
+}
+
+/// Returns a time, or `None` if it is off.
 fn time_or_off<const MAX: u64>(
-    setting: Option<OrOff<MAX>>,
+    setting: Option<TimeOrOff<MAX>>,
     default: Option<Duration>,
 ) -> Option<Duration> {
-    setting.map_or(default, |it| it.number().map(Duration::from_millis))
+    setting.map_or(default, |it| it.ms().map(Duration::from_millis))
 }
 
 impl Durability {

@@ -8,6 +8,7 @@ use pinpriq_server::config::Config;
 
 use super::Cli;
 use crate::settings::Settings;
+use crate::units;
 
 const OPERATING: &str = include_str!("../../../../docs/operating.md");
 
@@ -132,6 +133,13 @@ fn the_file_knows_every_flag_but_the_one_that_names_it() {
 fn the_help_names_the_defaults_of_the_server() {
     for flag in serve_flags() {
         let (_, default) = purpose_and_default(&flag);
+        let unit = flag.get_value_names().and_then(|names| names[0].split('|').next()).unwrap();
+        let plain = match unit {
+            "SIZE" => units::bytes(&default).ok(),
+            "TIME" => units::duration_ms(&default).ok(),
+            _ => None,
+        };
+        let default = plain.map_or(default, |number| number.to_string());
         assert_eq!(default, default_of(name(&flag)), "--{}", name(&flag));
     }
 }

@@ -1,5 +1,5 @@
-//! `pinpriq serve`: determines the configuration of the server, starts the log, says what may not be
-//! meant, and runs the server.
+//! `pinpriq serve`: determines the configuration of the server, starts the log, says what may not
+//! be meant, and runs the server.
 
 use pinpriq_server::config::{Config, Durability};
 use pinpriq_store::journal::check;

@@ -1,5 +1,6 @@
 //! Tables: which source of a setting counts, and what is refused in which words.
 
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
@@ -194,22 +195,52 @@ fn probe(flags: &str, connections_max: Option<&str>, config: Option<&Path>) -> S
 }
 
 #[test]
+fn sizes_and_times_have_units_wherever_they_are_set() {
+    let units = [
+        ("payload-bytes-max", "2MiB", "payload_bytes_max: 2097152,"),
+        ("task-bytes-max", "3GB", "task_bytes_max: 3000000000,"),
+        ("memory-limit", "1GiB", "1073741824,"),
+        ("out-bytes-max", "64KiB", "out_bytes_max: 65536,"),
+        ("frame-timeout-ms", "30s", "frame_timeout: 30s,"),
+        ("tcp-keepalive-ms", "5m", "300s,"),
+        ("tcp-user-timeout-ms", "1m30s", "90s,"),
+    ];
+    let (mut flags, mut lines) = (Vec::new(), String::new());
+    for (name, value, _) in units {
+        flags.extend([format!("--{name}"), value.to_owned()]);
+        writeln!(lines, "{name} = {value:?}").unwrap();
+    }
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let by_flags = outcome(&flags).unwrap();
+    for (name, _, shown) in units {
+        assert!(by_flags.contains(shown), "{name}: {by_flags}");
+    }
+    assert_eq!(format!("{:#?}", from_file(&lines).unwrap()), by_flags);
+}
+
+#[test]
 fn nonsense_on_the_command_line_is_refused_in_words() {
     let table = [
         (["--connections-max", "0"], "it must be from 1 to 1000000, not 0"),
         (["--connections-max", "-1"], "unexpected argument '-1'"),
         (["--connections-max", "many"], "it must be a whole number from 1 to 1000000"),
         (["--connections-max", ""], "it must be a whole number from 1 to 1000000"),
-        (["--payload-bytes-max", "67108865"], "it must be from 1 to 67108864, not 67108865"),
-        (["--memory-limit", "0"], "it must be from 1 to 1125899906842624, not 0"),
-        (["--task-bytes-max", "0"], "it must be from 1 to 1125899906842624, not 0"),
+        (["--payload-bytes-max", "67108865"], "`67108865` is out of bounds: give a size from 1 to"),
+        (["--payload-bytes-max", "65MiB"], "from 1 to 67108864 bytes, such as `4096` or `64KiB`"),
+        (["--payload-bytes-max", "64M"], "`64M` has an unknown unit"),
+        (["--memory-limit", "0"], "`0` is out of bounds: give a size from 1 to 1125899906842624"),
+        (["--memory-limit", "-1"], "`-1` is negative"),
+        (["--memory-limit", "1.5GiB"], "`1.5GiB` has a fraction"),
+        (["--task-bytes-max", "0KiB"], "`0KiB` is out of bounds"),
         (["--in-flight-max", "0"], "it must be from 1 to 1000000, not 0"),
-        (["--out-bytes-max", "0"], "it must be from 1 to 1073741824, not 0"),
-        (["--frame-timeout-ms", "0"], "it must be from 1 to 3600000, not 0"),
-        (["--frame-timeout-ms", "10s"], "it must be a whole number from 1 to 3600000"),
-        (["--tcp-keepalive-ms", "-1"], "unexpected argument '-1'"),
-        (["--tcp-keepalive-ms", "3600001"], "it must be from 1 to 3600000, not 3600001"),
-        (["--tcp-user-timeout-ms", "on"], "it must be a whole number from 1 to 3600000, or off"),
+        (["--out-bytes-max", "2GiB"], "`2GiB` is out of bounds: give a size from 1 to 1073741824"),
+        (["--frame-timeout-ms", "0"], "`0` is out of bounds: give a time from 1 to 3600000 ms"),
+        (["--frame-timeout-ms", "61m"], "`61m` is out of bounds"),
+        (["--frame-timeout-ms", "10x"], "`10x` has the unknown unit `x`"),
+        (["--frame-timeout-ms", "10MiB"], "such as `500ms`, `30s` or `1h30m`"),
+        (["--tcp-keepalive-ms", "-1"], "`-1` is negative"),
+        (["--tcp-keepalive-ms", "3600001"], "ms, such as `500ms` or `30s`, or `off`"),
+        (["--tcp-user-timeout-ms", "on"], "`on` is not a time"),
         (["--subscriptions-max", "0"], "it must be from 1 to 1000000, not 0"),
         (["--task-bytes-max", "1000"], "task-bytes-max (1000) is less than payload-bytes-max"),
         (["--pinpriq", "7250"], "it must be a host and a port"),
@@ -238,6 +269,12 @@ fn nonsense_in_the_file_is_refused_with_its_line() {
         ("connections-max = 0", "line 2, column 19", "it must be from 1 to 1000000, not 0"),
         ("connections-max = -4", "line 2, column 19", "it must be from 1 to 1000000, not -4"),
         ("connections-max = \"5\"", "line 2, column 19", "expected i64"),
+        ("memory-limit = \"1GX\"", "line 2, column 16", "`1GX` has an unknown unit"),
+        ("memory-limit = -1", "line 2, column 16", "`-1` is negative"),
+        ("memory-limit = 1.5", "line 2, column 16", "a text such as \"30s\" or \"64MiB\""),
+        ("frame-timeout-ms = \"soon\"", "line 2, column 20", "`soon` is not a time"),
+        ("frame-timeout-ms = \"2h\"", "line 2, column 20", "`2h` is out of bounds"),
+        ("tcp-keepalive-ms = \"on\"", "line 2, column 20", "or `off`"),
         ("pinpriq = \"everywhere\"", "line 2, column 11", "it must be a host and a port"),
         ("durability = \"fsync\"", "line 2, column 14", "expected one of `sync`"),
         ("pinpriq-requeue = \"yes\"", "line 2, column 19", "expected `on` or `off`"),
