@@ -343,6 +343,12 @@ impl Engine {
         self.bytes
     }
 
+    /// Returns [`Limits::bytes_max`].
+    #[must_use]
+    pub const fn bytes_max(&self) -> u64 {
+        self.limits.bytes_max
+    }
+
     /// The number of bytes that count against [`Limits::waiting_bytes_max`] now.
     #[must_use]
     pub const fn waiting_bytes(&self) -> u64 {

@@ -2,6 +2,7 @@
 
 pub(crate) mod facts;
 pub(crate) mod guest;
+pub(crate) mod notices;
 pub(crate) mod readers;
 pub(crate) mod seat;
 pub(crate) mod shard;

@@ -27,6 +27,7 @@ mod letters;
 mod process;
 mod session;
 mod stop;
+mod throttle;
 
 pub use doors::resp::{command_tables, settings_table};
 pub use error::ServeError;

@@ -16,7 +16,7 @@ use crate::disk::Disk;
 use crate::distribute::{distribute, latest};
 use crate::fold::Fold;
 use crate::journal::{
-    Contents, Identity, JournalOptions, SalvageReport, lock, salvage_as, shard_of_journal,
+    Contents, Expected, Identity, JournalOptions, SalvageReport, Salvaged, lock, shard_of_journal,
     take_inventory, write,
 };
 use crate::layout::{
@@ -88,10 +88,27 @@ pub fn reshard(
     Ok(contents.iter().map(summary).collect())
 }
 
+/// Writes everything that can be read of a damaged journal, that of a data directory or of one of
+/// its shards, as a new data directory: see [`salvage()`](crate::journal::salvage()). When it
+/// refuses, there is no new directory.
+pub fn salvage_alone(
+    data: &Path,
+    new: &Path,
+    options: JournalOptions,
+) -> Result<SalvageReport, DirectoryError> {
+    refuse_unless_empty(new).map_err(about(new))?;
+    let found = open_if_there(data).map_err(about(data))?;
+    let disk = found.ok_or(StoreError::NotAJournal).map_err(about(data))?;
+    let salvaged = Salvaged::read(&disk).map_err(about(data))?;
+    let to: Arc<dyn Disk> = Arc::new(create(new).map_err(about(new))?);
+    salvaged.write(&to, options, Expected::alone()).map_err(about(new))
+}
+
 /// Writes everything that can be read of a damaged data directory with several shards as a new one
 /// with the same number: see [`salvage()`](crate::journal::salvage()). Each journal belongs to the
 /// shard that it names itself, whatever its directory is called. A shard without a journal has no
-/// report, and an empty journal in the new directory.
+/// report, and an empty journal in the new directory. When it refuses, there is no new directory.
+/// Holds everything in memory.
 ///
 /// Refuses a directory with one shard, whose journal is the directory itself.
 pub fn salvage_shards(
@@ -131,26 +148,27 @@ pub fn salvage_shards(
     if places.iter().all(Option::is_none) {
         return Err(about(data)(StoreError::NotAJournal));
     }
+    let read = |Source { directory, disk, .. }| Salvaged::read(&disk).map_err(about(&directory));
+    let salvaged: Vec<Option<Salvaged>> =
+        places.into_iter().map(|source| source.map(read).transpose()).collect::<Result<_, _>>()?;
+    let latest = latest(salvaged.iter().flatten().map(Salvaged::header));
     let drawn = options.drawn();
     let targets = begin(new, sources.len(), drawn).map_err(about(new))?;
     let mut reports = Vec::new();
-    for (source, target) in places.into_iter().zip(&targets) {
-        let Some(source) = source else {
+    for (shard, (salvaged, target)) in salvaged.into_iter().zip(&targets).enumerate() {
+        let failed = about(&target.directory);
+        let Some(salvaged) = salvaged else {
+            // The numbers and grants of the lost journal are unknown, so none of them is used
+            // again.
+            let header = Header { last_number: fresh_number(latest.last_number, shard), ..latest };
+            let contents = Contents { header, fold: Fold::new() };
+            fill(target, &contents, options).map_err(failed)?;
             reports.push(None);
             continue;
         };
-        let made = create(&target.directory).map_err(about(&target.directory))?;
-        let to: Arc<dyn Disk> = Arc::new(made);
-        let saved = salvage_as(&source.disk, &to, options, target.expected);
-        reports.push(Some(saved.map_err(about(&source.directory))?));
-    }
-    let latest = latest(reports.iter().flatten().map(|report| report.header));
-    for (shard, target) in targets.iter().enumerate().filter(|(shard, _)| reports[*shard].is_none())
-    {
-        // The numbers and grants of the lost journal are unknown, so none of them is used again.
-        let header = Header { last_number: fresh_number(latest.last_number, shard), ..latest };
-        let contents = Contents { header, fold: Fold::new() };
-        fill(target, &contents, options).map_err(about(&target.directory))?;
+        let write = |to| salvaged.write(&to, options, target.expected).map(Some);
+        let made = create(&target.directory).map(|made| -> Arc<dyn Disk> { Arc::new(made) });
+        reports.push(made.and_then(write).map_err(failed)?);
     }
     finish(new, sources.len(), drawn).map_err(about(new))?;
     Ok(SalvagedShards { reports, passed_over })

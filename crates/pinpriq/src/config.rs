@@ -11,11 +11,16 @@ use pinpriq_server::config::{self as server, Config, DoorName, Listener};
 
 use crate::logging::Logging;
 use crate::settings::{
-    Bounded, Durability, Framing, Listen, LogFormat, LogLevel, OrOff, Settings, Switch, TtlZero,
+    Bounded, Durability, Framing, Listen, LogFormat, LogLevel, Settings, Size, Switch, TimeOrOff,
+    TtlZero,
 };
 
 #[cfg(test)]
 mod tests;
+
+/// Which part of the memory all tasks may occupy by default. The most expensive tasks take two and
+/// a half times what is counted for them, and blocked requests have room of their own.
+const MEMORY_SHARE: u64 = 3;
 
 /// Everything that `serve` needs to know.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -24,6 +29,8 @@ pub(crate) struct Plan {
     pub(crate) config: Config,
     /// What is logged.
     pub(crate) logging: Logging,
+    /// Whether a server without a disk may start beside a data directory with tasks.
+    pub(crate) ignores_data: bool,
 }
 
 /// Why there is no plan.
@@ -55,24 +62,25 @@ pub(crate) enum Unusable {
     NoDisk,
 }
 
-/// Returns the plan that follows from flags, environment and, if one is named, the file.
-pub(crate) fn plan(given: Settings, file: Option<&Path>) -> Result<Plan, Unusable> {
+/// Returns the plan that follows from flags, environment and, if one is named, the file, on a
+/// machine with this much memory.
+pub(crate) fn plan(given: Settings, file: Option<&Path>, memory: u64) -> Result<Plan, Unusable> {
     let from_file = match file {
         Some(path) => read(path)?,
         None => Settings::default(),
     };
-    with_defaults(given.or(from_file))
+    with_defaults(given.or(from_file), Some(memory))
 }
 
 /// Returns the plan that follows from flags and the text of a file. No host name is resolved: an
-/// address with one is skipped.
+/// address with one is skipped. Nothing is known about the machine.
 pub(crate) fn plan_of(given: Settings, text: &str) -> Result<Plan, Unusable> {
     let mut settings = given.or(parse(Path::new("in memory"), text)?);
     for listen in [&mut settings.pinpriq, &mut settings.resp] {
         let numeric = |text: &String| text.parse::<SocketAddr>().is_ok();
         listen.take_if(|listen| matches!(listen, Listen::At(text) if !numeric(text)));
     }
-    with_defaults(settings)
+    with_defaults(settings, None)
 }
 
 /// Returns the settings in the file at `path`.
@@ -88,9 +96,15 @@ fn parse(path: &Path, text: &str) -> Result<Settings, Unusable> {
         .map_err(|error| Unusable::File { path: path.to_owned(), error: Box::new(error) })
 }
 
-/// Returns the plan that follows from `settings`, with the server's defaults for the rest.
-fn with_defaults(settings: Settings) -> Result<Plan, Unusable> {
-    let defaults = Config::default();
+/// Returns the plan that follows from `settings`, with the server's defaults for the rest, and the
+/// memory of the machine, if it is known.
+fn with_defaults(settings: Settings, memory: Option<u64>) -> Result<Plan, Unusable> {
+    let mut defaults = Config::default();
+    if let Some(memory) = memory {
+        let payload = settings.payload_bytes_max.map(Size::bytes);
+        let payload = payload.unwrap_or(defaults.limits.payload_bytes_max as u64);
+        defaults.limits.task_bytes_max = (memory / MEMORY_SHARE).max(payload);
+    }
     let options = defaults.pinpriq_options;
     let given = [(DoorName::Pinpriq, settings.pinpriq), (DoorName::Resp, settings.resp)];
     let mut listeners = Vec::new();
@@ -113,16 +127,16 @@ fn with_defaults(settings: Settings) -> Result<Plan, Unusable> {
         },
         limits: server::Limits {
             connections_max: count(settings.connections_max, defaults.limits.connections_max),
-            payload_bytes_max: count(settings.payload_bytes_max, defaults.limits.payload_bytes_max),
+            payload_bytes_max: size(settings.payload_bytes_max, defaults.limits.payload_bytes_max),
             task_bytes_max: settings
                 .task_bytes_max
-                .map_or(defaults.limits.task_bytes_max, Bounded::number),
-            memory_limit_bytes: settings.memory_limit.map(Bounded::number),
+                .map_or(defaults.limits.task_bytes_max, Size::bytes),
+            memory_limit_bytes: settings.memory_limit.map(Size::bytes),
             in_flight_max: count(settings.in_flight_max, defaults.limits.in_flight_max),
-            out_bytes_max: count(settings.out_bytes_max, defaults.limits.out_bytes_max),
+            out_bytes_max: size(settings.out_bytes_max, defaults.limits.out_bytes_max),
             frame_timeout: settings
                 .frame_timeout_ms
-                .map_or(defaults.limits.frame_timeout, |ms| Duration::from_millis(ms.number())),
+                .map_or(defaults.limits.frame_timeout, |time| Duration::from_millis(time.ms())),
             subscriptions_max: count(settings.subscriptions_max, defaults.limits.subscriptions_max),
             queue_linger: defaults.limits.queue_linger,
             lingering_queues_max: defaults.limits.lingering_queues_max,
@@ -137,7 +151,8 @@ fn with_defaults(settings: Settings) -> Result<Plan, Unusable> {
         level: settings.log_level.unwrap_or(LogLevel::Info),
         format: settings.log_format.unwrap_or(LogFormat::Text),
     };
-    Ok(Plan { config, logging })
+    let ignores_data = settings.ignore_data == Some(Switch::On);
+    Ok(Plan { config, logging, ignores_data })
 }
 
 /// Refuses settings that are wrong only in combination, or only when they come from the file.
@@ -171,12 +186,18 @@ fn count<const MAX: u64>(setting: Option<Bounded<MAX>>, default: usize) -> usize
     setting.map_or(default, |it| usize::try_from(it.number()).unwrap_or(usize::MAX))
 }
 
-/// Returns a time in milliseconds, or `None` if it is off.
+/// Returns a size in the server's type, like [`count`].
+fn size<const MAX: u64>(setting: Option<Size<MAX>>, default: usize) -> usize {
+    const { assert!(MAX <= 0xFFFF_FFFF) };
+    setting.map_or(default, |it| usize::try_from(it.bytes()).unwrap_or(usize::MAX))
+}
+
+/// Returns a time, or `None` if it is off.
 fn time_or_off<const MAX: u64>(
-    setting: Option<OrOff<MAX>>,
+    setting: Option<TimeOrOff<MAX>>,
     default: Option<Duration>,
 ) -> Option<Duration> {
-    setting.map_or(default, |it| it.number().map(Duration::from_millis))
+    setting.map_or(default, |it| it.ms().map(Duration::from_millis))
 }
 
 impl Durability {

@@ -11,6 +11,10 @@ use std::str::FromStr;
 use clap::ValueEnum;
 use serde::Deserialize;
 
+pub(crate) use self::amounts::{Bounded, Size, Time, TimeOrOff};
+
+mod amounts;
+
 /// What can be set for a server.
 #[derive(Clone, PartialEq, Eq, Debug, Default, clap::Args, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -37,6 +41,14 @@ pub(crate) struct Settings {
     #[arg(long, env = "PINPRIQ_DURABILITY", hide_env_values = true, value_name = "LEVEL")]
     pub(crate) durability: Option<Durability>,
 
+    /// Whether durability memory may ignore tasks in the data directory [default: off]
+    ///
+    /// At that level the directory is not used. A server that would hide tasks does not start
+    /// unless this is on.
+    #[arg(long, env = "PINPRIQ_IGNORE_DATA", hide_env_values = true, value_name = "on|off")]
+    #[arg(num_args = 0..=1, default_missing_value = "on")]
+    pub(crate) ignore_data: Option<Switch>,
+
     /// How many shards, each with a thread, share the queues [default: 1]
     ///
     /// The name of a queue decides which shard has it. A data directory keeps the number that it
@@ -60,20 +72,27 @@ pub(crate) struct Settings {
     #[arg(long, env = "PINPRIQ_CONNECTIONS_MAX", hide_env_values = true, value_name = "N")]
     pub(crate) connections_max: Option<Bounded<1_000_000>>,
 
-    /// The largest payload, in bytes, at most 64 MiB [default: 1048576]
-    #[arg(long, env = "PINPRIQ_PAYLOAD_BYTES_MAX", hide_env_values = true, value_name = "N")]
-    pub(crate) payload_bytes_max: Option<Bounded<{ 64 << 20 }>>,
+    /// The largest payload, at most 64MiB [default: 1MiB]
+    #[arg(long, env = "PINPRIQ_PAYLOAD_BYTES_MAX", hide_env_values = true, value_name = "SIZE")]
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) payload_bytes_max: Option<Size<{ 64 << 20 }>>,
 
-    /// The most memory for all tasks, queues and members together, in bytes [default: 4294967296]
-    #[arg(long, env = "PINPRIQ_TASK_BYTES_MAX", hide_env_values = true, value_name = "N")]
-    pub(crate) task_bytes_max: Option<Bounded<{ 1 << 50 }>>,
+    /// The most memory for all tasks, queues and members together
+    /// [default: a third of the memory]
+    ///
+    /// The memory is that of the machine, or what a container may use. Small tasks with a key or a
+    /// time to live take more than is counted for them, at most some two and a half times as much.
+    #[arg(long, env = "PINPRIQ_TASK_BYTES_MAX", hide_env_values = true, value_name = "SIZE")]
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) task_bytes_max: Option<Size<{ 1 << 50 }>>,
 
-    /// The memory for tasks beyond which payloads stay on the disk, in bytes [default: none]
+    /// The memory for tasks beyond which payloads stay on the disk [default: none]
     ///
     /// A payload that was left there is read back when its task is taken or shown. What the server
     /// keeps about each task stays in memory. Not for durability memory.
-    #[arg(long, env = "PINPRIQ_MEMORY_LIMIT", hide_env_values = true, value_name = "N")]
-    pub(crate) memory_limit: Option<Bounded<{ 1 << 50 }>>,
+    #[arg(long, env = "PINPRIQ_MEMORY_LIMIT", hide_env_values = true, value_name = "SIZE")]
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) memory_limit: Option<Size<{ 1 << 50 }>>,
 
     /// The most requests of one connection that may await replies [default: 1024]
     ///
@@ -81,33 +100,42 @@ pub(crate) struct Settings {
     #[arg(long, env = "PINPRIQ_IN_FLIGHT_MAX", hide_env_values = true, value_name = "N")]
     pub(crate) in_flight_max: Option<Bounded<1_000_000>>,
 
-    /// The most bytes of replies that may wait for one connection [default: 262144]
+    /// The most bytes of replies that may wait for one connection [default: 256KiB]
     ///
     /// Beyond it the server stops reading from that connection until replies have gone. A single
     /// reply may be larger; it is sent piece by piece.
-    #[arg(long, env = "PINPRIQ_OUT_BYTES_MAX", hide_env_values = true, value_name = "N")]
-    pub(crate) out_bytes_max: Option<Bounded<{ 1 << 30 }>>,
+    #[arg(long, env = "PINPRIQ_OUT_BYTES_MAX", hide_env_values = true, value_name = "SIZE")]
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) out_bytes_max: Option<Size<{ 1 << 30 }>>,
 
-    /// The longest time from a request's first byte to its last, in ms [default: 10000]
+    /// The longest time from a request's first byte to its last [default: 10s]
     ///
     /// A connection that takes longer is closed. An idle connection is not.
-    #[arg(long, env = "PINPRIQ_FRAME_TIMEOUT_MS", hide_env_values = true, value_name = "N")]
-    pub(crate) frame_timeout_ms: Option<Bounded<3_600_000>>,
+    #[arg(long, env = "PINPRIQ_FRAME_TIMEOUT_MS", hide_env_values = true, value_name = "TIME")]
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) frame_timeout_ms: Option<Time<3_600_000>>,
 
-    /// After how long an idle connection is probed, in ms, or off [default: 60000]
+    /// After how long an idle connection is probed, or off [default: 1m]
     ///
     /// It ends when the other host has not answered three probes, a quarter of that time apart:
     /// by default 105 seconds after anything came last. The system counts in seconds.
-    #[arg(long, env = "PINPRIQ_TCP_KEEPALIVE_MS", hide_env_values = true, value_name = "N|off")]
-    pub(crate) tcp_keepalive_ms: Option<OrOff<3_600_000>>,
+    #[arg(long, env = "PINPRIQ_TCP_KEEPALIVE_MS", hide_env_values = true, value_name = "TIME|off")]
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) tcp_keepalive_ms: Option<TimeOrOff<3_600_000>>,
 
-    /// The longest time for which another host answers nothing of what it is sent, in ms, or off
-    /// [default: 100000]
+    /// The longest time for which another host answers nothing of what it is sent, or off
+    /// [default: 100s]
     ///
     /// A connection to a host that is gone ends then, and so does one whose client has read nothing
     /// for so long while more was waiting for it than its host takes.
-    #[arg(long, env = "PINPRIQ_TCP_USER_TIMEOUT_MS", hide_env_values = true, value_name = "N|off")]
-    pub(crate) tcp_user_timeout_ms: Option<OrOff<3_600_000>>,
+    #[arg(
+        long,
+        env = "PINPRIQ_TCP_USER_TIMEOUT_MS",
+        hide_env_values = true,
+        value_name = "TIME|off"
+    )]
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) tcp_user_timeout_ms: Option<TimeOrOff<3_600_000>>,
 
     /// The most subscriptions of one connection [default: 1024]
     #[arg(long, env = "PINPRIQ_SUBSCRIPTIONS_MAX", hide_env_values = true, value_name = "N")]
@@ -130,6 +158,7 @@ impl Settings {
             pinpriq: self.pinpriq.or(fallback.pinpriq),
             resp: self.resp.or(fallback.resp),
             durability: self.durability.or(fallback.durability),
+            ignore_data: self.ignore_data.or(fallback.ignore_data),
             shards: self.shards.or(fallback.shards),
             pinpriq_framing: self.pinpriq_framing.or(fallback.pinpriq_framing),
             pinpriq_ttl_zero: self.pinpriq_ttl_zero.or(fallback.pinpriq_ttl_zero),
@@ -147,86 +176,6 @@ impl Settings {
             log_level: self.log_level.or(fallback.log_level),
             log_format: self.log_format.or(fallback.log_format),
         }
-    }
-}
-
-/// A whole number from 1 to `MAX`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
-#[serde(try_from = "i64")]
-pub(crate) struct Bounded<const MAX: u64>(u64);
-
-impl<const MAX: u64> Bounded<MAX> {
-    /// The number.
-    pub(crate) const fn number(self) -> u64 {
-        self.0
-    }
-}
-
-impl<const MAX: u64> TryFrom<i64> for Bounded<MAX> {
-    type Error = String;
-
-    fn try_from(number: i64) -> Result<Self, String> {
-        match u64::try_from(number) {
-            Ok(fits @ 1..) if fits <= MAX => Ok(Self(fits)),
-            _ => Err(format!("it must be from 1 to {MAX}, not {number}")),
-        }
-    }
-}
-
-impl<const MAX: u64> FromStr for Bounded<MAX> {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.parse::<i64>() {
-            Ok(number) => Self::try_from(number),
-            Err(_) => Err(format!("it must be a whole number from 1 to {MAX}")),
-        }
-    }
-}
-
-/// A whole number from 1 to `MAX`, or `off`, which 0 means too.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
-#[serde(try_from = "NumberOrWord")]
-pub(crate) struct OrOff<const MAX: u64>(Option<Bounded<MAX>>);
-
-/// What the file may have in that place.
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "it must be a whole number or \"off\"")]
-enum NumberOrWord {
-    Number(i64),
-    Word(String),
-}
-
-impl<const MAX: u64> OrOff<MAX> {
-    /// The number, unless it is off.
-    pub(crate) fn number(self) -> Option<u64> {
-        self.0.map(Bounded::number)
-    }
-}
-
-impl<const MAX: u64> TryFrom<NumberOrWord> for OrOff<MAX> {
-    type Error = String;
-
-    fn try_from(given: NumberOrWord) -> Result<Self, String> {
-        match given {
-            NumberOrWord::Number(0) => Ok(Self(None)),
-            NumberOrWord::Number(number) => Ok(Self(Some(Bounded::try_from(number)?))),
-            NumberOrWord::Word(word) if word == "off" => Ok(Self(None)),
-            NumberOrWord::Word(_) => {
-                Err(format!("it must be a whole number from 1 to {MAX}, or off"))
-            }
-        }
-    }
-}
-
-impl<const MAX: u64> FromStr for OrOff<MAX> {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        Self::try_from(match text.parse() {
-            Ok(number) => NumberOrWord::Number(number),
-            Err(_) => NumberOrWord::Word(text.to_owned()),
-        })
     }
 }
 

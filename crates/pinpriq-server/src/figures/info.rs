@@ -183,6 +183,16 @@ pub(crate) static TABLE: &[Entry] = &[
         |it| Number(it.counters.bytes),
     ),
     Entry::new(
+        Tasks,
+        "task_bytes",
+        (Gauge, Bytes),
+        "the memory of all tasks, queues and members, as `--task-bytes-max` counts it",
+        |it| Number(it.task_bytes),
+    ),
+    Entry::new(Tasks, "task_bytes_max", (Gauge, Bytes), "the bound `--task-bytes-max`", |it| {
+        Number(it.task_bytes_max)
+    }),
+    Entry::new(
         Traffic,
         "bytes_received",
         (Counters("door"), Bytes),

@@ -57,6 +57,8 @@ acked:23
 expired:24
 killed:25
 bytes:26
+task_bytes:27
+task_bytes_max:28
 
 # Traffic
 bytes_received_pinpriq:60
@@ -127,6 +129,8 @@ fn facts() -> Facts {
             ..StoreFigures::default()
         },
         counters: counters(),
+        task_bytes: 27,
+        task_bytes_max: 28,
         counts: Counts { closes: from(40), received: from(60), sent: from(62), refusals: from(70) },
         ..Facts::default()
     }

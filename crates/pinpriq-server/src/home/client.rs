@@ -202,7 +202,7 @@ impl Client {
         }
         let broken = self.session.links.borrow().broken();
         if let Some(ending) = broken {
-            tracing::info!(peer = %self.peer, "another shard has ended its side: closing");
+            tracing::debug!(peer = %self.peer, "another shard has ended its side: closing");
             self.cut_off(ending);
             return Step::Again;
         }
@@ -298,7 +298,7 @@ impl Client {
 
     /// Closes the connection because that time has passed.
     pub(crate) fn frame_is_late(&mut self) {
-        tracing::info!(peer = %self.peer, "a request did not arrive in time: closing");
+        self.log_closing(Ending::Late, "a request did not arrive in time");
         self.cut_off(Ending::Late);
     }
 
@@ -358,7 +358,7 @@ impl Client {
             self.frame_began = None;
         }
         if let Some((ending, reason)) = ended {
-            tracing::info!(peer = %self.peer, %reason, "closing");
+            self.log_closing(ending, &reason);
             self.cut_off(ending);
             return input.len();
         }
@@ -397,6 +397,11 @@ impl Client {
             break;
         }
         (input.len() - rest.len(), ended)
+    }
+
+    fn log_closing(&self, ending: Ending, reason: &str) {
+        let shard = self.desk.shard();
+        shard.notices().closing(shard.clock().now(), &self.peer, (ending, reason));
     }
 
     fn close(&mut self, closing: Phase, ending: Ending) {

@@ -488,7 +488,7 @@ impl Desk {
         let requeues = self.seat.manners.requeues;
         if tasks > 0 {
             let client = self.seat.client.0;
-            tracing::info!(client, tasks, requeues, "the last answer could not be sent whole");
+            tracing::debug!(client, tasks, requeues, "the last answer could not be sent whole");
         }
         let (_, mut own) = unsent.swap_remove(0);
         if !requeues {

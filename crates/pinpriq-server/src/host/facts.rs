@@ -20,6 +20,9 @@ pub(crate) struct Facts {
     pub(crate) failure: Option<String>,
     pub(crate) figures: Figures,
     pub(crate) counters: Counters,
+    /// The bytes that count against the bound for tasks, and that bound.
+    pub(crate) task_bytes: u64,
+    pub(crate) task_bytes_max: u64,
     pub(crate) counts: Counts,
 }
 
@@ -38,6 +41,8 @@ impl Facts {
             failure: self.failure.or(other.failure),
             figures: self.figures.and(other.figures),
             counters: self.counters,
+            task_bytes: self.task_bytes + other.task_bytes,
+            task_bytes_max: self.task_bytes_max.saturating_add(other.task_bytes_max),
             counts: self.counts.and(&other.counts),
         }
     }

@@ -289,7 +289,9 @@ impl Guest {
             refused
         });
         if let Some((ending, reason)) = refused {
-            tracing::info!(client = self.client.0, %reason, "closing");
+            let peer = self.seat.session.about.borrow().peer;
+            let peer = peer.map_or_else(|| "a client".to_owned(), |peer| peer.to_string());
+            shard.notices().closing(shard.clock().now(), &peer, (ending, &reason));
             self.seat.session.kill(ending);
             return true;
         }

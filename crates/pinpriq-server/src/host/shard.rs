@@ -22,6 +22,7 @@ use pinpriq_store::{Position, StoreError};
 use tokio::sync::Notify;
 
 use super::facts::Facts;
+use super::notices::Notices;
 use super::readers::{Readers, Returned};
 use super::spread::Spread;
 use super::tally::Tally;
@@ -72,6 +73,7 @@ pub(crate) struct Shard {
     durability: Durability,
     started_at: Timestamp,
     tally: Rc<Tally>,
+    notices: Notices,
     clock: Rc<dyn Clock>,
     /// The way to all shards, if there are several.
     post: Option<Post>,
@@ -128,6 +130,7 @@ impl Shard {
             durability,
             started_at: clock.now(),
             tally: Rc::default(),
+            notices: Notices::default(),
             state: RefCell::new(State {
                 durable,
                 sessions: HashMap::default(),
@@ -167,6 +170,11 @@ impl Shard {
     /// Returns what is counted about its clients.
     pub(crate) const fn tally(&self) -> &Rc<Tally> {
         &self.tally
+    }
+
+    /// Returns what it warns about.
+    pub(crate) const fn notices(&self) -> &Notices {
+        &self.notices
     }
 
     pub(crate) fn clock(&self) -> &dyn Clock {
@@ -479,7 +487,7 @@ impl Shard {
         state.release();
         state.wake_stalled();
         if state.durable.held_bytes() > HELD_BYTES_MAX {
-            state.cut_off_slowest();
+            state.cut_off_slowest(|client| self.notices.unread(now, client.0));
         }
         if let Some(failure) = failure {
             state.report(&failure);
@@ -535,6 +543,8 @@ impl Shard {
             failure: self.failure().map(|failure| failure.sentence),
             figures: self.inspect(Durable::figures),
             counters: self.inspect(|durable| durable.engine().totals().clone()),
+            task_bytes: self.inspect(|durable| durable.engine().bytes()),
+            task_bytes_max: self.inspect(|durable| durable.engine().bytes_max()),
             counts: self.tally.counts(),
         }
     }
@@ -726,7 +736,7 @@ impl State {
 
     /// Cuts off the client whose replies keep the oldest parts of the journal, since it does not
     /// read them. Called when such parts take up too much of the disk. Popped tasks go back.
-    fn cut_off_slowest(&mut self) {
+    fn cut_off_slowest(&mut self, log: impl FnOnce(ClientId)) {
         let held = self.sessions.iter().filter(|(_, session)| session.killed().is_none());
         let held = held.filter_map(|(client, session)| {
             session.oldest_volume().map(|volume| (volume, *client, session))
@@ -734,10 +744,7 @@ impl State {
         if let Some((_, client, session)) =
             held.min_by_key(|(volume, client, _)| (*volume, *client))
         {
-            tracing::warn!(
-                client = client.0,
-                "cut off: it does not read its answers, and they keep old files on the disk"
-            );
+            log(client);
             session.kill(Ending::Unread);
         }
     }

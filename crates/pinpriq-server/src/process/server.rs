@@ -20,6 +20,7 @@ use crate::config::{Config, DoorName, Listener, Watch};
 use crate::error::ServeError;
 use crate::session::ending::Ending;
 use crate::stop::Stop;
+use crate::throttle::{Throttle, warn_throttled};
 
 /// How long the server waits before it accepts again after the system refused.
 const ACCEPT_PAUSE_MS: u64 = 100;
@@ -197,25 +198,41 @@ async fn accept_all(
     if let Ok(address) = listener.local_addr() {
         tracing::info!(%address, door = door.word(), "listening");
     }
+    let throttles = Throttles::default();
     loop {
-        let Some((stream, peer)) = accept((context, watched), listener).await else { continue };
+        let accepted = accept((context, watched), listener, &throttles).await;
+        let Some((stream, peer)) = accepted else { continue };
         // Counted at once, so that connections that arrive together do not all take the last place.
         let to = context.common.place_connection();
         context.send_on(to, (stream, peer, door), None);
     }
 }
 
+/// The warnings about connections that are not accepted.
+#[derive(Default)]
+struct Throttles {
+    refused: Throttle,
+    failed: Throttle,
+}
+
 /// Accepts one connection, if there is room for it.
 async fn accept(
     (context, watched): (&Context, Watch),
     listener: &TcpListener,
+    throttles: &Throttles,
 ) -> Option<(TcpStream, SocketAddr)> {
+    let clock = context.shard().clock();
     match listener.accept().await {
         Ok((stream, peer)) => {
             let clients = context.common.connections();
             if clients >= context.options.limits.connections_max && !planted!(ConnectionsUnbounded)
             {
-                tracing::warn!(%peer, clients, "refused a connection: there are as many as may be");
+                warn_throttled!(
+                    throttles.refused.admit(clock.now()),
+                    %peer,
+                    clients,
+                    "refused a connection: there are as many as --connections-max allows"
+                );
                 context.shard().tally().close(Ending::TooMany);
                 return None;
             }
@@ -229,8 +246,11 @@ async fn accept(
         }
         Err(error) => {
             // Usually no descriptors are left. Existing connections are still served.
-            tracing::warn!(%error, "cannot accept a connection");
-            let clock = context.shard().clock();
+            warn_throttled!(
+                throttles.failed.admit(clock.now()),
+                %error,
+                "cannot accept a connection"
+            );
             clock.until(clock.now().after(Span::from_ms(ACCEPT_PAUSE_MS))).await;
             None
         }

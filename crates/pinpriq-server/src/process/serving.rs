@@ -193,7 +193,8 @@ impl Context {
     }
 
     fn lose(&self, to: usize, peer: SocketAddr, error: &std::io::Error) {
-        tracing::warn!(%peer, %error, "a connection was lost between two threads");
+        let shard = self.shard();
+        shard.notices().lost(shard.clock().now(), &peer, error);
         self.shard().tally().close(Ending::Broken);
         self.common.connections[to].fetch_sub(1, Ordering::Relaxed);
     }

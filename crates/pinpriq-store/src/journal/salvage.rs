@@ -16,7 +16,7 @@ use super::expected::Expected;
 use super::fresh::write;
 use super::options::JournalOptions;
 use super::options::lock;
-use super::survey::{Damage, LsnRange, survey};
+use super::survey::{Damage, LsnRange, Survey, survey};
 use crate::disk::Disk;
 use crate::fold::Fold;
 use crate::store::{StoreError, TornTail};
@@ -32,6 +32,9 @@ pub struct SalvageReport {
     /// Tasks of lanes that were left out because their publication, their lane or their member is
     /// lost. By number.
     pub homeless_tasks: Vec<u64>,
+    /// Tasks that were left out because their id does not go with those of newer tasks. By queue,
+    /// then by lane.
+    pub unfit_tasks: Vec<UnfitTask>,
     /// Queues with settings or a pause in it.
     pub queues: u64,
     /// Members in it.
@@ -53,6 +56,31 @@ pub struct SalvageReport {
     pub header: Header,
 }
 
+/// A task that was left out because of its id.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct UnfitTask {
+    /// Its number.
+    pub number: u64,
+    /// Its queue, or the topic of its lane.
+    pub queue: Bytes,
+    /// The member that its lane belongs to, if it is in one.
+    pub member: Option<Bytes>,
+    /// Its id.
+    pub id: TaskId,
+    /// Why it was left out.
+    pub why: Misfit,
+}
+
+/// Why an id does not go with those of newer tasks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Misfit {
+    /// A newer task has the same one.
+    Taken,
+    /// Newer tasks have ids of another kind.
+    OtherKind,
+}
+
 /// Writes everything readable in `from` as a new journal into `to`, which must be empty.
 ///
 /// Refuses a journal that is in use or of a newer format, and changes nothing in it. The new one is
@@ -62,36 +90,62 @@ pub fn salvage(
     to: &Arc<dyn Disk>,
     options: JournalOptions,
 ) -> Result<SalvageReport, StoreError> {
-    salvage_as(from, to, options, Expected::alone())
-}
-
-/// See [`salvage`]. `becomes` says which journal the new one is.
-pub(crate) fn salvage_as(
-    from: &dyn Disk,
-    to: &Arc<dyn Disk>,
-    options: JournalOptions,
-    becomes: Expected,
-) -> Result<SalvageReport, StoreError> {
-    let _guard = lock(from)?;
     let found =
         to.list().map_err(|error| StoreError::from_io("list", "the new directory", 0, error))?;
     if let Some(entry) = found.into_iter().next() {
         return Err(StoreError::NotEmpty { file: entry.name });
     }
-    let mut survey = survey(from, None)?;
+    Salvaged::read(from)?.write(to, options, Expected::alone())
+}
+
+/// All that was read of a damaged journal, which stays locked until this is written.
+pub(crate) struct Salvaged {
+    fold: Fold,
+    report: SalvageReport,
+    _guard: Box<dyn Send>,
+}
+
+impl Salvaged {
+    /// Reads everything readable. Whatever [`salvage`] refuses about the old journal is refused
+    /// here, before there is a new one.
+    pub(crate) fn read(from: &dyn Disk) -> Result<Self, StoreError> {
+        let guard = lock(from)?;
+        let (fold, report) = rescue(survey(from, None)?);
+        Ok(Self { fold, report, _guard: guard })
+    }
+
+    /// Returns the header of the new journal.
+    pub(crate) const fn header(&self) -> Header {
+        self.report.header
+    }
+
+    /// Writes the new journal. `becomes` says which one it is.
+    pub(crate) fn write(
+        self,
+        to: &Arc<dyn Disk>,
+        options: JournalOptions,
+        becomes: Expected,
+    ) -> Result<SalvageReport, StoreError> {
+        write(&self.fold, &self.report.header, to, (options, becomes))?;
+        Ok(self.report)
+    }
+}
+
+/// Returns what a server can use of what was read.
+fn rescue(mut survey: Survey) -> (Fold, SalvageReport) {
     end_replaced_members(&mut survey.fold);
     let homeless_tasks = leave_out_homeless(&mut survey.fold);
-    settle_ids(&mut survey.fold);
+    let unfit_tasks = settle_ids(&mut survey.fold);
     // Segments that cannot be read may have begun incarnations, one each at most. A receipt must
     // not be issued twice, so their numbers are skipped.
     let unread = survey.inventory.segments.len().saturating_sub(survey.segments.len()) as u64;
     let header = Header { incarnation: survey.header.incarnation + unread + 1, ..survey.header };
-    write(&survey.fold, &header, to, (options, becomes))?;
     let damaged = !survey.damage.is_empty();
-    Ok(SalvageReport {
+    let report = SalvageReport {
         batches: survey.segments.iter().map(|segment| segment.batches).sum(),
         tasks: survey.fold.tasks.len() as u64,
         homeless_tasks,
+        unfit_tasks,
         queues: survey.fold.queues.len() as u64,
         members: survey.fold.members.len() as u64,
         lanes: survey.fold.lanes.len() as u64,
@@ -102,7 +156,8 @@ pub(crate) fn salvage_as(
         missing: survey.missing,
         torn_tail: survey.torn_tail,
         header,
-    })
+    };
+    (survey.fold, report)
 }
 
 /// Of members with the same name only the newest can be alive: the records that the others have
@@ -152,8 +207,8 @@ fn leave_out_homeless(fold: &mut Fold) -> Vec<u64> {
 /// The kind of ids of a queue changes only while it is empty, and an id can be used again only when
 /// its task is gone. So of tasks whose ids do not fit together, only the newest can still exist:
 /// the records that the others have ended are lost. If the record of the queue's kind of ids is
-/// lost, it is inferred from the tasks.
-fn settle_ids(fold: &mut Fold) {
+/// lost, it is inferred from the tasks. Returns the tasks that were removed.
+fn settle_ids(fold: &mut Fold) -> Vec<UnfitTask> {
     let mut queues: BTreeMap<&Bytes, Vec<(u64, &TaskId)>> = BTreeMap::new();
     let mut lanes: BTreeMap<u64, Vec<(u64, &TaskId)>> = BTreeMap::new();
     for (number, (task, _)) in &fold.tasks {
@@ -163,7 +218,7 @@ fn settle_ids(fold: &mut Fold) {
         };
         tasks.push((*number, &task.id));
     }
-    let mut ended: Vec<u64> = Vec::new();
+    let mut ended: Vec<(u64, Misfit)> = Vec::new();
     for (name, tasks) in queues {
         let known = fold.queues.get(name).map_or(Ids::Sequence, |(queue, _)| queue.settings.ids);
         let ids = ids_of_newest(known, &tasks, &mut ended);
@@ -183,16 +238,24 @@ fn settle_ids(fold: &mut Fold) {
         let Some((lane, _)) = fold.lanes.get_mut(&number) else { continue };
         lane.settings.ids = ids_of_newest(lane.settings.ids, &tasks, &mut ended);
     }
-    for number in ended {
-        fold.tasks.remove(&number);
+    let mut unfit_tasks = Vec::new();
+    for (number, why) in ended {
+        let Some((task, _)) = fold.tasks.remove(&number) else { continue };
+        let lane = task.lane.and_then(|lane| fold.lanes.get(&lane.number));
+        // The record of a task in a lane leaves out the topic.
+        let queue = lane.map_or(task.queue, |(lane, _)| lane.topic.clone());
+        let member = lane.and_then(|(lane, _)| fold.members.get(&lane.member));
+        let member = member.map(|(member, _)| member.name.clone());
+        unfit_tasks.push(UnfitTask { number, queue, member, id: task.id, why });
     }
     fold.forget_unshared(&mut Vec::new());
+    unfit_tasks
 }
 
 /// Returns the kind of ids that the newest of these tasks, sorted by number, can have: the known
 /// kind if possible. `ended` receives the numbers of the tasks that do not fit together with newer
-/// ones.
-fn ids_of_newest(known: Ids, tasks: &[(u64, &TaskId)], ended: &mut Vec<u64>) -> Ids {
+/// ones, and why.
+fn ids_of_newest(known: Ids, tasks: &[(u64, &TaskId)], ended: &mut Vec<(u64, Misfit)>) -> Ids {
     let fits = |ids: Ids, number: u64, id: &TaskId| match ids {
         Ids::Sequence => *id == TaskId::Number(number),
         Ids::Time64 => matches!(id, TaskId::Number(_)),
@@ -205,8 +268,10 @@ fn ids_of_newest(known: Ids, tasks: &[(u64, &TaskId)], ended: &mut Vec<u64>) -> 
     let ids = [known].into_iter().chain(any).find(possible).unwrap_or(known);
     let mut taken = BTreeSet::new();
     for &(number, id) in tasks.iter().rev() {
-        if !fits(ids, number, id) || !taken.insert(id) {
-            ended.push(number);
+        if !fits(ids, number, id) {
+            ended.push((number, Misfit::OtherKind));
+        } else if !taken.insert(id) {
+            ended.push((number, Misfit::Taken));
         }
     }
     ids

@@ -10,7 +10,7 @@ use pinpriq_engine::task::TaskId;
 use pinpriq_engine::time::Timestamp;
 use pinpriq_store::conformance::sample_task;
 use pinpriq_store::faulty_disk::CrashPolicy;
-use pinpriq_store::journal::{check, salvage};
+use pinpriq_store::journal::{Misfit, SalvageReport, check, salvage};
 use pinpriq_store::{Disk, Durable, FaultyDisk, Fold, Store, Urgency};
 
 use crate::driving::{journal, options, start};
@@ -28,8 +28,8 @@ fn settings(ids: Ids) -> Change {
 }
 
 /// Returns what is saved of these batches when the one at `lost` is damaged and a last one proves
-/// that it was there. Also checks that an engine starts on it.
-fn rescued(batches: &[Change], lost: usize) -> Fold {
+/// that it was there, and the report. Also checks that an engine starts on it.
+fn rescued(batches: &[Change], lost: usize) -> (Fold, SalvageReport) {
     let disk = FaultyDisk::new(1);
     let mut caller = start(&disk, options(5)).unwrap();
     let mut offsets = Vec::new();
@@ -49,7 +49,14 @@ fn rescued(batches: &[Change], lost: usize) -> Fold {
     let store = journal(&fresh, options(11)).unwrap();
     let (durable, _) = Durable::open(store, Limits::default(), Timestamp::ZERO, 1).unwrap();
     durable.engine().check();
-    fold
+    (fold, report)
+}
+
+/// The tasks of the queue that were left out for their ids, and why.
+fn unfit(report: &SalvageReport) -> Vec<(u64, TaskId, Misfit)> {
+    let tasks = report.unfit_tasks.iter();
+    assert!(tasks.clone().all(|task| *task.queue == *b"q" && task.member.is_none()));
+    tasks.map(|task| (task.number, task.id.clone(), task.why)).collect()
 }
 
 fn ids_of(fold: &Fold) -> Vec<(u64, TaskId)> {
@@ -67,7 +74,8 @@ fn tasks_tell_the_ids_of_a_queue_whose_settings_are_lost() {
         (Ids::Given, x),
     ];
     for (ids, id) in kinds {
-        let fold = rescued(&[settings(ids), named(7, id.clone())], 0);
+        let (fold, report) = rescued(&[settings(ids), named(7, id.clone())], 0);
+        assert_eq!(report.unfit_tasks, []);
         assert_eq!(ids_of(&fold), [(7, id)]);
         let found = fold.queues.values().find(|(queue, _)| *queue.name == *b"q");
         let known = found.map_or(Ids::Sequence, |(queue, _)| queue.settings.ids);
@@ -79,7 +87,7 @@ fn tasks_tell_the_ids_of_a_queue_whose_settings_are_lost() {
 fn settings_that_are_there_stay_but_for_ids_that_no_task_can_have() {
     let id = TaskId::Uuid([3; 16]);
     let batches = [settings(Ids::Given), settings(Ids::Uuid), named(7, id)];
-    let fold = rescued(&batches, 1);
+    let (fold, _) = rescued(&batches, 1);
     let (queue, _) = &fold.queues[&(*b"q")[..]];
     assert_eq!((queue.settings.ids, queue.settings.capacity), (Ids::Uuid, Some(9)));
 }
@@ -88,7 +96,9 @@ fn settings_that_are_there_stay_but_for_ids_that_no_task_can_have() {
 fn of_two_tasks_with_one_id_the_newer_one_is_there() {
     let x = TaskId::Given((*b"x").into());
     let batches = [settings(Ids::Given), named(1, x.clone()), Change::Gone(1), named(2, x.clone())];
-    assert_eq!(ids_of(&rescued(&batches, 2)), [(2, x)]);
+    let (fold, report) = rescued(&batches, 2);
+    assert_eq!(ids_of(&fold), [(2, x.clone())]);
+    assert_eq!(unfit(&report), [(1, x, Misfit::Taken)]);
 }
 
 #[test]
@@ -96,12 +106,14 @@ fn tasks_from_before_the_ids_changed_have_ended() {
     let x = TaskId::Given((*b"x").into());
     let batches = [
         settings(Ids::Given),
-        named(1, x),
+        named(1, x.clone()),
         Change::Gone(1),
         settings(Ids::Sequence),
         named(2, TaskId::Number(2)),
     ];
-    assert_eq!(ids_of(&rescued(&batches, 2)), [(2, TaskId::Number(2))]);
+    let (fold, report) = rescued(&batches, 2);
+    assert_eq!(ids_of(&fold), [(2, TaskId::Number(2))]);
+    assert_eq!(unfit(&report), [(1, x, Misfit::OtherKind)]);
 }
 
 #[test]

@@ -43,7 +43,10 @@ Run the server in the foreground until SIGTERM or SIGINT.
 
 Nothing has to be configured. Each setting can be given as a flag, as an environment variable, \
 or in a TOML file under the name of the flag without the dashes. Flags win over the environment, \
-the environment over the file, the file over the defaults. The log goes to stderr.";
+the environment over the file, the file over the defaults. The log goes to stderr.
+
+A SIZE is a number of bytes or has a unit, such as 64MiB or 1GB. A TIME is a number of \
+milliseconds or has units, such as 30s or 1h30m.";
 
 /// After the help of `serve`.
 pub(super) const AFTER_SERVE: &str = "\

@@ -3,35 +3,34 @@
 use std::fmt::Write as _;
 use std::hash::{BuildHasher as _, RandomState};
 use std::path::Path;
-use std::sync::Arc;
 
-use pinpriq_store::journal::{self, SalvageReport};
+use pinpriq_store::JournalOptions;
+use pinpriq_store::journal::{Misfit, SalvageReport, UnfitTask};
 use pinpriq_store::layout::{shard_name, shards_in};
-use pinpriq_store::reshard::{DirectoryError, SalvagedShards, salvage_shards};
-use pinpriq_store::{Disk, JournalOptions, RealDisk};
+use pinpriq_store::reshard::{DirectoryError, SalvagedShards, salvage_alone, salvage_shards};
 
 use super::check::{failure, losses_in_words, open};
 use crate::args::SalvageArgs;
 use crate::exit::{Exit, Failure};
-use crate::output::print_text;
+use crate::output::{escaped, print_text};
+
+/// How many of the tasks that were left out for their ids are named.
+const UNFIT_SHOWN: usize = 20;
 
 /// Writes the new directory and prints what was saved and what was lost.
 pub(crate) fn salvage(arguments: &SalvageArgs) -> Result<Exit, Failure> {
-    let (dir, new_dir) = (arguments.dir.display(), arguments.new_dir.display());
-    let from = open(&arguments.dir)?;
-    let failed = |error| failure(&format!("{dir} to {new_dir}"), &error);
-    let shards = shards_in(&arguments.dir).map_err(failed)?;
-    if shards.is_some_and(|shards| shards > 1) {
-        let saved = salvage_shards(&arguments.dir, &arguments.new_dir, options());
-        let saved = saved.map_err(|error| directory_failure(&error, &arguments.new_dir))?;
-        print_text(all_in_words(&saved).as_bytes())?;
-        return Ok(Exit::Done);
-    }
-    let to: Arc<dyn Disk> = Arc::new(RealDisk::create(&arguments.new_dir).map_err(|error| {
-        Failure::on_the_way(format!("{new_dir} cannot be made or opened: {error}"))
-    })?);
-    let report = journal::salvage(&from, &to, options()).map_err(failed)?;
-    print_text(in_words(&report).as_bytes())?;
+    let SalvageArgs { dir, new_dir } = arguments;
+    // That there is such a directory is told in the same words as elsewhere.
+    open(dir)?;
+    let failed = |error: DirectoryError| directory_failure(&error, new_dir);
+    let shards = shards_in(dir);
+    let shards = shards.map_err(|source| failed(DirectoryError { directory: dir.clone(), source }));
+    let text = if shards?.is_some_and(|shards| shards > 1) {
+        all_in_words(&salvage_shards(dir, new_dir, options()).map_err(failed)?)
+    } else {
+        in_words(&salvage_alone(dir, new_dir, options()).map_err(failed)?)
+    };
+    print_text(text.as_bytes())?;
     Ok(Exit::Done)
 }
 
@@ -87,6 +86,12 @@ pub(super) fn in_words(report: &SalvageReport) -> String {
             "left out: task {number} of a lane, whose payload, lane or member is lost"
         );
     }
+    for task in report.unfit_tasks.iter().take(UNFIT_SHOWN) {
+        let _ = writeln!(text, "left out: {}", unfit_in_words(task));
+    }
+    if let Some(more @ 1..) = report.unfit_tasks.len().checked_sub(UNFIT_SHOWN) {
+        let _ = writeln!(text, "left out for their ids: {more} more tasks");
+    }
     for number in &report.lost_tasks {
         let _ = writeln!(text, "perhaps lost: task {number}");
     }
@@ -95,4 +100,18 @@ pub(super) fn in_words(report: &SalvageReport) -> String {
         let _ = writeln!(text, "left out: an unfinished write in {file} at offset {offset}");
     }
     text
+}
+
+/// A task that was left out for its id.
+fn unfit_in_words(task: &UnfitTask) -> String {
+    let queue = escaped(&task.queue);
+    let place = match &task.member {
+        None => format!("queue \"{queue}\""),
+        Some(member) => format!("the lane of \"{}\" in topic \"{queue}\"", escaped(member)),
+    };
+    let why = match task.why {
+        Misfit::Taken => "a newer task has it",
+        Misfit::OtherKind => "newer tasks have ids of another kind",
+    };
+    format!("task {} of {place}, for its id \"{}\": {why}", task.number, task.id)
 }

@@ -1,10 +1,14 @@
-//! `pinpriq serve`: determines the configuration of the server, starts the log, and runs the
-//! server.
+//! `pinpriq serve`: determines the configuration of the server, starts the log, says what may not
+//! be meant, and runs the server.
+
+use pinpriq_server::config::{Config, Durability};
+use pinpriq_store::journal::check;
+use pinpriq_store::layout::existing_journals;
+use pinpriq_store::{RealDisk, StoreError};
 
 use crate::args::ServeArgs;
-use crate::config;
 use crate::exit::{Exit, Failure};
-use crate::logging;
+use crate::{config, environment, logging, machine};
 
 /// Makes a failed assertion on any thread end the process. Memory may be wrong then, and a restart
 /// reads the right state from the journal.
@@ -19,12 +23,76 @@ fn end_with_a_bug() {
 
 /// Runs the server until it is stopped.
 pub(crate) fn serve(arguments: ServeArgs) -> Result<Exit, Failure> {
-    let plan = config::plan(arguments.settings, arguments.config.as_deref())
+    let memory = machine::memory();
+    let plan = config::plan(arguments.settings, arguments.config.as_deref(), memory)
         .map_err(|error| Failure::unusable(error.to_string()))?;
+    if plan.config.durability == Durability::Memory && !plan.ignores_data {
+        refuse_hidden_tasks(&plan.config)?;
+    }
     logging::start(plan.logging)?;
     end_with_a_bug();
+    let open_files = machine::raise_open_files();
+    for warning in warnings(&plan.config, open_files) {
+        tracing::warn!("{warning}");
+    }
+    let task_bytes_max = plan.config.limits.task_bytes_max;
+    tracing::info!(memory, task_bytes_max, open_files, "the bounds of the machine");
     match pinpriq_server::run(plan.config) {
         Ok(()) => Ok(Exit::Done),
         Err(error) => Err(Failure::new(error.exit_code(), error.to_string())),
     }
+}
+
+/// Refuses a data directory with tasks for a server that would neither show nor keep them.
+fn refuse_hidden_tasks(config: &Config) -> Result<(), Failure> {
+    let data = config.data.display();
+    let what = match count_tasks(config) {
+        Ok((0, false)) => return Ok(()),
+        Ok((tasks, false)) => format!("holds {tasks} tasks"),
+        Ok((_, true)) => "may hold tasks, but is damaged".to_owned(),
+        Err(error) => format!("may hold tasks, but cannot be read ({error})"),
+    };
+    Err(Failure::unusable(format!(
+        "the data directory {data} {what}, and with durability memory the server would ignore \
+         them: name another directory with --data, choose another --durability, or start with \
+         --ignore-data"
+    )))
+}
+
+/// Counts the tasks in a data directory, if there is one. Also returns whether it is damaged.
+fn count_tasks(config: &Config) -> Result<(u64, bool), StoreError> {
+    let (mut tasks, mut damaged) = (0, false);
+    for journal in existing_journals(&config.data)? {
+        let Ok(disk) = RealDisk::open_read_only(&journal.directory) else { continue };
+        match check(&disk) {
+            Ok(report) => {
+                tasks += report.tasks_by_state.iter().sum::<u64>();
+                damaged |= !report.damage.is_empty();
+            }
+            Err(StoreError::NotAJournal) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((tasks, damaged))
+}
+
+/// Returns what may not be meant, in sentences.
+fn warnings(config: &Config, open_files: Option<u64>) -> Vec<String> {
+    let unknown = environment::unknown(std::env::vars_os().map(|(name, _)| name));
+    let mut warnings: Vec<String> = unknown.iter().map(ToString::to_string).collect();
+    if config.listeners.is_empty() {
+        let all_off =
+            "all doors are off, so no client can connect: give pinpriq or resp an address";
+        warnings.push(all_off.to_owned());
+    }
+    let connections = config.limits.connections_max;
+    let needed = machine::files_beyond(open_files, connections, config.shards);
+    if let Some((limit, needed)) = open_files.zip(needed) {
+        warnings.push(format!(
+            "the limit on open files ({limit}) is too low for {connections} connections, which \
+             may need {needed}: raise it, for example with LimitNOFILE of systemd, or lower \
+             connections-max"
+        ));
+    }
+    warnings
 }

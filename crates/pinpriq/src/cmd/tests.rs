@@ -74,6 +74,7 @@ fn putting_and_taking() {
         ("put q p --priority -5 --key k --id i", "PUT q p KEY k PRIORITY -5 ID i"),
         ("put q p --priority None", "PUT q p PRIORITY NONE"),
         ("put q -- --json", "PUT q --json"),
+        ("put q p --delay-ms 1h30m", "PUT q p DELAY 5400000"),
         (
             "put q p --delay 1h30m --wait 5s --ttl 2d",
             "PUT q p DELAY 5400000 TTL 172800000 WAIT 5000",

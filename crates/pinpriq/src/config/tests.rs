@@ -1,5 +1,6 @@
 //! Tables: which source of a setting counts, and what is refused in which words.
 
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
@@ -7,12 +8,42 @@ use std::process::Command;
 use clap::Parser as _;
 use pinpriq_server::config::{self as server, Config, DoorName};
 
-use super::plan;
+use super::Plan;
 use crate::args::{self, Cli};
 use crate::settings::Settings;
 
 /// Asks a child of this test to print its plan instead of testing, for flags separated by spaces.
 const PROBE: &str = "PINPRIQ_TEST_PROBE";
+
+/// The memory of the machine on which the plans are made.
+const MEMORY: u64 = 12 << 30;
+
+fn plan(given: Settings, file: Option<&Path>) -> Result<Plan, super::Unusable> {
+    super::plan(given, file, MEMORY)
+}
+
+/// A file with every key.
+const EVERY_KEY: &str = r#"
+data = "/srv/queues"
+pinpriq = "[::1]:7"
+durability = "interval"
+ignore-data = "on"
+pinpriq-framing = "bare"
+pinpriq-ttl-zero = "forever"
+pinpriq-requeue = "off"
+connections-max = 1
+payload-bytes-max = 67108864
+task-bytes-max = 1125899906842624
+memory-limit = 1073741824
+in-flight-max = 4
+out-bytes-max = 5
+frame-timeout-ms = 6
+tcp-keepalive-ms = 8
+tcp-user-timeout-ms = "off"
+subscriptions-max = 7
+log-level = "trace"
+log-format = "json"
+"#;
 
 /// A configuration file with `text` in it.
 fn file(text: &str) -> tempfile::NamedTempFile {
@@ -31,7 +62,7 @@ fn outcome(flags: &[&str]) -> Result<String, String> {
 }
 
 /// What comes of the settings in a file alone.
-fn from_file(text: &str) -> Result<super::Plan, String> {
+fn from_file(text: &str) -> Result<Plan, String> {
     let file = file(text);
     plan(Settings::default(), Some(file.path())).map_err(|error| error.to_string())
 }
@@ -44,29 +75,24 @@ fn nothing_set_gives_the_defaults_of_the_server() {
 }
 
 #[test]
+fn tasks_may_occupy_a_third_of_the_memory_unless_told() {
+    let task_bytes_max = |memory, flags: &[&str]| {
+        let line = ["pinpriq", "serve"].iter().chain(flags);
+        let args::Command::Serve(serve) = Cli::try_parse_from(line).unwrap().command else {
+            panic!("this is no serve")
+        };
+        super::plan(serve.settings, None, memory).unwrap().config.limits.task_bytes_max
+    };
+    assert_eq!(task_bytes_max(3 << 30, &[]), 1 << 30);
+    assert_eq!(task_bytes_max(3 << 30, &["--task-bytes-max", "5000000"]), 5_000_000);
+    // A payload of the largest size always fits.
+    assert_eq!(task_bytes_max(1 << 20, &[]), 1 << 20);
+    assert_eq!(task_bytes_max(1 << 20, &["--payload-bytes-max", "2000000"]), 2_000_000);
+}
+
+#[test]
 fn every_key_of_the_file_arrives() {
-    let plan = from_file(
-        r#"
-        data = "/srv/queues"
-        pinpriq = "[::1]:7"
-        durability = "interval"
-        pinpriq-framing = "bare"
-        pinpriq-ttl-zero = "forever"
-        pinpriq-requeue = "off"
-        connections-max = 1
-        payload-bytes-max = 67108864
-        task-bytes-max = 1125899906842624
-        memory-limit = 1073741824
-        in-flight-max = 4
-        out-bytes-max = 5
-        frame-timeout-ms = 6
-        tcp-keepalive-ms = 8
-        tcp-user-timeout-ms = "off"
-        subscriptions-max = 7
-        log-level = "trace"
-        log-format = "json"
-        "#,
-    );
+    let plan = from_file(EVERY_KEY);
     expect_test::expect![[r#"
         Plan {
             config: Config {
@@ -111,6 +137,7 @@ fn every_key_of_the_file_arrives() {
                 level: Trace,
                 format: Json,
             },
+            ignores_data: true,
         }
     "#]]
     .assert_debug_eq(&plan.unwrap());
@@ -168,22 +195,52 @@ fn probe(flags: &str, connections_max: Option<&str>, config: Option<&Path>) -> S
 }
 
 #[test]
+fn sizes_and_times_have_units_wherever_they_are_set() {
+    let units = [
+        ("payload-bytes-max", "2MiB", "payload_bytes_max: 2097152,"),
+        ("task-bytes-max", "3GB", "task_bytes_max: 3000000000,"),
+        ("memory-limit", "1GiB", "1073741824,"),
+        ("out-bytes-max", "64KiB", "out_bytes_max: 65536,"),
+        ("frame-timeout-ms", "30s", "frame_timeout: 30s,"),
+        ("tcp-keepalive-ms", "5m", "300s,"),
+        ("tcp-user-timeout-ms", "1m30s", "90s,"),
+    ];
+    let (mut flags, mut lines) = (Vec::new(), String::new());
+    for (name, value, _) in units {
+        flags.extend([format!("--{name}"), value.to_owned()]);
+        writeln!(lines, "{name} = {value:?}").unwrap();
+    }
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let by_flags = outcome(&flags).unwrap();
+    for (name, _, shown) in units {
+        assert!(by_flags.contains(shown), "{name}: {by_flags}");
+    }
+    assert_eq!(format!("{:#?}", from_file(&lines).unwrap()), by_flags);
+}
+
+#[test]
 fn nonsense_on_the_command_line_is_refused_in_words() {
     let table = [
         (["--connections-max", "0"], "it must be from 1 to 1000000, not 0"),
         (["--connections-max", "-1"], "unexpected argument '-1'"),
         (["--connections-max", "many"], "it must be a whole number from 1 to 1000000"),
         (["--connections-max", ""], "it must be a whole number from 1 to 1000000"),
-        (["--payload-bytes-max", "67108865"], "it must be from 1 to 67108864, not 67108865"),
-        (["--memory-limit", "0"], "it must be from 1 to 1125899906842624, not 0"),
-        (["--task-bytes-max", "0"], "it must be from 1 to 1125899906842624, not 0"),
+        (["--payload-bytes-max", "67108865"], "`67108865` is out of bounds: give a size from 1 to"),
+        (["--payload-bytes-max", "65MiB"], "from 1 to 67108864 bytes, such as `4096` or `64KiB`"),
+        (["--payload-bytes-max", "64M"], "`64M` has an unknown unit"),
+        (["--memory-limit", "0"], "`0` is out of bounds: give a size from 1 to 1125899906842624"),
+        (["--memory-limit", "-1"], "`-1` is negative"),
+        (["--memory-limit", "1.5GiB"], "`1.5GiB` has a fraction"),
+        (["--task-bytes-max", "0KiB"], "`0KiB` is out of bounds"),
         (["--in-flight-max", "0"], "it must be from 1 to 1000000, not 0"),
-        (["--out-bytes-max", "0"], "it must be from 1 to 1073741824, not 0"),
-        (["--frame-timeout-ms", "0"], "it must be from 1 to 3600000, not 0"),
-        (["--frame-timeout-ms", "10s"], "it must be a whole number from 1 to 3600000"),
-        (["--tcp-keepalive-ms", "-1"], "unexpected argument '-1'"),
-        (["--tcp-keepalive-ms", "3600001"], "it must be from 1 to 3600000, not 3600001"),
-        (["--tcp-user-timeout-ms", "on"], "it must be a whole number from 1 to 3600000, or off"),
+        (["--out-bytes-max", "2GiB"], "`2GiB` is out of bounds: give a size from 1 to 1073741824"),
+        (["--frame-timeout-ms", "0"], "`0` is out of bounds: give a time from 1 to 3600000 ms"),
+        (["--frame-timeout-ms", "61m"], "`61m` is out of bounds"),
+        (["--frame-timeout-ms", "10x"], "`10x` has the unknown unit `x`"),
+        (["--frame-timeout-ms", "10MiB"], "such as `500ms`, `30s` or `1h30m`"),
+        (["--tcp-keepalive-ms", "-1"], "`-1` is negative"),
+        (["--tcp-keepalive-ms", "3600001"], "ms, such as `500ms` or `30s`, or `off`"),
+        (["--tcp-user-timeout-ms", "on"], "`on` is not a time"),
         (["--subscriptions-max", "0"], "it must be from 1 to 1000000, not 0"),
         (["--task-bytes-max", "1000"], "task-bytes-max (1000) is less than payload-bytes-max"),
         (["--pinpriq", "7250"], "it must be a host and a port"),
@@ -192,6 +249,7 @@ fn nonsense_on_the_command_line_is_refused_in_words() {
         (["--pinpriq", "localhost:65536"], "it must be a host and a port"),
         (["--pinpriq", "on"], "it must be a host and a port"),
         (["--durability", "fsync"], "[possible values: sync, interval, memory]"),
+        (["--ignore-data", "yes"], "[possible values: on, off]"),
         (["--pinpriq-requeue", "yes"], "[possible values: on, off]"),
         (["--data", ""], "a value is required for '--data <DIR>'"),
         (["--config", "/nonexistent/pinpriq.toml"], "/nonexistent/pinpriq.toml cannot be read"),
@@ -211,6 +269,12 @@ fn nonsense_in_the_file_is_refused_with_its_line() {
         ("connections-max = 0", "line 2, column 19", "it must be from 1 to 1000000, not 0"),
         ("connections-max = -4", "line 2, column 19", "it must be from 1 to 1000000, not -4"),
         ("connections-max = \"5\"", "line 2, column 19", "expected i64"),
+        ("memory-limit = \"1GX\"", "line 2, column 16", "`1GX` has an unknown unit"),
+        ("memory-limit = -1", "line 2, column 16", "`-1` is negative"),
+        ("memory-limit = 1.5", "line 2, column 16", "a text such as \"30s\" or \"64MiB\""),
+        ("frame-timeout-ms = \"soon\"", "line 2, column 20", "`soon` is not a time"),
+        ("frame-timeout-ms = \"2h\"", "line 2, column 20", "`2h` is out of bounds"),
+        ("tcp-keepalive-ms = \"on\"", "line 2, column 20", "or `off`"),
         ("pinpriq = \"everywhere\"", "line 2, column 11", "it must be a host and a port"),
         ("durability = \"fsync\"", "line 2, column 14", "expected one of `sync`"),
         ("pinpriq-requeue = \"yes\"", "line 2, column 19", "expected `on` or `off`"),

@@ -127,6 +127,7 @@ fn a_named_pipe_in_place_of_a_file_is_refused_at_once() {
             let sentence = format!("{name} is a named pipe, not a file");
             assert!(complaint.contains(&sentence), "{arguments:?}: {complaint}");
         }
+        assert!(!Path::new(new).exists(), "{name}: a command that was refused left {new}");
     }
 }
 

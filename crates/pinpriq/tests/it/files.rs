@@ -40,6 +40,21 @@ pub(crate) fn contents(dir: &Path) -> BTreeMap<String, Vec<u8>> {
     names(dir).into_iter().map(|name| (name.clone(), read(&dir.join(name)))).collect()
 }
 
+/// All files below a directory, with what is in them.
+pub(crate) fn everything(data: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut found = Vec::new();
+    for name in names(data) {
+        let path = data.join(&name);
+        if path.is_dir() {
+            let below = contents(&path).into_iter();
+            found.extend(below.map(|(file, bytes)| (format!("{name}/{file}"), bytes)));
+        } else {
+            found.push((name, read(&path)));
+        }
+    }
+    found
+}
+
 /// The segments, oldest first.
 pub(crate) fn segments(dir: &Path) -> Vec<PathBuf> {
     let is_segment = |name: &String| name.starts_with("segment-");

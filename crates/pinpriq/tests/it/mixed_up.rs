@@ -20,21 +20,6 @@ fn serve_once(data: &Path, shards: &str) {
     server.stop();
 }
 
-/// All files below a directory, with what is in them.
-fn everything(data: &Path) -> Vec<(String, Vec<u8>)> {
-    let mut found = Vec::new();
-    for name in files::names(data) {
-        let path = data.join(&name);
-        if path.is_dir() {
-            let below = files::contents(&path).into_iter();
-            found.extend(below.map(|(file, bytes)| (format!("{name}/{file}"), bytes)));
-        } else {
-            found.push((name, files::read(&path)));
-        }
-    }
-    found
-}
-
 #[expect(clippy::disallowed_methods, reason = "a test mixes files up on purpose")]
 fn rename(from: &Path, to: &Path) {
     std::fs::rename(from, to).unwrap();
@@ -54,7 +39,7 @@ fn copy_over(from: &Path, to: &Path) {
 /// changes nothing in it.
 #[track_caller]
 fn refused(data: &Path, shards: &str, words: &str) {
-    let before = everything(data);
+    let before = files::everything(data);
     let doors = ["--pinpriq", "127.0.0.1:0", "--resp", "off"];
     let dir = data.to_str().unwrap();
     let new = tempfile::tempdir().unwrap();
@@ -68,7 +53,7 @@ fn refused(data: &Path, shards: &str, words: &str) {
         assert_eq!(output.status.code(), Some(3), "{arguments:?}: {told}");
         assert!(told.contains(words), "{arguments:?}: {told}");
     }
-    assert!(everything(data) == before, "something was changed");
+    assert!(files::everything(data) == before, "something was changed");
 }
 
 fn payloads_after_salvage(data: &Path) -> Vec<Vec<String>> {
@@ -207,10 +192,10 @@ fn damage_in_one_shard_leaves_the_files_of_the_others() {
 
 #[track_caller]
 fn refused_by_serve(data: &Path) {
-    let before = everything(data);
+    let before = files::everything(data);
     let doors = ["--pinpriq", "127.0.0.1:0", "--resp", "off", "--shards", "2"];
     let serve = [&["serve", "--data", data.to_str().unwrap()], &doors[..]].concat();
     let output = pinpriq(&serve).output().unwrap();
     assert_eq!(output.status.code(), Some(3), "{output:?}");
-    assert!(everything(data) == before, "something was changed");
+    assert!(files::everything(data) == before, "something was changed");
 }

@@ -41,7 +41,13 @@ fn serve_refuses_nonsense_wherever_it_comes_from() {
     let config = "testdata/unknown_key.toml";
     let table = [
         (vec!["serve", "--connections-max", "0"], None, "it must be from 1 to 1000000, not 0"),
-        (vec!["serve"], Some(("PINPRIQ_OUT_BYTES_MAX", "x")), "it must be a whole number"),
+        (vec!["serve"], Some(("PINPRIQ_CONNECTIONS_MAX", "x")), "it must be a whole number"),
+        (
+            vec!["serve"],
+            Some(("PINPRIQ_OUT_BYTES_MAX", "x")),
+            "`x` is not a size: give a size such",
+        ),
+        (vec!["serve"], Some(("PINPRIQ_OUT_BYTES_MAX", "2GiB")), "`2GiB` is out of bounds"),
         (vec!["serve", "--config", config], None, "line 2, column 1"),
         (vec!["serve"], Some(("PINPRIQ_CONFIG", config)), "unknown field `conections-max`"),
         (vec!["serve", "--nonsense"], None, "unexpected argument '--nonsense'"),

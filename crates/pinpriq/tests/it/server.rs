@@ -120,6 +120,7 @@ fn an_address_in_use_is_wrong_configuration_and_a_locked_directory_is_the_direct
     check(&output, 3, b"");
     let salvaged = elsewhere.path().join("new");
     check(&pinpriq(&["salvage", data, salvaged.to_str().unwrap()]).output().unwrap(), 3, b"");
+    assert!(!salvaged.exists(), "a salvage that was refused left a directory");
     let report = pinpriq(&["check", data]).output().unwrap();
     assert!(report.stdout.starts_with(b"in use by a server"));
     server.stop("-TERM");

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use pinpriq_store::journal::FORMAT_VERSION;
+
 use crate::directory::Mounted;
 use crate::files;
 use crate::peer::pinpriq;
@@ -135,6 +137,30 @@ fn damage_to_one_shard_is_told_with_its_name() {
     for command in [run("check", &[&three], &[]), run("salvage", &[&three, &new], &[])] {
         assert_eq!((command.0, command.1.as_str()), (3, ""));
         assert!(command.2.contains("holds shard-00 and no file shards"), "{}", command.2);
+    }
+}
+
+#[test]
+fn salvage_that_refuses_one_of_the_shards_leaves_nothing_behind() {
+    let root = tempfile::tempdir().unwrap();
+    let [one, three] = ["one", "three"].map(|name| root.path().join(name));
+    of_one_shard(&one);
+    assert_eq!(run("reshard", &[&one, &three], &["--shards", "3"]).0, 0);
+    let segment = files::segments(&three.join("shard-02")).pop().unwrap();
+    let mut bytes = files::read(&segment);
+    // Both copies of the header say that the format is newer.
+    for copy in [0, 4_096] {
+        bytes[copy + 8] = u8::try_from(FORMAT_VERSION + 1).unwrap();
+    }
+    files::write(&segment, &bytes);
+    let empty = tempfile::tempdir().unwrap();
+    for new in [root.path().join("new").as_path(), empty.path()] {
+        let existed = new.exists();
+        let (code, printed, told) = run("salvage", &[&three, new], &[]);
+        assert_eq!((code, printed.as_str()), (3, ""));
+        assert!(told.contains("has format version"), "{told}");
+        assert_eq!(new.exists(), existed);
+        assert!(!existed || files::names(new).is_empty(), "{:?}", files::names(new));
     }
 }
 

@@ -1,6 +1,10 @@
-//! Starts that are given up: signals while a server loads.
+//! How a server starts: what it refuses, what it warns about, and signals while it loads.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use crate::files;
+use crate::peer::pinpriq;
 use crate::serving::Serving;
 use crate::wire::push;
 
@@ -22,6 +26,102 @@ fn figures_of_all_shards_go_to_the_log_on_a_signal_and_a_hang_up_does_nothing() 
         server.logged("\"section\":\"Traffic\"");
         server.stop();
     }
+}
+
+/// Runs `serve` with these flags, which must not start a server. Returns what it says.
+fn refused(flags: &[&str], data: &Path) -> String {
+    let mut command = pinpriq(&["serve", "--pinpriq", "127.0.0.1:0", "--durability", "memory"]);
+    command.args(flags).arg("--data").arg(data);
+    let mut server = Serving::of_command(command);
+    let complaint = server.logged("the data directory ");
+    assert_eq!(server.wait().code(), Some(2), "{complaint}");
+    complaint
+}
+
+#[test]
+fn durability_memory_hides_no_tasks_unless_told() {
+    for shards in ["1", "3"] {
+        let dir = tempfile::tempdir().unwrap();
+        let data = dir.path().join("data");
+        let server = Serving::start(&data, &["--shards", shards]);
+        let mut wire = server.connect();
+        wire.fenced(&push(b"q", 65_535, 1, b"", b"payload"));
+        server.stop();
+        let before = files::everything(&data);
+        let complaint = refused(&[], &data);
+        for words in [data.to_str().unwrap(), "holds 1 tasks", "--ignore-data"] {
+            assert!(complaint.contains(words), "{complaint}");
+        }
+        refused(&["--ignore-data", "off"], &data);
+        for flags in [&["--ignore-data"][..], &["--ignore-data", "on"]] {
+            let flags = [&["--durability", "memory"], flags].concat();
+            let server = Serving::start(&data, &flags);
+            assert_eq!(server.connect().pop(b"q"), []);
+            server.stop();
+        }
+        assert!(files::everything(&data) == before);
+        let server = Serving::start(&data, &["--shards", shards]);
+        assert_eq!(server.connect().payloads(b"q"), [b"payload"]);
+        server.stop();
+        // Without a task there is nothing to hide.
+        Serving::start(&data, &["--durability", "memory"]).stop();
+    }
+}
+
+#[test]
+fn durability_memory_hides_no_directory_that_cannot_be_read() {
+    let dir = tempfile::tempdir().unwrap();
+    files::write(&dir.path().join("shards"), b"many\n");
+    let complaint = refused(&[], dir.path());
+    assert!(complaint.contains("cannot be read") && complaint.contains("\"many\""), "{complaint}");
+}
+
+#[test]
+fn the_limit_on_open_files_is_raised_and_one_that_is_too_low_is_a_warning() {
+    for (limits, connections, warns) in [
+        ("ulimit -Sn 100 && ulimit -Hn 200", "50", false),
+        ("ulimit -Sn 100 && ulimit -Hn 200", "200", true),
+    ] {
+        let data = tempfile::tempdir().unwrap();
+        let script = format!("{limits} && exec \"$0\" \"$@\"");
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", &script, env!("CARGO_BIN_EXE_pinpriq"), "serve", "--log-format", "json"])
+            .args(["--pinpriq", "127.0.0.1:0", "--resp", "off"])
+            .args(["--connections-max", connections, "--data"])
+            .arg(data.path())
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped());
+        let server = Serving::listening(Serving::of_command(command));
+        server.logged("\"open_files\":200");
+        let in_force = files::read(Path::new(&format!("/proc/{}/limits", server.id())));
+        let in_force = String::from_utf8(in_force).unwrap();
+        let line = in_force.lines().find(|line| line.starts_with("Max open files")).unwrap();
+        assert_eq!(line.split_whitespace().filter(|word| *word == "200").count(), 2, "{line}");
+        let (code, log) = server.signal_logged("-TERM");
+        assert_eq!(
+            (code, log.contains("the limit on open files (200)")),
+            (Some(0), warns),
+            "{log}"
+        );
+    }
+}
+
+#[test]
+fn what_may_not_be_meant_is_a_warning() {
+    let data = tempfile::tempdir().unwrap();
+    let mut command = pinpriq(&["serve", "--pinpriq", "off", "--resp", "off", "--data"]);
+    command.arg(data.path()).args(["--log-format", "json"]);
+    command.env("PINPRIQ_LOG_LEVLE", "debug").env("PINPRIQ_ADDRESS", "localhost:1");
+    let server = Serving::of_command(command);
+    server.logged("all doors are off");
+    server.logged("\"opened\"");
+    let (code, log) = server.signal_logged("-TERM");
+    assert_eq!(code, Some(0), "{log}");
+    let warnings: Vec<&str> = log.lines().filter(|line| line.contains("\"WARN\"")).collect();
+    let [misspelt, _] = &warnings[..] else { panic!("{log}") };
+    assert!(misspelt.contains("PINPRIQ_LOG_LEVLE is no setting"), "{misspelt}");
+    assert!(misspelt.contains("did you mean PINPRIQ_LOG_LEVEL?"), "{misspelt}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What `INFO` counts: refusals, ends of connections, bytes, and writes of the journal.
+//! What `INFO` counts: refusals, ends of connections, bytes, writes of the journal, and memory.
 
 use std::collections::BTreeMap;
 
@@ -84,6 +84,29 @@ fn each_refusal_counts_by_its_first_word() {
             assert_eq!(client.rest().await, b"");
             drop(client);
             assert_eq!(counted(&mut control, "refusals_").await, expected);
+            world.end().await;
+        });
+    }
+}
+
+#[test]
+fn the_memory_that_tasks_occupy_is_shown_beside_its_bound() {
+    for shards in [1, 4] {
+        let mut config = sharded(shards);
+        config.limits.task_bytes_max = 8 << 20;
+        test(async || {
+            let world = World::start(config).await;
+            let mut client = world.connect().await;
+            let mut seen = async || {
+                let (figures, _) = figures(&mut client).await;
+                ["task_bytes", "task_bytes_max"].map(|name| number(&figures, name))
+            };
+            assert_eq!(seen().await, [0, 8 << 20], "{shards} shards");
+            let mut other = world.connect().await;
+            other.ask("PUT jobs 12345").await;
+            other.ask("PUT mails 1234567").await;
+            let bytes = 2 * (1_024 + 128) + 4 + 5 + 5 + 7;
+            assert_eq!(seen().await, [bytes, 8 << 20], "{shards} shards");
             world.end().await;
         });
     }

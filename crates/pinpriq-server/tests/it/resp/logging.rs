@@ -1,5 +1,6 @@
-//! What the log tells: of requests that cannot be read why, and nothing of what was in them; and
-//! that the journal is ahead of the wall clock.
+//! What the log tells: of requests that cannot be read why, and nothing of what was in them; of
+//! connections that are closed or refused no more than a line a second above debug; and that the
+//! journal is ahead of the wall clock.
 
 use std::fmt::{Debug, Write as _};
 use std::net::SocketAddr;
@@ -11,7 +12,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata, Subscriber};
+use tracing::{Event, Level, Metadata, Subscriber};
 
 use super::client::World;
 use crate::client::push_bytes;
@@ -44,6 +45,7 @@ impl Subscriber for Log {
     fn record_follows_from(&self, _: &Id, _: &Id) {}
 
     fn event(&self, event: &Event<'_>) {
+        write!(self.0.lock().unwrap(), "{}", event.metadata().level()).unwrap();
         event.record(&mut &*self);
         self.0.lock().unwrap().push('\n');
     }
@@ -51,6 +53,21 @@ impl Subscriber for Log {
     fn enter(&self, _: &Id) {}
 
     fn exit(&self, _: &Id) {}
+}
+
+impl Log {
+    /// The lines of the log that contain these words: for each its level, and how many lines it
+    /// says were suppressed, if it says so.
+    fn levels(&self, words: &str) -> Vec<(Level, Option<u64>)> {
+        let text = self.0.lock().unwrap();
+        let lines = text.lines().filter(|line| line.contains(words));
+        let seen = lines.map(|line| {
+            let level = line.split(' ').next().unwrap().parse().unwrap();
+            let suppressed = line.split_once(" suppressed=").map(|(_, rest)| rest);
+            (level, suppressed.map(|rest| rest.split(' ').next().unwrap().parse().unwrap()))
+        });
+        seen.collect()
+    }
 }
 
 /// Sends bytes after which the server ends the connection.
@@ -87,6 +104,46 @@ fn a_request_that_cannot_be_read_is_logged_without_its_bytes() {
     let text = log.0.lock().unwrap();
     assert_eq!(text.matches("message=closing").count(), 7, "{text}");
     assert!(!text.contains("hunter2"), "{text}");
+}
+
+#[test]
+fn connections_that_are_closed_are_a_warning_once_a_second() {
+    let log = Log::default();
+    let _kept = tracing::subscriber::set_default(log.clone());
+    test(async || {
+        let world = World::plain().await;
+        for passed in [0, 0, 999, 1, 1_000] {
+            world.advance(passed);
+            send_until_closed(world.address, b"*?\r\n").await;
+        }
+        world.end().await;
+    });
+    let (warning, quiet) = (|count| (Level::WARN, Some(count)), (Level::DEBUG, None));
+    let expected = [warning(0), quiet, quiet, warning(2), warning(0)];
+    assert_eq!(log.levels("message=closing"), expected);
+    let loud = log.levels("peer=").into_iter().filter(|(level, _)| *level != Level::DEBUG);
+    assert_eq!(loud.count(), 3, "{}", log.0.lock().unwrap());
+}
+
+#[test]
+fn connections_that_are_refused_are_a_warning_once_a_second() {
+    let log = Log::default();
+    let _kept = tracing::subscriber::set_default(log.clone());
+    let mut config = in_memory();
+    config.limits.connections_max = 1;
+    test(async || {
+        let world = World::start(config).await;
+        let mut only = world.connect().await;
+        only.ask("PING").await;
+        for passed in [0, 0, 1_000] {
+            world.advance(passed);
+            send_until_closed(world.address, b"").await;
+        }
+        drop(only);
+        world.end().await;
+    });
+    let expected = [(Level::WARN, Some(0)), (Level::DEBUG, None), (Level::WARN, Some(1))];
+    assert_eq!(log.levels("refused a connection"), expected);
 }
 
 #[test]

@@ -161,3 +161,37 @@ fn salvage_says_nothing_of_members_where_there_are_none() {
     let text = salvage_in_words(&salvaged(&disk));
     assert_eq!(text, "saved 1 tasks and the settings of 0 queues, from 2 batches\n");
 }
+
+#[test]
+fn salvage_names_the_first_tasks_with_unfit_ids_and_counts_the_others() {
+    let mut first = sample_task(1, "jobs\x07", 10);
+    let Change::Task(first) = &mut first else { panic!("this is no task") };
+    let with_its_id = |number| {
+        let mut task = first.clone();
+        task.number = number;
+        Change::Task(task)
+    };
+    let disk = FaultyDisk::new(1);
+    write(&disk, &[(1..=23).map(with_its_id).collect()]);
+    let text = salvage_in_words(&salvaged(&disk));
+    assert!(text.starts_with("saved 1 tasks and the settings of 1 queues"), "{text}");
+    let named =
+        "left out: task 22 of queue \"jobs\\u{7}\", for its id \"1\": a newer task has it\n";
+    assert!(text.contains(named), "{text}");
+    assert_eq!(text.matches("left out: task").count(), 20, "{text}");
+    assert!(text.ends_with("left out for their ids: 2 more tasks\n"), "{text}");
+}
+
+#[test]
+fn salvage_names_the_lane_of_a_task_with_an_unfit_id() {
+    let mut task = sample_lane_task(8, 6, Some(9));
+    let Change::Task(record) = &mut task else { panic!("this is no task") };
+    let mut newer = record.clone();
+    newer.number = 9;
+    let batch = [sample_member(3, "ben"), sample_lane(6, "news", 3), task, Change::Task(newer)];
+    let disk = FaultyDisk::new(1);
+    write(&disk, &[batch.into()]);
+    let text = salvage_in_words(&salvaged(&disk));
+    let named = "left out: task 8 of the lane of \"ben\" in topic \"news\", for its id \"8\": ";
+    assert!(text.contains(named), "{text}");
+}

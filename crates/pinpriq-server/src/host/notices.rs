@@ -1,0 +1,45 @@
+//! What a shard logs about connections that the server ends or loses.
+//!
+//! Each kind of event is a warning at most once a second, with the number of those that were
+//! suppressed before it. The others are logged at debug, like everything else about single
+//! connections.
+
+use std::fmt::Display;
+
+use pinpriq_engine::time::Timestamp;
+
+use crate::session::ending::Ending;
+use crate::throttle::{Throttle, warn_throttled};
+
+/// The warnings of a shard about its connections.
+#[derive(Default)]
+pub(crate) struct Notices {
+    closing: Throttle,
+    unread: Throttle,
+    lost: Throttle,
+}
+
+impl Notices {
+    /// Logs that a connection is closed because of what its client sent, or did not send. Endings
+    /// that its client wants, and those that are logged for all clients together, are no warnings.
+    pub(crate) fn closing(&self, now: Timestamp, peer: &dyn Display, why: (Ending, &str)) {
+        let (ending, reason) = why;
+        let warns = matches!(ending, Ending::Late | Ending::Malformed | Ending::Refused);
+        warn_throttled!(self.closing.admit_if(warns, now), %peer, %reason, "closing");
+    }
+
+    /// Logs that a client is cut off because its unread replies keep old files.
+    pub(crate) fn unread(&self, now: Timestamp, client: u64) {
+        warn_throttled!(
+            self.unread.admit(now),
+            client,
+            "cut off: it does not read its answers, and they keep old files on the disk"
+        );
+    }
+
+    /// Logs that a connection did not arrive at the thread that was to serve it.
+    pub(crate) fn lost(&self, now: Timestamp, peer: &dyn Display, error: &std::io::Error) {
+        let admitted = self.lost.admit(now);
+        warn_throttled!(admitted, %peer, %error, "a connection was lost between two threads");
+    }
+}

@@ -1,0 +1,144 @@
+//! Environment variables that look like settings and are none.
+//!
+//! `clap` reads those that are. A misspelt one would otherwise be ignored without a word.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fmt;
+
+use clap::{Command, CommandFactory as _};
+
+use crate::args::Cli;
+
+/// How the names of all variables of this program begin.
+const PREFIX: &str = "PINPRIQ_";
+
+/// What `take --exec` and `listen --exec` tell the commands that they run, one of which may start a
+/// server.
+const TOLD_TO_COMMANDS: [&str; 6] = [
+    "PINPRIQ_QUEUE",
+    "PINPRIQ_ID",
+    "PINPRIQ_RECEIPT",
+    "PINPRIQ_ATTEMPTS",
+    "PINPRIQ_KEY",
+    "PINPRIQ_MEMBER",
+];
+
+/// A variable that no command knows.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Unknown {
+    name: String,
+    /// The variable of `serve` that is most like it, if one is like it.
+    nearest: Option<String>,
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, nearest } = self;
+        write!(f, "the environment variable {name} is no setting and was ignored: ")?;
+        match nearest {
+            Some(nearest) => write!(f, "did you mean {nearest}?"),
+            None => write!(f, "`pinpriq serve --help` lists all of them"),
+        }
+    }
+}
+
+/// Returns those of these variables that are named like settings and are none.
+pub(crate) fn unknown(names: impl Iterator<Item = OsString>) -> Vec<Unknown> {
+    let program = Cli::command();
+    let settings = program.find_subcommand("serve").map(variables).unwrap_or_default();
+    let mut known = variables(&program);
+    known.extend(TOLD_TO_COMMANDS.map(str::to_owned));
+    let names: BTreeSet<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
+    let unknown =
+        names.into_iter().filter(|name| name.starts_with(PREFIX) && !known.contains(name));
+    let describe = |name: String| {
+        let nearest = nearest(&name, &settings).map(str::to_owned);
+        Unknown { name, nearest }
+    };
+    unknown.map(describe).collect()
+}
+
+/// The variables that a command and those below it read.
+fn variables(command: &Command) -> BTreeSet<String> {
+    let own = command.get_arguments().filter_map(|argument| argument.get_env()?.to_str());
+    let below = command.get_subcommands().flat_map(variables);
+    own.map(str::to_owned).chain(below).collect()
+}
+
+/// Returns the setting that takes the fewest changes to become `name`, unless it takes more than
+/// one for each three letters.
+fn nearest<'a>(name: &str, settings: &'a BTreeSet<String>) -> Option<&'a str> {
+    let distances = settings.iter().map(|setting| (distance(name, setting), setting.as_str()));
+    let (distance, nearest) = distances.min()?;
+    let letters = name.len().saturating_sub(PREFIX.len());
+    (distance <= letters.div_ceil(3)).then_some(nearest)
+}
+
+/// How many letters must be added, removed or replaced to make one word of the other.
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (index, letter) in one.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], index + 1);
+        for (column, its) in other.iter().enumerate() {
+            let replaced = diagonal + usize::from(letter != *its);
+            diagonal = row[column + 1];
+            row[column + 1] = replaced.min(row[column] + 1).min(diagonal + 1);
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OPERATING: &str = include_str!("../../../docs/operating.md");
+
+    fn told(names: &[&str]) -> Vec<String> {
+        unknown(names.iter().map(OsString::from)).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn every_variable_of_the_documentation_is_known() {
+        let words = OPERATING.split(|it: char| !it.is_ascii_uppercase() && it != '_');
+        let names: Vec<&str> =
+            words.filter(|word| word.starts_with(PREFIX) && *word != PREFIX).collect();
+        assert!(names.len() > 20, "{names:?}");
+        assert_eq!(told(&names), [""; 0]);
+    }
+
+    #[test]
+    fn a_misspelt_variable_is_named_with_the_nearest_setting() {
+        let table = [
+            ("PINPRIQ_CONECTIONS_MAX", Some("PINPRIQ_CONNECTIONS_MAX")),
+            ("PINPRIQ_DURABILTY", Some("PINPRIQ_DURABILITY")),
+            ("PINPRIQ_DATA_", Some("PINPRIQ_DATA")),
+            ("PINPRIQ_FRAME_TIMEOUT", Some("PINPRIQ_FRAME_TIMEOUT_MS")),
+            ("PINPRIQ_PORT", None),
+            ("PINPRIQ_", None),
+        ];
+        for (name, nearest) in table {
+            let [line] = &told(&[name])[..] else { panic!("{name} is known") };
+            let remedy = match nearest {
+                Some(nearest) => format!("did you mean {nearest}?"),
+                None => "`pinpriq serve --help` lists all of them".to_owned(),
+            };
+            assert!(line.contains(&format!(" {name} ")) && line.ends_with(&remedy), "{line}");
+        }
+    }
+
+    #[test]
+    fn other_variables_are_nobodys_business() {
+        assert_eq!(told(&["PATH", "pinpriq_data", "PINPRIQ", "MY_PINPRIQ_DATA"]), [""; 0]);
+    }
+
+    #[test]
+    fn the_distance_of_words_counts_changes() {
+        let table = [("", "", 0), ("ab", "", 2), ("", "ab", 2), ("kitten", "sitting", 3)];
+        for (one, other, expected) in table {
+            assert_eq!(distance(one, other), expected, "{one}, {other}");
+        }
+    }
+}
