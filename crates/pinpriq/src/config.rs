@@ -138,7 +138,8 @@ fn with_defaults(settings: Settings, memory: Option<u64>) -> Result<Plan, Unusab
                 .frame_timeout_ms
                 .map_or(defaults.limits.frame_timeout, |time| Duration::from_millis(time.ms())),
             subscriptions_max: count(settings.subscriptions_max, defaults.limits.subscriptions_max),
-            queue_linger: defaults.limits.queue_linger,
+            queue_linger: time_or_off(settings.queue_linger, Some(defaults.limits.queue_linger))
+                .unwrap_or_default(),
             lingering_queues_max: defaults.limits.lingering_queues_max,
         },
         watch: server::Watch {

@@ -24,6 +24,9 @@ const TOLD_TO_COMMANDS: [&str; 6] = [
     "PINPRIQ_MEMBER",
 ];
 
+/// What Kubernetes sets in every container beside a service called pinpriq.
+const OF_SERVICES: [&str; 2] = ["PINPRIQ_PORT", "PINPRIQ_SERVICE_"];
+
 /// A variable that no command knows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Unknown {
@@ -52,6 +55,7 @@ pub(crate) fn unknown(names: impl Iterator<Item = OsString>) -> Vec<Unknown> {
     let names: BTreeSet<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
     let unknown =
         names.into_iter().filter(|name| name.starts_with(PREFIX) && !known.contains(name));
+    let unknown = unknown.filter(|name| !OF_SERVICES.iter().any(|it| name.starts_with(it)));
     let describe = |name: String| {
         let nearest = nearest(&name, &settings).map(str::to_owned);
         Unknown { name, nearest }
@@ -116,7 +120,7 @@ mod tests {
             ("PINPRIQ_DURABILTY", Some("PINPRIQ_DURABILITY")),
             ("PINPRIQ_DATA_", Some("PINPRIQ_DATA")),
             ("PINPRIQ_FRAME_TIMEOUT", Some("PINPRIQ_FRAME_TIMEOUT_MS")),
-            ("PINPRIQ_PORT", None),
+            ("PINPRIQ_ANYTHING", None),
             ("PINPRIQ_", None),
         ];
         for (name, nearest) in table {
@@ -132,6 +136,8 @@ mod tests {
     #[test]
     fn other_variables_are_nobodys_business() {
         assert_eq!(told(&["PATH", "pinpriq_data", "PINPRIQ", "MY_PINPRIQ_DATA"]), [""; 0]);
+        let of_services = ["PINPRIQ_PORT_7251_TCP_ADDR", "PINPRIQ_PORT", "PINPRIQ_SERVICE_HOST"];
+        assert_eq!(told(&of_services), [""; 0]);
     }
 
     #[test]

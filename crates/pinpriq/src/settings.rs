@@ -141,6 +141,14 @@ pub(crate) struct Settings {
     #[arg(long, env = "PINPRIQ_SUBSCRIPTIONS_MAX", hide_env_values = true, value_name = "N")]
     pub(crate) subscriptions_max: Option<Bounded<1_000_000>>,
 
+    /// How long the figures of a queue are kept after it has ceased to exist, or off [default: 10m]
+    ///
+    /// A queue ceases to exist with its last task, unless it was created or is paused. At most
+    /// 10,000 such queues are kept.
+    #[arg(long, env = "PINPRIQ_QUEUE_LINGER", hide_env_values = true, value_name = "TIME|off")]
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) queue_linger: Option<TimeOrOff<2_592_000_000>>,
+
     /// How much to log on stderr [default: info]
     #[arg(long, env = "PINPRIQ_LOG_LEVEL", hide_env_values = true, value_name = "LEVEL")]
     pub(crate) log_level: Option<LogLevel>,
@@ -173,6 +181,7 @@ impl Settings {
             tcp_keepalive_ms: self.tcp_keepalive_ms.or(fallback.tcp_keepalive_ms),
             tcp_user_timeout_ms: self.tcp_user_timeout_ms.or(fallback.tcp_user_timeout_ms),
             subscriptions_max: self.subscriptions_max.or(fallback.subscriptions_max),
+            queue_linger: self.queue_linger.or(fallback.queue_linger),
             log_level: self.log_level.or(fallback.log_level),
             log_format: self.log_format.or(fallback.log_format),
         }

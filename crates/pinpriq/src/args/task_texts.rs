@@ -215,8 +215,8 @@ pub(super) const AFTER_DIG: &str = doing!(
 pub(super) const PLOW: &str = "\
 Bring buried tasks back, the oldest first, and print how many.
 
-Without --count all buried tasks of the queue come back. Their attempts are counted from 0 again, so \
-`pinpriq take --exec` tries each as often as a new task.";
+Without --count all buried tasks of the queue come back. Their attempts are counted from 0 again, \
+so `pinpriq take --exec` tries each as often as a new task.";
 
 /// After the help of `plow`.
 pub(super) const AFTER_PLOW: &str = doing!(

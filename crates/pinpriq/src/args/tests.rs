@@ -8,6 +8,7 @@ use pinpriq_server::config::Config;
 
 use super::Cli;
 use crate::settings::Settings;
+use crate::units;
 
 const OPERATING: &str = include_str!("../../../../docs/operating.md");
 
@@ -55,13 +56,15 @@ fn default_of(setting: &str) -> String {
         "pinpriq-requeue" => if options.requeue { "on" } else { "off" }.to_owned(),
         "connections-max" => config.limits.connections_max.to_string(),
         "payload-bytes-max" => config.limits.payload_bytes_max.to_string(),
-        "task-bytes-max" => config.limits.task_bytes_max.to_string(),
+        "task-bytes-max" => "a third of the memory".to_owned(),
+        "ignore-data" => "off".to_owned(),
         "in-flight-max" => config.limits.in_flight_max.to_string(),
         "out-bytes-max" => config.limits.out_bytes_max.to_string(),
         "frame-timeout-ms" => config.limits.frame_timeout.as_millis().to_string(),
         "tcp-keepalive-ms" => ms_or_off(config.watch.keepalive),
         "tcp-user-timeout-ms" => ms_or_off(config.watch.user_timeout),
         "subscriptions-max" => config.limits.subscriptions_max.to_string(),
+        "queue-linger" => config.limits.queue_linger.as_millis().to_string(),
         "log-level" => "info".to_owned(),
         "log-format" => "text".to_owned(),
         unknown => panic!("{unknown} is a new setting: say here what its default is"),
@@ -131,6 +134,13 @@ fn the_file_knows_every_flag_but_the_one_that_names_it() {
 fn the_help_names_the_defaults_of_the_server() {
     for flag in serve_flags() {
         let (_, default) = purpose_and_default(&flag);
+        let unit = flag.get_value_names().and_then(|names| names[0].split('|').next()).unwrap();
+        let plain = match unit {
+            "SIZE" => units::bytes(&default).ok(),
+            "TIME" => units::duration_ms(&default).ok(),
+            _ => None,
+        };
+        let default = plain.map_or(default, |number| number.to_string());
         assert_eq!(default, default_of(name(&flag)), "--{}", name(&flag));
     }
 }

@@ -125,6 +125,8 @@ fn every_key_of_the_file_arrives() {
                     out_bytes_max: 5,
                     frame_timeout: 6ms,
                     subscriptions_max: 7,
+                    queue_linger: 600s,
+                    lingering_queues_max: 10000,
                 },
                 watch: Watch {
                     keepalive: Some(
@@ -203,6 +205,7 @@ fn sizes_and_times_have_units_wherever_they_are_set() {
         ("out-bytes-max", "64KiB", "out_bytes_max: 65536,"),
         ("frame-timeout-ms", "30s", "frame_timeout: 30s,"),
         ("tcp-keepalive-ms", "5m", "300s,"),
+        ("queue-linger", "1d", "queue_linger: 86400s,"),
         ("tcp-user-timeout-ms", "1m30s", "90s,"),
     ];
     let (mut flags, mut lines) = (Vec::new(), String::new());
