@@ -419,6 +419,7 @@ impl Engine {
             Command::PutBack(records) => Ok(Some(self.put_back(records))),
             Command::GiveBack(receipts) => Ok(Some(self.give_back(receipts))),
             Command::Take(ref take) => self.take(client, request, take),
+            Command::TakeDone { done, ref take } => self.take_done(client, request, done, take),
             Command::Peek(ref peek) => self.peek(peek),
             Command::Get { queue, id } => self.get(queue, id),
             Command::Ack(ref ack) => self.ack(client, ack),

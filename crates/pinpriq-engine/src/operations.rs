@@ -5,6 +5,7 @@ mod admin;
 pub(crate) mod arguments;
 mod bounds;
 pub(crate) mod discard;
+pub(crate) mod done;
 pub(crate) mod find;
 mod held;
 pub(crate) mod ids;

@@ -10,14 +10,14 @@ mod putting;
 mod queues;
 mod tending;
 
-use pinpriq_engine::command::Command;
+use pinpriq_engine::command::{Command, Done};
 use pinpriq_engine::task::{Grant, Receipt, TaskRecord};
 use pinpriq_records::primitives::{end, put_bytes, put_number, take_byte, take_bytes, take_small};
 
 use self::kinds::{
     ACK, ACK_ALL, AWAIT, BURY, CREDIT, DIG, GET, GIVE_BACK, KILL, PEEK, PLOW, PUBLISH, PUT,
-    PUT_BACK, QUEUE_CREATE, QUEUE_SET, RELEASE, RESTART, SNATCH, SUBSCRIBE, SWITCH, TAKE, TOUCH,
-    UNSUBSCRIBE, UPDATE,
+    PUT_BACK, QUEUE_CREATE, QUEUE_SET, RELEASE, RESTART, SNATCH, SUBSCRIBE, SWITCH, TAKE,
+    TAKE_DONE, TOUCH, UNSUBSCRIBE, UPDATE,
 };
 use self::parts::{begin_in, put_names, take_queue_first};
 use crate::Malformed;
@@ -26,10 +26,18 @@ use crate::flags::Packing;
 use crate::list::{List, put_list, take_list};
 use crate::records::{put_record, take_records};
 
+/// What a list of receipts is filled with before they are read.
+const NO_RECEIPT: Receipt = Receipt { number: 0, grant: Grant { incarnation: 0, serial: 0 } };
+
 pub(crate) fn encode(command: &Command<'_>, out: &mut Vec<u8>) {
     match command {
         Command::Put(put) => putting::encode_put(put, out),
         Command::Take(take) => putting::encode_take(take, out),
+        Command::TakeDone { done, take } => {
+            out.push(TAKE_DONE);
+            put_list(out, done, putting::put_done);
+            putting::encode_take(take, out);
+        }
         Command::Ack(ack) => holding::encode_ack(ack, out),
         Command::Release(release) => holding::encode_release(release, out),
         Command::Touch { held, by } => holding::encode_touch(held, *by, out),
@@ -91,9 +99,10 @@ pub(crate) fn decode<R>(
 ) -> Result<R, Malformed> {
     let mut rest = bytes;
     let input = &mut rest;
-    // What lists borrow from while `then` is called. At most one of them is used.
+    // What lists borrow from while `then` is called.
     let names: List<&[u8]>;
     let receipts: List<Receipt>;
+    let done: List<Done<'_>>;
     let records: Vec<TaskRecord>;
     let command = match take_byte(input)? {
         PUT => Command::Put(putting::take_put(input)?),
@@ -101,6 +110,15 @@ pub(crate) fn decode<R>(
             let flags = Packing::take(input)?;
             names = take_names(input)?;
             Command::Take(putting::take_take(flags, &names, input)?)
+        }
+        TAKE_DONE => {
+            done = take_list(input, Done { queue: &[], receipt: NO_RECEIPT }, putting::take_done)?;
+            if take_byte(input)? != TAKE {
+                return Err(Malformed::OutOfRange("take"));
+            }
+            let flags = Packing::take(input)?;
+            names = take_names(input)?;
+            Command::TakeDone { done: &done, take: putting::take_take(flags, &names, input)? }
         }
         ACK => Command::Ack(holding::take_ack(input)?),
         ACK_ALL => {
@@ -170,6 +188,5 @@ fn take_names<'a>(input: &mut &'a [u8]) -> Result<List<&'a [u8]>, Malformed> {
 }
 
 fn take_receipts(input: &mut &[u8]) -> Result<List<Receipt>, Malformed> {
-    let blank = Receipt { number: 0, grant: Grant { incarnation: 0, serial: 0 } };
-    take_list(input, blank, take_receipt)
+    take_list(input, NO_RECEIPT, take_receipt)
 }

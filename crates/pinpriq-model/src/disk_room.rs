@@ -40,6 +40,10 @@ impl Model {
         }
         let (names, member): (&[&[u8]], _) = match command {
             Command::Take(take) if !self.hands_out(take.mode) => (take.queues, take.member),
+            Command::TakeDone { done, take } if !self.hands_out(take.mode) => {
+                fits(done.iter().all(|done| done.queue.len() <= NAME_BYTES_MAX))?;
+                (take.queues, take.member)
+            }
             Command::Touch { held, .. } | Command::Bury { held, .. } => {
                 (&[held.queue.name], held.queue.member)
             }

@@ -13,7 +13,7 @@ use super::{Answer, Model, fits, id_fits};
 impl Model {
     /// Returns the task that a holder names, if the holder may use it. Counts as a sign of life of
     /// the member whose lane the task is in.
-    fn hold(&mut self, client: ClientId, held: Held<'_>) -> Result<u64, RefusalKind> {
+    pub(super) fn hold(&mut self, client: ClientId, held: Held<'_>) -> Result<u64, RefusalKind> {
         let number = match held.by {
             HeldBy::Receipt(receipt) => {
                 fits(held.queue.name.len() <= NAME_BYTES_MAX)?;

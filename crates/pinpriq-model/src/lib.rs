@@ -205,6 +205,7 @@ impl Model {
             Command::PutBack(records) => Ok(Some(self.put_back(records))),
             Command::GiveBack(receipts) => Ok(Some(self.give_back(receipts))),
             Command::Take(take) => self.take(client, request, take),
+            Command::TakeDone { done, take } => self.take_done(client, request, done, take),
             Command::Peek(peek) => self.peek(peek),
             Command::Get { queue, id } => {
                 id_fits(id)?;

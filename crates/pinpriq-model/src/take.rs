@@ -1,7 +1,9 @@
 //! Selection, takes and looks. Who blocks, and whose turn it is, is decided in `serve`.
 
-use pinpriq_engine::command::{End, Order, Peek, QueueName, Selection, Take, TakeMode, Wait};
-use pinpriq_engine::limits::NARROW_PAYLOAD_BYTES_MAX;
+use pinpriq_engine::command::{
+    Done, End, Held, HeldBy, Order, Peek, QueueName, Selection, Take, TakeMode, Wait,
+};
+use pinpriq_engine::limits::{DONE_MAX, NAME_BYTES_MAX, NARROW_PAYLOAD_BYTES_MAX};
 use pinpriq_engine::reply::{RefusalKind, Reply};
 use pinpriq_engine::settings::AfterAck;
 use pinpriq_engine::task::{ClientId, Grant, Lease, RequestId, State, StateKind, TaskRecord};
@@ -60,12 +62,7 @@ impl Home {
 
 impl Model {
     pub(super) fn take(&mut self, client: ClientId, request: RequestId, take: &Take<'_>) -> Answer {
-        fits(!take.queues.is_empty() && take.count > 0)?;
-        fits(take.queues.len() <= self.limits.queues_per_client_max)?;
-        self.mode_fits(take.mode)?;
-        if let Wait::For(wait) = take.wait {
-            self.span_fits(Some(wait), true)?;
-        }
+        self.take_fits(take)?;
         let places = self.places_of(take.queues, take.member)?;
         for place in &places {
             self.note_life(place);
@@ -86,6 +83,46 @@ impl Model {
         self.note_due(until);
         self.takers.push(Taker { turn, client, request, places, count, selection, mode, until });
         Ok(None)
+    }
+
+    fn take_fits(&self, take: &Take<'_>) -> Result<(), RefusalKind> {
+        fits(!take.queues.is_empty() && take.count > 0)?;
+        fits(take.queues.len() <= self.limits.queues_per_client_max)?;
+        self.mode_fits(take.mode)?;
+        match take.wait {
+            Wait::For(wait) => self.span_fits(Some(wait), true),
+            Wait::No | Wait::Forever => Ok(()),
+        }
+    }
+
+    /// Acknowledges tasks and takes others, or does nothing.
+    pub(super) fn take_done(
+        &mut self,
+        client: ClientId,
+        request: RequestId,
+        done: &[Done<'_>],
+        take: &Take<'_>,
+    ) -> Answer {
+        fits(done.iter().all(|done| done.queue.len() <= NAME_BYTES_MAX))?;
+        fits(done.len() <= DONE_MAX)?;
+        self.take_fits(take)?;
+        let places = self.places_of(take.queues, take.member)?;
+        if take.wait.blocks() {
+            self.may_wait(client, self.take_bytes(&places))?;
+        }
+        let mut numbers = Vec::new();
+        for Done { queue, receipt } in done {
+            let held = Held { queue: (*queue).into(), by: HeldBy::Receipt(*receipt) };
+            let number = self.hold(client, held)?;
+            if numbers.contains(&number) {
+                return Err(RefusalKind::Stale);
+            }
+            numbers.push(number);
+        }
+        for number in numbers {
+            self.finish(number, None);
+        }
+        self.take(client, request, take)
     }
 
     /// The places that a command names, each once. Lanes among them must exist.

@@ -157,6 +157,12 @@ bugs! {
     UpdateNeedsNoRoom "update-needs-no-room"
         "A task may get a larger payload, or a reason to be buried, whatever the room."
         [Engine("room::"), Engine("scripts::")]
+    SameTaskDoneTwice "same-task-done-twice"
+        "A take that acknowledges the same task twice is accepted."
+        [Engine("scripts::")]
+    DoneBeforeSync "done-before-sync"
+        "A take that acknowledges tasks is answered before the acks are on the disk."
+        [Simulator]
     AttemptsKeptByDig "attempts-kept-by-dig"
         "A task that is dug up keeps the number of its attempts."
         [Engine("scripts::"), Simulator]

@@ -7,8 +7,8 @@
 mod words;
 
 use pinpriq_engine::command::{
-    Ack, Amendment, Assign, Command, End, Held, HeldBy, Order, Peek, Put, QueueCommand, QueueName,
-    Release, Selection, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
+    Ack, Amendment, Assign, Command, Done, End, Held, HeldBy, Order, Peek, Put, QueueCommand,
+    QueueName, Release, Selection, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::settings::Assignment;
@@ -87,6 +87,8 @@ pub(crate) enum Ask {
         /// Popped, or leased with this TTR.
         pop: bool,
         ttr: Option<u64>,
+        /// The leases that are done. A pop names none.
+        done: Vec<(Text, Receipt)>,
     },
     Peek {
         queue: Name,
@@ -282,9 +284,12 @@ impl Ask {
                     .given("ID", id.as_deref())
                     .option("WAIT", *wait)
             }
-            Self::Take { queues, member, count, wait, wish, pop, ttr } => {
-                Words::new(if *pop { "POP" } else { "TAKE" })
-                    .queue_names(queues)
+            Self::Take { queues, member, count, wait, wish, pop, ttr, done } => {
+                let words = Words::new(if *pop { "POP" } else { "TAKE" }).queue_names(queues);
+                let words = done.iter().fold(words, |words, (queue, receipt)| {
+                    words.bytes("DONE").bytes(queue).bytes(receipt_text(*receipt))
+                });
+                words
                     .option("COUNT", (*count != 1).then_some(*count))
                     .option("WAIT", *wait)
                     .option("TTR", ttr.filter(|_| !pop))
@@ -494,7 +499,7 @@ impl Ask {
                     wait: wait.map(wait_of),
                 })
             }
-            Self::Take { queues, member, count, wait, wish, pop, ttr } => {
+            Self::Take { queues, member, count, wait, wish, pop, ttr, done } => {
                 let queues = borrowed(queues);
                 let take = Take {
                     queues: &queues,
@@ -504,7 +509,12 @@ impl Ask {
                     selection: wish.selection(),
                     mode: mode_of(*pop, *ttr),
                 };
-                return Some(run(&Command::Take(take)));
+                if done.is_empty() {
+                    return Some(run(&Command::Take(take)));
+                }
+                let done = done.iter().map(|(queue, receipt)| Done { queue, receipt: *receipt });
+                let done: Vec<Done<'_>> = done.collect();
+                return Some(run(&Command::TakeDone { done: &done, take }));
             }
             Self::Peek { queue, wish, state, count } => Command::Peek(Peek {
                 queue: queue.borrow(),

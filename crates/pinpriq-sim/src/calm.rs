@@ -111,6 +111,7 @@ impl World {
             wish: Wish { group: true, ..Wish::default() },
             pop: true,
             ttr: None,
+            done: Vec::new(),
         });
         let never_selected: Vec<Vec<u8>> = {
             let oracle = self.oracle.borrow();

@@ -133,14 +133,22 @@ impl Chooser<'_> {
         let queues = (0..several).map(|_| if lane { self.topic() } else { self.queue() });
         let queues = queues.collect();
         let waits = self.dice.chance(self.knobs.waits);
+        let pop = self.once_in(3);
+        let count_done = if pop { 0 } else { self.dice.below(8).saturating_sub(5) };
+        let done = (0..count_done).map(|_| {
+            let (name, receipt, _) = self.receipt();
+            (name.queue, receipt)
+        });
+        let done = done.collect();
         Ask::Take {
             queues,
             member: lane.then(|| self.member()),
             count,
             wait: waits.then(|| self.wait()),
             wish: self.wish(),
-            pop: self.once_in(3),
+            pop,
             ttr: (!self.once_in(4)).then(|| self.span()),
+            done,
         }
     }
 

@@ -10,6 +10,7 @@ use pinpriq_engine::stats::Figures;
 use pinpriq_engine::task::{State, StateKind, TaskId, TaskRecord};
 use pinpriq_engine::time::Timestamp;
 use pinpriq_model::Model;
+use pinpriq_server::simulation::Simulation;
 use pinpriq_wire::resp::Value;
 
 use crate::ask::{Ask, receipt_text};
@@ -228,6 +229,17 @@ fn meta(task: &TaskRecord, hidden: Option<bool>) -> Wanted {
         ("ready_at", moment(ready_at)),
         ("lease_until", moment(lease_until)),
         ("purge_at", moment(purge_at)),
+    ]);
+    let holder = match &task.progress.state {
+        State::Taken(lease) => lease.holder.map(Simulation::client_at_home),
+        _ => None,
+    };
+    fields.extend([
+        ("client", holder.map_or(Null, |holder| Number(holder.0))),
+        // No client takes a name.
+        ("client_name", Null),
+        // The model does not know which of them are still connected.
+        ("client_address", holder.map_or(Null, |_| Wanted::Anything)),
     ]);
     Map(fields)
 }

@@ -44,6 +44,15 @@ pub enum Command<'a> {
         /// The reason.
         reason: &'a [u8],
     },
+    /// Acknowledges tasks and takes others, in one step. If any of the tasks cannot be
+    /// acknowledged, or the take is refused, nothing happens. The acks stand while the take blocks
+    /// and whatever becomes of it.
+    TakeDone {
+        /// The leases of the tasks to acknowledge, at most [`DONE_MAX`](crate::limits::DONE_MAX).
+        done: &'a [Done<'a>],
+        /// What to take.
+        take: Take<'a>,
+    },
     /// Renews or moves the deadline of a lease, or moves the TTL of a ready task.
     Touch {
         /// The task.
@@ -185,6 +194,15 @@ pub struct Take<'a> {
     pub selection: Selection,
     /// Whether to lease or pop them.
     pub mode: TakeMode,
+}
+
+/// A lease whose task is done, see [`Command::TakeDone`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Done<'a> {
+    /// The queue of the task, or the topic of its lane.
+    pub queue: &'a [u8],
+    /// The proof of the lease.
+    pub receipt: Receipt,
 }
 
 /// Whether what is taken is leased.

@@ -19,6 +19,9 @@ pub const ID_BYTES_MAX: usize = 255;
 /// The most tasks in one reply, since the pinpriq wire counts them in two bytes.
 pub const TASKS_PER_ANSWER_MAX: usize = 65_535;
 
+/// The most tasks that one take acknowledges.
+pub const DONE_MAX: usize = 100;
+
 /// The most deadlines that one call of [`crate::Engine::handle_timeout`] fires, and the most tasks
 /// of emptied queues that it frees. A mass expiry therefore never stalls other work.
 pub const STEPS_PER_TIMEOUT: usize = 4_096;

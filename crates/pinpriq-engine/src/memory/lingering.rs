@@ -19,6 +19,8 @@ pub(crate) struct Lingering {
     span: Span,
     queues_max: usize,
     by_age: BTreeMap<u64, Entry>,
+    /// Until when the oldest is kept at least. Every call of the engine looks at this.
+    oldest_until: Timestamp,
     last_serial: u64,
     bytes: u64,
 }
@@ -33,7 +35,14 @@ struct Entry {
 impl Lingering {
     /// Keeps at most this many queues for this long.
     pub(crate) const fn new(span: Span, queues_max: usize) -> Self {
-        Self { span, queues_max, by_age: BTreeMap::new(), last_serial: 0, bytes: 0 }
+        Self {
+            span,
+            queues_max,
+            by_age: BTreeMap::new(),
+            oldest_until: Timestamp::MAX,
+            last_serial: 0,
+            bytes: 0,
+        }
     }
 
     /// Keeps a queue that ends now and occupies this many bytes. Returns the number under which it
@@ -44,6 +53,7 @@ impl Lingering {
         }
         self.last_serial += 1;
         let until = now.after(self.span);
+        self.oldest_until = self.oldest_until.min(until);
         self.by_age.insert(self.last_serial, Entry { slot, until, bytes });
         self.bytes += bytes;
         Some(self.last_serial)
@@ -58,8 +68,14 @@ impl Lingering {
     /// Removes and returns the oldest queue, if its time is over.
     #[inline]
     pub(crate) fn pop_over(&mut self, now: Timestamp) -> Option<QueueSlot> {
-        let (_, entry) = self.by_age.first_key_value()?;
-        if entry.until <= now { self.pop() } else { None }
+        if self.oldest_until > now { None } else { self.pop_oldest_over(now) }
+    }
+
+    #[inline(never)]
+    fn pop_oldest_over(&mut self, now: Timestamp) -> Option<QueueSlot> {
+        let oldest = self.by_age.first_key_value().map(|(_, entry)| entry.until);
+        self.oldest_until = oldest.unwrap_or(Timestamp::MAX);
+        if self.oldest_until <= now { self.pop() } else { None }
     }
 
     /// Removes and returns the oldest queue, if there are too many.
@@ -68,7 +84,6 @@ impl Lingering {
         if are_too_many { self.pop() } else { None }
     }
 
-    #[inline(never)]
     fn pop(&mut self) -> Option<QueueSlot> {
         let (_, entry) = self.by_age.pop_first()?;
         self.bytes -= entry.bytes;

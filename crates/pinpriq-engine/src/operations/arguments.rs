@@ -26,6 +26,10 @@ pub(crate) fn bad(sentence: String) -> Refusal {
 pub(crate) fn check_names(command: &Command<'_>) -> Result<(), Refusal> {
     let queue: QueueName<'_> = match command {
         Command::Put(put) => put.queue.into(),
+        Command::TakeDone { done, take } => {
+            done.iter().try_for_each(|done| check_name("queue name", done.queue))?;
+            return check_names(&Command::Take(*take));
+        }
         Command::Take(Take { queues, member, .. })
         | Command::Subscribe { queues, member, .. }
         | Command::Unsubscribe { queues, member } => {

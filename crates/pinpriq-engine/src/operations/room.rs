@@ -57,7 +57,7 @@ impl Engine {
     #[inline(never)]
     fn check_scarce_store(&self, command: &Command<'_>) -> Result<(), Refusal> {
         let is_refused = match command {
-            Command::Take(take) => !self.can_hand_out(take.mode),
+            Command::Take(take) | Command::TakeDone { take, .. } => !self.can_hand_out(take.mode),
             Command::Touch { .. } => !planted!(TouchOnFullDisk),
             Command::Release(_)
             | Command::Bury { .. }

@@ -220,7 +220,7 @@ impl Engine {
         WAIT_OVERHEAD_BYTES + queues.sum::<u64>()
     }
 
-    fn check_take(&self, take: &Take<'_>) -> Result<(), Refusal> {
+    pub(crate) fn check_take(&self, take: &Take<'_>) -> Result<(), Refusal> {
         if take.queues.is_empty() {
             return Err(bad("a take needs a queue".to_owned()));
         }
@@ -274,7 +274,7 @@ impl Engine {
 }
 
 /// The number of bytes that a blocked take of queues of these names counts, each name once.
-fn take_bytes(names: &[&[u8]]) -> u64 {
+pub(crate) fn take_bytes(names: &[&[u8]]) -> u64 {
     let bytes = |name: &[u8]| queue_bytes(name.len());
     let queues = match names {
         [name] => bytes(name),

@@ -37,3 +37,4 @@ pub(super) const MEMBER_BEAT: u8 = 34;
 pub(super) const MEMBER_LEAVE_TOPIC: u8 = 35;
 pub(super) const MEMBER_LEAVE: u8 = 36;
 pub(super) const MEMBER_LIST: u8 = 37;
+pub(super) const TAKE_DONE: u8 = 38;

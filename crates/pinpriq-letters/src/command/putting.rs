@@ -2,7 +2,7 @@
 //!
 //! The caller has read the list of queues of a command already, and its buffer holds it.
 
-use pinpriq_engine::command::{Command, Put, Selection, Take, TakeMode, TimeToLive, Wait};
+use pinpriq_engine::command::{Command, Done, Put, Selection, Take, TakeMode, TimeToLive, Wait};
 use pinpriq_records::primitives::{
     put_bytes, put_if, put_number, put_span, take_bytes, take_if, take_small, take_span,
 };
@@ -13,7 +13,10 @@ use super::parts::{
     selection_of, take_delay, take_mode, take_wait,
 };
 use crate::Malformed;
-use crate::fields::{pack_priority, put_priority, put_terms_if_any, take_priority, take_terms_if};
+use crate::fields::{
+    pack_priority, put_priority, put_receipt, put_terms_if_any, take_priority, take_receipt,
+    take_terms_if,
+};
 use crate::flags::{Packed, Packing};
 
 #[inline]
@@ -112,6 +115,15 @@ pub(super) fn take_take<'a>(
     }
     let wait = take_wait(wait, input)?;
     Ok(Take { queues, member, count, wait, selection, mode: take_mode(mode, input)? })
+}
+
+pub(super) fn put_done(out: &mut Vec<u8>, done: &Done<'_>) {
+    put_bytes(out, done.queue);
+    put_receipt(out, &done.receipt);
+}
+
+pub(super) fn take_done<'a>(input: &mut &'a [u8]) -> Result<Done<'a>, Malformed> {
+    Ok(Done { queue: take_bytes(input)?, receipt: take_receipt(input)? })
 }
 
 pub(super) fn encode_subscribe(

@@ -32,6 +32,7 @@ macro_rules! census {
 census!(commands of Command<'static>:
     Command::Put(_),
     Command::Take(_),
+    Command::TakeDone { .. },
     Command::Peek(_),
     Command::Get { .. },
     Command::Ack(_),

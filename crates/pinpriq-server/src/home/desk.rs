@@ -17,7 +17,7 @@ use pinpriq_store::shards::shard_of;
 use super::credits::{Credits, outstanding};
 use super::joins::{Joining, join_clients, join_delivered, join_facts, join_killed, join_replies};
 use super::roll;
-use super::route::{Destination, elsewhere, may_block, shard_of_all};
+use super::route::{Destination, elsewhere, may_block, shard_of_all, shard_of_done};
 use crate::config::Limits;
 use crate::host::facts::Facts;
 use crate::host::readers::PIECE_BYTES;
@@ -146,6 +146,10 @@ impl Desk {
             (Destination::Queue(queue), _) => (shard_of(queue, shards), Some(queue)),
             (Destination::Queues(queues), _) => {
                 (shard_of_all(queues, shards).map_err(Undone::Refused)?, queues.first().copied())
+            }
+            (Destination::Done(done, queues), _) => {
+                let to = shard_of_done(done, queues, shards).map_err(Undone::Refused)?;
+                (to, queues.first().copied())
             }
             (Destination::Deliveries, settled) => (settled.unwrap_or(own), None),
             (Destination::Everywhere(joining), _) => {

@@ -3,7 +3,7 @@
 //! The queues of one command must live in one shard. So must all subscriptions of one client, since
 //! its credits are for all of them. A command that concerns all queues is asked everywhere.
 
-use pinpriq_engine::command::{Command, QueueCommand, Wait};
+use pinpriq_engine::command::{Command, Done, QueueCommand, Wait};
 use pinpriq_engine::fanout::MemberCommand;
 use pinpriq_engine::reply::{Refusal, RefusalKind};
 use pinpriq_store::shards::shard_of;
@@ -16,6 +16,8 @@ pub(super) enum Destination<'c> {
     Queue(&'c [u8]),
     /// Where these queues or topics live, if that is one shard.
     Queues(&'c [&'c [u8]]),
+    /// Where these tasks and these queues live, if that is one shard.
+    Done(&'c [Done<'c>], &'c [&'c [u8]]),
     /// Where the client has its subscriptions and credits.
     Deliveries,
     /// Everywhere. The replies are joined in this way.
@@ -28,6 +30,7 @@ impl<'c> Destination<'c> {
         match *command {
             Command::Put(put) => Self::Queue(put.queue),
             Command::Take(take) => Self::Queues(take.queues),
+            Command::TakeDone { done, take } => Self::Done(done, take.queues),
             Command::Peek(peek) => Self::Queue(peek.queue.name),
             Command::Get { queue, .. }
             | Command::AckAll { queue, .. }
@@ -86,7 +89,7 @@ impl<'c> Destination<'c> {
 pub(super) fn may_block(command: &Command<'_>) -> bool {
     match command {
         Command::Put(put) => put.wait.is_some_and(Wait::blocks),
-        Command::Take(take) => take.wait.blocks(),
+        Command::Take(take) | Command::TakeDone { take, .. } => take.wait.blocks(),
         Command::Await { wait, .. } => wait.blocks(),
         _ => false,
     }
@@ -95,8 +98,29 @@ pub(super) fn may_block(command: &Command<'_>) -> bool {
 /// Returns the shard where all these queues live, out of this number of shards.
 pub(super) fn shard_of_all(queues: &[&[u8]], shards: usize) -> Result<usize, Refusal> {
     let Some((first, others)) = queues.split_first() else { return Ok(0) };
+    one_shard_of(first, others.iter().copied(), shards)
+}
+
+/// Returns the shard where all these tasks and queues live, out of this number of shards.
+pub(super) fn shard_of_done(
+    done: &[Done<'_>],
+    queues: &[&[u8]],
+    shards: usize,
+) -> Result<usize, Refusal> {
+    let to = shard_of_all(queues, shards)?;
+    match queues.first() {
+        Some(first) => one_shard_of(first, done.iter().map(|done| done.queue), shards),
+        None => Ok(to),
+    }
+}
+
+fn one_shard_of<'q>(
+    first: &[u8],
+    mut others: impl Iterator<Item = &'q [u8]>,
+    shards: usize,
+) -> Result<usize, Refusal> {
     let to = shard_of(first, shards);
-    match others.iter().find(|other| shard_of(other, shards) != to) {
+    match others.find(|other| shard_of(other, shards) != to) {
         None => Ok(to),
         Some(other) => Err(across(format!(
             "the queues {} and {} live in different shards, and one request is about those of \

@@ -185,7 +185,10 @@ impl Seat {
             return;
         }
         self.round.groups += 1;
-        let is_group = matches!(command, Command::Take(take) if take.count == 1);
+        let is_group = matches!(
+            command,
+            Command::Take(take) | Command::TakeDone { take, .. } if take.count == 1
+        );
         if !is_group || self.round.groups >= self.manners.groups_per_turn {
             self.round.groups = 0;
             self.shard.turn();
@@ -215,7 +218,9 @@ fn refused(kind: RefusalKind) -> Undone {
 #[inline]
 fn needs_care(command: &Command<'_>) -> bool {
     match command {
-        Command::Take(take) => take.count > 1 || take.selection.group,
+        Command::Take(take) | Command::TakeDone { take, .. } => {
+            take.count > 1 || take.selection.group
+        }
         Command::Peek(peek) => peek.count > 1,
         Command::AckAll { .. }
         | Command::Subscribe { .. }

@@ -134,7 +134,7 @@ impl Census {
     pub(super) fn note_busy(&mut self, command: &Command<'_>) {
         self.busy.insert(match command {
             Command::Put(_) => "put",
-            Command::Take(_) => "take",
+            Command::Take(_) | Command::TakeDone { .. } => "take",
             Command::Ack(_) => "ack",
             Command::Release(_) => "release",
             Command::Bury { .. } => "bury",

@@ -4,8 +4,8 @@
 mod lanes;
 
 use pinpriq_engine::command::{
-    Ack, Amendment, Assign, Command, End, Held, HeldBy, Order, Peek, Put, QueueCommand, QueueName,
-    Release, Selection, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
+    Ack, Amendment, Assign, Command, Done, End, Held, HeldBy, Order, Peek, Put, QueueCommand,
+    QueueName, Release, Selection, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_engine::limits::NARROW_PAYLOAD_BYTES_MAX;
 use pinpriq_engine::settings::{AFTERACK, AfterAck, Assignment, CAPACITY, IDS, Ids, TTL, TTR};
@@ -65,7 +65,8 @@ impl<'a> Chooser<'a> {
             100..=101 => Command::Member(self.tend()),
             102 if !crowded => Command::Publish(self.publish()),
             0..=19 if !crowded => Command::Put(self.put()),
-            0..=35 => Command::Take(self.take()),
+            0..=33 => Command::Take(self.take()),
+            34..=35 => Command::TakeDone { done: self.done(), take: self.take() },
             36..=38 => Command::Peek(self.peek()),
             39 => Command::Get { queue: self.place(), id: self.id() },
             40..=44 => {
@@ -360,6 +361,19 @@ impl<'a> Chooser<'a> {
             selection: self.selection(),
             mode: self.mode(),
         }
+    }
+
+    /// Leases that are done: none, one or a few, perhaps the same one twice.
+    fn done(&mut self) -> &'static [Done<'static>] {
+        if self.memory.receipts.is_empty() {
+            return &[];
+        }
+        let count = self.dice.pick(&[0, 1, 1, 1, 2, 3]);
+        let done = (0..count).map(|_| {
+            let (queue, receipt) = self.old_receipt();
+            Done { queue: queue.name, receipt }
+        });
+        Vec::leak(done.collect())
     }
 
     fn peek(&mut self) -> Peek<'static> {

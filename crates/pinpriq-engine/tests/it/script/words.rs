@@ -5,8 +5,8 @@
 //! not a printable character is written as `\xff`.
 
 use pinpriq_engine::command::{
-    Ack, Amendment, Assign, Command, End, Held, HeldBy, Order, Peek, Put, QueueCommand, QueueName,
-    Release, Selection, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
+    Ack, Amendment, Assign, Command, Done, End, Held, HeldBy, Order, Peek, Put, QueueCommand,
+    QueueName, Release, Selection, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::limits::Limits;
@@ -22,11 +22,11 @@ pub(super) struct Words {
 /// Finds the receipt of this name in the script.
 type Receipts<'a> = &'a dyn Fn(&str) -> Receipt;
 
-const OPTIONS: [&str; 33] = [
+const OPTIONS: [&str; 34] = [
     "KEY", "PRIORITY", "DELAY", "TTL", "TTR", "ID", "WAIT", "COUNT", "FROM", "ORDER", "GROUP",
     "NARROW", "PINPRIQ", "STATE", "PAYLOAD", "ZOMBIE", "TAIL", "REASON", "BY", "RECEIPT", "POP",
-    "PREFIX", "AFTER", "IN", "OUT", "BOTH", "MEMBER", "LEASE", "DEADLINE", "BYTES", "LINGER",
-    "KEPT", "WAITING",
+    "DONE", "PREFIX", "AFTER", "IN", "OUT", "BOTH", "MEMBER", "LEASE", "DEADLINE", "BYTES",
+    "LINGER", "KEPT", "WAITING",
 ];
 
 impl Words {
@@ -132,7 +132,10 @@ impl Words {
         let word = self.text();
         let command = match word.as_str() {
             "PUT" => Command::Put(self.put()),
-            "TAKE" => Command::Take(self.take(false)),
+            "TAKE" => match self.done(receipts) {
+                [] => Command::Take(self.take(false)),
+                done => Command::TakeDone { done, take: self.take(false) },
+            },
             "POP" => Command::Take(self.take(true)),
             "PEEK" => Command::Peek(self.look()),
             "GET" => Command::Get { queue: self.queue_name(), id: self.bytes() },
@@ -245,6 +248,17 @@ impl Words {
             selection: self.selection(),
             mode: if pops { TakeMode::Pop } else { self.mode() },
         }
+    }
+
+    fn done(&mut self, receipts: Receipts<'_>) -> &'static [Done<'static>] {
+        let mut done = Vec::new();
+        while let Some(one) = self.option("DONE", |words| {
+            let (queue, text) = (words.bytes(), words.text());
+            Done { queue, receipt: receipts(&text) }
+        }) {
+            done.push(one);
+        }
+        Vec::leak(done)
     }
 
     fn look(&mut self) -> Peek<'static> {

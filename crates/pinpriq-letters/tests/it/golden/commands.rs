@@ -1,8 +1,8 @@
 //! The bytes of every kind of command.
 
 use pinpriq_engine::command::{
-    Ack, Amendment, Assign, Command, End, Held, HeldBy, Order, Peek, Put, QueueCommand, QueueName,
-    Release, Selection, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
+    Ack, Amendment, Assign, Command, Done, End, Held, HeldBy, Order, Peek, Put, QueueCommand,
+    QueueName, Release, Selection, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::settings::{AFTERACK, AfterAck, CAPACITY, IDS, Ids, TTL, TTR, Value};
@@ -67,6 +67,7 @@ fn puts_and_takes() {
         selection: Selection { from: End::Max, order: Order::Newest, group: true, narrow: true },
         mode: TakeMode::Lease { ttr: Some(ms(5)) },
     };
+    let receipt = Receipt { number: 129, grant: Grant { incarnation: 2, serial: 300 } };
     let pop =
         Take { wait: Wait::Forever, selection: Selection::PINPRIQ, mode: TakeMode::Pop, ..TAKE };
     have_the_bytes(&[
@@ -78,6 +79,10 @@ fn puts_and_takes() {
         (Command::Put(odd), r#"01 b10110100 b00000101 04 "jobs" 00"#),
         (Command::Take(TAKE), r#"02 b00000000 01 04 "jobs""#),
         (Command::Take(many), r#"02 b11101101 b00000111 02 01 "a" 01 "b" 01 "m" 0a e8 07 05"#),
+        (
+            Command::TakeDone { done: &[Done { queue: b"q", receipt }], take: TAKE },
+            r#"26 01 01 "q" 81 01 02 ac 02 02 b00000000 01 04 "jobs""#,
+        ),
         (Command::Take(pop), r#"02 b11010010 b00000011 01 04 "jobs""#),
     ]);
 }

@@ -23,7 +23,7 @@ fn unknown_kinds_are_refused() {
     refused_commands(&[
         ("", Short),
         ("00", unknown("command", 0)),
-        ("26", unknown("command", 0x26)),
+        ("27", unknown("command", 0x27)),
         ("ff", unknown("command", 0xff)),
     ]);
     refused_outputs(&[

@@ -1,7 +1,7 @@
 //! Commands of every kind.
 
 use pinpriq_engine::command::{
-    Ack, Command, Peek, Put, QueueCommand, Release, Take, Transfer, Update,
+    Ack, Command, Done, Peek, Put, QueueCommand, Release, Take, Transfer, Update,
 };
 use pinpriq_engine::fanout::{MemberCommand, Publish};
 use pinpriq_engine::settings::{Assignment, SETTINGS};
@@ -46,10 +46,19 @@ fn put_or_take() -> BoxedStrategy<Command<'static>> {
     });
     let count = prop_oneof![Just(1), small()];
     let take = (list(borrowed()), option::of(borrowed()), count, wait(), selection(), mode())
-        .prop_map(|(queues, member, count, wait, selection, mode)| {
-            Command::Take(Take { queues, member, count, wait, selection, mode })
-        });
-    prop_oneof![put, take].boxed()
+        .prop_map(|(queues, member, count, wait, selection, mode)| Take {
+            queues,
+            member,
+            count,
+            wait,
+            selection,
+            mode,
+        })
+        .boxed();
+    let done = (borrowed(), receipt()).prop_map(|(queue, receipt)| Done { queue, receipt });
+    let take_done =
+        (list(done), take.clone()).prop_map(|(done, take)| Command::TakeDone { done, take });
+    prop_oneof![put, take.prop_map(Command::Take), take_done].boxed()
 }
 
 fn about_a_held_task() -> BoxedStrategy<Command<'static>> {

@@ -11,6 +11,8 @@ pub(crate) const COUNT: Opt = with("COUNT", "n");
 pub(crate) const CURSOR: Opt = with("CURSOR", "cursor");
 pub(crate) const DEADLINE: Opt = with("DEADLINE", "unix-ms");
 pub(crate) const DELAY: Opt = with("DELAY", "ms");
+/// Unlike the others it has two values, and may be given several times.
+pub(crate) const DONE: Opt = with("DONE", "queue receipt");
 pub(crate) const FROM: Opt = with("FROM", "MIN|MAX");
 pub(crate) const GROUP: Opt = flag("GROUP");
 pub(crate) const ID: Opt = with("ID", "id");

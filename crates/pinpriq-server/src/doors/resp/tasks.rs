@@ -5,7 +5,7 @@ use pinpriq_engine::command::{
     TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_engine::task::{Receipt, Terms};
-use pinpriq_engine::time::Span;
+use pinpriq_engine::time::{Span, Timestamp};
 
 use super::call::{Call, Shape};
 use super::fault::Fault;
@@ -36,9 +36,14 @@ pub(crate) fn put(call: &mut Call<'_, '_>) -> Done {
 #[inline]
 fn put_delay(call: &Call<'_, '_>) -> Result<Span, Fault> {
     let parts = call.parts;
-    let delay = parts.span(DELAY)?;
-    let Some(at) = parts.moment(AT)? else { return Ok(delay.unwrap_or(Span::ZERO)) };
-    if delay.is_some() {
+    if parts.has(AT) { delay_until(call) } else { Ok(parts.span(DELAY)?.unwrap_or(Span::ZERO)) }
+}
+
+#[inline(never)]
+fn delay_until(call: &Call<'_, '_>) -> Result<Span, Fault> {
+    let parts = call.parts;
+    let at = parts.moment(AT)?.unwrap_or(Timestamp::ZERO);
+    if parts.has(DELAY) {
         return Err(Fault::bad("AT and DELAY exclude each other: give one of them"));
     }
     if parts.has(WAIT) {
@@ -65,7 +70,10 @@ fn select(call: &mut Call<'_, '_>, mode: TakeMode) -> Done {
     let count = u32::try_from(count).unwrap_or(u32::MAX);
     let member = parts.option(MEMBER);
     let take = Take { queues: parts.words, member, count, wait, selection, mode };
-    call.ask(shape, &Command::Take(take))
+    if parts.done.is_empty() {
+        return call.ask(shape, &Command::Take(take));
+    }
+    call.ask(shape, &Command::TakeDone { done: &parts.done, take })
 }
 
 fn selection(parts: &Parts<'_>, group: bool) -> Result<Selection, Fault> {

@@ -3,7 +3,7 @@
 //! The shape of the request comes from its [`Spec`]. The engine decides whether the values make
 //! sense together.
 
-use pinpriq_engine::command::{Assign, End, Order, QueueName, Wait};
+use pinpriq_engine::command::{Assign, Done, End, Order, QueueName, Wait};
 use pinpriq_engine::task::{Grant, Receipt, StateKind};
 use pinpriq_engine::time::{Span, Timestamp};
 
@@ -29,6 +29,8 @@ pub(crate) struct Parts<'a> {
     options_given: usize,
     /// The [`Opt::bit`]s of the given options.
     options_bits: u64,
+    /// The tasks named by `DONE`.
+    pub(crate) done: Vec<Done<'a>>,
 }
 
 impl<'a> Parts<'a> {
@@ -36,7 +38,15 @@ impl<'a> Parts<'a> {
     #[inline]
     pub(crate) const fn of(spec: &'static Spec) -> Self {
         let options = [None; OPTIONS_MAX];
-        Self { spec, words: &[], by_id: false, options, options_given: 0, options_bits: 0 }
+        Self {
+            spec,
+            words: &[],
+            by_id: false,
+            options,
+            options_given: 0,
+            options_bits: 0,
+            done: Vec::new(),
+        }
     }
 
     /// Sorts the words that follow the command.
@@ -145,6 +155,10 @@ impl<'a> Parts<'a> {
             let Some(option) = options::find(self.spec.options, word) else {
                 return Err(self.unknown_option(word));
             };
+            if option.letters == options::DONE.letters {
+                rest = self.take_done(others)?;
+                continue;
+            }
             let (value, others): (&'a [u8], _) = match (option.value, others.split_first()) {
                 (None, _) => (b"", others),
                 (Some(_), Some((value, others))) => (value, others),
@@ -159,6 +173,14 @@ impl<'a> Parts<'a> {
             rest = others;
         }
         Ok(())
+    }
+
+    /// Notes a task that is done. Returns the words after its queue and receipt.
+    #[inline(never)]
+    fn take_done<'r>(&mut self, rest: &'r [&'a [u8]]) -> Result<&'r [&'a [u8]], Fault> {
+        let [queue, text, others @ ..] = rest else { return Err(self.arity()) };
+        self.done.push(Done { queue, receipt: receipt(text)? });
+        Ok(others)
     }
 
     #[cold]

@@ -1,0 +1,53 @@
+//! Acknowledging tasks and taking others in one step.
+
+use crate::command::{Done, Held, HeldBy, Take};
+use crate::engine::{Answered, Engine};
+use crate::limits::DONE_MAX;
+use crate::memory::slots::Slot;
+use crate::operations::arguments::bad;
+use crate::operations::find::named;
+use crate::operations::take::take_bytes;
+use crate::reply::{Refusal, RefusalKind};
+use crate::task::{ClientId, RequestId};
+use crate::transition::{By, Operation};
+
+impl Engine {
+    /// Acknowledges tasks and takes others. Everything that can be refused is checked before
+    /// anything is done. Costs what the acks and the take would cost alone.
+    pub(crate) fn take_done(
+        &mut self,
+        client: ClientId,
+        request: RequestId,
+        done: &[Done<'_>],
+        take: &Take<'_>,
+    ) -> Answered {
+        if done.len() > DONE_MAX {
+            let given = done.len();
+            return Err(bad(format!(
+                "one take finishes at most {DONE_MAX} tasks, and not {given}"
+            )));
+        }
+        self.check_take(take)?;
+        self.find_lanes(take.queues, take.member)?;
+        if take.wait.blocks() {
+            self.check_waits(client, take_bytes(take.queues))?;
+        }
+        let mut held: Vec<Slot> = Vec::with_capacity(done.len());
+        for Done { queue, receipt } in done {
+            let lease = Held { queue: (*queue).into(), by: HeldBy::Receipt(*receipt) };
+            let (slot, _) = self.hold(client, lease, Operation::Ack)?;
+            if held.contains(&slot) && !planted!(SameTaskDoneTwice) {
+                let (id, queue) = (self.tasks[slot].id(), named(lease.queue));
+                let sentence = format!("the task {id} in {queue} is named twice");
+                return Err(Refusal::new(RefusalKind::Stale, sentence));
+            }
+            held.push(slot);
+        }
+        for slot in held {
+            self.finish(slot, Operation::Ack(By::Receipt), None);
+        }
+        // The reply must wait for the acks.
+        self.report.stir(!planted!(DoneBeforeSync));
+        self.take(client, request, take)
+    }
+}
