@@ -162,13 +162,13 @@ bugs! {
         [Engine("scripts::")]
     DoneBeforeSync "done-before-sync"
         "A take that acknowledges tasks is answered before the acks are on the disk."
-        [Simulator]
+        [Store("takes::")]
     AttemptsKeptByDig "attempts-kept-by-dig"
         "A task that is dug up keeps the number of its attempts."
         [Engine("scripts::"), Simulator]
     FiguresLingerForEver "figures-linger-for-ever"
         "The figures of a queue that has ceased to exist are kept for ever."
-        [Engine("random::"), Simulator]
+        [Engine("scripts::"), Simulator]
     QueueNameNotGivenBack "queue-name-not-given-back"
         "The memory of a queue that is gone stays accounted for."
         [Engine("room::"), Engine("scripts::"), Simulator]

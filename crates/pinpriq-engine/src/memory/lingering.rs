@@ -75,7 +75,7 @@ impl Lingering {
     fn pop_oldest_over(&mut self, now: Timestamp) -> Option<QueueSlot> {
         let oldest = self.by_age.first_key_value().map(|(_, entry)| entry.until);
         self.oldest_until = oldest.unwrap_or(Timestamp::MAX);
-        if self.oldest_until <= now { self.pop() } else { None }
+        if has_passed(self.oldest_until, now) { self.pop() } else { None }
     }
 
     /// Removes and returns the oldest queue, if there are too many.
@@ -92,8 +92,7 @@ impl Lingering {
 
     /// Whether the time of the queue with this number is over.
     pub(crate) fn is_over(&self, serial: u64, now: Timestamp) -> bool {
-        let is_over = self.by_age.get(&serial).is_none_or(|entry| entry.until <= now);
-        is_over && !planted!(FiguresLingerForEver)
+        self.by_age.get(&serial).is_none_or(|entry| has_passed(entry.until, now))
     }
 
     /// Whether a queue is kept under this number.
@@ -105,4 +104,8 @@ impl Lingering {
     pub(crate) fn len(&self) -> usize {
         self.by_age.len()
     }
+}
+
+fn has_passed(until: Timestamp, now: Timestamp) -> bool {
+    until <= now && !planted!(FiguresLingerForEver)
 }

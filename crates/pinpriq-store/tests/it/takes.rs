@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use pinpriq_engine::command::{
-    Ack, Amendment, Assign, Command, Held, HeldBy, Put, QueueCommand, QueueName, Release,
+    Ack, Amendment, Assign, Command, Done, Held, HeldBy, Put, QueueCommand, QueueName, Release,
     Selection, Take, TakeMode, Update, Wait,
 };
 use pinpriq_engine::limits::Limits;
@@ -141,5 +141,36 @@ fn a_take_does_not_wait_for_what_it_does_not_tell() {
 fn a_take_waits_for_what_it_tells() {
     for (name, deed) in DECISIVE {
         assert!(is_waited_for(name, *deed), "a take does not wait for {name}");
+    }
+}
+
+#[test]
+fn a_take_waits_for_what_it_acknowledges() {
+    for blocks in [false, true] {
+        let mut site = Site::open();
+        for _ in 0..if blocks { 1 } else { 2 } {
+            site.put(5);
+        }
+        let (_, taken) = site.take(LEASE);
+        site.settle();
+        let before = site.durable.reached();
+        let done = [Done { queue: QUEUE, receipt: taken[0].receipt().unwrap() }];
+        let (queues, selection) = ([QUEUE], Selection::DEFAULT);
+        let (wait, mode) = (Wait::Forever, LEASE);
+        let take = Take { queues: &queues, member: None, count: 1, wait, selection, mode };
+        let command = Command::TakeDone { done: &done, take };
+        site.durable.apply(site.now, ClientId(2), RequestId(2), &command);
+        site.durable.commit().unwrap();
+        if blocks {
+            assert_eq!(site.durable.poll_output(), None);
+            let put = Command::Put(Put::new(QUEUE, b"late"));
+            site.durable.apply(site.now, ClientId(1), RequestId(3), &put);
+            site.durable.commit().unwrap();
+            let (_, own) = site.durable.poll_output().unwrap();
+            assert!(matches!(own, Output::Reply { client: ClientId(1), .. }), "{own:?}");
+        }
+        let (after, reply) = site.durable.poll_output().unwrap();
+        assert!(matches!(reply, Output::Reply { client: ClientId(2), .. }), "{reply:?}");
+        assert!(after > before, "the reply waits for the ack, blocked: {blocks}");
     }
 }
