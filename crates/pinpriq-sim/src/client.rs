@@ -132,7 +132,7 @@ impl Client {
             _ => 0,
         };
         if !matches!(request, Request::Pinpriq(Packet::Ready)) {
-            expecting.sent.push_back(Sent { request, state: SentState::Waiting });
+            expecting.sent.push_back(Sent { request, state: SentState::Waiting, own: None });
         }
     }
 
@@ -254,7 +254,7 @@ impl Client {
             return;
         }
         let Some(expecting) = oracle.clients.get_mut(&self.id) else { return };
-        let Some(Sent { request, state }) = expecting.sent.pop_front() else {
+        let Some(Sent { request, state, own }) = expecting.sent.pop_front() else {
             panic!("{:?} has asked for nothing and is sent {value:?}", self.id)
         };
         let Request::Resp(ask) = request else { return };
@@ -275,6 +275,9 @@ impl Client {
         let (wanted, reply) = match state {
             SentState::Replied(reply, needs) => {
                 oracle.note_told(&needs);
+                if let (Some(own), false) = (own, matches!(reply, Reply::Refused(_))) {
+                    oracle.note_told(&own);
+                }
                 (expect::answer(&ask, &reply), Some(reply))
             }
             // After a failure, deliveries that were counted are never sent.

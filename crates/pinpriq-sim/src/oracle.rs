@@ -47,6 +47,8 @@ pub(crate) enum Request {
 pub(crate) struct Sent {
     pub(crate) request: Request,
     pub(crate) state: SentState,
+    /// What it has changed by itself, which its reply tells too: the acks of a take.
+    pub(crate) own: Option<Needs>,
 }
 
 /// The state of a request.
@@ -267,6 +269,7 @@ impl Oracle {
                     panic!("the door made {command:?} of {:?}", expecting.sent)
                 };
                 sent.state = SentState::Applied;
+                sent.own = matches!(command, Command::TakeDone { .. }).then(|| self.tag.clone());
                 expecting.has_subscribed |= matches!(command, Command::Subscribe { .. });
             }
         }
