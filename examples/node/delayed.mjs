@@ -1,4 +1,4 @@
-// A task for later, a task that is not to be too late, and one that comes back by itself.
+// A task with a delay, a task with a time to live, and a task whose lease ends.
 import assert from "node:assert/strict";
 import Redis from "ioredis";
 
@@ -13,7 +13,7 @@ assert.equal(payload, "tea");
 assert.ok(performance.now() - began >= 199);
 await pinpriq.call("ACK", "reminders", receipt);
 
-// A task that nobody took in time is dropped, and whoever waits for it is told.
+// A task that nobody took in time is dropped, and clients that wait for it are told.
 const put = await pinpriq.call("PUT", "reminders", "too late", "TTL", 50, "WAIT", 30_000);
 assert.equal(put[1], "expired");
 

@@ -1,11 +1,11 @@
-// Puts tasks into a queue: plain, with a priority, many at once, and waiting for the end.
+// Puts tasks: plain, with a priority, many at once, and one whose end it awaits.
 import assert from "node:assert/strict";
 import Redis from "ioredis";
 
 // Any Redis client will do. call() sends a command that the client has no method for.
 const pinpriq = new Redis(process.env.PINPRIQ_URL ?? "redis://127.0.0.1:7251");
 
-// PUT answers the id of the new task. A lower number is more urgent.
+// PUT returns the id of the new task. A lower number is more urgent.
 console.log("put task", await pinpriq.call("PUT", "node-mails", "to: ann"));
 await pinpriq.call("PUT", "node-mails", "to: bob", "PRIORITY", -1);
 await pinpriq.call("PUT", "node-mails", "to: eve", "PRIORITY", 9, "TTL", 60_000);
@@ -14,7 +14,7 @@ await pinpriq.call("PUT", "node-mails", "to: eve", "PRIORITY", 9, "TTL", 60_000)
 const seen = await pinpriq.call("PEEK", "node-mails", "COUNT", 10);
 assert.deepEqual(seen.map((task) => task[3]), ["to: bob", "to: ann", "to: eve"]);
 
-// Requests that are not awaited one by one travel together.
+// Requests that are not awaited one by one are sent together.
 const numbers = Array.from({ length: 100 }, (_, number) => number);
 await Promise.all(numbers.map((number) => pinpriq.call("PUT", "numbers", number)));
 assert.equal((await pinpriq.call("POP", "numbers", "COUNT", 1000)).length, 100);

@@ -1,4 +1,4 @@
-// A worker that renews its leases, tries again later what failed, and sets aside what always fails.
+// A worker that renews its leases, retries failed tasks later, and buries those that always fail.
 import assert from "node:assert/strict";
 import { once, EventEmitter } from "node:events";
 import Redis from "ioredis";
@@ -15,7 +15,7 @@ const renewals = new EventEmitter();
 const named = (flat) =>
   Object.fromEntries(flat.flatMap((name, at) => (at % 2 ? [] : [[name, flat[at + 1]]])));
 
-// The work itself. Failing is throwing an error.
+// The work itself. It fails by throwing an error.
 async function handle(payload, attempts) {
   if (payload === "slow") {
     // Longer than the lease would last by itself.
@@ -40,11 +40,11 @@ async function workOn({ queue, receipt, payload, attempts }) {
     return "acked";
   } catch (error) {
     if (attempts >= ATTEMPTS_MAX) {
-      // Somebody should look at it: DIG or PLOW brings it back.
+      // It stays until somebody looks at it: DIG or PLOW brings it back.
       await pinpriq.call("BURY", queue, receipt, "REASON", error.message);
       return "buried";
     }
-    // Later, and later each time.
+    // Try again later, with a longer delay each time.
     await pinpriq.call("RELEASE", queue, receipt, "DELAY", 20 * attempts);
     return "released";
   } finally {

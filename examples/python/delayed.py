@@ -1,4 +1,4 @@
-"""A task for later, a task that is not to be too late, and one that comes back by itself."""
+"""A task with a delay, a task with a time to live, and a task whose lease ends."""
 
 import os
 import time
@@ -19,7 +19,7 @@ assert pinpriq.execute_command("PEEK", "reminders", "STATE", "W")[0][1] == task_
 assert payload == "tea" and time.monotonic() - began >= 0.2
 pinpriq.execute_command("ACK", "reminders", receipt)
 
-# A task that nobody took in time is dropped, and whoever waits for it is told.
+# A task that nobody took in time is dropped, and clients that wait for it are told.
 _, outcome = pinpriq.execute_command("PUT", "reminders", "too late", "TTL", 50, "WAIT", 30_000)
 assert outcome == "expired", outcome
 

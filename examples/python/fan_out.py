@@ -1,4 +1,4 @@
-"""One task for many: members of a topic, each with a lane of its own and a lease to keep up."""
+"""Fan-out: members of a topic, each with a lane of its own and a lease that it renews."""
 
 import os
 import threading
@@ -25,7 +25,7 @@ class Member:
         pinpriq.execute_command("JOIN", self.topic, self.name, "LEASE", LEASE_MS)
 
     def beat(self):
-        """Signs of life: to be blocked in a TAKE is none."""
+        """Gives signs of life. Being blocked in a TAKE is not one."""
         while not self.done.wait(LEASE_MS / 3 / 1000):
             try:
                 pinpriq.execute_command("BEAT", self.name)
@@ -73,7 +73,7 @@ for thread in threads:
 for number in range(5):
     # The reply means that each lane has it, on disk.
     assert pinpriq.publish("news", f"news {number}") == 3
-# A task that nobody could use later: a time to live, or a DEADLINE as a moment of the clock.
+# For a task that is useless later: a TTL, or a DEADLINE as a moment of the wall clock.
 assert pinpriq.execute_command("PUBLISH", "news", "the end", "TTL", 60_000) == 3
 for thread in threads:
     thread.join()
@@ -81,12 +81,12 @@ for thread in threads:
 expected = ["early", *(f"news {number}" for number in range(5)), "the end"]
 assert all(member.seen == expected for member in members), [member.seen for member in members]
 
-# To leave takes along the lane and what is in it; nobody else's.
+# LEAVE ends the lanes of this member, with what is in them. Other lanes stay.
 pinpriq.publish("news", "unread")
 assert pinpriq.execute_command("LEAVE", "mailer") == 1
 assert [task[3] for task in pinpriq.execute_command("POP", "news", "MEMBER", "screen")] == ["unread"]
 
-# A dead member ends with its lease, and so does what was kept for it.
+# A dead member ends with its lease, and so do its lanes.
 pinpriq.execute_command("JOIN", "news", "dead", "LEASE", 1)
 while pinpriq.publish("news", "is anybody there?") > 2:
     pass

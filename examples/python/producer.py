@@ -1,4 +1,4 @@
-"""Puts tasks into a queue: plain, with a priority, with a time to live, and waiting for the end."""
+"""Puts tasks: plain, with a priority, with a time to live, and one whose end it awaits."""
 
 import os
 import threading
@@ -9,7 +9,7 @@ import redis
 url = os.environ.get("PINPRIQ_URL", "redis://127.0.0.1:7251")
 pinpriq = redis.Redis.from_url(url, decode_responses=True)
 
-# PUT answers the id of the new task. The queue comes into being with its first task.
+# PUT returns the id of the new task. The first task creates the queue.
 task_id = pinpriq.execute_command("PUT", "python-mails", "to: ann")
 print("put task", task_id)
 
@@ -36,7 +36,7 @@ def worker():
     own.execute_command("ACK", queue, receipt)
 
 
-# With WAIT the producer hears how its task ended.
+# With WAIT the producer learns how its task ended.
 thread = threading.Thread(target=worker)
 thread.start()
 _, outcome = pinpriq.execute_command("PUT", "urgent", "now!", "WAIT", 30_000)

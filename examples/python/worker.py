@@ -1,4 +1,4 @@
-"""A worker that renews its leases, tries again later what failed, and sets aside what fails always."""
+"""A worker that renews its leases, retries failed tasks later, and buries those that always fail."""
 
 import os
 import threading
@@ -26,7 +26,7 @@ def keep(queue, receipt, done):
 
 
 def handle(payload, attempts):
-    """The work itself. Failing is raising an exception."""
+    """The work itself. It fails by raising an exception."""
     if payload == "slow":
         for _ in range(5):  # longer than the lease would last by itself
             assert renewals.acquire(timeout=60)
@@ -43,10 +43,10 @@ def work_on(task):
         handle(task["payload"], attempts)
     except ValueError as error:
         if attempts >= ATTEMPTS_MAX:
-            # Somebody should look at it: DIG or PLOW brings it back.
+            # It stays until somebody looks at it: DIG or PLOW brings it back.
             pinpriq.execute_command("BURY", queue, receipt, "REASON", str(error))
             return "buried"
-        # Later, and later each time.
+        # Try again later, with a longer delay each time.
         pinpriq.execute_command("RELEASE", queue, receipt, "DELAY", 20 * attempts)
         return "released"
     else:

@@ -1,4 +1,4 @@
-# Read by the other scripts: how to talk to the server, and what to do when it says no.
+# Sourced by the other scripts: how they talk to the server and compare replies.
 set -euo pipefail
 
 # -e makes redis-cli fail when the server answers an error. Without a terminal it prints the parts

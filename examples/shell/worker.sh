@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# A worker that renews its leases, tries again later what failed, and sets aside what always fails.
+# A worker that renews its leases, retries failed tasks later, and buries those that always fail.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 ttr_ms=1000
 attempts_max=3
 
-# The work itself. Failing is a status other than 0.
+# The work itself. It fails with a status other than 0.
 handle() {
     case $1 in
         broken) return 1 ;;
@@ -28,11 +28,11 @@ work_on() {
         pinpriq ACK "$queue" "$receipt" >/dev/null
         ended="$payload acked"
     elif ((attempts >= attempts_max)); then
-        # Somebody should look at it: DIG or PLOW brings it back.
+        # It stays until somebody looks at it: DIG or PLOW brings it back.
         pinpriq BURY "$queue" "$receipt" REASON "cannot do $payload" >/dev/null
         ended="$payload buried"
     else
-        # Later, and later each time.
+        # Try again later, with a longer delay each time.
         pinpriq RELEASE "$queue" "$receipt" DELAY $((20 * attempts)) >/dev/null
         ended="$payload released"
     fi

@@ -1,4 +1,4 @@
-//! What the examples share: a connection, and a task as TAKE, POP and PEEK tell it.
+//! What the examples share: a connection, and a task as TAKE, POP and PEEK return it.
 
 use redis::{Client, Connection, RedisResult};
 

@@ -1,4 +1,4 @@
-//! A task for later, a task that is not to be too late, and one that comes back by itself.
+//! A task with a delay, a task with a time to live, and a task whose lease ends.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ fn main() -> RedisResult<()> {
     cmd("ACK").arg("reminders").arg(&taken[0].2).exec(&mut pinpriq)?;
     assert_eq!(payloads(taken), ["tea"]);
 
-    // A task that nobody took in time is dropped, and whoever waits for it is told.
+    // A task that nobody took in time is dropped, and clients that wait for it are told.
     let mut put = cmd("PUT");
     put.arg("reminders").arg("too late").arg("TTL").arg(50).arg("WAIT").arg(30_000);
     let (_, outcome): (String, String) = put.query(&mut pinpriq)?;

@@ -1,4 +1,4 @@
-//! Puts tasks into a queue: plain, with a priority, many at once, and waiting for the end.
+//! Puts tasks: plain, with a priority, many at once, and one whose end it awaits.
 
 use std::thread;
 
@@ -8,7 +8,7 @@ use redis::{RedisResult, cmd, pipe};
 fn main() -> RedisResult<()> {
     let mut pinpriq = connect()?;
 
-    // PUT answers the id of the new task. A lower number is more urgent.
+    // PUT returns the id of the new task. A lower number is more urgent.
     let id: String = cmd("PUT").arg("rust-mails").arg("to: ann").query(&mut pinpriq)?;
     println!("put task {id}");
     cmd("PUT").arg("rust-mails").arg("to: bob").arg("PRIORITY").arg(-1).exec(&mut pinpriq)?;
@@ -25,7 +25,7 @@ fn main() -> RedisResult<()> {
     let popped: Vec<Task> = cmd("POP").arg("numbers").arg("COUNT").arg(999).query(&mut pinpriq)?;
     assert_eq!(popped.len(), 100);
 
-    // With WAIT the producer hears how its task ended.
+    // With WAIT the producer learns how its task ended.
     let worker = thread::spawn(|| -> RedisResult<()> {
         let mut own = connect()?;
         let taken: Vec<Task> = cmd("TAKE").arg("urgent").arg("WAIT").arg(-1).query(&mut own)?;

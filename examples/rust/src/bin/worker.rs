@@ -1,5 +1,4 @@
-//! A worker that renews its leases, tries again later what failed, and sets aside what always
-//! fails.
+//! A worker that renews its leases, retries failed tasks later, and buries those that always fail.
 
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -55,13 +54,13 @@ fn work_on(pinpriq: &mut Connection, task: &HashMap<String, Value>) -> RedisResu
                 cmd("ACK").arg(&queue).arg(&receipt).exec(pinpriq)?;
                 Ok("acked")
             }
-            // Somebody should look at it: DIG or PLOW brings it back.
+            // It stays until somebody looks at it: DIG or PLOW brings it back.
             Err(reason) if attempts >= ATTEMPTS_MAX => {
                 let mut bury = cmd("BURY");
                 bury.arg(&queue).arg(&receipt).arg("REASON").arg(reason).exec(pinpriq)?;
                 Ok("buried")
             }
-            // Later, and later each time.
+            // Try again later, with a longer delay each time.
             Err(_) => {
                 let mut release = cmd("RELEASE");
                 release.arg(&queue).arg(&receipt).arg("DELAY").arg(20 * attempts).exec(pinpriq)?;
