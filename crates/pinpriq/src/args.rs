@@ -99,7 +99,7 @@ pub(crate) enum Command {
     /// Take a task away from its holder, and print the state that it is in then
     #[command(after_help = task_texts::AFTER_SNATCH)]
     Snatch(TransferArgs),
-    /// Bring a waiting or finished task back, and print the state that it is in then
+    /// Bring a waiting, buried or finished task back, and print the state that it is in then
     #[command(after_help = task_texts::AFTER_RESTART)]
     Restart(TransferArgs),
     /// Change the priority, payload or time to live of a task in place

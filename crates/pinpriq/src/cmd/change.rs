@@ -36,7 +36,7 @@ pub(crate) fn snatch(arguments: &TransferArgs) -> Result<Exit, Failure> {
     ask(&arguments.task.client, &transfer_words("SNATCH", arguments), "state")
 }
 
-/// Brings a waiting or finished task back.
+/// Brings a waiting, buried or finished task back.
 pub(crate) fn restart(arguments: &TransferArgs) -> Result<Exit, Failure> {
     ask(&arguments.task.client, &transfer_words("RESTART", arguments), "state")
 }
