@@ -6,10 +6,12 @@ from html import escape
 COLOURS = {
     "echo": "#c9c9c9",
     "pinpriq-memory": "#d1495b",
+    "pinpriq-done-memory": "#e58a96",
     "redis-pop-memory": "#8fb8de",
     "redis-lease-memory": "#3f78b5",
     "beanstalkd-memory": "#9ac28a",
     "pinpriq-sync": "#8c1c2f",
+    "pinpriq-done-sync": "#b3596a",
     "redis-pop-sync": "#6c93b5",
     "redis-lease-sync": "#1f4e79",
     "beanstalkd-sync": "#4d8a3c",

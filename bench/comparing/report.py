@@ -124,7 +124,7 @@ def markdown(medians, machine_text, versions, left_out, given):
         f"{time.strftime('%Y-%m-%d %H:%M')}. {machine_text}. Server and load generator share the "
         "machine.\n",
         f"One job is a put, a take under a lease and an ack, or a put and a pop where there are no "
-        f"leases. Payloads of {given.bytes} bytes, {given.priorities} priorities, one queue that "
+        f"leases. With DONE the next take acknowledges, so a job is two requests. Payloads of {given.bytes} bytes, {given.priorities} priorities, one queue that "
         f"stays short; connections × requests under way on each. Medians of {given.rounds} "
         f"alternating runs of {given.ms} ms; ratios are medians of the ratios in each round.\n",
         "Versions: " + "; ".join(versions) + ".\n",
@@ -134,7 +134,10 @@ def markdown(medians, machine_text, versions, left_out, given):
         "## Thousand jobs per second\n",
         table(medians, "", thousand_jobs),
         "## Ratios\n",
-        ratios(medians, "pinpriq-memory", memory) + ratios(medians, "pinpriq-sync", durable)
+        ratios(medians, "pinpriq-memory", memory)
+        + ratios(medians, "pinpriq-done-memory", ["pinpriq-memory", *memory])
+        + ratios(medians, "pinpriq-sync", durable)
+        + ratios(medians, "pinpriq-done-sync", ["pinpriq-sync", *durable])
         + ratios(medians, "echo", ["pinpriq-memory"]),
         "## CPU of the server, µs for a request\n",
         table(medians, "", of_each("cpu_us_per_request")),

@@ -57,11 +57,14 @@ def missing_packages():
 def rows(pinpriq, generator):
     """All rows in the order of the table."""
 
-    def of_pinpriq(durability):
+    def of_pinpriq(durability, done=False):
         flags = ["serve", "--pinpriq", "off", "--resp", "127.0.0.1:{port}", "--data", "{dir}"]
         flags += ["--durability", durability, "--log-level", "warn"]
-        return Row(f"pinpriq-{durability}", f"**pinpriq**, {durability}", "pinpriq", 3, durability,
-                   str(pinpriq), flags, has_info=True)
+        name, title, requests = "pinpriq", f"**pinpriq**, {durability}", 3
+        if done:
+            name, title, requests = "pinpriq-done", f"{title}, take with DONE", 2
+        return Row(f"{name}-{durability}", title, name, requests, durability, str(pinpriq), flags,
+                   has_info=True)
 
     def of_redis(name, title, kind, requests, group):
         flags = ["--port", "{port}", "--bind", "127.0.0.1", "--dir", "{dir}", "--save", ""]
@@ -74,11 +77,13 @@ def rows(pinpriq, generator):
         Row("echo", "echo over loopback, the limit", "echo", 3, "limit", str(generator),
             ["echo", "{port}"]),
         of_pinpriq("memory"),
+        of_pinpriq("memory", done=True),
         of_redis("redis-pop-memory", "Redis, ZADD and ZPOPMIN, no lease", "redis-pop", 2, "memory"),
         of_redis("redis-lease-memory", "Redis, with leases (Lua)", "redis-lease", 3, "memory"),
         Row("beanstalkd-memory", "beanstalkd", "beanstalkd", 3, "memory", "beanstalkd",
             beanstalkd, "-v"),
         of_pinpriq("sync"),
+        of_pinpriq("sync", done=True),
         of_redis("redis-pop-sync", "Redis AOF always, no lease", "redis-pop", 2, "sync"),
         of_redis("redis-lease-sync", "Redis AOF always, with leases (Lua)", "redis-lease", 3,
                  "sync"),

@@ -5,8 +5,8 @@ const queue = process.argv[2] ?? "steady";
 
 const pinpriq = new Redis(process.env.PINPRIQ_URL ?? "redis://127.0.0.1:7251", {
   // A command waits for the connection however long that takes, instead of failing. One that was
-  // under way when the connection broke is sent again: harmless for TAKE with a TTR, and an ACK
-  // that had arrived already is refused as STALE.
+  // under way when the connection broke is sent again: harmless for TAKE with a TTR, and a DONE or
+  // ACK that had arrived already is refused as STALE.
   maxRetriesPerRequest: null,
   retryStrategy: (tries) => Math.min(100 * 2 ** (tries - 1), 5_000),
 });
@@ -23,12 +23,23 @@ async function acknowledge(receipt) {
 }
 
 let goesOn = true;
+// What the next take acknowledges.
+let done = [];
 while (goesOn) {
-  const taken = await pinpriq.call("TAKE", queue, "WAIT", 10_000, "TTR", 30_000);
+  let taken = [];
+  try {
+    taken = await pinpriq.call("TAKE", queue, "WAIT", 10_000, "TTR", 30_000, ...done);
+  } catch (error) {
+    if (done.length === 0) throw error;
+    // Nothing was taken or acknowledged, so acknowledge by itself.
+    await acknowledge(done.at(-1));
+  }
+  done = [];
   for (const [, , receipt, payload] of taken) {
     console.log("done:", payload);
-    await acknowledge(receipt);
     goesOn = payload !== "stop";
+    if (goesOn) done = ["DONE", queue, receipt];
+    else await acknowledge(receipt);
   }
 }
 await pinpriq.quit();

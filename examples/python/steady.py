@@ -19,18 +19,27 @@ pinpriq = redis.Redis.from_url(
 
 
 def tasks():
-    """Yields tasks for ever, whatever becomes of the connection."""
-    pause = PAUSE_S
+    """Yields tasks for ever, whatever becomes of the connection. Each take acknowledges the task
+    before it."""
+    pause, done = PAUSE_S, []
     while True:
         try:
-            taken = pinpriq.execute_command("TAKE", queue, "WAIT", 10_000, "TTR", 30_000)
+            taken = pinpriq.execute_command("TAKE", queue, "WAIT", 10_000, "TTR", 30_000, *done)
         except (redis.ConnectionError, redis.TimeoutError) as error:
             print(f"no server, next try in {pause} s: {error}", flush=True)
             time.sleep(pause)
             pause = min(2 * pause, PAUSE_MAX_S)
+        except redis.ResponseError:
+            # Nothing was taken or acknowledged, so acknowledge by itself.
+            if not done:
+                raise
+            acknowledge(done[-1])
+            done = []
         else:
-            pause = PAUSE_S
-            yield from taken
+            pause, done = PAUSE_S, []
+            for _, _, receipt, payload in taken:
+                yield receipt, payload
+                done = ["DONE", queue, receipt]
 
 
 def acknowledge(receipt):
@@ -41,9 +50,10 @@ def acknowledge(receipt):
         print("not acknowledged:", error, flush=True)
 
 
-for _, _, receipt, payload in tasks():
+for receipt, payload in tasks():
     print("done:", payload, flush=True)
-    acknowledge(receipt)
     if payload == "stop":
+        # No take follows.
+        acknowledge(receipt)
         break
 print("steady: ok")

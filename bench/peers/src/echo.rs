@@ -22,7 +22,8 @@ impl Echo {
     /// Requests for tasks with this payload.
     pub(crate) fn new(payload: &[u8]) -> Self {
         let mut resp = Resp::new(&["jobs".to_owned()], payload, 1);
-        let mut slot = Slot { queue: 0, priority: 0, member: 0, token: Receipt::empty() };
+        let mut slot =
+            Slot { queue: 0, priority: 0, member: 0, token: Receipt::empty(), token_queue: 0 };
         // This one is short enough.
         let _ = slot.token.set(RECEIPT);
         let requests = [Step::Put, Step::Take, Step::Ack].map(|step| {

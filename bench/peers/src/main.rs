@@ -27,6 +27,9 @@ const USAGE: &str = "usage: peers echo PORT | \
 /// Puts, takes and acknowledges.
 const LEASED: [Step; 3] = [Step::Put, Step::Take, Step::Ack];
 
+/// Puts, and takes what the next take acknowledges.
+const DONE: [Step; 2] = [Step::Put, Step::DoneTake];
+
 /// Puts and pops, where there are no leases.
 const POPPED: [Step; 2] = [Step::Put, Step::Pop];
 
@@ -57,7 +60,11 @@ fn measure(
     [connections, depth, ms, bytes, priorities]: [u32; 5],
 ) -> Result<(), String> {
     let payload = pinpriq_load::payload(bytes as usize, 1);
-    let steps = if kind == "redis-pop" { &POPPED[..] } else { &LEASED };
+    let steps = match kind {
+        "redis-pop" => &POPPED[..],
+        "pinpriq-done" => &DONE,
+        _ => &LEASED,
+    };
     let plan = Plan {
         address,
         connections: connections as usize,
@@ -73,7 +80,7 @@ fn measure(
     };
     let queues = ["jobs".to_owned()];
     let figures = match kind {
-        "pinpriq" => run(&plan, &mut Resp::new(&queues, &payload, priorities)),
+        "pinpriq" | "pinpriq-done" => run(&plan, &mut Resp::new(&queues, &payload, priorities)),
         "echo" => run(&plan, &mut Echo::new(&payload)),
         "redis-pop" => run(&plan, &mut Popping::new(&payload)),
         "redis-lease" => run(&plan, &mut Leasing::open(address, &payload)?),

@@ -30,6 +30,12 @@ impl Token {
         Ok(())
     }
 
+    /// Whether nothing is stored.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
     /// Returns the stored bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
@@ -46,8 +52,11 @@ pub struct Slot {
     pub priority: u32,
     /// The member of the topic, counted from 0.
     pub member: u32,
-    /// The token of the last take.
+    /// The token of the last take. Empty before the first one, and once a [`Step::DoneTake`] has
+    /// finished its task and found no other.
     pub token: Token,
+    /// The queue of that task, counted from 0.
+    pub token_queue: u32,
 }
 
 /// The front of the received bytes.
@@ -102,10 +111,10 @@ mod tests {
     #[test]
     fn a_token_is_what_was_set_last() {
         let mut token = Token::empty();
-        assert_eq!(token.bytes(), b"");
+        assert_eq!((token.bytes(), token.is_empty()), (&b""[..], true));
         token.set(&[b'x'; TOKEN_BYTES_MAX]).unwrap();
         token.set(b"3-1-2").unwrap();
-        assert_eq!(token.bytes(), b"3-1-2");
+        assert_eq!((token.bytes(), token.is_empty()), (&b"3-1-2"[..], false));
         assert!(token.set(&[b'x'; TOKEN_BYTES_MAX + 1]).is_err());
     }
 }

@@ -94,7 +94,7 @@ mod tests {
     use crate::plan::Step;
 
     fn pinpriq() -> (Pinpriq, Slot) {
-        let slot = Slot { queue: 0, priority: 4, member: 0, token: Token::empty() };
+        let slot = Slot { queue: 0, priority: 4, member: 0, token: Token::empty(), token_queue: 0 };
         (Pinpriq::new(&["q".to_owned()], b"hello", 0), slot)
     }
 

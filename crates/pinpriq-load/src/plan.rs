@@ -11,6 +11,10 @@ pub enum Step {
     Put,
     /// Takes a task under a lease.
     Take,
+    /// Finishes the task that was taken before, if there is one, and takes another with the same
+    /// request. When the run is over, each slot finishes its last task with an [`Ack`](Self::Ack)
+    /// that is not counted.
+    DoneTake,
     /// Finishes the task that was taken.
     Ack,
     /// Takes a task and removes it.
@@ -25,8 +29,16 @@ pub enum Step {
 
 impl Step {
     /// All steps, in order.
-    pub const ALL: [Self; 7] =
-        [Self::Put, Self::Publish, Self::Take, Self::Ack, Self::Pop, Self::Join, Self::Leave];
+    pub const ALL: [Self; 8] = [
+        Self::Put,
+        Self::Publish,
+        Self::Take,
+        Self::DoneTake,
+        Self::Ack,
+        Self::Pop,
+        Self::Join,
+        Self::Leave,
+    ];
 
     /// Returns its name in reports.
     #[must_use]
@@ -34,6 +46,7 @@ impl Step {
         match self {
             Self::Put => "put",
             Self::Take => "take",
+            Self::DoneTake => "done-take",
             Self::Ack => "ack",
             Self::Pop => "pop",
             Self::Publish => "publish",

@@ -5,7 +5,7 @@
 
 use pinpriq_wire::resp::{put_command, put_word};
 
-use crate::dialect::{Answer, Dialect, Outcome, Slot};
+use crate::dialect::{Answer, Dialect, Outcome, Slot, Token};
 use crate::plan::Step;
 use crate::reply::{Missing, Part, Parts, unexpected};
 
@@ -26,6 +26,10 @@ struct Words {
     /// A complete join, for each member.
     joins: Vec<Vec<u8>>,
     pop: Vec<u8>,
+    /// The part of a take that finishes a task as well, before that.
+    done_take: Vec<u8>,
+    /// The part that says which task of this queue is done, before the receipt.
+    done: Vec<u8>,
     /// The part of an ack before the receipt.
     ack: Vec<u8>,
 }
@@ -103,12 +107,24 @@ impl Resp {
         slot: &mut Slot,
         parts: &mut Parts<'a>,
     ) -> Result<Outcome<'a>, Missing> {
-        if matches!(step, Step::Take | Step::Pop) {
+        if matches!(step, Step::Take | Step::DoneTake | Step::Pop) {
             return Ok(match self.task(parts)? {
-                None => Outcome::Empty,
-                Some(Part::Error(sentence)) => Outcome::Refused(sentence),
-                Some(Part::Bulk(receipt)) if step == Step::Take => {
+                None => {
+                    if step == Step::DoneTake {
+                        slot.token = Token::empty();
+                    }
+                    Outcome::Empty
+                }
+                Some(Part::Error(sentence)) => {
+                    // A task whose lease is over must not spoil the next requests too.
+                    if step == Step::DoneTake && sentence.starts_with(b"STALE ") {
+                        slot.token = Token::empty();
+                    }
+                    Outcome::Refused(sentence)
+                }
+                Some(Part::Bulk(receipt)) if step != Step::Pop => {
                     slot.token.set(receipt).map_err(Missing::Sense)?;
+                    slot.token_queue = slot.queue;
                     Outcome::Done
                 }
                 Some(Part::Null) if step == Step::Pop => Outcome::Done,
@@ -151,6 +167,15 @@ impl Dialect for Resp {
                 let of_member = of_members.get(slot.member as usize);
                 out.extend_from_slice(of_member.map(Vec::as_slice).unwrap_or_default());
             }
+            Step::DoneTake if slot.token.is_empty() => {
+                out.extend_from_slice(words.takes.first().map(Vec::as_slice).unwrap_or_default());
+            }
+            Step::DoneTake => {
+                out.extend_from_slice(&words.done_take);
+                let done = self.words.get(slot.token_queue as usize);
+                out.extend_from_slice(done.map(|of| of.done.as_slice()).unwrap_or_default());
+                put_words(out, &[slot.token.bytes()]);
+            }
             Step::Pop => out.extend_from_slice(&words.pop),
             Step::Ack => {
                 out.extend_from_slice(&words.ack);
@@ -191,6 +216,10 @@ impl Words {
         };
         let join =
             |member: &String| whole(&[b"JOIN", name, member.as_bytes(), b"LEASE", MEMBER_LEASE_MS]);
+        let mut done_take = b"*7\r\n".to_vec();
+        put_words(&mut done_take, &take);
+        let mut done = Vec::new();
+        put_words(&mut done, &[b"DONE", name]);
         let mut ack = b"*3\r\n".to_vec();
         put_words(&mut ack, &[b"ACK", name]);
         Self {
@@ -199,6 +228,8 @@ impl Words {
             takes,
             joins: members.iter().map(join).collect(),
             pop: whole(&[b"POP", name]),
+            done_take,
+            done,
             ack,
         }
     }

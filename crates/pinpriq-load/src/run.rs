@@ -17,7 +17,7 @@ use mio::{Events, Poll};
 use crate::clock::Clock;
 use crate::connection::{Connection, Received, UnderWay};
 use crate::dialect::{Answer, Dialect, Outcome, Slot, Token};
-use crate::plan::{Bound, Move, Pace, Plan};
+use crate::plan::{Bound, Move, Pace, Plan, Step};
 use crate::schedule::Schedule;
 use crate::tally::Figures;
 use pinpriq_dice::Dice;
@@ -78,9 +78,21 @@ pub fn run<D: Dialect>(
     }
     let mut run = Run::new(plan, dialect, connections);
     run.start()?;
+    attend(&mut run, &mut poll, jobs_done)?;
+    run.finish_held()?;
+    attend(&mut run, &mut poll, jobs_done)?;
+    Ok(run.figures)
+}
+
+/// Waits for replies and handles them until there is no more to do.
+fn attend<D: Dialect>(
+    run: &mut Run<'_, D>,
+    poll: &mut Poll,
+    jobs_done: &AtomicU64,
+) -> Result<(), Trouble> {
     let mut events = Events::with_capacity(EVENTS_MAX);
     let mut inbox = vec![0; INBOX_BYTES];
-    let mut told = 0;
+    let mut told = run.figures.jobs;
     while run.goes_on() {
         let patience = run.patience();
         if patience.is_zero() {
@@ -100,7 +112,7 @@ pub fn run<D: Dialect>(
         jobs_done.fetch_add(run.figures.jobs - told, Ordering::Relaxed);
         told = run.figures.jobs;
     }
-    Ok(run.ended())
+    Ok(())
 }
 
 /// The state of a slot in its cycle.
@@ -134,13 +146,15 @@ struct Run<'a, D> {
     /// Whether no further cycle begins.
     over: bool,
     time_was_up: bool,
+    /// Whether only what slots hold is still to be finished.
+    ends: bool,
     figures: Figures,
 }
 
 impl<'a, D: Dialect> Run<'a, D> {
     fn new(plan: &'a Plan, dialect: &'a mut D, connections: Vec<Connection>) -> Self {
         let slots = connections.len() * plan.depth.max(1);
-        let slot = Slot { queue: 0, priority: 0, member: 0, token: Token::empty() };
+        let slot = Slot { queue: 0, priority: 0, member: 0, token: Token::empty(), token_queue: 0 };
         let state = State { slot, at: 0, job_since_ns: 0, empty_in_a_row: 0 };
         Self {
             plan,
@@ -160,6 +174,7 @@ impl<'a, D: Dialect> Run<'a, D> {
             cycles_under_way: 0,
             over: matches!(plan.bound, Bound::Cycles(0)) || plan.cycle.is_empty(),
             time_was_up: false,
+            ends: false,
             figures: Figures::default(),
         }
     }
@@ -269,6 +284,11 @@ impl<'a, D: Dialect> Run<'a, D> {
         let state = &mut self.slots[slot];
         let Move { step, member } = self.plan.cycle[state.at];
         state.slot.member = member;
+        self.send(step, slot, since_ns);
+    }
+
+    fn send(&mut self, step: Step, slot: usize, since_ns: u64) {
+        let state = &self.slots[slot];
         let connection = &mut self.connections[slot / self.plan.depth.max(1)];
         self.dialect.request(step, &state.slot, &mut connection.out);
         let slot = u32::try_from(slot).unwrap_or(u32::MAX);
@@ -313,6 +333,13 @@ impl<'a, D: Dialect> Run<'a, D> {
         let answer = self.dialect.answer(step, &mut state.slot, bytes).map_err(Trouble::Wrong)?;
         let Answer::Whole { outcome, length } = answer else { return Ok(0) };
         under_way.pop_front();
+        if self.ends {
+            if let Outcome::Refused(sentence) = outcome {
+                self.figures.count_refusal(sentence);
+            }
+            self.cycles_under_way -= 1;
+            return Ok(length);
+        }
         match outcome {
             Outcome::Done => {
                 self.figures.count(step, self.now_ns.saturating_sub(since_ns));
@@ -346,11 +373,27 @@ impl<'a, D: Dialect> Run<'a, D> {
         self.connections[number].flush().map_err(|error| lost(self.plan.address, error))
     }
 
-    fn ended(mut self) -> Figures {
+    /// Ends the measurement, and finishes the tasks that slots hold in order to finish them with a
+    /// next take.
+    fn finish_held(&mut self) -> Result<(), Trouble> {
         if !self.time_was_up {
+            self.time_was_up = true;
             self.figures.time_is_up(self.last_answer_ns);
         }
-        self.figures
+        self.over = true;
+        self.ends = true;
+        if self.plan.cycle.iter().all(|it| it.step != Step::DoneTake) {
+            return Ok(());
+        }
+        for slot in 0..self.slots.len() {
+            let state = &mut self.slots[slot];
+            if !state.slot.token.is_empty() {
+                state.slot.queue = state.slot.token_queue;
+                self.cycles_under_way += 1;
+                self.send(Step::Ack, slot, self.now_ns);
+            }
+        }
+        (0..self.connections.len()).try_for_each(|connection| self.flush(connection))
     }
 }
 

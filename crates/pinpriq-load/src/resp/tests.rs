@@ -6,7 +6,7 @@ use crate::plan::Step;
 
 fn resp(members: &[&str]) -> (Resp, Slot) {
     let members: Vec<_> = members.iter().map(|&member| member.to_owned()).collect();
-    let slot = Slot { queue: 1, priority: 2, member: 0, token: Token::empty() };
+    let slot = Slot { queue: 1, priority: 2, member: 0, token: Token::empty(), token_queue: 0 };
     (Resp::with_members(&["a".to_owned(), "jobs".to_owned()], b"hello", 3, &members), slot)
 }
 
@@ -26,6 +26,26 @@ fn requests_are_those_of_the_protocol() {
     check_request(Step::Pop, &slot, &mut dialect, "*2 $3 POP $4 jobs");
     slot.token.set(b"17-1-1000001").unwrap();
     check_request(Step::Ack, &slot, &mut dialect, "*3 $3 ACK $4 jobs $12 17-1-1000001");
+}
+
+#[test]
+fn a_take_names_the_task_that_is_done_and_its_queue() {
+    let (mut dialect, mut slot) = resp(&[]);
+    let take = "*4 $4 TAKE $4 jobs $3 TTR $5 60000";
+    check_request(Step::DoneTake, &slot, &mut dialect, take);
+    let task = "*1 *4 $4 jobs $1 7 $5 7-1-9 $5 hello ".replace(' ', "\r\n");
+    dialect.answer(Step::DoneTake, &mut slot, task.as_bytes()).unwrap();
+    slot.queue = 0;
+    let both = "*7 $4 TAKE $1 a $3 TTR $5 60000 $4 DONE $4 jobs $5 7-1-9";
+    check_request(Step::DoneTake, &slot, &mut dialect, both);
+    // Nothing has happened, so the task is still to be finished.
+    dialect.answer(Step::DoneTake, &mut slot, b"-BUSY the disk is full\r\n").unwrap();
+    check_request(Step::DoneTake, &slot, &mut dialect, both);
+    for answer in [&b"-STALE the lease is over\r\n"[..], b"*0\r\n"] {
+        slot.token.set(b"7-1-9").unwrap();
+        dialect.answer(Step::DoneTake, &mut slot, answer).unwrap();
+        assert!(slot.token.is_empty());
+    }
 }
 
 #[test]

@@ -22,14 +22,19 @@ impl Dialect for Lines {
     fn answer<'a>(
         &mut self,
         step: Step,
-        _slot: &mut Slot,
+        slot: &mut Slot,
         bytes: &'a [u8],
     ) -> Result<Answer<'a>, String> {
         let Some(end) = bytes.iter().position(|byte| *byte == b'\n') else {
             return Ok(Answer::Incomplete);
         };
         let outcome = match &bytes[..end] {
-            word if word == step.word().as_bytes() => Outcome::Done,
+            word if word == step.word().as_bytes() => {
+                if step == Step::DoneTake {
+                    slot.token.set(b"held")?;
+                }
+                Outcome::Done
+            }
             b"empty" => Outcome::Empty,
             b"BUSY now" => Outcome::Refused(b"BUSY now"),
             _ => return Err("no such answer".to_owned()),
@@ -98,6 +103,23 @@ fn every_cycle_is_one_job_of_its_requests() {
     assert_eq!(figures.job_latency.count(), 1_000);
     assert_eq!((figures.empty, figures.refused()), (0, 0));
     assert!(figures.elapsed_ns > 0);
+}
+
+#[test]
+fn tasks_that_are_still_held_are_finished_after_the_measurement() {
+    let mut plan = plan(serve(|line, _| Some(line.to_owned())));
+    plan.cycle = [Step::Put, Step::DoneTake].map(Into::into).to_vec();
+    let figures = check_run(&plan);
+    assert_eq!((figures.jobs, figures.requests, figures.refused()), (1_000, 2_000, 0));
+    assert_eq!((figures.step(Step::DoneTake).done, figures.step(Step::Ack).done), (1_000, 0));
+
+    // The acks are seen only here, where they are refused: one of each slot.
+    plan.address =
+        serve(|line, _| Some(if line == "ack" { "BUSY now".to_owned() } else { line.to_owned() }));
+    let figures = check_run(&plan);
+    assert_eq!((figures.jobs, figures.requests, figures.refused()), (1_000, 2_000, 12));
+    plan.pace = Pace::PerSecond(50_000);
+    assert_eq!(check_run(&plan).refused(), 12, "slots that wait for a job have their tasks too");
 }
 
 #[test]

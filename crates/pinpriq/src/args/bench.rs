@@ -83,6 +83,10 @@ pub(crate) struct BenchArgs {
     #[arg(long)]
     pub(crate) keep_queue: bool,
 
+    /// Each slot acknowledges its task with its next take; for mixed only
+    #[arg(long)]
+    pub(crate) done: bool,
+
     /// How many members each topic has; for fan-out only [default: 10]
     #[arg(long, value_name = "N", value_parser = number_in::<u32>(1..=10_000))]
     #[arg(allow_negative_numbers = true)]

@@ -69,6 +69,9 @@ fn check(arguments: &BenchArgs) -> Result<(), Failure> {
     if arguments.members.is_some() && arguments.workload != Workload::FanOut {
         return unusable("only fan-out has --members".to_owned());
     }
+    if arguments.done && arguments.workload != Workload::Mixed {
+        return unusable("only mixed has --done: leave it out, or measure mixed".to_owned());
+    }
     if arguments.door == Door::Resp {
         return Ok(());
     }
@@ -118,6 +121,7 @@ fn cycle(arguments: &BenchArgs) -> Vec<Move> {
     let steps: &[Step] = match arguments.workload {
         Workload::Put => &[Step::Put],
         Workload::Drain => &[Step::Take, Step::Ack],
+        Workload::Mixed if arguments.done => &[Step::Put, Step::DoneTake],
         Workload::Mixed => &[Step::Put, Step::Take, Step::Ack],
         Workload::Pop => &[Step::Put, Step::Pop],
         Workload::FanOut => {

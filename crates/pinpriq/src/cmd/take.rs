@@ -63,9 +63,9 @@ pub(super) fn pop_words(arguments: &PopArgs) -> Words {
         .flag("WITHMETA", arguments.client.json)
 }
 
-/// What is sent by a worker, which waits this long for a task.
-pub(super) fn worker_words(arguments: &TakeArgs, wait_ms: u64) -> Words {
-    selecting(arguments).option("WAIT", Some(wait_ms)).flag("WITHMETA", true)
+/// What is sent by a worker, which may wait this long for a task.
+pub(super) fn worker_words(arguments: &TakeArgs, wait_ms: Option<u64>) -> Words {
+    selecting(arguments).option("WAIT", wait_ms).flag("WITHMETA", true)
 }
 
 fn selecting(arguments: &TakeArgs) -> Words {

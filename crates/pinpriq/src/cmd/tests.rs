@@ -18,7 +18,7 @@ fn words(command: &Command) -> Words {
             let payload = it.payload.clone().unwrap_or_else(|| "stdin".into());
             put::words(it, payload.as_encoded_bytes())
         }
-        Command::Take(it) if it.worker.exec.is_some() => take::worker_words(it, 30_000),
+        Command::Take(it) if it.worker.exec.is_some() => take::worker_words(it, Some(30_000)),
         Command::Take(it) => take::words(it),
         Command::Pop(it) => take::pop_words(it),
         Command::Ack(it) => held::ack_words(it, &first(&it.held.receipts)),
@@ -46,7 +46,7 @@ fn words(command: &Command) -> Words {
         }
         Command::Listen(it) => {
             let member = it.member.clone().unwrap_or_else(|| "own".into());
-            take::listen_words(it, &member, 20_000)
+            take::listen_words(it, &member, Some(20_000))
         }
         Command::Join(it) => fanout::join_words(it),
         Command::Beat(it) => fanout::beat_words(it),

@@ -11,18 +11,31 @@ const PAUSE_MAX: Duration = Duration::from_secs(5);
 
 /// Works until a task says stop or the connection breaks. Returns whether a task said stop.
 fn work(pinpriq: &mut Connection, queue: &str, pause: &mut Duration) -> RedisResult<bool> {
+    // What the next take acknowledges.
+    let mut done: Option<String> = None;
     loop {
         let mut take = cmd("TAKE");
         take.arg(queue).arg("WAIT").arg(10_000).arg("TTR").arg(30_000);
-        let taken: Vec<Task> = take.query(pinpriq)?;
+        if let Some(receipt) = &done {
+            take.arg("DONE").arg(queue).arg(receipt);
+        }
+        let taken: Vec<Task> = match (take.query(pinpriq), done.take()) {
+            (Err(_), Some(receipt)) => {
+                // If it was refused, nothing was taken or acknowledged. Without the
+                // acknowledgement the lease ends, and the task comes again.
+                cmd("ACK").arg(queue).arg(receipt).exec(pinpriq)?;
+                continue;
+            }
+            (taken, _) => taken?,
+        };
         *pause = PAUSE;
         for (_, _, receipt, payload) in taken {
             println!("done: {payload}");
-            // Without the acknowledgement the lease ends, and the task comes again.
-            cmd("ACK").arg(queue).arg(receipt).exec(pinpriq)?;
             if payload == "stop" {
+                cmd("ACK").arg(queue).arg(receipt).exec(pinpriq)?;
                 return Ok(true);
             }
+            done = receipt;
         }
     }
 }

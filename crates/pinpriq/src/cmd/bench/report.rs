@@ -36,9 +36,10 @@ impl Report<'_> {
         let BenchArgs { connections, depth, size, priorities, queues, .. } = arguments;
         let _ = writeln!(
             text,
-            "{} over {}, connections × depth {connections} × {depth}, {size} bytes, \
+            "{}{} over {}, connections × depth {connections} × {depth}, {size} bytes, \
              priorities {priorities}, {}",
             word(&arguments.workload),
+            if arguments.done { " with --done" } else { "" },
             word(&arguments.door),
             match self.members {
                 0 if arguments.keep_queue => format!("queues {queues}, one for each connection"),
@@ -128,6 +129,7 @@ impl Report<'_> {
         let or_null = |number: Option<u64>| number.map_or(Json::Null, Json::Number);
         let mut members = vec![
             ("workload", Json::text(word(&arguments.workload))),
+            ("done", Json::Bool(arguments.done)),
             ("door", Json::text(word(&arguments.door))),
             ("connections", number(arguments.connections)),
             ("depth", number(arguments.depth)),

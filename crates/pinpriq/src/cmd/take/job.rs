@@ -1,5 +1,8 @@
 //! One job of a worker: takes a task, runs the command or prints the task, reports the result to
 //! the server, and starts again.
+//!
+//! A success is reported together with the next take. That take does not wait for a task, so that
+//! the reply, which the acknowledgement depends on, comes at once.
 
 use std::ffi::OsStr;
 use std::io;
@@ -53,6 +56,10 @@ pub(super) struct Job<'a> {
     inbox: Inbox,
     /// The connection, unless it was lost.
     client: Option<Client>,
+    /// Whether the next task is counted as begun.
+    claimed: bool,
+    /// What the take that came with the last acknowledgement was answered.
+    next: Option<Value>,
 }
 
 /// What became of a command.
@@ -77,12 +84,12 @@ impl<'a> Job<'a> {
         inbox: Inbox,
         client: Option<Client>,
     ) -> Self {
-        Self { plan, stop, inbox, client }
+        Self { plan, stop, inbox, client, claimed: false, next: None }
     }
 
     /// Works until there is no more to do. After a failure all jobs stop.
     pub(super) fn run(mut self) -> Result<(), Failure> {
-        while !self.stop.is_asked() && self.plan.claim() {
+        while self.goes_on() {
             let worked = match self.take() {
                 Ok(Some(task)) => self.work_on(&task),
                 Ok(None) => return Ok(()),
@@ -96,17 +103,24 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
+    /// Whether there is more to do. A task that has come already is not left lying.
+    fn goes_on(&mut self) -> bool {
+        let claimed = std::mem::take(&mut self.claimed);
+        self.next.is_some() || (!self.stop.is_asked() && (claimed || self.plan.claim()))
+    }
+
     /// Returns the next task, unless the job must end.
     fn take(&mut self) -> Result<Option<Task>, Failure> {
         let mut losses = 0;
-        while !self.stop.is_asked() {
-            match self.take_once() {
+        while self.next.is_some() || !self.stop.is_asked() {
+            let answer = self.next.take().map_or_else(|| self.take_once(), Ok);
+            match answer {
                 Ok(answer) => {
                     losses = 0;
                     match Task::from_answer(answer).map_err(|Unexpected| unexpected())? {
                         Some(task) if self.stop.is_asked() => {
-                            // It came while the worker was stopped. A lease for printing has ended
-                            // with the connection.
+                            // It came while the worker was stopped. A lease for printing ends with
+                            // the connection.
                             if let Work::Running(_) = self.plan.work {
                                 let what = "it came while the worker was stopped";
                                 self.report(&task, &task.words("RELEASE"), Deed::Release, what);
@@ -187,7 +201,7 @@ impl<'a> Job<'a> {
         };
         let outcome = outcome.and_then(|_| printer.flush());
         if outcome == Ok(Wanted::More) {
-            self.report(task, &task.words("ACK"), Deed::Ack, "it was printed");
+            self.finish(task, "it was printed");
             return Ok(());
         }
         self.report(task, &task.words("RELEASE"), Deed::Release, "it was not printed");
@@ -208,9 +222,7 @@ impl<'a> Job<'a> {
         let (ended, last_line) = self.run_command(task, command);
         let failure = match ended {
             Ended::Itself(status) if status.success() => {
-                let what = "the command succeeded";
-                self.report(task, &task.words("ACK"), Deed::Ack, what);
-                return;
+                return self.finish(task, "the command succeeded");
             }
             Ended::Lost => {
                 return tell(format!("{task}: the lease was lost, so the command was ended"));
@@ -239,6 +251,30 @@ impl<'a> Job<'a> {
             self.bury(task, &why, &format!("{why}{colon}{last_line}"));
         } else {
             self.try_later(task, &failure);
+        }
+    }
+
+    /// Acknowledges a task, and takes the next one with the same request unless this was the last.
+    /// If that is refused, nothing has happened, so the task is acknowledged by itself.
+    fn finish(&mut self, task: &Task, what: &str) {
+        let ack = task.words("ACK");
+        self.claimed = !self.stop.is_asked() && self.plan.claim();
+        if !self.claimed {
+            self.report(task, &ack, Deed::Ack, what);
+            return;
+        }
+        let both = task.done_by(&self.plan.take_at_once);
+        let answer =
+            connected(&mut self.client, self.plan.address).and_then(|client| client.call(&both));
+        match answer {
+            Ok(answer) => self.next = Some(answer),
+            Err(Trouble::Refused(_)) => {
+                self.report(task, &ack, Deed::Ack, what);
+            }
+            Err(lost @ Trouble::Lost(_)) => {
+                self.client = None;
+                self.report_again((task, Deed::Ack, what), &ack, Err(lost));
+            }
         }
     }
 
@@ -357,7 +393,17 @@ impl<'a> Job<'a> {
     /// Reports the result of a task to the server. Tries once more if it is not known to have
     /// arrived. Returns the reply; if there is none, says what that means.
     fn report(&mut self, task: &Task, words: &Words, deed: Deed, what: &str) -> Option<Value> {
-        let mut told = self.tell_once(words);
+        let told = self.tell_once(words);
+        self.report_again((task, deed, what), words, told)
+    }
+
+    /// Does the same after the first try was answered by `told`.
+    fn report_again(
+        &mut self,
+        (task, deed, what): (&Task, Deed, &str),
+        words: &Words,
+        mut told: Result<Value, Trouble>,
+    ) -> Option<Value> {
         let mut again = false;
         if matches!(told, Err(Trouble::Lost(_))) && self.reconnect() {
             again = true;

@@ -34,7 +34,8 @@ pub(crate) fn listen(arguments: &ListenArgs) -> Result<Exit, Failure> {
     ));
     // Each round is a sign of life too.
     let round_ms = ROUND_MS.min(arguments.lease_ms / 3);
-    let take = take_words(arguments, membership.member(), round_ms);
+    let take = take_words(arguments, membership.member(), Some(round_ms));
+    let take_at_once = take_words(arguments, membership.member(), None);
     let plan = Plan {
         address,
         work: match &worker.exec {
@@ -42,6 +43,7 @@ pub(crate) fn listen(arguments: &ListenArgs) -> Result<Exit, Failure> {
             None => Work::Printing { json: arguments.client.json },
         },
         take,
+        take_at_once,
         round: Duration::from_millis(round_ms),
         ttr: Duration::from_millis(worker.ttr_ms),
         effort: worker.effort,
@@ -61,13 +63,13 @@ pub(crate) fn listen(arguments: &ListenArgs) -> Result<Exit, Failure> {
 pub(in crate::cmd) fn take_words(
     arguments: &ListenArgs,
     member: &std::ffi::OsStr,
-    round_ms: u64,
+    round_ms: Option<u64>,
 ) -> Words {
     let ttr = arguments.worker.exec.as_ref().map(|_| arguments.worker.ttr_ms);
     Words::new("TAKE")
         .queues(&[&arguments.topic])
         .option("TTR", ttr)
-        .option("WAIT", Some(round_ms))
+        .option("WAIT", round_ms)
         .flag("WITHMETA", true)
         .named("MEMBER", Some(member))
 }

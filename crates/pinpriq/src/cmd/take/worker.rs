@@ -33,7 +33,9 @@ pub(super) struct Plan<'a> {
     pub(super) address: &'a str,
     pub(super) work: Work<'a>,
     pub(super) take: Words,
-    /// How long the server may take to reply to that.
+    /// The same without a wait, for the take that comes with an acknowledgement.
+    pub(super) take_at_once: Words,
+    /// How long the server may wait for a task.
     pub(super) round: Duration,
     pub(super) ttr: Duration,
     pub(super) effort: EffortArgs,
@@ -73,7 +75,8 @@ pub(super) fn work(arguments: &TakeArgs, command: &OsStr) -> Result<Exit, Failur
     let plan = Plan {
         address: &arguments.client.address,
         work: Work::Running(command),
-        take: worker_words(arguments, round_ms),
+        take: worker_words(arguments, Some(round_ms)),
+        take_at_once: worker_words(arguments, None),
         round: Duration::from_millis(round_ms),
         ttr: Duration::from_millis(arguments.ttr_ms),
         effort: worker.effort,

@@ -46,6 +46,18 @@ fn mixed_puts_takes_and_acknowledges() {
 }
 
 #[test]
+fn a_slot_acknowledges_with_its_next_take_and_leaves_nothing() {
+    let server = Server::start();
+    let (report, stats) = server.bench(&["mixed", "--done", "--count", "500", "--queues", "7"]);
+    check_numbers(&report, &[("jobs", 500), ("requests", 1_000), ("empty", 0), ("refused", 0)]);
+    assert!(report.contains("\"done\":true") && report.contains("\"done-take\":"), "{report}");
+    check_numbers(&stats, &[("put", 500), ("acked", 500), ("present", 0)]);
+    let (report, stats) = server.bench(&["--done", "--count", "100", "--rate", "2000"]);
+    check_numbers(&report, &[("jobs", 100), ("refused", 0)]);
+    check_numbers(&stats, &[("put", 600), ("acked", 600), ("present", 0)]);
+}
+
+#[test]
 fn what_put_leaves_is_drained() {
     let server = Server::start();
     let (report, stats) = server.bench(&["put", "--count", "300", "--queues", "2"]);
@@ -133,6 +145,8 @@ fn what_cannot_be_measured_is_refused() {
         &["mixed", "--door", "pinpriq"][..],
         &["fan-out", "--door", "pinpriq"],
         &["mixed", "--members", "3"],
+        &["drain", "--done"],
+        &["mixed", "--done", "--door", "pinpriq"],
         &["fan-out", "--members", "0"],
         &["pop", "--door", "pinpriq", "--size", "65536"],
         &["pop", "--door", "pinpriq", "--priorities", "256"],

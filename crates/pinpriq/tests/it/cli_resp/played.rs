@@ -124,6 +124,135 @@ fn it_is_told_twice_and_no_more() {
     assert_eq!(told, expected);
 }
 
+/// Another task.
+fn next_task() -> String {
+    TASK.replace("7-1-1", "8-1-2").replace("\r\n7\r\n", "\r\n8\r\n")
+}
+
+/// What acknowledges the first task and takes another, which is not waited for.
+const TAKE_DONE: &str = "TAKE QUEUES 1 q TTR 30000 WITHMETA DONE q 7-1-1";
+
+#[test]
+fn a_task_is_acknowledged_together_with_the_next_take_except_for_the_last() {
+    let (listener, address) = listen();
+    let worker = start(&address, &["true", "--count", "2"]);
+    let mut played = Played::accept(&listener);
+    played.give(TASK);
+    assert_eq!(played.command(), TAKE_DONE);
+    played.answer(&next_task());
+    assert_eq!(played.command(), "ACK q 8-1-2");
+    played.answer("+OK\r\n");
+    assert_eq!(worker.end(), "");
+}
+
+#[test]
+fn a_worker_waits_only_once_its_task_is_acknowledged() {
+    let (listener, address) = listen();
+    let mut worker = start(&address, &["true", "--count", "2"]);
+    let mut played = Played::accept(&listener);
+    played.give(TASK);
+    assert_eq!(played.command(), TAKE_DONE);
+    played.answer(NOTHING);
+    assert_eq!(played.command(), "TAKE QUEUES 1 q TTR 30000 WAIT 30000 WITHMETA");
+    worker.signal("-TERM");
+    worker.line();
+    assert_eq!(played.command(), "");
+    played.answer(NOTHING);
+    assert_eq!(worker.end(), "");
+}
+
+#[test]
+fn a_worker_that_stops_when_nothing_is_left_asks_no_more() {
+    let (listener, address) = listen();
+    let worker = start(&address, &["true", "--once"]);
+    let mut played = Played::accept(&listener);
+    played.give(TASK);
+    assert_eq!(played.command(), TAKE_DONE);
+    played.answer(NOTHING);
+    assert_eq!(played.command(), "");
+    assert_eq!(worker.end(), "");
+}
+
+#[test]
+fn a_refused_take_with_an_acknowledgement_is_followed_by_each_alone() {
+    let stale = "pinpriq: task 7 of q: the command succeeded, but the task was not acknowledged: \
+                 the command or somebody else has finished or moved it (STALE it is over)\n";
+    let table = [
+        ("-STALE it is over\r\n", "-STALE it is over\r\n", stale),
+        ("-BUSY the disk is full\r\n", "+OK\r\n", ""),
+        ("-CROSSSHARD these queues live apart\r\n", "+OK\r\n", ""),
+        ("-BADARG DONE is unknown\r\n", "+OK\r\n", ""),
+    ];
+    for (refusal, answer, told) in table {
+        let (listener, address) = listen();
+        let worker = start(&address, &["true", "--count", "2"]);
+        let mut played = Played::accept(&listener);
+        played.give(TASK);
+        assert_eq!(played.command(), TAKE_DONE);
+        played.answer(refusal);
+        assert_eq!(played.command(), "ACK q 7-1-1");
+        played.answer(answer);
+        assert_eq!(played.command(), "TAKE QUEUES 1 q TTR 30000 WAIT 30000 WITHMETA");
+        played.answer(&next_task());
+        assert_eq!(played.command(), "ACK q 8-1-2");
+        played.answer("+OK\r\n");
+        assert_eq!(worker.end(), told);
+    }
+}
+
+#[test]
+fn an_acknowledgement_that_was_lost_with_a_take_is_told_again_by_itself() {
+    let lost = "pinpriq: task 7 of q: the command succeeded, but the connection was lost, and the \
+                task has been finished or moved since, perhaps by the first report (STALE it is \
+                over)\n";
+    for (answer, told) in [("+OK\r\n", ""), ("-STALE it is over\r\n", lost)] {
+        let (listener, address) = listen();
+        let worker = start(&address, &["true", "--count", "2"]);
+        let mut first = Played::accept(&listener);
+        first.give(TASK);
+        first.break_at(TAKE_DONE);
+        let mut second = Played::accept(&listener);
+        assert_eq!(second.command(), "ACK q 7-1-1");
+        second.answer(answer);
+        second.give(&next_task());
+        assert_eq!(second.command(), "ACK q 8-1-2");
+        second.answer("+OK\r\n");
+        assert_eq!(worker.end(), told);
+    }
+}
+
+#[test]
+fn a_task_that_comes_with_an_acknowledgement_while_the_worker_stops_is_given_back() {
+    let (listener, address) = listen();
+    let mut worker = start(&address, &["true"]);
+    let mut played = Played::accept(&listener);
+    played.give(TASK);
+    assert_eq!(played.command(), TAKE_DONE);
+    worker.signal("-TERM");
+    worker.line();
+    played.answer(&next_task());
+    assert_eq!(played.command(), "RELEASE q 8-1-2");
+    played.answer("$1\r\nR\r\n");
+    assert_eq!(worker.end(), "");
+}
+
+#[test]
+fn a_worker_that_was_told_to_stop_takes_nothing_with_its_last_acknowledgement() {
+    let (listener, address) = listen();
+    let dir = tempfile::tempdir().unwrap();
+    let (started, go) = (super::fifo(dir.path(), "started"), super::fifo(dir.path(), "go"));
+    let mut worker = start(&address, &[&format!("echo > {started}; read x < {go}")]);
+    let mut played = Played::accept(&listener);
+    played.give(TASK);
+    assert_eq!(std::fs::read_to_string(&started).unwrap(), "\n");
+    worker.signal("-TERM");
+    worker.line();
+    std::fs::OpenOptions::new().write(true).open(&go).unwrap().write_all(b"go\n").unwrap();
+    assert_eq!(played.command(), "ACK q 7-1-1");
+    played.answer("+OK\r\n");
+    assert_eq!(worker.end(), "");
+}
+
 #[test]
 fn a_lost_connection_is_opened_again_for_takes() {
     let (listener, address) = listen();
@@ -259,6 +388,40 @@ fn a_listener_without_a_lane_joins_again() {
     let told = worker.end();
     assert!(told.ends_with(": joined again\n"), "{told}");
     assert_eq!(told.matches("joined again").count(), 1, "{told}");
+}
+
+#[test]
+fn a_listener_acknowledges_with_its_next_take_and_falls_back_when_its_lane_has_ended() {
+    let (listener, address) = listen();
+    let arguments = ["listen", "q", "m", "--stay", "--count", "3", "--address", &address];
+    let mut worker = Worker::start(pinpriq(&arguments));
+    let mut first = Played::accept(&listener);
+    assert_eq!(first.command(), "JOIN q m LEASE 60000");
+    first.answer(":1\r\n");
+    worker.line();
+    assert_eq!(first.command(), TAKE_OF_MEMBER);
+    first.answer(TASK);
+    assert_eq!(first.command(), "TAKE QUEUES 1 q WITHMETA MEMBER m DONE q 7-1-1");
+    first.answer(&next_task());
+    assert_eq!(first.command(), "TAKE QUEUES 1 q WITHMETA MEMBER m DONE q 8-1-2");
+    let gone = "-NOTFOUND the lane has ended\r\n";
+    first.answer(gone);
+    assert_eq!(first.command(), "ACK q 8-1-2");
+    first.answer(gone);
+    assert_eq!(first.command(), TAKE_OF_MEMBER);
+    first.answer(gone);
+    assert_eq!(first.command(), "JOIN q m LEASE 60000");
+    first.answer(":2\r\n");
+    assert_eq!(first.command(), TAKE_OF_MEMBER);
+    first.answer(TASK);
+    assert_eq!(first.command(), "ACK q 7-1-1");
+    first.answer("+OK\r\n");
+    let mut last = Played::accept(&listener);
+    assert_eq!(last.command(), "BEAT m");
+    last.answer("+OK\r\n");
+    let told = worker.end();
+    assert!(told.contains("task 8 of q: it was printed, but the task was not ackn"), "{told}");
+    assert!(told.ends_with(": joined again\n"), "{told}");
 }
 
 #[test]

@@ -74,6 +74,11 @@ impl Task {
         Words::new(command).bytes(&self.queue).bytes(&self.receipt)
     }
 
+    /// Returns the words of a take that acknowledges the task as well.
+    pub(super) fn done_by(&self, take: &Words) -> Words {
+        take.clone().bytes("DONE").bytes(&self.queue).bytes(&self.receipt)
+    }
+
     /// Returns a command that sets its attempts to 0 while it waits.
     pub(super) fn restart_words(&self) -> Words {
         let words = Words::new("RESTART").bytes(&self.queue).bytes(&self.id);
@@ -104,7 +109,7 @@ impl fmt::Display for Task {
 
 #[cfg(test)]
 mod tests {
-    use pinpriq_wire::resp::Value;
+    use pinpriq_wire::resp::{Value, Words};
 
     use super::{Task, Unexpected};
     use crate::printer::text;
@@ -124,6 +129,8 @@ mod tests {
         let answer = Value::Array(vec![Value::Map(members)]);
         let task = Task::from_answer(answer).unwrap().unwrap();
         assert_eq!(task.words("ACK").shown(), "ACK q\\n 7-1-2");
+        let take = task.done_by(&Words::new("TAKE a"));
+        assert_eq!(take.shown(), "TAKE a DONE q\\n 7-1-2");
         assert_eq!(task.to_string(), "task 7 of q\\n");
         assert_eq!((task.payload(), task.attempts), (&b"\xff"[..], 3));
         assert_eq!(task.variables("a:1")[4], ("PINPRIQ_KEY", None));
