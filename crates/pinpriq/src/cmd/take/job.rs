@@ -246,7 +246,8 @@ impl<'a> Job<'a> {
         };
         let never = matches!(ended, Ended::Itself(status) if status.code() == Some(EX_DATAERR));
         if never || attempts >= max {
-            let why = format!("{failure}, after {attempts} attempts");
+            let plural = if attempts == 1 { "" } else { "s" };
+            let why = format!("{failure}, after {attempts} attempt{plural}");
             let colon = if last_line.is_empty() { "" } else { ": " };
             self.bury(task, &why, &format!("{why}{colon}{last_line}"));
         } else {

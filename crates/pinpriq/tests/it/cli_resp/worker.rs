@@ -81,9 +81,9 @@ fn what_fails_comes_back_later_each_time() {
 fn what_fails_too_often_is_buried_with_a_reason() {
     let server = Server::with_queue();
     let table = [
-        ("exit 7", "exit code 7, after 1 attempts"),
-        ("kill -9 $$", "signal 9, after 1 attempts"),
-        ("/nonexistent/command 2>&-", "exit code 127, after 1 attempts"),
+        ("exit 7", "exit code 7, after 1 attempt"),
+        ("kill -9 $$", "signal 9, after 1 attempt"),
+        ("/nonexistent/command 2>&-", "exit code 127, after 1 attempt"),
     ];
     for (command, reason) in table {
         let id = server.put("jobs", "p");
@@ -291,8 +291,8 @@ fn a_command_may_bury_its_task_at_once_and_its_last_line_says_why() {
     let output = server.run(&["take", "jobs", "--exec", &command, "--count", "1"]);
     assert_eq!(output.status.code(), Some(0));
     let complaint = String::from_utf8_lossy(&output.stderr);
-    let reason = "exit code 65, after 1 attempts: caf\u{fffd}";
-    let told = "exit code 65, after 1 attempts: buried";
+    let reason = "exit code 65, after 1 attempt: caf\u{fffd}";
+    let told = "exit code 65, after 1 attempt: buried";
     let expected = format!("first\ncaf\u{fffd} \n\npinpriq: task 1 of jobs: {told}\n");
     assert_eq!(complaint, expected);
     assert_eq!(server.known("jobs", &id, "reason"), reason);
@@ -312,7 +312,7 @@ fn a_command_that_takes_too_long_is_ended() {
         assert_eq!(output.status.code(), Some(0));
         assert_eq!(server.known("jobs", &id, "state"), "B");
         let reason = server.known("jobs", &id, "reason");
-        assert_eq!(reason, "timed out after 50 ms, after 1 attempts");
+        assert_eq!(reason, "timed out after 50 ms, after 1 attempt");
         server.printed(&["plow", "jobs"]);
     }
     let quick = ["take", "jobs", "--exec", "true", "--timeout", "1h", "--count", "1"];
