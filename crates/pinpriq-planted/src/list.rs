@@ -216,7 +216,7 @@ bugs! {
         [Engine("random::engine_does_what_the_model_does"), Simulator]
     CompactionLosesCopies "compaction-loses-copies"
         "Compaction writes a publication again without its copies."
-        [Engine("random::engine_does_what_the_model_does")]
+        [Simulator]
     AnswerBeforeSync "answer-before-sync"
         "An answer leaves before its change is durable."
         [Simulator]
