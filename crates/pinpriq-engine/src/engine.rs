@@ -418,8 +418,12 @@ impl Engine {
             Command::Put(ref put) => self.put(client, request, put),
             Command::PutBack(records) => Ok(Some(self.put_back(records))),
             Command::GiveBack(receipts) => Ok(Some(self.give_back(receipts))),
-            Command::Take(ref take) => self.take(client, request, take),
-            Command::TakeDone { done, ref take } => self.take_done(client, request, done, take),
+            Command::Take(ref take) | Command::TakeDone { ref take, .. } => {
+                if let Command::TakeDone { done, .. } = command {
+                    self.finish_done(client, done, take)?;
+                }
+                self.take(client, request, take)
+            }
             Command::Peek(ref peek) => self.peek(peek),
             Command::Get { queue, id } => self.get(queue, id),
             Command::Ack(ref ack) => self.ack(client, ack),

@@ -65,14 +65,14 @@ impl Lingering {
         self.bytes -= entry.map_or(0, |entry| entry.bytes);
     }
 
-    /// Removes and returns the oldest queue, if its time is over.
+    /// Whether the time of the oldest queue may be over.
     #[inline]
-    pub(crate) fn pop_over(&mut self, now: Timestamp) -> Option<QueueSlot> {
-        if self.oldest_until > now { None } else { self.pop_oldest_over(now) }
+    pub(crate) fn may_be_over(&self, now: Timestamp) -> bool {
+        self.oldest_until <= now
     }
 
-    #[inline(never)]
-    fn pop_oldest_over(&mut self, now: Timestamp) -> Option<QueueSlot> {
+    /// Removes and returns the oldest queue, if its time is over.
+    pub(crate) fn pop_over(&mut self, now: Timestamp) -> Option<QueueSlot> {
         let oldest = self.by_age.first_key_value().map(|(_, entry)| entry.until);
         self.oldest_until = oldest.unwrap_or(Timestamp::MAX);
         if has_passed(self.oldest_until, now) { self.pop() } else { None }

@@ -325,6 +325,13 @@ impl Queues {
     /// Forgets the figures of some former queues whose time is over.
     #[inline]
     pub(crate) fn forget_lingering(&mut self, now: Timestamp) {
+        if self.lingering.may_be_over(now) {
+            self.forget_some(now);
+        }
+    }
+
+    #[inline(never)]
+    fn forget_some(&mut self, now: Timestamp) {
         for _ in 0..FORGOTTEN_PER_CALL {
             let Some(slot) = self.lingering.pop_over(now) else { return };
             self[slot].lingers = None;

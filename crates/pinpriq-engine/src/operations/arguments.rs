@@ -3,7 +3,7 @@
 //! Each check returns a refusal that names the value and its bound. Checks that need a queue or a
 //! task are in the commands themselves.
 
-use crate::command::{Ack, Command, QueueCommand, QueueName, Release, Take};
+use crate::command::{Ack, Command, Done, QueueCommand, QueueName, Release, Take};
 use crate::fanout::MemberCommand;
 use crate::limits::{ID_BYTES_MAX, NAME_BYTES_MAX};
 use crate::reply::{Refusal, RefusalKind};
@@ -22,14 +22,18 @@ pub(crate) fn bad(sentence: String) -> Refusal {
     Refusal::new(RefusalKind::BadArgument, sentence)
 }
 
+#[inline(never)]
+fn check_names_of_done(done: &[Done<'_>], take: &Take<'_>) -> Result<(), Refusal> {
+    take.member.map_or(Ok(()), check_member)?;
+    let mut queues = done.iter().map(|done| done.queue).chain(take.queues.iter().copied());
+    queues.try_for_each(|queue| check_name("queue name", queue))
+}
+
 /// Checks the names of queues anywhere in a command.
 pub(crate) fn check_names(command: &Command<'_>) -> Result<(), Refusal> {
     let queue: QueueName<'_> = match command {
         Command::Put(put) => put.queue.into(),
-        Command::TakeDone { done, take } => {
-            done.iter().try_for_each(|done| check_name("queue name", done.queue))?;
-            return check_names(&Command::Take(*take));
-        }
+        Command::TakeDone { done, take } => return check_names_of_done(done, take),
         Command::Take(Take { queues, member, .. })
         | Command::Subscribe { queues, member, .. }
         | Command::Unsubscribe { queues, member } => {

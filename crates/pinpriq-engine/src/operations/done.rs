@@ -1,26 +1,26 @@
 //! Acknowledging tasks and taking others in one step.
 
 use crate::command::{Done, Held, HeldBy, Take};
-use crate::engine::{Answered, Engine};
+use crate::engine::Engine;
 use crate::limits::DONE_MAX;
 use crate::memory::slots::Slot;
 use crate::operations::arguments::bad;
 use crate::operations::find::named;
 use crate::operations::take::take_bytes;
 use crate::reply::{Refusal, RefusalKind};
-use crate::task::{ClientId, RequestId};
+use crate::task::ClientId;
 use crate::transition::{By, Operation};
 
 impl Engine {
-    /// Acknowledges tasks and takes others. Everything that can be refused is checked before
-    /// anything is done. Costs what the acks and the take would cost alone.
-    pub(crate) fn take_done(
+    /// Acknowledges tasks before a take. Everything that can be refused, also of the take, is
+    /// checked before anything is done. Costs what the acks would cost alone.
+    #[inline(never)]
+    pub(crate) fn finish_done(
         &mut self,
         client: ClientId,
-        request: RequestId,
         done: &[Done<'_>],
         take: &Take<'_>,
-    ) -> Answered {
+    ) -> Result<(), Refusal> {
         if done.len() > DONE_MAX {
             let given = done.len();
             return Err(bad(format!(
@@ -48,6 +48,6 @@ impl Engine {
         }
         // The reply must wait for the acks.
         self.report.stir(!planted!(DoneBeforeSync));
-        self.take(client, request, take)
+        Ok(())
     }
 }

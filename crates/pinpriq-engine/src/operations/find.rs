@@ -25,6 +25,7 @@ impl Engine {
 
     /// Refuses names of lanes if one of them does not exist, before anything is done with the
     /// others.
+    #[inline]
     pub(crate) fn find_lanes(
         &mut self,
         topics: &[&[u8]],

@@ -220,6 +220,7 @@ impl Engine {
         WAIT_OVERHEAD_BYTES + queues.sum::<u64>()
     }
 
+    #[inline]
     pub(crate) fn check_take(&self, take: &Take<'_>) -> Result<(), Refusal> {
         if take.queues.is_empty() {
             return Err(bad("a take needs a queue".to_owned()));
