@@ -56,7 +56,8 @@ impl Model {
     fn begin_again(&mut self, number: u64, transfer: &Transfer<'_>) -> Answer {
         self.may_return(number, &transfer.amendment)?;
         self.task_mut(number).progress.attempts = 0;
-        self.finish_transfer(number, transfer)
+        let state = self.bring_back(number, transfer.delay, &transfer.amendment);
+        Ok(Some(Reply::State(state)))
     }
 
     fn finish_transfer(&mut self, number: u64, transfer: &Transfer<'_>) -> Answer {

@@ -310,7 +310,6 @@ impl Queues {
             self.existing -= 1;
             self[slot].lingers = self.lingering.add(slot, now, bytes);
             while let Some(slot) = self.lingering.pop_excess() {
-                self[slot].lingers = None;
                 self.forget(slot);
             }
         }
@@ -334,7 +333,6 @@ impl Queues {
     fn forget_some(&mut self, now: Timestamp) {
         for _ in 0..FORGOTTEN_PER_CALL {
             let Some(slot) = self.lingering.pop_over(now) else { return };
-            self[slot].lingers = None;
             self.forget(slot);
         }
     }
@@ -351,6 +349,7 @@ impl Queues {
     /// Forgets the figures of a queue that does not exist, and its object if no consumer waits for
     /// it.
     fn forget(&mut self, slot: QueueSlot) {
+        self[slot].lingers = None;
         if self[slot].is_wanted() {
             self[slot].counters = Counters::default();
         } else if let Some(queue) = self.slots[slot.0 as usize].take() {

@@ -8,7 +8,7 @@ use clap::ValueEnum;
 
 use crate::units::{brief, duration_ms};
 
-/// Reads a time of at least so many milliseconds.
+/// Reads a time of at least this many milliseconds.
 pub(crate) fn time_from(least: u64) -> impl Fn(&str) -> Result<u64, String> + Clone {
     move |text| match duration_ms(text)? {
         time if time < least => {
