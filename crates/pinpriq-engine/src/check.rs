@@ -325,10 +325,9 @@ impl Engine {
     }
 }
 
-/// `put = acked + expired + killed + present`.
+/// `put = acked + expired + killed + dead + evicted + moved + present`.
 fn check_balance(counters: &Counters, of: &str) {
-    let left = counters.acked + counters.expired + counters.killed;
-    assert_eq!(counters.put, left + counters.present(), "the figures of {of} balance");
+    assert_eq!(counters.put, counters.left() + counters.present(), "the figures of {of} balance");
     let mut counts = [0_i128; 6];
     for (step, times) in &counters.moves {
         if let Some(from) = step.from {

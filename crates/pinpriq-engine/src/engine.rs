@@ -27,7 +27,7 @@ use crate::reply::{Output, Refusal, RefusalKind, Reply};
 use crate::report::Report;
 use crate::room::Room;
 use crate::stats::Counters;
-use crate::task::{Bytes, ClientId, RequestId, TaskRecord};
+use crate::task::{Bytes, ClientId, Receipt, RequestId, TaskRecord};
 use crate::time::Timestamp;
 
 /// The result of a command: a reply, `None` if the request waits, or a refusal.
@@ -64,6 +64,18 @@ pub struct Engine {
     pub(crate) room: Room,
     /// The request that is being carried out, until it has its reply.
     asking: Option<(ClientId, RequestId)>,
+}
+
+/// How a connection has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Farewell<'a> {
+    /// By itself, or because it was ended. The client never heard of these leases.
+    Ended {
+        /// Their receipts.
+        unsent: &'a [Receipt],
+    },
+    /// Because the server stops. No task has failed by that.
+    ServerStops,
 }
 
 /// The result of applying a command.
@@ -144,11 +156,11 @@ impl Engine {
     }
 
     /// Forgets a client whose connection has ended. Its blocked requests, subscriptions and credit
-    /// are removed, and its leases without a deadline end.
-    pub fn disconnect(&mut self, now: Timestamp, client: ClientId) {
+    /// are removed, and its leases without a deadline end: those that it knew of have failed.
+    pub fn disconnect(&mut self, now: Timestamp, client: ClientId, farewell: Farewell<'_>) {
         self.move_clock(now);
         // Before anything that is due now is handed out, so that no task goes to a dead client.
-        self.forget_client(client);
+        self.forget_client(client, farewell);
         self.fire_due();
         self.conclude();
     }
@@ -430,6 +442,7 @@ impl Engine {
             Command::AckAll { queue, receipts } => Ok(Some(self.ack_all(client, queue, receipts))),
             Command::Release(ref release) => self.release(client, release),
             Command::Bury { held, payload, reason } => self.bury(client, held, payload, reason),
+            Command::Fail(ref fail) => self.fail_held(client, fail),
             Command::Touch { held, by } => self.touch(client, held, by),
             Command::Dig(ref transfer) => self.dig(client, transfer),
             Command::Plow { queue, count, delay, ttl } => self.plow(queue, count, delay, ttl),
@@ -438,6 +451,8 @@ impl Engine {
             Command::Snatch(ref transfer) => self.snatch(client, transfer),
             Command::Restart(ref transfer) => self.restart(client, transfer),
             Command::Update(ref update) => self.update(client, update),
+            Command::Move { from, to, count, state } => self.move_tasks(from, to, count, state),
+            Command::Redrive { queue, count } => self.redrive(queue, count),
             Command::Await { queue, id, wait } => self.wait_for(client, request, queue, id, wait),
             Command::Subscribe { queues, member, selection, mode } => {
                 self.subscribe(client, queues, member, (selection, mode))

@@ -1,6 +1,7 @@
 //! The commands and replies of the engine, and the changes that it reports to the store. This is
 //! plain data: nothing here decides anything.
 
+pub mod backoff;
 pub mod change;
 pub mod command;
 pub mod limits;

@@ -56,6 +56,6 @@ mod restore;
 mod step;
 mod transition;
 
-pub use engine::{Applied, Engine};
-pub use interface::{change, command, limits, reply, room, settings, stats, task, time};
+pub use engine::{Applied, Engine, Farewell};
+pub use interface::{backoff, change, command, limits, reply, room, settings, stats, task, time};
 pub use transition::listing as transition_listing;

@@ -142,7 +142,11 @@ impl Engine {
     fn is_over(&self, slot: Slot) -> Option<Exit> {
         let task = &self.tasks[slot];
         match task.state() {
-            State::Ready | State::Waiting { .. } if task.is_expired(self.now) => {
+            // A dead letter leaves its queue only once all queues are there.
+            State::Ready | State::Waiting { .. }
+                if task.is_expired(self.now)
+                    && self.queues[task.queue].settings.gets_expired().is_none() =>
+            {
                 Some(Exit::Expired)
             }
             State::Zombie { purge_at } if self.now >= *purge_at => Some(Exit::Acked),
@@ -268,7 +272,7 @@ impl Engine {
         self.queues.pause(slot, record.paused);
         let queue = &mut self.queues[slot];
         queue.created = record.created;
-        queue.settings = record.settings;
+        queue.settings = record.settings.clone();
         queue.recorded = true;
         let former = std::mem::replace(&mut queue.place, place);
         self.report.give_up(former);

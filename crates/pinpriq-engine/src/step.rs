@@ -1,9 +1,9 @@
 //! The only code that moves a task. It updates indexes, deadline, counters and changes, and checks
 //! every move against the transition table.
 //!
-//! Commands decide what happens and call `enter`, `shift`, `amend` or `leave`. Each of these keeps
-//! every index, counter and deadline correct. Nothing here replies to a client, except to the
-//! awaiters of a task.
+//! Commands decide what happens and call `enter`, `shift`, `amend`, `leave` or `relocate`. Each of
+//! these keeps every index, counter and deadline correct. Nothing here replies to a client, except
+//! to the awaiters of a task.
 
 use crate::change::Change;
 use crate::engine::Engine;
@@ -12,10 +12,11 @@ use crate::memory::consumers::Client;
 use crate::memory::deadlines::Due;
 use crate::memory::packed::{Task, Unsaved};
 use crate::memory::slots::{QueueSlot, Slot};
+use crate::operations::fail::Failure;
 use crate::reply::{Outcome, Refusal};
 use crate::settings::{AfterAck, Ids};
 use crate::stats::Exit;
-use crate::task::{ClientId, State, StateKind};
+use crate::task::{ClientId, State, StateKind, reasons};
 use crate::time::Span;
 use crate::transition::{Operation, permits};
 
@@ -109,13 +110,24 @@ impl Engine {
 
     /// A task leaves its queue for good: any state to X.
     pub(crate) fn leave(&mut self, slot: Slot, operation: Operation, exit: Exit) {
+        let task = self.take_out(slot, operation, exit);
+        self.tasks.forget(task.payload());
+        self.report.give_up(task.place());
+        self.tidy_queue(task.queue);
+    }
+
+    /// Takes a task out of its queue for good, and returns it with its payload and its place in the
+    /// store. Its queue may be unneeded now.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "it is most of the work of an ack")]
+    fn take_out(&mut self, slot: Slot, operation: Operation, exit: Exit) -> Task {
         let from = self.lift(slot);
         assert!(
             permits(operation, Some(from), None) || exit == Exit::Expired,
             "{operation:?} cannot remove a task that is {from:?}"
         );
         self.report.stir(from != StateKind::Taken);
-        let task = self.remove_from_memory(slot);
+        let task = self.detach(slot);
         let queue = &mut self.queues[task.queue];
         if queue.settings.ids != Ids::Sequence {
             queue.indexes.remove_id(&task.id());
@@ -135,16 +147,48 @@ impl Engine {
             Exit::Acked => Outcome::Acked,
             Exit::Expired => Outcome::Expired,
             Exit::Killed => Outcome::Killed,
+            Exit::Dead => Outcome::Dead,
+            Exit::Evicted => Outcome::Evicted,
+            Exit::Moved => Outcome::Moved,
         };
         if !planted!(AwaiterNotToldOfExpiry) || exit != Exit::Expired {
             self.tell_awaiters(task.number(), outcome, None);
         }
-        self.tidy_queue(task.queue);
+        task
+    }
+
+    /// Moves a task into another queue, where it is a new task: it leaves this one, and enters that
+    /// one under another number, with the same payload. `change` makes it what it is to be there,
+    /// and gets its number. One batch holds both.
+    pub(crate) fn relocate(
+        &mut self,
+        slot: Slot,
+        (operation, exit): (Operation, Exit),
+        to: QueueSlot,
+        change: impl FnOnce(&mut Task),
+    ) {
+        let mut task = self.take_out(slot, operation, exit);
+        let from = task.queue;
+        let text = task.id();
+        let number = self.issued.next();
+        let id = self.new_id_of(to, number, &text);
+        let epoch = self.queues[to].epoch;
+        // A payload that was left in the store is read from the old record until the new one is
+        // there. So that place is given up later.
+        if task.away_bytes() == 0 {
+            let place = task.replace_place(None);
+            self.report.give_up(place);
+        }
+        task.renew(number, id, to, epoch);
+        change(&mut task);
+        self.count_queue(to);
+        self.enter(task, Operation::Arrive);
+        self.tidy_queue(from);
     }
 
     /// A task leaves because its TTL has passed: R, T, W or any other state to X.
     pub(crate) fn expire(&mut self, slot: Slot) {
-        self.leave(slot, Operation::Deadline, Exit::Expired);
+        self.leave_expired(slot, Operation::Deadline);
     }
 
     /// Ends a task that was acknowledged or popped, as the setting of its queue says, or as a
@@ -178,19 +222,21 @@ impl Engine {
             State::Waiting { .. } => {
                 self.shift(slot, Operation::Deadline, Unsaved::Progress, |_| State::Ready);
             }
-            State::Taken(_) => self.end_lease(slot, Operation::Deadline),
+            State::Taken(lease) => {
+                let at = lease.deadline.unwrap_or(self.now);
+                self.fail(slot, Operation::Deadline, Failure::at(at, reasons::LEASE_EXPIRED));
+            }
             State::Zombie { .. } => self.leave(slot, Operation::Deadline, Exit::Acked),
-            State::Buried { .. } | State::Done => {
+            State::Buried | State::Done => {
                 unreachable!("task {number} was due in a state without a deadline")
             }
         }
     }
 
-    /// Ends a lease without an action of its holder: T to R, or to X if the TTL has passed
-    /// meanwhile.
+    /// Ends a lease for which nobody is to blame: T to R, or to X if the TTL has passed meanwhile.
     pub(crate) fn end_lease(&mut self, slot: Slot, operation: Operation) {
         if self.tasks[slot].is_expired(self.now) {
-            self.leave(slot, operation, Exit::Expired);
+            self.leave_expired(slot, operation);
         } else {
             self.shift(slot, operation, Unsaved::Progress, |_| State::Ready);
         }
@@ -232,11 +278,20 @@ impl Engine {
 
     /// Removes the task from memory and from everything that refers to it by number.
     pub(crate) fn remove_from_memory(&mut self, slot: Slot) -> Task {
-        let task = self.tasks.remove(slot);
+        let task = self.detach(slot);
+        self.tasks.forget(task.payload());
+        self.report.give_up(task.place());
+        task
+    }
+
+    /// Like [`Self::remove_from_memory`], but keeps its payload and its place in the store.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "it is most of the work of an ack")]
+    fn detach(&mut self, slot: Slot) -> Task {
+        let task = self.tasks.detach(slot);
         if let Some(at) = task.armed() {
             self.deadlines.remove(at, Due::Task(task.number()));
         }
-        self.report.give_up(task.place());
         self.bytes -= task.own_bytes() + TASK_OVERHEAD_BYTES;
         if task.shares() {
             self.let_go(task.number());
@@ -283,15 +338,19 @@ impl Engine {
         self.bytes += self.queues.count(queue, self.now);
     }
 
-    /// Refuses to give a task another payload, or a reason of this many bytes for being buried, if
-    /// there is not enough room.
+    /// Refuses to give a task another payload, or another reason of this many bytes, if there is
+    /// not enough room.
     pub(crate) fn check_growth(
         &self,
         slot: Slot,
         payload: Option<&[u8]>,
-        reason: usize,
+        reason: Option<usize>,
     ) -> Result<(), Refusal> {
+        if payload.is_none() && reason.is_none_or(|bytes| bytes == 0) {
+            return Ok(());
+        }
         let task = &self.tasks[slot];
+        let reason = reason.unwrap_or_else(|| task.reason().map_or(0, |reason| reason.len()));
         // A payload that was left in the store counts too, so a shorter one always fits.
         let (mut former, mut current) = (task.own_bytes() + task.away_bytes(), reason as u64);
         current += former - task.reason_bytes();

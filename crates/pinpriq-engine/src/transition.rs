@@ -27,6 +27,8 @@ pub(crate) enum Operation {
     Release(By),
     /// See [`crate::command::Command::Bury`].
     Bury(By),
+    /// See [`crate::command::Command::Fail`].
+    Fail(By),
     /// See [`crate::command::Command::Touch`].
     Touch(By),
     /// See [`crate::command::Command::Update`].
@@ -43,6 +45,10 @@ pub(crate) enum Operation {
     Snatch,
     /// See [`crate::command::Command::Restart`].
     Restart,
+    /// It leaves for another queue: see [`crate::command::Command::Move`].
+    Move,
+    /// It comes from another queue, as a dead letter or by hand.
+    Arrive,
     /// Its deadline passes.
     Deadline,
     /// The connection that took it without a TTR ends, or the server was restarted.
@@ -93,6 +99,7 @@ pub(crate) enum Answer {
 }
 
 const TO_READY: &[Option<StateKind>] = &[Some(Ready), Some(Waiting), None];
+const TO_FAILED: &[Option<StateKind>] = &[Some(Ready), Some(Waiting), Some(Buried), None];
 const TO_FINISHED: &[Option<StateKind>] = &[None, Some(Zombie), Some(Done)];
 const TO_RESTING: &[Option<StateKind>] =
     &[Some(Ready), Some(Waiting), Some(Buried), Some(Zombie), Some(Done), None];
@@ -135,6 +142,17 @@ pub(crate) const fn answer(operation: Operation, standing: Standing) -> Answer {
         Operation::Ack(by) => held(by, standing, Answer::Moves(TO_FINISHED)),
         Operation::Release(by) => held(by, standing, Answer::Moves(TO_READY)),
         Operation::Bury(by) => held(by, standing, Answer::Moves(&[Some(Buried)])),
+        Operation::Fail(by) => held(by, standing, Answer::Moves(TO_FAILED)),
+        Operation::Move => match standing {
+            Standing::Resting(_) => Answer::Moves(&[None]),
+            _ => Answer::Never,
+        },
+        Operation::Arrive => match standing {
+            Standing::Absent => {
+                Answer::Moves(&[Some(Ready), Some(Waiting), Some(Buried), Some(Zombie), Some(Done)])
+            }
+            _ => Answer::Never,
+        },
         Operation::Touch(By::Id) => match standing {
             Standing::Resting(Ready) => Answer::Stays,
             Standing::Resting(_) => Answer::Nothing,
@@ -173,7 +191,8 @@ const fn by_id(operation: Operation, standing: Standing) -> Answer {
 
         (Operation::Deadline, Standing::Absent | Standing::Resting(Done))
         | (Operation::HolderGone, Standing::Absent | Standing::Resting(_)) => Answer::Never,
-        (Operation::Deadline | Operation::HolderGone, _) => Answer::Moves(&[Some(Ready), None]),
+        (Operation::Deadline, Standing::Resting(_)) => Answer::Moves(&[Some(Ready), None]),
+        (Operation::Deadline | Operation::HolderGone, _) => Answer::Moves(TO_FAILED),
 
         (_, Standing::Absent) => Answer::Refused(NotFound),
 
@@ -218,7 +237,7 @@ pub(crate) fn permits(
 }
 
 /// The rows of the listing, each with its label.
-pub(crate) const ROWS: [(&str, Operation); 25] = [
+pub(crate) const ROWS: [(&str, Operation); 30] = [
     ("put with that id", Operation::Put),
     ("take", Operation::Take),
     ("pop", Operation::Pop),
@@ -232,6 +251,9 @@ pub(crate) const ROWS: [(&str, Operation); 25] = [
     ("bury by receipt", Operation::Bury(By::Receipt)),
     ("bury by another receipt", Operation::Bury(By::OldReceipt)),
     ("bury by id", Operation::Bury(By::Id)),
+    ("fail by receipt", Operation::Fail(By::Receipt)),
+    ("fail by another receipt", Operation::Fail(By::OldReceipt)),
+    ("fail by id", Operation::Fail(By::Id)),
     ("touch by receipt", Operation::Touch(By::Receipt)),
     ("touch by another receipt", Operation::Touch(By::OldReceipt)),
     ("touch by id", Operation::Touch(By::Id)),
@@ -242,6 +264,8 @@ pub(crate) const ROWS: [(&str, Operation); 25] = [
     ("switch", Operation::Switch),
     ("snatch", Operation::Snatch),
     ("restart", Operation::Restart),
+    ("move to another queue", Operation::Move),
+    ("arrive from another queue", Operation::Arrive),
     ("its deadline passes", Operation::Deadline),
     ("its holder is gone", Operation::HolderGone),
 ];

@@ -15,9 +15,9 @@ use pinpriq_engine::task::{Grant, Receipt, TaskRecord};
 use pinpriq_records::primitives::{end, put_bytes, put_number, take_byte, take_bytes, take_small};
 
 use self::kinds::{
-    ACK, ACK_ALL, AWAIT, BURY, CREDIT, DIG, GET, GIVE_BACK, KILL, PEEK, PLOW, PUBLISH, PUT,
-    PUT_BACK, QUEUE_CREATE, QUEUE_SET, RELEASE, RESTART, SNATCH, SUBSCRIBE, SWITCH, TAKE,
-    TAKE_DONE, TOUCH, UNSUBSCRIBE, UPDATE,
+    ACK, ACK_ALL, AWAIT, BURY, CREDIT, DIG, FAIL, GET, GIVE_BACK, KILL, MOVE, PEEK, PLOW, PUBLISH,
+    PUT, PUT_BACK, QUEUE_CREATE, QUEUE_SET, REDRIVE, RELEASE, RESTART, SNATCH, SUBSCRIBE, SWITCH,
+    TAKE, TAKE_DONE, TOUCH, UNSUBSCRIBE, UPDATE,
 };
 use self::parts::{begin_in, put_names, take_queue_first};
 use crate::Malformed;
@@ -29,6 +29,7 @@ use crate::records::{put_record, take_records};
 /// What a list of receipts is filled with before they are read.
 const NO_RECEIPT: Receipt = Receipt { number: 0, grant: Grant { incarnation: 0, serial: 0 } };
 
+#[expect(clippy::too_many_lines, reason = "one arm for each command")]
 pub(crate) fn encode(command: &Command<'_>, out: &mut Vec<u8>) {
     match command {
         Command::Put(put) => putting::encode_put(put, out),
@@ -55,7 +56,18 @@ pub(crate) fn encode(command: &Command<'_>, out: &mut Vec<u8>) {
             put_list(out, receipts, put_receipt);
         }
         Command::Bury { held, payload, reason } => {
-            holding::encode_bury(held, *payload, reason, out);
+            holding::encode_bury(held, *payload, *reason, out);
+        }
+        Command::Fail(fail) => holding::encode_fail(fail, out),
+        Command::Move { from, to, count, state } => {
+            begin_in(out, MOVE, from);
+            put_bytes(out, to);
+            put_number(out, u64::from(*count));
+            out.push(kind_code(Some(*state)));
+        }
+        Command::Redrive { queue, count } => {
+            begin_in(out, REDRIVE, queue);
+            put_number(out, u64::from(*count));
         }
         Command::Dig(transfer) => tending::encode_transfer(DIG, transfer, out),
         Command::Plow { queue, count, delay, ttl } => {
@@ -164,6 +176,16 @@ fn take_without_list<'a>(kind: u8, input: &mut &'a [u8]) -> Result<Command<'a>, 
         PEEK => Command::Peek(tending::take_peek(input)?),
         GET => Command::Get { queue: take_queue_first(input)?, id: take_bytes(input)? },
         BURY => holding::take_bury(input)?,
+        FAIL => Command::Fail(holding::take_fail(input)?),
+        MOVE => Command::Move {
+            from: take_queue_first(input)?,
+            to: take_bytes(input)?,
+            count: take_small(input, "count")?,
+            state: kind_of(take_byte(input)?)?.ok_or(Malformed::OutOfRange("state"))?,
+        },
+        REDRIVE => {
+            Command::Redrive { queue: take_queue_first(input)?, count: take_small(input, "count")? }
+        }
         DIG => Command::Dig(tending::take_transfer(input)?),
         PLOW => tending::take_plow(input)?,
         SWITCH => Command::Switch {

@@ -138,6 +138,9 @@ const fn outcome_code(outcome: Outcome) -> u8 {
         Outcome::Expired => 2,
         Outcome::Killed => 3,
         Outcome::Timeout => 4,
+        Outcome::Dead => 5,
+        Outcome::Evicted => 6,
+        Outcome::Moved => 7,
     }
 }
 
@@ -148,6 +151,9 @@ const fn outcome_of(code: u8) -> Result<Outcome, Malformed> {
         2 => Outcome::Expired,
         3 => Outcome::Killed,
         4 => Outcome::Timeout,
+        5 => Outcome::Dead,
+        6 => Outcome::Evicted,
+        7 => Outcome::Moved,
         _ => return Err(Malformed::OutOfRange("outcome")),
     })
 }

@@ -47,8 +47,12 @@ impl Model {
             Command::Touch { held, .. } | Command::Bury { held, .. } => {
                 (&[held.queue.name], held.queue.member)
             }
+            Command::Fail(fail) => (&[fail.held.queue.name], fail.held.queue.member),
+            Command::Move { from, to, .. } => {
+                fits(to.len() <= NAME_BYTES_MAX)?;
+                (&[from.name], from.member)
+            }
             Command::Release(release) => (&[release.held.queue.name], release.held.queue.member),
-            Command::Plow { queue, .. } => (&[queue.name], queue.member),
             Command::Dig(it) | Command::Snatch(it) | Command::Restart(it) => {
                 (&[it.queue.name], it.queue.member)
             }
@@ -58,7 +62,9 @@ impl Model {
                 (&[*topic], Some(*member))
             }
             Command::Queue(QueueCommand::Create { queue, .. }) => (&[*queue], None),
-            Command::Queue(QueueCommand::Set { queue, .. } | QueueCommand::Pause { queue, .. }) => {
+            Command::Plow { queue, .. }
+            | Command::Redrive { queue, .. }
+            | Command::Queue(QueueCommand::Set { queue, .. } | QueueCommand::Pause { queue, .. }) => {
                 (&[queue.name], queue.member)
             }
             _ => return Ok(()),

@@ -2,7 +2,7 @@
 //! described in `take`.
 
 use pinpriq_engine::command::{Ack, Amendment, Held, HeldBy, QueueName, Release};
-use pinpriq_engine::limits::NAME_BYTES_MAX;
+use pinpriq_engine::limits::{NAME_BYTES_MAX, REASON_BYTES_MAX};
 use pinpriq_engine::reply::{Refusal, RefusalKind, Reply};
 use pinpriq_engine::settings::AfterAck;
 use pinpriq_engine::task::{ClientId, Receipt, State};
@@ -61,7 +61,7 @@ impl Model {
             return Err(RefusalKind::WrongState);
         }
         if ack.zombie.is_some() || after_ack != AfterAck::Delete {
-            self.may_grow(number, ack.payload, 0)?;
+            self.may_grow(number, ack.payload, None)?;
         }
         if let Some(payload) = ack.payload {
             self.give_payload(number, payload);
@@ -94,7 +94,7 @@ impl Model {
             self.last_number += 1;
         }
         let tail = self.last_number;
-        let state = self.bring_back(number, release.delay, &release.amendment);
+        let state = self.bring_back(number, release.delay, &release.amendment, false);
         if release.tail && state.is_some() {
             self.task_mut(number).progress.seq = tail;
         }
@@ -109,7 +109,7 @@ impl Model {
             let held = self.places.get(&number).map(|place| &self.homes[place].tasks[&number]);
             let is_held = held.is_some_and(|task| task.receipt() == Some(*receipt));
             if is_held && self.is_live(number) {
-                self.bring_back(number, Span::ZERO, &Amendment::default());
+                self.bring_back(number, Span::ZERO, &Amendment::default(), false);
                 count += 1;
             }
         }
@@ -121,17 +121,18 @@ impl Model {
         client: ClientId,
         held: Held<'_>,
         payload: Option<&[u8]>,
-        reason: &[u8],
+        reason: Option<&[u8]>,
     ) -> Answer {
         held_fits(held)?;
         self.payload_fits(payload)?;
-        fits(reason.len() <= NAME_BYTES_MAX)?;
+        fits(reason.is_none_or(|reason| reason.len() <= REASON_BYTES_MAX))?;
         let number = self.hold(client, held)?;
-        self.may_grow(number, payload, reason.len())?;
+        self.may_grow(number, payload, reason.map(<[u8]>::len))?;
         if let Some(payload) = payload {
             self.give_payload(number, payload);
         }
-        self.shift(number, State::Buried { reason: reason.into() });
+        self.task_mut(number).progress.reason = reason.map(Into::into);
+        self.shift(number, State::Buried);
         Ok(Some(Reply::Done))
     }
 
@@ -175,7 +176,7 @@ impl Model {
     }
 }
 
-fn held_fits(held: Held<'_>) -> Result<(), RefusalKind> {
+pub(super) fn held_fits(held: Held<'_>) -> Result<(), RefusalKind> {
     match held.by {
         HeldBy::Id(id) => id_fits(id),
         HeldBy::Receipt(_) => Ok(()),

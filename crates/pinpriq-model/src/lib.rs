@@ -13,8 +13,10 @@
 mod arguments;
 mod bindings;
 mod disk_room;
+mod failure;
 mod hold;
 mod members;
+mod moving;
 mod put;
 mod queues;
 mod room;
@@ -215,7 +217,8 @@ impl Model {
             Command::Ack(ack) => self.ack(client, ack),
             Command::AckAll { queue, receipts } => Ok(Some(self.ack_all(*queue, receipts))),
             Command::Release(release) => self.release(client, release),
-            Command::Bury { held, payload, reason } => self.bury(client, *held, *payload, reason),
+            Command::Bury { held, payload, reason } => self.bury(client, *held, *payload, *reason),
+            Command::Fail(fail) => self.fail(client, fail),
             Command::Touch { held, by } => self.touch(client, *held, *by),
             Command::Dig(transfer) => self.dig(transfer),
             Command::Plow { queue, count, delay, ttl } => self.plow(*queue, *count, *delay, *ttl),
@@ -224,6 +227,8 @@ impl Model {
             Command::Snatch(transfer) => self.snatch(transfer),
             Command::Restart(transfer) => self.restart_task(transfer),
             Command::Update(update) => self.update(client, update),
+            Command::Move { from, to, count, state } => self.move_tasks(*from, to, *count, *state),
+            Command::Redrive { queue, count } => self.redrive(*queue, *count),
             Command::Await { queue, id, wait } => self.wait_for(client, request, *queue, id, *wait),
             Command::Subscribe { queues, member, selection, mode } => {
                 self.subscribe(client, queues, *member, *selection, *mode)

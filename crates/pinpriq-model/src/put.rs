@@ -11,14 +11,14 @@ use pinpriq_engine::settings::{Ids, Settings};
 use pinpriq_engine::task::{ClientId, Progress, RequestId, State, StateKind, TaskId, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
 
-use super::{Answer, Exit, Home, Model, Place, fits, id_fits, is_placeholder};
+use super::{Answer, Home, Model, Place, fits, id_fits, is_placeholder};
 
 impl Model {
     pub(super) fn put(&mut self, client: ClientId, request: RequestId, put: &Put<'_>) -> Answer {
         fits(put.queue.len() <= NAME_BYTES_MAX)?;
         let place = Place::Queue(put.queue.into());
         let settings = self.settings(&place);
-        let expires_at = self.put_fits(put, settings)?;
+        let expires_at = self.put_fits(put, &settings)?;
         if let Some(id) = put.id
             && self.find(put.queue.into(), id)?.is_some()
         {
@@ -57,13 +57,8 @@ impl Model {
             id: id.clone(),
             put_at: self.now,
             terms: put.terms.kept(),
-            progress: Progress {
-                priority: put.priority,
-                seq: number,
-                expires_at,
-                attempts: 0,
-                state,
-            },
+            progress: Progress { expires_at, state, ..Progress::fresh(number, put.priority) },
+            origin: None,
             payload: put.payload.into(),
             away: None,
             shared: false,
@@ -84,7 +79,7 @@ impl Model {
         Ok(None)
     }
 
-    fn new_id(&mut self, ids: Ids, number: u64) -> TaskId {
+    pub(super) fn new_id(&mut self, ids: Ids, number: u64) -> TaskId {
         match ids {
             Ids::Sequence | Ids::Given => TaskId::Number(number),
             Ids::Time64 | Ids::Uuid => self.bindings.id_of(number),
@@ -99,7 +94,7 @@ impl Model {
         }
         let now = self.now;
         match self.task(number).progress.state.kind() {
-            StateKind::Ready => self.leave(number, Exit::Expired),
+            StateKind::Ready => self.expire(number),
             StateKind::Taken => self.task_mut(number).progress.expires_at = Some(now),
             _ => {}
         }
@@ -109,7 +104,7 @@ impl Model {
     fn put_fits(
         &self,
         put: &Put<'_>,
-        settings: Settings,
+        settings: &Settings,
     ) -> Result<Option<Timestamp>, RefusalKind> {
         fits(put.terms.key.is_none_or(|key| key.len() <= NAME_BYTES_MAX))?;
         self.payload_fits(Some(put.payload))?;
@@ -182,12 +177,10 @@ impl Model {
                 put_at: now,
                 terms: publish.terms.kept(),
                 progress: Progress {
-                    priority: publish.priority,
-                    seq: number,
                     expires_at: expires_at.or_else(|| settings.ttl.map(|ttl| now.after(ttl))),
-                    attempts: 0,
-                    state: State::Ready,
+                    ..Progress::fresh(number, publish.priority)
                 },
+                origin: None,
                 payload: std::sync::Arc::clone(&payload),
                 away: None,
                 shared: false,
@@ -251,7 +244,7 @@ impl Model {
 
     fn expire_if_over(&mut self, number: u64) {
         if self.is_over(self.task(number)) {
-            self.leave(number, Exit::Expired);
+            self.expire(number);
         }
     }
 
@@ -286,7 +279,7 @@ impl Model {
 
 impl Home {
     /// Whether it holds as many unfinished tasks as its capacity allows.
-    fn is_full(&self) -> bool {
+    pub(super) fn is_full(&self) -> bool {
         let Some(capacity) = self.settings.capacity else { return false };
         let finished =
             |task: &&TaskRecord| matches!(task.progress.state, State::Zombie { .. } | State::Done);

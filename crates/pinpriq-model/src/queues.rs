@@ -3,7 +3,7 @@
 use pinpriq_engine::command::{QueueCommand, QueueName, Sides};
 use pinpriq_engine::limits::NAME_BYTES_MAX;
 use pinpriq_engine::reply::{RefusalKind, Reply};
-use pinpriq_engine::settings::{Assignment, IDS, Ids, Paused, Value};
+use pinpriq_engine::settings::{Assignment, DEADLETTER, IDS, Ids, Paused, Value};
 use pinpriq_engine::stats::{Counters, Figures};
 use pinpriq_engine::task::{StateKind, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
@@ -29,7 +29,8 @@ impl Model {
             QueueCommand::Show(queue) => {
                 let place = self.existing(queue)?;
                 let home = self.home(&place);
-                let (settings, paused, created) = (home.settings, home.paused, home.created);
+                let (settings, paused, created) =
+                    (home.settings.clone(), home.paused, home.created);
                 Ok(Some(Reply::Settings { settings: Box::new(settings), paused, created }))
             }
             QueueCommand::List { prefix, after, count } => {
@@ -72,9 +73,15 @@ impl Model {
 
     fn set(&mut self, queue: QueueName<'_>, changes: &[Assignment<'_>]) -> Answer {
         fits(queue.member.is_none() || !changes.contains(&(IDS, Ids::Given.into())))?;
+        fits(changes.iter().all(|(setting, value)| match value {
+            Value::Bytes(name) => {
+                *setting != DEADLETTER || queue.member.is_none() && *name != queue.name
+            }
+            _ => true,
+        }))?;
         let place = self.place_of(queue)?;
         let former = self.settings(&place);
-        let settings = former.with(changes).map_err(|_| RefusalKind::BadArgument)?;
+        let settings = former.clone().with(changes).map_err(|_| RefusalKind::BadArgument)?;
         let holds_tasks = self.homes.get(&place).is_some_and(|home| !home.tasks.is_empty());
         if settings.ids != former.ids && holds_tasks {
             return Err(RefusalKind::WrongState);
@@ -95,6 +102,7 @@ impl Model {
     fn settings_fit(&self, changes: &[Assignment<'_>]) -> Result<(), RefusalKind> {
         changes.iter().try_for_each(|(_, value)| match *value {
             Value::Span(span) => self.span_fits(Some(span), false),
+            Value::Bytes(name) => fits(name.len() <= NAME_BYTES_MAX),
             value => fits(value != Value::Number(0)),
         })
     }
@@ -192,6 +200,10 @@ fn counters<'a>(tasks: impl Iterator<Item = &'a TaskRecord>, tally: &Tally) -> C
         acked: tally.acked,
         expired: tally.expired,
         killed: tally.killed,
+        dead: tally.dead,
+        evicted: tally.evicted,
+        moved: tally.moved,
+        failures: tally.failures,
         bytes,
     }
 }
@@ -228,10 +240,15 @@ impl Model {
         self.next_moment().is_none_or(|at| at > now) && !self.has_more_to_do()
     }
 
-    /// Whether the age of the oldest ready task is ambiguous in some place: a task that was sent to
-    /// the tail is older than its seq suggests.
+    /// Whether the age of the oldest ready task is ambiguous in some place: a task that was moved,
+    /// or sent to the tail, is older than its seq suggests.
     #[must_use]
     pub fn has_tail(&self) -> bool {
-        self.tasks().any(|task| task.progress.seq != task.number)
+        let is_mixed = |home: &Home| {
+            let mut tasks: Vec<&TaskRecord> = home.tasks.values().collect();
+            tasks.sort_by_key(|task| task.progress.seq);
+            !tasks.is_sorted_by_key(|task| task.put_at)
+        };
+        self.homes.values().any(is_mixed)
     }
 }

@@ -12,7 +12,7 @@ use pinpriq_engine::limits::{
 };
 use pinpriq_engine::reply::RefusalKind;
 use pinpriq_engine::room::Room;
-use pinpriq_engine::task::{Bytes, State, TaskId, TaskRecord};
+use pinpriq_engine::task::{Bytes, TaskId, TaskRecord};
 
 use super::{Model, Place};
 
@@ -115,7 +115,7 @@ impl Model {
         let shares = self.kept.shares.contains_key(&task.number);
         let content = if shares { 0 } else { content_bytes(task, task.payload.len()) };
         let id = if let TaskId::Given(id) = &task.id { id.len() } else { 0 };
-        content + (id + reason_of(task)) as u64
+        content + (id + reason_of(task) + origin_of(task)) as u64
     }
 
     /// Checks whether tasks and queues may occupy this many more bytes.
@@ -130,14 +130,15 @@ impl Model {
         if is_there { 0 } else { queue_bytes(name) }
     }
 
-    /// Checks whether a task may get another payload, and a bury reason of this many bytes.
+    /// Checks whether a task may get another payload, and another reason of this many bytes.
     pub(super) fn may_grow(
         &self,
         number: u64,
         payload: Option<&[u8]>,
-        reason: usize,
+        reason: Option<usize>,
     ) -> Result<(), RefusalKind> {
         let task = self.task(number);
+        let reason = reason.unwrap_or_else(|| reason_of(task));
         let shared = self.kept.shares.get(&number);
         let mut former = self.own_bytes(task);
         let mut current = former - reason_of(task) as u64 + reason as u64;
@@ -168,7 +169,7 @@ impl Model {
         if expires_at.is_some_and(|at| at <= self.now) {
             return Ok(());
         }
-        self.may_grow(number, amendment.payload, 0)
+        self.may_grow(number, amendment.payload, None)
     }
 
     /// Gives a task a payload of its own.
@@ -209,7 +210,13 @@ fn content_bytes(task: &TaskRecord, payload: usize) -> u64 {
     (payload + task.terms.bytes()) as u64
 }
 
-/// The length of the reason with which a task is buried, else 0.
-pub(super) fn reason_of(task: &TaskRecord) -> usize {
-    if let State::Buried { reason } = &task.progress.state { reason.len() } else { 0 }
+/// The length of the reason of a task.
+fn reason_of(task: &TaskRecord) -> usize {
+    task.progress.reason.as_ref().map_or(0, |reason| reason.len())
+}
+
+/// The length of the names of the origin of a task.
+fn origin_of(task: &TaskRecord) -> usize {
+    let Some(origin) = &task.origin else { return 0 };
+    origin.queue.len() + if let TaskId::Given(id) = &origin.id { id.len() } else { 0 }
 }

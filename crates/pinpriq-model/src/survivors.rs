@@ -40,7 +40,7 @@ impl Model {
             kept.members.push(MemberRecord { incarnation, name, lease, ended });
         }
         for home in self.homes.values() {
-            let (settings, paused) = (home.settings, home.paused);
+            let (settings, paused) = (home.settings.clone(), home.paused);
             if let Some(lane) = &home.lane {
                 let (number, topic, member) =
                     (lane.name.number, home.name.clone(), lane.incarnation);
@@ -98,7 +98,7 @@ impl Model {
         }
         self.totals = Tally { put: self.places.len() as u64, ..Tally::default() };
         self.drop_what_is_over();
-        self.end_leases(|lease| lease.deadline.is_none(), false);
+        self.end_leases(|_, lease| lease.deadline.is_none(), false, false);
         self.fire_due();
         // A queue of which nothing is left has no figures.
         self.lingering.clear();
@@ -109,7 +109,11 @@ impl Model {
         for number in self.places.keys().copied().collect::<Vec<_>>() {
             let task = self.task(number);
             match task.progress.state.kind() {
-                StateKind::Ready | StateKind::Waiting if self.is_over(task) => {
+                // Dead letters leave later, when all queues are there.
+                StateKind::Ready | StateKind::Waiting
+                    if self.is_over(task)
+                        && self.settings(&self.places[&number]).gets_expired().is_none() =>
+                {
                     self.leave(number, Exit::Expired);
                 }
                 StateKind::Zombie if time::due(task).is_some_and(|at| at <= self.now) => {

@@ -20,6 +20,10 @@ pub(super) struct Tally {
     pub(super) acked: u64,
     pub(super) expired: u64,
     pub(super) killed: u64,
+    pub(super) dead: u64,
+    pub(super) evicted: u64,
+    pub(super) moved: u64,
+    pub(super) failures: u64,
 }
 
 /// Why a task leaves.
@@ -28,6 +32,8 @@ pub(super) enum Exit {
     Acked,
     Expired,
     Killed,
+    Dead,
+    Moved,
 }
 
 impl Model {
@@ -87,7 +93,7 @@ impl Model {
     }
 
     pub(super) fn settings(&self, place: &Place) -> Settings {
-        self.homes.get(place).map(|home| home.settings).unwrap_or_default()
+        self.homes.get(place).map(|home| home.settings.clone()).unwrap_or_default()
     }
 
     pub(super) fn paused(&self, place: &Place) -> Paused {
@@ -137,9 +143,17 @@ impl Model {
 
     /// Removes a task for good. Its queue may go with the last task.
     pub(super) fn leave(&mut self, number: u64, exit: Exit) {
-        let from = self.task(number).progress.state.kind();
-        self.note_move(number, from, None);
-        let Some(place) = self.places.remove(&number) else { return };
+        let place = self.places[&number].clone();
+        self.take_out(number, exit);
+        self.tidy(&place);
+    }
+
+    /// Removes a task for good, and returns it.
+    pub(super) fn take_out(&mut self, number: u64, exit: Exit) -> TaskRecord {
+        let task = self.task(number).clone();
+        self.note_move(number, task.progress.state.kind(), None);
+        let place = self.places[&number].clone();
+        self.places.remove(&number);
         self.kept.part(number);
         let home = self.home(&place);
         home.tasks.remove(&number);
@@ -149,9 +163,11 @@ impl Model {
             Exit::Acked => Outcome::Acked,
             Exit::Expired => Outcome::Expired,
             Exit::Killed => Outcome::Killed,
+            Exit::Dead => Outcome::Dead,
+            Exit::Moved => Outcome::Moved,
         };
         self.tell(number, outcome, None);
-        self.tidy(&place);
+        task
     }
 
     pub(super) fn note_move(&mut self, number: u64, from: StateKind, to: Option<StateKind>) {
@@ -219,6 +235,8 @@ impl Tally {
             Exit::Acked => self.acked += count,
             Exit::Expired => self.expired += count,
             Exit::Killed => self.killed += count,
+            Exit::Dead => self.dead += count,
+            Exit::Moved => self.moved += count,
         }
     }
 }

@@ -1,8 +1,9 @@
 //! What happens as time passes, and when a connection ends. The caller supplies the time.
 
+use pinpriq_engine::Farewell;
 use pinpriq_engine::command::TakeMode;
 use pinpriq_engine::reply::{Outcome, Reply};
-use pinpriq_engine::task::{ClientId, Lease, State, StateKind, TaskRecord};
+use pinpriq_engine::task::{ClientId, Lease, State, StateKind, TaskRecord, reasons};
 use pinpriq_engine::time::Timestamp;
 
 use super::{Exit, Model};
@@ -25,7 +26,7 @@ pub(super) fn due(task: &TaskRecord) -> Option<Timestamp> {
         }
         State::Taken(lease) => lease.deadline,
         State::Zombie { purge_at } => Some(*purge_at),
-        State::Buried { .. } | State::Done => None,
+        State::Buried | State::Done => None,
     }
 }
 
@@ -117,10 +118,13 @@ impl Model {
         *self.happened.entry(("its deadline passes", kind)).or_default() += 1;
         let task = self.task(number);
         match kind {
-            StateKind::Ready => self.leave(number, Exit::Expired),
             StateKind::Zombie => self.leave(number, Exit::Acked),
-            _ if self.is_over(task) => self.leave(number, Exit::Expired),
-            _ => self.shift(number, State::Ready),
+            StateKind::Taken => {
+                let at = due(task).unwrap_or(self.now);
+                self.count_failure(number, at, Some(reasons::LEASE_EXPIRED), None);
+            }
+            StateKind::Waiting if !self.is_over(task) => self.shift(number, State::Ready),
+            _ => self.expire(number),
         }
     }
 
@@ -141,19 +145,32 @@ impl Model {
     }
 
     /// Ends a connection. Nothing that is due in the same moment reaches it any more.
-    pub fn disconnect(&mut self, now: Timestamp, client: ClientId) {
+    pub fn disconnect(&mut self, now: Timestamp, client: ClientId, farewell: Farewell<'_>) {
         self.now = now;
         self.takers.retain(|taker| taker.client != client);
         self.awaiters.retain(|awaiter| awaiter.client != client);
         self.subscriptions.retain(|known| known.client != client);
         self.credits.remove(&client);
-        self.end_leases(|lease| lease.deadline.is_none() && lease.holder == Some(client), true);
+        let ended = |lease: &Lease| lease.deadline.is_none() && lease.holder == Some(client);
+        let knows = |task: &TaskRecord| match farewell {
+            Farewell::ServerStops => false,
+            Farewell::Ended { unsent } => {
+                task.receipt().is_some_and(|receipt| !unsent.contains(&receipt))
+            }
+        };
+        self.end_leases(|task, lease| ended(lease) && !knows(task), true, false);
+        self.end_leases(|_, lease| ended(lease), true, true);
         self.fire_due();
     }
 
-    pub(super) fn end_leases(&mut self, which: impl Fn(&Lease) -> bool, of_living: bool) {
+    pub(super) fn end_leases(
+        &mut self,
+        which: impl Fn(&TaskRecord, &Lease) -> bool,
+        of_living: bool,
+        is_failure: bool,
+    ) {
         let held = |task: &&TaskRecord| match &task.progress.state {
-            State::Taken(lease) => which(lease),
+            State::Taken(lease) => which(task, lease),
             _ => false,
         };
         let mut numbers: Vec<u64> = self
@@ -167,8 +184,11 @@ impl Model {
         numbers.sort_unstable();
         for number in numbers {
             *self.happened.entry(("its holder is gone", StateKind::Taken)).or_default() += 1;
-            if self.is_over(self.task(number)) {
-                self.leave(number, Exit::Expired);
+            if is_failure {
+                let reason = Some(reasons::CONNECTION_CLOSED);
+                self.count_failure(number, self.now, reason, None);
+            } else if self.is_over(self.task(number)) {
+                self.expire(number);
             } else {
                 self.shift(number, State::Ready);
             }

@@ -6,21 +6,25 @@ use pinpriq_engine::settings::AfterAck;
 use pinpriq_engine::task::{ClientId, State, StateKind};
 use pinpriq_engine::time::Span;
 
-use super::room::reason_of;
 use super::{Answer, Exit, Model, fits, id_fits};
 
 impl Model {
-    /// Moves a task to R or W and applies the changes, or to X if the TTL is over by then.
+    /// Moves a task to R or W and applies the changes, or to X if the TTL is over by then. It may
+    /// begin again, as if it had never been taken.
     pub(super) fn bring_back(
         &mut self,
         number: u64,
         delay: Span,
         amendment: &Amendment<'_>,
+        begins_again: bool,
     ) -> Option<StateKind> {
         self.amend(number, amendment);
         if self.is_over(self.task(number)) {
-            self.leave(number, Exit::Expired);
+            self.expire(number);
             return None;
+        }
+        if begins_again {
+            self.forget_failures(number);
         }
         let ready_at = self.now.after(delay);
         let state = if delay.is_zero() { State::Ready } else { State::Waiting { ready_at } };
@@ -55,14 +59,13 @@ impl Model {
     /// Brings a task back as if it had never been taken.
     fn begin_again(&mut self, number: u64, transfer: &Transfer<'_>) -> Answer {
         self.may_return(number, &transfer.amendment)?;
-        self.task_mut(number).progress.attempts = 0;
-        let state = self.bring_back(number, transfer.delay, &transfer.amendment);
+        let state = self.bring_back(number, transfer.delay, &transfer.amendment, true);
         Ok(Some(Reply::State(state)))
     }
 
     fn finish_transfer(&mut self, number: u64, transfer: &Transfer<'_>) -> Answer {
         self.may_return(number, &transfer.amendment)?;
-        let state = self.bring_back(number, transfer.delay, &transfer.amendment);
+        let state = self.bring_back(number, transfer.delay, &transfer.amendment, false);
         Ok(Some(Reply::State(state)))
     }
 
@@ -116,8 +119,7 @@ impl Model {
         let most = count.map(|count| usize::try_from(count).unwrap_or(usize::MAX));
         buried.truncate(most.unwrap_or(usize::MAX));
         for (_, number) in &buried {
-            self.task_mut(*number).progress.attempts = 0;
-            self.bring_back(*number, delay, &amendment);
+            self.bring_back(*number, delay, &amendment, true);
         }
         Ok(Some(Reply::Count(buried.len() as u64)))
     }
@@ -160,12 +162,15 @@ impl Model {
         }
         let state = match to {
             Ready | Waiting => return self.begin_again(number, transfer),
-            Buried => State::Buried { reason: [].into() },
+            Buried => State::Buried,
             Zombie => State::Zombie { purge_at: self.now.after(stay) },
             _ => State::Done,
         };
-        self.may_grow(number, transfer.amendment.payload, 0)?;
+        self.may_grow(number, transfer.amendment.payload, None)?;
         self.amend(number, &transfer.amendment);
+        if to == Buried {
+            self.task_mut(number).progress.reason = None;
+        }
         self.shift(number, state);
         Ok(Some(Reply::State(Some(to))))
     }
@@ -184,7 +189,7 @@ impl Model {
         {
             return Err(RefusalKind::NotOwner);
         }
-        self.may_grow(number, update.amendment.payload, reason_of(task))?;
+        self.may_grow(number, update.amendment.payload, None)?;
         self.amend(number, &update.amendment);
         Ok(Some(Reply::Done))
     }

@@ -32,7 +32,7 @@ pub fn take_settings(input: &mut &[u8]) -> Result<Settings, Malformed> {
         }
         let setting = Setting::tagged(tag).ok_or(Malformed::UnknownAttribute(tag))?;
         let value = take_value(input)?;
-        let is_usual = (setting.read)(&Settings::default()) == value;
+        let is_usual = setting.is_default(value);
         if tag <= last || is_usual || (setting.write)(&mut settings, value).is_err() {
             return Err(Malformed::OutOfRange(setting.name));
         }

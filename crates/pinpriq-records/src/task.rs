@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use pinpriq_engine::task::{
-    Bytes, ClientId, Grant, LaneName, Lease, Progress, State, TaskId, TaskRecord, Terms,
+    Bytes, ClientId, Grant, LaneName, Lease, Origin, Progress, State, TaskId, TaskRecord, Terms,
 };
 use pinpriq_engine::time::Timestamp;
 
@@ -30,6 +30,9 @@ const STATE: u8 = 8;
 const SHARED: u8 = 9;
 /// The connection that holds the lease. It is never written to a store.
 const HOLDER: u8 = 10;
+const FAILURES: u8 = 11;
+const REASON: u8 = 12;
+const ORIGIN: u8 = 13;
 
 /// What an attribute belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -40,7 +43,7 @@ enum Part {
 }
 
 /// All attributes, in the order in which they are written.
-const ATTRIBUTES: [(u8, Part); 10] = [
+const ATTRIBUTES: [(u8, Part); 13] = [
     (ID, Part::Task),
     (KEY, Part::Terms),
     (TTR, Part::Terms),
@@ -49,11 +52,25 @@ const ATTRIBUTES: [(u8, Part); 10] = [
     (EXPIRES_AT, Part::Progress),
     (ATTEMPTS, Part::Progress),
     (STATE, Part::Progress),
+    (FAILURES, Part::Progress),
+    (REASON, Part::Progress),
+    (ORIGIN, Part::Task),
     (SHARED, Part::Task),
     (HOLDER, Part::Task),
 ];
 
-/// A task that borrows its bytes from where they were read, except for the reason of a buried task.
+/// The place of each attribute in `ATTRIBUTES`, counted from 1, by its tag.
+const PLACES: [usize; ATTRIBUTES.len() + 1] = {
+    let mut places = [0; ATTRIBUTES.len() + 1];
+    let mut place = 0;
+    while place < ATTRIBUTES.len() {
+        places[ATTRIBUTES[place].0 as usize] = place + 1;
+        place += 1;
+    }
+    places
+};
+
+/// A task that borrows its bytes from where they were read, except for reason and origin.
 #[derive(Debug)]
 pub struct TaskView<'a> {
     /// See [`TaskRecord::number`].
@@ -70,6 +87,7 @@ struct Attributes<'a> {
     own_id: Option<TaskId>,
     terms: Terms<&'a [u8]>,
     progress: Progress,
+    origin: Option<Box<Origin>>,
     shared: bool,
 }
 
@@ -84,6 +102,7 @@ pub fn put_task(out: &mut Vec<u8>, task: &TaskRecord) {
     }
     put_terms_open(out, task.terms.borrowed());
     put_progress_open(out, task.number, &task.progress);
+    put_attribute(out, ORIGIN, task.origin.as_deref(), put_origin);
     if task.shared {
         out.push(SHARED);
     }
@@ -129,7 +148,7 @@ impl TaskView<'_> {
     /// Returns the task with owned bytes, in this queue or lane.
     #[must_use]
     pub fn kept(self, queue: Bytes, lane: Option<LaneName>) -> TaskRecord {
-        let Attributes { own_id, terms, progress, shared } = self.attributes;
+        let Attributes { own_id, terms, progress, origin, shared } = self.attributes;
         TaskRecord {
             number: self.number,
             queue,
@@ -138,6 +157,7 @@ impl TaskView<'_> {
             put_at: self.put_at,
             terms: terms.kept(),
             progress,
+            origin,
             payload: Arc::from(self.payload),
             away: None,
             shared,
@@ -149,22 +169,23 @@ impl<'a> Attributes<'a> {
     /// Takes attributes up to their end: those of this part alone, or all.
     fn take(input: &mut &'a [u8], number: u64, part: Option<Part>) -> Result<Self, Malformed> {
         let progress = Progress::fresh(number, None);
-        let mut found = Self { own_id: None, terms: Terms::NONE, progress, shared: false };
-        let mut rest = &ATTRIBUTES[..];
+        let (terms, origin) = (Terms::NONE, None);
+        let mut found = Self { own_id: None, terms, progress, origin, shared: false };
+        let mut last = 0;
         loop {
             let tag = take_byte(input)?;
             if tag == END {
                 return Ok(found);
             }
-            let Some(place) = rest.iter().position(|(known, _)| *known == tag) else {
-                let is_known = ATTRIBUTES.iter().any(|(known, _)| *known == tag);
-                let out_of_order = Malformed::OutOfRange("attribute");
-                return Err(if is_known { out_of_order } else { Malformed::UnknownAttribute(tag) });
-            };
-            if part.is_some_and(|part| part != rest[place].1) {
+            let place = PLACES.get(usize::from(tag)).copied().unwrap_or(0);
+            if place == 0 {
+                return Err(Malformed::UnknownAttribute(tag));
+            }
+            let is_of_part = part.is_none_or(|part| part == ATTRIBUTES[place - 1].1);
+            if place <= last || !is_of_part {
                 return Err(Malformed::OutOfRange("attribute"));
             }
-            rest = &rest[place + 1..];
+            last = place;
             let Self { terms, progress, .. } = &mut found;
             match tag {
                 ID => {
@@ -179,7 +200,19 @@ impl<'a> Attributes<'a> {
                 ATTEMPTS => {
                     progress.attempts = unusual(take_small(input, "attempts")?, &0, "attempts")?;
                 }
-                STATE => progress.state = unusual(take_state(input)?, &State::Ready, "state")?,
+                STATE => {
+                    let (state, reason) = take_state(input)?;
+                    progress.state = unusual(state, &State::Ready, "state")?;
+                    progress.reason = reason;
+                }
+                FAILURES => {
+                    progress.failures = unusual(take_small(input, "failures")?, &0, "failures")?;
+                }
+                REASON if progress.state == State::Buried => {
+                    return Err(Malformed::OutOfRange("reason"));
+                }
+                REASON => progress.reason = Some(Arc::from(take_bytes(input)?)),
+                ORIGIN => found.origin = Some(Box::new(take_origin(input)?)),
                 SHARED => found.shared = true,
                 _ => match &mut progress.state {
                     State::Taken(lease) => lease.holder = Some(ClientId(take_number(input)?)),
@@ -202,13 +235,26 @@ fn put_terms_open(out: &mut Vec<u8>, terms: Terms<&[u8]>) {
 }
 
 fn put_progress_open(out: &mut Vec<u8>, number: u64, progress: &Progress) {
-    let Progress { priority, seq, expires_at, attempts, state } = progress;
-    let attempts = u64::from(*attempts);
+    let Progress { priority, seq, expires_at, attempts, failures, reason, state } = progress;
+    let (attempts, failures) = (u64::from(*attempts), u64::from(*failures));
     put_attribute(out, PRIORITY, *priority, put_signed);
     put_attribute(out, SEQ, Some(*seq).filter(|seq| *seq != number), put_number);
     put_attribute(out, EXPIRES_AT, *expires_at, put_moment);
     put_attribute(out, ATTEMPTS, Some(attempts).filter(|count| *count > 0), put_number);
-    put_attribute(out, STATE, Some(state).filter(|state| **state != State::Ready), put_state);
+    if !matches!(state, State::Ready) {
+        out.push(STATE);
+        put_state(out, state, reason.as_deref());
+    }
+    if failures > 0 {
+        out.push(FAILURES);
+        put_number(out, failures);
+    }
+    if let Some(reason) = reason
+        && !matches!(state, State::Buried)
+    {
+        out.push(REASON);
+        put_bytes(out, reason);
+    }
 }
 
 #[inline]
@@ -247,7 +293,8 @@ pub fn take_id(input: &mut &[u8]) -> Result<TaskId, Malformed> {
     })
 }
 
-fn put_state(out: &mut Vec<u8>, state: &State) {
+/// Appends a state. That of a buried task comes with the reason, if there is one.
+fn put_state(out: &mut Vec<u8>, state: &State, reason: Option<&[u8]>) {
     match state {
         State::Ready => out.push(0),
         State::Taken(lease) => {
@@ -261,10 +308,13 @@ fn put_state(out: &mut Vec<u8>, state: &State) {
             out.push(2);
             put_moment(out, *ready_at);
         }
-        State::Buried { reason } => {
-            out.push(3);
-            put_bytes(out, reason);
-        }
+        State::Buried => match reason {
+            Some(reason) => {
+                out.push(3);
+                put_bytes(out, reason);
+            }
+            None => out.push(6),
+        },
         State::Zombie { purge_at } => {
             out.push(4);
             put_moment(out, *purge_at);
@@ -273,9 +323,11 @@ fn put_state(out: &mut Vec<u8>, state: &State) {
     }
 }
 
-/// Takes a state. Records of older versions contain states in this form too.
-pub fn take_state(input: &mut &[u8]) -> Result<State, Malformed> {
-    Ok(match take_byte(input)? {
+/// Takes a state, and the reason if it comes with one. Records of older versions contain states in
+/// this form too.
+pub fn take_state(input: &mut &[u8]) -> Result<(State, Option<Bytes>), Malformed> {
+    let mut reason = None;
+    let state = match take_byte(input)? {
         0 => State::Ready,
         1 => State::Taken(Lease {
             grant: Grant { incarnation: take_number(input)?, serial: take_number(input)? },
@@ -284,9 +336,35 @@ pub fn take_state(input: &mut &[u8]) -> Result<State, Malformed> {
             ttr: take_option(input, take_span)?,
         }),
         2 => State::Waiting { ready_at: take_moment(input)? },
-        3 => State::Buried { reason: Arc::from(take_bytes(input)?) },
+        3 => {
+            reason = Some(Arc::from(take_bytes(input)?));
+            State::Buried
+        }
         4 => State::Zombie { purge_at: take_moment(input)? },
         5 => State::Done,
+        6 => State::Buried,
         _ => return Err(Malformed::OutOfRange("state")),
+    };
+    Ok((state, reason))
+}
+
+fn put_origin(out: &mut Vec<u8>, origin: &Origin) {
+    let Origin { queue, id, put_at, attempts, failures, at } = origin;
+    put_bytes(out, queue);
+    put_id(out, id);
+    put_moment(out, *put_at);
+    put_number(out, u64::from(*attempts));
+    put_number(out, u64::from(*failures));
+    put_moment(out, *at);
+}
+
+fn take_origin(input: &mut &[u8]) -> Result<Origin, Malformed> {
+    Ok(Origin {
+        queue: Arc::from(take_bytes(input)?),
+        id: take_id(input)?,
+        put_at: take_moment(input)?,
+        attempts: take_small(input, "attempts")?,
+        failures: take_small(input, "failures")?,
+        at: take_moment(input)?,
     })
 }

@@ -7,7 +7,7 @@
 mod words;
 
 use pinpriq_engine::command::{
-    Ack, Amendment, Assign, Command, Done, End, Held, HeldBy, Order, Peek, Put, QueueCommand,
+    Ack, Amendment, Assign, Command, Done, End, Fail, Held, HeldBy, Order, Peek, Put, QueueCommand,
     QueueName, Release, Selection, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
@@ -120,7 +120,14 @@ pub(crate) enum Ask {
         queue: Name,
         by: By,
         payload: Option<Text>,
-        reason: Text,
+        reason: Option<Text>,
+    },
+    Fail {
+        queue: Name,
+        by: By,
+        payload: Option<Text>,
+        reason: Option<Text>,
+        delay: Option<u64>,
     },
     Touch {
         queue: Name,
@@ -171,6 +178,16 @@ pub(crate) enum Ask {
         id: Text,
         change: Change,
         receipt: Option<Receipt>,
+    },
+    Move {
+        from: Name,
+        to: Text,
+        count: Option<u32>,
+        state: Option<StateKind>,
+    },
+    Redrive {
+        queue: Name,
+        count: Option<u32>,
     },
     Await {
         queue: Name,
@@ -323,7 +340,14 @@ impl Ask {
                 .name(queue)
                 .by(by)
                 .given("PAYLOAD", payload.as_deref())
-                .given("REASON", (!reason.is_empty()).then_some(reason))
+                .given("REASON", reason.as_deref())
+                .member(queue),
+            Self::Fail { queue, by, payload, reason, delay } => Words::new("FAIL")
+                .name(queue)
+                .by(by)
+                .given("REASON", reason.as_deref())
+                .option("DELAY", *delay)
+                .given("PAYLOAD", payload.as_deref())
                 .member(queue),
             Self::Touch { queue, by, span } => {
                 Words::new("TOUCH").name(queue).by(by).option("BY", *span).member(queue)
@@ -371,6 +395,15 @@ impl Ask {
 
     fn words_of_the_rest(&self) -> Words {
         match self {
+            Self::Move { from, to, count, state } => Words::new("MOVE")
+                .name(from)
+                .bytes(to)
+                .option("COUNT", *count)
+                .option("STATE", state.map(StateKind::letter))
+                .member(from),
+            Self::Redrive { queue, count } => {
+                Words::new("REDRIVE").name(queue).option("COUNT", *count).member(queue)
+            }
             Self::Subscribe { queues, member, ttr, pop } => Words::new("SUBSCRIBE")
                 .queue_names(queues)
                 .option("TTR", ttr.filter(|_| !pop))
@@ -535,9 +568,17 @@ impl Ask {
                 amendment: change.amendment(),
                 tail: *tail,
             }),
-            Self::Bury { queue, by, payload, reason } => {
-                Command::Bury { held: by.held(queue), payload: payload.as_deref(), reason }
-            }
+            Self::Bury { queue, by, payload, reason } => Command::Bury {
+                held: by.held(queue),
+                payload: payload.as_deref(),
+                reason: reason.as_deref(),
+            },
+            Self::Fail { queue, by, payload, reason, delay } => Command::Fail(Fail {
+                held: by.held(queue),
+                reason: reason.as_deref(),
+                delay: delay.map(Span::from_ms),
+                payload: payload.as_deref(),
+            }),
             Self::Touch { queue, by, span } => {
                 Command::Touch { held: by.held(queue), by: span.map(Span::from_ms) }
             }
@@ -578,8 +619,18 @@ impl Ask {
         Some(run(&command))
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm for each request")]
     fn with_the_rest<T>(&self, run: impl FnOnce(&Command<'_>) -> T) -> Option<T> {
         let command = match self {
+            Self::Move { from, to, count, state } => Command::Move {
+                from: from.borrow(),
+                to,
+                count: count.unwrap_or(1_000),
+                state: state.unwrap_or(StateKind::Ready),
+            },
+            Self::Redrive { queue, count } => {
+                Command::Redrive { queue: queue.borrow(), count: count.unwrap_or(1_000) }
+            }
             Self::Subscribe { queues, member, ttr, pop } => {
                 let queues = borrowed(queues);
                 return Some(run(&Command::Subscribe {

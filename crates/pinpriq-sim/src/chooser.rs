@@ -3,7 +3,10 @@
 
 use pinpriq_dice::Dice;
 use pinpriq_engine::command::Sides;
-use pinpriq_engine::settings::{AFTERACK, AfterAck, CAPACITY, IDS, Ids, TTL, TTR};
+use pinpriq_engine::settings::{
+    AFTERACK, ATTEMPTS, AfterAck, BACKOFF, BACKOFFMAX, CAPACITY, DEADLETTER, IDS, Ids, ONEXPIRY,
+    TTL, TTR, Value,
+};
 use pinpriq_engine::task::{Receipt, StateKind};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_model::{Model, is_placeholder};
@@ -13,7 +16,7 @@ use crate::client::{Client, Knowledge, id_text, invented_receipt};
 use crate::knobs::Knobs;
 use crate::packet::Packet;
 
-const QUEUES: [&[u8]; 6] = [b"a", b"", b"ab", b"q\xff\x00", b"jobs", b"TTL"];
+const QUEUES: [&[u8]; 6] = [b"a", b"dead", b"", b"ab", b"q\xff\x00", b"TTL"];
 /// The end of every name when there are several shards.
 pub(crate) const SHARD_TAG: &[u8] = b"{0}";
 const TOPICS: [&[u8]; 3] = [b"news", b"a", b""];
@@ -154,6 +157,15 @@ impl Chooser<'_> {
 
     fn hold(&mut self) -> Ask {
         let (queue, by) = self.held();
+        if self.once_in(4) {
+            return Ask::Fail {
+                queue,
+                by,
+                payload: self.once_in(8).then(|| self.payload()),
+                reason: self.reason(),
+                delay: self.once_in(4).then(|| self.span()),
+            };
+        }
         match self.dice.below(12) {
             0..=4 => Ask::Ack {
                 queue,
@@ -173,13 +185,40 @@ impl Chooser<'_> {
                 queue,
                 by,
                 payload: self.once_in(6).then(|| self.payload()),
-                reason: if self.once_in(2) { b"why".to_vec() } else { Text::new() },
+                reason: self.reason(),
             },
             _ => Ask::Touch { queue, by, span: self.once_in(2).then(|| self.span()) },
         }
     }
 
+    fn reason(&mut self) -> Option<Text> {
+        self.once_in(2).then(|| if self.once_in(6) { Text::new() } else { b"why".to_vec() })
+    }
+
+    fn moving(&mut self) -> Ask {
+        let count = (!self.once_in(4)).then(|| u32::try_from(1 + self.index(4)).unwrap_or(1));
+        if self.once_in(2) {
+            let queue = if self.once_in(3) { self.name() } else { Name::queue(self.dead().into()) };
+            return Ask::Redrive { queue, count };
+        }
+        let state = self.once_in(2).then(|| StateKind::ALL[self.index(6)]);
+        Ask::Move { from: self.name(), to: self.queue(), count, state }
+    }
+
+    /// The name of a queue for dead letters.
+    fn dead(&mut self) -> &'static [u8] {
+        match (self.knobs.shards > 1, self.once_in(4)) {
+            (false, false) => b"dead",
+            (false, true) => b"a",
+            (true, false) => b"dead{0}",
+            (true, true) => b"a{0}",
+        }
+    }
+
     fn transfer(&mut self) -> Ask {
+        if self.once_in(5) {
+            return self.moving();
+        }
         let (queue, id) = self.known_id();
         match self.dice.below(10) {
             0 => Ask::Dig { queue, id, change: self.change() },
@@ -338,6 +377,9 @@ impl Chooser<'_> {
 
     fn settings(&mut self) -> Settings {
         let once_none = |chooser: &mut Self| (!chooser.once_in(3)).then(|| chooser.span());
+        if self.once_in(2) {
+            return self.policies();
+        }
         let (setting, value) = match self.dice.below(6) {
             0 => (IDS, Ids::ALL[self.index(4)].into()),
             1 => (TTL, once_none(self).map(|span| Span::from_ms(span * 4)).into()),
@@ -350,6 +392,24 @@ impl Chooser<'_> {
             _ => (CAPACITY, (!self.once_in(2)).then(|| 1 + self.dice.below(20)).into()),
         };
         vec![(setting, value)]
+    }
+
+    fn policies(&mut self) -> Settings {
+        let has_one = !self.once_in(4);
+        let (setting, value) = match self.dice.below(6) {
+            0 | 1 => (ATTEMPTS, has_one.then(|| 1 + self.dice.below(3)).into()),
+            2 => (BACKOFF, has_one.then(|| Span::from_ms(self.span())).into()),
+            3 => (BACKOFFMAX, Span::from_ms(self.span() * 2).into()),
+            4 if has_one => (DEADLETTER, Value::Bytes(self.dead())),
+            4 => (DEADLETTER, Value::None),
+            _ => (ONEXPIRY, Value::Word(u8::from(has_one))),
+        };
+        let dead_letters = (DEADLETTER, Value::Bytes(self.dead()));
+        let also = setting != DEADLETTER && self.once_in(2);
+        let mut settings = vec![(setting, value)];
+        settings.extend(also.then_some(dead_letters));
+        settings.sort_by_key(|(setting, _)| setting.tag);
+        settings
     }
 
     fn change(&mut self) -> Change {

@@ -202,7 +202,7 @@ fn meta(task: &TaskRecord, hidden: Option<bool>) -> Wanted {
         State::Waiting { ready_at } => (Some(*ready_at), None, None),
         State::Taken(lease) => (None, lease.deadline, None),
         State::Zombie { purge_at } => (None, None, Some(*purge_at)),
-        State::Ready | State::Buried { .. } | State::Done => (None, None, None),
+        State::Ready | State::Buried | State::Done => (None, None, None),
     };
     let member = task.lane.as_ref().map(|lane| &lane.member);
     let mut fields = vec![
@@ -213,17 +213,15 @@ fn meta(task: &TaskRecord, hidden: Option<bool>) -> Wanted {
     if let Some(hidden) = hidden {
         fields.push(("receipt", receipt(task, hidden)));
     }
-    let reason = match &task.progress.state {
-        State::Buried { reason } => Text(reason.to_vec()),
-        _ => Null,
-    };
+    let reason = task.progress.reason.as_ref();
     fields.extend([
         ("payload", Text(task.payload.to_vec())),
         ("key", task.terms.key.as_ref().map_or(Null, |key| Text(key.to_vec()))),
         ("priority", task.progress.priority.map_or(Null, Wanted::Signed)),
         ("state", letter(Some(task.progress.state.kind()))),
         ("attempts", Number(u64::from(task.progress.attempts))),
-        ("reason", reason),
+        ("failures", Number(u64::from(task.progress.failures))),
+        ("reason", reason.map_or(Null, |reason| Text(reason.to_vec()))),
         ("put_at", moment(Some(task.put_at))),
         ("ttl_at", moment(task.progress.expires_at)),
         ("ready_at", moment(ready_at)),
@@ -240,6 +238,16 @@ fn meta(task: &TaskRecord, hidden: Option<bool>) -> Wanted {
         ("client_name", Null),
         // The model does not know which of them are still connected.
         ("client_address", holder.map_or(Null, |_| Wanted::Anything)),
+    ]);
+    let origin = task.origin.as_deref();
+    let number = |number: Option<u32>| number.map_or(Null, |number| Number(number.into()));
+    fields.extend([
+        ("origin_queue", origin.map_or(Null, |origin| Text(origin.queue.to_vec()))),
+        ("origin_id", origin.map_or(Null, |origin| made_id(&origin.id))),
+        ("origin_put_at", moment(origin.map(|origin| origin.put_at))),
+        ("origin_attempts", number(origin.map(|origin| origin.attempts))),
+        ("origin_failures", number(origin.map(|origin| origin.failures))),
+        ("origin_at", moment(origin.map(|origin| origin.at))),
     ]);
     Map(fields)
 }
@@ -291,6 +299,10 @@ fn figures_map(figures: &Figures, of_one_queue: bool) -> Wanted {
         ("acked", Number(counters.acked)),
         ("expired", Number(counters.expired)),
         ("killed", Number(counters.killed)),
+        ("dead", Number(counters.dead)),
+        ("evicted", Number(counters.evicted)),
+        ("moved", Number(counters.moved)),
+        ("failures", Number(counters.failures)),
         ("present", Number(counters.present())),
     ];
     fields.extend(figures.missed.map(|missed| ("missed", Number(missed))));

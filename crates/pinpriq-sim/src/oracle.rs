@@ -9,13 +9,14 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
+use pinpriq_engine::Farewell;
 use pinpriq_engine::change::Change;
 use pinpriq_engine::command::Command;
 use pinpriq_engine::fanout::{Deadline, Publish};
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
 use pinpriq_engine::room::Room;
-use pinpriq_engine::task::{ClientId, Receipt, RequestId, TaskRecord};
+use pinpriq_engine::task::{ClientId, Receipt, RequestId, State, TaskRecord};
 use pinpriq_engine::time::Timestamp;
 use pinpriq_model::Model;
 use pinpriq_server::config::DoorName;
@@ -85,6 +86,8 @@ pub(crate) struct Expecting {
     released: Vec<Receipt>,
     /// The numbers of popped tasks that were put back.
     put_back: Vec<u64>,
+    /// Leases that have failed with the connection.
+    failed: Vec<Receipt>,
     /// Whether there are several shards.
     has_shards: bool,
     /// Whether it has asked for a subscription, which determines the shard that its credits are
@@ -147,6 +150,7 @@ impl Oracle {
             credits_granted: 0,
             released: Vec::new(),
             put_back: Vec::new(),
+            failed: Vec::new(),
             has_shards: self.shards > 1,
             has_subscribed: false,
             is_at_home: false,
@@ -210,6 +214,9 @@ impl Oracle {
             gone.put_back.iter().for_each(|number| take_out(&mut lacking, *number));
             self.returning.extend(lacking.into_iter().map(|number| (client, number)));
         }
+        // What is under way between two shards may count as sent.
+        let blamed = leased.iter().find(|receipt| gone.failed.contains(receipt));
+        assert!(blamed.is_none() || self.shards > 1, "{blamed:?} was not sent and has failed");
         let mut released = gone.released;
         released.sort_unstable();
         let mut leased: Vec<Receipt> = leased.into_iter().collect();
@@ -292,6 +299,28 @@ impl Oracle {
             // Nothing on this wire is a reply to a particular request.
             let at = expecting.sent.iter().position(|it| matches!(it.state, SentState::Applied));
             at.and_then(|at| expecting.sent.remove(at));
+        }
+    }
+
+    /// Notes which leases end with a connection, and which of them have failed. Those that are said
+    /// to be unsent must be.
+    fn note_farewell(&mut self, client: ClientId, farewell: Farewell<'_>) {
+        let Farewell::Ended { unsent } = farewell else {
+            return assert!(self.is_stopping, "only the end of the server excuses all leases");
+        };
+        let (model, expecting) = (&self.model, self.clients.get_mut(&client));
+        let Some(expecting) = expecting else { return };
+        let (_, leased) = expecting.unsent();
+        for task in model.tasks().filter(|task| model.is_live(task.number)) {
+            let State::Taken(lease) = &task.progress.state else { continue };
+            let Some(receipt) = task.receipt() else { continue };
+            let is_excused = unsent.contains(&receipt);
+            // Between two shards it may have been sent since.
+            let may_be_unsent = leased.contains(&receipt) || self.shards > 1;
+            assert!(!is_excused || may_be_unsent, "{receipt:?} was sent");
+            if lease.deadline.is_none() && lease.holder == Some(client) && !is_excused {
+                expecting.failed.push(receipt);
+            }
         }
     }
 
@@ -482,7 +511,7 @@ impl Witness for Eye {
             oracle.command(now, durable, (at_home(*client), *request), command);
             return;
         }
-        if let Asked::EndWaits(client) | Asked::Disconnect(client) = asked
+        if let Asked::EndWaits(client) | Asked::Disconnect(client, _) = asked
             && *client != at_home(*client)
             && oracle.clients.get(&at_home(*client)).is_some_and(|it| it.is_at_home)
         {
@@ -497,7 +526,11 @@ impl Witness for Eye {
         match asked {
             Asked::Command(..) => {}
             Asked::EndWaits(client) => oracle.model.end_waits(now, at_home(*client)),
-            Asked::Disconnect(client) => oracle.model.disconnect(now, at_home(*client)),
+            Asked::Disconnect(client, farewell) => {
+                let client = at_home(*client);
+                oracle.note_farewell(client, *farewell);
+                oracle.model.disconnect(now, client, *farewell);
+            }
             Asked::Timeout => oracle.model.timeout(now),
         }
         oracle.dispatch(None);

@@ -376,7 +376,8 @@ impl World {
             && !self.disk.files().keys().any(is_spare)
     }
 
-    fn open(&mut self, disk: FaultyDisk) -> Result<(Durable, Fold), StoreError> {
+    /// Opens the store. Returns what it held, and the highest number that it knew.
+    fn open(&mut self, disk: FaultyDisk) -> Result<(Durable, Fold, u64), StoreError> {
         let level = if self.knobs.interval == 1 { Level::Interval } else { Level::Sync };
         let options = JournalOptions {
             level,
@@ -404,11 +405,11 @@ impl World {
         let (limits, now) = (self.engine_limits(), self.clocks.wall());
         let seed = self.dice.roll();
         let opened = Durable::open(Box::new(store), limits, now, seed);
-        let (durable, _) = opened?;
-        Ok((durable, loaded.take()))
+        let (durable, found) = opened?;
+        Ok((durable, loaded.take(), found.header.last_number))
     }
 
-    fn begin_to_serve(&mut self, (durable, loaded): (Durable, Fold)) {
+    fn begin_to_serve(&mut self, (durable, loaded, last_number): (Durable, Fold, u64)) {
         {
             let oracle = &mut *self.oracle.borrow_mut();
             oracle.book.started();
@@ -418,7 +419,7 @@ impl World {
             });
             let header = durable.engine().header();
             // Ids of tasks that a crash removed may be used again, so they are learned anew.
-            let (incarnation, last_number) = (header.incarnation, header.last_number);
+            let incarnation = header.incarnation;
             oracle.model.start(kept::survivors(&loaded), durable.now(), incarnation, last_number);
             oracle.model.set_room(durable.engine().room());
             assert!(header.incarnation > self.last_incarnation, "incarnations only grow");

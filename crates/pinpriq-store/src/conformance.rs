@@ -143,6 +143,7 @@ pub fn sample_task(number: u64, queue: &str, payload_bytes: usize) -> Change {
         put_at: Timestamp::from_ms(1_000 + number),
         terms: Terms { ttr: Some(Span::from_ms(30_000)), ..Terms::NONE },
         progress: Progress::fresh(number, Some(-5)),
+        origin: None,
         payload: vec![filler; payload_bytes].into(),
         away: None,
         shared: false,
@@ -153,7 +154,9 @@ fn name(text: &str) -> Bytes {
     Arc::from(text.as_bytes())
 }
 
-fn sample_queue(queue: &str, created: bool) -> Change {
+/// A queue with a pause, and with settings that are the default.
+#[must_use]
+pub fn sample_queue(queue: &str, created: bool) -> Change {
     Change::Queue(Box::new(QueueRecord {
         name: name(queue),
         created,
@@ -205,7 +208,6 @@ pub fn sample_lane(number: u64, topic: &str, member: u64) -> Change {
 /// A buried task of a lane. Without bytes of its own it shares its publication.
 #[must_use]
 pub fn sample_lane_task(number: u64, lane: u64, own_bytes: Option<usize>) -> Change {
-    let state = State::Buried { reason: name("aside") };
     Change::Task(Box::new(TaskRecord {
         number,
         queue: Bytes::default(),
@@ -213,7 +215,13 @@ pub fn sample_lane_task(number: u64, lane: u64, own_bytes: Option<usize>) -> Cha
         id: TaskId::Number(number),
         put_at: Timestamp::from_ms(2_000 + number),
         terms: Terms::NONE,
-        progress: Progress { attempts: 1, state, ..Progress::fresh(number, Some(3)) },
+        progress: Progress {
+            attempts: 1,
+            reason: Some(name("aside")),
+            state: State::Buried,
+            ..Progress::fresh(number, Some(3))
+        },
+        origin: None,
         payload: vec![7; own_bytes.unwrap_or(0)].into(),
         away: None,
         shared: own_bytes.is_none(),
@@ -262,7 +270,9 @@ fn sample_changes() -> Vec<Change> {
                 seq: 4,
                 expires_at: Some(Timestamp::MAX),
                 attempts: 3,
-                state: State::Buried { reason: name("broken") },
+                failures: 2,
+                reason: Some(name("broken")),
+                state: State::Buried,
             },
         })),
         Change::QueueGone(name("b")),

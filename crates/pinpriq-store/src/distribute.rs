@@ -51,12 +51,15 @@ struct Spread {
 /// A member without any lane is in every target. New numbers are beyond all old ones.
 ///
 /// Refuses sources that were not made by one server with this number of shards: with a queue in a
-/// wrong shard, or with a number in two of them. Costs O(n log n), and copies no payload.
+/// wrong shard, or with a number in two of them. Also refuses to part a queue from the queue for
+/// its dead letters, or dead letters from the queue that they come from. Costs O(n log n), and
+/// copies no payload.
 pub(crate) fn distribute(
     sources: Vec<Contents>,
     shards: usize,
 ) -> Result<Vec<Contents>, StoreError> {
     refuse_doubles(&sources)?;
+    sources.iter().try_for_each(|source| refuse_parting(&source.fold, shards))?;
     let latest = latest(sources.iter().map(|source| source.header));
     let highest = latest.last_number;
     if fresh_number(highest, shards) > NUMBER_MAX {
@@ -79,6 +82,25 @@ pub(crate) fn distribute(
         settle_members(&mut contents.fold, target, &spread.candidates);
     }
     Ok(spread.targets)
+}
+
+/// Refuses a number of shards in which two queues that tasks move between would be apart.
+fn refuse_parting(fold: &Fold, shards: usize) -> Result<(), StoreError> {
+    let settings = fold.queues.values().filter_map(|(queue, _)| {
+        Some((&queue.name, queue.settings.dead_letter.as_ref()?, "has its dead letters in"))
+    });
+    let origins = fold.tasks.values().filter_map(|(task, _)| {
+        Some((&task.queue, &task.origin.as_ref()?.queue, "holds dead letters of"))
+    });
+    let apart =
+        |(one, other, _): &(&Bytes, &Bytes, &str)| shard_of(one, shards) != shard_of(other, shards);
+    let Some((one, other, how)) = settings.chain(origins).find(apart) else { return Ok(()) };
+    let (one, other) = (one.escape_ascii(), other.escape_ascii());
+    let what = format!(
+        "the queue \"{one}\" {how} \"{other}\", and of {shards} shards they would be in different \
+         ones: choose another number of shards, or give their names a common part in braces"
+    );
+    Err(StoreError::Mixed { what })
 }
 
 /// The highest of each fact.

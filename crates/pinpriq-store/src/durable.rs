@@ -17,7 +17,7 @@ use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
 use pinpriq_engine::task::{Away, Bytes, ClientId, RequestId, StateKind, payload_checksum};
 use pinpriq_engine::time::Timestamp;
-use pinpriq_engine::{Applied, Engine};
+use pinpriq_engine::{Applied, Engine, Farewell};
 
 use crate::store::{
     Figures, Loaded, Position, Rewrite, Room, Store, StoreError, TaskCounts, Urgency, Volume,
@@ -208,9 +208,9 @@ impl Durable {
     }
 
     /// See [`Engine::disconnect`].
-    pub fn disconnect(&mut self, now: Timestamp, client: ClientId) {
+    pub fn disconnect(&mut self, now: Timestamp, client: ClientId, farewell: Farewell<'_>) {
         if self.failure.is_none() {
-            self.engine.disconnect(now, client);
+            self.engine.disconnect(now, client, farewell);
         }
     }
 
@@ -587,10 +587,11 @@ const fn concerns_takes(change: &Change) -> bool {
     !matches!(change, Change::Task(_) | Change::Moved(_) | Change::Granted(_) | Change::Gone(_))
 }
 
-/// The payload in the record of a task.
+/// The payload in the record of a task. A task that has just come from another queue is still in
+/// the record that it had there, under another number.
 fn payload_of(change: Change, number: u64, away: Away) -> Result<Bytes, StoreError> {
     let payload = match change {
-        Change::Task(record) if record.number == number => record.payload,
+        Change::Task(record) => record.payload,
         _ => Bytes::default(),
     };
     check_payload(payload, number, away)

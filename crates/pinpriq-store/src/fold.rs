@@ -202,7 +202,7 @@ impl Fold {
         let members = self.members.values().filter_map(|(_, place)| *place);
         let of_queues = tasks.chain(queues);
         let of_topics = publications.chain(lanes).chain(members);
-        of_queues.chain(of_topics).map(|place| u64::from(place.length)).sum()
+        of_queues.chain(of_topics).map(|place| u64::from(place.length.get())).sum()
     }
 
     /// Returns a copy without places, to compare contents stored in different places.

@@ -13,8 +13,6 @@ use crate::memory::packed::{NewTask, Task, Unsaved};
 use crate::memory::slots::QueueSlot;
 use crate::operations::arguments::check_key;
 use crate::reply::{Refusal, Reply};
-use crate::settings::Settings;
-use crate::task::Progress;
 use crate::time::{Span, Timestamp};
 use crate::transition::Operation;
 
@@ -74,8 +72,7 @@ impl Engine {
             if planted!(LastLaneMissed) && copies.len() + 1 == lanes.len() {
                 break;
             }
-            let settings = self.queues[*queue].settings;
-            let task = self.copy(number, *queue, settings, published);
+            let task = self.copy(number, *queue, published);
             let is_plain = task.is_as_published(published);
             let slot = self.enter_known(task, Operation::Put);
             if !is_plain {
@@ -89,15 +86,10 @@ impl Engine {
         copies
     }
 
-    fn copy(
-        &mut self,
-        number: u64,
-        queue: QueueSlot,
-        settings: Settings,
-        published: &Publication,
-    ) -> Task {
-        let id = self.new_id(settings.ids, number);
-        let default = || settings.ttl.map(|ttl| self.now.after(ttl));
+    fn copy(&mut self, number: u64, queue: QueueSlot, published: &Publication) -> Task {
+        let (ids, ttl) = (self.queues[queue].settings.ids, self.queues[queue].settings.ttl);
+        let id = self.new_id(ids, number);
+        let default = || ttl.map(|ttl| self.now.after(ttl));
         let payload = self.tasks.keep_shared(&published.payload);
         let mut task = Task::new(NewTask {
             number,
@@ -106,10 +98,9 @@ impl Engine {
             id,
             put_at: self.now,
             terms: published.terms.clone(),
-            progress: Progress {
-                expires_at: published.expires_at.or_else(default),
-                ..Progress::fresh(number, published.priority)
-            },
+            priority: published.priority,
+            expires_at: published.expires_at.or_else(default),
+            ready_at: None,
             payload,
         });
         task.set_shares(true);
@@ -135,8 +126,7 @@ impl Engine {
             if !is_alive && !planted!(PublishedToEndedMember) {
                 continue;
             }
-            let unfinished = queue.counters.unfinished();
-            let is_full = queue.settings.capacity.is_some_and(|most| unfinished >= most);
+            let is_full = self.full_at(*slot).is_some();
             let side =
                 if is_full || queue.paused.input { &mut found.shut } else { &mut found.open };
             side.push(*slot);

@@ -35,7 +35,7 @@ impl Engine {
         self.queues.pause(slot, record.paused);
         let queue = &mut self.queues[slot];
         queue.name = record.topic;
-        queue.settings = record.settings;
+        queue.settings = record.settings.clone();
         if let Some(lane) = &mut queue.lane {
             lane.incarnation = record.member;
         }

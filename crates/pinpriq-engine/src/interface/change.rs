@@ -4,6 +4,8 @@
 //! A change states the outcome, not the command. So applying the same change twice does no harm,
 //! and a store may write the whole record of a task again anywhere.
 
+use std::num::NonZeroU32;
+
 use crate::settings::{Paused, Settings};
 use crate::task::{Bytes, LaneName, Progress, TaskId, TaskRecord, Terms};
 use crate::time::{Span, Timestamp};
@@ -162,8 +164,8 @@ pub struct Place {
     pub volume: u32,
     /// The offset in the volume.
     pub offset: u32,
-    /// The number of bytes, at least 1. A place of 0 bytes is forgotten at once.
-    pub length: u32,
+    /// The number of bytes. (That it is never zero lets an `Option` of a place take no more room.)
+    pub length: NonZeroU32,
 }
 
 /// A record that a store can be asked to write again, and that the engine can be asked about.
@@ -196,6 +198,7 @@ impl Publication {
                 expires_at: self.expires_at,
                 ..Progress::fresh(copied.number, self.priority)
             },
+            origin: None,
             payload: Bytes::default(),
             away: None,
             shared: true,

@@ -41,9 +41,11 @@ pub enum Command<'a> {
         held: Held<'a>,
         /// A new payload, if any.
         payload: Option<&'a [u8]>,
-        /// The reason.
-        reason: &'a [u8],
+        /// The reason, if one is given.
+        reason: Option<&'a [u8]>,
     },
+    /// Ends a lease because its holder could not do the task. The reply is the new state.
+    Fail(Fail<'a>),
     /// Acknowledges tasks and takes others, in one step. If any of the tasks cannot be
     /// acknowledged, or the take is refused, nothing happens. The acks stand while the take blocks
     /// and whatever becomes of it.
@@ -93,6 +95,25 @@ pub enum Command<'a> {
     Restart(Transfer<'a>),
     /// Changes a task in place.
     Update(Update<'a>),
+    /// Moves tasks of one state to another queue, the oldest first. The reply is their number.
+    Move {
+        /// The queue or lane that they leave.
+        from: QueueName<'a>,
+        /// The queue that they enter.
+        to: &'a [u8],
+        /// The most tasks to move, at most [`MOVED_MAX`](crate::limits::MOVED_MAX).
+        count: u32,
+        /// Their state, which stays. T is refused.
+        state: StateKind,
+    },
+    /// Moves ready dead letters back to the queues that they come from, the oldest first. The
+    /// reply is their number.
+    Redrive {
+        /// The queue of the dead letters.
+        queue: QueueName<'a>,
+        /// The most tasks to move, at most [`MOVED_MAX`](crate::limits::MOVED_MAX).
+        count: u32,
+    },
     /// Blocks until a task is finished.
     Await {
         /// The queue.
@@ -313,6 +334,20 @@ pub struct Release<'a> {
     pub amendment: Amendment<'a>,
     /// Whether it goes behind all other tasks of its priority.
     pub tail: bool,
+}
+
+/// See [`Command::Fail`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Fail<'a> {
+    /// The task.
+    pub held: Held<'a>,
+    /// Why it failed, if that is said.
+    pub reason: Option<&'a [u8]>,
+    /// How long it waits before it is ready again. Without it, as long as the queue's back-off
+    /// says.
+    pub delay: Option<Span>,
+    /// A new payload, if any.
+    pub payload: Option<&'a [u8]>,
 }
 
 /// A move of a task, named by its id, into another state.

@@ -16,6 +16,12 @@ pub const NARROW_PAYLOAD_BYTES_MAX: usize = 65_535;
 /// The longest id that a caller may give, in bytes.
 pub const ID_BYTES_MAX: usize = 255;
 
+/// The longest reason of a failure or a burial, in bytes.
+pub const REASON_BYTES_MAX: usize = 1_024;
+
+/// The most tasks that one request moves to another queue.
+pub const MOVED_MAX: u32 = 10_000;
+
 /// The most tasks in one reply, since the pinpriq wire counts them in two bytes.
 pub const TASKS_PER_ANSWER_MAX: usize = 65_535;
 
@@ -27,8 +33,8 @@ pub const DONE_MAX: usize = 100;
 pub const STEPS_PER_TIMEOUT: usize = 4_096;
 
 /// What a task counts against [`Limits::bytes_max`], in addition to its payload, its key, the id
-/// that it was given and the reason why it is buried. This covers its record, its places in the
-/// indexes, and the overhead of the allocator. An estimate.
+/// that it was given, the reason why it failed, and the queue and id that it comes from. This
+/// covers its record, its places in the indexes, and the overhead of the allocator. An estimate.
 pub const TASK_OVERHEAD_BYTES: u64 = 128;
 
 /// What a queue counts in addition to its name, from its first task, its creation or its settings

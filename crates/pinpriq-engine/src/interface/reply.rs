@@ -114,6 +114,12 @@ pub enum Outcome {
     Expired,
     /// It was killed.
     Killed,
+    /// It was moved to the queue for dead letters.
+    Dead,
+    /// It made room for a more urgent task.
+    Evicted,
+    /// It was moved to another queue by hand.
+    Moved,
     /// It did not end in time.
     Timeout,
 }
@@ -214,6 +220,18 @@ impl RefusalKind {
 }
 
 impl Outcome {
+    /// All outcomes.
+    pub const ALL: [Self; 8] = [
+        Self::Acked,
+        Self::Buried,
+        Self::Expired,
+        Self::Killed,
+        Self::Dead,
+        Self::Evicted,
+        Self::Moved,
+        Self::Timeout,
+    ];
+
     /// The stable word for programs.
     #[must_use]
     pub const fn word(self) -> &'static str {
@@ -222,6 +240,9 @@ impl Outcome {
             Self::Buried => "buried",
             Self::Expired => "expired",
             Self::Killed => "killed",
+            Self::Dead => "dead",
+            Self::Evicted => "evicted",
+            Self::Moved => "moved",
             Self::Timeout => "timeout",
         }
     }

@@ -7,10 +7,12 @@ mod table;
 mod value;
 
 pub use table::{
-    AFTERACK, CAPACITY, Changes, IDS, Kind, Lanes, Length, SETTINGS, Setting, Shown, TTL, TTR, Word,
+    AFTERACK, ATTEMPTS, BACKOFF, BACKOFFMAX, CAPACITY, Changes, DEADLETTER, IDS, Kind, Lanes,
+    Length, ONEXPIRY, SETTINGS, Setting, Shown, TTL, TTR, Word,
 };
 pub use value::{Misfit, Value};
 
+use crate::task::Bytes;
 use crate::time::Span;
 
 /// How the tasks of a queue get their ids.
@@ -39,8 +41,18 @@ pub enum AfterAck {
     Zombie(Span),
 }
 
-/// The settings of one queue. Each field has a line in [`SETTINGS`].
+/// What happens to a task whose TTL has passed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum OnExpiry {
+    /// It is removed.
+    #[default]
+    Delete,
+    /// It becomes a dead letter, if the queue has a queue for those.
+    DeadLetter,
+}
+
+/// The settings of one queue. Each field has a line in [`SETTINGS`].
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
     /// How tasks get their ids. Can change only while the queue is empty.
     pub ids: Ids,
@@ -52,6 +64,33 @@ pub struct Settings {
     pub after_ack: AfterAck,
     /// The most tasks in the states R, T, W and B together.
     pub capacity: Option<u64>,
+    /// The number of failures after which a task is not tried again.
+    pub attempts: Option<u64>,
+    /// How long a task waits after its first failure. After each further one, twice as long.
+    pub backoff: Option<Span>,
+    /// The longest that a task waits after a failure.
+    pub backoff_max: Span,
+    /// The queue that gets the tasks that are not tried again.
+    pub dead_letter: Option<Bytes>,
+    /// What happens to tasks whose TTL has passed.
+    pub on_expiry: OnExpiry,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            ids: Ids::default(),
+            ttl: None,
+            ttr: None,
+            after_ack: AfterAck::default(),
+            capacity: None,
+            attempts: None,
+            backoff: None,
+            backoff_max: Span::from_ms(3_600_000),
+            dead_letter: None,
+            on_expiry: OnExpiry::default(),
+        }
+    }
 }
 
 /// A setting and its new value.
@@ -75,7 +114,13 @@ impl Settings {
     /// The settings that differ from the default, in the order of the table.
     pub fn changed(&self) -> impl Iterator<Item = Assignment<'_>> {
         let values = SETTINGS.into_iter().map(|setting| (setting, (setting.read)(self)));
-        values.filter(|(setting, value)| *value != (setting.read)(&Self::default()))
+        values.filter(|(setting, value)| !setting.is_default(*value))
+    }
+
+    /// The queue that gets tasks whose TTL has passed, if there is one.
+    #[must_use]
+    pub fn gets_expired(&self) -> Option<&Bytes> {
+        self.dead_letter.as_ref().filter(|_| self.on_expiry == OnExpiry::DeadLetter)
     }
 
     /// Returns these settings with `changes` made, one after the other. Bounds are not checked.

@@ -1,6 +1,6 @@
 //! Figures: the number of tasks in each state, how they got there, and how they left.
 //!
-//! At any moment `put = acked + expired + killed + present`.
+//! At any moment `put = acked + expired + killed + dead + evicted + moved + present`.
 
 use crate::settings::Paused;
 use crate::task::StateKind;
@@ -21,6 +21,10 @@ pub(crate) enum Exit {
     Acked,
     Expired,
     Killed,
+    Dead,
+    #[expect(dead_code, reason = "no queue evicts yet")]
+    Evicted,
+    Moved,
 }
 
 /// The counters of one queue, or of all.
@@ -39,6 +43,14 @@ pub struct Counters {
     pub expired: u64,
     /// Tasks that were killed.
     pub killed: u64,
+    /// Tasks that were moved to the queue for dead letters.
+    pub dead: u64,
+    /// Tasks that made room for more urgent ones.
+    pub evicted: u64,
+    /// Tasks that were moved to another queue by hand.
+    pub moved: u64,
+    /// How often tasks have failed.
+    pub failures: u64,
     /// Bytes of payloads and keys of the tasks present.
     pub bytes: u64,
 }
@@ -89,7 +101,17 @@ impl Counters {
         self.acked += other.acked;
         self.expired += other.expired;
         self.killed += other.killed;
+        self.dead += other.dead;
+        self.evicted += other.evicted;
+        self.moved += other.moved;
+        self.failures += other.failures;
         self.bytes += other.bytes;
+    }
+
+    /// Returns the number of tasks that left for good.
+    #[must_use]
+    pub const fn left(&self) -> u64 {
+        self.acked + self.expired + self.killed + self.dead + self.evicted + self.moved
     }
 
     /// Returns the number of tasks present in any state.
@@ -154,6 +176,9 @@ impl Counters {
             Exit::Acked => self.acked += 1,
             Exit::Expired => self.expired += 1,
             Exit::Killed => self.killed += 1,
+            Exit::Dead => self.dead += 1,
+            Exit::Evicted => self.evicted += 1,
+            Exit::Moved => self.moved += 1,
         }
     }
 }

@@ -52,11 +52,8 @@ pub enum State {
         /// The end of the delay.
         ready_at: Timestamp,
     },
-    /// B, for this reason (which may be empty).
-    Buried {
-        /// The reason, in the words of the client that buried it.
-        reason: Bytes,
-    },
+    /// B.
+    Buried,
     /// Z, until `purge_at`.
     Zombie {
         /// When the task is removed.
@@ -176,8 +173,39 @@ pub struct Progress {
     pub expires_at: Option<Timestamp>,
     /// The number of times it was taken.
     pub attempts: u32,
+    /// The number of times it failed since somebody decided that it begins again.
+    pub failures: u32,
+    /// Why it failed or was buried last, if that was said. See [`reasons`] for those of the server.
+    pub reason: Option<Bytes>,
     /// Its state.
     pub state: State,
+}
+
+/// What a dead letter was in the queue that it comes from. After several moves, the last of them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Origin {
+    /// That queue.
+    pub queue: Bytes,
+    /// Its id there.
+    pub id: TaskId,
+    /// When it was put there.
+    pub put_at: Timestamp,
+    /// The number of times it was taken there.
+    pub attempts: u32,
+    /// The number of times it failed there.
+    pub failures: u32,
+    /// The moment of the move.
+    pub at: Timestamp,
+}
+
+/// The reasons that the server itself gives.
+pub mod reasons {
+    /// A lease has reached its deadline.
+    pub const LEASE_EXPIRED: &[u8] = b"lease expired";
+    /// The connection of a lease without a TTR has ended.
+    pub const CONNECTION_CLOSED: &[u8] = b"connection closed";
+    /// The TTL has passed, and the queue keeps such tasks as dead letters.
+    pub const EXPIRED: &[u8] = b"expired";
 }
 
 /// A whole task.
@@ -199,6 +227,8 @@ pub struct TaskRecord {
     pub terms: Terms,
     /// What changes.
     pub progress: Progress,
+    /// Where the task was before it was moved here, if it is a dead letter.
+    pub origin: Option<Box<Origin>>,
     /// What the task carries. Empty if it was left in the store or is shared.
     pub payload: Bytes,
     /// How to find the payload, if it was left in the store.
@@ -235,7 +265,7 @@ impl State {
             Self::Ready => StateKind::Ready,
             Self::Taken(_) => StateKind::Taken,
             Self::Waiting { .. } => StateKind::Waiting,
-            Self::Buried { .. } => StateKind::Buried,
+            Self::Buried => StateKind::Buried,
             Self::Zombie { .. } => StateKind::Zombie,
             Self::Done => StateKind::Done,
         }
@@ -297,14 +327,35 @@ impl Progress {
     #[must_use]
     #[inline]
     pub const fn fresh(number: u64, priority: Option<i64>) -> Self {
-        Self { priority, seq: number, expires_at: None, attempts: 0, state: State::Ready }
+        Self {
+            priority,
+            seq: number,
+            expires_at: None,
+            attempts: 0,
+            failures: 0,
+            reason: None,
+            state: State::Ready,
+        }
     }
 
     /// Whether nothing has happened to the task of this number, apart from its priority.
     #[inline]
     pub(crate) const fn is_fresh(&self, number: u64) -> bool {
-        let Self { priority: _, seq, expires_at, attempts, state } = self;
-        *seq == number && expires_at.is_none() && *attempts == 0 && matches!(state, State::Ready)
+        let Self { priority: _, seq, expires_at, attempts, failures, reason, state } = self;
+        *seq == number
+            && expires_at.is_none()
+            && *attempts == 0
+            && *failures == 0
+            && reason.is_none()
+            && matches!(state, State::Ready)
+    }
+}
+
+impl Origin {
+    /// The number of bytes of its names.
+    pub(crate) fn bytes(&self) -> usize {
+        let id = if let TaskId::Given(id) = &self.id { id.len() } else { 0 };
+        self.queue.len() + id
     }
 }
 

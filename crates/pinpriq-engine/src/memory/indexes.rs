@@ -201,6 +201,12 @@ impl Indexes {
         self.resting.level(kind as i64)
     }
 
+    /// Iterates over the ready tasks of each priority and width by seq. Costs O(log n) for each.
+    pub(crate) fn levels(&self) -> impl Iterator<Item = impl Iterator<Item = Slot>> {
+        let sides = [&self.narrow.ranked, &self.wide.ranked].into_iter();
+        sides.flat_map(|side| side.priorities().map(move |priority| side.level(priority)))
+    }
+
     /// Iterates over the oldest ready task of each priority. Costs O(log n) for each distinct
     /// priority.
     pub(crate) fn oldest_of_each(&self) -> impl Iterator<Item = Slot> {

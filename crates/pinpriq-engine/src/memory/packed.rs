@@ -11,7 +11,7 @@ use crate::memory::payloads::{Kept, Payloads};
 use crate::memory::ranked::Rank;
 use crate::memory::slots::QueueSlot;
 use crate::task::{
-    Away, Bytes, LaneName, Lease, Progress, State, StateKind, TaskId, TaskRecord, Terms,
+    Away, Bytes, LaneName, Lease, Origin, Progress, State, StateKind, TaskId, TaskRecord, Terms,
 };
 use crate::time::{Span, Timestamp};
 
@@ -40,8 +40,8 @@ pub(crate) struct Task {
     /// The fields that only some tasks need.
     besides: Option<Box<Besides>>,
     pub(crate) put_at: Timestamp,
-    /// Where the store keeps its newest whole record. A length of zero means nowhere.
-    place: Place,
+    /// Where the store keeps its newest whole record.
+    place: Option<Place>,
     pub(crate) queue: QueueSlot,
     /// The epoch of the queue when the task entered. If the queue has another epoch now, it was
     /// emptied since, and the task only waits for its memory to be freed.
@@ -61,12 +61,22 @@ struct Besides {
     large_priority: i64,
     expires_at: Option<Timestamp>,
     attempts: u32,
+    failures: u32,
     state: State,
+    /// The fields that hardly any task needs.
+    rare: Option<Box<Rare>>,
     /// The moment under which the task is in the index of deadlines.
     armed: Option<Timestamp>,
 }
 
-/// What a new task is made of.
+/// The fields that hardly any task needs.
+#[derive(Debug, Default)]
+struct Rare {
+    reason: Option<Bytes>,
+    origin: Option<Box<Origin>>,
+}
+
+/// What a task is made of that was just put.
 #[derive(Debug)]
 pub(crate) struct NewTask {
     pub(crate) number: u64,
@@ -75,7 +85,10 @@ pub(crate) struct NewTask {
     pub(crate) id: TaskId,
     pub(crate) put_at: Timestamp,
     pub(crate) terms: Terms,
-    pub(crate) progress: Progress,
+    pub(crate) priority: Option<i64>,
+    pub(crate) expires_at: Option<Timestamp>,
+    /// The end of its delay, if it has one.
+    pub(crate) ready_at: Option<Timestamp>,
     pub(crate) payload: Kept,
 }
 
@@ -92,8 +105,6 @@ const LARGE_PRIORITY: u64 = 1 << 61;
 const PAYLOAD_AWAY: u64 = 1 << 62;
 const PAYLOAD_SMALL: u64 = 1 << 63;
 
-const NOWHERE: Place = Place { volume: 0, offset: 0, length: 0 };
-
 static READY: State = State::Ready;
 static NO_TERMS: Terms = Terms::NONE;
 
@@ -107,7 +118,9 @@ impl Besides {
             large_priority: 0,
             expires_at: None,
             attempts: 0,
+            failures: 0,
             state: State::Ready,
+            rare: None,
             armed: None,
         }
     }
@@ -116,8 +129,31 @@ impl Besides {
     fn own_bytes(&self, shares: bool) -> u64 {
         let terms = if shares { 0 } else { self.terms.bytes() };
         let id = if let Some(TaskId::Given(id)) = &self.own_id { id.len() } else { 0 };
-        let reason = if let State::Buried { reason } = &self.state { reason.len() } else { 0 };
-        (terms + id + reason) as u64
+        (terms + id + self.rare.as_ref().map_or(0, |rare| rare.bytes())) as u64
+    }
+
+    fn reason(&self) -> Option<&Bytes> {
+        self.rare.as_ref().and_then(|rare| rare.reason.as_ref())
+    }
+
+    fn set_reason(&mut self, reason: Option<Bytes>) {
+        if reason.is_some() || self.rare.is_some() {
+            self.rare.get_or_insert_default().reason = reason;
+            self.tidy();
+        }
+    }
+
+    /// Frees the fields that hardly any task needs, if this one does not need them.
+    fn tidy(&mut self) {
+        self.rare.take_if(|rare| rare.reason.is_none() && rare.origin.is_none());
+    }
+}
+
+impl Rare {
+    /// The number of bytes that clients have supplied.
+    fn bytes(&self) -> usize {
+        let reason = self.reason.as_ref().map_or(0, |reason| reason.len());
+        reason + self.origin.as_ref().map_or(0, |origin| origin.bytes())
     }
 }
 
@@ -141,7 +177,7 @@ impl Task {
             payload_index: 0,
             besides: None,
             put_at: new.put_at,
-            place: NOWHERE,
+            place: None,
             queue: new.queue,
             epoch: new.epoch,
             small_priority: 0,
@@ -151,23 +187,50 @@ impl Task {
             task.besides_mut().own_id = Some(new.id);
         }
         task.set_terms(new.terms);
-        task.set_progress(new.progress);
+        task.set_priority(new.priority);
+        task.set_expires_at(new.expires_at);
+        if let Some(ready_at) = new.ready_at {
+            task.set_state(State::Waiting { ready_at });
+        }
         task
     }
 
     /// Creates a task from its record, with its payload already kept. The store does not know it
     /// yet.
     pub(crate) fn of(record: TaskRecord, payload: Kept, queue: QueueSlot, epoch: u32) -> Self {
-        Self::new(NewTask {
+        let mut task = Self::new(NewTask {
             number: record.number,
             queue,
             epoch,
             id: record.id,
             put_at: record.put_at,
             terms: record.terms,
-            progress: record.progress,
+            priority: None,
+            expires_at: None,
+            ready_at: None,
             payload,
-        })
+        });
+        task.set_progress(record.progress);
+        if record.origin.is_some() {
+            task.set_origin(record.origin);
+        }
+        task
+    }
+
+    /// Makes it a new task with the same payload, for another queue. The store does not know it
+    /// yet. A task that shared its payload has it alone from now on.
+    pub(crate) fn renew(&mut self, number: u64, id: TaskId, queue: QueueSlot, epoch: u32) {
+        assert!(number <= NUMBER_MAX, "number {number} is beyond the last");
+        let kept = self.number_and_flags
+            & (SMALL_PRIORITY | LARGE_PRIORITY | PAYLOAD_AWAY | PAYLOAD_SMALL);
+        self.number_and_flags = number | kept;
+        (self.queue, self.epoch) = (queue, epoch);
+        if let Some(besides) = &mut self.besides {
+            (besides.seq, besides.own_id, besides.armed) = (number, None, None);
+        }
+        if id != TaskId::Number(number) {
+            self.besides_mut().own_id = Some(id);
+        }
     }
 
     pub(crate) const fn number(&self) -> u64 {
@@ -225,18 +288,22 @@ impl Task {
     pub(crate) fn progress(&self) -> Progress {
         let priority = self.priority();
         let Some(besides) = &self.besides else { return Progress::fresh(self.number(), priority) };
-        let Besides { seq, expires_at, attempts, ref state, .. } = **besides;
-        Progress { priority, seq, expires_at, attempts, state: state.clone() }
+        let Besides { seq, expires_at, attempts, failures, ref state, .. } = **besides;
+        let (reason, state) = (besides.reason().cloned(), state.clone());
+        Progress { priority, seq, expires_at, attempts, failures, reason, state }
     }
 
     #[inline]
     pub(crate) fn set_progress(&mut self, progress: Progress) {
         self.set_priority(progress.priority);
         if self.besides.is_some() || !progress.is_fresh(self.number()) {
-            let Progress { priority: _, seq, expires_at, attempts, state } = progress;
+            let Progress { priority: _, seq, expires_at, attempts, failures, reason, state } =
+                progress;
             let besides = self.besides_mut();
-            (besides.seq, besides.expires_at, besides.attempts) = (seq, expires_at, attempts);
+            (besides.seq, besides.expires_at) = (seq, expires_at);
+            (besides.attempts, besides.failures) = (attempts, failures);
             besides.state = state;
+            besides.set_reason(reason);
         }
     }
 
@@ -339,6 +406,38 @@ impl Task {
         }
     }
 
+    pub(crate) fn failures(&self) -> u32 {
+        self.besides.as_ref().map_or(0, |besides| besides.failures)
+    }
+
+    pub(crate) fn set_failures(&mut self, failures: u32) {
+        if failures != self.failures() {
+            self.besides_mut().failures = failures;
+        }
+    }
+
+    /// Why the task failed or was buried last.
+    pub(crate) fn reason(&self) -> Option<&Bytes> {
+        self.besides.as_ref().and_then(|besides| besides.reason())
+    }
+
+    pub(crate) fn set_reason(&mut self, reason: Option<Bytes>) {
+        if reason.is_some() || self.reason().is_some() {
+            self.besides_mut().set_reason(reason);
+        }
+    }
+
+    /// Where the task was before it became a dead letter.
+    pub(crate) fn origin(&self) -> Option<&Origin> {
+        self.besides.as_ref().and_then(|besides| besides.rare.as_ref()?.origin.as_deref())
+    }
+
+    pub(crate) fn set_origin(&mut self, origin: Option<Box<Origin>>) {
+        let besides = self.besides_mut();
+        besides.rare.get_or_insert_default().origin = origin;
+        besides.tidy();
+    }
+
     pub(crate) fn state(&self) -> &State {
         self.besides.as_ref().map_or(&READY, |besides| &besides.state)
     }
@@ -377,15 +476,13 @@ impl Task {
     }
 
     /// Where the store keeps its newest whole record.
-    pub(crate) fn place(&self) -> Option<Place> {
-        (self.place.length > 0).then_some(self.place)
+    pub(crate) const fn place(&self) -> Option<Place> {
+        self.place
     }
 
     /// Sets the place of the newest whole record. Returns the former place.
-    pub(crate) fn replace_place(&mut self, place: Option<Place>) -> Option<Place> {
-        let former = self.place();
-        self.place = place.unwrap_or(NOWHERE);
-        former
+    pub(crate) const fn replace_place(&mut self, place: Option<Place>) -> Option<Place> {
+        std::mem::replace(&mut self.place, place)
     }
 
     /// Whether a whole record was ever reported. If so, the end of the task must be reported too.
@@ -438,7 +535,7 @@ impl Task {
             }
             State::Taken(lease) => lease.deadline,
             State::Zombie { purge_at } => Some(*purge_at),
-            State::Buried { .. } | State::Done => None,
+            State::Buried | State::Done => None,
         }
     }
 
@@ -471,8 +568,8 @@ impl Task {
         payload as u64 + besides.map_or(0, |besides| besides.own_bytes(self.shares()))
     }
 
-    /// Like [`Self::own_bytes`], but with a payload of its own of `payload` bytes and, if the task
-    /// is buried, a reason of `reason` bytes.
+    /// Like [`Self::own_bytes`], but with a payload of its own of `payload` bytes and a reason of
+    /// `reason` bytes.
     pub(crate) fn own_bytes_with(&self, payload: usize, reason: usize) -> u64 {
         let besides = self.besides.as_ref().map_or(0, |besides| besides.own_bytes(false));
         besides - self.reason_bytes() + (payload + reason) as u64
@@ -483,12 +580,9 @@ impl Task {
         if self.has(PAYLOAD_AWAY) { self.payload_bytes() as u64 } else { 0 }
     }
 
-    /// The length of the reason if the task is buried, or else 0.
+    /// The length of the reason.
     pub(crate) fn reason_bytes(&self) -> u64 {
-        match self.state() {
-            State::Buried { reason } => reason.len() as u64,
-            _ => 0,
-        }
+        self.reason().map_or(0, |reason| reason.len() as u64)
     }
 
     /// Whether nothing has happened to it since it was published.
@@ -497,6 +591,8 @@ impl Task {
             besides.seq == self.number()
                 && besides.own_id.is_none()
                 && besides.attempts == 0
+                && besides.failures == 0
+                && besides.rare.is_none()
                 && besides.state == State::Ready
         });
         is_plain
@@ -516,6 +612,7 @@ impl Task {
             put_at: self.put_at,
             terms: self.terms().clone(),
             progress: self.progress(),
+            origin: self.origin_to_show(),
             payload: self.payload_to_show(payloads),
             away: self.away(),
             shared: false,
@@ -535,10 +632,15 @@ impl Task {
             put_at: self.put_at,
             terms: if is_shared { Terms::NONE } else { self.terms().clone() },
             progress: self.progress_to_keep(),
+            origin: self.origin_to_show(),
             payload: if is_shared { Bytes::default() } else { self.payload_to_show(payloads) },
             away: self.away(),
             shared: is_shared,
         }
+    }
+
+    fn origin_to_show(&self) -> Option<Box<Origin>> {
+        self.origin().map(|origin| Box::new(origin.clone()))
     }
 
     fn progress_to_keep(&self) -> Progress {
@@ -601,5 +703,11 @@ mod tests {
     #[test]
     fn a_task_occupies_56_bytes() {
         assert_eq!(size_of::<Option<Task>>(), 56);
+    }
+
+    /// The allocator has no size between 128 and 160 bytes.
+    #[test]
+    fn other_fields_occupy_at_most_160_bytes() {
+        assert!(size_of::<Besides>() <= 160, "{}", size_of::<Besides>());
     }
 }

@@ -108,14 +108,14 @@ impl Queue {
             None => Change::Queue(Box::new(QueueRecord {
                 name: self.name.clone(),
                 created: self.created,
-                settings: self.settings,
+                settings: self.settings.clone(),
                 paused: self.paused,
             })),
             Some(lane) => Change::Lane(Box::new(LaneRecord {
                 number: lane.name.number,
                 topic: self.name.clone(),
                 member: lane.incarnation,
-                settings: self.settings,
+                settings: self.settings.clone(),
                 paused: self.paused,
             })),
         }

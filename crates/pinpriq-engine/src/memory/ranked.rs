@@ -197,11 +197,20 @@ impl Ranked {
 
     /// Iterates over the oldest task of each priority. Costs O(log n) for each distinct priority.
     pub(crate) fn oldest_of_each(&self) -> impl Iterator<Item = Slot> {
+        self.fronts().map(|(_, slot)| slot)
+    }
+
+    /// Iterates over all priorities, the lowest first. Costs O(log n) for each.
+    pub(crate) fn priorities(&self) -> impl Iterator<Item = i64> {
+        self.fronts().map(|((priority, _), _)| priority)
+    }
+
+    fn fronts(&self) -> impl Iterator<Item = (Rank, Slot)> {
         let mut next = self.first(End::Min, Order::Oldest);
         std::iter::from_fn(move || {
-            let ((priority, _), slot) = next?;
-            next = self.above((priority, u64::MAX));
-            Some(slot)
+            let front = next?;
+            next = self.above((front.0.0, u64::MAX));
+            Some(front)
         })
     }
 

@@ -57,11 +57,17 @@ impl Tasks {
 
     /// Removes the task at `slot`, which must be there, and forgets its payload.
     pub(crate) fn remove(&mut self, slot: Slot) -> Task {
+        let task = self.detach(slot);
+        self.forget(task.payload());
+        task
+    }
+
+    /// Removes the task at `slot`, which must be there. Its payload is still kept.
+    pub(crate) fn detach(&mut self, slot: Slot) -> Task {
         let Some(task) = self.pages.remove(index(slot)) else {
             unreachable!("no task at {slot:?}")
         };
         self.numbers.remove(task.number());
-        self.forget(task.payload());
         task
     }
 

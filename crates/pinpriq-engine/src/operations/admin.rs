@@ -5,11 +5,11 @@ use crate::command::{QueueCommand, QueueName, Sides};
 use crate::engine::{Answered, Engine};
 use crate::limits::queue_bytes;
 use crate::memory::slots::QueueSlot;
-use crate::operations::arguments::{bad, quoted};
+use crate::operations::arguments::{bad, check_name, quoted};
 use crate::operations::find::named;
 use crate::reply::{Refusal, RefusalKind, Reply};
 use crate::settings::{
-    Assignment, Changes, Lanes, Misfit, Paused, SETTINGS, Setting, Settings, Value,
+    Assignment, Changes, DEADLETTER, Lanes, Misfit, Paused, SETTINGS, Setting, Settings, Value,
 };
 use crate::stats::Figures;
 use crate::time::Timestamp;
@@ -47,10 +47,13 @@ impl Engine {
         self.check_values(changes)?;
         if name.member.is_some() {
             changes.iter().try_for_each(check_in_lane)?;
+        } else {
+            check_not_its_own(name.name, changes)?;
         }
         let existing = self.find_queue(name)?;
-        let former = existing.map_or_else(Settings::default, |slot| self.queues[slot].settings);
+        let former = existing.map(|slot| self.queues[slot].settings.clone()).unwrap_or_default();
         let settings = former
+            .clone()
             .with(changes)
             .map_err(|Misfit| bad("a setting cannot have a value of this kind".to_owned()))?;
         if existing.is_some_and(|slot| self.queues[slot].counters.present() > 0) {
@@ -71,7 +74,7 @@ impl Engine {
     fn show_queue(&mut self, name: QueueName<'_>) -> Answered {
         let slot = self.existing(name)?;
         let queue = &self.queues[slot];
-        let (settings, paused, created) = (queue.settings, queue.paused, queue.created);
+        let (settings, paused, created) = (queue.settings.clone(), queue.paused, queue.created);
         Ok(Some(Reply::Settings { settings: Box::new(settings), paused, created }))
     }
 
@@ -195,7 +198,8 @@ impl Engine {
                     return Err(bad(format!("{what} must be at least {least} ms")));
                 }
                 Value::Span(span) => self.moment(what, *span).map(|_| ())?,
-                Value::None | Value::Number(_) | Value::Word(_) | Value::Bytes(_) => {}
+                Value::Bytes(name) => check_name("queue name", name)?,
+                Value::None | Value::Number(_) | Value::Word(_) => {}
             }
         }
         Ok(())
@@ -205,8 +209,20 @@ impl Engine {
 fn check_in_lane((setting, value): &Assignment<'_>) -> Result<(), Refusal> {
     match setting.lanes {
         Lanes::Not(refused, why) if refused == *value => Err(bad(why.to_owned())),
-        Lanes::Not(..) | Lanes::Any => Ok(()),
+        Lanes::Default(why) if !setting.is_default(*value) => Err(bad(why.to_owned())),
+        Lanes::Not(..) | Lanes::Default(_) | Lanes::Any => Ok(()),
     }
+}
+
+/// Refuses a queue as the queue for its own dead letters.
+fn check_not_its_own(queue: &[u8], changes: &[Assignment<'_>]) -> Result<(), Refusal> {
+    let is_own =
+        |(setting, value): &Assignment<'_>| *setting == DEADLETTER && *value == Value::Bytes(queue);
+    if changes.iter().any(is_own) {
+        let name = quoted(queue);
+        return Err(bad(format!("the queue {name} cannot be the queue for its own dead letters")));
+    }
+    Ok(())
 }
 
 /// Checks a change of the settings of a queue that has tasks.

@@ -3,9 +3,9 @@
 //! Each check returns a refusal that names the value and its bound. Checks that need a queue or a
 //! task are in the commands themselves.
 
-use crate::command::{Ack, Command, Done, QueueCommand, QueueName, Release, Take};
+use crate::command::{Ack, Command, Done, Fail, QueueCommand, QueueName, Release, Take};
 use crate::fanout::MemberCommand;
-use crate::limits::{ID_BYTES_MAX, NAME_BYTES_MAX};
+use crate::limits::{ID_BYTES_MAX, NAME_BYTES_MAX, REASON_BYTES_MAX};
 use crate::reply::{Refusal, RefusalKind};
 use crate::time::{Span, Timestamp};
 
@@ -45,16 +45,22 @@ pub(crate) fn check_names(command: &Command<'_>) -> Result<(), Refusal> {
         | Command::AckAll { queue, .. }
         | Command::Plow { queue, .. }
         | Command::Kill { queue, .. }
+        | Command::Redrive { queue, .. }
         | Command::Await { queue, .. } => *queue,
         Command::Ack(Ack { held, .. })
         | Command::Release(Release { held, .. })
         | Command::Bury { held, .. }
+        | Command::Fail(Fail { held, .. })
         | Command::Touch { held, .. } => held.queue,
         Command::Dig(transfer)
         | Command::Switch { transfer, .. }
         | Command::Snatch(transfer)
         | Command::Restart(transfer) => transfer.queue,
         Command::Update(update) => update.queue,
+        Command::Move { from, to, .. } => {
+            check_name("queue name", to)?;
+            *from
+        }
         Command::Queue(command) => match command {
             QueueCommand::Create { queue, .. } | QueueCommand::Drop(queue) => (*queue).into(),
             QueueCommand::Set { queue, .. }
@@ -87,7 +93,7 @@ fn check_member(member: &[u8]) -> Result<(), Refusal> {
     check_name("member", member)
 }
 
-fn check_name(what: &str, name: &[u8]) -> Result<(), Refusal> {
+pub(crate) fn check_name(what: &str, name: &[u8]) -> Result<(), Refusal> {
     if name.len() > NAME_BYTES_MAX {
         let length = name.len();
         return Err(bad(format!(
@@ -113,6 +119,16 @@ pub(crate) fn check_id(id: &[u8]) -> Result<(), Refusal> {
         return Err(bad(format!("an id has 1 to {ID_BYTES_MAX} bytes, and this one has {length}")));
     }
     Ok(())
+}
+
+pub(crate) fn check_reason(reason: Option<&[u8]>) -> Result<(), Refusal> {
+    match reason {
+        Some(reason) if reason.len() > REASON_BYTES_MAX => Err(bad(format!(
+            "a reason has at most {REASON_BYTES_MAX} bytes, and this one has {}",
+            reason.len()
+        ))),
+        _ => Ok(()),
+    }
 }
 
 pub(crate) fn check_count(count: u64) -> Result<(), Refusal> {

@@ -4,11 +4,11 @@ use crate::command::{Ack, Amendment, Held, HeldBy, QueueName, Release};
 use crate::engine::{Answered, Engine};
 use crate::memory::packed::Unsaved;
 use crate::memory::slots::Slot;
-use crate::operations::arguments::{bad, check_id, check_positive, later, quoted};
+use crate::operations::arguments::{bad, check_id, check_positive, check_reason, later, quoted};
 use crate::operations::find::{named, not_found};
 use crate::reply::{Refusal, RefusalKind, Reply};
 use crate::settings::AfterAck;
-use crate::task::{ClientId, Receipt, State, StateKind};
+use crate::task::{Bytes, ClientId, Receipt, State, StateKind};
 use crate::time::{Span, Timestamp};
 use crate::transition::{Answer, By, Operation, Standing, answer};
 
@@ -34,7 +34,7 @@ impl Engine {
         if let Some(payload) = ack.payload {
             let stays = ack.zombie.is_some() || queue.settings.after_ack != AfterAck::Delete;
             if stays {
-                self.check_growth(slot, Some(payload), 0)?;
+                self.check_growth(slot, Some(payload), None)?;
             }
             self.set_payload(slot, payload);
         }
@@ -101,25 +101,21 @@ impl Engine {
         client: ClientId,
         held: Held<'_>,
         payload: Option<&[u8]>,
-        reason: &[u8],
+        reason: Option<&[u8]>,
     ) -> Answered {
         check_held(held)?;
         if let Some(payload) = payload {
             self.check_payload(payload)?;
         }
-        if reason.len() > crate::limits::NAME_BYTES_MAX {
-            let (length, most) = (reason.len(), crate::limits::NAME_BYTES_MAX);
-            return Err(bad(format!(
-                "a reason has at most {most} bytes, and this one has {length}"
-            )));
-        }
+        check_reason(reason)?;
         let (slot, by) = self.hold(client, held, Operation::Bury)?;
-        self.check_growth(slot, payload, reason.len())?;
+        self.check_growth(slot, payload, reason.map(<[u8]>::len))?;
         if let Some(payload) = payload {
             self.set_payload(slot, payload);
         }
-        self.shift(slot, Operation::Bury(by), Unsaved::Progress, |_| State::Buried {
-            reason: reason.into(),
+        self.shift(slot, Operation::Bury(by), Unsaved::Progress, |task| {
+            task.set_reason(reason.map(Bytes::from));
+            State::Buried
         });
         Ok(Some(Reply::Done))
     }
@@ -265,7 +261,7 @@ impl Engine {
     }
 }
 
-fn check_held(held: Held<'_>) -> Result<(), Refusal> {
+pub(crate) fn check_held(held: Held<'_>) -> Result<(), Refusal> {
     match held.by {
         HeldBy::Id(id) => check_id(id),
         HeldBy::Receipt(_) => Ok(()),

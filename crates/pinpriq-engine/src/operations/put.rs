@@ -10,7 +10,7 @@ use crate::operations::ids::{can_have, uuid_v7};
 use crate::operations::room::disk_is_full;
 use crate::reply::{Refusal, RefusalKind, Reply};
 use crate::room::Room;
-use crate::settings::{Ids, Settings};
+use crate::settings::Ids;
 use crate::task::{Bytes, ClientId, Progress, RequestId, State, StateKind, TaskId, TaskRecord};
 use crate::time::{Span, Timestamp};
 use crate::transition::Operation;
@@ -18,9 +18,12 @@ use crate::transition::Operation;
 impl Engine {
     pub(crate) fn put(&mut self, client: ClientId, request: RequestId, put: &Put<'_>) -> Answered {
         let existing = self.queues.find(put.queue);
-        let settings = existing.map_or_else(Settings::default, |slot| self.queues[slot].settings);
-        let expires_at = self.check_put(put, settings)?;
-        self.check_put_allowed(put, existing, settings)?;
+        let (ids, ttl) = existing.map_or_else(Default::default, |slot| {
+            let settings = &self.queues[slot].settings;
+            (settings.ids, settings.ttl)
+        });
+        let expires_at = self.check_put(put, ids, ttl)?;
+        self.check_put_allowed(put, existing)?;
         if put.wait.is_some_and(Wait::blocks) {
             self.check_waits(client, WAIT_OVERHEAD_BYTES)?;
         }
@@ -32,13 +35,9 @@ impl Engine {
         let number = self.issued.next();
         let id = match put.id {
             Some(id) => TaskId::Given(id.into()),
-            None => self.new_id(settings.ids, number),
+            None => self.new_id(ids, number),
         };
-        let state = if put.delay.is_zero() {
-            State::Ready
-        } else {
-            State::Waiting { ready_at: self.now.after(put.delay) }
-        };
+        let ready_at = (!put.delay.is_zero()).then(|| self.now.after(put.delay));
         let payload = self.tasks.keep(put.payload);
         let task = Task::new(NewTask {
             number,
@@ -47,7 +46,9 @@ impl Engine {
             id: id.clone(),
             put_at: self.now,
             terms: put.terms.kept(),
-            progress: Progress { expires_at, state, ..Progress::fresh(number, put.priority) },
+            priority: put.priority,
+            expires_at,
+            ready_at,
             payload,
         });
         let slot = self.enter(task, Operation::Put);
@@ -149,7 +150,12 @@ impl Engine {
     }
 
     /// Checks only the arguments, and returns the end of the TTL.
-    fn check_put(&self, put: &Put<'_>, settings: Settings) -> Result<Option<Timestamp>, Refusal> {
+    fn check_put(
+        &self,
+        put: &Put<'_>,
+        ids: Ids,
+        ttl: Option<Span>,
+    ) -> Result<Option<Timestamp>, Refusal> {
         check_key(put.terms.key)?;
         self.check_payload(put.payload)?;
         check_positive("the TTR", put.terms.ttr)?;
@@ -164,7 +170,7 @@ impl Engine {
         if put.ttl == TimeToLive::Instant && !put.delay.is_zero() {
             return Err(bad("a task that lives for an instant cannot have a delay".to_owned()));
         }
-        match (put.id, settings.ids) {
+        match (put.id, ids) {
             (Some(id), Ids::Given) => check_id(id)?,
             (Some(_), _) => {
                 return Err(bad(format!(
@@ -184,7 +190,7 @@ impl Engine {
             (None, _) => {}
         }
         let ttl = match put.ttl {
-            TimeToLive::Default => settings.ttl,
+            TimeToLive::Default => ttl,
             TimeToLive::For(ttl) => Some(ttl),
             TimeToLive::Endless | TimeToLive::Instant => None,
         };
@@ -203,7 +209,6 @@ impl Engine {
         &mut self,
         put: &Put<'_>,
         existing: Option<QueueSlot>,
-        settings: Settings,
     ) -> Result<(), Refusal> {
         let name = || quoted(put.queue);
         if let Some(id) = put.id
@@ -215,8 +220,7 @@ impl Engine {
                 format!("the queue {} has a task {} already", name(), quoted(id)),
             ));
         }
-        if let (Some(slot), Some(capacity)) = (existing, settings.capacity)
-            && self.queues[slot].counters.unfinished() >= capacity
+        if let Some(capacity) = existing.and_then(|slot| self.full_at(slot))
             && !planted!(CapacityNotKept)
         {
             return Err(Refusal::new(
@@ -236,6 +240,13 @@ impl Engine {
             return Ok(());
         }
         self.check_room(self.growth_by_put(existing, put.queue, content))
+    }
+
+    /// Returns the capacity of a queue that has reached it.
+    #[inline]
+    pub(crate) fn full_at(&self, slot: QueueSlot) -> Option<u64> {
+        let queue = &self.queues[slot];
+        queue.settings.capacity.filter(|capacity| queue.counters.unfinished() >= *capacity)
     }
 
     /// Returns the growth of [`Engine::bytes`] by a put of a task with `content` bytes of payload,
@@ -266,6 +277,24 @@ impl Engine {
             "tasks, queues and members occupy {bytes} of {most} bytes: finish some, try again"
         );
         Err(Refusal::new(RefusalKind::Busy, sentence))
+    }
+
+    /// Returns the id of a task that comes from another queue, where it had this one.
+    pub(crate) fn new_id_of(&mut self, queue: QueueSlot, number: u64, former: &TaskId) -> TaskId {
+        let ids = self.queues[queue].settings.ids;
+        if ids != Ids::Given {
+            return self.new_id(ids, number);
+        }
+        let own = match former {
+            TaskId::Given(own) => own.clone(),
+            other => other.to_string().into_bytes().into(),
+        };
+        let own = TaskId::Given(own);
+        if self.queues[queue].indexes.find_id(&own).is_none() {
+            return own;
+        }
+        let uuid = TaskId::Uuid(uuid_v7(self.now, number, self.seed));
+        TaskId::Given(uuid.to_string().into_bytes().into())
     }
 
     /// Returns an id generated by the server.

@@ -61,6 +61,9 @@ impl Engine {
             Command::Touch { .. } => !planted!(TouchOnFullDisk),
             Command::Release(_)
             | Command::Bury { .. }
+            | Command::Fail(_)
+            | Command::Move { .. }
+            | Command::Redrive { .. }
             | Command::Dig(_)
             | Command::Plow { .. }
             | Command::Switch { .. }

@@ -10,16 +10,18 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
 use crate::command::{QueueName, Selection, TakeMode};
-use crate::engine::{Answered, Engine};
+use crate::engine::{Answered, Engine, Farewell};
 use crate::limits::{WAIT_OVERHEAD_BYTES, queue_bytes};
 use crate::memory::consumers::{ConsumerId, Subscription, Taker, TakerId, Ticket};
 use crate::memory::deadlines::Due;
+use crate::memory::packed::Task;
 use crate::memory::slots::QueueSlot;
 use crate::operations::arguments::{bad, check_positive};
+use crate::operations::fail::Failure;
 use crate::operations::take::Want;
 use crate::reply::{Output, Refusal, RefusalKind, Reply};
 use crate::room::Room;
-use crate::task::{ClientId, RequestId, StateKind};
+use crate::task::{ClientId, RequestId, StateKind, reasons};
 use crate::time::Span;
 use crate::transition::Operation;
 
@@ -379,7 +381,7 @@ pub(crate) const fn subscription_bytes(name: &[u8]) -> u64 {
 
 impl Engine {
     /// Forgets everything about a client, and ends the leases that depend on its connection.
-    pub(crate) fn forget_client(&mut self, client: ClientId) {
+    pub(crate) fn forget_client(&mut self, client: ClientId, farewell: Farewell<'_>) {
         let Some(known) = self.consumers.clients.get_mut(&client) else { return };
         known.credit = 0;
         let takers: Vec<TakerId> = known.takers.iter().copied().collect();
@@ -399,9 +401,25 @@ impl Engine {
                 && !planted!(LeaseOutlivesConnection)
             {
                 debug_assert_eq!(self.tasks[slot].kind(), StateKind::Taken, "a lease is held");
-                self.end_lease(slot, Operation::HolderGone);
+                if is_unsent(&self.tasks[slot], farewell) {
+                    self.end_lease(slot, Operation::HolderGone);
+                } else {
+                    let failure = Failure::at(self.now, reasons::CONNECTION_CLOSED);
+                    self.fail(slot, Operation::HolderGone, failure);
+                }
             }
         }
         self.consumers.clients.remove(&client);
+    }
+}
+
+/// Whether the end of a connection is no failure of this task, which it had taken.
+fn is_unsent(task: &Task, farewell: Farewell<'_>) -> bool {
+    match farewell {
+        Farewell::ServerStops => true,
+        Farewell::Ended { unsent } => {
+            let grant = task.lease().map(|lease| lease.grant);
+            unsent.iter().any(|it| it.number == task.number() && Some(it.grant) == grant)
+        }
     }
 }

@@ -180,12 +180,12 @@ impl Engine {
     }
 
     /// Whether a passed deadline that was not fired yet would have removed this task.
-    fn looks_gone(&self, slot: Slot) -> bool {
+    pub(crate) fn looks_gone(&self, slot: Slot) -> bool {
         let task = &self.tasks[slot];
         match task.state() {
             State::Ready | State::Waiting { .. } => task.is_expired(self.now),
             State::Zombie { purge_at } => self.now >= *purge_at,
-            State::Taken(_) | State::Buried { .. } | State::Done => false,
+            State::Taken(_) | State::Buried | State::Done => false,
         }
     }
 

@@ -109,15 +109,18 @@ impl Engine {
             return Ok(Some(Reply::State(state)));
         }
         let state = match to {
-            StateKind::Buried => State::Buried { reason: [].into() },
+            StateKind::Buried => State::Buried,
             StateKind::Zombie => State::Zombie { purge_at: self.now.after(stay) },
             _ => State::Done,
         };
         let (now, amendment) = (self.now, switch.amendment);
-        self.check_growth(slot, amendment.payload, 0)?;
+        self.check_growth(slot, amendment.payload, None)?;
         self.amend_payload(slot, &amendment);
         self.shift(slot, Operation::Switch, Unsaved::Progress, |task| {
             apply_amendment(task, now, &amendment);
+            if to == StateKind::Buried {
+                task.set_reason(None);
+            }
             state
         });
         Ok(Some(Reply::State(Some(to))))
@@ -162,12 +165,8 @@ impl Engine {
             }
             other => unreachable!("an update is answered {other:?}"),
         }
-        let (now, task) = (self.now, &self.tasks[slot]);
-        if let State::Buried { reason } = task.state() {
-            self.check_growth(slot, amendment.payload, reason.len())?;
-        } else {
-            self.check_growth(slot, amendment.payload, 0)?;
-        }
+        let now = self.now;
+        self.check_growth(slot, amendment.payload, None)?;
         self.amend_payload(slot, &amendment);
         self.amend(slot, Unsaved::Progress, |task| apply_amendment(task, now, &amendment));
         Ok(Some(Reply::Done))
@@ -186,7 +185,7 @@ impl Engine {
         let now = self.now;
         let expires_at = expiry(&self.tasks[slot], now, amendment);
         if expires_at.is_some_and(|at| now >= at) {
-            self.leave(slot, operation, Exit::Expired);
+            self.leave_expired(slot, operation);
             return None;
         }
         let is_at_once = planted!(DigLosesDelay) && operation == Operation::Dig;
@@ -216,7 +215,7 @@ impl Engine {
         if expires_at.is_some_and(|at| self.now >= at) {
             return Ok(());
         }
-        self.check_growth(slot, amendment.payload, 0)
+        self.check_growth(slot, amendment.payload, None)
     }
 
     fn amend_payload(&mut self, slot: Slot, amendment: &Amendment<'_>) {
@@ -295,11 +294,14 @@ impl Engine {
     }
 }
 
-/// Forgets how often a task was taken: somebody has decided that it begins again.
-fn begin_again(task: &mut Task) {
+/// Forgets how often a task was taken and has failed, and why: somebody has decided that it begins
+/// again.
+pub(crate) fn begin_again(task: &mut Task) {
     if !planted!(AttemptsKeptByDig) {
         task.set_attempts(0);
     }
+    task.set_failures(0);
+    task.set_reason(None);
 }
 
 /// Converts a TTL that may be given to an amendment.

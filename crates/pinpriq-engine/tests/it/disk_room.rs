@@ -3,8 +3,8 @@
 use pinpriq_engine::Engine;
 use pinpriq_engine::change::Header;
 use pinpriq_engine::command::{
-    Ack, Amendment, Command, Held, HeldBy, Put, QueueCommand, Release, Selection, Sides, Take,
-    TakeMode, Transfer, Update, Wait,
+    Ack, Amendment, Command, Fail, Held, HeldBy, Put, QueueCommand, Release, Selection, Sides,
+    Take, TakeMode, Transfer, Update, Wait,
 };
 use pinpriq_engine::fanout::MemberCommand;
 use pinpriq_engine::limits::Limits;
@@ -73,7 +73,10 @@ fn what_changes_tasks_and_leaves_them_is_refused_before_what_takes_them() {
     let changes = [
         Command::Touch { held, by: None },
         Command::Release(release),
-        Command::Bury { held, payload: None, reason: b"" },
+        Command::Bury { held, payload: None, reason: None },
+        Command::Fail(Fail { held, reason: None, delay: None, payload: None }),
+        Command::Move { from: QUEUE.into(), to: b"other", count: 1, state: StateKind::Ready },
+        Command::Redrive { queue: QUEUE.into(), count: 1 },
         Command::Dig(transfer),
         Command::Plow { queue: QUEUE.into(), count: None, delay: Span::ZERO, ttl: None },
         Command::Switch { transfer, to: StateKind::Zombie },

@@ -21,7 +21,7 @@ use runner::Runner;
 
 /// The number of runs that fit into a few seconds of a debug build.
 const RUNS: u64 = 300;
-const STEPS_PER_RUN: usize = 320;
+const STEPS_PER_RUN: usize = 480;
 
 #[test]
 fn engine_does_what_the_model_does() {

@@ -3,8 +3,8 @@
 
 use pinpriq_engine::change::{Change, Header};
 use pinpriq_engine::command::{
-    Ack, Amendment, Command, Held, HeldBy, Put, QueueCommand, QueueName, Release, Selection, Take,
-    TakeMode, Transfer, Update, Wait,
+    Ack, Amendment, Command, Fail, Held, HeldBy, Put, QueueCommand, QueueName, Release, Selection,
+    Take, TakeMode, Transfer, Update, Wait,
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::limits::Limits;
@@ -13,7 +13,7 @@ use pinpriq_engine::room::Room;
 use pinpriq_engine::settings::{AFTERACK, AfterAck, IDS, Ids};
 use pinpriq_engine::task::{ClientId, Receipt, RequestId, StateKind, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
-use pinpriq_engine::{Applied, Engine};
+use pinpriq_engine::{Applied, Engine, Farewell};
 
 const NOW: Timestamp = Timestamp::from_ms(1_000);
 /// Room for the tasks that an attack begins with, and for a few large things.
@@ -31,7 +31,7 @@ const QUEUE: QueueName<'static> = QueueName { name: b"q", member: None };
 const LANE: QueueName<'static> = QueueName { name: b"t", member: Some(b"m") };
 const LARGE: &[u8] = &[b'x'; 10_000];
 /// The number of small tasks that an attack begins with, in a queue and in each of two lanes.
-const TASKS: u64 = 60;
+const TASKS: u64 = 250;
 
 /// An engine under attack, and what it has reported to a store.
 struct Target {
@@ -43,7 +43,7 @@ struct Target {
 /// Asks for something more. `round` counts from 1.
 type Attack = fn(&mut Target, u64) -> Result<(), RefusalKind>;
 
-const ATTACKS: [(&str, Attack); 24] = [
+const ATTACKS: [(&str, Attack); 26] = [
     ("PUT with a payload", |target, _| target.put(&Put::new(b"q", LARGE))),
     ("PUT without one", |target, _| target.put(&Put::new(b"q", b""))),
     ("PUT with a key", |target, round| {
@@ -73,7 +73,16 @@ const ATTACKS: [(&str, Attack); 24] = [
         target.ask(Command::Release(Release { held, delay, amendment, tail: true }))
     }),
     ("BURY with a payload", |target, _| target.bury(Some(LARGE), b"")),
-    ("BURY with a reason", |target, _| target.bury(None, LARGE)),
+    ("BURY with a reason", |target, _| target.bury(None, &LARGE[..1_024])),
+    ("FAIL with a reason", |target, _| {
+        let held = Held { queue: QUEUE, by: target.take(QUEUE).map(HeldBy::Receipt)? };
+        let (reason, delay) = (Some(&LARGE[..1_024]), Some(Span::from_ms(1)));
+        target.ask(Command::Fail(Fail { held, reason, delay, payload: None }))
+    }),
+    ("MOVE to one queue after the other", |target, round| {
+        let (to, state) = (name(round), StateKind::Ready);
+        target.ask(Command::Move { from: QUEUE, to: &to, count: 1, state })
+    }),
     ("DIG", |target, round| {
         target.switch(round, StateKind::Buried)?;
         target.ask(Command::Dig(transfer(QUEUE, &id(round))))
@@ -221,7 +230,7 @@ impl Target {
 
     fn bury(&mut self, payload: Option<&[u8]>, reason: &[u8]) -> Result<(), RefusalKind> {
         let held = Held { queue: QUEUE, by: self.take(QUEUE).map(HeldBy::Receipt)? };
-        self.ask(Command::Bury { held, payload, reason })
+        self.ask(Command::Bury { held, payload, reason: Some(reason) })
     }
 
     /// Switches a task without a new payload.
@@ -281,7 +290,8 @@ fn no_command_makes_the_engine_grow_without_end() {
         assert_eq!(again.bytes(), target.engine.bytes(), "{what}, after a restart");
         // What was requested ends, and all of its room is given back.
         for client in 1..=target.last_client {
-            target.engine.disconnect(NOW, ClientId(client));
+            let farewell = Farewell::Ended { unsent: &[] };
+            target.engine.disconnect(NOW, ClientId(client), farewell);
         }
         assert_eq!(target.engine.waiting_bytes(), 0, "{what}, when everybody has gone");
     }

@@ -22,13 +22,13 @@ mod words;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use pinpriq_engine::Engine;
 use pinpriq_engine::change::{Change, Header};
 use pinpriq_engine::command::Command;
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, Reply};
 use pinpriq_engine::task::{ClientId, Grant, Receipt, RequestId, State, TaskRecord};
 use pinpriq_engine::time::Timestamp;
+use pinpriq_engine::{Engine, Farewell};
 
 use render::Names;
 use words::Words;
@@ -117,7 +117,15 @@ impl Stage {
         let request = RequestId(self.last_request + 1);
         match words.peek().as_str() {
             // The connection has ended.
-            "DISCONNECT" => self.engine.disconnect(now, id),
+            "DISCONNECT" => self.engine.disconnect(now, id, Farewell::Ended { unsent: &[] }),
+            // The same, but these leases were not sent.
+            "UNSENT" => {
+                words.text();
+                let unsent = words.receipts(&|text| self.names.receipt(text));
+                self.engine.disconnect(now, id, Farewell::Ended { unsent: &unsent });
+            }
+            // The server stops, and the connection ends with it.
+            "STOPPED" => self.engine.disconnect(now, id, Farewell::ServerStops),
             // The client will send nothing more, so its waits end.
             "EOF" => self.engine.end_waits(now, id),
             // No command, but what is due is fired.

@@ -8,15 +8,15 @@ use std::collections::BTreeSet;
 
 use expect_test::expect_file;
 use pinpriq_engine::command::{
-    Ack, Amendment, Assign, Command, Held, HeldBy, Put, QueueCommand, Release, Selection, Take,
-    TakeMode, TimeToLive, Transfer, Update, Wait,
+    Ack, Amendment, Assign, Command, Fail, Held, HeldBy, Put, QueueCommand, Release, Selection,
+    Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, Reply};
-use pinpriq_engine::settings::{AFTERACK, AfterAck, IDS, Ids};
+use pinpriq_engine::settings::{AFTERACK, ATTEMPTS, AfterAck, Assignment, BACKOFF, IDS, Ids};
 use pinpriq_engine::task::{ClientId, Receipt, RequestId, StateKind, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
-use pinpriq_engine::{Engine, transition_listing};
+use pinpriq_engine::{Engine, Farewell, transition_listing};
 
 use StateKind::{Buried, Done, Ready, Waiting, Zombie};
 
@@ -24,7 +24,7 @@ use StateKind::{Buried, Done, Ready, Waiting, Zombie};
 const STANDINGS: [&str; 8] = ["X", "R", "T, held here", "T, held elsewhere", "W", "B", "Z", "D"];
 
 /// The specification, row by row. `—` cannot happen, `=` changes nothing.
-const SPECIFIED: [(&str, [&str; 8]); 25] = [
+const SPECIFIED: [(&str, [&str; 8]); 30] = [
     (
         "put with that id",
         ["R, W", "EXISTS", "EXISTS", "EXISTS", "EXISTS", "EXISTS", "EXISTS", "EXISTS"],
@@ -41,6 +41,9 @@ const SPECIFIED: [(&str, [&str; 8]); 25] = [
     ("bury by receipt", ["—", "—", "B", "B", "—", "—", "—", "—"]),
     ("bury by another receipt", ["STALE"; 8]),
     ("bury by id", bare("B")),
+    ("fail by receipt", ["—", "—", FAILED, FAILED, "—", "—", "—", "—"]),
+    ("fail by another receipt", ["STALE"; 8]),
+    ("fail by id", bare(FAILED)),
     ("touch by receipt", ["—", "—", IN_PLACE, IN_PLACE, "—", "—", "—", "—"]),
     ("touch by another receipt", ["STALE"; 8]),
     ("touch by id", ["NOTFOUND", IN_PLACE, IN_PLACE, "NOTOWNER", "=", "=", "=", "="]),
@@ -72,10 +75,13 @@ const SPECIFIED: [(&str, [&str; 8]); 25] = [
         ],
     ),
     ("restart", ["NOTFOUND", "=", "TAKEN", "TAKEN", "R, W, X", "R, W, X", "R, W, X", "R, W, X"]),
-    ("its deadline passes", ["—", "X", "R, X", "R, X", "R, X", "=", "X", "—"]),
-    ("its holder is gone", ["—", "—", "R, X", "R, X", "—", "—", "—", "—"]),
+    ("move to another queue", ["—", "X", "—", "—", "X", "X", "X", "X"]),
+    ("arrive from another queue", ["R, W, B, Z, D", "—", "—", "—", "—", "—", "—", "—"]),
+    ("its deadline passes", ["—", "X", FAILED, FAILED, "R, X", "=", "X", "—"]),
+    ("its holder is gone", ["—", "—", FAILED, FAILED, "—", "—", "—", "—"]),
 ];
 
+const FAILED: &str = "R, W, B, X";
 const FINISHED: &str = "X, Z, D";
 const IN_PLACE: &str = "changed in place";
 const ANY: &str = "R, W, B, Z, D, X";
@@ -154,6 +160,12 @@ enum Variant {
     Late,
     /// In a queue that does this with finished tasks.
     In(AfterAck),
+    /// In a queue in which failed tasks wait first.
+    BackingOff,
+    /// In a queue in which tasks may fail only once.
+    Once,
+    /// It comes from a queue where it was in this state.
+    From(StateKind),
     /// To this state.
     To(StateKind),
 }
@@ -161,22 +173,30 @@ enum Variant {
 const STAY: Span = Span::from_ms(500);
 
 fn variants(row: &str) -> Vec<Variant> {
-    use Variant::{Delayed, In, Late, Plain, To};
+    use Variant::{BackingOff, Delayed, From, In, Late, Once, Plain, To};
     if row == "pop" || row.starts_with("ack") {
         return vec![Plain, In(AfterAck::Keep), In(AfterAck::Zombie(STAY))];
     }
     if row.starts_with("release") || matches!(row, "dig" | "snatch" | "restart") {
         return vec![Plain, Delayed, Late];
     }
+    if row.starts_with("fail") {
+        return vec![Plain, Delayed, Late, BackingOff, Once];
+    }
     match row {
         "put with that id" => vec![Plain, Delayed],
-        "put back" | "its deadline passes" | "its holder is gone" => vec![Plain, Late],
+        "put back" => vec![Plain, Late],
+        "its deadline passes" | "its holder is gone" => vec![Plain, Late, BackingOff, Once],
+        "arrive from another queue" => {
+            vec![From(Ready), From(Waiting), From(Buried), From(Zombie), From(Done)]
+        }
         "switch" => vec![Late, To(Ready), To(Waiting), To(Buried), To(Zombie), To(Done)],
         _ => vec![Plain],
     }
 }
 
 const QUEUE: &[u8] = b"jobs";
+const OTHER: &[u8] = b"other jobs";
 const ID: &[u8] = b"task";
 const HERE: ClientId = ClientId(1);
 const ELSEWHERE: ClientId = ClientId(2);
@@ -221,6 +241,10 @@ fn drive(row: &str, standing: &str, variant: Variant) -> Option<String> {
     let answer = bench.operate(row, variant);
     let after = bench.record();
     bench.engine.check();
+    let moves = row.ends_with("another queue");
+    if moves && before == after {
+        return None;
+    }
     let Some(reply) = answer else { return Some("blocks".to_owned()) };
     if let Reply::Refused(refusal) = &reply {
         assert_eq!(before, after, "a refused {row} in {standing} changed the task");
@@ -277,8 +301,12 @@ impl Bench {
         ask(&mut engine, now, HERE, Command::Put(put));
         let mut bench = Self::with_history(engine, now);
         bench.arrange(row, standing);
-        if let Variant::In(after_ack) = variant {
-            bench.set_after_ack(after_ack);
+        match variant {
+            Variant::In(after_ack) => bench.set_after_ack(after_ack),
+            Variant::BackingOff => bench.set((BACKOFF, Some(STAY).into())),
+            Variant::Once => bench.set((ATTEMPTS, Some(1).into())),
+            Variant::From(kind) => bench.put_elsewhere(kind),
+            _ => {}
         }
         bench.engine.check();
         bench
@@ -301,7 +329,23 @@ impl Bench {
     }
 
     fn set_after_ack(&mut self, after_ack: AfterAck) {
-        let settings = &[(AFTERACK, after_ack.into())];
+        self.set((AFTERACK, after_ack.into()));
+    }
+
+    /// Puts a task into another queue, in this state.
+    fn put_elsewhere(&mut self, kind: StateKind) {
+        let settings = &[(IDS, Ids::Given.into())];
+        let create = Command::Queue(QueueCommand::Create { queue: OTHER, settings });
+        assert_eq!(ask(&mut self.engine, self.now, HERE, create), Some(Reply::Done));
+        let put = Put { id: Some(ID), ..Put::new(OTHER, b"payload") };
+        ask(&mut self.engine, self.now, HERE, Command::Put(put));
+        let delay = if matches!(kind, Waiting | Zombie) { STAY } else { Span::ZERO };
+        let transfer = Transfer { delay, ..Transfer::new(OTHER, ID) };
+        ask(&mut self.engine, self.now, HERE, Command::Switch { transfer, to: kind });
+    }
+
+    fn set(&mut self, setting: Assignment<'static>) {
+        let settings = &[setting];
         let set = Command::Queue(QueueCommand::Set { queue: QUEUE.into(), settings });
         assert_eq!(ask(&mut self.engine, self.now, HERE, set), Some(Reply::Done));
     }
@@ -333,7 +377,11 @@ impl Bench {
     }
 
     fn record(&mut self) -> Option<TaskRecord> {
-        let get = Command::Get { queue: QUEUE.into(), id: ID };
+        self.record_of(QUEUE)
+    }
+
+    fn record_of(&mut self, queue: &[u8]) -> Option<TaskRecord> {
+        let get = Command::Get { queue: queue.into(), id: ID };
         match ask(&mut self.engine, self.now, HERE, get) {
             Some(Reply::Task(task)) => task.map(|task| *task),
             other => panic!("no task but {other:?}"),
@@ -344,10 +392,11 @@ impl Bench {
     fn happen(&mut self, row: &str, standing: &str, variant: Variant) {
         if row == "its holder is gone" {
             let gone = if standing == "T, held elsewhere" { ELSEWHERE } else { HERE };
-            return self.engine.disconnect(self.now, gone);
+            let farewell = Farewell::Ended { unsent: &[] };
+            return self.engine.disconnect(self.now, gone, farewell);
         }
         let span = match (standing, variant) {
-            ("W", Variant::Plain) => STAY,
+            ("W", Variant::Plain | Variant::BackingOff | Variant::Once) => STAY,
             // In W this is after the end of the delay, so the TTL decides.
             ("R" | "B" | "D" | "W", _) => TTL,
             ("Z", _) => Span::from_ms(10_000),
@@ -378,7 +427,24 @@ impl Bench {
             "pop" => take(TakeMode::Pop),
             "ack" => Command::Ack(Ack { held, payload: None, zombie: None }),
             "release" => Command::Release(Release { held, delay, amendment, tail: false }),
-            "bury" => Command::Bury { held, payload: None, reason: b"" },
+            "bury" => Command::Bury { held, payload: None, reason: None },
+            "fail" => {
+                let delay = (variant == Variant::Delayed).then_some(DELAY);
+                Command::Fail(Fail { held, reason: None, delay, payload: None })
+            }
+            "move" => {
+                let kinds = [Ready, Waiting, Buried, Zombie, Done];
+                let find = |kind: &StateKind| {
+                    let record = self.record_of(QUEUE);
+                    record.is_some_and(|task| task.progress.state.kind() == *kind)
+                };
+                let state = kinds.into_iter().find(find).unwrap_or(Ready);
+                Command::Move { from: QUEUE.into(), to: OTHER, count: 1, state }
+            }
+            "arrive" => {
+                let Variant::From(state) = variant else { return None };
+                Command::Move { from: OTHER.into(), to: QUEUE, count: 1, state }
+            }
             "touch" => Command::Touch { held, by: Some(DELAY) },
             "update" => {
                 let receipt = None;

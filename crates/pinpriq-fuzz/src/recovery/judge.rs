@@ -143,7 +143,7 @@ fn nothing_is_invented(journal: &Written, found: &Fold) {
         queue.settings.ids = Ids::default();
         let is_lost = queue.created && queue.settings == Settings::default();
         let same = |known: &QueueRecord| {
-            let settings = Settings { ids: Ids::default(), ..known.settings };
+            let settings = Settings { ids: Ids::default(), ..known.settings.clone() };
             QueueRecord { settings, ..known.clone() } == queue
         };
         let known = |state: &Fold| state.queues.get(name).is_some_and(|known| same(&known.0));
@@ -151,7 +151,7 @@ fn nothing_is_invented(journal: &Written, found: &Fold) {
     }
     for (number, (lane, _)) in &found.lanes {
         let same = |known: &LaneRecord| {
-            let settings = Settings { ids: lane.settings.ids, ..known.settings };
+            let settings = Settings { ids: lane.settings.ids, ..known.settings.clone() };
             LaneRecord { settings, ..known.clone() } == *lane
         };
         let known = |state: &Fold| state.lanes.get(number).is_some_and(|known| same(&known.0));

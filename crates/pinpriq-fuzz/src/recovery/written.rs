@@ -272,7 +272,7 @@ impl Author {
             let delay = Span::from_ms(1 << 40);
             match index {
                 0 | 3 => self.apply(Command::Ack(Ack { held, payload: None, zombie: None })),
-                1 => self.apply(Command::Bury { held, payload: None, reason: b"no" }),
+                1 => self.apply(Command::Bury { held, payload: None, reason: Some(b"no") }),
                 2 => {
                     let release = Release { held, delay: Span::ZERO, amendment, tail: true };
                     self.apply(Command::Release(release))

@@ -1,10 +1,10 @@
-//! The commands of the holder of a lease: ack, release, bury, touch.
+//! The commands of the holder of a lease: ack, release, bury, fail, touch.
 
-use pinpriq_engine::command::{Ack, Command, Held, Release};
+use pinpriq_engine::command::{Ack, Command, Fail, Held, Release};
 use pinpriq_engine::time::Span;
 use pinpriq_records::primitives::{put_bytes, put_if, put_span, take_bytes, take_if, take_span};
 
-use super::kinds::{ACK, BURY, RELEASE, TOUCH};
+use super::kinds::{ACK, BURY, FAIL, RELEASE, TOUCH};
 use super::parts::{
     AmendmentForm, pack_amendment, pack_delay, pack_held, put_amendment, put_delay, put_held,
     take_delay, take_held,
@@ -90,26 +90,55 @@ pub(super) fn take_touch<'a>(input: &mut &'a [u8]) -> Result<Command<'a>, Malfor
 pub(super) fn encode_bury(
     held: &Held<'_>,
     payload: Option<&[u8]>,
-    reason: &[u8],
+    reason: Option<&[u8]>,
     out: &mut Vec<u8>,
 ) {
     out.push(BURY);
     let mut flags = Packed::default();
     pack_held(&mut flags, held);
     flags.flag(payload.is_some());
+    flags.flag(reason.is_some());
     flags.put(out);
     put_held(out, held);
-    put_bytes(out, reason);
+    put_if(out, reason, put_bytes);
     put_if(out, payload, put_bytes);
 }
 
 pub(super) fn take_bury<'a>(input: &mut &'a [u8]) -> Result<Command<'a>, Malformed> {
     let mut flags = Packing::take(input)?;
-    let (is_lane, is_by_id, payload) = (flags.flag(), flags.flag(), flags.flag());
+    let (is_lane, is_by_id) = (flags.flag(), flags.flag());
+    let (payload, reason) = (flags.flag(), flags.flag());
     flags.end()?;
     Ok(Command::Bury {
         held: take_held(is_lane, is_by_id, input)?,
-        reason: take_bytes(input)?,
+        reason: take_if(reason, input, take_bytes)?,
+        payload: take_if(payload, input, take_bytes)?,
+    })
+}
+
+pub(super) fn encode_fail(fail: &Fail<'_>, out: &mut Vec<u8>) {
+    out.push(FAIL);
+    let mut flags = Packed::default();
+    pack_held(&mut flags, &fail.held);
+    flags.flag(fail.payload.is_some());
+    flags.flag(fail.reason.is_some());
+    flags.flag(fail.delay.is_some());
+    flags.put(out);
+    put_held(out, &fail.held);
+    put_if(out, fail.delay, put_span);
+    put_if(out, fail.reason, put_bytes);
+    put_if(out, fail.payload, put_bytes);
+}
+
+pub(super) fn take_fail<'a>(input: &mut &'a [u8]) -> Result<Fail<'a>, Malformed> {
+    let mut flags = Packing::take(input)?;
+    let (is_lane, is_by_id) = (flags.flag(), flags.flag());
+    let (payload, reason, delay) = (flags.flag(), flags.flag(), flags.flag());
+    flags.end()?;
+    Ok(Fail {
+        held: take_held(is_lane, is_by_id, input)?,
+        delay: take_if(delay, input, take_span)?,
+        reason: take_if(reason, input, take_bytes)?,
         payload: take_if(payload, input, take_bytes)?,
     })
 }

@@ -38,3 +38,6 @@ pub(super) const MEMBER_LEAVE_TOPIC: u8 = 35;
 pub(super) const MEMBER_LEAVE: u8 = 36;
 pub(super) const MEMBER_LIST: u8 = 37;
 pub(super) const TAKE_DONE: u8 = 38;
+pub(super) const FAIL: u8 = 39;
+pub(super) const MOVE: u8 = 40;
+pub(super) const REDRIVE: u8 = 41;

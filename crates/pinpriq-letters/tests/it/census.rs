@@ -40,6 +40,9 @@ census!(commands of Command<'static>:
     Command::Release(_),
     Command::Bury { .. },
     Command::Touch { .. },
+    Command::Fail(_),
+    Command::Move { .. },
+    Command::Redrive { .. },
     Command::Dig(_),
     Command::Plow { .. },
     Command::Kill { .. },
@@ -102,6 +105,9 @@ census!(outcomes of Outcome:
     Outcome::Buried,
     Outcome::Expired,
     Outcome::Killed,
+    Outcome::Dead,
+    Outcome::Evicted,
+    Outcome::Moved,
     Outcome::Timeout,
 );
 
@@ -138,7 +144,7 @@ census!(states of State:
     State::Ready,
     State::Taken(_),
     State::Waiting { .. },
-    State::Buried { .. },
+    State::Buried,
     State::Zombie { .. },
     State::Done,
 );

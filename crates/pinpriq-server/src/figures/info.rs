@@ -177,6 +177,26 @@ pub(crate) static TABLE: &[Entry] = &[
     }),
     Entry::new(
         Tasks,
+        "dead",
+        (Counter, Plain),
+        "tasks that left because they became dead letters",
+        |it| Number(it.counters.dead),
+    ),
+    Entry::new(
+        Tasks,
+        "evicted",
+        (Counter, Plain),
+        "tasks that made room for more urgent ones",
+        |it| Number(it.counters.evicted),
+    ),
+    Entry::new(Tasks, "moved", (Counter, Plain), "tasks that were moved to another queue", |it| {
+        Number(it.counters.moved)
+    }),
+    Entry::new(Tasks, "failures", (Counter, Plain), "how often tasks have failed", |it| {
+        Number(it.counters.failures)
+    }),
+    Entry::new(
+        Tasks,
         "bytes",
         (Gauge, Bytes),
         "the payloads and keys of the tasks that are there",

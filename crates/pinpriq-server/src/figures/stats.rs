@@ -86,6 +86,26 @@ pub(crate) static TABLE: &[Entry] = &[
     Entry::new(Any, "killed", (Counter, Plain), "tasks that were removed", |it| {
         Number(it.counters.killed)
     }),
+    Entry::new(
+        Any,
+        "dead",
+        (Counter, Plain),
+        "tasks that left because they became dead letters",
+        |it| Number(it.counters.dead),
+    ),
+    Entry::new(
+        Any,
+        "evicted",
+        (Counter, Plain),
+        "tasks that made room for more urgent ones",
+        |it| Number(it.counters.evicted),
+    ),
+    Entry::new(Any, "moved", (Counter, Plain), "tasks that were moved to another queue", |it| {
+        Number(it.counters.moved)
+    }),
+    Entry::new(Any, "failures", (Counter, Plain), "how often tasks have failed", |it| {
+        Number(it.counters.failures)
+    }),
     Entry::new(Any, "present", (Gauge, Plain), "tasks that are there", |it| {
         Number(it.counters.present())
     }),

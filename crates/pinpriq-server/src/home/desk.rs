@@ -7,6 +7,7 @@
 
 use std::rc::Rc;
 
+use pinpriq_engine::Farewell;
 use pinpriq_engine::command::Command;
 use pinpriq_engine::reply::Output;
 use pinpriq_engine::task::{ClientId, RequestId};
@@ -146,6 +147,9 @@ impl Desk {
             (Destination::Queue(queue), _) => (shard_of(queue, shards), Some(queue)),
             (Destination::Queues(queues), _) => {
                 (shard_of_all(queues, shards).map_err(Undone::Refused)?, queues.first().copied())
+            }
+            (Destination::Pair(one, other), _) => {
+                (shard_of_all(&[one, other], shards).map_err(Undone::Refused)?, Some(one))
             }
             (Destination::Done(done, queues), _) => {
                 let to = shard_of_done(done, queues, shards).map_err(Undone::Refused)?;
@@ -413,7 +417,7 @@ impl Desk {
             } else {
                 self.forget_credits();
             }
-            self.seat.shard.retire(self.seat.client);
+            self.seat.retire();
         }
     }
 
@@ -432,7 +436,7 @@ impl Desk {
     /// Ends everything that belongs to the client except its connection. Replies with `answer` once
     /// this is done everywhere.
     pub(crate) fn reset(&mut self, answer: Vec<u8>) {
-        self.tell_links(|| Errand::Reset);
+        self.tell_links(|_| Errand::Reset);
         {
             let shards = self.seat.shard.shards();
             let links = &mut *self.seat.session.links.borrow_mut();
@@ -464,7 +468,7 @@ impl Desk {
                 return false;
             }
         }
-        self.tell_links(|| Errand::EndWaits);
+        self.tell_links(|_| Errand::EndWaits);
         true
     }
 
@@ -476,12 +480,20 @@ impl Desk {
     /// Accepts no more requests. If the server stops, the wait of the blocked command ends.
     pub(crate) fn end(&self, stopping: bool) {
         let (client, session) = (self.seat.client, &self.seat.session);
+        // The outbox must hold everything that was handed to the client.
+        self.seat.shard.turn_if_begun();
         if stopping {
-            self.seat.shard.turn_if_begun();
             self.seat.shard.stop_blocked(client, session);
         }
-        self.tell_links(|| Errand::End { stopping });
-        self.seat.shard.retire(client);
+        let leases = session.outbox.borrow().leases();
+        let of = |shard: Option<usize>| {
+            let own = leases.iter().filter(|(from, _)| *from == shard);
+            own.map(|(_, receipt)| *receipt).collect::<Vec<_>>()
+        };
+        self.tell_links(|to| Errand::End { stopping, unsent: of(Some(to)) });
+        let farewell =
+            if stopping { Farewell::ServerStops } else { Farewell::Ended { unsent: &of(None) } };
+        self.seat.shard.retire(client, farewell);
     }
 
     /// Makes all shards forget the client. Whatever was handed to it and not sent goes back.
@@ -550,10 +562,10 @@ impl Desk {
     }
 
     /// Writes an errand to all shards that the client has links to.
-    fn tell_links(&self, errand: impl Fn() -> Errand) {
+    fn tell_links(&self, errand: impl Fn(usize) -> Errand) {
         let Some(post) = self.seat.shard.post() else { return };
         for to in self.seat.session.links.borrow().open() {
-            post.write_errand(to, self.seat.client, errand());
+            post.write_errand(to, self.seat.client, errand(to));
         }
     }
 

@@ -6,6 +6,7 @@
 use pinpriq_engine::command::{Command, Done, QueueCommand, Wait};
 use pinpriq_engine::fanout::MemberCommand;
 use pinpriq_engine::reply::{Refusal, RefusalKind};
+use pinpriq_engine::settings::{Assignment, DEADLETTER, Value};
 use pinpriq_store::shards::shard_of;
 
 use super::joins::Joining;
@@ -16,6 +17,8 @@ pub(super) enum Destination<'c> {
     Queue(&'c [u8]),
     /// Where these queues or topics live, if that is one shard.
     Queues(&'c [&'c [u8]]),
+    /// Where both of these queues live, if that is one shard.
+    Pair(&'c [u8], &'c [u8]),
     /// Where these tasks and these queues live, if that is one shard.
     Done(&'c [Done<'c>], &'c [&'c [u8]]),
     /// Where the client has its subscriptions and credits.
@@ -36,6 +39,7 @@ impl<'c> Destination<'c> {
             | Command::AckAll { queue, .. }
             | Command::Plow { queue, .. }
             | Command::Kill { queue, .. }
+            | Command::Redrive { queue, .. }
             | Command::Await { queue, .. } => Self::Queue(queue.name),
             Command::Ack(ack) => Self::Queue(ack.held.queue.name),
             Command::Release(release) => Self::Queue(release.held.queue.name),
@@ -47,6 +51,8 @@ impl<'c> Destination<'c> {
             | Command::Snatch(transfer)
             | Command::Restart(transfer) => Self::Queue(transfer.queue.name),
             Command::Update(update) => Self::Queue(update.queue.name),
+            Command::Fail(fail) => Self::Queue(fail.held.queue.name),
+            Command::Move { from, to, .. } => Self::Pair(from.name, to),
             Command::Subscribe { queues, .. } | Command::Unsubscribe { queues, .. }
                 if !queues.is_empty() =>
             {
@@ -70,11 +76,21 @@ impl<'c> Destination<'c> {
         }
     }
 
+    /// A queue lives in the same shard as the queue for its dead letters.
+    fn of_settings(queue: &'c [u8], settings: &[Assignment<'c>]) -> Self {
+        let dead_letters = settings.iter().find(|(setting, _)| *setting == DEADLETTER);
+        match dead_letters {
+            Some((_, Value::Bytes(dead_letters))) => Self::Pair(queue, dead_letters),
+            _ => Self::Queue(queue),
+        }
+    }
+
     fn of_queue(command: QueueCommand<'c>) -> Self {
         match command {
-            QueueCommand::Create { queue, .. } | QueueCommand::Drop(queue) => Self::Queue(queue),
-            QueueCommand::Set { queue, .. }
-            | QueueCommand::Show(queue)
+            QueueCommand::Create { queue, settings } => Self::of_settings(queue, settings),
+            QueueCommand::Set { queue, settings } => Self::of_settings(queue.name, settings),
+            QueueCommand::Drop(queue) => Self::Queue(queue),
+            QueueCommand::Show(queue)
             | QueueCommand::Truncate(queue)
             | QueueCommand::Pause { queue, .. }
             | QueueCommand::Resume { queue, .. }

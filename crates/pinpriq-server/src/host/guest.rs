@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use pinpriq_engine::Farewell;
 use pinpriq_engine::command::Command;
 use pinpriq_engine::reply::Refusal;
 use pinpriq_engine::task::{Bytes, ClientId};
@@ -151,7 +152,7 @@ impl Guest {
                     // own shard.
                     while self.next() {}
                 }
-                self.seat.shard.retire(self.seat.client);
+                self.seat.retire_without(unsent.leases.clone());
                 self.phase = Phase::Leaving { heard, unsent };
             }
             Errand::Back { outputs, unsent: more } => {
@@ -261,13 +262,15 @@ impl Guest {
                     self.seat.shard.end_waits(self.seat.client);
                 }
             }
-            Errand::End { stopping } => {
+            Errand::End { stopping, unsent } => {
+                self.phase = Phase::Ending;
                 if stopping {
                     let (client, session) = (self.seat.client, &self.seat.session);
                     self.seat.shard.stop_blocked(client, session);
+                    self.seat.shard.retire(client, Farewell::ServerStops);
+                } else {
+                    self.seat.retire_without(unsent);
                 }
-                self.phase = Phase::Ending;
-                self.seat.shard.retire(self.seat.client);
             }
             Errand::Open(_)
             | Errand::Read(_)
@@ -298,7 +301,7 @@ impl Guest {
         let stalled = !self.commands.is_empty();
         if stalled && self.is_last() && self.seat.manners.waits_for_room {
             // Room may never come, and meanwhile the guest would get deliveries.
-            self.seat.shard.retire(self.seat.client);
+            self.seat.retire();
         }
         self.commands.len() < before
     }
@@ -352,7 +355,7 @@ impl Guest {
     fn end(&mut self, ending: Ending) {
         self.phase = Phase::Ended;
         self.ending = Some(ending);
-        self.seat.shard.retire(self.seat.client);
+        self.seat.retire();
         let pieces = self.hand_over();
         self.tell(pieces);
     }

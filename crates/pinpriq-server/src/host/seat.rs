@@ -3,12 +3,12 @@
 
 use std::rc::Rc;
 
-use pinpriq_engine::Applied;
 use pinpriq_engine::command::{Command, QueueCommand};
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::limits::put_bytes;
 use pinpriq_engine::reply::{Refusal, RefusalKind};
-use pinpriq_engine::task::{ClientId, RequestId};
+use pinpriq_engine::task::{ClientId, Receipt, RequestId};
+use pinpriq_engine::{Applied, Farewell};
 
 use super::shard::Shard;
 use crate::config::Limits;
@@ -162,8 +162,23 @@ impl Seat {
 
     /// Ends everything that belongs to the client, which starts again.
     pub(crate) fn reset(&mut self) {
-        self.shard.retire(self.client);
+        self.retire();
         self.subscribed = false;
+    }
+
+    /// Ends the subscriptions, credit and leases of the client. Those of which it never heard have
+    /// not failed.
+    pub(crate) fn retire(&self) {
+        self.retire_without(Vec::new());
+    }
+
+    /// Like [`Seat::retire`]. These leases have not failed either.
+    pub(crate) fn retire_without(&self, mut unsent: Vec<Receipt>) {
+        // The outbox must hold everything that was handed to the client.
+        self.shard.turn_if_begun();
+        let waiting = self.session.outbox.borrow().leases();
+        unsent.extend(waiting.into_iter().map(|(_, receipt)| receipt));
+        self.shard.retire(self.client, Farewell::Ended { unsent: &unsent });
     }
 
     /// Does the same, with a deadline on the server's time line instead of one by the wall clock.

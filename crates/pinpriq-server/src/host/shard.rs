@@ -12,11 +12,11 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use pinpriq_engine::Applied;
 use pinpriq_engine::command::Command;
 use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
 use pinpriq_engine::task::{ClientId, RequestId, TaskRecord};
 use pinpriq_engine::time::Timestamp;
+use pinpriq_engine::{Applied, Farewell};
 use pinpriq_store::durable::Durable;
 use pinpriq_store::{Position, StoreError};
 use tokio::sync::Notify;
@@ -60,8 +60,8 @@ pub enum Asked<'a> {
     Command(ClientId, RequestId, &'a Command<'a>),
     /// To end the wait of a client's blocked requests as if their time had passed.
     EndWaits(ClientId),
-    /// To forget a client.
-    Disconnect(ClientId),
+    /// To forget a client, whose connection has ended in this way.
+    Disconnect(ClientId, Farewell<'a>),
     /// To do what is due.
     Timeout,
 }
@@ -367,12 +367,12 @@ impl Shard {
 
     /// Ends the subscriptions, credit and leases of a client that will ask for nothing more, or
     /// starts again. Its replies are still sent.
-    pub(crate) fn retire(&self, client: ClientId) {
+    pub(crate) fn retire(&self, client: ClientId, farewell: Farewell<'_>) {
         let now = self.now();
         {
             let state = &mut *self.state.borrow_mut();
-            self.tell_witness(now, state, || Asked::Disconnect(client));
-            state.durable.disconnect(now, client);
+            self.tell_witness(now, state, || Asked::Disconnect(client, farewell));
+            state.durable.disconnect(now, client, farewell);
         }
         self.turn();
     }
@@ -388,8 +388,9 @@ impl Shard {
                 state.connections -= 1;
                 self.contacts.remove(client);
             }
-            self.tell_witness(now, state, || Asked::Disconnect(client));
-            state.durable.disconnect(now, client);
+            let farewell = Farewell::Ended { unsent: &unsent.leases };
+            self.tell_witness(now, state, || Asked::Disconnect(client, farewell));
+            state.durable.disconnect(now, client, farewell);
             let request = RequestId(0);
             if !unsent.popped.is_empty() {
                 let put_back = Command::PutBack(&unsent.popped);

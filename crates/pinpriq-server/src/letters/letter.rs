@@ -9,7 +9,7 @@
 use std::net::{SocketAddr, TcpStream};
 
 use pinpriq_engine::reply::{Output, Refusal, Reply};
-use pinpriq_engine::task::{Bytes, ClientId, RequestId};
+use pinpriq_engine::task::{Bytes, ClientId, Receipt, RequestId};
 use pinpriq_store::durable::{Holds, Wanted};
 use tokio::sync::oneshot;
 
@@ -84,6 +84,8 @@ pub(crate) enum Errand {
     End {
         /// Whether the server stops.
         stopping: bool,
+        /// The leases in replies that the client was not sent yet.
+        unsent: Vec<Receipt>,
     },
     /// Reads payloads of outputs that were handed over. Started at once.
     Read(Vec<Wanted>),

@@ -14,14 +14,14 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
-use pinpriq_engine::task::{Bytes, ClientId, RequestId, TaskRecord};
+use pinpriq_engine::task::{Bytes, ClientId, Receipt, RequestId, TaskRecord};
 use pinpriq_store::Position;
 use pinpriq_store::durable::{Holds, Wanted};
 
 use self::gaps::{Abroad, Gathered};
 pub(crate) use self::gaps::{Join, Joined};
 use super::about::{Dialect, PART, SILENT};
-use super::unsent::{Unsent, is_away};
+use super::unsent::{Unsent, is_away, leases_in};
 use crate::config::Limits;
 use crate::letters::letter::{Part, Piece};
 
@@ -460,6 +460,21 @@ impl Outbox {
 
     /// Returns what was in frames that were not accepted completely, for each shard that has made
     /// some. `None` is this shard. Empties the outbox.
+    /// Returns the leases that the client does not know about yet, each with the shard that granted
+    /// it, unless that is the client's own.
+    pub(crate) fn leases(&self) -> Vec<(Option<usize>, Receipt)> {
+        let in_flight = self.in_flight.iter().map(|it| (&it.output, it.from));
+        let waiting = self.waiting.iter().filter_map(|it| match &it.answer {
+            Answer::Output(output) => Some((output, it.from)),
+            _ => None,
+        });
+        let outputs = in_flight.chain(waiting);
+        let leases = outputs.flat_map(|(output, from)| {
+            leases_in(output).map(move |receipt| (from.map(usize::from), receipt))
+        });
+        leases.collect()
+    }
+
     pub(crate) fn unsent(&mut self) -> Vec<(Option<usize>, Unsent)> {
         let mut unsent: Vec<(Option<usize>, Unsent)> = vec![(None, Unsent::default())];
         let mut add = |output: Output, holds: &Holds, from: From| {

@@ -62,6 +62,16 @@ impl Unsent {
     }
 }
 
+/// Returns the leases that an output hands over.
+pub(crate) fn leases_in(output: &Output) -> impl Iterator<Item = Receipt> {
+    let tasks = match output {
+        Output::Delivery { tasks, popped: false, .. }
+        | Output::Reply { reply: Reply::Tasks { tasks, popped: false }, .. } => &tasks[..],
+        _ => &[],
+    };
+    tasks.iter().filter_map(TaskRecord::receipt)
+}
+
 /// Whether the payload of a task was left in the store and was not read back.
 pub(crate) fn is_away(task: &TaskRecord) -> bool {
     task.away.is_some_and(|away| away.bytes > 0) && task.payload.is_empty()

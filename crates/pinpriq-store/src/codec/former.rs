@@ -64,7 +64,8 @@ fn take_task(input: &mut &[u8], names: &mut Names) -> Result<TaskRecord, Malform
     let put_at = take_moment(input)?;
     let expires_at = take_option(input, take_moment)?;
     let ttr = take_option(input, take_span)?;
-    let (attempts, state) = (take_small(input, "attempts")?, take_state(input)?);
+    let attempts = take_small(input, "attempts")?;
+    let (state, reason) = take_state(input)?;
     Ok(TaskRecord {
         number,
         queue,
@@ -72,7 +73,8 @@ fn take_task(input: &mut &[u8], names: &mut Names) -> Result<TaskRecord, Malform
         id,
         put_at,
         terms: Terms::of(key, ttr).kept(),
-        progress: Progress { priority, seq, expires_at, attempts, state },
+        progress: Progress { priority, seq, expires_at, attempts, failures: 0, reason, state },
+        origin: None,
         payload: Arc::from(take_bytes(input)?),
         away: None,
         shared: false,
@@ -98,6 +100,7 @@ fn take_lane_task(input: &mut &[u8]) -> Result<TaskRecord, Malformed> {
         put_at,
         terms: Terms { key, ..Terms::NONE }.kept(),
         progress,
+        origin: None,
         payload: Arc::from(payload),
         away: None,
         shared: own.is_none(),
@@ -110,13 +113,10 @@ fn take_progress(
     priority: Option<i64>,
     input: &mut &[u8],
 ) -> Result<Progress, Malformed> {
-    Ok(Progress {
-        priority,
-        seq,
-        expires_at: take_option(input, take_moment)?,
-        attempts: take_small(input, "attempts")?,
-        state: take_state(input)?,
-    })
+    let expires_at = take_option(input, take_moment)?;
+    let attempts = take_small(input, "attempts")?;
+    let (state, reason) = take_state(input)?;
+    Ok(Progress { priority, seq, expires_at, attempts, failures: 0, reason, state })
 }
 
 fn take_publication(input: &mut &[u8]) -> Result<Change, Malformed> {
@@ -157,5 +157,6 @@ fn take_settings(input: &mut &[u8]) -> Result<Settings, Malformed> {
             _ => return Err(Malformed::OutOfRange("after_ack")),
         },
         capacity: take_option(input, take_number)?,
+        ..Settings::default()
     })
 }

@@ -142,7 +142,7 @@ impl Chores {
                     None
                 };
                 listed.records.push(Rewrite { key, place, payload });
-                bytes += u64::from(place.length);
+                bytes += u64::from(place.length.get());
                 bytes < most && listed.records.len() < REWRITE_KEYS_MAX
             };
             let left = list_batch(segment.number, cursor, &batch, &self.buffer, more)
@@ -261,7 +261,7 @@ fn list_batch(
         let place = Place {
             volume: segment,
             offset: u32::try_from(offset).ok()?,
-            length: u32::try_from(start.len() - rest.len()).ok()?,
+            length: u32::try_from(start.len() - rest.len()).ok()?.try_into().ok()?,
         };
         let bytes = &start[..start.len() - rest.len()];
         if !more(key, place, bytes) && record + 1 < header.records {

@@ -101,7 +101,7 @@ impl Compaction {
 
     /// The bytes of the records that are ready to be written again.
     pub(crate) fn ready_bytes(&self) -> u64 {
-        self.ready.iter().map(|ready| u64::from(ready.place.length)).sum()
+        self.ready.iter().map(|ready| u64::from(ready.place.length.get())).sum()
     }
 
     /// Whether this segment is being written again.

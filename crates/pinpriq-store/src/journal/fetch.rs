@@ -83,7 +83,7 @@ impl Volumes {
 impl Volume for OpenSegment {
     fn read(&self, place: Place) -> Result<Change, StoreError> {
         let offset = u64::from(place.offset);
-        let mut record = vec![0; index(u64::from(place.length))];
+        let mut record = vec![0; index(u64::from(place.length.get()))];
         let read = read_full_at(&*self.file, offset, &mut record)
             .map_err(|error| StoreError::from_io("read", &self.name, offset, error))?;
         let mut rest = &record[..read];

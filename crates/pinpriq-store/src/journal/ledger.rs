@@ -73,7 +73,7 @@ impl Ledger {
     pub(crate) fn obsolete(&mut self, place: Place) {
         let first = self.segments.front().map_or(0, |segment| segment.header.number);
         let known = place.volume.checked_sub(first).map(|index| index as usize);
-        let length = u64::from(place.length);
+        let length = u64::from(place.length.get());
         let segment = known.and_then(|index| self.segments.get_mut(index));
         let Some(segment) = segment.filter(|segment| segment.live >= length) else {
             debug_assert!(false, "a record became obsolete twice: {place:?}");
@@ -200,7 +200,7 @@ mod tests {
     }
 
     fn place(volume: u32, length: u32) -> Place {
-        Place { volume, offset: 8192, length }
+        Place { volume, offset: 8192, length: length.try_into().unwrap() }
     }
 
     #[test]

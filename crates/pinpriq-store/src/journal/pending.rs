@@ -4,6 +4,8 @@
 //! as it is appended. The headers are filled in last, when the write starts. By then more is known
 //! to be durable, and the more each batch says, the less damage can be mistaken for a torn tail.
 
+use std::num::NonZeroU32;
+
 use pinpriq_engine::change::{Change, Header, Place};
 use pinpriq_engine::time::Timestamp;
 
@@ -146,7 +148,7 @@ impl Pending {
                 Place {
                     volume: target.segment,
                     offset: narrow(crate::disk::index(target.offset) + record.at),
-                    length: narrow(record.length),
+                    length: NonZeroU32::new(narrow(record.length)).unwrap_or(NonZeroU32::MIN),
                 },
             );
         }

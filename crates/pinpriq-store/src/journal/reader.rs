@@ -6,6 +6,7 @@
 //! what to do about damage.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::num::NonZeroU32;
 
 use pinpriq_engine::change::{Change, Header, Place};
 use pinpriq_engine::time::Timestamp;
@@ -252,12 +253,11 @@ pub(crate) fn decode_batch(
                 _ => StoreError::damage(&file, offset, what),
             }
         })?;
-        let place = change.key().is_some().then(|| Place {
-            volume: segment,
-            offset: u32::try_from(at(start)).unwrap_or(u32::MAX),
-            length: u32::try_from(start.len() - rest.len()).unwrap_or(u32::MAX),
-        });
-        placed_bytes += place.map_or(0, |place| u64::from(place.length));
+        let length = u32::try_from(start.len() - rest.len()).unwrap_or(u32::MAX);
+        let length = NonZeroU32::new(length).filter(|_| change.key().is_some());
+        let offset = u32::try_from(at(start)).unwrap_or(u32::MAX);
+        let place = length.map(|length| Place { volume: segment, offset, length });
+        placed_bytes += place.map_or(0, |place| u64::from(place.length.get()));
         sink(change, place);
     }
     if rest.is_empty() {

@@ -126,7 +126,7 @@ impl Running {
     pub(crate) fn obsolete(&mut self, place: Place) {
         self.ledger.obsolete(place);
         if !self.compaction.is_in_hand(place.volume) {
-            self.rotation.add(u64::from(place.length));
+            self.rotation.add(u64::from(place.length.get()));
         }
     }
 

@@ -413,7 +413,8 @@ impl Office {
                 let release = Release { held, delay, amendment, tail: mixed % 4 == 3 };
                 self.ask(Purpose::Nothing, Command::Release(release));
             }
-            _ => self.ask(Purpose::Nothing, Command::Bury { held, payload: None, reason: b"no" }),
+            _ => self
+                .ask(Purpose::Nothing, Command::Bury { held, payload: None, reason: Some(b"no") }),
         }
     }
 

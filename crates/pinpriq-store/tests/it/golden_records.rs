@@ -4,9 +4,9 @@
 use pinpriq_engine::change::{
     Change, Copied, Granted, LaneRecord, MemberRecord, Moved, Publication, QueueRecord,
 };
-use pinpriq_engine::settings::{AfterAck, Ids, Paused, Settings};
+use pinpriq_engine::settings::{AfterAck, Ids, OnExpiry, Paused, Settings};
 use pinpriq_engine::task::{
-    Bytes, Grant, LaneName, Lease, Progress, State, TaskId, TaskRecord, Terms,
+    Bytes, Grant, LaneName, Lease, Origin, Progress, State, TaskId, TaskRecord, Terms,
 };
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_records::Malformed::{self, OutOfRange, Short, UnknownAttribute};
@@ -40,6 +40,7 @@ fn plain_task() -> TaskRecord {
         put_at: at(0),
         terms: Terms::NONE,
         progress: Progress::fresh(1, None),
+        origin: None,
         payload: text(""),
         away: None,
         shared: false,
@@ -64,11 +65,28 @@ fn full_task() -> TaskRecord {
             seq: 130,
             expires_at: Some(at(2_000)),
             attempts: 4,
+            failures: 3,
+            reason: Some(text("no")),
             state: State::Taken(lease),
         },
+        origin: Some(Box::new(Origin {
+            queue: text("jobs"),
+            id: TaskId::Number(128),
+            put_at: at(1_000),
+            attempts: 4,
+            failures: 3,
+            at: at(2_000),
+        })),
         payload: text("hello"),
         ..plain_task()
     }
+}
+
+/// The same task as older versions could know it.
+fn former_task() -> TaskRecord {
+    let mut task = full_task();
+    (task.origin, task.progress.failures, task.progress.reason) = (None, 0, None);
+    task
 }
 
 fn in_lane(task: TaskRecord, lane: u64) -> TaskRecord {
@@ -108,7 +126,19 @@ fn settings() -> Settings {
         ttr: None,
         after_ack: AfterAck::Zombie(Span::from_ms(8)),
         capacity: Some(128),
+        attempts: Some(3),
+        backoff: Some(Span::from_ms(9)),
+        backoff_max: Span::from_ms(128),
+        dead_letter: Some(text("dead")),
+        on_expiry: OnExpiry::DeadLetter,
     }
+}
+
+/// The same settings as older versions could know them.
+fn former_settings() -> Settings {
+    let (ids, capacity) = (Ids::Given, Some(128));
+    let (ttl, after_ack) = (settings().ttl, settings().after_ack);
+    Settings { ids, ttl, after_ack, capacity, ..Settings::default() }
 }
 
 fn queue(settings: Settings) -> Change {
@@ -116,12 +146,12 @@ fn queue(settings: Settings) -> Change {
     Change::Queue(Box::new(QueueRecord { name: text("jobs"), created: true, settings, paused }))
 }
 
-fn lane() -> Change {
+fn lane(settings: Settings) -> Change {
     Change::Lane(Box::new(LaneRecord {
         number: 130,
         topic: text("news"),
         member: 129,
-        settings: settings(),
+        settings,
         paused: Paused { input: true, output: false },
     }))
 }
@@ -142,8 +172,8 @@ fn published((publication, copies): (Publication, Vec<Copied>)) -> Change {
 /// change within a version.
 #[test]
 fn the_bytes_are_those_of_the_page() {
-    let buried = State::Buried { reason: text("no") };
-    let buried = Progress { seq: 130, attempts: 4, state: buried, ..Progress::fresh(129, None) };
+    let (reason, state) = (Some(text("no")), State::Buried);
+    let buried = Progress { seq: 130, attempts: 4, reason, state, ..Progress::fresh(129, None) };
     let member = MemberRecord {
         incarnation: 129,
         name: text("me"),
@@ -164,12 +194,12 @@ fn the_bytes_are_those_of_the_page() {
         (
             task(full_task()),
             "0f 046a6f6273 8101 e807 01020178 02016b 03b817 0403 058201 06d00f 0704 \
-             080102ac0201882700 00 0568656c6c6f",
+             080102ac0201882700 0b03 0c026e6f 0d046a6f6273008001e8070403d00f 00 0568656c6c6f",
         ),
         (
             task(in_lane(full_task(), 130)),
             "10 8201 8101 e807 01020178 02016b 03b817 0403 058201 06d00f 0704 \
-             080102ac0201882700 00 0568656c6c6f",
+             080102ac0201882700 0b03 0c026e6f 0d046a6f6273008001e8070403d00f 00 0568656c6c6f",
         ),
         (task(in_lane(shared, 2)), "10 02 01 00 09 00 00"),
         (moved(129, buried), "11 8101 058201 0704 0803026e6f 00"),
@@ -179,9 +209,17 @@ fn the_bytes_are_those_of_the_page() {
             "12 8101 02 e807 02016b 00 0403 06d00f 00 02 00 8201 02 03 0568656c6c6f",
         ),
         (published((bare_publication(), Vec::new())), "12 01 00 00 00 00 00 00"),
-        (queue(settings()), "13 046a6f6273 01 010303 020207 040208 05018001 00 02"),
+        (
+            queue(settings()),
+            "13 046a6f6273 01 010303 020207 040208 05018001 060103 070209 08028001 \
+             09040464656164 0a0301 00 02",
+        ),
         (queue(Settings::default()), "13 046a6f6273 01 00 02"),
-        (lane(), "14 8201 046e657773 8101 010303 020207 040208 05018001 00 01"),
+        (
+            lane(settings()),
+            "14 8201 046e657773 8101 010303 020207 040208 05018001 060103 070209 08028001 \
+             09040464656164 0a0301 00 01",
+        ),
         (Change::Granted(granted), "03 8101 02 ac02 018827 0101 05"),
         (Change::Gone(129), "04 8101"),
         (Change::QueueGone(text("jobs")), "06 046a6f6273"),
@@ -199,20 +237,20 @@ fn the_bytes_are_those_of_the_page() {
 
 #[test]
 fn records_of_older_versions_mean_the_same() {
-    let buried = State::Buried { reason: text("no") };
-    let buried = Progress { seq: 130, attempts: 4, state: buried, ..Progress::fresh(129, None) };
+    let (reason, state) = (Some(text("no")), State::Buried);
+    let buried = Progress { seq: 130, attempts: 4, reason, state, ..Progress::fresh(129, None) };
     // Tasks of lanes had no time to release.
-    let mut of_lane = in_lane(full_task(), 130);
+    let mut of_lane = in_lane(former_task(), 130);
     of_lane.terms.ttr = None;
     let shared = TaskRecord { shared: true, ..plain_task() };
     let table = [
         (
             "01 8101 046a6f6273 020178 8201 0103 01016b e807 01d00f 01b817 04 0102ac0201882700 \
              0568656c6c6f",
-            task(full_task()),
+            task(former_task()),
         ),
         ("02 8101 8201 00 00 04 03026e6f", moved(129, buried)),
-        ("05 046a6f6273 01 03 0107 00 0208 018001 02", queue(settings())),
+        ("05 046a6f6273 01 03 0107 00 0208 018001 02", queue(former_settings())),
         (
             "08 8101 02 0103 01016b e807 01d00f 02 00 8201 02 03 0568656c6c6f",
             published(publication()),
@@ -223,7 +261,7 @@ fn records_of_older_versions_mean_the_same() {
             task(of_lane),
         ),
         ("09 01 02 0001 01 00 00 00 00 00 00", task(in_lane(shared, 2))),
-        ("0a 8201 046e657773 8101 03 0107 00 0208 018001 01", lane()),
+        ("0a 8201 046e657773 8101 03 0107 00 0208 018001 01", lane(former_settings())),
     ];
     for (digits, change) in table {
         assert_eq!(decode_all(&bytes(digits)), Ok(vec![change]), "{digits}");
@@ -232,7 +270,7 @@ fn records_of_older_versions_mean_the_same() {
 
 /// Malformed records: what is wrong, the record, and the error.
 const MALFORMED: &[(&str, &str, Malformed)] = &[
-    ("task: an attribute of a later version", "0f 00 01 00 0b 00 00", UnknownAttribute(11)),
+    ("task: an attribute of a later version", "0f 00 01 00 0e 00 00", UnknownAttribute(14)),
     (
         "task: attributes in the wrong order",
         "0f 00 01 00 0402 02016b 00 00",
@@ -245,7 +283,13 @@ const MALFORMED: &[(&str, &str, Malformed)] = &[
     ("task: no attempts, spelled out", "0f 00 01 00 0700 00 00", OutOfRange("attempts")),
     ("task: more attempts than are counted", "0f 00 01 00 07 H 00 00", OutOfRange("attempts")),
     ("task: ready, spelled out", "0f 00 01 00 0800 00 00", OutOfRange("state")),
-    ("task: an unknown state", "0f 00 01 00 0806 00 00", OutOfRange("state")),
+    ("task: no failures, spelled out", "0f 00 01 00 0b00 00 00", OutOfRange("failures")),
+    (
+        "task: a buried one with its reason apart",
+        "0f 00 01 00 0806 0c0178 00 00",
+        OutOfRange("reason"),
+    ),
+    ("task: an unknown state", "0f 00 01 00 0807 00 00", OutOfRange("state")),
     ("task: a moment beyond the last", "0f 00 01 H 00 00", OutOfRange("moment")),
     ("task: attributes without an end", "0f 00 01 00 0402", Short),
     ("task: a payload longer than the record", "0f 00 01 00 00 06 68656c6c6f", Short),
@@ -291,7 +335,7 @@ const MALFORMED: &[(&str, &str, Malformed)] = &[
     ("publication: more copies than bytes", "12 01 01 00 00 00 H 0001 00", Short),
     ("publication: one copy more than there is", "12 01 01 00 00 00 02 0001 00", Short),
     ("publication: a payload longer than the record", "12 01 00 00 00 00 00 06 68656c6c6f", Short),
-    ("queue: a setting of a later version", "13 00 01 0600 00 00", UnknownAttribute(6)),
+    ("queue: a setting of a later version", "13 00 01 0b00 00 00", UnknownAttribute(11)),
     ("queue: settings in the wrong order", "13 00 01 020207 010303 00 00", OutOfRange("IDS")),
     ("queue: neither created nor not", "13 00 02 00 00", OutOfRange("created")),
     ("lane: unknown ids", "14 01 0174 02 010304 00 00", OutOfRange("IDS")),
@@ -305,7 +349,7 @@ const MALFORMED: &[(&str, &str, Malformed)] = &[
     ("older task: presence neither 0 nor 1", "01 01 00 0001 01 02", OutOfRange("presence")),
     (
         "older task: an unknown state",
-        "01 01 00 0001 01 00 00 00 00 00 00 06 00",
+        "01 01 00 0001 01 00 00 00 00 00 00 07 00",
         OutOfRange("state"),
     ),
     ("older publication: more copies than bytes", "08 01 01 00 00 00 00 H 0001 00", Short),

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pinpriq_dice::Dice;
+use pinpriq_engine::change::Change;
 use pinpriq_engine::command::{Ack, Command, Held, HeldBy, Put, QueueName};
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, Reply};
-use pinpriq_engine::task::{Bytes, ClientId, Receipt, RequestId, State};
+use pinpriq_engine::task::{Bytes, ClientId, Origin, Receipt, RequestId, State, TaskId};
 use pinpriq_engine::time::Timestamp;
-use pinpriq_store::conformance::sample_task;
+use pinpriq_store::conformance::{sample_queue, sample_task};
 use pinpriq_store::faulty_disk::CrashPolicy;
 use pinpriq_store::layout::{shard_name, shards_in};
 use pinpriq_store::reshard::{DirectoryError, reshard, salvage_shards};
@@ -348,6 +349,39 @@ fn a_number_in_two_shards_is_refused() {
     }
     let error = refused(&data, &new);
     assert!(error.to_string().contains("the number 7 is in two shards"), "{error}");
+}
+
+#[test]
+fn queues_that_tasks_move_between_are_not_parted() {
+    let root = tempfile::tempdir().unwrap();
+    let apart = ["jobs", "mails", "news", "x"]
+        .into_iter()
+        .find(|other| shard_of(other.as_bytes(), 2) != shard_of(b"dead", 2));
+    let apart = apart.expect("one of these is in the other shard");
+    let with_setting = |draft: &mut Draft| {
+        let mut change = sample_queue(apart, true);
+        let Change::Queue(queue) = &mut change else { unreachable!() };
+        queue.settings.dead_letter = Some(b"dead"[..].into());
+        draft.changes.push(change);
+    };
+    let with_origin = |draft: &mut Draft| {
+        let mut change = sample_task(7, "dead", 10);
+        let Change::Task(task) = &mut change else { unreachable!() };
+        let (queue, id, at) = (apart.as_bytes().into(), TaskId::Number(1), Timestamp::ZERO);
+        let origin = Origin { queue, id, put_at: at, attempts: 1, failures: 1, at };
+        task.origin = Some(Box::new(origin));
+        draft.changes.push(change);
+    };
+    for name in ["setting", "origin"] {
+        let data = place(&root, name);
+        let mut draft = Draft::new(0, 1);
+        let add: &dyn Fn(&mut Draft) = if name == "setting" { &with_setting } else { &with_origin };
+        add(&mut draft);
+        draft.write(&data);
+        let error = reshard(&data, &place(&root, "new"), 2, options(4)).unwrap_err().to_string();
+        assert!(error.contains(apart) && error.contains("\"dead\""), "{name}: {error}");
+        move_to(&data, &place(&root, &format!("{name} in one")), 1);
+    }
 }
 
 #[test]

@@ -83,7 +83,7 @@ impl Draft {
         let states = [
             State::Ready,
             State::Waiting { ready_at: DEADLINE },
-            State::Buried { reason: b"broken"[..].into() },
+            State::Buried,
             State::Zombie { purge_at: DEADLINE },
             State::Done,
         ];
@@ -94,6 +94,7 @@ impl Draft {
             task.id = id_of(ids, number);
             task.terms.key = at.is_multiple_of(2).then(|| b"group"[..].into());
             (task.progress.state, task.progress.attempts) = (state, 7);
+            task.progress.reason = (at == 2).then(|| b"broken"[..].into());
             task.progress.expires_at = (at == 0).then_some(DEADLINE);
             self.changes.push(change);
         }

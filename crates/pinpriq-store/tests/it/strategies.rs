@@ -3,9 +3,9 @@
 use pinpriq_engine::change::{
     Change, Copied, Granted, LaneRecord, MemberRecord, Moved, Publication, QueueRecord,
 };
-use pinpriq_engine::settings::{AfterAck, Ids, Paused, Settings};
+use pinpriq_engine::settings::{Assignment, Paused, SETTINGS, Settings, Value};
 use pinpriq_engine::task::{
-    Bytes, Grant, LaneName, Lease, Progress, State, TaskId, TaskRecord, Terms,
+    Bytes, Grant, LaneName, Lease, Origin, Progress, State, TaskId, TaskRecord, Terms,
 };
 use pinpriq_engine::time::{Span, Timestamp};
 use proptest::collection::vec;
@@ -34,7 +34,7 @@ fn state() -> impl Strategy<Value = State> {
         Just(State::Ready),
         Just(State::Done),
         moment().prop_map(|ready_at| State::Waiting { ready_at }),
-        bytes().prop_map(|reason| State::Buried { reason }),
+        Just(State::Buried),
         moment().prop_map(|purge_at| State::Zombie { purge_at }),
         lease.prop_map(|(incarnation, serial, deadline, ttr)| State::Taken(Lease {
             grant: Grant { incarnation, serial },
@@ -58,13 +58,30 @@ fn terms() -> impl Strategy<Value = Terms> {
 }
 
 fn progress() -> impl Strategy<Value = Progress> {
-    (option::of(any::<i64>()), any::<u64>(), option::of(moment()), any::<u32>(), state()).prop_map(
-        |(priority, seq, expires_at, attempts, state)| Progress {
+    let counts = (any::<u32>(), any::<u32>());
+    let rest = (counts, option::of(bytes()), state());
+    (option::of(any::<i64>()), any::<u64>(), option::of(moment()), rest).prop_map(
+        |(priority, seq, expires_at, ((attempts, failures), reason, state))| Progress {
             priority,
             seq,
             expires_at,
             attempts,
+            failures,
+            reason,
             state,
+        },
+    )
+}
+
+fn origin() -> impl Strategy<Value = Origin> {
+    (bytes(), id(), moment(), any::<u32>(), any::<u32>(), moment()).prop_map(
+        |(queue, id, put_at, attempts, failures, at)| Origin {
+            queue,
+            id,
+            put_at,
+            attempts,
+            failures,
+            at,
         },
     )
 }
@@ -75,9 +92,9 @@ fn task() -> impl Strategy<Value = Change> {
         bytes().prop_map(|queue| (queue, None)),
         any::<u64>().prop_map(|lane| (Bytes::default(), Some(LaneName::numbered(lane)))),
     ];
-    let content = (terms(), bytes(), any::<bool>());
+    let content = (terms(), bytes(), any::<bool>(), option::of(origin()));
     (any::<u64>(), home, id(), moment(), progress(), content).prop_map(
-        |(number, (queue, lane), id, put_at, progress, (terms, payload, shared))| {
+        |(number, (queue, lane), id, put_at, progress, (terms, payload, shared, origin))| {
             let shared = shared && lane.is_some();
             Change::Task(Box::new(TaskRecord {
                 number,
@@ -87,6 +104,7 @@ fn task() -> impl Strategy<Value = Change> {
                 put_at,
                 terms: if shared { Terms::NONE } else { terms },
                 progress,
+                origin: origin.map(Box::new),
                 payload: if shared { Bytes::default() } else { payload },
                 away: None,
                 shared,
@@ -95,17 +113,23 @@ fn task() -> impl Strategy<Value = Change> {
     )
 }
 
+/// Settings with any of their values.
 fn settings() -> impl Strategy<Value = Settings> {
-    let ids =
-        prop_oneof![Just(Ids::Sequence), Just(Ids::Time64), Just(Ids::Uuid), Just(Ids::Given)];
-    let after_ack = prop_oneof![
-        Just(AfterAck::Delete),
-        Just(AfterAck::Keep),
-        span().prop_map(AfterAck::Zombie)
+    let value = prop_oneof![
+        any::<u64>().prop_map(|number| vec![Value::Number(number)]),
+        span().prop_map(|span| vec![Value::Span(span)]),
+        (0_u8..4).prop_map(|place| vec![Value::Word(place)]),
+        Just(vec![Value::Bytes(b"dead")]),
+        Just(Vec::new()),
     ];
-    (ids, option::of(span()), option::of(span()), after_ack, option::of(any::<u64>())).prop_map(
-        |(ids, ttl, ttr, after_ack, capacity)| Settings { ids, ttl, ttr, after_ack, capacity },
-    )
+    vec(value, SETTINGS.len()).prop_map(|values| {
+        let changes = SETTINGS.into_iter().zip(values);
+        let changes = changes.flat_map(|(it, values)| values.into_iter().map(move |v| (it, v)));
+        let fits =
+            |(it, value): &Assignment<'_>| (it.write)(&mut Settings::default(), *value).is_ok();
+        let changes: Vec<Assignment<'_>> = changes.filter(fits).collect();
+        Settings::default().with(&changes).unwrap()
+    })
 }
 
 fn queue() -> impl Strategy<Value = Change> {

@@ -75,7 +75,7 @@ const HARMLESS: &[(&str, Deed)] = &[
         site.ask(Command::Ack(Ack { held: held(receipt), payload: None, zombie: None })).0
     }),
     ("a bury", |site, receipt| {
-        site.ask(Command::Bury { held: held(receipt), payload: None, reason: b"" }).0
+        site.ask(Command::Bury { held: held(receipt), payload: None, reason: None }).0
     }),
     ("a touch", |site, receipt| {
         site.ask(Command::Touch { held: held(receipt), by: Some(Span::from_ms(5)) }).0

@@ -43,6 +43,8 @@ pub enum Kind {
     Number,
     /// Durations.
     Span,
+    /// Names of queues.
+    Name,
     /// One of these words. The journal stores their positions, so add new ones at the end.
     Words(&'static [Word]),
     /// One of these words, or a duration.
@@ -96,11 +98,14 @@ pub enum Lanes {
     Any,
     /// All but this one. The sentence says why.
     Not(Value<'static>, &'static str),
+    /// Only the default. The sentence says why.
+    Default(&'static str),
 }
 
 /// All settings, in the order in which they are shown, checked and written. Add new ones at the
 /// end.
-pub static SETTINGS: [&Setting; 5] = [IDS, TTL, TTR, AFTERACK, CAPACITY];
+pub static SETTINGS: [&Setting; 10] =
+    [IDS, TTL, TTR, AFTERACK, CAPACITY, ATTEMPTS, BACKOFF, BACKOFFMAX, DEADLETTER, ONEXPIRY];
 
 /// See [`Settings::ids`].
 pub const IDS: &Setting = &Setting {
@@ -201,6 +206,92 @@ pub const CAPACITY: &Setting = &Setting {
     write: |settings, value| value.try_into().map(|capacity| settings.capacity = capacity),
 };
 
+/// See [`Settings::attempts`].
+pub const ATTEMPTS: &Setting = &Setting {
+    name: "ATTEMPTS",
+    flag: "attempts",
+    tag: 6,
+    kind: Kind::Number,
+    optional: true,
+    least: 1,
+    what: "the number of attempts",
+    changes: Changes::Always,
+    lanes: Lanes::Any,
+    help: "How often a task may fail before it is buried or becomes a dead letter",
+    read: |settings| settings.attempts.into(),
+    write: |settings, value| value.try_into().map(|attempts| settings.attempts = attempts),
+};
+
+/// See [`Settings::backoff`].
+pub const BACKOFF: &Setting = &Setting {
+    name: "BACKOFF",
+    flag: "backoff-ms",
+    tag: 7,
+    kind: Kind::Span,
+    optional: true,
+    least: 1,
+    what: "the back-off",
+    changes: Changes::Always,
+    lanes: Lanes::Any,
+    help: "How long a task waits after its first failure; after each further one, twice as long",
+    read: |settings| settings.backoff.into(),
+    write: |settings, value| value.try_into().map(|backoff| settings.backoff = backoff),
+};
+
+/// See [`Settings::backoff_max`].
+pub const BACKOFFMAX: &Setting = &Setting {
+    name: "BACKOFFMAX",
+    flag: "backoff-max-ms",
+    tag: 8,
+    kind: Kind::Span,
+    optional: false,
+    least: 1,
+    what: "the longest back-off",
+    changes: Changes::Always,
+    lanes: Lanes::Any,
+    help: "The longest that a task waits after a failure",
+    read: |settings| settings.backoff_max.into(),
+    write: |settings, value| value.try_into().map(|most| settings.backoff_max = most),
+};
+
+/// See [`Settings::dead_letter`].
+pub const DEADLETTER: &Setting = &Setting {
+    name: "DEADLETTER",
+    flag: "dead-letter",
+    tag: 9,
+    kind: Kind::Name,
+    optional: true,
+    least: 0,
+    what: "the queue for dead letters",
+    changes: Changes::Always,
+    lanes: Lanes::Default("a lane has no queue for dead letters: it buries them"),
+    help: "The queue that gets tasks that have failed too often",
+    read: |settings| (&settings.dead_letter).into(),
+    write: |settings, value| value.try_into().map(|queue| settings.dead_letter = queue),
+};
+
+/// See [`Settings::on_expiry`].
+pub const ONEXPIRY: &Setting = &Setting {
+    name: "ONEXPIRY",
+    flag: "on-expiry",
+    tag: 10,
+    kind: Kind::Words(&[
+        Word { word: "delete", help: "It goes" },
+        Word {
+            word: "deadletter",
+            help: "It becomes a dead letter, if there is a queue for those",
+        },
+    ]),
+    optional: false,
+    least: 0,
+    what: "what happens on expiry",
+    changes: Changes::Always,
+    lanes: Lanes::Any,
+    help: "What becomes of a task whose TTL has passed",
+    read: |settings| settings.on_expiry.into(),
+    write: |settings, value| value.try_into().map(|on_expiry| settings.on_expiry = on_expiry),
+};
+
 impl Changes {
     /// What the help of a setting adds at its end.
     #[must_use]
@@ -219,12 +310,18 @@ impl Setting {
         SETTINGS.into_iter().find(|setting| setting.tag == tag)
     }
 
+    /// Whether this is the value that a queue has of which nobody has said another.
+    #[must_use]
+    pub fn is_default(&self, value: Value<'_>) -> bool {
+        (self.read)(&Settings::default()) == value
+    }
+
     /// The duration of this setting, if it has words and a duration.
     #[must_use]
     pub const fn length(&self) -> Option<&Length> {
         match &self.kind {
             Kind::WordsOrSpan(_, length) => Some(length),
-            Kind::Number | Kind::Span | Kind::Words(_) => None,
+            Kind::Number | Kind::Span | Kind::Name | Kind::Words(_) => None,
         }
     }
 
@@ -237,7 +334,7 @@ impl Setting {
     pub fn words(&self) -> impl Iterator<Item = &Word> {
         let words = match &self.kind {
             Kind::Words(words) | Kind::WordsOrSpan(words, _) => words,
-            Kind::Number | Kind::Span => &[][..],
+            Kind::Number | Kind::Span | Kind::Name => &[][..],
         };
         words.iter().chain(self.length().map(|length| &length.word))
     }
@@ -279,23 +376,31 @@ impl fmt::Debug for Setting {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::AfterAck;
+    use crate::settings::{AfterAck, OnExpiry};
     use crate::time::Span;
 
     /// Settings that differ from the default in every field.
-    const OTHER: Settings = Settings {
-        ids: Ids::Given,
-        ttl: Some(Span::from_ms(1)),
-        ttr: Some(Span::from_ms(2)),
-        after_ack: AfterAck::Zombie(Span::from_ms(3)),
-        capacity: Some(4),
-    };
+    fn other() -> Settings {
+        Settings {
+            ids: Ids::Given,
+            ttl: Some(Span::from_ms(1)),
+            ttr: Some(Span::from_ms(2)),
+            after_ack: AfterAck::Zombie(Span::from_ms(3)),
+            capacity: Some(4),
+            attempts: Some(5),
+            backoff: Some(Span::from_ms(6)),
+            backoff_max: Span::from_ms(7),
+            dead_letter: Some(b"dead"[..].into()),
+            on_expiry: OnExpiry::DeadLetter,
+        }
+    }
 
     #[test]
     fn table_has_every_field() {
-        let changes: Vec<_> = OTHER.changed().collect();
+        let other = other();
+        let changes: Vec<_> = other.changed().collect();
         assert_eq!(changes.len(), SETTINGS.len());
-        assert_eq!(Settings::default().with(&changes), Ok(OTHER));
+        assert_eq!(Settings::default().with(&changes).as_ref(), Ok(&other));
     }
 
     #[test]
@@ -314,7 +419,7 @@ mod tests {
         for setting in SETTINGS {
             let accepts = |value| (setting.write)(&mut Settings::default(), value).is_ok();
             let (words, is_span) = match &setting.kind {
-                Kind::Number => (0, false),
+                Kind::Number | Kind::Name => (0, false),
                 Kind::Span => (0, true),
                 Kind::Words(words) => (words.len(), false),
                 Kind::WordsOrSpan(words, _) => (words.len(), true),
@@ -327,7 +432,8 @@ mod tests {
                 let is_there = usize::from(place) < words;
                 assert_eq!(accepts(Value::Word(place)), is_there, "{setting:?}: {place}");
             }
-            assert!(!accepts(Value::Bytes(b"9")), "{setting:?}");
+            let is_name = matches!(setting.kind, Kind::Name);
+            assert_eq!(accepts(Value::Bytes(b"9")), is_name, "{setting:?}");
         }
     }
 }

@@ -3,7 +3,8 @@
 //! Converts each field of [`super::Settings`] to a value and back. The bounds of a value are in the
 //! table.
 
-use super::{AfterAck, Ids};
+use super::{AfterAck, Ids, OnExpiry};
+use crate::task::Bytes;
 use crate::time::Span;
 
 /// The value of a setting.
@@ -58,6 +59,56 @@ impl TryFrom<Value<'_>> for AfterAck {
             Value::Word(0) => Ok(Self::Delete),
             Value::Word(1) => Ok(Self::Keep),
             Value::Span(stay) => Ok(Self::Zombie(stay)),
+            _ => Err(Misfit),
+        }
+    }
+}
+
+impl From<OnExpiry> for Value<'_> {
+    fn from(on_expiry: OnExpiry) -> Self {
+        Self::Word(on_expiry as u8)
+    }
+}
+
+impl TryFrom<Value<'_>> for OnExpiry {
+    type Error = Misfit;
+
+    fn try_from(value: Value<'_>) -> Result<Self, Misfit> {
+        match value {
+            Value::Word(0) => Ok(Self::Delete),
+            Value::Word(1) => Ok(Self::DeadLetter),
+            _ => Err(Misfit),
+        }
+    }
+}
+
+impl From<Span> for Value<'_> {
+    fn from(span: Span) -> Self {
+        Self::Span(span)
+    }
+}
+
+impl TryFrom<Value<'_>> for Span {
+    type Error = Misfit;
+
+    fn try_from(value: Value<'_>) -> Result<Self, Misfit> {
+        if let Value::Span(span) = value { Ok(span) } else { Err(Misfit) }
+    }
+}
+
+impl<'a> From<&'a Option<Bytes>> for Value<'a> {
+    fn from(bytes: &'a Option<Bytes>) -> Self {
+        bytes.as_deref().map_or(Self::None, Self::Bytes)
+    }
+}
+
+impl TryFrom<Value<'_>> for Option<Bytes> {
+    type Error = Misfit;
+
+    fn try_from(value: Value<'_>) -> Result<Self, Misfit> {
+        match value {
+            Value::None => Ok(None),
+            Value::Bytes(bytes) => Ok(Some(bytes.into())),
             _ => Err(Misfit),
         }
     }

@@ -26,12 +26,14 @@ pub(super) struct Census {
 }
 
 /// Every command that can need room must have been refused for lack of it.
-const NEED_ROOM: [&str; 15] = [
+const NEED_ROOM: [&str; 17] = [
     "put",
     "take",
     "ack",
     "release",
     "bury",
+    "fail",
+    "move",
     "dig",
     "switch",
     "snatch",
@@ -100,6 +102,16 @@ impl Census {
             }
             Command::Release(release) => self.note_held(model, client, "release", release.held),
             Command::Bury { held, .. } => self.note_held(model, client, "bury", *held),
+            Command::Fail(fail) => self.note_held(model, client, "fail", fail.held),
+            Command::Move { from, state, .. } => {
+                let is_moved = |task: &&TaskRecord| task.progress.state.kind() == *state;
+                let place = model.place_of(*from).ok();
+                let home = place.and_then(|place| model.homes.get(&place));
+                if let Some(task) = home.and_then(|home| home.tasks.values().find(is_moved)) {
+                    self.cell("move to another queue", standing(Some(task), client));
+                    self.cell("arrive from another queue", "X");
+                }
+            }
             Command::Touch { held, .. } => self.note_held(model, client, "touch", *held),
             Command::Kill { queue, ids } => {
                 for id in *ids {
@@ -138,6 +150,9 @@ impl Census {
             Command::Ack(_) => "ack",
             Command::Release(_) => "release",
             Command::Bury { .. } => "bury",
+            Command::Fail(_) => "fail",
+            Command::Move { .. } => "move",
+            Command::Redrive { .. } => "redrive",
             Command::Dig(_) => "dig",
             Command::Switch { .. } => "switch",
             Command::Snatch(_) => "snatch",
@@ -353,7 +368,8 @@ impl Census {
             }
         }
         for request in ["put", "await"] {
-            for outcome in ["acked", "buried", "expired", "killed", "timeout"] {
+            let outcomes = ["acked", "buried", "expired", "killed", "dead", "moved", "timeout"];
+            for outcome in outcomes {
                 if !self.outcomes.contains_key(&(request, outcome)) {
                     missing.push(format!("{request} {outcome}"));
                 }

@@ -4,11 +4,14 @@
 mod lanes;
 
 use pinpriq_engine::command::{
-    Ack, Amendment, Assign, Command, Done, End, Held, HeldBy, Order, Peek, Put, QueueCommand,
+    Ack, Amendment, Assign, Command, Done, End, Fail, Held, HeldBy, Order, Peek, Put, QueueCommand,
     QueueName, Release, Selection, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_engine::limits::NARROW_PAYLOAD_BYTES_MAX;
-use pinpriq_engine::settings::{AFTERACK, AfterAck, Assignment, CAPACITY, IDS, Ids, TTL, TTR};
+use pinpriq_engine::settings::{
+    AFTERACK, ATTEMPTS, AfterAck, Assignment, BACKOFF, BACKOFFMAX, CAPACITY, DEADLETTER, IDS, Ids,
+    ONEXPIRY, TTL, TTR, Value,
+};
 use pinpriq_engine::task::{Receipt, State, StateKind, TaskRecord, Terms};
 use pinpriq_engine::time::Span;
 use pinpriq_model::Model;
@@ -50,6 +53,7 @@ pub(super) struct Chooser<'a> {
 }
 
 impl<'a> Chooser<'a> {
+    #[expect(clippy::too_many_lines, reason = "one arm for each command")]
     pub(super) fn command(&mut self) -> Command<'static> {
         let crowded = self.model.task_count() > 24;
         if self.memory.fans_out {
@@ -61,7 +65,20 @@ impl<'a> Chooser<'a> {
                 _ => {}
             }
         }
-        match self.dice.below(103) {
+        match self.dice.below(116) {
+            103..=109 => {
+                let (held, payload, reason) = (self.held(), self.payload(), self.reason());
+                Command::Fail(Fail { held, reason, delay: self.maybe_span(), payload })
+            }
+            110..=111 => {
+                let (from, to, count) = (self.place(), self.queue(), self.moved());
+                Command::Move { from, to, count, state: self.dice.pick(&StateKind::ALL) }
+            }
+            112..=113 if self.memory.has_little_room => {
+                let (from, state) = (self.place(), self.dice.pick(&StateKind::ALL));
+                Command::Move { from, to: b"not there", count: self.moved(), state }
+            }
+            112..=115 => Command::Redrive { queue: self.place(), count: self.moved() },
             100..=101 => Command::Member(self.tend()),
             102 if !crowded => Command::Publish(self.publish()),
             0..=19 if !crowded => Command::Put(self.put()),
@@ -81,8 +98,8 @@ impl<'a> Chooser<'a> {
                 Command::Release(Release { held, delay, amendment, tail })
             }
             51..=54 => {
-                let reason: &[u8] = self.dice.pick(&[b"", b"bad".as_slice()]);
-                Command::Bury { held: self.held(), payload: self.payload(), reason }
+                let (held, payload, reason) = (self.held(), self.payload(), self.reason());
+                Command::Bury { held, payload, reason }
             }
             55..=58 => Command::Touch { held: self.held(), by: self.maybe_span() },
             59..=61 => Command::Dig(self.transfer()),
@@ -120,6 +137,16 @@ impl<'a> Chooser<'a> {
             }
             _ => Command::Queue(self.administration()),
         }
+    }
+
+    fn reason(&mut self) -> Option<&'static [u8]> {
+        static LONG: [u8; 1_025] = [b'r'; 1_025];
+        let long = &LONG[usize::from(!self.dice.once_in(20))..];
+        self.dice.pick(&[None, Some(b"".as_slice()), Some(b"bad"), Some(b"bad"), Some(long)])
+    }
+
+    fn moved(&mut self) -> u32 {
+        self.dice.pick(&[0, 1, 1, 2, 5, 10_000, 10_001])
     }
 
     fn queue(&mut self) -> &'static [u8] {
@@ -403,6 +430,29 @@ impl<'a> Chooser<'a> {
         }
     }
 
+    fn policies(&mut self) -> Vec<Assignment<'static>> {
+        let mut changes: Vec<Assignment<'static>> = Vec::new();
+        if self.dice.once_in(2) {
+            let all = [None, Some(0), Some(1), Some(1), Some(2), Some(3)];
+            changes.push((ATTEMPTS, self.dice.pick(&all).into()));
+        }
+        if self.dice.once_in(3) {
+            changes.push((BACKOFF, self.maybe_span().into()));
+        }
+        if self.dice.once_in(3) {
+            changes.push((BACKOFFMAX, self.span().into()));
+        }
+        if self.dice.once_in(2) {
+            let queue = self.queue();
+            let all = [Value::None, Value::Bytes(queue), Value::Bytes(queue)];
+            changes.push((DEADLETTER, self.dice.pick(&all)));
+        }
+        if self.dice.once_in(3) {
+            changes.push((ONEXPIRY, Value::Word(self.dice.pick(&[0, 1, 1]))));
+        }
+        changes
+    }
+
     fn settings(&mut self) -> &'static [Assignment<'static>] {
         let mut changes: Vec<Assignment<'static>> = Vec::new();
         if self.dice.once_in(2) {
@@ -423,6 +473,9 @@ impl<'a> Chooser<'a> {
         if self.dice.once_in(3) {
             let all = [None, None, Some(0), Some(1), Some(6)];
             changes.push((CAPACITY, self.dice.pick(&all).into()));
+        }
+        if self.dice.once_in(2) {
+            changes.extend(self.policies());
         }
         Vec::leak(changes)
     }

@@ -10,9 +10,9 @@ use pinpriq_engine::command::{Command, QueueCommand};
 use pinpriq_engine::fanout::MemberCommand;
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, RefusalKind, Reply};
-use pinpriq_engine::task::{ClientId, RequestId, TaskId};
+use pinpriq_engine::task::{ClientId, Receipt, RequestId, TaskId, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
-use pinpriq_engine::{Applied, Engine};
+use pinpriq_engine::{Applied, Engine, Farewell};
 use pinpriq_model::{Model, Place, Survivors};
 
 use super::census::Census;
@@ -204,15 +204,24 @@ impl<'a> Runner<'a> {
         self.engine.handle_timeout(now);
         let said = self.listen();
         self.census.borrow_mut().note_timeout(&self.model, now);
+        self.model.foretell(self.store.ids_above(self.model.last_number));
         self.model.timeout(now);
         self.compare_outputs(said, None, true);
     }
 
     fn disconnect(&mut self, now: Timestamp, client: ClientId) {
         self.situation.doing = format!("at {now} {client:?} is gone");
-        self.engine.disconnect(now, client);
+        // Some of the leases that end with the connection were perhaps never sent.
+        let leases = self.model.tasks().filter_map(TaskRecord::receipt);
+        let unsent: Vec<Receipt> = leases.filter(|it| it.grant.serial % 3 == 0).collect();
+        let farewell = match self.last_request % 5 {
+            0 => Farewell::ServerStops,
+            _ => Farewell::Ended { unsent: &unsent },
+        };
+        self.engine.disconnect(now, client, farewell);
         let said = self.listen();
-        self.model.disconnect(now, client);
+        self.model.foretell(self.store.ids_above(self.model.last_number));
+        self.model.disconnect(now, client, farewell);
         self.last_client += 1;
         self.clients.retain(|known| *known != client);
         self.clients.push(ClientId(self.last_client));
@@ -223,6 +232,7 @@ impl<'a> Runner<'a> {
         self.situation.doing = format!("at {now} {client:?} sends no more");
         self.engine.end_waits(now, client);
         let said = self.listen();
+        self.model.foretell(self.store.ids_above(self.model.last_number));
         self.model.end_waits(now, client);
         self.compare_outputs(said, None, false);
     }
@@ -235,6 +245,7 @@ impl<'a> Runner<'a> {
         let limits = self.limits;
         self.engine = self.store.restart(&self.engine, limits, now, self.incarnation);
         let (kept, last_number) = (self.model.survivors(), self.model.last_number);
+        self.model.foretell(self.store.ids_above(last_number));
         self.model.start(kept, now, self.incarnation, last_number);
         self.memory.popped.clear();
         self.last_client += CLIENTS as u64;

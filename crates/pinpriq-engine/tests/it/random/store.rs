@@ -4,6 +4,7 @@
 //! that file is removed with everything else in it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::num::NonZeroU32;
 
 use pinpriq_engine::Engine;
 use pinpriq_engine::change::{Change, Place, RecordKey};
@@ -48,7 +49,7 @@ impl Store {
         }
         self.offset += 1;
         let (volume, offset) = (self.volume, self.offset);
-        let place = change.key().map(|_| Place { volume, offset, length: 1 });
+        let place = change.key().map(|_| Place { volume, offset, length: NonZeroU32::MIN });
         self.log.push_back(Entry { volume, change, place });
         self.unplaced += 1;
     }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use pinpriq_engine::change::Change;
 use pinpriq_engine::fanout::MemberFigures;
 use pinpriq_engine::reply::{Output, Refusal, Reply};
-use pinpriq_engine::settings::{AfterAck, Ids, Paused, Settings};
+use pinpriq_engine::settings::{AfterAck, Ids, Paused, Settings, Shown};
 use pinpriq_engine::stats::Figures;
 use pinpriq_engine::task::{Bytes, ClientId, Receipt, RequestId, State, StateKind, TaskRecord};
 use pinpriq_engine::time::Span;
@@ -166,13 +166,22 @@ fn whole(task: &TaskRecord) -> String {
             );
             text.push_str(&until);
         }
-        State::Buried { reason } if !reason.is_empty() => {
-            let _ = write!(text, ", because {}", quoted(reason));
-        }
         State::Zombie { purge_at } => {
             let _ = write!(text, ", purged at {}", purge_at.ms());
         }
-        State::Ready | State::Buried { .. } | State::Done => {}
+        State::Ready | State::Buried | State::Done => {}
+    }
+    if task.progress.failures > 0 {
+        let _ = write!(text, ", failed {} times", task.progress.failures);
+    }
+    if let Some(reason) = &task.progress.reason {
+        let _ = write!(text, ", because {}", quoted(reason));
+    }
+    if let Some(origin) = &task.origin {
+        let (queue, id, put_at) = (quoted(&origin.queue), &origin.id, origin.put_at.ms());
+        let (attempts, failures, at) = (origin.attempts, origin.failures, origin.at.ms());
+        let _ = write!(text, ", was {id} in {queue} from {put_at} to {at}");
+        let _ = write!(text, ", taken {attempts} and failed {failures} times there");
     }
     text
 }
@@ -260,7 +269,20 @@ fn settings(settings: &Settings) -> String {
     };
     let capacity = settings.capacity.map_or_else(|| "none".to_owned(), |most| most.to_string());
     let (ttl, ttr) = (span(settings.ttl), span(settings.ttr));
-    format!("ids {ids}, TTL {ttl}, TTR {ttr}, after ack {after_ack}, capacity {capacity}")
+    let mut text =
+        format!("ids {ids}, TTL {ttl}, TTR {ttr}, after ack {after_ack}, capacity {capacity}");
+    let usual = ["IDS", "TTL", "TTR", "AFTERACK", "CAPACITY"];
+    for (setting, value) in settings.changed().filter(|(it, _)| !usual.contains(&it.name)) {
+        for (name, shown) in setting.shown(value) {
+            let value = match shown {
+                Shown::None => "none".to_owned(),
+                Shown::Number(number) => number.to_string(),
+                Shown::Text(text) => text.escape_ascii().to_string(),
+            };
+            let _ = write!(text, ", {name} {value}");
+        }
+    }
+    text
 }
 
 fn figures(figures: &Figures) -> String {
@@ -280,14 +302,18 @@ fn figures(figures: &Figures) -> String {
     }
     let _ = write!(
         text,
-        "put {} = acked {} + expired {} + killed {} + present {}, bytes {}",
-        counters.put,
-        counters.acked,
-        counters.expired,
-        counters.killed,
-        counters.present(),
-        counters.bytes
+        "put {} = acked {} + expired {} + killed {} + ",
+        counters.put, counters.acked, counters.expired, counters.killed
     );
+    let others =
+        [("dead", counters.dead), ("evicted", counters.evicted), ("moved", counters.moved)];
+    for (name, count) in others.into_iter().filter(|(_, count)| *count > 0) {
+        let _ = write!(text, "{name} {count} + ");
+    }
+    let _ = write!(text, "present {}, bytes {}", counters.present(), counters.bytes);
+    if counters.failures > 0 {
+        let _ = write!(text, ", failures {}", counters.failures);
+    }
     if let Some(age) = figures.oldest_ready {
         let _ = write!(text, ", oldest ready {}", age.ms());
     }

@@ -5,7 +5,7 @@
 //! not a printable character is written as `\xff`.
 
 use pinpriq_engine::command::{
-    Ack, Amendment, Assign, Command, Done, End, Held, HeldBy, Order, Peek, Put, QueueCommand,
+    Ack, Amendment, Assign, Command, Done, End, Fail, Held, HeldBy, Order, Peek, Put, QueueCommand,
     QueueName, Release, Selection, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
@@ -128,6 +128,7 @@ impl Words {
     }
 
     /// Reads the whole rest as a command.
+    #[expect(clippy::too_many_lines, reason = "one arm for each command")]
     pub(super) fn command(mut self, receipts: Receipts<'_>) -> Command<'static> {
         let word = self.text();
         let command = match word.as_str() {
@@ -149,8 +150,21 @@ impl Words {
             "BURY" => Command::Bury {
                 held: self.held(receipts),
                 payload: self.option("PAYLOAD", Self::bytes),
-                reason: self.option("REASON", Self::bytes).unwrap_or_default(),
+                reason: self.option("REASON", Self::bytes),
             },
+            "FAIL" => Command::Fail(Fail {
+                held: self.held(receipts),
+                reason: self.option("REASON", Self::bytes),
+                delay: self.option("DELAY", Self::span),
+                payload: self.option("PAYLOAD", Self::bytes),
+            }),
+            "MOVE" => Command::Move {
+                from: self.queue_name(),
+                to: self.bytes(),
+                count: self.moved(),
+                state: self.option("STATE", Self::state).unwrap_or(StateKind::Ready),
+            },
+            "REDRIVE" => Command::Redrive { queue: self.queue_name(), count: self.moved() },
             "TOUCH" => {
                 Command::Touch { held: self.held(receipts), by: self.option("BY", Self::span) }
             }
@@ -197,6 +211,15 @@ impl Words {
         };
         assert!(self.words.is_empty(), "{word} does not know {:?}", self.words);
         command
+    }
+
+    /// Reads all words as receipts.
+    pub(super) fn receipts(&mut self, receipts: Receipts<'_>) -> Vec<Receipt> {
+        self.words.drain(..).map(|word| receipts(&word)).collect()
+    }
+
+    fn moved(&mut self) -> u32 {
+        self.option("COUNT", Self::number).map_or(1_000, |count| count.try_into().unwrap())
     }
 
     fn put(&mut self) -> Put<'static> {
@@ -416,6 +439,7 @@ fn setting_value(setting: &Setting, word: &str) -> Value<'static> {
         _ if word == "NONE" => Value::None,
         Kind::Number => Value::Number(word.parse().unwrap()),
         Kind::Span => Value::Span(Span::from_ms(word.parse().unwrap())),
+        Kind::Name => Value::Bytes(keep(word.as_bytes().to_vec())),
         Kind::Words(_) | Kind::WordsOrSpan(..) => {
             let place = setting.words().position(|known| known.word == word);
             Value::Word(u8::try_from(place.expect("a word that is known")).unwrap())

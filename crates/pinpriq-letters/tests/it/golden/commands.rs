@@ -1,12 +1,12 @@
 //! The bytes of every kind of command.
 
 use pinpriq_engine::command::{
-    Ack, Amendment, Assign, Command, Done, End, Held, HeldBy, Order, Peek, Put, QueueCommand,
+    Ack, Amendment, Assign, Command, Done, End, Fail, Held, HeldBy, Order, Peek, Put, QueueCommand,
     QueueName, Release, Selection, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::settings::{AFTERACK, AfterAck, CAPACITY, IDS, Ids, TTL, TTR, Value};
-use pinpriq_engine::task::{Grant, Progress, Receipt, State, StateKind, TaskId, TaskRecord, Terms};
+use pinpriq_engine::task::{Grant, Progress, Receipt, StateKind, TaskId, TaskRecord, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_letters::{decode_command, encode_command};
 
@@ -121,9 +121,23 @@ fn what_holders_ask() {
             r#"07 b11011100 b00000001 04 "jobs" 01 02 03 e0 d4 03 01 "p" 05"#,
         ),
         (
-            Command::Bury { held: HELD, payload: None, reason: b"no" },
-            r#"08 b00000000 04 "jobs" 01 02 03 02 "no""#,
+            Command::Bury { held: HELD, payload: None, reason: Some(b"no") },
+            r#"08 b00001000 04 "jobs" 01 02 03 02 "no""#,
         ),
+        (
+            Command::Fail(Fail {
+                held: HELD,
+                reason: Some(b"no"),
+                delay: Some(ms(128)),
+                payload: None,
+            }),
+            r#"27 b00011000 04 "jobs" 01 02 03 80 01 02 "no""#,
+        ),
+        (
+            Command::Move { from: JOBS, to: b"x", count: 128, state: StateKind::Buried },
+            r#"28 b00000000 04 "jobs" 01 "x" 80 01 04"#,
+        ),
+        (Command::Redrive { queue: JOBS, count: 2 }, r#"29 b00000000 04 "jobs" 02"#),
         (
             Command::Touch { held: HELD, by: Some(ms(128)) },
             r#"09 b00000100 04 "jobs" 01 02 03 80 01"#,
@@ -185,13 +199,8 @@ fn subscriptions_and_what_goes_back() {
         id: TaskId::Number(129),
         put_at: Timestamp::from_ms(1_000),
         terms: Terms::NONE,
-        progress: Progress {
-            priority: Some(0),
-            seq: 129,
-            expires_at: None,
-            attempts: 0,
-            state: State::Ready,
-        },
+        progress: Progress::fresh(129, Some(0)),
+        origin: None,
         payload: b"hello".as_slice().into(),
         away: None,
         shared: false,

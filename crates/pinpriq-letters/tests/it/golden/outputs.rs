@@ -7,7 +7,7 @@ use pinpriq_engine::reply::{Outcome, Output, Refusal, RefusalKind, Reply};
 use pinpriq_engine::settings::{AfterAck, Ids, Paused, Settings};
 use pinpriq_engine::stats::{Counters, Figures, Move};
 use pinpriq_engine::task::{
-    Bytes, ClientId, Grant, LaneName, Lease, Progress, RequestId, State, StateKind, TaskId,
+    Bytes, ClientId, Grant, LaneName, Lease, Origin, Progress, RequestId, State, StateKind, TaskId,
     TaskRecord, Terms,
 };
 use pinpriq_engine::time::{Span, Timestamp};
@@ -50,7 +50,8 @@ fn task(state: State) -> TaskRecord {
         id: TaskId::Number(1),
         put_at: at(0),
         terms: Terms::NONE,
-        progress: Progress { priority: Some(0), seq: 1, expires_at: None, attempts: 0, state },
+        progress: Progress { state, ..Progress::fresh(1, Some(0)) },
+        origin: None,
         payload: text(""),
         away: None,
         shared: false,
@@ -71,6 +72,8 @@ fn full_task() -> TaskRecord {
             seq: 130,
             expires_at: Some(at(2_000)),
             attempts: 4,
+            failures: 3,
+            reason: Some(text("no")),
             state: State::Taken(Lease {
                 grant: Grant { incarnation: 2, serial: 300 },
                 holder: Some(ClientId(9)),
@@ -78,6 +81,14 @@ fn full_task() -> TaskRecord {
                 ttr: Some(Span::from_ms(1)),
             }),
         },
+        origin: Some(Box::new(Origin {
+            queue: text("o"),
+            id: TaskId::Number(5),
+            put_at: at(1),
+            attempts: 2,
+            failures: 3,
+            at: at(4),
+        })),
         payload: text("hello"),
         away: None,
         shared: false,
@@ -106,11 +117,9 @@ fn short_answers() {
 
 #[test]
 fn answers_with_tasks() {
-    let buried = State::Buried { reason: text("no") };
-    let buried = TaskRecord {
-        progress: Progress { priority: None, attempts: 1, ..task(buried.clone()).progress },
-        ..task(buried)
-    };
+    let mut buried = task(State::Buried);
+    (buried.progress.priority, buried.progress.attempts) = (None, 1);
+    buried.progress.reason = Some(text("no"));
     let zombie = State::Zombie { purge_at: at(5) };
     let zombie = TaskRecord { id: TaskId::Number(7), ..task(zombie) };
     let waiting = task(State::Waiting { ready_at: at(6) });
@@ -129,7 +138,8 @@ fn answers_with_tasks() {
             r#"06 b00000000 01
                04 "news" 01 07 01 "m" 81 01 e8 07
                01 02 01 "x" 02 01 "k" 03 b8 17 04 03 05 82 01 06 d0 0f 07 04
-               08 01 02 ac 02 01 88 27 01 01 0a 09 00 05 "hello""#,
+               08 01 02 ac 02 01 88 27 01 01 0b 03 0c 02 "no"
+               0d 01 "o" 00 05 01 02 03 04 0a 09 00 05 "hello""#,
         ),
         (Reply::Task(None), "07 b00000000"),
         (
@@ -186,7 +196,11 @@ fn answers_about_a_queue() {
             acked: 11,
             expired: 12,
             killed: 13,
-            bytes: 14,
+            dead: 14,
+            evicted: 15,
+            moved: 16,
+            failures: 17,
+            bytes: 18,
         },
         oldest_ready: Some(Span::from_ms(5)),
         takers: 15,
@@ -203,11 +217,12 @@ fn answers_about_a_queue() {
         ),
         (
             Reply::Figures(Box::new(figures)),
-            "0f b00001101 01 02 03 04 05 06 02 01 09 20 08 0a 0b 0c 0d 0e 05 0f 10 11 12 01",
+            "0f b00001101 01 02 03 04 05 06 02 01 09 20 08 0a 0b 0c 0d 0e 0f 10 11 12 05 0f 10 11 \
+             12 01",
         ),
         (
             Reply::Figures(Box::default()),
-            "0f b00000000 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00",
+            "0f b00000000 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00",
         ),
     ]);
 }

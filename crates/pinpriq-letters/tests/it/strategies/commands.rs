@@ -1,7 +1,7 @@
 //! Commands of every kind.
 
 use pinpriq_engine::command::{
-    Ack, Command, Done, Peek, Put, QueueCommand, Release, Take, Transfer, Update,
+    Ack, Command, Done, Fail, Peek, Put, QueueCommand, Release, Take, Transfer, Update,
 };
 use pinpriq_engine::fanout::{MemberCommand, Publish};
 use pinpriq_engine::settings::{Assignment, SETTINGS};
@@ -68,8 +68,20 @@ fn about_a_held_task() -> BoxedStrategy<Command<'static>> {
         (held(), span(), amendment(), any::<bool>()).prop_map(|(held, delay, amendment, tail)| {
             Command::Release(Release { held, delay, amendment, tail })
         }),
-        (held(), option::of(borrowed()), borrowed())
+        (held(), option::of(borrowed()), option::of(borrowed()))
             .prop_map(|(held, payload, reason)| Command::Bury { held, payload, reason }),
+        (held(), option::of(borrowed()), option::of(borrowed()), option::of(span())).prop_map(
+            |(held, payload, reason, delay)| {
+                Command::Fail(Fail { held, reason, delay, payload })
+            }
+        ),
+        (queue(), borrowed(), small(), kind()).prop_map(|(from, to, count, state)| Command::Move {
+            from,
+            to,
+            count,
+            state
+        }),
+        (queue(), small()).prop_map(|(queue, count)| Command::Redrive { queue, count }),
         (held(), option::of(span())).prop_map(|(held, by)| Command::Touch { held, by }),
     ]
     .boxed()

@@ -92,14 +92,18 @@ fn member() -> BoxedStrategy<MemberFigures> {
 fn counters() -> impl Strategy<Value = Counters> {
     let step = (option::of(kind()), option::of(kind())).prop_map(|(from, to)| Move { from, to });
     let six = || [number(), number(), number(), number(), number(), number()];
-    (six(), vec((step, number()), 0..12), six()).prop_map(
-        |(counts, moves, [put, acked, expired, killed, bytes, _])| Counters {
+    (six(), vec((step, number()), 0..12), six(), six()).prop_map(
+        |(counts, moves, [put, acked, expired, killed, bytes, _], others)| Counters {
             counts,
             moves,
             put,
             acked,
             expired,
             killed,
+            dead: others[0],
+            evicted: others[1],
+            moved: others[2],
+            failures: others[3],
             bytes,
         },
     )

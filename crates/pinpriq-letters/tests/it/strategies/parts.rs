@@ -8,7 +8,7 @@ use pinpriq_engine::fanout::Deadline;
 use pinpriq_engine::reply::{Outcome, RefusalKind};
 use pinpriq_engine::settings::{Paused, Setting, Settings, Value};
 use pinpriq_engine::task::{
-    Bytes, ClientId, Grant, LaneName, Lease, Progress, Receipt, State, StateKind, TaskId,
+    Bytes, ClientId, Grant, LaneName, Lease, Origin, Progress, Receipt, State, StateKind, TaskId,
     TaskRecord, Terms,
 };
 use pinpriq_engine::time::{Span, Timestamp};
@@ -162,6 +162,9 @@ pub(super) fn fitting(setting: &'static Setting) -> impl Strategy<Value = Value<
     if fits(Value::Span(Span::MAX)) {
         kinds.push(span().prop_map(Value::Span).boxed());
     }
+    if fits(Value::Bytes(b"")) {
+        kinds.push(borrowed().prop_map(Value::Bytes).boxed());
+    }
     let others = (0..10).map(Value::Word).chain([Value::None]);
     kinds.extend(others.filter(|value| fits(*value)).map(|value| Just(value).boxed()));
     Union::new(kinds)
@@ -172,9 +175,7 @@ pub(super) fn paused() -> impl Strategy<Value = Paused> {
 }
 
 pub(crate) fn outcome() -> impl Strategy<Value = Outcome> {
-    let all =
-        [Outcome::Acked, Outcome::Buried, Outcome::Expired, Outcome::Killed, Outcome::Timeout];
-    select(all.to_vec())
+    select(&Outcome::ALL[..])
 }
 
 pub(crate) fn refusal_kind() -> impl Strategy<Value = RefusalKind> {
@@ -201,22 +202,31 @@ pub(crate) fn state() -> BoxedStrategy<State> {
         Just(State::Done),
         lease().prop_map(State::Taken),
         moment().prop_map(|ready_at| State::Waiting { ready_at }),
-        bytes().prop_map(|reason| State::Buried { reason }),
+        Just(State::Buried),
         moment().prop_map(|purge_at| State::Zombie { purge_at }),
     ]
     .boxed()
+}
+
+fn origin() -> impl Strategy<Value = Box<Origin>> {
+    (bytes(), id(), moment(), small(), small(), moment()).prop_map(
+        |(queue, id, put_at, attempts, failures, at)| {
+            Box::new(Origin { queue, id, put_at, attempts, failures, at })
+        },
+    )
 }
 
 /// A task without anything left in a store. Mostly its id and its seq are its number.
 pub(super) fn task() -> BoxedStrategy<TaskRecord> {
     let lane = (number(), bytes()).prop_map(|(number, member)| LaneName { number, member });
     let names = (number(), bytes(), option::of(lane), option::of(id()), option::of(number()));
-    let rest = (priority(), option::of(bytes()), bytes(), small(), state());
+    let failed = (small(), option::of(bytes()), option::of(origin()));
+    let rest = (priority(), option::of(bytes()), bytes(), small(), state(), failed);
     let times = (moment(), option::of(moment()), option::of(span()));
     (names, rest, times)
         .prop_map(|(names, rest, times)| {
             let (number, queue, lane, id, seq) = names;
-            let (priority, key, payload, attempts, state) = rest;
+            let (priority, key, payload, attempts, state, (failures, reason, origin)) = rest;
             let (put_at, expires_at, ttr) = times;
             TaskRecord {
                 number,
@@ -230,8 +240,11 @@ pub(super) fn task() -> BoxedStrategy<TaskRecord> {
                     seq: seq.unwrap_or(number),
                     expires_at,
                     attempts,
+                    failures,
+                    reason,
                     state,
                 },
+                origin,
                 payload,
                 away: None,
                 shared: false,

@@ -3,7 +3,7 @@
 use pinpriq_engine::fanout::MemberFigures;
 use pinpriq_engine::reply::{Outcome, Output, Refusal, Reply};
 use pinpriq_engine::stats::Figures;
-use pinpriq_engine::task::{Bytes, State, StateKind, TaskId, TaskRecord};
+use pinpriq_engine::task::{Bytes, Origin, State, StateKind, TaskId, TaskRecord};
 use pinpriq_engine::time::Timestamp;
 use pinpriq_wire::resp::Writer;
 
@@ -162,9 +162,9 @@ fn meta(
         State::Waiting { ready_at } => (Some(*ready_at), None, None),
         State::Taken(lease) => (None, lease.deadline, None),
         State::Zombie { purge_at } => (None, None, Some(*purge_at)),
-        State::Ready | State::Buried { .. } | State::Done => (None, None, None),
+        State::Ready | State::Buried | State::Done => (None, None, None),
     };
-    writer.map(17 + usize::from(hidden.is_some()));
+    writer.map(24 + usize::from(hidden.is_some()));
     writer.bulk(b"queue");
     writer.bulk(&record.queue);
     writer.bulk(b"member");
@@ -188,11 +188,10 @@ fn meta(
     state_letter(writer, Some(record.progress.state.kind()));
     writer.bulk(b"attempts");
     whole(writer, u64::from(record.progress.attempts));
+    writer.bulk(b"failures");
+    whole(writer, u64::from(record.progress.failures));
     writer.bulk(b"reason");
-    match &record.progress.state {
-        State::Buried { reason } => writer.bulk(reason),
-        _ => writer.null(),
-    }
+    bytes(writer, record.progress.reason.as_ref());
     for (name, at) in [
         ("put_at", Some(record.put_at)),
         ("ttl_at", record.progress.expires_at),
@@ -204,6 +203,30 @@ fn meta(
         moment(writer, at);
     }
     holder((writer, contacts), record);
+    origin(writer, record.origin.as_deref());
+}
+
+/// Writes what a dead letter was in the queue that it comes from.
+fn origin(writer: &mut Writer<'_>, origin: Option<&Origin>) {
+    writer.bulk(b"origin_queue");
+    bytes(writer, origin.map(|origin| &origin.queue));
+    writer.bulk(b"origin_id");
+    match origin {
+        Some(origin) => task_id(writer, &origin.id),
+        None => writer.null(),
+    }
+    for (name, number) in [
+        ("origin_put_at", origin.map(|origin| origin.put_at.ms())),
+        ("origin_attempts", origin.map(|origin| origin.attempts.into())),
+        ("origin_failures", origin.map(|origin| origin.failures.into())),
+        ("origin_at", origin.map(|origin| origin.at.ms())),
+    ] {
+        writer.bulk(name.as_bytes());
+        match number {
+            Some(number) => whole(writer, number),
+            None => writer.null(),
+        }
+    }
 }
 
 /// Writes which client took the task, with its name and address as long as it is connected.

@@ -66,6 +66,7 @@ fn value<'a>(setting: &Setting, text: &'a [u8]) -> Result<Value<'a>, Fault> {
             no_value(&format!("{name} is a number{or_none}"), text)
         }),
         Kind::Span => span(name, text).map(Value::Span),
+        Kind::Name => Ok(Value::Bytes(text)),
         Kind::Words(words) | Kind::WordsOrSpan(words, _) => {
             let place = (0..).zip(*words).find(|(_, word)| is(text, word.word));
             place
@@ -114,6 +115,7 @@ pub fn settings_table() -> String {
         match setting.kind {
             Kind::Number => values.push("n".to_owned()),
             Kind::Span => values.push("ms".to_owned()),
+            Kind::Name => values.push("queue".to_owned()),
             Kind::Words(_) | Kind::WordsOrSpan(..) => {}
         }
         if setting.optional {

@@ -1,10 +1,10 @@
 //! The commands on tasks.
 
 use pinpriq_engine::command::{
-    Ack, Amendment, Assign, Command, Held, HeldBy, Peek, Put, Release, Selection, Take, TakeMode,
-    TimeToLive, Transfer, Update, Wait,
+    Ack, Amendment, Assign, Command, Fail, Held, HeldBy, Peek, Put, Release, Selection, Take,
+    TakeMode, TimeToLive, Transfer, Update, Wait,
 };
-use pinpriq_engine::task::{Receipt, Terms};
+use pinpriq_engine::task::{Receipt, StateKind, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
 
 use super::call::{Call, Shape};
@@ -16,6 +16,9 @@ use super::options::{
 use super::words::{self, Parts, number};
 
 type Done = Result<(), Fault>;
+
+/// How many tasks a request moves that says nothing else.
+const MOVED_DEFAULT: u64 = 1_000;
 
 pub(crate) fn put(call: &mut Call<'_, '_>) -> Done {
     let parts = call.parts;
@@ -133,9 +136,42 @@ pub(crate) fn bury(call: &mut Call<'_, '_>) -> Done {
     let command = Command::Bury {
         held: held(parts)?,
         payload: parts.option(PAYLOAD),
-        reason: parts.option(REASON).unwrap_or_default(),
+        reason: parts.option(REASON),
     };
     call.ask(Shape::Plain, &command)
+}
+
+pub(crate) fn fail(call: &mut Call<'_, '_>) -> Done {
+    let parts = call.parts;
+    let fail = Fail {
+        held: held(parts)?,
+        reason: parts.option(REASON),
+        delay: parts.span(DELAY)?,
+        payload: parts.option(PAYLOAD),
+    };
+    call.ask(Shape::Plain, &Command::Fail(fail))
+}
+
+pub(crate) fn move_tasks(call: &mut Call<'_, '_>) -> Done {
+    let parts = call.parts;
+    let command = Command::Move {
+        from: parts.queue(),
+        to: parts.word(1),
+        count: moved(parts)?,
+        state: parts.option(STATE).map_or(Ok(StateKind::Ready), words::state)?,
+    };
+    call.ask(Shape::Plain, &command)
+}
+
+pub(crate) fn redrive(call: &mut Call<'_, '_>) -> Done {
+    let (queue, count) = (call.parts.queue(), moved(call.parts)?);
+    call.ask(Shape::Plain, &Command::Redrive { queue, count })
+}
+
+/// Returns how many tasks are to be moved at most.
+fn moved(parts: &Parts<'_>) -> Result<u32, Fault> {
+    let count = parts.count(COUNT)?.unwrap_or(MOVED_DEFAULT);
+    Ok(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
 pub(crate) fn touch(call: &mut Call<'_, '_>) -> Done {

@@ -63,7 +63,7 @@ fn json_has_all_that_is_known_of_a_task() {
     let start = format!(
         "{{\"queue\":\"jobs\",\"member\":null,\"id\":\"1\",\"receipt\":\"{receipt}\",\
          \"payload\":\"a\\\"b\",\"key\":\"k\",\"priority\":0,\"state\":\"T\",\"attempts\":1,\
-         \"reason\":null,\"put_at\":"
+         \"failures\":0,\"reason\":null,\"put_at\":"
     );
     assert!(taken.starts_with(&start), "{taken}");
     assert!(taken.contains("\"purge_at\":null,\"client\":"), "{taken}");
@@ -247,7 +247,8 @@ fn queues_are_made_shown_paused_and_dropped() {
     assert_eq!(server.printed(&["queue", "set", "mails", "--capacity", "9", "--json"]), OK);
     let shown = server.printed(&["queue", "show", "mails", "--json"]);
     assert!(shown.starts_with("{\"ids\":\"sequence\","), "{shown}");
-    assert!(shown.contains("\"capacity\":9,\"paused\":\"none\"}"), "{shown}");
+    assert!(shown.contains("\"capacity\":9,\"attempts\":null,"), "{shown}");
+    assert!(shown.contains("\"onexpiry\":\"delete\",\"paused\":\"none\"}"), "{shown}");
 
     assert_eq!(server.printed(&["queue", "list"]), "jobs\nmails\n");
     let listed = server.printed(&["queue", "list", "--prefix", "m", "--json"]);

@@ -1,0 +1,144 @@
+//! What becomes of a task that has failed: it is tried again, is buried, or becomes a dead letter.
+//!
+//! A lease that reaches its deadline, the end of a connection, and the holder itself make a task
+//! fail. Why a lease has ended is decided by the callers.
+
+use crate::backoff::wait_after;
+use crate::command::Fail;
+use crate::engine::{Answered, Engine};
+use crate::memory::packed::{Task, Unsaved};
+use crate::memory::slots::Slot;
+use crate::operations::arguments::check_reason;
+use crate::operations::held::check_held;
+use crate::reply::Reply;
+use crate::stats::Exit;
+use crate::task::{Bytes, ClientId, Origin, State, StateKind, reasons};
+use crate::time::{Span, Timestamp};
+use crate::transition::Operation;
+
+/// One failure of a task.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Failure<'a> {
+    /// When it failed.
+    at: Timestamp,
+    reason: Option<&'a [u8]>,
+    /// How long it waits, if the holder has said so.
+    delay: Option<Span>,
+}
+
+impl<'a> Failure<'a> {
+    /// A failure that the server has noticed.
+    pub(crate) const fn at(at: Timestamp, reason: &'a [u8]) -> Self {
+        Self { at, reason: Some(reason), delay: None }
+    }
+}
+
+impl Engine {
+    /// Ends a lease because its holder could not do the task.
+    #[inline(never)]
+    pub(crate) fn fail_held(&mut self, client: ClientId, fail: &Fail<'_>) -> Answered {
+        check_held(fail.held)?;
+        check_reason(fail.reason)?;
+        if let Some(payload) = fail.payload {
+            self.check_payload(payload)?;
+        }
+        self.moment("the delay", fail.delay.unwrap_or(Span::ZERO))?;
+        let (slot, by) = self.hold(client, fail.held, Operation::Fail)?;
+        self.check_growth(slot, fail.payload, fail.reason.map(<[u8]>::len))?;
+        if let Some(payload) = fail.payload {
+            self.set_payload(slot, payload);
+        }
+        let Fail { reason, delay, .. } = *fail;
+        let failure = Failure { at: self.now, reason, delay };
+        Ok(Some(Reply::State(self.fail(slot, Operation::Fail(by), failure))))
+    }
+
+    /// Counts a failure of a taken task. Returns its new state, or `None` if it has left the queue.
+    /// Costs O(log n).
+    #[inline(never)]
+    pub(crate) fn fail(
+        &mut self,
+        slot: Slot,
+        operation: Operation,
+        failure: Failure<'_>,
+    ) -> Option<StateKind> {
+        let Failure { at, reason, delay } = failure;
+        let queue = &mut self.queues[self.tasks[slot].queue];
+        queue.counters.failures += 1;
+        self.totals.failures += 1;
+        let task = &self.tasks[slot];
+        let failures = task.failures().saturating_add(1);
+        let settings = &queue.settings;
+        let note = |task: &mut Task| {
+            task.set_failures(failures);
+            task.set_reason(reason.map(Bytes::from));
+        };
+        let is_exhausted = settings.attempts.is_some_and(|most| u64::from(failures) >= most);
+        if is_exhausted && let Some(dead_letters) = settings.dead_letter.clone() {
+            self.tasks[slot].set_failures(failures);
+            self.become_dead_letter(slot, operation, &dead_letters, reason);
+            return None;
+        }
+        if !is_exhausted && task.is_expired(self.now) {
+            self.tasks[slot].set_failures(failures);
+            self.leave_expired(slot, operation);
+            return None;
+        }
+        let back_off =
+            || Some(wait_after(settings.backoff?, settings.backoff_max, task.seq(), failures));
+        let ready_at = at.after(delay.or_else(back_off).unwrap_or(Span::ZERO));
+        let state = if is_exhausted {
+            State::Buried
+        } else if ready_at > self.now {
+            State::Waiting { ready_at }
+        } else {
+            State::Ready
+        };
+        let kind = state.kind();
+        self.shift(slot, operation, Unsaved::Progress, |task| {
+            note(task);
+            state
+        });
+        Some(kind)
+    }
+
+    /// Removes a task whose TTL has passed, or makes it a dead letter, as its queue says.
+    #[inline(never)]
+    pub(crate) fn leave_expired(&mut self, slot: Slot, operation: Operation) {
+        let settings = &self.queues[self.tasks[slot].queue].settings;
+        let Some(dead_letters) = settings.gets_expired().cloned() else {
+            return self.leave(slot, operation, Exit::Expired);
+        };
+        self.become_dead_letter(slot, operation, &dead_letters, Some(reasons::EXPIRED));
+    }
+
+    /// Moves a task to the queue for dead letters, which comes into being with its first one.
+    #[inline(never)]
+    fn become_dead_letter(
+        &mut self,
+        slot: Slot,
+        operation: Operation,
+        queue: &[u8],
+        reason: Option<&[u8]>,
+    ) {
+        let to = self.queues.find_or_make(queue);
+        let (task, now) = (&self.tasks[slot], self.now);
+        let origin = Origin {
+            queue: self.queues[task.queue].name.clone(),
+            id: task.id(),
+            put_at: task.put_at,
+            attempts: task.attempts(),
+            failures: task.failures(),
+            at: now,
+        };
+        self.relocate(slot, (operation, Exit::Dead), to, |task| {
+            task.put_at = now;
+            task.set_state(State::Ready);
+            task.set_expires_at(None);
+            task.set_attempts(0);
+            task.set_failures(0);
+            task.set_reason(reason.map(Bytes::from));
+            task.set_origin(Some(Box::new(origin)));
+        });
+    }
+}

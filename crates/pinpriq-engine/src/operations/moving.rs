@@ -1,0 +1,154 @@
+//! Moves tasks to other queues by hand: move, redrive.
+//!
+//! What a task keeps is described at [`crate::command::Command::Move`]. How dead letters come about
+//! is in `fail.rs`.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::command::QueueName;
+use crate::engine::{Answered, Engine};
+use crate::limits::{MOVED_MAX, queue_bytes};
+use crate::memory::slots::{QueueSlot, Slot};
+use crate::operations::arguments::{bad, check_count, quoted};
+use crate::operations::transfer::begin_again;
+use crate::reply::{Refusal, Reply};
+use crate::stats::Exit;
+use crate::task::StateKind;
+use crate::transition::Operation;
+
+impl Engine {
+    /// Moves the oldest tasks of one state. Stops early when the other queue is full or paused, or
+    /// when there is no room. Costs O(log n) for each task, and for R also for each priority.
+    #[inline(never)]
+    pub(crate) fn move_tasks(
+        &mut self,
+        from: QueueName<'_>,
+        to: &[u8],
+        count: u32,
+        state: StateKind,
+    ) -> Answered {
+        check_moved(count)?;
+        if state == StateKind::Taken {
+            return Err(bad("no taken task can be moved: snatch it first".to_owned()));
+        }
+        if from.member.is_none() && from.name == to {
+            let name = quoted(to);
+            return Err(bad(format!("the tasks of the queue {name} are there already")));
+        }
+        let Some(from) = self.find_queue(from)? else { return Ok(Some(Reply::Count(0))) };
+        let slots = self.oldest(from, state, count as usize);
+        if slots.is_empty() {
+            return Ok(Some(Reply::Count(0)));
+        }
+        self.check_arrival(to, slots[0])?;
+        let to = self.queues.find_or_make(to);
+        let mut moved = 0;
+        for slot in slots {
+            if !self.accepts(to, slot) {
+                break;
+            }
+            self.relocate(slot, (Operation::Move, Exit::Moved), to, |task| {
+                let reason = task.reason().filter(|_| state == StateKind::Buried).cloned();
+                begin_again(task);
+                task.set_reason(reason);
+            });
+            moved += 1;
+        }
+        self.tidy_queue(to);
+        Ok(Some(Reply::Count(moved)))
+    }
+
+    /// Moves the oldest ready dead letters back. Costs a step for each ready task of the queue.
+    #[inline(never)]
+    pub(crate) fn redrive(&mut self, queue: QueueName<'_>, count: u32) -> Answered {
+        check_moved(count)?;
+        let Some(from) = self.find_queue(queue)? else { return Ok(Some(Reply::Count(0))) };
+        let name = self.queues[from].name.clone();
+        let is_lane = self.queues[from].lane.is_some();
+        let mut moved = 0;
+        for slot in self.oldest(from, StateKind::Ready, usize::MAX) {
+            let Some(origin) = self.tasks[slot].origin() else { continue };
+            let to = origin.queue.clone();
+            if to == name && !is_lane {
+                continue;
+            }
+            if moved == 0 {
+                self.check_arrival(&to, slot)?;
+            }
+            let target = self.queues.find_or_make(&to);
+            if !self.accepts(target, slot) {
+                self.tidy_queue(target);
+                break;
+            }
+            let expires_at = self.queues[target].settings.ttl.map(|ttl| self.now.after(ttl));
+            self.relocate(slot, (Operation::Move, Exit::Moved), target, |task| {
+                begin_again(task);
+                task.set_expires_at(expires_at);
+                task.set_origin(None);
+            });
+            moved += 1;
+            if moved == u64::from(count) {
+                break;
+            }
+        }
+        Ok(Some(Reply::Count(moved)))
+    }
+
+    /// Returns the oldest tasks of one state, by seq, without those whose time is over.
+    fn oldest(&mut self, queue: QueueSlot, state: StateKind, count: usize) -> Vec<Slot> {
+        let indexes = &self.queues[queue].indexes;
+        let there = |slot: &Slot| !self.looks_gone(*slot);
+        let resting = indexes.resting(state);
+        if state != StateKind::Ready {
+            return resting.filter(there).take(count).collect();
+        }
+        let seq = |slot: Slot| self.tasks[slot].seq();
+        let mut levels: Vec<Box<dyn Iterator<Item = Slot> + '_>> = vec![Box::new(resting)];
+        levels.extend(indexes.levels().map(|level| Box::new(level) as Box<_>));
+        let mut fronts: BinaryHeap<Reverse<(u64, Slot, usize)>> = BinaryHeap::new();
+        let advance = |level: &mut Box<dyn Iterator<Item = Slot> + '_>| level.find(there);
+        for (index, level) in levels.iter_mut().enumerate() {
+            fronts.extend(advance(level).map(|slot| Reverse((seq(slot), slot, index))));
+        }
+        let mut found = Vec::new();
+        while found.len() < count
+            && let Some(Reverse((_, slot, index))) = fronts.pop()
+        {
+            found.push(slot);
+            fronts
+                .extend(advance(&mut levels[index]).map(|slot| Reverse((seq(slot), slot, index))));
+        }
+        found
+    }
+
+    /// Refuses to move a first task for which there is no room.
+    fn check_arrival(&self, to: &[u8], slot: Slot) -> Result<(), Refusal> {
+        let exists = self.queues.find(to).is_some_and(|slot| self.queues[slot].counted);
+        let of_queue = if exists { 0 } else { queue_bytes(to.len()) };
+        self.check_room(of_queue + self.growth_by_move(slot))
+    }
+
+    /// Whether a queue accepts another task that comes from elsewhere.
+    fn accepts(&self, to: QueueSlot, slot: Slot) -> bool {
+        let is_finished = matches!(self.tasks[slot].kind(), StateKind::Zombie | StateKind::Done);
+        let is_full = !is_finished && self.full_at(to).is_some();
+        let queue = &self.queues[to];
+        !is_full && !queue.paused.input && !self.is_busy_for(self.growth_by_move(slot))
+    }
+
+    /// Returns the number of bytes by which a move of this task grows what is kept. A copy of a
+    /// publication has its payload alone afterwards.
+    fn growth_by_move(&self, slot: Slot) -> u64 {
+        let task = &self.tasks[slot];
+        if task.shares() { task.content_bytes() } else { 0 }
+    }
+}
+
+fn check_moved(count: u32) -> Result<(), Refusal> {
+    check_count(u64::from(count))?;
+    if count > MOVED_MAX {
+        return Err(bad(format!("one request moves at most {MOVED_MAX} tasks, and not {count}")));
+    }
+    Ok(())
+}

@@ -1,0 +1,105 @@
+//! What becomes of a task that has failed, or whose TTL has passed.
+
+use pinpriq_engine::backoff::wait_after;
+use pinpriq_engine::command::Fail;
+use pinpriq_engine::limits::REASON_BYTES_MAX;
+use pinpriq_engine::reply::Reply;
+use pinpriq_engine::task::{Bytes, ClientId, Origin, State, StateKind, reasons};
+use pinpriq_engine::time::{Span, Timestamp};
+
+use super::hold::held_fits;
+use super::{Answer, Exit, Model, Place, fits};
+
+impl Model {
+    pub(super) fn fail(&mut self, client: ClientId, fail: &Fail<'_>) -> Answer {
+        held_fits(fail.held)?;
+        fits(fail.reason.is_none_or(|reason| reason.len() <= REASON_BYTES_MAX))?;
+        self.payload_fits(fail.payload)?;
+        self.span_fits(fail.delay, true)?;
+        let number = self.hold(client, fail.held)?;
+        self.may_grow(number, fail.payload, fail.reason.map(<[u8]>::len))?;
+        if let Some(payload) = fail.payload {
+            self.give_payload(number, payload);
+        }
+        let state = self.count_failure(number, self.now, fail.reason, fail.delay);
+        Ok(Some(Reply::State(state)))
+    }
+
+    /// Ends a lease as a failure of this moment. Returns the new state.
+    pub(super) fn count_failure(
+        &mut self,
+        number: u64,
+        at: Timestamp,
+        reason: Option<&[u8]>,
+        delay: Option<Span>,
+    ) -> Option<StateKind> {
+        let place = self.places[&number].clone();
+        self.home(&place).tally.failures += 1;
+        self.totals.failures += 1;
+        let settings = self.settings(&place);
+        let task = self.task_mut(number);
+        task.progress.failures += 1;
+        let (failures, seq) = (task.progress.failures, task.progress.seq);
+        let is_over = self.is_over(self.task(number));
+        if settings.attempts.is_some_and(|most| u64::from(failures) >= most) {
+            if let Some(queue) = settings.dead_letter {
+                self.die(number, &queue, reason);
+                return None;
+            }
+            self.task_mut(number).progress.reason = reason.map(Bytes::from);
+            self.shift(number, State::Buried);
+            return Some(StateKind::Buried);
+        }
+        if is_over {
+            self.expire(number);
+            return None;
+        }
+        let wait = match (delay, settings.backoff) {
+            (Some(delay), _) => delay,
+            (None, Some(backoff)) => wait_after(backoff, settings.backoff_max, seq, failures),
+            (None, None) => Span::ZERO,
+        };
+        let ready_at = at.after(wait);
+        self.task_mut(number).progress.reason = reason.map(Bytes::from);
+        let state = if ready_at > self.now { State::Waiting { ready_at } } else { State::Ready };
+        let kind = state.kind();
+        self.shift(number, state);
+        Some(kind)
+    }
+
+    /// Ends a task whose TTL has passed.
+    pub(super) fn expire(&mut self, number: u64) {
+        match self.settings(&self.places[&number]).gets_expired() {
+            Some(queue) => self.die(number, queue, Some(reasons::EXPIRED)),
+            None => self.leave(number, Exit::Expired),
+        }
+    }
+
+    /// Makes a dead letter of a task.
+    fn die(&mut self, number: u64, queue: &[u8], reason: Option<&[u8]>) {
+        let now = self.now;
+        self.relocate(number, Exit::Dead, &Place::Queue(queue.into()), |task| {
+            let origin = Origin {
+                queue: task.queue.clone(),
+                id: task.id.clone(),
+                put_at: task.put_at,
+                attempts: task.progress.attempts,
+                failures: task.progress.failures,
+                at: now,
+            };
+            task.origin = Some(Box::new(origin));
+            task.put_at = now;
+            task.progress.expires_at = None;
+            task.progress.attempts = 0;
+            task.progress.failures = 0;
+            task.progress.reason = reason.map(Bytes::from);
+            task.progress.state = State::Ready;
+        });
+    }
+
+    /// Forgets how often and why a task has failed, and how often it was taken.
+    pub(super) fn forget_failures(&mut self, number: u64) {
+        let progress = &mut self.task_mut(number).progress;
+        (progress.attempts, progress.failures, progress.reason) = (0, 0, None);
+    }
+}
