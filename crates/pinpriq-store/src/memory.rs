@@ -3,6 +3,8 @@
 //! Every batch reaches its level as soon as it is appended, and everything is lost when the process
 //! ends. All places are alike, and no record is ever written again.
 
+use std::num::NonZeroU32;
+
 use pinpriq_engine::change::{Change, Header, Place};
 use pinpriq_engine::time::Timestamp;
 
@@ -58,10 +60,15 @@ impl Store for MemoryStore {
     fn append(
         &mut self,
         _header: &Header,
-        _changes: &[Change],
+        changes: &[Change],
         _urgency: Urgency,
-        _placed: &mut dyn FnMut(usize, Place),
+        placed: &mut dyn FnMut(usize, Place),
     ) -> Result<Position, StoreError> {
+        for (index, change) in changes.iter().enumerate() {
+            if change.key().is_some() {
+                placed(index, Place { volume: 0, offset: 0, length: NonZeroU32::MIN });
+            }
+        }
         self.last.0 += 1;
         Ok(self.last)
     }
