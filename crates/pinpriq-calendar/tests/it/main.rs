@@ -7,6 +7,8 @@ mod dates;
 #[cfg(test)]
 mod every;
 #[cfg(test)]
+mod minutes;
+#[cfg(test)]
 mod refusals;
 #[cfg(test)]
 mod samples;
