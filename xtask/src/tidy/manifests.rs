@@ -12,7 +12,7 @@ use super::tree::{File, Tree};
 
 /// Each of our crates, with those of ours that it may use. Only the fuzz targets may use the
 /// program, and nothing may use the fuzz targets, the simulator or xtask.
-const DIRECTIONS: [(&str, &[&str]); 17] = [
+const DIRECTIONS: [(&str, &[&str]); 18] = [
     (
         "pinpriq-fuzz",
         &["pinpriq", "pinpriq-engine", "pinpriq-letters", MODEL, "pinpriq-store", "pinpriq-wire"],
@@ -37,6 +37,7 @@ const DIRECTIONS: [(&str, &[&str]); 17] = [
     ("pinpriq-history", &[]),
     ("pinpriq-crash", &[DICE, "pinpriq-client", "pinpriq-history", "pinpriq-wire"]),
     (DICE, &[]),
+    ("pinpriq-calendar", &[]),
     ("pinpriq-planted", &[]),
     ("xtask", &[PLANTED]),
 ];
