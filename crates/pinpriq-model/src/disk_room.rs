@@ -64,8 +64,9 @@ impl Model {
             Command::Queue(QueueCommand::Create { queue, .. }) => (&[*queue], None),
             Command::Plow { queue, .. }
             | Command::Redrive { queue, .. }
-            | Command::Queue(QueueCommand::Set { queue, .. })
-            | Command::Queue(QueueCommand::Pause { queue, .. }) => (&[queue.name], queue.member),
+            | Command::Queue(QueueCommand::Set { queue, .. } | QueueCommand::Pause { queue, .. }) => {
+                (&[queue.name], queue.member)
+            }
             _ => return Ok(()),
         };
         let mut names = names.iter().copied().chain(member);
