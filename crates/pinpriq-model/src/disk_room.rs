@@ -61,12 +61,16 @@ impl Model {
             Command::Member(MemberCommand::Join { topic, member, .. }) => {
                 (&[*topic], Some(*member))
             }
-            Command::Queue(QueueCommand::Create { queue, .. }) => (&[*queue], None),
-            Command::Plow { queue, .. }
-            | Command::Redrive { queue, .. }
-            | Command::Queue(QueueCommand::Set { queue, .. } | QueueCommand::Pause { queue, .. }) => {
+            Command::Plow { queue, .. } | Command::Redrive { queue, .. } => {
                 (&[queue.name], queue.member)
             }
+            Command::Queue(command) => match command {
+                QueueCommand::Create { queue, .. } => (&[*queue], None),
+                QueueCommand::Set { queue, .. } | QueueCommand::Pause { queue, .. } => {
+                    (&[queue.name], queue.member)
+                }
+                _ => return Ok(()),
+            },
             _ => return Ok(()),
         };
         let mut names = names.iter().copied().chain(member);

@@ -60,12 +60,13 @@ const ATTRIBUTES: [(u8, Part); 13] = [
 ];
 
 /// The place of each attribute in `ATTRIBUTES`, counted from 1, by its tag.
-const PLACES: [usize; ATTRIBUTES.len() + 1] = {
-    let mut places = [0; ATTRIBUTES.len() + 1];
+const PLACES: [u8; 256] = {
+    let mut places = [0; 256];
     let mut place = 0;
     while place < ATTRIBUTES.len() {
-        places[ATTRIBUTES[place].0 as usize] = place + 1;
+        let (tag, _) = ATTRIBUTES[place];
         place += 1;
+        places[tag as usize] = place.to_le_bytes()[0];
     }
     places
 };
@@ -115,6 +116,7 @@ pub fn put_task(out: &mut Vec<u8>, task: &TaskRecord) {
 }
 
 /// Takes what [`put_task`] appends.
+#[inline]
 pub fn take_task<'a>(input: &mut &'a [u8]) -> Result<TaskView<'a>, Malformed> {
     let number = take_number(input)?;
     let put_at = take_moment(input)?;
@@ -147,6 +149,7 @@ pub fn take_progress(input: &mut &[u8], number: u64) -> Result<Progress, Malform
 impl TaskView<'_> {
     /// Returns the task with owned bytes, in this queue or lane.
     #[must_use]
+    #[inline]
     pub fn kept(self, queue: Bytes, lane: Option<LaneName>) -> TaskRecord {
         let Attributes { own_id, terms, progress, origin, shared } = self.attributes;
         TaskRecord {
@@ -177,11 +180,11 @@ impl<'a> Attributes<'a> {
             if tag == END {
                 return Ok(found);
             }
-            let place = PLACES.get(usize::from(tag)).copied().unwrap_or(0);
+            let place = PLACES[usize::from(tag)];
             if place == 0 {
                 return Err(Malformed::UnknownAttribute(tag));
             }
-            let is_of_part = part.is_none_or(|part| part == ATTRIBUTES[place - 1].1);
+            let is_of_part = part.is_none_or(|part| part == ATTRIBUTES[usize::from(place) - 1].1);
             if place <= last || !is_of_part {
                 return Err(Malformed::OutOfRange("attribute"));
             }
@@ -228,15 +231,17 @@ fn unusual<T: PartialEq>(value: T, usual: &T, field: &'static str) -> Result<T, 
     if value == *usual { Err(Malformed::OutOfRange(field)) } else { Ok(value) }
 }
 
+#[inline]
 fn put_terms_open(out: &mut Vec<u8>, terms: Terms<&[u8]>) {
     let Terms { key, ttr } = terms;
     put_attribute(out, KEY, key, put_bytes);
     put_attribute(out, TTR, ttr, put_span);
 }
 
+#[inline]
 fn put_progress_open(out: &mut Vec<u8>, number: u64, progress: &Progress) {
     let Progress { priority, seq, expires_at, attempts, failures, reason, state } = progress;
-    let (attempts, failures) = (u64::from(*attempts), u64::from(*failures));
+    let attempts = u64::from(*attempts);
     put_attribute(out, PRIORITY, *priority, put_signed);
     put_attribute(out, SEQ, Some(*seq).filter(|seq| *seq != number), put_number);
     put_attribute(out, EXPIRES_AT, *expires_at, put_moment);
@@ -245,16 +250,19 @@ fn put_progress_open(out: &mut Vec<u8>, number: u64, progress: &Progress) {
         out.push(STATE);
         put_state(out, state, reason.as_deref());
     }
-    if failures > 0 {
-        out.push(FAILURES);
-        put_number(out, failures);
+    if *failures > 0 || reason.is_some() {
+        put_failures(out, progress);
     }
-    if let Some(reason) = reason
-        && !matches!(state, State::Buried)
-    {
-        out.push(REASON);
-        put_bytes(out, reason);
-    }
+}
+
+#[inline(never)]
+fn put_failures(out: &mut Vec<u8>, progress: &Progress) {
+    let Progress { failures, reason, state, .. } = progress;
+    put_attribute(out, FAILURES, Some(*failures).filter(|count| *count > 0), |out, count| {
+        put_number(out, count.into());
+    });
+    let apart = reason.as_deref().filter(|_| *state != State::Buried);
+    put_attribute(out, REASON, apart, put_bytes);
 }
 
 #[inline]

@@ -89,6 +89,7 @@ impl Engine {
     }
 
     /// Records a sign of life of the member whose lane this is, if it is a lane.
+    #[inline]
     pub(crate) fn note_life(&mut self, queue: QueueSlot) {
         if let Some(lane) = &self.queues[queue].lane {
             let incarnation = lane.incarnation;

@@ -173,12 +173,16 @@ impl Indexes {
     }
 
     /// Returns the ready tasks with this key in the order of the selection, and after them those
-    /// without priority, the newest first. Includes expired tasks. Costs O(g log g) for a group of
-    /// g.
+    /// without priority, the newest first. Includes expired tasks. Empty if there is only one such
+    /// task. Costs O(g log g) for a group of g.
     pub(crate) fn group(&self, key: &Bytes, selection: Selection, tasks: &Tasks) -> Vec<Slot> {
         let hash = tasks.hash_key(key);
         let small = self.narrow.groups.get(&hash);
         let large = if selection.narrow { None } else { self.wide.groups.get(&hash) };
+        if let (Some(Group::One(_)), None) | (None, Some(Group::One(_))) = (small, large) {
+            // The usual case: a task without companions.
+            return Vec::new();
+        }
         let mut ranked: Vec<(Rank, Slot)> = Vec::new();
         let mut unranked: Vec<(u64, Slot)> = Vec::new();
         for group in small.into_iter().chain(large) {

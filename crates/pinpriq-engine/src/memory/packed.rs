@@ -76,6 +76,12 @@ struct Rare {
     origin: Option<Box<Origin>>,
 }
 
+#[cold]
+#[expect(clippy::unnecessary_box_returns, reason = "it is kept in a box")]
+fn copied(origin: &Origin) -> Box<Origin> {
+    Box::new(origin.clone())
+}
+
 /// What a task is made of that was just put.
 #[derive(Debug)]
 pub(crate) struct NewTask {
@@ -428,6 +434,7 @@ impl Task {
     }
 
     /// Where the task was before it became a dead letter.
+    #[inline]
     pub(crate) fn origin(&self) -> Option<&Origin> {
         self.besides.as_ref().and_then(|besides| besides.rare.as_ref()?.origin.as_deref())
     }
@@ -639,8 +646,9 @@ impl Task {
         }
     }
 
+    #[inline]
     fn origin_to_show(&self) -> Option<Box<Origin>> {
-        self.origin().map(|origin| Box::new(origin.clone()))
+        self.origin().map(copied)
     }
 
     fn progress_to_keep(&self) -> Progress {

@@ -63,6 +63,7 @@ impl Tasks {
     }
 
     /// Removes the task at `slot`, which must be there. Its payload is still kept.
+    #[inline]
     pub(crate) fn detach(&mut self, slot: Slot) -> Task {
         let Some(task) = self.pages.remove(index(slot)) else {
             unreachable!("no task at {slot:?}")
@@ -87,6 +88,7 @@ impl Tasks {
     }
 
     /// Forgets a payload that no task uses any more.
+    #[inline]
     pub(crate) fn forget(&mut self, payload: Option<Kept>) {
         if let Some(kept) = payload {
             self.payloads.forget(kept);

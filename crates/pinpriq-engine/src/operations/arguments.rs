@@ -30,16 +30,24 @@ fn check_names_of_done(done: &[Done<'_>], take: &Take<'_>) -> Result<(), Refusal
 }
 
 /// Checks the names of queues anywhere in a command.
+#[inline]
 pub(crate) fn check_names(command: &Command<'_>) -> Result<(), Refusal> {
+    match command {
+        Command::Put(put) => check_name("queue name", put.queue),
+        Command::Take(take) => check_names_of(take.queues, take.member),
+        Command::Ack(Ack { held, .. }) => check_queue_name(held.queue),
+        other => check_other_names(other),
+    }
+}
+
+#[inline(never)]
+fn check_other_names(command: &Command<'_>) -> Result<(), Refusal> {
     let queue: QueueName<'_> = match command {
         Command::Put(put) => put.queue.into(),
         Command::TakeDone { done, take } => return check_names_of_done(done, take),
         Command::Take(Take { queues, member, .. })
         | Command::Subscribe { queues, member, .. }
-        | Command::Unsubscribe { queues, member } => {
-            member.map_or(Ok(()), check_member)?;
-            return queues.iter().try_for_each(|queue| check_name("queue name", queue));
-        }
+        | Command::Unsubscribe { queues, member } => return check_names_of(queues, *member),
         Command::Peek(peek) => peek.queue,
         Command::Get { queue, .. }
         | Command::AckAll { queue, .. }
@@ -84,23 +92,34 @@ pub(crate) fn check_names(command: &Command<'_>) -> Result<(), Refusal> {
         },
         Command::Credit(_) | Command::PutBack(_) | Command::GiveBack(_) => return Ok(()),
     };
+    check_queue_name(queue)
+}
+
+#[inline]
+fn check_queue_name(queue: QueueName<'_>) -> Result<(), Refusal> {
     queue.member.map_or(Ok(()), check_member)?;
     let what = if queue.member.is_some() { "topic" } else { "queue name" };
     check_name(what, queue.name)
+}
+
+#[inline]
+fn check_names_of(queues: &[&[u8]], member: Option<&[u8]>) -> Result<(), Refusal> {
+    member.map_or(Ok(()), check_member)?;
+    queues.iter().try_for_each(|queue| check_name("queue name", queue))
 }
 
 fn check_member(member: &[u8]) -> Result<(), Refusal> {
     check_name("member", member)
 }
 
+#[inline]
 pub(crate) fn check_name(what: &str, name: &[u8]) -> Result<(), Refusal> {
-    if name.len() > NAME_BYTES_MAX {
-        let length = name.len();
-        return Err(bad(format!(
-            "a {what} has at most {NAME_BYTES_MAX} bytes, and this one has {length}"
-        )));
-    }
-    Ok(())
+    if name.len() > NAME_BYTES_MAX { Err(too_long(what, name.len())) } else { Ok(()) }
+}
+
+#[cold]
+fn too_long(what: &str, length: usize) -> Refusal {
+    bad(format!("a {what} has at most {NAME_BYTES_MAX} bytes, and this one has {length}"))
 }
 
 pub(crate) fn check_key(key: Option<&[u8]>) -> Result<(), Refusal> {
@@ -135,18 +154,27 @@ pub(crate) fn check_count(count: u64) -> Result<(), Refusal> {
     if count == 0 { Err(bad("the count must be at least 1".to_owned())) } else { Ok(()) }
 }
 
+#[inline]
 pub(crate) fn check_positive(what: &str, span: Option<Span>) -> Result<(), Refusal> {
-    match span {
-        Some(span) if span.is_zero() => Err(bad(format!("{what} must be at least 1 ms"))),
-        _ => Ok(()),
-    }
+    if span == Some(Span::ZERO) { Err(not_positive(what)) } else { Ok(()) }
+}
+
+#[cold]
+fn not_positive(what: &str) -> Refusal {
+    bad(format!("{what} must be at least 1 ms"))
 }
 
 /// Returns the moment `span` after `start`, if it is before the year 10000.
+#[inline]
 pub(crate) fn later(what: &str, start: Timestamp, span: Span) -> Result<Timestamp, Refusal> {
-    let ms = start.ms().checked_add(span.ms()).filter(|ms| *ms <= Timestamp::MAX.ms());
-    match ms {
-        Some(ms) => Ok(Timestamp::from_ms(ms)),
-        None => Err(bad(format!("{what} of {span} ends after the year 9999"))),
+    let ms = start.ms().saturating_add(span.ms());
+    if ms > Timestamp::MAX.ms() {
+        return Err(too_late(what, span));
     }
+    Ok(Timestamp::from_ms(ms))
+}
+
+#[cold]
+fn too_late(what: &str, span: Span) -> Refusal {
+    bad(format!("{what} of {span} ends after the year 9999"))
 }
