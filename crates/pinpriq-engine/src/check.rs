@@ -144,7 +144,7 @@ impl Engine {
                 queue.lane.is_some() || queue.created || queue.paused.any(),
                 "queue {name} is known to the store if and only if it must be"
             );
-            if !queue.paused.output && !self.has_ended(slot) {
+            if !queue.paused.output && !self.has_ended(slot) && !self.is_held_back(slot) {
                 let can_be_served = |consumer: &&ConsumerId| self.can_be_served(slot, consumer);
                 let any = queue.waiting.any.values().filter(can_be_served).count();
                 let narrow = queue.waiting.narrow.values().filter(can_be_served).count();
@@ -160,6 +160,20 @@ impl Engine {
         assert_eq!(lingering, self.queues.lingering.len(), "queues that linger add up");
         assert_eq!(paused, self.queues.paused(), "pauses add up");
         check_balance(&self.totals, "all queues");
+    }
+
+    /// Whether the limits of a queue hold its tasks back. A token for which consumers wait must be
+    /// awaited.
+    fn is_held_back(&self, slot: QueueSlot) -> bool {
+        let queue = &self.queues[slot];
+        let Some(gate) = &queue.gate else { return false };
+        let opens_at = gate.opens_at(queue.counters.count(StateKind::Taken));
+        let is_alone = queue.waiting.any.is_empty() && queue.waiting.narrow.is_empty();
+        let is_awaited = is_alone || !self.has_live(slot, false) || gate.armed == opens_at;
+        let is_shut = opens_at.is_none_or(|at| at > self.now)
+            && !gate.has_room_without_tokens(queue.counters.count(StateKind::Taken));
+        assert!(!is_shut || is_awaited, "the token of {slot:?} is awaited");
+        is_shut
     }
 
     /// Whether there is room for what this consumer wants.
@@ -209,6 +223,14 @@ impl Engine {
             }
         }
         assert_eq!(self.deadlines.len(), expected, "no deadline stands for nothing");
+        let mut tokens = 0;
+        for slot in self.queues.slots() {
+            if let Some(at) = self.queues[slot].gate.as_ref().and_then(|gate| gate.armed) {
+                assert!(self.deadlines.has_queue(at, slot), "{slot:?} gets a token at {at}");
+                tokens += 1;
+            }
+        }
+        assert_eq!(self.deadlines.queues(), tokens, "no token is awaited for nothing");
     }
 
     fn check_clients(&self) {

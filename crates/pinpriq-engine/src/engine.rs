@@ -479,6 +479,9 @@ impl Engine {
     }
 
     fn fire_due(&mut self) {
+        while let Some(queue) = self.deadlines.pop_queue(self.now) {
+            self.note_token(queue);
+        }
         for _ in 0..STEPS_PER_TIMEOUT {
             match self.deadlines.pop_due(self.now) {
                 None => break,

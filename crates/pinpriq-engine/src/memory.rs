@@ -4,6 +4,7 @@
 pub(crate) mod consumers;
 pub(crate) mod deadlines;
 pub(crate) mod discarded;
+pub(crate) mod gate;
 pub(crate) mod indexes;
 pub(crate) mod lingering;
 pub(crate) mod numbers;

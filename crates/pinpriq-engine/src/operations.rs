@@ -8,6 +8,7 @@ pub(crate) mod discard;
 pub(crate) mod done;
 pub(crate) mod fail;
 pub(crate) mod find;
+pub(crate) mod gates;
 mod held;
 pub(crate) mod ids;
 mod moving;

@@ -129,6 +129,7 @@ impl Engine {
             self.advance(now);
         }
         for queue in self.queues.slots() {
+            self.set_gate(queue);
             if self.queues[queue].exists() {
                 self.count_queue(queue);
             }
@@ -185,7 +186,7 @@ impl Engine {
         task.armed().map(|at| (at, Due::Task(number)))
     }
 
-    pub(crate) fn restore_task(&mut self, record: TaskRecord, place: Option<Place>) {
+    pub(crate) fn restore_task(&mut self, mut record: TaskRecord, place: Option<Place>) {
         if let Some(slot) = self.tasks.find(record.number) {
             self.unrestore(slot);
         }
@@ -196,6 +197,9 @@ impl Engine {
         };
         let payload = self.tasks.keep_bytes(&record.payload);
         let is_shared = record.shared;
+        if planted!(OriginForgottenAtStart) {
+            record.origin = None;
+        }
         let mut task = Task::of(record, payload, queue, self.queues[queue].epoch);
         task.set_shares(is_shared);
         task.replace_place(place);

@@ -71,6 +71,9 @@ impl Engine {
         let (queue, number) = (task.queue, task.number());
         self.reweigh(slot, former);
         self.count(queue, operation, Some(from), Some(to));
+        if from == StateKind::Taken {
+            self.make_way(queue);
+        }
         let stirred = match from {
             StateKind::Ready => to != StateKind::Taken,
             StateKind::Taken => to == StateKind::Ready,
@@ -140,7 +143,11 @@ impl Engine {
         self.totals.exit(exit);
         self.totals.bytes -= task.content_bytes();
         self.count(task.queue, operation, Some(from), None);
-        if task.is_recorded() {
+        if from == StateKind::Taken {
+            self.make_way(task.queue);
+        }
+        let is_left = planted!(MovedTaskLeftBehind) && exit == Exit::Moved;
+        if task.is_recorded() && !is_left {
             self.report.add(Change::Gone(task.number()));
         }
         let outcome = match exit {

@@ -109,6 +109,8 @@ impl Model {
             let held = self.places.get(&number).map(|place| &self.homes[place].tasks[&number]);
             let is_held = held.is_some_and(|task| task.receipt() == Some(*receipt));
             if is_held && self.is_live(number) {
+                let place = self.places[&number].clone();
+                self.refund(&place);
                 self.bring_back(number, Span::ZERO, &Amendment::default(), false);
                 count += 1;
             }

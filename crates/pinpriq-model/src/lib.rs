@@ -14,6 +14,7 @@ mod arguments;
 mod bindings;
 mod disk_room;
 mod failure;
+mod gate;
 mod hold;
 mod members;
 mod moving;
@@ -40,6 +41,7 @@ use pinpriq_engine::time::{Span, Timestamp};
 
 use arguments::{fits, id_fits};
 pub use bindings::{is_placeholder, number_of};
+use gate::Bucket;
 use serve::{Subscription, Taker};
 pub use survivors::Survivors;
 use tasks::{Exit, Tally};
@@ -73,6 +75,8 @@ pub struct Home {
     /// Its tasks by their numbers.
     pub tasks: BTreeMap<u64, TaskRecord>,
     tally: Tally,
+    /// The tokens that are left, if its settings have a rate.
+    bucket: Option<Bucket>,
 }
 
 impl Place {

@@ -207,6 +207,7 @@ impl Model {
                 State::Zombie { .. } | State::Done
             );
             if finished {
+                self.refund(&place);
                 self.shift(record.number, State::Ready);
                 self.expire_if_over(record.number);
             }
@@ -232,6 +233,7 @@ impl Model {
         self.note_due(super::time::due(&task));
         self.kept.put_back(&task);
         self.places.insert(task.number, place.clone());
+        self.refund(&place);
         let home = self.home(&place);
         home.tasks.insert(task.number, task);
         // X to R: the task no longer counts as acknowledged. The figures of the queue may have been

@@ -95,6 +95,7 @@ impl Model {
         let home = self.home(&place);
         home.created = true;
         home.settings = settings;
+        self.set_bucket(&place);
         Ok(Some(Reply::Done))
     }
 
@@ -103,6 +104,10 @@ impl Model {
         changes.iter().try_for_each(|(_, value)| match *value {
             Value::Span(span) => self.span_fits(Some(span), false),
             Value::Bytes(name) => fits(name.len() <= NAME_BYTES_MAX),
+            Value::Rate(rate) => {
+                fits(rate.count > 0)?;
+                self.span_fits(Some(rate.per), false)
+            }
             value => fits(value != Value::Number(0)),
         })
     }

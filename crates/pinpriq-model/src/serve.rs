@@ -137,6 +137,14 @@ impl Model {
         }
     }
 
+    /// Whether somebody waits for the tasks of a place.
+    pub(super) fn waits_for(&self, place: &Place) -> bool {
+        let has_credit =
+            |known: &&Subscription| self.credits.get(&known.client).is_some_and(|left| *left > 0);
+        self.takers.iter().any(|taker| taker.places.contains(place))
+            || self.subscriptions.iter().filter(has_credit).any(|known| known.place == *place)
+    }
+
     /// The consumer with the longest wait among those for whom there is a task.
     fn next_consumer(&self) -> Option<Consumer> {
         let has = |place: &Place, selection| {

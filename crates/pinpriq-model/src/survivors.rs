@@ -93,12 +93,15 @@ impl Model {
             self.places.insert(number, place.clone());
             self.home(&place).tasks.insert(number, task);
         }
+        for place in self.homes.keys().cloned().collect::<Vec<_>>() {
+            self.set_bucket(&place);
+        }
         for home in self.homes.values_mut() {
             home.tally = Tally { put: home.tasks.len() as u64, ..Tally::default() };
         }
         self.totals = Tally { put: self.places.len() as u64, ..Tally::default() };
         self.drop_what_is_over();
-        self.end_leases(|_, lease| lease.deadline.is_none(), false, false);
+        self.end_leases(|_, lease| lease.deadline.is_none(), false, (false, false));
         self.fire_due();
         // A queue of which nothing is left has no figures.
         self.lingering.clear();

@@ -39,8 +39,15 @@ impl Home {
         ranked.min_by_key(|task| rank(task, selection))
     }
 
+    /// Whether it has a task that some consumer could have if there were tokens.
+    pub(super) fn has_tasks_for_anyone(&self, now: Timestamp) -> bool {
+        let any = Selection { narrow: false, ..Selection::DEFAULT };
+        !self.paused.output && self.in_sight(any, now).any(|task| task.progress.priority.is_some())
+    }
+
     pub(super) fn has(&self, selection: Selection, now: Timestamp) -> bool {
         !self.paused.output
+            && self.is_open(now)
             && self.in_sight(selection, now).any(|task| task.progress.priority.is_some())
     }
 
@@ -188,6 +195,10 @@ impl Model {
             {
                 count -= 1;
                 for number in home.choose(selection, self.now) {
+                    // What there is no room or token for stays behind.
+                    if !self.homes.get(place).is_some_and(|home| home.is_open(self.now)) {
+                        break;
+                    }
                     tasks.push(self.hand_over(number, client, mode));
                 }
             }
@@ -196,7 +207,9 @@ impl Model {
     }
 
     fn hand_over(&mut self, number: u64, client: ClientId, mode: TakeMode) -> TaskRecord {
-        let settings = self.settings(&self.places[&number]);
+        let place = self.places[&number].clone();
+        let settings = self.settings(&place);
+        self.pay(&place);
         let task = self.task_mut(number);
         task.progress.attempts += 1;
         let popped = task.clone();

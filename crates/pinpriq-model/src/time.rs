@@ -41,7 +41,7 @@ impl Model {
     /// The next moment at which something happens by itself.
     #[must_use]
     pub fn next_moment(&self) -> Option<Timestamp> {
-        self.next_due().map(|(at, _)| at)
+        self.next_due().map(|(at, _)| at).into_iter().chain(self.next_token()).min()
     }
 
     /// Whether the next timeout has to continue work that was begun.
@@ -158,8 +158,9 @@ impl Model {
                 task.receipt().is_some_and(|receipt| !unsent.contains(&receipt))
             }
         };
-        self.end_leases(|task, lease| ended(lease) && !knows(task), true, false);
-        self.end_leases(|_, lease| ended(lease), true, true);
+        let refunds = farewell != Farewell::ServerStops;
+        self.end_leases(|task, lease| ended(lease) && !knows(task), true, (false, refunds));
+        self.end_leases(|_, lease| ended(lease), true, (true, false));
         self.fire_due();
     }
 
@@ -167,7 +168,7 @@ impl Model {
         &mut self,
         which: impl Fn(&TaskRecord, &Lease) -> bool,
         of_living: bool,
-        is_failure: bool,
+        (is_failure, refunds): (bool, bool),
     ) {
         let held = |task: &&TaskRecord| match &task.progress.state {
             State::Taken(lease) => which(task, lease),
@@ -184,6 +185,10 @@ impl Model {
         numbers.sort_unstable();
         for number in numbers {
             *self.happened.entry(("its holder is gone", StateKind::Taken)).or_default() += 1;
+            if !is_failure && refunds {
+                let place = self.places[&number].clone();
+                self.refund(&place);
+            }
             if is_failure {
                 let reason = Some(reasons::CONNECTION_CLOSED);
                 self.count_failure(number, self.now, reason, None);

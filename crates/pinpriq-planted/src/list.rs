@@ -163,6 +163,69 @@ bugs! {
     DoneBeforeSync "done-before-sync"
         "A take that acknowledges tasks is answered before the acks are on the disk."
         [Store("takes::")]
+    FailureNotCounted "failure-not-counted"
+        "A failure of a task is not counted, so it is tried for ever."
+        [Engine("scripts::"), Simulator]
+    LastAttemptTriedAgain "last-attempt-tried-again"
+        "A task may fail once more than its queue says."
+        [Engine("scripts::"), Simulator]
+    BackOffIgnored "back-off-ignored"
+        "A task that has failed does not wait for the back-off of its queue."
+        [Engine("scripts::"), Simulator]
+    BackOffFromTheStart "back-off-from-the-start"
+        "A lease that ended while the server was down begins its back-off at the start."
+        [Engine("scripts::")]
+    DeadLetterLost "dead-letter-lost"
+        "A task that has failed too often is removed, although there is a queue for it."
+        [Engine("scripts::"), Simulator]
+    DeadLetterKeepsItsTtl "dead-letter-keeps-its-ttl"
+        "A dead letter keeps its TTL, and expires."
+        [Engine("scripts::"), Simulator]
+    DeadLetterKeepsItsFailures "dead-letter-keeps-its-failures"
+        "A dead letter has failed already in the queue that it comes to."
+        [Engine("scripts::"), Simulator]
+    FullQueueRefusesDeadLetters "full-queue-refuses-dead-letters"
+        "A dead letter is removed when the queue for it is full."
+        [Engine("scripts::"), Simulator]
+    ExpiredIsNoDeadLetter "expired-is-no-dead-letter"
+        "A task whose TTL has passed is removed, although it is to become a dead letter."
+        [Engine("scripts::"), Simulator]
+    UnsentLeaseFails "unsent-lease-fails"
+        "A task that was never sent has failed when the connection ends."
+        [Engine("scripts::"), Simulator]
+    StopIsAFailure "stop-is-a-failure"
+        "A task that is taken without a TTR when the server stops has failed."
+        [Engine("scripts::"), Simulator]
+    ReasonKeptByDig "reason-kept-by-dig"
+        "A task that is dug up keeps the reason of its failure."
+        [Engine("scripts::"), Simulator]
+    RedriveKeepsTheOrigin "redrive-keeps-the-origin"
+        "A task that was moved back still looks like a dead letter."
+        [Engine("scripts::"), Simulator]
+    MoveIntoAFullQueue "move-into-a-full-queue"
+        "Tasks are moved into a queue beyond its capacity."
+        [Engine("scripts::"), Simulator]
+    MovedTaskLeftBehind "moved-task-left-behind"
+        "The end of a task that was moved is not written, so a restart finds it in both queues."
+        [Engine("random::"), Simulator]
+    OriginForgottenAtStart "origin-forgotten-at-start"
+        "A restart forgets where dead letters come from."
+        [Engine("random::"), Simulator]
+    LimitNotKept "limit-not-kept"
+        "More tasks are taken at once than the limit of the queue allows."
+        [Engine("scripts::"), Simulator]
+    FreedRoomNotNoticed "freed-room-not-noticed"
+        "A consumer that waits for room under the limit is not served when a lease ends."
+        [Engine("scripts::"), Simulator]
+    TokenNotAwaited "token-not-awaited"
+        "A consumer that waits for a token is not served when there is one."
+        [Engine("scripts::"), Simulator]
+    TokenNotReturned "token-not-returned"
+        "A task that was not sent costs a token."
+        [Engine("scripts::"), Simulator]
+    GroupBeyondItsTokens "group-beyond-its-tokens"
+        "A group is taken whole, however few tokens there are."
+        [Engine("scripts::"), Simulator]
     AttemptsKeptByDig "attempts-kept-by-dig"
         "A task that is dug up keeps the number of its attempts."
         [Engine("scripts::"), Simulator]

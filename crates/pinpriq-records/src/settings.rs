@@ -2,11 +2,11 @@
 //!
 //! A new setting needs no change here. Whether a value makes sense is not checked here.
 
-use pinpriq_engine::settings::{Setting, Settings, Value};
+use pinpriq_engine::settings::{Rate, Setting, Settings, Value};
 
 use crate::Malformed;
 use crate::primitives::{
-    put_bytes, put_number, put_span, take_byte, take_bytes, take_number, take_span,
+    put_bytes, put_number, put_span, take_byte, take_bytes, take_number, take_small, take_span,
 };
 
 /// Follows the last setting.
@@ -57,6 +57,11 @@ pub fn put_value(out: &mut Vec<u8>, value: Value<'_>) {
             out.push(4);
             put_bytes(out, bytes);
         }
+        Value::Rate(Rate { count, per }) => {
+            out.push(5);
+            put_number(out, count.into());
+            put_span(out, per);
+        }
     }
 }
 
@@ -68,6 +73,7 @@ pub fn take_value<'a>(input: &mut &'a [u8]) -> Result<Value<'a>, Malformed> {
         2 => Value::Span(take_span(input)?),
         3 => Value::Word(take_byte(input)?),
         4 => Value::Bytes(take_bytes(input)?),
+        5 => Value::Rate(Rate { count: take_small(input, "rate")?, per: take_span(input)? }),
         _ => return Err(Malformed::OutOfRange("value")),
     })
 }

@@ -211,10 +211,16 @@ impl<'a> Attributes<'a> {
                 FAILURES => {
                     progress.failures = unusual(take_small(input, "failures")?, &0, "failures")?;
                 }
-                REASON if progress.state == State::Buried => {
-                    return Err(Malformed::OutOfRange("reason"));
+                REASON => {
+                    let reason = take_bytes(input)?;
+                    // A buried task has its reason with its state, unless that is empty.
+                    if progress.state == State::Buried
+                        && !(reason.is_empty() && progress.reason.is_none())
+                    {
+                        return Err(Malformed::OutOfRange("reason"));
+                    }
+                    progress.reason = Some(Arc::from(reason));
                 }
-                REASON => progress.reason = Some(Arc::from(take_bytes(input)?)),
                 ORIGIN => found.origin = Some(Box::new(take_origin(input)?)),
                 SHARED => found.shared = true,
                 _ => match &mut progress.state {
@@ -261,7 +267,7 @@ fn put_failures(out: &mut Vec<u8>, progress: &Progress) {
     put_attribute(out, FAILURES, Some(*failures).filter(|count| *count > 0), |out, count| {
         put_number(out, count.into());
     });
-    let apart = reason.as_deref().filter(|_| *state != State::Buried);
+    let apart = reason.as_deref().filter(|text| *state != State::Buried || text.is_empty());
     put_attribute(out, REASON, apart, put_bytes);
 }
 
@@ -301,7 +307,7 @@ pub fn take_id(input: &mut &[u8]) -> Result<TaskId, Malformed> {
     })
 }
 
-/// Appends a state. That of a buried task comes with the reason, if there is one.
+/// Appends a state. That of a buried task comes with the reason, which is empty if there is none.
 fn put_state(out: &mut Vec<u8>, state: &State, reason: Option<&[u8]>) {
     match state {
         State::Ready => out.push(0),
@@ -316,13 +322,10 @@ fn put_state(out: &mut Vec<u8>, state: &State, reason: Option<&[u8]>) {
             out.push(2);
             put_moment(out, *ready_at);
         }
-        State::Buried => match reason {
-            Some(reason) => {
-                out.push(3);
-                put_bytes(out, reason);
-            }
-            None => out.push(6),
-        },
+        State::Buried => {
+            out.push(3);
+            put_bytes(out, reason.unwrap_or_default());
+        }
         State::Zombie { purge_at } => {
             out.push(4);
             put_moment(out, *purge_at);
@@ -345,12 +348,11 @@ pub fn take_state(input: &mut &[u8]) -> Result<(State, Option<Bytes>), Malformed
         }),
         2 => State::Waiting { ready_at: take_moment(input)? },
         3 => {
-            reason = Some(Arc::from(take_bytes(input)?));
+            reason = Some(take_bytes(input)?).filter(|text| !text.is_empty()).map(Arc::from);
             State::Buried
         }
         4 => State::Zombie { purge_at: take_moment(input)? },
         5 => State::Done,
-        6 => State::Buried,
         _ => return Err(Malformed::OutOfRange("state")),
     };
     Ok((state, reason))

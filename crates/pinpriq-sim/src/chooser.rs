@@ -4,8 +4,8 @@
 use pinpriq_dice::Dice;
 use pinpriq_engine::command::Sides;
 use pinpriq_engine::settings::{
-    AFTERACK, ATTEMPTS, AfterAck, BACKOFF, BACKOFFMAX, CAPACITY, DEADLETTER, IDS, Ids, ONEXPIRY,
-    TTL, TTR, Value,
+    AFTERACK, ATTEMPTS, AfterAck, BACKOFF, BACKOFFMAX, CAPACITY, DEADLETTER, IDS, Ids, LIMIT,
+    ONEXPIRY, RATE, Rate, TTL, TTR, Value,
 };
 use pinpriq_engine::task::{Receipt, StateKind};
 use pinpriq_engine::time::{Span, Timestamp};
@@ -396,7 +396,9 @@ impl Chooser<'_> {
 
     fn policies(&mut self) -> Settings {
         let has_one = !self.once_in(4);
-        let (setting, value) = match self.dice.below(6) {
+        let (setting, value) = match self.dice.below(9) {
+            6 => (LIMIT, has_one.then(|| 1 + self.dice.below(4)).into()),
+            7 | 8 => (RATE, has_one.then(|| self.rate()).into()),
             0 | 1 => (ATTEMPTS, has_one.then(|| 1 + self.dice.below(3)).into()),
             2 => (BACKOFF, has_one.then(|| Span::from_ms(self.span())).into()),
             3 => (BACKOFFMAX, Span::from_ms(self.span() * 2).into()),
@@ -410,6 +412,11 @@ impl Chooser<'_> {
         settings.extend(also.then_some(dead_letters));
         settings.sort_by_key(|(setting, _)| setting.tag);
         settings
+    }
+
+    fn rate(&mut self) -> Rate {
+        let count = u32::try_from(1 + self.index(4)).unwrap_or(1);
+        Rate { count, per: Span::from_ms(self.span().max(1)) }
     }
 
     fn change(&mut self) -> Change {

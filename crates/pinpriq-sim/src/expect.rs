@@ -266,6 +266,7 @@ fn settings_map(settings: &Settings, paused: Paused) -> Wanted {
             Shown::None => Null,
             Shown::Number(number) => Number(number),
             Shown::Text(text) => Text(text.to_vec()),
+            Shown::Rate(rate) => Text(rate.to_string().into_bytes()),
         };
         (name.to_ascii_lowercase(), value)
     });

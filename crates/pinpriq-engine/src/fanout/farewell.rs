@@ -94,6 +94,7 @@ impl Engine {
             }
         }
         self.discard(slot);
+        self.arm_gate(slot, None);
         let queue = self.queues.remove_lane(slot);
         let Some(lane) = queue.lane else { unreachable!("a lane at {slot:?}") };
         if !planted!(LaneMemoryLeaks) {

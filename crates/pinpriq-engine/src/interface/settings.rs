@@ -7,10 +7,12 @@ mod table;
 mod value;
 
 pub use table::{
-    AFTERACK, ATTEMPTS, BACKOFF, BACKOFFMAX, CAPACITY, Changes, DEADLETTER, IDS, Kind, Lanes,
-    Length, ONEXPIRY, SETTINGS, Setting, Shown, TTL, TTR, Word,
+    AFTERACK, ATTEMPTS, BACKOFF, BACKOFFMAX, CAPACITY, Changes, DEADLETTER, IDS, Kind, LIMIT,
+    Lanes, Length, ONEXPIRY, RATE, SETTINGS, Setting, Shown, TTL, TTR, Word,
 };
 pub use value::{Misfit, Value};
+
+use std::fmt;
 
 use crate::task::Bytes;
 use crate::time::Span;
@@ -51,6 +53,15 @@ pub enum OnExpiry {
     DeadLetter,
 }
 
+/// How many tasks a queue hands out in a time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rate {
+    /// The number of tasks, which is also the most that can be handed out at once. At least 1.
+    pub count: u32,
+    /// The time. At least 1 ms.
+    pub per: Span,
+}
+
 /// The settings of one queue. Each field has a line in [`SETTINGS`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
@@ -74,6 +85,10 @@ pub struct Settings {
     pub dead_letter: Option<Bytes>,
     /// What happens to tasks whose TTL has passed.
     pub on_expiry: OnExpiry,
+    /// The most tasks that are taken at once.
+    pub limit: Option<u64>,
+    /// How many tasks may be taken in a time.
+    pub rate: Option<Rate>,
 }
 
 impl Default for Settings {
@@ -89,6 +104,8 @@ impl Default for Settings {
             backoff_max: Span::from_ms(3_600_000),
             dead_letter: None,
             on_expiry: OnExpiry::default(),
+            limit: None,
+            rate: None,
         }
     }
 }
@@ -129,6 +146,13 @@ impl Settings {
             (setting.write)(&mut self, *value)?;
         }
         Ok(self)
+    }
+}
+
+impl fmt::Display for Rate {
+    /// The number, a slash and the milliseconds.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.count, self.per.ms())
     }
 }
 

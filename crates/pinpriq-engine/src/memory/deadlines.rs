@@ -1,13 +1,15 @@
 //! The one index of moments at which something is due without a command.
 //!
 //! A task has at most one entry, for the next moment that matters to it. A blocked taker and an
-//! awaiter have one unless they wait for ever. A member has one. Entries that are due at the same
-//! moment come in the order tasks, takers, awaiters, members, and then by age, so that a replay
-//! gives the same result as the run. Nothing here reads a clock.
+//! awaiter have one unless they wait for ever. A member has one. A queue has one while its
+//! consumers wait for a token; those come before everything else that is due. Other entries that
+//! are due at the same moment come in the order tasks, takers, awaiters, members, and then by age,
+//! so that a replay gives the same result as the run. Nothing here reads a clock.
 
 use std::collections::BTreeSet;
 
 use crate::memory::consumers::{AwaiterId, TakerId};
+use crate::memory::slots::QueueSlot;
 use crate::memory::sorted::{self, Key, Sorted};
 use crate::time::Timestamp;
 
@@ -40,6 +42,8 @@ pub(crate) struct Deadlines {
     /// The deadlines of tasks, by number. These are by far the most, and each lease adds one.
     tasks: Sorted<()>,
     others: BTreeSet<(Timestamp, Due)>,
+    /// When queues that are short of tokens get the next one.
+    queues: BTreeSet<(Timestamp, QueueSlot)>,
 }
 
 impl FromIterator<(Timestamp, Due)> for Deadlines {
@@ -52,7 +56,8 @@ impl FromIterator<(Timestamp, Due)> for Deadlines {
             }
         }
         tasks.sort_unstable();
-        Self { tasks: tasks.into_iter().collect(), others: others.into_iter().collect() }
+        let (tasks, others) = (tasks.into_iter().collect(), others.into_iter().collect());
+        Self { tasks, others, queues: BTreeSet::new() }
     }
 }
 
@@ -84,14 +89,45 @@ impl Deadlines {
     pub(crate) fn next(&self) -> Option<Timestamp> {
         let task = self.tasks.first().map(|cursor| moment_of(self.tasks.key(cursor)));
         let other = self.others.first().map(|(at, _)| *at);
-        task.into_iter().chain(other).min()
+        let queue = self.queues.first().map(|(at, _)| *at);
+        task.into_iter().chain(other).chain(queue).min()
+    }
+
+    /// Adds the moment at which a queue gets a token.
+    pub(crate) fn insert_queue(&mut self, at: Timestamp, queue: QueueSlot) {
+        self.queues.insert((at, queue));
+    }
+
+    /// Removes the moment at which a queue was to get a token.
+    pub(crate) fn remove_queue(&mut self, at: Timestamp, queue: QueueSlot) {
+        let known = self.queues.remove(&(at, queue));
+        assert!(known, "{queue:?} was to get no token at {at}");
+    }
+
+    /// Removes and returns a queue that has a token by `now`.
+    #[inline]
+    pub(crate) fn pop_queue(&mut self, now: Timestamp) -> Option<QueueSlot> {
+        let (at, _) = self.queues.first()?;
+        if *at > now { None } else { self.queues.pop_first().map(|(_, queue)| queue) }
+    }
+
+    /// Whether this queue is to get a token at this moment.
+    pub(crate) fn has_queue(&self, at: Timestamp, queue: QueueSlot) -> bool {
+        self.queues.contains(&(at, queue))
+    }
+
+    /// The number of queues that are to get a token.
+    pub(crate) fn queues(&self) -> usize {
+        self.queues.len()
     }
 
     /// Removes and returns the earliest entry that is due at `now`. A deadline is due at its
     /// moment, not after it.
     #[inline]
     pub(crate) fn pop_due(&mut self, now: Timestamp) -> Option<Due> {
-        let at = self.next()?;
+        let task = self.tasks.first().map(|cursor| moment_of(self.tasks.key(cursor)));
+        let other = self.others.first().map(|(at, _)| *at);
+        let at = task.into_iter().chain(other).min()?;
         if at > now || (planted!(DeadlineOneLate) && at == now) {
             return None;
         }

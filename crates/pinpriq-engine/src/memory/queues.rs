@@ -12,6 +12,7 @@ use crate::change::{Change, LaneRecord, Place, QueueRecord};
 use crate::command::QueueName;
 use crate::limits::{Limits, queue_bytes};
 use crate::memory::consumers::{ConsumerId, Ticket};
+use crate::memory::gate::Gate;
 use crate::memory::indexes::Indexes;
 use crate::memory::lingering::{FORGOTTEN_PER_CALL, Lingering};
 use crate::memory::packed::Names;
@@ -35,6 +36,8 @@ pub(crate) struct Queue {
     pub(crate) created: bool,
     pub(crate) settings: Settings,
     pub(crate) paused: Paused,
+    /// What holds its tasks back, if its settings limit how many are taken.
+    pub(crate) gate: Option<Box<Gate>>,
     pub(crate) indexes: Indexes,
     pub(crate) waiting: Waiting,
     /// The clients that are subscribed, with credit or without.
@@ -236,6 +239,7 @@ impl Queues {
             created: false,
             settings: Settings::default(),
             paused: Paused::default(),
+            gate: None,
             indexes: Indexes::default(),
             waiting: Waiting::default(),
             subscribers: BTreeSet::new(),

@@ -9,10 +9,11 @@ use crate::operations::arguments::{bad, check_name, quoted};
 use crate::operations::find::named;
 use crate::reply::{Refusal, RefusalKind, Reply};
 use crate::settings::{
-    Assignment, Changes, DEADLETTER, Lanes, Misfit, Paused, SETTINGS, Setting, Settings, Value,
+    Assignment, Changes, DEADLETTER, Lanes, Misfit, Paused, Rate, SETTINGS, Setting, Settings,
+    Value,
 };
 use crate::stats::Figures;
-use crate::time::Timestamp;
+use crate::time::{Span, Timestamp};
 
 impl Engine {
     pub(crate) fn administer(&mut self, command: QueueCommand<'_>) -> Answered {
@@ -67,6 +68,7 @@ impl Engine {
         let queue = &mut self.queues[slot];
         queue.created = true;
         queue.settings = settings;
+        self.set_gate(slot);
         self.report_queue(slot);
         Ok(Some(Reply::Done))
     }
@@ -98,6 +100,7 @@ impl Engine {
         let queue = &mut self.queues[slot];
         queue.created = false;
         queue.settings = Settings::default();
+        self.set_gate(slot);
         self.report_queue(slot);
         self.tidy_queue(slot);
         Ok(Some(Reply::Count(count)))
@@ -199,6 +202,10 @@ impl Engine {
                 }
                 Value::Span(span) => self.moment(what, *span).map(|_| ())?,
                 Value::Bytes(name) => check_name("queue name", name)?,
+                Value::Rate(Rate { count: 0, .. } | Rate { per: Span::ZERO, .. }) => {
+                    return Err(bad(format!("{what} is at least 1 task in at least 1 ms")));
+                }
+                Value::Rate(rate) => self.moment(what, rate.per).map(|_| ())?,
                 Value::None | Value::Number(_) | Value::Word(_) => {}
             }
         }

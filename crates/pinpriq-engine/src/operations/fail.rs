@@ -67,13 +67,15 @@ impl Engine {
         queue.counters.failures += 1;
         self.totals.failures += 1;
         let task = &self.tasks[slot];
-        let failures = task.failures().saturating_add(1);
+        let failures = task.failures().saturating_add(u32::from(!planted!(FailureNotCounted)));
         let settings = &queue.settings;
         let note = |task: &mut Task| {
             task.set_failures(failures);
             task.set_reason(reason.map(Bytes::from));
         };
-        let is_exhausted = settings.attempts.is_some_and(|most| u64::from(failures) >= most);
+        let allowed =
+            settings.attempts.map(|most| most + u64::from(planted!(LastAttemptTriedAgain)));
+        let is_exhausted = allowed.is_some_and(|most| u64::from(failures) >= most);
         if is_exhausted && let Some(dead_letters) = settings.dead_letter.clone() {
             self.tasks[slot].set_failures(failures);
             self.become_dead_letter(slot, operation, &dead_letters, reason);
@@ -86,7 +88,9 @@ impl Engine {
         }
         let back_off =
             || Some(wait_after(settings.backoff?, settings.backoff_max, task.seq(), failures));
-        let ready_at = at.after(delay.or_else(back_off).unwrap_or(Span::ZERO));
+        let wait = if planted!(BackOffIgnored) { delay } else { delay.or_else(back_off) };
+        let at = if planted!(BackOffFromTheStart) { self.now } else { at };
+        let ready_at = at.after(wait.unwrap_or(Span::ZERO));
         let state = if is_exhausted {
             State::Buried
         } else if ready_at > self.now {
@@ -106,7 +110,8 @@ impl Engine {
     #[inline(never)]
     pub(crate) fn leave_expired(&mut self, slot: Slot, operation: Operation) {
         let settings = &self.queues[self.tasks[slot].queue].settings;
-        let Some(dead_letters) = settings.gets_expired().cloned() else {
+        let dead_letters = settings.gets_expired().filter(|_| !planted!(ExpiredIsNoDeadLetter));
+        let Some(dead_letters) = dead_letters.cloned() else {
             return self.leave(slot, operation, Exit::Expired);
         };
         self.become_dead_letter(slot, operation, &dead_letters, Some(reasons::EXPIRED));
@@ -122,6 +127,11 @@ impl Engine {
         reason: Option<&[u8]>,
     ) {
         let to = self.queues.find_or_make(queue);
+        let is_full = planted!(FullQueueRefusesDeadLetters) && self.full_at(to).is_some();
+        if is_full || planted!(DeadLetterLost) {
+            self.tidy_queue(to);
+            return self.leave(slot, operation, Exit::Killed);
+        }
         let (task, now) = (&self.tasks[slot], self.now);
         let origin = Origin {
             queue: self.queues[task.queue].name.clone(),
@@ -134,9 +144,13 @@ impl Engine {
         self.relocate(slot, (operation, Exit::Dead), to, |task| {
             task.put_at = now;
             task.set_state(State::Ready);
-            task.set_expires_at(None);
+            if !planted!(DeadLetterKeepsItsTtl) {
+                task.set_expires_at(None);
+            }
             task.set_attempts(0);
-            task.set_failures(0);
+            if !planted!(DeadLetterKeepsItsFailures) {
+                task.set_failures(0);
+            }
             task.set_reason(reason.map(Bytes::from));
             task.set_origin(Some(Box::new(origin)));
         });

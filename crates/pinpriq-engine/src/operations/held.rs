@@ -90,6 +90,7 @@ impl Engine {
             });
             let Some(slot) = current else { continue };
             let operation = Operation::Release(By::Receipt);
+            self.refund(self.tasks[slot].queue);
             self.bring_back(slot, operation, Span::ZERO, &Amendment::default(), |_| {});
             count += 1;
         }

@@ -9,6 +9,7 @@ use std::collections::BinaryHeap;
 use crate::command::QueueName;
 use crate::engine::{Answered, Engine};
 use crate::limits::{MOVED_MAX, queue_bytes};
+use crate::memory::packed::Task;
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::operations::arguments::{bad, check_count, quoted};
 use crate::operations::transfer::begin_again;
@@ -37,7 +38,7 @@ impl Engine {
             return Err(bad(format!("the tasks of the queue {name} are there already")));
         }
         let Some(from) = self.find_queue(from)? else { return Ok(Some(Reply::Count(0))) };
-        let slots = self.oldest(from, state, count as usize);
+        let slots = self.oldest(from, state, count, |_| true);
         if slots.is_empty() {
             return Ok(Some(Reply::Count(0)));
         }
@@ -59,20 +60,19 @@ impl Engine {
         Ok(Some(Reply::Count(moved)))
     }
 
-    /// Moves the oldest ready dead letters back. Costs a step for each ready task of the queue.
+    /// Moves the oldest ready dead letters back. Costs O(log n) for each, and a step for each ready
+    /// task that is passed over because it is none.
     #[inline(never)]
     pub(crate) fn redrive(&mut self, queue: QueueName<'_>, count: u32) -> Answered {
         check_moved(count)?;
         let Some(from) = self.find_queue(queue)? else { return Ok(Some(Reply::Count(0))) };
-        let name = self.queues[from].name.clone();
-        let is_lane = self.queues[from].lane.is_some();
+        let queue = &self.queues[from];
+        let own = queue.lane.is_none().then_some(&queue.name);
+        let has_home = |task: &Task| task.origin().is_some_and(|origin| own != Some(&origin.queue));
         let mut moved = 0;
-        for slot in self.oldest(from, StateKind::Ready, usize::MAX) {
+        for slot in self.oldest(from, StateKind::Ready, count, has_home) {
             let Some(origin) = self.tasks[slot].origin() else { continue };
             let to = origin.queue.clone();
-            if to == name && !is_lane {
-                continue;
-            }
             if moved == 0 {
                 self.check_arrival(&to, slot)?;
             }
@@ -85,21 +85,27 @@ impl Engine {
             self.relocate(slot, (Operation::Move, Exit::Moved), target, |task| {
                 begin_again(task);
                 task.set_expires_at(expires_at);
-                task.set_origin(None);
+                if !planted!(RedriveKeepsTheOrigin) {
+                    task.set_origin(None);
+                }
             });
             moved += 1;
-            if moved == u64::from(count) {
-                break;
-            }
         }
         Ok(Some(Reply::Count(moved)))
     }
 
-    /// Returns the oldest tasks of one state, by seq, without those whose time is over.
-    fn oldest(&mut self, queue: QueueSlot, state: StateKind, count: usize) -> Vec<Slot> {
+    /// Returns the oldest tasks of one state that are wanted, by seq, without those whose time is
+    /// over.
+    fn oldest(
+        &self,
+        queue: QueueSlot,
+        state: StateKind,
+        count: u32,
+        is_wanted: impl Fn(&Task) -> bool,
+    ) -> Vec<Slot> {
         let indexes = &self.queues[queue].indexes;
-        let there = |slot: &Slot| !self.looks_gone(*slot);
-        let resting = indexes.resting(state);
+        let there = |slot: &Slot| !self.looks_gone(*slot) && is_wanted(&self.tasks[*slot]);
+        let (resting, count) = (indexes.resting(state), count as usize);
         if state != StateKind::Ready {
             return resting.filter(there).take(count).collect();
         }
@@ -132,7 +138,7 @@ impl Engine {
     /// Whether a queue accepts another task that comes from elsewhere.
     fn accepts(&self, to: QueueSlot, slot: Slot) -> bool {
         let is_finished = matches!(self.tasks[slot].kind(), StateKind::Zombie | StateKind::Done);
-        let is_full = !is_finished && self.full_at(to).is_some();
+        let is_full = !is_finished && self.full_at(to).is_some() && !planted!(MoveIntoAFullQueue);
         let queue = &self.queues[to];
         !is_full && !queue.paused.input && !self.is_busy_for(self.growth_by_move(slot))
     }

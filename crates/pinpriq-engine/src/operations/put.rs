@@ -83,6 +83,7 @@ impl Engine {
             // It was kept as a finished task after the pop.
             let finished = matches!(self.tasks[slot].kind(), StateKind::Zombie | StateKind::Done);
             if finished {
+                self.refund(self.tasks[slot].queue);
                 self.shift(slot, Operation::PutBack, Unsaved::Progress, |_| State::Ready);
                 self.expire_if_over(slot);
             }
@@ -112,6 +113,7 @@ impl Engine {
         };
         let mut task = Task::of(record, payload, queue, self.queues[queue].epoch);
         task.set_shares(shares);
+        self.refund(queue);
         let slot = self.enter(task, Operation::PutBack);
         self.expire_if_over(slot);
         true

@@ -217,6 +217,10 @@ impl Engine {
         let narrow = Selection { narrow: true, ..Selection::DEFAULT };
         let has_narrow = self.select(slot, narrow).is_some();
         let has_any = has_narrow || self.select(slot, Selection::DEFAULT).is_some();
+        if has_any && !self.is_open(slot) {
+            self.await_token(slot);
+            return None;
+        }
         if self.room == Room::Least {
             return self.first_who_pops(slot, has_narrow, has_any);
         }
@@ -402,6 +406,9 @@ impl Engine {
             {
                 debug_assert_eq!(self.tasks[slot].kind(), StateKind::Taken, "a lease is held");
                 if is_unsent(&self.tasks[slot], farewell) {
+                    if farewell != Farewell::ServerStops {
+                        self.refund(self.tasks[slot].queue);
+                    }
                     self.end_lease(slot, Operation::HolderGone);
                 } else {
                     let failure = Failure::at(self.now, reasons::CONNECTION_CLOSED);
@@ -416,10 +423,11 @@ impl Engine {
 /// Whether the end of a connection is no failure of this task, which it had taken.
 fn is_unsent(task: &Task, farewell: Farewell<'_>) -> bool {
     match farewell {
-        Farewell::ServerStops => true,
+        Farewell::ServerStops => !planted!(StopIsAFailure),
         Farewell::Ended { unsent } => {
             let grant = task.lease().map(|lease| lease.grant);
-            unsent.iter().any(|it| it.number == task.number() && Some(it.grant) == grant)
+            let is_told = !planted!(UnsentLeaseFails);
+            is_told && unsent.iter().any(|it| it.number == task.number() && Some(it.grant) == grant)
         }
     }
 }

@@ -65,6 +65,7 @@ impl Engine {
         for queue in &queues {
             let waiting = &mut self.queues[*queue].waiting;
             waiting.insert(take.selection.narrow, ticket, ConsumerId::Taker(taker));
+            self.make_way(*queue);
         }
         self.consumers.bytes += self.taker_bytes(&queues);
         if let Some(at) = until
@@ -137,6 +138,9 @@ impl Engine {
                 return;
             }
             let Some(slot) = self.select(queue, want.selection) else { return };
+            if !self.is_open(queue) {
+                return;
+            }
             *count -= 1;
             let companions = match self.tasks[slot].key() {
                 Some(key) if want.selection.group => {
@@ -155,6 +159,9 @@ impl Engine {
             for companion in companions.into_iter().filter(|companion| *companion != slot) {
                 if taken.len() >= TASKS_PER_ANSWER_MAX {
                     break;
+                }
+                if !self.is_open(queue) && !planted!(GroupBeyondItsTokens) {
+                    return;
                 }
                 let is_over = self.tasks[companion].is_expired(self.now);
                 if is_over && !planted!(ExpiredCompanionHandedOver) {
@@ -245,6 +252,7 @@ impl Engine {
     fn hand_over(&mut self, slot: Slot, want: Want) -> TaskRecord {
         let attempts = self.tasks[slot].attempts().saturating_add(1);
         let queue = self.tasks[slot].queue;
+        self.pay(queue);
         match want.mode {
             TakeMode::Lease { ttr } => {
                 let of_task = || self.tasks[slot].ttr();

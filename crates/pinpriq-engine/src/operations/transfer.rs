@@ -301,7 +301,9 @@ pub(crate) fn begin_again(task: &mut Task) {
         task.set_attempts(0);
     }
     task.set_failures(0);
-    task.set_reason(None);
+    if !planted!(ReasonKeptByDig) {
+        task.set_reason(None);
+    }
 }
 
 /// Converts a TTL that may be given to an amendment.

@@ -161,6 +161,7 @@ census!(values of Value<'static>:
     Value::Span(_),
     Value::Word(_),
     Value::Bytes(_),
+    Value::Rate(_),
 );
 
 census!(modes of TakeMode:

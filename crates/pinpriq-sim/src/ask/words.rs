@@ -78,6 +78,7 @@ impl Phrases for Words {
                 Shown::None => words,
                 Shown::Number(number) => words.bytes(name).bytes(number.to_string()),
                 Shown::Text(text) => words.bytes(name).bytes(text),
+                Shown::Rate(rate) => words.bytes(name).bytes(rate.to_string()),
             })
         })
     }

@@ -3,7 +3,7 @@
 use pinpriq_engine::change::{
     Change, Copied, Granted, LaneRecord, MemberRecord, Moved, Publication, QueueRecord,
 };
-use pinpriq_engine::settings::{Assignment, Paused, SETTINGS, Settings, Value};
+use pinpriq_engine::settings::{Assignment, Paused, Rate, SETTINGS, Settings, Value};
 use pinpriq_engine::task::{
     Bytes, Grant, LaneName, Lease, Origin, Progress, State, TaskId, TaskRecord, Terms,
 };
@@ -120,6 +120,7 @@ fn settings() -> impl Strategy<Value = Settings> {
         span().prop_map(|span| vec![Value::Span(span)]),
         (0_u8..4).prop_map(|place| vec![Value::Word(place)]),
         Just(vec![Value::Bytes(b"dead")]),
+        (any::<u32>(), span()).prop_map(|(count, per)| vec![Value::Rate(Rate { count, per })]),
         Just(Vec::new()),
     ];
     vec(value, SETTINGS.len()).prop_map(|values| {

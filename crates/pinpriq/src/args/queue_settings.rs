@@ -42,6 +42,7 @@ fn options(setting: &'static Setting) -> impl Iterator<Item = Arg> {
         (Kind::Number, true) => ("N|none", "", or_none()),
         (Kind::Span, false) => ("TIME", "", time(setting)),
         (Kind::Span, true) => ("TIME|none", ", or none", or_no_time()),
+        (Kind::Rate, _) => ("N/MS|none", ", such as 100/1000, or none", ValueParser::string()),
         (Kind::Name, _) => ("QUEUE|none", ", or none", ValueParser::string()),
         (Kind::Words(_) | Kind::WordsOrSpan(..), _) => ("WORD", "", words(setting)),
     };

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use super::{Ids, Misfit, Settings, Value};
+use super::{Ids, Misfit, Rate, Settings, Value};
 
 /// A setting of a queue.
 pub struct Setting {
@@ -45,6 +45,8 @@ pub enum Kind {
     Span,
     /// Names of queues.
     Name,
+    /// Numbers in a time.
+    Rate,
     /// One of these words. The journal stores their positions, so add new ones at the end.
     Words(&'static [Word]),
     /// One of these words, or a duration.
@@ -80,6 +82,8 @@ pub enum Shown<'a> {
     Number(u64),
     /// A word, or bytes from a user.
     Text(&'a [u8]),
+    /// A number in a time. Its text is the number, a slash and the milliseconds.
+    Rate(Rate),
 }
 
 /// When a setting may change.
@@ -104,8 +108,10 @@ pub enum Lanes {
 
 /// All settings, in the order in which they are shown, checked and written. Add new ones at the
 /// end.
-pub static SETTINGS: [&Setting; 10] =
-    [IDS, TTL, TTR, AFTERACK, CAPACITY, ATTEMPTS, BACKOFF, BACKOFFMAX, DEADLETTER, ONEXPIRY];
+pub static SETTINGS: [&Setting; 12] = [
+    IDS, TTL, TTR, AFTERACK, CAPACITY, ATTEMPTS, BACKOFF, BACKOFFMAX, DEADLETTER, ONEXPIRY, LIMIT,
+    RATE,
+];
 
 /// See [`Settings::ids`].
 pub const IDS: &Setting = &Setting {
@@ -292,6 +298,38 @@ pub const ONEXPIRY: &Setting = &Setting {
     write: |settings, value| value.try_into().map(|on_expiry| settings.on_expiry = on_expiry),
 };
 
+/// See [`Settings::limit`].
+pub const LIMIT: &Setting = &Setting {
+    name: "LIMIT",
+    flag: "limit",
+    tag: 11,
+    kind: Kind::Number,
+    optional: true,
+    least: 1,
+    what: "the limit",
+    changes: Changes::Always,
+    lanes: Lanes::Any,
+    help: "The most tasks that are taken at once; to others the queue looks empty meanwhile",
+    read: |settings| settings.limit.into(),
+    write: |settings, value| value.try_into().map(|limit| settings.limit = limit),
+};
+
+/// See [`Settings::rate`].
+pub const RATE: &Setting = &Setting {
+    name: "RATE",
+    flag: "rate",
+    tag: 12,
+    kind: Kind::Rate,
+    optional: true,
+    least: 1,
+    what: "the rate",
+    changes: Changes::Always,
+    lanes: Lanes::Any,
+    help: "How many tasks may be taken in a time",
+    read: |settings| settings.rate.into(),
+    write: |settings, value| value.try_into().map(|rate| settings.rate = rate),
+};
+
 impl Changes {
     /// What the help of a setting adds at its end.
     #[must_use]
@@ -321,7 +359,7 @@ impl Setting {
     pub const fn length(&self) -> Option<&Length> {
         match &self.kind {
             Kind::WordsOrSpan(_, length) => Some(length),
-            Kind::Number | Kind::Span | Kind::Name | Kind::Words(_) => None,
+            Kind::Number | Kind::Span | Kind::Name | Kind::Rate | Kind::Words(_) => None,
         }
     }
 
@@ -334,7 +372,7 @@ impl Setting {
     pub fn words(&self) -> impl Iterator<Item = &Word> {
         let words = match &self.kind {
             Kind::Words(words) | Kind::WordsOrSpan(words, _) => words,
-            Kind::Number | Kind::Span | Kind::Name => &[][..],
+            Kind::Number | Kind::Span | Kind::Name | Kind::Rate => &[][..],
         };
         words.iter().chain(self.length().map(|length| &length.word))
     }
@@ -350,6 +388,7 @@ impl Setting {
                 word.map_or(Shown::None, |word| Shown::Text(word.word.as_bytes()))
             }
             Value::Bytes(bytes) => Shown::Text(bytes),
+            Value::Rate(rate) => Shown::Rate(rate),
         };
         let (first, second) = match (self.length(), value) {
             (Some(length), Value::Span(_)) => (Shown::Text(length.word.word.as_bytes()), shown),
@@ -392,6 +431,8 @@ mod tests {
             backoff_max: Span::from_ms(7),
             dead_letter: Some(b"dead"[..].into()),
             on_expiry: OnExpiry::DeadLetter,
+            limit: Some(8),
+            rate: Some(Rate { count: 9, per: Span::from_ms(10) }),
         }
     }
 
@@ -419,7 +460,7 @@ mod tests {
         for setting in SETTINGS {
             let accepts = |value| (setting.write)(&mut Settings::default(), value).is_ok();
             let (words, is_span) = match &setting.kind {
-                Kind::Number | Kind::Name => (0, false),
+                Kind::Number | Kind::Name | Kind::Rate => (0, false),
                 Kind::Span => (0, true),
                 Kind::Words(words) => (words.len(), false),
                 Kind::WordsOrSpan(words, _) => (words.len(), true),
@@ -434,6 +475,9 @@ mod tests {
             }
             let is_name = matches!(setting.kind, Kind::Name);
             assert_eq!(accepts(Value::Bytes(b"9")), is_name, "{setting:?}");
+            let is_rate = matches!(setting.kind, Kind::Rate);
+            let rate = Rate { count: 9, per: Span::from_ms(9) };
+            assert_eq!(accepts(Value::Rate(rate)), is_rate, "{setting:?}");
         }
     }
 }

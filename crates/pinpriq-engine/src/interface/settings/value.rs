@@ -3,7 +3,7 @@
 //! Converts each field of [`super::Settings`] to a value and back. The bounds of a value are in the
 //! table.
 
-use super::{AfterAck, Ids, OnExpiry};
+use super::{AfterAck, Ids, OnExpiry, Rate};
 use crate::task::Bytes;
 use crate::time::Span;
 
@@ -20,6 +20,8 @@ pub enum Value<'a> {
     Word(u8),
     /// Bytes from a user, such as a name.
     Bytes(&'a [u8]),
+    /// A number in a time.
+    Rate(Rate),
 }
 
 /// A setting cannot have a value of this kind.
@@ -77,6 +79,24 @@ impl TryFrom<Value<'_>> for OnExpiry {
         match value {
             Value::Word(0) => Ok(Self::Delete),
             Value::Word(1) => Ok(Self::DeadLetter),
+            _ => Err(Misfit),
+        }
+    }
+}
+
+impl From<Option<Rate>> for Value<'_> {
+    fn from(rate: Option<Rate>) -> Self {
+        rate.map_or(Self::None, Self::Rate)
+    }
+}
+
+impl TryFrom<Value<'_>> for Option<Rate> {
+    type Error = Misfit;
+
+    fn try_from(value: Value<'_>) -> Result<Self, Misfit> {
+        match value {
+            Value::None => Ok(None),
+            Value::Rate(rate) => Ok(Some(rate)),
             _ => Err(Misfit),
         }
     }

@@ -10,7 +10,7 @@ use pinpriq_engine::command::{
 use pinpriq_engine::limits::NARROW_PAYLOAD_BYTES_MAX;
 use pinpriq_engine::settings::{
     AFTERACK, ATTEMPTS, AfterAck, Assignment, BACKOFF, BACKOFFMAX, CAPACITY, DEADLETTER, IDS, Ids,
-    ONEXPIRY, TTL, TTR, Value,
+    LIMIT, ONEXPIRY, RATE, Rate, TTL, TTR, Value,
 };
 use pinpriq_engine::task::{Receipt, State, StateKind, TaskRecord, Terms};
 use pinpriq_engine::time::Span;
@@ -449,6 +449,14 @@ impl<'a> Chooser<'a> {
         }
         if self.dice.once_in(3) {
             changes.push((ONEXPIRY, Value::Word(self.dice.pick(&[0, 1, 1]))));
+        }
+        if self.dice.once_in(4) {
+            let all = [None, None, Some(0), Some(1), Some(2), Some(3)];
+            changes.push((LIMIT, self.dice.pick(&all).into()));
+        }
+        if self.dice.once_in(4) {
+            let rate = Rate { count: self.dice.pick(&[0, 1, 1, 2, 3, 5]), per: self.span() };
+            changes.push((RATE, self.dice.pick(&[None, Some(rate), Some(rate)]).into()));
         }
         changes
     }

@@ -278,6 +278,7 @@ fn settings(settings: &Settings) -> String {
                 Shown::None => "none".to_owned(),
                 Shown::Number(number) => number.to_string(),
                 Shown::Text(text) => text.escape_ascii().to_string(),
+                Shown::Rate(rate) => rate.to_string(),
             };
             let _ = write!(text, ", {name} {value}");
         }

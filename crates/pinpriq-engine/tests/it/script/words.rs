@@ -10,7 +10,7 @@ use pinpriq_engine::command::{
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::limits::Limits;
-use pinpriq_engine::settings::{Assignment, Kind, SETTINGS, Setting, Value};
+use pinpriq_engine::settings::{Assignment, Kind, Rate, SETTINGS, Setting, Value};
 use pinpriq_engine::task::{Receipt, StateKind, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
 
@@ -439,6 +439,11 @@ fn setting_value(setting: &Setting, word: &str) -> Value<'static> {
         _ if word == "NONE" => Value::None,
         Kind::Number => Value::Number(word.parse().unwrap()),
         Kind::Span => Value::Span(Span::from_ms(word.parse().unwrap())),
+        Kind::Rate => {
+            let (count, ms) = word.split_once('/').expect("a rate");
+            let per = Span::from_ms(ms.parse().unwrap());
+            Value::Rate(Rate { count: count.parse().unwrap(), per })
+        }
         Kind::Name => Value::Bytes(keep(word.as_bytes().to_vec())),
         Kind::Words(_) | Kind::WordsOrSpan(..) => {
             let place = setting.words().position(|known| known.word == word);

@@ -84,7 +84,7 @@ fn what_a_field_cannot_hold_is_refused() {
         ("1f b00000010", OutOfRange("flags")),
         (r#"09 b00000100 04 "jobs" 01 02 03 ff ff ff ff ff ff ff ff ff 01"#, OutOfRange("span")),
         (r#"17 04 "jobs" 01 00 00"#, OutOfRange("setting")),
-        (r#"17 04 "jobs" 01 01 05"#, OutOfRange("value")),
+        (r#"17 04 "jobs" 01 01 06"#, OutOfRange("value")),
     ]);
     refused_outputs(&[
         // One millisecond after the end of the year 9999.

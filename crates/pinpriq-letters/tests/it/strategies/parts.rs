@@ -6,7 +6,7 @@ use pinpriq_engine::command::{
 };
 use pinpriq_engine::fanout::Deadline;
 use pinpriq_engine::reply::{Outcome, RefusalKind};
-use pinpriq_engine::settings::{Paused, Setting, Settings, Value};
+use pinpriq_engine::settings::{Paused, Rate, Setting, Settings, Value};
 use pinpriq_engine::task::{
     Bytes, ClientId, Grant, LaneName, Lease, Origin, Progress, Receipt, State, StateKind, TaskId,
     TaskRecord, Terms,
@@ -149,7 +149,12 @@ pub(crate) fn value() -> impl Strategy<Value = Value<'static>> {
         span().prop_map(Value::Span),
         any::<u8>().prop_map(Value::Word),
         borrowed().prop_map(Value::Bytes),
+        rate().prop_map(Value::Rate),
     ]
+}
+
+fn rate() -> impl Strategy<Value = Rate> {
+    (small(), span()).prop_map(|(count, per)| Rate { count, per })
 }
 
 /// A value of the kind of this setting.
@@ -164,6 +169,9 @@ pub(super) fn fitting(setting: &'static Setting) -> impl Strategy<Value = Value<
     }
     if fits(Value::Bytes(b"")) {
         kinds.push(borrowed().prop_map(Value::Bytes).boxed());
+    }
+    if fits(Value::Rate(Rate { count: 1, per: Span::MAX })) {
+        kinds.push(rate().prop_map(Value::Rate).boxed());
     }
     let others = (0..10).map(Value::Word).chain([Value::None]);
     kinds.extend(others.filter(|value| fits(*value)).map(|value| Just(value).boxed()));

@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use pinpriq_engine::settings::{
-    Assignment, Kind, Paused, SETTINGS, Setting, Settings, Shown, Value,
+    Assignment, Kind, Paused, Rate, SETTINGS, Setting, Settings, Shown, Value,
 };
 use pinpriq_wire::resp::Writer;
 
@@ -67,6 +67,7 @@ fn value<'a>(setting: &Setting, text: &'a [u8]) -> Result<Value<'a>, Fault> {
         }),
         Kind::Span => span(name, text).map(Value::Span),
         Kind::Name => Ok(Value::Bytes(text)),
+        Kind::Rate => rate(name, text).map(Value::Rate),
         Kind::Words(words) | Kind::WordsOrSpan(words, _) => {
             let place = (0..).zip(*words).find(|(_, word)| is(text, word.word));
             place
@@ -74,6 +75,17 @@ fn value<'a>(setting: &Setting, text: &'a [u8]) -> Result<Value<'a>, Fault> {
                 .ok_or_else(|| no_value(&format!("{name} is {}", alternatives(setting)), text))
         }
     }
+}
+
+/// Returns the rate that a text stands for: a number, a slash, and milliseconds.
+fn rate(name: &str, text: &[u8]) -> Result<Rate, Fault> {
+    let slash = text.iter().position(|byte| *byte == b'/');
+    let parsed = slash.and_then(|at| {
+        let count = u32::try_from(number(&text[..at])?).ok()?;
+        let per = span(name, &text[at + 1..]).ok()?;
+        Some(Rate { count, per })
+    });
+    parsed.ok_or_else(|| no_value(&format!("{name} is n/ms, such as 100/1000, or none"), text))
 }
 
 /// Returns the words of a setting as part of a sentence.
@@ -98,6 +110,7 @@ pub(super) fn map(writer: &mut Writer<'_>, settings: &Settings, paused: Paused) 
             Shown::None => writer.null(),
             Shown::Number(number) => whole(writer, number),
             Shown::Text(text) => writer.bulk(text),
+            Shown::Rate(rate) => writer.bulk(rate.to_string().as_bytes()),
         }
     }
     writer.bulk(b"paused");
@@ -116,6 +129,7 @@ pub fn settings_table() -> String {
             Kind::Number => values.push("n".to_owned()),
             Kind::Span => values.push("ms".to_owned()),
             Kind::Name => values.push("queue".to_owned()),
+            Kind::Rate => values.push("n/ms".to_owned()),
             Kind::Words(_) | Kind::WordsOrSpan(..) => {}
         }
         if setting.optional {
@@ -126,6 +140,7 @@ pub fn settings_table() -> String {
             None | Some((_, Shown::None)) => "`none`".to_owned(),
             Some((_, Shown::Number(number))) => number.to_string(),
             Some((_, Shown::Text(text))) => format!("`{}`", text.escape_ascii()),
+            Some((_, Shown::Rate(rate))) => format!("`{rate}`"),
         };
         let (values, note) = (values.join(", "), setting.changes.note());
         let _ = writeln!(text, "| `{name}` | {values} | {default} | {help}{note} |");

@@ -1,0 +1,93 @@
+//! Holds back the tasks of queues that limit how many are taken, and lets them go in time.
+//!
+//! The numbers are in `memory/gate.rs`. A queue without limits has no gate and costs nothing here.
+
+use crate::engine::Engine;
+use crate::memory::gate::Gate;
+use crate::memory::slots::QueueSlot;
+use crate::task::StateKind;
+
+impl Engine {
+    /// Whether a queue may hand out another task now, if it has any.
+    #[inline]
+    pub(crate) fn is_open(&mut self, queue: QueueSlot) -> bool {
+        self.queues[queue].gate.is_none() || self.gate_is_open(queue)
+    }
+
+    #[inline(never)]
+    fn gate_is_open(&mut self, queue: QueueSlot) -> bool {
+        let now = self.now;
+        let queue = &mut self.queues[queue];
+        let taken = queue.counters.count(StateKind::Taken);
+        queue.gate.as_mut().is_none_or(|gate| gate.is_open(taken, now))
+    }
+
+    /// Pays for a task that a queue hands out.
+    #[inline]
+    pub(crate) fn pay(&mut self, queue: QueueSlot) {
+        if let Some(gate) = &mut self.queues[queue].gate {
+            gate.pay();
+        }
+    }
+
+    /// Returns what a task has cost that was handed out and did not arrive.
+    pub(crate) fn refund(&mut self, queue: QueueSlot) {
+        if let Some(gate) = &mut self.queues[queue].gate
+            && !planted!(TokenNotReturned)
+        {
+            gate.refund();
+            self.wake(queue);
+        }
+    }
+
+    /// Lets consumers have the tasks of a queue of which fewer are taken now.
+    #[inline]
+    pub(crate) fn make_way(&mut self, queue: QueueSlot) {
+        if self.queues[queue].gate.is_some() && !planted!(FreedRoomNotNoticed) {
+            self.wake(queue);
+        }
+    }
+
+    /// Sees to it that consumers of a queue whose gate is shut are served when it has a token.
+    pub(crate) fn await_token(&mut self, slot: QueueSlot) {
+        let queue = &self.queues[slot];
+        let taken = queue.counters.count(StateKind::Taken);
+        let Some(gate) = &queue.gate else { return };
+        let at = gate.opens_at(taken);
+        if at != gate.armed && !planted!(TokenNotAwaited) {
+            self.arm_gate(slot, at);
+        }
+    }
+
+    /// Notes that a queue has a token again.
+    pub(crate) fn note_token(&mut self, queue: QueueSlot) {
+        if let Some(gate) = &mut self.queues[queue].gate {
+            gate.armed = None;
+        }
+        self.wake(queue);
+    }
+
+    /// Gives a queue the gate that its settings ask for.
+    pub(crate) fn set_gate(&mut self, slot: QueueSlot) {
+        let queue = &self.queues[slot];
+        let gate = Gate::of(&queue.settings, queue.gate.as_deref(), self.now);
+        if gate.is_none() && queue.gate.is_none() {
+            return;
+        }
+        // Who waits for a token awaits it anew.
+        self.arm_gate(slot, None);
+        self.queues[slot].gate = gate;
+        self.wake(slot);
+    }
+
+    /// Puts the next token of a queue into the index of deadlines, or takes it out.
+    pub(crate) fn arm_gate(&mut self, slot: QueueSlot, at: Option<crate::time::Timestamp>) {
+        let Some(gate) = &mut self.queues[slot].gate else { return };
+        if let Some(former) = std::mem::replace(&mut gate.armed, at) {
+            self.deadlines.remove_queue(former, slot);
+        }
+        if let Some(at) = at {
+            self.deadlines.insert_queue(at, slot);
+        }
+    }
+}
