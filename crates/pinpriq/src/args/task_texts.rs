@@ -83,13 +83,19 @@ task with ack, or give it back with release; otherwise it goes back by itself wh
 
 With --exec the command becomes a worker. For each task it runs CMD with sh -c, gives it the \
 payload on stdin, and tells it about the task in PINPRIQ_QUEUE, PINPRIQ_ID, PINPRIQ_RECEIPT, \
-PINPRIQ_ATTEMPTS (1 at first), PINPRIQ_KEY (only if there is a key) and PINPRIQ_MEMBER (only in \
-a lane); PINPRIQ_RESP_ADDRESS says where the server is. Exit code 0 acknowledges the task. 65 \
-(EX_DATAERR) buries it at once. 75 (EX_TEMPFAIL) releases it with a delay, however often it was \
-tried. Any other end releases it with a delay that doubles with each attempt, up to a day, or \
-buries it when its attempts are used up. A task that was taken more often than that, since its \
-workers died, is buried without running CMD. The reason has the last line of CMD's stderr. \
-Stderr tells of every task that was not acknowledged.
+PINPRIQ_ATTEMPTS (1 at first), PINPRIQ_FAILURES (0 at first), PINPRIQ_KEY (only if there is a key) \
+and PINPRIQ_MEMBER (only in a lane); PINPRIQ_RESP_ADDRESS says where the server is. Exit code 0 \
+acknowledges the task. 65 (EX_DATAERR) buries it at once. 75 (EX_TEMPFAIL) releases it with a \
+delay that doubles with each attempt; that is no failure. Any other end is a failure. The last \
+line of CMD's stderr is in the reason. Stderr tells of every task that was not acknowledged.
+
+The queue decides what becomes of a task that failed: how often it may fail, when it comes back, \
+and whether it is buried in the end or becomes a dead letter (`pinpriq queue set --help`). Where \
+the queue sets no back-off, the task comes back after a second, and after twice as long each \
+further time, up to a day. Where the queue sets no attempts, the worker buries the task at its \
+fifth failure. With --backoff-ms or --attempts-max the worker decides instead, but a task that has \
+failed as often as the queue allows is never tried again. A task that failed that often already, \
+because its workers died, is buried without running CMD.
 
 While CMD runs, its lease is renewed each third of --ttr-ms. If the lease is lost all the same, \
 CMD gets SIGTERM and the task is left alone. At --timeout CMD gets SIGTERM, and 10 seconds later \
