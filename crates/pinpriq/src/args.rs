@@ -16,8 +16,9 @@ use self::bench::BenchArgs;
 use self::fanout::{BeatArgs, JoinArgs, LeaveArgs, ListenArgs, MembersArgs, PublishArgs};
 use self::queues::{QueueCommand, StatsArgs, StatusArgs};
 use self::tasks::{
-    AckArgs, AwaitArgs, BuryArgs, DigArgs, IdArgs, KillArgs, PeekArgs, PlowArgs, PopArgs, PutArgs,
-    ReleaseArgs, SwitchArgs, TakeArgs, TouchArgs, TransferArgs, UpdateArgs,
+    AckArgs, AwaitArgs, BuryArgs, DigArgs, FailArgs, IdArgs, KillArgs, MoveArgs, PeekArgs,
+    PlowArgs, PopArgs, PutArgs, RedriveArgs, ReleaseArgs, SwitchArgs, TakeArgs, TouchArgs,
+    TransferArgs, UpdateArgs,
 };
 use self::values::number_in;
 use self::wire::WireCommand;
@@ -72,6 +73,9 @@ pub(crate) enum Command {
     /// Set taken tasks aside until somebody digs them up
     #[command(after_help = task_texts::AFTER_BURY)]
     Bury(BuryArgs),
+    /// Give back taken tasks that failed, and print the state that each is in then
+    #[command(long_about = task_texts::FAIL, after_help = task_texts::AFTER_FAIL)]
+    Fail(FailArgs),
     /// Renew leases
     #[command(long_about = task_texts::TOUCH, after_help = task_texts::AFTER_TOUCH)]
     Touch(TouchArgs),
@@ -105,6 +109,12 @@ pub(crate) enum Command {
     /// Change the priority, payload or time to live of a task in place
     #[command(after_help = task_texts::AFTER_UPDATE)]
     Update(UpdateArgs),
+    /// Move tasks to another queue, the oldest first
+    #[command(long_about = task_texts::MOVE, after_help = task_texts::AFTER_MOVE)]
+    Move(MoveArgs),
+    /// Move dead letters back to the queues that they come from
+    #[command(long_about = task_texts::REDRIVE, after_help = task_texts::AFTER_REDRIVE)]
+    Redrive(RedriveArgs),
     /// Make, set up, list, empty, remove and pause queues
     #[command(subcommand)]
     Queue(QueueCommand),

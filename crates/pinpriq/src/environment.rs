@@ -15,11 +15,12 @@ const PREFIX: &str = "PINPRIQ_";
 
 /// What `take --exec` and `listen --exec` tell the commands that they run, one of which may start a
 /// server.
-const TOLD_TO_COMMANDS: [&str; 6] = [
+const TOLD_TO_COMMANDS: [&str; 7] = [
     "PINPRIQ_QUEUE",
     "PINPRIQ_ID",
     "PINPRIQ_RECEIPT",
     "PINPRIQ_ATTEMPTS",
+    "PINPRIQ_FAILURES",
     "PINPRIQ_KEY",
     "PINPRIQ_MEMBER",
 ];

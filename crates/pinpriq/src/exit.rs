@@ -19,6 +19,9 @@ const BURIED: u8 = 10;
 const EXPIRED: u8 = 11;
 const KILLED: u8 = 12;
 const TIMEOUT: u8 = 13;
+const DEAD: u8 = 14;
+const EVICTED: u8 = 15;
+const MOVED: u8 = 16;
 
 /// How a command ended that ran as it should.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,6 +42,12 @@ pub(crate) enum Exit {
     Killed,
     /// It waited for the end of a task, and the time was up.
     TimedOut,
+    /// It waited for the end of a task, and the task became a dead letter.
+    Dead,
+    /// It waited for the end of a task, and the task made room for others.
+    Evicted,
+    /// It waited for the end of a task, and the task was moved to another queue.
+    Moved,
 }
 
 /// Why a command ended otherwise.
@@ -60,6 +69,9 @@ impl From<Exit> for ExitCode {
             Exit::Expired => Self::from(EXPIRED),
             Exit::Killed => Self::from(KILLED),
             Exit::TimedOut => Self::from(TIMEOUT),
+            Exit::Dead => Self::from(DEAD),
+            Exit::Evicted => Self::from(EVICTED),
+            Exit::Moved => Self::from(MOVED),
         }
     }
 }

@@ -84,7 +84,7 @@ Join a topic, and print what is published or work on it, until told to stop.
 
 Prints the payload of each task on a line, or with --json an object with all that is known of it, \
 and acknowledges the task once it is printed. With --exec it runs CMD for each task instead, and \
-acknowledges, releases or buries the task just as `pinpriq take --exec` does; PINPRIQ_MEMBER tells \
+acknowledges the task or gives it back just as `pinpriq take --exec` does; PINPRIQ_MEMBER tells \
 CMD whose task it is. Stderr tells under which name the topic was joined.
 
 While the command runs it gives signs of life over a connection of its own. If it was away for \

@@ -37,7 +37,10 @@ macro_rules! awaiting {
             "\n  1  no connection, or it was lost\n  2  wrong usage\n",
             "  5  the server refused; stderr says why\n  10  the task was buried\n",
             "  11  the task expired\n  12  the task was killed\n",
-            "  13  the time was up before the task had ended"
+            "  13  the time was up before the task had ended\n",
+            "  14  the task became a dead letter\n",
+            "  15  the task was evicted, to make room for others\n",
+            "  16  the task was moved to another queue"
         )
     };
 }
@@ -52,8 +55,8 @@ The id is printed once the task is as durable as the server was told to make it.
 sent byte for byte: a line end at the end of stdin is part of it. With --lines each line of stdin \
 becomes a task, many of them under way at a time; an answer comes for each of them, in order. \
 After a refusal no more lines are read. With --wait-ms the command prints, after the id, how the \
-task ended: acked, buried, expired, killed or timeout. The exit code says so too; of several tasks \
-it is that of the first which was not acked.";
+task ended: acked, buried, expired, killed, dead, evicted, moved or timeout. The exit code says so \
+too; of several tasks it is that of the first which was not acked.";
 
 /// After the help of `put`.
 pub(super) const AFTER_PUT: &str = awaiting!(
@@ -80,13 +83,19 @@ task with ack, or give it back with release; otherwise it goes back by itself wh
 
 With --exec the command becomes a worker. For each task it runs CMD with sh -c, gives it the \
 payload on stdin, and tells it about the task in PINPRIQ_QUEUE, PINPRIQ_ID, PINPRIQ_RECEIPT, \
-PINPRIQ_ATTEMPTS (1 at first), PINPRIQ_KEY (only if there is a key) and PINPRIQ_MEMBER (only in \
-a lane); PINPRIQ_RESP_ADDRESS says where the server is. Exit code 0 acknowledges the task. 65 \
-(EX_DATAERR) buries it at once. 75 (EX_TEMPFAIL) releases it with a delay, however often it was \
-tried. Any other end releases it with a delay that doubles with each attempt, up to a day, or \
-buries it when its attempts are used up. A task that was taken more often than that, since its \
-workers died, is buried without running CMD. The reason has the last line of CMD's stderr. \
-Stderr tells of every task that was not acknowledged.
+PINPRIQ_ATTEMPTS (1 at first), PINPRIQ_FAILURES (0 at first), PINPRIQ_KEY (only if there is a key) \
+and PINPRIQ_MEMBER (only in a lane); PINPRIQ_RESP_ADDRESS says where the server is. Exit code 0 \
+acknowledges the task. 65 (EX_DATAERR) buries it at once. 75 (EX_TEMPFAIL) releases it with a \
+delay that doubles with each attempt; that is no failure. Any other end is a failure. The last \
+line of CMD's stderr is in the reason. Stderr tells of every task that was not acknowledged.
+
+The queue decides what becomes of a task that failed: how often it may fail, when it comes back, \
+and whether it is buried in the end or becomes a dead letter (`pinpriq queue set --help`). Where \
+the queue sets no back-off, the task comes back after a second, and after twice as long each \
+further time, up to a day. Where the queue sets no attempts, the worker buries the task at its \
+fifth failure. With --backoff-ms or --attempts-max the worker decides instead, but a task that has \
+failed as often as the queue allows is never tried again. A task that failed that often already, \
+because its workers died, is buried without running CMD.
 
 While CMD runs, its lease is renewed each third of --ttr-ms. If the lease is lost all the same, \
 CMD gets SIGTERM and the task is left alone. At --timeout CMD gets SIGTERM, and 10 seconds later \
@@ -157,6 +166,22 @@ pub(super) const AFTER_BURY: &str = doing!(
 "
 );
 
+/// What `fail` does.
+pub(super) const FAIL: &str = "\
+Give back taken tasks that failed, and print the state that each is in then.
+
+The queue decides what becomes of a task that fails. It comes back for another attempt, after the \
+queue's back-off or --delay-ms, or at once if there is neither: W or R. When it has failed as \
+often as the queue allows (`pinpriq queue set --attempts`), it is buried, B, or moved to the queue \
+for dead letters, X. X also means that its time to live had passed.";
+
+/// After the help of `fail`.
+pub(super) const AFTER_FAIL: &str = doing!(
+    "  pinpriq fail jobs 17-1-4 --reason 'no connection'
+  pinpriq fail jobs 17-1-4 --delay 10m
+"
+);
+
 /// What `touch` does.
 pub(super) const TOUCH: &str = "\
 Renew leases, and print when each ends then, in Unix milliseconds.
@@ -194,8 +219,9 @@ pub(super) const AFTER_GET: &str = finding!(
 pub(super) const AWAIT: &str = "\
 Wait until a task is finished, and print how it ended and the state that it is in.
 
-It ended as acked, buried, expired, killed or timeout, which means that it has not ended yet. The \
-state is one letter, X where the task is gone.";
+It ended as acked, buried, expired, killed, dead (it became a dead letter), evicted (to make room \
+for others), moved (to another queue) or timeout, which means that it has not ended yet. The state \
+is one letter, X where the task is gone.";
 
 /// After the help of `await`.
 pub(super) const AFTER_AWAIT: &str = awaiting!(
@@ -215,12 +241,42 @@ pub(super) const AFTER_DIG: &str = doing!(
 pub(super) const PLOW: &str = "\
 Bring buried tasks back, the oldest first, and print how many.
 
-Without --count all buried tasks of the queue come back. Their attempts are counted from 0 again, \
-so `pinpriq take --exec` tries each as often as a new task.";
+Without --count all buried tasks of the queue come back. Their attempts and failures are counted \
+from 0 again, so each is tried as often as a new task.";
 
 /// After the help of `plow`.
 pub(super) const AFTER_PLOW: &str = doing!(
     "  pinpriq plow jobs --count 100
+"
+);
+
+/// What `move` does.
+pub(super) const MOVE: &str = "\
+Move tasks to another queue, the oldest first, and print how many.
+
+They keep state, priority, key, payload, delay and time to live, and are counted as new: no \
+attempts and no failures. They have new ids, except where the queue has ids that callers give. It \
+ends early where the other queue is full or paused; what was moved stays moved. Repeat the command \
+until it prints 0 to move all.";
+
+/// After the help of `move`.
+pub(super) const AFTER_MOVE: &str = doing!(
+    "  pinpriq move jobs slow-jobs --count 10000
+  pinpriq move jobs broken-jobs --state buried
+"
+);
+
+/// What `redrive` does.
+pub(super) const REDRIVE: &str = "\
+Move dead letters back to the queues that they come from, the oldest first, and print how many.
+
+Each begins anew in its queue: no attempts, no failures, a new id, the queue's time to live. Only \
+ready tasks go. Tasks that were put into QUEUE themselves stay there.";
+
+/// After the help of `redrive`.
+pub(super) const AFTER_REDRIVE: &str = doing!(
+    "  pinpriq redrive jobs-dead
+  pinpriq redrive jobs-dead --count 10
 "
 );
 

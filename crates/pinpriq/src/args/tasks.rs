@@ -260,6 +260,26 @@ pub(crate) struct BuryArgs {
     pub(crate) payload: Option<OsString>,
 }
 
+/// The arguments of `fail`.
+#[derive(Debug, Args)]
+pub(crate) struct FailArgs {
+    #[command(flatten)]
+    pub(crate) held: HeldArgs,
+
+    /// What went wrong, for whoever looks at it later
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<OsString>,
+
+    /// How long the task waits before it can be taken [default: the queue's back-off]
+    #[arg(long, value_name = "TIME", value_parser = duration_ms)]
+    #[arg(allow_hyphen_values = true, visible_alias = "delay")]
+    pub(crate) delay_ms: Option<u64>,
+
+    /// A new payload [default: it stays]
+    #[arg(long, value_name = "PAYLOAD")]
+    pub(crate) payload: Option<OsString>,
+}
+
 /// The arguments of `touch`.
 #[derive(Debug, Args)]
 pub(crate) struct TouchArgs {
@@ -366,6 +386,50 @@ pub(crate) struct PlowArgs {
 
     #[command(flatten)]
     pub(crate) back: BackArgs,
+
+    #[command(flatten)]
+    pub(crate) lane: LaneArgs,
+
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+/// The arguments of `move`.
+#[derive(Debug, Args)]
+pub(crate) struct MoveArgs {
+    /// The name of the queue that the tasks leave, any bytes
+    pub(crate) from: OsString,
+
+    /// The name of the queue that they enter, any bytes
+    pub(crate) to: OsString,
+
+    /// At most this many, up to 10000 [default: 1000]
+    #[arg(long, value_name = "N", value_parser = count)]
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) count: Option<u64>,
+
+    /// Tasks in this state; none that is taken can be moved [default: ready]
+    #[arg(long, value_name = "STATE", value_enum, ignore_case = true)]
+    pub(crate) state: Option<State>,
+
+    /// The lane of this member of a topic; FROM names the topic then
+    #[arg(long, value_name = "MEMBER")]
+    pub(crate) member: Option<OsString>,
+
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+/// The arguments of `redrive`.
+#[derive(Debug, Args)]
+pub(crate) struct RedriveArgs {
+    /// The name of the queue with the dead letters, any bytes
+    pub(crate) queue: OsString,
+
+    /// At most this many, up to 10000 [default: 1000]
+    #[arg(long, value_name = "N", value_parser = count)]
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) count: Option<u64>,
 
     #[command(flatten)]
     pub(crate) lane: LaneArgs,

@@ -35,7 +35,10 @@ Exit codes:
   10  await, and put that waits: the task was buried
   11  the same: the task expired
   12  the same: the task was killed
-  13  the same: the time was up before the task had ended";
+  13  the same: the time was up before the task had ended
+  14  the same: the task became a dead letter
+  15  the same: the task was evicted, to make room for others
+  16  the same: the task was moved to another queue";
 
 /// What `serve` does.
 pub(super) const SERVE: &str = "\

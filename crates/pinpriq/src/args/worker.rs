@@ -26,16 +26,17 @@ pub(crate) struct WorkerArgs {
 /// How hard a worker tries.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct EffortArgs {
-    /// Bury a task that has failed after being taken this many times, or that is taken once more
-    #[arg(long, value_name = "N", default_value_t = 5, requires = "exec")]
+    /// Bury a task when it fails this many times [default: the queue's attempts, or 5]
+    #[arg(long, value_name = "N", requires = "exec")]
     #[arg(value_parser = count)]
     #[arg(allow_negative_numbers = true)]
-    pub(crate) attempts_max: u64,
+    pub(crate) attempts_max: Option<u64>,
 
-    /// How long a task waits after it failed first; doubles each time
-    #[arg(long, value_name = "TIME", default_value_t = 1_000, requires = "exec")]
+    /// How long a task waits after it failed first; doubles each time [default: the queue's
+    /// back-off, or 1s]
+    #[arg(long, value_name = "TIME", requires = "exec")]
     #[arg(value_parser = duration_ms, allow_hyphen_values = true, visible_alias = "backoff")]
-    pub(crate) backoff_ms: u64,
+    pub(crate) backoff_ms: Option<u64>,
 
     /// End a command that takes longer than this, which counts as a failure [default: no limit]
     #[arg(long, value_name = "TIME", value_parser = time_above_0, requires = "exec")]

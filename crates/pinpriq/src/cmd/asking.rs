@@ -77,6 +77,9 @@ pub(super) fn exit_of(outcome: &Value) -> Result<Exit, Failure> {
         Some(b"expired") => Ok(Exit::Expired),
         Some(b"killed") => Ok(Exit::Killed),
         Some(b"timeout") => Ok(Exit::TimedOut),
+        Some(b"dead") => Ok(Exit::Dead),
+        Some(b"evicted") => Ok(Exit::Evicted),
+        Some(b"moved") => Ok(Exit::Moved),
         _ => Err(unexpected()),
     }
 }

@@ -1,12 +1,12 @@
-//! `pinpriq dig`, `plow`, `kill`, `switch`, `snatch`, `restart` and `update`: changing tasks by
-//! their ids, whoever holds them.
+//! `pinpriq dig`, `plow`, `kill`, `switch`, `snatch`, `restart`, `update`, `move` and `redrive`:
+//! changing tasks by their ids or states, whoever holds them.
 
 use pinpriq_wire::resp::Words;
 
 use super::asking::{ask, order};
 use crate::args::tasks::{
-    AmendmentArgs, BackArgs, DigArgs, IdArgs, KillArgs, LaneArgs, PlowArgs, SwitchArgs,
-    TransferArgs, UpdateArgs,
+    AmendmentArgs, BackArgs, DigArgs, IdArgs, KillArgs, LaneArgs, MoveArgs, PlowArgs, RedriveArgs,
+    SwitchArgs, TransferArgs, UpdateArgs,
 };
 use crate::exit::{Exit, Failure};
 use crate::words::OsWords as _;
@@ -46,6 +46,16 @@ pub(crate) fn update(arguments: &UpdateArgs) -> Result<Exit, Failure> {
     order(&arguments.task.client, &update_words(arguments))
 }
 
+/// Moves tasks to another queue.
+pub(crate) fn move_tasks(arguments: &MoveArgs) -> Result<Exit, Failure> {
+    ask(&arguments.client, &move_words(arguments), "count")
+}
+
+/// Moves dead letters back.
+pub(crate) fn redrive(arguments: &RedriveArgs) -> Result<Exit, Failure> {
+    ask(&arguments.client, &redrive_words(arguments), "count")
+}
+
 pub(super) fn dig_words(arguments: &DigArgs) -> Words {
     let words = back(task("DIG", &arguments.task), &arguments.back);
     lane(amendment(words, &arguments.amendment), &arguments.task.lane)
@@ -76,6 +86,20 @@ pub(super) fn update_words(arguments: &UpdateArgs) -> Words {
         .option("TTL", arguments.ttl_ms)
         .named("RECEIPT", arguments.receipt.as_deref());
     lane(words, &arguments.task.lane)
+}
+
+pub(super) fn move_words(arguments: &MoveArgs) -> Words {
+    Words::new("MOVE")
+        .name(&arguments.from)
+        .name(&arguments.to)
+        .option("COUNT", arguments.count)
+        .option("STATE", arguments.state)
+        .named("MEMBER", arguments.member.as_deref())
+}
+
+pub(super) fn redrive_words(arguments: &RedriveArgs) -> Words {
+    let words = Words::new("REDRIVE").name(&arguments.queue).option("COUNT", arguments.count);
+    lane(words, &arguments.lane)
 }
 
 /// A command on a task by its id.

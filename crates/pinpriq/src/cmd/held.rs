@@ -1,4 +1,5 @@
-//! `pinpriq ack`, `release`, `bury` and `touch`: what holders of leases do, for many at once.
+//! `pinpriq ack`, `release`, `bury`, `fail` and `touch`: what holders of leases do, for many at
+//! once.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -6,7 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use pinpriq_wire::resp::{Value, Words};
 
 use super::change::{amendment, back, lane};
-use crate::args::tasks::{AckArgs, BuryArgs, ClientArgs, ReleaseArgs, TouchArgs};
+use crate::args::tasks::{AckArgs, BuryArgs, ClientArgs, FailArgs, ReleaseArgs, TouchArgs};
 use crate::connection::Wanted;
 use crate::exit::{Exit, Failure};
 use crate::output::{escaped, tell};
@@ -34,6 +35,13 @@ pub(crate) fn bury(arguments: &BuryArgs) -> Result<Exit, Failure> {
     let held = &arguments.held;
     let words = |receipt: &OsStr| bury_words(arguments, receipt);
     for_each(&held.client, "receipt", &held.receipts, words, None)
+}
+
+/// Gives tasks back that failed.
+pub(crate) fn fail(arguments: &FailArgs) -> Result<Exit, Failure> {
+    let held = &arguments.held;
+    let words = |receipt: &OsStr| fail_words(arguments, receipt);
+    for_each(&held.client, "receipt", &held.receipts, words, Some("state"))
 }
 
 /// Renews leases.
@@ -67,6 +75,16 @@ pub(super) fn bury_words(arguments: &BuryArgs, receipt: &OsStr) -> Words {
         .name(receipt)
         .named("PAYLOAD", arguments.payload.as_deref())
         .named("REASON", arguments.reason.as_deref());
+    lane(words, &arguments.held.lane)
+}
+
+pub(super) fn fail_words(arguments: &FailArgs, receipt: &OsStr) -> Words {
+    let words = Words::new("FAIL")
+        .name(&arguments.held.queue)
+        .name(receipt)
+        .named("REASON", arguments.reason.as_deref())
+        .option("DELAY", arguments.delay_ms)
+        .named("PAYLOAD", arguments.payload.as_deref());
     lane(words, &arguments.held.lane)
 }
 

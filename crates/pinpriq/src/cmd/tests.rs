@@ -24,6 +24,7 @@ fn words(command: &Command) -> Words {
         Command::Ack(it) => held::ack_words(it, &first(&it.held.receipts)),
         Command::Release(it) => held::release_words(it, &first(&it.held.receipts)),
         Command::Bury(it) => held::bury_words(it, &first(&it.held.receipts)),
+        Command::Fail(it) => held::fail_words(it, &first(&it.held.receipts)),
         Command::Touch(it) => {
             let name = it.id.clone().unwrap_or_else(|| first(&it.receipts));
             held::touch_words(it, OsStr::new(&name))
@@ -40,6 +41,8 @@ fn words(command: &Command) -> Words {
         Command::Snatch(it) => change::transfer_words("SNATCH", it),
         Command::Restart(it) => change::transfer_words("RESTART", it),
         Command::Update(it) => change::update_words(it),
+        Command::Move(it) => change::move_words(it),
+        Command::Redrive(it) => change::redrive_words(it),
         Command::Publish(it) => {
             let payload = it.payload.clone().unwrap_or_else(|| "stdin".into());
             fanout::publish_words(it, payload.as_encoded_bytes())
@@ -112,6 +115,12 @@ fn finishing_and_giving_back() {
             "RELEASE q 1-2-3 DELAY 3 TTL 4 PRIORITY NONE PAYLOAD p TAIL",
         ),
         ("bury q 1-2-3 --reason why --payload p", "BURY q 1-2-3 PAYLOAD p REASON why"),
+        ("fail q 1-2-3", "FAIL q 1-2-3"),
+        (
+            "fail q 1-2-3 --payload p --delay 1m --reason why",
+            "FAIL q 1-2-3 REASON why DELAY 60000 PAYLOAD p",
+        ),
+        ("fail q 1-2-3 --delay-ms 0", "FAIL q 1-2-3 DELAY 0"),
         ("touch q 1-2-3", "TOUCH q 1-2-3"),
         ("touch q --id 7 --by-ms 5", "TOUCH q ID 7 BY 5"),
     ]);
@@ -140,6 +149,10 @@ fn looking_and_changing() {
             "update q 7 --ttl-ms none --receipt 1-2-3 --priority -1 --payload p",
             "UPDATE q 7 PRIORITY -1 PAYLOAD p TTL NONE RECEIPT 1-2-3",
         ),
+        ("move a b", "MOVE a b"),
+        ("move a b --count 5 --state buried", "MOVE a b COUNT 5 STATE B"),
+        ("redrive dead", "REDRIVE dead"),
+        ("redrive dead --count 5", "REDRIVE dead COUNT 5"),
         ("status", "QUEUE LIST COUNT 50"),
         ("status --prefix m --count 9", "QUEUE LIST PREFIX m COUNT 9"),
         ("stats", "STATS"),
@@ -200,6 +213,7 @@ fn lanes_are_named_last() {
         ("ack t 1-2-3 --member m --zombie-ms 4", "ACK t 1-2-3 ZOMBIE 4 MEMBER m"),
         ("release t 1-2-3 --member m --tail", "RELEASE t 1-2-3 TAIL MEMBER m"),
         ("bury t 1-2-3 --member m --reason r", "BURY t 1-2-3 REASON r MEMBER m"),
+        ("fail t 1-2-3 --member m --reason r", "FAIL t 1-2-3 REASON r MEMBER m"),
         ("touch t 1-2-3 --member m", "TOUCH t 1-2-3 MEMBER m"),
         ("touch t --id 7 --by-ms 5 --member m", "TOUCH t ID 7 BY 5 MEMBER m"),
         ("peek t --member m --state taken", "PEEK t STATE T COUNT 1 MEMBER m"),
@@ -207,6 +221,8 @@ fn lanes_are_named_last() {
         ("await t 7 --member m", "AWAIT t 7 WAIT -1 MEMBER m"),
         ("dig t 7 --member m --priority 1", "DIG t 7 PRIORITY 1 MEMBER m"),
         ("plow t --member m --count 3", "PLOW t COUNT 3 MEMBER m"),
+        ("move t q --member m --state w", "MOVE t q STATE W MEMBER m"),
+        ("redrive t --member m", "REDRIVE t MEMBER m"),
         ("kill t 7 8 --member m", "KILL t 7 8 MEMBER m"),
         ("switch t 7 --to b --member m", "SWITCH t 7 B MEMBER m"),
         ("snatch t 7 --member m", "SNATCH t 7 MEMBER m"),
@@ -245,6 +261,14 @@ fn contradictions_are_wrong_usage() {
         "touch q --id 7",
         "touch q 1-2-3 --id 7 --by-ms 1",
         "ack q",
+        "fail q",
+        "fail q 1-2-3 --delay-ms -1",
+        "move q",
+        "move a b c",
+        "move a b --count 0",
+        "move a b --state x",
+        "redrive",
+        "redrive q --count 0",
         "kill q",
         "switch q 7",
         "queue",

@@ -19,13 +19,15 @@ use super::timer::Timer;
 use super::worker::{Plan, Work};
 use crate::connection::Wanted;
 use crate::exit::Failure;
-use crate::output::tell;
+use crate::output::{escaped, tell};
 use crate::printer::{Printer, shown, text};
 use crate::resp::{Client, Trouble, unexpected};
 
+mod policy;
 mod report;
 mod task;
 
+use self::policy::Policy;
 use self::report::{Deed, told_of};
 use self::task::{Task, Unexpected};
 
@@ -38,8 +40,8 @@ const EX_DATAERR: i32 = 65;
 /// How long a command that has timed out may take to end before it is killed.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// How long a task is kept from being taken while its attempts are set back.
-const HOLD_MS: u64 = 60_000;
+/// How many bytes of a reason the server keeps; a longer one is refused.
+const REASON_BYTES_MAX: usize = 1_024;
 
 /// How long the server may take to reply, in addition to the time it was asked to wait.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -211,13 +213,12 @@ impl<'a> Job<'a> {
 
     /// Runs the command, and reports the result to the server and on stderr.
     fn run_for(&mut self, task: &Task, command: &OsStr) {
-        let (attempts, max) = (task.attempts, self.plan.effort.attempts_max);
-        if attempts > max {
-            let why = format!(
-                "taken {attempts} times, while --attempts-max allows {max}: its worker may have \
-                 died; not run again"
-            );
-            return self.bury(task, &why, &why);
+        if let Some(why) = self.given_up_before(task) {
+            let reason = match &task.reason {
+                Some(last) => format!("{why}; the last time: {}", String::from_utf8_lossy(last)),
+                None => why.clone(),
+            };
+            return self.bury(task, &why, &reason);
         }
         let (ended, last_line) = self.run_command(task, command);
         let failure = match ended {
@@ -234,9 +235,6 @@ impl<'a> Job<'a> {
                 }
                 return;
             }
-            Ended::Itself(status) if status.code() == Some(EX_TEMPFAIL) && attempts >= max => {
-                return self.begin_anew(task, &in_words(status));
-            }
             Ended::Itself(status) if status.code() == Some(EX_TEMPFAIL) => {
                 return self.try_later(task, &in_words(status));
             }
@@ -244,15 +242,28 @@ impl<'a> Job<'a> {
             Ended::Failed(ref error) => format!("the command cannot be run: {error}"),
             Ended::TimedOut(limit) => format!("timed out after {} ms", limit.as_millis()),
         };
-        let never = matches!(ended, Ended::Itself(status) if status.code() == Some(EX_DATAERR));
-        if never || attempts >= max {
-            let plural = if attempts == 1 { "" } else { "s" };
-            let why = format!("{failure}, after {attempts} attempt{plural}");
-            let colon = if last_line.is_empty() { "" } else { ": " };
-            self.bury(task, &why, &format!("{why}{colon}{last_line}"));
-        } else {
-            self.try_later(task, &failure);
+        let colon = if last_line.is_empty() { "" } else { ": " };
+        let reason = format!("{failure}{colon}{last_line}");
+        if matches!(ended, Ended::Itself(status) if status.code() == Some(EX_DATAERR)) {
+            return self.bury(task, &after_attempts(task, &failure), &reason);
         }
+        self.fail(task, &failure, &reason);
+    }
+
+    /// Returns why a task is not to be run once more: it has failed too often, and its queue has
+    /// not given it up.
+    fn given_up_before(&mut self, task: &Task) -> Option<String> {
+        let (effort, failures) = (self.plan.effort, task.failures);
+        if Policy::default().failures_max(&effort).is_none_or(|max| failures < max) {
+            return None;
+        }
+        // Without the flag the queue may allow more.
+        let max = match effort.attempts_max {
+            Some(max) => max,
+            None => self.policy(task)?.failures_max(&effort)?,
+        };
+        let plural = if failures == 1 { "" } else { "s" };
+        Some(format!("failed {failures} time{plural}, while {max} are allowed: not run again"))
     }
 
     /// Acknowledges a task, and takes the next one with the same request unless this was the last.
@@ -281,16 +292,58 @@ impl<'a> Job<'a> {
 
     /// Buries a task.
     fn bury(&mut self, task: &Task, why: &str, reason: &str) {
-        let words = task.words("BURY").option("REASON", Some(reason));
+        let words = task.words("BURY").option("REASON", Some(cut(reason)));
         if self.report(task, &words, Deed::Bury, why).is_some() {
             tell(format!("{task}: {why}: buried"));
         }
     }
 
-    /// Releases a task, with a delay that grows with its attempts.
+    /// Gives a task back that has failed. Buries it if the worker gives it up before its queue
+    /// does.
+    fn fail(&mut self, task: &Task, failure: &str, reason: &str) {
+        let effort = self.plan.effort;
+        let failures = task.failures.saturating_add(1);
+        // Where the settings cannot be known, the queue decides.
+        let policy = self.policy(task);
+        let exhausted = policy.as_ref().is_some_and(|policy| policy.exhausts(failures));
+        let max = match &policy {
+            Some(policy) => policy.failures_max(&effort),
+            None => effort.attempts_max,
+        };
+        if !exhausted && max.is_some_and(|max| failures >= max) {
+            return self.bury(task, &after_attempts(task, failure), reason);
+        }
+        let delay = match &policy {
+            Some(policy) => policy.delay_ms(&effort, failures),
+            None => effort.backoff_ms,
+        };
+        let words = task.words("FAIL").option("REASON", Some(cut(reason)));
+        let what = format!("{failure}, attempt {}", task.attempts);
+        let state = self.report(task, &words.option("DELAY", delay), Deed::Fail, &what);
+        let dead_letters = policy.and_then(|policy| policy.dead_letters);
+        match (state.as_ref().and_then(Value::as_bytes), delay, dead_letters) {
+            (None, ..) => {}
+            (Some(b"B"), ..) => tell(format!("{task}: {}: buried", after_attempts(task, failure))),
+            (Some(b"X"), _, Some(queue)) if exhausted => tell(format!(
+                "{task}: {}: moved to {}, as a dead letter",
+                after_attempts(task, failure),
+                escaped(&queue)
+            )),
+            (Some(b"X"), ..) => tell(expired(task, &what)),
+            (Some(b"W"), None, _) => {
+                tell(format!("{task}: {what}: comes back after the back-off of its queue"));
+            }
+            (Some(_), delay, _) => {
+                tell(format!("{task}: {what}: comes back in {} ms", delay.unwrap_or(0)));
+            }
+        }
+    }
+
+    /// Releases a task that has not failed, with a delay that grows with its attempts.
     fn try_later(&mut self, task: &Task, failure: &str) {
         let attempts = task.attempts;
-        let delay = backoff(self.plan.effort.backoff_ms, attempts);
+        let policy = self.policy(task).unwrap_or_default();
+        let delay = policy.pause_ms(&self.plan.effort, attempts);
         let what = format!("{failure}, attempt {attempts}");
         let words = task.words("RELEASE").option("DELAY", Some(delay));
         match self.report(task, &words, Deed::Release, &what) {
@@ -300,25 +353,18 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Releases a task whose attempts are used up, and has them counted from 0. Only a waiting task
-    /// can be given new attempts, so it waits for a moment even if it is to come back at once.
-    fn begin_anew(&mut self, task: &Task, failure: &str) {
-        let attempts = task.attempts;
-        let delay = backoff(self.plan.effort.backoff_ms, attempts);
-        let what = format!("{failure}, attempt {attempts}");
-        let words = task.words("RELEASE").option("DELAY", Some(delay.max(HOLD_MS)));
-        match self.report(task, &words, Deed::Release, &what) {
-            Some(state) if state.as_bytes() == Some(b"X") => return tell(expired(task, &what)),
-            Some(_) => {}
-            None => return,
+    /// Asks what the queue of a task says about failures. A queue without settings says nothing.
+    /// Returns `None` if the server does not answer.
+    fn policy(&mut self, task: &Task) -> Option<Policy> {
+        let words = task.show_words();
+        let mut told = self.tell_once(&words);
+        if matches!(told, Err(Trouble::Lost(_))) && self.reconnect() {
+            told = self.tell_once(&words);
         }
-        let words = task.restart_words().option("DELAY", Some(delay));
-        match self.report(task, &words, Deed::Restart, &what) {
-            Some(state) if state.as_bytes() == Some(b"X") => tell(expired(task, &what)),
-            Some(_) => tell(format!(
-                "{task}: {what}: comes back in {delay} ms, its attempts are counted from 0 again"
-            )),
-            None => {}
+        match told {
+            Ok(answer) => Some(Policy::from_answer(&answer)),
+            Err(Trouble::Refused(_)) => Some(Policy::default()),
+            Err(Trouble::Lost(_)) => None,
         }
     }
 
@@ -494,27 +540,29 @@ fn pause_after(losses: u32) -> Duration {
     PAUSE_MIN.saturating_mul(2_u32.saturating_pow(losses)).min(PAUSE_MAX)
 }
 
-/// How long a task waits after this many attempts, in milliseconds.
-fn backoff(first_ms: u64, attempts: u64) -> u64 {
-    const DAY_MS: u64 = 86_400_000;
-    let doublings = u32::try_from(attempts.saturating_sub(1)).unwrap_or(u32::MAX);
-    first_ms.saturating_mul(2_u64.saturating_pow(doublings)).min(DAY_MS)
+/// A failure after which nothing is tried again.
+fn after_attempts(task: &Task, failure: &str) -> String {
+    let attempts = task.attempts;
+    let plural = if attempts == 1 { "" } else { "s" };
+    format!("{failure}, after {attempts} attempt{plural}")
+}
+
+/// As much of a reason as the server keeps.
+fn cut(reason: &str) -> &str {
+    reason.get(..reason.floor_char_boundary(REASON_BYTES_MAX)).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
-    use super::{backoff, is_passing, pause_after};
+    use super::{cut, is_passing, pause_after};
 
     #[test]
-    fn delays_double_up_to_a_day() {
-        let table = [(1_000, 1, 1_000), (1_000, 2, 2_000), (1_000, 4, 8_000), (0, 9, 0)];
-        for (first, attempts, expected) in table {
-            assert_eq!(backoff(first, attempts), expected);
-        }
-        assert_eq!(backoff(1, 100), 86_400_000);
-        assert_eq!(backoff(u64::MAX, u64::MAX), 86_400_000);
+    fn reasons_are_cut_between_characters() {
+        assert_eq!(cut("short"), "short");
+        assert_eq!(cut(&"x".repeat(2_000)), "x".repeat(1_024));
+        assert_eq!(cut(&"\u{20ac}".repeat(400)), "\u{20ac}".repeat(341));
     }
 
     #[test]

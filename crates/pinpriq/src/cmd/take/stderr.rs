@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 /// How many bytes of the last line are kept.
-const LINE_BYTES_MAX: usize = 512;
+const LINE_BYTES_MAX: usize = 1024;
 
 /// How many bytes are copied at a time.
 const COPY_BYTES: usize = 4 << 10;
@@ -153,6 +153,6 @@ mod tests {
         check(b"caf\xc3\xa9 \xff\n", "caf\u{e9} \u{fffd}");
         check(&[b'x'; 9_999], &"x".repeat(LINE_BYTES_MAX));
         // Each of these bytes becomes a character of three.
-        check(&[0xff; 600], &"\u{fffd}".repeat(LINE_BYTES_MAX / 3));
+        check(&[0xff; 1_200], &"\u{fffd}".repeat(LINE_BYTES_MAX / 3));
     }
 }

@@ -176,6 +176,70 @@ fn the_exit_code_tells_how_an_awaited_task_ended() {
 }
 
 #[test]
+fn the_exit_code_tells_where_an_awaited_task_went() {
+    let server = Server::start();
+    server.done(&["queue", "create", "jobs", "--attempts", "1", "--dead-letter", "dead"]);
+    let put = || server.client(&["put", "jobs", "p", "--wait-ms", "-1"]).spawn().unwrap();
+    let dead = put();
+    let line = server.printed(&["take", "jobs", "--wait-ms", "-1"]);
+    let fail = ["fail", "jobs", line.split('\t').next().unwrap(), "--reason", "no good"];
+    assert_eq!(server.printed(&fail), "X\n");
+    check(&dead.wait_with_output().unwrap(), 14, b"1\tdead\n");
+
+    let moved = put();
+    let line = server.printed(&["take", "jobs", "--wait-ms", "-1"]);
+    server.printed(&["release", "jobs", line.split('\t').next().unwrap()]);
+    assert_eq!(server.printed(&["move", "jobs", "others"]), "1\n");
+    check(&moved.wait_with_output().unwrap(), 16, b"3\tmoved\n");
+}
+
+#[test]
+fn a_failed_task_comes_back_is_buried_or_becomes_a_dead_letter() {
+    let server = Server::start();
+    let id = server.put("jobs", "p");
+    let fail = |more: &[&str]| {
+        let receipt = server.take("jobs");
+        server.printed(&[&["fail", "jobs", &receipt], more].concat())
+    };
+    assert_eq!(fail(&[]), "R\n");
+    assert_eq!(fail(&["--delay", "0", "--reason", "no net", "--payload", "new"]), "R\n");
+    assert_eq!(server.known("jobs", &id, "failures"), "2");
+    assert_eq!(server.known("jobs", &id, "reason"), "no net");
+    assert_eq!(server.known("jobs", &id, "payload"), "new");
+    assert_eq!(fail(&["--delay", "1h", "--json"]).split(',').nth(1), Some("\"state\":\"W\"}\n"));
+    assert_eq!(server.printed(&["restart", "jobs", &id]), "R\n");
+    server.done(&["queue", "set", "jobs", "--attempts", "1"]);
+    assert_eq!(fail(&[]), "B\n");
+    assert_eq!(server.printed(&["plow", "jobs"]), "1\n");
+    server.refused(&["fail", "jobs", "1-1-1"], "STALE ");
+    let receipt = server.take("jobs");
+    let long = "x".repeat(1_025);
+    server.refused(&["fail", "jobs", &receipt, "--reason", &long], "BADARG ");
+}
+
+#[test]
+fn tasks_are_moved_and_dead_letters_go_home() {
+    let server = Server::start();
+    server.printed(&["put", "jobs", "p", "--count", "3"]);
+    assert_eq!(server.printed(&["move", "jobs", "others", "--count", "2"]), "2\n");
+    assert_eq!(server.printed(&["peek", "others", "--count", "9"]), "4\tp\n5\tp\n");
+    assert_eq!(server.printed(&["move", "jobs", "others", "--state", "buried"]), "0\n");
+    server.refused(&["move", "jobs", "others", "--state", "taken"], "BADARG ");
+    server.refused(&["move", "jobs", "jobs"], "BADARG ");
+
+    server.done(&["queue", "set", "jobs", "--attempts", "1", "--dead-letter", "dead"]);
+    let receipt = server.take("jobs");
+    assert_eq!(server.printed(&["fail", "jobs", &receipt]), "X\n");
+    assert_eq!(server.known("dead", "6", "origin_queue"), "jobs");
+    assert_eq!(server.printed(&["redrive", "dead", "--json"]), "{\"count\":1}\n");
+    assert_eq!(server.printed(&["peek", "jobs"]), "7\tp\n");
+
+    server.printed(&["join", "t", "m"]);
+    server.printed(&["publish", "t", "p"]);
+    assert_eq!(server.printed(&["move", "t", "kept", "--member", "m"]), "1\n");
+}
+
+#[test]
 fn leases_are_released_buried_and_touched() {
     let server = Server::start();
     let id = server.put("jobs", "p");

@@ -352,6 +352,64 @@ fn a_second_signal_waits_for_no_answer() {
     assert_eq!(worker.end(), "");
 }
 
+#[test]
+fn each_outcome_has_an_exit_code_of_its_own() {
+    let table = [
+        ("acked", 0),
+        ("buried", 10),
+        ("expired", 11),
+        ("killed", 12),
+        ("timeout", 13),
+        ("dead", 14),
+        ("evicted", 15),
+        ("moved", 16),
+    ];
+    for (outcome, code) in table {
+        let (listener, address) = listen();
+        let command = pinpriq(&["await", "q", "7", "--address", &address]).spawn().unwrap();
+        let mut played = Played::accept(&listener);
+        assert_eq!(played.command(), "AWAIT q 7 WAIT -1");
+        played.answer(&format!("*2\r\n${}\r\n{outcome}\r\n$1\r\nX\r\n", outcome.len()));
+        let output = command.wait_with_output().unwrap();
+        check(&output, code, format!("{outcome}\tX\n").as_bytes());
+    }
+}
+
+#[test]
+fn a_failure_is_told_again_over_a_new_connection() {
+    let (listener, address) = listen();
+    let worker = start(&address, &["exit 3", "--count", "1"]);
+    let mut first = Played::accept(&listener);
+    first.give(TASK);
+    first.break_at("QUEUE SHOW q");
+    let mut second = Played::accept(&listener);
+    assert_eq!(second.command(), "QUEUE SHOW q");
+    second.answer("%1\r\n$7\r\nbackoff\r\n:5\r\n");
+    second.break_at("FAIL q 7-1-1 REASON exit code 3");
+    let mut third = Played::accept(&listener);
+    assert_eq!(third.command(), "FAIL q 7-1-1 REASON exit code 3");
+    third.answer("$1\r\nW\r\n");
+    let told = "pinpriq: task 7 of q: exit code 3, attempt 1: comes back after the back-off of its \
+                queue\n";
+    assert_eq!(worker.end(), told);
+}
+
+#[test]
+fn a_failure_in_a_queue_that_says_nothing_waits_as_is_usual() {
+    for refusal in ["-NOQUEUE there is no queue q\r\n", "-ERR unknown\r\n"] {
+        let (listener, address) = listen();
+        let worker = start(&address, &["exit 3", "--count", "1"]);
+        let mut played = Played::accept(&listener);
+        played.give(TASK);
+        assert_eq!(played.command(), "QUEUE SHOW q");
+        played.answer(refusal);
+        assert_eq!(played.command(), "FAIL q 7-1-1 REASON exit code 3 DELAY 1000");
+        played.answer("$1\r\nW\r\n");
+        let told = "pinpriq: task 7 of q: exit code 3, attempt 1: comes back in 1000 ms\n";
+        assert_eq!(worker.end(), told);
+    }
+}
+
 /// What a listener in topic q asks for.
 const TAKE_OF_MEMBER: &str = "TAKE QUEUES 1 q WAIT 20000 WITHMETA MEMBER m";
 

@@ -81,9 +81,9 @@ fn what_fails_comes_back_later_each_time() {
 fn what_fails_too_often_is_buried_with_a_reason() {
     let server = Server::with_queue();
     let table = [
-        ("exit 7", "exit code 7, after 1 attempt"),
-        ("kill -9 $$", "signal 9, after 1 attempt"),
-        ("/nonexistent/command 2>&-", "exit code 127, after 1 attempt"),
+        ("exit 7", "exit code 7"),
+        ("kill -9 $$", "signal 9"),
+        ("/nonexistent/command 2>&-", "exit code 127"),
     ];
     for (command, reason) in table {
         let id = server.put("jobs", "p");
@@ -91,7 +91,8 @@ fn what_fails_too_often_is_buried_with_a_reason() {
         let output = server.run(&worker);
         assert_eq!(output.status.code(), Some(0));
         let complaint = String::from_utf8(output.stderr).unwrap();
-        assert!(complaint.contains(&format!("{reason}: buried")), "{complaint}");
+        let told = format!("{reason}, after 1 attempt: buried\n");
+        assert!(complaint.ends_with(&told), "{complaint}");
         assert_eq!(server.known("jobs", &id, "state"), "B");
         assert_eq!(server.known("jobs", &id, "reason"), reason);
     }
@@ -214,7 +215,7 @@ fn a_command_that_fails_may_have_moved_its_task_itself() {
         "{} bury jobs \"$PINPRIQ_RECEIPT\" --reason own; exit 1",
         env!("CARGO_BIN_EXE_pinpriq")
     );
-    for (max, deed) in [("5", "released"), ("1", "buried")] {
+    for (max, deed) in [("5", "given back"), ("1", "buried")] {
         let output =
             server.run(&["take", "jobs", "--exec", &command, "--once", "--attempts-max", max]);
         assert_eq!(output.status.code(), Some(0));
@@ -234,22 +235,34 @@ fn a_task_whose_workers_died_is_buried_without_running_the_command() {
     let server = Server::with_queue();
     let id = server.put("jobs", "p");
     for _ in 0..2 {
-        let receipt = server.take("jobs");
-        server.printed(&["release", "jobs", &receipt]);
+        server.printed(&["take", "jobs", "--wait-ms", "-1", "--ttr-ms", "1"]);
     }
-    let worker = ["take", "jobs", "--exec", "echo it ran", "--once", "--attempts-max", "2"];
+    // What is taken here comes back once its last lease is over.
+    let worker = ["take", "jobs", "--exec", "echo it ran", "--count", "1", "--attempts-max", "2"];
     let output = server.run(&worker);
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), &b""[..]));
+    let told = "failed 2 times, while 2 are allowed: not run again";
     let reason = server.known("jobs", &id, "reason");
-    let told = "taken 3 times, while --attempts-max allows 2: its worker may have died; not run \
-                again";
-    assert_eq!(reason, told);
+    assert_eq!(reason, format!("{told}; the last time: lease expired"));
     let complaint = String::from_utf8(output.stderr).unwrap();
     assert_eq!(complaint, format!("pinpriq: task 1 of jobs: {told}: buried\n"));
 
     assert_eq!(server.printed(&["dig", "jobs", &id]), "R\n");
-    assert_eq!(server.known("jobs", &id, "attempts"), "0");
+    assert_eq!(server.known("jobs", &id, "failures"), "0");
     check(&server.run(&worker), 0, b"it ran\n");
+}
+
+#[test]
+fn what_was_given_back_without_a_failure_is_run_again() {
+    let server = Server::with_queue();
+    server.put("jobs", "p");
+    for _ in 0..3 {
+        let receipt = server.take("jobs");
+        server.printed(&["release", "jobs", &receipt]);
+    }
+    let command = "echo $PINPRIQ_ATTEMPTS $PINPRIQ_FAILURES";
+    let worker = ["take", "jobs", "--exec", command, "--once", "--attempts-max", "1"];
+    check(&server.run(&worker), 0, b"4 0\n");
 }
 
 #[test]
@@ -264,19 +277,97 @@ fn a_command_may_want_its_task_to_be_tried_later() {
         assert_eq!(output.status.code(), Some(0));
         String::from_utf8(output.stderr).unwrap()
     };
-    let told = worker("2", "0");
-    assert_eq!(told, "pinpriq: task 1 of jobs: exit code 75, attempt 1: comes back in 0 ms\n");
-    assert_eq!(server.known("jobs", &id, "attempts"), "1");
-    // Its attempts are used up, and still it is not buried, neither now nor when it is taken next.
-    let told = worker("2", "0");
-    assert!(told.ends_with(": comes back in 0 ms, its attempts are counted from 0 again\n"));
-    assert_eq!(server.known("jobs", &id, "state"), "R");
-    assert_eq!(server.known("jobs", &id, "attempts"), "0");
+    // However often it is tried, it has not failed, and is never buried.
+    for attempt in 1..=3 {
+        let told = format!("attempt {attempt}: comes back in 0 ms\n");
+        assert_eq!(worker("1", "0"), format!("pinpriq: task 1 of jobs: exit code 75, {told}"));
+    }
+    assert_eq!(server.known("jobs", &id, "failures"), "0");
+    assert_eq!(server.known("jobs", &id, "attempts"), "3");
     worker("1", "3600000");
     assert_eq!(server.known("jobs", &id, "state"), "W");
-    assert_eq!(server.known("jobs", &id, "attempts"), "0");
     let ready_at: u64 = server.known("jobs", &id, "ready_at").parse().unwrap();
-    assert!(ready_at >= put_at + 3_600_000, "{ready_at}, put at {put_at}");
+    assert!(ready_at >= put_at + 8 * 3_600_000, "{ready_at}, put at {put_at}");
+}
+
+#[test]
+fn a_queue_decides_what_becomes_of_what_fails() {
+    let server = Server::start();
+    server.done(&["queue", "create", "jobs", "--attempts", "2", "--backoff", "1ms"]);
+    let worker = ["take", "jobs", "--exec", "echo broken >&2; exit 3", "--count"];
+    let id = server.put("jobs", "p");
+    let output = server.run(&[&worker[..], &["2"]].concat());
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    let expected = "broken\n\
+        pinpriq: task 1 of jobs: exit code 3, attempt 1: comes back after the back-off of its \
+        queue\nbroken\npinpriq: task 1 of jobs: exit code 3, after 2 attempts: buried\n";
+    assert_eq!(complaint, expected);
+    assert_eq!(server.known("jobs", &id, "state"), "B");
+    assert_eq!(server.known("jobs", &id, "failures"), "2");
+    assert_eq!(server.known("jobs", &id, "reason"), "exit code 3: broken");
+
+    server.done(&["queue", "set", "jobs", "--dead-letter", "dead", "--attempts", "1"]);
+    assert_eq!(server.printed(&["plow", "jobs"]), "1\n");
+    let output = server.run(&[&worker[..], &["1"]].concat());
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    let told = "exit code 3, after 1 attempt: moved to dead, as a dead letter\n";
+    assert!(complaint.ends_with(told), "{complaint}");
+    let letter = server.printed(&["peek", "dead"]);
+    let letter = letter.split('\t').next().unwrap();
+    assert_eq!(server.known("dead", letter, "reason"), "exit code 3: broken");
+    assert_eq!(server.known("dead", letter, "origin_failures"), "1");
+}
+
+#[test]
+fn flags_of_a_worker_win_over_the_queue_except_that_it_may_give_up_first() {
+    let server = Server::start();
+    server.done(&["queue", "create", "jobs", "--attempts", "3", "--dead-letter", "dead"]);
+    server.done(&["queue", "set", "jobs", "--backoff", "1h"]);
+    let fails = |id: &str, flags: &[&str]| {
+        let worker = ["take", "jobs", "--exec", "exit 3", "--count", "1"];
+        let output = server.run(&[&worker[..], flags].concat());
+        let complaint = String::from_utf8(output.stderr).unwrap();
+        complaint.replace("pinpriq: task ", "").replace(id, "it")
+    };
+    let id = server.put("jobs", "p");
+    let told = fails(&id, &["--backoff", "0"]);
+    assert_eq!(told, "it of jobs: exit code 3, attempt it: comes back in 0 ms\n");
+    let told = fails("none", &["--attempts-max", "2"]);
+    assert!(told.ends_with(": exit code 3, after 2 attempts: buried\n"), "{told}");
+    assert_eq!(server.known("jobs", &id, "state"), "B");
+
+    // At the last failure that the queue allows the queue decides, whatever the flags say.
+    server.done(&["queue", "set", "jobs", "--attempts", "1"]);
+    server.put("jobs", "p");
+    for max in ["1", "9"] {
+        server.put("jobs", "p");
+        let told = fails("none", &["--attempts-max", max]);
+        assert!(told.ends_with("moved to dead, as a dead letter\n"), "{told}");
+    }
+    assert_eq!(server.figure("jobs", "dead"), "2");
+}
+
+#[test]
+fn what_is_tried_later_waits_as_the_queue_has_what_fails_wait() {
+    let server = Server::start();
+    server.done(&["queue", "create", "jobs", "--backoff", "2h", "--backoff-max", "90m"]);
+    server.put("jobs", "p");
+    let output = server.run(&["take", "jobs", "--exec", "exit 75", "--count", "1"]);
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    assert!(complaint.ends_with(": comes back in 5400000 ms\n"), "{complaint}");
+}
+
+#[test]
+fn what_fails_too_late_has_expired() {
+    let server = Server::with_queue();
+    server.printed(&["put", "jobs", "p", "--ttl-ms", "1000"]);
+    let command = format!("{} await jobs 1 --wait-ms 1500; exit 3", env!("CARGO_BIN_EXE_pinpriq"));
+    let output = server.run(&["take", "jobs", "--exec", &command, "--count", "1"]);
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    let told = "exit code 3, attempt 1: its time to live had passed, so it has expired\n";
+    assert!(complaint.ends_with(told), "{complaint}");
+    assert_eq!(server.figure("jobs", "expired"), "1");
+    assert_eq!(server.figure("jobs", "failures"), "1");
 }
 
 #[test]
@@ -291,7 +382,7 @@ fn a_command_may_bury_its_task_at_once_and_its_last_line_says_why() {
     let output = server.run(&["take", "jobs", "--exec", &command, "--count", "1"]);
     assert_eq!(output.status.code(), Some(0));
     let complaint = String::from_utf8_lossy(&output.stderr);
-    let reason = "exit code 65, after 1 attempt: caf\u{fffd}";
+    let reason = "exit code 65: caf\u{fffd}";
     let told = "exit code 65, after 1 attempt: buried";
     let expected = format!("first\ncaf\u{fffd} \n\npinpriq: task 1 of jobs: {told}\n");
     assert_eq!(complaint, expected);
@@ -312,7 +403,7 @@ fn a_command_that_takes_too_long_is_ended() {
         assert_eq!(output.status.code(), Some(0));
         assert_eq!(server.known("jobs", &id, "state"), "B");
         let reason = server.known("jobs", &id, "reason");
-        assert_eq!(reason, "timed out after 50 ms, after 1 attempt");
+        assert_eq!(reason, "timed out after 50 ms");
         server.printed(&["plow", "jobs"]);
     }
     let quick = ["take", "jobs", "--exec", "true", "--timeout", "1h", "--count", "1"];

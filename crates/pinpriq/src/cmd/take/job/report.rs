@@ -8,8 +8,8 @@ pub(super) enum Deed {
     Ack,
     Release,
     Bury,
-    /// To count the attempts of a released task from 0.
-    Restart,
+    /// To give a task back that has failed.
+    Fail,
 }
 
 impl Deed {
@@ -18,7 +18,7 @@ impl Deed {
             Self::Ack => "the task was not acknowledged",
             Self::Release => "the task was not released",
             Self::Bury => "the task was not buried",
-            Self::Restart => "its attempts were not set back",
+            Self::Fail => "the task was not given back",
         }
     }
 
@@ -27,7 +27,7 @@ impl Deed {
             Self::Ack => "it is not known whether the task was acknowledged",
             Self::Release => "it is not known whether the task was released",
             Self::Bury => "it is not known whether the task was buried",
-            Self::Restart => "it is not known whether its attempts were set back",
+            Self::Fail => "it is not known whether the task was given back",
         }
     }
 }
@@ -83,8 +83,8 @@ mod tests {
                 "the task was not released: STORE the disk failed",
             ),
             (
-                told_of(&lost, Deed::Restart, false),
-                "it is not known whether its attempts were set back: a:1 does not answer",
+                told_of(&lost, Deed::Fail, false),
+                "it is not known whether the task was given back: a:1 does not answer",
             ),
         ];
         for (told, expected) in table {

@@ -19,6 +19,10 @@ pub(super) struct Task {
     key: Option<Vec<u8>>,
     /// How often it was taken.
     pub(super) attempts: u64,
+    /// How often it has failed.
+    pub(super) failures: u64,
+    /// Why it has failed the last time.
+    pub(super) reason: Option<Vec<u8>>,
     /// Everything that is known about it, as it came.
     pub(super) known: Value,
 }
@@ -46,10 +50,13 @@ impl Task {
                 _ => None,
             }
         };
-        let attempts = members.iter().find_map(|(name, value)| match value {
-            Value::Integer(attempts) if name.as_bytes() == Some(b"attempts") => Some(*attempts),
-            _ => None,
-        });
+        let number = |wanted: &[u8]| {
+            let found = members.iter().find_map(|(name, value)| match value {
+                Value::Integer(number) if name.as_bytes() == Some(wanted) => Some(*number),
+                _ => None,
+            });
+            u64::try_from(found.unwrap_or_default()).ok()
+        };
         Some(Self {
             queue: bytes(b"queue").unwrap_or_default(),
             member: bytes(b"member"),
@@ -57,7 +64,9 @@ impl Task {
             // Without a receipt nothing could be reported about it.
             receipt: bytes(b"receipt").filter(|receipt| !receipt.is_empty())?,
             key: bytes(b"key"),
-            attempts: u64::try_from(attempts.unwrap_or_default()).ok()?,
+            attempts: number(b"attempts")?,
+            failures: number(b"failures")?,
+            reason: bytes(b"reason"),
             known: Value::Map(members),
         })
     }
@@ -79,20 +88,21 @@ impl Task {
         take.clone().bytes("DONE").bytes(&self.queue).bytes(&self.receipt)
     }
 
-    /// Returns a command that sets its attempts to 0 while it waits.
-    pub(super) fn restart_words(&self) -> Words {
-        let words = Words::new("RESTART").bytes(&self.queue).bytes(&self.id);
+    /// Returns a command that shows the settings of its queue.
+    pub(super) fn show_words(&self) -> Words {
+        let words = Words::new("QUEUE").bytes("SHOW").bytes(&self.queue);
         words.given("MEMBER", self.member.as_deref())
     }
 
     /// Returns the environment variables for the command.
-    pub(super) fn variables(&self, address: &str) -> [(&'static str, Option<OsString>); 7] {
+    pub(super) fn variables(&self, address: &str) -> [(&'static str, Option<OsString>); 8] {
         let text = |bytes: &[u8]| Some(OsString::from_vec(bytes.to_vec()));
         [
             ("PINPRIQ_QUEUE", text(&self.queue)),
             ("PINPRIQ_ID", text(&self.id)),
             ("PINPRIQ_RECEIPT", text(&self.receipt)),
             ("PINPRIQ_ATTEMPTS", Some(self.attempts.to_string().into())),
+            ("PINPRIQ_FAILURES", Some(self.failures.to_string().into())),
             ("PINPRIQ_KEY", self.key.as_deref().and_then(text)),
             ("PINPRIQ_MEMBER", self.member.as_deref().and_then(text)),
             ("PINPRIQ_RESP_ADDRESS", Some(address.into())),
@@ -125,6 +135,8 @@ mod tests {
             (text("payload"), text(b"\xff")),
             (text("key"), Value::Null),
             (text("attempts"), Value::Integer(3)),
+            (text("failures"), Value::Integer(2)),
+            (text("reason"), text("why")),
         ];
         let answer = Value::Array(vec![Value::Map(members)]);
         let task = Task::from_answer(answer).unwrap().unwrap();
@@ -133,8 +145,11 @@ mod tests {
         assert_eq!(take.shown(), "TAKE a DONE q\\n 7-1-2");
         assert_eq!(task.to_string(), "task 7 of q\\n");
         assert_eq!((task.payload(), task.attempts), (&b"\xff"[..], 3));
-        assert_eq!(task.variables("a:1")[4], ("PINPRIQ_KEY", None));
-        assert_eq!(task.variables("a:1")[5], ("PINPRIQ_MEMBER", None));
+        assert_eq!((task.failures, task.reason.as_deref()), (2, Some(&b"why"[..])));
+        assert_eq!(task.show_words().shown(), "QUEUE SHOW q\\n");
+        assert_eq!(task.variables("a:1")[4], ("PINPRIQ_FAILURES", Some("2".into())));
+        assert_eq!(task.variables("a:1")[5], ("PINPRIQ_KEY", None));
+        assert_eq!(task.variables("a:1")[6], ("PINPRIQ_MEMBER", None));
         assert_eq!(task.variables("a:1")[3], ("PINPRIQ_ATTEMPTS", Some("3".into())));
     }
 
