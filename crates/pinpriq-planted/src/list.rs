@@ -174,7 +174,7 @@ bugs! {
         [Engine("scripts::"), Simulator]
     BackOffFromTheStart "back-off-from-the-start"
         "A lease that ended while the server was down begins its back-off at the start."
-        [Engine("scripts::")]
+        [Engine("random::")]
     DeadLetterLost "dead-letter-lost"
         "A task that has failed too often is removed, although there is a queue for it."
         [Engine("scripts::"), Simulator]
@@ -186,7 +186,7 @@ bugs! {
         [Engine("scripts::"), Simulator]
     FullQueueRefusesDeadLetters "full-queue-refuses-dead-letters"
         "A dead letter is removed when the queue for it is full."
-        [Engine("scripts::"), Simulator]
+        [Engine("scripts::")]
     ExpiredIsNoDeadLetter "expired-is-no-dead-letter"
         "A task whose TTL has passed is removed, although it is to become a dead letter."
         [Engine("scripts::"), Simulator]
@@ -204,7 +204,7 @@ bugs! {
         [Engine("scripts::"), Simulator]
     MoveIntoAFullQueue "move-into-a-full-queue"
         "Tasks are moved into a queue beyond its capacity."
-        [Engine("scripts::"), Simulator]
+        [Engine("scripts::")]
     MovedTaskLeftBehind "moved-task-left-behind"
         "The end of a task that was moved is not written, so a restart finds it in both queues."
         [Engine("random::"), Simulator]
@@ -222,7 +222,7 @@ bugs! {
         [Engine("scripts::"), Simulator]
     TokenNotReturned "token-not-returned"
         "A task that was not sent costs a token."
-        [Engine("scripts::"), Simulator]
+        [Engine("scripts::")]
     GroupBeyondItsTokens "group-beyond-its-tokens"
         "A group is taken whole, however few tokens there are."
         [Engine("scripts::"), Simulator]
