@@ -38,6 +38,7 @@ impl Engine {
         let mut bytes = self.queue_bytes() + self.fan_out_bytes();
         let mut sharers: BTreeMap<u64, u64> = BTreeMap::new();
         let mut counted: BTreeMap<QueueSlot, ([u64; 6], u64)> = BTreeMap::new();
+        let mut finished: BTreeMap<QueueSlot, u64> = BTreeMap::new();
         let mut dead = 0;
         let mut payloads = 0;
         for slot in self.tasks.slots() {
@@ -80,6 +81,9 @@ impl Engine {
             let (counts, content) = counted.entry(task.queue).or_default();
             counts[task.kind() as usize] += 1;
             *content += task.content_bytes();
+            if matches!(task.kind(), StateKind::Zombie | StateKind::Done) {
+                *finished.entry(task.queue).or_default() += task.content_bytes();
+            }
             self.check_id(slot);
         }
         assert_eq!(bytes, self.bytes, "the bytes of all that is kept add up");
@@ -90,6 +94,11 @@ impl Engine {
             let known = sharers.get(&first).copied().unwrap_or(0);
             assert_eq!(published.sharers, known, "the sharers of publication {first} are counted");
             assert!(known > 0, "publication {first} is needed");
+        }
+        for queue in self.queues.slots() {
+            let finished = finished.get(&queue).copied().unwrap_or(0);
+            let known = self.queues[queue].finished_bytes;
+            assert_eq!(finished, known, "the bytes of the finished tasks of a queue are right");
         }
         for (queue, (counts, content)) in counted {
             let counters = &self.queues[queue].counters;

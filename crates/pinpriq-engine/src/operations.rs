@@ -4,6 +4,7 @@
 mod admin;
 pub(crate) mod arguments;
 mod bounds;
+mod capacity;
 pub(crate) mod discard;
 pub(crate) mod done;
 pub(crate) mod fail;

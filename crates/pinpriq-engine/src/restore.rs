@@ -178,6 +178,9 @@ impl Engine {
             counters.enter(kind);
         }
         self.bytes += own + TASK_OVERHEAD_BYTES;
+        let queue = self.tasks[slot].queue;
+        self.weigh_finished(queue, None, Some((kind, content)));
+        let task = &self.tasks[slot];
         if task.shares()
             && let Some((_, published)) = self.publications.of_copy(number)
         {

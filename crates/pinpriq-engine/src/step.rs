@@ -43,6 +43,7 @@ impl Engine {
         self.totals.bytes += content;
         self.bytes += own + TASK_OVERHEAD_BYTES;
         self.count(queue, operation, None, Some(kind));
+        self.weigh_finished(queue, None, Some((kind, content)));
         self.report.stir(operation != Operation::Put);
         self.settle(slot);
         slot
@@ -69,7 +70,7 @@ impl Engine {
         );
         task.set_state(state);
         let (queue, number) = (task.queue, task.number());
-        self.reweigh(slot, former);
+        self.reweigh(slot, former, from);
         self.count(queue, operation, Some(from), Some(to));
         if from == StateKind::Taken {
             self.make_way(queue);
@@ -93,12 +94,12 @@ impl Engine {
 
     /// Changes fields of a task that stays in its state.
     pub(crate) fn amend(&mut self, slot: Slot, unsaved: Unsaved, change: impl FnOnce(&mut Task)) {
-        let stirred = self.lift(slot) != StateKind::Taken;
-        self.report.stir(stirred);
+        let kind = self.lift(slot);
+        self.report.stir(kind != StateKind::Taken);
         let task = &mut self.tasks[slot];
         let former = Weight::of(task);
         change(task);
-        self.reweigh(slot, former);
+        self.reweigh(slot, former, kind);
         self.settle(slot);
         self.mark(slot, unsaved);
     }
@@ -142,6 +143,7 @@ impl Engine {
         queue.counters.bytes -= task.content_bytes();
         self.totals.exit(exit);
         self.totals.bytes -= task.content_bytes();
+        self.weigh_finished(task.queue, Some((from, task.content_bytes())), None);
         self.count(task.queue, operation, Some(from), None);
         if from == StateKind::Taken {
             self.make_way(task.queue);
@@ -445,15 +447,18 @@ impl Engine {
         }
     }
 
-    /// Updates the accounting for a payload that may have been replaced.
-    fn reweigh(&mut self, slot: Slot, former: Weight) {
+    /// Updates the accounting of a task that was in the state `from`, and whose payload may have
+    /// been replaced.
+    fn reweigh(&mut self, slot: Slot, former: Weight, from: StateKind) {
         let task = &self.tasks[slot];
         let current = Weight::of(task);
+        let (queue, to) = (task.queue, task.kind());
+        self.weigh_finished(queue, Some((from, former.content)), Some((to, current.content)));
         if former == current {
             return;
         }
-        let number = task.number();
-        let counters = &mut self.queues[task.queue].counters;
+        let number = self.tasks[slot].number();
+        let counters = &mut self.queues[queue].counters;
         counters.bytes = counters.bytes + current.content - former.content;
         self.totals.bytes = self.totals.bytes + current.content - former.content;
         self.bytes = self.bytes + current.own - former.own;

@@ -47,6 +47,8 @@ pub(crate) enum Operation {
     Restart,
     /// It leaves for another queue: see [`crate::command::Command::Move`].
     Move,
+    /// It makes room for a more urgent one.
+    Evict,
     /// It comes from another queue, as a dead letter or by hand.
     Arrive,
     /// Its deadline passes.
@@ -147,6 +149,10 @@ pub(crate) const fn answer(operation: Operation, standing: Standing) -> Answer {
             Standing::Resting(_) => Answer::Moves(&[None]),
             _ => Answer::Never,
         },
+        Operation::Evict => match standing {
+            Standing::Resting(Ready) => Answer::Moves(&[None]),
+            _ => Answer::Never,
+        },
         Operation::Arrive => match standing {
             Standing::Absent => {
                 Answer::Moves(&[Some(Ready), Some(Waiting), Some(Buried), Some(Zombie), Some(Done)])
@@ -237,7 +243,7 @@ pub(crate) fn permits(
 }
 
 /// The rows of the listing, each with its label.
-pub(crate) const ROWS: [(&str, Operation); 30] = [
+pub(crate) const ROWS: [(&str, Operation); 31] = [
     ("put with that id", Operation::Put),
     ("take", Operation::Take),
     ("pop", Operation::Pop),
@@ -265,6 +271,7 @@ pub(crate) const ROWS: [(&str, Operation); 30] = [
     ("snatch", Operation::Snatch),
     ("restart", Operation::Restart),
     ("move to another queue", Operation::Move),
+    ("make room for a more urgent one", Operation::Evict),
     ("arrive from another queue", Operation::Arrive),
     ("its deadline passes", Operation::Deadline),
     ("its holder is gone", Operation::HolderGone),

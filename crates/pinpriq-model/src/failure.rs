@@ -43,7 +43,7 @@ impl Model {
         let is_over = self.is_over(self.task(number));
         if settings.attempts.is_some_and(|most| u64::from(failures) >= most) {
             if let Some(queue) = settings.dead_letter {
-                self.die(number, &queue, reason);
+                self.die(number, Exit::Dead, &queue, reason);
                 return None;
             }
             self.task_mut(number).progress.reason = reason.map(Bytes::from);
@@ -70,15 +70,15 @@ impl Model {
     /// Ends a task whose TTL has passed.
     pub(super) fn expire(&mut self, number: u64) {
         match self.settings(&self.places[&number]).gets_expired() {
-            Some(queue) => self.die(number, queue, Some(reasons::EXPIRED)),
+            Some(queue) => self.die(number, Exit::Dead, queue, Some(reasons::EXPIRED)),
             None => self.leave(number, Exit::Expired),
         }
     }
 
     /// Makes a dead letter of a task.
-    fn die(&mut self, number: u64, queue: &[u8], reason: Option<&[u8]>) {
+    pub(super) fn die(&mut self, number: u64, exit: Exit, queue: &[u8], reason: Option<&[u8]>) {
         let now = self.now;
-        self.relocate(number, Exit::Dead, &Place::Queue(queue.into()), |task| {
+        self.relocate(number, exit, &Place::Queue(queue.into()), |task| {
             let origin = Origin {
                 queue: task.queue.clone(),
                 id: task.id.clone(),

@@ -12,6 +12,7 @@
 
 mod arguments;
 mod bindings;
+mod capacity;
 mod disk_room;
 mod failure;
 mod gate;

@@ -6,7 +6,7 @@ use pinpriq_engine::reply::{RefusalKind, Reply};
 use pinpriq_engine::settings::Ids;
 use pinpriq_engine::task::{Bytes, StateKind, TaskId, TaskRecord};
 
-use super::{Answer, Exit, Home, Model, Place, fits};
+use super::{Answer, Exit, Model, Place, fits};
 
 impl Model {
     pub(super) fn move_tasks(
@@ -93,9 +93,12 @@ impl Model {
     }
 
     fn accepts(&self, to: &Place, number: u64) -> bool {
-        let kind = self.task(number).progress.state.kind();
+        let task = self.task(number);
+        let content = (task.payload.len() + task.terms.bytes()) as u64;
+        let kind = task.progress.state.kind();
         let is_finished = matches!(kind, StateKind::Zombie | StateKind::Done);
-        let is_full = !is_finished && self.homes.get(to).is_some_and(Home::is_full);
+        let is_full =
+            !is_finished && self.homes.get(to).is_some_and(|home| home.is_full_for(content));
         let has_room = self.has_room(self.growth_by_move(number)).is_ok();
         !is_full && !self.paused(to).input && has_room
     }

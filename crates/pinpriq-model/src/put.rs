@@ -11,7 +11,7 @@ use pinpriq_engine::settings::{Ids, Settings};
 use pinpriq_engine::task::{ClientId, Progress, RequestId, State, StateKind, TaskId, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
 
-use super::{Answer, Home, Model, Place, fits, id_fits, is_placeholder};
+use super::{Answer, Model, Place, fits, id_fits, is_placeholder};
 
 impl Model {
     pub(super) fn put(&mut self, client: ClientId, request: RequestId, put: &Put<'_>) -> Answer {
@@ -24,9 +24,11 @@ impl Model {
         {
             return Err(RefusalKind::Exists);
         }
-        if self.homes.get(&place).is_some_and(Home::is_full) {
-            return Err(RefusalKind::Full);
-        }
+        let content = (put.payload.len() + put.terms.bytes()) as u64;
+        let evicted = match self.homes.get(&place) {
+            Some(home) => home.make_room(put.priority, content).ok_or(RefusalKind::Full)?,
+            None => Vec::new(),
+        };
         if self.paused(&place).input {
             return Err(RefusalKind::Paused);
         }
@@ -42,6 +44,9 @@ impl Model {
             self.may_wait(client, WAIT_OVERHEAD_BYTES)?;
         }
 
+        for number in evicted {
+            self.evict(number);
+        }
         self.last_number += 1;
         let number = self.last_number;
         let id = match put.id {
@@ -145,13 +150,13 @@ impl Model {
         if expires_at.is_some_and(|at| at <= self.now) {
             return Ok(Some(Reply::Count(0)));
         }
+        let content = publish.payload.len() + publish.terms.bytes();
         let is_shut = |place: &Place| {
             let home = &self.homes[place];
-            home.is_full() || home.paused.input
+            home.is_full_for(content as u64) || home.paused.input
         };
         let (shut, open): (Vec<Place>, Vec<Place>) =
             self.lanes_of(publish.topic).into_iter().partition(is_shut);
-        let content = publish.payload.len() + publish.terms.bytes();
         let bytes = content as u64 + TASK_OVERHEAD_BYTES * open.len() as u64;
         // A task that nobody receives needs no room.
         if !open.is_empty() {
@@ -276,17 +281,6 @@ impl Model {
             self.task_mut(number).id = id.clone();
         }
         is_right
-    }
-}
-
-impl Home {
-    /// Whether it holds as many unfinished tasks as its capacity allows.
-    pub(super) fn is_full(&self) -> bool {
-        let Some(capacity) = self.settings.capacity else { return false };
-        let finished =
-            |task: &&TaskRecord| matches!(task.progress.state, State::Zombie { .. } | State::Done);
-        let unfinished = self.tasks.values().filter(|task| !finished(task)).count();
-        unfinished as u64 >= capacity
     }
 }
 

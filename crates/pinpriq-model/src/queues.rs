@@ -3,7 +3,9 @@
 use pinpriq_engine::command::{QueueCommand, QueueName, Sides};
 use pinpriq_engine::limits::NAME_BYTES_MAX;
 use pinpriq_engine::reply::{RefusalKind, Reply};
-use pinpriq_engine::settings::{Assignment, DEADLETTER, IDS, Ids, Paused, Value};
+use pinpriq_engine::settings::{
+    Assignment, DEADLETTER, IDS, Ids, OVERFLOW, Overflow, Paused, Value,
+};
 use pinpriq_engine::stats::{Counters, Figures};
 use pinpriq_engine::task::{StateKind, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
@@ -72,7 +74,9 @@ impl Model {
     }
 
     fn set(&mut self, queue: QueueName<'_>, changes: &[Assignment<'_>]) -> Answer {
-        fits(queue.member.is_none() || !changes.contains(&(IDS, Ids::Given.into())))?;
+        let for_queues = [(IDS, Ids::Given.into()), (OVERFLOW, Overflow::Evict.into())];
+        let fits_lanes = !changes.iter().any(|change| for_queues.contains(change));
+        fits(queue.member.is_none() || fits_lanes)?;
         fits(changes.iter().all(|(setting, value)| match value {
             Value::Bytes(name) => {
                 *setting != DEADLETTER || queue.member.is_none() && *name != queue.name

@@ -33,6 +33,7 @@ pub(super) enum Exit {
     Expired,
     Killed,
     Dead,
+    Evicted,
     Moved,
 }
 
@@ -164,6 +165,7 @@ impl Model {
             Exit::Expired => Outcome::Expired,
             Exit::Killed => Outcome::Killed,
             Exit::Dead => Outcome::Dead,
+            Exit::Evicted => Outcome::Evicted,
             Exit::Moved => Outcome::Moved,
         };
         self.tell(number, outcome, None);
@@ -236,6 +238,7 @@ impl Tally {
             Exit::Expired => self.expired += count,
             Exit::Killed => self.killed += count,
             Exit::Dead => self.dead += count,
+            Exit::Evicted => self.evicted += count,
             Exit::Moved => self.moved += count,
         }
     }

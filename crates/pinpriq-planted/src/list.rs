@@ -211,6 +211,12 @@ bugs! {
     OriginForgottenAtStart "origin-forgotten-at-start"
         "A restart forgets where dead letters come from."
         [Engine("random::"), Simulator]
+    EvictsMoreUrgentTasks "evicts-more-urgent-tasks"
+        "A put into a full queue evicts tasks that are more urgent."
+        [Engine("scripts::"), Simulator]
+    EvictedTaskLost "evicted-task-lost"
+        "A task that makes room is removed, although there is a queue for dead letters."
+        [Engine("scripts::"), Simulator]
     LimitNotKept "limit-not-kept"
         "More tasks are taken at once than the limit of the queue allows."
         [Engine("scripts::"), Simulator]

@@ -4,8 +4,8 @@
 use pinpriq_dice::Dice;
 use pinpriq_engine::command::Sides;
 use pinpriq_engine::settings::{
-    AFTERACK, ATTEMPTS, AfterAck, BACKOFF, BACKOFFMAX, CAPACITY, DEADLETTER, IDS, Ids, LIMIT,
-    ONEXPIRY, RATE, Rate, TTL, TTR, Value,
+    AFTERACK, ATTEMPTS, AfterAck, BACKOFF, BACKOFFMAX, CAPACITY, CAPACITYBYTES, DEADLETTER, IDS,
+    Ids, LIMIT, ONEXPIRY, OVERFLOW, RATE, Rate, TTL, TTR, Value,
 };
 use pinpriq_engine::task::{Receipt, StateKind};
 use pinpriq_engine::time::{Span, Timestamp};
@@ -396,7 +396,10 @@ impl Chooser<'_> {
 
     fn policies(&mut self) -> Settings {
         let has_one = !self.once_in(4);
-        let (setting, value) = match self.dice.below(9) {
+        let (setting, value) = match self.dice.below(12) {
+            9 => (CAPACITY, has_one.then(|| 1 + self.dice.below(6)).into()),
+            10 => (CAPACITYBYTES, has_one.then(|| 1 + self.dice.below(300)).into()),
+            11 => (OVERFLOW, Value::Word(u8::from(has_one))),
             6 => (LIMIT, has_one.then(|| 1 + self.dice.below(4)).into()),
             7 | 8 => (RATE, has_one.then(|| self.rate()).into()),
             0 | 1 => (ATTEMPTS, has_one.then(|| 1 + self.dice.below(3)).into()),

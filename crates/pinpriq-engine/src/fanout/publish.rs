@@ -31,10 +31,9 @@ impl Engine {
         if expires_at.is_some_and(|at| at <= self.now) && !planted!(PublishedTooLate) {
             return Ok(Some(Reply::Count(0)));
         }
-        let Lanes { open: lanes, shut } = self.lanes(publish.topic);
+        let Lanes { open: lanes, shut } = self.lanes(publish);
         if !lanes.is_empty() {
-            let content = publish.payload.len() + publish.terms.bytes();
-            self.check_room(content as u64 + TASK_OVERHEAD_BYTES * lanes.len() as u64)?;
+            self.check_room(content_of(publish) + TASK_OVERHEAD_BYTES * lanes.len() as u64)?;
         }
         for slot in shut {
             if let Some(lane) = &mut self.queues[slot].lane {
@@ -109,9 +108,9 @@ impl Engine {
     }
 
     /// Returns the lanes of a topic whose members are alive now.
-    fn lanes(&self, topic: &[u8]) -> Lanes {
+    fn lanes(&self, publish: &Publish<'_>) -> Lanes {
         let mut found = Lanes { open: Vec::new(), shut: Vec::new() };
-        let Some(lanes) = self.members.topics.get(topic) else { return found };
+        let Some(lanes) = self.members.topics.get(publish.topic) else { return found };
         // A lease can be over and not fired yet, if more is due than one call fires.
         let all_alive = self.members.ended.is_empty()
             && self.deadlines.next().is_none_or(|next| next > self.now);
@@ -126,7 +125,7 @@ impl Engine {
             if !is_alive && !planted!(PublishedToEndedMember) {
                 continue;
             }
-            let is_full = self.full_at(*slot).is_some();
+            let is_full = self.is_full_for(*slot, content_of(publish));
             let side =
                 if is_full || queue.paused.input { &mut found.shut } else { &mut found.open };
             side.push(*slot);
@@ -177,4 +176,10 @@ impl Engine {
         }
         self.save();
     }
+}
+
+/// The number of bytes that a copy counts in statistics.
+const fn content_of(publish: &Publish<'_>) -> u64 {
+    let key = if let Some(key) = publish.terms.key { key.len() } else { 0 };
+    (publish.payload.len() + key) as u64
 }

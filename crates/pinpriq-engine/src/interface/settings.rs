@@ -7,8 +7,8 @@ mod table;
 mod value;
 
 pub use table::{
-    AFTERACK, ATTEMPTS, BACKOFF, BACKOFFMAX, CAPACITY, Changes, DEADLETTER, IDS, Kind, LIMIT,
-    Lanes, Length, ONEXPIRY, RATE, SETTINGS, Setting, Shown, TTL, TTR, Word,
+    AFTERACK, ATTEMPTS, BACKOFF, BACKOFFMAX, CAPACITY, CAPACITYBYTES, Changes, DEADLETTER, IDS,
+    Kind, LIMIT, Lanes, Length, ONEXPIRY, OVERFLOW, RATE, SETTINGS, Setting, Shown, TTL, TTR, Word,
 };
 pub use value::{Misfit, Value};
 
@@ -53,6 +53,16 @@ pub enum OnExpiry {
     DeadLetter,
 }
 
+/// What happens to a put that finds its queue full.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Overflow {
+    /// It is refused.
+    #[default]
+    Refuse,
+    /// The last of the ready tasks make room, if all of them are less urgent.
+    Evict,
+}
+
 /// How many tasks a queue hands out in a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rate {
@@ -89,6 +99,10 @@ pub struct Settings {
     pub limit: Option<u64>,
     /// How many tasks may be taken in a time.
     pub rate: Option<Rate>,
+    /// The most bytes of payloads and keys in the states R, T, W and B together.
+    pub capacity_bytes: Option<u64>,
+    /// What happens to a put that finds the queue full.
+    pub overflow: Overflow,
 }
 
 impl Default for Settings {
@@ -106,6 +120,8 @@ impl Default for Settings {
             on_expiry: OnExpiry::default(),
             limit: None,
             rate: None,
+            capacity_bytes: None,
+            overflow: Overflow::default(),
         }
     }
 }

@@ -22,7 +22,6 @@ pub(crate) enum Exit {
     Expired,
     Killed,
     Dead,
-    #[expect(dead_code, reason = "no queue evicts yet")]
     Evicted,
     Moved,
 }

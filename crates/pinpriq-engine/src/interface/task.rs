@@ -206,6 +206,8 @@ pub mod reasons {
     pub const CONNECTION_CLOSED: &[u8] = b"connection closed";
     /// The TTL has passed, and the queue keeps such tasks as dead letters.
     pub const EXPIRED: &[u8] = b"expired";
+    /// The task made room for a more urgent one, and the queue keeps such tasks as dead letters.
+    pub const EVICTED: &[u8] = b"evicted";
 }
 
 /// A whole task.

@@ -43,6 +43,8 @@ pub(crate) struct Queue {
     /// The clients that are subscribed, with credit or without.
     pub(crate) subscribers: BTreeSet<ClientId>,
     pub(crate) counters: Counters,
+    /// The bytes of payloads and keys of the tasks in Z and D.
+    pub(crate) finished_bytes: u64,
     /// The number under which [`Lingering`] keeps it, if it has ceased to exist and its figures are
     /// kept.
     pub(crate) lingers: Option<u64>,
@@ -244,6 +246,7 @@ impl Queues {
             waiting: Waiting::default(),
             subscribers: BTreeSet::new(),
             counters: Counters::default(),
+            finished_bytes: 0,
             lingers: None,
             place: None,
             recorded: false,

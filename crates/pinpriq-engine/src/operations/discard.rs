@@ -38,6 +38,7 @@ impl Engine {
         let former = std::mem::replace(&mut queue.epoch, epoch);
         let indexes = std::mem::take(&mut queue.indexes);
         let counts = queue.counters.counts;
+        queue.finished_bytes = 0;
         let bytes = queue.counters.bytes;
         for counters in [&mut queue.counters, &mut self.totals] {
             for (kind, count) in StateKind::ALL.into_iter().zip(counts) {

@@ -78,7 +78,7 @@ impl Engine {
         let is_exhausted = allowed.is_some_and(|most| u64::from(failures) >= most);
         if is_exhausted && let Some(dead_letters) = settings.dead_letter.clone() {
             self.tasks[slot].set_failures(failures);
-            self.become_dead_letter(slot, operation, &dead_letters, reason);
+            self.become_dead_letter(slot, (operation, Exit::Dead), &dead_letters, reason);
             return None;
         }
         if !is_exhausted && task.is_expired(self.now) {
@@ -114,20 +114,21 @@ impl Engine {
         let Some(dead_letters) = dead_letters.cloned() else {
             return self.leave(slot, operation, Exit::Expired);
         };
-        self.become_dead_letter(slot, operation, &dead_letters, Some(reasons::EXPIRED));
+        let how = (operation, Exit::Dead);
+        self.become_dead_letter(slot, how, &dead_letters, Some(reasons::EXPIRED));
     }
 
     /// Moves a task to the queue for dead letters, which comes into being with its first one.
     #[inline(never)]
-    fn become_dead_letter(
+    pub(crate) fn become_dead_letter(
         &mut self,
         slot: Slot,
-        operation: Operation,
+        (operation, exit): (Operation, Exit),
         queue: &[u8],
         reason: Option<&[u8]>,
     ) {
         let to = self.queues.find_or_make(queue);
-        let is_full = planted!(FullQueueRefusesDeadLetters) && self.full_at(to).is_some();
+        let is_full = planted!(FullQueueRefusesDeadLetters) && self.is_full_for(to, 0);
         if is_full || planted!(DeadLetterLost) {
             self.tidy_queue(to);
             return self.leave(slot, operation, Exit::Killed);
@@ -141,7 +142,7 @@ impl Engine {
             failures: task.failures(),
             at: now,
         };
-        self.relocate(slot, (operation, Exit::Dead), to, |task| {
+        self.relocate(slot, (operation, exit), to, |task| {
             task.put_at = now;
             task.set_state(State::Ready);
             if !planted!(DeadLetterKeepsItsTtl) {

@@ -138,7 +138,9 @@ impl Engine {
     /// Whether a queue accepts another task that comes from elsewhere.
     fn accepts(&self, to: QueueSlot, slot: Slot) -> bool {
         let is_finished = matches!(self.tasks[slot].kind(), StateKind::Zombie | StateKind::Done);
-        let is_full = !is_finished && self.full_at(to).is_some() && !planted!(MoveIntoAFullQueue);
+        let content = self.tasks[slot].content_bytes();
+        let is_full =
+            !is_finished && self.is_full_for(to, content) && !planted!(MoveIntoAFullQueue);
         let queue = &self.queues[to];
         !is_full && !queue.paused.input && !self.is_busy_for(self.growth_by_move(slot))
     }

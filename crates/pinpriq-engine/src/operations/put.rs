@@ -23,13 +23,16 @@ impl Engine {
             (settings.ids, settings.ttl)
         });
         let expires_at = self.check_put(put, ids, ttl)?;
-        self.check_put_allowed(put, existing)?;
+        let in_the_way = self.check_put_allowed(put, existing)?;
         if put.wait.is_some_and(Wait::blocks) {
             self.check_waits(client, WAIT_OVERHEAD_BYTES)?;
         }
 
-        // The search for a task of this id may have ended the queue.
-        let queue = existing.filter(|_| put.id.is_none());
+        if !in_the_way.is_empty() {
+            self.evict(&in_the_way);
+        }
+        // The search for a task of this id, or making room, may have ended the queue.
+        let queue = existing.filter(|_| put.id.is_none() && in_the_way.is_empty());
         let queue = queue.unwrap_or_else(|| self.queues.find_or_make(put.queue));
         self.count_queue(queue);
         let number = self.issued.next();
@@ -206,12 +209,12 @@ impl Engine {
     }
 
     /// Checks the state of the queue: whether the id is free, whether there is room, and whether
-    /// puts are allowed.
+    /// puts are allowed. Returns the tasks that have to make room.
     fn check_put_allowed(
         &mut self,
         put: &Put<'_>,
         existing: Option<QueueSlot>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<Vec<Slot>, Refusal> {
         let name = || quoted(put.queue);
         if let Some(id) = put.id
             && self.find_task(put.queue.into(), id)?.is_some()
@@ -222,14 +225,10 @@ impl Engine {
                 format!("the queue {} has a task {} already", name(), quoted(id)),
             ));
         }
-        if let Some(capacity) = existing.and_then(|slot| self.full_at(slot))
-            && !planted!(CapacityNotKept)
-        {
-            return Err(Refusal::new(
-                RefusalKind::Full,
-                format!("the queue {} holds its {capacity} tasks already", name()),
-            ));
-        }
+        let in_the_way = match existing {
+            Some(queue) => self.check_capacity(put, queue)?,
+            None => Vec::new(),
+        };
         if existing.is_some_and(|slot| self.queues[slot].paused.input) {
             return Err(Refusal::new(
                 RefusalKind::Paused,
@@ -239,16 +238,10 @@ impl Engine {
         let content = put.payload.len() + put.terms.bytes() + put.id.map_or(0, <[u8]>::len);
         // Usually there is room for a new queue too.
         if !self.is_busy_for(put_bytes(put.queue.len(), content)) {
-            return Ok(());
+            return Ok(in_the_way);
         }
-        self.check_room(self.growth_by_put(existing, put.queue, content))
-    }
-
-    /// Returns the capacity of a queue that has reached it.
-    #[inline]
-    pub(crate) fn full_at(&self, slot: QueueSlot) -> Option<u64> {
-        let queue = &self.queues[slot];
-        queue.settings.capacity.filter(|capacity| queue.counters.unfinished() >= *capacity)
+        self.check_room(self.growth_by_put(existing, put.queue, content))?;
+        Ok(in_the_way)
     }
 
     /// Returns the growth of [`Engine::bytes`] by a put of a task with `content` bytes of payload,

@@ -13,7 +13,9 @@ use pinpriq_engine::command::{
 };
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, Reply};
-use pinpriq_engine::settings::{AFTERACK, ATTEMPTS, AfterAck, Assignment, BACKOFF, IDS, Ids};
+use pinpriq_engine::settings::{
+    AFTERACK, ATTEMPTS, AfterAck, Assignment, BACKOFF, CAPACITY, IDS, Ids, OVERFLOW, Overflow,
+};
 use pinpriq_engine::task::{ClientId, Receipt, RequestId, StateKind, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::{Engine, Farewell, transition_listing};
@@ -24,7 +26,7 @@ use StateKind::{Buried, Done, Ready, Waiting, Zombie};
 const STANDINGS: [&str; 8] = ["X", "R", "T, held here", "T, held elsewhere", "W", "B", "Z", "D"];
 
 /// The specification, row by row. `—` cannot happen, `=` changes nothing.
-const SPECIFIED: [(&str, [&str; 8]); 30] = [
+const SPECIFIED: [(&str, [&str; 8]); 31] = [
     (
         "put with that id",
         ["R, W", "EXISTS", "EXISTS", "EXISTS", "EXISTS", "EXISTS", "EXISTS", "EXISTS"],
@@ -76,6 +78,7 @@ const SPECIFIED: [(&str, [&str; 8]); 30] = [
     ),
     ("restart", ["NOTFOUND", "=", "TAKEN", "TAKEN", "R, W, X", "R, W, X", "R, W, X", "R, W, X"]),
     ("move to another queue", ["—", "X", "—", "—", "X", "X", "X", "X"]),
+    ("make room for a more urgent one", ["—", "X", "—", "—", "—", "—", "—", "—"]),
     ("arrive from another queue", ["R, W, B, Z, D", "—", "—", "—", "—", "—", "—", "—"]),
     ("its deadline passes", ["—", "X", FAILED, FAILED, "R, X", "=", "X", "—"]),
     ("its holder is gone", ["—", "—", FAILED, FAILED, "—", "—", "—", "—"]),
@@ -241,7 +244,7 @@ fn drive(row: &str, standing: &str, variant: Variant) -> Option<String> {
     let answer = bench.operate(row, variant);
     let after = bench.record();
     bench.engine.check();
-    let moves = row.ends_with("another queue");
+    let moves = row.ends_with("another queue") || row.starts_with("make room");
     if moves && before == after {
         return None;
     }
@@ -444,6 +447,12 @@ impl Bench {
             "arrive" => {
                 let Variant::From(state) = variant else { return None };
                 Command::Move { from: OTHER.into(), to: QUEUE, count: 1, state }
+            }
+            "make" => {
+                self.set((CAPACITY, Some(1).into()));
+                self.set((OVERFLOW, Overflow::Evict.into()));
+                let id = Some(&b"more urgent"[..]);
+                Command::Put(Put { id, priority: Some(-1), ..Put::new(QUEUE, b"other") })
             }
             "touch" => Command::Touch { held, by: Some(DELAY) },
             "update" => {

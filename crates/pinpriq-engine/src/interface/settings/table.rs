@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use super::{Ids, Misfit, Rate, Settings, Value};
+use super::{Ids, Misfit, Overflow, Rate, Settings, Value};
 
 /// A setting of a queue.
 pub struct Setting {
@@ -108,9 +108,21 @@ pub enum Lanes {
 
 /// All settings, in the order in which they are shown, checked and written. Add new ones at the
 /// end.
-pub static SETTINGS: [&Setting; 12] = [
-    IDS, TTL, TTR, AFTERACK, CAPACITY, ATTEMPTS, BACKOFF, BACKOFFMAX, DEADLETTER, ONEXPIRY, LIMIT,
+pub static SETTINGS: [&Setting; 14] = [
+    IDS,
+    TTL,
+    TTR,
+    AFTERACK,
+    CAPACITY,
+    ATTEMPTS,
+    BACKOFF,
+    BACKOFFMAX,
+    DEADLETTER,
+    ONEXPIRY,
+    LIMIT,
     RATE,
+    CAPACITYBYTES,
+    OVERFLOW,
 ];
 
 /// See [`Settings::ids`].
@@ -330,6 +342,44 @@ pub const RATE: &Setting = &Setting {
     write: |settings, value| value.try_into().map(|rate| settings.rate = rate),
 };
 
+/// See [`Settings::capacity_bytes`].
+pub const CAPACITYBYTES: &Setting = &Setting {
+    name: "CAPACITYBYTES",
+    flag: "capacity-bytes",
+    tag: 13,
+    kind: Kind::Number,
+    optional: true,
+    least: 1,
+    what: "the capacity in bytes",
+    changes: Changes::Always,
+    lanes: Lanes::Any,
+    help: "The most bytes of payloads and keys of tasks that are not finished",
+    read: |settings| settings.capacity_bytes.into(),
+    write: |settings, value| value.try_into().map(|bytes| settings.capacity_bytes = bytes),
+};
+
+/// See [`Settings::overflow`].
+pub const OVERFLOW: &Setting = &Setting {
+    name: "OVERFLOW",
+    flag: "overflow",
+    tag: 14,
+    kind: Kind::Words(&[
+        Word { word: "refuse", help: "It is refused" },
+        Word { word: "evict", help: "The least urgent ready tasks go, if it is more urgent" },
+    ]),
+    optional: false,
+    least: 0,
+    what: "what happens on overflow",
+    changes: Changes::Always,
+    lanes: Lanes::Not(
+        Value::Word(Overflow::Evict as u8),
+        "a full lane misses what is published: it evicts nothing",
+    ),
+    help: "What happens to a put that finds the queue full",
+    read: |settings| settings.overflow.into(),
+    write: |settings, value| value.try_into().map(|overflow| settings.overflow = overflow),
+};
+
 impl Changes {
     /// What the help of a setting adds at its end.
     #[must_use]
@@ -433,6 +483,8 @@ mod tests {
             on_expiry: OnExpiry::DeadLetter,
             limit: Some(8),
             rate: Some(Rate { count: 9, per: Span::from_ms(10) }),
+            capacity_bytes: Some(11),
+            overflow: Overflow::Evict,
         }
     }
 

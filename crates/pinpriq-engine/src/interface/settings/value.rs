@@ -3,7 +3,7 @@
 //! Converts each field of [`super::Settings`] to a value and back. The bounds of a value are in the
 //! table.
 
-use super::{AfterAck, Ids, OnExpiry, Rate};
+use super::{AfterAck, Ids, OnExpiry, Overflow, Rate};
 use crate::task::Bytes;
 use crate::time::Span;
 
@@ -79,6 +79,24 @@ impl TryFrom<Value<'_>> for OnExpiry {
         match value {
             Value::Word(0) => Ok(Self::Delete),
             Value::Word(1) => Ok(Self::DeadLetter),
+            _ => Err(Misfit),
+        }
+    }
+}
+
+impl From<Overflow> for Value<'_> {
+    fn from(overflow: Overflow) -> Self {
+        Self::Word(overflow as u8)
+    }
+}
+
+impl TryFrom<Value<'_>> for Overflow {
+    type Error = Misfit;
+
+    fn try_from(value: Value<'_>) -> Result<Self, Misfit> {
+        match value {
+            Value::Word(0) => Ok(Self::Refuse),
+            Value::Word(1) => Ok(Self::Evict),
             _ => Err(Misfit),
         }
     }

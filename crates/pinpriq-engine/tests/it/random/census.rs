@@ -77,6 +77,12 @@ impl Census {
         let by_id = |queue: QueueName<'_>, id: &[u8]| task_of(model, queue, id);
         match command {
             Command::Put(put) => {
+                let content = put.payload.len() + put.terms.bytes();
+                let home = model.homes.get(&Place::Queue(put.queue.into()));
+                let gone = home.and_then(|home| home.make_room(put.priority, content as u64));
+                if gone.is_some_and(|gone| !gone.is_empty()) {
+                    self.cell("make room for a more urgent one", "R");
+                }
                 if let Some(id) = put.id {
                     self.cell("put with that id", standing(by_id(put.queue.into(), id), client));
                 }

@@ -9,8 +9,8 @@ use pinpriq_engine::command::{
 };
 use pinpriq_engine::limits::NARROW_PAYLOAD_BYTES_MAX;
 use pinpriq_engine::settings::{
-    AFTERACK, ATTEMPTS, AfterAck, Assignment, BACKOFF, BACKOFFMAX, CAPACITY, DEADLETTER, IDS, Ids,
-    LIMIT, ONEXPIRY, RATE, Rate, TTL, TTR, Value,
+    AFTERACK, ATTEMPTS, AfterAck, Assignment, BACKOFF, BACKOFFMAX, CAPACITY, CAPACITYBYTES,
+    DEADLETTER, IDS, Ids, LIMIT, ONEXPIRY, OVERFLOW, RATE, Rate, TTL, TTR, Value,
 };
 use pinpriq_engine::task::{Receipt, State, StateKind, TaskRecord, Terms};
 use pinpriq_engine::time::Span;
@@ -457,6 +457,13 @@ impl<'a> Chooser<'a> {
         if self.dice.once_in(4) {
             let rate = Rate { count: self.dice.pick(&[0, 1, 1, 2, 3, 5]), per: self.span() };
             changes.push((RATE, self.dice.pick(&[None, Some(rate), Some(rate)]).into()));
+        }
+        if self.dice.once_in(4) {
+            let all = [None, Some(0), Some(8), Some(40), Some(200)];
+            changes.push((CAPACITYBYTES, self.dice.pick(&all).into()));
+        }
+        if self.dice.once_in(3) {
+            changes.push((OVERFLOW, Value::Word(self.dice.pick(&[0, 1, 1]))));
         }
         changes
     }

@@ -1,0 +1,162 @@
+//! Full queues: what a queue holds at most, and what makes room for a more urgent task.
+//!
+//! Tasks in R, T, W and B count, and their payloads and keys. Dead letters are never refused, and
+//! what a task weighs may change later, so a queue can hold more than its capacity.
+
+use crate::command::{End, Order, Put, Selection};
+use crate::engine::Engine;
+use crate::memory::queues::Queue;
+use crate::memory::slots::{QueueSlot, Slot};
+use crate::operations::arguments::quoted;
+use crate::reply::{Refusal, RefusalKind};
+use crate::settings::Overflow;
+use crate::stats::Exit;
+use crate::task::{StateKind, reasons};
+use crate::transition::Operation;
+
+/// What a queue lacks for a task.
+#[derive(Clone, Copy, Debug)]
+enum Lack {
+    /// It holds this many tasks already, which is its capacity.
+    Tasks(u64),
+    /// With the task it would hold more than this many bytes.
+    Bytes(u64),
+}
+
+impl Queue {
+    /// What it lacks for another task with `content` bytes of payload and key.
+    #[inline]
+    fn lack(&self, content: u64) -> Option<Lack> {
+        let settings = &self.settings;
+        if settings.capacity.is_none() && settings.capacity_bytes.is_none() {
+            return None;
+        }
+        let tasks = settings.capacity.filter(|most| self.counters.unfinished() >= *most);
+        let bytes = settings.capacity_bytes;
+        let bytes = bytes.filter(|most| self.unfinished_bytes().saturating_add(content) > *most);
+        tasks.map(Lack::Tasks).or_else(|| bytes.map(Lack::Bytes))
+    }
+
+    /// The bytes of payloads and keys that count against the capacity.
+    const fn unfinished_bytes(&self) -> u64 {
+        self.counters.bytes - self.finished_bytes
+    }
+}
+
+impl Engine {
+    /// Whether a queue has no room for another task with `content` bytes of payload and key.
+    #[inline]
+    pub(crate) fn is_full_for(&self, queue: QueueSlot, content: u64) -> bool {
+        self.queues[queue].lack(content).is_some()
+    }
+
+    /// Refuses a put into a full queue. Returns the tasks that have to make room for it, if there
+    /// are any and the queue evicts.
+    #[inline]
+    pub(crate) fn check_capacity(
+        &self,
+        put: &Put<'_>,
+        queue: QueueSlot,
+    ) -> Result<Vec<Slot>, Refusal> {
+        let content = (put.payload.len() + put.terms.bytes()) as u64;
+        match self.queues[queue].lack(content) {
+            Some(lack) if !planted!(CapacityNotKept) => {
+                self.find_room(put.priority, content, queue).ok_or_else(|| full(put.queue, lack))
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// Finds the tasks that have to go to make room, the last of the order of selection first. None
+    /// if they are not all less urgent than the new one. Costs O(log n) for each of them.
+    #[inline(never)]
+    fn find_room(
+        &self,
+        priority: Option<i64>,
+        content: u64,
+        queue: QueueSlot,
+    ) -> Option<Vec<Slot>> {
+        const LAST: Selection =
+            Selection { from: End::Max, order: Order::Newest, ..Selection::DEFAULT };
+        let queue = &self.queues[queue];
+        let settings = &queue.settings;
+        if settings.overflow == Overflow::Refuse {
+            return None;
+        }
+        let excess =
+            |most: Option<u64>, wanted: u64| most.map_or(0, |most| wanted.saturating_sub(most));
+        let mut tasks = excess(settings.capacity, queue.counters.unfinished() + 1);
+        let mut bytes = excess(settings.capacity_bytes, queue.unfinished_bytes() + content);
+        let unranked = queue.indexes.resting(StateKind::Ready).rev();
+        let mut last = unranked.chain(queue.indexes.walk(LAST));
+        let mut victims = Vec::new();
+        while tasks > 0 || bytes > 0 {
+            let slot = last.next()?;
+            let task = &self.tasks[slot];
+            let is_behind = match (priority, task.priority()) {
+                (None, _) => false,
+                (Some(_), None) => true,
+                (Some(new), Some(old)) => old > new,
+            };
+            if !is_behind && !planted!(EvictsMoreUrgentTasks) {
+                return None;
+            }
+            tasks = tasks.saturating_sub(1);
+            bytes = bytes.saturating_sub(task.content_bytes());
+            victims.push(slot);
+        }
+        Some(victims)
+    }
+
+    /// Removes tasks to make room for a more urgent one. They become dead letters, if their queue
+    /// has a queue for those.
+    #[inline(never)]
+    pub(crate) fn evict(&mut self, slots: &[Slot]) {
+        for slot in slots {
+            let (slot, task) = (*slot, &self.tasks[*slot]);
+            if task.is_expired(self.now) {
+                self.expire(slot);
+                continue;
+            }
+            let dead_letters = self.queues[task.queue].settings.dead_letter.clone();
+            match dead_letters.filter(|_| !planted!(EvictedTaskLost)) {
+                None => self.leave(slot, Operation::Evict, Exit::Evicted),
+                Some(to) => {
+                    let how = (Operation::Evict, Exit::Evicted);
+                    self.become_dead_letter(slot, how, &to, Some(reasons::EVICTED));
+                }
+            }
+        }
+    }
+
+    /// Counts the bytes of a task that becomes finished, stays so with another payload, or is
+    /// finished no more.
+    #[inline]
+    pub(crate) fn weigh_finished(
+        &mut self,
+        queue: QueueSlot,
+        from: Option<(StateKind, u64)>,
+        to: Option<(StateKind, u64)>,
+    ) {
+        let finished = |side: Option<(StateKind, u64)>| {
+            side.filter(|(kind, _)| matches!(kind, StateKind::Zombie | StateKind::Done))
+                .map_or(0, |(_, bytes)| bytes)
+        };
+        let (former, current) = (finished(from), finished(to));
+        if former != current {
+            let queue = &mut self.queues[queue];
+            queue.finished_bytes = queue.finished_bytes + current - former;
+        }
+    }
+}
+
+fn full(queue: &[u8], lack: Lack) -> Refusal {
+    let name = quoted(queue);
+    let sentence = match lack {
+        Lack::Tasks(capacity) => format!("the queue {name} holds its {capacity} tasks already"),
+        Lack::Bytes(capacity) => {
+            format!("the queue {name} has no room for the task in its {capacity} bytes")
+        }
+    };
+    Refusal::new(RefusalKind::Full, sentence)
+}

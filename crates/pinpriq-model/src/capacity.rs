@@ -1,0 +1,69 @@
+//! Full places, and which tasks make room for a more urgent one.
+
+use pinpriq_engine::settings::Overflow;
+use pinpriq_engine::task::{State, StateKind, TaskRecord, reasons};
+
+use super::{Exit, Home, Model};
+
+impl Home {
+    /// Whether it has no room for another task of so many bytes.
+    pub(super) fn is_full_for(&self, content: u64) -> bool {
+        self.is_full_with(self.unfinished().collect(), content)
+    }
+
+    fn is_full_with(&self, tasks: Vec<&TaskRecord>, content: u64) -> bool {
+        let bytes: u64 = tasks.iter().map(|task| content_of(task)).sum();
+        let too_many = self.settings.capacity.is_some_and(|most| tasks.len() as u64 + 1 > most);
+        too_many || self.settings.capacity_bytes.is_some_and(|most| bytes + content > most)
+    }
+
+    /// The tasks that go when one of this priority is put, the first of them first. None if it is
+    /// refused.
+    #[must_use]
+    pub fn make_room(&self, priority: Option<i64>, content: u64) -> Option<Vec<u64>> {
+        let mut gone = Vec::new();
+        let mut left: Vec<&TaskRecord> = self.unfinished().collect();
+        // The last in the order of selection is the last here.
+        left.sort_by_key(|task| {
+            let is_ready = task.progress.state == State::Ready;
+            let priority = task.progress.priority;
+            (is_ready, priority.is_none(), priority, task.progress.seq)
+        });
+        while self.is_full_with(left.clone(), content) {
+            let last = left.pop().filter(|_| self.settings.overflow == Overflow::Evict)?;
+            let is_less_urgent = match (priority, last.progress.priority) {
+                (Some(new), Some(old)) => old > new,
+                (new, _) => new.is_some(),
+            };
+            if last.progress.state != State::Ready || !is_less_urgent {
+                return None;
+            }
+            gone.push(last.number);
+        }
+        Some(gone)
+    }
+
+    fn unfinished(&self) -> impl Iterator<Item = &TaskRecord> {
+        let finished = |task: &TaskRecord| {
+            matches!(task.progress.state.kind(), StateKind::Zombie | StateKind::Done)
+        };
+        self.tasks.values().filter(move |task| !finished(task))
+    }
+}
+
+impl Model {
+    pub(super) fn evict(&mut self, number: u64) {
+        let place = self.places[&number].clone();
+        match self.settings(&place).dead_letter {
+            None => self.leave(number, Exit::Evicted),
+            Some(to) => {
+                self.die(number, Exit::Evicted, &to, Some(reasons::EVICTED));
+            }
+        }
+    }
+}
+
+/// The bytes of payload and key.
+fn content_of(task: &TaskRecord) -> u64 {
+    (task.payload.len() + task.terms.bytes()) as u64
+}
