@@ -69,6 +69,16 @@ impl Engine {
                     self.report.give_up(member.place);
                 }
             }
+            Change::Schedule(record) => self.restore_schedule(*record, place),
+            Change::ScheduleMoved(moved) => {
+                if let Some(schedule) = self.schedules.find_mut(moved.number) {
+                    schedule.course = moved.course;
+                }
+            }
+            Change::ScheduleGone(number) => {
+                let gone = self.schedules.remove(number);
+                self.report.give_up(gone.and_then(|gone| gone.place));
+            }
         }
     }
 
@@ -134,6 +144,9 @@ impl Engine {
             }
             self.tidy_queue(queue);
         }
+        // Slots that are made up are due from now on. They do not belong to the first batch, which
+        // could become too large.
+        self.revive_schedules();
         self.conclude();
     }
 

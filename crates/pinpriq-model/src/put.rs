@@ -59,6 +59,7 @@ impl Model {
             terms: put.terms.kept(),
             progress: Progress { expires_at, state, ..Progress::fresh(number, put.priority) },
             origin: None,
+            scheduled: None,
             payload: put.payload.into(),
             away: None,
             shared: false,
@@ -181,6 +182,7 @@ impl Model {
                     ..Progress::fresh(number, publish.priority)
                 },
                 origin: None,
+                scheduled: None,
                 payload: std::sync::Arc::clone(&payload),
                 away: None,
                 shared: false,

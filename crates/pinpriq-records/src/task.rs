@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use pinpriq_engine::schedule::Scheduled;
 use pinpriq_engine::task::{
     Bytes, ClientId, Grant, LaneName, Lease, Origin, Progress, State, TaskId, TaskRecord, Terms,
 };
@@ -33,6 +34,7 @@ const HOLDER: u8 = 10;
 const FAILURES: u8 = 11;
 const REASON: u8 = 12;
 const ORIGIN: u8 = 13;
+const SCHEDULED: u8 = 14;
 
 /// What an attribute belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -43,7 +45,7 @@ enum Part {
 }
 
 /// All attributes, in the order in which they are written.
-const ATTRIBUTES: [(u8, Part); 13] = [
+const ATTRIBUTES: [(u8, Part); 14] = [
     (ID, Part::Task),
     (KEY, Part::Terms),
     (TTR, Part::Terms),
@@ -55,6 +57,7 @@ const ATTRIBUTES: [(u8, Part); 13] = [
     (FAILURES, Part::Progress),
     (REASON, Part::Progress),
     (ORIGIN, Part::Task),
+    (SCHEDULED, Part::Task),
     (SHARED, Part::Task),
     (HOLDER, Part::Task),
 ];
@@ -70,7 +73,8 @@ const PLACES: [usize; ATTRIBUTES.len() + 1] = {
     places
 };
 
-/// A task that borrows its bytes from where they were read, except for reason and origin.
+/// A task that borrows its bytes from where they were read, except for reason, origin and
+/// schedule.
 #[derive(Debug)]
 pub struct TaskView<'a> {
     /// See [`TaskRecord::number`].
@@ -88,6 +92,7 @@ struct Attributes<'a> {
     terms: Terms<&'a [u8]>,
     progress: Progress,
     origin: Option<Box<Origin>>,
+    scheduled: Option<Box<Scheduled>>,
     shared: bool,
 }
 
@@ -103,6 +108,7 @@ pub fn put_task(out: &mut Vec<u8>, task: &TaskRecord) {
     put_terms_open(out, task.terms.borrowed());
     put_progress_open(out, task.number, &task.progress);
     put_attribute(out, ORIGIN, task.origin.as_deref(), put_origin);
+    put_attribute(out, SCHEDULED, task.scheduled.as_deref(), put_scheduled);
     if task.shared {
         out.push(SHARED);
     }
@@ -148,7 +154,7 @@ impl TaskView<'_> {
     /// Returns the task with owned bytes, in this queue or lane.
     #[must_use]
     pub fn kept(self, queue: Bytes, lane: Option<LaneName>) -> TaskRecord {
-        let Attributes { own_id, terms, progress, origin, shared } = self.attributes;
+        let Attributes { own_id, terms, progress, origin, scheduled, shared } = self.attributes;
         TaskRecord {
             number: self.number,
             queue,
@@ -158,6 +164,7 @@ impl TaskView<'_> {
             terms: terms.kept(),
             progress,
             origin,
+            scheduled,
             payload: Arc::from(self.payload),
             away: None,
             shared,
@@ -169,8 +176,8 @@ impl<'a> Attributes<'a> {
     /// Takes attributes up to their end: those of this part alone, or all.
     fn take(input: &mut &'a [u8], number: u64, part: Option<Part>) -> Result<Self, Malformed> {
         let progress = Progress::fresh(number, None);
-        let (terms, origin) = (Terms::NONE, None);
-        let mut found = Self { own_id: None, terms, progress, origin, shared: false };
+        let (terms, origin, scheduled) = (Terms::NONE, None, None);
+        let mut found = Self { own_id: None, terms, progress, origin, scheduled, shared: false };
         let mut last = 0;
         loop {
             let tag = take_byte(input)?;
@@ -213,6 +220,7 @@ impl<'a> Attributes<'a> {
                 }
                 REASON => progress.reason = Some(Arc::from(take_bytes(input)?)),
                 ORIGIN => found.origin = Some(Box::new(take_origin(input)?)),
+                SCHEDULED => found.scheduled = Some(Box::new(take_scheduled(input)?)),
                 SHARED => found.shared = true,
                 _ => match &mut progress.state {
                     State::Taken(lease) => lease.holder = Some(ClientId(take_number(input)?)),
@@ -356,6 +364,16 @@ fn put_origin(out: &mut Vec<u8>, origin: &Origin) {
     put_number(out, u64::from(*attempts));
     put_number(out, u64::from(*failures));
     put_moment(out, *at);
+}
+
+fn put_scheduled(out: &mut Vec<u8>, scheduled: &Scheduled) {
+    put_bytes(out, &scheduled.schedule);
+    put_option(out, scheduled.slot, put_moment);
+}
+
+fn take_scheduled(input: &mut &[u8]) -> Result<Scheduled, Malformed> {
+    let schedule = Arc::from(take_bytes(input)?);
+    Ok(Scheduled { schedule, slot: take_option(input, take_moment)? })
 }
 
 fn take_origin(input: &mut &[u8]) -> Result<Origin, Malformed> {

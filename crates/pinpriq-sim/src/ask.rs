@@ -4,6 +4,7 @@
 //! Both are derived here independently from the page on the protocol, and the door of the server is
 //! compared with them. Nonsense is asked too, as long as the engine has to refuse it.
 
+mod schedules;
 mod words;
 
 use pinpriq_engine::command::{
@@ -11,11 +12,13 @@ use pinpriq_engine::command::{
     QueueName, Release, Selection, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
+use pinpriq_engine::schedule::ScheduleCommand;
 use pinpriq_engine::settings::Assignment;
 use pinpriq_engine::task::{Receipt, StateKind, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_wire::resp::Words;
 
+pub(crate) use self::schedules::{Due, NewSchedule};
 use self::words::Phrases as _;
 pub(crate) use self::words::receipt_text;
 
@@ -252,6 +255,16 @@ pub(crate) enum Ask {
     },
     Leave(Text),
     Members(Text),
+    Schedule(NewSchedule),
+    Schedules {
+        prefix: Text,
+        count: Option<u64>,
+    },
+    ShowSchedule(Text),
+    PauseSchedule(Text),
+    ResumeSchedule(Text),
+    DropSchedule(Text),
+    Fire(Text),
     Ping(Option<Text>),
     Hello(u8),
     Reset,
@@ -452,6 +465,15 @@ impl Ask {
             Self::LeaveTopic { topic, member } => Words::new("LEAVE").bytes(topic).bytes(member),
             Self::Leave(member) => Words::new("LEAVE").bytes(member),
             Self::Members(topic) => Words::new("MEMBERS").bytes(topic),
+            Self::Schedule(new) => new.words(),
+            Self::Schedules { prefix, count } => Words::new("SCHEDULE LIST")
+                .given("PREFIX", (!prefix.is_empty()).then_some(prefix))
+                .option("COUNT", *count),
+            Self::ShowSchedule(name) => Words::new("SCHEDULE SHOW").bytes(name),
+            Self::PauseSchedule(name) => Words::new("SCHEDULE PAUSE").bytes(name),
+            Self::ResumeSchedule(name) => Words::new("SCHEDULE RESUME").bytes(name),
+            Self::DropSchedule(name) => Words::new("SCHEDULE DROP").bytes(name),
+            Self::Fire(name) => Words::new("SCHEDULE FIRE").bytes(name),
             Self::Ping(None) => Words::new("PING"),
             Self::Ping(Some(text)) => Words::new("PING").bytes(text),
             Self::Hello(version) => Words::new("HELLO").bytes(version.to_string()),
@@ -693,6 +715,16 @@ impl Ask {
             }
             Self::Leave(member) => Command::Member(MemberCommand::Leave(member)),
             Self::Members(topic) => Command::Member(MemberCommand::List(topic)),
+            Self::Schedule(new) => Command::Schedule(ScheduleCommand::Set(new.command())),
+            Self::Schedules { prefix, count } => {
+                let count = usize::try_from(count.unwrap_or(100)).unwrap_or(usize::MAX);
+                Command::Schedule(ScheduleCommand::List { prefix, after: None, count })
+            }
+            Self::ShowSchedule(name) => Command::Schedule(ScheduleCommand::Show(name)),
+            Self::PauseSchedule(name) => Command::Schedule(ScheduleCommand::Pause(name)),
+            Self::ResumeSchedule(name) => Command::Schedule(ScheduleCommand::Resume(name)),
+            Self::DropSchedule(name) => Command::Schedule(ScheduleCommand::Drop(name)),
+            Self::Fire(name) => Command::Schedule(ScheduleCommand::Fire(name)),
             _ => return None,
         };
         Some(run(&command))

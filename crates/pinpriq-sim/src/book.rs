@@ -122,6 +122,7 @@ impl Book {
             Change::Published(publication, _) => {
                 !is_known(&self.current.publications, &publication.first, publication)
             }
+            Change::Schedule(_) | Change::ScheduleMoved(_) | Change::ScheduleGone(_) => false,
             _ => true,
         };
         if stirs {
@@ -342,6 +343,9 @@ pub(crate) fn difference(expected: &Fold, read: &Fold) -> String {
     }
     if expected.members != read.members {
         return format!("members {:?} should be {:?}", read.members, expected.members);
+    }
+    if expected.schedules != read.schedules {
+        return format!("schedules {:?} should be {:?}", read.schedules, expected.schedules);
     }
     format!("publications {:?} should be {:?}", read.publications, expected.publications)
 }

@@ -53,8 +53,20 @@ impl World {
         self.knobs.chunk_in = 0;
         self.knobs.chunk_out = 0;
         self.keep_clients();
+        self.drop_schedules();
         self.drain_everything();
         self.check_empty();
+    }
+
+    /// Ends what would put tasks for ever.
+    fn drop_schedules(&mut self) {
+        let names: Vec<Vec<u8>> = {
+            let oracle = self.oracle.borrow();
+            oracle.model.schedules.values().map(|known| known.name.to_vec()).collect()
+        };
+        for name in names {
+            self.request(Ask::DropSchedule(name));
+        }
     }
 
     fn drain_everything(&mut self) {

@@ -1,8 +1,9 @@
 //! Converts what the store keeps to the types of the model, and compares the two. Which part of it
 //! survives a crash is decided in `book`.
 
+use pinpriq_engine::change::ScheduleRecord;
 use pinpriq_engine::task::{LaneName, TaskRecord};
-use pinpriq_model::Survivors;
+use pinpriq_model::{Survivors, is_placeholder};
 use pinpriq_store::Fold;
 
 use crate::oracle::Oracle;
@@ -12,6 +13,7 @@ pub(crate) fn survivors(fold: &Fold) -> Survivors {
     let mut kept = Survivors {
         members: fold.members.values().map(|(member, _)| member.clone()).collect(),
         queues: fold.queues.values().map(|(queue, _)| queue.clone()).collect(),
+        schedules: fold.schedules.values().map(|(schedule, _)| schedule.clone()).collect(),
         lanes: fold.lanes.values().map(|(lane, _)| lane.clone()).collect(),
         ..Survivors::default()
     };
@@ -47,6 +49,7 @@ pub(crate) fn check(oracle: &Oracle) {
     let (kept, own) = (survivors(&oracle.book.current), oracle.model.survivors());
     assert_eq!(kept.members, own.members, "the store keeps the members that there are");
     assert_eq!(kept.queues, own.queues, "the store keeps the queues that there are");
+    check_schedules(oracle, &kept.schedules, &own.schedules);
     assert_eq!(kept.lanes, own.lanes, "the store keeps the lanes that there are");
     for (number, task) in &kept.tasks {
         assert_eq!(Some(task), own.tasks.get(number), "the store keeps what the model holds");
@@ -55,4 +58,17 @@ pub(crate) fn check(oracle: &Oracle) {
     assert_eq!(kept.shares, own.shares, "the store keeps which copies share what was published");
     let (kept, own) = (kept.publications, own.publications);
     assert_eq!(kept, own, "the store keeps what copies share");
+}
+
+/// Checks that the store keeps the schedules that there are. The model may not know the id of a
+/// task that has ended in the call in which it was put.
+fn check_schedules(oracle: &Oracle, kept: &[ScheduleRecord], own: &[ScheduleRecord]) {
+    let mut own = own.to_vec();
+    for (kept, own) in kept.iter().zip(&mut own) {
+        let known = own.course.last_id.as_ref().and_then(|id| oracle.model.resolve(id));
+        if known.is_none() || own.course.last_id.as_ref().is_some_and(is_placeholder) {
+            own.course.last_id = known.or_else(|| kept.course.last_id.clone());
+        }
+    }
+    assert_eq!(kept, own, "the store keeps the schedules that there are");
 }

@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::change::Place;
+use crate::schedule::Scheduled;
 use crate::time::{Span, Timestamp};
 
 /// Opaque bytes, shared and never changed: payloads, keys and names.
@@ -229,6 +230,8 @@ pub struct TaskRecord {
     pub progress: Progress,
     /// Where the task was before it was moved here, if it is a dead letter.
     pub origin: Option<Box<Origin>>,
+    /// The schedule that has put the task, if one has.
+    pub scheduled: Option<Box<Scheduled>>,
     /// What the task carries. Empty if it was left in the store or is shared.
     pub payload: Bytes,
     /// How to find the payload, if it was left in the store.

@@ -10,6 +10,7 @@ use crate::limits::NARROW_PAYLOAD_BYTES_MAX;
 use crate::memory::payloads::{Kept, Payloads};
 use crate::memory::ranked::Rank;
 use crate::memory::slots::QueueSlot;
+use crate::schedule::Scheduled;
 use crate::task::{
     Away, Bytes, LaneName, Lease, Origin, Progress, State, StateKind, TaskId, TaskRecord, Terms,
 };
@@ -74,6 +75,7 @@ struct Besides {
 struct Rare {
     reason: Option<Bytes>,
     origin: Option<Box<Origin>>,
+    scheduled: Option<Box<Scheduled>>,
 }
 
 /// What a task is made of that was just put.
@@ -145,7 +147,9 @@ impl Besides {
 
     /// Frees the fields that hardly any task needs, if this one does not need them.
     fn tidy(&mut self) {
-        self.rare.take_if(|rare| rare.reason.is_none() && rare.origin.is_none());
+        self.rare.take_if(|rare| {
+            rare.reason.is_none() && rare.origin.is_none() && rare.scheduled.is_none()
+        });
     }
 }
 
@@ -153,7 +157,8 @@ impl Rare {
     /// The number of bytes that clients have supplied.
     fn bytes(&self) -> usize {
         let reason = self.reason.as_ref().map_or(0, |reason| reason.len());
-        reason + self.origin.as_ref().map_or(0, |origin| origin.bytes())
+        let origin = self.origin.as_ref().map_or(0, |origin| origin.bytes());
+        reason + origin + self.scheduled.as_ref().map_or(0, |scheduled| scheduled.schedule.len())
     }
 }
 
@@ -213,6 +218,9 @@ impl Task {
         task.set_progress(record.progress);
         if record.origin.is_some() {
             task.set_origin(record.origin);
+        }
+        if record.scheduled.is_some() {
+            task.set_scheduled(record.scheduled);
         }
         task
     }
@@ -438,6 +446,17 @@ impl Task {
         besides.tidy();
     }
 
+    /// The schedule that has put the task.
+    fn scheduled(&self) -> Option<&Scheduled> {
+        self.besides.as_ref().and_then(|besides| besides.rare.as_ref()?.scheduled.as_deref())
+    }
+
+    pub(crate) fn set_scheduled(&mut self, scheduled: Option<Box<Scheduled>>) {
+        let besides = self.besides_mut();
+        besides.rare.get_or_insert_default().scheduled = scheduled;
+        besides.tidy();
+    }
+
     pub(crate) fn state(&self) -> &State {
         self.besides.as_ref().map_or(&READY, |besides| &besides.state)
     }
@@ -613,6 +632,7 @@ impl Task {
             terms: self.terms().clone(),
             progress: self.progress(),
             origin: self.origin_to_show(),
+            scheduled: self.scheduled_to_show(),
             payload: self.payload_to_show(payloads),
             away: self.away(),
             shared: false,
@@ -633,6 +653,7 @@ impl Task {
             terms: if is_shared { Terms::NONE } else { self.terms().clone() },
             progress: self.progress_to_keep(),
             origin: self.origin_to_show(),
+            scheduled: self.scheduled_to_show(),
             payload: if is_shared { Bytes::default() } else { self.payload_to_show(payloads) },
             away: self.away(),
             shared: is_shared,
@@ -641,6 +662,10 @@ impl Task {
 
     fn origin_to_show(&self) -> Option<Box<Origin>> {
         self.origin().map(|origin| Box::new(origin.clone()))
+    }
+
+    fn scheduled_to_show(&self) -> Option<Box<Scheduled>> {
+        self.scheduled().map(|scheduled| Box::new(scheduled.clone()))
     }
 
     fn progress_to_keep(&self) -> Progress {

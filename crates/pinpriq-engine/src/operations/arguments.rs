@@ -7,6 +7,7 @@ use crate::command::{Ack, Command, Done, Fail, QueueCommand, QueueName, Release,
 use crate::fanout::MemberCommand;
 use crate::limits::{ID_BYTES_MAX, NAME_BYTES_MAX, REASON_BYTES_MAX};
 use crate::reply::{Refusal, RefusalKind};
+use crate::schedule::ScheduleCommand;
 use crate::time::{Span, Timestamp};
 
 /// Formats a name or an id for a sentence: printable, and truncated.
@@ -82,11 +83,29 @@ pub(crate) fn check_names(command: &Command<'_>) -> Result<(), Refusal> {
             }
             MemberCommand::List(topic) => return check_name("topic", topic),
         },
+        Command::Schedule(command) => return check_names_of_schedule(command),
         Command::Credit(_) | Command::PutBack(_) | Command::GiveBack(_) => return Ok(()),
     };
     queue.member.map_or(Ok(()), check_member)?;
     let what = if queue.member.is_some() { "topic" } else { "queue name" };
     check_name(what, queue.name)
+}
+
+#[inline(never)]
+fn check_names_of_schedule(command: &ScheduleCommand<'_>) -> Result<(), Refusal> {
+    let name = match command {
+        ScheduleCommand::Set(new) => {
+            check_name("queue name", new.queue)?;
+            new.name
+        }
+        ScheduleCommand::Show(name)
+        | ScheduleCommand::Pause(name)
+        | ScheduleCommand::Resume(name)
+        | ScheduleCommand::Drop(name)
+        | ScheduleCommand::Fire(name) => name,
+        ScheduleCommand::List { .. } => return Ok(()),
+    };
+    check_name("name of a schedule", name)
 }
 
 fn check_member(member: &[u8]) -> Result<(), Refusal> {

@@ -205,7 +205,7 @@ impl Engine {
 
     /// Checks the state of the queue: whether the id is free, whether there is room, and whether
     /// puts are allowed.
-    fn check_put_allowed(
+    pub(crate) fn check_put_allowed(
         &mut self,
         put: &Put<'_>,
         existing: Option<QueueSlot>,

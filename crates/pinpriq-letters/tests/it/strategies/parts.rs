@@ -6,6 +6,7 @@ use pinpriq_engine::command::{
 };
 use pinpriq_engine::fanout::Deadline;
 use pinpriq_engine::reply::{Outcome, RefusalKind};
+use pinpriq_engine::schedule::{OnMissed, Overlap, Scheduled, When};
 use pinpriq_engine::settings::{Paused, Setting, Settings, Value};
 use pinpriq_engine::task::{
     Bytes, ClientId, Grant, LaneName, Lease, Origin, Progress, Receipt, State, StateKind, TaskId,
@@ -216,17 +217,41 @@ fn origin() -> impl Strategy<Value = Box<Origin>> {
     )
 }
 
+pub(super) fn on_missed() -> impl Strategy<Value = OnMissed> {
+    select(&OnMissed::ALL[..])
+}
+
+pub(super) fn overlap() -> impl Strategy<Value = Overlap> {
+    select(&Overlap::ALL[..])
+}
+
+pub(crate) fn when() -> BoxedStrategy<When<'static>> {
+    prop_oneof![
+        (span(), option::of(moment())).prop_map(|(every, at)| When::Every { every, at }),
+        (borrowed(), option::of(borrowed()))
+            .prop_map(|(expression, zone)| When::Cron { expression, zone }),
+    ]
+    .boxed()
+}
+
+fn scheduled() -> impl Strategy<Value = Box<Scheduled>> {
+    (bytes(), option::of(moment()))
+        .prop_map(|(schedule, slot)| Box::new(Scheduled { schedule, slot }))
+}
+
 /// A task without anything left in a store. Mostly its id and its seq are its number.
 pub(super) fn task() -> BoxedStrategy<TaskRecord> {
     let lane = (number(), bytes()).prop_map(|(number, member)| LaneName { number, member });
     let names = (number(), bytes(), option::of(lane), option::of(id()), option::of(number()));
-    let failed = (small(), option::of(bytes()), option::of(origin()));
+    let from = (option::of(origin()), option::of(scheduled()));
+    let failed = (small(), option::of(bytes()), from);
     let rest = (priority(), option::of(bytes()), bytes(), small(), state(), failed);
     let times = (moment(), option::of(moment()), option::of(span()));
     (names, rest, times)
         .prop_map(|(names, rest, times)| {
             let (number, queue, lane, id, seq) = names;
-            let (priority, key, payload, attempts, state, (failures, reason, origin)) = rest;
+            let (priority, key, payload, attempts, state, failed) = rest;
+            let (failures, reason, (origin, scheduled)) = failed;
             let (put_at, expires_at, ttr) = times;
             TaskRecord {
                 number,
@@ -245,6 +270,7 @@ pub(super) fn task() -> BoxedStrategy<TaskRecord> {
                     state,
                 },
                 origin,
+                scheduled,
                 payload,
                 away: None,
                 shared: false,
