@@ -61,8 +61,8 @@ pub struct Engine {
     pub(crate) outputs: VecDeque<Output>,
     /// Figures over all queues.
     pub(crate) totals: Counters,
-    /// Memory that tasks, queues, members, lanes and schedules occupy, estimated. During a restore it counts
-    /// only what [`Limits::memory_bytes`] needs.
+    /// Memory that tasks, queues, members, lanes and schedules occupy, estimated. During a restore
+    /// it counts only what [`Limits::memory_bytes`] needs.
     pub(crate) bytes: u64,
     /// During a restore, the queue of the last task, with the allocation of its name.
     pub(crate) restored_last: Option<(Bytes, QueueSlot)>,

@@ -63,11 +63,9 @@ impl Model {
                 (&[*topic], Some(*member))
             }
             Command::Queue(QueueCommand::Create { queue, .. }) => (&[*queue], None),
-            Command::Plow { queue, .. }
-            | Command::Redrive { queue, .. }
-            | Command::Queue(QueueCommand::Set { queue, .. } | QueueCommand::Pause { queue, .. }) => {
-                (&[queue.name], queue.member)
-            }
+            Command::Queue(QueueCommand::Set { queue, .. } | QueueCommand::Pause { queue, .. })
+            | Command::Plow { queue, .. }
+            | Command::Redrive { queue, .. } => (&[queue.name], queue.member),
             Command::Schedule(ScheduleCommand::Set(new)) => {
                 fits(new.queue.len() <= NAME_BYTES_MAX)?;
                 (&[new.name], None)

@@ -94,7 +94,7 @@ impl Model {
             When::Every { every, at } => {
                 fits(every >= EVERY_MIN)?;
                 self.span_fits(Some(every), false)?;
-                Form::Every { every, anchor: at.unwrap_or(self.now.after(every)) }
+                Form::Every { every, anchor: at.unwrap_or_else(|| self.now.after(every)) }
             }
             When::Cron { expression, zone } => {
                 Form::Cron { expression: expression.into(), zone: zone.map(Bytes::from) }

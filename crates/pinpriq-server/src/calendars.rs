@@ -1,7 +1,7 @@
 //! The slots of schedules, for the engine: every form that the calendars know.
 //!
-//! Calendars have no clock and no file, so the engine stays deterministic. A form is parsed anew for
-//! each question: a schedule with a cron expression has a slot each minute at most.
+//! Calendars have no clock and no file, so the engine stays deterministic. A form is parsed anew
+//! for each question: a schedule with a cron expression has a slot each minute at most.
 
 use pinpriq_calendar::{Calendar, Refusal};
 use pinpriq_engine::schedule::{Calendars as Trait, Form};

@@ -465,6 +465,18 @@ impl Ask {
             Self::LeaveTopic { topic, member } => Words::new("LEAVE").bytes(topic).bytes(member),
             Self::Leave(member) => Words::new("LEAVE").bytes(member),
             Self::Members(topic) => Words::new("MEMBERS").bytes(topic),
+            Self::Ping(None) => Words::new("PING"),
+            Self::Ping(Some(text)) => Words::new("PING").bytes(text),
+            Self::Hello(version) => Words::new("HELLO").bytes(version.to_string()),
+            Self::Reset => Words::new("RESET"),
+            Self::Elsewhere => Words::new("GET").bytes(ELSEWHERE).bytes(b"x"),
+            Self::Nonsense(words, _) => words.iter().collect(),
+            _ => self.words_about_schedules(),
+        }
+    }
+
+    fn words_about_schedules(&self) -> Words {
+        match self {
             Self::Schedule(new) => new.words(),
             Self::Schedules { prefix, count } => Words::new("SCHEDULE LIST")
                 .given("PREFIX", (!prefix.is_empty()).then_some(prefix))
@@ -474,13 +486,7 @@ impl Ask {
             Self::ResumeSchedule(name) => Words::new("SCHEDULE RESUME").bytes(name),
             Self::DropSchedule(name) => Words::new("SCHEDULE DROP").bytes(name),
             Self::Fire(name) => Words::new("SCHEDULE FIRE").bytes(name),
-            Self::Ping(None) => Words::new("PING"),
-            Self::Ping(Some(text)) => Words::new("PING").bytes(text),
-            Self::Hello(version) => Words::new("HELLO").bytes(version.to_string()),
-            Self::Reset => Words::new("RESET"),
-            Self::Elsewhere => Words::new("GET").bytes(ELSEWHERE).bytes(b"x"),
-            Self::Nonsense(words, _) => words.iter().collect(),
-            _ => unreachable!("{self:?} has its words in the other half"),
+            _ => unreachable!("{self:?} has its words elsewhere"),
         }
     }
 }

@@ -94,7 +94,10 @@ impl Book {
             known(number).is_some_and(|task| matches!(task.progress.state, State::Taken(_)))
         };
         let stirs = match change {
-            Change::Granted(_) => false,
+            Change::Granted(_)
+            | Change::Schedule(_)
+            | Change::ScheduleMoved(_)
+            | Change::ScheduleGone(_) => false,
             Change::Task(task) => {
                 if let Some((known, _)) = self.current.tasks.get(&task.number) {
                     // The store moves a record, or somebody has changed the task.
@@ -122,7 +125,6 @@ impl Book {
             Change::Published(publication, _) => {
                 !is_known(&self.current.publications, &publication.first, publication)
             }
-            Change::Schedule(_) | Change::ScheduleMoved(_) | Change::ScheduleGone(_) => false,
             _ => true,
         };
         if stirs {

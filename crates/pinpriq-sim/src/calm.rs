@@ -134,7 +134,11 @@ impl World {
             let stuck = own.filter(|task| {
                 let kind = task.progress.state.kind();
                 let unranked = task.progress.priority.is_none();
-                kind == pinpriq_engine::task::StateKind::Done
+                // The back-off of a task that has failed often is longer than anybody can wait.
+                let waits_long =
+                    task.progress.failures > 8 && kind == pinpriq_engine::task::StateKind::Waiting;
+                waits_long
+                    || kind == pinpriq_engine::task::StateKind::Done
                     || (unranked && kind == pinpriq_engine::task::StateKind::Ready)
             });
             stuck.map(|task| crate::client::id_text(&task.id)).take(100).collect()

@@ -318,12 +318,11 @@ impl Chooser<'_> {
             0..=4 => Ask::Schedule(self.new_schedule(name)),
             5 => Ask::PauseSchedule(name),
             6..=7 => Ask::ResumeSchedule(name),
-            8 => Ask::ShowSchedule(name),
-            9 if self.once_in(2) => {
+            8 if self.once_in(2) => {
                 let prefix = if self.once_in(3) { b"s".to_vec() } else { Text::new() };
                 Ask::Schedules { prefix, count: self.once_in(3).then_some(1) }
             }
-            9 => Ask::ShowSchedule(name),
+            8..=9 => Ask::ShowSchedule(name),
             10 => Ask::DropSchedule(name),
             _ => Ask::Fire(name),
         }

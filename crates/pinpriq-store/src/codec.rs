@@ -108,12 +108,7 @@ pub fn encode(change: &Change, out: &mut Vec<u8>) {
             out.push(u8::from(member.ended));
         }
         Change::MemberGone(incarnation) => put_number_of(out, MEMBER_GONE, *incarnation),
-        Change::Schedule(schedule) => {
-            put_number_of(out, SCHEDULE, schedule.number);
-            put_bytes(out, &schedule.name);
-            put_plan(out, &schedule.plan);
-            put_course(out, &schedule.course);
-        }
+        Change::Schedule(schedule) => put_schedule(out, schedule),
         Change::ScheduleMoved(moved) => {
             put_number_of(out, SCHEDULE_MOVED, moved.number);
             put_course(out, &moved.course);
@@ -154,6 +149,13 @@ fn put_copies(out: &mut Vec<u8>, first: u64, copies: &[Copied]) {
         put_number(out, copied.lane - former.lane);
         former = *copied;
     }
+}
+
+fn put_schedule(out: &mut Vec<u8>, schedule: &ScheduleRecord) {
+    put_number_of(out, SCHEDULE, schedule.number);
+    put_bytes(out, &schedule.name);
+    put_plan(out, &schedule.plan);
+    put_course(out, &schedule.course);
 }
 
 fn put_paused(out: &mut Vec<u8>, paused: Paused) {

@@ -52,8 +52,8 @@ struct Spread {
 ///
 /// Refuses sources that were not made by one server with this number of shards: with a queue in a
 /// wrong shard, or with a number in two of them. Also refuses to part a queue from the queue for
-/// its dead letters, dead letters from the queue that they come from, or a schedule from its queue. Costs O(n log n), and
-/// copies no payload.
+/// its dead letters, dead letters from the queue that they come from, or a schedule from its queue.
+/// Costs O(n log n), and copies no payload.
 pub(crate) fn distribute(
     sources: Vec<Contents>,
     shards: usize,

@@ -101,7 +101,7 @@ impl Engine {
     fn plan_of(&self, new: &NewSchedule<'_>) -> Plan {
         let form = match new.when {
             When::Every { every, at } => {
-                Form::Every { every, anchor: at.unwrap_or(self.now.after(every)) }
+                Form::Every { every, anchor: at.unwrap_or_else(|| self.now.after(every)) }
             }
             When::Cron { expression, zone } => {
                 Form::Cron { expression: expression.into(), zone: zone.map(Bytes::from) }

@@ -1,4 +1,4 @@
-//! Commands on schedules.
+//! Commands on schedules. What is common to them and to the journal is in `pinpriq-records`.
 
 use pinpriq_engine::schedule::{NewSchedule, ScheduleCommand, When};
 use pinpriq_records::primitives::{

@@ -278,6 +278,13 @@ fn the_bytes_are_those_of_the_page() {
         (Change::LaneEmptied(130), "0c 8201"),
         (Change::Member(Box::new(member)), "0d 8101 026d65 e0d403 01"),
         (Change::MemberGone(129), "0e 8101"),
+    ];
+    have_the_bytes(table);
+}
+
+#[test]
+fn the_bytes_of_schedules_are_those_of_the_page() {
+    have_the_bytes([
         (
             schedule(cron_plan(), course()),
             "15 8101 0173 046a6f6273 02016b0308 00 0103 0107 01 06406461696c79 0103555443 01 01 \
@@ -292,7 +299,10 @@ fn the_bytes_are_those_of_the_page() {
             Change::ScheduleMoved(Box::new(ScheduleMoved { number: 129, course: course() })),
             "17 8101 e807 01 ac02 02 010005 0104 06",
         ),
-    ];
+    ]);
+}
+
+fn have_the_bytes<const N: usize>(table: [(Change, &str); N]) {
     for (change, digits) in table {
         assert_eq!(hex(&change), digits.replace(' ', ""), "{change:?}");
         assert_eq!(decode_all(&bytes(digits)), Ok(vec![change]), "{digits}");

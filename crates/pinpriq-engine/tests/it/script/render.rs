@@ -236,7 +236,8 @@ fn schedule(shown: &ShownSchedule) -> String {
         Form::Every { every, anchor } => format!("every {} from {}", every.ms(), anchor.ms()),
         Form::Cron { expression, .. } => format!("at {}", quoted(expression)),
     };
-    let moment = |at: Option<Timestamp>| at.map_or("never".to_owned(), |at| at.ms().to_string());
+    let moment =
+        |at: Option<Timestamp>| at.map_or_else(|| "never".to_owned(), |at| at.ms().to_string());
     format!(
         "{} puts {} into {} {form}, missed {}, overlap {}, fired {}, missed {}, last {} for {}, \
          next {}{}",
@@ -247,7 +248,7 @@ fn schedule(shown: &ShownSchedule) -> String {
         plan.overlap.word(),
         course.fired,
         course.missed,
-        course.last_id.as_ref().map_or("none".to_owned(), ToString::to_string),
+        course.last_id.as_ref().map_or_else(|| "none".to_owned(), ToString::to_string),
         moment(course.last_slot),
         moment(*next_at),
         if course.paused { ", paused" } else { "" }

@@ -162,7 +162,9 @@ fn ask(call: &mut Call<'_, '_>, command: ScheduleCommand<'_>) -> Done {
 fn when<'a>(parts: &Parts<'a>) -> Result<When<'a>, Fault> {
     let (at, zone) = (parts.moment(AT)?, parts.option(ZONE));
     match (parts.span(EVERY)?, parts.option(CRON)) {
-        (Some(_), Some(_)) => Err(Fault::bad("EVERY and CRON both say when it is due: give one of them")),
+        (Some(_), Some(_)) => {
+            Err(Fault::bad("EVERY and CRON both say when it is due: give one of them"))
+        }
         (None, None) => Err(Fault::bad("EVERY or CRON says when the schedule is due: give one")),
         (Some(_), None) if zone.is_some() => {
             Err(Fault::bad("ZONE goes with CRON: a fixed distance has no time zone"))
