@@ -220,11 +220,11 @@ fn reason_of(task: &TaskRecord) -> usize {
 
 /// The length of the name of the schedule that has put a task.
 fn schedule_of(task: &TaskRecord) -> usize {
-    task.scheduled.as_ref().map_or(0, |scheduled| scheduled.schedule.len())
+    task.scheduled().map_or(0, |scheduled| scheduled.schedule.len())
 }
 
 /// The length of the names of the origin of a task.
 fn origin_of(task: &TaskRecord) -> usize {
-    let Some(origin) = &task.origin else { return 0 };
+    let Some(origin) = task.origin() else { return 0 };
     origin.queue.len() + if let TaskId::Given(id) = &origin.id { id.len() } else { 0 }
 }

@@ -10,7 +10,7 @@ use pinpriq_engine::schedule::{
     ShownSchedule, When,
 };
 use pinpriq_engine::settings::Ids;
-use pinpriq_engine::task::{Bytes, Progress, StateKind, TaskId, TaskRecord};
+use pinpriq_engine::task::{Bytes, Past, Progress, StateKind, TaskId, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
 
 use super::{Answer, Home, Model, Place, fits};
@@ -211,8 +211,7 @@ impl Model {
             put_at: self.now,
             terms: plan.terms,
             progress: Progress { expires_at, ..Progress::fresh(number, plan.priority) },
-            origin: None,
-            scheduled: Some(Box::new(Scheduled { schedule: name, slot })),
+            past: Past::of(None, Some(Scheduled { schedule: name, slot })),
             payload: plan.payload,
             away: None,
             shared: false,

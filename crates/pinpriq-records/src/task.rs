@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use pinpriq_engine::schedule::Scheduled;
 use pinpriq_engine::task::{
-    Bytes, ClientId, Grant, LaneName, Lease, Origin, Progress, State, TaskId, TaskRecord, Terms,
+    Bytes, ClientId, Grant, LaneName, Lease, Origin, Past, Progress, State, TaskId, TaskRecord,
+    Terms,
 };
 use pinpriq_engine::time::Timestamp;
 
@@ -91,8 +92,8 @@ struct Attributes<'a> {
     own_id: Option<TaskId>,
     terms: Terms<&'a [u8]>,
     progress: Progress,
-    origin: Option<Box<Origin>>,
-    scheduled: Option<Box<Scheduled>>,
+    origin: Option<Origin>,
+    scheduled: Option<Scheduled>,
     shared: bool,
 }
 
@@ -107,8 +108,8 @@ pub fn put_task(out: &mut Vec<u8>, task: &TaskRecord) {
     }
     put_terms_open(out, task.terms.borrowed());
     put_progress_open(out, task.number, &task.progress);
-    put_attribute(out, ORIGIN, task.origin.as_deref(), put_origin);
-    put_attribute(out, SCHEDULED, task.scheduled.as_deref(), put_scheduled);
+    put_attribute(out, ORIGIN, task.origin(), put_origin);
+    put_attribute(out, SCHEDULED, task.scheduled(), put_scheduled);
     if task.shared {
         out.push(SHARED);
     }
@@ -163,8 +164,7 @@ impl TaskView<'_> {
             put_at: self.put_at,
             terms: terms.kept(),
             progress,
-            origin,
-            scheduled,
+            past: Past::of(origin, scheduled),
             payload: Arc::from(self.payload),
             away: None,
             shared,
@@ -219,8 +219,8 @@ impl<'a> Attributes<'a> {
                     return Err(Malformed::OutOfRange("reason"));
                 }
                 REASON => progress.reason = Some(Arc::from(take_bytes(input)?)),
-                ORIGIN => found.origin = Some(Box::new(take_origin(input)?)),
-                SCHEDULED => found.scheduled = Some(Box::new(take_scheduled(input)?)),
+                ORIGIN => found.origin = Some(take_origin(input)?),
+                SCHEDULED => found.scheduled = Some(take_scheduled(input)?),
                 SHARED => found.shared = true,
                 _ => match &mut progress.state {
                     State::Taken(lease) => lease.holder = Some(ClientId(take_number(input)?)),

@@ -241,7 +241,7 @@ fn meta(task: &TaskRecord, hidden: Option<bool>) -> Wanted {
         // The model does not know which of them are still connected.
         ("client_address", holder.map_or(Null, |_| Wanted::Anything)),
     ]);
-    let origin = task.origin.as_deref();
+    let origin = task.origin();
     let number = |number: Option<u32>| number.map_or(Null, |number| Number(number.into()));
     fields.extend([
         ("origin_queue", origin.map_or(Null, |origin| Text(origin.queue.to_vec()))),
@@ -251,7 +251,7 @@ fn meta(task: &TaskRecord, hidden: Option<bool>) -> Wanted {
         ("origin_failures", number(origin.map(|origin| origin.failures))),
         ("origin_at", moment(origin.map(|origin| origin.at))),
     ]);
-    let scheduled = task.scheduled.as_deref();
+    let scheduled = task.scheduled();
     fields.extend([
         ("schedule", scheduled.map_or(Null, |it| Text(it.schedule.to_vec()))),
         ("slot", moment(scheduled.and_then(|it| it.slot))),

@@ -92,7 +92,7 @@ fn refuse_parting(fold: &Fold, shards: usize) -> Result<(), StoreError> {
         Some(("queue", &queue.name, "has its dead letters in", dead_letters))
     });
     let origins = fold.tasks.values().filter_map(|(task, _)| {
-        Some(("queue", &task.queue, "holds dead letters of", &task.origin.as_ref()?.queue))
+        Some(("queue", &task.queue, "holds dead letters of", &task.origin()?.queue))
     });
     let schedules = fold.schedules.values();
     let schedules = schedules

@@ -230,8 +230,7 @@ impl Publication {
                 expires_at: self.expires_at,
                 ..Progress::fresh(copied.number, self.priority)
             },
-            origin: None,
-            scheduled: None,
+            past: None,
             payload: Bytes::default(),
             away: None,
             shared: true,

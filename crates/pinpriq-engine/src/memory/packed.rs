@@ -12,7 +12,8 @@ use crate::memory::ranked::Rank;
 use crate::memory::slots::QueueSlot;
 use crate::schedule::Scheduled;
 use crate::task::{
-    Away, Bytes, LaneName, Lease, Origin, Progress, State, StateKind, TaskId, TaskRecord, Terms,
+    Away, Bytes, LaneName, Lease, Origin, Past, Progress, State, StateKind, TaskId, TaskRecord,
+    Terms,
 };
 use crate::time::{Span, Timestamp};
 
@@ -216,11 +217,9 @@ impl Task {
             payload,
         });
         task.set_progress(record.progress);
-        if record.origin.is_some() {
-            task.set_origin(record.origin);
-        }
-        if record.scheduled.is_some() {
-            task.set_scheduled(record.scheduled);
+        if let Some(past) = record.past {
+            task.set_origin(past.origin.map(Box::new));
+            task.set_scheduled(past.scheduled.map(Box::new));
         }
         task
     }
@@ -446,11 +445,6 @@ impl Task {
         besides.tidy();
     }
 
-    /// The schedule that has put the task.
-    fn scheduled(&self) -> Option<&Scheduled> {
-        self.besides.as_ref().and_then(|besides| besides.rare.as_ref()?.scheduled.as_deref())
-    }
-
     pub(crate) fn set_scheduled(&mut self, scheduled: Option<Box<Scheduled>>) {
         let besides = self.besides_mut();
         besides.rare.get_or_insert_default().scheduled = scheduled;
@@ -631,8 +625,7 @@ impl Task {
             put_at: self.put_at,
             terms: self.terms().clone(),
             progress: self.progress(),
-            origin: self.origin_to_show(),
-            scheduled: self.scheduled_to_show(),
+            past: self.past(),
             payload: self.payload_to_show(payloads),
             away: self.away(),
             shared: false,
@@ -652,20 +645,16 @@ impl Task {
             put_at: self.put_at,
             terms: if is_shared { Terms::NONE } else { self.terms().clone() },
             progress: self.progress_to_keep(),
-            origin: self.origin_to_show(),
-            scheduled: self.scheduled_to_show(),
+            past: self.past(),
             payload: if is_shared { Bytes::default() } else { self.payload_to_show(payloads) },
             away: self.away(),
             shared: is_shared,
         }
     }
 
-    fn origin_to_show(&self) -> Option<Box<Origin>> {
-        self.origin().map(|origin| Box::new(origin.clone()))
-    }
-
-    fn scheduled_to_show(&self) -> Option<Box<Scheduled>> {
-        self.scheduled().map(|scheduled| Box::new(scheduled.clone()))
+    fn past(&self) -> Option<Box<Past>> {
+        let rare = self.besides.as_ref()?.rare.as_ref()?;
+        Past::of(rare.origin.as_deref().cloned(), rare.scheduled.as_deref().cloned())
     }
 
     fn progress_to_keep(&self) -> Progress {

@@ -8,7 +8,7 @@ use pinpriq_engine::change::{
 use pinpriq_engine::schedule::{Course, Form, OnMissed, Overlap, Plan, Scheduled};
 use pinpriq_engine::settings::{AfterAck, Ids, OnExpiry, Paused, Settings};
 use pinpriq_engine::task::{
-    Bytes, Grant, LaneName, Lease, Origin, Progress, State, TaskId, TaskRecord, Terms,
+    Bytes, Grant, LaneName, Lease, Origin, Past, Progress, State, TaskId, TaskRecord, Terms,
 };
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_records::Malformed::{self, OutOfRange, Short, UnknownAttribute};
@@ -42,8 +42,7 @@ fn plain_task() -> TaskRecord {
         put_at: at(0),
         terms: Terms::NONE,
         progress: Progress::fresh(1, None),
-        origin: None,
-        scheduled: None,
+        past: None,
         payload: text(""),
         away: None,
         shared: false,
@@ -72,15 +71,17 @@ fn full_task() -> TaskRecord {
             reason: Some(text("no")),
             state: State::Taken(lease),
         },
-        origin: Some(Box::new(Origin {
-            queue: text("jobs"),
-            id: TaskId::Number(128),
-            put_at: at(1_000),
-            attempts: 4,
-            failures: 3,
-            at: at(2_000),
-        })),
-        scheduled: Some(Box::new(Scheduled { schedule: text("s"), slot: Some(at(5)) })),
+        past: Past::of(
+            Some(Origin {
+                queue: text("jobs"),
+                id: TaskId::Number(128),
+                put_at: at(1_000),
+                attempts: 4,
+                failures: 3,
+                at: at(2_000),
+            }),
+            Some(Scheduled { schedule: text("s"), slot: Some(at(5)) }),
+        ),
         payload: text("hello"),
         ..plain_task()
     }
@@ -89,7 +90,7 @@ fn full_task() -> TaskRecord {
 /// The same task as older versions could know it.
 fn former_task() -> TaskRecord {
     let mut task = full_task();
-    (task.origin, task.scheduled) = (None, None);
+    task.past = None;
     (task.progress.failures, task.progress.reason) = (0, None);
     task
 }

@@ -371,7 +371,7 @@ fn queues_that_tasks_move_between_are_not_parted() {
         let Change::Task(task) = &mut change else { unreachable!() };
         let (queue, id, at) = (apart.as_bytes().into(), TaskId::Number(1), Timestamp::ZERO);
         let origin = Origin { queue, id, put_at: at, attempts: 1, failures: 1, at };
-        task.origin = Some(Box::new(origin));
+        task.set_origin(Some(origin));
         draft.changes.push(change);
     };
     let with_schedule =

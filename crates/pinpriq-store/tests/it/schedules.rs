@@ -99,7 +99,7 @@ fn every_slot_puts_one_task_over_crashes() {
         }
         settle(&mut durable, now);
         let slots = tasks(&mut durable, now).into_iter().map(|task| {
-            let scheduled = task.scheduled.unwrap();
+            let scheduled = task.scheduled().unwrap();
             scheduled.slot.unwrap().ms()
         });
         let mut slots: Vec<u64> = slots.collect();

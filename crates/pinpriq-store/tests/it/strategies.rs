@@ -7,7 +7,7 @@ use pinpriq_engine::change::{
 use pinpriq_engine::schedule::{Course, Form, OnMissed, Overlap, Plan, Scheduled};
 use pinpriq_engine::settings::{Assignment, Paused, SETTINGS, Settings, Value};
 use pinpriq_engine::task::{
-    Bytes, Grant, LaneName, Lease, Origin, Progress, State, TaskId, TaskRecord, Terms,
+    Bytes, Grant, LaneName, Lease, Origin, Past, Progress, State, TaskId, TaskRecord, Terms,
 };
 use pinpriq_engine::time::{Span, Timestamp};
 use proptest::collection::vec;
@@ -153,8 +153,7 @@ fn task() -> impl Strategy<Value = Change> {
                 put_at,
                 terms: if shared { Terms::NONE } else { terms },
                 progress,
-                origin: origin.map(Box::new),
-                scheduled: scheduled.map(Box::new),
+                past: Past::of(origin, scheduled),
                 payload: if shared { Bytes::default() } else { payload },
                 away: None,
                 shared,

@@ -259,8 +259,7 @@ impl Census {
                 self.schedule("a schedule with figures is paused");
             }
         }
-        let by_hand =
-            |task: &TaskRecord| task.scheduled.as_ref().is_some_and(|it| it.slot.is_none());
+        let by_hand = |task: &TaskRecord| task.scheduled().is_some_and(|it| it.slot.is_none());
         if model.tasks().any(by_hand) {
             self.schedule("a schedule puts a task by hand");
         }

@@ -179,13 +179,13 @@ fn whole(task: &TaskRecord) -> String {
     if let Some(reason) = &task.progress.reason {
         let _ = write!(text, ", because {}", quoted(reason));
     }
-    if let Some(origin) = &task.origin {
+    if let Some(origin) = task.origin() {
         let (queue, id, put_at) = (quoted(&origin.queue), &origin.id, origin.put_at.ms());
         let (attempts, failures, at) = (origin.attempts, origin.failures, origin.at.ms());
         let _ = write!(text, ", was {id} in {queue} from {put_at} to {at}");
         let _ = write!(text, ", taken {attempts} and failed {failures} times there");
     }
-    if let Some(scheduled) = &task.scheduled {
+    if let Some(scheduled) = task.scheduled() {
         let name = quoted(&scheduled.schedule);
         let _ = match scheduled.slot {
             Some(slot) => write!(text, ", put by {name} for {}", slot.ms()),

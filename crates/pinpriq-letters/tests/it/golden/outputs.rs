@@ -8,8 +8,8 @@ use pinpriq_engine::schedule::{Course, Form, OnMissed, Overlap, Plan, Scheduled,
 use pinpriq_engine::settings::{AfterAck, Ids, Paused, Settings};
 use pinpriq_engine::stats::{Counters, Figures, Move};
 use pinpriq_engine::task::{
-    Bytes, ClientId, Grant, LaneName, Lease, Origin, Progress, RequestId, State, StateKind, TaskId,
-    TaskRecord, Terms,
+    Bytes, ClientId, Grant, LaneName, Lease, Origin, Past, Progress, RequestId, State, StateKind,
+    TaskId, TaskRecord, Terms,
 };
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_letters::{decode_output, encode_output};
@@ -52,8 +52,7 @@ fn task(state: State) -> TaskRecord {
         put_at: at(0),
         terms: Terms::NONE,
         progress: Progress { state, ..Progress::fresh(1, Some(0)) },
-        origin: None,
-        scheduled: None,
+        past: None,
         payload: text(""),
         away: None,
         shared: false,
@@ -83,15 +82,17 @@ fn full_task() -> TaskRecord {
                 ttr: Some(Span::from_ms(1)),
             }),
         },
-        origin: Some(Box::new(Origin {
-            queue: text("o"),
-            id: TaskId::Number(5),
-            put_at: at(1),
-            attempts: 2,
-            failures: 3,
-            at: at(4),
-        })),
-        scheduled: Some(Box::new(Scheduled { schedule: text("s"), slot: Some(at(6)) })),
+        past: Past::of(
+            Some(Origin {
+                queue: text("o"),
+                id: TaskId::Number(5),
+                put_at: at(1),
+                attempts: 2,
+                failures: 3,
+                at: at(4),
+            }),
+            Some(Scheduled { schedule: text("s"), slot: Some(at(6)) }),
+        ),
         payload: text("hello"),
         away: None,
         shared: false,

@@ -9,8 +9,8 @@ use pinpriq_engine::reply::{Outcome, RefusalKind};
 use pinpriq_engine::schedule::{OnMissed, Overlap, Scheduled, When};
 use pinpriq_engine::settings::{Paused, Setting, Settings, Value};
 use pinpriq_engine::task::{
-    Bytes, ClientId, Grant, LaneName, Lease, Origin, Progress, Receipt, State, StateKind, TaskId,
-    TaskRecord, Terms,
+    Bytes, ClientId, Grant, LaneName, Lease, Origin, Past, Progress, Receipt, State, StateKind,
+    TaskId, TaskRecord, Terms,
 };
 use pinpriq_engine::time::{Span, Timestamp};
 use proptest::collection::vec;
@@ -209,10 +209,15 @@ pub(crate) fn state() -> BoxedStrategy<State> {
     .boxed()
 }
 
-fn origin() -> impl Strategy<Value = Box<Origin>> {
+fn origin() -> impl Strategy<Value = Origin> {
     (bytes(), id(), moment(), small(), small(), moment()).prop_map(
-        |(queue, id, put_at, attempts, failures, at)| {
-            Box::new(Origin { queue, id, put_at, attempts, failures, at })
+        |(queue, id, put_at, attempts, failures, at)| Origin {
+            queue,
+            id,
+            put_at,
+            attempts,
+            failures,
+            at,
         },
     )
 }
@@ -234,9 +239,8 @@ pub(crate) fn when() -> BoxedStrategy<When<'static>> {
     .boxed()
 }
 
-fn scheduled() -> impl Strategy<Value = Box<Scheduled>> {
-    (bytes(), option::of(moment()))
-        .prop_map(|(schedule, slot)| Box::new(Scheduled { schedule, slot }))
+fn scheduled() -> impl Strategy<Value = Scheduled> {
+    (bytes(), option::of(moment())).prop_map(|(schedule, slot)| Scheduled { schedule, slot })
 }
 
 /// A task without anything left in a store. Mostly its id and its seq are its number.
@@ -269,8 +273,7 @@ pub(super) fn task() -> BoxedStrategy<TaskRecord> {
                     reason,
                     state,
                 },
-                origin,
-                scheduled,
+                past: Past::of(origin, scheduled),
                 payload,
                 away: None,
                 shared: false,

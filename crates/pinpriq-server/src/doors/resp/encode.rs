@@ -205,8 +205,8 @@ fn meta(
         moment(writer, at);
     }
     holder((writer, contacts), record);
-    origin(writer, record.origin.as_deref());
-    scheduled(writer, record.scheduled.as_deref());
+    origin(writer, record.origin());
+    scheduled(writer, record.scheduled());
 }
 
 /// Writes what a dead letter was in the queue that it comes from.
