@@ -30,12 +30,13 @@ impl Engine {
         self.check_deadlines();
         self.check_clients();
         self.check_members();
+        self.check_schedules();
         assert!(self.unserved.is_empty(), "every queue was served");
         assert!(!self.report.has_unsaved(), "everything was reported");
     }
 
     fn check_tasks(&self) {
-        let mut bytes = self.queue_bytes() + self.fan_out_bytes();
+        let mut bytes = self.queue_bytes() + self.fan_out_bytes() + self.schedule_bytes();
         let mut sharers: BTreeMap<u64, u64> = BTreeMap::new();
         let mut counted: BTreeMap<QueueSlot, ([u64; 6], u64)> = BTreeMap::new();
         let mut finished: BTreeMap<QueueSlot, u64> = BTreeMap::new();
@@ -231,6 +232,13 @@ impl Engine {
                 expected += 1;
             }
         }
+        for (number, schedule) in self.schedules.iter() {
+            if let Some(at) = schedule.armed {
+                let due = Due::Schedule(number);
+                assert!(self.deadlines.contains(at, due), "{due:?} stands at {at}");
+                expected += 1;
+            }
+        }
         assert_eq!(self.deadlines.len(), expected, "no deadline stands for nothing");
         let mut tokens = 0;
         for slot in self.queues.slots() {
@@ -330,6 +338,25 @@ impl Engine {
         assert_eq!(self.members.alive.len() + self.members.ended.len(), {
             self.members.registered.len()
         });
+    }
+
+    /// Every schedule is due at its next slot, and names are unique.
+    fn check_schedules(&self) {
+        let mut names = 0;
+        for (number, schedule) in self.schedules.iter() {
+            let name = schedule.name.escape_ascii();
+            assert!(number <= self.issued.last(), "numbers grow");
+            assert_eq!(self.schedules.find(&schedule.name), Some(number), "{name} is found");
+            let next = self.next_slot(schedule).filter(|_| !schedule.course.paused);
+            assert_eq!(schedule.armed, next, "the schedule {name} is due at its next slot");
+            names += 1;
+        }
+        assert_eq!(self.schedules.names().count(), names, "every name is that of a schedule");
+    }
+
+    /// The number of bytes that schedules occupy.
+    fn schedule_bytes(&self) -> u64 {
+        self.schedules.iter().map(|(_, schedule)| schedule.bytes()).sum()
     }
 
     /// The number of bytes that queues occupy.

@@ -8,24 +8,27 @@
 //! Each command is carried out in the module named after it. Only `step.rs` moves a task.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use crate::change::{Change, Header, Place, RecordKey};
 use crate::command::Command;
 use crate::fanout::members::Members;
 use crate::fanout::publications::Publications;
 use crate::issued::Issued;
-use crate::limits::{Limits, STEPS_PER_TIMEOUT, put_bytes};
+use crate::limits::{Limits, SLOT_BYTES_PER_TIMEOUT, STEPS_PER_TIMEOUT, put_bytes};
 use crate::memory::consumers::Consumers;
 use crate::memory::deadlines::{Deadlines, Due};
 use crate::memory::discarded::Discarded;
 use crate::memory::packed::Unsaved;
 use crate::memory::queues::Queues;
+use crate::memory::schedules::Schedules;
 use crate::memory::slots::QueueSlot;
 use crate::memory::tasks::Tasks;
 use crate::operations::arguments::check_names;
 use crate::reply::{Output, Refusal, RefusalKind, Reply};
 use crate::report::Report;
 use crate::room::Room;
+use crate::schedule::{Calendars, EveryOnly};
 use crate::stats::Counters;
 use crate::task::{Bytes, ClientId, Receipt, RequestId, TaskRecord};
 use crate::time::Timestamp;
@@ -47,6 +50,9 @@ pub struct Engine {
     pub(crate) consumers: Consumers,
     pub(crate) members: Members,
     pub(crate) publications: Publications,
+    pub(crate) schedules: Schedules,
+    /// Computes the slots of schedules.
+    pub(crate) calendars: Arc<dyn Calendars>,
     /// Tasks of emptied queues whose memory has not been freed yet.
     pub(crate) discarded: VecDeque<Discarded>,
     /// Queues in which tasks became ready while a consumer waits.
@@ -55,8 +61,8 @@ pub struct Engine {
     pub(crate) outputs: VecDeque<Output>,
     /// Figures over all queues.
     pub(crate) totals: Counters,
-    /// Memory that tasks, queues, members and lanes occupy, estimated. During a restore it counts
-    /// only what [`Limits::memory_bytes`] needs.
+    /// Memory that tasks, queues, members, lanes and schedules occupy, estimated. During a restore
+    /// it counts only what [`Limits::memory_bytes`] needs.
     pub(crate) bytes: u64,
     /// During a restore, the queue of the last task, with the allocation of its name.
     pub(crate) restored_last: Option<(Bytes, QueueSlot)>,
@@ -108,6 +114,8 @@ impl Engine {
             consumers: Consumers::default(),
             members: Members::default(),
             publications: Publications::default(),
+            schedules: Schedules::default(),
+            calendars: Arc::new(EveryOnly),
             discarded: VecDeque::new(),
             unserved: Vec::new(),
             report: Report::new(),
@@ -118,6 +126,12 @@ impl Engine {
             room: Room::Enough,
             asking: None,
         }
+    }
+
+    /// Sets what computes the slots of schedules, before [`Engine::start`]. Without it, only
+    /// schedules with a fixed distance are known.
+    pub fn set_calendars(&mut self, calendars: Arc<dyn Calendars>) {
+        self.calendars = calendars;
     }
 
     /// Carries out one command of one client at the moment `now`.
@@ -252,6 +266,7 @@ impl Engine {
                 let member = self.members.registered.get_mut(&record.incarnation);
                 member.map(|member| &mut member.place)
             }
+            Change::Schedule(record) => self.schedules.place_of(record.number),
             Change::Moved(_)
             | Change::Granted(_)
             | Change::Gone(_)
@@ -259,7 +274,9 @@ impl Engine {
             | Change::Emptied(_)
             | Change::LaneGone(_)
             | Change::LaneEmptied(_)
-            | Change::MemberGone(_) => None,
+            | Change::MemberGone(_)
+            | Change::ScheduleMoved(_)
+            | Change::ScheduleGone(_) => None,
         };
         let former = match known {
             Some(known) => known.replace(place),
@@ -298,6 +315,7 @@ impl Engine {
                     self.report.add(Change::Member(Box::new(member.record(*incarnation))));
                 }
             }
+            RecordKey::Schedule(number) => self.rewrite_schedule(*number, place),
         }
     }
 
@@ -462,6 +480,7 @@ impl Engine {
             Command::Queue(command) => self.administer(command),
             Command::Publish(ref publish) => self.publish(publish),
             Command::Member(command) => self.tend(command),
+            Command::Schedule(command) => self.keep_schedules(&command),
         }
     }
 
@@ -479,6 +498,7 @@ impl Engine {
     }
 
     fn fire_due(&mut self) {
+        let mut slot_bytes = 0;
         while let Some(queue) = self.deadlines.pop_queue(self.now) {
             self.note_token(queue);
         }
@@ -496,6 +516,12 @@ impl Engine {
                 }
                 Some(Due::Awaiter(awaiter)) => self.time_out_awaiter(awaiter),
                 Some(Due::Member(incarnation)) => self.end_or_rearm_member(incarnation),
+                Some(Due::Schedule(number)) => {
+                    slot_bytes += self.fire_slot(number);
+                    if slot_bytes >= SLOT_BYTES_PER_TIMEOUT {
+                        break;
+                    }
+                }
             }
         }
         // Consumers that wait already come before the client of this call.

@@ -7,6 +7,7 @@ pub mod command;
 pub mod limits;
 pub mod reply;
 pub mod room;
+pub mod schedule;
 pub mod settings;
 pub mod stats;
 pub mod task;

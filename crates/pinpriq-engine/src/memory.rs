@@ -13,6 +13,7 @@ pub(crate) mod pages;
 pub(crate) mod payloads;
 pub(crate) mod queues;
 pub(crate) mod ranked;
+pub(crate) mod schedules;
 pub(crate) mod slots;
 pub(crate) mod sorted;
 pub(crate) mod tasks;

@@ -15,6 +15,7 @@ pub(crate) mod ids;
 mod moving;
 mod put;
 pub(crate) mod room;
+pub(crate) mod schedules;
 pub(crate) mod serve;
 mod take;
 mod transfer;

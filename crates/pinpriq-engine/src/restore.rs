@@ -14,7 +14,7 @@ use crate::memory::packed::Task;
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::settings::{Ids, Paused, Settings};
 use crate::stats::Exit;
-use crate::task::{Bytes, Grant, Lease, State, TaskRecord};
+use crate::task::{Bytes, Grant, Lease, Past, State, TaskRecord};
 use crate::time::Timestamp;
 use crate::transition::Operation;
 
@@ -68,6 +68,16 @@ impl Engine {
                 if let Some(member) = self.members.registered.remove(&incarnation) {
                     self.report.give_up(member.place);
                 }
+            }
+            Change::Schedule(record) => self.restore_schedule(*record, place),
+            Change::ScheduleMoved(moved) => {
+                if let Some(schedule) = self.schedules.find_mut(moved.number) {
+                    schedule.course = moved.course;
+                }
+            }
+            Change::ScheduleGone(number) => {
+                let gone = self.schedules.remove(number);
+                self.report.give_up(gone.and_then(|gone| gone.place));
             }
         }
     }
@@ -135,6 +145,9 @@ impl Engine {
             }
             self.tidy_queue(queue);
         }
+        // Slots that are made up are due from now on. They do not belong to the first batch, which
+        // could become too large.
+        self.revive_schedules();
         self.conclude();
     }
 
@@ -201,7 +214,7 @@ impl Engine {
         let payload = self.tasks.keep_bytes(&record.payload);
         let is_shared = record.shared;
         if planted!(OriginForgottenAtStart) {
-            record.origin = None;
+            record.past = record.past.take().and_then(|past| Past::of(None, past.scheduled));
         }
         let mut task = Task::of(record, payload, queue, self.queues[queue].epoch);
         task.set_shares(is_shared);

@@ -8,6 +8,7 @@ mod kinds;
 mod parts;
 mod putting;
 mod queues;
+mod schedules;
 mod tending;
 
 use pinpriq_engine::command::{Command, Done};
@@ -16,8 +17,8 @@ use pinpriq_records::primitives::{end, put_bytes, put_number, take_byte, take_by
 
 use self::kinds::{
     ACK, ACK_ALL, AWAIT, BURY, CREDIT, DIG, FAIL, GET, GIVE_BACK, KILL, MOVE, PEEK, PLOW, PUBLISH,
-    PUT, PUT_BACK, QUEUE_CREATE, QUEUE_SET, REDRIVE, RELEASE, RESTART, SNATCH, SUBSCRIBE, SWITCH,
-    TAKE, TAKE_DONE, TOUCH, UNSUBSCRIBE, UPDATE,
+    PUT, PUT_BACK, QUEUE_CREATE, QUEUE_SET, REDRIVE, RELEASE, RESTART, SCHEDULE_FIRE, SCHEDULE_SET,
+    SNATCH, SUBSCRIBE, SWITCH, TAKE, TAKE_DONE, TOUCH, UNSUBSCRIBE, UPDATE,
 };
 use self::parts::{begin_in, put_names, take_queue_first};
 use crate::Malformed;
@@ -102,6 +103,7 @@ pub(crate) fn encode(command: &Command<'_>, out: &mut Vec<u8>) {
         Command::Queue(command) => queues::encode(command, out),
         Command::Publish(publish) => fanout::encode_publish(publish, out),
         Command::Member(command) => fanout::encode_member(command, out),
+        Command::Schedule(command) => schedules::encode(command, out),
     }
 }
 
@@ -197,6 +199,7 @@ fn take_without_list<'a>(kind: u8, input: &mut &'a [u8]) -> Result<Command<'a>, 
         UPDATE => Command::Update(tending::take_update(input)?),
         AWAIT => tending::take_await(input)?,
         PUBLISH => Command::Publish(fanout::take_publish(input)?),
+        SCHEDULE_SET..=SCHEDULE_FIRE => Command::Schedule(schedules::take(kind, input)?),
         _ => match fanout::take_member(kind, input)? {
             Some(command) => Command::Member(command),
             None => Command::Queue(queues::take(kind, input)?),

@@ -9,18 +9,20 @@ mod refusals;
 use std::sync::Arc;
 
 use pinpriq_engine::reply::{Outcome, Output, Reply};
+use pinpriq_engine::schedule::ShownSchedule;
 use pinpriq_engine::task::{ClientId, RequestId, TaskId, TaskRecord};
 use pinpriq_records::primitives::{
     end, put_bytes, put_if, put_moment, put_number, take_byte, take_bytes, take_if, take_moment,
     take_number,
 };
+use pinpriq_records::schedule::{put_course, put_plan, take_course, take_plan};
 
 use self::figures::{
     put_figures, put_member, put_shown_settings, take_figures, take_member, take_shown_settings,
 };
 use self::kinds::{
     ACKS, COUNT, DEADLINE, DELIVERY, DONE, FIGURES, JOINED, MEMBERS, NAMES, OUTCOME, PUT,
-    PUT_OUTCOME, REFUSED, SETTINGS, SHOWN, STATE, TASK, TASKS,
+    PUT_OUTCOME, REFUSED, SCHEDULE, SETTINGS, SHOWN, STATE, TASK, TASKS,
 };
 use self::refusals::{put_ack, put_refusal, take_ack, take_refusal};
 use crate::Malformed;
@@ -63,6 +65,7 @@ const fn kind(reply: &Reply) -> u8 {
         Reply::Figures(_) => FIGURES,
         Reply::Joined(_) => JOINED,
         Reply::Members(_) => MEMBERS,
+        Reply::Schedule(_) => SCHEDULE,
         Reply::Refused(_) => REFUSED,
     }
 }
@@ -106,6 +109,7 @@ fn put_reply(out: &mut Vec<u8>, reply: &Reply) {
         }
         Reply::Figures(figures) => put_figures(out, figures),
         Reply::Members(members) => put_list(out, members, put_member),
+        Reply::Schedule(shown) => put_schedule(out, shown),
         Reply::Refused(refusal) => put_refusal(out, refusal),
     }
 }
@@ -162,7 +166,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Output, Malformed> {
     let mut rest = bytes;
     let input = &mut rest;
     let kind = take_byte(input)?;
-    if !(DELIVERY..=REFUSED).contains(&kind) {
+    if !(DELIVERY..=REFUSED).contains(&kind) && kind != SCHEDULE {
         return Err(Malformed::UnknownKind { what: "output", kind });
     }
     let client = ClientId(take_number(input)?);
@@ -219,6 +223,7 @@ fn take_reply(kind: u8, input: &mut &[u8]) -> Result<Reply, Malformed> {
         FIGURES => Reply::Figures(Box::new(take_figures(input)?)),
         JOINED => Reply::Joined(take_number(input)?),
         MEMBERS => Reply::Members(take_vec(input, take_member)?),
+        SCHEDULE => Reply::Schedule(Box::new(take_schedule(input)?)),
         REFUSED => Reply::Refused(take_refusal(input)?),
         _ => return Err(Malformed::UnknownKind { what: "output", kind }),
     })
@@ -227,6 +232,26 @@ fn take_reply(kind: u8, input: &mut &[u8]) -> Result<Reply, Malformed> {
 fn take_tasks(input: &mut &[u8]) -> Result<(Vec<TaskRecord>, bool), Malformed> {
     let popped = take_flag_alone(input)?;
     Ok((take_records(input)?, popped))
+}
+
+fn put_schedule(out: &mut Vec<u8>, shown: &ShownSchedule) {
+    let mut flags = Packed::default();
+    flags.flag(shown.next_at.is_some());
+    flags.put(out);
+    put_bytes(out, &shown.name);
+    put_plan(out, &shown.plan);
+    put_course(out, &shown.course);
+    put_if(out, shown.next_at, put_moment);
+}
+
+fn take_schedule(input: &mut &[u8]) -> Result<ShownSchedule, Malformed> {
+    let has_next = take_flag_alone(input)?;
+    Ok(ShownSchedule {
+        name: Arc::from(take_bytes(input)?),
+        plan: take_plan(input)?,
+        course: take_course(input)?,
+        next_at: take_if(has_next, input, take_moment)?,
+    })
 }
 
 /// Takes flags that consist of a single one.

@@ -6,6 +6,7 @@ use pinpriq_engine::fanout::MemberCommand;
 use pinpriq_engine::limits::NAME_BYTES_MAX;
 use pinpriq_engine::reply::RefusalKind;
 use pinpriq_engine::room::Room;
+use pinpriq_engine::schedule::ScheduleCommand;
 use pinpriq_engine::time::Span;
 
 use super::{Model, fits};
@@ -71,6 +72,15 @@ impl Model {
                 }
                 _ => return Ok(()),
             },
+            Command::Schedule(ScheduleCommand::Set(new)) => {
+                fits(new.queue.len() <= NAME_BYTES_MAX)?;
+                (&[new.name], None)
+            }
+            Command::Schedule(
+                ScheduleCommand::Pause(name)
+                | ScheduleCommand::Resume(name)
+                | ScheduleCommand::Fire(name),
+            ) => (&[*name], None),
             _ => return Ok(()),
         };
         let mut names = names.iter().copied().chain(member);

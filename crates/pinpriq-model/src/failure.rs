@@ -87,7 +87,7 @@ impl Model {
                 failures: task.progress.failures,
                 at: now,
             };
-            task.origin = Some(Box::new(origin));
+            task.set_origin(Some(origin));
             task.put_at = now;
             task.progress.expires_at = None;
             task.progress.attempts = 0;

@@ -22,6 +22,7 @@ mod moving;
 mod put;
 mod queues;
 mod room;
+mod schedules;
 mod serve;
 mod survivors;
 mod take;
@@ -31,11 +32,13 @@ mod transfer;
 mod waits;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use pinpriq_engine::command::Command;
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
 use pinpriq_engine::room::Room;
+use pinpriq_engine::schedule::{Calendars, EveryOnly};
 use pinpriq_engine::settings::{Paused, Settings};
 use pinpriq_engine::task::{Bytes, ClientId, LaneName, RequestId, StateKind, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
@@ -43,6 +46,7 @@ use pinpriq_engine::time::{Span, Timestamp};
 use arguments::{fits, id_fits};
 pub use bindings::{is_placeholder, number_of};
 use gate::Bucket;
+pub use schedules::Schedule;
 use serve::{Subscription, Taker};
 pub use survivors::Survivors;
 use tasks::{Exit, Tally};
@@ -134,6 +138,9 @@ pub struct Model {
     places: BTreeMap<u64, Place>,
     /// Every registered member by its incarnation.
     pub members: BTreeMap<u64, Member>,
+    /// Every schedule by its number.
+    pub schedules: BTreeMap<u64, Schedule>,
+    calendars: Arc<dyn Calendars>,
     takers: Vec<Taker>,
     awaiters: Vec<Awaiter>,
     subscriptions: Vec<Subscription>,
@@ -172,6 +179,8 @@ impl Model {
             homes: BTreeMap::new(),
             places: BTreeMap::new(),
             members: BTreeMap::new(),
+            schedules: BTreeMap::new(),
+            calendars: Arc::new(EveryOnly),
             takers: Vec::new(),
             awaiters: Vec::new(),
             subscriptions: Vec::new(),
@@ -186,6 +195,11 @@ impl Model {
             room: Room::Enough,
             happened: BTreeMap::new(),
         }
+    }
+
+    /// Sets what computes the slots of schedules.
+    pub fn set_calendars(&mut self, calendars: Arc<dyn Calendars>) {
+        self.calendars = calendars;
     }
 
     /// Carries out a command.
@@ -243,6 +257,7 @@ impl Model {
             Command::Queue(command) => self.administer(command),
             Command::Publish(publish) => self.publish(publish),
             Command::Member(command) => self.tend(command),
+            Command::Schedule(command) => self.keep_schedules(command),
         }
     }
 

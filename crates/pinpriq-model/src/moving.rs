@@ -41,7 +41,7 @@ impl Model {
         let from = self.place_of_moved(queue, count)?;
         let mut moved = 0;
         for number in self.oldest(&from, StateKind::Ready) {
-            let Some(origin) = &self.task(number).origin else { continue };
+            let Some(origin) = self.task(number).origin() else { continue };
             let to = Place::Queue(origin.queue.clone());
             if to == from {
                 continue;
@@ -56,7 +56,7 @@ impl Model {
             self.relocate(number, Exit::Moved, &to, |task| {
                 task.progress.expires_at = expires_at;
                 task.progress.reason = None;
-                task.origin = None;
+                task.set_origin(None);
             });
             moved += 1;
             if moved == u64::from(count) {

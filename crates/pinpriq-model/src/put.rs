@@ -63,7 +63,7 @@ impl Model {
             put_at: self.now,
             terms: put.terms.kept(),
             progress: Progress { expires_at, state, ..Progress::fresh(number, put.priority) },
-            origin: None,
+            past: None,
             payload: put.payload.into(),
             away: None,
             shared: false,
@@ -185,7 +185,7 @@ impl Model {
                     expires_at: expires_at.or_else(|| settings.ttl.map(|ttl| now.after(ttl))),
                     ..Progress::fresh(number, publish.priority)
                 },
-                origin: None,
+                past: None,
                 payload: std::sync::Arc::clone(&payload),
                 away: None,
                 shared: false,

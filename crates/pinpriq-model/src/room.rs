@@ -14,6 +14,7 @@ use pinpriq_engine::reply::RefusalKind;
 use pinpriq_engine::room::Room;
 use pinpriq_engine::task::{Bytes, TaskId, TaskRecord};
 
+use super::schedules::bytes_of;
 use super::{Model, Place};
 
 /// Which copies share a publication.
@@ -86,7 +87,7 @@ impl Model {
         }
     }
 
-    /// The bytes that tasks, queues, members and lanes occupy.
+    /// The bytes that tasks, queues, members, lanes and schedules occupy.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let tasks = self.tasks().map(|task| TASK_OVERHEAD_BYTES + self.own_bytes(task));
@@ -97,7 +98,9 @@ impl Model {
             None => queue_bytes(&home.name),
             Some(_) => LANE_OVERHEAD_BYTES + home.name.len() as u64,
         });
-        tasks.chain(emptied).chain(published).chain(members).chain(homes).sum()
+        let schedules = self.schedules.values().map(bytes_of);
+        let tasks = tasks.chain(emptied).chain(published);
+        tasks.chain(members).chain(homes).chain(schedules).sum()
     }
 
     /// The bytes that all blocked requests and subscriptions occupy.
@@ -115,7 +118,7 @@ impl Model {
         let shares = self.kept.shares.contains_key(&task.number);
         let content = if shares { 0 } else { content_bytes(task, task.payload.len()) };
         let id = if let TaskId::Given(id) = &task.id { id.len() } else { 0 };
-        content + (id + reason_of(task) + origin_of(task)) as u64
+        content + (id + reason_of(task) + origin_of(task) + schedule_of(task)) as u64
     }
 
     /// Checks whether tasks and queues may occupy this many more bytes.
@@ -215,8 +218,13 @@ fn reason_of(task: &TaskRecord) -> usize {
     task.progress.reason.as_ref().map_or(0, |reason| reason.len())
 }
 
+/// The length of the name of the schedule that has put a task.
+fn schedule_of(task: &TaskRecord) -> usize {
+    task.scheduled().map_or(0, |scheduled| scheduled.schedule.len())
+}
+
 /// The length of the names of the origin of a task.
 fn origin_of(task: &TaskRecord) -> usize {
-    let Some(origin) = &task.origin else { return 0 };
+    let Some(origin) = task.origin() else { return 0 };
     origin.queue.len() + if let TaskId::Given(id) = &origin.id { id.len() } else { 0 }
 }

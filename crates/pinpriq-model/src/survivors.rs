@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use pinpriq_engine::change::{LaneRecord, MemberRecord, QueueRecord};
+use pinpriq_engine::change::{LaneRecord, MemberRecord, QueueRecord, ScheduleRecord};
 use pinpriq_engine::task::{LaneName, State, StateKind, TaskRecord};
 use pinpriq_engine::time::Timestamp;
 
@@ -19,6 +19,8 @@ pub struct Survivors {
     pub members: Vec<MemberRecord>,
     /// Every queue that has settings or a pause, by name.
     pub queues: Vec<QueueRecord>,
+    /// Every schedule, by number.
+    pub schedules: Vec<ScheduleRecord>,
     /// Every lane, by number.
     pub lanes: Vec<LaneRecord>,
     /// Every task by its number. No lease has a holder.
@@ -33,7 +35,7 @@ impl Model {
     /// What a store that has kept everything would report to the next server.
     #[must_use]
     pub fn survivors(&self) -> Survivors {
-        let mut kept = Survivors::default();
+        let mut kept = Survivors { schedules: self.kept_schedules(), ..Survivors::default() };
         for (incarnation, member) in &self.members {
             let (incarnation, name) = (*incarnation, member.name.clone());
             let (lease, ended) = (member.lease, member.ended);
@@ -70,7 +72,8 @@ impl Model {
         let happened = std::mem::take(&mut self.happened);
         let mut bindings = std::mem::take(&mut self.bindings);
         bindings.forget_after(last_number);
-        *self = Self::new(self.limits);
+        let calendars = std::sync::Arc::clone(&self.calendars);
+        *self = Self { calendars, ..Self::new(self.limits) };
         (self.bindings, self.happened) = (bindings, happened);
         (self.now, self.incarnation, self.last_number) = (now, incarnation, last_number);
         (self.kept.publications, self.kept.shares) = (kept.publications, kept.shares);
@@ -105,6 +108,7 @@ impl Model {
         self.fire_due();
         // A queue of which nothing is left has no figures.
         self.lingering.clear();
+        self.revive_schedules(kept.schedules);
     }
 
     /// Removes everything that is over, even where no client can see it.

@@ -15,6 +15,7 @@ pub(super) enum Due {
     Taker(u64),
     Awaiter(u64),
     Member(u64),
+    Schedule(u64),
 }
 
 /// The next moment that matters to a task in its state.
@@ -61,7 +62,8 @@ impl Model {
             self.awaiters.iter().filter_map(|known| Some((known.until?, Due::Awaiter(known.turn))));
         let members = self.members.iter().filter(|(_, member)| !member.ended);
         let members = members.map(|(number, member)| (member.lease_until, Due::Member(*number)));
-        tasks.chain(takers).chain(awaiters).chain(members).min()
+        let slots = self.slots().map(|(slot, number)| (slot, Due::Schedule(number)));
+        tasks.chain(takers).chain(awaiters).chain(members).chain(slots).min()
     }
 
     /// Advances time, and finishes what was begun.
@@ -96,7 +98,7 @@ impl Model {
         }
         loop {
             let next = self.next_due();
-            let Some((_, due)) = next.filter(|(at, _)| *at <= self.now) else {
+            let Some((at, due)) = next.filter(|(at, _)| *at <= self.now) else {
                 self.quiet_until = next.map_or(Timestamp::MAX, |(at, _)| at);
                 break;
             };
@@ -108,6 +110,7 @@ impl Model {
                 }
                 Due::Awaiter(turn) => self.time_out_awaiter(turn),
                 Due::Member(incarnation) => self.end_member(incarnation),
+                Due::Schedule(number) => self.fire_slot(number, at),
             }
         }
         self.serve();

@@ -22,6 +22,7 @@ macro_rules! planted {
 }
 
 pub mod primitives;
+pub mod schedule;
 pub mod settings;
 pub mod task;
 

@@ -6,8 +6,10 @@
 
 use std::sync::Arc;
 
+use pinpriq_engine::schedule::Scheduled;
 use pinpriq_engine::task::{
-    Bytes, ClientId, Grant, LaneName, Lease, Origin, Progress, State, TaskId, TaskRecord, Terms,
+    Bytes, ClientId, Grant, LaneName, Lease, Origin, Past, Progress, State, TaskId, TaskRecord,
+    Terms,
 };
 use pinpriq_engine::time::Timestamp;
 
@@ -33,6 +35,7 @@ const HOLDER: u8 = 10;
 const FAILURES: u8 = 11;
 const REASON: u8 = 12;
 const ORIGIN: u8 = 13;
+const SCHEDULED: u8 = 14;
 
 /// What an attribute belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -43,7 +46,7 @@ enum Part {
 }
 
 /// All attributes, in the order in which they are written.
-const ATTRIBUTES: [(u8, Part); 13] = [
+const ATTRIBUTES: [(u8, Part); 14] = [
     (ID, Part::Task),
     (KEY, Part::Terms),
     (TTR, Part::Terms),
@@ -55,6 +58,7 @@ const ATTRIBUTES: [(u8, Part); 13] = [
     (FAILURES, Part::Progress),
     (REASON, Part::Progress),
     (ORIGIN, Part::Task),
+    (SCHEDULED, Part::Task),
     (SHARED, Part::Task),
     (HOLDER, Part::Task),
 ];
@@ -71,7 +75,8 @@ const PLACES: [u8; 256] = {
     places
 };
 
-/// A task that borrows its bytes from where they were read, except for reason and origin.
+/// A task that borrows its bytes from where they were read, except for reason, origin and
+/// schedule.
 #[derive(Debug)]
 pub struct TaskView<'a> {
     /// See [`TaskRecord::number`].
@@ -88,7 +93,8 @@ struct Attributes<'a> {
     own_id: Option<TaskId>,
     terms: Terms<&'a [u8]>,
     progress: Progress,
-    origin: Option<Box<Origin>>,
+    origin: Option<Origin>,
+    scheduled: Option<Scheduled>,
     shared: bool,
 }
 
@@ -103,7 +109,8 @@ pub fn put_task(out: &mut Vec<u8>, task: &TaskRecord) {
     }
     put_terms_open(out, task.terms.borrowed());
     put_progress_open(out, task.number, &task.progress);
-    put_attribute(out, ORIGIN, task.origin.as_deref(), put_origin);
+    put_attribute(out, ORIGIN, task.origin(), put_origin);
+    put_attribute(out, SCHEDULED, task.scheduled(), put_scheduled);
     if task.shared {
         out.push(SHARED);
     }
@@ -151,7 +158,7 @@ impl TaskView<'_> {
     #[must_use]
     #[inline]
     pub fn kept(self, queue: Bytes, lane: Option<LaneName>) -> TaskRecord {
-        let Attributes { own_id, terms, progress, origin, shared } = self.attributes;
+        let Attributes { own_id, terms, progress, origin, scheduled, shared } = self.attributes;
         TaskRecord {
             number: self.number,
             queue,
@@ -160,7 +167,7 @@ impl TaskView<'_> {
             put_at: self.put_at,
             terms: terms.kept(),
             progress,
-            origin,
+            past: Past::of(origin, scheduled),
             payload: Arc::from(self.payload),
             away: None,
             shared,
@@ -172,8 +179,8 @@ impl<'a> Attributes<'a> {
     /// Takes attributes up to their end: those of this part alone, or all.
     fn take(input: &mut &'a [u8], number: u64, part: Option<Part>) -> Result<Self, Malformed> {
         let progress = Progress::fresh(number, None);
-        let (terms, origin) = (Terms::NONE, None);
-        let mut found = Self { own_id: None, terms, progress, origin, shared: false };
+        let (terms, origin, scheduled) = (Terms::NONE, None, None);
+        let mut found = Self { own_id: None, terms, progress, origin, scheduled, shared: false };
         let mut last = 0;
         loop {
             let tag = take_byte(input)?;
@@ -221,7 +228,8 @@ impl<'a> Attributes<'a> {
                     }
                     progress.reason = Some(Arc::from(reason));
                 }
-                ORIGIN => found.origin = Some(Box::new(take_origin(input)?)),
+                ORIGIN => found.origin = Some(take_origin(input)?),
+                SCHEDULED => found.scheduled = Some(take_scheduled(input)?),
                 SHARED => found.shared = true,
                 _ => match &mut progress.state {
                     State::Taken(lease) => lease.holder = Some(ClientId(take_number(input)?)),
@@ -366,6 +374,16 @@ fn put_origin(out: &mut Vec<u8>, origin: &Origin) {
     put_number(out, u64::from(*attempts));
     put_number(out, u64::from(*failures));
     put_moment(out, *at);
+}
+
+fn put_scheduled(out: &mut Vec<u8>, scheduled: &Scheduled) {
+    put_bytes(out, &scheduled.schedule);
+    put_option(out, scheduled.slot, put_moment);
+}
+
+fn take_scheduled(input: &mut &[u8]) -> Result<Scheduled, Malformed> {
+    let schedule = Arc::from(take_bytes(input)?);
+    Ok(Scheduled { schedule, slot: take_option(input, take_moment)? })
 }
 
 fn take_origin(input: &mut &[u8]) -> Result<Origin, Malformed> {

@@ -16,6 +16,7 @@ macro_rules! planted {
     };
 }
 
+pub mod calendars;
 pub mod clock;
 pub mod config;
 mod doors;

@@ -4,6 +4,7 @@
 //! Both are derived here independently from the page on the protocol, and the door of the server is
 //! compared with them. Nonsense is asked too, as long as the engine has to refuse it.
 
+mod schedules;
 mod words;
 
 use pinpriq_engine::command::{
@@ -11,11 +12,13 @@ use pinpriq_engine::command::{
     QueueName, Release, Selection, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
+use pinpriq_engine::schedule::ScheduleCommand;
 use pinpriq_engine::settings::Assignment;
 use pinpriq_engine::task::{Receipt, StateKind, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_wire::resp::Words;
 
+pub(crate) use self::schedules::{Due, NewSchedule};
 use self::words::Phrases as _;
 pub(crate) use self::words::receipt_text;
 
@@ -252,6 +255,16 @@ pub(crate) enum Ask {
     },
     Leave(Text),
     Members(Text),
+    Schedule(NewSchedule),
+    Schedules {
+        prefix: Text,
+        count: Option<u64>,
+    },
+    ShowSchedule(Text),
+    PauseSchedule(Text),
+    ResumeSchedule(Text),
+    DropSchedule(Text),
+    Fire(Text),
     Ping(Option<Text>),
     Hello(u8),
     Reset,
@@ -458,7 +471,22 @@ impl Ask {
             Self::Reset => Words::new("RESET"),
             Self::Elsewhere => Words::new("GET").bytes(ELSEWHERE).bytes(b"x"),
             Self::Nonsense(words, _) => words.iter().collect(),
-            _ => unreachable!("{self:?} has its words in the other half"),
+            _ => self.words_about_schedules(),
+        }
+    }
+
+    fn words_about_schedules(&self) -> Words {
+        match self {
+            Self::Schedule(new) => new.words(),
+            Self::Schedules { prefix, count } => Words::new("SCHEDULE LIST")
+                .given("PREFIX", (!prefix.is_empty()).then_some(prefix))
+                .option("COUNT", *count),
+            Self::ShowSchedule(name) => Words::new("SCHEDULE SHOW").bytes(name),
+            Self::PauseSchedule(name) => Words::new("SCHEDULE PAUSE").bytes(name),
+            Self::ResumeSchedule(name) => Words::new("SCHEDULE RESUME").bytes(name),
+            Self::DropSchedule(name) => Words::new("SCHEDULE DROP").bytes(name),
+            Self::Fire(name) => Words::new("SCHEDULE FIRE").bytes(name),
+            _ => unreachable!("{self:?} has its words elsewhere"),
         }
     }
 }
@@ -693,6 +721,16 @@ impl Ask {
             }
             Self::Leave(member) => Command::Member(MemberCommand::Leave(member)),
             Self::Members(topic) => Command::Member(MemberCommand::List(topic)),
+            Self::Schedule(new) => Command::Schedule(ScheduleCommand::Set(new.command())),
+            Self::Schedules { prefix, count } => {
+                let count = usize::try_from(count.unwrap_or(100)).unwrap_or(usize::MAX);
+                Command::Schedule(ScheduleCommand::List { prefix, after: None, count })
+            }
+            Self::ShowSchedule(name) => Command::Schedule(ScheduleCommand::Show(name)),
+            Self::PauseSchedule(name) => Command::Schedule(ScheduleCommand::Pause(name)),
+            Self::ResumeSchedule(name) => Command::Schedule(ScheduleCommand::Resume(name)),
+            Self::DropSchedule(name) => Command::Schedule(ScheduleCommand::Drop(name)),
+            Self::Fire(name) => Command::Schedule(ScheduleCommand::Fire(name)),
             _ => return None,
         };
         Some(run(&command))

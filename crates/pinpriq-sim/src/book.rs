@@ -94,7 +94,10 @@ impl Book {
             known(number).is_some_and(|task| matches!(task.progress.state, State::Taken(_)))
         };
         let stirs = match change {
-            Change::Granted(_) => false,
+            Change::Granted(_)
+            | Change::Schedule(_)
+            | Change::ScheduleMoved(_)
+            | Change::ScheduleGone(_) => false,
             Change::Task(task) => {
                 if let Some((known, _)) = self.current.tasks.get(&task.number) {
                     // The store moves a record, or somebody has changed the task.
@@ -342,6 +345,9 @@ pub(crate) fn difference(expected: &Fold, read: &Fold) -> String {
     }
     if expected.members != read.members {
         return format!("members {:?} should be {:?}", read.members, expected.members);
+    }
+    if expected.schedules != read.schedules {
+        return format!("schedules {:?} should be {:?}", read.schedules, expected.schedules);
     }
     format!("publications {:?} should be {:?}", read.publications, expected.publications)
 }

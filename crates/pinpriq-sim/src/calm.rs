@@ -53,8 +53,20 @@ impl World {
         self.knobs.chunk_in = 0;
         self.knobs.chunk_out = 0;
         self.keep_clients();
+        self.drop_schedules();
         self.drain_everything();
         self.check_empty();
+    }
+
+    /// Ends what would put tasks for ever.
+    fn drop_schedules(&mut self) {
+        let names: Vec<Vec<u8>> = {
+            let oracle = self.oracle.borrow();
+            oracle.model.schedules.values().map(|known| known.name.to_vec()).collect()
+        };
+        for name in names {
+            self.request(Ask::DropSchedule(name));
+        }
     }
 
     fn drain_everything(&mut self) {
@@ -122,7 +134,11 @@ impl World {
             let stuck = own.filter(|task| {
                 let kind = task.progress.state.kind();
                 let unranked = task.progress.priority.is_none();
-                kind == pinpriq_engine::task::StateKind::Done
+                // The back-off of a task that has failed often is longer than anybody can wait.
+                let waits_long =
+                    task.progress.failures > 8 && kind == pinpriq_engine::task::StateKind::Waiting;
+                waits_long
+                    || kind == pinpriq_engine::task::StateKind::Done
                     || (unranked && kind == pinpriq_engine::task::StateKind::Ready)
             });
             stuck.map(|task| crate::client::id_text(&task.id)).take(100).collect()

@@ -3,6 +3,7 @@
 
 use pinpriq_dice::Dice;
 use pinpriq_engine::command::Sides;
+use pinpriq_engine::schedule::{OnMissed, Overlap};
 use pinpriq_engine::settings::{
     AFTERACK, ATTEMPTS, AfterAck, BACKOFF, BACKOFFMAX, CAPACITY, CAPACITYBYTES, DEADLETTER, IDS,
     Ids, LIMIT, ONEXPIRY, OVERFLOW, RATE, Rate, TTL, TTR, Value,
@@ -11,7 +12,7 @@ use pinpriq_engine::task::{Receipt, StateKind};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_model::{Model, is_placeholder};
 
-use crate::ask::{Ask, By, Change, Name, NewPriority, Settings, Text, Wish};
+use crate::ask::{Ask, By, Change, Due, Name, NewPriority, NewSchedule, Settings, Text, Wish};
 use crate::client::{Client, Knowledge, id_text, invented_receipt};
 use crate::knobs::Knobs;
 use crate::packet::Packet;
@@ -293,6 +294,9 @@ impl Chooser<'_> {
     }
 
     fn administration(&mut self) -> Ask {
+        if self.once_in(4) {
+            return self.schedule();
+        }
         let name = self.name();
         let sides = [Sides::Input, Sides::Output, Sides::Both][self.index(3)];
         match self.dice.below(12) {
@@ -305,7 +309,54 @@ impl Chooser<'_> {
         }
     }
 
+    /// Of several shards, only a schedule in the watched one has its queue there.
+    fn schedule(&mut self) -> Ask {
+        let names: [&[u8]; 3] = [b"s", b"a", b""];
+        let name = pick(self.dice, &names, 3);
+        let name = self.in_the_shard(name);
+        match self.dice.below(12) {
+            0..=4 => Ask::Schedule(self.new_schedule(name)),
+            5 => Ask::PauseSchedule(name),
+            6..=7 => Ask::ResumeSchedule(name),
+            8 if self.once_in(2) => {
+                let prefix = if self.once_in(3) { b"s".to_vec() } else { Text::new() };
+                Ask::Schedules { prefix, count: self.once_in(3).then_some(1) }
+            }
+            8..=9 => Ask::ShowSchedule(name),
+            10 => Ask::DropSchedule(name),
+            _ => Ask::Fire(name),
+        }
+    }
+
+    fn new_schedule(&mut self, name: Text) -> NewSchedule {
+        // Slots are further apart than most other moments.
+        let ms = if self.once_in(20) { 99 } else { 100 + self.knobs.span_ms + self.span() };
+        let at = self.once_in(3).then(|| (self.wall.ms() + self.span()).saturating_sub(ms * 2));
+        let due = match self.dice.below(8) {
+            0 => Due::Cron { expression: "*/2 * * * *", zone: None },
+            1 => Due::Cron { expression: "@hourly", zone: Some("Europe/Berlin") },
+            _ => Due::Every { ms, at },
+        };
+        let queue = pick(self.dice, &QUEUES, self.knobs.queues);
+        let (missed, overlap) = (self.index(3), self.index(2));
+        NewSchedule {
+            name,
+            queue: self.in_the_shard(queue),
+            payload: self.payload(),
+            due,
+            key: self.key(),
+            priority: self.priority(),
+            ttl: self.once_in(4).then(|| self.span() * 4),
+            ttr: self.once_in(6).then(|| self.span()),
+            on_missed: self.once_in(2).then_some(OnMissed::ALL[missed]),
+            overlap: self.once_in(2).then_some(Overlap::ALL[overlap]),
+        }
+    }
+
     fn look(&mut self, client: &Client) -> Ask {
+        if self.knobs.administration > 0 && self.once_in(12) {
+            return self.schedule();
+        }
         match self.dice.below(12) {
             0..=2 => Ask::Stats((!self.once_in(3)).then(|| self.name())),
             3..=5 => {

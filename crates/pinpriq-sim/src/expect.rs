@@ -5,10 +5,11 @@
 
 use pinpriq_engine::fanout::MemberFigures;
 use pinpriq_engine::reply::Reply;
+use pinpriq_engine::schedule::{Form, ShownSchedule};
 use pinpriq_engine::settings::{Paused, SETTINGS, Setting, Settings, Shown};
 use pinpriq_engine::stats::Figures;
-use pinpriq_engine::task::{State, StateKind, TaskId, TaskRecord};
-use pinpriq_engine::time::Timestamp;
+use pinpriq_engine::task::{Bytes, State, StateKind, TaskId, TaskRecord};
+use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_model::Model;
 use pinpriq_server::simulation::Simulation;
 use pinpriq_wire::resp::Value;
@@ -163,6 +164,7 @@ pub(crate) fn answer(ask: &Ask, reply: &Reply) -> Wanted {
         }
         Reply::Figures(figures) => figures_map(figures, matches!(ask, Ask::Stats(Some(_)))),
         Reply::Members(members) => List(members.iter().map(member).collect()),
+        Reply::Schedule(shown) => schedule(shown),
         Reply::Refused(refusal) => Wanted::Word(refusal.kind.word()),
     }
 }
@@ -239,7 +241,7 @@ fn meta(task: &TaskRecord, hidden: Option<bool>) -> Wanted {
         // The model does not know which of them are still connected.
         ("client_address", holder.map_or(Null, |_| Wanted::Anything)),
     ]);
-    let origin = task.origin.as_deref();
+    let origin = task.origin();
     let number = |number: Option<u32>| number.map_or(Null, |number| Number(number.into()));
     fields.extend([
         ("origin_queue", origin.map_or(Null, |origin| Text(origin.queue.to_vec()))),
@@ -249,7 +251,43 @@ fn meta(task: &TaskRecord, hidden: Option<bool>) -> Wanted {
         ("origin_failures", number(origin.map(|origin| origin.failures))),
         ("origin_at", moment(origin.map(|origin| origin.at))),
     ]);
+    let scheduled = task.scheduled();
+    fields.extend([
+        ("schedule", scheduled.map_or(Null, |it| Text(it.schedule.to_vec()))),
+        ("slot", moment(scheduled.and_then(|it| it.slot))),
+    ]);
     Map(fields)
+}
+
+fn schedule(shown: &ShownSchedule) -> Wanted {
+    let ShownSchedule { name, plan, course, next_at } = shown;
+    let text = |bytes: Option<&Bytes>| bytes.map_or(Null, |bytes| Text(bytes.to_vec()));
+    let ms = |span: Option<Span>| span.map_or(Null, |span| Number(span.ms()));
+    let (every, at, cron, zone) = match &plan.form {
+        Form::Every { every, anchor } => (Some(*every), Some(*anchor), None, None),
+        Form::Cron { expression, zone } => (None, None, Some(expression), zone.as_ref()),
+    };
+    Map(vec![
+        ("name", text(Some(name))),
+        ("queue", text(Some(&plan.queue))),
+        ("payload", text(Some(&plan.payload))),
+        ("cron", text(cron)),
+        ("zone", text(zone)),
+        ("key", text(plan.terms.key.as_ref())),
+        ("priority", plan.priority.map_or(Null, Wanted::Signed)),
+        ("every", ms(every)),
+        ("at", moment(at)),
+        ("ttl", ms(plan.ttl)),
+        ("ttr", ms(plan.terms.ttr)),
+        ("fired", Number(course.fired)),
+        ("missed", Number(course.missed)),
+        ("last_slot", moment(course.last_slot)),
+        ("next_at", moment(*next_at)),
+        ("last_id", course.last_id.as_ref().map_or(Null, made_id)),
+        ("on_missed", word(plan.on_missed.word())),
+        ("overlap", word(plan.overlap.word())),
+        ("paused", word(if course.paused { "yes" } else { "no" })),
+    ])
 }
 
 fn receipt(task: &TaskRecord, hidden: bool) -> Wanted {

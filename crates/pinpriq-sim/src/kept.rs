@@ -1,6 +1,9 @@
 //! Converts what the store keeps to the types of the model, and compares the two. Which part of it
 //! survives a crash is decided in `book`.
 
+use std::borrow::Cow;
+
+use pinpriq_engine::change::ScheduleRecord;
 use pinpriq_engine::task::{LaneName, TaskRecord};
 use pinpriq_model::Survivors;
 use pinpriq_store::Fold;
@@ -12,6 +15,7 @@ pub(crate) fn survivors(fold: &Fold) -> Survivors {
     let mut kept = Survivors {
         members: fold.members.values().map(|(member, _)| member.clone()).collect(),
         queues: fold.queues.values().map(|(queue, _)| queue.clone()).collect(),
+        schedules: fold.schedules.values().map(|(schedule, _)| schedule.clone()).collect(),
         lanes: fold.lanes.values().map(|(lane, _)| lane.clone()).collect(),
         ..Survivors::default()
     };
@@ -47,12 +51,58 @@ pub(crate) fn check(oracle: &Oracle) {
     let (kept, own) = (survivors(&oracle.book.current), oracle.model.survivors());
     assert_eq!(kept.members, own.members, "the store keeps the members that there are");
     assert_eq!(kept.queues, own.queues, "the store keeps the queues that there are");
+    check_schedules(oracle, &kept.schedules, &own.schedules);
     assert_eq!(kept.lanes, own.lanes, "the store keeps the lanes that there are");
     for (number, task) in &kept.tasks {
-        assert_eq!(Some(task), own.tasks.get(number), "the store keeps what the model holds");
+        let own = own.tasks.get(number).map(|own| with_origin_id(oracle, own, task));
+        assert_eq!(Some(task), own.as_deref(), "the store keeps what the model holds");
     }
     assert_eq!(kept.tasks.len(), own.tasks.len(), "the store keeps as many tasks as there are");
     assert_eq!(kept.shares, own.shares, "the store keeps which copies share what was published");
     let (kept, own) = (kept.publications, own.publications);
     assert_eq!(kept, own, "the store keeps what copies share");
+}
+
+/// Returns the task that the model holds. It may not know the id of a task that has become a dead
+/// letter in the call in which it was put. Then it has the id that the store keeps.
+fn with_origin_id<'t>(
+    oracle: &Oracle,
+    own: &'t TaskRecord,
+    kept: &TaskRecord,
+) -> Cow<'t, TaskRecord> {
+    let (Some(origin), Some(known)) = (own.origin(), kept.origin()) else {
+        return Cow::Borrowed(own);
+    };
+    if oracle.model.resolve(&origin.id).is_some() {
+        return Cow::Borrowed(own);
+    }
+    let mut own = own.clone();
+    if let Some(origin) = own.past.as_mut().and_then(|past| past.origin.as_mut()) {
+        origin.id = known.id.clone();
+    }
+    Cow::Owned(own)
+}
+
+/// Checks that the store keeps the schedules that there are. The model may not know the id of a
+/// task that has ended in the call in which it was put, or only the text that a client read. Slots
+/// that are missed while the disk is nearly full are not told to the store, but it learns of them
+/// when it writes a record again.
+fn check_schedules(oracle: &Oracle, kept: &[ScheduleRecord], own: &[ScheduleRecord]) {
+    let mut own = own.to_vec();
+    for (kept, own) in kept.iter().zip(&mut own) {
+        let now = oracle.model.schedules.get(&own.number).map(|known| &known.course);
+        let (told, seen) = (&own.course, &kept.course);
+        if now.is_some_and(|now| {
+            let dates = [told.done_until, seen.done_until, now.done_until];
+            dates.is_sorted() && [told.missed, seen.missed, now.missed].is_sorted()
+        }) {
+            (own.course.done_until, own.course.missed) = (seen.done_until, seen.missed);
+        }
+        let (Some(id), Some(last)) = (&kept.course.last_id, &own.course.last_id) else { continue };
+        let known = oracle.model.resolve(last);
+        if known.is_none_or(|known| known.to_string() == id.to_string()) {
+            own.course.last_id = Some(id.clone());
+        }
+    }
+    assert_eq!(kept, own, "the store keeps the schedules that there are");
 }

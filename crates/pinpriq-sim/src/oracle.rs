@@ -8,6 +8,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use pinpriq_engine::Farewell;
 use pinpriq_engine::change::Change;
@@ -19,6 +20,7 @@ use pinpriq_engine::room::Room;
 use pinpriq_engine::task::{ClientId, Receipt, RequestId, State, TaskRecord};
 use pinpriq_engine::time::Timestamp;
 use pinpriq_model::Model;
+use pinpriq_server::calendars::Calendars;
 use pinpriq_server::config::DoorName;
 use pinpriq_server::simulation::{Asked, Simulation, Witness};
 use pinpriq_store::Durable;
@@ -125,7 +127,11 @@ pub(crate) struct Oracle {
 impl Oracle {
     pub(crate) fn new(limits: Limits, trail: Trail) -> Self {
         Self {
-            model: Model::new(limits),
+            model: {
+                let mut model = Model::new(limits);
+                model.set_calendars(Arc::new(Calendars));
+                model
+            },
             book: Book::default(),
             clients: BTreeMap::new(),
             shards: 1,

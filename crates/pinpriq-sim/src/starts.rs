@@ -6,8 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use pinpriq_engine::time::Span;
+use pinpriq_server::calendars::Calendars;
 use pinpriq_server::clock::Clock;
 use pinpriq_server::simulation::{Simulation, Witness};
+use pinpriq_store::durable::Loading;
 use pinpriq_store::faulty_disk::{CrashPolicy, Losses, Operation, Repeat};
 use pinpriq_store::{
     Disk, Durable, FaultyDisk, Fold, Journal, JournalOptions, Level, MemoryStore, Runner, Store,
@@ -404,8 +406,8 @@ impl World {
         let store = Watched { journal, oracle, loaded: Rc::clone(&loaded), bug: self.bug };
         let (limits, now) = (self.engine_limits(), self.clocks.wall());
         let seed = self.dice.roll();
-        let opened = Durable::open(Box::new(store), limits, now, seed);
-        let (durable, found) = opened?;
+        let loading = Loading::load(Box::new(store), limits, seed)?;
+        let (durable, found) = loading.with_calendars(Arc::new(Calendars)).open(now)?;
         Ok((durable, loaded.take(), found.header.last_number))
     }
 

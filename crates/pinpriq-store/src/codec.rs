@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use pinpriq_engine::change::{
     Change, Copied, Granted, LaneRecord, MemberRecord, Moved, Publication, QueueRecord, RecordKey,
+    ScheduleMoved, ScheduleRecord,
 };
 use pinpriq_engine::settings::Paused;
 use pinpriq_engine::task::{Bytes, LaneName, Progress};
@@ -18,6 +19,7 @@ use pinpriq_records::primitives::{
     put_bytes, put_moment, put_number, put_option, put_span, take_array, take_byte, take_bytes,
     take_flag, take_moment, take_number, take_option, take_small, take_span,
 };
+use pinpriq_records::schedule::{put_course, put_plan, take_course, take_plan};
 use pinpriq_records::settings::{put_settings, take_settings};
 use pinpriq_records::task::{
     put_progress, put_task, put_terms, take_progress, take_task, take_terms,
@@ -38,6 +40,9 @@ const MOVED: u8 = 17;
 const PUBLISHED: u8 = 18;
 const QUEUE: u8 = 19;
 const LANE: u8 = 20;
+const SCHEDULE: u8 = 21;
+const SCHEDULE_GONE: u8 = 22;
+const SCHEDULE_MOVED: u8 = 23;
 
 /// Appends the record of a change. Accepts a queue name, key or payload of any length.
 pub fn encode(change: &Change, out: &mut Vec<u8>) {
@@ -103,6 +108,12 @@ pub fn encode(change: &Change, out: &mut Vec<u8>) {
             out.push(u8::from(member.ended));
         }
         Change::MemberGone(incarnation) => put_number_of(out, MEMBER_GONE, *incarnation),
+        Change::Schedule(schedule) => put_schedule(out, schedule),
+        Change::ScheduleMoved(moved) => {
+            put_number_of(out, SCHEDULE_MOVED, moved.number);
+            put_course(out, &moved.course);
+        }
+        Change::ScheduleGone(number) => put_number_of(out, SCHEDULE_GONE, *number),
     }
 }
 
@@ -138,6 +149,13 @@ fn put_copies(out: &mut Vec<u8>, first: u64, copies: &[Copied]) {
         put_number(out, copied.lane - former.lane);
         former = *copied;
     }
+}
+
+fn put_schedule(out: &mut Vec<u8>, schedule: &ScheduleRecord) {
+    put_number_of(out, SCHEDULE, schedule.number);
+    put_bytes(out, &schedule.name);
+    put_plan(out, &schedule.plan);
+    put_course(out, &schedule.course);
 }
 
 fn put_paused(out: &mut Vec<u8>, paused: Paused) {
@@ -224,6 +242,17 @@ pub fn decode(input: &mut &[u8], names: &mut Names) -> Result<Change, Malformed>
             ended: take_flag(input, "ended")?,
         })),
         MEMBER_GONE => Change::MemberGone(take_number(input)?),
+        SCHEDULE => Change::Schedule(Box::new(ScheduleRecord {
+            number: take_number(input)?,
+            name: Arc::from(take_bytes(input)?),
+            plan: take_plan(input)?,
+            course: take_course(input)?,
+        })),
+        SCHEDULE_MOVED => Change::ScheduleMoved(Box::new(ScheduleMoved {
+            number: take_number(input)?,
+            course: take_course(input)?,
+        })),
+        SCHEDULE_GONE => Change::ScheduleGone(take_number(input)?),
         kind => former::decode(kind, input, names)?,
     })
 }

@@ -10,7 +10,9 @@ use std::sync::Arc;
 pub use pinpriq_engine::change::Change;
 use pinpriq_engine::change::{
     Copied, Granted, Header, LaneRecord, MemberRecord, Moved, Place, Publication, QueueRecord,
+    ScheduleMoved, ScheduleRecord,
 };
+use pinpriq_engine::schedule::{Course, Form, OnMissed, Overlap, Plan};
 use pinpriq_engine::settings::{Paused, Settings};
 use pinpriq_engine::task::{Bytes, LaneName, Progress, State, TaskId, TaskRecord, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
@@ -127,6 +129,7 @@ fn highest_number(change: &Change) -> Option<u64> {
         Change::Published(publication, _) => Some(publication.last),
         Change::Lane(lane) => Some(lane.number),
         Change::Member(member) => Some(member.incarnation),
+        Change::Schedule(schedule) => Some(schedule.number),
         _ => None,
     }
 }
@@ -143,7 +146,7 @@ pub fn sample_task(number: u64, queue: &str, payload_bytes: usize) -> Change {
         put_at: Timestamp::from_ms(1_000 + number),
         terms: Terms { ttr: Some(Span::from_ms(30_000)), ..Terms::NONE },
         progress: Progress::fresh(number, Some(-5)),
-        origin: None,
+        past: None,
         payload: vec![filler; payload_bytes].into(),
         away: None,
         shared: false,
@@ -221,11 +224,39 @@ pub fn sample_lane_task(number: u64, lane: u64, own_bytes: Option<usize>) -> Cha
             state: State::Buried,
             ..Progress::fresh(number, Some(3))
         },
-        origin: None,
+        past: None,
         payload: vec![7; own_bytes.unwrap_or(0)].into(),
         away: None,
         shared: own_bytes.is_none(),
     }))
+}
+
+/// A schedule with a payload of this many bytes.
+#[must_use]
+pub fn sample_schedule(number: u64, schedule: &str, queue: &str, payload_bytes: usize) -> Change {
+    Change::Schedule(Box::new(ScheduleRecord {
+        number,
+        name: name(schedule),
+        plan: Plan {
+            queue: name(queue),
+            payload: vec![5; payload_bytes].into(),
+            terms: Terms::NONE,
+            priority: Some(1),
+            ttl: None,
+            form: Form::Cron { expression: name("@daily"), zone: None },
+            on_missed: OnMissed::One,
+            overlap: Overlap::Allow,
+        },
+        course: Course { done_until: Timestamp::from_ms(3_000), ..Course::default() },
+    }))
+}
+
+/// A slot of a schedule that has put a task.
+#[must_use]
+pub fn sample_slot(number: u64, slot: u64) -> Change {
+    let (done_until, last_slot) = (Timestamp::from_ms(slot), Some(Timestamp::from_ms(slot)));
+    let course = Course { done_until, last_slot, fired: 1, ..Course::default() };
+    Change::ScheduleMoved(Box::new(ScheduleMoved { number, course }))
 }
 
 /// One of every kind of change about members and lanes. Two tasks remain, in lane 11.
@@ -279,6 +310,10 @@ fn sample_changes() -> Vec<Change> {
         Change::Emptied(name("b")),
         sample_task(5, "b", 1),
         Change::Gone(5),
+        sample_schedule(6, "s", "a", 700),
+        sample_schedule(7, "t", "a", 7),
+        sample_slot(6, 4_000),
+        Change::ScheduleGone(7),
     ]
 }
 
@@ -324,12 +359,12 @@ pub fn run(
     }
     let tasks = caller.fold.tasks.keys();
     let mut everything: Vec<Change> = tasks.map(|&number| Change::Gone(number)).collect();
-    everything.extend([Change::LaneGone(11), Change::MemberGone(10)]);
+    everything.extend([Change::LaneGone(11), Change::MemberGone(10), Change::ScheduleGone(6)]);
     caller.append(&everything, Urgency::Soon).expect("tasks may go");
     caller.settle().expect("the store makes progress");
     let is_empty = |fold: &Fold| {
         let of_topics = fold.lanes.len() + fold.members.len() + fold.publications.len();
-        fold.tasks.len() + of_topics == 0
+        fold.tasks.len() + of_topics + fold.schedules.len() == 0
     };
     assert!(is_empty(&caller.fold), "nothing is left over");
     if let Some(reopen) = reopen {

@@ -52,8 +52,8 @@ struct Spread {
 ///
 /// Refuses sources that were not made by one server with this number of shards: with a queue in a
 /// wrong shard, or with a number in two of them. Also refuses to part a queue from the queue for
-/// its dead letters, or dead letters from the queue that they come from. Costs O(n log n), and
-/// copies no payload.
+/// its dead letters, dead letters from the queue that they come from, or a schedule from its queue.
+/// Costs O(n log n), and copies no payload.
 pub(crate) fn distribute(
     sources: Vec<Contents>,
     shards: usize,
@@ -84,21 +84,29 @@ pub(crate) fn distribute(
     Ok(spread.targets)
 }
 
-/// Refuses a number of shards in which two queues that tasks move between would be apart.
+/// Refuses a number of shards in which two queues that tasks move between would be apart, or a
+/// schedule and its queue.
 fn refuse_parting(fold: &Fold, shards: usize) -> Result<(), StoreError> {
     let settings = fold.queues.values().filter_map(|(queue, _)| {
-        Some((&queue.name, queue.settings.dead_letter.as_ref()?, "has its dead letters in"))
+        let dead_letters = queue.settings.dead_letter.as_ref()?;
+        Some(("queue", &queue.name, "has its dead letters in", dead_letters))
     });
     let origins = fold.tasks.values().filter_map(|(task, _)| {
-        Some((&task.queue, &task.origin.as_ref()?.queue, "holds dead letters of"))
+        Some(("queue", &task.queue, "holds dead letters of", &task.origin()?.queue))
     });
-    let apart =
-        |(one, other, _): &(&Bytes, &Bytes, &str)| shard_of(one, shards) != shard_of(other, shards);
-    let Some((one, other, how)) = settings.chain(origins).find(apart) else { return Ok(()) };
+    let schedules = fold.schedules.values();
+    let schedules = schedules
+        .map(|(known, _)| ("schedule", &known.name, "puts its tasks into", &known.plan.queue));
+    let apart = |(_, one, _, other): &(&str, &Bytes, &str, &Bytes)| {
+        shard_of(one, shards) != shard_of(other, shards)
+    };
+    let mut pairs = settings.chain(origins).chain(schedules);
+    let Some((what, one, how, other)) = pairs.find(apart) else { return Ok(()) };
     let (one, other) = (one.escape_ascii(), other.escape_ascii());
     let what = format!(
-        "the queue \"{one}\" {how} \"{other}\", and of {shards} shards they would be in different \
-         ones: choose another number of shards, or give their names a common part in braces"
+        "the {what} \"{one}\" {how} \"{other}\", and of {shards} shards they would be in \
+         different ones: choose another number of shards, or give their names a common part in \
+         braces"
     );
     Err(StoreError::Mixed { what })
 }
@@ -118,6 +126,10 @@ impl Spread {
         for (name, queue) in fold.queues {
             let target = self.target_of(&name, shard)?;
             self.targets[target].fold.queues.insert(name, queue);
+        }
+        for (number, schedule) in fold.schedules {
+            let target = self.target_of(&schedule.0.plan.queue, shard)?;
+            self.targets[target].fold.schedules.insert(number, schedule);
         }
         let mut members: BTreeMap<u64, Candidate> = BTreeMap::new();
         for (incarnation, (record, place)) in fold.members {

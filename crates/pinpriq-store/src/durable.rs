@@ -15,6 +15,7 @@ use pinpriq_engine::change::{Change, Header, Place};
 use pinpriq_engine::command::Command;
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
+use pinpriq_engine::schedule::Calendars;
 use pinpriq_engine::task::{Away, Bytes, ClientId, RequestId, StateKind, payload_checksum};
 use pinpriq_engine::time::Timestamp;
 use pinpriq_engine::{Applied, Engine, Farewell};
@@ -80,6 +81,21 @@ impl Loading {
         let mut engine = Engine::new(limits, seed);
         let loaded = store.load(&mut |change, place| engine.restore(change, place))?;
         Ok(Self { engine, store, loaded })
+    }
+
+    /// Sets what computes the slots of schedules: see [`Engine::set_calendars`].
+    #[must_use]
+    pub fn with_calendars(mut self, calendars: Arc<dyn Calendars>) -> Self {
+        self.engine.set_calendars(calendars);
+        self
+    }
+
+    /// Begins a new incarnation: see [`Durable::open`].
+    pub fn open(self, now: Timestamp) -> Result<(Durable, Loaded), StoreError> {
+        let loaded = self.loaded.clone();
+        let incarnation = loaded.header.incarnation + 1;
+        let durable = self.begin(now.max(loaded.header.now), incarnation)?;
+        Ok((durable, loaded))
     }
 
     /// What was loaded.
@@ -174,11 +190,7 @@ impl Durable {
         now: Timestamp,
         seed: u64,
     ) -> Result<(Self, Loaded), StoreError> {
-        let loading = Loading::load(store, limits, seed)?;
-        let loaded = loading.loaded().clone();
-        let incarnation = loaded.header.incarnation + 1;
-        let durable = loading.begin(now.max(loaded.header.now), incarnation)?;
-        Ok((durable, loaded))
+        Loading::load(store, limits, seed)?.open(now)
     }
 
     /// Notes that every shard that serves together with this one has begun: see
@@ -584,7 +596,16 @@ impl Durable {
 
 /// Whether a change, other than one about a single task, may decide what a take is handed.
 const fn concerns_takes(change: &Change) -> bool {
-    !matches!(change, Change::Task(_) | Change::Moved(_) | Change::Granted(_) | Change::Gone(_))
+    !matches!(
+        change,
+        Change::Task(_)
+            | Change::Moved(_)
+            | Change::Granted(_)
+            | Change::Gone(_)
+            | Change::Schedule(_)
+            | Change::ScheduleMoved(_)
+            | Change::ScheduleGone(_)
+    )
 }
 
 /// The payload in the record of a task. A task that has just come from another queue is still in

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use pinpriq_engine::change::{
     Change, Copied, Granted, LaneRecord, MemberRecord, Moved, Place, Publication, QueueRecord,
-    RecordKey,
+    RecordKey, ScheduleRecord,
 };
 use pinpriq_engine::task::{Bytes, Grant, Lease, State, TaskRecord};
 
@@ -27,6 +27,8 @@ pub struct Fold {
     pub lanes: BTreeMap<u64, (LaneRecord, Option<Place>)>,
     /// Every registered member by its incarnation.
     pub members: BTreeMap<u64, (MemberRecord, Option<Place>)>,
+    /// Every schedule by its number.
+    pub schedules: BTreeMap<u64, (ScheduleRecord, Option<Place>)>,
 }
 
 impl Fold {
@@ -77,6 +79,18 @@ impl Fold {
             Change::MemberGone(incarnation) => {
                 freed.extend(self.members.remove(incarnation).and_then(|old| old.1));
             }
+            Change::Schedule(schedule) => {
+                let old = self.schedules.insert(schedule.number, ((**schedule).clone(), place));
+                freed.extend(old.and_then(|old| old.1));
+            }
+            Change::ScheduleMoved(moved) => {
+                if let Some((schedule, _)) = self.schedules.get_mut(&moved.number) {
+                    schedule.course = moved.course.clone();
+                }
+            }
+            Change::ScheduleGone(number) => {
+                freed.extend(self.schedules.remove(number).and_then(|old| old.1));
+            }
         }
     }
 
@@ -96,6 +110,8 @@ impl Fold {
                 .map(|lane| Change::Lane(Box::new(lane.clone()))),
             RecordKey::Member(incarnation) => still(self.members.get(incarnation), place)
                 .map(|member| Change::Member(Box::new(member.clone()))),
+            RecordKey::Schedule(number) => still(self.schedules.get(number), place)
+                .map(|schedule| Change::Schedule(Box::new(schedule.clone()))),
             RecordKey::Published(first) => {
                 return still(self.publications.get(first), place)
                     .map(|publication| self.whole(publication))
@@ -200,7 +216,8 @@ impl Fold {
         let publications = self.publications.values().filter_map(|(_, place)| *place);
         let lanes = self.lanes.values().filter_map(|(_, place)| *place);
         let members = self.members.values().filter_map(|(_, place)| *place);
-        let of_queues = tasks.chain(queues);
+        let schedules = self.schedules.values().filter_map(|(_, place)| *place);
+        let of_queues = tasks.chain(queues).chain(schedules);
         let of_topics = publications.chain(lanes).chain(members);
         of_queues.chain(of_topics).map(|place| u64::from(place.length.get())).sum()
     }
@@ -214,6 +231,7 @@ impl Fold {
         copy.publications.values_mut().for_each(|publication| publication.1 = None);
         copy.lanes.values_mut().for_each(|lane| lane.1 = None);
         copy.members.values_mut().for_each(|member| member.1 = None);
+        copy.schedules.values_mut().for_each(|schedule| schedule.1 = None);
         copy
     }
 }

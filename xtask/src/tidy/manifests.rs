@@ -28,7 +28,10 @@ const DIRECTIONS: [(&str, &[&str]); 18] = [
     ),
     ("pinpriq-client", &["pinpriq-wire"]),
     ("pinpriq-load", &[DICE, "pinpriq-wire"]),
-    ("pinpriq-server", &["pinpriq-engine", "pinpriq-letters", "pinpriq-store", "pinpriq-wire"]),
+    (
+        "pinpriq-server",
+        &["pinpriq-calendar", "pinpriq-engine", "pinpriq-letters", "pinpriq-store", "pinpriq-wire"],
+    ),
     ("pinpriq-store", &[DICE, "pinpriq-engine", "pinpriq-records"]),
     ("pinpriq-letters", &["pinpriq-engine", "pinpriq-records"]),
     ("pinpriq-records", &["pinpriq-engine"]),

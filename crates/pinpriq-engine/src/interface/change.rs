@@ -6,6 +6,7 @@
 
 use std::num::NonZeroU32;
 
+use crate::schedule::{Course, Plan};
 use crate::settings::{Paused, Settings};
 use crate::task::{Bytes, LaneName, Progress, TaskId, TaskRecord, Terms};
 use crate::time::{Span, Timestamp};
@@ -44,6 +45,13 @@ pub enum Change {
     Member(Box<MemberRecord>),
     /// The member of this incarnation is no longer registered.
     MemberGone(u64),
+    /// A schedule as it is now, whole. Replaces everything known under its number.
+    Schedule(Box<ScheduleRecord>),
+    /// How far a known schedule has come. Its plan stays. The task of a slot and the change that
+    /// says that the slot is done are in one batch.
+    ScheduleMoved(Box<ScheduleMoved>),
+    /// The schedule of this number was removed.
+    ScheduleGone(u64),
 }
 
 /// The new progress of a task.
@@ -142,6 +150,28 @@ pub struct MemberRecord {
     pub ended: bool,
 }
 
+/// A schedule.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ScheduleRecord {
+    /// Distinguishes it from every other schedule that has or had its name.
+    pub number: u64,
+    /// Its name.
+    pub name: Bytes,
+    /// What was decided about it.
+    pub plan: Plan,
+    /// How far it has come.
+    pub course: Course,
+}
+
+/// How far a schedule has come.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ScheduleMoved {
+    /// The number of the schedule.
+    pub number: u64,
+    /// How far it has come.
+    pub course: Course,
+}
+
 /// The facts about the whole shard that every batch carries along.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Header {
@@ -155,9 +185,9 @@ pub struct Header {
 
 /// Where a store keeps one record.
 ///
-/// The store issues a place, and the engine keeps it with the task, queue, publication, lane or
-/// member of the record. The engine returns the place when the record is no longer needed, and
-/// never interprets it.
+/// The store issues a place, and the engine keeps it with the task, queue, publication, lane,
+/// member or schedule of the record. The engine returns the place when the record is no longer
+/// needed, and never interprets it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Place {
     /// The volume of the store. For the journal, this is the number of a segment.
@@ -181,6 +211,8 @@ pub enum RecordKey {
     Lane(u64),
     /// The member of this incarnation.
     Member(u64),
+    /// The schedule of this number.
+    Schedule(u64),
 }
 
 impl Publication {
@@ -198,7 +230,7 @@ impl Publication {
                 expires_at: self.expires_at,
                 ..Progress::fresh(copied.number, self.priority)
             },
-            origin: None,
+            past: None,
             payload: Bytes::default(),
             away: None,
             shared: true,
@@ -216,6 +248,7 @@ impl Change {
             Self::Published(record, _) => Some(RecordKey::Published(record.first)),
             Self::Lane(record) => Some(RecordKey::Lane(record.number)),
             Self::Member(record) => Some(RecordKey::Member(record.incarnation)),
+            Self::Schedule(record) => Some(RecordKey::Schedule(record.number)),
             Self::Moved(_)
             | Self::Granted(_)
             | Self::Gone(_)
@@ -223,7 +256,9 @@ impl Change {
             | Self::Emptied(_)
             | Self::LaneGone(_)
             | Self::LaneEmptied(_)
-            | Self::MemberGone(_) => None,
+            | Self::MemberGone(_)
+            | Self::ScheduleMoved(_)
+            | Self::ScheduleGone(_) => None,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! that a protocol uses for them belong to the doors.
 
 use crate::fanout::{MemberCommand, Publish};
+use crate::schedule::ScheduleCommand;
 use crate::settings::Assignment;
 use crate::task::{Receipt, StateKind, TaskRecord, Terms};
 use crate::time::Span;
@@ -154,6 +155,8 @@ pub enum Command<'a> {
     Publish(Publish<'a>),
     /// Joins, beats, leaves, or lists members.
     Member(MemberCommand<'a>),
+    /// Sets, shows, pauses, fires or drops schedules.
+    Schedule(ScheduleCommand<'a>),
 }
 
 /// The queue that a command is about. A topic and a queue of the same name are unrelated.

@@ -33,8 +33,9 @@ pub const DONE_MAX: usize = 100;
 pub const STEPS_PER_TIMEOUT: usize = 4_096;
 
 /// What a task counts against [`Limits::bytes_max`], in addition to its payload, its key, the id
-/// that it was given, the reason why it failed, and the queue and id that it comes from. This
-/// covers its record, its places in the indexes, and the overhead of the allocator. An estimate.
+/// that it was given, the reason why it failed, the queue and id that it comes from, and the name
+/// of the schedule that has put it. This covers its record, its places in the indexes, and the
+/// overhead of the allocator. An estimate.
 pub const TASK_OVERHEAD_BYTES: u64 = 128;
 
 /// What a queue counts in addition to its name, from its first task, its creation or its settings
@@ -46,6 +47,15 @@ pub const LANE_OVERHEAD_BYTES: u64 = 1_024;
 
 /// What a member counts in addition to its name and its lanes. An estimate.
 pub const MEMBER_OVERHEAD_BYTES: u64 = 512;
+
+/// What a schedule counts in addition to its name and everything that clients have said about it.
+/// An estimate.
+pub const SCHEDULE_OVERHEAD_BYTES: u64 = 1_024;
+
+/// As soon as the payloads of the slots that one call fires have this many bytes, the other slots
+/// that are due wait for the next call. So a batch of changes stays small, however many slots have
+/// passed while the process was held up.
+pub const SLOT_BYTES_PER_TIMEOUT: usize = 16 << 20;
 
 /// The most bytes that queues which have ceased to exist may occupy while their figures are kept.
 pub const LINGERING_BYTES_MAX: u64 = 16 << 20;

@@ -7,6 +7,7 @@
 use std::fmt;
 
 use crate::fanout::MemberFigures;
+use crate::schedule::ShownSchedule;
 use crate::settings::{Paused, Settings};
 use crate::stats::Figures;
 use crate::task::{Bytes, ClientId, RequestId, StateKind, TaskId, TaskRecord};
@@ -69,7 +70,7 @@ pub enum Reply {
     Task(Option<Box<TaskRecord>>),
     /// The new state of the task; `None` if it expired in that step.
     State(Option<StateKind>),
-    /// The new deadline, if there is one.
+    /// The new deadline or the next slot, if there is one.
     Deadline(Option<Timestamp>),
     /// A count.
     Count(u64),
@@ -86,7 +87,7 @@ pub enum Reply {
         /// Whether it exists even when empty.
         created: bool,
     },
-    /// Names of queues, and whether there are more.
+    /// Names of queues or schedules, and whether there are more.
     Names {
         /// The names, in order.
         names: Vec<Bytes>,
@@ -99,6 +100,8 @@ pub enum Reply {
     Joined(u64),
     /// The members of a topic, in order of their names.
     Members(Vec<MemberFigures>),
+    /// A schedule.
+    Schedule(Box<ShownSchedule>),
     /// The request could not be granted, and nothing has changed.
     Refused(Refusal),
 }
@@ -140,7 +143,7 @@ pub enum RefusalKind {
     BadArgument,
     /// The queue does not exist.
     NoQueue,
-    /// The task or the member does not exist.
+    /// The task, the member or the schedule does not exist.
     NotFound,
     /// The id or the queue exists already.
     Exists,

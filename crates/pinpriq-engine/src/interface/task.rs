@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::change::Place;
+use crate::schedule::Scheduled;
 use crate::time::{Span, Timestamp};
 
 /// Opaque bytes, shared and never changed: payloads, keys and names.
@@ -198,6 +199,15 @@ pub struct Origin {
     pub at: Timestamp,
 }
 
+/// Where a task comes from. At least one of the two is known: see [`Past::of`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Past {
+    /// Where the task was before it was moved here, if it is a dead letter.
+    pub origin: Option<Origin>,
+    /// The schedule that has put the task, if one has.
+    pub scheduled: Option<Scheduled>,
+}
+
 /// The reasons that the server itself gives.
 pub mod reasons {
     /// A lease has reached its deadline.
@@ -229,8 +239,8 @@ pub struct TaskRecord {
     pub terms: Terms,
     /// What changes.
     pub progress: Progress,
-    /// Where the task was before it was moved here, if it is a dead letter.
-    pub origin: Option<Box<Origin>>,
+    /// Where the task comes from, unless a client has put it here.
+    pub past: Option<Box<Past>>,
     /// What the task carries. Empty if it was left in the store or is shared.
     pub payload: Bytes,
     /// How to find the payload, if it was left in the store.
@@ -361,7 +371,34 @@ impl Origin {
     }
 }
 
+impl Past {
+    /// Where a task comes from, or none if a client has put it where it is.
+    #[must_use]
+    pub fn of(origin: Option<Origin>, scheduled: Option<Scheduled>) -> Option<Box<Self>> {
+        let is_known = origin.is_some() || scheduled.is_some();
+        is_known.then(|| Box::new(Self { origin, scheduled }))
+    }
+}
+
 impl TaskRecord {
+    /// Where the task was before it was moved here, if it is a dead letter.
+    #[must_use]
+    pub fn origin(&self) -> Option<&Origin> {
+        self.past.as_ref()?.origin.as_ref()
+    }
+
+    /// The schedule that has put the task, if one has.
+    #[must_use]
+    pub fn scheduled(&self) -> Option<&Scheduled> {
+        self.past.as_ref()?.scheduled.as_ref()
+    }
+
+    /// Replaces where the task was before it was moved here.
+    pub fn set_origin(&mut self, origin: Option<Origin>) {
+        let scheduled = self.past.take().and_then(|past| past.scheduled);
+        self.past = Past::of(origin, scheduled);
+    }
+
     /// The receipt of the current lease, if the task is taken.
     #[must_use]
     #[inline]
@@ -394,5 +431,16 @@ impl fmt::Display for TaskId {
 impl fmt::Display for StateKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.letter())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every reply with tasks moves records.
+    #[test]
+    fn a_record_occupies_at_most_256_bytes() {
+        assert!(size_of::<TaskRecord>() <= 256, "{}", size_of::<TaskRecord>());
     }
 }

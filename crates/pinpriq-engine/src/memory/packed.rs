@@ -10,8 +10,10 @@ use crate::limits::NARROW_PAYLOAD_BYTES_MAX;
 use crate::memory::payloads::{Kept, Payloads};
 use crate::memory::ranked::Rank;
 use crate::memory::slots::QueueSlot;
+use crate::schedule::Scheduled;
 use crate::task::{
-    Away, Bytes, LaneName, Lease, Origin, Progress, State, StateKind, TaskId, TaskRecord, Terms,
+    Away, Bytes, LaneName, Lease, Origin, Past, Progress, State, StateKind, TaskId, TaskRecord,
+    Terms,
 };
 use crate::time::{Span, Timestamp};
 
@@ -74,12 +76,12 @@ struct Besides {
 struct Rare {
     reason: Option<Bytes>,
     origin: Option<Box<Origin>>,
+    scheduled: Option<Box<Scheduled>>,
 }
 
 #[cold]
-#[expect(clippy::unnecessary_box_returns, reason = "it is kept in a box")]
-fn copied(origin: &Origin) -> Box<Origin> {
-    Box::new(origin.clone())
+fn copied(rare: &Rare) -> Option<Box<Past>> {
+    Past::of(rare.origin.as_deref().cloned(), rare.scheduled.as_deref().cloned())
 }
 
 /// What a task is made of that was just put.
@@ -151,7 +153,9 @@ impl Besides {
 
     /// Frees the fields that hardly any task needs, if this one does not need them.
     fn tidy(&mut self) {
-        self.rare.take_if(|rare| rare.reason.is_none() && rare.origin.is_none());
+        self.rare.take_if(|rare| {
+            rare.reason.is_none() && rare.origin.is_none() && rare.scheduled.is_none()
+        });
     }
 }
 
@@ -159,7 +163,8 @@ impl Rare {
     /// The number of bytes that clients have supplied.
     fn bytes(&self) -> usize {
         let reason = self.reason.as_ref().map_or(0, |reason| reason.len());
-        reason + self.origin.as_ref().map_or(0, |origin| origin.bytes())
+        let origin = self.origin.as_ref().map_or(0, |origin| origin.bytes());
+        reason + origin + self.scheduled.as_ref().map_or(0, |scheduled| scheduled.schedule.len())
     }
 }
 
@@ -217,8 +222,9 @@ impl Task {
             payload,
         });
         task.set_progress(record.progress);
-        if record.origin.is_some() {
-            task.set_origin(record.origin);
+        if let Some(past) = record.past {
+            task.set_origin(past.origin.map(Box::new));
+            task.set_scheduled(past.scheduled.map(Box::new));
         }
         task
     }
@@ -445,6 +451,12 @@ impl Task {
         besides.tidy();
     }
 
+    pub(crate) fn set_scheduled(&mut self, scheduled: Option<Box<Scheduled>>) {
+        let besides = self.besides_mut();
+        besides.rare.get_or_insert_default().scheduled = scheduled;
+        besides.tidy();
+    }
+
     pub(crate) fn state(&self) -> &State {
         self.besides.as_ref().map_or(&READY, |besides| &besides.state)
     }
@@ -619,7 +631,7 @@ impl Task {
             put_at: self.put_at,
             terms: self.terms().clone(),
             progress: self.progress(),
-            origin: self.origin_to_show(),
+            past: self.past(),
             payload: self.payload_to_show(payloads),
             away: self.away(),
             shared: false,
@@ -639,7 +651,7 @@ impl Task {
             put_at: self.put_at,
             terms: if is_shared { Terms::NONE } else { self.terms().clone() },
             progress: self.progress_to_keep(),
-            origin: self.origin_to_show(),
+            past: self.past(),
             payload: if is_shared { Bytes::default() } else { self.payload_to_show(payloads) },
             away: self.away(),
             shared: is_shared,
@@ -647,8 +659,9 @@ impl Task {
     }
 
     #[inline]
-    fn origin_to_show(&self) -> Option<Box<Origin>> {
-        self.origin().map(copied)
+    fn past(&self) -> Option<Box<Past>> {
+        let rare = self.besides.as_ref()?.rare.as_ref()?;
+        copied(rare)
     }
 
     fn progress_to_keep(&self) -> Progress {

@@ -7,6 +7,7 @@ use crate::command::{Ack, Command, Done, Fail, QueueCommand, QueueName, Release,
 use crate::fanout::MemberCommand;
 use crate::limits::{ID_BYTES_MAX, NAME_BYTES_MAX, REASON_BYTES_MAX};
 use crate::reply::{Refusal, RefusalKind};
+use crate::schedule::ScheduleCommand;
 use crate::time::{Span, Timestamp};
 
 /// Formats a name or an id for a sentence: printable, and truncated.
@@ -90,6 +91,7 @@ fn check_other_names(command: &Command<'_>) -> Result<(), Refusal> {
             }
             MemberCommand::List(topic) => return check_name("topic", topic),
         },
+        Command::Schedule(command) => return check_names_of_schedule(command),
         Command::Credit(_) | Command::PutBack(_) | Command::GiveBack(_) => return Ok(()),
     };
     check_queue_name(queue)
@@ -106,6 +108,23 @@ fn check_queue_name(queue: QueueName<'_>) -> Result<(), Refusal> {
 fn check_names_of(queues: &[&[u8]], member: Option<&[u8]>) -> Result<(), Refusal> {
     member.map_or(Ok(()), check_member)?;
     queues.iter().try_for_each(|queue| check_name("queue name", queue))
+}
+
+#[inline(never)]
+fn check_names_of_schedule(command: &ScheduleCommand<'_>) -> Result<(), Refusal> {
+    let name = match command {
+        ScheduleCommand::Set(new) => {
+            check_name("queue name", new.queue)?;
+            new.name
+        }
+        ScheduleCommand::Show(name)
+        | ScheduleCommand::Pause(name)
+        | ScheduleCommand::Resume(name)
+        | ScheduleCommand::Drop(name)
+        | ScheduleCommand::Fire(name) => name,
+        ScheduleCommand::List { .. } => return Ok(()),
+    };
+    check_name("name of a schedule", name)
 }
 
 fn check_member(member: &[u8]) -> Result<(), Refusal> {

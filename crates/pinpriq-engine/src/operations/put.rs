@@ -210,7 +210,7 @@ impl Engine {
 
     /// Checks the state of the queue: whether the id is free, whether there is room, and whether
     /// puts are allowed. Returns the tasks that have to make room.
-    fn check_put_allowed(
+    pub(crate) fn check_put_allowed(
         &mut self,
         put: &Put<'_>,
         existing: Option<QueueSlot>,

@@ -10,6 +10,7 @@ use crate::fanout::MemberCommand;
 use crate::memory::slots::QueueSlot;
 use crate::reply::{Refusal, RefusalKind};
 use crate::room::Room;
+use crate::schedule::ScheduleCommand;
 
 impl Engine {
     /// Sets what the store has room for. Returns whether tasks that had been held back were handed
@@ -73,6 +74,12 @@ impl Engine {
             | Command::Member(MemberCommand::Join { .. })
             | Command::Queue(
                 QueueCommand::Create { .. } | QueueCommand::Set { .. } | QueueCommand::Pause { .. },
+            )
+            | Command::Schedule(
+                ScheduleCommand::Set(_)
+                | ScheduleCommand::Pause(_)
+                | ScheduleCommand::Resume(_)
+                | ScheduleCommand::Fire(_),
             ) => true,
             // A put or a publication is refused later. A drain may need a resumed side. What could
             // not be sent has to go back.
@@ -90,7 +97,8 @@ impl Engine {
             | Command::Unsubscribe { .. }
             | Command::Credit(_)
             | Command::Queue(_)
-            | Command::Member(_) => false,
+            | Command::Member(_)
+            | Command::Schedule(_) => false,
         };
         if is_refused { Err(disk_is_full()) } else { Ok(()) }
     }

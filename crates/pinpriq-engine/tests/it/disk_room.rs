@@ -10,13 +10,25 @@ use pinpriq_engine::fanout::MemberCommand;
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, RefusalKind, Reply};
 use pinpriq_engine::room::Room;
+use pinpriq_engine::schedule::{NewSchedule, OnMissed, Overlap, ScheduleCommand, When};
 use pinpriq_engine::settings::{Assignment, IDS, Ids};
-use pinpriq_engine::task::{ClientId, Receipt, RequestId, StateKind};
+use pinpriq_engine::task::{ClientId, Receipt, RequestId, StateKind, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
 
 const QUEUE: &[u8] = b"jobs";
 const NOW: Timestamp = Timestamp::from_ms(1_000);
 const LEASE: TakeMode = TakeMode::Lease { ttr: Some(Span::from_ms(60_000)) };
+const SCHEDULE: NewSchedule<'_> = NewSchedule {
+    name: b"s",
+    queue: QUEUE,
+    payload: b"",
+    terms: Terms::NONE,
+    priority: Some(0),
+    ttl: None,
+    when: When::Every { every: Span::from_ms(100), at: None },
+    on_missed: OnMissed::One,
+    overlap: Overlap::Allow,
+};
 
 fn with_tasks(count: u32) -> Engine {
     let mut engine = Engine::new(Limits::default(), 5);
@@ -88,6 +100,10 @@ fn what_changes_tasks_and_leaves_them_is_refused_before_what_takes_them() {
         Command::Queue(QueueCommand::Create { queue: b"other", settings }),
         Command::Queue(QueueCommand::Set { queue: QUEUE.into(), settings }),
         Command::Queue(QueueCommand::Pause { queue: QUEUE.into(), sides }),
+        Command::Schedule(ScheduleCommand::Set(SCHEDULE)),
+        Command::Schedule(ScheduleCommand::Pause(b"s")),
+        Command::Schedule(ScheduleCommand::Resume(b"s")),
+        Command::Schedule(ScheduleCommand::Fire(b"s")),
     ];
     for room in [Room::Scarce, Room::Least] {
         engine.set_room(room);
@@ -111,6 +127,7 @@ fn what_changes_tasks_and_leaves_them_is_refused_before_what_takes_them() {
         Command::Kill { queue: QUEUE.into(), ids: &[b"5"] },
         Command::Member(MemberCommand::Beat { member, lease }),
         Command::Member(MemberCommand::Leave(member)),
+        Command::Schedule(ScheduleCommand::Drop(b"s")),
         Command::Queue(QueueCommand::Resume { queue: QUEUE.into(), sides }),
         Command::Queue(QueueCommand::Truncate(QUEUE.into())),
     ];

@@ -140,8 +140,13 @@ impl Stage {
                 self.last_request += 1;
                 self.engine.apply(now, id, request, &Command::PutBack(&records));
             }
-            // The server stops, and starts again from what it has stored.
-            "SERVER" => return self.restart(now),
+            // The server stops, and starts again from what it has stored, perhaps later.
+            "SERVER" => {
+                words.text();
+                let start = words.peek().parse().unwrap_or(moment);
+                self.now = start;
+                return self.restart(Timestamp::from_ms(start));
+            }
             // Sets bounds for this script.
             "LIMITS" => {
                 words.text();

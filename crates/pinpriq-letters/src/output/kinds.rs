@@ -18,3 +18,4 @@ pub(super) const FIGURES: u8 = 15;
 pub(super) const JOINED: u8 = 16;
 pub(super) const MEMBERS: u8 = 17;
 pub(super) const REFUSED: u8 = 18;
+pub(super) const SCHEDULE: u8 = 30;

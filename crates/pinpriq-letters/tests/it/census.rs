@@ -11,6 +11,7 @@ use pinpriq_engine::command::{
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand};
 use pinpriq_engine::reply::{Outcome, Output, RefusalKind, Reply};
+use pinpriq_engine::schedule::{ScheduleCommand, When};
 use pinpriq_engine::settings::Value;
 use pinpriq_engine::task::{State, StateKind, TaskId};
 use proptest::strategy::{Strategy, ValueTree};
@@ -72,6 +73,13 @@ census!(commands of Command<'static>:
     Command::Member(MemberCommand::LeaveTopic { .. }),
     Command::Member(MemberCommand::Leave(_)),
     Command::Member(MemberCommand::List(_)),
+    Command::Schedule(ScheduleCommand::Set(_)),
+    Command::Schedule(ScheduleCommand::Show(_)),
+    Command::Schedule(ScheduleCommand::List { .. }),
+    Command::Schedule(ScheduleCommand::Pause(_)),
+    Command::Schedule(ScheduleCommand::Resume(_)),
+    Command::Schedule(ScheduleCommand::Drop(_)),
+    Command::Schedule(ScheduleCommand::Fire(_)),
 );
 
 census!(outputs of Output: Output::Reply { .. }, Output::Delivery { .. });
@@ -97,6 +105,7 @@ census!(replies of Reply:
     Reply::Figures(_),
     Reply::Joined(_),
     Reply::Members(_),
+    Reply::Schedule(_),
     Reply::Refused(_),
 );
 
@@ -164,6 +173,13 @@ census!(values of Value<'static>:
     Value::Rate(_),
 );
 
+census!(whens of When<'static>:
+    When::Every { at: None, .. },
+    When::Every { at: Some(_), .. },
+    When::Cron { zone: None, .. },
+    When::Cron { zone: Some(_), .. },
+);
+
 census!(modes of TakeMode:
     TakeMode::Lease { ttr: None },
     TakeMode::Lease { ttr: Some(_) },
@@ -222,6 +238,7 @@ fn parts_of_every_kind_are_made() {
     makes_all(strategies::deadline(), deadlines());
     makes_all(strategies::wait(), waits());
     makes_all(strategies::mode(), modes());
+    makes_all(strategies::when(), whens());
     makes_all(strategies::time_to_live(), times_to_live());
     makes_all(strategies::amendment(), amendments());
 }

@@ -10,5 +10,5 @@ pub(crate) use commands::command;
 pub(crate) use outputs::{output, reply};
 pub(crate) use parts::{
     amendment, deadline, held_by, id, kind, mode, outcome, refusal_kind, sides, state,
-    time_to_live, value, wait,
+    time_to_live, value, wait, when,
 };

@@ -14,6 +14,7 @@ mod fault;
 mod options;
 mod push;
 mod queues;
+mod schedules;
 mod settings;
 mod spec;
 mod table;

@@ -18,7 +18,9 @@ use pinpriq_store::shards::shard_of;
 use super::credits::{Credits, outstanding};
 use super::joins::{Joining, join_clients, join_delivered, join_facts, join_killed, join_replies};
 use super::roll;
-use super::route::{Destination, elsewhere, may_block, shard_of_all, shard_of_done};
+use super::route::{
+    Destination, elsewhere, may_block, shard_of_all, shard_of_done, shard_of_schedule,
+};
 use crate::config::Limits;
 use crate::host::facts::Facts;
 use crate::host::readers::PIECE_BYTES;
@@ -150,6 +152,10 @@ impl Desk {
             }
             (Destination::Pair(one, other), _) => {
                 (shard_of_all(&[one, other], shards).map_err(Undone::Refused)?, Some(one))
+            }
+            (Destination::Schedule(name, queue), _) => {
+                let to = shard_of_schedule(name, queue, shards).map_err(Undone::Refused)?;
+                (to, Some(name))
             }
             (Destination::Done(done, queues), _) => {
                 let to = shard_of_done(done, queues, shards).map_err(Undone::Refused)?;

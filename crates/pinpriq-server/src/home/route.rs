@@ -6,6 +6,7 @@
 use pinpriq_engine::command::{Command, Done, QueueCommand, Wait};
 use pinpriq_engine::fanout::MemberCommand;
 use pinpriq_engine::reply::{Refusal, RefusalKind};
+use pinpriq_engine::schedule::ScheduleCommand;
 use pinpriq_engine::settings::{Assignment, DEADLETTER, Value};
 use pinpriq_store::shards::shard_of;
 
@@ -19,6 +20,8 @@ pub(super) enum Destination<'c> {
     Queues(&'c [&'c [u8]]),
     /// Where both of these queues live, if that is one shard.
     Pair(&'c [u8], &'c [u8]),
+    /// Where this schedule and its queue live, if that is one shard.
+    Schedule(&'c [u8], &'c [u8]),
     /// Where these tasks and these queues live, if that is one shard.
     Done(&'c [Done<'c>], &'c [&'c [u8]]),
     /// Where the client has its subscriptions and credits.
@@ -64,6 +67,7 @@ impl<'c> Destination<'c> {
             | Command::PutBack(_)
             | Command::GiveBack(_) => Self::Deliveries,
             Command::Queue(command) => Self::of_queue(command),
+            Command::Schedule(command) => Self::of_schedule(command),
             Command::Publish(publish) => Self::Queue(publish.topic),
             Command::Member(command) => match command {
                 MemberCommand::Join { topic, .. }
@@ -73,6 +77,20 @@ impl<'c> Destination<'c> {
                     Self::Everywhere(Joining::Membership)
                 }
             },
+        }
+    }
+
+    /// The name of a schedule decides its shard. So that it is known where it is, and that a slot
+    /// and its task are one batch, its queue must live there too.
+    const fn of_schedule(command: ScheduleCommand<'c>) -> Self {
+        match command {
+            ScheduleCommand::Set(new) => Self::Schedule(new.name, new.queue),
+            ScheduleCommand::Show(name)
+            | ScheduleCommand::Pause(name)
+            | ScheduleCommand::Resume(name)
+            | ScheduleCommand::Drop(name)
+            | ScheduleCommand::Fire(name) => Self::Queue(name),
+            ScheduleCommand::List { count, .. } => Self::Everywhere(Joining::Names(count)),
         }
     }
 
@@ -145,6 +163,24 @@ fn one_shard_of<'q>(
             shown(other)
         ))),
     }
+}
+
+/// Returns the shard where a schedule and its queue live, out of this number of shards.
+pub(super) fn shard_of_schedule(
+    name: &[u8],
+    queue: &[u8],
+    shards: usize,
+) -> Result<usize, Refusal> {
+    let to = shard_of(name, shards);
+    if shard_of(queue, shards) == to {
+        return Ok(to);
+    }
+    Err(across(format!(
+        "the schedule {} and its queue {} would live in different shards: give their names a \
+         common part in braces, such as {{a}}",
+        shown(name),
+        shown(queue)
+    )))
 }
 
 /// Returns the refusal of a subscription to queues that live in another shard than those before.

@@ -7,6 +7,7 @@ use pinpriq_engine::command::{Command, QueueCommand};
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::limits::put_bytes;
 use pinpriq_engine::reply::{Refusal, RefusalKind};
+use pinpriq_engine::schedule::ScheduleCommand;
 use pinpriq_engine::task::{ClientId, Receipt, RequestId};
 use pinpriq_engine::{Applied, Farewell};
 
@@ -240,6 +241,7 @@ fn needs_care(command: &Command<'_>) -> bool {
         Command::AckAll { .. }
         | Command::Subscribe { .. }
         | Command::Queue(QueueCommand::List { .. })
+        | Command::Schedule(ScheduleCommand::List { .. } | ScheduleCommand::Show(_))
         | Command::Member(MemberCommand::List(_)) => true,
         _ => false,
     }

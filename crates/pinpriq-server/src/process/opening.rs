@@ -18,6 +18,7 @@ use pinpriq_store::{
 };
 use tokio::sync::Notify;
 
+use crate::calendars::Calendars;
 use crate::clock::stopwatch;
 use crate::config::{Config, Durability, Limits};
 use crate::error::ServeError;
@@ -69,7 +70,7 @@ impl Opening {
                 "an unfinished write was cut off"
             );
         }
-        Ok(loading)
+        Ok(loading.with_calendars(Arc::new(Calendars)))
     }
 
     /// Begins to serve what was loaded.

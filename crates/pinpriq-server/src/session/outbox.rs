@@ -529,6 +529,9 @@ fn answer_bytes(output: &Output) -> usize {
             let refusals = answers.iter().filter_map(|answer| answer.as_ref().err());
             size_of_val(&answers[..]) + refusals.map(|it| it.sentence.len()).sum::<usize>()
         }
+        Output::Reply { reply: Reply::Schedule(shown), .. } => {
+            shown.name.len() + shown.plan.bytes()
+        }
         Output::Reply { .. } => 0,
     }
 }

@@ -62,7 +62,9 @@ pub(crate) fn write(
     let lanes = fold.lanes.values().map(|(lane, _)| Change::Lane(Box::new(lane.clone())));
     let publications = fold.publications.values().flat_map(|(known, _)| fold.whole(known));
     let of_topics = members.chain(lanes).chain(publications);
-    let mut changes = queues.chain(of_topics).chain(tasks).peekable();
+    let schedules = fold.schedules.values();
+    let schedules = schedules.map(|(known, _)| Change::Schedule(Box::new(known.clone())));
+    let mut changes = queues.chain(of_topics).chain(schedules).chain(tasks).peekable();
     while changes.peek().is_some() {
         let mut batch = Vec::new();
         let mut payload_bytes = 0;
@@ -89,6 +91,7 @@ fn bytes_of_payload(change: &Change) -> u64 {
     let payload = match change {
         Change::Task(task) => &task.payload,
         Change::Published(publication, _) => &publication.payload,
+        Change::Schedule(schedule) => &schedule.plan.payload,
         _ => return 0,
     };
     payload.len() as u64

@@ -134,6 +134,7 @@ impl Salvaged {
 /// Returns what a server can use of what was read.
 fn rescue(mut survey: Survey) -> (Fold, SalvageReport) {
     end_replaced_members(&mut survey.fold);
+    leave_out_replaced_schedules(&mut survey.fold);
     let homeless_tasks = leave_out_homeless(&mut survey.fold);
     let unfit_tasks = settle_ids(&mut survey.fold);
     // Segments that cannot be read may have begun incarnations, one each at most. A receipt must
@@ -169,6 +170,15 @@ fn end_replaced_members(fold: &mut Fold) {
     for (member, _) in fold.members.values_mut() {
         member.ended |= newest.get(&member.name) != Some(&member.incarnation);
     }
+}
+
+/// Of schedules with the same name only the newest can exist: the records that the others were
+/// dropped are lost.
+fn leave_out_replaced_schedules(fold: &mut Fold) {
+    let known = fold.schedules.iter();
+    let newest: BTreeMap<Bytes, u64> =
+        known.map(|(number, (schedule, _))| (schedule.name.clone(), *number)).collect();
+    fold.schedules.retain(|number, (schedule, _)| newest.get(&schedule.name) == Some(number));
 }
 
 /// Removes what a server could not use: lanes without a member, and all but the newest that a

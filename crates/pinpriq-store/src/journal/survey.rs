@@ -335,12 +335,15 @@ impl Survey {
             }
             Change::Lane(lane) => return self.note_number(lane.number),
             Change::Member(member) => return self.note_number(member.incarnation),
+            Change::Schedule(schedule) => return self.note_number(schedule.number),
             Change::Queue(_)
             | Change::QueueGone(_)
             | Change::Emptied(_)
             | Change::LaneGone(_)
             | Change::LaneEmptied(_)
-            | Change::MemberGone(_) => return,
+            | Change::MemberGone(_)
+            | Change::ScheduleMoved(_)
+            | Change::ScheduleGone(_) => return,
         };
         self.note_number(number);
         if known {

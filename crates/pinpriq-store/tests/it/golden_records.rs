@@ -3,10 +3,12 @@
 
 use pinpriq_engine::change::{
     Change, Copied, Granted, LaneRecord, MemberRecord, Moved, Publication, QueueRecord,
+    ScheduleMoved, ScheduleRecord,
 };
+use pinpriq_engine::schedule::{Course, Form, OnMissed, Overlap, Plan, Scheduled};
 use pinpriq_engine::settings::{AfterAck, Ids, OnExpiry, Overflow, Paused, Rate, Settings};
 use pinpriq_engine::task::{
-    Bytes, Grant, LaneName, Lease, Origin, Progress, State, TaskId, TaskRecord, Terms,
+    Bytes, Grant, LaneName, Lease, Origin, Past, Progress, State, TaskId, TaskRecord, Terms,
 };
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_records::Malformed::{self, OutOfRange, Short, UnknownAttribute};
@@ -40,7 +42,7 @@ fn plain_task() -> TaskRecord {
         put_at: at(0),
         terms: Terms::NONE,
         progress: Progress::fresh(1, None),
-        origin: None,
+        past: None,
         payload: text(""),
         away: None,
         shared: false,
@@ -69,14 +71,17 @@ fn full_task() -> TaskRecord {
             reason: Some(text("no")),
             state: State::Taken(lease),
         },
-        origin: Some(Box::new(Origin {
-            queue: text("jobs"),
-            id: TaskId::Number(128),
-            put_at: at(1_000),
-            attempts: 4,
-            failures: 3,
-            at: at(2_000),
-        })),
+        past: Past::of(
+            Some(Origin {
+                queue: text("jobs"),
+                id: TaskId::Number(128),
+                put_at: at(1_000),
+                attempts: 4,
+                failures: 3,
+                at: at(2_000),
+            }),
+            Some(Scheduled { schedule: text("s"), slot: Some(at(5)) }),
+        ),
         payload: text("hello"),
         ..plain_task()
     }
@@ -85,7 +90,8 @@ fn full_task() -> TaskRecord {
 /// The same task as older versions could know it.
 fn former_task() -> TaskRecord {
     let mut task = full_task();
-    (task.origin, task.progress.failures, task.progress.reason) = (None, 0, None);
+    task.past = None;
+    (task.progress.failures, task.progress.reason) = (0, None);
     task
 }
 
@@ -160,6 +166,49 @@ fn lane(settings: Settings) -> Change {
     }))
 }
 
+fn cron_plan() -> Plan {
+    Plan {
+        queue: text("jobs"),
+        payload: text("p"),
+        terms: Terms::of(Some(text("k")), Some(Span::from_ms(8))),
+        priority: Some(-2),
+        ttl: Some(Span::from_ms(7)),
+        form: Form::Cron { expression: text("@daily"), zone: Some(text("UTC")) },
+        on_missed: OnMissed::All,
+        overlap: Overlap::Skip,
+    }
+}
+
+fn every_plan() -> Plan {
+    Plan {
+        queue: text("jobs"),
+        payload: text(""),
+        terms: Terms::NONE,
+        priority: None,
+        ttl: None,
+        form: Form::Every { every: Span::from_ms(300), anchor: at(9) },
+        on_missed: OnMissed::None,
+        overlap: Overlap::Allow,
+    }
+}
+
+fn course() -> Course {
+    Course {
+        done_until: at(1_000),
+        paused: true,
+        fired: 300,
+        missed: 2,
+        last_id: Some(TaskId::Number(5)),
+        last_slot: Some(at(4)),
+        last_number: 6,
+    }
+}
+
+fn schedule(plan: Plan, course: Course) -> Change {
+    let (number, name) = (129, text("s"));
+    Change::Schedule(Box::new(ScheduleRecord { number, name, plan, course }))
+}
+
 fn task(task: TaskRecord) -> Change {
     Change::Task(Box::new(task))
 }
@@ -198,12 +247,14 @@ fn the_bytes_are_those_of_the_page() {
         (
             task(full_task()),
             "0f 046a6f6273 8101 e807 01020178 02016b 03b817 0403 058201 06d00f 0704 \
-             080102ac0201882700 0b03 0c026e6f 0d046a6f6273008001e8070403d00f 00 0568656c6c6f",
+             080102ac0201882700 0b03 0c026e6f 0d046a6f6273008001e8070403d00f 0e01730105 00 \
+             0568656c6c6f",
         ),
         (
             task(in_lane(full_task(), 130)),
             "10 8201 8101 e807 01020178 02016b 03b817 0403 058201 06d00f 0704 \
-             080102ac0201882700 0b03 0c026e6f 0d046a6f6273008001e8070403d00f 00 0568656c6c6f",
+             080102ac0201882700 0b03 0c026e6f 0d046a6f6273008001e8070403d00f 0e01730105 00 \
+             0568656c6c6f",
         ),
         (task(in_lane(shared, 2)), "10 02 01 00 09 00 00"),
         (moved(129, buried), "11 8101 058201 0704 0803026e6f 00"),
@@ -233,6 +284,30 @@ fn the_bytes_are_those_of_the_page() {
         (Change::Member(Box::new(member)), "0d 8101 026d65 e0d403 01"),
         (Change::MemberGone(129), "0e 8101"),
     ];
+    have_the_bytes(table);
+}
+
+#[test]
+fn the_bytes_of_schedules_are_those_of_the_page() {
+    have_the_bytes([
+        (
+            schedule(cron_plan(), course()),
+            "15 8101 0173 046a6f6273 02016b0308 00 0103 0107 01 06406461696c79 0103555443 01 01 \
+             0170 e807 01 ac02 02 010005 0104 06",
+        ),
+        (
+            schedule(every_plan(), Course::default()),
+            "15 8101 0173 046a6f6273 00 00 00 00 ac02 09 02 00 00 00 00 00 00 00 00 00",
+        ),
+        (Change::ScheduleGone(129), "16 8101"),
+        (
+            Change::ScheduleMoved(Box::new(ScheduleMoved { number: 129, course: course() })),
+            "17 8101 e807 01 ac02 02 010005 0104 06",
+        ),
+    ]);
+}
+
+fn have_the_bytes<const N: usize>(table: [(Change, &str); N]) {
     for (change, digits) in table {
         assert_eq!(hex(&change), digits.replace(' ', ""), "{change:?}");
         assert_eq!(decode_all(&bytes(digits)), Ok(vec![change]), "{digits}");
@@ -274,7 +349,7 @@ fn records_of_older_versions_mean_the_same() {
 
 /// Malformed records: what is wrong, the record, and the error.
 const MALFORMED: &[(&str, &str, Malformed)] = &[
-    ("task: an attribute of a later version", "0f 00 01 00 0e 00 00", UnknownAttribute(14)),
+    ("task: an attribute of a later version", "0f 00 01 00 0f 00 00", UnknownAttribute(15)),
     (
         "task: attributes in the wrong order",
         "0f 00 01 00 0402 02016b 00 00",
@@ -349,6 +424,23 @@ const MALFORMED: &[(&str, &str, Malformed)] = &[
     ("member: neither ended nor not", "0d 01 016d 01 02", OutOfRange("ended")),
     ("member: a name longer than the record", "0d 01 026d", Short),
     ("lane gone: no number", "0b", Short),
+    (
+        "schedule: an unknown form",
+        "15 01 0173 0171 00 00 00 02 ac02 09 00 00 00 00 00 00 00 00 00 00",
+        OutOfRange("form"),
+    ),
+    (
+        "schedule: an unknown word for missed slots",
+        "15 01 0173 0171 00 00 00 00 ac02 09 03 00 00 00 00 00 00 00 00 00",
+        OutOfRange("missed"),
+    ),
+    (
+        "schedule: an unknown word for overlaps",
+        "15 01 0173 0171 00 00 00 00 ac02 09 00 02 00 00 00 00 00 00 00 00",
+        OutOfRange("overlap"),
+    ),
+    ("schedule moved: neither paused nor not", "17 01 00 02 00 00 00 00 00", OutOfRange("paused")),
+    ("schedule moved: cut short", "17 01 00 00 00 00 00 00", Short),
     ("gone: a number that is not in its shortest form", "04 8100", OutOfRange("number")),
     ("older task: presence neither 0 nor 1", "01 01 00 0001 01 02", OutOfRange("presence")),
     (

@@ -27,6 +27,7 @@ mod rescue;
 mod rescue_ids;
 mod rescue_lanes;
 mod reshard;
+mod schedules;
 mod sharded;
 mod strategies;
 mod takes;

@@ -35,6 +35,7 @@ proptest! {
                 Change::Published(publication, _) => Some(RecordKey::Published(publication.first)),
                 Change::Lane(lane) => Some(RecordKey::Lane(lane.number)),
                 Change::Member(member) => Some(RecordKey::Member(member.incarnation)),
+                Change::Schedule(schedule) => Some(RecordKey::Schedule(schedule.number)),
                 _ => None,
             };
             prop_assert_eq!(decode_key(&mut rest).unwrap(), expected.clone());
@@ -87,7 +88,7 @@ fn a_declared_length_beyond_the_bytes_is_refused_and_nothing_allocated() {
     let too_long = [4, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2];
     assert_eq!(decode_all(&too_long), Err(Malformed::OutOfRange("number")));
     let unknown = |kind| Malformed::UnknownKind { what: "record", kind };
-    assert_eq!(decode_all(&[21]), Err(unknown(21)));
+    assert_eq!(decode_all(&[24]), Err(unknown(24)));
     assert_eq!(decode_all(&[0]), Err(unknown(0)));
 }
 

@@ -12,7 +12,7 @@ use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, Reply};
 use pinpriq_engine::task::{Bytes, ClientId, Origin, Receipt, RequestId, State, TaskId};
 use pinpriq_engine::time::Timestamp;
-use pinpriq_store::conformance::{sample_queue, sample_task};
+use pinpriq_store::conformance::{sample_queue, sample_schedule, sample_task};
 use pinpriq_store::faulty_disk::CrashPolicy;
 use pinpriq_store::layout::{shard_name, shards_in};
 use pinpriq_store::reshard::{DirectoryError, reshard, salvage_shards};
@@ -64,6 +64,8 @@ fn check_places(data: &Path) {
     let found = read_all(data);
     for (shard, (header, fold)) in found.iter().enumerate() {
         let names = fold.queues.keys().chain(queues_of_tasks(fold));
+        let schedules = fold.schedules.values();
+        let names = names.chain(schedules.map(|(known, _)| &known.name));
         for name in names.chain(fold.lanes.values().map(|(lane, _)| &lane.topic)) {
             assert_eq!(shard_of(name, found.len()), shard);
         }
@@ -369,13 +371,19 @@ fn queues_that_tasks_move_between_are_not_parted() {
         let Change::Task(task) = &mut change else { unreachable!() };
         let (queue, id, at) = (apart.as_bytes().into(), TaskId::Number(1), Timestamp::ZERO);
         let origin = Origin { queue, id, put_at: at, attempts: 1, failures: 1, at };
-        task.origin = Some(Box::new(origin));
+        task.set_origin(Some(origin));
         draft.changes.push(change);
     };
-    for name in ["setting", "origin"] {
+    let with_schedule =
+        |draft: &mut Draft| draft.changes.push(sample_schedule(7, apart, "dead", 1));
+    for name in ["setting", "origin", "schedule"] {
         let data = place(&root, name);
         let mut draft = Draft::new(0, 1);
-        let add: &dyn Fn(&mut Draft) = if name == "setting" { &with_setting } else { &with_origin };
+        let add: &dyn Fn(&mut Draft) = match name {
+            "setting" => &with_setting,
+            "origin" => &with_origin,
+            _ => &with_schedule,
+        };
         add(&mut draft);
         draft.write(&data);
         let error = reshard(&data, &place(&root, "new"), 2, options(4)).unwrap_err().to_string();

@@ -9,7 +9,8 @@ use pinpriq_engine::settings::{Ids, Paused, Settings};
 use pinpriq_engine::task::{State, TaskId};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_store::conformance::{
-    Caller, sample_lane, sample_lane_task, sample_member, sample_publication, sample_task,
+    Caller, sample_lane, sample_lane_task, sample_member, sample_publication, sample_schedule,
+    sample_slot, sample_task,
 };
 use pinpriq_store::shards::{first_number, shard_of};
 use pinpriq_store::{Disk, Fold, Journal, RealDisk, Runner, Store, Urgency};
@@ -54,6 +55,12 @@ impl Draft {
         for (index, queue) in QUEUES.into_iter().enumerate() {
             if draft.is_here(queue) {
                 draft.queue(queue, index);
+                // A part in braces decides the shard of both.
+                let number = draft.number();
+                let name =
+                    if queue.contains('{') { queue.to_owned() } else { format!("s{{{queue}}}") };
+                draft.changes.push(sample_schedule(number, &name, queue, index));
+                draft.changes.push(sample_slot(number, 4_000));
             }
         }
         let (anna, ben) = (draft.member("anna", 60_000), draft.member("ben", 70_000));
@@ -234,12 +241,13 @@ pub(crate) fn joined(shards: &[(Header, Fold)]) -> Fold {
         for first in fold.publications.keys() {
             assert!(!all.publications.contains_key(first), "publication {first} is there twice");
         }
-        let Fold { tasks, queues, publications, lanes, members } = fold.clone();
+        let Fold { tasks, queues, publications, lanes, members, schedules } = fold.clone();
         all.tasks.extend(tasks);
         all.queues.extend(queues);
         all.publications.extend(publications);
         all.lanes.extend(lanes);
         all.members.extend(members);
+        all.schedules.extend(schedules);
     }
     all
 }

@@ -2,15 +2,18 @@
 
 use pinpriq_engine::change::{
     Change, Copied, Granted, LaneRecord, MemberRecord, Moved, Publication, QueueRecord,
+    ScheduleMoved, ScheduleRecord,
 };
+use pinpriq_engine::schedule::{Course, Form, OnMissed, Overlap, Plan, Scheduled};
 use pinpriq_engine::settings::{Assignment, Paused, Rate, SETTINGS, Settings, Value};
 use pinpriq_engine::task::{
-    Bytes, Grant, LaneName, Lease, Origin, Progress, State, TaskId, TaskRecord, Terms,
+    Bytes, Grant, LaneName, Lease, Origin, Past, Progress, State, TaskId, TaskRecord, Terms,
 };
 use pinpriq_engine::time::{Span, Timestamp};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
+use proptest::sample::select;
 
 fn bytes() -> impl Strategy<Value = Bytes> {
     vec(any::<u8>(), 0..300).prop_map(Bytes::from)
@@ -86,16 +89,62 @@ fn origin() -> impl Strategy<Value = Origin> {
     )
 }
 
+fn scheduled() -> impl Strategy<Value = Scheduled> {
+    (bytes(), option::of(moment())).prop_map(|(schedule, slot)| Scheduled { schedule, slot })
+}
+
+fn plan() -> impl Strategy<Value = Plan> {
+    let form = prop_oneof![
+        (span(), moment()).prop_map(|(every, anchor)| Form::Every { every, anchor }),
+        (bytes(), option::of(bytes()))
+            .prop_map(|(expression, zone)| Form::Cron { expression, zone }),
+    ];
+    let words = (select(&OnMissed::ALL[..]), select(&Overlap::ALL[..]));
+    let rest = (option::of(any::<i64>()), option::of(span()), form, words);
+    (bytes(), bytes(), terms(), rest).prop_map(|(queue, payload, terms, rest)| {
+        let (priority, ttl, form, (on_missed, overlap)) = rest;
+        Plan { queue, payload, terms, priority, ttl, form, on_missed, overlap }
+    })
+}
+
+fn course() -> impl Strategy<Value = Course> {
+    let last = (option::of(id()), option::of(moment()));
+    (moment(), any::<bool>(), any::<[u64; 3]>(), last).prop_map(
+        |(done_until, paused, [fired, missed, last_number], (last_id, last_slot))| Course {
+            done_until,
+            paused,
+            fired,
+            missed,
+            last_id,
+            last_slot,
+            last_number,
+        },
+    )
+}
+
+fn schedule() -> impl Strategy<Value = Change> {
+    let moved = (any::<u64>(), course()).prop_map(|(number, course)| {
+        Change::ScheduleMoved(Box::new(ScheduleMoved { number, course }))
+    });
+    let whole =
+        (any::<u64>(), bytes(), plan(), course()).prop_map(|(number, name, plan, course)| {
+            Change::Schedule(Box::new(ScheduleRecord { number, name, plan, course }))
+        });
+    prop_oneof![moved, whole, any::<u64>().prop_map(Change::ScheduleGone)]
+}
+
 /// A task of a queue, or one of a lane that may share its publication.
 fn task() -> impl Strategy<Value = Change> {
     let home = prop_oneof![
         bytes().prop_map(|queue| (queue, None)),
         any::<u64>().prop_map(|lane| (Bytes::default(), Some(LaneName::numbered(lane)))),
     ];
-    let content = (terms(), bytes(), any::<bool>(), option::of(origin()));
+    let from = (option::of(origin()), option::of(scheduled()));
+    let content = (terms(), bytes(), any::<bool>(), from);
     (any::<u64>(), home, id(), moment(), progress(), content).prop_map(
-        |(number, (queue, lane), id, put_at, progress, (terms, payload, shared, origin))| {
+        |(number, (queue, lane), id, put_at, progress, (terms, payload, shared, from))| {
             let shared = shared && lane.is_some();
+            let (origin, scheduled) = from;
             Change::Task(Box::new(TaskRecord {
                 number,
                 queue,
@@ -104,7 +153,7 @@ fn task() -> impl Strategy<Value = Change> {
                 put_at,
                 terms: if shared { Terms::NONE } else { terms },
                 progress,
-                origin: origin.map(Box::new),
+                past: Past::of(origin, scheduled),
                 payload: if shared { Bytes::default() } else { payload },
                 away: None,
                 shared,
@@ -195,6 +244,7 @@ pub(crate) fn change() -> impl Strategy<Value = Change> {
         4 => publication(),
         1 => lane(),
         1 => member(),
+        2 => schedule(),
         1 => any::<u64>().prop_map(Change::LaneGone),
         1 => any::<u64>().prop_map(Change::LaneEmptied),
         1 => any::<u64>().prop_map(Change::MemberGone),

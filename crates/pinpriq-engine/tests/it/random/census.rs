@@ -6,6 +6,7 @@ use pinpriq_engine::change::RecordKey;
 use pinpriq_engine::command::{Command, Held, HeldBy, QueueName};
 use pinpriq_engine::fanout::MemberCommand;
 use pinpriq_engine::reply::{Output, RefusalKind, Reply};
+use pinpriq_engine::schedule::Form;
 use pinpriq_engine::task::{ClientId, Receipt, RequestId, State, StateKind, TaskRecord};
 use pinpriq_engine::time::Timestamp;
 use pinpriq_engine::transition_listing;
@@ -23,10 +24,11 @@ pub(super) struct Census {
     /// Commands that were refused because there was no room.
     busy: BTreeSet<&'static str>,
     fan_out: BTreeMap<&'static str, u64>,
+    schedules: BTreeSet<&'static str>,
 }
 
 /// Every command that can need room must have been refused for lack of it.
-const NEED_ROOM: [&str; 17] = [
+const NEED_ROOM: [&str; 18] = [
     "put",
     "take",
     "ack",
@@ -44,6 +46,7 @@ const NEED_ROOM: [&str; 17] = [
     "queue",
     "publish",
     "join",
+    "schedule",
 ];
 
 /// Everything that must have happened in fan-out.
@@ -69,6 +72,18 @@ const FAN_OUT: [&str; 21] = [
     "Lane is written again",
     "Member is written again",
     "an awaiter of a lane hears killed",
+];
+
+/// Everything that must have happened to schedules.
+const SCHEDULES: [&str; 8] = [
+    "a slot puts a task",
+    "a slot is missed",
+    "a schedule with figures is paused",
+    "a schedule puts a task by hand",
+    "a restart makes up a slot",
+    "a restart makes up several slots",
+    "a restart misses slots",
+    "Schedule is written again",
 ];
 
 impl Census {
@@ -169,6 +184,7 @@ impl Census {
             Command::Queue(_) => "queue",
             Command::Publish(_) => "publish",
             Command::Member(_) => "join",
+            Command::Schedule(_) => "schedule",
             other => panic!("{other:?} needs no room"),
         });
     }
@@ -227,6 +243,49 @@ impl Census {
         };
         if model.homes.values().any(|home| is_over(home) && !home.tasks.is_empty()) {
             self.fan_out("a lease of a member runs out with tasks");
+        }
+    }
+
+    fn schedule(&mut self, what: &'static str) {
+        assert!(SCHEDULES.contains(&what), "{what:?} is in the list");
+        self.schedules.insert(what);
+    }
+
+    /// Counts what has become of schedules, after everything was compared.
+    pub(super) fn note_schedules(&mut self, model: &Model, has_restarted: bool) {
+        for known in model.schedules.values() {
+            let course = &known.course;
+            if course.last_slot.is_some() {
+                self.schedule("a slot puts a task");
+            }
+            if course.missed > 0 {
+                self.schedule("a slot is missed");
+            }
+            if course.paused && course.fired > 0 {
+                self.schedule("a schedule with figures is paused");
+            }
+        }
+        let by_hand = |task: &TaskRecord| task.scheduled().is_some_and(|it| it.slot.is_none());
+        if model.tasks().any(by_hand) {
+            self.schedule("a schedule puts a task by hand");
+        }
+        if has_restarted {
+            self.note_made_up(model);
+        }
+    }
+
+    fn note_made_up(&mut self, model: &Model) {
+        for known in model.schedules.values().filter(|known| !known.course.paused) {
+            let Form::Every { every, .. } = known.plan.form else { continue };
+            let behind = model.now.since(known.course.done_until).ms() / every.ms();
+            match behind {
+                0 if known.course.done_until == model.now => {
+                    self.schedule("a restart misses slots");
+                }
+                0 => {}
+                1 => self.schedule("a restart makes up a slot"),
+                _ => self.schedule("a restart makes up several slots"),
+            }
         }
     }
 
@@ -323,6 +382,7 @@ impl Census {
                 RecordKey::Published(_) => self.fan_out("Published is written again"),
                 RecordKey::Lane(_) => self.fan_out("Lane is written again"),
                 RecordKey::Member(_) => self.fan_out("Member is written again"),
+                RecordKey::Schedule(_) => self.schedule("Schedule is written again"),
                 RecordKey::Task(number) => {
                     if numbered(model, *number).is_some_and(|task| task.lane.is_some()) {
                         self.fan_out("Task is written again in a lane");
@@ -384,6 +444,11 @@ impl Census {
         for what in NEED_ROOM {
             if !self.busy.contains(what) {
                 missing.push(format!("{what} finds no room"));
+            }
+        }
+        for what in SCHEDULES {
+            if !self.schedules.contains(what) {
+                missing.push(what.to_owned());
             }
         }
         for what in FAN_OUT {

@@ -2,6 +2,7 @@
 //! collide.
 
 mod lanes;
+mod schedules;
 
 use pinpriq_engine::command::{
     Ack, Amendment, Assign, Command, Done, End, Fail, Held, HeldBy, Order, Peek, Put, QueueCommand,
@@ -18,6 +19,7 @@ use pinpriq_model::Model;
 
 use super::dice::Dice;
 use lanes::{known_member, place_of};
+pub(super) use schedules::SCHEDULES;
 
 pub(super) const QUEUES: [&[u8]; 3] = [b"a", b"ab", b""];
 /// Two of them have the name of a queue, but are unrelated to it.
@@ -65,7 +67,8 @@ impl<'a> Chooser<'a> {
                 _ => {}
             }
         }
-        match self.dice.below(116) {
+        match self.dice.below(120) {
+            116..=119 => Command::Schedule(self.schedule()),
             103..=109 => {
                 let (held, payload, reason) = (self.held(), self.payload(), self.reason());
                 Command::Fail(Fail { held, reason, delay: self.maybe_span(), payload })

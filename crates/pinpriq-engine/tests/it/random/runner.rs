@@ -10,13 +10,14 @@ use pinpriq_engine::command::{Command, QueueCommand};
 use pinpriq_engine::fanout::MemberCommand;
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, RefusalKind, Reply};
+use pinpriq_engine::schedule::ScheduleCommand;
 use pinpriq_engine::task::{ClientId, Receipt, RequestId, TaskId, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::{Applied, Engine, Farewell};
 use pinpriq_model::{Model, Place, Survivors};
 
 use super::census::Census;
-use super::choices::{Chooser, Issued, MEMBERS, Memory, PAYLOAD_BYTES_MAX};
+use super::choices::{Chooser, Issued, MEMBERS, Memory, PAYLOAD_BYTES_MAX, SCHEDULES};
 use super::dice::Dice;
 use super::store::Store;
 
@@ -103,7 +104,12 @@ impl<'a> Runner<'a> {
             0..=13 => self.handle_timeout(now),
             14..=17 => self.disconnect(now, client),
             18..=20 => self.end_waits(now, client),
-            21..=22 => self.restart(now),
+            21..=22 => {
+                // The server may be down for a while.
+                let down = Span::from_ms(dice.pick(&[0, 0, 30, 450, 2_000]));
+                let is_early = now.ms() < 200_000_000_000_000;
+                self.restart(if is_early { now.after(down) } else { now });
+            }
             23..=26 => self.compact(),
             _ => {
                 let (model, memory) = (&self.model, &self.memory);
@@ -118,6 +124,7 @@ impl<'a> Runner<'a> {
             self.store.place(&mut self.engine);
         }
         self.compare_state(dice.once_in(4));
+        self.census.borrow_mut().note_schedules(&self.model, false);
     }
 
     /// Returns now in most cases, or else a moment at, just before or well after the next deadline.
@@ -181,7 +188,8 @@ impl<'a> Runner<'a> {
                     reply: Reply::Put(id) | Reply::PutOutcome(id, _),
                     ..
                 } if *own == request => {
-                    ids.insert(last + 1, id.clone());
+                    // A slot that was due before may have put the task of this number.
+                    ids.entry(last + 1).or_insert_with(|| id.clone());
                     continue;
                 }
                 Output::Reply { .. } => continue,
@@ -252,7 +260,10 @@ impl<'a> Runner<'a> {
         let first = self.last_client - CLIENTS as u64 + 1;
         self.clients = (first..=self.last_client).map(ClientId).collect();
         let said = self.listen();
+        self.census.borrow_mut().note_schedules(&self.model, true);
         self.compare_outputs(said, None, false);
+        // Slots that are made up are due. Looking at the engine would fire them.
+        self.handle_timeout(now);
     }
 
     fn compact(&mut self) {
@@ -279,6 +290,10 @@ impl<'a> Runner<'a> {
         }
         for member in MEMBERS {
             self.apply(now, OBSERVER, &Command::Member(MemberCommand::Leave(member)));
+        }
+        for name in SCHEDULES {
+            let drop = Command::Schedule(ScheduleCommand::Drop(name));
+            self.apply(now, OBSERVER, &drop);
         }
         self.store.place(&mut self.engine);
         self.handle_timeout(now);

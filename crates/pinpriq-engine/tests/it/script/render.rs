@@ -6,10 +6,11 @@ use std::fmt::Write as _;
 use pinpriq_engine::change::Change;
 use pinpriq_engine::fanout::MemberFigures;
 use pinpriq_engine::reply::{Output, Refusal, Reply};
+use pinpriq_engine::schedule::{Form, ShownSchedule};
 use pinpriq_engine::settings::{AfterAck, Ids, Paused, Settings, Shown};
 use pinpriq_engine::stats::Figures;
 use pinpriq_engine::task::{Bytes, ClientId, Receipt, RequestId, State, StateKind, TaskRecord};
-use pinpriq_engine::time::Span;
+use pinpriq_engine::time::{Span, Timestamp};
 
 /// The names of clients and receipts in a script.
 #[derive(Default)]
@@ -93,6 +94,7 @@ impl Names {
             Reply::Joined(incarnation) => format!("incarnation {incarnation}"),
             Reply::Members(members) if members.is_empty() => "nobody".to_owned(),
             Reply::Members(members) => members.iter().map(member).collect::<Vec<_>>().join("; "),
+            Reply::Schedule(shown) => schedule(shown),
             Reply::Refused(refusal) => refusal.to_string(),
         }
     }
@@ -177,11 +179,18 @@ fn whole(task: &TaskRecord) -> String {
     if let Some(reason) = &task.progress.reason {
         let _ = write!(text, ", because {}", quoted(reason));
     }
-    if let Some(origin) = &task.origin {
+    if let Some(origin) = task.origin() {
         let (queue, id, put_at) = (quoted(&origin.queue), &origin.id, origin.put_at.ms());
         let (attempts, failures, at) = (origin.attempts, origin.failures, origin.at.ms());
         let _ = write!(text, ", was {id} in {queue} from {put_at} to {at}");
         let _ = write!(text, ", taken {attempts} and failed {failures} times there");
+    }
+    if let Some(scheduled) = task.scheduled() {
+        let name = quoted(&scheduled.schedule);
+        let _ = match scheduled.slot {
+            Some(slot) => write!(text, ", put by {name} for {}", slot.ms()),
+            None => write!(text, ", put by {name} by hand"),
+        };
     }
     text
 }
@@ -210,7 +219,40 @@ pub(super) fn change(change: &Change) -> String {
         Change::MemberGone(incarnation) => {
             format!("incarnation {incarnation} is not registered any more")
         }
+        Change::Schedule(schedule) => format!("schedule {} is set", quoted(&schedule.name)),
+        Change::ScheduleMoved(moved) => {
+            let (course, number) = (&moved.course, moved.number);
+            let (fired, missed) = (course.fired, course.missed);
+            let until = course.done_until.ms();
+            format!("schedule {number} is done until {until}: fired {fired}, missed {missed}")
+        }
+        Change::ScheduleGone(number) => format!("schedule {number} is gone"),
     }
+}
+
+fn schedule(shown: &ShownSchedule) -> String {
+    let ShownSchedule { name, plan, course, next_at } = shown;
+    let form = match &plan.form {
+        Form::Every { every, anchor } => format!("every {} from {}", every.ms(), anchor.ms()),
+        Form::Cron { expression, .. } => format!("at {}", quoted(expression)),
+    };
+    let moment =
+        |at: Option<Timestamp>| at.map_or_else(|| "never".to_owned(), |at| at.ms().to_string());
+    format!(
+        "{} puts {} into {} {form}, missed {}, overlap {}, fired {}, missed {}, last {} for {}, \
+         next {}{}",
+        quoted(name),
+        quoted(&plan.payload),
+        quoted(&plan.queue),
+        plan.on_missed.word(),
+        plan.overlap.word(),
+        course.fired,
+        course.missed,
+        course.last_id.as_ref().map_or_else(|| "none".to_owned(), ToString::to_string),
+        moment(course.last_slot),
+        moment(*next_at),
+        if course.paused { ", paused" } else { "" }
+    )
 }
 
 fn member(figures: &MemberFigures) -> String {

@@ -10,6 +10,7 @@ use pinpriq_engine::command::{
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::limits::Limits;
+use pinpriq_engine::schedule::{NewSchedule, OnMissed, Overlap, ScheduleCommand, When};
 use pinpriq_engine::settings::{Assignment, Kind, Rate, SETTINGS, Setting, Value};
 use pinpriq_engine::task::{Receipt, StateKind, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
@@ -22,11 +23,11 @@ pub(super) struct Words {
 /// Finds the receipt of this name in the script.
 type Receipts<'a> = &'a dyn Fn(&str) -> Receipt;
 
-const OPTIONS: [&str; 34] = [
+const OPTIONS: [&str; 37] = [
     "KEY", "PRIORITY", "DELAY", "TTL", "TTR", "ID", "WAIT", "COUNT", "FROM", "ORDER", "GROUP",
     "NARROW", "PINPRIQ", "STATE", "PAYLOAD", "ZOMBIE", "TAIL", "REASON", "BY", "RECEIPT", "POP",
     "DONE", "PREFIX", "AFTER", "IN", "OUT", "BOTH", "MEMBER", "LEASE", "DEADLINE", "BYTES",
-    "LINGER", "KEPT", "WAITING",
+    "LINGER", "KEPT", "WAITING", "EVERY", "MISSED", "OVERLAP",
 ];
 
 impl Words {
@@ -205,6 +206,7 @@ impl Words {
                 let queue = (!self.words.is_empty()).then(|| self.queue_name());
                 Command::Queue(QueueCommand::Stats(queue))
             }
+            "SCHEDULE" => Command::Schedule(self.schedule()),
             "PUBLISH" => Command::Publish(self.publish()),
             "JOIN" | "BEAT" | "LEAVE" | "MEMBERS" => Command::Member(self.tend(&word)),
             other => panic!("{other:?} is no command"),
@@ -394,6 +396,53 @@ impl Words {
         let word = self.text();
         let kind = StateKind::ALL.into_iter().find(|kind| kind.to_string() == word);
         kind.unwrap_or_else(|| panic!("{word:?} is no state"))
+    }
+
+    fn schedule(&mut self) -> ScheduleCommand<'static> {
+        let word = self.text();
+        match word.as_str() {
+            "SET" => ScheduleCommand::Set(self.new_schedule()),
+            "SHOW" => ScheduleCommand::Show(self.bytes()),
+            "LIST" => ScheduleCommand::List {
+                prefix: self.option("PREFIX", Self::bytes).unwrap_or_default(),
+                after: self.option("AFTER", Self::bytes),
+                count: self
+                    .option("COUNT", Self::number)
+                    .map_or(100, |count| count.try_into().unwrap()),
+            },
+            "PAUSE" => ScheduleCommand::Pause(self.bytes()),
+            "RESUME" => ScheduleCommand::Resume(self.bytes()),
+            "DROP" => ScheduleCommand::Drop(self.bytes()),
+            "FIRE" => ScheduleCommand::Fire(self.bytes()),
+            other => panic!("SCHEDULE does not know {other:?}"),
+        }
+    }
+
+    fn new_schedule(&mut self) -> NewSchedule<'static> {
+        let every = self.option("EVERY", Self::span);
+        let at = self.option("AT", |words| Timestamp::from_ms(words.number()));
+        let cron = self.option("CRON", Self::bytes);
+        let when = match (every, cron) {
+            (Some(every), _) => When::Every { every, at },
+            (None, cron) => When::Cron { expression: cron.expect("EVERY or CRON"), zone: None },
+        };
+        let on_missed = match self.option("MISSED", Self::text).as_deref() {
+            None | Some("one") => OnMissed::One,
+            Some("all") => OnMissed::All,
+            Some(_) => OnMissed::None,
+        };
+        let skips = self.option("OVERLAP", Self::text).is_some_and(|word| word == "skip");
+        NewSchedule {
+            ttl: self.option("TTL", Self::span),
+            terms: Terms::of(self.option("KEY", Self::bytes), self.option("TTR", Self::span)),
+            priority: self.option("PRIORITY", Self::priority).unwrap_or(Some(0)),
+            name: self.bytes(),
+            queue: self.bytes(),
+            payload: self.bytes(),
+            when,
+            on_missed,
+            overlap: if skips { Overlap::Skip } else { Overlap::Allow },
+        }
     }
 
     fn queue(&mut self) -> QueueCommand<'static> {

@@ -5,6 +5,7 @@ use pinpriq_engine::command::{
     QueueName, Release, Selection, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
+use pinpriq_engine::schedule::{NewSchedule, OnMissed, Overlap, ScheduleCommand, When};
 use pinpriq_engine::settings::{AFTERACK, AfterAck, CAPACITY, IDS, Ids, TTL, TTR, Value};
 use pinpriq_engine::task::{Grant, Progress, Receipt, StateKind, TaskId, TaskRecord, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
@@ -200,7 +201,7 @@ fn subscriptions_and_what_goes_back() {
         put_at: Timestamp::from_ms(1_000),
         terms: Terms::NONE,
         progress: Progress::fresh(129, Some(0)),
-        origin: None,
+        past: None,
         payload: b"hello".as_slice().into(),
         away: None,
         shared: false,
@@ -241,6 +242,55 @@ fn what_is_asked_about_queues() {
         (QueueCommand::Stats(Some(LANE)), r#"1f b00000011 04 "news" 01 "m""#),
     ];
     have_the_bytes(&lines.map(|(command, line)| (Command::Queue(command), line)));
+}
+
+#[test]
+fn schedules() {
+    let least = NewSchedule {
+        name: b"s",
+        queue: b"jobs",
+        payload: b"p",
+        terms: Terms::NONE,
+        priority: Some(0),
+        ttl: None,
+        when: When::Every { every: ms(300), at: None },
+        on_missed: OnMissed::One,
+        overlap: Overlap::Allow,
+    };
+    let most = NewSchedule {
+        terms: Terms::of(Some(b"k"), Some(ms(8))),
+        priority: Some(-2),
+        ttl: Some(ms(7)),
+        when: When::Cron { expression: b"@daily", zone: Some(b"UTC") },
+        on_missed: OnMissed::None,
+        overlap: Overlap::Skip,
+        ..least
+    };
+    let at = Some(Timestamp::from_ms(1_000));
+    let every = NewSchedule { when: When::Every { every: ms(300), at }, ..least };
+    let cron = When::Cron { expression: b"@daily", zone: None };
+    let lines = [
+        (ScheduleCommand::Set(least), r#"32 00 01 "s" 04 "jobs" ac 02 01 "p""#),
+        (
+            ScheduleCommand::Set(most),
+            r#"32 af 03 01 "s" 04 "jobs" 02 01 "k" 03 08 00 03 07 06 "@daily" 03 "UTC" 01 "p""#,
+        ),
+        (ScheduleCommand::Set(every), r#"32 b00000001 01 "s" 04 "jobs" ac 02 e8 07 01 "p""#),
+        (
+            ScheduleCommand::Set(NewSchedule { when: cron, ..least }),
+            r#"32 b00000010 01 "s" 04 "jobs" 06 "@daily" 01 "p""#,
+        ),
+        (ScheduleCommand::Show(b"s"), r#"33 01 "s""#),
+        (
+            ScheduleCommand::List { prefix: b"", after: Some(b"a"), count: 100 },
+            r#"34 b00000001 00 01 "a" 64"#,
+        ),
+        (ScheduleCommand::Pause(b"s"), r#"35 01 "s""#),
+        (ScheduleCommand::Resume(b"s"), r#"36 01 "s""#),
+        (ScheduleCommand::Drop(b"s"), r#"37 01 "s""#),
+        (ScheduleCommand::Fire(b"s"), r#"38 01 "s""#),
+    ];
+    have_the_bytes(&lines.map(|(command, line)| (Command::Schedule(command), line)));
 }
 
 #[test]

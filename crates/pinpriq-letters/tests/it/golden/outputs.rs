@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use pinpriq_engine::fanout::MemberFigures;
 use pinpriq_engine::reply::{Outcome, Output, Refusal, RefusalKind, Reply};
+use pinpriq_engine::schedule::{Course, Form, OnMissed, Overlap, Plan, Scheduled, ShownSchedule};
 use pinpriq_engine::settings::{AfterAck, Ids, Paused, Settings};
 use pinpriq_engine::stats::{Counters, Figures, Move};
 use pinpriq_engine::task::{
-    Bytes, ClientId, Grant, LaneName, Lease, Origin, Progress, RequestId, State, StateKind, TaskId,
-    TaskRecord, Terms,
+    Bytes, ClientId, Grant, LaneName, Lease, Origin, Past, Progress, RequestId, State, StateKind,
+    TaskId, TaskRecord, Terms,
 };
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_letters::{decode_output, encode_output};
@@ -51,7 +52,7 @@ fn task(state: State) -> TaskRecord {
         put_at: at(0),
         terms: Terms::NONE,
         progress: Progress { state, ..Progress::fresh(1, Some(0)) },
-        origin: None,
+        past: None,
         payload: text(""),
         away: None,
         shared: false,
@@ -81,14 +82,17 @@ fn full_task() -> TaskRecord {
                 ttr: Some(Span::from_ms(1)),
             }),
         },
-        origin: Some(Box::new(Origin {
-            queue: text("o"),
-            id: TaskId::Number(5),
-            put_at: at(1),
-            attempts: 2,
-            failures: 3,
-            at: at(4),
-        })),
+        past: Past::of(
+            Some(Origin {
+                queue: text("o"),
+                id: TaskId::Number(5),
+                put_at: at(1),
+                attempts: 2,
+                failures: 3,
+                at: at(4),
+            }),
+            Some(Scheduled { schedule: text("s"), slot: Some(at(6)) }),
+        ),
         payload: text("hello"),
         away: None,
         shared: false,
@@ -139,7 +143,7 @@ fn answers_with_tasks() {
                04 "news" 01 07 01 "m" 81 01 e8 07
                01 02 01 "x" 02 01 "k" 03 b8 17 04 03 05 82 01 06 d0 0f 07 04
                08 01 02 ac 02 01 88 27 01 01 0b 03 0c 02 "no"
-               0d 01 "o" 00 05 01 02 03 04 0a 09 00 05 "hello""#,
+               0d 01 "o" 00 05 01 02 03 04 0e 01 "s" 01 06 0a 09 00 05 "hello""#,
         ),
         (Reply::Task(None), "07 b00000000"),
         (
@@ -173,6 +177,49 @@ fn answers_about_several() {
             r#"0e b00000001 02 01 "a" 02 "bc""#,
         ),
         (Reply::Members(vec![member]), r#"11 01 01 "m" 02 e8 07 03 04"#),
+    ]);
+}
+
+#[test]
+fn answers_about_a_schedule() {
+    let plan = Plan {
+        queue: text("jobs"),
+        payload: text("p"),
+        terms: Terms::of(Some(text("k")), Some(Span::from_ms(8))),
+        priority: Some(-2),
+        ttl: Some(Span::from_ms(7)),
+        form: Form::Cron { expression: text("@daily"), zone: Some(text("UTC")) },
+        on_missed: OnMissed::All,
+        overlap: Overlap::Skip,
+    };
+    let course = Course {
+        done_until: at(1_000),
+        paused: true,
+        fired: 300,
+        missed: 2,
+        last_id: Some(TaskId::Number(5)),
+        last_slot: Some(at(4)),
+        last_number: 6,
+    };
+    let form = Form::Every { every: Span::from_ms(300), anchor: at(9) };
+    let (priority, ttl, terms) = (None, None, Terms::NONE);
+    let (on_missed, overlap) = (OnMissed::One, Overlap::Allow);
+    let small = Plan { form, priority, ttl, terms, on_missed, overlap, ..plan.clone() };
+    let (name, next_at) = (text("s"), Some(at(1_001)));
+    let full = ShownSchedule { name: name.clone(), plan, course, next_at };
+    let fresh = ShownSchedule { name, plan: small, course: Course::default(), next_at: None };
+    have_the_bytes([
+        (
+            Reply::Schedule(Box::new(full)),
+            r#"1e b00000001 01 "s"
+               04 "jobs" 02 01 "k" 03 08 00 01 03 01 07 01 06 "@daily" 01 03 "UTC" 01 01 01 "p"
+               e8 07 01 ac 02 02 01 00 05 01 04 06 e9 07"#,
+        ),
+        (
+            Reply::Schedule(Box::new(fresh)),
+            r#"1e b00000000 01 "s" 04 "jobs" 00 00 00 00 ac 02 09 00 00 01 "p"
+               00 00 00 00 00 00 00"#,
+        ),
     ]);
 }
 

@@ -4,6 +4,7 @@ use pinpriq_engine::command::{
     Ack, Command, Done, Fail, Peek, Put, QueueCommand, Release, Take, Transfer, Update,
 };
 use pinpriq_engine::fanout::{MemberCommand, Publish};
+use pinpriq_engine::schedule::{NewSchedule, ScheduleCommand};
 use pinpriq_engine::settings::{Assignment, SETTINGS};
 use pinpriq_engine::task::Terms;
 use proptest::option;
@@ -11,8 +12,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::parts::{
-    amendment, borrowed, deadline, held, kind, list, mode, number, priority, queue, receipt,
-    selection, sides, small, span, task, time_to_live, value, wait,
+    amendment, borrowed, deadline, held, kind, list, mode, number, on_missed, overlap, priority,
+    queue, receipt, selection, sides, small, span, task, time_to_live, value, wait, when,
 };
 
 /// Any command.
@@ -24,6 +25,7 @@ pub(crate) fn command() -> impl Strategy<Value = Command<'static>> {
         6 => about_several(),
         5 => queue_command().prop_map(Command::Queue),
         4 => fan_out(),
+        3 => schedule().prop_map(Command::Schedule),
     ]
 }
 
@@ -154,6 +156,38 @@ fn queue_command() -> BoxedStrategy<QueueCommand<'static>> {
         (queue(), sides()).prop_map(|(queue, sides)| QueueCommand::Pause { queue, sides }),
         (queue(), sides()).prop_map(|(queue, sides)| QueueCommand::Resume { queue, sides }),
         option::of(queue()).prop_map(QueueCommand::Stats),
+    ]
+    .boxed()
+}
+
+fn schedule() -> BoxedStrategy<ScheduleCommand<'static>> {
+    let names = (borrowed(), borrowed(), borrowed());
+    let terms = (option::of(borrowed()), option::of(span()));
+    let rest = (priority(), option::of(span()), when(), on_missed(), overlap());
+    let set = (names, terms, rest).prop_map(|((name, queue, payload), (key, ttr), rest)| {
+        let (priority, ttl, when, on_missed, overlap) = rest;
+        let terms = Terms::of(key, ttr);
+        ScheduleCommand::Set(NewSchedule {
+            name,
+            queue,
+            payload,
+            terms,
+            priority,
+            ttl,
+            when,
+            on_missed,
+            overlap,
+        })
+    });
+    prop_oneof![
+        3 => set,
+        1 => borrowed().prop_map(ScheduleCommand::Show),
+        1 => (borrowed(), option::of(borrowed()), any::<usize>())
+            .prop_map(|(prefix, after, count)| ScheduleCommand::List { prefix, after, count }),
+        1 => borrowed().prop_map(ScheduleCommand::Pause),
+        1 => borrowed().prop_map(ScheduleCommand::Resume),
+        1 => borrowed().prop_map(ScheduleCommand::Drop),
+        1 => borrowed().prop_map(ScheduleCommand::Fire),
     ]
     .boxed()
 }

@@ -2,15 +2,17 @@
 
 use pinpriq_engine::fanout::MemberFigures;
 use pinpriq_engine::reply::{Output, Refusal, Reply};
+use pinpriq_engine::schedule::{Course, Form, Plan, ShownSchedule};
 use pinpriq_engine::settings::{SETTINGS, Settings};
 use pinpriq_engine::stats::{Counters, Figures, Move};
-use pinpriq_engine::task::{ClientId, RequestId};
+use pinpriq_engine::task::{ClientId, RequestId, Terms};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
 use super::parts::{
-    bytes, fitting, id, kind, moment, number, outcome, paused, refusal_kind, span, task,
+    bytes, fitting, id, kind, moment, number, on_missed, outcome, overlap, paused, priority,
+    refusal_kind, span, task,
 };
 
 /// Any output.
@@ -69,8 +71,42 @@ fn about_a_queue() -> BoxedStrategy<Reply> {
         figures().prop_map(|figures| Reply::Figures(Box::new(figures))),
         number().prop_map(Reply::Joined),
         vec(member(), 0..5).prop_map(Reply::Members),
+        schedule().prop_map(|shown| Reply::Schedule(Box::new(shown))),
     ]
     .boxed()
+}
+
+fn course() -> BoxedStrategy<Course> {
+    let numbers = [number(), number(), number()];
+    (moment(), any::<bool>(), numbers, option::of(id()), option::of(moment()))
+        .prop_map(|(done_until, paused, [fired, missed, last_number], last_id, last_slot)| Course {
+            done_until,
+            paused,
+            fired,
+            missed,
+            last_id,
+            last_slot,
+            last_number,
+        })
+        .boxed()
+}
+
+fn schedule() -> BoxedStrategy<ShownSchedule> {
+    let form = prop_oneof![
+        (span(), moment()).prop_map(|(every, anchor)| Form::Every { every, anchor }),
+        (bytes(), option::of(bytes()))
+            .prop_map(|(expression, zone)| Form::Cron { expression, zone }),
+    ];
+    let terms = (option::of(bytes()), option::of(span()));
+    let rest = (priority(), option::of(span()), form, on_missed(), overlap());
+    let plan = (bytes(), bytes(), terms, rest).prop_map(|(queue, payload, (key, ttr), rest)| {
+        let (priority, ttl, form, on_missed, overlap) = rest;
+        let terms = Terms::of(key, ttr);
+        Plan { queue, payload, terms, priority, ttl, form, on_missed, overlap }
+    });
+    (bytes(), plan, course(), option::of(moment()))
+        .prop_map(|(name, plan, course, next_at)| ShownSchedule { name, plan, course, next_at })
+        .boxed()
 }
 
 fn refusal() -> BoxedStrategy<Refusal> {

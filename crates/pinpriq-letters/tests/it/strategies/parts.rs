@@ -6,10 +6,11 @@ use pinpriq_engine::command::{
 };
 use pinpriq_engine::fanout::Deadline;
 use pinpriq_engine::reply::{Outcome, RefusalKind};
+use pinpriq_engine::schedule::{OnMissed, Overlap, Scheduled, When};
 use pinpriq_engine::settings::{Paused, Rate, Setting, Settings, Value};
 use pinpriq_engine::task::{
-    Bytes, ClientId, Grant, LaneName, Lease, Origin, Progress, Receipt, State, StateKind, TaskId,
-    TaskRecord, Terms,
+    Bytes, ClientId, Grant, LaneName, Lease, Origin, Past, Progress, Receipt, State, StateKind,
+    TaskId, TaskRecord, Terms,
 };
 use pinpriq_engine::time::{Span, Timestamp};
 use proptest::collection::vec;
@@ -216,25 +217,53 @@ pub(crate) fn state() -> BoxedStrategy<State> {
     .boxed()
 }
 
-fn origin() -> impl Strategy<Value = Box<Origin>> {
+fn origin() -> impl Strategy<Value = Origin> {
     (bytes(), id(), moment(), small(), small(), moment()).prop_map(
-        |(queue, id, put_at, attempts, failures, at)| {
-            Box::new(Origin { queue, id, put_at, attempts, failures, at })
+        |(queue, id, put_at, attempts, failures, at)| Origin {
+            queue,
+            id,
+            put_at,
+            attempts,
+            failures,
+            at,
         },
     )
+}
+
+pub(super) fn on_missed() -> impl Strategy<Value = OnMissed> {
+    select(&OnMissed::ALL[..])
+}
+
+pub(super) fn overlap() -> impl Strategy<Value = Overlap> {
+    select(&Overlap::ALL[..])
+}
+
+pub(crate) fn when() -> BoxedStrategy<When<'static>> {
+    prop_oneof![
+        (span(), option::of(moment())).prop_map(|(every, at)| When::Every { every, at }),
+        (borrowed(), option::of(borrowed()))
+            .prop_map(|(expression, zone)| When::Cron { expression, zone }),
+    ]
+    .boxed()
+}
+
+fn scheduled() -> impl Strategy<Value = Scheduled> {
+    (bytes(), option::of(moment())).prop_map(|(schedule, slot)| Scheduled { schedule, slot })
 }
 
 /// A task without anything left in a store. Mostly its id and its seq are its number.
 pub(super) fn task() -> BoxedStrategy<TaskRecord> {
     let lane = (number(), bytes()).prop_map(|(number, member)| LaneName { number, member });
     let names = (number(), bytes(), option::of(lane), option::of(id()), option::of(number()));
-    let failed = (small(), option::of(bytes()), option::of(origin()));
+    let from = (option::of(origin()), option::of(scheduled()));
+    let failed = (small(), option::of(bytes()), from);
     let rest = (priority(), option::of(bytes()), bytes(), small(), state(), failed);
     let times = (moment(), option::of(moment()), option::of(span()));
     (names, rest, times)
         .prop_map(|(names, rest, times)| {
             let (number, queue, lane, id, seq) = names;
-            let (priority, key, payload, attempts, state, (failures, reason, origin)) = rest;
+            let (priority, key, payload, attempts, state, failed) = rest;
+            let (failures, reason, (origin, scheduled)) = failed;
             let (put_at, expires_at, ttr) = times;
             TaskRecord {
                 number,
@@ -252,7 +281,7 @@ pub(super) fn task() -> BoxedStrategy<TaskRecord> {
                     reason,
                     state,
                 },
-                origin,
+                past: Past::of(origin, scheduled),
                 payload,
                 away: None,
                 shared: false,

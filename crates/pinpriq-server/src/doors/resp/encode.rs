@@ -2,9 +2,10 @@
 
 use pinpriq_engine::fanout::MemberFigures;
 use pinpriq_engine::reply::{Outcome, Output, Refusal, Reply};
+use pinpriq_engine::schedule::{Form, Scheduled, ShownSchedule};
 use pinpriq_engine::stats::Figures;
 use pinpriq_engine::task::{Bytes, Origin, State, StateKind, TaskId, TaskRecord};
-use pinpriq_engine::time::Timestamp;
+use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_wire::resp::Writer;
 
 use super::call::Shape;
@@ -114,6 +115,7 @@ fn whole_reply((writer, contacts): (&mut Writer<'_>, &Contacts), reply: &Reply, 
         Reply::Figures(figures) => figures_map(writer, figures, shape == Shape::QueueFigures),
         Reply::Joined(incarnation) => whole(writer, *incarnation),
         Reply::Members(members) => members_array(writer, members),
+        Reply::Schedule(shown) => schedule(writer, shown),
         Reply::Refused(refused) => refusal(writer, refused),
     }
 }
@@ -164,7 +166,7 @@ fn meta(
         State::Zombie { purge_at } => (None, None, Some(*purge_at)),
         State::Ready | State::Buried | State::Done => (None, None, None),
     };
-    writer.map(24 + usize::from(hidden.is_some()));
+    writer.map(26 + usize::from(hidden.is_some()));
     writer.bulk(b"queue");
     writer.bulk(&record.queue);
     writer.bulk(b"member");
@@ -203,7 +205,8 @@ fn meta(
         moment(writer, at);
     }
     holder((writer, contacts), record);
-    origin(writer, record.origin.as_deref());
+    origin(writer, record.origin());
+    scheduled(writer, record.scheduled());
 }
 
 /// Writes what a dead letter was in the queue that it comes from.
@@ -226,6 +229,67 @@ fn origin(writer: &mut Writer<'_>, origin: Option<&Origin>) {
             Some(number) => whole(writer, number),
             None => writer.null(),
         }
+    }
+}
+
+/// Writes which schedule has put a task, and for which slot.
+fn scheduled(writer: &mut Writer<'_>, scheduled: Option<&Scheduled>) {
+    writer.bulk(b"schedule");
+    bytes(writer, scheduled.map(|scheduled| &scheduled.schedule));
+    writer.bulk(b"slot");
+    moment(writer, scheduled.and_then(|scheduled| scheduled.slot));
+}
+
+/// Writes everything about a schedule.
+fn schedule(writer: &mut Writer<'_>, shown: &ShownSchedule) {
+    let ShownSchedule { name, plan, course, next_at } = shown;
+    let (every, at, cron, zone) = match &plan.form {
+        Form::Every { every, anchor } => (Some(every.ms()), Some(*anchor), None, None),
+        Form::Cron { expression, zone } => (None, None, Some(expression), zone.as_ref()),
+    };
+    writer.map(19);
+    for (field, value) in [
+        ("name", Some(name)),
+        ("queue", Some(&plan.queue)),
+        ("payload", Some(&plan.payload)),
+        ("cron", cron),
+        ("zone", zone),
+        ("key", plan.terms.key.as_ref()),
+    ] {
+        writer.bulk(field.as_bytes());
+        bytes(writer, value);
+    }
+    writer.bulk(b"priority");
+    match plan.priority {
+        Some(priority) => writer.integer(priority),
+        None => writer.null(),
+    }
+    for (field, number) in [
+        ("every", every),
+        ("at", at.map(Timestamp::ms)),
+        ("ttl", plan.ttl.map(Span::ms)),
+        ("ttr", plan.terms.ttr.map(Span::ms)),
+        ("fired", Some(course.fired)),
+        ("missed", Some(course.missed)),
+        ("last_slot", course.last_slot.map(Timestamp::ms)),
+        ("next_at", next_at.map(Timestamp::ms)),
+    ] {
+        writer.bulk(field.as_bytes());
+        match number {
+            Some(number) => whole(writer, number),
+            None => writer.null(),
+        }
+    }
+    writer.bulk(b"last_id");
+    match &course.last_id {
+        Some(id) => task_id(writer, id),
+        None => writer.null(),
+    }
+    let paused = if course.paused { "yes" } else { "no" };
+    let (on_missed, overlap) = (plan.on_missed.word(), plan.overlap.word());
+    for (field, word) in [("on_missed", on_missed), ("overlap", overlap), ("paused", paused)] {
+        writer.bulk(field.as_bytes());
+        writer.bulk(word.as_bytes());
     }
 }
 

@@ -34,6 +34,11 @@ pub(crate) const TTR: Opt = with("TTR", "ms");
 pub(crate) const WAIT: Opt = with("WAIT", "ms");
 pub(crate) const WITHMETA: Opt = flag("WITHMETA");
 pub(crate) const ZOMBIE: Opt = with("ZOMBIE", "ms");
+pub(crate) const EVERY: Opt = with("EVERY", "ms");
+pub(crate) const CRON: Opt = with("CRON", "text");
+pub(crate) const ZONE: Opt = with("ZONE", "name");
+pub(crate) const MISSED: Opt = with("MISSED", "one|all|none");
+pub(crate) const OVERLAP: Opt = with("OVERLAP", "allow|skip");
 
 /// An option.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -89,7 +89,7 @@ pub(crate) fn cursor_after(name: &[u8]) -> String {
 }
 
 /// Returns the name that a cursor stands for, or `None` for the start.
-fn name_at(cursor: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
+pub(crate) fn name_at(cursor: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
     if cursor == b"0" {
         return Ok(None);
     }

@@ -38,6 +38,7 @@ pub(crate) enum Group {
     Push,
     FanOut,
     Queues,
+    Schedules,
     Connection,
 }
 
@@ -67,8 +68,8 @@ pub(crate) enum Word {
 }
 
 impl Group {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Tasks, Self::Push, Self::FanOut, Self::Queues, Self::Connection];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Tasks, Self::Push, Self::FanOut, Self::Queues, Self::Schedules, Self::Connection];
 
     /// The name of the chapter.
     pub(crate) const fn name(self) -> &'static str {
@@ -77,6 +78,7 @@ impl Group {
             Self::Push => "Push",
             Self::FanOut => "Fan-out",
             Self::Queues => "Queues",
+            Self::Schedules => "Schedules",
             Self::Connection => "Connection",
         }
     }

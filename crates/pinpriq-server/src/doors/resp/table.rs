@@ -8,7 +8,7 @@ use super::options::{
 };
 use super::spec::{Group, Spec, Word};
 use super::words::OPTIONS_MAX;
-use super::{connection, fanout, options, push, queues, tasks};
+use super::{connection, fanout, options, push, queues, schedules, tasks};
 
 const QUEUE: Word = Word::One("queue");
 const ID: Word = Word::One("id");
@@ -447,6 +447,13 @@ pub(crate) static TABLE: &[Spec] = &[
         while_subscribed: false,
         run: queues::stats,
     },
+    schedules::SET,
+    schedules::SHOW,
+    schedules::LIST,
+    schedules::PAUSE,
+    schedules::RESUME,
+    schedules::DROP,
+    schedules::FIRE,
     Spec {
         name: "PING",
         sub: None,

@@ -1,0 +1,334 @@
+//! Schedules: what they are made of, the commands on them, and who computes their slots.
+//!
+//! A slot is a moment of the server's time line at which a schedule puts a task. The engine decides
+//! what happens at a slot. Which moments are slots is computed by [`Calendars`], which the engine
+//! is given: apart from a fixed distance it knows no calendar.
+
+use std::fmt::Debug;
+
+use crate::task::{Bytes, TaskId, Terms};
+use crate::time::{Span, Timestamp};
+
+/// The shortest time between the slots of [`Form::Every`].
+pub const EVERY_MIN: Span = Span::from_ms(100);
+
+/// The most slots of the time while the server was down that one schedule makes up.
+pub const MADE_UP_MAX: usize = 1_000;
+
+/// When a schedule is due. [`Calendars`] know what it means.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// At a moment, and again after each time of this length.
+    Every {
+        /// The time from one slot to the next.
+        every: Span,
+        /// The first slot.
+        anchor: Timestamp,
+    },
+    /// As a cron expression says.
+    Cron {
+        /// The expression, as it was given.
+        expression: Bytes,
+        /// The name of the time zone, unless none was given.
+        zone: Option<Bytes>,
+    },
+}
+
+/// Computes slots. It must be deterministic, and must read no clock and no file: after a restart
+/// the same form has to have the same slots.
+pub trait Calendars: Debug + Send + Sync {
+    /// Returns the first slot after a moment, or `None` if there is none.
+    fn next_after(&self, form: &Form, moment: Timestamp) -> Option<Timestamp>;
+
+    /// Returns how many slots come after `from`, and not after `to`.
+    fn count_between(&self, form: &Form, from: Timestamp, to: Timestamp) -> u64;
+
+    /// Returns the latest slots after `from` and not after `to`, at most `most` of them, in rising
+    /// order.
+    fn latest_between(
+        &self,
+        form: &Form,
+        from: Timestamp,
+        to: Timestamp,
+        most: usize,
+    ) -> Vec<Timestamp>;
+}
+
+/// Knows [`Form::Every`] only. A cron expression has no slots here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct EveryOnly;
+
+/// What is done about slots of the time while the server was down.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum OnMissed {
+    /// One task is put, for the last of them.
+    #[default]
+    One,
+    /// A task is put for each of the latest [`MADE_UP_MAX`].
+    All,
+    /// Nothing.
+    None,
+}
+
+/// What is done at a slot while the task of the slot before is not finished.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Overlap {
+    /// A task is put all the same.
+    #[default]
+    Allow,
+    /// The slot is skipped.
+    Skip,
+}
+
+/// What a client has decided about a schedule.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Plan {
+    /// The queue that gets the tasks.
+    pub queue: Bytes,
+    /// What each task carries.
+    pub payload: Bytes,
+    /// The key and TTR of each task.
+    pub terms: Terms,
+    /// The priority of each task.
+    pub priority: Option<i64>,
+    /// The TTL of each task. Without it, that of the queue at the moment of the put.
+    pub ttl: Option<Span>,
+    /// When it is due.
+    pub form: Form,
+    /// What is done about slots of the time while the server was down.
+    pub on_missed: OnMissed,
+    /// What is done while the task of the slot before is not finished.
+    pub overlap: Overlap,
+}
+
+/// How far a schedule has come.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Course {
+    /// Every slot up to this moment is done: it has put its task or was missed. While the schedule
+    /// is paused, this is the moment at which its slots ceased to count.
+    pub done_until: Timestamp,
+    /// Whether it is paused.
+    pub paused: bool,
+    /// The number of tasks that it has put.
+    pub fired: u64,
+    /// The number of slots that have put no task.
+    pub missed: u64,
+    /// The id of the last task that it has put.
+    pub last_id: Option<TaskId>,
+    /// The last slot that has put a task.
+    pub last_slot: Option<Timestamp>,
+    /// The number of the task of that slot, or 0.
+    pub last_number: u64,
+}
+
+/// Where a task comes from that a schedule has put.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Scheduled {
+    /// The name of the schedule.
+    pub schedule: Bytes,
+    /// The slot, unless the schedule was fired by hand.
+    pub slot: Option<Timestamp>,
+}
+
+/// The commands on schedules. The name of each schedule is unique.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ScheduleCommand<'a> {
+    /// Creates a schedule, or replaces its plan. The reply is the next slot.
+    Set(NewSchedule<'a>),
+    /// Shows a schedule.
+    Show(&'a [u8]),
+    /// Lists the names of schedules, in order.
+    List {
+        /// Only names that begin with this.
+        prefix: &'a [u8],
+        /// Only names after this one.
+        after: Option<&'a [u8]>,
+        /// The most names to return.
+        count: usize,
+    },
+    /// From now on slots put no tasks.
+    Pause(&'a [u8]),
+    /// From now on slots put tasks again.
+    Resume(&'a [u8]),
+    /// Removes a schedule. Its tasks stay. The reply is the number of schedules removed.
+    Drop(&'a [u8]),
+    /// Puts a task now, also while the schedule is paused. The reply is its id.
+    Fire(&'a [u8]),
+}
+
+/// See [`ScheduleCommand::Set`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NewSchedule<'a> {
+    /// The name of the schedule.
+    pub name: &'a [u8],
+    /// See [`Plan::queue`].
+    pub queue: &'a [u8],
+    /// See [`Plan::payload`].
+    pub payload: &'a [u8],
+    /// See [`Plan::terms`].
+    pub terms: Terms<&'a [u8]>,
+    /// See [`Plan::priority`].
+    pub priority: Option<i64>,
+    /// See [`Plan::ttl`].
+    pub ttl: Option<Span>,
+    /// When it is due.
+    pub when: When<'a>,
+    /// See [`Plan::on_missed`].
+    pub on_missed: OnMissed,
+    /// See [`Plan::overlap`].
+    pub overlap: Overlap,
+}
+
+/// When a new schedule is due.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum When<'a> {
+    /// Again after each time of this length.
+    Every {
+        /// The time from one slot to the next, at least [`EVERY_MIN`].
+        every: Span,
+        /// Any slot. Without it, the first slot is `every` after now.
+        at: Option<Timestamp>,
+    },
+    /// As a cron expression says.
+    Cron {
+        /// The expression.
+        expression: &'a [u8],
+        /// The name of the time zone.
+        zone: Option<&'a [u8]>,
+    },
+}
+
+/// The reply to [`ScheduleCommand::Show`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ShownSchedule {
+    /// Its name.
+    pub name: Bytes,
+    /// What was decided about it.
+    pub plan: Plan,
+    /// How far it has come. The slots that have passed while it is paused count as missed.
+    pub course: Course,
+    /// The next slot, if there is one.
+    pub next_at: Option<Timestamp>,
+}
+
+impl Plan {
+    /// The number of bytes that clients have supplied.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let form = match &self.form {
+            Form::Every { .. } => 0,
+            Form::Cron { expression, zone } => {
+                expression.len() + zone.as_ref().map_or(0, |zone| zone.len())
+            }
+        };
+        self.queue.len() + self.payload.len() + self.terms.bytes() + form
+    }
+}
+
+impl OnMissed {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::One, Self::All, Self::None];
+
+    /// The stable word for programs.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::One => "one",
+            Self::All => "all",
+            Self::None => "none",
+        }
+    }
+
+    /// The most slots that are made up.
+    #[must_use]
+    pub const fn made_up(self) -> usize {
+        match self {
+            Self::One => 1,
+            Self::All => MADE_UP_MAX,
+            Self::None => 0,
+        }
+    }
+}
+
+impl Overlap {
+    /// Both of them.
+    pub const ALL: [Self; 2] = [Self::Allow, Self::Skip];
+
+    /// The stable word for programs.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Skip => "skip",
+        }
+    }
+}
+
+impl Calendars for EveryOnly {
+    fn next_after(&self, form: &Form, moment: Timestamp) -> Option<Timestamp> {
+        let Form::Every { every, anchor } = form else { return None };
+        let passed = slots_until(*every, *anchor, moment);
+        let ms = passed.checked_mul(every.ms())?.checked_add(anchor.ms())?;
+        (ms <= Timestamp::MAX.ms()).then(|| Timestamp::from_ms(ms))
+    }
+
+    fn count_between(&self, form: &Form, from: Timestamp, to: Timestamp) -> u64 {
+        let Form::Every { every, anchor } = form else { return 0 };
+        let until = |moment| slots_until(*every, *anchor, moment);
+        until(to).saturating_sub(until(from))
+    }
+
+    fn latest_between(
+        &self,
+        form: &Form,
+        from: Timestamp,
+        to: Timestamp,
+        most: usize,
+    ) -> Vec<Timestamp> {
+        let Form::Every { every, anchor } = form else { return Vec::new() };
+        let count = self.count_between(form, from, to).min(most as u64);
+        let last = slots_until(*every, *anchor, to);
+        let slots = (last - count..last).map(|index| anchor.ms() + index * every.ms());
+        slots.map(Timestamp::from_ms).collect()
+    }
+}
+
+/// The number of slots that are not after a moment.
+fn slots_until(every: Span, anchor: Timestamp, moment: Timestamp) -> u64 {
+    if moment < anchor { 0 } else { moment.since(anchor).ms() / every.ms().max(1) + 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Timestamp {
+        Timestamp::from_ms(ms)
+    }
+
+    fn every(ms: u64, anchor: u64) -> Form {
+        Form::Every { every: Span::from_ms(ms), anchor: at(anchor) }
+    }
+
+    #[test]
+    fn slots_of_a_distance_lie_on_its_anchor() {
+        let form = every(100, 1_050);
+        for (moment, next) in [(0, 1_050), (1_049, 1_050), (1_050, 1_150), (1_149, 1_150)] {
+            assert_eq!(EveryOnly.next_after(&form, at(moment)), Some(at(next)), "{moment}");
+        }
+        assert_eq!(EveryOnly.count_between(&form, at(0), at(1_249)), 2);
+        assert_eq!(EveryOnly.count_between(&form, at(1_050), at(1_250)), 2);
+        assert_eq!(EveryOnly.latest_between(&form, at(0), at(1_250), 2), [at(1_150), at(1_250)]);
+        assert_eq!(EveryOnly.latest_between(&form, at(1_150), at(1_250), 9), [at(1_250)]);
+        assert_eq!(EveryOnly.latest_between(&form, at(0), at(1_250), 0), []);
+    }
+
+    #[test]
+    fn slots_end_with_time() {
+        let last = every(100, Timestamp::MAX.ms());
+        assert_eq!(EveryOnly.next_after(&last, at(0)), Some(Timestamp::MAX));
+        assert_eq!(EveryOnly.next_after(&last, Timestamp::MAX), None);
+        let far = Form::Every { every: Span::MAX, anchor: at(1) };
+        assert_eq!(EveryOnly.next_after(&far, at(1)), None);
+    }
+}

@@ -1,0 +1,119 @@
+//! All schedules of a shard, by number and by name. What they do is in `operations/schedules.rs`.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use crate::change::{Place, ScheduleRecord};
+use crate::limits::SCHEDULE_OVERHEAD_BYTES;
+use crate::schedule::{Course, Plan};
+use crate::task::Bytes;
+use crate::time::Timestamp;
+
+/// A schedule.
+#[derive(Debug)]
+pub(crate) struct Schedule {
+    pub(crate) name: Bytes,
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) course: Course,
+    /// The slot under which it is in the index of deadlines.
+    pub(crate) armed: Option<Timestamp>,
+    /// Where the store keeps its record.
+    pub(crate) place: Option<Place>,
+}
+
+/// See the start of this file. Every operation costs O(log n).
+#[derive(Debug, Default)]
+pub(crate) struct Schedules {
+    known: BTreeMap<u64, Schedule>,
+    numbers: BTreeMap<Bytes, u64>,
+}
+
+/// What a schedule occupies.
+pub(crate) fn schedule_bytes(name: &[u8], plan: &Plan) -> u64 {
+    SCHEDULE_OVERHEAD_BYTES + (name.len() + plan.bytes()) as u64
+}
+
+impl Schedule {
+    /// The schedule as the store keeps it.
+    pub(crate) fn record(&self, number: u64) -> ScheduleRecord {
+        let (name, course) = (self.name.clone(), self.course.clone());
+        ScheduleRecord { number, name, plan: (*self.plan).clone(), course }
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        schedule_bytes(&self.name, &self.plan)
+    }
+}
+
+impl Schedules {
+    /// Adds a schedule, or replaces the one of its number. Returns the one that it replaces.
+    ///
+    /// A name belongs to one schedule. After damage the store may have kept two, and then the later
+    /// one counts.
+    pub(crate) fn insert(&mut self, number: u64, schedule: Schedule) -> Option<Schedule> {
+        let same_name = self.numbers.insert(schedule.name.clone(), number);
+        let other = same_name.filter(|other| *other != number);
+        let replaced = self.known.insert(number, schedule);
+        other.and_then(|other| self.known.remove(&other)).or(replaced)
+    }
+
+    pub(crate) fn remove(&mut self, number: u64) -> Option<Schedule> {
+        let schedule = self.known.remove(&number)?;
+        self.numbers.remove(&schedule.name);
+        Some(schedule)
+    }
+
+    /// The number of the schedule of this name.
+    pub(crate) fn find(&self, name: &[u8]) -> Option<u64> {
+        self.numbers.get(name).copied()
+    }
+
+    pub(crate) fn find_mut(&mut self, number: u64) -> Option<&mut Schedule> {
+        self.known.get_mut(&number)
+    }
+
+    /// Returns the schedule of this number, which must exist.
+    pub(crate) fn schedule(&self, number: u64) -> &Schedule {
+        match self.known.get(&number) {
+            Some(schedule) => schedule,
+            None => unreachable!("no schedule {number}"),
+        }
+    }
+
+    /// Like [`Self::schedule`], but mutable.
+    pub(crate) fn schedule_mut(&mut self, number: u64) -> &mut Schedule {
+        match self.known.get_mut(&number) {
+            Some(schedule) => schedule,
+            None => unreachable!("no schedule {number}"),
+        }
+    }
+
+    pub(crate) fn place_of(&mut self, number: u64) -> Option<&mut Option<Place>> {
+        self.known.get_mut(&number).map(|schedule| &mut schedule.place)
+    }
+
+    /// All schedules, the oldest first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &Schedule)> {
+        self.known.iter().map(|(number, schedule)| (*number, schedule))
+    }
+
+    /// All names, in order.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &Bytes> {
+        self.numbers.keys()
+    }
+
+    /// The names that begin with a prefix and come after another name, in order.
+    pub(crate) fn names_after<'s>(
+        &'s self,
+        prefix: &'s [u8],
+        after: Option<&'s [u8]>,
+    ) -> impl Iterator<Item = &'s Bytes> {
+        let from = match after {
+            Some(after) if after >= prefix => Bound::Excluded(after),
+            _ => Bound::Included(prefix),
+        };
+        let names = self.numbers.range::<[u8], _>((from, Bound::Unbounded));
+        names.map(|(name, _)| name).take_while(move |name| name.starts_with(prefix))
+    }
+}

@@ -1,0 +1,353 @@
+//! Schedules: what the commands on them do, and what happens at a slot.
+//!
+//! A slot puts one task, or counts as missed, and then it is done. Both are in one batch of
+//! changes, so a slot never puts two tasks, whatever crashes. The engine cannot compute slots: see
+//! [`Calendars`](crate::schedule::Calendars).
+
+use std::sync::Arc;
+
+use crate::change::{Change, Place, ScheduleMoved, ScheduleRecord};
+use crate::command::{Put, TimeToLive};
+use crate::engine::{Answered, Engine};
+use crate::memory::deadlines::Due;
+use crate::memory::packed::{NewTask, Task};
+use crate::memory::schedules::{Schedule, schedule_bytes};
+use crate::operations::arguments::{bad, check_key, check_positive, quoted};
+use crate::operations::ids::uuid_v7;
+use crate::reply::{Refusal, RefusalKind, Reply};
+use crate::room::Room;
+use crate::schedule::{
+    Course, EVERY_MIN, Form, NewSchedule, Overlap, Plan, ScheduleCommand, Scheduled, ShownSchedule,
+    When,
+};
+use crate::settings::Ids;
+use crate::task::{Bytes, StateKind, TaskId};
+use crate::time::{Span, Timestamp};
+use crate::transition::Operation;
+
+impl Engine {
+    pub(crate) fn keep_schedules(&mut self, command: &ScheduleCommand<'_>) -> Answered {
+        let reply = match *command {
+            ScheduleCommand::Set(ref new) => self.set_schedule(new)?,
+            ScheduleCommand::Show(name) => self.show_schedule(self.existing_schedule(name)?),
+            ScheduleCommand::List { prefix, after, count } => {
+                let mut names = self.schedules.names_after(prefix, after);
+                let page = names.by_ref().take(count).cloned().collect();
+                Reply::Names { names: page, more: names.next().is_some() }
+            }
+            ScheduleCommand::Pause(name) => {
+                self.pause_schedule(self.existing_schedule(name)?, true)
+            }
+            ScheduleCommand::Resume(name) => {
+                self.pause_schedule(self.existing_schedule(name)?, false)
+            }
+            ScheduleCommand::Drop(name) => self.drop_schedule(name),
+            ScheduleCommand::Fire(name) => self.fire_by_hand(self.existing_schedule(name)?)?,
+        };
+        Ok(Some(reply))
+    }
+
+    fn set_schedule(&mut self, new: &NewSchedule<'_>) -> Result<Reply, Refusal> {
+        self.check_schedule(new)?;
+        let plan = self.plan_of(new);
+        let Some(next) = self.calendars.next_after(&plan.form, self.now) else {
+            return Err(bad(format!("the schedule {} would never be due", quoted(new.name))));
+        };
+        let known = self.schedules.find(new.name);
+        let former = known.map_or(0, |number| self.schedules.schedule(number).bytes());
+        let current = schedule_bytes(new.name, &plan);
+        if current > former {
+            self.check_room(current - former)?;
+        }
+        self.bytes = self.bytes + current - former;
+        let plan = Arc::new(plan);
+        let number = if let Some(number) = known {
+            // No slot of the former plan puts a task any more.
+            self.miss_until_now(number);
+            self.schedules.schedule_mut(number).plan = plan;
+            number
+        } else {
+            let number = self.issued.next();
+            let course = Course { done_until: self.now, ..Course::default() };
+            let name = new.name.into();
+            let schedule = Schedule { name, plan, course, armed: None, place: None };
+            self.schedules.insert(number, schedule);
+            number
+        };
+        self.arm_schedule(number);
+        let record = self.schedules.schedule(number).record(number);
+        self.report.add(Change::Schedule(Box::new(record)));
+        Ok(Reply::Deadline(Some(next)))
+    }
+
+    fn check_schedule(&self, new: &NewSchedule<'_>) -> Result<(), Refusal> {
+        check_key(new.terms.key)?;
+        self.check_payload(new.payload)?;
+        check_positive("the TTR", new.terms.ttr)?;
+        self.moment("the TTR", new.terms.ttr.unwrap_or(Span::ZERO))?;
+        if let Some(ttl) = new.ttl {
+            self.check_ttl(ttl, Span::ZERO)?;
+        }
+        match new.when {
+            When::Every { every, .. } if every < EVERY_MIN => {
+                let least = EVERY_MIN.ms();
+                Err(bad(format!("the time between slots must be at least {least} ms")))
+            }
+            When::Every { every, .. } => self.moment("the time between slots", every).map(drop),
+            When::Cron { .. } => Ok(()),
+        }
+    }
+
+    fn plan_of(&self, new: &NewSchedule<'_>) -> Plan {
+        let form = match new.when {
+            When::Every { every, at } => {
+                Form::Every { every, anchor: at.unwrap_or_else(|| self.now.after(every)) }
+            }
+            When::Cron { expression, zone } => {
+                Form::Cron { expression: expression.into(), zone: zone.map(Bytes::from) }
+            }
+        };
+        Plan {
+            queue: new.queue.into(),
+            payload: new.payload.into(),
+            terms: new.terms.kept(),
+            priority: new.priority,
+            ttl: new.ttl,
+            form,
+            on_missed: new.on_missed,
+            overlap: new.overlap,
+        }
+    }
+
+    fn show_schedule(&self, number: u64) -> Reply {
+        let schedule = self.schedules.schedule(number);
+        let mut course = schedule.course.clone();
+        let next_at = if course.paused {
+            course.missed += self.slots_until_now(schedule);
+            self.calendars.next_after(&schedule.plan.form, self.now)
+        } else {
+            schedule.armed
+        };
+        let (name, plan) = (schedule.name.clone(), (*schedule.plan).clone());
+        Reply::Schedule(Box::new(ShownSchedule { name, plan, course, next_at }))
+    }
+
+    fn pause_schedule(&mut self, number: u64, paused: bool) -> Reply {
+        if self.schedules.schedule(number).course.paused != paused {
+            if !paused {
+                self.miss_until_now(number);
+            }
+            self.schedules.schedule_mut(number).course.paused = paused;
+            self.arm_schedule(number);
+            self.report_course(number);
+        }
+        Reply::Done
+    }
+
+    fn drop_schedule(&mut self, name: &[u8]) -> Reply {
+        let Some(number) = self.schedules.find(name) else { return Reply::Count(0) };
+        if let Some(schedule) = self.schedules.remove(number) {
+            if let Some(at) = schedule.armed {
+                self.deadlines.remove(at, Due::Schedule(number));
+            }
+            self.bytes -= schedule.bytes();
+            self.report.add(Change::ScheduleGone(number));
+            self.report.give_up(schedule.place);
+        }
+        Reply::Count(1)
+    }
+
+    fn fire_by_hand(&mut self, number: u64) -> Result<Reply, Refusal> {
+        let (id, _) = self.put_scheduled(number, None)?;
+        let course = &mut self.schedules.schedule_mut(number).course;
+        course.fired += 1;
+        course.last_id = Some(id.clone());
+        self.report_course(number);
+        Ok(Reply::Put(id))
+    }
+
+    /// Handles a slot that is due. Returns the number of bytes of the payload.
+    pub(crate) fn fire_slot(&mut self, number: u64) -> usize {
+        let schedule = self.schedules.schedule_mut(number);
+        let Some(slot) = schedule.armed.take() else {
+            unreachable!("schedule {number} was due without a slot")
+        };
+        let bytes = schedule.plan.payload.len();
+        let last = schedule.course.last_number;
+        let is_skipped = schedule.plan.overlap == Overlap::Skip && self.is_unfinished(last);
+        let put = if is_skipped { None } else { self.put_scheduled(number, Some(slot)).ok() };
+        let course = &mut self.schedules.schedule_mut(number).course;
+        course.done_until = slot;
+        let has_put = put.is_some();
+        if let Some((id, task)) = put {
+            course.fired += 1;
+            course.last_id = Some(id);
+            course.last_slot = Some(slot);
+            course.last_number = task;
+        } else {
+            course.missed += 1;
+        }
+        // What little room is left on a full disk is for what frees some. The slots missed
+        // meanwhile are recorded with the next change of the schedule.
+        if has_put || self.room < Room::Scarce {
+            self.report_course(number);
+        }
+        self.arm_schedule(number);
+        bytes
+    }
+
+    /// Whether a task is ready, taken, waiting or buried.
+    fn is_unfinished(&self, number: u64) -> bool {
+        let finished = [StateKind::Zombie, StateKind::Done];
+        let slot = self.live(number);
+        slot.is_some_and(|slot| !finished.contains(&self.tasks[slot].kind()))
+    }
+
+    /// Puts a task of a schedule, unless a put like that would be refused. Returns its id and
+    /// number.
+    fn put_scheduled(
+        &mut self,
+        number: u64,
+        slot: Option<Timestamp>,
+    ) -> Result<(TaskId, u64), Refusal> {
+        let schedule = self.schedules.schedule(number);
+        let (name, plan) = (schedule.name.clone(), Arc::clone(&schedule.plan));
+        let existing = self.queues.find(&plan.queue);
+        let (ids, queue_ttl) = existing.map_or_else(Default::default, |slot| {
+            let settings = &self.queues[slot].settings;
+            (settings.ids, settings.ttl)
+        });
+        let ttl = plan.ttl.or(queue_ttl);
+        // The bounds of the server may have become stricter since.
+        self.check_payload(&plan.payload)?;
+        if let Some(ttl) = ttl {
+            self.check_ttl(ttl, Span::ZERO)?;
+        }
+        let put = Put {
+            terms: plan.terms.borrowed(),
+            priority: plan.priority,
+            ttl: plan.ttl.map_or(TimeToLive::Default, TimeToLive::For),
+            ..Put::new(&plan.queue, &plan.payload)
+        };
+        let in_the_way = self.check_put_allowed(&put, existing)?;
+        let content = plan.payload.len() + plan.terms.bytes() + name.len();
+        self.check_room(self.growth_by_put(existing, &plan.queue, content))?;
+
+        self.evict(&in_the_way);
+        // Making room may have ended the queue.
+        let existing = existing.filter(|_| in_the_way.is_empty());
+        let queue = existing.unwrap_or_else(|| self.queues.find_or_make(&plan.queue));
+        self.count_queue(queue);
+        let number = self.issued.next();
+        let id = match ids {
+            Ids::Given => {
+                let uuid = TaskId::Uuid(uuid_v7(self.now, number, self.seed));
+                TaskId::Given(uuid.to_string().into_bytes().into())
+            }
+            ids => self.new_id(ids, number),
+        };
+        let payload = self.tasks.keep(&plan.payload);
+        let mut task = Task::new(NewTask {
+            number,
+            queue,
+            epoch: self.queues[queue].epoch,
+            id: id.clone(),
+            put_at: self.now,
+            terms: plan.terms.clone(),
+            priority: plan.priority,
+            expires_at: ttl.map(|ttl| self.now.after(ttl)),
+            ready_at: None,
+            payload,
+        });
+        task.set_scheduled(Some(Box::new(Scheduled { schedule: name, slot })));
+        self.enter(task, Operation::Put);
+        Ok((id, number))
+    }
+
+    /// Counts the slots up to now that are not done as missed.
+    fn miss_until_now(&mut self, number: u64) {
+        let missed = self.slots_until_now(self.schedules.schedule(number));
+        let course = &mut self.schedules.schedule_mut(number).course;
+        course.missed += missed;
+        course.done_until = self.now;
+    }
+
+    /// The number of slots up to now that are not done.
+    fn slots_until_now(&self, schedule: &Schedule) -> u64 {
+        self.calendars.count_between(&schedule.plan.form, schedule.course.done_until, self.now)
+    }
+
+    /// The first slot that is not done.
+    pub(crate) fn next_slot(&self, schedule: &Schedule) -> Option<Timestamp> {
+        self.calendars.next_after(&schedule.plan.form, schedule.course.done_until)
+    }
+
+    /// Adds a schedule to the index of deadlines under its next slot, unless it is paused.
+    fn arm_schedule(&mut self, number: u64) {
+        let schedule = self.schedules.schedule(number);
+        let next = self.next_slot(schedule).filter(|_| !schedule.course.paused);
+        let former = std::mem::replace(&mut self.schedules.schedule_mut(number).armed, next);
+        if let Some(former) = former {
+            self.deadlines.remove(former, Due::Schedule(number));
+        }
+        if let Some(next) = next {
+            self.deadlines.insert(next, Due::Schedule(number));
+        }
+    }
+
+    /// Reports how far a schedule has come.
+    fn report_course(&mut self, number: u64) {
+        let course = self.schedules.schedule(number).course.clone();
+        self.report.add(Change::ScheduleMoved(Box::new(ScheduleMoved { number, course })));
+    }
+
+    fn existing_schedule(&self, name: &[u8]) -> Result<u64, Refusal> {
+        self.schedules.find(name).ok_or_else(|| {
+            let sentence = format!("there is no schedule {}", quoted(name));
+            Refusal::new(RefusalKind::NotFound, sentence)
+        })
+    }
+
+    /// Reports a schedule again if its record is still at `place`.
+    pub(crate) fn rewrite_schedule(&mut self, number: u64, place: Place) {
+        let known = self.schedules.find_mut(number).filter(|it| it.place == Some(place));
+        if let Some(schedule) = known {
+            let record = schedule.record(number);
+            self.report.add(Change::Schedule(Box::new(record)));
+        }
+    }
+
+    pub(crate) fn restore_schedule(&mut self, record: ScheduleRecord, place: Option<Place>) {
+        self.issued.raise(record.number);
+        let ScheduleRecord { number, name, plan, course } = record;
+        let schedule = Schedule { name, plan: Arc::new(plan), course, armed: None, place };
+        let former = self.schedules.insert(number, schedule);
+        self.report.give_up(former.and_then(|former| former.place));
+    }
+
+    /// Makes restored schedules due. Of the slots that have passed while the server was down, those
+    /// are due that are to be made up. The others are missed.
+    pub(crate) fn revive_schedules(&mut self) {
+        let numbers: Vec<u64> = self.schedules.iter().map(|(number, _)| number).collect();
+        for number in numbers {
+            let schedule = self.schedules.schedule(number);
+            self.bytes += schedule.bytes();
+            let (plan, done_until) = (&schedule.plan, schedule.course.done_until);
+            if !schedule.course.paused {
+                let passed = self.slots_until_now(schedule);
+                let most = plan.on_missed.made_up();
+                let made_up = self.calendars.latest_between(&plan.form, done_until, self.now, most);
+                let missed = passed.saturating_sub(made_up.len() as u64);
+                if missed > 0 {
+                    let before = |slot: &Timestamp| Timestamp::from_ms(slot.ms().saturating_sub(1));
+                    let done_until = made_up.first().map_or(self.now, before);
+                    let course = &mut self.schedules.schedule_mut(number).course;
+                    course.missed += missed;
+                    course.done_until = done_until;
+                    self.report_course(number);
+                }
+            }
+            self.arm_schedule(number);
+        }
+    }
+}

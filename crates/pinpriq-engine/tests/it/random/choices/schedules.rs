@@ -1,0 +1,61 @@
+//! Chooses commands on schedules. Their slots are far apart compared with other spans, so that most
+//! of them are alone.
+
+use pinpriq_engine::schedule::{NewSchedule, OnMissed, Overlap, ScheduleCommand, When};
+use pinpriq_engine::task::Terms;
+use pinpriq_engine::time::{Span, Timestamp};
+
+use super::{Chooser, LONG_NAME};
+
+pub(crate) const SCHEDULES: [&[u8]; 3] = [b"s", b"a", b""];
+
+impl Chooser<'_> {
+    pub(super) fn schedule(&mut self) -> ScheduleCommand<'static> {
+        let name = self.schedule_name();
+        match self.dice.below(10) {
+            0..=3 => ScheduleCommand::Set(self.new_schedule(name)),
+            4 => ScheduleCommand::Show(name),
+            5 => ScheduleCommand::List {
+                prefix: self.dice.pick(&[b"".as_slice(), b"a", b"s", b"b"]),
+                after: self.dice.once_in(2).then(|| self.schedule_name()),
+                count: usize::try_from(self.dice.below(3)).unwrap(),
+            },
+            6 => ScheduleCommand::Pause(name),
+            7 => ScheduleCommand::Resume(name),
+            8 if self.dice.once_in(2) => ScheduleCommand::Drop(name),
+            _ => ScheduleCommand::Fire(name),
+        }
+    }
+
+    fn schedule_name(&mut self) -> &'static [u8] {
+        if self.dice.once_in(100) { &LONG_NAME } else { self.dice.pick(&SCHEDULES) }
+    }
+
+    fn new_schedule(&mut self, name: &'static [u8]) -> NewSchedule<'static> {
+        let now = self.model.now.ms();
+        let every = Span::from_ms(self.dice.pick(&[100, 100, 101, 150, 700, 99, u64::MAX]));
+        let at = self.dice.pick(&[now.saturating_sub(250), now, now + 120]);
+        let at = self.dice.once_in(2).then(|| Timestamp::from_ms(at));
+        let when = if self.dice.once_in(20) {
+            When::Cron { expression: b"* * * * *", zone: None }
+        } else {
+            When::Every { every, at }
+        };
+        let queue = if self.dice.once_in(100) { &LONG_NAME } else { self.queue() };
+        NewSchedule {
+            name,
+            queue,
+            payload: self.bytes(),
+            terms: Terms::of(self.dice.pick(&[None, Some(b"k".as_slice())]), self.maybe_ttr()),
+            priority: self.priority(),
+            ttl: self.dice.once_in(3).then(|| self.span()),
+            when,
+            on_missed: self.dice.pick(&OnMissed::ALL),
+            overlap: self.dice.pick(&Overlap::ALL),
+        }
+    }
+
+    fn maybe_ttr(&mut self) -> Option<Span> {
+        self.dice.once_in(4).then(|| self.span())
+    }
+}

@@ -1,0 +1,193 @@
+//! The commands on schedules: their entries for the table, and what they do.
+
+use pinpriq_engine::command::Command;
+use pinpriq_engine::schedule::{NewSchedule, OnMissed, Overlap, ScheduleCommand, When};
+use pinpriq_engine::task::Terms;
+
+use super::call::{Call, Shape};
+use super::fault::Fault;
+use super::options::{
+    AT, COUNT, CRON, CURSOR, EVERY, KEY, MISSED, OVERLAP, PREFIX, PRIORITY, TTL, TTR, ZONE,
+};
+use super::queues::{name_at, page_names};
+use super::spec::{Group, Spec, Word};
+use super::words::{Parts, no_value};
+use crate::calendars::cron;
+
+type Done = Result<(), Fault>;
+
+const SCHEDULE: Word = Word::One("schedule");
+
+pub(crate) const SET: Spec = Spec {
+    name: "SCHEDULE",
+    sub: Some("SET"),
+    group: Group::Schedules,
+    summary: "Puts a task into a queue again and again, or changes when and which",
+    reply: "the next slot in Unix milliseconds",
+    words: &[SCHEDULE, Word::One("queue"), Word::One("payload")],
+    options: &[EVERY, AT, CRON, ZONE, KEY, PRIORITY, TTL, TTR, MISSED, OVERLAP],
+    while_subscribed: false,
+    run: set,
+};
+
+pub(crate) const SHOW: Spec = Spec {
+    name: "SCHEDULE",
+    sub: Some("SHOW"),
+    group: Group::Schedules,
+    summary: "Tells what a schedule does and what it has done",
+    reply: "a map",
+    words: &[SCHEDULE],
+    options: &[],
+    while_subscribed: false,
+    run: show,
+};
+
+pub(crate) const LIST: Spec = Spec {
+    name: "SCHEDULE",
+    sub: Some("LIST"),
+    group: Group::Schedules,
+    summary: "Tells the names of the schedules, page by page",
+    reply: "the cursor of the next page (0 after the last) and the names in order",
+    words: &[],
+    options: &[PREFIX, COUNT, CURSOR],
+    while_subscribed: false,
+    run: list,
+};
+
+pub(crate) const PAUSE: Spec = Spec {
+    name: "SCHEDULE",
+    sub: Some("PAUSE"),
+    group: Group::Schedules,
+    summary: "Lets slots pass without a task",
+    reply: "OK",
+    words: &[SCHEDULE],
+    options: &[],
+    while_subscribed: false,
+    run: pause,
+};
+
+pub(crate) const RESUME: Spec = Spec {
+    name: "SCHEDULE",
+    sub: Some("RESUME"),
+    group: Group::Schedules,
+    summary: "Ends a pause of a schedule",
+    reply: "OK",
+    words: &[SCHEDULE],
+    options: &[],
+    while_subscribed: false,
+    run: resume,
+};
+
+pub(crate) const DROP: Spec = Spec {
+    name: "SCHEDULE",
+    sub: Some("DROP"),
+    group: Group::Schedules,
+    summary: "Removes a schedule; its tasks stay",
+    reply: "1, or 0 if there is none",
+    words: &[SCHEDULE],
+    options: &[],
+    while_subscribed: false,
+    run: drop_schedule,
+};
+
+pub(crate) const FIRE: Spec = Spec {
+    name: "SCHEDULE",
+    sub: Some("FIRE"),
+    group: Group::Schedules,
+    summary: "Puts a task of a schedule now, also while it is paused",
+    reply: "the id",
+    words: &[SCHEDULE],
+    options: &[],
+    while_subscribed: false,
+    run: fire,
+};
+
+pub(crate) fn set(call: &mut Call<'_, '_>) -> Done {
+    let parts = call.parts;
+    let on_missed = parts.option(MISSED).map(on_missed).transpose()?;
+    let overlap = parts.option(OVERLAP).map(overlap).transpose()?;
+    let new = NewSchedule {
+        name: parts.word(0),
+        queue: parts.word(1),
+        payload: parts.word(2),
+        terms: Terms::of(parts.option(KEY), parts.span(TTR)?),
+        priority: parts.priority()?.or(Some(0)),
+        ttl: parts.span(TTL)?,
+        when: when(parts)?,
+        on_missed: on_missed.unwrap_or_default(),
+        overlap: overlap.unwrap_or_default(),
+    };
+    ask(call, ScheduleCommand::Set(new))
+}
+
+pub(crate) fn show(call: &mut Call<'_, '_>) -> Done {
+    let name = call.parts.word(0);
+    ask(call, ScheduleCommand::Show(name))
+}
+
+pub(crate) fn list(call: &mut Call<'_, '_>) -> Done {
+    let parts = call.parts;
+    let prefix = parts.option(PREFIX).unwrap_or_default();
+    let count = page_names(parts.count(COUNT)?);
+    let after = parts.option(CURSOR).map(name_at).transpose()?.flatten();
+    let command = ScheduleCommand::List { prefix, after: after.as_deref(), count };
+    call.ask(Shape::Page, &Command::Schedule(command))
+}
+
+pub(crate) fn pause(call: &mut Call<'_, '_>) -> Done {
+    let name = call.parts.word(0);
+    ask(call, ScheduleCommand::Pause(name))
+}
+
+pub(crate) fn resume(call: &mut Call<'_, '_>) -> Done {
+    let name = call.parts.word(0);
+    ask(call, ScheduleCommand::Resume(name))
+}
+
+pub(crate) fn drop_schedule(call: &mut Call<'_, '_>) -> Done {
+    let name = call.parts.word(0);
+    ask(call, ScheduleCommand::Drop(name))
+}
+
+pub(crate) fn fire(call: &mut Call<'_, '_>) -> Done {
+    let name = call.parts.word(0);
+    ask(call, ScheduleCommand::Fire(name))
+}
+
+fn ask(call: &mut Call<'_, '_>, command: ScheduleCommand<'_>) -> Done {
+    call.ask(Shape::Plain, &Command::Schedule(command))
+}
+
+/// Returns when a schedule is due. A cron expression is checked here, since the engine knows none.
+fn when<'a>(parts: &Parts<'a>) -> Result<When<'a>, Fault> {
+    let (at, zone) = (parts.moment(AT)?, parts.option(ZONE));
+    match (parts.span(EVERY)?, parts.option(CRON)) {
+        (Some(_), Some(_)) => {
+            Err(Fault::bad("EVERY and CRON both say when it is due: give one of them"))
+        }
+        (None, None) => Err(Fault::bad("EVERY or CRON says when the schedule is due: give one")),
+        (Some(_), None) if zone.is_some() => {
+            Err(Fault::bad("ZONE goes with CRON: a fixed distance has no time zone"))
+        }
+        (Some(every), None) => Ok(When::Every { every, at }),
+        (None, Some(_)) if at.is_some() => {
+            Err(Fault::bad("AT goes with EVERY: a cron expression says itself when it is due"))
+        }
+        (None, Some(expression)) => {
+            cron(expression, zone).map_err(|refusal| Fault::bad(refusal.to_string()))?;
+            Ok(When::Cron { expression, zone })
+        }
+    }
+}
+
+fn on_missed(word: &[u8]) -> Result<OnMissed, Fault> {
+    let is_meant = |known: &OnMissed| word.eq_ignore_ascii_case(known.word().as_bytes());
+    let known = OnMissed::ALL.into_iter().find(is_meant);
+    known.ok_or_else(|| no_value("MISSED is one, all or none", word))
+}
+
+fn overlap(word: &[u8]) -> Result<Overlap, Fault> {
+    let is_meant = |known: &Overlap| word.eq_ignore_ascii_case(known.word().as_bytes());
+    let known = Overlap::ALL.into_iter().find(is_meant);
+    known.ok_or_else(|| no_value("OVERLAP is allow or skip", word))
+}
