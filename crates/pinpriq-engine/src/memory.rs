@@ -18,3 +18,4 @@ pub(crate) mod slots;
 pub(crate) mod sorted;
 pub(crate) mod tasks;
 pub(crate) mod vacancies;
+pub(crate) mod windows;

@@ -19,4 +19,5 @@ pub(crate) mod schedules;
 pub(crate) mod serve;
 mod take;
 mod transfer;
+pub(crate) mod unique;
 mod waits;

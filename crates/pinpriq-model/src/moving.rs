@@ -116,6 +116,7 @@ impl Model {
         change(&mut task);
         self.last_number += 1;
         task.number = self.last_number;
+        task.forget_unique();
         task.progress.seq = task.number;
         (task.progress.attempts, task.progress.failures) = (0, 0);
         task.id = self.id_after_move(to, task.number, &task.id);

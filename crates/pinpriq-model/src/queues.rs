@@ -55,6 +55,7 @@ impl Model {
             QueueCommand::Drop(queue) => {
                 let place = self.existing(queue.into())?;
                 let count = self.empty(&place);
+                self.windows.retain(|_, known| *known.queue != *queue);
                 self.end(&place);
                 Ok(Some(Reply::Count(count)))
             }
@@ -213,6 +214,7 @@ fn counters<'a>(tasks: impl Iterator<Item = &'a TaskRecord>, tally: &Tally) -> C
         evicted: tally.evicted,
         moved: tally.moved,
         failures: tally.failures,
+        duplicates: tally.duplicates,
         bytes,
     }
 }

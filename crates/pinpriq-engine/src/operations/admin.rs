@@ -96,6 +96,7 @@ impl Engine {
     fn drop_queue(&mut self, name: &[u8]) -> Answered {
         let slot = self.existing(name.into())?;
         let count = self.empty(slot);
+        self.end_windows(name);
         self.queues.pause(slot, Paused::default());
         let queue = &mut self.queues[slot];
         queue.created = false;

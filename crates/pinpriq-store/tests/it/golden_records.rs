@@ -11,6 +11,7 @@ use pinpriq_engine::task::{
     Bytes, Grant, LaneName, Lease, Origin, Past, Progress, State, TaskId, TaskRecord, Terms,
 };
 use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_engine::unique::WindowRecord;
 use pinpriq_records::Malformed::{self, OutOfRange, Short, UnknownAttribute};
 use pinpriq_store::codec::{Names, decode};
 
@@ -81,6 +82,7 @@ fn full_task() -> TaskRecord {
                 at: at(2_000),
             }),
             Some(Scheduled { schedule: text("s"), slot: Some(at(5)) }),
+            Some(text("u")),
         ),
         payload: text("hello"),
         ..plain_task()
@@ -209,6 +211,11 @@ fn schedule(plan: Plan, course: Course) -> Change {
     Change::Schedule(Box::new(ScheduleRecord { number, name, plan, course }))
 }
 
+fn window() -> Change {
+    let (queue, key, id) = (text("jobs"), text("u"), TaskId::Number(128));
+    Change::Window(Box::new(WindowRecord { number: 129, queue, key, id, until: at(2_000) }))
+}
+
 fn task(task: TaskRecord) -> Change {
     Change::Task(Box::new(task))
 }
@@ -300,6 +307,8 @@ fn the_bytes_of_schedules_are_those_of_the_page() {
             "15 8101 0173 046a6f6273 00 00 00 00 ac02 09 02 00 00 00 00 00 00 00 00 00",
         ),
         (Change::ScheduleGone(129), "16 8101"),
+        (window(), "18 8101 046a6f6273 0175 008001 d00f"),
+        (Change::WindowGone(129), "19 8101"),
         (
             Change::ScheduleMoved(Box::new(ScheduleMoved { number: 129, course: course() })),
             "17 8101 e807 01 ac02 02 010005 0104 06",

@@ -36,6 +36,7 @@ proptest! {
                 Change::Lane(lane) => Some(RecordKey::Lane(lane.number)),
                 Change::Member(member) => Some(RecordKey::Member(member.incarnation)),
                 Change::Schedule(schedule) => Some(RecordKey::Schedule(schedule.number)),
+                Change::Window(window) => Some(RecordKey::Window(window.number)),
                 _ => None,
             };
             prop_assert_eq!(decode_key(&mut rest).unwrap(), expected.clone());

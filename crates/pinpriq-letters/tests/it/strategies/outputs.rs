@@ -39,6 +39,8 @@ fn about_a_task() -> BoxedStrategy<Reply> {
         Just(Reply::Done),
         id().prop_map(Reply::Put),
         (id(), outcome()).prop_map(|(id, outcome)| Reply::PutOutcome(id, outcome)),
+        (id(), any::<bool>(), awaited())
+            .prop_map(|(id, new, awaited)| Reply::PutUnique(PutUnique { id, new, awaited })),
         option::of(task().prop_map(Box::new)).prop_map(Reply::Task),
         option::of(kind()).prop_map(Reply::State),
         option::of(moment()).prop_map(Reply::Deadline),

@@ -263,7 +263,7 @@ pub(super) fn task() -> BoxedStrategy<TaskRecord> {
         .prop_map(|(names, rest, times)| {
             let (number, queue, lane, id, seq) = names;
             let (priority, key, payload, attempts, state, failed) = rest;
-            let (failures, reason, (origin, scheduled)) = failed;
+            let (failures, reason, (origin, scheduled, unique)) = failed;
             let (put_at, expires_at, ttr) = times;
             TaskRecord {
                 number,
@@ -281,7 +281,7 @@ pub(super) fn task() -> BoxedStrategy<TaskRecord> {
                     reason,
                     state,
                 },
-                past: Past::of(origin, scheduled),
+                past: Past::of(origin, scheduled, unique),
                 payload,
                 away: None,
                 shared: false,
