@@ -57,5 +57,7 @@ mod step;
 mod transition;
 
 pub use engine::{Applied, Engine, Farewell};
-pub use interface::{backoff, change, command, limits, reply, room, settings, stats, task, time};
+pub use interface::{
+    backoff, change, command, limits, looking, reply, room, settings, stats, task, time,
+};
 pub use transition::listing as transition_listing;

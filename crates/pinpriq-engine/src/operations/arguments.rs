@@ -6,6 +6,7 @@
 use crate::command::{Ack, Command, Done, Fail, QueueCommand, QueueName, Release, Take};
 use crate::fanout::MemberCommand;
 use crate::limits::{ID_BYTES_MAX, NAME_BYTES_MAX, REASON_BYTES_MAX};
+use crate::looking::{Leases, Scan};
 use crate::reply::{Refusal, RefusalKind};
 use crate::time::{Span, Timestamp};
 
@@ -49,7 +50,11 @@ fn check_other_names(command: &Command<'_>) -> Result<(), Refusal> {
         | Command::Subscribe { queues, member, .. }
         | Command::Unsubscribe { queues, member } => return check_names_of(queues, *member),
         Command::Peek(peek) => peek.queue,
-        Command::Get { queue, .. }
+        Command::Leases(Leases { queue: None, .. }) => return Ok(()),
+        Command::Leases(Leases { queue: Some(queue), .. })
+        | Command::Scan(Scan { queue, .. })
+        | Command::Explain { queue, .. }
+        | Command::Get { queue, .. }
         | Command::AckAll { queue, .. }
         | Command::Plow { queue, .. }
         | Command::Kill { queue, .. }

@@ -113,6 +113,7 @@ impl Engine {
         };
         let mut task = Task::of(record, payload, queue, self.queues[queue].epoch);
         task.set_shares(shares);
+        task.set_since(self.now);
         self.refund(queue);
         let slot = self.enter(task, Operation::PutBack);
         self.expire_if_over(slot);

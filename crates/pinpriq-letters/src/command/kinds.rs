@@ -41,3 +41,6 @@ pub(super) const TAKE_DONE: u8 = 38;
 pub(super) const FAIL: u8 = 39;
 pub(super) const MOVE: u8 = 40;
 pub(super) const REDRIVE: u8 = 41;
+pub(super) const EXPLAIN: u8 = 61;
+pub(super) const SCAN: u8 = 62;
+pub(super) const LEASES: u8 = 63;

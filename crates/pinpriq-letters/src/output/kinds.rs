@@ -18,3 +18,6 @@ pub(super) const FIGURES: u8 = 15;
 pub(super) const JOINED: u8 = 16;
 pub(super) const MEMBERS: u8 = 17;
 pub(super) const REFUSED: u8 = 18;
+pub(super) const EXPLAINED: u8 = 41;
+pub(super) const SCANNED: u8 = 42;
+pub(super) const LEASES: u8 = 43;

@@ -238,6 +238,8 @@ fn needs_care(command: &Command<'_>) -> bool {
         }
         Command::Peek(peek) => peek.count > 1,
         Command::AckAll { .. }
+        | Command::Scan(_)
+        | Command::Leases(_)
         | Command::Subscribe { .. }
         | Command::Queue(QueueCommand::List { .. })
         | Command::Member(MemberCommand::List(_)) => true,
