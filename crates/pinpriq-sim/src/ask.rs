@@ -406,18 +406,13 @@ impl Ask {
             Self::Await { queue, id, wait } => {
                 Words::new("AWAIT").name(queue).bytes(id).option("WAIT", *wait).member(queue)
             }
-            _ => self.words_of_the_rest(),
+            _ => self.words_of_looks().unwrap_or_else(|| self.words_of_the_rest()),
         }
     }
 
-    fn words_of_the_rest(&self) -> Words {
-        match self {
-            Self::Move { from, to, count, state } => Words::new("MOVE")
-                .name(from)
-                .bytes(to)
-                .option("COUNT", *count)
-                .option("STATE", state.map(StateKind::letter))
-                .member(from),
+    /// The words of what looks at a whole queue.
+    fn words_of_looks(&self) -> Option<Words> {
+        Some(match self {
             Self::Explain { queue, id } => {
                 let words = Words::new("EXPLAIN").name(queue);
                 let words = if let Some(id) = id { words.bytes(id) } else { words };
@@ -437,6 +432,18 @@ impl Ask {
             Self::Leases { queue: None, count } => {
                 Words::new("LEASES").option("COUNT", Some(*count))
             }
+            _ => return None,
+        })
+    }
+
+    fn words_of_the_rest(&self) -> Words {
+        match self {
+            Self::Move { from, to, count, state } => Words::new("MOVE")
+                .name(from)
+                .bytes(to)
+                .option("COUNT", *count)
+                .option("STATE", state.map(StateKind::letter))
+                .member(from),
             Self::Redrive { queue, count } => {
                 Words::new("REDRIVE").name(queue).option("COUNT", *count).member(queue)
             }

@@ -393,9 +393,9 @@ impl Queues {
             .map(|(name, _)| name)
     }
 
-    /// Iterates over all queue objects, from this name on in the order of their names, and then over
-    /// all lanes by number. With a lane, iterates over the lanes from that number on.
-    pub(crate) fn from_place(
+    /// Iterates over all queue objects, from this name on in the order of their names, and then
+    /// over all lanes by number. With a lane, iterates over the lanes from that number on.
+    pub(crate) fn onwards(
         &self,
         lane: Option<u64>,
         name: &[u8],

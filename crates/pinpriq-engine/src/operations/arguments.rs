@@ -50,7 +50,6 @@ fn check_other_names(command: &Command<'_>) -> Result<(), Refusal> {
         | Command::Subscribe { queues, member, .. }
         | Command::Unsubscribe { queues, member } => return check_names_of(queues, *member),
         Command::Peek(peek) => peek.queue,
-        Command::Leases(Leases { queue: None, .. }) => return Ok(()),
         Command::Leases(Leases { queue: Some(queue), .. })
         | Command::Scan(Scan { queue, .. })
         | Command::Explain { queue, .. }
@@ -95,7 +94,10 @@ fn check_other_names(command: &Command<'_>) -> Result<(), Refusal> {
             }
             MemberCommand::List(topic) => return check_name("topic", topic),
         },
-        Command::Credit(_) | Command::PutBack(_) | Command::GiveBack(_) => return Ok(()),
+        Command::Credit(_)
+        | Command::PutBack(_)
+        | Command::GiveBack(_)
+        | Command::Leases(Leases { queue: None, .. }) => return Ok(()),
     };
     check_queue_name(queue)
 }

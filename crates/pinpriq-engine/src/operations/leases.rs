@@ -36,7 +36,7 @@ impl Engine {
             }
         } else {
             let (lane, name) = leases.after.map_or((None, &[][..]), |it| (it.lane, it.queue));
-            for queue in self.queues.from_place(lane, name) {
+            for queue in self.queues.onwards(lane, name) {
                 let found = self.queues[queue].lane_name().map(|lane| lane.number);
                 let is_first = found == lane && *self.queues[queue].name == *name;
                 self.add_leases(queue, if is_first { after } else { 0 }, &mut page);

@@ -220,8 +220,8 @@ pub(super) const EXPLAIN: &str = "\
 Print why a task is not handed out, or without an id, which task would be next.
 
 The first line is the id, the state, and since when the task is in it, in Unix milliseconds. Each \
-further line is a reason with what belongs to it: delayed, taken, buried, expired, paused, limit, rate, no-priority, behind (other \
-tasks come first), no-consumer and next. Looking changes nothing.";
+further line is a reason with what belongs to it: delayed, taken, buried, expired, paused, limit, \
+rate, no-priority, behind (other tasks come first), no-consumer and next. Looking changes nothing.";
 
 /// After the help of `explain`.
 pub(super) const AFTER_EXPLAIN: &str = finding!(

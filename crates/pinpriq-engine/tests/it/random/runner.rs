@@ -172,7 +172,6 @@ impl<'a> Runner<'a> {
     fn drawn_ids(&self, request: RequestId, said: &[Output]) -> BTreeMap<u64, TaskId> {
         let last = self.model.last_number;
         let mut ids = self.store.ids_above(last);
-        let mut put = None;
         for output in said {
             let tasks = match output {
                 Output::Delivery { tasks, .. }
@@ -182,17 +181,13 @@ impl<'a> Runner<'a> {
                     reply: Reply::Put(id) | Reply::PutOutcome(id, _),
                     ..
                 } if *own == request => {
-                    put = Some(id.clone());
+                    // A slot that was due before may have put the task of this number.
+                    ids.entry(last + 1).or_insert_with(|| id.clone());
                     continue;
                 }
                 Output::Reply { .. } => continue,
             };
             ids.extend(tasks.iter().map(|task| (task.number, task.id.clone())));
-        }
-        // Dead letters that fell due before the put have the numbers before it.
-        if let Some(id) = put.filter(|id| ids.values().all(|known| known != id)) {
-            let number = (last + 1..).find(|number| !ids.contains_key(number));
-            ids.extend(number.map(|number| (number, id)));
         }
         ids
     }
