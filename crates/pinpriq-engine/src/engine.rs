@@ -43,6 +43,8 @@ pub struct Engine {
     /// See [`Engine::new`].
     pub(crate) seed: u64,
     pub(crate) now: Timestamp,
+    /// The moment of [`Engine::start`].
+    pub(crate) started_at: Timestamp,
     pub(crate) issued: Issued,
     pub(crate) tasks: Tasks,
     pub(crate) queues: Queues,
@@ -107,6 +109,7 @@ impl Engine {
             limits,
             seed,
             now: Timestamp::ZERO,
+            started_at: Timestamp::ZERO,
             issued: Issued::default(),
             tasks: Tasks::new(seed),
             queues: Queues::new(&limits),
@@ -456,6 +459,9 @@ impl Engine {
             }
             Command::Peek(ref peek) => self.peek(peek),
             Command::Get { queue, id } => self.get(queue, id),
+            Command::Explain { queue, id } => self.explain(queue, id),
+            Command::Scan(ref scan) => self.scan(scan),
+            Command::Leases(ref leases) => self.leases(leases),
             Command::Ack(ref ack) => self.ack(client, ack),
             Command::AckAll { queue, receipts } => Ok(Some(self.ack_all(client, queue, receipts))),
             Command::Release(ref release) => self.release(client, release),

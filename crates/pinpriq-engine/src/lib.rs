@@ -58,6 +58,6 @@ mod transition;
 
 pub use engine::{Applied, Engine, Farewell};
 pub use interface::{
-    backoff, change, command, limits, reply, room, schedule, settings, stats, task, time,
+    backoff, change, command, limits, looking, reply, room, schedule, settings, stats, task, time,
 };
 pub use transition::listing as transition_listing;

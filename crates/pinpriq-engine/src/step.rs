@@ -69,6 +69,9 @@ impl Engine {
             task.number()
         );
         task.set_state(state);
+        if from != to {
+            task.note_since(self.now);
+        }
         let (queue, number) = (task.queue, task.number());
         self.reweigh(slot, former, from);
         self.count(queue, operation, Some(from), Some(to));

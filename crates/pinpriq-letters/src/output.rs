@@ -4,6 +4,7 @@
 
 mod figures;
 mod kinds;
+mod looking;
 mod refusals;
 
 use std::sync::Arc;
@@ -21,9 +22,10 @@ use self::figures::{
     put_figures, put_member, put_shown_settings, take_figures, take_member, take_shown_settings,
 };
 use self::kinds::{
-    ACKS, COUNT, DEADLINE, DELIVERY, DONE, FIGURES, JOINED, MEMBERS, NAMES, OUTCOME, PUT,
-    PUT_OUTCOME, REFUSED, SCHEDULE, SETTINGS, SHOWN, STATE, TASK, TASKS,
+    ACKS, COUNT, DEADLINE, DELIVERY, DONE, EXPLAINED, FIGURES, JOINED, LEASES, MEMBERS, NAMES,
+    OUTCOME, PUT, PUT_OUTCOME, REFUSED, SCANNED, SCHEDULE, SETTINGS, SHOWN, STATE, TASK, TASKS,
 };
+use self::looking::{put_explanation, put_leases, take_explanation, take_leases};
 use self::refusals::{put_ack, put_refusal, take_ack, take_refusal};
 use crate::Malformed;
 use crate::fields::{kind_code, kind_of};
@@ -55,6 +57,9 @@ const fn kind(reply: &Reply) -> u8 {
         Reply::Shown(_) => SHOWN,
         Reply::Tasks { .. } => TASKS,
         Reply::Task(_) => TASK,
+        Reply::Explained(_) => EXPLAINED,
+        Reply::Scanned { .. } => SCANNED,
+        Reply::Leases { .. } => LEASES,
         Reply::State(_) => STATE,
         Reply::Deadline(_) => DEADLINE,
         Reply::Count(_) => COUNT,
@@ -86,6 +91,14 @@ fn put_reply(out: &mut Vec<u8>, reply: &Reply) {
             flags.put(out);
             put_if(out, task.as_deref(), put_record);
         }
+        Reply::Explained(explanation) => put_explanation(out, explanation),
+        Reply::Scanned { tasks, next } => {
+            flags.flag(next.is_some());
+            flags.put(out);
+            put_if(out, *next, put_number);
+            put_list(out, tasks, put_record);
+        }
+        Reply::Leases { leases, next } => put_leases(out, leases, next.as_ref()),
         Reply::State(state) => out.push(kind_code(*state)),
         Reply::Deadline(deadline) => {
             flags.flag(deadline.is_some());
@@ -166,7 +179,10 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Output, Malformed> {
     let mut rest = bytes;
     let input = &mut rest;
     let kind = take_byte(input)?;
-    if !(DELIVERY..=REFUSED).contains(&kind) && kind != SCHEDULE {
+    let is_known = (DELIVERY..=REFUSED).contains(&kind)
+        || kind == SCHEDULE
+        || (EXPLAINED..=LEASES).contains(&kind);
+    if !is_known {
         return Err(Malformed::UnknownKind { what: "output", kind });
     }
     let client = ClientId(take_number(input)?);
@@ -198,6 +214,16 @@ fn take_reply(kind: u8, input: &mut &[u8]) -> Result<Reply, Malformed> {
         TASK => {
             let is_there = take_flag_alone(input)?;
             Reply::Task(take_if(is_there, input, |input| take_record(input, None))?.map(Box::new))
+        }
+        EXPLAINED => Reply::Explained(Box::new(take_explanation(input)?)),
+        SCANNED => {
+            let is_there = take_flag_alone(input)?;
+            let next = take_if(is_there, input, take_number)?;
+            Reply::Scanned { tasks: take_records(input)?, next }
+        }
+        LEASES => {
+            let (leases, next) = take_leases(input)?;
+            Reply::Leases { leases, next }
         }
         STATE => Reply::State(kind_of(take_byte(input)?)?),
         DEADLINE => {

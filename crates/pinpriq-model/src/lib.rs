@@ -17,6 +17,7 @@ mod disk_room;
 mod failure;
 mod gate;
 mod hold;
+mod looking;
 mod members;
 mod moving;
 mod put;
@@ -128,6 +129,10 @@ pub struct Model {
     limits: Limits,
     /// The moment of the latest call.
     pub now: Timestamp,
+    /// When the server was started.
+    started_at: Timestamp,
+    /// Since when tasks are in their state, by number, as far as they have changed it.
+    since: BTreeMap<u64, Timestamp>,
     incarnation: u64,
     /// The highest number assigned so far.
     pub last_number: u64,
@@ -172,6 +177,8 @@ impl Model {
         Self {
             limits,
             now: Timestamp::ZERO,
+            started_at: Timestamp::ZERO,
+            since: BTreeMap::new(),
             incarnation: 0,
             last_number: 0,
             last_grant: 0,
@@ -233,6 +240,9 @@ impl Model {
                 let found = self.find(*queue, id)?;
                 Ok(Some(Reply::Task(found.map(|number| Box::new(self.task(number).clone())))))
             }
+            Command::Explain { queue, id } => self.explain(*queue, *id),
+            Command::Scan(scan) => self.scan(scan),
+            Command::Leases(leases) => self.leases(leases),
             Command::Ack(ack) => self.ack(client, ack),
             Command::AckAll { queue, receipts } => Ok(Some(self.ack_all(*queue, receipts))),
             Command::Release(release) => self.release(client, release),

@@ -238,6 +238,7 @@ impl Model {
         self.note_due(super::time::due(&task));
         self.kept.put_back(&task);
         self.places.insert(task.number, place.clone());
+        self.since.insert(task.number, self.now);
         self.refund(&place);
         let home = self.home(&place);
         home.tasks.insert(task.number, task);

@@ -134,6 +134,9 @@ impl Model {
         task.progress.state = state;
         let due = time::due(task);
         self.note_due(due);
+        if from != to {
+            self.since.insert(number, self.now);
+        }
         self.note_move(number, from, Some(to));
         match to {
             StateKind::Buried => self.tell(number, Outcome::Buried, Some(to)),

@@ -127,6 +127,24 @@ bugs! {
     LookIsSignOfLife "look-is-sign-of-life"
         "A look at a lane renews the lease of its member."
         [Engine("scripts::"), Simulator]
+    ScanSkipsOne "scan-skips-one"
+        "A scan goes on behind the task that follows its cursor."
+        [Engine("scripts::"), Simulator]
+    ScanSeesWaitingTwice "scan-sees-waiting-twice"
+        "A scan shows each waiting task twice."
+        [Engine("scripts::"), Simulator]
+    ExplainForgetsTheLimit "explain-forgets-the-limit"
+        "An explanation says nothing about a limit that is reached."
+        [Engine("scripts::")]
+    BehindCountsTheTaskItself "behind-counts-the-task-itself"
+        "An explanation counts a task among those that come before it."
+        [Engine("scripts::"), Simulator]
+    SinceThePut "since-the-put"
+        "A look says that a task has been in its state since its put, though it has changed since."
+        [Engine("scripts::"), Simulator]
+    LeasesShowExpired "leases-show-expired"
+        "While many deadlines are due, leases that are over are shown."
+        [Engine("looking::lease_that_is_over")]
     TakeNeverTimesOut "take-never-times-out"
         "A blocked take waits for ever, whatever it said."
         [Engine("scripts::"), Simulator]

@@ -12,6 +12,7 @@ use pinpriq_engine::command::{
     QueueName, Release, Selection, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
+use pinpriq_engine::looking::{Leases, Scan};
 use pinpriq_engine::schedule::ScheduleCommand;
 use pinpriq_engine::settings::Assignment;
 use pinpriq_engine::task::{Receipt, StateKind, Terms};
@@ -102,6 +103,22 @@ pub(crate) enum Ask {
     Get {
         queue: Name,
         id: Text,
+    },
+    Explain {
+        queue: Name,
+        id: Option<Text>,
+    },
+    Scan {
+        queue: Name,
+        after: u64,
+        count: u32,
+        state: Option<StateKind>,
+        key: Option<Text>,
+        meta: bool,
+    },
+    Leases {
+        queue: Option<Name>,
+        count: u32,
     },
     Ack {
         queue: Name,
@@ -402,8 +419,34 @@ impl Ask {
             Self::Await { queue, id, wait } => {
                 Words::new("AWAIT").name(queue).bytes(id).option("WAIT", *wait).member(queue)
             }
-            _ => self.words_of_the_rest(),
+            _ => self.words_of_looks().unwrap_or_else(|| self.words_of_the_rest()),
         }
+    }
+
+    /// The words of what looks at a whole queue.
+    fn words_of_looks(&self) -> Option<Words> {
+        Some(match self {
+            Self::Explain { queue, id } => {
+                let words = Words::new("EXPLAIN").name(queue);
+                let words = if let Some(id) = id { words.bytes(id) } else { words };
+                words.member(queue)
+            }
+            Self::Scan { queue, after, count, state, key, meta } => Words::new("SCAN")
+                .name(queue)
+                .option("CURSOR", (*after > 0).then_some(*after))
+                .option("COUNT", Some(*count))
+                .option("STATE", state.map(StateKind::letter))
+                .given("KEY", key.as_deref())
+                .flag("WITHMETA", *meta)
+                .member(queue),
+            Self::Leases { queue: Some(queue), count } => {
+                Words::new("LEASES").name(queue).option("COUNT", Some(*count)).member(queue)
+            }
+            Self::Leases { queue: None, count } => {
+                Words::new("LEASES").option("COUNT", Some(*count))
+            }
+            _ => return None,
+        })
     }
 
     fn words_of_the_rest(&self) -> Words {
@@ -656,6 +699,21 @@ impl Ask {
                 count: count.unwrap_or(1_000),
                 state: state.unwrap_or(StateKind::Ready),
             },
+            Self::Explain { queue, id } => {
+                Command::Explain { queue: queue.borrow(), id: id.as_deref() }
+            }
+            Self::Scan { queue, after, count, state, key, meta: _ } => Command::Scan(Scan {
+                queue: queue.borrow(),
+                after: *after,
+                count: *count,
+                state: *state,
+                key: key.as_deref(),
+            }),
+            Self::Leases { queue, count } => Command::Leases(Leases {
+                queue: queue.as_ref().map(Name::borrow),
+                after: None,
+                count: *count,
+            }),
             Self::Redrive { queue, count } => {
                 Command::Redrive { queue: queue.borrow(), count: count.unwrap_or(1_000) }
             }

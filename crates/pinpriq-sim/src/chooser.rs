@@ -357,7 +357,26 @@ impl Chooser<'_> {
         if self.knobs.administration > 0 && self.once_in(12) {
             return self.schedule();
         }
-        match self.dice.below(12) {
+        match self.dice.below(16) {
+            12..=13 => {
+                let (queue, id) = self.known_id();
+                Ask::Explain { queue, id: (!self.once_in(3)).then_some(id) }
+            }
+            14 => Ask::Scan {
+                queue: self.name(),
+                after: if self.once_in(2) { self.dice.below(40) } else { 0 },
+                count: [1, 2, 5, 100, 1_001][self.index(5)],
+                state: self.once_in(3).then(|| StateKind::ALL[self.index(6)]),
+                key: if self.once_in(3) { self.key() } else { None },
+                meta: self.once_in(2),
+            },
+            15 => {
+                let is_of_all = self.knobs.shards == 1 && self.once_in(2);
+                Ask::Leases {
+                    queue: (!is_of_all).then(|| self.name()),
+                    count: [1, 2, 100, 1_001][self.index(4)],
+                }
+            }
             0..=2 => Ask::Stats((!self.once_in(3)).then(|| self.name())),
             3..=5 => {
                 let state = self.once_in(2).then(|| StateKind::ALL[self.index(6)]);

@@ -351,7 +351,7 @@ fn learn(ask: &Ask, reply: &Reply, oracle: &Oracle, known: &mut Knowledge) {
                 known.learn_id(Name::queue(queue.clone()), id_text(&id));
             }
         }
-        (_, Reply::Tasks { tasks, .. } | Reply::Shown(tasks)) => {
+        (_, Reply::Tasks { tasks, .. } | Reply::Scanned { tasks, .. } | Reply::Shown(tasks)) => {
             for task in tasks.iter().take(8) {
                 learn_task(task, oracle, known);
             }

@@ -4,6 +4,7 @@
 //! that a protocol uses for them belong to the doors.
 
 use crate::fanout::{MemberCommand, Publish};
+use crate::looking::{Leases, Scan};
 use crate::schedule::ScheduleCommand;
 use crate::settings::Assignment;
 use crate::task::{Receipt, StateKind, TaskRecord, Terms};
@@ -25,6 +26,17 @@ pub enum Command<'a> {
         /// The id, in its text form.
         id: &'a [u8],
     },
+    /// Explains why a task is not handed out, or without an id, which task would be next.
+    Explain {
+        /// The queue.
+        queue: QueueName<'a>,
+        /// The id, in its text form.
+        id: Option<&'a [u8]>,
+    },
+    /// Reads all tasks of a queue, page by page.
+    Scan(Scan<'a>),
+    /// Reads the leases of a queue, or of all, page by page.
+    Leases(Leases<'a>),
     /// Finishes a taken task.
     Ack(Ack<'a>),
     /// Finishes several taken tasks, each with its own result.

@@ -22,6 +22,15 @@ pub const REASON_BYTES_MAX: usize = 1_024;
 /// The most tasks that one request moves to another queue.
 pub const MOVED_MAX: u32 = 10_000;
 
+/// The most tasks or leases on a page that a look returns.
+pub const LOOKED_MAX: u32 = 1_000;
+
+/// The most tasks and queues that one look goes through.
+pub const LOOKED_STEPS_MAX: usize = 20_000;
+
+/// Up to this number, an explanation counts exactly how many tasks come before one.
+pub const BEHIND_MAX: usize = 10_000;
+
 /// The most tasks in one reply, since the pinpriq wire counts them in two bytes.
 pub const TASKS_PER_ANSWER_MAX: usize = 65_535;
 

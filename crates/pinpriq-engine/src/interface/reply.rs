@@ -7,6 +7,7 @@
 use std::fmt;
 
 use crate::fanout::MemberFigures;
+use crate::looking::{Explanation, LeasePlace, LeaseShown};
 use crate::schedule::ShownSchedule;
 use crate::settings::{Paused, Settings};
 use crate::stats::Figures;
@@ -40,7 +41,11 @@ impl Output {
     /// Returns the tasks in this output; an empty slice if there are none. Does not copy them.
     pub fn tasks_mut(&mut self) -> &mut [TaskRecord] {
         match self {
-            Self::Reply { reply: Reply::Tasks { tasks, .. } | Reply::Shown(tasks), .. }
+            Self::Reply {
+                reply:
+                    Reply::Tasks { tasks, .. } | Reply::Scanned { tasks, .. } | Reply::Shown(tasks),
+                ..
+            }
             | Self::Delivery { tasks, .. } => tasks,
             Self::Reply { reply: Reply::Task(Some(task)), .. } => std::slice::from_mut(&mut **task),
             Self::Reply { .. } => &mut [],
@@ -68,6 +73,22 @@ pub enum Reply {
     },
     /// The task of the requested id, if there is one.
     Task(Option<Box<TaskRecord>>),
+    /// Why a task is not handed out.
+    Explained(Box<Explanation>),
+    /// A page of the tasks of a queue.
+    Scanned {
+        /// The tasks, by seq.
+        tasks: Vec<TaskRecord>,
+        /// The seq after which the next page begins; `None` after the last page.
+        next: Option<u64>,
+    },
+    /// A page of leases.
+    Leases {
+        /// The leases, in the order of their places.
+        leases: Vec<LeaseShown>,
+        /// The place after which the next page begins; `None` after the last page.
+        next: Option<LeasePlace>,
+    },
     /// The new state of the task; `None` if it expired in that step.
     State(Option<StateKind>),
     /// The new deadline or the next slot, if there is one.

@@ -69,6 +69,8 @@ struct Besides {
     rare: Option<Box<Rare>>,
     /// The moment under which the task is in the index of deadlines.
     armed: Option<Timestamp>,
+    /// When the state began, if that was not the put, and since the server has started.
+    since: Option<Timestamp>,
 }
 
 /// The fields that hardly any task needs.
@@ -130,6 +132,7 @@ impl Besides {
             state: State::Ready,
             rare: None,
             armed: None,
+            since: None,
         }
     }
 
@@ -465,6 +468,24 @@ impl Task {
         if self.besides.is_some() || state != State::Ready {
             self.besides_mut().state = state;
         }
+    }
+
+    /// When the state began, if that was not the put, and since the server has started.
+    pub(crate) fn since(&self) -> Option<Timestamp> {
+        self.besides.as_ref().and_then(|besides| besides.since)
+    }
+
+    /// Notes that the state has begun now. A task that is ready since its put needs no note.
+    #[inline]
+    pub(crate) fn note_since(&mut self, now: Timestamp) {
+        if let Some(besides) = &mut self.besides {
+            besides.since = Some(now);
+        }
+    }
+
+    /// Notes that the state has begun now, whatever room that takes.
+    pub(crate) fn set_since(&mut self, now: Timestamp) {
+        self.besides_mut().since = Some(now);
     }
 
     /// The lease, if the task is taken.

@@ -396,6 +396,19 @@ impl Queues {
             .map(|(name, _)| name)
     }
 
+    /// Iterates over all queue objects, from this name on in the order of their names, and then
+    /// over all lanes by number. With a lane, iterates over the lanes from that number on.
+    pub(crate) fn onwards(
+        &self,
+        lane: Option<u64>,
+        name: &[u8],
+    ) -> impl Iterator<Item = QueueSlot> {
+        use std::ops::Bound::{Included, Unbounded};
+        let queues = self.names.range::<[u8], _>((Included(name), Unbounded));
+        let queues = queues.take_while(move |_| lane.is_none()).map(|(_, slot)| *slot);
+        queues.chain(self.lanes.range(lane.unwrap_or(0)..).map(|(_, slot)| *slot))
+    }
+
     /// Returns all lanes by number. Costs O(n): for start and checks only.
     pub(crate) fn lane_slots(&self) -> Vec<QueueSlot> {
         self.lanes.values().copied().collect()

@@ -145,6 +145,7 @@ impl Engine {
         self.relocate(slot, (operation, exit), to, |task| {
             task.put_at = now;
             task.set_state(State::Ready);
+            task.note_since(now);
             if !planted!(DeadLetterKeepsItsTtl) {
                 task.set_expires_at(None);
             }

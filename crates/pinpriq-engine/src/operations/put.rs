@@ -116,6 +116,7 @@ impl Engine {
         };
         let mut task = Task::of(record, payload, queue, self.queues[queue].epoch);
         task.set_shares(shares);
+        task.set_since(self.now);
         self.refund(queue);
         let slot = self.enter(task, Operation::PutBack);
         self.expire_if_over(slot);

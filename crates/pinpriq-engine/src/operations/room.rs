@@ -89,6 +89,9 @@ impl Engine {
             | Command::GiveBack(_)
             | Command::Peek(_)
             | Command::Get { .. }
+            | Command::Explain { .. }
+            | Command::Scan(_)
+            | Command::Leases(_)
             | Command::Ack(_)
             | Command::AckAll { .. }
             | Command::Kill { .. }

@@ -10,6 +10,7 @@ use pinpriq_engine::command::{
     Amendment, Assign, Command, HeldBy, QueueCommand, Sides, TakeMode, TimeToLive, Wait,
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand};
+use pinpriq_engine::looking::Reason;
 use pinpriq_engine::reply::{Outcome, Output, RefusalKind, Reply};
 use pinpriq_engine::schedule::{ScheduleCommand, When};
 use pinpriq_engine::settings::Value;
@@ -36,6 +37,9 @@ census!(commands of Command<'static>:
     Command::TakeDone { .. },
     Command::Peek(_),
     Command::Get { .. },
+    Command::Explain { .. },
+    Command::Scan(_),
+    Command::Leases(_),
     Command::Ack(_),
     Command::AckAll { .. },
     Command::Release(_),
@@ -92,6 +96,9 @@ census!(replies of Reply:
     Reply::Tasks { .. },
     Reply::Task(None),
     Reply::Task(Some(_)),
+    Reply::Explained(_),
+    Reply::Scanned { .. },
+    Reply::Leases { .. },
     Reply::State(None),
     Reply::State(Some(_)),
     Reply::Deadline(None),
@@ -156,6 +163,20 @@ census!(states of State:
     State::Buried,
     State::Zombie { .. },
     State::Done,
+);
+
+census!(reasons of Reason:
+    Reason::Delayed { .. },
+    Reason::Taken { .. },
+    Reason::Buried { .. },
+    Reason::Expired,
+    Reason::Paused,
+    Reason::Limit { .. },
+    Reason::Rate { .. },
+    Reason::NoPriority,
+    Reason::Behind { .. },
+    Reason::NoConsumer,
+    Reason::Next,
 );
 
 census!(task_ids of TaskId: TaskId::Number(_), TaskId::Uuid(_), TaskId::Given(_));
@@ -231,6 +252,7 @@ fn parts_of_every_kind_are_made() {
     makes_all(strategies::refusal_kind(), refusals());
     makes_all(strategies::kind(), kinds());
     makes_all(strategies::state(), states());
+    makes_all(strategies::reason(), reasons());
     makes_all(strategies::id(), task_ids());
     makes_all(strategies::value(), values());
     makes_all(strategies::held_by(), proofs());

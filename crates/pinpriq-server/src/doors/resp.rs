@@ -1,8 +1,8 @@
 //! The RESP door: the whole command set, for every Redis client.
 //!
-//! [`table`] describes the commands and [`words`] takes requests apart. `tasks`, `push`, `queues`
-//! and `connection` turn them into commands of the engine. [`settings`] reads and writes the
-//! settings of queues, and [`encode`] writes the replies.
+//! [`table`] describes the commands and [`words`] takes requests apart. `tasks`, `push`, `queues`,
+//! `looking` and `connection` turn them into commands of the engine. [`settings`] reads and writes
+//! the settings of queues, and [`encode`] writes the replies.
 
 mod alphabet;
 mod call;
@@ -11,6 +11,7 @@ mod describe;
 mod encode;
 mod fanout;
 mod fault;
+mod looking;
 mod options;
 mod push;
 mod queues;

@@ -38,7 +38,13 @@ impl<'c> Destination<'c> {
             Command::Take(take) => Self::Queues(take.queues),
             Command::TakeDone { done, take } => Self::Done(done, take.queues),
             Command::Peek(peek) => Self::Queue(peek.queue.name),
-            Command::Get { queue, .. }
+            Command::Scan(scan) => Self::Queue(scan.queue.name),
+            Command::Leases(leases) => match leases.queue {
+                Some(queue) => Self::Queue(queue.name),
+                None => Self::Everywhere(Joining::Leases(leases.count)),
+            },
+            Command::Explain { queue, .. }
+            | Command::Get { queue, .. }
             | Command::AckAll { queue, .. }
             | Command::Plow { queue, .. }
             | Command::Kill { queue, .. }

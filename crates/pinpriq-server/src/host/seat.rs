@@ -239,6 +239,8 @@ fn needs_care(command: &Command<'_>) -> bool {
         }
         Command::Peek(peek) => peek.count > 1,
         Command::AckAll { .. }
+        | Command::Scan(_)
+        | Command::Leases(_)
         | Command::Subscribe { .. }
         | Command::Queue(QueueCommand::List { .. })
         | Command::Schedule(ScheduleCommand::List { .. } | ScheduleCommand::Show(_))

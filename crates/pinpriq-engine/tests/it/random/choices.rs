@@ -9,6 +9,7 @@ use pinpriq_engine::command::{
     QueueName, Release, Selection, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_engine::limits::NARROW_PAYLOAD_BYTES_MAX;
+use pinpriq_engine::looking::{LeasePlace, Leases, Scan};
 use pinpriq_engine::settings::{
     AFTERACK, ATTEMPTS, AfterAck, Assignment, BACKOFF, BACKOFFMAX, CAPACITY, CAPACITYBYTES,
     DEADLETTER, IDS, Ids, LIMIT, ONEXPIRY, OVERFLOW, RATE, Rate, TTL, TTR, Value,
@@ -67,8 +68,14 @@ impl<'a> Chooser<'a> {
                 _ => {}
             }
         }
-        match self.dice.below(120) {
+        match self.dice.below(124) {
             116..=119 => Command::Schedule(self.schedule()),
+            120..=121 => {
+                let (queue, id) = self.target();
+                Command::Explain { queue, id: (!self.dice.once_in(3)).then_some(id) }
+            }
+            122 => Command::Scan(self.scan()),
+            123 => Command::Leases(self.leases()),
             103..=109 => {
                 let (held, payload, reason) = (self.held(), self.payload(), self.reason());
                 Command::Fail(Fail { held, reason, delay: self.maybe_span(), payload })
@@ -410,6 +417,35 @@ impl<'a> Chooser<'a> {
         let state = self.dice.once_in(2).then(|| self.dice.pick(&StateKind::ALL));
         let count = self.dice.pick(&[0, 1, 2, 9, u32::MAX]);
         Peek { queue: self.place(), selection: self.selection(), state, count }
+    }
+
+    fn scan(&mut self) -> Scan<'static> {
+        Scan {
+            queue: self.place(),
+            after: if self.dice.once_in(2) { self.seq() } else { 0 },
+            count: self.page(),
+            state: self.dice.once_in(3).then(|| self.dice.pick(&StateKind::ALL)),
+            key: self.dice.pick(&[None, None, Some(b"".as_slice()), Some(b"k"), Some(&LONG_NAME)]),
+        }
+    }
+
+    fn leases(&mut self) -> Leases<'static> {
+        let queue = self.dice.once_in(3).then(|| self.place());
+        let place = LeasePlace {
+            lane: self.dice.once_in(2).then(|| self.seq()),
+            queue: self.queue(),
+            seq: self.seq(),
+        };
+        Leases { queue, after: self.dice.once_in(2).then_some(place), count: self.page() }
+    }
+
+    /// Returns a number that a task, a lane or a member has, had or might have.
+    fn seq(&mut self) -> u64 {
+        self.model.last_number.saturating_sub(self.dice.below(20))
+    }
+
+    fn page(&mut self) -> u32 {
+        self.dice.pick(&[1, 1, 2, 3, 100, 1_000, 0, 1_001])
     }
 
     fn administration(&mut self) -> QueueCommand<'static> {

@@ -10,6 +10,7 @@ use pinpriq_engine::command::{
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::limits::Limits;
+use pinpriq_engine::looking::{LeasePlace, Leases, Scan};
 use pinpriq_engine::schedule::{NewSchedule, OnMissed, Overlap, ScheduleCommand, When};
 use pinpriq_engine::settings::{Assignment, Kind, Rate, SETTINGS, Setting, Value};
 use pinpriq_engine::task::{Receipt, StateKind, Terms};
@@ -141,6 +142,19 @@ impl Words {
             "POP" => Command::Take(self.take(true)),
             "PEEK" => Command::Peek(self.look()),
             "GET" => Command::Get { queue: self.queue_name(), id: self.bytes() },
+            "EXPLAIN" => {
+                let queue = self.queue_name();
+                let id = (!self.words.is_empty()).then(|| self.bytes());
+                Command::Explain { queue, id }
+            }
+            "SCAN" => Command::Scan(Scan {
+                queue: self.queue_name(),
+                after: self.option("AFTER", Self::number).unwrap_or(0),
+                count: self.page(),
+                state: self.option("STATE", Self::state),
+                key: self.option("KEY", Self::bytes),
+            }),
+            "LEASES" => self.leases(),
             "ACK" => self.ack(receipts),
             "RELEASE" => Command::Release(Release {
                 held: self.held(receipts),
@@ -218,6 +232,26 @@ impl Words {
     /// Reads all words as receipts.
     pub(super) fn receipts(&mut self, receipts: Receipts<'_>) -> Vec<Receipt> {
         self.words.drain(..).map(|word| receipts(&word)).collect()
+    }
+
+    fn page(&mut self) -> u32 {
+        self.option("COUNT", Self::number).map_or(100, |count| count.try_into().unwrap())
+    }
+
+    /// Reads a page of leases. A place is written as the name of the queue and a seq, with the
+    /// number of the lane between them if it is one.
+    fn leases(&mut self) -> Command<'static> {
+        let count = self.page();
+        let place = |words: &mut Self| {
+            let (queue, first) = (words.bytes(), words.number());
+            let second = words.peek().parse().ok();
+            let (lane, seq) = second.map_or((None, first), |seq| (Some(first), seq));
+            words.words.clear();
+            LeasePlace { lane, queue, seq }
+        };
+        let after = self.option("AFTER", place);
+        let queue = (!self.words.is_empty()).then(|| self.queue_name());
+        Command::Leases(Leases { queue, after, count })
     }
 
     fn moved(&mut self) -> u32 {

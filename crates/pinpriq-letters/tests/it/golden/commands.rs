@@ -5,6 +5,7 @@ use pinpriq_engine::command::{
     QueueName, Release, Selection, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
+use pinpriq_engine::looking::{LeasePlace, Leases, Scan};
 use pinpriq_engine::schedule::{NewSchedule, OnMissed, Overlap, ScheduleCommand, When};
 use pinpriq_engine::settings::{AFTERACK, AfterAck, CAPACITY, IDS, Ids, TTL, TTR, Value};
 use pinpriq_engine::task::{Grant, Progress, Receipt, StateKind, TaskId, TaskRecord, Terms};
@@ -156,12 +157,24 @@ fn what_others_ask_about_tasks() {
         state: Some(StateKind::Ready),
         count: 10,
     };
+    let state = Some(StateKind::Waiting);
+    let scan = Scan { queue: JOBS, after: 128, count: 10, state, key: Some(b"k") };
+    let after = Some(LeasePlace { lane: Some(5), queue: b"a".as_slice(), seq: 7 });
+    let leases = Leases { queue: Some(LANE), after, count: 100 };
     let sooner = Amendment { priority: Assign::To(Some(1)), ..SAME };
     let update = Update { queue: JOBS, id: b"x", amendment: sooner, receipt: Some(RECEIPT) };
     let plow = Command::Plow { queue: JOBS, count: Some(0), delay: ms(0), ttl: Some(ms(5)) };
     have_the_bytes(&[
         (Command::Peek(peek), r#"03 b00000010 04 "jobs" 0a"#),
         (Command::Get { queue: JOBS, id: b"x" }, r#"04 b00000000 04 "jobs" 01 "x""#),
+        (Command::Explain { queue: JOBS, id: None }, r#"3d b00000000 04 "jobs""#),
+        (
+            Command::Explain { queue: LANE, id: Some(b"x") },
+            r#"3d b00000011 04 "news" 01 "m" 01 "x""#,
+        ),
+        (Command::Scan(scan), r#"3e b00010110 04 "jobs" 80 01 0a 01 "k""#),
+        (Command::Leases(Leases { queue: None, after: None, count: 100 }), "3f b00000000 64"),
+        (Command::Leases(leases), r#"3f b00001111 04 "news" 01 "m" 05 01 "a" 07 64"#),
         (Command::Dig(MOVE), r#"0a b00000000 04 "jobs" 01 "x""#),
         (plow, r#"0b b00001010 04 "jobs" 00 05"#),
         (

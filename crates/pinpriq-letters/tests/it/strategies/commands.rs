@@ -4,6 +4,7 @@ use pinpriq_engine::command::{
     Ack, Command, Done, Fail, Peek, Put, QueueCommand, Release, Take, Transfer, Update,
 };
 use pinpriq_engine::fanout::{MemberCommand, Publish};
+use pinpriq_engine::looking::{LeasePlace, Leases, Scan};
 use pinpriq_engine::schedule::{NewSchedule, ScheduleCommand};
 use pinpriq_engine::settings::{Assignment, SETTINGS};
 use pinpriq_engine::task::Terms;
@@ -21,7 +22,7 @@ pub(crate) fn command() -> impl Strategy<Value = Command<'static>> {
     prop_oneof![
         4 => put_or_take(),
         4 => about_a_held_task(),
-        5 => about_a_task(),
+        6 => about_a_task(),
         6 => about_several(),
         5 => queue_command().prop_map(Command::Queue),
         4 => fan_out(),
@@ -89,6 +90,14 @@ fn about_a_held_task() -> BoxedStrategy<Command<'static>> {
     .boxed()
 }
 
+fn lease_place() -> impl Strategy<Value = LeasePlace<&'static [u8]>> {
+    (option::of(number()), borrowed(), number()).prop_map(|(lane, queue, seq)| LeasePlace {
+        lane,
+        queue,
+        seq,
+    })
+}
+
 fn transfer() -> BoxedStrategy<Transfer<'static>> {
     (queue(), borrowed(), span(), amendment())
         .prop_map(|(queue, id, delay, amendment)| Transfer { queue, id, delay, amendment })
@@ -103,6 +112,14 @@ fn about_a_task() -> BoxedStrategy<Command<'static>> {
             }
         ),
         (queue(), borrowed()).prop_map(|(queue, id)| Command::Get { queue, id }),
+        (queue(), option::of(borrowed())).prop_map(|(queue, id)| Command::Explain { queue, id }),
+        (queue(), number(), small(), option::of(kind()), option::of(borrowed())).prop_map(
+            |(queue, after, count, state, key)| {
+                Command::Scan(Scan { queue, after, count, state, key })
+            }
+        ),
+        (option::of(queue()), option::of(lease_place()), small())
+            .prop_map(|(queue, after, count)| Command::Leases(Leases { queue, after, count })),
         transfer().prop_map(Command::Dig),
         (transfer(), kind()).prop_map(|(transfer, to)| Command::Switch { transfer, to }),
         transfer().prop_map(Command::Snatch),

@@ -1,6 +1,7 @@
 //! Outputs of every kind.
 
 use pinpriq_engine::fanout::MemberFigures;
+use pinpriq_engine::looking::{Explanation, LeasePlace, LeaseShown, Reason};
 use pinpriq_engine::reply::{Output, Refusal, Reply};
 use pinpriq_engine::schedule::{Course, Form, Plan, ShownSchedule};
 use pinpriq_engine::settings::{SETTINGS, Settings};
@@ -56,6 +57,60 @@ fn about_several() -> BoxedStrategy<Reply> {
             .prop_map(|(tasks, popped)| Reply::Tasks { tasks, popped }),
         number().prop_map(Reply::Count),
         vec(ack, 0..12).prop_map(Reply::Acks),
+        explanation().prop_map(|explanation| Reply::Explained(Box::new(explanation))),
+        (vec(task(), 0..12), option::of(number()))
+            .prop_map(|(tasks, next)| Reply::Scanned { tasks, next }),
+        (vec(lease_shown(), 0..12), option::of(lease_place()))
+            .prop_map(|(leases, next)| Reply::Leases { leases, next }),
+    ]
+    .boxed()
+}
+
+fn lease_place() -> impl Strategy<Value = LeasePlace> {
+    (option::of(number()), bytes(), number()).prop_map(|(lane, queue, seq)| LeasePlace {
+        lane,
+        queue,
+        seq,
+    })
+}
+
+fn lease_shown() -> BoxedStrategy<LeaseShown> {
+    let moments = (option::of(moment()), option::of(moment()));
+    let holder = option::of(number().prop_map(ClientId));
+    (lease_place(), option::of(bytes()), id(), holder, moments)
+        .prop_map(|(place, member, id, holder, (since, until))| LeaseShown {
+            place,
+            member,
+            id,
+            holder,
+            since,
+            until,
+        })
+        .boxed()
+}
+
+fn explanation() -> BoxedStrategy<Explanation> {
+    (option::of(id()), option::of(kind()), option::of(moment()), vec(reason(), 0..5))
+        .prop_map(|(id, state, since, reasons)| Explanation { id, state, since, reasons })
+        .boxed()
+}
+
+/// Any reason of an explanation.
+pub(crate) fn reason() -> BoxedStrategy<Reason> {
+    let client = option::of(number().prop_map(ClientId));
+    prop_oneof![
+        moment().prop_map(|until| Reason::Delayed { until }),
+        (client, option::of(moment()), option::of(moment()))
+            .prop_map(|(client, since, until)| Reason::Taken { client, since, until }),
+        option::of(bytes()).prop_map(|reason| Reason::Buried { reason }),
+        (number(), number()).prop_map(|(taken, most)| Reason::Limit { taken, most }),
+        moment().prop_map(|next_at| Reason::Rate { next_at }),
+        number().prop_map(|at_least| Reason::Behind { at_least }),
+        Just(Reason::Expired),
+        Just(Reason::Paused),
+        Just(Reason::NoPriority),
+        Just(Reason::NoConsumer),
+        Just(Reason::Next),
     ]
     .boxed()
 }

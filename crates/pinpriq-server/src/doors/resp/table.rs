@@ -8,7 +8,7 @@ use super::options::{
 };
 use super::spec::{Group, Spec, Word};
 use super::words::OPTIONS_MAX;
-use super::{connection, fanout, options, push, queues, schedules, tasks};
+use super::{connection, fanout, looking, options, push, queues, schedules, tasks};
 
 const QUEUE: Word = Word::One("queue");
 const ID: Word = Word::One("id");
@@ -71,6 +71,40 @@ pub(crate) static TABLE: &[Spec] = &[
         options: &[MEMBER],
         while_subscribed: false,
         run: tasks::get,
+    },
+    Spec {
+        name: "EXPLAIN",
+        sub: None,
+        group: Group::Tasks,
+        summary: "Tells why a task is not handed out, or which task would be next",
+        reply: "a map: id, state, since, reasons",
+        words: &[QUEUE, Word::Maybe("id")],
+        options: &[MEMBER],
+        while_subscribed: false,
+        run: looking::explain,
+    },
+    Spec {
+        name: "SCAN",
+        sub: None,
+        group: Group::Tasks,
+        summary: "Shows all tasks of a queue, page by page",
+        reply: "the cursor of the next page (0 after the last) and an array of tasks",
+        words: &[QUEUE],
+        options: &[CURSOR, COUNT, STATE, KEY, WITHMETA, MEMBER],
+        while_subscribed: false,
+        run: looking::scan,
+    },
+    Spec {
+        name: "LEASES",
+        sub: None,
+        group: Group::Tasks,
+        summary: "Shows who holds which task, in one queue or in all, page by page",
+        reply: "the cursor of the next page (0 after the last) and an array of maps: queue, \
+                member, id, client, name, address, since, until",
+        words: &[Word::Maybe("queue")],
+        options: &[COUNT, CURSOR, MEMBER],
+        while_subscribed: false,
+        run: looking::leases,
     },
     Spec {
         name: "ACK",
