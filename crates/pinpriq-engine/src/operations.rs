@@ -18,5 +18,6 @@ pub(crate) mod room;
 pub(crate) mod schedules;
 pub(crate) mod serve;
 mod take;
+mod transaction;
 mod transfer;
 mod waits;

@@ -22,7 +22,7 @@ use self::figures::{
 };
 use self::kinds::{
     ACKS, COUNT, DEADLINE, DELIVERY, DONE, FIGURES, JOINED, MEMBERS, NAMES, OUTCOME, PUT,
-    PUT_OUTCOME, REFUSED, SCHEDULE, SETTINGS, SHOWN, STATE, TASK, TASKS,
+    PUT_OUTCOME, REFUSED, SCHEDULE, SETTINGS, SHOWN, STATE, TASK, TASKS, TRANSACTION,
 };
 use self::refusals::{put_ack, put_refusal, take_ack, take_refusal};
 use crate::Malformed;
@@ -66,6 +66,7 @@ const fn kind(reply: &Reply) -> u8 {
         Reply::Joined(_) => JOINED,
         Reply::Members(_) => MEMBERS,
         Reply::Schedule(_) => SCHEDULE,
+        Reply::Transaction(_) => TRANSACTION,
         Reply::Refused(_) => REFUSED,
     }
 }
@@ -110,6 +111,10 @@ fn put_reply(out: &mut Vec<u8>, reply: &Reply) {
         Reply::Figures(figures) => put_figures(out, figures),
         Reply::Members(members) => put_list(out, members, put_member),
         Reply::Schedule(shown) => put_schedule(out, shown),
+        Reply::Transaction(replies) => put_list(out, replies, |out, reply| {
+            out.push(kind(reply));
+            put_reply(out, reply);
+        }),
         Reply::Refused(refusal) => put_refusal(out, refusal),
     }
 }
@@ -166,7 +171,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Output, Malformed> {
     let mut rest = bytes;
     let input = &mut rest;
     let kind = take_byte(input)?;
-    if !(DELIVERY..=REFUSED).contains(&kind) && kind != SCHEDULE {
+    if !(DELIVERY..=REFUSED).contains(&kind) && !matches!(kind, SCHEDULE | TRANSACTION) {
         return Err(Malformed::UnknownKind { what: "output", kind });
     }
     let client = ClientId(take_number(input)?);
@@ -225,8 +230,17 @@ fn take_reply(kind: u8, input: &mut &[u8]) -> Result<Reply, Malformed> {
         MEMBERS => Reply::Members(take_vec(input, take_member)?),
         SCHEDULE => Reply::Schedule(Box::new(take_schedule(input)?)),
         REFUSED => Reply::Refused(take_refusal(input)?),
+        TRANSACTION => Reply::Transaction(take_vec(input, take_reply_of_step)?),
         _ => return Err(Malformed::UnknownKind { what: "output", kind }),
     })
+}
+
+/// The reply to a step is neither a refusal nor that of another transaction.
+fn take_reply_of_step(input: &mut &[u8]) -> Result<Reply, Malformed> {
+    match take_byte(input)? {
+        REFUSED | TRANSACTION => Err(Malformed::OutOfRange("reply of a step")),
+        kind => take_reply(kind, input),
+    }
 }
 
 fn take_tasks(input: &mut &[u8]) -> Result<(Vec<TaskRecord>, bool), Malformed> {

@@ -28,6 +28,7 @@ mod survivors;
 mod take;
 mod tasks;
 mod time;
+mod transaction;
 mod transfer;
 mod waits;
 
@@ -123,7 +124,7 @@ pub struct Member {
 }
 
 /// All queues, lanes and members, and all clients that block on them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Model {
     limits: Limits,
     /// The moment of the latest call.
@@ -154,6 +155,8 @@ pub struct Model {
     lingering: Vec<(Bytes, Tally, Timestamp)>,
     totals: Tally,
     bindings: bindings::Bindings,
+    /// What the transaction that is being carried out puts off until its end.
+    put_off: Option<transaction::PutOff>,
     /// Replies and deliveries to send.
     pub outputs: Vec<Output>,
     /// Nothing is due before this moment.
@@ -190,6 +193,7 @@ impl Model {
             lingering: Vec::new(),
             totals: Tally::default(),
             bindings: bindings::Bindings::default(),
+            put_off: None,
             outputs: Vec::new(),
             quiet_until: Timestamp::ZERO,
             room: Room::Enough,
@@ -258,6 +262,7 @@ impl Model {
             Command::Publish(publish) => self.publish(publish),
             Command::Member(command) => self.tend(command),
             Command::Schedule(command) => self.keep_schedules(command),
+            Command::Transaction(steps) => self.transact(client, request, steps),
         }
     }
 

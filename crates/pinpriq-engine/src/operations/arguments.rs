@@ -92,7 +92,11 @@ fn check_other_names(command: &Command<'_>) -> Result<(), Refusal> {
             MemberCommand::List(topic) => return check_name("topic", topic),
         },
         Command::Schedule(command) => return check_names_of_schedule(command),
-        Command::Credit(_) | Command::PutBack(_) | Command::GiveBack(_) => return Ok(()),
+        // Each step is checked when its turn comes.
+        Command::Transaction(_)
+        | Command::Credit(_)
+        | Command::PutBack(_)
+        | Command::GiveBack(_) => return Ok(()),
     };
     check_queue_name(queue)
 }

@@ -48,3 +48,4 @@ pub(super) const SCHEDULE_PAUSE: u8 = 53;
 pub(super) const SCHEDULE_RESUME: u8 = 54;
 pub(super) const SCHEDULE_DROP: u8 = 55;
 pub(super) const SCHEDULE_FIRE: u8 = 56;
+pub(super) const TRANSACTION: u8 = 60;

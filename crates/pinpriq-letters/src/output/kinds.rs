@@ -19,3 +19,4 @@ pub(super) const JOINED: u8 = 16;
 pub(super) const MEMBERS: u8 = 17;
 pub(super) const REFUSED: u8 = 18;
 pub(super) const SCHEDULE: u8 = 30;
+pub(super) const TRANSACTION: u8 = 40;

@@ -6,7 +6,7 @@ mod schedules;
 
 use pinpriq_engine::command::{
     Ack, Amendment, Assign, Command, Done, End, Fail, Held, HeldBy, Order, Peek, Put, QueueCommand,
-    QueueName, Release, Selection, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
+    QueueName, Release, Selection, Sides, Step, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_engine::limits::NARROW_PAYLOAD_BYTES_MAX;
 use pinpriq_engine::settings::{
@@ -55,7 +55,6 @@ pub(super) struct Chooser<'a> {
 }
 
 impl<'a> Chooser<'a> {
-    #[expect(clippy::too_many_lines, reason = "one arm for each command")]
     pub(super) fn command(&mut self) -> Command<'static> {
         let crowded = self.model.task_count() > 24;
         if self.memory.fans_out {
@@ -67,6 +66,38 @@ impl<'a> Chooser<'a> {
                 _ => {}
             }
         }
+        if self.dice.once_in(12) {
+            return self.transaction();
+        }
+        self.plain_command()
+    }
+
+    /// Several commands, of which most make sense.
+    fn transaction(&mut self) -> Command<'static> {
+        let mut steps = Vec::new();
+        for _ in 0..self.dice.below(6) {
+            steps.push(match self.dice.below(60) {
+                0 => Step::Nothing,
+                1 => Step::Bad("no command"),
+                2..=20 => Step::Command(Command::Put(Put { wait: None, ..self.put() })),
+                21..=23 => Step::Command(Command::Publish(self.publish())),
+                _ => {
+                    let mut command = self.plain_command();
+                    let mut tries = 0;
+                    while !command.is_step() && !(tries > 20 && self.dice.once_in(50)) {
+                        command = self.plain_command();
+                        tries += 1;
+                    }
+                    Step::Command(command)
+                }
+            });
+        }
+        Command::Transaction(Vec::leak(steps))
+    }
+
+    #[expect(clippy::too_many_lines, reason = "one arm for each command")]
+    fn plain_command(&mut self) -> Command<'static> {
+        let crowded = self.model.task_count() > 24;
         match self.dice.below(120) {
             116..=119 => Command::Schedule(self.schedule()),
             103..=109 => {

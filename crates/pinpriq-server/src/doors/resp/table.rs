@@ -8,7 +8,7 @@ use super::options::{
 };
 use super::spec::{Group, Spec, Word};
 use super::words::OPTIONS_MAX;
-use super::{connection, fanout, options, push, queues, schedules, tasks};
+use super::{connection, fanout, options, push, queues, schedules, tasks, transaction};
 
 const QUEUE: Word = Word::One("queue");
 const ID: Word = Word::One("id");
@@ -454,6 +454,11 @@ pub(crate) static TABLE: &[Spec] = &[
     schedules::RESUME,
     schedules::DROP,
     schedules::FIRE,
+    transaction::MULTI,
+    transaction::EXEC,
+    transaction::DISCARD,
+    transaction::WATCH,
+    transaction::UNWATCH,
     Spec {
         name: "PING",
         sub: None,
