@@ -66,6 +66,8 @@ pub(crate) struct Queue {
 #[derive(Debug)]
 pub(crate) struct FormerQueue {
     counters: Counters,
+    /// See [`Queue::finished_bytes`].
+    finished_bytes: u64,
     counted: bool,
     /// See [`Queue::lingers`].
     lingers: Option<(u64, Entry)>,
@@ -301,6 +303,7 @@ impl Queues {
         let lingers = queue.lingers.and_then(|it| Some((it, self.lingering.entry(it)?)));
         FormerQueue {
             counters: queue.counters.clone(),
+            finished_bytes: queue.finished_bytes,
             counted: queue.counted,
             lingers,
             missed: queue.lane.as_ref().map(|lane| lane.missed),
@@ -309,9 +312,9 @@ impl Queues {
 
     /// Makes a queue what it was before a transaction. It may be unneeded now.
     pub(crate) fn put_back(&mut self, slot: QueueSlot, former: FormerQueue) {
-        let FormerQueue { counters, counted, lingers, missed } = former;
+        let FormerQueue { counters, finished_bytes, counted, lingers, missed } = former;
         let queue = &mut self[slot];
-        queue.counters = counters;
+        (queue.counters, queue.finished_bytes) = (counters, finished_bytes);
         if let Some((lane, missed)) = queue.lane.as_mut().zip(missed) {
             lane.missed = missed;
         }

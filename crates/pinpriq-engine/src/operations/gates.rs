@@ -36,8 +36,6 @@ impl Engine {
             && !planted!(TokenNotReturned)
         {
             gate.refund();
-            // Who still waits for a token awaits it anew.
-            self.arm_gate(queue, None);
             self.wake(queue);
         }
     }

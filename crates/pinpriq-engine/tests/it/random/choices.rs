@@ -66,7 +66,7 @@ impl<'a> Chooser<'a> {
                 _ => {}
             }
         }
-        if self.dice.once_in(12) {
+        if self.dice.once_in(16) {
             return self.transaction();
         }
         self.plain_command()
