@@ -24,6 +24,7 @@ use crate::memory::queues::Queues;
 use crate::memory::schedules::Schedules;
 use crate::memory::slots::QueueSlot;
 use crate::memory::tasks::Tasks;
+use crate::memory::undo::UndoLog;
 use crate::operations::arguments::check_names;
 use crate::reply::{Output, Refusal, RefusalKind, Reply};
 use crate::report::Report;
@@ -70,6 +71,8 @@ pub struct Engine {
     pub(crate) restored_last: Option<(Bytes, QueueSlot)>,
     /// What the store has room for.
     pub(crate) room: Room,
+    /// How to undo what the transaction that is being carried out has done so far.
+    pub(crate) undo: Option<Box<UndoLog>>,
     /// The request that is being carried out, until it has its reply.
     asking: Option<(ClientId, RequestId)>,
 }
@@ -127,6 +130,7 @@ impl Engine {
             totals: Counters::default(),
             bytes: 0,
             room: Room::Enough,
+            undo: None,
             asking: None,
         }
     }
@@ -441,7 +445,7 @@ impl Engine {
         &self.totals
     }
 
-    fn dispatch(
+    pub(crate) fn dispatch(
         &mut self,
         client: ClientId,
         request: RequestId,
@@ -487,6 +491,7 @@ impl Engine {
             Command::Publish(ref publish) => self.publish(publish),
             Command::Member(command) => self.tend(command),
             Command::Schedule(command) => self.keep_schedules(&command),
+            Command::Transaction(steps) => self.transact(client, request, steps),
         }
     }
 

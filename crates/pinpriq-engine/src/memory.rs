@@ -17,4 +17,5 @@ pub(crate) mod schedules;
 pub(crate) mod slots;
 pub(crate) mod sorted;
 pub(crate) mod tasks;
+pub(crate) mod undo;
 pub(crate) mod vacancies;

@@ -21,5 +21,6 @@ mod scan;
 pub(crate) mod schedules;
 pub(crate) mod serve;
 mod take;
+mod transaction;
 mod transfer;
 mod waits;

@@ -10,6 +10,7 @@ mod parts;
 mod putting;
 mod queues;
 mod schedules;
+pub(crate) mod stepping;
 mod tending;
 
 use pinpriq_engine::command::{Command, Done};
@@ -19,8 +20,8 @@ use pinpriq_records::primitives::{end, put_bytes, put_number, take_byte, take_by
 use self::kinds::{
     ACK, ACK_ALL, AWAIT, BURY, CREDIT, DIG, EXPLAIN, FAIL, GET, GIVE_BACK, KILL, LEASES, MOVE,
     PEEK, PLOW, PUBLISH, PUT, PUT_BACK, QUEUE_CREATE, QUEUE_SET, REDRIVE, RELEASE, RESTART, SCAN,
-    SCHEDULE_FIRE, SCHEDULE_SET, SNATCH, SUBSCRIBE, SWITCH, TAKE, TAKE_DONE, TOUCH, UNSUBSCRIBE,
-    UPDATE,
+    SCHEDULE_FIRE, SCHEDULE_SET, SNATCH, SUBSCRIBE, SWITCH, TAKE, TAKE_DONE, TOUCH, TRANSACTION,
+    UNSUBSCRIBE, UPDATE,
 };
 use self::parts::{begin_in, put_names, take_queue_first};
 use crate::Malformed;
@@ -109,6 +110,7 @@ pub(crate) fn encode(command: &Command<'_>, out: &mut Vec<u8>) {
         Command::Publish(publish) => fanout::encode_publish(publish, out),
         Command::Member(command) => fanout::encode_member(command, out),
         Command::Schedule(command) => schedules::encode(command, out),
+        Command::Transaction(steps) => stepping::encode(steps, out),
     }
 }
 
@@ -168,6 +170,7 @@ pub(crate) fn decode<R>(
             receipts = take_receipts(input)?;
             Command::GiveBack(&receipts)
         }
+        TRANSACTION => return stepping::take(input, then),
         kind @ (QUEUE_CREATE | QUEUE_SET) => return queues::take_changing(kind, input, then),
         kind => take_without_list(kind, input)?,
     };

@@ -24,6 +24,7 @@ use self::figures::{
 use self::kinds::{
     ACKS, COUNT, DEADLINE, DELIVERY, DONE, EXPLAINED, FIGURES, JOINED, LEASES, MEMBERS, NAMES,
     OUTCOME, PUT, PUT_OUTCOME, REFUSED, SCANNED, SCHEDULE, SETTINGS, SHOWN, STATE, TASK, TASKS,
+    TRANSACTION,
 };
 use self::looking::{put_explanation, put_leases, take_explanation, take_leases};
 use self::refusals::{put_ack, put_refusal, take_ack, take_refusal};
@@ -71,6 +72,7 @@ const fn kind(reply: &Reply) -> u8 {
         Reply::Joined(_) => JOINED,
         Reply::Members(_) => MEMBERS,
         Reply::Schedule(_) => SCHEDULE,
+        Reply::Transaction(_) => TRANSACTION,
         Reply::Refused(_) => REFUSED,
     }
 }
@@ -123,6 +125,10 @@ fn put_reply(out: &mut Vec<u8>, reply: &Reply) {
         Reply::Figures(figures) => put_figures(out, figures),
         Reply::Members(members) => put_list(out, members, put_member),
         Reply::Schedule(shown) => put_schedule(out, shown),
+        Reply::Transaction(replies) => put_list(out, replies, |out, reply| {
+            out.push(kind(reply));
+            put_reply(out, reply);
+        }),
         Reply::Refused(refusal) => put_refusal(out, refusal),
     }
 }
@@ -181,7 +187,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Output, Malformed> {
     let kind = take_byte(input)?;
     let is_known = (DELIVERY..=REFUSED).contains(&kind)
         || kind == SCHEDULE
-        || (EXPLAINED..=LEASES).contains(&kind);
+        || (TRANSACTION..=LEASES).contains(&kind);
     if !is_known {
         return Err(Malformed::UnknownKind { what: "output", kind });
     }
@@ -251,8 +257,17 @@ fn take_reply(kind: u8, input: &mut &[u8]) -> Result<Reply, Malformed> {
         MEMBERS => Reply::Members(take_vec(input, take_member)?),
         SCHEDULE => Reply::Schedule(Box::new(take_schedule(input)?)),
         REFUSED => Reply::Refused(take_refusal(input)?),
+        TRANSACTION => Reply::Transaction(take_vec(input, take_reply_of_step)?),
         _ => return Err(Malformed::UnknownKind { what: "output", kind }),
     })
+}
+
+/// The reply to a step is neither a refusal nor that of another transaction.
+fn take_reply_of_step(input: &mut &[u8]) -> Result<Reply, Malformed> {
+    match take_byte(input)? {
+        REFUSED | TRANSACTION => Err(Malformed::OutOfRange("reply of a step")),
+        kind => take_reply(kind, input),
+    }
 }
 
 fn take_tasks(input: &mut &[u8]) -> Result<(Vec<TaskRecord>, bool), Malformed> {

@@ -29,6 +29,7 @@ mod survivors;
 mod take;
 mod tasks;
 mod time;
+mod transaction;
 mod transfer;
 mod waits;
 
@@ -124,7 +125,7 @@ pub struct Member {
 }
 
 /// All queues, lanes and members, and all clients that block on them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Model {
     limits: Limits,
     /// The moment of the latest call.
@@ -159,6 +160,8 @@ pub struct Model {
     lingering: Vec<(Bytes, Tally, Timestamp)>,
     totals: Tally,
     bindings: bindings::Bindings,
+    /// What the transaction that is being carried out puts off until its end.
+    put_off: Option<transaction::PutOff>,
     /// Replies and deliveries to send.
     pub outputs: Vec<Output>,
     /// Nothing is due before this moment.
@@ -197,6 +200,7 @@ impl Model {
             lingering: Vec::new(),
             totals: Tally::default(),
             bindings: bindings::Bindings::default(),
+            put_off: None,
             outputs: Vec::new(),
             quiet_until: Timestamp::ZERO,
             room: Room::Enough,
@@ -268,6 +272,7 @@ impl Model {
             Command::Publish(publish) => self.publish(publish),
             Command::Member(command) => self.tend(command),
             Command::Schedule(command) => self.keep_schedules(command),
+            Command::Transaction(steps) => self.transact(client, request, steps),
         }
     }
 

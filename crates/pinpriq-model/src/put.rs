@@ -92,7 +92,10 @@ impl Model {
     }
 
     /// Ends the lifetime of a task with an instant TTL: it expires unless it is handed out now.
-    fn end_instant(&mut self, number: u64) {
+    pub(super) fn end_instant(&mut self, number: u64) {
+        if let Some(put_off) = &mut self.put_off {
+            return put_off.instants.push(number);
+        }
         self.serve();
         if !self.places.contains_key(&number) {
             return;

@@ -186,6 +186,9 @@ impl Model {
     /// Removes a queue that has no reason to exist. It exists while it was created, is paused or
     /// holds tasks.
     pub(super) fn tidy(&mut self, place: &Place) {
+        if let Some(put_off) = &mut self.put_off {
+            return put_off.tidy.push(place.clone());
+        }
         let exists = |home: &Home| {
             home.lane.is_some() || home.created || home.paused.any() || !home.tasks.is_empty()
         };

@@ -9,7 +9,7 @@ use pinpriq_engine::time::{Span, Timestamp};
 use super::{Answer, Model, id_fits};
 
 /// A blocked await or put.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Awaiter {
     pub(super) turn: u64,
     pub(super) client: ClientId,

@@ -9,7 +9,7 @@ mod words;
 
 use pinpriq_engine::command::{
     Ack, Amendment, Assign, Command, Done, End, Fail, Held, HeldBy, Order, Peek, Put, QueueCommand,
-    QueueName, Release, Selection, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
+    QueueName, Release, Selection, Sides, Step, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::looking::{Leases, Scan};
@@ -285,6 +285,12 @@ pub(crate) enum Ask {
     Ping(Option<Text>),
     Hello(u8),
     Reset,
+    /// The beginning of a transaction.
+    Multi,
+    /// A request that is kept until the transaction is carried out.
+    Queued(Box<Self>),
+    /// Carries out the transaction of these requests.
+    Exec(Vec<Self>),
     /// A task in a queue of another shard, where there is none.
     Elsewhere,
     /// Something that the door itself refuses, with this word.
@@ -309,9 +315,10 @@ impl Ask {
 
     /// Returns who replies to it.
     pub(crate) const fn answerer(&self) -> Answerer {
-        use Ask::{Credit, Elsewhere, Hello, Nonsense, Ping, Reset};
+        use Ask::{Credit, Elsewhere, Hello, Multi, Nonsense, Ping, Queued, Reset};
         match self {
-            Ping(_) | Hello(_) | Reset | Credit(_) | Elsewhere | Nonsense(..) => Answerer::Door,
+            Ping(_) | Hello(_) | Reset | Credit(_) | Multi | Queued(_) | Elsewhere
+            | Nonsense(..) => Answerer::Door,
             _ => Answerer::Engine,
         }
     }
@@ -512,6 +519,9 @@ impl Ask {
             Self::Ping(Some(text)) => Words::new("PING").bytes(text),
             Self::Hello(version) => Words::new("HELLO").bytes(version.to_string()),
             Self::Reset => Words::new("RESET"),
+            Self::Multi => Words::new("MULTI"),
+            Self::Queued(ask) => ask.words(),
+            Self::Exec(_) => Words::new("EXEC"),
             Self::Elsewhere => Words::new("GET").bytes(ELSEWHERE).bytes(b"x"),
             Self::Nonsense(words, _) => words.iter().collect(),
             _ => self.words_about_schedules(),
@@ -789,10 +799,27 @@ impl Ask {
             Self::ResumeSchedule(name) => Command::Schedule(ScheduleCommand::Resume(name)),
             Self::DropSchedule(name) => Command::Schedule(ScheduleCommand::Drop(name)),
             Self::Fire(name) => Command::Schedule(ScheduleCommand::Fire(name)),
+            Self::Exec(asks) => {
+                let (mut run, mut made) = (Some(run), None);
+                gather(asks, &[], &mut |command| made = run.take().map(|run| run(command)));
+                return made;
+            }
             _ => return None,
         };
         Some(run(&command))
     }
+}
+
+/// Calls `run` with the transaction of these steps and those of these requests.
+fn gather(asks: &[Ask], steps: &[Step<'_>], run: &mut dyn FnMut(&Command<'_>)) {
+    let Some((ask, others)) = asks.split_first() else {
+        return run(&Command::Transaction(steps));
+    };
+    ask.with_command(|command| {
+        let mut steps = steps.to_vec();
+        steps.push(Step::Command(*command));
+        gather(others, &steps, run);
+    });
 }
 
 fn borrowed(texts: &[Text]) -> Vec<&[u8]> {

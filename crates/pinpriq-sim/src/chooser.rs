@@ -42,6 +42,28 @@ impl Chooser<'_> {
         if client.only_subscribes {
             return self.subscription(client);
         }
+        if self.once_in(14) {
+            return self.transaction(client);
+        }
+        self.plain_ask(client)
+    }
+
+    /// Chooses the requests of a transaction.
+    fn transaction(&mut self, client: &Client) -> Ask {
+        let mut steps = Vec::new();
+        for _ in 0..self.dice.below(12) {
+            let ask = self.plain_ask(client);
+            let is_step = ask.with_command(|command| command.is_step()) == Some(true);
+            // KICK is another word for DIG, and no part of transactions.
+            if is_step && !matches!(ask, Ask::KickOne { .. }) {
+                steps.push(ask);
+            }
+        }
+        // Without a queue it is carried out in any shard, perhaps in one that is not watched.
+        if steps.is_empty() { self.plain_ask(client) } else { Ask::Exec(steps) }
+    }
+
+    fn plain_ask(&mut self, client: &Client) -> Ask {
         let crowded = self.model.task_count() as u64 > self.knobs.crowd;
         let puts = if crowded { 0 } else { self.knobs.puts };
         let takes = self.knobs.takes + if crowded { self.knobs.puts } else { 0 };

@@ -5,7 +5,7 @@
 
 use pinpriq_engine::fanout::MemberFigures;
 use pinpriq_engine::looking::{Explanation, LeaseShown, Reason};
-use pinpriq_engine::reply::Reply;
+use pinpriq_engine::reply::{RefusalKind, Reply};
 use pinpriq_engine::schedule::{Form, ShownSchedule};
 use pinpriq_engine::settings::{Paused, SETTINGS, Setting, Settings, Shown};
 use pinpriq_engine::stats::Figures;
@@ -23,6 +23,8 @@ pub(crate) enum Wanted {
     Ok,
     /// A refusal that begins with this word.
     Word(&'static str),
+    /// The refusal of a transaction: these are the position and the word of the step.
+    Words(String),
     Text(Vec<u8>),
     Number(u64),
     Signed(i64),
@@ -54,6 +56,9 @@ pub(crate) fn differ(wanted: &Wanted, read: &Value, reader: &mut Reader<'_>) -> 
             let mut parts = text.splitn(2, ' ');
             parts.next() == Some(*word) && parts.next().is_some_and(|rest| !rest.is_empty())
         }
+        (Wanted::Words(words), Value::Error(text)) => text
+            .strip_prefix("EXECABORT ")
+            .is_some_and(|rest| rest.strip_prefix(&**words).is_some_and(|rest| rest.len() > 1)),
         (Text(text), Value::Bulk(read)) => text == read,
         (Text(text), Value::Simple(read)) => text == read.as_bytes(),
         (Number(number), Value::Integer(read)) => i64::try_from(*number) == Ok(*read),
@@ -175,6 +180,12 @@ pub(crate) fn answer(ask: &Ask, reply: &Reply) -> Wanted {
         Reply::Figures(figures) => figures_map(figures, matches!(ask, Ask::Stats(Some(_)))),
         Reply::Members(members) => List(members.iter().map(member).collect()),
         Reply::Schedule(shown) => schedule(shown),
+        Reply::Transaction(replies) => {
+            List(replies.iter().map(|reply| answer(ask, reply)).collect())
+        }
+        Reply::Refused(refusal) if refusal.kind == RefusalKind::ExecAbort => {
+            Wanted::Words(refusal.sentence.clone())
+        }
         Reply::Refused(refusal) => Wanted::Word(refusal.kind.word()),
     }
 }

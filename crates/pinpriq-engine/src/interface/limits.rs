@@ -37,6 +37,9 @@ pub const TASKS_PER_ANSWER_MAX: usize = 65_535;
 /// The most tasks that one take acknowledges.
 pub const DONE_MAX: usize = 100;
 
+/// The most steps of one transaction.
+pub const TRANSACTION_STEPS_MAX: usize = 1_000;
+
 /// The most deadlines that one call of [`crate::Engine::handle_timeout`] fires, and the most tasks
 /// of emptied queues that it frees. A mass expiry therefore never stalls other work.
 pub const STEPS_PER_TIMEOUT: usize = 4_096;

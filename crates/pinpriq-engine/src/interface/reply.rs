@@ -123,6 +123,8 @@ pub enum Reply {
     Members(Vec<MemberFigures>),
     /// A schedule.
     Schedule(Box<ShownSchedule>),
+    /// The steps of the transaction were carried out. One reply for each, none of them a refusal.
+    Transaction(Vec<Self>),
     /// The request could not be granted, and nothing has changed.
     Refused(Refusal),
 }
@@ -194,11 +196,14 @@ pub enum RefusalKind {
     Closing,
     /// The request needs several shards. The engine itself never returns this.
     CrossShard,
+    /// A step of the transaction was refused. The sentence begins with its position, counted from
+    /// 1, and the word of its refusal.
+    ExecAbort,
 }
 
 impl RefusalKind {
     /// All kinds.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::BadArgument,
         Self::NoQueue,
         Self::NotFound,
@@ -216,6 +221,7 @@ impl RefusalKind {
         Self::Store,
         Self::Closing,
         Self::CrossShard,
+        Self::ExecAbort,
     ];
 
     /// The stable word for programs.
@@ -239,6 +245,7 @@ impl RefusalKind {
             Self::Store => "STORE",
             Self::Closing => "CLOSING",
             Self::CrossShard => "CROSSSHARD",
+            Self::ExecAbort => "EXECABORT",
         }
     }
 }

@@ -31,7 +31,7 @@ pub(crate) enum Unsaved {
 }
 
 /// See the start of this file.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Task {
     /// The number in the lower bytes, and the flags in the highest byte.
     number_and_flags: u64,
@@ -53,7 +53,7 @@ pub(crate) struct Task {
 }
 
 /// The fields that only some tasks need. Without them, the values of [`Besides::of`] apply.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Besides {
     seq: u64,
     /// The id, if it is not the number.
@@ -74,7 +74,7 @@ struct Besides {
 }
 
 /// The fields that hardly any task needs.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Rare {
     reason: Option<Bytes>,
     origin: Option<Box<Origin>>,

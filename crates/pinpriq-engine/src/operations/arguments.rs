@@ -96,7 +96,9 @@ fn check_other_names(command: &Command<'_>) -> Result<(), Refusal> {
             MemberCommand::List(topic) => return check_name("topic", topic),
         },
         Command::Schedule(command) => return check_names_of_schedule(command),
-        Command::Credit(_)
+        // Each step is checked when its turn comes.
+        Command::Transaction(_)
+        | Command::Credit(_)
         | Command::PutBack(_)
         | Command::GiveBack(_)
         | Command::Leases(Leases { queue: None, .. }) => return Ok(()),

@@ -62,6 +62,9 @@ impl Engine {
         operation: Operation,
         failure: Failure<'_>,
     ) -> Option<StateKind> {
+        if self.undo.is_some() {
+            self.note_task(slot);
+        }
         let Failure { at, reason, delay } = failure;
         let queue = &mut self.queues[self.tasks[slot].queue];
         queue.counters.failures += 1;

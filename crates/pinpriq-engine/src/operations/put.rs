@@ -140,7 +140,10 @@ impl Engine {
     /// Serves a task that lives only for this instant to a consumer that waits already, or removes
     /// it. A task that was taken under a lease has a TTL that is over, so it never becomes ready
     /// again.
-    fn end_instant(&mut self, slot: Slot, number: u64) {
+    pub(crate) fn end_instant(&mut self, slot: Slot, number: u64) {
+        if let Some(undo) = &mut self.undo {
+            return undo.end_later(slot, number);
+        }
         self.serve();
         if self.tasks.find(number) != Some(slot) {
             return;

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use pinpriq_engine::command::{
-    Amendment, Assign, Command, HeldBy, QueueCommand, Sides, TakeMode, TimeToLive, Wait,
+    Amendment, Assign, Command, HeldBy, QueueCommand, Sides, Step, TakeMode, TimeToLive, Wait,
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand};
 use pinpriq_engine::looking::Reason;
@@ -84,7 +84,10 @@ census!(commands of Command<'static>:
     Command::Schedule(ScheduleCommand::Resume(_)),
     Command::Schedule(ScheduleCommand::Drop(_)),
     Command::Schedule(ScheduleCommand::Fire(_)),
+    Command::Transaction(_),
 );
+
+census!(steps of Step<'static>: Step::Command(_), Step::Nothing, Step::Bad(_));
 
 census!(outputs of Output: Output::Reply { .. }, Output::Delivery { .. });
 
@@ -113,6 +116,7 @@ census!(replies of Reply:
     Reply::Joined(_),
     Reply::Members(_),
     Reply::Schedule(_),
+    Reply::Transaction(_),
     Reply::Refused(_),
 );
 
@@ -145,6 +149,7 @@ census!(refusals of RefusalKind:
     RefusalKind::Store,
     RefusalKind::Closing,
     RefusalKind::CrossShard,
+    RefusalKind::ExecAbort,
 );
 
 census!(kinds of StateKind:
@@ -250,6 +255,7 @@ fn outputs_of_every_kind_are_made() {
 fn parts_of_every_kind_are_made() {
     makes_all(strategies::outcome(), outcomes());
     makes_all(strategies::refusal_kind(), refusals());
+    makes_all(strategies::step(), steps());
     makes_all(strategies::kind(), kinds());
     makes_all(strategies::state(), states());
     makes_all(strategies::reason(), reasons());

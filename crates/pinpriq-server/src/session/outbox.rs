@@ -534,6 +534,7 @@ fn answer_bytes(output: &Output) -> usize {
         Output::Reply { reply: Reply::Schedule(shown), .. } => {
             shown.name.len() + shown.plan.bytes()
         }
+        Output::Reply { reply: Reply::Transaction(replies), .. } => size_of_val(&replies[..]),
         Output::Reply { .. } => 0,
     }
 }

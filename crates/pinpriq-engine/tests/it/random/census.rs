@@ -20,6 +20,8 @@ pub(super) struct Census {
     outcomes: BTreeMap<(&'static str, &'static str), u64>,
     deliveries: u64,
     restarts: u64,
+    /// Transactions that were carried out, and that were not.
+    transactions: [u64; 2],
     compactions: u64,
     /// Commands that were refused because there was no room.
     busy: BTreeSet<&'static str>,
@@ -344,7 +346,14 @@ impl Census {
             }
             Output::Reply { reply, .. } => match reply {
                 Reply::Tasks { tasks, popped } => (tasks, *popped),
+                Reply::Transaction(replies) => {
+                    self.transactions[0] += u64::from(replies.len() > 2);
+                    return;
+                }
                 Reply::Refused(refusal) => {
+                    let is_late = refusal.kind == RefusalKind::ExecAbort
+                        && !refusal.sentence.starts_with("1 ");
+                    self.transactions[1] += u64::from(is_late);
                     *self.refusals.entry(refusal.kind).or_default() += 1;
                     return;
                 }
@@ -457,6 +466,7 @@ impl Census {
             }
         }
         assert!(missing.is_empty(), "never seen: {missing:?}\nseen: {self:#?}");
+        assert!(self.transactions.iter().all(|count| *count > 200), "{:?}", self.transactions);
         assert!(self.deliveries > 0 && self.restarts > 0 && self.compactions > 0, "{self:#?}");
     }
 }

@@ -6,7 +6,7 @@ mod schedules;
 
 use pinpriq_engine::command::{
     Ack, Amendment, Assign, Command, Done, End, Fail, Held, HeldBy, Order, Peek, Put, QueueCommand,
-    QueueName, Release, Selection, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
+    QueueName, Release, Selection, Sides, Step, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_engine::limits::NARROW_PAYLOAD_BYTES_MAX;
 use pinpriq_engine::looking::{LeasePlace, Leases, Scan};
@@ -14,7 +14,7 @@ use pinpriq_engine::settings::{
     AFTERACK, ATTEMPTS, AfterAck, Assignment, BACKOFF, BACKOFFMAX, CAPACITY, CAPACITYBYTES,
     DEADLETTER, IDS, Ids, LIMIT, ONEXPIRY, OVERFLOW, RATE, Rate, TTL, TTR, Value,
 };
-use pinpriq_engine::task::{Receipt, State, StateKind, TaskRecord, Terms};
+use pinpriq_engine::task::{Receipt, State, StateKind, TaskId, TaskRecord, Terms};
 use pinpriq_engine::time::Span;
 use pinpriq_model::Model;
 
@@ -56,7 +56,6 @@ pub(super) struct Chooser<'a> {
 }
 
 impl<'a> Chooser<'a> {
-    #[expect(clippy::too_many_lines, reason = "one arm for each command")]
     pub(super) fn command(&mut self) -> Command<'static> {
         let crowded = self.model.task_count() > 24;
         if self.memory.fans_out {
@@ -68,6 +67,38 @@ impl<'a> Chooser<'a> {
                 _ => {}
             }
         }
+        if self.dice.once_in(16) {
+            return self.transaction();
+        }
+        self.plain_command()
+    }
+
+    /// Several commands, of which most make sense.
+    fn transaction(&mut self) -> Command<'static> {
+        let mut steps = Vec::new();
+        for _ in 0..self.dice.below(6) {
+            steps.push(match self.dice.below(60) {
+                0 => Step::Nothing,
+                1 => Step::Bad("no command"),
+                2..=20 => Step::Command(Command::Put(Put { wait: None, ..self.put() })),
+                21..=23 => Step::Command(Command::Publish(self.publish())),
+                _ => {
+                    let mut command = self.plain_command();
+                    let mut tries = 0;
+                    while !command.is_step() && !(tries > 20 && self.dice.once_in(50)) {
+                        command = self.plain_command();
+                        tries += 1;
+                    }
+                    Step::Command(command)
+                }
+            });
+        }
+        Command::Transaction(Vec::leak(steps))
+    }
+
+    #[expect(clippy::too_many_lines, reason = "one arm for each command")]
+    fn plain_command(&mut self) -> Command<'static> {
+        let crowded = self.model.task_count() > 24;
         match self.dice.below(124) {
             116..=119 => Command::Schedule(self.schedule()),
             120..=121 => {
@@ -77,7 +108,13 @@ impl<'a> Chooser<'a> {
             122 => Command::Scan(self.scan()),
             123 => Command::Leases(self.leases()),
             103..=109 => {
-                let (held, payload, reason) = (self.held(), self.payload(), self.reason());
+                let held = if self.dice.once_in(3) {
+                    let (queue, id) = self.endangered();
+                    Held { queue, by: HeldBy::Id(id) }
+                } else {
+                    self.held()
+                };
+                let (payload, reason) = (self.payload(), self.reason());
                 Command::Fail(Fail { held, reason, delay: self.maybe_span(), payload })
             }
             110..=111 => {
@@ -127,8 +164,9 @@ impl<'a> Chooser<'a> {
             71..=73 => Command::Restart(self.transfer()),
             74..=76 => self.update(),
             77..=80 => {
-                let (queue, id) = self.target();
-                Command::Await { queue, id, wait: self.wait() }
+                let (queue, id) = self.endangered();
+                let wait = if self.dice.once_in(2) { Wait::Forever } else { self.wait() };
+                Command::Await { queue, id, wait }
             }
             81..=83 => {
                 let (queues, member) = self.some_queues();
@@ -239,6 +277,35 @@ impl<'a> Chooser<'a> {
 
     fn given_id(&mut self) -> &'static [u8] {
         self.dice.pick(&[b"x".as_slice(), b"y", b"z"])
+    }
+
+    /// Returns an id for a new task of this queue, which may have a task of this id.
+    fn given_id_in(&mut self, queue: &[u8]) -> &'static [u8] {
+        let mut present = self.tasks();
+        present.retain(|task| task.queue.as_ref() == queue && matches!(task.id, TaskId::Given(_)));
+        if present.is_empty() || self.dice.once_in(2) {
+            return self.given_id();
+        }
+        let index = self.dice.below(present.len() as u64);
+        let id = &present[usize::try_from(index).unwrap()].id;
+        Vec::leak(id.to_string().into_bytes())
+    }
+
+    /// Returns a task that may become a dead letter, if there is one.
+    fn endangered(&mut self) -> (QueueName<'static>, &'static [u8]) {
+        let homes = self.model.homes.values();
+        let mut tasks: Vec<&TaskRecord> = homes
+            .filter(|home| home.settings.dead_letter.is_some())
+            .flat_map(|home| home.tasks.values())
+            .filter(|task| task.progress.state.kind() == StateKind::Taken)
+            .collect();
+        tasks.sort_by_key(|task| task.number);
+        if tasks.is_empty() || self.dice.once_in(2) {
+            return self.target();
+        }
+        let index = self.dice.below(tasks.len() as u64);
+        let task = tasks[usize::try_from(index).unwrap()];
+        (place_of(task), Vec::leak(task.id.to_string().into_bytes()))
     }
 
     /// Returns a task, with an id in the form of its queue.
@@ -383,7 +450,7 @@ impl<'a> Chooser<'a> {
             delay: if self.dice.once_in(3) { self.span() } else { Span::ZERO },
             ttl,
             terms: Terms::of(key, self.dice.once_in(4).then(|| self.span())),
-            id: names_it.then(|| self.given_id()),
+            id: names_it.then(|| self.given_id_in(queue)),
             wait: self.dice.once_in(4).then(|| self.wait()),
         }
     }

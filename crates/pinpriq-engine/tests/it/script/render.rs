@@ -109,6 +109,10 @@ impl Names {
             Reply::Members(members) if members.is_empty() => "nobody".to_owned(),
             Reply::Members(members) => members.iter().map(member).collect::<Vec<_>>().join("; "),
             Reply::Schedule(shown) => schedule(shown),
+            Reply::Transaction(replies) => {
+                let replies: Vec<String> = replies.iter().map(|reply| self.reply(reply)).collect();
+                format!("({})", replies.join("; "))
+            }
             Reply::Refused(refusal) => refusal.to_string(),
         }
     }

@@ -6,7 +6,7 @@
 
 use pinpriq_engine::command::{
     Ack, Amendment, Assign, Command, Done, End, Fail, Held, HeldBy, Order, Peek, Put, QueueCommand,
-    QueueName, Release, Selection, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
+    QueueName, Release, Selection, Sides, Step, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::limits::Limits;
@@ -129,9 +129,33 @@ impl Words {
         }
     }
 
+    /// Reads a transaction: commands with a semicolon between them. `NOTHING` and `BAD` are steps
+    /// too.
+    pub(super) fn transaction(mut self, receipts: Receipts<'_>) -> Command<'static> {
+        self.text();
+        let mut steps = Vec::new();
+        while !self.words.is_empty() {
+            let end = self.words.iter().position(|word| word == ";");
+            let rest = end.map(|at| self.words.split_off(at));
+            let step = std::mem::take(&mut self.words);
+            self.words = rest.unwrap_or_default();
+            self.words.pop_front();
+            let step = Self { words: step };
+            steps.push(match step.peek().as_str() {
+                "NOTHING" => Step::Nothing,
+                "BAD" => Step::Bad("a word makes no sense"),
+                _ => Step::Command(step.command(receipts)),
+            });
+        }
+        Command::Transaction(Vec::leak(steps))
+    }
+
     /// Reads the whole rest as a command.
     #[expect(clippy::too_many_lines, reason = "one arm for each command")]
     pub(super) fn command(mut self, receipts: Receipts<'_>) -> Command<'static> {
+        if self.peek() == "EXEC" {
+            return self.transaction(receipts);
+        }
         let word = self.text();
         let command = match word.as_str() {
             "PUT" => Command::Put(self.put()),

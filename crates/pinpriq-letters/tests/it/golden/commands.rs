@@ -2,7 +2,7 @@
 
 use pinpriq_engine::command::{
     Ack, Amendment, Assign, Command, Done, End, Fail, Held, HeldBy, Order, Peek, Put, QueueCommand,
-    QueueName, Release, Selection, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
+    QueueName, Release, Selection, Sides, Step, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::looking::{LeasePlace, Leases, Scan};
@@ -304,6 +304,32 @@ fn schedules() {
         (ScheduleCommand::Fire(b"s"), r#"38 01 "s""#),
     ];
     have_the_bytes(&lines.map(|(command, line)| (Command::Schedule(command), line)));
+}
+
+#[test]
+fn transactions() {
+    let receipts = [RECEIPT];
+    let steps = [
+        Step::Command(Command::Put(Put::new(b"jobs", b"hello"))),
+        Step::Nothing,
+        Step::Bad("no"),
+        Step::Command(Command::AckAll { queue: JOBS, receipts: &receipts }),
+        Step::Command(Command::Kill { queue: JOBS, ids: &[b"x"] }),
+        Step::Command(Command::Ack(Ack { held: HELD, payload: None, zombie: None })),
+    ];
+    have_the_bytes(&[
+        (Command::Transaction(&[]), "3c 00"),
+        (
+            Command::Transaction(&steps),
+            r#"3c 06
+               02 0d 01 b00000000 04 "jobs" 05 "hello"
+               00
+               01 02 "no"
+               02 0b 06 b00000000 04 "jobs" 01 01 02 03
+               02 0a 0c b00000000 04 "jobs" 01 01 "x"
+               02 0a 05 b00000000 04 "jobs" 01 02 03"#,
+        ),
+    ]);
 }
 
 #[test]

@@ -177,6 +177,11 @@ fn answers_about_several() {
             Reply::Names { names: vec![text("a"), text("bc")], more: true },
             r#"0e b00000001 02 01 "a" 02 "bc""#,
         ),
+        (Reply::Transaction(vec![]), "28 00"),
+        (
+            Reply::Transaction(vec![Reply::Done, Reply::Put(TaskId::Number(7)), Reply::Count(2)]),
+            "28 03 02 03 b00000001 07 0a 02",
+        ),
         (Reply::Members(vec![member]), r#"11 01 01 "m" 02 e8 07 03 04"#),
     ]);
 }

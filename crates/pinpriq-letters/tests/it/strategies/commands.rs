@@ -1,7 +1,7 @@
 //! Commands of every kind.
 
 use pinpriq_engine::command::{
-    Ack, Command, Done, Fail, Peek, Put, QueueCommand, Release, Take, Transfer, Update,
+    Ack, Command, Done, Fail, Peek, Put, QueueCommand, Release, Step, Take, Transfer, Update,
 };
 use pinpriq_engine::fanout::{MemberCommand, Publish};
 use pinpriq_engine::looking::{LeasePlace, Leases, Scan};
@@ -27,7 +27,33 @@ pub(crate) fn command() -> impl Strategy<Value = Command<'static>> {
         5 => queue_command().prop_map(Command::Queue),
         4 => fan_out(),
         3 => schedule().prop_map(Command::Schedule),
+        1 => list(step()).prop_map(Command::Transaction),
     ]
+}
+
+/// Any step of a transaction.
+pub(crate) fn step() -> impl Strategy<Value = Step<'static>> {
+    let command = prop_oneof![
+        put_or_take(),
+        about_a_held_task(),
+        about_a_task(),
+        about_several(),
+        fan_out(),
+    ];
+    prop_oneof![
+        8 => command.prop_map(as_step),
+        1 => Just(Step::Nothing),
+        1 => select(&["", "no", "\u{e4}"][..]).prop_map(Step::Bad),
+    ]
+}
+
+/// The command as a step, without what a step cannot have.
+fn as_step(command: Command<'static>) -> Step<'static> {
+    match command {
+        Command::Put(put) => Step::Command(Command::Put(Put { wait: None, ..put })),
+        command if command.is_step() => Step::Command(command),
+        _ => Step::Nothing,
+    }
 }
 
 fn put_or_take() -> BoxedStrategy<Command<'static>> {

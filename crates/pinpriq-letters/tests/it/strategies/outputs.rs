@@ -32,7 +32,19 @@ pub(crate) fn output() -> impl Strategy<Value = Output> {
 
 /// Any reply.
 pub(crate) fn reply() -> impl Strategy<Value = Reply> {
-    prop_oneof![about_a_task(), about_several(), about_a_queue()]
+    prop_oneof![
+        10 => plain_reply(),
+        1 => vec(plain_reply().prop_filter("a step", is_of_step), 0..6)
+            .prop_map(Reply::Transaction),
+    ]
+}
+
+fn plain_reply() -> BoxedStrategy<Reply> {
+    prop_oneof![about_a_task(), about_several(), about_a_queue()].boxed()
+}
+
+fn is_of_step(reply: &Reply) -> bool {
+    !matches!(reply, Reply::Refused(_))
 }
 
 fn about_a_task() -> BoxedStrategy<Reply> {

@@ -127,6 +127,12 @@ fn whole_reply((writer, contacts): (&mut Writer<'_>, &Contacts), reply: &Reply, 
         Reply::Joined(incarnation) => whole(writer, *incarnation),
         Reply::Members(members) => members_array(writer, members),
         Reply::Schedule(shown) => schedule(writer, shown),
+        Reply::Transaction(replies) => {
+            writer.array(replies.len());
+            for reply in replies {
+                whole_reply((&mut *writer, contacts), reply, Shape::Plain);
+            }
+        }
         Reply::Refused(refused) => refusal(writer, refused),
     }
 }

@@ -203,6 +203,11 @@ impl<'a> Parts<'a> {
         Fault::bad(format!("{name} knows no option {word}"))
     }
 
+    /// Returns the entry of the command.
+    pub(crate) const fn spec(&self) -> &'static Spec {
+        self.spec
+    }
+
     /// Returns the word at this place.
     pub(crate) fn word(&self, index: usize) -> &'a [u8] {
         self.words.get(index).copied().unwrap_or_default()
