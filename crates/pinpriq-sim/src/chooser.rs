@@ -53,6 +53,10 @@ impl Chooser<'_> {
         let mut steps = Vec::new();
         for _ in 0..self.dice.below(12) {
             let ask = self.plain_ask(client);
+            #[expect(
+                clippy::redundant_closure_for_method_calls,
+                reason = "the method itself has only one lifetime"
+            )]
             let is_step = ask.with_command(|command| command.is_step()) == Some(true);
             // KICK is another word for DIG, and no part of transactions.
             if is_step && !matches!(ask, Ask::KickOne { .. }) {

@@ -249,7 +249,9 @@ impl Engine {
     #[inline(never)]
     pub(crate) fn note_publication_of(&mut self, number: u64) {
         let first = self.publications.shared_by(number).map(|(first, _)| first);
-        first.into_iter().for_each(|first| self.note_publication(first));
+        if let Some(first) = first {
+            self.note_publication(first);
+        }
     }
 
     /// Notes the end of the lease of a member that gives a sign of life.

@@ -16,6 +16,7 @@ const BAD: u8 = 1;
 const COMMAND: u8 = 2;
 
 /// A step as its bytes.
+#[derive(Clone, Copy)]
 enum Written<'a> {
     Nothing,
     Bad(&'a str),

@@ -198,13 +198,11 @@ impl Desk {
     ) -> Result<(), Refusal> {
         let Command::Transaction([step]) = command else { return Ok(()) };
         let Some(queue) = queue_of_step(step).filter(|_| self.routes) else { return Ok(()) };
-        match first {
-            Some(first) => shard_of_all(&[first, queue], self.seat.shard.shards()).map(drop),
-            None => {
-                *first = Some(queue.to_vec());
-                Ok(())
-            }
+        if let Some(first) = first {
+            return shard_of_all(&[first, queue], self.seat.shard.shards()).map(drop);
         }
+        *first = Some(queue.to_vec());
+        Ok(())
     }
 
     /// Asks another shard for a command.

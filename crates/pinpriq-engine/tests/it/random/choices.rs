@@ -85,7 +85,8 @@ impl<'a> Chooser<'a> {
                 _ => {
                     let mut command = self.plain_command();
                     let mut tries = 0;
-                    while !command.is_step() && !(tries > 20 && self.dice.once_in(50)) {
+                    // Few of them are no steps, and refused as such.
+                    while !command.is_step() && (tries <= 20 || !self.dice.once_in(50)) {
                         command = self.plain_command();
                         tries += 1;
                     }

@@ -190,8 +190,11 @@ impl<'a> Runner<'a> {
                 } if *own == request => {
                     // Slots that were due before may have put the tasks of the first numbers.
                     if !ids.values().any(|known| known == id) {
-                        let vacant = (last + 1..).find(|number| !ids.contains_key(number));
-                        ids.extend(vacant.map(|number| (number, id.clone())));
+                        let mut vacant = last + 1;
+                        while ids.contains_key(&vacant) {
+                            vacant += 1;
+                        }
+                        ids.insert(vacant, id.clone());
                     }
                     continue;
                 }

@@ -1,4 +1,5 @@
-//! The commands that look at a whole queue, and how their replies are written.
+//! The commands that look at a whole queue: their entries for the table, what they do, and how
+//! their replies are written.
 
 use std::fmt::Write as _;
 
@@ -13,6 +14,7 @@ use super::encode::{bytes, moment, state_letter, task_id, whole};
 use super::fault::Fault;
 use super::options::{COUNT, CURSOR, KEY, MEMBER, STATE, WITHMETA};
 use super::queues::bytes_of_digits;
+use super::spec::{Group, Spec, Word};
 use super::words::{self, number, shown};
 use crate::home::contacts::Contacts;
 use crate::session::about::at_home;
@@ -22,13 +24,50 @@ type Done = Result<(), Fault>;
 /// The number of tasks or leases on a page if the request names none.
 const PAGE: u64 = 100;
 
-pub(crate) fn explain(call: &mut Call<'_, '_>) -> Done {
+pub(crate) const EXPLAIN: Spec = Spec {
+    name: "EXPLAIN",
+    sub: None,
+    group: Group::Tasks,
+    summary: "Tells why a task is not handed out, or which task would be next",
+    reply: "a map: id, state, since, reasons",
+    words: &[Word::One("queue"), Word::Maybe("id")],
+    options: &[MEMBER],
+    while_subscribed: false,
+    run: explain,
+};
+
+pub(crate) const SCAN: Spec = Spec {
+    name: "SCAN",
+    sub: None,
+    group: Group::Tasks,
+    summary: "Shows all tasks of a queue, page by page",
+    reply: "the cursor of the next page (0 after the last) and an array of tasks",
+    words: &[Word::One("queue")],
+    options: &[CURSOR, COUNT, STATE, KEY, WITHMETA, MEMBER],
+    while_subscribed: false,
+    run: scan,
+};
+
+pub(crate) const LEASES: Spec = Spec {
+    name: "LEASES",
+    sub: None,
+    group: Group::Tasks,
+    summary: "Shows who holds which task, in one queue or in all, page by page",
+    reply: "the cursor of the next page (0 after the last) and an array of maps: queue, \
+            member, id, client, name, address, since, until",
+    words: &[Word::Maybe("queue")],
+    options: &[COUNT, CURSOR, MEMBER],
+    while_subscribed: false,
+    run: leases,
+};
+
+fn explain(call: &mut Call<'_, '_>) -> Done {
     let parts = call.parts;
     let id = parts.words.get(1).copied();
     call.ask(Shape::Plain, &Command::Explain { queue: parts.queue(), id })
 }
 
-pub(crate) fn scan(call: &mut Call<'_, '_>) -> Done {
+fn scan(call: &mut Call<'_, '_>) -> Done {
     let parts = call.parts;
     let after = match parts.option(CURSOR) {
         Some(cursor) => number(cursor).ok_or_else(|| no_cursor(cursor))?,
@@ -45,7 +84,7 @@ pub(crate) fn scan(call: &mut Call<'_, '_>) -> Done {
     call.ask(shape, &Command::Scan(scan))
 }
 
-pub(crate) fn leases(call: &mut Call<'_, '_>) -> Done {
+fn leases(call: &mut Call<'_, '_>) -> Done {
     let parts = call.parts;
     if parts.words.is_empty() && parts.has(MEMBER) {
         return Err(Fault::bad("LEASES of a lane names the topic first"));
