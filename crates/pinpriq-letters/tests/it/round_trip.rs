@@ -48,7 +48,9 @@ proptest! {
     #[test]
     fn steps_come_back_in_their_order(steps in vec(step(), 0..20)) {
         let mut letter = Steps::default();
-        steps.iter().for_each(|step| letter.push(step));
+        for step in &steps {
+            letter.push(step);
+        }
         let is_same = letter.decode(|decoded| *decoded == Command::Transaction(&steps));
         prop_assert_eq!(is_same, Ok(true));
     }
