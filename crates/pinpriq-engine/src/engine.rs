@@ -24,6 +24,7 @@ use crate::memory::queues::Queues;
 use crate::memory::schedules::Schedules;
 use crate::memory::slots::QueueSlot;
 use crate::memory::tasks::Tasks;
+use crate::memory::undo::UndoLog;
 use crate::memory::windows::Windows;
 use crate::operations::arguments::check_names;
 use crate::reply::{Output, Refusal, RefusalKind, Reply};
@@ -44,6 +45,8 @@ pub struct Engine {
     /// See [`Engine::new`].
     pub(crate) seed: u64,
     pub(crate) now: Timestamp,
+    /// The moment of [`Engine::start`].
+    pub(crate) started_at: Timestamp,
     pub(crate) issued: Issued,
     pub(crate) tasks: Tasks,
     pub(crate) queues: Queues,
@@ -71,6 +74,8 @@ pub struct Engine {
     pub(crate) restored_last: Option<(Bytes, QueueSlot)>,
     /// What the store has room for.
     pub(crate) room: Room,
+    /// How to undo what the transaction that is being carried out has done so far.
+    pub(crate) undo: Option<Box<UndoLog>>,
     /// The request that is being carried out, until it has its reply.
     asking: Option<(ClientId, RequestId)>,
 }
@@ -110,6 +115,7 @@ impl Engine {
             limits,
             seed,
             now: Timestamp::ZERO,
+            started_at: Timestamp::ZERO,
             issued: Issued::default(),
             tasks: Tasks::new(seed),
             queues: Queues::new(&limits),
@@ -128,6 +134,7 @@ impl Engine {
             totals: Counters::default(),
             bytes: 0,
             room: Room::Enough,
+            undo: None,
             asking: None,
         }
     }
@@ -445,7 +452,7 @@ impl Engine {
         &self.totals
     }
 
-    fn dispatch(
+    pub(crate) fn dispatch(
         &mut self,
         client: ClientId,
         request: RequestId,
@@ -463,6 +470,9 @@ impl Engine {
             }
             Command::Peek(ref peek) => self.peek(peek),
             Command::Get { queue, id } => self.get(queue, id),
+            Command::Explain { queue, id } => self.explain(queue, id),
+            Command::Scan(ref scan) => self.scan(scan),
+            Command::Leases(ref leases) => self.leases(leases),
             Command::Ack(ref ack) => self.ack(client, ack),
             Command::AckAll { queue, receipts } => Ok(Some(self.ack_all(client, queue, receipts))),
             Command::Release(ref release) => self.release(client, release),
@@ -488,6 +498,7 @@ impl Engine {
             Command::Publish(ref publish) => self.publish(publish),
             Command::Member(command) => self.tend(command),
             Command::Schedule(command) => self.keep_schedules(&command),
+            Command::Transaction(steps) => self.transact(client, request, steps),
         }
     }
 

@@ -5,6 +5,7 @@ pub mod backoff;
 pub mod change;
 pub mod command;
 pub mod limits;
+pub mod looking;
 pub mod reply;
 pub mod room;
 pub mod schedule;

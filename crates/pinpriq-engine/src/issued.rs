@@ -59,6 +59,17 @@ impl Issued {
         self.number = self.number.max(number);
     }
 
+    /// The last number and the last clock reading, for [`Issued::go_back`].
+    pub(crate) const fn mark(&self) -> (u64, u64) {
+        (self.number, self.time64)
+    }
+
+    /// Takes back the numbers and clock readings that were issued since this mark. Nobody may have
+    /// learned of them.
+    pub(crate) const fn go_back(&mut self, (number, time64): (u64, u64)) {
+        (self.number, self.time64) = (number, time64);
+    }
+
     /// The next grant.
     #[inline]
     pub(crate) const fn grant(&mut self) -> Grant {

@@ -18,6 +18,14 @@ pub(crate) struct Report {
     stirred: bool,
 }
 
+/// How much was noted at one moment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mark {
+    changes: usize,
+    obsolete: usize,
+    stirred: bool,
+}
+
 impl Report {
     pub(crate) const fn new() -> Self {
         Self {
@@ -91,6 +99,22 @@ impl Report {
     /// Moves the places to the end of `places`.
     pub(crate) fn take_obsolete(&mut self, places: &mut Vec<Place>) {
         places.append(&mut self.obsolete);
+    }
+
+    /// Returns how much was noted, for [`Report::go_back`].
+    pub(crate) const fn so_far(&self) -> Mark {
+        let (changes, obsolete) = (self.changes.len(), self.obsolete.len());
+        Mark { changes, obsolete, stirred: self.stirred }
+    }
+
+    /// Forgets everything that was noted since this mark, at which no task was unsaved.
+    pub(crate) fn go_back(&mut self, mark: Mark) {
+        if !planted!(AbortedChangesReported) {
+            self.changes.truncate(mark.changes);
+        }
+        self.obsolete.truncate(mark.obsolete);
+        self.unsaved.clear();
+        self.stirred = mark.stirred;
     }
 
     /// Forgets what nobody wants to know.

@@ -103,7 +103,7 @@ impl Engine {
             latest.now
         );
         self.issued.begin(incarnation, latest);
-        self.now = now;
+        (self.now, self.started_at) = (now, now);
         self.bytes = 0;
         self.restored_last = None;
         self.link_lanes();

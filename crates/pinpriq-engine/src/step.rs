@@ -34,6 +34,9 @@ impl Engine {
         let (queue, kind) = (task.queue, task.kind());
         assert!(permits(operation, None, Some(kind)), "{operation:?} cannot make {kind:?}");
         let (content, own) = (task.content_bytes(), task.own_bytes());
+        if self.undo.is_some() {
+            self.note_entry(task.number(), queue);
+        }
         let slot = self.tasks.insert(task);
         let task = &self.tasks[slot];
         let owner = &mut self.queues[queue];
@@ -73,6 +76,9 @@ impl Engine {
             task.number()
         );
         task.set_state(state);
+        if from != to {
+            task.note_since(self.now);
+        }
         let (queue, number) = (task.queue, task.number());
         self.reweigh(slot, former, from);
         self.count(queue, operation, Some(from), Some(to));
@@ -116,13 +122,13 @@ impl Engine {
         let kept = self.tasks.keep(payload);
         let mut former = None;
         self.amend(slot, Unsaved::Whole, |task| former = task.replace_payload(kept));
-        self.tasks.forget(former);
+        self.forget_payload(former);
     }
 
     /// A task leaves its queue for good: any state to X.
     pub(crate) fn leave(&mut self, slot: Slot, operation: Operation, exit: Exit) {
         let task = self.take_out(slot, operation, exit);
-        self.tasks.forget(task.payload());
+        self.forget_payload(task.payload());
         self.report.give_up(task.place());
         self.tidy_queue(task.queue);
     }
@@ -321,6 +327,9 @@ impl Engine {
     /// Ends the sharing of a copy with its publication. After the last copy, the publication is
     /// removed.
     fn let_go(&mut self, number: u64) {
+        if self.undo.is_some() {
+            self.note_publication_of(number);
+        }
         let Some((first, published)) = self.publications.of_copy(number) else {
             unreachable!("task {number} shares no publication")
         };
@@ -339,6 +348,11 @@ impl Engine {
         outcome: Outcome,
         state: Option<StateKind>,
     ) {
+        if let Some(undo) = &mut self.undo
+            && !planted!(AwaiterToldOfUndone)
+        {
+            return undo.tell_later(number, outcome, state);
+        }
         for (id, awaiter) in self.consumers.take_awaiters_of(number) {
             if let Some(at) = awaiter.until {
                 self.deadlines.remove(at, Due::Awaiter(id));
@@ -348,12 +362,20 @@ impl Engine {
     }
 
     /// Removes a queue that is not needed any more. Its figures may be kept for a while.
+    #[inline]
     pub(crate) fn tidy_queue(&mut self, queue: QueueSlot) {
+        if let Some(undo) = &mut self.undo {
+            return undo.tidy_later(queue);
+        }
         self.bytes -= self.queues.tidy(queue, self.now);
     }
 
     /// Counts a queue, which exists for clients from now on.
+    #[inline]
     pub(crate) fn count_queue(&mut self, queue: QueueSlot) {
+        if self.undo.is_some() {
+            self.note_queue(queue);
+        }
         self.bytes += self.queues.count(queue, self.now);
     }
 
@@ -387,7 +409,10 @@ impl Engine {
     }
 
     /// Removes a task from the indexes that depend on its state.
-    fn lift(&mut self, slot: Slot) -> StateKind {
+    pub(crate) fn lift(&mut self, slot: Slot) -> StateKind {
+        if self.undo.is_some() {
+            self.note_task(slot);
+        }
         let task = &self.tasks[slot];
         self.queues[task.queue].indexes.remove(slot, &self.tasks);
         if let Some(client) = connection_lease(task) {

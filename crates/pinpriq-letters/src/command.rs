@@ -5,10 +5,12 @@
 mod fanout;
 mod holding;
 mod kinds;
+mod looking;
 mod parts;
 mod putting;
 mod queues;
 mod schedules;
+pub(crate) mod stepping;
 mod tending;
 
 use pinpriq_engine::command::{Command, Done};
@@ -16,9 +18,10 @@ use pinpriq_engine::task::{Grant, Receipt, TaskRecord};
 use pinpriq_records::primitives::{end, put_bytes, put_number, take_byte, take_bytes, take_small};
 
 use self::kinds::{
-    ACK, ACK_ALL, AWAIT, BURY, CREDIT, DIG, FAIL, GET, GIVE_BACK, KILL, MOVE, PEEK, PLOW, PUBLISH,
-    PUT, PUT_BACK, QUEUE_CREATE, QUEUE_SET, REDRIVE, RELEASE, RESTART, SCHEDULE_FIRE, SCHEDULE_SET,
-    SNATCH, SUBSCRIBE, SWITCH, TAKE, TAKE_DONE, TOUCH, UNSUBSCRIBE, UPDATE,
+    ACK, ACK_ALL, AWAIT, BURY, CREDIT, DIG, EXPLAIN, FAIL, GET, GIVE_BACK, KILL, LEASES, MOVE,
+    PEEK, PLOW, PUBLISH, PUT, PUT_BACK, QUEUE_CREATE, QUEUE_SET, REDRIVE, RELEASE, RESTART, SCAN,
+    SCHEDULE_FIRE, SCHEDULE_SET, SNATCH, SUBSCRIBE, SWITCH, TAKE, TAKE_DONE, TOUCH, TRANSACTION,
+    UNSUBSCRIBE, UPDATE,
 };
 use self::parts::{begin_in, put_names, take_queue_first};
 use crate::Malformed;
@@ -52,6 +55,9 @@ pub(crate) fn encode(command: &Command<'_>, out: &mut Vec<u8>) {
             begin_in(out, GET, queue);
             put_bytes(out, id);
         }
+        Command::Explain { queue, id } => looking::encode_explain(queue, *id, out),
+        Command::Scan(scan) => looking::encode_scan(scan, out),
+        Command::Leases(leases) => looking::encode_leases(leases, out),
         Command::AckAll { queue, receipts } => {
             begin_in(out, ACK_ALL, queue);
             put_list(out, receipts, put_receipt);
@@ -104,6 +110,7 @@ pub(crate) fn encode(command: &Command<'_>, out: &mut Vec<u8>) {
         Command::Publish(publish) => fanout::encode_publish(publish, out),
         Command::Member(command) => fanout::encode_member(command, out),
         Command::Schedule(command) => schedules::encode(command, out),
+        Command::Transaction(steps) => stepping::encode(steps, out),
     }
 }
 
@@ -163,6 +170,7 @@ pub(crate) fn decode<R>(
             receipts = take_receipts(input)?;
             Command::GiveBack(&receipts)
         }
+        TRANSACTION => return stepping::take(input, then),
         kind @ (QUEUE_CREATE | QUEUE_SET) => return queues::take_changing(kind, input, then),
         kind => take_without_list(kind, input)?,
     };
@@ -177,6 +185,12 @@ fn take_without_list<'a>(kind: u8, input: &mut &'a [u8]) -> Result<Command<'a>, 
         CREDIT => Command::Credit(take_small(input, "credit")?),
         PEEK => Command::Peek(tending::take_peek(input)?),
         GET => Command::Get { queue: take_queue_first(input)?, id: take_bytes(input)? },
+        EXPLAIN => {
+            let (queue, id) = looking::take_explain(input)?;
+            Command::Explain { queue, id }
+        }
+        SCAN => Command::Scan(looking::take_scan(input)?),
+        LEASES => Command::Leases(looking::take_leases(input)?),
         BURY => holding::take_bury(input)?,
         FAIL => Command::Fail(holding::take_fail(input)?),
         MOVE => Command::Move {

@@ -31,7 +31,7 @@ mod output;
 mod records;
 mod settings;
 
-use pinpriq_engine::command::Command;
+use pinpriq_engine::command::{Command, Step};
 use pinpriq_engine::reply::Output;
 pub use pinpriq_records::Malformed;
 
@@ -52,6 +52,24 @@ pub fn decode_command<R>(
     then: impl FnOnce(&Command<'_>) -> R,
 ) -> Result<R, Malformed> {
     command::decode(bytes, then)
+}
+
+/// The steps of a transaction, encoded one by one.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Steps {
+    bytes: Vec<u8>,
+}
+
+impl Steps {
+    /// Adds a step.
+    pub fn push(&mut self, step: &Step<'_>) {
+        command::stepping::put_step(&mut self.bytes, step);
+    }
+
+    /// Calls `then` with a transaction of these steps.
+    pub fn decode<R>(&self, then: impl FnOnce(&Command<'_>) -> R) -> Result<R, Malformed> {
+        command::stepping::take_all(&self.bytes, then)
+    }
 }
 
 /// Appends an output. Payloads that were left in the store must have been read back before: the

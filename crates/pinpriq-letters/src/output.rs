@@ -4,6 +4,7 @@
 
 mod figures;
 mod kinds;
+mod looking;
 mod refusals;
 
 use std::sync::Arc;
@@ -22,9 +23,11 @@ use self::figures::{
     put_figures, put_member, put_shown_settings, take_figures, take_member, take_shown_settings,
 };
 use self::kinds::{
-    ACKS, COUNT, DEADLINE, DELIVERY, DONE, FIGURES, JOINED, MEMBERS, NAMES, OUTCOME, PUT,
-    PUT_OUTCOME, PUT_UNIQUE, REFUSED, SCHEDULE, SETTINGS, SHOWN, STATE, TASK, TASKS,
+    ACKS, COUNT, DEADLINE, DELIVERY, DONE, EXPLAINED, FIGURES, JOINED, LEASES, MEMBERS, NAMES,
+    OUTCOME, PUT, PUT_OUTCOME, PUT_UNIQUE, REFUSED, SCANNED, SCHEDULE, SETTINGS, SHOWN, STATE,
+    TASK, TASKS, TRANSACTION,
 };
+use self::looking::{put_explanation, put_leases, take_explanation, take_leases};
 use self::refusals::{put_ack, put_refusal, take_ack, take_refusal};
 use crate::Malformed;
 use crate::fields::{kind_code, kind_of};
@@ -57,6 +60,9 @@ const fn kind(reply: &Reply) -> u8 {
         Reply::Shown(_) => SHOWN,
         Reply::Tasks { .. } => TASKS,
         Reply::Task(_) => TASK,
+        Reply::Explained(_) => EXPLAINED,
+        Reply::Scanned { .. } => SCANNED,
+        Reply::Leases { .. } => LEASES,
         Reply::State(_) => STATE,
         Reply::Deadline(_) => DEADLINE,
         Reply::Count(_) => COUNT,
@@ -68,6 +74,7 @@ const fn kind(reply: &Reply) -> u8 {
         Reply::Joined(_) => JOINED,
         Reply::Members(_) => MEMBERS,
         Reply::Schedule(_) => SCHEDULE,
+        Reply::Transaction(_) => TRANSACTION,
         Reply::Refused(_) => REFUSED,
     }
 }
@@ -99,6 +106,14 @@ fn put_reply(out: &mut Vec<u8>, reply: &Reply) {
             flags.put(out);
             put_if(out, task.as_deref(), put_record);
         }
+        Reply::Explained(explanation) => put_explanation(out, explanation),
+        Reply::Scanned { tasks, next } => {
+            flags.flag(next.is_some());
+            flags.put(out);
+            put_if(out, *next, put_number);
+            put_list(out, tasks, put_record);
+        }
+        Reply::Leases { leases, next } => put_leases(out, leases, next.as_ref()),
         Reply::State(state) => out.push(kind_code(*state)),
         Reply::Deadline(deadline) => {
             flags.flag(deadline.is_some());
@@ -123,6 +138,10 @@ fn put_reply(out: &mut Vec<u8>, reply: &Reply) {
         Reply::Figures(figures) => put_figures(out, figures),
         Reply::Members(members) => put_list(out, members, put_member),
         Reply::Schedule(shown) => put_schedule(out, shown),
+        Reply::Transaction(replies) => put_list(out, replies, |out, reply| {
+            out.push(kind(reply));
+            put_reply(out, reply);
+        }),
         Reply::Refused(refusal) => put_refusal(out, refusal),
     }
 }
@@ -179,7 +198,10 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Output, Malformed> {
     let mut rest = bytes;
     let input = &mut rest;
     let kind = take_byte(input)?;
-    if !(DELIVERY..=REFUSED).contains(&kind) && !matches!(kind, SCHEDULE | PUT_UNIQUE) {
+    let is_known = (DELIVERY..=REFUSED).contains(&kind)
+        || matches!(kind, SCHEDULE | PUT_UNIQUE)
+        || (TRANSACTION..=LEASES).contains(&kind);
+    if !is_known {
         return Err(Malformed::UnknownKind { what: "output", kind });
     }
     let client = ClientId(take_number(input)?);
@@ -224,6 +246,16 @@ fn take_reply(kind: u8, input: &mut &[u8]) -> Result<Reply, Malformed> {
             let is_there = take_flag_alone(input)?;
             Reply::Task(take_if(is_there, input, |input| take_record(input, None))?.map(Box::new))
         }
+        EXPLAINED => Reply::Explained(Box::new(take_explanation(input)?)),
+        SCANNED => {
+            let is_there = take_flag_alone(input)?;
+            let next = take_if(is_there, input, take_number)?;
+            Reply::Scanned { tasks: take_records(input)?, next }
+        }
+        LEASES => {
+            let (leases, next) = take_leases(input)?;
+            Reply::Leases { leases, next }
+        }
         STATE => Reply::State(kind_of(take_byte(input)?)?),
         DEADLINE => {
             let is_there = take_flag_alone(input)?;
@@ -250,8 +282,17 @@ fn take_reply(kind: u8, input: &mut &[u8]) -> Result<Reply, Malformed> {
         MEMBERS => Reply::Members(take_vec(input, take_member)?),
         SCHEDULE => Reply::Schedule(Box::new(take_schedule(input)?)),
         REFUSED => Reply::Refused(take_refusal(input)?),
+        TRANSACTION => Reply::Transaction(take_vec(input, take_reply_of_step)?),
         _ => return Err(Malformed::UnknownKind { what: "output", kind }),
     })
+}
+
+/// The reply to a step is neither a refusal nor that of another transaction.
+fn take_reply_of_step(input: &mut &[u8]) -> Result<Reply, Malformed> {
+    match take_byte(input)? {
+        REFUSED | TRANSACTION => Err(Malformed::OutOfRange("reply of a step")),
+        kind => take_reply(kind, input),
+    }
 }
 
 fn take_tasks(input: &mut &[u8]) -> Result<(Vec<TaskRecord>, bool), Malformed> {

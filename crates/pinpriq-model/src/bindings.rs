@@ -11,7 +11,7 @@ use pinpriq_engine::task::TaskId;
 const MARK: [u8; 8] = [0xEE; 8];
 
 /// The known ids of placeholders.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Bindings {
     known: BTreeMap<u64, TaskId>,
     /// Ids of the next tasks by number, for tasks whose ids cannot be predicted.

@@ -8,10 +8,10 @@ use super::{Exit, Home, Model};
 impl Home {
     /// Whether it has no room for another task of so many bytes.
     pub(super) fn is_full_for(&self, content: u64) -> bool {
-        self.is_full_with(self.unfinished().collect(), content)
+        self.is_full_with(&self.unfinished().collect::<Vec<_>>(), content)
     }
 
-    fn is_full_with(&self, tasks: Vec<&TaskRecord>, content: u64) -> bool {
+    fn is_full_with(&self, tasks: &[&TaskRecord], content: u64) -> bool {
         let bytes: u64 = tasks.iter().map(|task| content_of(task)).sum();
         let too_many = self.settings.capacity.is_some_and(|most| tasks.len() as u64 + 1 > most);
         too_many || self.settings.capacity_bytes.is_some_and(|most| bytes + content > most)
@@ -29,7 +29,7 @@ impl Home {
             let priority = task.progress.priority;
             (is_ready, priority.is_none(), priority, task.progress.seq)
         });
-        while self.is_full_with(left.clone(), content) {
+        while self.is_full_with(&left, content) {
             let last = left.pop().filter(|_| self.settings.overflow == Overflow::Evict)?;
             let is_less_urgent = match (priority, last.progress.priority) {
                 (Some(new), Some(old)) => old > new,

@@ -57,6 +57,15 @@ impl Home {
         self.has_room_to_take() && has_token
     }
 
+    /// The next moment at which the place gets a token, if it has none.
+    pub(super) fn next_token(&self, now: Timestamp) -> Option<Timestamp> {
+        let bucket = self.bucket?;
+        let missing = bucket.token().checked_sub(bucket.parts_at(now))?;
+        let wait_ms = missing.div_ceil(bucket.rate.count.into());
+        let wait_ms = u64::try_from(wait_ms).unwrap_or(u64::MAX);
+        (wait_ms > 0).then(|| now.after(Span::from_ms(wait_ms)))
+    }
+
     fn has_room_to_take(&self) -> bool {
         let is_taken = |task: &&pinpriq_engine::task::TaskRecord| {
             task.progress.state.kind() == StateKind::Taken
@@ -100,13 +109,6 @@ impl Model {
             self.waits_for(place) && home.has_tasks_for_anyone(self.now) && home.has_room_to_take()
         };
         let homes = self.homes.iter().filter(|(place, home)| waited_for(place, home));
-        let moments = homes.filter_map(|(_, home)| {
-            let bucket = home.bucket?;
-            let missing = bucket.token().checked_sub(bucket.parts_at(self.now))?;
-            let wait_ms = missing.div_ceil(bucket.rate.count.into());
-            let wait_ms = u64::try_from(wait_ms).unwrap_or(u64::MAX);
-            (wait_ms > 0).then(|| self.now.after(Span::from_ms(wait_ms)))
-        });
-        moments.min()
+        homes.filter_map(|(_, home)| home.next_token(self.now)).min()
     }
 }

@@ -17,6 +17,7 @@ mod disk_room;
 mod failure;
 mod gate;
 mod hold;
+mod looking;
 mod members;
 mod moving;
 mod put;
@@ -28,6 +29,7 @@ mod survivors;
 mod take;
 mod tasks;
 mod time;
+mod transaction;
 mod transfer;
 mod unique;
 mod waits;
@@ -125,11 +127,15 @@ pub struct Member {
 }
 
 /// All queues, lanes and members, and all clients that block on them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Model {
     limits: Limits,
     /// The moment of the latest call.
     pub now: Timestamp,
+    /// When the server was started.
+    started_at: Timestamp,
+    /// Since when tasks are in their state, by number, as far as they have changed it.
+    since: BTreeMap<u64, Timestamp>,
     incarnation: u64,
     /// The highest number assigned so far.
     pub last_number: u64,
@@ -158,6 +164,8 @@ pub struct Model {
     lingering: Vec<(Bytes, Tally, Timestamp)>,
     totals: Tally,
     bindings: bindings::Bindings,
+    /// What the transaction that is being carried out puts off until its end.
+    put_off: Option<transaction::PutOff>,
     /// Replies and deliveries to send.
     pub outputs: Vec<Output>,
     /// Nothing is due before this moment.
@@ -176,6 +184,8 @@ impl Model {
         Self {
             limits,
             now: Timestamp::ZERO,
+            started_at: Timestamp::ZERO,
+            since: BTreeMap::new(),
             incarnation: 0,
             last_number: 0,
             last_grant: 0,
@@ -195,6 +205,7 @@ impl Model {
             lingering: Vec::new(),
             totals: Tally::default(),
             bindings: bindings::Bindings::default(),
+            put_off: None,
             outputs: Vec::new(),
             quiet_until: Timestamp::ZERO,
             room: Room::Enough,
@@ -238,6 +249,9 @@ impl Model {
                 let found = self.find(*queue, id)?;
                 Ok(Some(Reply::Task(found.map(|number| Box::new(self.task(number).clone())))))
             }
+            Command::Explain { queue, id } => self.explain(*queue, *id),
+            Command::Scan(scan) => self.scan(scan),
+            Command::Leases(leases) => self.leases(leases),
             Command::Ack(ack) => self.ack(client, ack),
             Command::AckAll { queue, receipts } => Ok(Some(self.ack_all(*queue, receipts))),
             Command::Release(release) => self.release(client, release),
@@ -263,6 +277,7 @@ impl Model {
             Command::Publish(publish) => self.publish(publish),
             Command::Member(command) => self.tend(command),
             Command::Schedule(command) => self.keep_schedules(command),
+            Command::Transaction(steps) => self.transact(client, request, steps),
         }
     }
 

@@ -112,11 +112,15 @@ impl Model {
         change: impl FnOnce(&mut TaskRecord),
     ) {
         let from = self.places[&number].clone();
+        let since = self.since.remove(&number);
         let mut task = self.take_out(number, exit);
         change(&mut task);
         self.last_number += 1;
         task.number = self.last_number;
         task.forget_unique();
+        // A dead letter begins again. What is moved by hand stays in its state.
+        let since = if matches!(exit, Exit::Dead) { Some(self.now) } else { since };
+        self.since.extend(since.map(|since| (task.number, since)));
         task.progress.seq = task.number;
         (task.progress.attempts, task.progress.failures) = (0, 0);
         task.id = self.id_after_move(to, task.number, &task.id);

@@ -104,6 +104,9 @@ impl Model {
 
     /// Ends the lifetime of a task with an instant TTL: it expires unless it is handed out now.
     pub(super) fn end_instant(&mut self, number: u64) {
+        if let Some(put_off) = &mut self.put_off {
+            return put_off.instants.push(number);
+        }
         self.serve();
         if !self.places.contains_key(&number) {
             return;
@@ -250,6 +253,7 @@ impl Model {
         self.note_due(super::time::due(&task));
         self.kept.put_back(&task);
         self.places.insert(task.number, place.clone());
+        self.since.insert(task.number, self.now);
         self.refund(&place);
         let home = self.home(&place);
         home.tasks.insert(task.number, task);

@@ -20,7 +20,7 @@ use super::schedules::bytes_of;
 use super::{Model, Place};
 
 /// Which copies share a publication.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Kept {
     /// The bytes of each publication, by the number of its first copy.
     pub(super) publications: BTreeMap<u64, u64>,

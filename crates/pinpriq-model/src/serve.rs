@@ -145,6 +145,19 @@ impl Model {
             || self.subscriptions.iter().filter(has_credit).any(|known| known.place == *place)
     }
 
+    /// Whether somebody waits who could have a task of a place, with a small payload or any.
+    pub(super) fn is_waited_for(&self, place: &Place, is_small: bool) -> bool {
+        let could_have = |selection: Selection| is_small || !selection.narrow;
+        let has_credit = |client| self.credits.get(&client).is_some_and(|left| *left > 0);
+        let mut takers = self.takers.iter().filter(|taker| taker.places.contains(place));
+        let mut subscriptions = self
+            .subscriptions
+            .iter()
+            .filter(|known| known.place == *place && has_credit(known.client));
+        takers.any(|taker| could_have(taker.selection))
+            || subscriptions.any(|known| could_have(known.selection))
+    }
+
     /// The consumer with the longest wait among those for whom there is a task.
     fn next_consumer(&self) -> Option<Consumer> {
         let has = |place: &Place, selection| {

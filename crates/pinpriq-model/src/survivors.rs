@@ -81,6 +81,7 @@ impl Model {
         *self = Self { calendars, ..Self::new(self.limits) };
         (self.bindings, self.happened) = (bindings, happened);
         (self.now, self.incarnation, self.last_number) = (now, incarnation, last_number);
+        self.started_at = now;
         (self.kept.publications, self.kept.shares) = (kept.publications, kept.shares);
         for MemberRecord { incarnation, name, lease, ended } in kept.members {
             let (lease_until, put_off) = (now.after(lease), Vec::new());

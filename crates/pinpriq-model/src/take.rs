@@ -22,7 +22,7 @@ fn rank(task: &TaskRecord, selection: Selection) -> (i128, i128) {
 
 impl Home {
     /// The tasks that are ready, unexpired, and small enough for the client that asks.
-    fn in_sight(
+    pub(super) fn in_sight(
         &self,
         selection: Selection,
         now: Timestamp,

@@ -137,6 +137,9 @@ impl Model {
         task.progress.state = state;
         let due = time::due(task);
         self.note_due(due);
+        if from != to {
+            self.since.insert(number, self.now);
+        }
         self.note_move(number, from, Some(to));
         self.claim_key(number);
         match to {
@@ -187,6 +190,9 @@ impl Model {
     /// Removes a queue that has no reason to exist. It exists while it was created, is paused or
     /// holds tasks.
     pub(super) fn tidy(&mut self, place: &Place) {
+        if let Some(put_off) = &mut self.put_off {
+            return put_off.tidy.push(place.clone());
+        }
         let exists = |home: &Home| {
             home.lane.is_some() || home.created || home.paused.any() || !home.tasks.is_empty()
         };

@@ -18,11 +18,12 @@ impl Model {
         amendment: &Amendment<'_>,
         begins_again: bool,
     ) -> Option<StateKind> {
-        self.amend(number, amendment);
-        if self.is_over(self.task(number)) {
+        // A task whose TTL has passed leaves as it is, also for the queue for dead letters.
+        if amendment.ttl == Assign::Keep && self.is_over(self.task(number)) {
             self.expire(number);
             return None;
         }
+        self.amend(number, amendment);
         if begins_again {
             self.forget_failures(number);
         }

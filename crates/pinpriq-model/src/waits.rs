@@ -10,7 +10,7 @@ use pinpriq_engine::unique::{Awaited, PutUnique};
 use super::{Answer, Model, id_fits};
 
 /// A blocked await or put.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Awaiter {
     pub(super) turn: u64,
     pub(super) client: ClientId,
@@ -21,7 +21,7 @@ pub(super) struct Awaiter {
 }
 
 /// What a put that may wait returns.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct PutAwaited {
     pub(super) id: TaskId,
     /// For a unique task: whether it was a new one.

@@ -127,6 +127,72 @@ bugs! {
     LookIsSignOfLife "look-is-sign-of-life"
         "A look at a lane renews the lease of its member."
         [Engine("scripts::"), Simulator]
+    ScanSkipsOne "scan-skips-one"
+        "A scan goes on behind the task that follows its cursor."
+        [Engine("scripts::"), Simulator]
+    ScanSeesWaitingTwice "scan-sees-waiting-twice"
+        "A scan shows each waiting task twice."
+        [Engine("scripts::"), Simulator]
+    ExplainForgetsTheLimit "explain-forgets-the-limit"
+        "An explanation says nothing about a limit that is reached."
+        [Engine("scripts::")]
+    BehindCountsTheTaskItself "behind-counts-the-task-itself"
+        "An explanation counts a task among those that come before it."
+        [Engine("scripts::"), Simulator]
+    SinceThePut "since-the-put"
+        "A look says that a task has been in its state since its put, though it has changed since."
+        [Engine("scripts::"), Simulator]
+    LeasesShowExpired "leases-show-expired"
+        "While many deadlines are due, leases that are over are shown."
+        [Engine("looking::lease_that_is_over")]
+    ServedWithinTransaction "served-within-transaction"
+        "Consumers are served between the steps of a transaction."
+        [Engine("scripts::"), Simulator]
+    RefusedReceiptPassed "refused-receipt-passed"
+        "A step that acknowledges several tasks passes although a receipt was refused."
+        [Engine("scripts::"), Simulator]
+    TasksNotUndone "tasks-not-undone"
+        "The tasks of a transaction that is refused stay as its steps left them."
+        [Engine("scripts::"), Simulator]
+    PublicationNotUndone "publication-not-undone"
+        "A payload published by a transaction that is refused stays in memory."
+        [Engine("scripts::transaction_of_publications")]
+    TotalsNotUndone "totals-not-undone"
+        "The figures count what a refused transaction would have done."
+        [Engine("scripts::"), Simulator]
+    PositionsFromZero "positions-from-zero"
+        "The refusal of a transaction counts its steps from 0."
+        [Engine("scripts::"), Server("resp::golden::transactions")]
+    AbortedChangesReported "aborted-changes-reported"
+        "The changes of a transaction that is refused are saved."
+        [Engine("scripts::"), Simulator]
+    AwaiterToldOfUndone "awaiter-told-of-undone"
+        "Awaiters are told of an end although the transaction is refused afterwards."
+        [Engine("scripts::"), Simulator]
+    SlotNotDone "slot-not-done"
+        "A slot is not recorded as done, so it puts another task after a restart."
+        [Engine("scripts::"), Simulator]
+    PausedScheduleFires "paused-schedule-fires"
+        "A schedule puts tasks while it is paused."
+        [Engine("scripts::"), Simulator]
+    OverlapIgnored "overlap-ignored"
+        "A slot puts a task though the one before is unfinished and OVERLAP is skip."
+        [Engine("scripts::"), Simulator]
+    TwoSlotsMadeUp "two-slots-made-up"
+        "At least two slots are made up for after a time without a server."
+        [Engine("scripts::"), Simulator]
+    MissedNotCounted "missed-not-counted"
+        "Slots that passed during a pause do not count as missed."
+        [Engine("scripts::"), Simulator]
+    DroppedScheduleKept "dropped-schedule-kept"
+        "A schedule that was dropped is there again after a restart."
+        [Engine("random::"), Simulator]
+    FormerSlotsDue "former-slots-due"
+        "A schedule that is set again after a pause makes up for slots from before."
+        [Engine("scripts::"), Simulator]
+    ScheduleNotNamed "schedule-not-named"
+        "A task does not tell the schedule that it comes from."
+        [Engine("scripts::"), Simulator]
     TakeNeverTimesOut "take-never-times-out"
         "A blocked take waits for ever, whatever it said."
         [Engine("scripts::"), Simulator]
@@ -445,6 +511,12 @@ bugs! {
     UnsentLeasesKept "unsent-leases-kept"
         "Leases of which the client never heard do not end with its connection."
         [Server("resp::members::a_reply_that_could")]
+    SpoiltTransactionCarriedOut "spoilt-transaction-carried-out"
+        "EXEC carries out what fitted, though a command was refused at once."
+        [Server("resp::golden::transactions")]
+    TransactionOutlivesReset "transaction-outlives-reset"
+        "RESET leaves a transaction open."
+        [Server("resp::golden::transactions")]
     ConnectionsUnbounded "connections-unbounded"
         "There may be more connections than the limit says."
         [Server("limits::connections_that_come")]

@@ -97,6 +97,7 @@ struct Attributes<'a> {
     progress: Progress,
     origin: Option<Origin>,
     scheduled: Option<Scheduled>,
+    unique: Option<Bytes>,
     shared: bool,
 }
 
@@ -113,6 +114,7 @@ pub fn put_task(out: &mut Vec<u8>, task: &TaskRecord) {
     put_progress_open(out, task.number, &task.progress);
     put_attribute(out, ORIGIN, task.origin(), put_origin);
     put_attribute(out, SCHEDULED, task.scheduled(), put_scheduled);
+    put_attribute(out, UNIQUE, task.unique(), |out, key| put_bytes(out, key));
     if task.shared {
         out.push(SHARED);
     }

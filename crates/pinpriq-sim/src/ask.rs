@@ -4,18 +4,16 @@
 //! Both are derived here independently from the page on the protocol, and the door of the server is
 //! compared with them. Nonsense is asked too, as long as the engine has to refuse it.
 
+mod commands;
 mod schedules;
 mod words;
 
 use pinpriq_engine::command::{
-    Ack, Amendment, Assign, Command, Done, End, Fail, Held, HeldBy, Order, Peek, Put, QueueCommand,
-    QueueName, Release, Selection, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
+    Amendment, End, Held, HeldBy, Order, QueueName, Selection, Sides, Transfer,
 };
-use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
-use pinpriq_engine::schedule::ScheduleCommand;
 use pinpriq_engine::settings::Assignment;
-use pinpriq_engine::task::{Receipt, StateKind, Terms};
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_engine::task::{Receipt, StateKind};
+use pinpriq_engine::time::Span;
 use pinpriq_wire::resp::Words;
 
 pub(crate) use self::schedules::{Due, NewSchedule};
@@ -102,6 +100,22 @@ pub(crate) enum Ask {
     Get {
         queue: Name,
         id: Text,
+    },
+    Explain {
+        queue: Name,
+        id: Option<Text>,
+    },
+    Scan {
+        queue: Name,
+        after: u64,
+        count: u32,
+        state: Option<StateKind>,
+        key: Option<Text>,
+        meta: bool,
+    },
+    Leases {
+        queue: Option<Name>,
+        count: u32,
     },
     Ack {
         queue: Name,
@@ -268,6 +282,12 @@ pub(crate) enum Ask {
     Ping(Option<Text>),
     Hello(u8),
     Reset,
+    /// The beginning of a transaction.
+    Multi,
+    /// A request that is kept until the transaction is carried out.
+    Queued(Box<Self>),
+    /// Carries out the transaction of these requests.
+    Exec(Vec<Self>),
     /// A task in a queue of another shard, where there is none.
     Elsewhere,
     /// Something that the door itself refuses, with this word.
@@ -292,9 +312,10 @@ impl Ask {
 
     /// Returns who replies to it.
     pub(crate) const fn answerer(&self) -> Answerer {
-        use Ask::{Credit, Elsewhere, Hello, Nonsense, Ping, Reset};
+        use Ask::{Credit, Elsewhere, Hello, Multi, Nonsense, Ping, Queued, Reset};
         match self {
-            Ping(_) | Hello(_) | Reset | Credit(_) | Elsewhere | Nonsense(..) => Answerer::Door,
+            Ping(_) | Hello(_) | Reset | Credit(_) | Multi | Queued(_) | Elsewhere
+            | Nonsense(..) => Answerer::Door,
             _ => Answerer::Engine,
         }
     }
@@ -402,8 +423,34 @@ impl Ask {
             Self::Await { queue, id, wait } => {
                 Words::new("AWAIT").name(queue).bytes(id).option("WAIT", *wait).member(queue)
             }
-            _ => self.words_of_the_rest(),
+            _ => self.words_of_looks().unwrap_or_else(|| self.words_of_the_rest()),
         }
+    }
+
+    /// The words of what looks at a whole queue.
+    fn words_of_looks(&self) -> Option<Words> {
+        Some(match self {
+            Self::Explain { queue, id } => {
+                let words = Words::new("EXPLAIN").name(queue);
+                let words = if let Some(id) = id { words.bytes(id) } else { words };
+                words.member(queue)
+            }
+            Self::Scan { queue, after, count, state, key, meta } => Words::new("SCAN")
+                .name(queue)
+                .option("CURSOR", (*after > 0).then_some(*after))
+                .option("COUNT", Some(*count))
+                .option("STATE", state.map(StateKind::letter))
+                .given("KEY", key.as_deref())
+                .flag("WITHMETA", *meta)
+                .member(queue),
+            Self::Leases { queue: Some(queue), count } => {
+                Words::new("LEASES").name(queue).option("COUNT", Some(*count)).member(queue)
+            }
+            Self::Leases { queue: None, count } => {
+                Words::new("LEASES").option("COUNT", Some(*count))
+            }
+            _ => return None,
+        })
     }
 
     fn words_of_the_rest(&self) -> Words {
@@ -469,6 +516,9 @@ impl Ask {
             Self::Ping(Some(text)) => Words::new("PING").bytes(text),
             Self::Hello(version) => Words::new("HELLO").bytes(version.to_string()),
             Self::Reset => Words::new("RESET"),
+            Self::Multi => Words::new("MULTI"),
+            Self::Queued(ask) => ask.words(),
+            Self::Exec(_) => Words::new("EXEC"),
             Self::Elsewhere => Words::new("GET").bytes(ELSEWHERE).bytes(b"x"),
             Self::Nonsense(words, _) => words.iter().collect(),
             _ => self.words_about_schedules(),
@@ -515,8 +565,8 @@ impl Change {
     fn amendment(&self) -> Amendment<'_> {
         Amendment {
             payload: self.payload.as_deref(),
-            priority: assign(self.priority),
-            ttl: assign(self.ttl.map(|ttl| ttl.map(Span::from_ms))),
+            priority: commands::assign(self.priority),
+            ttl: commands::assign(self.ttl.map(|ttl| ttl.map(Span::from_ms))),
         }
     }
 
@@ -540,218 +590,4 @@ impl Wish {
         let order = if oldest { Order::Oldest } else { Order::Newest };
         Selection { from, order, group: self.group, narrow: false }
     }
-}
-
-/// The commands that the engine must receive.
-impl Ask {
-    /// Calls `run` with the command, if the engine must receive one.
-    #[expect(clippy::too_many_lines, reason = "one arm for each request")]
-    pub(crate) fn with_command<T>(&self, run: impl FnOnce(&Command<'_>) -> T) -> Option<T> {
-        let command = match self {
-            Self::Put { queue, payload, key, priority, delay, ttl, ttr, id, wait } => {
-                Command::Put(Put {
-                    queue,
-                    payload,
-                    terms: Terms::of(key.as_deref(), ttr.map(Span::from_ms)),
-                    priority: priority.unwrap_or(Some(0)),
-                    delay: Span::from_ms(*delay),
-                    ttl: ttl.map_or(TimeToLive::Default, |ms| TimeToLive::For(Span::from_ms(ms))),
-                    id: id.as_deref(),
-                    wait: wait.map(wait_of),
-                })
-            }
-            Self::Take { queues, member, count, wait, wish, pop, ttr, done } => {
-                let queues = borrowed(queues);
-                let take = Take {
-                    queues: &queues,
-                    member: member.as_deref(),
-                    count: *count,
-                    wait: wait.map_or(Wait::No, wait_of),
-                    selection: wish.selection(),
-                    mode: mode_of(*pop, *ttr),
-                };
-                if done.is_empty() {
-                    return Some(run(&Command::Take(take)));
-                }
-                let done = done.iter().map(|(queue, receipt)| Done { queue, receipt: *receipt });
-                let done: Vec<Done<'_>> = done.collect();
-                return Some(run(&Command::TakeDone { done: &done, take }));
-            }
-            Self::Peek { queue, wish, state, count } => Command::Peek(Peek {
-                queue: queue.borrow(),
-                selection: wish.selection(),
-                state: *state,
-                count: *count,
-            }),
-            Self::Get { queue, id } => Command::Get { queue: queue.borrow(), id },
-            Self::Ack { queue, by, payload, zombie } => Command::Ack(Ack {
-                held: by.held(queue),
-                payload: payload.as_deref(),
-                zombie: zombie.map(Span::from_ms),
-            }),
-            Self::AckAll { queue, receipts } => Command::AckAll { queue: queue.borrow(), receipts },
-            Self::Release { queue, by, change, tail } => Command::Release(Release {
-                held: by.held(queue),
-                delay: Span::from_ms(change.delay),
-                amendment: change.amendment(),
-                tail: *tail,
-            }),
-            Self::Bury { queue, by, payload, reason } => Command::Bury {
-                held: by.held(queue),
-                payload: payload.as_deref(),
-                reason: reason.as_deref(),
-            },
-            Self::Fail { queue, by, payload, reason, delay } => Command::Fail(Fail {
-                held: by.held(queue),
-                reason: reason.as_deref(),
-                delay: delay.map(Span::from_ms),
-                payload: payload.as_deref(),
-            }),
-            Self::Touch { queue, by, span } => {
-                Command::Touch { held: by.held(queue), by: span.map(Span::from_ms) }
-            }
-            Self::Dig { queue, id, change } => Command::Dig(change.transfer(queue, id)),
-            Self::KickOne { queue, id } => Command::Dig(Transfer::new(queue.borrow(), id)),
-            Self::Plow { queue, count, delay, ttl } => Command::Plow {
-                queue: queue.borrow(),
-                count: *count,
-                delay: Span::from_ms(*delay),
-                ttl: ttl.map(Span::from_ms),
-            },
-            Self::Kick { queue, count } => Command::Plow {
-                queue: queue.borrow(),
-                count: Some(*count),
-                delay: Span::ZERO,
-                ttl: None,
-            },
-            Self::Kill { queue, ids } => {
-                let ids = borrowed(ids);
-                return Some(run(&Command::Kill { queue: queue.borrow(), ids: &ids }));
-            }
-            Self::Switch { queue, id, to, change } => {
-                Command::Switch { transfer: change.transfer(queue, id), to: *to }
-            }
-            Self::Snatch { queue, id, change } => Command::Snatch(change.transfer(queue, id)),
-            Self::Restart { queue, id, change } => Command::Restart(change.transfer(queue, id)),
-            Self::Update { queue, id, change, receipt } => Command::Update(Update {
-                queue: queue.borrow(),
-                id,
-                amendment: change.amendment(),
-                receipt: *receipt,
-            }),
-            Self::Await { queue, id, wait } => {
-                Command::Await { queue: queue.borrow(), id, wait: wait.map_or(Wait::No, wait_of) }
-            }
-            _ => return self.with_the_rest(run),
-        };
-        Some(run(&command))
-    }
-
-    #[expect(clippy::too_many_lines, reason = "one arm for each request")]
-    fn with_the_rest<T>(&self, run: impl FnOnce(&Command<'_>) -> T) -> Option<T> {
-        let command = match self {
-            Self::Move { from, to, count, state } => Command::Move {
-                from: from.borrow(),
-                to,
-                count: count.unwrap_or(1_000),
-                state: state.unwrap_or(StateKind::Ready),
-            },
-            Self::Redrive { queue, count } => {
-                Command::Redrive { queue: queue.borrow(), count: count.unwrap_or(1_000) }
-            }
-            Self::Subscribe { queues, member, ttr, pop } => {
-                let queues = borrowed(queues);
-                return Some(run(&Command::Subscribe {
-                    queues: &queues,
-                    member: member.as_deref(),
-                    selection: Selection::DEFAULT,
-                    mode: mode_of(*pop, *ttr),
-                }));
-            }
-            Self::Unsubscribe { queues, member } => {
-                let queues = borrowed(queues);
-                let member = member.as_deref();
-                return Some(run(&Command::Unsubscribe { queues: &queues, member }));
-            }
-            Self::Create { queue, settings } => {
-                Command::Queue(QueueCommand::Create { queue, settings })
-            }
-            Self::Set { queue, settings } => {
-                Command::Queue(QueueCommand::Set { queue: queue.borrow(), settings })
-            }
-            Self::Show(queue) => Command::Queue(QueueCommand::Show(queue.borrow())),
-            Self::List { prefix, count } => {
-                let count = usize::try_from(count.unwrap_or(100)).unwrap_or(usize::MAX);
-                Command::Queue(QueueCommand::List { prefix, after: None, count })
-            }
-            Self::Truncate(queue) => Command::Queue(QueueCommand::Truncate(queue.borrow())),
-            Self::Drop(queue) => Command::Queue(QueueCommand::Drop(queue)),
-            Self::Pause { queue, sides } => {
-                Command::Queue(QueueCommand::Pause { queue: queue.borrow(), sides: *sides })
-            }
-            Self::Resume { queue, sides } => {
-                Command::Queue(QueueCommand::Resume { queue: queue.borrow(), sides: *sides })
-            }
-            Self::Stats(queue) => {
-                Command::Queue(QueueCommand::Stats(queue.as_ref().map(Name::borrow)))
-            }
-            Self::Publish { topic, payload, key, priority, deadline, ttl } => {
-                Command::Publish(Publish {
-                    topic,
-                    payload,
-                    terms: Terms { key: key.as_deref(), ..Terms::NONE },
-                    priority: priority.unwrap_or(Some(0)),
-                    deadline: match (deadline, ttl) {
-                        (Some(at), _) => Deadline::At(Timestamp::from_ms(*at)),
-                        (None, Some(ttl)) => Deadline::After(Span::from_ms(*ttl)),
-                        (None, None) => Deadline::OfLane,
-                    },
-                })
-            }
-            Self::Join { topic, member, lease } => {
-                let lease = lease.map(Span::from_ms);
-                Command::Member(MemberCommand::Join { topic, member, lease })
-            }
-            Self::Beat { member, lease } => {
-                let lease = lease.map(Span::from_ms);
-                Command::Member(MemberCommand::Beat { member, lease })
-            }
-            Self::LeaveTopic { topic, member } => {
-                Command::Member(MemberCommand::LeaveTopic { topic, member })
-            }
-            Self::Leave(member) => Command::Member(MemberCommand::Leave(member)),
-            Self::Members(topic) => Command::Member(MemberCommand::List(topic)),
-            Self::Schedule(new) => Command::Schedule(ScheduleCommand::Set(new.command())),
-            Self::Schedules { prefix, count } => {
-                let count = usize::try_from(count.unwrap_or(100)).unwrap_or(usize::MAX);
-                Command::Schedule(ScheduleCommand::List { prefix, after: None, count })
-            }
-            Self::ShowSchedule(name) => Command::Schedule(ScheduleCommand::Show(name)),
-            Self::PauseSchedule(name) => Command::Schedule(ScheduleCommand::Pause(name)),
-            Self::ResumeSchedule(name) => Command::Schedule(ScheduleCommand::Resume(name)),
-            Self::DropSchedule(name) => Command::Schedule(ScheduleCommand::Drop(name)),
-            Self::Fire(name) => Command::Schedule(ScheduleCommand::Fire(name)),
-            _ => return None,
-        };
-        Some(run(&command))
-    }
-}
-
-fn borrowed(texts: &[Text]) -> Vec<&[u8]> {
-    texts.iter().map(Vec::as_slice).collect()
-}
-
-fn wait_of(ms: i64) -> Wait {
-    match u64::try_from(ms) {
-        Ok(ms) => Wait::For(Span::from_ms(ms)),
-        Err(_) => Wait::Forever,
-    }
-}
-
-fn mode_of(pop: bool, ttr: Option<u64>) -> TakeMode {
-    if pop { TakeMode::Pop } else { TakeMode::Lease { ttr: ttr.map(Span::from_ms) } }
-}
-
-fn assign<T>(value: Option<T>) -> Assign<T> {
-    value.map_or(Assign::Keep, Assign::To)
 }

@@ -42,6 +42,32 @@ impl Chooser<'_> {
         if client.only_subscribes {
             return self.subscription(client);
         }
+        if self.once_in(14) {
+            return self.transaction(client);
+        }
+        self.plain_ask(client)
+    }
+
+    /// Chooses the requests of a transaction.
+    fn transaction(&mut self, client: &Client) -> Ask {
+        let mut steps = Vec::new();
+        for _ in 0..self.dice.below(12) {
+            let ask = self.plain_ask(client);
+            #[expect(
+                clippy::redundant_closure_for_method_calls,
+                reason = "the method itself has only one lifetime"
+            )]
+            let is_step = ask.with_command(|command| command.is_step()) == Some(true);
+            // KICK is another word for DIG, and no part of transactions.
+            if is_step && !matches!(ask, Ask::KickOne { .. }) {
+                steps.push(ask);
+            }
+        }
+        // Without a queue it is carried out in any shard, perhaps in one that is not watched.
+        if steps.is_empty() { self.plain_ask(client) } else { Ask::Exec(steps) }
+    }
+
+    fn plain_ask(&mut self, client: &Client) -> Ask {
         let crowded = self.model.task_count() as u64 > self.knobs.crowd;
         let puts = if crowded { 0 } else { self.knobs.puts };
         let takes = self.knobs.takes + if crowded { self.knobs.puts } else { 0 };
@@ -357,7 +383,26 @@ impl Chooser<'_> {
         if self.knobs.administration > 0 && self.once_in(12) {
             return self.schedule();
         }
-        match self.dice.below(12) {
+        match self.dice.below(16) {
+            12..=13 => {
+                let (queue, id) = self.known_id();
+                Ask::Explain { queue, id: (!self.once_in(3)).then_some(id) }
+            }
+            14 => Ask::Scan {
+                queue: self.name(),
+                after: if self.once_in(2) { self.dice.below(40) } else { 0 },
+                count: [1, 2, 5, 100, 1_001][self.index(5)],
+                state: self.once_in(3).then(|| StateKind::ALL[self.index(6)]),
+                key: if self.once_in(3) { self.key() } else { None },
+                meta: self.once_in(2),
+            },
+            15 => {
+                let is_of_all = self.knobs.shards == 1 && self.once_in(2);
+                Ask::Leases {
+                    queue: (!is_of_all).then(|| self.name()),
+                    count: [1, 2, 100, 1_001][self.index(4)],
+                }
+            }
             0..=2 => Ask::Stats((!self.once_in(3)).then(|| self.name())),
             3..=5 => {
                 let state = self.once_in(2).then(|| StateKind::ALL[self.index(6)]);

@@ -113,6 +113,12 @@ impl Client {
 
     /// Makes a request, which is sent later.
     pub(crate) fn ask(&mut self, request: Request, oracle: &mut Oracle) {
+        if let Request::Resp(Ask::Exec(steps)) = &request {
+            self.ask(Request::Resp(Ask::Multi), oracle);
+            for step in steps {
+                self.ask(Request::Resp(Ask::Queued(Box::new(step.clone()))), oracle);
+            }
+        }
         match &request {
             Request::Resp(ask) => {
                 ask.put(&mut self.out);
@@ -333,6 +339,8 @@ impl Client {
             Ask::Ping(Some(text)) => Wanted::Text(text.clone()),
             Ask::Reset => Wanted::Text(b"RESET".to_vec()),
             Ask::Nonsense(_, word) => Wanted::Word(word),
+            Ask::Multi => Wanted::Ok,
+            Ask::Queued(_) => Wanted::Text(b"QUEUED".to_vec()),
             Ask::Elsewhere => Wanted::Null,
             Ask::Credit(credits) => {
                 self.credits_asked += u64::from(*credits);
@@ -351,7 +359,12 @@ fn learn(ask: &Ask, reply: &Reply, oracle: &Oracle, known: &mut Knowledge) {
                 known.learn_id(Name::queue(queue.clone()), id_text(&id));
             }
         }
-        (_, Reply::Tasks { tasks, .. } | Reply::Shown(tasks)) => {
+        (Ask::Exec(steps), Reply::Transaction(replies)) => {
+            for (step, reply) in steps.iter().zip(replies) {
+                learn(step, reply, oracle, known);
+            }
+        }
+        (_, Reply::Tasks { tasks, .. } | Reply::Scanned { tasks, .. } | Reply::Shown(tasks)) => {
             for task in tasks.iter().take(8) {
                 learn_task(task, oracle, known);
             }

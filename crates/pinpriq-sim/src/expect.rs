@@ -4,11 +4,12 @@
 //! not predict is taken from the reply, and must be new.
 
 use pinpriq_engine::fanout::MemberFigures;
-use pinpriq_engine::reply::Reply;
+use pinpriq_engine::looking::{Explanation, LeaseShown, Reason};
+use pinpriq_engine::reply::{RefusalKind, Reply};
 use pinpriq_engine::schedule::{Form, ShownSchedule};
 use pinpriq_engine::settings::{Paused, SETTINGS, Setting, Settings, Shown};
 use pinpriq_engine::stats::Figures;
-use pinpriq_engine::task::{Bytes, State, StateKind, TaskId, TaskRecord};
+use pinpriq_engine::task::{Bytes, ClientId, State, StateKind, TaskId, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_model::Model;
 use pinpriq_server::simulation::Simulation;
@@ -22,6 +23,8 @@ pub(crate) enum Wanted {
     Ok,
     /// A refusal that begins with this word.
     Word(&'static str),
+    /// The refusal of a transaction: these are the position and the word of the step.
+    Words(String),
     Text(Vec<u8>),
     Number(u64),
     Signed(i64),
@@ -53,6 +56,9 @@ pub(crate) fn differ(wanted: &Wanted, read: &Value, reader: &mut Reader<'_>) -> 
             let mut parts = text.splitn(2, ' ');
             parts.next() == Some(*word) && parts.next().is_some_and(|rest| !rest.is_empty())
         }
+        (Wanted::Words(words), Value::Error(text)) => text
+            .strip_prefix("EXECABORT ")
+            .is_some_and(|rest| rest.strip_prefix(&**words).is_some_and(|rest| rest.len() > 1)),
         (Text(text), Value::Bulk(read)) => text == read,
         (Text(text), Value::Simple(read)) => text == read.as_bytes(),
         (Number(number), Value::Integer(read)) => i64::try_from(*number) == Ok(*read),
@@ -144,6 +150,15 @@ pub(crate) fn answer(ask: &Ask, reply: &Reply) -> Wanted {
         Reply::Tasks { tasks, popped } => tasks_of(ask, tasks, *popped),
         Reply::Shown(tasks) => tasks_of(ask, tasks, true),
         Reply::Task(task) => task.as_ref().map_or(Null, |task| meta(task, None)),
+        Reply::Explained(explanation) => explained(explanation),
+        Reply::Scanned { tasks, next } => {
+            let cursor = Text(next.unwrap_or(0).to_string().into_bytes());
+            List(vec![cursor, tasks_of(ask, tasks, true)])
+        }
+        Reply::Leases { leases, next } => {
+            let cursor = if next.is_some() { Wanted::Anything } else { word("0") };
+            List(vec![cursor, List(leases.iter().map(lease).collect())])
+        }
         Reply::State(state) => letter(*state),
         Reply::Deadline(at) => moment(*at),
         Reply::Count(count) | Reply::Joined(count) => Number(*count),
@@ -165,6 +180,12 @@ pub(crate) fn answer(ask: &Ask, reply: &Reply) -> Wanted {
         Reply::Figures(figures) => figures_map(figures, matches!(ask, Ask::Stats(Some(_)))),
         Reply::Members(members) => List(members.iter().map(member).collect()),
         Reply::Schedule(shown) => schedule(shown),
+        Reply::Transaction(replies) => {
+            List(replies.iter().map(|reply| answer(ask, reply)).collect())
+        }
+        Reply::Refused(refusal) if refusal.kind == RefusalKind::ExecAbort => {
+            Wanted::Words(refusal.sentence.clone())
+        }
         Reply::Refused(refusal) => Wanted::Word(refusal.kind.word()),
     }
 }
@@ -183,6 +204,7 @@ pub(crate) fn delivery(task: &TaskRecord) -> Wanted {
 fn tasks_of(ask: &Ask, tasks: &[TaskRecord], hidden: bool) -> Wanted {
     let with_meta = match ask {
         Ask::Take { wish, .. } | Ask::Peek { wish, .. } => wish.meta,
+        Ask::Scan { meta, .. } => *meta,
         _ => false,
     };
     let wanted = tasks.iter().map(|task| {
@@ -346,6 +368,63 @@ fn figures_map(figures: &Figures, of_one_queue: bool) -> Wanted {
     ];
     fields.extend(figures.missed.map(|missed| ("missed", Number(missed))));
     Map(fields)
+}
+
+fn explained(explanation: &Explanation) -> Wanted {
+    let Explanation { id, state, since, reasons } = explanation;
+    Map(vec![
+        ("id", id.as_ref().map_or(Null, made_id)),
+        ("state", state.map_or(Null, |state| letter(Some(state)))),
+        ("since", moment(*since)),
+        ("reasons", List(reasons.iter().map(reason).collect())),
+    ])
+}
+
+fn reason(reason: &Reason) -> Wanted {
+    let mut fields = vec![("code", word(reason.code()))];
+    match reason {
+        Reason::Delayed { until } => fields.push(("until", moment(Some(*until)))),
+        Reason::Taken { client, since, until } => fields.extend([
+            ("client", holder(*client)),
+            ("since", moment(*since)),
+            ("until", moment(*until)),
+        ]),
+        Reason::Buried { reason } => {
+            let text = reason.as_ref().map_or(Null, |reason| Text(reason.to_vec()));
+            fields.push(("reason", text));
+        }
+        Reason::Limit { taken, most } => {
+            fields.extend([("taken", Number(*taken)), ("n", Number(*most))]);
+        }
+        Reason::Rate { next_at } => fields.push(("next_at", moment(Some(*next_at)))),
+        Reason::Behind { at_least } => fields.push(("at_least", Number(*at_least))),
+        Reason::Expired
+        | Reason::Paused
+        | Reason::NoPriority
+        | Reason::NoConsumer
+        | Reason::Next => {}
+    }
+    Map(fields)
+}
+
+fn lease(lease: &LeaseShown) -> Wanted {
+    let member = lease.member.as_ref();
+    Map(vec![
+        ("queue", Text(lease.place.queue.to_vec())),
+        ("member", member.map_or(Null, |member| Text(member.to_vec()))),
+        ("id", made_id(&lease.id)),
+        ("client", holder(lease.holder)),
+        // No client takes a name.
+        ("name", Null),
+        // The model does not know which of them are still connected.
+        ("address", lease.holder.map_or(Null, |_| Wanted::Anything)),
+        ("since", moment(lease.since)),
+        ("until", moment(lease.until)),
+    ])
+}
+
+fn holder(client: Option<ClientId>) -> Wanted {
+    client.map_or(Null, |client| Number(Simulation::client_at_home(client).0))
 }
 
 fn member(figures: &MemberFigures) -> Wanted {

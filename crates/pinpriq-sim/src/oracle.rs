@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use pinpriq_engine::Farewell;
 use pinpriq_engine::change::Change;
-use pinpriq_engine::command::Command;
+use pinpriq_engine::command::{Command, Step};
 use pinpriq_engine::fanout::{Deadline, Publish};
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
@@ -476,6 +476,13 @@ impl Expecting {
 /// Whether a client that asks for `own` means that command. A moment of the wall clock must be as
 /// far from now in both, within the rounding to whole milliseconds.
 fn is_meant(own: &Command<'_>, command: &Command<'_>, moments: (Timestamp, Timestamp)) -> bool {
+    if let (Command::Transaction(own), Command::Transaction(given)) = (own, command) {
+        let same = |(own, given): (&Step<'_>, &Step<'_>)| match (own, given) {
+            (Step::Command(own), Step::Command(given)) => is_meant(own, given, moments),
+            _ => own == given,
+        };
+        return own.len() == given.len() && own.iter().zip(*given).all(same);
+    }
     let (Command::Publish(own), Command::Publish(given)) = (own, command) else {
         return own == command;
     };

@@ -23,7 +23,7 @@ use pinpriq_records::primitives::{
 use pinpriq_records::schedule::{put_course, put_plan, take_course, take_plan};
 use pinpriq_records::settings::{put_settings, take_settings};
 use pinpriq_records::task::{
-    put_progress, put_task, put_terms, take_progress, take_task, take_terms,
+    put_id, put_progress, put_task, put_terms, take_id, take_progress, take_task, take_terms,
 };
 
 /// Record types that are missing here were written by older versions only.

@@ -14,6 +14,7 @@ use crate::settings::Settings;
 
 use self::bench::BenchArgs;
 use self::fanout::{BeatArgs, JoinArgs, LeaveArgs, ListenArgs, MembersArgs, PublishArgs};
+use self::looking::{ExplainArgs, LeasesArgs, ScanArgs};
 use self::queues::{QueueCommand, StatsArgs, StatusArgs};
 use self::tasks::{
     AckArgs, AwaitArgs, BuryArgs, DigArgs, FailArgs, IdArgs, KillArgs, MoveArgs, PeekArgs,
@@ -26,6 +27,7 @@ use self::wire::WireCommand;
 pub(crate) mod bench;
 pub(crate) mod fanout;
 mod fanout_texts;
+pub(crate) mod looking;
 mod queue_settings;
 mod queue_texts;
 pub(crate) mod queues;
@@ -85,6 +87,15 @@ pub(crate) enum Command {
     /// Print all that is known of a task
     #[command(after_help = task_texts::AFTER_GET)]
     Get(IdArgs),
+    /// Print why a task is not handed out, or which task would be next
+    #[command(long_about = task_texts::EXPLAIN, after_help = task_texts::AFTER_EXPLAIN)]
+    Explain(ExplainArgs),
+    /// Print all tasks of a queue
+    #[command(long_about = task_texts::SCAN, after_help = task_texts::AFTER_SCAN)]
+    Scan(ScanArgs),
+    /// Print who holds which task
+    #[command(long_about = task_texts::LEASES, after_help = task_texts::AFTER_LEASES)]
+    Leases(LeasesArgs),
     /// Wait until a task is finished
     #[command(long_about = task_texts::AWAIT, after_help = task_texts::AFTER_AWAIT)]
     Await(AwaitArgs),

@@ -8,6 +8,7 @@ mod completions;
 mod fanout;
 mod held;
 mod look;
+mod looking;
 mod man;
 mod put;
 mod queue;
@@ -39,6 +40,9 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Touch(arguments) => held::touch(&arguments),
         Command::Peek(arguments) => look::peek(&arguments),
         Command::Get(arguments) => look::get(&arguments),
+        Command::Explain(arguments) => looking::explain(&arguments),
+        Command::Scan(arguments) => looking::scan(&arguments),
+        Command::Leases(arguments) => looking::leases(&arguments),
         Command::Await(arguments) => look::await_task(&arguments),
         Command::Dig(arguments) => change::dig(&arguments),
         Command::Plow(arguments) => change::plow(&arguments),

@@ -42,6 +42,9 @@ impl Engine {
             self.members.alive.remove(&name);
         }
         self.members.ended.insert(incarnation);
+        if let Some(undo) = &mut self.undo {
+            undo.note_end(incarnation);
+        }
         if let Some(at) = armed {
             self.deadlines.remove(at, Due::Member(incarnation));
         }

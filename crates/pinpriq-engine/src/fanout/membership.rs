@@ -93,6 +93,9 @@ impl Engine {
     pub(crate) fn note_life(&mut self, queue: QueueSlot) {
         if let Some(lane) = &self.queues[queue].lane {
             let incarnation = lane.incarnation;
+            if self.undo.is_some() {
+                self.note_lease(incarnation);
+            }
             self.renew(incarnation, None);
         }
     }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use crate::change::{Change, Copied, Place, Publication};
 
 /// A publication as the engine keeps it. The fields are explained at [`Publication`].
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Published {
     pub(crate) record: Publication,
     /// The number of copies that share it.
@@ -50,6 +50,19 @@ impl Publications {
     /// Returns the publication of this number.
     pub(crate) fn find(&mut self, first: u64) -> Option<&mut Published> {
         self.by_first.get_mut(&first)
+    }
+
+    /// Returns a copy of the publication of this number, if there is one.
+    pub(crate) fn copy(&self, first: u64) -> Option<Published> {
+        self.by_first.get(&first).cloned()
+    }
+
+    /// Makes the publication of this number what it was.
+    pub(crate) fn put_back(&mut self, first: u64, former: Option<Published>) {
+        match former {
+            Some(former) => self.by_first.insert(first, former),
+            None => self.by_first.remove(&first),
+        };
     }
 
     /// Returns the publication whose copy has this number, and its own number.

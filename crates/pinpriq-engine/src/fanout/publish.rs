@@ -36,6 +36,9 @@ impl Engine {
             self.check_room(content_of(publish) + TASK_OVERHEAD_BYTES * lanes.len() as u64)?;
         }
         for slot in shut {
+            if self.undo.is_some() {
+                self.note_queue(slot);
+            }
             if let Some(lane) = &mut self.queues[slot].lane {
                 lane.missed += 1;
             }
@@ -58,6 +61,9 @@ impl Engine {
         self.bytes += published.content_bytes();
         let copies = self.enter_copies(&lanes, &published.record);
         self.report.add(published.change(copies));
+        if self.undo.is_some() {
+            self.note_publication(first);
+        }
         self.publications.insert(published);
         Ok(Some(Reply::Count(count)))
     }

@@ -4,6 +4,7 @@
 //! that a protocol uses for them belong to the doors.
 
 use crate::fanout::{MemberCommand, Publish};
+use crate::looking::{Leases, Scan};
 use crate::schedule::ScheduleCommand;
 use crate::settings::Assignment;
 use crate::task::{Receipt, StateKind, TaskRecord, Terms};
@@ -26,6 +27,17 @@ pub enum Command<'a> {
         /// The id, in its text form.
         id: &'a [u8],
     },
+    /// Explains why a task is not handed out, or without an id, which task would be next.
+    Explain {
+        /// The queue.
+        queue: QueueName<'a>,
+        /// The id, in its text form.
+        id: Option<&'a [u8]>,
+    },
+    /// Reads all tasks of a queue, page by page.
+    Scan(Scan<'a>),
+    /// Reads the leases of a queue, or of all, page by page.
+    Leases(Leases<'a>),
     /// Finishes a taken task.
     Ack(Ack<'a>),
     /// Finishes several taken tasks, each with its own result.
@@ -158,6 +170,21 @@ pub enum Command<'a> {
     Member(MemberCommand<'a>),
     /// Sets, shows, pauses, fires or drops schedules.
     Schedule(ScheduleCommand<'a>),
+    /// Carries out these steps in their order, all or none, at one moment. At most
+    /// [`TRANSACTION_STEPS_MAX`](crate::limits::TRANSACTION_STEPS_MAX) of them.
+    Transaction(&'a [Step<'a>]),
+}
+
+/// A step of a [`Command::Transaction`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step<'a> {
+    /// Carries out a command. If it is refused, nothing of the transaction has happened. Only the
+    /// commands for which [`Command::is_step`] holds can be steps.
+    Command(Command<'a>),
+    /// Changes nothing, and is answered with [`Reply::Done`](crate::reply::Reply::Done).
+    Nothing,
+    /// Is refused with BADARG and this sentence: its arguments are no command.
+    Bad(&'a str),
 }
 
 /// The queue that a command is about. A topic and a queue of the same name are unrelated.
@@ -479,6 +506,30 @@ impl Selection {
 impl<'a> From<&'a [u8]> for QueueName<'a> {
     fn from(name: &'a [u8]) -> Self {
         Self { name, member: None }
+    }
+}
+
+impl Command<'_> {
+    /// Whether it can be a step of a transaction. Those that can change tasks that they name, and
+    /// never wait.
+    #[must_use]
+    pub const fn is_step(&self) -> bool {
+        match self {
+            Self::Put(put) => put.wait.is_none(),
+            Self::Ack(_)
+            | Self::AckAll { .. }
+            | Self::Release(_)
+            | Self::Fail(_)
+            | Self::Bury { .. }
+            | Self::Touch { .. }
+            | Self::Update(_)
+            | Self::Dig(_)
+            | Self::Kill { .. }
+            | Self::Switch { .. }
+            | Self::Restart(_)
+            | Self::Publish(_) => true,
+            _ => false,
+        }
     }
 }
 

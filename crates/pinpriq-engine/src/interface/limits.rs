@@ -22,11 +22,23 @@ pub const REASON_BYTES_MAX: usize = 1_024;
 /// The most tasks that one request moves to another queue.
 pub const MOVED_MAX: u32 = 10_000;
 
+/// The most tasks or leases on a page that a look returns.
+pub const LOOKED_MAX: u32 = 1_000;
+
+/// The most tasks and queues that one look goes through.
+pub const LOOKED_STEPS_MAX: usize = 20_000;
+
+/// Up to this number, an explanation counts exactly how many tasks come before one.
+pub const BEHIND_MAX: usize = 10_000;
+
 /// The most tasks in one reply, since the pinpriq wire counts them in two bytes.
 pub const TASKS_PER_ANSWER_MAX: usize = 65_535;
 
 /// The most tasks that one take acknowledges.
 pub const DONE_MAX: usize = 100;
+
+/// The most steps of one transaction.
+pub const TRANSACTION_STEPS_MAX: usize = 1_000;
 
 /// The most deadlines that one call of [`crate::Engine::handle_timeout`] fires, and the most tasks
 /// of emptied queues that it frees. A mass expiry therefore never stalls other work.

@@ -7,6 +7,7 @@
 use std::fmt;
 
 use crate::fanout::MemberFigures;
+use crate::looking::{Explanation, LeasePlace, LeaseShown};
 use crate::schedule::ShownSchedule;
 use crate::settings::{Paused, Settings};
 use crate::stats::Figures;
@@ -41,7 +42,11 @@ impl Output {
     /// Returns the tasks in this output; an empty slice if there are none. Does not copy them.
     pub fn tasks_mut(&mut self) -> &mut [TaskRecord] {
         match self {
-            Self::Reply { reply: Reply::Tasks { tasks, .. } | Reply::Shown(tasks), .. }
+            Self::Reply {
+                reply:
+                    Reply::Tasks { tasks, .. } | Reply::Scanned { tasks, .. } | Reply::Shown(tasks),
+                ..
+            }
             | Self::Delivery { tasks, .. } => tasks,
             Self::Reply { reply: Reply::Task(Some(task)), .. } => std::slice::from_mut(&mut **task),
             Self::Reply { .. } => &mut [],
@@ -71,6 +76,22 @@ pub enum Reply {
     },
     /// The task of the requested id, if there is one.
     Task(Option<Box<TaskRecord>>),
+    /// Why a task is not handed out.
+    Explained(Box<Explanation>),
+    /// A page of the tasks of a queue.
+    Scanned {
+        /// The tasks, by seq.
+        tasks: Vec<TaskRecord>,
+        /// The seq after which the next page begins; `None` after the last page.
+        next: Option<u64>,
+    },
+    /// A page of leases.
+    Leases {
+        /// The leases, in the order of their places.
+        leases: Vec<LeaseShown>,
+        /// The place after which the next page begins; `None` after the last page.
+        next: Option<LeasePlace>,
+    },
     /// The new state of the task; `None` if it expired in that step.
     State(Option<StateKind>),
     /// The new deadline or the next slot, if there is one.
@@ -105,6 +126,8 @@ pub enum Reply {
     Members(Vec<MemberFigures>),
     /// A schedule.
     Schedule(Box<ShownSchedule>),
+    /// The steps of the transaction were carried out. One reply for each, none of them a refusal.
+    Transaction(Vec<Self>),
     /// The request could not be granted, and nothing has changed.
     Refused(Refusal),
 }
@@ -176,11 +199,14 @@ pub enum RefusalKind {
     Closing,
     /// The request needs several shards. The engine itself never returns this.
     CrossShard,
+    /// A step of the transaction was refused. The sentence begins with its position, counted from
+    /// 1, and the word of its refusal.
+    ExecAbort,
 }
 
 impl RefusalKind {
     /// All kinds.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::BadArgument,
         Self::NoQueue,
         Self::NotFound,
@@ -198,6 +224,7 @@ impl RefusalKind {
         Self::Store,
         Self::Closing,
         Self::CrossShard,
+        Self::ExecAbort,
     ];
 
     /// The stable word for programs.
@@ -221,6 +248,7 @@ impl RefusalKind {
             Self::Store => "STORE",
             Self::Closing => "CLOSING",
             Self::CrossShard => "CROSSSHARD",
+            Self::ExecAbort => "EXECABORT",
         }
     }
 }

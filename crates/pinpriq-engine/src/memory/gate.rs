@@ -54,6 +54,16 @@ impl Gate {
         self.bucket.as_ref().filter(|_| has_room).map(Bucket::next_token)
     }
 
+    /// The limit, if it is reached.
+    pub(crate) fn reached(&self, taken: u64) -> Option<u64> {
+        self.limit.filter(|limit| taken >= *limit)
+    }
+
+    /// The moment of the next token, if there is none now.
+    pub(crate) fn next_token(&self, now: Timestamp) -> Option<Timestamp> {
+        self.bucket.as_ref().map(Bucket::next_token).filter(|at| *at > now)
+    }
+
     /// Whether there is room and no rate. For checks only.
     pub(crate) fn has_room_without_tokens(&self, taken: u64) -> bool {
         self.bucket.is_none() && self.limit.is_none_or(|limit| taken < limit)

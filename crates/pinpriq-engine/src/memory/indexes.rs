@@ -6,8 +6,9 @@
 //! exactly one of these indexes. A ready task with a key is also in its group. Everything here is
 //! derived from the tasks.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use crate::command::{End, Order, Selection};
 use crate::memory::packed::Task;
@@ -218,7 +219,7 @@ impl Indexes {
             let earlier = precedes(*left, *right, selection.from, selection.order);
             if earlier { std::cmp::Ordering::Less } else { std::cmp::Ordering::Greater }
         });
-        unranked.sort_unstable_by_key(|(seq, _)| std::cmp::Reverse(*seq));
+        unranked.sort_unstable_by_key(|(seq, _)| Reverse(*seq));
         let ranked = ranked.into_iter().map(|(_, slot)| slot);
         ranked.chain(unranked.into_iter().map(|(_, slot)| slot)).collect()
     }
@@ -232,6 +233,30 @@ impl Indexes {
     pub(crate) fn levels(&self) -> impl Iterator<Item = impl Iterator<Item = Slot>> {
         let sides = [&self.narrow.ranked, &self.wide.ranked].into_iter();
         sides.flat_map(|side| side.priorities().map(move |priority| side.level(priority)))
+    }
+
+    /// Iterates over all tasks, or over those of one state, whose seq is above `after`, by seq.
+    /// Begins with a step of O(log n) for each distinct priority, if ready tasks are among them.
+    pub(crate) fn by_seq(&self, after: u64, state: Option<StateKind>) -> BySeq<'_> {
+        let levels = [&self.narrow.ranked, &self.wide.ranked, &self.resting];
+        let mut heads = BinaryHeap::new();
+        for (index, ranked) in levels.into_iter().enumerate() {
+            let rests = index == RESTING;
+            if !rests && state.is_some_and(|state| state != StateKind::Ready) {
+                continue;
+            }
+            // Resting tasks have the state in place of the priority.
+            let is_wanted =
+                |level: &i64| !rests || state.is_none_or(|state| state as i64 == *level);
+            for level in ranked.priorities().filter(is_wanted) {
+                let head = ranked.next_in_level(level, after);
+                heads.extend(head.map(|(seq, slot)| Reverse(Head { seq, index, level, slot })));
+                if planted!(ScanSeesWaitingTwice) && rests && level == StateKind::Waiting as i64 {
+                    heads.extend(head.map(|(seq, slot)| Reverse(Head { seq, index, level, slot })));
+                }
+            }
+        }
+        BySeq { levels, heads }
     }
 
     /// Iterates over the oldest ready task of each priority. Costs O(log n) for each distinct
@@ -374,6 +399,38 @@ impl Members {
                 self.unranked.insert(tasks[slot].seq(), slot);
             }
         }
+    }
+}
+
+/// The position of the resting tasks in [`BySeq::levels`].
+const RESTING: usize = 2;
+
+/// See [`Indexes::by_seq`].
+#[derive(Debug)]
+pub(crate) struct BySeq<'i> {
+    /// The ready tasks with small and with large payloads, and all others.
+    levels: [&'i Ranked; 3],
+    /// The next task of each level, the oldest first.
+    heads: BinaryHeap<Reverse<Head>>,
+}
+
+/// The next task of a level.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Head {
+    seq: u64,
+    index: usize,
+    level: i64,
+    slot: Slot,
+}
+
+impl Iterator for BySeq<'_> {
+    type Item = (u64, Slot);
+
+    fn next(&mut self) -> Option<(u64, Slot)> {
+        let Reverse(head) = self.heads.pop()?;
+        let next = self.levels[head.index].next_in_level(head.level, head.seq);
+        self.heads.extend(next.map(|(seq, slot)| Reverse(Head { seq, slot, ..head })));
+        Some((head.seq, head.slot))
     }
 }
 

@@ -25,8 +25,9 @@ pub(crate) struct Lingering {
     bytes: u64,
 }
 
+/// A queue that lingers.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+pub(crate) struct Entry {
     slot: QueueSlot,
     until: Timestamp,
     bytes: u64,
@@ -63,6 +64,18 @@ impl Lingering {
     pub(crate) fn remove(&mut self, serial: u64) {
         let entry = self.by_age.remove(&serial);
         self.bytes -= entry.map_or(0, |entry| entry.bytes);
+    }
+
+    /// Returns the entry of this number.
+    pub(crate) fn entry(&self, serial: u64) -> Option<Entry> {
+        self.by_age.get(&serial).copied()
+    }
+
+    /// Keeps a queue again that has not existed after all.
+    pub(crate) fn put_back(&mut self, serial: u64, entry: Entry) {
+        if self.by_age.insert(serial, entry).is_none() {
+            self.bytes += entry.bytes;
+        }
     }
 
     /// Whether the time of the oldest queue may be over.

@@ -31,7 +31,7 @@ pub(crate) enum Unsaved {
 }
 
 /// See the start of this file.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Task {
     /// The number in the lower bytes, and the flags in the highest byte.
     number_and_flags: u64,
@@ -53,7 +53,7 @@ pub(crate) struct Task {
 }
 
 /// The fields that only some tasks need. Without them, the values of [`Besides::of`] apply.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Besides {
     seq: u64,
     /// The id, if it is not the number.
@@ -69,10 +69,12 @@ struct Besides {
     rare: Option<Box<Rare>>,
     /// The moment under which the task is in the index of deadlines.
     armed: Option<Timestamp>,
+    /// When the state began, if that was not the put, and since the server has started.
+    since: Option<Timestamp>,
 }
 
 /// The fields that hardly any task needs.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Rare {
     reason: Option<Bytes>,
     origin: Option<Box<Origin>>,
@@ -132,6 +134,7 @@ impl Besides {
             state: State::Ready,
             rare: None,
             armed: None,
+            since: None,
         }
     }
 
@@ -487,6 +490,24 @@ impl Task {
         if self.besides.is_some() || state != State::Ready {
             self.besides_mut().state = state;
         }
+    }
+
+    /// When the state began, if that was not the put, and since the server has started.
+    pub(crate) fn since(&self) -> Option<Timestamp> {
+        self.besides.as_ref().and_then(|besides| besides.since)
+    }
+
+    /// Notes that the state has begun now. A task that is ready since its put needs no note.
+    #[inline]
+    pub(crate) fn note_since(&mut self, now: Timestamp) {
+        if let Some(besides) = &mut self.besides {
+            besides.since = Some(now);
+        }
+    }
+
+    /// Notes that the state has begun now, whatever room that takes.
+    pub(crate) fn set_since(&mut self, now: Timestamp) {
+        self.besides_mut().since = Some(now);
     }
 
     /// The lease, if the task is taken.

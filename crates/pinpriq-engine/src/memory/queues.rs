@@ -14,7 +14,7 @@ use crate::limits::{Limits, queue_bytes};
 use crate::memory::consumers::{ConsumerId, Ticket};
 use crate::memory::gate::Gate;
 use crate::memory::indexes::Indexes;
-use crate::memory::lingering::{FORGOTTEN_PER_CALL, Lingering};
+use crate::memory::lingering::{Entry, FORGOTTEN_PER_CALL, Lingering};
 use crate::memory::packed::Names;
 use crate::memory::slots::QueueSlot;
 use crate::settings::{Paused, Settings};
@@ -60,6 +60,19 @@ pub(crate) struct Queue {
     pub(crate) to_be_served: bool,
     /// The number of running steps that need the object to stay even if no one waits for it.
     pub(crate) pins: u32,
+}
+
+/// What a transaction can change about a queue besides its tasks, as it was before.
+#[derive(Debug)]
+pub(crate) struct FormerQueue {
+    counters: Counters,
+    /// See [`Queue::finished_bytes`].
+    finished_bytes: u64,
+    counted: bool,
+    /// See [`Queue::lingers`].
+    lingers: Option<(u64, Entry)>,
+    /// See [`Lane::missed`].
+    missed: Option<u64>,
 }
 
 /// The extra fields of a lane.
@@ -284,6 +297,36 @@ impl Queues {
         bytes
     }
 
+    /// Returns what a transaction can change about a queue.
+    pub(crate) fn former(&self, slot: QueueSlot) -> FormerQueue {
+        let queue = &self[slot];
+        let lingers = queue.lingers.and_then(|it| Some((it, self.lingering.entry(it)?)));
+        FormerQueue {
+            counters: queue.counters.clone(),
+            finished_bytes: queue.finished_bytes,
+            counted: queue.counted,
+            lingers,
+            missed: queue.lane.as_ref().map(|lane| lane.missed),
+        }
+    }
+
+    /// Makes a queue what it was before a transaction. It may be unneeded now.
+    pub(crate) fn put_back(&mut self, slot: QueueSlot, former: FormerQueue) {
+        let FormerQueue { counters, finished_bytes, counted, lingers, missed } = former;
+        let queue = &mut self[slot];
+        (queue.counters, queue.finished_bytes) = (counters, finished_bytes);
+        if let Some((lane, missed)) = queue.lane.as_mut().zip(missed) {
+            lane.missed = missed;
+        }
+        queue.lingers = lingers.map(|(serial, _)| serial);
+        let is_new = queue.counted && !counted;
+        queue.counted = counted;
+        self.existing -= u64::from(is_new);
+        if let Some((serial, entry)) = lingers {
+            self.lingering.put_back(serial, entry);
+        }
+    }
+
     /// Pauses exactly these sides of a queue or lane.
     pub(crate) fn pause(&mut self, slot: QueueSlot, paused: Paused) {
         let former = std::mem::replace(&mut self[slot].paused, paused);
@@ -394,6 +437,19 @@ impl Queues {
             .take_while(move |(name, _)| name.starts_with(prefix))
             .filter(|(_, slot)| self[**slot].exists())
             .map(|(name, _)| name)
+    }
+
+    /// Iterates over all queue objects, from this name on in the order of their names, and then
+    /// over all lanes by number. With a lane, iterates over the lanes from that number on.
+    pub(crate) fn onwards(
+        &self,
+        lane: Option<u64>,
+        name: &[u8],
+    ) -> impl Iterator<Item = QueueSlot> {
+        use std::ops::Bound::{Included, Unbounded};
+        let queues = self.names.range::<[u8], _>((Included(name), Unbounded));
+        let queues = queues.take_while(move |_| lane.is_none()).map(|(_, slot)| *slot);
+        queues.chain(self.lanes.range(lane.unwrap_or(0)..).map(|(_, slot)| *slot))
     }
 
     /// Returns all lanes by number. Costs O(n): for start and checks only.

@@ -205,6 +205,12 @@ impl Ranked {
         self.fronts().map(|((priority, _), _)| priority)
     }
 
+    /// Returns the oldest task of a priority whose seq is above `seq`, with its seq.
+    pub(crate) fn next_in_level(&self, priority: i64, seq: u64) -> Option<(u64, Slot)> {
+        let found = self.above((priority, seq)).filter(|((found, _), _)| *found == priority);
+        found.map(|((_, seq), slot)| (seq, slot))
+    }
+
     fn fronts(&self) -> impl Iterator<Item = (Rank, Slot)> {
         let mut next = self.first(End::Min, Order::Oldest);
         std::iter::from_fn(move || {

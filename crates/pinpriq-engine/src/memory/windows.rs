@@ -8,7 +8,7 @@ use crate::task::Bytes;
 use crate::unique::WindowRecord;
 
 /// A window.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Window {
     pub(crate) record: WindowRecord,
     /// Where the store keeps its record.

@@ -6,6 +6,7 @@
 use crate::command::{Ack, Command, Done, Fail, QueueCommand, QueueName, Release, Take};
 use crate::fanout::MemberCommand;
 use crate::limits::{ID_BYTES_MAX, NAME_BYTES_MAX, REASON_BYTES_MAX};
+use crate::looking::{Leases, Scan};
 use crate::reply::{Refusal, RefusalKind};
 use crate::schedule::ScheduleCommand;
 use crate::time::{Span, Timestamp};
@@ -50,7 +51,10 @@ fn check_other_names(command: &Command<'_>) -> Result<(), Refusal> {
         | Command::Subscribe { queues, member, .. }
         | Command::Unsubscribe { queues, member } => return check_names_of(queues, *member),
         Command::Peek(peek) => peek.queue,
-        Command::Get { queue, .. }
+        Command::Leases(Leases { queue: Some(queue), .. })
+        | Command::Scan(Scan { queue, .. })
+        | Command::Explain { queue, .. }
+        | Command::Get { queue, .. }
         | Command::AckAll { queue, .. }
         | Command::Plow { queue, .. }
         | Command::Kill { queue, .. }
@@ -92,7 +96,12 @@ fn check_other_names(command: &Command<'_>) -> Result<(), Refusal> {
             MemberCommand::List(topic) => return check_name("topic", topic),
         },
         Command::Schedule(command) => return check_names_of_schedule(command),
-        Command::Credit(_) | Command::PutBack(_) | Command::GiveBack(_) => return Ok(()),
+        // Each step is checked when its turn comes.
+        Command::Transaction(_)
+        | Command::Credit(_)
+        | Command::PutBack(_)
+        | Command::GiveBack(_)
+        | Command::Leases(Leases { queue: None, .. }) => return Ok(()),
     };
     check_queue_name(queue)
 }

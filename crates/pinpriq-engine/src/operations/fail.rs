@@ -62,6 +62,9 @@ impl Engine {
         operation: Operation,
         failure: Failure<'_>,
     ) -> Option<StateKind> {
+        if self.undo.is_some() {
+            self.note_task(slot);
+        }
         let Failure { at, reason, delay } = failure;
         let queue = &mut self.queues[self.tasks[slot].queue];
         queue.counters.failures += 1;
@@ -145,6 +148,7 @@ impl Engine {
         self.relocate(slot, (operation, exit), to, |task| {
             task.put_at = now;
             task.set_state(State::Ready);
+            task.note_since(now);
             if !planted!(DeadLetterKeepsItsTtl) {
                 task.set_expires_at(None);
             }

@@ -137,6 +137,7 @@ impl Engine {
         };
         let mut task = Task::of(record, payload, queue, self.queues[queue].epoch);
         task.set_shares(shares);
+        task.set_since(self.now);
         self.refund(queue);
         let slot = self.enter(task, Operation::PutBack);
         self.expire_if_over(slot);
@@ -161,6 +162,9 @@ impl Engine {
     /// it. A task that was taken under a lease has a TTL that is over, so it never becomes ready
     /// again.
     pub(crate) fn end_instant(&mut self, slot: Slot, number: u64) {
+        if let Some(undo) = &mut self.undo {
+            return undo.end_later(slot, number);
+        }
         self.serve();
         if self.tasks.find(number) != Some(slot) {
             return;

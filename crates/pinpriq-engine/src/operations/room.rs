@@ -81,14 +81,18 @@ impl Engine {
                 | ScheduleCommand::Resume(_)
                 | ScheduleCommand::Fire(_),
             ) => true,
-            // A put or a publication is refused later. A drain may need a resumed side. What could
-            // not be sent has to go back.
+            // A put, a publication or a step is refused later. A drain may need a resumed side.
+            // What could not be sent has to go back.
             Command::Put(_)
             | Command::Publish(_)
+            | Command::Transaction(_)
             | Command::PutBack(_)
             | Command::GiveBack(_)
             | Command::Peek(_)
             | Command::Get { .. }
+            | Command::Explain { .. }
+            | Command::Scan(_)
+            | Command::Leases(_)
             | Command::Ack(_)
             | Command::AckAll { .. }
             | Command::Kill { .. }

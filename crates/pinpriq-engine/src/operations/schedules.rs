@@ -63,7 +63,9 @@ impl Engine {
         let plan = Arc::new(plan);
         let number = if let Some(number) = known {
             // No slot of the former plan puts a task any more.
-            self.miss_until_now(number);
+            if !planted!(FormerSlotsDue) {
+                self.miss_until_now(number);
+            }
             self.schedules.schedule_mut(number).plan = plan;
             number
         } else {
@@ -151,7 +153,9 @@ impl Engine {
                 self.deadlines.remove(at, Due::Schedule(number));
             }
             self.bytes -= schedule.bytes();
-            self.report.add(Change::ScheduleGone(number));
+            if !planted!(DroppedScheduleKept) {
+                self.report.add(Change::ScheduleGone(number));
+            }
             self.report.give_up(schedule.place);
         }
         Reply::Count(1)
@@ -174,7 +178,9 @@ impl Engine {
         };
         let bytes = schedule.plan.payload.len();
         let last = schedule.course.last_number;
-        let is_skipped = schedule.plan.overlap == Overlap::Skip && self.is_unfinished(last);
+        let is_skipped = schedule.plan.overlap == Overlap::Skip
+            && self.is_unfinished(last)
+            && !planted!(OverlapIgnored);
         let put = if is_skipped { None } else { self.put_scheduled(number, Some(slot)).ok() };
         let course = &mut self.schedules.schedule_mut(number).course;
         course.done_until = slot;
@@ -189,7 +195,7 @@ impl Engine {
         }
         // What little room is left on a full disk is for what frees some. The slots missed
         // meanwhile are recorded with the next change of the schedule.
-        if has_put || self.room < Room::Scarce {
+        if (has_put || self.room < Room::Scarce) && !planted!(SlotNotDone) {
             self.report_course(number);
         }
         self.arm_schedule(number);
@@ -259,7 +265,9 @@ impl Engine {
             ready_at: None,
             payload,
         });
-        task.set_scheduled(Some(Box::new(Scheduled { schedule: name, slot })));
+        if !planted!(ScheduleNotNamed) {
+            task.set_scheduled(Some(Box::new(Scheduled { schedule: name, slot })));
+        }
         self.enter(task, Operation::Put);
         Ok((id, number))
     }
@@ -268,7 +276,9 @@ impl Engine {
     fn miss_until_now(&mut self, number: u64) {
         let missed = self.slots_until_now(self.schedules.schedule(number));
         let course = &mut self.schedules.schedule_mut(number).course;
-        course.missed += missed;
+        if !planted!(MissedNotCounted) {
+            course.missed += missed;
+        }
         course.done_until = self.now;
     }
 
@@ -285,7 +295,8 @@ impl Engine {
     /// Adds a schedule to the index of deadlines under its next slot, unless it is paused.
     fn arm_schedule(&mut self, number: u64) {
         let schedule = self.schedules.schedule(number);
-        let next = self.next_slot(schedule).filter(|_| !schedule.course.paused);
+        let is_paused = schedule.course.paused && !planted!(PausedScheduleFires);
+        let next = self.next_slot(schedule).filter(|_| !is_paused);
         let former = std::mem::replace(&mut self.schedules.schedule_mut(number).armed, next);
         if let Some(former) = former {
             self.deadlines.remove(former, Due::Schedule(number));
@@ -335,7 +346,7 @@ impl Engine {
             let (plan, done_until) = (&schedule.plan, schedule.course.done_until);
             if !schedule.course.paused {
                 let passed = self.slots_until_now(schedule);
-                let most = plan.on_missed.made_up();
+                let most = plan.on_missed.made_up().max(2 * usize::from(planted!(TwoSlotsMadeUp)));
                 let made_up = self.calendars.latest_between(&plan.form, done_until, self.now, most);
                 let missed = passed.saturating_sub(made_up.len() as u64);
                 if missed > 0 {

@@ -200,6 +200,7 @@ impl Engine {
         if let Some(other) = other {
             self.end_window(other, other != number);
         }
+        self.note_window(number);
         let record = WindowRecord {
             number,
             queue: queue.into(),
@@ -222,6 +223,7 @@ impl Engine {
 
     /// Removes a window. It is reported, unless another one of this number follows.
     fn end_window(&mut self, number: u64, is_reported: bool) {
+        self.note_window(number);
         let Some(window) = self.windows.remove(number) else { return };
         self.deadlines.remove(window.record.until, Due::Window(number));
         self.forget_window(&window, is_reported);
@@ -295,6 +297,9 @@ impl Engine {
     fn count_duplicate(&mut self, queue: &[u8]) {
         self.totals.duplicates += 1;
         if let Some(slot) = self.queues.find(queue).filter(|slot| self.queues[*slot].counted) {
+            if self.undo.is_some() {
+                self.note_queue(slot);
+            }
             self.queues[slot].counters.duplicates += 1;
         }
     }

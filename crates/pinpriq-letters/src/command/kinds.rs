@@ -48,3 +48,7 @@ pub(super) const SCHEDULE_PAUSE: u8 = 53;
 pub(super) const SCHEDULE_RESUME: u8 = 54;
 pub(super) const SCHEDULE_DROP: u8 = 55;
 pub(super) const SCHEDULE_FIRE: u8 = 56;
+pub(super) const TRANSACTION: u8 = 60;
+pub(super) const EXPLAIN: u8 = 61;
+pub(super) const SCAN: u8 = 62;
+pub(super) const LEASES: u8 = 63;

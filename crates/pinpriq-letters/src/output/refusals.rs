@@ -53,6 +53,7 @@ const fn refusal_code(kind: RefusalKind) -> u8 {
         RefusalKind::Store => 15,
         RefusalKind::Closing => 16,
         RefusalKind::CrossShard => 17,
+        RefusalKind::ExecAbort => 18,
     }
 }
 
@@ -75,6 +76,7 @@ const fn refusal_of(code: u8) -> Result<RefusalKind, Malformed> {
         15 => RefusalKind::Store,
         16 => RefusalKind::Closing,
         17 => RefusalKind::CrossShard,
+        18 => RefusalKind::ExecAbort,
         _ => return Err(Malformed::OutOfRange("refusal")),
     })
 }

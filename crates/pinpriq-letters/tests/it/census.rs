@@ -7,9 +7,10 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use pinpriq_engine::command::{
-    Amendment, Assign, Command, HeldBy, QueueCommand, Sides, TakeMode, TimeToLive, Wait,
+    Amendment, Assign, Command, HeldBy, QueueCommand, Sides, Step, TakeMode, TimeToLive, Wait,
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand};
+use pinpriq_engine::looking::Reason;
 use pinpriq_engine::reply::{Outcome, Output, RefusalKind, Reply};
 use pinpriq_engine::schedule::{ScheduleCommand, When};
 use pinpriq_engine::settings::Value;
@@ -36,6 +37,9 @@ census!(commands of Command<'static>:
     Command::TakeDone { .. },
     Command::Peek(_),
     Command::Get { .. },
+    Command::Explain { .. },
+    Command::Scan(_),
+    Command::Leases(_),
     Command::Ack(_),
     Command::AckAll { .. },
     Command::Release(_),
@@ -80,7 +84,10 @@ census!(commands of Command<'static>:
     Command::Schedule(ScheduleCommand::Resume(_)),
     Command::Schedule(ScheduleCommand::Drop(_)),
     Command::Schedule(ScheduleCommand::Fire(_)),
+    Command::Transaction(_),
 );
+
+census!(steps of Step<'static>: Step::Command(_), Step::Nothing, Step::Bad(_));
 
 census!(outputs of Output: Output::Reply { .. }, Output::Delivery { .. });
 
@@ -88,10 +95,14 @@ census!(replies of Reply:
     Reply::Done,
     Reply::Put(_),
     Reply::PutOutcome(..),
+    Reply::PutUnique(_),
     Reply::Shown(_),
     Reply::Tasks { .. },
     Reply::Task(None),
     Reply::Task(Some(_)),
+    Reply::Explained(_),
+    Reply::Scanned { .. },
+    Reply::Leases { .. },
     Reply::State(None),
     Reply::State(Some(_)),
     Reply::Deadline(None),
@@ -106,6 +117,7 @@ census!(replies of Reply:
     Reply::Joined(_),
     Reply::Members(_),
     Reply::Schedule(_),
+    Reply::Transaction(_),
     Reply::Refused(_),
 );
 
@@ -138,6 +150,7 @@ census!(refusals of RefusalKind:
     RefusalKind::Store,
     RefusalKind::Closing,
     RefusalKind::CrossShard,
+    RefusalKind::ExecAbort,
 );
 
 census!(kinds of StateKind:
@@ -156,6 +169,20 @@ census!(states of State:
     State::Buried,
     State::Zombie { .. },
     State::Done,
+);
+
+census!(reasons of Reason:
+    Reason::Delayed { .. },
+    Reason::Taken { .. },
+    Reason::Buried { .. },
+    Reason::Expired,
+    Reason::Paused,
+    Reason::Limit { .. },
+    Reason::Rate { .. },
+    Reason::NoPriority,
+    Reason::Behind { .. },
+    Reason::NoConsumer,
+    Reason::Next,
 );
 
 census!(task_ids of TaskId: TaskId::Number(_), TaskId::Uuid(_), TaskId::Given(_));
@@ -229,8 +256,10 @@ fn outputs_of_every_kind_are_made() {
 fn parts_of_every_kind_are_made() {
     makes_all(strategies::outcome(), outcomes());
     makes_all(strategies::refusal_kind(), refusals());
+    makes_all(strategies::step(), steps());
     makes_all(strategies::kind(), kinds());
     makes_all(strategies::state(), states());
+    makes_all(strategies::reason(), reasons());
     makes_all(strategies::id(), task_ids());
     makes_all(strategies::value(), values());
     makes_all(strategies::held_by(), proofs());

@@ -2,11 +2,13 @@
 
 use pinpriq_engine::command::Command;
 use pinpriq_engine::reply::Output;
-use pinpriq_letters::{Malformed, decode_command, decode_output, encode_command, encode_output};
+use pinpriq_letters::{
+    Malformed, Steps, decode_command, decode_output, encode_command, encode_output,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::strategies::{command, output};
+use crate::strategies::{command, output, step};
 
 fn command_bytes(command: &Command<'_>) -> Vec<u8> {
     let mut letter = Vec::new();
@@ -41,6 +43,16 @@ proptest! {
     #[test]
     fn every_output_comes_back(output in output()) {
         prop_assert_eq!(decode_output(&output_bytes(&output)), Ok(output));
+    }
+
+    #[test]
+    fn steps_come_back_in_their_order(steps in vec(step(), 0..20)) {
+        let mut letter = Steps::default();
+        for step in &steps {
+            letter.push(step);
+        }
+        let is_same = letter.decode(|decoded| *decoded == Command::Transaction(&steps));
+        prop_assert_eq!(is_same, Ok(true));
     }
 
     #[test]

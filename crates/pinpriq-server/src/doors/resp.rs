@@ -1,8 +1,9 @@
 //! The RESP door: the whole command set, for every Redis client.
 //!
-//! [`table`] describes the commands and [`words`] takes requests apart. `tasks`, `push`, `queues`
-//! and `connection` turn them into commands of the engine. [`settings`] reads and writes the
-//! settings of queues, and [`encode`] writes the replies.
+//! [`table`] describes the commands and [`words`] takes requests apart. `tasks`, `push`, `queues`,
+//! `looking` and `connection` turn them into commands of the engine. [`transaction`] keeps the
+//! requests between MULTI and EXEC. [`settings`] reads and writes the settings of queues, and
+//! [`encode`] writes the replies.
 
 mod alphabet;
 mod call;
@@ -11,6 +12,7 @@ mod describe;
 mod encode;
 mod fanout;
 mod fault;
+mod looking;
 mod options;
 mod push;
 mod queues;
@@ -19,6 +21,7 @@ mod settings;
 mod spec;
 mod table;
 mod tasks;
+mod transaction;
 mod words;
 
 use std::sync::Arc;
@@ -32,6 +35,7 @@ pub use self::settings::settings_table;
 
 use self::call::{Call, Talk, protocol_of};
 use self::fault::Fault;
+use self::spec::Spec;
 use self::table::{Found, find};
 use self::words::{Parts, shown};
 use super::door::{Door, Next};
@@ -80,6 +84,7 @@ impl Door for RespDoor {
                 carry_out(&mut self.talk, &words, length, desk)
             }
             Ok(Decoded::TooLarge { length, bytes, .. }) => {
+                transaction::spoil(&mut self.talk);
                 self.talk.refuse(desk, &too_large(desk.limits(), bytes));
                 Ok(length)
             }
@@ -111,23 +116,18 @@ fn carry_out(
     length: usize,
     desk: &mut Desk,
 ) -> Result<usize, Next> {
-    if let Err(fault) = try_to_carry_out(talk, given, desk) {
+    let done = match talk.transaction {
+        None => try_to_carry_out(talk, given, desk),
+        Some(_) => transaction::take_in(talk, given, desk),
+    };
+    if let Err(fault) = done {
         talk.refuse(desk, &fault);
     }
     if talk.next.is_none() { Ok(length) } else { talk.take_next(length) }
 }
 
 fn try_to_carry_out(talk: &mut Talk, given: &[&[u8]], desk: &mut Desk) -> Result<(), Fault> {
-    let (spec, taken) = match find(given) {
-        Found::Spec(spec, taken) => (spec, taken),
-        Found::NoSub => return Err(Fault::arity(&String::from_utf8_lossy(given[0]))),
-        Found::UnknownSub => {
-            let sub = shown(given.get(1).copied().unwrap_or_default());
-            let name = String::from_utf8_lossy(given[0]).to_ascii_uppercase();
-            return Err(Fault::err(format!("unknown subcommand {sub} of {name}")));
-        }
-        Found::Unknown => return Err(unknown_command(given)),
-    };
+    let (spec, taken) = entry_of(given)?;
     let is_open = talk.protocol == Protocol::Resp3 || spec.while_subscribed;
     if !is_open && desk.is_subscribed() {
         let name = spec.full_name().to_ascii_lowercase();
@@ -139,6 +139,21 @@ fn try_to_carry_out(talk: &mut Talk, given: &[&[u8]], desk: &mut Desk) -> Result
     let mut parts = Parts::of(spec);
     parts.sort(&given[taken..])?;
     (spec.run)(&mut Call { desk, talk, parts: &parts })
+}
+
+/// Returns the entry of a request in the table, and the number of words that name it.
+#[inline]
+fn entry_of(given: &[&[u8]]) -> Result<(&'static Spec, usize), Fault> {
+    match find(given) {
+        Found::Spec(spec, taken) => Ok((spec, taken)),
+        Found::NoSub => Err(Fault::arity(&String::from_utf8_lossy(given[0]))),
+        Found::UnknownSub => {
+            let sub = shown(given.get(1).copied().unwrap_or_default());
+            let name = String::from_utf8_lossy(given[0]).to_ascii_uppercase();
+            Err(Fault::err(format!("unknown subcommand {sub} of {name}")))
+        }
+        Found::Unknown => Err(unknown_command(given)),
+    }
 }
 
 fn malformed_request(talk: &Talk, malformed: Malformed, desk: &Desk) -> Next {

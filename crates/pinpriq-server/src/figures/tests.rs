@@ -86,8 +86,9 @@ refusals_BUSY:83
 refusals_STORE:84
 refusals_CLOSING:85
 refusals_CROSSSHARD:86
-refusals_ERR:87
-refusals_NOPROTO:88
+refusals_EXECABORT:87
+refusals_ERR:88
+refusals_NOPROTO:89
 ";
 
 fn counters() -> Counters {

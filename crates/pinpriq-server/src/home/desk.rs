@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use pinpriq_engine::Farewell;
 use pinpriq_engine::command::Command;
-use pinpriq_engine::reply::Output;
+use pinpriq_engine::reply::{Output, Refusal};
 use pinpriq_engine::task::{ClientId, RequestId};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_letters::encode_command;
@@ -19,7 +19,8 @@ use super::credits::{Credits, outstanding};
 use super::joins::{Joining, join_clients, join_delivered, join_facts, join_killed, join_replies};
 use super::roll;
 use super::route::{
-    Destination, elsewhere, may_block, shard_of_all, shard_of_done, shard_of_schedule,
+    Destination, elsewhere, may_block, queue_of_step, shard_of_all, shard_of_done,
+    shard_of_schedule, shard_of_steps,
 };
 use crate::config::Limits;
 use crate::host::facts::Facts;
@@ -161,6 +162,10 @@ impl Desk {
                 let to = shard_of_done(done, queues, shards).map_err(Undone::Refused)?;
                 (to, queues.first().copied())
             }
+            // The door keeps the transaction, so the connection does not move.
+            (Destination::Steps(steps), _) => {
+                (shard_of_steps(steps, shards).map_err(Undone::Refused)?.unwrap_or(own), None)
+            }
             (Destination::Deliveries, settled) => (settled.unwrap_or(own), None),
             (Destination::Everywhere(joining), _) => {
                 self.ask_everywhere(request, command, joining);
@@ -182,6 +187,22 @@ impl Desk {
             self.forward(to, request, command);
         }
         Ok(to != own)
+    }
+
+    /// Checks that the queue of a transaction with one step lives in the same shard as those of
+    /// the steps before it, of which `first` is the first one.
+    pub(crate) fn check_step(
+        &self,
+        first: &mut Option<Vec<u8>>,
+        command: &Command<'_>,
+    ) -> Result<(), Refusal> {
+        let Command::Transaction([step]) = command else { return Ok(()) };
+        let Some(queue) = queue_of_step(step).filter(|_| self.routes) else { return Ok(()) };
+        if let Some(first) = first {
+            return shard_of_all(&[first, queue], self.seat.shard.shards()).map(drop);
+        }
+        *first = Some(queue.to_vec());
+        Ok(())
     }
 
     /// Asks another shard for a command.

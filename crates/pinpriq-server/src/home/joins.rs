@@ -1,5 +1,6 @@
 //! Joins the replies of all shards into one.
 
+use pinpriq_engine::looking::{LeasePlace, LeaseShown};
 use pinpriq_engine::reply::{Refusal, RefusalKind, Reply};
 use pinpriq_engine::stats::Figures;
 use pinpriq_engine::task::{Bytes, ClientId};
@@ -14,6 +15,8 @@ pub(crate) enum Joining {
     Figures,
     /// The first names, at most this number.
     Names(usize),
+    /// The first leases, at most this number.
+    Leases(u32),
     /// A member is known if it is known anywhere, and leaves all lanes.
     Membership,
 }
@@ -37,6 +40,7 @@ pub(super) fn join_replies(joining: Joining, parts: Vec<Part>) -> Reply {
         (Some(refused), _) => replies.swap_remove(refused),
         (None, Joining::Figures) => add_figures(replies),
         (None, Joining::Names(most)) => merge_names(replies, most),
+        (None, Joining::Leases(most)) => merge_leases(replies, most),
         (None, Joining::Membership) => join_membership(replies),
     }
 }
@@ -109,6 +113,30 @@ fn merge_names(replies: Vec<Reply>, most: usize) -> Reply {
     more |= names.len() > most;
     names.truncate(most);
     Reply::Names { names, more }
+}
+
+/// Returns the first leases of all shards. A shard that has more has told all up to its `next`, so
+/// what comes after that in another shard has to wait.
+fn merge_leases(replies: Vec<Reply>, most: u32) -> Reply {
+    let (mut all, mut told_up_to): (Vec<LeaseShown>, Option<LeasePlace>) = (Vec::new(), None);
+    for reply in replies {
+        if let Reply::Leases { leases, next } = reply {
+            all.extend(leases);
+            told_up_to = match (told_up_to, next) {
+                (Some(one), Some(other)) => Some(one.min(other)),
+                (one, other) => one.or(other),
+            };
+        }
+    }
+    all.sort_by(|one, other| one.place.cmp(&other.place));
+    if let Some(told_up_to) = &told_up_to {
+        all.retain(|lease| lease.place <= *told_up_to);
+    }
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    let is_cut = all.len() > most;
+    all.truncate(most);
+    let last = all.last().filter(|_| is_cut).map(|last| last.place.clone());
+    Reply::Leases { leases: all, next: last.or(told_up_to) }
 }
 
 fn join_membership(replies: Vec<Reply>) -> Reply {

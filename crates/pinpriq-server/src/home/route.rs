@@ -3,7 +3,7 @@
 //! The queues of one command must live in one shard. So must all subscriptions of one client, since
 //! its credits are for all of them. A command that concerns all queues is asked everywhere.
 
-use pinpriq_engine::command::{Command, Done, QueueCommand, Wait};
+use pinpriq_engine::command::{Command, Done, QueueCommand, Step, Wait};
 use pinpriq_engine::fanout::MemberCommand;
 use pinpriq_engine::reply::{Refusal, RefusalKind};
 use pinpriq_engine::schedule::ScheduleCommand;
@@ -24,6 +24,8 @@ pub(super) enum Destination<'c> {
     Schedule(&'c [u8], &'c [u8]),
     /// Where these tasks and these queues live, if that is one shard.
     Done(&'c [Done<'c>], &'c [&'c [u8]]),
+    /// Where the queues of these steps live, if that is one shard.
+    Steps(&'c [Step<'c>]),
     /// Where the client has its subscriptions and credits.
     Deliveries,
     /// Everywhere. The replies are joined in this way.
@@ -38,7 +40,13 @@ impl<'c> Destination<'c> {
             Command::Take(take) => Self::Queues(take.queues),
             Command::TakeDone { done, take } => Self::Done(done, take.queues),
             Command::Peek(peek) => Self::Queue(peek.queue.name),
-            Command::Get { queue, .. }
+            Command::Scan(scan) => Self::Queue(scan.queue.name),
+            Command::Leases(leases) => match leases.queue {
+                Some(queue) => Self::Queue(queue.name),
+                None => Self::Everywhere(Joining::Leases(leases.count)),
+            },
+            Command::Explain { queue, .. }
+            | Command::Get { queue, .. }
             | Command::AckAll { queue, .. }
             | Command::Plow { queue, .. }
             | Command::Kill { queue, .. }
@@ -69,6 +77,7 @@ impl<'c> Destination<'c> {
             Command::Queue(command) => Self::of_queue(command),
             Command::Schedule(command) => Self::of_schedule(command),
             Command::Publish(publish) => Self::Queue(publish.topic),
+            Command::Transaction(steps) => Self::Steps(steps),
             Command::Member(command) => match command {
                 MemberCommand::Join { topic, .. }
                 | MemberCommand::LeaveTopic { topic, .. }
@@ -145,6 +154,23 @@ pub(super) fn shard_of_done(
     match queues.first() {
         Some(first) => one_shard_of(first, done.iter().map(|done| done.queue), shards),
         None => Ok(to),
+    }
+}
+
+/// Returns the shard where the queues of all these steps live, out of this number of shards, or
+/// none if they name no queue.
+pub(super) fn shard_of_steps(steps: &[Step<'_>], shards: usize) -> Result<Option<usize>, Refusal> {
+    let mut queues = steps.iter().filter_map(queue_of_step);
+    let Some(first) = queues.next() else { return Ok(None) };
+    one_shard_of(first, queues, shards).map(Some)
+}
+
+/// Returns the queue or topic that a step names, if it names one.
+pub(super) fn queue_of_step<'c>(step: &Step<'c>) -> Option<&'c [u8]> {
+    let Step::Command(command) = step else { return None };
+    match Destination::of(command) {
+        Destination::Queue(queue) => Some(queue),
+        _ => None,
     }
 }
 

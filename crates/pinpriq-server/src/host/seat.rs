@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use pinpriq_engine::command::{Command, QueueCommand};
+use pinpriq_engine::command::{Command, QueueCommand, Step};
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::limits::put_bytes;
 use pinpriq_engine::reply::{Refusal, RefusalKind};
@@ -121,10 +121,15 @@ impl Seat {
         if self.manners.waits_for_room && self.lacks_room(command) {
             return Err(Undone::NoRoom);
         }
-        let translated;
+        let (translated, steps);
         let command = match command {
             Command::Publish(publish) => {
                 translated = Command::Publish(self.in_own_time(publish));
+                &translated
+            }
+            Command::Transaction(given) => {
+                steps = self.steps_in_own_time(given);
+                translated = Command::Transaction(&steps);
                 &translated
             }
             command => command,
@@ -192,6 +197,17 @@ impl Seat {
         Publish { deadline, ..*publish }
     }
 
+    #[inline(never)]
+    fn steps_in_own_time<'c>(&self, steps: &[Step<'c>]) -> Vec<Step<'c>> {
+        let translate = |step: &Step<'c>| match step {
+            Step::Command(Command::Publish(publish)) => {
+                Step::Command(Command::Publish(self.in_own_time(publish)))
+            }
+            step => *step,
+        };
+        steps.iter().map(translate).collect()
+    }
+
     /// Notes a subscription, and ends the turn after a command with a long reply, so that the reply
     /// counts before the next command is carried out.
     #[inline(never)]
@@ -239,6 +255,9 @@ fn needs_care(command: &Command<'_>) -> bool {
         }
         Command::Peek(peek) => peek.count > 1,
         Command::AckAll { .. }
+        | Command::Scan(_)
+        | Command::Leases(_)
+        | Command::Transaction(_)
         | Command::Subscribe { .. }
         | Command::Queue(QueueCommand::List { .. })
         | Command::Schedule(ScheduleCommand::List { .. } | ScheduleCommand::Show(_))

@@ -519,9 +519,11 @@ fn forget_payloads(output: &mut Output, written: std::ops::Range<usize>) {
 fn answer_bytes(output: &Output) -> usize {
     match output {
         Output::Delivery { tasks, .. }
-        | Output::Reply { reply: Reply::Tasks { tasks, .. } | Reply::Shown(tasks), .. } => {
-            tasks.iter().map(task_bytes).sum()
-        }
+        | Output::Reply {
+            reply: Reply::Tasks { tasks, .. } | Reply::Scanned { tasks, .. } | Reply::Shown(tasks),
+            ..
+        } => tasks.iter().map(task_bytes).sum(),
+        Output::Reply { reply: Reply::Leases { leases, .. }, .. } => size_of_val(&leases[..]),
         Output::Reply { reply: Reply::Names { names, .. }, .. } => {
             names.iter().map(|name| size_of_val(name) + name.len()).sum()
         }
@@ -532,6 +534,7 @@ fn answer_bytes(output: &Output) -> usize {
         Output::Reply { reply: Reply::Schedule(shown), .. } => {
             shown.name.len() + shown.plan.bytes()
         }
+        Output::Reply { reply: Reply::Transaction(replies), .. } => size_of_val(&replies[..]),
         Output::Reply { .. } => 0,
     }
 }

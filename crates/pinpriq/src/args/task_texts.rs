@@ -215,6 +215,49 @@ pub(super) const AFTER_GET: &str = finding!(
 "
 );
 
+/// What `explain` does.
+pub(super) const EXPLAIN: &str = "\
+Print why a task is not handed out, or without an id, which task would be next.
+
+The first line is the id, the state, and since when the task is in it, in Unix milliseconds. Each \
+further line is a reason with what belongs to it: delayed, taken, buried, expired, paused, limit, \
+rate, no-priority, behind (other tasks come first), no-consumer and next. Looking changes nothing.";
+
+/// After the help of `explain`.
+pub(super) const AFTER_EXPLAIN: &str = finding!(
+    "  pinpriq explain jobs
+  pinpriq explain jobs 17 --json | jq '.reasons[].code'
+"
+);
+
+/// What `scan` does.
+pub(super) const SCAN: &str = "\
+Print all tasks of a queue, whatever their state, in the order in which they were put.
+
+A task that is there all the time is printed once, whatever becomes of it meanwhile. One that is \
+released to the tail may come twice. Looking changes nothing.";
+
+/// After the help of `scan`.
+pub(super) const AFTER_SCAN: &str = finding!(
+    "  pinpriq scan jobs --json > jobs.jsonl
+  pinpriq scan jobs --state waiting
+"
+);
+
+/// What `leases` does.
+pub(super) const LEASES: &str = "\
+Print who holds which task: queue, member, id, and of the client its number, name and address, and \
+since when and until when, in Unix milliseconds.
+
+Without QUEUE it prints the leases of all queues and lanes.";
+
+/// After the help of `leases`.
+pub(super) const AFTER_LEASES: &str = finding!(
+    "  pinpriq leases
+  pinpriq leases jobs --json | jq .client
+"
+);
+
 /// What `await` does.
 pub(super) const AWAIT: &str = "\
 Wait until a task is finished, and print how it ended and the state that it is in.

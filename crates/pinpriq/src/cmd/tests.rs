@@ -6,7 +6,7 @@ use clap::Parser as _;
 
 use pinpriq_wire::resp::Words;
 
-use super::{change, fanout, held, look, put, queue, status, take};
+use super::{change, fanout, held, look, looking, put, queue, status, take};
 use crate::args::{Cli, Command};
 use crate::words::OsWords as _;
 
@@ -31,6 +31,9 @@ fn words(command: &Command) -> Words {
         }
         Command::Peek(it) => look::peek_words(it),
         Command::Get(it) => look::record_words(it),
+        Command::Explain(it) => looking::explain_words(it),
+        Command::Scan(it) => looking::scan_words(it, b"0"),
+        Command::Leases(it) => looking::leases_words(it, b"0"),
         Command::Await(it) => look::await_words(it),
         Command::Stats(it) => look::stats_words(it),
         Command::Status(it) => status::list_words(it),
@@ -138,6 +141,15 @@ fn looking_and_changing() {
         ("get q 7", "GET q 7"),
         ("await q 7", "AWAIT q 7 WAIT -1"),
         ("await q 7 --wait-ms 0", "AWAIT q 7 WAIT 0"),
+        ("explain q", "EXPLAIN q"),
+        ("explain q 7 --member m", "EXPLAIN q 7 MEMBER m"),
+        ("scan q", "SCAN q CURSOR 0 COUNT 100"),
+        (
+            "scan q --state waiting --key k --page 5 --json --member m",
+            "SCAN q CURSOR 0 COUNT 5 STATE W KEY k WITHMETA MEMBER m",
+        ),
+        ("leases", "LEASES CURSOR 0"),
+        ("leases q --member m", "LEASES q CURSOR 0 MEMBER m"),
         ("dig q 7 --priority 1", "DIG q 7 PRIORITY 1"),
         ("plow q", "PLOW q"),
         ("plow q --count 3 --delay-ms 1 --ttl-ms 2", "PLOW q COUNT 3 DELAY 1 TTL 2"),

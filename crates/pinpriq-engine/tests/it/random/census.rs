@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pinpriq_engine::change::RecordKey;
-use pinpriq_engine::command::{Command, Held, HeldBy, QueueName};
+use pinpriq_engine::command::{Command, Held, HeldBy, Put, QueueName};
 use pinpriq_engine::fanout::MemberCommand;
 use pinpriq_engine::reply::{Output, RefusalKind, Reply};
 use pinpriq_engine::schedule::Form;
@@ -20,6 +20,8 @@ pub(super) struct Census {
     outcomes: BTreeMap<(&'static str, &'static str), u64>,
     deliveries: u64,
     restarts: u64,
+    /// Transactions that were carried out, and that were not.
+    transactions: [u64; 2],
     compactions: u64,
     /// Commands that were refused because there was no room.
     busy: BTreeSet<&'static str>,
@@ -91,17 +93,7 @@ impl Census {
     pub(super) fn note_command(&mut self, model: &Model, client: ClientId, command: &Command<'_>) {
         let by_id = |queue: QueueName<'_>, id: &[u8]| task_of(model, queue, id);
         match command {
-            Command::Put(put) => {
-                let content = put.payload.len() + put.terms.bytes();
-                let home = model.homes.get(&Place::Queue(put.queue.into()));
-                let gone = home.and_then(|home| home.make_room(put.priority, content as u64));
-                if gone.is_some_and(|gone| !gone.is_empty()) {
-                    self.cell("make room for a more urgent one", "R");
-                }
-                if let Some(id) = put.id {
-                    self.cell("put with that id", standing(by_id(put.queue.into(), id), client));
-                }
-            }
+            Command::Put(put) => self.note_put(model, client, put),
             Command::PutBack(records) => {
                 for record in *records {
                     if record.lane.is_some() && !is_open(model, &Place::of(record)) {
@@ -160,6 +152,19 @@ impl Census {
             Command::Publish(publish) => self.note_publish(model, publish.topic),
             Command::Member(command) => self.note_member(model, command),
             _ => {}
+        }
+    }
+
+    fn note_put(&mut self, model: &Model, client: ClientId, put: &Put<'_>) {
+        let content = put.payload.len() + put.terms.bytes();
+        let home = model.homes.get(&Place::Queue(put.queue.into()));
+        let gone = home.and_then(|home| home.make_room(put.priority, content as u64));
+        if gone.is_some_and(|gone| !gone.is_empty()) {
+            self.cell("make room for a more urgent one", "R");
+        }
+        if let Some(id) = put.id {
+            let task = task_of(model, put.queue.into(), id);
+            self.cell("put with that id", standing(task, client));
         }
     }
 
@@ -344,7 +349,14 @@ impl Census {
             }
             Output::Reply { reply, .. } => match reply {
                 Reply::Tasks { tasks, popped } => (tasks, *popped),
+                Reply::Transaction(replies) => {
+                    self.transactions[0] += u64::from(replies.len() > 2);
+                    return;
+                }
                 Reply::Refused(refusal) => {
+                    let is_late = refusal.kind == RefusalKind::ExecAbort
+                        && !refusal.sentence.starts_with("1 ");
+                    self.transactions[1] += u64::from(is_late);
                     *self.refusals.entry(refusal.kind).or_default() += 1;
                     return;
                 }
@@ -457,6 +469,7 @@ impl Census {
             }
         }
         assert!(missing.is_empty(), "never seen: {missing:?}\nseen: {self:#?}");
+        assert!(self.transactions.iter().all(|count| *count > 200), "{:?}", self.transactions);
         assert!(self.deliveries > 0 && self.restarts > 0 && self.compactions > 0, "{self:#?}");
     }
 }

@@ -6,14 +6,15 @@ mod schedules;
 
 use pinpriq_engine::command::{
     Ack, Amendment, Assign, Command, Done, End, Fail, Held, HeldBy, Order, Peek, Put, QueueCommand,
-    QueueName, Release, Selection, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
+    QueueName, Release, Selection, Sides, Step, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_engine::limits::NARROW_PAYLOAD_BYTES_MAX;
+use pinpriq_engine::looking::{LeasePlace, Leases, Scan};
 use pinpriq_engine::settings::{
     AFTERACK, ATTEMPTS, AfterAck, Assignment, BACKOFF, BACKOFFMAX, CAPACITY, CAPACITYBYTES,
     DEADLETTER, IDS, Ids, LIMIT, ONEXPIRY, OVERFLOW, RATE, Rate, TTL, TTR, Value,
 };
-use pinpriq_engine::task::{Receipt, State, StateKind, TaskRecord, Terms};
+use pinpriq_engine::task::{Receipt, State, StateKind, TaskId, TaskRecord, Terms};
 use pinpriq_engine::time::Span;
 use pinpriq_model::Model;
 
@@ -55,7 +56,6 @@ pub(super) struct Chooser<'a> {
 }
 
 impl<'a> Chooser<'a> {
-    #[expect(clippy::too_many_lines, reason = "one arm for each command")]
     pub(super) fn command(&mut self) -> Command<'static> {
         let crowded = self.model.task_count() > 24;
         if self.memory.fans_out {
@@ -67,10 +67,55 @@ impl<'a> Chooser<'a> {
                 _ => {}
             }
         }
-        match self.dice.below(120) {
+        if self.dice.once_in(16) {
+            return self.transaction();
+        }
+        self.plain_command()
+    }
+
+    /// Several commands, of which most make sense.
+    fn transaction(&mut self) -> Command<'static> {
+        let mut steps = Vec::new();
+        for _ in 0..self.dice.below(6) {
+            steps.push(match self.dice.below(60) {
+                0 => Step::Nothing,
+                1 => Step::Bad("no command"),
+                2..=20 => Step::Command(Command::Put(Put { wait: None, ..self.put() })),
+                21..=23 => Step::Command(Command::Publish(self.publish())),
+                _ => {
+                    let mut command = self.plain_command();
+                    let mut tries = 0;
+                    // Few of them are no steps, and refused as such.
+                    while !command.is_step() && (tries <= 20 || !self.dice.once_in(50)) {
+                        command = self.plain_command();
+                        tries += 1;
+                    }
+                    Step::Command(command)
+                }
+            });
+        }
+        Command::Transaction(Vec::leak(steps))
+    }
+
+    #[expect(clippy::too_many_lines, reason = "one arm for each command")]
+    fn plain_command(&mut self) -> Command<'static> {
+        let crowded = self.model.task_count() > 24;
+        match self.dice.below(124) {
             116..=119 => Command::Schedule(self.schedule()),
+            120..=121 => {
+                let (queue, id) = self.target();
+                Command::Explain { queue, id: (!self.dice.once_in(3)).then_some(id) }
+            }
+            122 => Command::Scan(self.scan()),
+            123 => Command::Leases(self.leases()),
             103..=109 => {
-                let (held, payload, reason) = (self.held(), self.payload(), self.reason());
+                let held = if self.dice.once_in(3) {
+                    let (queue, id) = self.endangered();
+                    Held { queue, by: HeldBy::Id(id) }
+                } else {
+                    self.held()
+                };
+                let (payload, reason) = (self.payload(), self.reason());
                 Command::Fail(Fail { held, reason, delay: self.maybe_span(), payload })
             }
             110..=111 => {
@@ -120,8 +165,9 @@ impl<'a> Chooser<'a> {
             71..=73 => Command::Restart(self.transfer()),
             74..=76 => self.update(),
             77..=80 => {
-                let (queue, id) = self.target();
-                Command::Await { queue, id, wait: self.wait() }
+                let (queue, id) = self.endangered();
+                let wait = if self.dice.once_in(2) { Wait::Forever } else { self.wait() };
+                Command::Await { queue, id, wait }
             }
             81..=83 => {
                 let (queues, member) = self.some_queues();
@@ -232,6 +278,35 @@ impl<'a> Chooser<'a> {
 
     fn given_id(&mut self) -> &'static [u8] {
         self.dice.pick(&[b"x".as_slice(), b"y", b"z"])
+    }
+
+    /// Returns an id for a new task of this queue, which may have a task of this id.
+    fn given_id_in(&mut self, queue: &[u8]) -> &'static [u8] {
+        let mut present = self.tasks();
+        present.retain(|task| task.queue.as_ref() == queue && matches!(task.id, TaskId::Given(_)));
+        if present.is_empty() || self.dice.once_in(2) {
+            return self.given_id();
+        }
+        let index = self.dice.below(present.len() as u64);
+        let id = &present[usize::try_from(index).unwrap()].id;
+        Vec::leak(id.to_string().into_bytes())
+    }
+
+    /// Returns a task that may become a dead letter, if there is one.
+    fn endangered(&mut self) -> (QueueName<'static>, &'static [u8]) {
+        let homes = self.model.homes.values();
+        let mut tasks: Vec<&TaskRecord> = homes
+            .filter(|home| home.settings.dead_letter.is_some())
+            .flat_map(|home| home.tasks.values())
+            .filter(|task| task.progress.state.kind() == StateKind::Taken)
+            .collect();
+        tasks.sort_by_key(|task| task.number);
+        if tasks.is_empty() || self.dice.once_in(2) {
+            return self.target();
+        }
+        let index = self.dice.below(tasks.len() as u64);
+        let task = tasks[usize::try_from(index).unwrap()];
+        (place_of(task), Vec::leak(task.id.to_string().into_bytes()))
     }
 
     /// Returns a task, with an id in the form of its queue.
@@ -376,7 +451,7 @@ impl<'a> Chooser<'a> {
             delay: if self.dice.once_in(3) { self.span() } else { Span::ZERO },
             ttl,
             terms: Terms::of(key, self.dice.once_in(4).then(|| self.span())),
-            id: names_it.then(|| self.given_id()),
+            id: names_it.then(|| self.given_id_in(queue)),
             wait: self.dice.once_in(4).then(|| self.wait()),
         }
     }
@@ -410,6 +485,35 @@ impl<'a> Chooser<'a> {
         let state = self.dice.once_in(2).then(|| self.dice.pick(&StateKind::ALL));
         let count = self.dice.pick(&[0, 1, 2, 9, u32::MAX]);
         Peek { queue: self.place(), selection: self.selection(), state, count }
+    }
+
+    fn scan(&mut self) -> Scan<'static> {
+        Scan {
+            queue: self.place(),
+            after: if self.dice.once_in(2) { self.seq() } else { 0 },
+            count: self.page(),
+            state: self.dice.once_in(3).then(|| self.dice.pick(&StateKind::ALL)),
+            key: self.dice.pick(&[None, None, Some(b"".as_slice()), Some(b"k"), Some(&LONG_NAME)]),
+        }
+    }
+
+    fn leases(&mut self) -> Leases<'static> {
+        let queue = self.dice.once_in(3).then(|| self.place());
+        let place = LeasePlace {
+            lane: self.dice.once_in(2).then(|| self.seq()),
+            queue: self.queue(),
+            seq: self.seq(),
+        };
+        Leases { queue, after: self.dice.once_in(2).then_some(place), count: self.page() }
+    }
+
+    /// Returns a number that a task, a lane or a member has, had or might have.
+    fn seq(&mut self) -> u64 {
+        self.model.last_number.saturating_sub(self.dice.below(20))
+    }
+
+    fn page(&mut self) -> u32 {
+        self.dice.pick(&[1, 1, 2, 3, 100, 1_000, 0, 1_001])
     }
 
     fn administration(&mut self) -> QueueCommand<'static> {

@@ -188,8 +188,14 @@ impl<'a> Runner<'a> {
                     reply: Reply::Put(id) | Reply::PutOutcome(id, _),
                     ..
                 } if *own == request => {
-                    // A slot that was due before may have put the task of this number.
-                    ids.entry(last + 1).or_insert_with(|| id.clone());
+                    // Slots that were due before may have put the tasks of the first numbers.
+                    if !ids.values().any(|known| known == id) {
+                        let mut vacant = last + 1;
+                        while ids.contains_key(&vacant) {
+                            vacant += 1;
+                        }
+                        ids.insert(vacant, id.clone());
+                    }
                     continue;
                 }
                 Output::Reply { .. } => continue,

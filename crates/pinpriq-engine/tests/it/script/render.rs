@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use pinpriq_engine::change::Change;
 use pinpriq_engine::fanout::MemberFigures;
+use pinpriq_engine::looking::{Explanation, LeasePlace, LeaseShown, Reason};
 use pinpriq_engine::reply::{Output, Refusal, Reply};
 use pinpriq_engine::schedule::{Form, ShownSchedule};
 use pinpriq_engine::settings::{AfterAck, Ids, Paused, Settings, Shown};
@@ -75,6 +76,19 @@ impl Names {
             Reply::PutOutcome(id, outcome) => format!("{id} {}", outcome.word()),
             Reply::Tasks { tasks, .. } | Reply::Shown(tasks) => self.tasks(tasks),
             Reply::Task(Some(task)) => whole(task),
+            Reply::Explained(explanation) => self.explanation(explanation),
+            Reply::Scanned { tasks, next } => {
+                let shown: Vec<String> = tasks.iter().map(|task| self.scanned(task)).collect();
+                let next = next.map_or_else(String::new, |next| format!(", and more after {next}"));
+                format!("[{}]{next}", shown.join(", "))
+            }
+            Reply::Leases { leases, next } => {
+                let shown: Vec<String> = leases.iter().map(|lease| self.lease(lease)).collect();
+                let next = next.as_ref();
+                let next =
+                    next.map_or_else(String::new, |it| format!(", and more after {}", place(it)));
+                format!("[{}]{next}", shown.join("; "))
+            }
             Reply::State(state) => letter(*state),
             Reply::Task(None) | Reply::Deadline(None) => "null".to_owned(),
             Reply::Deadline(Some(at)) => format!("until {}", at.ms()),
@@ -95,6 +109,10 @@ impl Names {
             Reply::Members(members) if members.is_empty() => "nobody".to_owned(),
             Reply::Members(members) => members.iter().map(member).collect::<Vec<_>>().join("; "),
             Reply::Schedule(shown) => schedule(shown),
+            Reply::Transaction(replies) => {
+                let replies: Vec<String> = replies.iter().map(|reply| self.reply(reply)).collect();
+                format!("({})", replies.join("; "))
+            }
             Reply::Refused(refusal) => refusal.to_string(),
         }
     }
@@ -119,6 +137,58 @@ impl Names {
             }
         }
         text
+    }
+
+    fn scanned(&self, task: &TaskRecord) -> String {
+        format!("{} {}", self.task(task), task.progress.state.kind())
+    }
+
+    fn lease(&self, lease: &LeaseShown) -> String {
+        let mut text = format!("{} in {}", lease.id, place(&lease.place));
+        if let Some(member) = &lease.member {
+            let _ = write!(text, " of {}", quoted(member));
+        }
+        let _ = write!(text, ", {}", self.holder(lease.holder, lease.since, lease.until));
+        text
+    }
+
+    fn holder(
+        &self,
+        client: Option<ClientId>,
+        since: Option<Timestamp>,
+        until: Option<Timestamp>,
+    ) -> String {
+        let client = client.map_or("somebody", |client| self.name_of(client));
+        format!("by {client} since {} until {}", moment(since), moment(until))
+    }
+
+    fn explanation(&self, explanation: &Explanation) -> String {
+        let Explanation { id, state, since, reasons } = explanation;
+        let mut parts = Vec::new();
+        match (id, state) {
+            (Some(id), Some(state)) => parts.push(format!("{id} {state} since {}", moment(*since))),
+            _ => parts.push("null".to_owned()),
+        }
+        for reason in reasons {
+            let code = reason.code();
+            parts.push(match reason {
+                Reason::Delayed { until } => format!("{code} until {}", until.ms()),
+                Reason::Taken { client, since, until } => {
+                    format!("{code} {}", self.holder(*client, *since, *until))
+                }
+                Reason::Buried { reason: Some(reason) } => format!("{code} {}", quoted(reason)),
+                Reason::Limit { taken, most } => format!("{code} {taken} of {most}"),
+                Reason::Rate { next_at } => format!("{code} next at {}", next_at.ms()),
+                Reason::Behind { at_least } => format!("{code} at least {at_least}"),
+                Reason::Buried { reason: None }
+                | Reason::Expired
+                | Reason::Paused
+                | Reason::NoPriority
+                | Reason::NoConsumer
+                | Reason::Next => code.to_owned(),
+            });
+        }
+        parts.join(", ")
     }
 
     fn name_of_receipt(&self, task: &TaskRecord) -> &str {
@@ -193,6 +263,15 @@ fn whole(task: &TaskRecord) -> String {
         };
     }
     text
+}
+
+fn place(place: &LeasePlace) -> String {
+    let lane = place.lane.map_or_else(String::new, |lane| format!(" {lane}"));
+    format!("{}{lane} {}", quoted(&place.queue), place.seq)
+}
+
+fn moment(at: Option<Timestamp>) -> String {
+    at.map_or_else(|| "null".to_owned(), |at| at.ms().to_string())
 }
 
 /// Formats what time caused, as it is reported to the store.

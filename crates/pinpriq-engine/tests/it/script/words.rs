@@ -6,10 +6,11 @@
 
 use pinpriq_engine::command::{
     Ack, Amendment, Assign, Command, Done, End, Fail, Held, HeldBy, Order, Peek, Put, QueueCommand,
-    QueueName, Release, Selection, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
+    QueueName, Release, Selection, Sides, Step, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::limits::Limits;
+use pinpriq_engine::looking::{LeasePlace, Leases, Scan};
 use pinpriq_engine::schedule::{NewSchedule, OnMissed, Overlap, ScheduleCommand, When};
 use pinpriq_engine::settings::{Assignment, Kind, Rate, SETTINGS, Setting, Value};
 use pinpriq_engine::task::{Receipt, StateKind, Terms};
@@ -128,9 +129,33 @@ impl Words {
         }
     }
 
+    /// Reads a transaction: commands with a semicolon between them. `NOTHING` and `BAD` are steps
+    /// too.
+    pub(super) fn transaction(mut self, receipts: Receipts<'_>) -> Command<'static> {
+        self.text();
+        let mut steps = Vec::new();
+        while !self.words.is_empty() {
+            let end = self.words.iter().position(|word| word == ";");
+            let rest = end.map(|at| self.words.split_off(at));
+            let step = std::mem::take(&mut self.words);
+            self.words = rest.unwrap_or_default();
+            self.words.pop_front();
+            let step = Self { words: step };
+            steps.push(match step.peek().as_str() {
+                "NOTHING" => Step::Nothing,
+                "BAD" => Step::Bad("a word makes no sense"),
+                _ => Step::Command(step.command(receipts)),
+            });
+        }
+        Command::Transaction(Vec::leak(steps))
+    }
+
     /// Reads the whole rest as a command.
     #[expect(clippy::too_many_lines, reason = "one arm for each command")]
     pub(super) fn command(mut self, receipts: Receipts<'_>) -> Command<'static> {
+        if self.peek() == "EXEC" {
+            return self.transaction(receipts);
+        }
         let word = self.text();
         let command = match word.as_str() {
             "PUT" => Command::Put(self.put()),
@@ -141,6 +166,19 @@ impl Words {
             "POP" => Command::Take(self.take(true)),
             "PEEK" => Command::Peek(self.look()),
             "GET" => Command::Get { queue: self.queue_name(), id: self.bytes() },
+            "EXPLAIN" => {
+                let queue = self.queue_name();
+                let id = (!self.words.is_empty()).then(|| self.bytes());
+                Command::Explain { queue, id }
+            }
+            "SCAN" => Command::Scan(Scan {
+                queue: self.queue_name(),
+                after: self.option("AFTER", Self::number).unwrap_or(0),
+                count: self.page(),
+                state: self.option("STATE", Self::state),
+                key: self.option("KEY", Self::bytes),
+            }),
+            "LEASES" => self.leases(),
             "ACK" => self.ack(receipts),
             "RELEASE" => Command::Release(Release {
                 held: self.held(receipts),
@@ -218,6 +256,26 @@ impl Words {
     /// Reads all words as receipts.
     pub(super) fn receipts(&mut self, receipts: Receipts<'_>) -> Vec<Receipt> {
         self.words.drain(..).map(|word| receipts(&word)).collect()
+    }
+
+    fn page(&mut self) -> u32 {
+        self.option("COUNT", Self::number).map_or(100, |count| count.try_into().unwrap())
+    }
+
+    /// Reads a page of leases. A place is written as the name of the queue and a seq, with the
+    /// number of the lane between them if it is one.
+    fn leases(&mut self) -> Command<'static> {
+        let count = self.page();
+        let place = |words: &mut Self| {
+            let (queue, first) = (words.bytes(), words.number());
+            let second = words.peek().parse().ok();
+            let (lane, seq) = second.map_or((None, first), |seq| (Some(first), seq));
+            words.words.clear();
+            LeasePlace { lane, queue, seq }
+        };
+        let after = self.option("AFTER", place);
+        let queue = (!self.words.is_empty()).then(|| self.queue_name());
+        Command::Leases(Leases { queue, after, count })
     }
 
     fn moved(&mut self) -> u32 {

@@ -2,13 +2,15 @@
 
 use pinpriq_engine::command::{
     Ack, Amendment, Assign, Command, Done, End, Fail, Held, HeldBy, Order, Peek, Put, QueueCommand,
-    QueueName, Release, Selection, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
+    QueueName, Release, Selection, Sides, Step, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
+use pinpriq_engine::looking::{LeasePlace, Leases, Scan};
 use pinpriq_engine::schedule::{NewSchedule, OnMissed, Overlap, ScheduleCommand, When};
 use pinpriq_engine::settings::{AFTERACK, AfterAck, CAPACITY, IDS, Ids, TTL, TTR, Value};
 use pinpriq_engine::task::{Grant, Progress, Receipt, StateKind, TaskId, TaskRecord, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_engine::unique::{OnDuplicate, Unique};
 use pinpriq_letters::{decode_command, encode_command};
 
 use super::bytes;
@@ -53,7 +55,12 @@ fn puts_and_takes() {
         wait: Some(Wait::For(ms(9))),
         priority: Some(-2),
         terms: Terms::of(Some(b"k"), Some(ms(8))),
+        unique: None,
     };
+    let unique = Unique { key: b"u", window: None, on_duplicate: OnDuplicate::Keep };
+    let once = Put { unique: Some(unique), ..Put::new(b"jobs", b"p") };
+    let unique = Unique { window: Some(ms(6)), on_duplicate: OnDuplicate::Replace, ..unique };
+    let replaced = Put { unique: Some(unique), ..everything };
     let odd = Put {
         ttl: TimeToLive::Instant,
         wait: Some(Wait::Forever),
@@ -76,6 +83,11 @@ fn puts_and_takes() {
         (
             Command::Put(everything),
             r#"01 b11011011 b00000011 04 "jobs" 02 01 "k" 03 08 00 03 ac 02 07 01 "x" 09 01 "p""#,
+        ),
+        (Command::Put(once), r#"01 b00000000 b00000100 04 "jobs" 01 "u" 01 "p""#),
+        (
+            Command::Put(replaced),
+            r#"01 b11011011 b00000011 04 "jobs" 02 01 "k" 03 08 00 03 ac 02 07 01 "x" 09 01 "u" 06 01 "p""#,
         ),
         (Command::Put(odd), r#"01 b10110100 b00000101 04 "jobs" 00"#),
         (Command::Take(TAKE), r#"02 b00000000 01 04 "jobs""#),
@@ -156,12 +168,24 @@ fn what_others_ask_about_tasks() {
         state: Some(StateKind::Ready),
         count: 10,
     };
+    let state = Some(StateKind::Waiting);
+    let scan = Scan { queue: JOBS, after: 128, count: 10, state, key: Some(b"k") };
+    let after = Some(LeasePlace { lane: Some(5), queue: b"a".as_slice(), seq: 7 });
+    let leases = Leases { queue: Some(LANE), after, count: 100 };
     let sooner = Amendment { priority: Assign::To(Some(1)), ..SAME };
     let update = Update { queue: JOBS, id: b"x", amendment: sooner, receipt: Some(RECEIPT) };
     let plow = Command::Plow { queue: JOBS, count: Some(0), delay: ms(0), ttl: Some(ms(5)) };
     have_the_bytes(&[
         (Command::Peek(peek), r#"03 b00000010 04 "jobs" 0a"#),
         (Command::Get { queue: JOBS, id: b"x" }, r#"04 b00000000 04 "jobs" 01 "x""#),
+        (Command::Explain { queue: JOBS, id: None }, r#"3d b00000000 04 "jobs""#),
+        (
+            Command::Explain { queue: LANE, id: Some(b"x") },
+            r#"3d b00000011 04 "news" 01 "m" 01 "x""#,
+        ),
+        (Command::Scan(scan), r#"3e b00010110 04 "jobs" 80 01 0a 01 "k""#),
+        (Command::Leases(Leases { queue: None, after: None, count: 100 }), "3f b00000000 64"),
+        (Command::Leases(leases), r#"3f b00001111 04 "news" 01 "m" 05 01 "a" 07 64"#),
         (Command::Dig(MOVE), r#"0a b00000000 04 "jobs" 01 "x""#),
         (plow, r#"0b b00001010 04 "jobs" 00 05"#),
         (
@@ -291,6 +315,32 @@ fn schedules() {
         (ScheduleCommand::Fire(b"s"), r#"38 01 "s""#),
     ];
     have_the_bytes(&lines.map(|(command, line)| (Command::Schedule(command), line)));
+}
+
+#[test]
+fn transactions() {
+    let receipts = [RECEIPT];
+    let steps = [
+        Step::Command(Command::Put(Put::new(b"jobs", b"hello"))),
+        Step::Nothing,
+        Step::Bad("no"),
+        Step::Command(Command::AckAll { queue: JOBS, receipts: &receipts }),
+        Step::Command(Command::Kill { queue: JOBS, ids: &[b"x"] }),
+        Step::Command(Command::Ack(Ack { held: HELD, payload: None, zombie: None })),
+    ];
+    have_the_bytes(&[
+        (Command::Transaction(&[]), "3c 00"),
+        (
+            Command::Transaction(&steps),
+            r#"3c 06
+               02 0d 01 b00000000 04 "jobs" 05 "hello"
+               00
+               01 02 "no"
+               02 0b 06 b00000000 04 "jobs" 01 01 02 03
+               02 0a 0c b00000000 04 "jobs" 01 01 "x"
+               02 0a 05 b00000000 04 "jobs" 01 02 03"#,
+        ),
+    ]);
 }
 
 #[test]

@@ -104,6 +104,26 @@ fn what_a_field_cannot_hold_is_refused() {
 }
 
 #[test]
+fn what_is_no_step_is_refused() {
+    refused_commands(&[
+        ("3c 01 03", UnknownKind { what: "step", kind: 3 }),
+        ("3c 01 01 01 ff", OutOfRange("sentence")),
+        // A transaction, a credit, and a put that waits.
+        ("3c 01 02 02 3c 00", UnknownKind { what: "command", kind: 0x3c }),
+        ("3c 01 02 02 14 01", OutOfRange("step")),
+        (r#"3c 01 02 09 01 b10000000 b00000001 04 "jobs" 00"#, OutOfRange("step")),
+        ("3c 01 02 03 14 01 00", Rest(1)),
+        ("3c 01 02 01 14", Short),
+    ]);
+    let many = format!("3c e9 07 {}", "00 ".repeat(1_001));
+    refused_commands(&[(&many, OutOfRange("steps"))]);
+    refused_outputs(&[
+        ("28 03 04 01 28 00", OutOfRange("reply of a step")),
+        (r#"28 03 04 01 12 01 02 "no""#, OutOfRange("reply of a step")),
+    ]);
+}
+
+#[test]
 fn what_follows_is_refused_and_counted() {
     refused_commands(&[("14 01 00", Rest(1)), (r#"24 01 "m" 00 00"#, Rest(2))]);
     refused_outputs(&[("02 03 04 00", Rest(1))]);

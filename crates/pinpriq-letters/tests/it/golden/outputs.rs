@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pinpriq_engine::fanout::MemberFigures;
+use pinpriq_engine::looking::{Explanation, LeasePlace, LeaseShown, Reason};
 use pinpriq_engine::reply::{Outcome, Output, Refusal, RefusalKind, Reply};
 use pinpriq_engine::schedule::{Course, Form, OnMissed, Overlap, Plan, Scheduled, ShownSchedule};
 use pinpriq_engine::settings::{AfterAck, Ids, Paused, Settings};
@@ -12,6 +13,7 @@ use pinpriq_engine::task::{
     TaskId, TaskRecord, Terms,
 };
 use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_engine::unique::{Awaited, PutUnique};
 use pinpriq_letters::{decode_output, encode_output};
 
 use super::bytes;
@@ -100,6 +102,10 @@ fn full_task() -> TaskRecord {
     }
 }
 
+fn unique(new: bool, awaited: Awaited) -> Reply {
+    Reply::PutUnique(PutUnique { id: TaskId::Number(5), new, awaited })
+}
+
 #[test]
 fn short_answers() {
     let uuid = TaskId::Uuid([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]);
@@ -180,6 +186,11 @@ fn answers_about_several() {
             Reply::Names { names: vec![text("a"), text("bc")], more: true },
             r#"0e b00000001 02 01 "a" 02 "bc""#,
         ),
+        (Reply::Transaction(vec![]), "28 00"),
+        (
+            Reply::Transaction(vec![Reply::Done, Reply::Put(TaskId::Number(7)), Reply::Count(2)]),
+            "28 03 02 03 b00000001 07 0a 02",
+        ),
         (Reply::Members(vec![member]), r#"11 01 01 "m" 02 e8 07 03 04"#),
     ]);
 }
@@ -228,6 +239,59 @@ fn answers_about_a_schedule() {
 }
 
 #[test]
+fn answers_to_who_looks() {
+    let reasons = vec![
+        Reason::Delayed { until: at(5) },
+        Reason::Taken { client: Some(ClientId(9)), since: None, until: Some(at(6)) },
+        Reason::Buried { reason: Some(text("no")) },
+        Reason::Buried { reason: None },
+        Reason::Expired,
+        Reason::Paused,
+        Reason::Limit { taken: 3, most: 2 },
+        Reason::Rate { next_at: at(7) },
+        Reason::NoPriority,
+        Reason::Behind { at_least: 128 },
+        Reason::NoConsumer,
+        Reason::Next,
+    ];
+    let explanation = Explanation {
+        id: Some(TaskId::Given(text("x"))),
+        state: Some(StateKind::Waiting),
+        since: Some(at(1)),
+        reasons,
+    };
+    let place = LeasePlace { lane: Some(5), queue: text("news"), seq: 7 };
+    let lease = LeaseShown {
+        place: place.clone(),
+        member: Some(text("m")),
+        id: TaskId::Number(6),
+        holder: Some(ClientId(9)),
+        since: Some(at(1)),
+        until: None,
+    };
+    let waiting = task(State::Waiting { ready_at: at(6) });
+    have_the_bytes([
+        (
+            Reply::Explained(Box::new(explanation)),
+            r#"29 b01111011 01 "x" 01 0c 01 05 02 b00000101 09 06 03 b00000001 02 "no"
+               03 b00000000 04 05 06 03 02 07 07 08 09 80 01 0a 0b"#,
+        ),
+        (Reply::Explained(Box::default()), "29 b00000000 00"),
+        (
+            Reply::Scanned { tasks: vec![waiting], next: Some(128) },
+            r#"2a b00000001 80 01 01 04 "jobs" 00 01 00 04 00 08 02 06 00 00"#,
+        ),
+        (Reply::Scanned { tasks: Vec::new(), next: None }, "2a b00000000 00"),
+        (
+            Reply::Leases { leases: vec![lease], next: Some(place) },
+            r#"2b b00000001 01 b00101101 b00000001 05 04 "news" 07 06 09 01 01 "m"
+               b00000001 05 04 "news" 07"#,
+        ),
+        (Reply::Leases { leases: Vec::new(), next: None }, "2b b00000000 00"),
+    ]);
+}
+
+#[test]
 fn answers_about_a_queue() {
     let settings = Settings {
         ids: Ids::Given,
@@ -251,6 +315,7 @@ fn answers_about_a_queue() {
             evicted: 15,
             moved: 16,
             failures: 17,
+            duplicates: 19,
             bytes: 18,
         },
         oldest_ready: Some(Span::from_ms(5)),

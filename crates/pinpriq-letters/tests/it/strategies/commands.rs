@@ -1,12 +1,14 @@
 //! Commands of every kind.
 
 use pinpriq_engine::command::{
-    Ack, Command, Done, Fail, Peek, Put, QueueCommand, Release, Take, Transfer, Update,
+    Ack, Command, Done, Fail, Peek, Put, QueueCommand, Release, Step, Take, Transfer, Update,
 };
 use pinpriq_engine::fanout::{MemberCommand, Publish};
+use pinpriq_engine::looking::{LeasePlace, Leases, Scan};
 use pinpriq_engine::schedule::{NewSchedule, ScheduleCommand};
 use pinpriq_engine::settings::{Assignment, SETTINGS};
 use pinpriq_engine::task::Terms;
+use pinpriq_engine::unique::{OnDuplicate, Unique};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -21,18 +23,51 @@ pub(crate) fn command() -> impl Strategy<Value = Command<'static>> {
     prop_oneof![
         4 => put_or_take(),
         4 => about_a_held_task(),
-        5 => about_a_task(),
+        6 => about_a_task(),
         6 => about_several(),
         5 => queue_command().prop_map(Command::Queue),
         4 => fan_out(),
         3 => schedule().prop_map(Command::Schedule),
+        1 => list(step()).prop_map(Command::Transaction),
     ]
+}
+
+/// Any step of a transaction.
+pub(crate) fn step() -> impl Strategy<Value = Step<'static>> {
+    let command = prop_oneof![
+        put_or_take(),
+        about_a_held_task(),
+        about_a_task(),
+        about_several(),
+        fan_out(),
+    ];
+    prop_oneof![
+        8 => command.prop_map(as_step),
+        1 => Just(Step::Nothing),
+        1 => select(&["", "no", "\u{e4}"][..]).prop_map(Step::Bad),
+    ]
+}
+
+/// The command as a step, without what a step cannot have.
+fn as_step(command: Command<'static>) -> Step<'static> {
+    match command {
+        Command::Put(put) => Step::Command(Command::Put(Put { wait: None, ..put })),
+        command if command.is_step() => Step::Command(command),
+        _ => Step::Nothing,
+    }
+}
+
+fn unique() -> impl Strategy<Value = Unique<'static>> {
+    let on_duplicate = select(&OnDuplicate::ALL[..]);
+    (borrowed(), option::of(span()), on_duplicate)
+        .prop_map(|(key, window, (on_duplicate, _))| Unique { key, window, on_duplicate })
 }
 
 fn put_or_take() -> BoxedStrategy<Command<'static>> {
     let content = (borrowed(), borrowed(), option::of(borrowed()), option::of(borrowed()));
     let times = (span(), time_to_live(), option::of(span()), option::of(wait()));
-    let put = (content, times, priority()).prop_map(|(content, times, priority)| {
+    let put = (content, times, priority(), option::of(unique()));
+    let put = put.prop_map(|(content, times, priority, unique)| {
         let (queue, payload, key, id) = content;
         let (delay, ttl, ttr, wait) = times;
         Command::Put(Put {
@@ -44,6 +79,7 @@ fn put_or_take() -> BoxedStrategy<Command<'static>> {
             wait,
             priority,
             terms: Terms::of(key, ttr),
+            unique,
         })
     });
     let count = prop_oneof![Just(1), small()];
@@ -89,6 +125,14 @@ fn about_a_held_task() -> BoxedStrategy<Command<'static>> {
     .boxed()
 }
 
+fn lease_place() -> impl Strategy<Value = LeasePlace<&'static [u8]>> {
+    (option::of(number()), borrowed(), number()).prop_map(|(lane, queue, seq)| LeasePlace {
+        lane,
+        queue,
+        seq,
+    })
+}
+
 fn transfer() -> BoxedStrategy<Transfer<'static>> {
     (queue(), borrowed(), span(), amendment())
         .prop_map(|(queue, id, delay, amendment)| Transfer { queue, id, delay, amendment })
@@ -103,6 +147,14 @@ fn about_a_task() -> BoxedStrategy<Command<'static>> {
             }
         ),
         (queue(), borrowed()).prop_map(|(queue, id)| Command::Get { queue, id }),
+        (queue(), option::of(borrowed())).prop_map(|(queue, id)| Command::Explain { queue, id }),
+        (queue(), number(), small(), option::of(kind()), option::of(borrowed())).prop_map(
+            |(queue, after, count, state, key)| {
+                Command::Scan(Scan { queue, after, count, state, key })
+            }
+        ),
+        (option::of(queue()), option::of(lease_place()), small())
+            .prop_map(|(queue, after, count)| Command::Leases(Leases { queue, after, count })),
         transfer().prop_map(Command::Dig),
         (transfer(), kind()).prop_map(|(transfer, to)| Command::Switch { transfer, to }),
         transfer().prop_map(Command::Snatch),

@@ -1,11 +1,13 @@
 //! Outputs of every kind.
 
 use pinpriq_engine::fanout::MemberFigures;
+use pinpriq_engine::looking::{Explanation, LeasePlace, LeaseShown, Reason};
 use pinpriq_engine::reply::{Output, Refusal, Reply};
 use pinpriq_engine::schedule::{Course, Form, Plan, ShownSchedule};
 use pinpriq_engine::settings::{SETTINGS, Settings};
 use pinpriq_engine::stats::{Counters, Figures, Move};
 use pinpriq_engine::task::{ClientId, RequestId, Terms};
+use pinpriq_engine::unique::{Awaited, PutUnique};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -31,7 +33,23 @@ pub(crate) fn output() -> impl Strategy<Value = Output> {
 
 /// Any reply.
 pub(crate) fn reply() -> impl Strategy<Value = Reply> {
-    prop_oneof![about_a_task(), about_several(), about_a_queue()]
+    prop_oneof![
+        10 => plain_reply(),
+        1 => vec(plain_reply().prop_filter("a step", is_of_step), 0..6)
+            .prop_map(Reply::Transaction),
+    ]
+}
+
+fn plain_reply() -> BoxedStrategy<Reply> {
+    prop_oneof![about_a_task(), about_several(), about_a_queue()].boxed()
+}
+
+fn is_of_step(reply: &Reply) -> bool {
+    !matches!(reply, Reply::Refused(_))
+}
+
+fn awaited() -> impl Strategy<Value = Awaited> {
+    prop_oneof![Just(Awaited::No), Just(Awaited::Unknown), outcome().prop_map(Awaited::Known),]
 }
 
 fn about_a_task() -> BoxedStrategy<Reply> {
@@ -58,6 +76,60 @@ fn about_several() -> BoxedStrategy<Reply> {
             .prop_map(|(tasks, popped)| Reply::Tasks { tasks, popped }),
         number().prop_map(Reply::Count),
         vec(ack, 0..12).prop_map(Reply::Acks),
+        explanation().prop_map(|explanation| Reply::Explained(Box::new(explanation))),
+        (vec(task(), 0..12), option::of(number()))
+            .prop_map(|(tasks, next)| Reply::Scanned { tasks, next }),
+        (vec(lease_shown(), 0..12), option::of(lease_place()))
+            .prop_map(|(leases, next)| Reply::Leases { leases, next }),
+    ]
+    .boxed()
+}
+
+fn lease_place() -> impl Strategy<Value = LeasePlace> {
+    (option::of(number()), bytes(), number()).prop_map(|(lane, queue, seq)| LeasePlace {
+        lane,
+        queue,
+        seq,
+    })
+}
+
+fn lease_shown() -> BoxedStrategy<LeaseShown> {
+    let moments = (option::of(moment()), option::of(moment()));
+    let holder = option::of(number().prop_map(ClientId));
+    (lease_place(), option::of(bytes()), id(), holder, moments)
+        .prop_map(|(place, member, id, holder, (since, until))| LeaseShown {
+            place,
+            member,
+            id,
+            holder,
+            since,
+            until,
+        })
+        .boxed()
+}
+
+fn explanation() -> BoxedStrategy<Explanation> {
+    (option::of(id()), option::of(kind()), option::of(moment()), vec(reason(), 0..5))
+        .prop_map(|(id, state, since, reasons)| Explanation { id, state, since, reasons })
+        .boxed()
+}
+
+/// Any reason of an explanation.
+pub(crate) fn reason() -> BoxedStrategy<Reason> {
+    let client = option::of(number().prop_map(ClientId));
+    prop_oneof![
+        moment().prop_map(|until| Reason::Delayed { until }),
+        (client, option::of(moment()), option::of(moment()))
+            .prop_map(|(client, since, until)| Reason::Taken { client, since, until }),
+        option::of(bytes()).prop_map(|reason| Reason::Buried { reason }),
+        (number(), number()).prop_map(|(taken, most)| Reason::Limit { taken, most }),
+        moment().prop_map(|next_at| Reason::Rate { next_at }),
+        number().prop_map(|at_least| Reason::Behind { at_least }),
+        Just(Reason::Expired),
+        Just(Reason::Paused),
+        Just(Reason::NoPriority),
+        Just(Reason::NoConsumer),
+        Just(Reason::Next),
     ]
     .boxed()
 }
@@ -131,7 +203,7 @@ fn counters() -> impl Strategy<Value = Counters> {
     let step = (option::of(kind()), option::of(kind())).prop_map(|(from, to)| Move { from, to });
     let six = || [number(), number(), number(), number(), number(), number()];
     (six(), vec((step, number()), 0..12), six(), six()).prop_map(
-        |(counts, moves, [put, acked, expired, killed, bytes, _], others)| Counters {
+        |(counts, moves, [put, acked, expired, killed, bytes, duplicates], others)| Counters {
             counts,
             moves,
             put,
@@ -142,6 +214,7 @@ fn counters() -> impl Strategy<Value = Counters> {
             evicted: others[1],
             moved: others[2],
             failures: others[3],
+            duplicates,
             bytes,
         },
     )

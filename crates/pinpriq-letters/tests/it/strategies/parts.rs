@@ -255,7 +255,7 @@ fn scheduled() -> impl Strategy<Value = Scheduled> {
 pub(super) fn task() -> BoxedStrategy<TaskRecord> {
     let lane = (number(), bytes()).prop_map(|(number, member)| LaneName { number, member });
     let names = (number(), bytes(), option::of(lane), option::of(id()), option::of(number()));
-    let from = (option::of(origin()), option::of(scheduled()));
+    let from = (option::of(origin()), option::of(scheduled()), option::of(bytes()));
     let failed = (small(), option::of(bytes()), from);
     let rest = (priority(), option::of(bytes()), bytes(), small(), state(), failed);
     let times = (moment(), option::of(moment()), option::of(span()));

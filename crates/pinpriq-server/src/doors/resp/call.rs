@@ -1,10 +1,12 @@
 //! A request that is being carried out: its parts, and the ways to reply to it.
 
-use pinpriq_engine::command::Command;
+use pinpriq_engine::command::{Command, Step};
 use pinpriq_engine::task::RequestId;
+use pinpriq_letters::Steps;
 use pinpriq_wire::resp::{Protocol, Writer};
 
 use super::fault::Fault;
+use super::transaction::Transaction;
 use super::words::Parts;
 use crate::doors::door::Next;
 use crate::home::desk::Desk;
@@ -29,6 +31,10 @@ pub(crate) struct Talk {
     pub(crate) protocol: Protocol,
     /// What must happen instead of the next request, if anything.
     pub(crate) next: Option<Next>,
+    /// The transaction that is open, if one is.
+    pub(crate) transaction: Option<Box<Transaction>>,
+    /// Where a command goes that is to be a step of a transaction.
+    pub(crate) steps: Option<Steps>,
 }
 
 /// How the engine's reply to a request is written. It travels as the number of the request.
@@ -62,7 +68,7 @@ impl Shape {
 impl Talk {
     /// Returns a conversation in this dialect.
     pub(crate) const fn new(dialect: Dialect) -> Self {
-        Self { protocol: protocol_of(dialect), next: None }
+        Self { protocol: protocol_of(dialect), next: None, transaction: None, steps: None }
     }
 
     /// Removes and returns what must happen instead of the next request.
@@ -115,11 +121,15 @@ impl Call<'_, '_> {
     /// Asks for a command, whose reply is written in this shape.
     #[inline]
     pub(crate) fn ask(&mut self, shape: Shape, command: &Command<'_>) -> Result<(), Fault> {
+        if let Some(steps) = &mut self.talk.steps {
+            steps.push(&Step::Command(*command));
+            return Ok(());
+        }
         self.desk.ask(shape.request(), command).or_else(|undone| self.put_off(undone))
     }
 
     #[cold]
-    fn put_off(&mut self, undone: Undone) -> Result<(), Fault> {
+    pub(crate) fn put_off(&mut self, undone: Undone) -> Result<(), Fault> {
         self.talk.next = Some(match undone {
             Undone::Refused(refusal) => return Err(refusal.into()),
             Undone::NoRoom => Next::NoRoom,

@@ -10,8 +10,8 @@ use pinpriq_wire::resp::Writer;
 
 use super::call::Shape;
 use super::queues::cursor_after;
-use super::settings;
 use super::words::receipt_numbers;
+use super::{looking, settings};
 use crate::figures::{Value, histogram_line, stats};
 use crate::home::contacts::Contacts;
 use crate::session::about::at_home;
@@ -42,6 +42,13 @@ pub(crate) fn output(
         }
         Output::Reply { reply: Reply::Shown(tasks), request, .. } => {
             // Looking at a task does not reveal the receipt of another's lease.
+            let shape = (Shape::of(*request), true);
+            task_array((writer, contacts), tasks, shape, progress, most, known)
+        }
+        Output::Reply { reply: Reply::Scanned { tasks, next }, request, .. } => {
+            if *progress == 0 && (known > 0 || tasks.is_empty()) {
+                looking::scanned_head(writer, *next);
+            }
             let shape = (Shape::of(*request), true);
             task_array((writer, contacts), tasks, shape, progress, most, known)
         }
@@ -88,11 +95,15 @@ fn whole_reply((writer, contacts): (&mut Writer<'_>, &Contacts), reply: &Reply, 
             task_id(writer, id);
             outcome(writer, *ended);
         }
-        Reply::Tasks { .. } | Reply::Shown(_) => {
+        Reply::Tasks { .. } | Reply::Shown(_) | Reply::Scanned { .. } => {
             unreachable!("tasks are written one by one")
         }
         Reply::Task(None) => writer.null(),
         Reply::Task(Some(record)) => meta((writer, contacts), record, None),
+        Reply::Explained(explained) => looking::explanation(writer, explained),
+        Reply::Leases { leases, next } => {
+            looking::leases_page((writer, contacts), leases, next.as_ref());
+        }
         Reply::State(state) => state_letter(writer, *state),
         Reply::Deadline(deadline) => moment(writer, *deadline),
         Reply::Count(count) => whole(writer, *count),
@@ -116,6 +127,12 @@ fn whole_reply((writer, contacts): (&mut Writer<'_>, &Contacts), reply: &Reply, 
         Reply::Joined(incarnation) => whole(writer, *incarnation),
         Reply::Members(members) => members_array(writer, members),
         Reply::Schedule(shown) => schedule(writer, shown),
+        Reply::Transaction(replies) => {
+            writer.array(replies.len());
+            for reply in replies {
+                whole_reply((&mut *writer, contacts), reply, Shape::Plain);
+            }
+        }
         Reply::Refused(refused) => refusal(writer, refused),
     }
 }
@@ -325,7 +342,7 @@ fn receipt(writer: &mut Writer<'_>, record: &TaskRecord, hidden: bool) {
     }
 }
 
-fn task_id(writer: &mut Writer<'_>, id: &TaskId) {
+pub(super) fn task_id(writer: &mut Writer<'_>, id: &TaskId) {
     match id {
         TaskId::Number(number) => writer.bulk_number(*number),
         TaskId::Uuid(_) => writer.bulk(id.to_string().as_bytes()),
@@ -374,19 +391,19 @@ fn outcome(writer: &mut Writer<'_>, outcome: Outcome) {
     writer.bulk(outcome.word().as_bytes());
 }
 
-fn state_letter(writer: &mut Writer<'_>, state: Option<StateKind>) {
+pub(super) fn state_letter(writer: &mut Writer<'_>, state: Option<StateKind>) {
     let letter = state.map_or('X', StateKind::letter);
     writer.bulk(letter.encode_utf8(&mut [0; 4]).as_bytes());
 }
 
-fn moment(writer: &mut Writer<'_>, at: Option<Timestamp>) {
+pub(super) fn moment(writer: &mut Writer<'_>, at: Option<Timestamp>) {
     match at {
         Some(at) => whole(writer, at.ms()),
         None => writer.null(),
     }
 }
 
-fn bytes(writer: &mut Writer<'_>, bytes: Option<&Bytes>) {
+pub(super) fn bytes(writer: &mut Writer<'_>, bytes: Option<&Bytes>) {
     match bytes {
         Some(bytes) => writer.bulk(bytes),
         None => writer.null(),

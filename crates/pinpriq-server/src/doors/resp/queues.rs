@@ -6,6 +6,7 @@ use pinpriq_engine::command::{Command, QueueCommand, QueueName, Sides};
 
 use super::call::{Call, Shape};
 use super::fault::Fault;
+use super::looking::no_cursor;
 use super::options::{COUNT, CURSOR, MEMBER, PREFIX};
 use super::settings::changes;
 use super::words::shown;
@@ -93,21 +94,17 @@ pub(crate) fn name_at(cursor: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
     if cursor == b"0" {
         return Ok(None);
     }
+    let name = cursor.strip_prefix(b"n").and_then(bytes_of_digits);
+    name.map(Some).ok_or_else(|| no_cursor(cursor))
+}
+
+/// Returns the bytes that these hexadecimal digits stand for.
+pub(super) fn bytes_of_digits(digits: &[u8]) -> Option<Vec<u8>> {
     let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    let name =
-        cursor.strip_prefix(b"n").filter(|digits| digits.len() % 2 == 0).and_then(|digits| {
-            let pairs = digits.chunks_exact(2);
-            pairs
-                .map(|pair| Some(digit(pair[0])? * 16 + digit(pair[1])?))
-                .collect::<Option<Vec<u8>>>()
-        });
-    match name {
-        Some(name) => Ok(Some(name)),
-        None => Err(Fault::bad(format!(
-            "{} is not a cursor: begin with 0 and go on with the one that was answered",
-            shown(cursor)
-        ))),
-    }
+    let pairs = digits.chunks_exact(2);
+    let is_whole = pairs.remainder().is_empty();
+    let bytes = pairs.map(|pair| Some(digit(pair[0])? * 16 + digit(pair[1])?));
+    bytes.collect::<Option<Vec<u8>>>().filter(|_| is_whole)
 }
 
 fn ask(call: &mut Call<'_, '_>, command: QueueCommand<'_>) -> Done {

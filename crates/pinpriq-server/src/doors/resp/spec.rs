@@ -39,6 +39,7 @@ pub(crate) enum Group {
     FanOut,
     Queues,
     Schedules,
+    Transactions,
     Connection,
 }
 
@@ -68,8 +69,15 @@ pub(crate) enum Word {
 }
 
 impl Group {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Tasks, Self::Push, Self::FanOut, Self::Queues, Self::Schedules, Self::Connection];
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Tasks,
+        Self::Push,
+        Self::FanOut,
+        Self::Queues,
+        Self::Schedules,
+        Self::Transactions,
+        Self::Connection,
+    ];
 
     /// The name of the chapter.
     pub(crate) const fn name(self) -> &'static str {
@@ -79,6 +87,7 @@ impl Group {
             Self::FanOut => "Fan-out",
             Self::Queues => "Queues",
             Self::Schedules => "Schedules",
+            Self::Transactions => "Transactions",
             Self::Connection => "Connection",
         }
     }

@@ -8,7 +8,7 @@ use super::options::{
 };
 use super::spec::{Group, Spec, Word};
 use super::words::OPTIONS_MAX;
-use super::{connection, fanout, options, push, queues, schedules, tasks};
+use super::{connection, fanout, looking, options, push, queues, schedules, tasks, transaction};
 
 const QUEUE: Word = Word::One("queue");
 const ID: Word = Word::One("id");
@@ -72,6 +72,9 @@ pub(crate) static TABLE: &[Spec] = &[
         while_subscribed: false,
         run: tasks::get,
     },
+    looking::EXPLAIN,
+    looking::SCAN,
+    looking::LEASES,
     Spec {
         name: "ACK",
         sub: None,
@@ -454,6 +457,11 @@ pub(crate) static TABLE: &[Spec] = &[
     schedules::RESUME,
     schedules::DROP,
     schedules::FIRE,
+    transaction::MULTI,
+    transaction::EXEC,
+    transaction::DISCARD,
+    transaction::WATCH,
+    transaction::UNWATCH,
     Spec {
         name: "PING",
         sub: None,

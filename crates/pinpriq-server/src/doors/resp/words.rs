@@ -80,7 +80,7 @@ impl<'a> Parts<'a> {
         match word {
             Word::One(_) if rest.is_empty() => Err(self.arity()),
             Word::One(_) => Ok(1),
-            Word::Maybe(_) => Ok(usize::from(!rest.is_empty() && !self.is_option(rest))),
+            Word::Maybe(_) => Ok(usize::from(!rest.is_empty() && !self.are_options(rest))),
             Word::MaybeFirst(_) => Ok(usize::from(rest.len() > 1)),
             Word::Some(_) | Word::Any(_) => {
                 let has_none = rest.is_empty() || self.is_option(rest);
@@ -107,6 +107,13 @@ impl<'a> Parts<'a> {
     /// an option is a name, such as that of the queue `member`.
     fn is_option(&self, rest: &[&[u8]]) -> bool {
         rest.len() == 2 && options::find(self.spec.options, rest[0]).is_some()
+    }
+
+    /// Whether the rest is nothing but options with a value each.
+    fn are_options(&self, rest: &[&[u8]]) -> bool {
+        let pairs = rest.chunks_exact(2);
+        let is_whole = pairs.remainder().is_empty();
+        is_whole && pairs.into_iter().all(|pair| self.is_option(pair))
     }
 
     /// Returns where the names of queues begin and end.
@@ -194,6 +201,11 @@ impl<'a> Parts<'a> {
             return Fault::bad(format!("{name} knows no option {word}; {form}"));
         }
         Fault::bad(format!("{name} knows no option {word}"))
+    }
+
+    /// Returns the entry of the command.
+    pub(crate) const fn spec(&self) -> &'static Spec {
+        self.spec
     }
 
     /// Returns the word at this place.

@@ -57,6 +57,42 @@ fn pages_have_the_queues_of_all_shards_once_and_in_order() {
 }
 
 #[test]
+fn leases_of_all_shards_come_once_and_in_order() {
+    test(async || {
+        let world = several_shards().await;
+        let mut homes = homes(&world).await;
+        let mut names = BTreeSet::new();
+        for number in 0..20 {
+            let name = format!("jobs:{number}");
+            homes[0].ask(&format!("PUT {name} p")).await;
+            homes[number % SHARDS].ask(&format!("TAKE {name} TTR 60000")).await;
+            names.insert(name);
+        }
+        let names: Vec<String> = names.into_iter().collect();
+        for client in &mut homes {
+            for count in [1, 3, 7, 20, 100] {
+                let (mut queues, mut pages, mut cursor) = (Vec::new(), 0, "0".to_owned());
+                loop {
+                    let page = client.ask(&format!("LEASES CURSOR {cursor} COUNT {count}")).await;
+                    let [next, leases] = elements(&page) else { panic!("{page:?}") };
+                    queues.extend(elements(leases).iter().map(|it| show(field(it, "queue"))));
+                    pages += 1;
+                    cursor = show(next);
+                    if cursor == "0" {
+                        break;
+                    }
+                }
+                assert_eq!(queues, names, "{count}");
+                assert_eq!(pages, names.len().div_ceil(count), "{count}");
+            }
+            assert_eq!(client.told("LEASES COUNT 1001").await, "BADARG");
+            assert_eq!(client.told("LEASES CURSOR n").await, "BADARG");
+        }
+        world.end().await;
+    });
+}
+
+#[test]
 fn figures_are_those_of_all_shards_together() {
     with_homes(several(), async |_, homes| {
         let mut expected = [0; 4];

@@ -1,0 +1,154 @@
+//! Looking at queues: why a task is not handed out, all tasks page by page, and all leases.
+//!
+//! Nothing here changes anything, and a look is no sign of life of a member.
+
+use crate::command::QueueName;
+use crate::task::{Bytes, ClientId, StateKind, TaskId};
+use crate::time::Timestamp;
+
+/// See [`Command::Scan`](crate::command::Command::Scan).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Scan<'a> {
+    /// The queue.
+    pub queue: QueueName<'a>,
+    /// Only tasks whose seq is above this one.
+    pub after: u64,
+    /// The most tasks to return, at most [`LOOKED_MAX`](crate::limits::LOOKED_MAX).
+    pub count: u32,
+    /// If given, only tasks of this state.
+    pub state: Option<StateKind>,
+    /// If given, only tasks with this key.
+    pub key: Option<&'a [u8]>,
+}
+
+/// See [`Command::Leases`](crate::command::Command::Leases).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Leases<'a> {
+    /// The queue. Without it, all queues and lanes.
+    pub queue: Option<QueueName<'a>>,
+    /// Only leases after this place. For one queue, only its seq counts.
+    pub after: Option<LeasePlace<&'a [u8]>>,
+    /// The most leases to return, at most [`LOOKED_MAX`](crate::limits::LOOKED_MAX).
+    pub count: u32,
+}
+
+/// A place in the order of leases: queues by name, then lanes by number, and within each the tasks
+/// by seq. The order is that of the fields.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct LeasePlace<B = Bytes> {
+    /// The number of the lane, if the task is in one.
+    pub lane: Option<u64>,
+    /// The name of the queue or topic.
+    pub queue: B,
+    /// The seq of the task.
+    pub seq: u64,
+}
+
+/// A lease, as it is shown to others than its holder.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LeaseShown {
+    /// Where it stands in the order of leases.
+    pub place: LeasePlace,
+    /// The member that has the lane, if the task is in one.
+    pub member: Option<Bytes>,
+    /// The id of the task.
+    pub id: TaskId,
+    /// The connection that took the task, while it exists.
+    pub holder: Option<ClientId>,
+    /// When the task was taken, if that was since the server has started.
+    pub since: Option<Timestamp>,
+    /// When the lease ends. Without a deadline it ends with the holder's connection.
+    pub until: Option<Timestamp>,
+}
+
+/// What a task waits for, or why a queue has no task to hand out.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Explanation {
+    /// The id of the task; `None` if no task of the queue can be chosen.
+    pub id: Option<TaskId>,
+    /// Its state.
+    pub state: Option<StateKind>,
+    /// Since when it is in this state, if that was since the server has started.
+    pub since: Option<Timestamp>,
+    /// The reasons, in the order of [`Reason`].
+    pub reasons: Vec<Reason>,
+}
+
+/// One reason why a task is where it is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Reason {
+    /// Its delay has not passed yet.
+    Delayed {
+        /// The end of the delay.
+        until: Timestamp,
+    },
+    /// It is taken.
+    Taken {
+        /// The connection that took it, while it exists.
+        client: Option<ClientId>,
+        /// When it was taken, if that was since the server has started.
+        since: Option<Timestamp>,
+        /// When the lease ends, if it has a deadline.
+        until: Option<Timestamp>,
+    },
+    /// It was buried.
+    Buried {
+        /// The reason that was given.
+        reason: Option<Bytes>,
+    },
+    /// Its TTL has passed, and it leaves as soon as it would be ready.
+    Expired,
+    /// The queue is paused for takes.
+    Paused,
+    /// As many tasks of the queue are taken as its limit allows.
+    Limit {
+        /// The number of tasks that are taken.
+        taken: u64,
+        /// The limit.
+        most: u64,
+    },
+    /// The queue has handed out as many tasks as its rate allows.
+    Rate {
+        /// When the next one may leave.
+        next_at: Timestamp,
+    },
+    /// It has no priority, so it leaves only with its group.
+    NoPriority,
+    /// Other tasks come first.
+    Behind {
+        /// Their number, exact if it is below [`BEHIND_MAX`](crate::limits::BEHIND_MAX).
+        at_least: u64,
+    },
+    /// No consumer waits for it.
+    NoConsumer,
+    /// It is the next to be handed out.
+    Next,
+}
+
+impl Reason {
+    /// The stable word for programs.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Delayed { .. } => "delayed",
+            Self::Taken { .. } => "taken",
+            Self::Buried { .. } => "buried",
+            Self::Expired => "expired",
+            Self::Paused => "paused",
+            Self::Limit { .. } => "limit",
+            Self::Rate { .. } => "rate",
+            Self::NoPriority => "no-priority",
+            Self::Behind { .. } => "behind",
+            Self::NoConsumer => "no-consumer",
+            Self::Next => "next",
+        }
+    }
+}
+
+impl LeasePlace {
+    /// The same place with borrowed bytes.
+    #[must_use]
+    pub fn borrowed(&self) -> LeasePlace<&[u8]> {
+        LeasePlace { lane: self.lane, queue: &self.queue, seq: self.seq }
+    }
+}

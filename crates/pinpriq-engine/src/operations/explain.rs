@@ -1,0 +1,137 @@
+//! Explains why a task is not handed out, or which task of a queue would be next.
+//!
+//! It changes nothing, except that a passed deadline of the task that is asked for is fired first.
+//! Every count is bounded.
+
+use crate::command::{QueueName, Selection};
+use crate::engine::{Answered, Engine};
+use crate::limits::{BEHIND_MAX, LOOKED_STEPS_MAX};
+use crate::looking::{Explanation, Reason};
+use crate::memory::slots::{QueueSlot, Slot};
+use crate::operations::arguments::check_id;
+use crate::operations::find::not_found;
+use crate::reply::Reply;
+use crate::task::{State, StateKind};
+use crate::time::Timestamp;
+
+impl Engine {
+    /// Explains one task, or the one that would be next.
+    #[inline(never)]
+    pub(crate) fn explain(&mut self, queue: QueueName<'_>, id: Option<&[u8]>) -> Answered {
+        let explanation = if let Some(id) = id {
+            check_id(id)?;
+            let slot = self.find_task(queue, id)?.ok_or_else(|| not_found(queue, id))?;
+            self.explain_task(slot)
+        } else {
+            let found = self.find_queue(queue)?;
+            found.map_or_else(Explanation::default, |slot| self.explain_queue(slot))
+        };
+        Ok(Some(Reply::Explained(Box::new(explanation))))
+    }
+
+    /// Since when a task is in its state, if that was since the server has started. What never
+    /// changed its state has been in it since its put.
+    pub(crate) fn since(&self, slot: Slot) -> Option<Timestamp> {
+        let task = &self.tasks[slot];
+        let is_known = task.put_at >= self.started_at;
+        let since = task.since().filter(|_| !planted!(SinceThePut));
+        since.or_else(|| is_known.then_some(task.put_at))
+    }
+
+    fn explain_queue(&self, queue: QueueSlot) -> Explanation {
+        let mut walk = self.queues[queue].indexes.walk(Selection::DEFAULT).take(LOOKED_STEPS_MAX);
+        match walk.find(|slot| !self.looks_gone(*slot)) {
+            Some(next) => self.explain_task(next),
+            None => Explanation { reasons: self.why_none(queue), ..Explanation::default() },
+        }
+    }
+
+    fn explain_task(&self, slot: Slot) -> Explanation {
+        let task = &self.tasks[slot];
+        let since = self.since(slot);
+        let mut reasons = Vec::new();
+        match task.state() {
+            State::Ready => self.explain_ready(slot, &mut reasons),
+            State::Waiting { ready_at } => reasons.push(Reason::Delayed { until: *ready_at }),
+            State::Taken(lease) => {
+                let (client, until) = (lease.holder, lease.deadline);
+                reasons.push(Reason::Taken { client, since, until });
+            }
+            State::Buried => reasons.push(Reason::Buried { reason: task.reason().cloned() }),
+            State::Zombie { .. } | State::Done => {}
+        }
+        let is_kept = matches!(task.kind(), StateKind::Taken | StateKind::Buried);
+        if is_kept && task.is_expired(self.now) {
+            reasons.push(Reason::Expired);
+        }
+        Explanation { id: Some(task.id()), state: Some(task.kind()), since, reasons }
+    }
+
+    fn explain_ready(&self, slot: Slot, reasons: &mut Vec<Reason>) {
+        let task = &self.tasks[slot];
+        let queue = &self.queues[task.queue];
+        if queue.paused.output {
+            reasons.push(Reason::Paused);
+        }
+        if let Some(gate) = &queue.gate {
+            let taken = queue.counters.count(StateKind::Taken);
+            let limit = gate.reached(taken).filter(|_| !planted!(ExplainForgetsTheLimit));
+            reasons.extend(limit.map(|most| Reason::Limit { taken, most }));
+            reasons.extend(gate.next_token(self.now).map(|next_at| Reason::Rate { next_at }));
+        }
+        let is_held_back = !reasons.is_empty();
+        if task.rank().is_none() {
+            reasons.push(Reason::NoPriority);
+            return;
+        }
+        let behind = self.count_before(slot);
+        if behind > 0 {
+            reasons.push(Reason::Behind { at_least: behind });
+        }
+        if queue.waiting.first(task.is_narrow(), !task.is_narrow()).is_none() {
+            reasons.push(Reason::NoConsumer);
+        }
+        if behind == 0 && !is_held_back {
+            reasons.push(Reason::Next);
+        }
+    }
+
+    /// Counts the tasks that would be handed out before this one, up to [`BEHIND_MAX`].
+    fn count_before(&self, slot: Slot) -> u64 {
+        let queue = self.tasks[slot].queue;
+        let walk = self.queues[queue].indexes.walk(Selection::DEFAULT).take(LOOKED_STEPS_MAX);
+        let before = walk.take_while(|other| *other != slot);
+        let before = before.filter(|other| !self.looks_gone(*other)).take(BEHIND_MAX).count();
+        before as u64 + u64::from(planted!(BehindCountsTheTaskItself))
+    }
+
+    /// Why no task of a queue can be chosen: one reason for each state in which there are tasks. A
+    /// delay is the one that ends first, and of other states the oldest task counts.
+    fn why_none(&self, queue: QueueSlot) -> Vec<Reason> {
+        let queue = &self.queues[queue];
+        let there = |kind: StateKind| {
+            let tasks = queue.indexes.resting(kind).take(LOOKED_STEPS_MAX);
+            tasks.filter(|slot| !self.looks_gone(*slot))
+        };
+        let ready_at = |slot: Slot| match self.tasks[slot].state() {
+            State::Waiting { ready_at } => Some(*ready_at),
+            _ => None,
+        };
+        let mut reasons = Vec::new();
+        let delayed = there(StateKind::Waiting).filter_map(ready_at).min();
+        reasons.extend(delayed.map(|until| Reason::Delayed { until }));
+        for kind in [StateKind::Taken, StateKind::Buried] {
+            let oldest = there(kind).next();
+            reasons
+                .extend(oldest.and_then(|slot| self.explain_task(slot).reasons.into_iter().next()));
+        }
+        let has_unranked = there(StateKind::Ready).next().is_some();
+        if queue.paused.output && (has_unranked || !reasons.is_empty()) {
+            reasons.push(Reason::Paused);
+        }
+        if has_unranked {
+            reasons.push(Reason::NoPriority);
+        }
+        reasons
+    }
+}

@@ -1,0 +1,105 @@
+//! Shows the leases of a queue, or of all queues and lanes, page by page.
+//!
+//! There is no index of leases. A queue has its taken tasks by seq, and the queues are gone through
+//! in the order of their names, the lanes after them. A queue without leases costs a step.
+
+use crate::engine::{Answered, Engine};
+use crate::limits::LOOKED_STEPS_MAX;
+use crate::looking::{LeasePlace, LeaseShown, Leases};
+use crate::memory::slots::{QueueSlot, Slot};
+use crate::operations::scan::check_looked;
+use crate::reply::Reply;
+use crate::task::StateKind;
+
+/// A page of leases while it is filled.
+struct Page {
+    leases: Vec<LeaseShown>,
+    count: usize,
+    steps: usize,
+    /// The last place that was looked at.
+    last: Option<LeasePlace>,
+    /// Whether there may be more after that place.
+    is_full: bool,
+}
+
+impl Engine {
+    /// Returns the next leases. Looks at [`LOOKED_STEPS_MAX`] leases and queues at most.
+    #[inline(never)]
+    pub(crate) fn leases(&mut self, leases: &Leases<'_>) -> Answered {
+        check_looked(leases.count)?;
+        let count = leases.count as usize;
+        let mut page = Page { leases: Vec::new(), count, steps: 0, last: None, is_full: false };
+        let after = leases.after.map_or(0, |place| place.seq);
+        if let Some(name) = leases.queue {
+            if let Some(queue) = self.find_queue(name)? {
+                self.add_leases(queue, after, &mut page);
+            }
+        } else {
+            let (lane, name) = leases.after.map_or((None, &[][..]), |it| (it.lane, it.queue));
+            for queue in self.queues.onwards(lane, name) {
+                let found = self.queues[queue].lane_name().map(|lane| lane.number);
+                let is_first = found == lane && *self.queues[queue].name == *name;
+                self.add_leases(queue, if is_first { after } else { 0 }, &mut page);
+                if page.is_full {
+                    break;
+                }
+            }
+        }
+        let next = match page.leases.last() {
+            _ if !page.is_full => None,
+            Some(last) if page.leases.len() == count => Some(last.place.clone()),
+            _ => page.last,
+        };
+        Ok(Some(Reply::Leases { leases: page.leases, next }))
+    }
+
+    /// Adds the leases of one queue whose seq is above `after`, as long as there is room.
+    fn add_leases(&self, slot: QueueSlot, after: u64, page: &mut Page) {
+        if page.steps == LOOKED_STEPS_MAX {
+            page.is_full = true;
+            return;
+        }
+        page.steps += 1;
+        let queue = &self.queues[slot];
+        let number = queue.lane_name().map(|lane| lane.number);
+        let place = |seq| LeasePlace { lane: number, queue: queue.name.clone(), seq };
+        if queue.counters.count(StateKind::Taken) > 0 && !self.belongs_to_nobody(slot) {
+            for (seq, task) in queue.indexes.by_seq(after, Some(StateKind::Taken)) {
+                if page.leases.len() == page.count || page.steps == LOOKED_STEPS_MAX {
+                    page.is_full = true;
+                    return;
+                }
+                page.steps += 1;
+                page.last = Some(place(seq));
+                page.leases.extend(self.lease_shown(task, place(seq)));
+            }
+        }
+        page.last = Some(place(u64::MAX));
+    }
+
+    /// Returns the lease of a task, unless its deadline has passed and was not fired yet.
+    fn lease_shown(&self, slot: Slot, place: LeasePlace) -> Option<LeaseShown> {
+        let task = &self.tasks[slot];
+        let lease = task.lease()?;
+        let is_over = lease.deadline.is_some_and(|at| self.now >= at);
+        if is_over && !planted!(LeasesShowExpired) {
+            return None;
+        }
+        let lane = self.queues[task.queue].lane_name();
+        Some(LeaseShown {
+            place,
+            member: lane.map(|lane| lane.member.clone()),
+            id: task.id(),
+            holder: lease.holder,
+            since: self.since(slot),
+            until: lease.deadline,
+        })
+    }
+
+    /// Whether a queue is the lane of a member that is no longer alive.
+    fn belongs_to_nobody(&self, queue: QueueSlot) -> bool {
+        let Some(lane) = &self.queues[queue].lane else { return false };
+        let member = &self.members.registered[&lane.incarnation];
+        member.has_ended || member.lease_until <= self.now
+    }
+}

@@ -1,0 +1,159 @@
+//! Looks at queues with more tasks than one look goes through.
+
+use std::collections::BTreeSet;
+
+use pinpriq_engine::Engine;
+use pinpriq_engine::change::Header;
+use pinpriq_engine::command::{Command, Put, QueueName, Selection, Take, TakeMode, Wait};
+use pinpriq_engine::limits::{BEHIND_MAX, LOOKED_MAX, LOOKED_STEPS_MAX, Limits, STEPS_PER_TIMEOUT};
+use pinpriq_engine::looking::{LeasePlace, LeaseShown, Leases, Reason, Scan};
+use pinpriq_engine::reply::{Output, Reply};
+use pinpriq_engine::task::{ClientId, RequestId, Terms};
+use pinpriq_engine::time::{Span, Timestamp};
+
+const QUEUE: QueueName<'_> = QueueName { name: b"jobs", member: None };
+const WORKER: ClientId = ClientId(1);
+const NOW: Timestamp = Timestamp::from_ms(1_000);
+
+fn started() -> Engine {
+    let mut engine = Engine::new(Limits::default(), 5);
+    engine.start(NOW, 1, Header::default());
+    engine
+}
+
+fn ask(engine: &mut Engine, now: Timestamp, command: Command<'_>) -> Reply {
+    engine.apply(now, WORKER, RequestId(7), &command);
+    match engine.poll_output() {
+        Some(Output::Reply { reply, .. }) => reply,
+        other => panic!("no reply but {other:?}"),
+    }
+}
+
+fn put_many(engine: &mut Engine, count: usize, priority: impl Fn(usize) -> i64) {
+    for index in 0..count {
+        let put = Put {
+            priority: Some(priority(index)),
+            terms: Terms { key: Some(b"k"), ..Terms::NONE },
+            ..Put::new(QUEUE.name, b"")
+        };
+        ask(engine, NOW, Command::Put(put));
+    }
+}
+
+fn explain(engine: &mut Engine, id: usize) -> Vec<Reason> {
+    let id = id.to_string();
+    let explain = Command::Explain { queue: QUEUE, id: Some(id.as_bytes()) };
+    match ask(engine, NOW, explain) {
+        Reply::Explained(explanation) => explanation.reasons,
+        other => panic!("no explanation but {other:?}"),
+    }
+}
+
+/// Scans to the end. Returns the numbers that came, and how many pages there were.
+fn scan(engine: &mut Engine, key: Option<&[u8]>) -> (Vec<u64>, usize) {
+    let (mut numbers, mut pages, mut after) = (Vec::new(), 0, 0);
+    loop {
+        let scan = Scan { queue: QUEUE, after, count: LOOKED_MAX, state: None, key };
+        let Reply::Scanned { tasks, next } = ask(engine, NOW, Command::Scan(scan)) else {
+            panic!("no page")
+        };
+        numbers.extend(tasks.iter().map(|task| task.number));
+        pages += 1;
+        let Some(next) = next else { return (numbers, pages) };
+        assert!(next > after, "a page goes on");
+        after = next;
+    }
+}
+
+/// Looks at all leases. Returns them, and how many pages there were.
+fn leases(engine: &mut Engine, now: Timestamp) -> (Vec<LeaseShown>, usize) {
+    let (mut all, mut pages) = (Vec::new(), 0);
+    let mut after: Option<LeasePlace> = None;
+    loop {
+        let after_now = after.as_ref().map(LeasePlace::borrowed);
+        let look = Leases { queue: None, after: after_now, count: LOOKED_MAX };
+        let Reply::Leases { leases, next } = ask(engine, now, Command::Leases(look)) else {
+            panic!("no page")
+        };
+        all.extend(leases);
+        pages += 1;
+        if next.is_none() {
+            return (all, pages);
+        }
+        after = next;
+    }
+}
+
+fn take_all(engine: &mut Engine, ttr: u64) {
+    let take = Take {
+        queues: &[QUEUE.name],
+        member: None,
+        count: u32::MAX,
+        wait: Wait::No,
+        selection: Selection::DEFAULT,
+        mode: TakeMode::Lease { ttr: Some(Span::from_ms(ttr)) },
+    };
+    ask(engine, NOW, Command::Take(take));
+}
+
+#[test]
+fn behind_is_exact_up_to_ten_thousand() {
+    let mut engine = started();
+    put_many(&mut engine, BEHIND_MAX + 2, |_| 0);
+    for (id, behind) in [
+        (2, 1),
+        (BEHIND_MAX, BEHIND_MAX - 1),
+        (BEHIND_MAX + 1, BEHIND_MAX),
+        (BEHIND_MAX + 2, BEHIND_MAX),
+    ] {
+        let at_least = behind as u64;
+        let expected = [Reason::Behind { at_least }, Reason::NoConsumer];
+        assert_eq!(explain(&mut engine, id), expected, "{id}");
+    }
+    assert_eq!(explain(&mut engine, 1), [Reason::NoConsumer, Reason::Next]);
+}
+
+#[test]
+fn scan_sees_each_of_many_tasks_once_by_seq() {
+    let mut engine = started();
+    let count = 3 * LOOKED_MAX as usize + 7;
+    put_many(&mut engine, count, |index| [5, -1, i64::MAX, 0][index % 4]);
+    let (numbers, pages) = scan(&mut engine, None);
+    assert_eq!(numbers, (1..=count as u64).collect::<Vec<_>>());
+    assert_eq!(pages, 4);
+}
+
+#[test]
+fn scan_for_a_key_that_is_not_there_ends_its_pages_early() {
+    let mut engine = started();
+    put_many(&mut engine, 2 * LOOKED_STEPS_MAX + 1, |_| 0);
+    assert_eq!(scan(&mut engine, Some(b"other")), (Vec::new(), 3));
+}
+
+#[test]
+fn lease_that_is_over_is_never_shown() {
+    let mut engine = started();
+    put_many(&mut engine, STEPS_PER_TIMEOUT + 500, |_| 0);
+    take_all(&mut engine, 10);
+    let over = NOW.after(Span::from_ms(10));
+    let before = Timestamp::from_ms(over.ms() - 1);
+    assert_eq!(leases(&mut engine, before).0.len(), STEPS_PER_TIMEOUT + 500);
+    // One call fires only some of the deadlines.
+    assert_eq!(leases(&mut engine, over), (Vec::new(), 1));
+    engine.check();
+}
+
+#[test]
+fn leases_are_found_behind_many_queues() {
+    let mut engine = started();
+    for index in 0..LOOKED_STEPS_MAX {
+        let name = format!("idle {index}");
+        ask(&mut engine, NOW, Command::Put(Put::new(name.as_bytes(), b"")));
+    }
+    put_many(&mut engine, 2 * LOOKED_MAX as usize, |_| 0);
+    take_all(&mut engine, 10);
+    let (all, pages) = leases(&mut engine, NOW);
+    let places: BTreeSet<&LeasePlace> = all.iter().map(|lease| &lease.place).collect();
+    assert_eq!((places.len(), all.len()), (2 * LOOKED_MAX as usize, 2 * LOOKED_MAX as usize));
+    assert_eq!(pages, 3, "one ends after many queues, and two are full");
+}

@@ -1,0 +1,204 @@
+//! Looking at a queue: why a task is not handed out, all tasks, all leases.
+
+use pinpriq_engine::command::{QueueName, Selection};
+use pinpriq_engine::limits::{BEHIND_MAX, LOOKED_MAX, NAME_BYTES_MAX, NARROW_PAYLOAD_BYTES_MAX};
+use pinpriq_engine::looking::{Explanation, LeasePlace, LeaseShown, Leases, Reason, Scan};
+use pinpriq_engine::reply::{RefusalKind, Reply};
+use pinpriq_engine::task::{State, StateKind, TaskRecord};
+use pinpriq_engine::time::Timestamp;
+
+use super::{Answer, Home, Model, Place, fits, id_fits};
+
+impl Model {
+    pub(super) fn explain(&self, queue: QueueName<'_>, id: Option<&[u8]>) -> Answer {
+        if let Some(id) = id {
+            id_fits(id)?;
+        }
+        let place = self.place_of(queue)?;
+        let explanation = if let Some(id) = id {
+            let number = self.find(queue, id)?.ok_or(RefusalKind::NotFound)?;
+            self.explain_task(&place, self.task(number))
+        } else {
+            match self.homes.get(&place) {
+                Some(home) => self.explain_home(&place, home),
+                None => Explanation::default(),
+            }
+        };
+        Ok(Some(Reply::Explained(Box::new(explanation))))
+    }
+
+    /// Since when a task is in its state. What happened before the server started is not known.
+    fn since(&self, task: &TaskRecord) -> Option<Timestamp> {
+        let noted = self.since.get(&task.number).copied();
+        noted.or_else(|| (task.put_at >= self.started_at).then_some(task.put_at))
+    }
+
+    fn explain_home(&self, place: &Place, home: &Home) -> Explanation {
+        if let Some(first) = home.in_line(self.now).first() {
+            return self.explain_task(place, first);
+        }
+        let of = |kind: StateKind| {
+            let mut tasks: Vec<&TaskRecord> =
+                home.tasks.values().filter(|task| task.progress.state.kind() == kind).collect();
+            tasks.sort_by_key(|task| task.progress.seq);
+            tasks
+        };
+        let mut reasons = Vec::new();
+        let ready_at = |task: &&TaskRecord| match task.progress.state {
+            State::Waiting { ready_at } => Some(ready_at),
+            _ => None,
+        };
+        if let Some(until) = of(StateKind::Waiting).iter().filter_map(ready_at).min() {
+            reasons.push(Reason::Delayed { until });
+        }
+        for kind in [StateKind::Taken, StateKind::Buried] {
+            if let Some(task) = of(kind).first() {
+                reasons.push(self.explain_task(place, task).reasons[0].clone());
+            }
+        }
+        let has_unranked = !of(StateKind::Ready).is_empty();
+        if home.paused.output && (has_unranked || !reasons.is_empty()) {
+            reasons.push(Reason::Paused);
+        }
+        if has_unranked {
+            reasons.push(Reason::NoPriority);
+        }
+        Explanation { reasons, ..Explanation::default() }
+    }
+
+    fn explain_task(&self, place: &Place, task: &TaskRecord) -> Explanation {
+        let since = self.since(task);
+        let mut reasons = match &task.progress.state {
+            State::Ready => self.explain_ready(place, task),
+            State::Waiting { ready_at } => vec![Reason::Delayed { until: *ready_at }],
+            State::Taken(lease) => {
+                vec![Reason::Taken { client: lease.holder, since, until: lease.deadline }]
+            }
+            State::Buried => vec![Reason::Buried { reason: task.progress.reason.clone() }],
+            State::Zombie { .. } | State::Done => Vec::new(),
+        };
+        let kind = task.progress.state.kind();
+        if matches!(kind, StateKind::Taken | StateKind::Buried) && self.is_over(task) {
+            reasons.push(Reason::Expired);
+        }
+        Explanation { id: Some(task.id.clone()), state: Some(kind), since, reasons }
+    }
+
+    fn explain_ready(&self, place: &Place, task: &TaskRecord) -> Vec<Reason> {
+        let home = &self.homes[place];
+        let mut reasons = Vec::new();
+        if home.paused.output {
+            reasons.push(Reason::Paused);
+        }
+        let is_taken = |task: &&TaskRecord| matches!(task.progress.state, State::Taken(_));
+        let taken = home.tasks.values().filter(is_taken).count() as u64;
+        if let Some(most) = home.settings.limit.filter(|most| taken >= *most) {
+            reasons.push(Reason::Limit { taken, most });
+        }
+        if let Some(next_at) = home.next_token(self.now) {
+            reasons.push(Reason::Rate { next_at });
+        }
+        if task.progress.priority.is_none() {
+            reasons.push(Reason::NoPriority);
+            return reasons;
+        }
+        let is_free = reasons.is_empty();
+        let line = home.in_line(self.now);
+        let before = line.iter().take_while(|other| other.number != task.number).count();
+        if before > 0 {
+            reasons.push(Reason::Behind { at_least: before.min(BEHIND_MAX) as u64 });
+        }
+        if !self.is_waited_for(place, task.payload.len() <= NARROW_PAYLOAD_BYTES_MAX) {
+            reasons.push(Reason::NoConsumer);
+        }
+        if before == 0 && is_free {
+            reasons.push(Reason::Next);
+        }
+        reasons
+    }
+
+    pub(super) fn scan(&self, scan: &Scan<'_>) -> Answer {
+        page_fits(scan.count)?;
+        fits(scan.key.is_none_or(|key| key.len() <= NAME_BYTES_MAX))?;
+        let place = self.place_of(scan.queue)?;
+        let mut tasks: Vec<TaskRecord> = match self.homes.get(&place) {
+            Some(home) => home.tasks.values().cloned().collect(),
+            None => Vec::new(),
+        };
+        tasks.retain(|task| task.progress.seq > scan.after);
+        tasks.retain(|task| scan.state.is_none_or(|kind| task.progress.state.kind() == kind));
+        tasks.sort_by_key(|task| task.progress.seq);
+        // The page ends before the next task after a full one, whether it has the key or not.
+        let has_key =
+            |task: &TaskRecord| scan.key.is_none() || task.terms.key.as_deref() == scan.key;
+        let (mut shown, mut last, mut next) = (Vec::new(), 0, None);
+        for task in tasks {
+            if shown.len() == scan.count as usize {
+                next = Some(last);
+                break;
+            }
+            last = task.progress.seq;
+            if has_key(&task) {
+                shown.push(task);
+            }
+        }
+        Ok(Some(Reply::Scanned { tasks: shown, next }))
+    }
+
+    pub(super) fn leases(&self, leases: &Leases<'_>) -> Answer {
+        page_fits(leases.count)?;
+        let only = leases.queue.map(|queue| self.place_of(queue)).transpose()?;
+        let homes = self.homes.iter().filter(|(place, _)| match &only {
+            Some(only) => only == *place,
+            None => !self.has_ended(place),
+        });
+        let mut all: Vec<LeaseShown> = homes
+            .flat_map(|(_, home)| home.tasks.values().map(move |task| (home, task)))
+            .filter_map(|(home, task)| self.lease_shown(home, task))
+            .collect();
+        all.sort_by(|one, other| one.place.cmp(&other.place));
+        all.retain(|lease| match (leases.after, &only) {
+            (None, _) => true,
+            (Some(after), Some(_)) => lease.place.seq > after.seq,
+            (Some(after), None) => lease.place.borrowed() > after,
+        });
+        let more = all.len() > leases.count as usize;
+        all.truncate(leases.count as usize);
+        let next = all.last().filter(|_| more).map(|last| last.place.clone());
+        Ok(Some(Reply::Leases { leases: all, next }))
+    }
+
+    fn lease_shown(&self, home: &Home, task: &TaskRecord) -> Option<LeaseShown> {
+        let State::Taken(lease) = &task.progress.state else { return None };
+        let lane = home.lane.as_ref().map(|lane| &lane.name);
+        let place = LeasePlace {
+            lane: lane.map(|lane| lane.number),
+            queue: home.name.clone(),
+            seq: task.progress.seq,
+        };
+        Some(LeaseShown {
+            place,
+            member: lane.map(|lane| lane.member.clone()),
+            id: task.id.clone(),
+            holder: lease.holder,
+            since: self.since(task),
+            until: lease.deadline,
+        })
+    }
+}
+
+impl Home {
+    /// The tasks that can be chosen, in the order in which they are.
+    fn in_line(&self, now: Timestamp) -> Vec<&TaskRecord> {
+        let mut line: Vec<&TaskRecord> = self
+            .in_sight(Selection::DEFAULT, now)
+            .filter(|task| task.progress.priority.is_some())
+            .collect();
+        line.sort_by_key(|task| (task.progress.priority, task.progress.seq));
+        line
+    }
+}
+
+fn page_fits(count: u32) -> Result<(), RefusalKind> {
+    fits((1..=LOOKED_MAX).contains(&count))
+}

@@ -1,0 +1,322 @@
+//! Transactions: the requests between MULTI and EXEC, which the connection keeps.
+//!
+//! Their words are kept as they came, and turned into commands by EXEC: a moment such as that of
+//! `AT` is understood when the commands are carried out. What can be refused before is refused at
+//! once. The engine carries out all commands or none.
+
+use pinpriq_engine::command::Step;
+use pinpriq_engine::limits::TRANSACTION_STEPS_MAX;
+use pinpriq_engine::reply::RefusalKind;
+use pinpriq_letters::Steps;
+
+use super::call::{Call, Shape, Talk};
+use super::entry_of;
+use super::fault::Fault;
+use super::options::WAIT;
+use super::spec::{Group, Spec, Word};
+use super::words::Parts;
+use crate::home::desk::Desk;
+
+type Done = Result<(), Fault>;
+
+/// The most bytes that the words of one transaction may have.
+const BYTES_MAX: usize = 16 << 20;
+
+/// What each word counts in addition to its bytes.
+const WORD_OVERHEAD_BYTES: usize = 8;
+
+/// The commands that can be part of a transaction.
+const STEPS: [&str; 12] = [
+    "PUT", "ACK", "RELEASE", "FAIL", "BURY", "TOUCH", "UPDATE", "DIG", "KILL", "SWITCH", "RESTART",
+    "PUBLISH",
+];
+
+pub(super) const MULTI: Spec = Spec {
+    name: "MULTI",
+    sub: None,
+    group: Group::Transactions,
+    summary: "Begins a transaction: the commands that follow are kept until EXEC",
+    reply: "OK; the commands that follow are answered QUEUED",
+    words: &[],
+    options: &[],
+    while_subscribed: false,
+    run: multi,
+};
+
+pub(super) const EXEC: Spec = Spec {
+    name: "EXEC",
+    sub: None,
+    group: Group::Transactions,
+    summary: "Carries out the commands since MULTI, all or none, at one moment",
+    reply: "an array of their replies, or EXECABORT with the position and the refusal of the \
+            first that was refused",
+    words: &[],
+    options: &[],
+    while_subscribed: false,
+    run: |_| Err(Fault::err("EXEC without MULTI")),
+};
+
+pub(super) const DISCARD: Spec = Spec {
+    name: "DISCARD",
+    sub: None,
+    group: Group::Transactions,
+    summary: "Forgets the commands since MULTI",
+    reply: "OK",
+    words: &[],
+    options: &[],
+    while_subscribed: false,
+    run: |_| Err(Fault::err("DISCARD without MULTI")),
+};
+
+pub(super) const WATCH: Spec = Spec {
+    name: "WATCH",
+    sub: None,
+    group: Group::Transactions,
+    summary: "Is refused: a transaction whose commands no longer fit is refused as a whole",
+    reply: "ERR",
+    words: &[Word::Some("key")],
+    options: &[],
+    while_subscribed: false,
+    run: watch,
+};
+
+pub(super) const UNWATCH: Spec = Spec {
+    name: "UNWATCH",
+    sub: None,
+    group: Group::Transactions,
+    summary: "Does nothing, since nothing is watched",
+    reply: "OK",
+    words: &[],
+    options: &[],
+    while_subscribed: false,
+    run: unwatch,
+};
+
+/// A transaction that is open.
+#[derive(Debug, Default)]
+pub(crate) struct Transaction {
+    /// The words of all requests, one after the other.
+    words: Vec<u8>,
+    /// The length of each word.
+    lengths: Vec<usize>,
+    /// The number of words of each request.
+    requests: Vec<usize>,
+    /// The first queue that was named.
+    queue: Option<Vec<u8>>,
+    /// Whether a request was refused, so that EXEC carries out nothing.
+    is_spoilt: bool,
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "all commands are functions of one type")]
+fn multi(call: &mut Call<'_, '_>) -> Done {
+    call.talk.transaction = Some(Box::default());
+    call.answer_ok();
+    Ok(())
+}
+
+fn watch(_: &mut Call<'_, '_>) -> Done {
+    Err(Fault::err(
+        "WATCH is not supported: if a command of a transaction is refused, nothing of the \
+         transaction has happened",
+    ))
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "all commands are functions of one type")]
+fn unwatch(call: &mut Call<'_, '_>) -> Done {
+    call.answer_ok();
+    Ok(())
+}
+
+/// Takes in a request while a transaction is open.
+#[cold]
+pub(super) fn take_in(talk: &mut Talk, given: &[&[u8]], desk: &mut Desk) -> Done {
+    let done = take_in_words(talk, given, desk);
+    if done.is_err() {
+        spoil(talk);
+    }
+    done
+}
+
+/// Makes EXEC carry out nothing of the transaction that is open, if one is.
+#[cold]
+pub(super) fn spoil(talk: &mut Talk) {
+    if let Some(transaction) = &mut talk.transaction
+        && !planted!(SpoiltTransactionCarriedOut)
+    {
+        // Nothing of it is needed any more.
+        **transaction = Transaction { is_spoilt: true, ..Transaction::default() };
+    }
+}
+
+fn take_in_words(talk: &mut Talk, given: &[&[u8]], desk: &mut Desk) -> Done {
+    let (spec, taken) = entry_of(given)?;
+    let mut parts = Parts::of(spec);
+    let sorted = parts.sort(&given[taken..]);
+    if let Err(fault) = &sorted
+        && fault.code != RefusalKind::BadArgument.into()
+    {
+        return sorted;
+    }
+    match spec.name {
+        "EXEC" => execute(talk, desk),
+        "DISCARD" => {
+            talk.transaction = None;
+            talk.say(desk, |writer| writer.simple("OK"));
+            Ok(())
+        }
+        "MULTI" => {
+            talk.refuse(desk, &Fault::err("MULTI calls can not be nested"));
+            Ok(())
+        }
+        "WATCH" => {
+            talk.refuse(desk, &Fault::err("WATCH inside MULTI is not allowed"));
+            Ok(())
+        }
+        "RESET" | "QUIT" => {
+            if !planted!(TransactionOutlivesReset) {
+                talk.transaction = None;
+            }
+            (spec.run)(&mut Call { desk, talk, parts: &parts })
+        }
+        "UNWATCH" => keep(talk, given, desk),
+        name if STEPS.contains(&name) => {
+            if sorted.is_ok() {
+                check(talk, desk, &parts)?;
+            }
+            keep(talk, given, desk)
+        }
+        _ => Err(Fault::err(format!("{} cannot be part of a transaction", spec.full_name()))),
+    }
+}
+
+/// Refuses a command that waits, or that concerns another shard than those before it.
+fn check(talk: &mut Talk, desk: &mut Desk, parts: &Parts<'_>) -> Done {
+    if parts.spec().name == "PUT" && parts.has(WAIT) {
+        let sentence = "PUT with WAIT cannot be part of a transaction, in which nothing waits";
+        return Err(Fault::err(sentence));
+    }
+    talk.steps = Some(Steps::default());
+    let done = (parts.spec().run)(&mut Call { desk, talk, parts });
+    let steps = talk.steps.take().unwrap_or_default();
+    let Some(transaction) = &mut talk.transaction else { return Ok(()) };
+    if done.is_err() || transaction.is_spoilt {
+        // An argument that makes no sense is refused by EXEC.
+        return Ok(());
+    }
+    let queue = &mut transaction.queue;
+    match steps.decode(|command| desk.check_step(queue, command)) {
+        Ok(checked) => Ok(checked?),
+        Err(malformed) => unreachable!("a step is malformed: {malformed}"),
+    }
+}
+
+/// Keeps a request until EXEC.
+fn keep(talk: &mut Talk, given: &[&[u8]], desk: &Desk) -> Done {
+    let Some(transaction) = &mut talk.transaction else { return Ok(()) };
+    if !transaction.is_spoilt {
+        if transaction.requests.len() == TRANSACTION_STEPS_MAX {
+            return Err(busy(&format!("{TRANSACTION_STEPS_MAX} commands")));
+        }
+        let more: usize = given.iter().map(|word| word.len() + WORD_OVERHEAD_BYTES).sum();
+        if transaction.bytes() + more > BYTES_MAX {
+            return Err(busy(&format!("{BYTES_MAX} bytes")));
+        }
+        transaction.add(given);
+    }
+    talk.say(desk, |writer| writer.simple("QUEUED"));
+    Ok(())
+}
+
+fn busy(most: &str) -> Fault {
+    let sentence = format!("a transaction has at most {most}: split it");
+    Fault { code: RefusalKind::Busy.into(), sentence }
+}
+
+/// Carries out the transaction, which is closed whatever becomes of it.
+fn execute(talk: &mut Talk, desk: &mut Desk) -> Done {
+    static SPEC: Spec = EXEC;
+    let Some(transaction) = talk.transaction.take() else { return Ok(()) };
+    if transaction.is_spoilt {
+        let sentence = "Transaction discarded because of previous errors.".to_owned();
+        return Err(Fault { code: RefusalKind::ExecAbort.into(), sentence });
+    }
+    talk.steps = Some(Steps::default());
+    for request in transaction.requests() {
+        let done = add_step(talk, desk, &request);
+        if let (Err(fault), Some(steps)) = (done, &mut talk.steps) {
+            steps.push(&Step::Bad(&fault.sentence));
+        }
+    }
+    let steps = talk.steps.take().unwrap_or_default();
+    drop(transaction);
+    let mut call = Call { desk, talk, parts: &Parts::of(&SPEC) };
+    match steps.decode(|command| call.ask(Shape::Plain, command)) {
+        Ok(done) => done,
+        Err(malformed) => unreachable!("a transaction is malformed: {malformed}"),
+    }
+}
+
+/// Adds a request to the steps that are being collected.
+fn add_step(talk: &mut Talk, desk: &mut Desk, given: &[&[u8]]) -> Done {
+    let (spec, taken) = entry_of(given)?;
+    if spec.name == "UNWATCH" {
+        talk.steps.iter_mut().for_each(|steps| steps.push(&Step::Nothing));
+        return Ok(());
+    }
+    let mut parts = Parts::of(spec);
+    parts.sort(&given[taken..])?;
+    (spec.run)(&mut Call { desk, talk, parts: &parts })
+}
+
+impl Transaction {
+    /// The number of bytes that it occupies.
+    const fn bytes(&self) -> usize {
+        self.words.len() + self.lengths.len() * WORD_OVERHEAD_BYTES
+    }
+
+    fn add(&mut self, request: &[&[u8]]) {
+        for word in request {
+            self.words.extend_from_slice(word);
+            self.lengths.push(word.len());
+        }
+        self.requests.push(request.len());
+    }
+
+    /// Returns the words of each request.
+    fn requests(&self) -> impl Iterator<Item = Vec<&[u8]>> {
+        let (mut rest, mut lengths) = (&self.words[..], self.lengths.iter());
+        self.requests.iter().map(move |count| {
+            let words = lengths.by_ref().take(*count).map(|length| {
+                let (word, others) = rest.split_at(*length);
+                rest = others;
+                word
+            });
+            words.collect()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::table::TABLE;
+    use super::*;
+
+    #[test]
+    fn every_step_is_a_command() {
+        for name in STEPS {
+            let known = TABLE.iter().filter(|spec| spec.name == name && spec.sub.is_none());
+            assert_eq!(known.count(), 1, "{name}");
+        }
+    }
+
+    #[test]
+    fn requests_are_kept_word_by_word() {
+        let requests: [&[&[u8]]; 3] = [&[b"PUT", b"", b"x"], &[b"UNWATCH"], &[b"KILL", b"q", b""]];
+        let mut transaction = Transaction::default();
+        for request in requests {
+            transaction.add(request);
+        }
+        assert_eq!(transaction.bytes(), 20 + 7 * WORD_OVERHEAD_BYTES - 4);
+        assert!(transaction.requests().eq(requests));
+    }
+}
