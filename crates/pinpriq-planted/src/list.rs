@@ -156,7 +156,7 @@ bugs! {
         [Engine("scripts::"), Simulator]
     PublicationNotUndone "publication-not-undone"
         "A payload published by a transaction that is refused stays in memory."
-        [Engine("scripts::transaction_of_publications")]
+        [Engine("scripts::")]
     TotalsNotUndone "totals-not-undone"
         "The figures count what a refused transaction would have done."
         [Engine("scripts::"), Simulator]

@@ -9,6 +9,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pinpriq_engine::change::{Change, Header, Place};
 use pinpriq_engine::task::{State, TaskRecord};
@@ -361,6 +362,20 @@ pub(crate) struct Watched {
     pub(crate) bug: Option<Bug>,
 }
 
+/// A volume of a journal that is watched. It may be read at any time, by whoever holds it.
+struct WatchedVolume {
+    volume: Arc<dyn Volume>,
+    unreadable: Arc<AtomicBool>,
+}
+
+impl Volume for WatchedVolume {
+    fn read(&self, place: Place) -> Result<Change, StoreError> {
+        let read = self.volume.read(place);
+        self.unreadable.fetch_or(read.is_err(), Ordering::Relaxed);
+        read
+    }
+}
+
 impl Watched {
     /// Notes a failed read. What was written must be readable, so whoever reports damage has looked
     /// in the wrong place.
@@ -474,7 +489,9 @@ impl Store for Watched {
 
     fn hold(&mut self, place: Place) -> Result<Arc<dyn Volume>, StoreError> {
         let done = self.journal.borrow_mut().hold(place);
-        self.note_read(done)
+        let unreadable = Arc::clone(&self.oracle.borrow().unreadable);
+        let volume = self.note_read(done)?;
+        Ok(Arc::new(WatchedVolume { volume, unreadable }))
     }
 
     fn is_outpaced(&self) -> bool {

@@ -6,6 +6,7 @@
 use std::sync::atomic::Ordering;
 
 use pinpriq_engine::command::Sides;
+use pinpriq_engine::settings::{RATE, Value};
 use pinpriq_engine::time::Span;
 use pinpriq_model::Home;
 use pinpriq_server::config::DoorName;
@@ -114,6 +115,7 @@ impl World {
     /// take.
     fn empty(&mut self, name: Name) {
         self.request(Ask::Resume { queue: name.clone(), sides: Sides::Both });
+        self.lift_rate(&name);
         self.request(Ask::Plow { queue: name.clone(), count: None, delay: 0, ttl: None });
         self.request(Ask::Take {
             queues: vec![name.queue.clone()],
@@ -145,6 +147,22 @@ impl World {
         };
         if !never_selected.is_empty() {
             self.request(Ask::Kill { queue: name, ids: never_selected });
+        }
+    }
+
+    /// Lets a queue hand out as much as it has.
+    fn lift_rate(&mut self, name: &Name) {
+        let is_rated = {
+            let oracle = self.oracle.borrow();
+            let own = |home: &&Home| {
+                let member = home.lane.as_ref().map(|lane| lane.name.member.to_vec());
+                *home.name == *name.queue && member == name.member
+            };
+            oracle.model.homes.values().find(own).is_some_and(|home| home.settings.rate.is_some())
+        };
+        if is_rated {
+            let settings = vec![(RATE, Value::None)];
+            self.request(Ask::Set { queue: name.clone(), settings });
         }
     }
 

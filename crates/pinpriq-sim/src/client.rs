@@ -259,6 +259,7 @@ impl Client {
             self.note_delivery(value, oracle, known);
             return;
         }
+        oracle.note_reads();
         let Some(expecting) = oracle.clients.get_mut(&self.id) else { return };
         let Some(Sent { request, state, own }) = expecting.sent.pop_front() else {
             panic!("{:?} has asked for nothing and is sent {value:?}", self.id)

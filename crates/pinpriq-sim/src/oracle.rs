@@ -9,6 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pinpriq_engine::Farewell;
 use pinpriq_engine::change::Change;
@@ -110,6 +111,8 @@ pub(crate) struct Oracle {
     pub(crate) requeues: bool,
     /// Whether the store has failed since the last start.
     pub(crate) failed: bool,
+    /// Whether a record could not be read back since the last start.
+    pub(crate) unreadable: Arc<AtomicBool>,
     /// The time of the wall clock at the last command of the engine.
     wall: Timestamp,
     /// Whether the server was asked to stop.
@@ -137,6 +140,7 @@ impl Oracle {
             shards: 1,
             requeues: true,
             failed: false,
+            unreadable: Arc::default(),
             wall: Timestamp::ZERO,
             is_stopping: false,
             commands: 0,
@@ -162,6 +166,11 @@ impl Oracle {
             is_at_home: false,
         };
         self.clients.insert(client, expecting);
+    }
+
+    /// Notes whether the store has failed because a record could not be read back.
+    pub(crate) fn note_reads(&mut self) {
+        self.failed |= self.unreadable.load(Ordering::Relaxed);
     }
 
     /// Outputs made until now depend on the changes made until now.
@@ -195,6 +204,15 @@ impl Oracle {
             };
             if self.model.awaits_id(number) {
                 assert!(self.model.bind(number, id), "the id {id} came twice");
+            }
+        }
+    }
+
+    /// Learns the ids that the server made in its start, from what the store keeps now.
+    pub(crate) fn learn_kept_ids(&mut self) {
+        for (number, (task, _)) in &self.book.current.tasks {
+            if self.model.awaits_id(*number) {
+                assert!(self.model.bind(*number, &task.id), "the id {} came twice", task.id);
             }
         }
     }

@@ -242,6 +242,7 @@ impl World {
         oracle.clients.clear();
         oracle.forget_returning();
         (oracle.failed, oracle.is_stopping) = (false, false);
+        oracle.unreadable.store(false, Ordering::Relaxed);
         oracle.book.went_down(survives);
         self.gate.store(true, Ordering::Relaxed);
         (self.fault_until, self.armed) = (None, None);
@@ -423,6 +424,7 @@ impl World {
             // Ids of tasks that a crash removed may be used again, so they are learned anew.
             let incarnation = header.incarnation;
             oracle.model.start(kept::survivors(&loaded), durable.now(), incarnation, last_number);
+            oracle.learn_kept_ids();
             oracle.model.set_room(durable.engine().room());
             assert!(header.incarnation > self.last_incarnation, "incarnations only grow");
             self.last_incarnation = header.incarnation;

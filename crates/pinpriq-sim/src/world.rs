@@ -186,6 +186,7 @@ impl World {
 
     fn round(&mut self) {
         self.rounds += 1;
+        self.oracle.borrow_mut().note_reads();
         if self.oracle.borrow().failed || self.disk.has_stopped() {
             // Let some clients notice it first.
             if self.disk.has_stopped() || self.dice.chance(40) {
