@@ -254,13 +254,13 @@ fn the_bytes_are_those_of_the_page() {
         (
             task(full_task()),
             "0f 046a6f6273 8101 e807 01020178 02016b 03b817 0403 058201 06d00f 0704 \
-             080102ac0201882700 0b03 0c026e6f 0d046a6f6273008001e8070403d00f 0e01730105 00 \
+             080102ac0201882700 0b03 0c026e6f 0d046a6f6273008001e8070403d00f 0e01730105 0f0175 00 \
              0568656c6c6f",
         ),
         (
             task(in_lane(full_task(), 130)),
             "10 8201 8101 e807 01020178 02016b 03b817 0403 058201 06d00f 0704 \
-             080102ac0201882700 0b03 0c026e6f 0d046a6f6273008001e8070403d00f 0e01730105 00 \
+             080102ac0201882700 0b03 0c026e6f 0d046a6f6273008001e8070403d00f 0e01730105 0f0175 00 \
              0568656c6c6f",
         ),
         (task(in_lane(shared, 2)), "10 02 01 00 09 00 00"),
@@ -358,7 +358,7 @@ fn records_of_older_versions_mean_the_same() {
 
 /// Malformed records: what is wrong, the record, and the error.
 const MALFORMED: &[(&str, &str, Malformed)] = &[
-    ("task: an attribute of a later version", "0f 00 01 00 0f 00 00", UnknownAttribute(15)),
+    ("task: an attribute of a later version", "0f 00 01 00 10 00 00", UnknownAttribute(16)),
     (
         "task: attributes in the wrong order",
         "0f 00 01 00 0402 02016b 00 00",

@@ -254,6 +254,7 @@ pub(crate) fn change() -> impl Strategy<Value = Change> {
         1 => lane(),
         1 => member(),
         2 => schedule(),
+        1 => window(),
         1 => any::<u64>().prop_map(Change::LaneGone),
         1 => any::<u64>().prop_map(Change::LaneEmptied),
         1 => any::<u64>().prop_map(Change::MemberGone),

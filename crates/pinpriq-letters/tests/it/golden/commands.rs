@@ -84,10 +84,11 @@ fn puts_and_takes() {
             Command::Put(everything),
             r#"01 b11011011 b00000011 04 "jobs" 02 01 "k" 03 08 00 03 ac 02 07 01 "x" 09 01 "p""#,
         ),
-        (Command::Put(once), r#"01 b00000000 b00000100 04 "jobs" 01 "u" 01 "p""#),
+        (Command::Put(once), r#"01 b10000000 b00001000 04 "jobs" 01 "u" 01 "p""#),
         (
             Command::Put(replaced),
-            r#"01 b11011011 b00000011 04 "jobs" 02 01 "k" 03 08 00 03 ac 02 07 01 "x" 09 01 "u" 06 01 "p""#,
+            r#"01 b11011011 b01011011 04 "jobs" 02 01 "k" 03 08 00 03 ac 02 07 01 "x" 09
+               01 "u" 06 01 "p""#,
         ),
         (Command::Put(odd), r#"01 b10110100 b00000101 04 "jobs" 00"#),
         (Command::Take(TAKE), r#"02 b00000000 01 04 "jobs""#),
