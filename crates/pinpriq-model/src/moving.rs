@@ -119,7 +119,8 @@ impl Model {
         task.number = self.last_number;
         task.forget_unique();
         // A dead letter begins again. What is moved by hand stays in its state.
-        let since = if matches!(exit, Exit::Dead) { Some(self.now) } else { since };
+        let begins_again = matches!(exit, Exit::Dead | Exit::Evicted);
+        let since = if begins_again { Some(self.now) } else { since };
         self.since.extend(since.map(|since| (task.number, since)));
         task.progress.seq = task.number;
         (task.progress.attempts, task.progress.failures) = (0, 0);
