@@ -149,7 +149,7 @@ pub struct Model {
     /// Every schedule by its number.
     pub schedules: BTreeMap<u64, Schedule>,
     /// The windows of unique tasks, by number.
-    pub(crate) windows: BTreeMap<u64, WindowRecord>,
+    pub windows: BTreeMap<u64, WindowRecord>,
     calendars: Arc<dyn Calendars>,
     takers: Vec<Taker>,
     awaiters: Vec<Awaiter>,

@@ -32,7 +32,8 @@ impl Model {
 
     /// The id and the number of what a put with this key meets. There is no number if only the
     /// window is left.
-    pub(super) fn duplicate(&self, queue: &[u8], key: &[u8]) -> Option<(TaskId, Option<u64>)> {
+    #[must_use]
+    pub fn duplicate(&self, queue: &[u8], key: &[u8]) -> Option<(TaskId, Option<u64>)> {
         if let Some(number) = self.holder(&Place::Queue(queue.into()), key) {
             return Some((self.task(number).id.clone(), Some(number)));
         }

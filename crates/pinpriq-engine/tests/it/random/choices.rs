@@ -16,6 +16,7 @@ use pinpriq_engine::settings::{
 };
 use pinpriq_engine::task::{Receipt, State, StateKind, TaskId, TaskRecord, Terms};
 use pinpriq_engine::time::Span;
+use pinpriq_engine::unique::{OnDuplicate, Unique};
 use pinpriq_model::Model;
 
 use super::dice::Dice;
@@ -453,7 +454,17 @@ impl<'a> Chooser<'a> {
             terms: Terms::of(key, self.dice.once_in(4).then(|| self.span())),
             id: names_it.then(|| self.given_id_in(queue)),
             wait: self.dice.once_in(4).then(|| self.wait()),
+            unique: self.dice.once_in(4).then(|| self.unique()),
         }
+    }
+
+    fn unique(&mut self) -> Unique<'static> {
+        let keys: [&[u8]; 4] = [b"u", b"v", &[b'w'; 255], b"x"];
+        let wrong: [&[u8]; 2] = [b"", &[b'w'; 256]];
+        let key = self.dice.pick(&keys);
+        let key = if self.dice.once_in(30) { self.dice.pick(&wrong) } else { key };
+        let window = self.dice.once_in(2).then(|| self.span());
+        Unique { key, window, on_duplicate: self.dice.pick(&OnDuplicate::ALL).0 }
     }
 
     fn take(&mut self) -> Take<'static> {

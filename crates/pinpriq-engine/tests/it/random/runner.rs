@@ -13,6 +13,7 @@ use pinpriq_engine::reply::{Output, RefusalKind, Reply};
 use pinpriq_engine::schedule::ScheduleCommand;
 use pinpriq_engine::task::{ClientId, Receipt, RequestId, TaskId, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_engine::unique::PutUnique;
 use pinpriq_engine::{Applied, Engine, Farewell};
 use pinpriq_model::{Model, Place, Survivors};
 
@@ -61,6 +62,7 @@ impl<'a> Runner<'a> {
             payload_bytes_max: PAYLOAD_BYTES_MAX,
             waits_per_client_max: dice.pick(&[2, 8]),
             queues_per_client_max: dice.pick(&[2, 8]),
+            unique_max: dice.pick(&[0, 2, 1_000_000]),
             queue_linger: Span::from_ms(dice.pick(&[0, 50, 600_000])),
             lingering_queues_max: dice.pick(&[0, 1, 3, 100]),
             ..Limits::default()
@@ -185,7 +187,10 @@ impl<'a> Runner<'a> {
                 | Output::Reply { reply: Reply::Tasks { tasks, .. }, .. } => tasks,
                 Output::Reply {
                     request: own,
-                    reply: Reply::Put(id) | Reply::PutOutcome(id, _),
+                    reply:
+                        Reply::Put(id)
+                        | Reply::PutOutcome(id, _)
+                        | Reply::PutUnique(PutUnique { id, new: true, .. }),
                     ..
                 } if *own == request => {
                     // Slots that were due before may have put the tasks of the first numbers.

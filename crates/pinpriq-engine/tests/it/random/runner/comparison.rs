@@ -7,6 +7,7 @@ use pinpriq_engine::schedule::ScheduleCommand;
 use pinpriq_engine::stats::Figures;
 use pinpriq_engine::task::{RequestId, StateKind, TaskRecord};
 use pinpriq_engine::time::Timestamp;
+use pinpriq_engine::unique::PutUnique;
 use pinpriq_model::{Home, is_placeholder, number_of};
 
 use super::{OBSERVER, Runner};
@@ -47,7 +48,11 @@ impl Runner<'_> {
             (Reply::Transaction(said), Reply::Transaction(known)) => {
                 said.iter().zip(known).for_each(|(said, known)| self.learn_id(said, known));
             }
-            (Reply::Put(drawn), Reply::Put(id))
+            (
+                Reply::PutUnique(PutUnique { id: drawn, .. }),
+                Reply::PutUnique(PutUnique { id, .. }),
+            )
+            | (Reply::Put(drawn), Reply::Put(id))
             | (Reply::PutOutcome(drawn, _), Reply::PutOutcome(id, _)) => {
                 if let Some(number) = number_of(id) {
                     assert!(self.model.bind(number, drawn), "the id {drawn} came twice");
