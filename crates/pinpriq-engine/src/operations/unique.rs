@@ -237,13 +237,16 @@ impl Engine {
         }
     }
 
-    /// Ends the windows of a queue that is dropped. Costs O(log n) for each.
-    pub(crate) fn end_windows(&mut self, queue: &[u8]) {
-        for number in self.windows.of_queue(queue) {
+    /// Ends the windows of a queue that is dropped, and returns their number. Costs O(log n) for
+    /// each.
+    pub(crate) fn end_windows(&mut self, queue: &[u8]) -> usize {
+        let windows = self.windows.of_queue(queue);
+        for number in &windows {
             if !planted!(WindowSurvivesDrop) {
-                self.end_window(number, true);
+                self.end_window(*number, true);
             }
         }
+        windows.len()
     }
 
     /// Notes that no task of a queue holds its key any more. Costs O(log n) for each window.
