@@ -95,11 +95,11 @@ impl Engine {
 
     fn drop_queue(&mut self, name: &[u8]) -> Answered {
         let windows = self.end_windows(name);
-        // A queue that has ceased to exist may have left windows behind.
-        if windows > 0 && self.queues.find(name).is_none() {
-            return Ok(Some(Reply::Count(0)));
-        }
-        let slot = self.existing(name.into())?;
+        let slot = match self.existing(name.into()) {
+            // A queue that has ceased to exist may have left windows behind.
+            Err(_) if windows > 0 => return Ok(Some(Reply::Count(0))),
+            existing => existing?,
+        };
         let count = self.empty(slot);
         self.queues.pause(slot, Paused::default());
         let queue = &mut self.queues[slot];

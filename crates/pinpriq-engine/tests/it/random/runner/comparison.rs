@@ -143,6 +143,7 @@ impl Runner<'_> {
         let mut expected: Vec<TaskRecord> = live.cloned().collect();
         expected.sort_by_key(|task| task.number);
         assert_eq!(records, expected, "the engine holds what the model holds");
+        self.compare_windows();
         assert_eq!(self.engine.bytes(), self.model.bytes(), "the engine counts all bytes");
         let waiting = self.model.waiting_bytes();
         assert_eq!(self.engine.waiting_bytes(), waiting, "the engine counts all who wait");
@@ -170,6 +171,18 @@ impl Runner<'_> {
         });
         let is_early = due.is_none() || told < due;
         assert!(told == due || (may_be && is_early), "next is {due:?}, and told is {told:?}");
+    }
+
+    /// Compares the windows that are kept. An id that the model cannot know is not compared.
+    fn compare_windows(&self) {
+        let kept = self.store.windows();
+        let mut expected = self.model.windows.clone();
+        for (number, window) in &mut expected {
+            if let Some(kept) = kept.get(number).filter(|_| is_placeholder(&window.id)) {
+                window.id = kept.id.clone();
+            }
+        }
+        assert_eq!(kept, expected, "the store keeps the windows that there are");
     }
 
     fn compare_figures(&mut self) {
