@@ -452,6 +452,9 @@ fn figures(figures: &Figures) -> String {
     if counters.failures > 0 {
         let _ = write!(text, ", failures {}", counters.failures);
     }
+    if counters.duplicates > 0 {
+        let _ = write!(text, ", duplicates {}", counters.duplicates);
+    }
     if let Some(age) = figures.oldest_ready {
         let _ = write!(text, ", oldest ready {}", age.ms());
     }
