@@ -17,6 +17,7 @@ use crate::operations::serve::subscription_bytes;
 use crate::settings::Ids;
 use crate::stats::Counters;
 use crate::task::{State, StateKind, TaskId};
+use crate::unique::WindowRecord;
 
 impl Engine {
     /// Checks that indexes, deadlines, figures and lines agree with the tasks, and that no consumer
@@ -31,12 +32,14 @@ impl Engine {
         self.check_clients();
         self.check_members();
         self.check_schedules();
+        self.check_unique_keys();
         assert!(self.unserved.is_empty(), "every queue was served");
         assert!(!self.report.has_unsaved(), "everything was reported");
     }
 
     fn check_tasks(&self) {
         let mut bytes = self.queue_bytes() + self.fan_out_bytes() + self.schedule_bytes();
+        bytes += self.windows.iter().map(|window| window.record.bytes()).sum::<u64>();
         let mut sharers: BTreeMap<u64, u64> = BTreeMap::new();
         let mut counted: BTreeMap<QueueSlot, ([u64; 6], u64)> = BTreeMap::new();
         let mut finished: BTreeMap<QueueSlot, u64> = BTreeMap::new();
@@ -239,6 +242,11 @@ impl Engine {
                 expected += 1;
             }
         }
+        for window in self.windows.iter() {
+            let WindowRecord { number, until, .. } = window.record;
+            assert!(self.deadlines.contains(until, Due::Window(number)), "a window ends");
+            expected += 1;
+        }
         assert_eq!(self.deadlines.len(), expected, "no deadline stands for nothing");
         let mut tokens = 0;
         for slot in self.queues.slots() {
@@ -352,6 +360,38 @@ impl Engine {
             names += 1;
         }
         assert_eq!(self.schedules.names().count(), names, "every name is that of a schedule");
+    }
+
+    /// Every unfinished task with a unique key holds it, and every window knows whether its task
+    /// does.
+    fn check_unique_keys(&self) {
+        let mut held: BTreeMap<QueueSlot, usize> = BTreeMap::new();
+        for slot in self.tasks.slots() {
+            let task = &self.tasks[slot];
+            if self.live(task.number()).is_none() || !task.holds_its_key() {
+                continue;
+            }
+            let Some(key) = task.unique_key() else { continue };
+            let holder = self.queues[task.queue].indexes.holder(key);
+            assert_eq!(holder, Some(slot), "task {} holds its key", task.number());
+            *held.entry(task.queue).or_default() += 1;
+        }
+        for queue in self.queues.slots() {
+            let known = self.queues[queue].indexes.keys_held();
+            assert_eq!(held.get(&queue).copied().unwrap_or(0), known, "no key is held by nobody");
+        }
+        let mut outliving = 0;
+        for window in self.windows.iter() {
+            let WindowRecord { number, ref queue, ref key, .. } = window.record;
+            let known = self.windows.find(queue, key).map(|known| known.record.number);
+            assert_eq!(known, Some(number), "the window {number} is found");
+            let task = self.live(number).map(|slot| &self.tasks[slot]);
+            let held =
+                task.is_some_and(|task| task.holds_its_key() && task.unique_key() == Some(key));
+            assert_eq!(window.held, held, "the window {number} knows whether its task is there");
+            outliving += u64::from(!held);
+        }
+        assert_eq!(self.windows.outliving(), outliving, "windows without their task are counted");
     }
 
     /// The number of bytes that schedules occupy.

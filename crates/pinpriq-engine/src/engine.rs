@@ -25,6 +25,7 @@ use crate::memory::schedules::Schedules;
 use crate::memory::slots::QueueSlot;
 use crate::memory::tasks::Tasks;
 use crate::memory::undo::UndoLog;
+use crate::memory::windows::Windows;
 use crate::operations::arguments::check_names;
 use crate::reply::{Output, Refusal, RefusalKind, Reply};
 use crate::report::Report;
@@ -54,6 +55,8 @@ pub struct Engine {
     pub(crate) members: Members,
     pub(crate) publications: Publications,
     pub(crate) schedules: Schedules,
+    /// The windows of unique tasks.
+    pub(crate) windows: Windows,
     /// Computes the slots of schedules.
     pub(crate) calendars: Arc<dyn Calendars>,
     /// Tasks of emptied queues whose memory has not been freed yet.
@@ -121,6 +124,7 @@ impl Engine {
             members: Members::default(),
             publications: Publications::default(),
             schedules: Schedules::default(),
+            windows: Windows::default(),
             calendars: Arc::new(EveryOnly),
             discarded: VecDeque::new(),
             unserved: Vec::new(),
@@ -274,6 +278,7 @@ impl Engine {
                 member.map(|member| &mut member.place)
             }
             Change::Schedule(record) => self.schedules.place_of(record.number),
+            Change::Window(record) => self.windows.place_of(record.number),
             Change::Moved(_)
             | Change::Granted(_)
             | Change::Gone(_)
@@ -283,7 +288,8 @@ impl Engine {
             | Change::LaneEmptied(_)
             | Change::MemberGone(_)
             | Change::ScheduleMoved(_)
-            | Change::ScheduleGone(_) => None,
+            | Change::ScheduleGone(_)
+            | Change::WindowGone(_) => None,
         };
         let former = match known {
             Some(known) => known.replace(place),
@@ -316,6 +322,7 @@ impl Engine {
                 }
             }
             RecordKey::Published(first) => self.rewrite_publication(*first, place),
+            RecordKey::Window(number) => self.rewrite_window(*number, place),
             RecordKey::Member(incarnation) => {
                 let member = self.members.registered.get(incarnation);
                 if let Some(member) = member.filter(|member| member.place == Some(place)) {
@@ -527,6 +534,7 @@ impl Engine {
                 }
                 Some(Due::Awaiter(awaiter)) => self.time_out_awaiter(awaiter),
                 Some(Due::Member(incarnation)) => self.end_or_rearm_member(incarnation),
+                Some(Due::Window(number)) => self.fire_window(number),
                 Some(Due::Schedule(number)) => {
                     slot_bytes += self.fire_slot(number);
                     if slot_bytes >= SLOT_BYTES_PER_TIMEOUT {

@@ -13,3 +13,4 @@ pub mod settings;
 pub mod stats;
 pub mod task;
 pub mod time;
+pub mod unique;

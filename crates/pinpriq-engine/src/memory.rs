@@ -19,3 +19,4 @@ pub(crate) mod sorted;
 pub(crate) mod tasks;
 pub(crate) mod undo;
 pub(crate) mod vacancies;
+pub(crate) mod windows;

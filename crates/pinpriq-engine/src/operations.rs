@@ -23,4 +23,5 @@ pub(crate) mod serve;
 mod take;
 mod transaction;
 mod transfer;
+pub(crate) mod unique;
 mod waits;

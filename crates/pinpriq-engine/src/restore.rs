@@ -75,6 +75,12 @@ impl Engine {
                     schedule.course = moved.course;
                 }
             }
+            Change::Window(record) if planted!(WindowForgottenAtStart) => drop(record),
+            Change::Window(record) => self.restore_window(*record, place),
+            Change::WindowGone(number) => {
+                let gone = self.windows.remove(number);
+                self.report.give_up(gone.and_then(|gone| gone.place));
+            }
             Change::ScheduleGone(number) => {
                 let gone = self.schedules.remove(number);
                 self.report.give_up(gone.and_then(|gone| gone.place));
@@ -105,6 +111,7 @@ impl Engine {
         let mut leases: Vec<Slot> = Vec::new();
         let mut due: Vec<(Timestamp, Due)> = Vec::new();
         let mut queues: BTreeMap<QueueSlot, Vec<Slot>> = BTreeMap::new();
+        let mut unique: Vec<Slot> = Vec::new();
         for slot in slots {
             let task = &self.tasks[slot];
             if !self.queues.is_current(task.queue, task.epoch) {
@@ -121,6 +128,9 @@ impl Engine {
             if task.lease().is_some_and(|lease| lease.deadline.is_none()) {
                 leases.push(slot);
             }
+            if task.unique_key().is_some() {
+                unique.push(slot);
+            }
             queues.entry(task.queue).or_default().push(slot);
             due.extend(self.admit(slot));
         }
@@ -132,6 +142,7 @@ impl Engine {
             let with_ids = queue.settings.ids != Ids::Sequence;
             queue.indexes = Indexes::of(&tasks, with_ids, &self.tasks);
         }
+        self.revive_unique(&unique);
         for slot in leases {
             self.end_lease(slot, Operation::HolderGone);
         }
@@ -214,7 +225,8 @@ impl Engine {
         let payload = self.tasks.keep_bytes(&record.payload);
         let is_shared = record.shared;
         if planted!(OriginForgottenAtStart) {
-            record.past = record.past.take().and_then(|past| Past::of(None, past.scheduled));
+            record.past =
+                record.past.take().and_then(|past| Past::of(None, past.scheduled, past.unique));
         }
         let mut task = Task::of(record, payload, queue, self.queues[queue].epoch);
         task.set_shares(is_shared);

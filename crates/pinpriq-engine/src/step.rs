@@ -13,6 +13,7 @@ use crate::memory::deadlines::Due;
 use crate::memory::packed::{Task, Unsaved};
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::operations::fail::Failure;
+use crate::operations::unique::holds_key;
 use crate::reply::{Outcome, Refusal};
 use crate::settings::{AfterAck, Ids};
 use crate::stats::Exit;
@@ -49,6 +50,9 @@ impl Engine {
         self.weigh_finished(queue, None, Some((kind, content)));
         self.report.stir(operation != Operation::Put);
         self.settle(slot);
+        if self.tasks[slot].unique_key().is_some() {
+            self.claim_key(slot);
+        }
         slot
     }
 
@@ -89,6 +93,9 @@ impl Engine {
         self.report.stir(stirred);
         self.settle(slot);
         self.mark(slot, unsaved);
+        if self.tasks[slot].unique_key().is_some() && !planted!(FinishedTaskKeepsItsKey) {
+            self.note_key(slot, from);
+        }
         match to {
             StateKind::Buried => self.tell_awaiters(number, Outcome::Buried, Some(to)),
             StateKind::Zombie | StateKind::Done => {
@@ -153,6 +160,9 @@ impl Engine {
         self.count(task.queue, operation, Some(from), None);
         if from == StateKind::Taken {
             self.make_way(task.queue);
+        }
+        if let Some(key) = task.unique_key().filter(|_| holds_key(from)) {
+            self.free_key(task.queue, task.number(), key);
         }
         let is_left = planted!(MovedTaskLeftBehind) && exit == Exit::Moved;
         if task.is_recorded() && !is_left {

@@ -47,6 +47,8 @@ pub(crate) enum Operation {
     Restart,
     /// It leaves for another queue: see [`crate::command::Command::Move`].
     Move,
+    /// A later put of a unique task replaces it.
+    Replace,
     /// It makes room for a more urgent one.
     Evict,
     /// It comes from another queue, as a dead letter or by hand.
@@ -149,6 +151,13 @@ pub(crate) const fn answer(operation: Operation, standing: Standing) -> Answer {
             Standing::Resting(_) => Answer::Moves(&[None]),
             _ => Answer::Never,
         },
+        Operation::Replace => match standing {
+            Standing::Resting(Ready | Waiting | Buried) => {
+                Answer::Moves(&[Some(Ready), Some(Waiting)])
+            }
+            Standing::TakenHere | Standing::TakenElsewhere => Answer::Refused(RefusalKind::Taken),
+            _ => Answer::Never,
+        },
         Operation::Evict => match standing {
             Standing::Resting(Ready) => Answer::Moves(&[None]),
             _ => Answer::Never,
@@ -243,7 +252,7 @@ pub(crate) fn permits(
 }
 
 /// The rows of the listing, each with its label.
-pub(crate) const ROWS: [(&str, Operation); 31] = [
+pub(crate) const ROWS: [(&str, Operation); 32] = [
     ("put with that id", Operation::Put),
     ("take", Operation::Take),
     ("pop", Operation::Pop),
@@ -271,6 +280,7 @@ pub(crate) const ROWS: [(&str, Operation); 31] = [
     ("snatch", Operation::Snatch),
     ("restart", Operation::Restart),
     ("move to another queue", Operation::Move),
+    ("put again, to replace it", Operation::Replace),
     ("make room for a more urgent one", Operation::Evict),
     ("arrive from another queue", Operation::Arrive),
     ("its deadline passes", Operation::Deadline),

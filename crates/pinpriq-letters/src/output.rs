@@ -12,6 +12,7 @@ use std::sync::Arc;
 use pinpriq_engine::reply::{Outcome, Output, Reply};
 use pinpriq_engine::schedule::ShownSchedule;
 use pinpriq_engine::task::{ClientId, RequestId, TaskId, TaskRecord};
+use pinpriq_engine::unique::{Awaited, PutUnique};
 use pinpriq_records::primitives::{
     end, put_bytes, put_if, put_moment, put_number, take_byte, take_bytes, take_if, take_moment,
     take_number,
@@ -23,8 +24,8 @@ use self::figures::{
 };
 use self::kinds::{
     ACKS, COUNT, DEADLINE, DELIVERY, DONE, EXPLAINED, FIGURES, JOINED, LEASES, MEMBERS, NAMES,
-    OUTCOME, PUT, PUT_OUTCOME, REFUSED, SCANNED, SCHEDULE, SETTINGS, SHOWN, STATE, TASK, TASKS,
-    TRANSACTION,
+    OUTCOME, PUT, PUT_OUTCOME, PUT_UNIQUE, REFUSED, SCANNED, SCHEDULE, SETTINGS, SHOWN, STATE,
+    TASK, TASKS, TRANSACTION,
 };
 use self::looking::{put_explanation, put_leases, take_explanation, take_leases};
 use self::refusals::{put_ack, put_refusal, take_ack, take_refusal};
@@ -55,6 +56,7 @@ const fn kind(reply: &Reply) -> u8 {
         Reply::Done => DONE,
         Reply::Put(_) => PUT,
         Reply::PutOutcome(..) => PUT_OUTCOME,
+        Reply::PutUnique(_) => PUT_UNIQUE,
         Reply::Shown(_) => SHOWN,
         Reply::Tasks { .. } => TASKS,
         Reply::Task(_) => TASK,
@@ -84,6 +86,17 @@ fn put_reply(out: &mut Vec<u8>, reply: &Reply) {
         Reply::Put(id) => put_named(out, flags, id),
         Reply::PutOutcome(id, outcome) => {
             flags.code(3, outcome_code(*outcome));
+            put_named(out, flags, id);
+        }
+        Reply::PutUnique(PutUnique { id, new, awaited }) => {
+            let (code, outcome) = match awaited {
+                Awaited::No => (0, 0),
+                Awaited::Unknown => (1, 0),
+                Awaited::Known(outcome) => (2, outcome_code(*outcome)),
+            };
+            flags.flag(*new);
+            flags.code(2, code);
+            flags.code(3, outcome);
             put_named(out, flags, id);
         }
         Reply::Shown(tasks) => put_list(out, tasks, put_record),
@@ -186,7 +199,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Output, Malformed> {
     let input = &mut rest;
     let kind = take_byte(input)?;
     let is_known = (DELIVERY..=REFUSED).contains(&kind)
-        || kind == SCHEDULE
+        || matches!(kind, SCHEDULE | PUT_UNIQUE)
         || (TRANSACTION..=LEASES).contains(&kind);
     if !is_known {
         return Err(Malformed::UnknownKind { what: "output", kind });
@@ -211,6 +224,18 @@ fn take_reply(kind: u8, input: &mut &[u8]) -> Result<Reply, Malformed> {
             let mut flags = Packing::take(input)?;
             let outcome = outcome_of(flags.code(3))?;
             Reply::PutOutcome(take_named(flags, input)?, outcome)
+        }
+        PUT_UNIQUE => {
+            let mut flags = Packing::take(input)?;
+            let (new, code) = (flags.flag(), flags.code(2));
+            let outcome = outcome_of(flags.code(3))?;
+            let awaited = match (code, outcome) {
+                (0, Outcome::Acked) => Awaited::No,
+                (1, Outcome::Acked) => Awaited::Unknown,
+                (2, outcome) => Awaited::Known(outcome),
+                _ => return Err(Malformed::OutOfRange("outcome")),
+            };
+            Reply::PutUnique(PutUnique { id: take_named(flags, input)?, new, awaited })
         }
         SHOWN => Reply::Shown(take_records(input)?),
         TASKS => {

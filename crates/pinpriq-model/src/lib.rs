@@ -31,6 +31,7 @@ mod tasks;
 mod time;
 mod transaction;
 mod transfer;
+mod unique;
 mod waits;
 
 use std::collections::BTreeMap;
@@ -44,6 +45,7 @@ use pinpriq_engine::schedule::{Calendars, EveryOnly};
 use pinpriq_engine::settings::{Paused, Settings};
 use pinpriq_engine::task::{Bytes, ClientId, LaneName, RequestId, StateKind, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_engine::unique::WindowRecord;
 
 use arguments::{fits, id_fits};
 pub use bindings::{is_placeholder, number_of};
@@ -146,6 +148,8 @@ pub struct Model {
     pub members: BTreeMap<u64, Member>,
     /// Every schedule by its number.
     pub schedules: BTreeMap<u64, Schedule>,
+    /// The windows of unique tasks, by number.
+    pub windows: BTreeMap<u64, WindowRecord>,
     calendars: Arc<dyn Calendars>,
     takers: Vec<Taker>,
     awaiters: Vec<Awaiter>,
@@ -190,6 +194,7 @@ impl Model {
             places: BTreeMap::new(),
             members: BTreeMap::new(),
             schedules: BTreeMap::new(),
+            windows: BTreeMap::new(),
             calendars: Arc::new(EveryOnly),
             takers: Vec::new(),
             awaiters: Vec::new(),

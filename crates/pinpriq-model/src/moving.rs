@@ -117,6 +117,7 @@ impl Model {
         change(&mut task);
         self.last_number += 1;
         task.number = self.last_number;
+        task.forget_unique();
         // A dead letter begins again. What is moved by hand stays in its state.
         let begins_again = matches!(exit, Exit::Dead | Exit::Evicted);
         let since = if begins_again { Some(self.now) } else { since };

@@ -8,9 +8,12 @@ use pinpriq_engine::fanout::{Deadline, Publish};
 use pinpriq_engine::limits::{NAME_BYTES_MAX, TASK_OVERHEAD_BYTES, WAIT_OVERHEAD_BYTES};
 use pinpriq_engine::reply::{Outcome, RefusalKind, Reply};
 use pinpriq_engine::settings::{Ids, Settings};
-use pinpriq_engine::task::{ClientId, Progress, RequestId, State, StateKind, TaskId, TaskRecord};
+use pinpriq_engine::task::{
+    ClientId, Past, Progress, RequestId, State, StateKind, TaskId, TaskRecord,
+};
 use pinpriq_engine::time::{Span, Timestamp};
 
+use super::waits::PutAwaited;
 use super::{Answer, Model, Place, fits, id_fits, is_placeholder};
 
 impl Model {
@@ -19,6 +22,11 @@ impl Model {
         let place = Place::Queue(put.queue.into());
         let settings = self.settings(&place);
         let expires_at = self.put_fits(put, &settings)?;
+        if let Some(unique) = &put.unique
+            && let Some(duplicate) = self.duplicate(put.queue, unique.key)
+        {
+            return self.put_again(client, request, put, (unique, expires_at), duplicate);
+        }
         if let Some(id) = put.id
             && self.find(put.queue.into(), id)?.is_some()
         {
@@ -33,7 +41,8 @@ impl Model {
             return Err(RefusalKind::Paused);
         }
         let given = put.terms.bytes() + put.id.map_or(0, <[u8]>::len);
-        let content = (put.payload.len() + given) as u64;
+        let content = (put.payload.len() + given) as u64 + Self::bytes_of_unique(put);
+        self.window_fits(put.unique.as_ref())?;
         self.has_room(self.room_of_queue(put.queue) + TASK_OVERHEAD_BYTES + content)?;
         let until = match put.wait {
             None | Some(Wait::No) => None,
@@ -63,19 +72,21 @@ impl Model {
             put_at: self.now,
             terms: put.terms.kept(),
             progress: Progress { expires_at, state, ..Progress::fresh(number, put.priority) },
-            past: None,
+            past: Past::of(None, None, put.unique.map(|unique| unique.key.into())),
             payload: put.payload.into(),
             away: None,
             shared: false,
         };
         self.enter(&place, task);
+        self.open_window(number, put.queue, put.unique);
+        let awaited = PutAwaited { id, unique: put.unique.map(|_| true) };
         match (put.wait, until) {
-            (None, _) => self.reply(client, request, Reply::Put(id)),
+            (None, _) => self.reply(client, request, awaited.reply(None)),
             (Some(_), None) => {
-                self.reply(client, request, Reply::PutOutcome(id, Outcome::Timeout));
+                self.reply(client, request, awaited.reply(Some(Outcome::Timeout)));
             }
             (Some(_), Some(until)) => {
-                self.add_awaiter(client, request, number, until, Some(id));
+                self.add_awaiter(client, request, number, until, Some(awaited));
             }
         }
         if put.ttl == TimeToLive::Instant {
@@ -116,6 +127,7 @@ impl Model {
     ) -> Result<Option<Timestamp>, RefusalKind> {
         fits(put.terms.key.is_none_or(|key| key.len() <= NAME_BYTES_MAX))?;
         self.payload_fits(Some(put.payload))?;
+        self.unique_fits(put.unique.as_ref())?;
         self.span_fits(put.terms.ttr, false)?;
         self.span_fits(Some(put.delay), true)?;
         let delays = !put.delay.is_zero();
@@ -249,6 +261,7 @@ impl Model {
         // reset since.
         home.tally.enter_again();
         self.totals.enter_again();
+        self.claim_key(record.number);
         self.expire_if_over(record.number);
         true
     }
@@ -283,6 +296,9 @@ impl Model {
         let is_right = self.bindings.bind(number, id);
         if self.places.contains_key(&number) && is_placeholder(&self.task(number).id) {
             self.task_mut(number).id = id.clone();
+        }
+        if let Some(window) = self.windows.get_mut(&number) {
+            window.id = id.clone();
         }
         is_right
     }

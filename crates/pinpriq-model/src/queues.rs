@@ -53,6 +53,12 @@ impl Model {
                 Ok(Some(Reply::Count(count)))
             }
             QueueCommand::Drop(queue) => {
+                let windows = self.windows.len();
+                self.windows.retain(|_, known| *known.queue != *queue);
+                let has_left_windows = self.windows.len() < windows;
+                if has_left_windows && !self.homes.contains_key(&Place::Queue(queue.into())) {
+                    return Ok(Some(Reply::Count(0)));
+                }
                 let place = self.existing(queue.into())?;
                 let count = self.empty(&place);
                 self.end(&place);
@@ -213,6 +219,7 @@ fn counters<'a>(tasks: impl Iterator<Item = &'a TaskRecord>, tally: &Tally) -> C
         evicted: tally.evicted,
         moved: tally.moved,
         failures: tally.failures,
+        duplicates: tally.duplicates,
         bytes,
     }
 }

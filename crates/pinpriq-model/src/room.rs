@@ -14,6 +14,8 @@ use pinpriq_engine::reply::RefusalKind;
 use pinpriq_engine::room::Room;
 use pinpriq_engine::task::{Bytes, TaskId, TaskRecord};
 
+use pinpriq_engine::unique::WindowRecord;
+
 use super::schedules::bytes_of;
 use super::{Model, Place};
 
@@ -100,7 +102,8 @@ impl Model {
         });
         let schedules = self.schedules.values().map(bytes_of);
         let tasks = tasks.chain(emptied).chain(published);
-        tasks.chain(members).chain(homes).chain(schedules).sum()
+        let windows = self.windows.values().map(WindowRecord::bytes);
+        tasks.chain(members).chain(homes).chain(schedules).chain(windows).sum()
     }
 
     /// The bytes that all blocked requests and subscriptions occupy.
@@ -118,7 +121,8 @@ impl Model {
         let shares = self.kept.shares.contains_key(&task.number);
         let content = if shares { 0 } else { content_bytes(task, task.payload.len()) };
         let id = if let TaskId::Given(id) = &task.id { id.len() } else { 0 };
-        content + (id + reason_of(task) + origin_of(task) + schedule_of(task)) as u64
+        content
+            + (id + reason_of(task) + origin_of(task) + schedule_of(task) + unique_of(task)) as u64
     }
 
     /// Checks whether tasks and queues may occupy this many more bytes.
@@ -227,4 +231,9 @@ fn schedule_of(task: &TaskRecord) -> usize {
 fn origin_of(task: &TaskRecord) -> usize {
     let Some(origin) = task.origin() else { return 0 };
     origin.queue.len() + if let TaskId::Given(id) = &origin.id { id.len() } else { 0 }
+}
+
+/// The length of the key that makes a task unique.
+fn unique_of(task: &TaskRecord) -> usize {
+    task.unique().map_or(0, |key| key.len())
 }

@@ -216,7 +216,7 @@ impl Model {
             put_at: self.now,
             terms: plan.terms,
             progress: Progress { expires_at, ..Progress::fresh(number, plan.priority) },
-            past: Past::of(None, Some(Scheduled { schedule: name, slot })),
+            past: Past::of(None, Some(Scheduled { schedule: name, slot }), None),
             payload: plan.payload,
             away: None,
             shared: false,

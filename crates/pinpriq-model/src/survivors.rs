@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use pinpriq_engine::change::{LaneRecord, MemberRecord, QueueRecord, ScheduleRecord};
 use pinpriq_engine::task::{LaneName, State, StateKind, TaskRecord};
 use pinpriq_engine::time::Timestamp;
+use pinpriq_engine::unique::WindowRecord;
 
 use super::tasks::{Exit, Tally};
 use super::{Home, Lane, Member, Model, Place, time};
@@ -21,6 +22,8 @@ pub struct Survivors {
     pub queues: Vec<QueueRecord>,
     /// Every schedule, by number.
     pub schedules: Vec<ScheduleRecord>,
+    /// The windows of unique tasks.
+    pub windows: Vec<WindowRecord>,
     /// Every lane, by number.
     pub lanes: Vec<LaneRecord>,
     /// Every task by its number. No lease has a holder.
@@ -35,7 +38,9 @@ impl Model {
     /// What a store that has kept everything would report to the next server.
     #[must_use]
     pub fn survivors(&self) -> Survivors {
-        let mut kept = Survivors { schedules: self.kept_schedules(), ..Survivors::default() };
+        let windows = self.windows.values().cloned().collect();
+        let schedules = self.kept_schedules();
+        let mut kept = Survivors { schedules, windows, ..Survivors::default() };
         for (incarnation, member) in &self.members {
             let (incarnation, name) = (*incarnation, member.name.clone());
             let (lease, ended) = (member.lease, member.ended);
@@ -96,6 +101,9 @@ impl Model {
             let place = Place::of(&task);
             self.places.insert(number, place.clone());
             self.home(&place).tasks.insert(number, task);
+        }
+        for window in kept.windows {
+            self.windows.insert(window.number, window);
         }
         for place in self.homes.keys().cloned().collect::<Vec<_>>() {
             self.set_bucket(&place);

@@ -24,6 +24,7 @@ pub(super) struct Tally {
     pub(super) evicted: u64,
     pub(super) moved: u64,
     pub(super) failures: u64,
+    pub(super) duplicates: u64,
 }
 
 /// Why a task leaves.
@@ -122,9 +123,11 @@ impl Model {
         let home = self.home(place);
         home.tally.put += 1;
         home.tally.note(None, Some(kind));
+        let number = task.number;
         home.tasks.insert(task.number, task);
         self.totals.put += 1;
         self.totals.note(None, Some(kind));
+        self.claim_key(number);
     }
 
     /// Moves a task into a state, and notifies its awaiters if that ends it.
@@ -138,6 +141,7 @@ impl Model {
             self.since.insert(number, self.now);
         }
         self.note_move(number, from, Some(to));
+        self.claim_key(number);
         match to {
             StateKind::Buried => self.tell(number, Outcome::Buried, Some(to)),
             StateKind::Zombie | StateKind::Done => self.tell(number, Outcome::Acked, Some(to)),

@@ -16,6 +16,7 @@ pub(super) enum Due {
     Awaiter(u64),
     Member(u64),
     Schedule(u64),
+    Window(u64),
 }
 
 /// The next moment that matters to a task in its state.
@@ -63,7 +64,9 @@ impl Model {
         let members = self.members.iter().filter(|(_, member)| !member.ended);
         let members = members.map(|(number, member)| (member.lease_until, Due::Member(*number)));
         let slots = self.slots().map(|(slot, number)| (slot, Due::Schedule(number)));
-        tasks.chain(takers).chain(awaiters).chain(members).chain(slots).min()
+        let windows = self.windows.values().map(|known| (known.until, Due::Window(known.number)));
+        let others = members.chain(slots).chain(windows);
+        tasks.chain(takers).chain(awaiters).chain(others).min()
     }
 
     /// Advances time, and finishes what was begun.
@@ -111,6 +114,7 @@ impl Model {
                 Due::Awaiter(turn) => self.time_out_awaiter(turn),
                 Due::Member(incarnation) => self.end_member(incarnation),
                 Due::Schedule(number) => self.fire_slot(number, at),
+                Due::Window(number) => drop(self.windows.remove(&number)),
             }
         }
         self.serve();

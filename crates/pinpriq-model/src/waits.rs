@@ -5,6 +5,7 @@ use pinpriq_engine::limits::WAIT_OVERHEAD_BYTES;
 use pinpriq_engine::reply::{Outcome, RefusalKind, Reply};
 use pinpriq_engine::task::{ClientId, RequestId, StateKind, TaskId};
 use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_engine::unique::{Awaited, PutUnique};
 
 use super::{Answer, Model, id_fits};
 
@@ -16,7 +17,30 @@ pub(super) struct Awaiter {
     request: RequestId,
     pub(super) number: u64,
     pub(super) until: Option<Timestamp>,
-    put: Option<TaskId>,
+    put: Option<PutAwaited>,
+}
+
+/// What a put that may wait returns.
+#[derive(Clone, Debug)]
+pub(super) struct PutAwaited {
+    pub(super) id: TaskId,
+    /// For a unique task: whether it was a new one.
+    pub(super) unique: Option<bool>,
+}
+
+impl PutAwaited {
+    /// The reply, with the outcome if the put has waited.
+    pub(super) fn reply(self, outcome: Option<Outcome>) -> Reply {
+        let Self { id, unique } = self;
+        match (unique, outcome) {
+            (None, None) => Reply::Put(id),
+            (None, Some(outcome)) => Reply::PutOutcome(id, outcome),
+            (Some(new), outcome) => {
+                let awaited = outcome.map_or(Awaited::No, Awaited::Known);
+                Reply::PutUnique(PutUnique { id, new, awaited })
+            }
+        }
+    }
 }
 
 impl Model {
@@ -58,7 +82,7 @@ impl Model {
         request: RequestId,
         number: u64,
         until: Option<Timestamp>,
-        put: Option<TaskId>,
+        put: Option<PutAwaited>,
     ) {
         let turn = self.draw();
         self.note_due(until);
@@ -95,7 +119,7 @@ impl Model {
         state: Option<StateKind>,
     ) {
         let reply = match awaiter.put {
-            Some(id) => Reply::PutOutcome(id, outcome),
+            Some(put) => put.reply(Some(outcome)),
             None => Reply::Outcome(outcome, state),
         };
         self.reply(awaiter.client, awaiter.request, reply);

@@ -277,6 +277,24 @@ bugs! {
     OriginForgottenAtStart "origin-forgotten-at-start"
         "A restart forgets where dead letters come from."
         [Engine("random::"), Simulator]
+    DuplicateNotSeen "duplicate-not-seen"
+        "A put does not see that there is such a task already."
+        [Engine("scripts::"), Simulator]
+    FinishedTaskKeepsItsKey "finished-task-keeps-its-key"
+        "A task that is kept after its end goes on to make others duplicates."
+        [Engine("scripts::"), Simulator]
+    MovedTaskKeepsItsKey "moved-task-keeps-its-key"
+        "A task that was moved makes puts into its new queue duplicates."
+        [Engine("scripts::"), Simulator]
+    ReplacedTaskKeepsItsFailures "replaced-task-keeps-its-failures"
+        "A task that a later put has replaced has failed already."
+        [Engine("scripts::"), Simulator]
+    WindowSurvivesDrop "window-survives-drop"
+        "The windows of a queue that was dropped make puts duplicates."
+        [Engine("scripts::"), Simulator]
+    WindowForgottenAtStart "window-forgotten-at-start"
+        "A restart forgets the windows of unique tasks."
+        [Engine("scripts::"), Simulator]
     EvictsMoreUrgentTasks "evicts-more-urgent-tasks"
         "A put into a full queue evicts tasks that are more urgent."
         [Engine("scripts::"), Simulator]

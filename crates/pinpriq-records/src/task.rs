@@ -36,6 +36,7 @@ const FAILURES: u8 = 11;
 const REASON: u8 = 12;
 const ORIGIN: u8 = 13;
 const SCHEDULED: u8 = 14;
+const UNIQUE: u8 = 15;
 
 /// What an attribute belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -46,7 +47,7 @@ enum Part {
 }
 
 /// All attributes, in the order in which they are written.
-const ATTRIBUTES: [(u8, Part); 14] = [
+const ATTRIBUTES: [(u8, Part); 15] = [
     (ID, Part::Task),
     (KEY, Part::Terms),
     (TTR, Part::Terms),
@@ -59,6 +60,7 @@ const ATTRIBUTES: [(u8, Part); 14] = [
     (REASON, Part::Progress),
     (ORIGIN, Part::Task),
     (SCHEDULED, Part::Task),
+    (UNIQUE, Part::Task),
     (SHARED, Part::Task),
     (HOLDER, Part::Task),
 ];
@@ -75,8 +77,8 @@ const PLACES: [u8; 256] = {
     places
 };
 
-/// A task that borrows its bytes from where they were read, except for reason, origin and
-/// schedule.
+/// A task that borrows its bytes from where they were read, except for reason, origin,
+/// schedule and unique key.
 #[derive(Debug)]
 pub struct TaskView<'a> {
     /// See [`TaskRecord::number`].
@@ -95,6 +97,7 @@ struct Attributes<'a> {
     progress: Progress,
     origin: Option<Origin>,
     scheduled: Option<Scheduled>,
+    unique: Option<Bytes>,
     shared: bool,
 }
 
@@ -111,6 +114,7 @@ pub fn put_task(out: &mut Vec<u8>, task: &TaskRecord) {
     put_progress_open(out, task.number, &task.progress);
     put_attribute(out, ORIGIN, task.origin(), put_origin);
     put_attribute(out, SCHEDULED, task.scheduled(), put_scheduled);
+    put_attribute(out, UNIQUE, task.unique(), |out, key| put_bytes(out, key));
     if task.shared {
         out.push(SHARED);
     }
@@ -158,7 +162,8 @@ impl TaskView<'_> {
     #[must_use]
     #[inline]
     pub fn kept(self, queue: Bytes, lane: Option<LaneName>) -> TaskRecord {
-        let Attributes { own_id, terms, progress, origin, scheduled, shared } = self.attributes;
+        let Attributes { own_id, terms, progress, origin, scheduled, unique, shared } =
+            self.attributes;
         TaskRecord {
             number: self.number,
             queue,
@@ -167,7 +172,7 @@ impl TaskView<'_> {
             put_at: self.put_at,
             terms: terms.kept(),
             progress,
-            past: Past::of(origin, scheduled),
+            past: Past::of(origin, scheduled, unique),
             payload: Arc::from(self.payload),
             away: None,
             shared,
@@ -179,8 +184,15 @@ impl<'a> Attributes<'a> {
     /// Takes attributes up to their end: those of this part alone, or all.
     fn take(input: &mut &'a [u8], number: u64, part: Option<Part>) -> Result<Self, Malformed> {
         let progress = Progress::fresh(number, None);
-        let (terms, origin, scheduled) = (Terms::NONE, None, None);
-        let mut found = Self { own_id: None, terms, progress, origin, scheduled, shared: false };
+        let mut found = Self {
+            own_id: None,
+            terms: Terms::NONE,
+            progress,
+            origin: None,
+            scheduled: None,
+            unique: None,
+            shared: false,
+        };
         let mut last = 0;
         loop {
             let tag = take_byte(input)?;
@@ -230,6 +242,7 @@ impl<'a> Attributes<'a> {
                 }
                 ORIGIN => found.origin = Some(take_origin(input)?),
                 SCHEDULED => found.scheduled = Some(take_scheduled(input)?),
+                UNIQUE => found.unique = Some(Arc::from(take_bytes(input)?)),
                 SHARED => found.shared = true,
                 _ => match &mut progress.state {
                     State::Taken(lease) => lease.holder = Some(ClientId(take_number(input)?)),

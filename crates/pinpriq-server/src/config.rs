@@ -117,6 +117,8 @@ pub struct Limits {
     pub queue_linger: Duration,
     /// The most queues whose figures are kept like that.
     pub lingering_queues_max: usize,
+    /// The most windows of unique tasks that may outlive their tasks.
+    pub unique_max: u64,
 }
 
 /// How the system watches connections to notice a client whose host has vanished: by default within
@@ -222,6 +224,7 @@ impl Default for Limits {
             subscriptions_max: 1_024,
             queue_linger: Duration::from_mins(10),
             lingering_queues_max: 10_000,
+            unique_max: 1_000_000,
         }
     }
 }

@@ -6,6 +6,7 @@
 
 mod commands;
 mod schedules;
+mod unique;
 mod words;
 
 use pinpriq_engine::command::{
@@ -17,6 +18,7 @@ use pinpriq_engine::time::Span;
 use pinpriq_wire::resp::Words;
 
 pub(crate) use self::schedules::{Due, NewSchedule};
+pub(crate) use self::unique::Uniqueness;
 use self::words::Phrases as _;
 pub(crate) use self::words::receipt_text;
 
@@ -78,6 +80,7 @@ pub(crate) enum Ask {
         ttr: Option<u64>,
         id: Option<Text>,
         wait: Option<i64>,
+        unique: Option<Uniqueness>,
     },
     Take {
         queues: Vec<Text>,
@@ -323,8 +326,8 @@ impl Ask {
     #[expect(clippy::too_many_lines, reason = "one arm for each request")]
     fn words(&self) -> Words {
         match self {
-            Self::Put { queue, payload, key, priority, delay, ttl, ttr, id, wait } => {
-                Words::new("PUT")
+            Self::Put { queue, payload, key, priority, delay, ttl, ttr, id, wait, unique } => {
+                let words = Words::new("PUT")
                     .bytes(queue)
                     .bytes(payload)
                     .given("KEY", key.as_deref())
@@ -333,7 +336,8 @@ impl Ask {
                     .option("TTL", *ttl)
                     .option("TTR", *ttr)
                     .given("ID", id.as_deref())
-                    .option("WAIT", *wait)
+                    .option("WAIT", *wait);
+                unique.iter().fold(words, |words, unique| unique.words(words))
             }
             Self::Take { queues, member, count, wait, wish, pop, ttr, done } => {
                 let words = Words::new(if *pop { "POP" } else { "TAKE" }).queue_names(queues);

@@ -98,7 +98,9 @@ impl Book {
             Change::Granted(_)
             | Change::Schedule(_)
             | Change::ScheduleMoved(_)
-            | Change::ScheduleGone(_) => false,
+            | Change::ScheduleGone(_)
+            | Change::Window(_)
+            | Change::WindowGone(_) => false,
             Change::Task(task) => {
                 if let Some((known, _)) = self.current.tasks.get(&task.number) {
                     // The store moves a record, or somebody has changed the task.

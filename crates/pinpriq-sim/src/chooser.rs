@@ -10,9 +10,12 @@ use pinpriq_engine::settings::{
 };
 use pinpriq_engine::task::{Receipt, StateKind};
 use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_engine::unique::OnDuplicate;
 use pinpriq_model::{Model, is_placeholder};
 
-use crate::ask::{Ask, By, Change, Due, Name, NewPriority, NewSchedule, Settings, Text, Wish};
+use crate::ask::{
+    Ask, By, Change, Due, Name, NewPriority, NewSchedule, Settings, Text, Uniqueness, Wish,
+};
 use crate::client::{Client, Knowledge, id_text, invented_receipt};
 use crate::knobs::Knobs;
 use crate::packet::Packet;
@@ -153,6 +156,18 @@ impl Chooser<'_> {
             ttr: self.once_in(6).then(|| self.span()),
             id: given.then(|| format!("t{}", self.dice.below(30)).into_bytes()),
             wait: waits.then(|| self.wait()),
+            unique: self.once_in(6).then(|| self.unique()),
+        }
+    }
+
+    fn unique(&mut self) -> Uniqueness {
+        let keys: [&[u8]; 4] = [b"u", b"v\r\n", b"", b"w"];
+        let key = if self.once_in(40) { vec![b'u'; 256] } else { keys[self.index(4)].to_vec() };
+        let on_duplicate = OnDuplicate::ALL[self.index(3)].0;
+        Uniqueness {
+            key,
+            window: self.once_in(3).then(|| self.span() * if self.once_in(3) { 20 } else { 1 }),
+            on_duplicate: self.once_in(2).then_some(on_duplicate),
         }
     }
 

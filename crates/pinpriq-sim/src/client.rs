@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use pinpriq_engine::reply::Reply;
 use pinpriq_engine::task::{ClientId, Grant, Receipt, TaskId};
+use pinpriq_engine::unique::PutUnique;
 use pinpriq_server::config::DoorName;
 use pinpriq_wire::resp::{DecodedReply, ReplyDecoder, Value};
 
@@ -355,7 +356,10 @@ impl Client {
 /// Records what later requests may use.
 fn learn(ask: &Ask, reply: &Reply, oracle: &Oracle, known: &mut Knowledge) {
     match (ask, reply) {
-        (Ask::Put { queue, .. }, Reply::Put(id) | Reply::PutOutcome(id, _)) => {
+        (
+            Ask::Put { queue, .. },
+            Reply::Put(id) | Reply::PutOutcome(id, _) | Reply::PutUnique(PutUnique { id, .. }),
+        ) => {
             if let Some(id) = oracle.model.resolve(id) {
                 known.learn_id(Name::queue(queue.clone()), id_text(&id));
             }

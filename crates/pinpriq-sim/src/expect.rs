@@ -11,6 +11,7 @@ use pinpriq_engine::settings::{Paused, SETTINGS, Setting, Settings, Shown};
 use pinpriq_engine::stats::Figures;
 use pinpriq_engine::task::{Bytes, ClientId, State, StateKind, TaskId, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_engine::unique::{Awaited, PutUnique};
 use pinpriq_model::Model;
 use pinpriq_server::simulation::Simulation;
 use pinpriq_wire::resp::Value;
@@ -147,6 +148,15 @@ pub(crate) fn answer(ask: &Ask, reply: &Reply) -> Wanted {
         Reply::Done => Wanted::Ok,
         Reply::Put(id) => made_id(id),
         Reply::PutOutcome(id, outcome) => List(vec![made_id(id), word(outcome.word())]),
+        Reply::PutUnique(PutUnique { id, new, awaited }) => {
+            let mut parts = vec![made_id(id), Number(u64::from(*new))];
+            match awaited {
+                Awaited::No => {}
+                Awaited::Unknown => parts.push(Null),
+                Awaited::Known(outcome) => parts.push(word(outcome.word())),
+            }
+            List(parts)
+        }
         Reply::Tasks { tasks, popped } => tasks_of(ask, tasks, *popped),
         Reply::Shown(tasks) => tasks_of(ask, tasks, true),
         Reply::Task(task) => task.as_ref().map_or(Null, |task| meta(task, None)),
@@ -364,6 +374,7 @@ fn figures_map(figures: &Figures, of_one_queue: bool) -> Wanted {
         ("evicted", Number(counters.evicted)),
         ("moved", Number(counters.moved)),
         ("failures", Number(counters.failures)),
+        ("duplicates", Number(counters.duplicates)),
         ("present", Number(counters.present())),
     ];
     fields.extend(figures.missed.map(|missed| ("missed", Number(missed))));

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use pinpriq_engine::change::ScheduleRecord;
 use pinpriq_engine::task::{LaneName, TaskRecord};
+use pinpriq_engine::unique::WindowRecord;
 use pinpriq_model::Survivors;
 use pinpriq_store::Fold;
 
@@ -16,6 +17,7 @@ pub(crate) fn survivors(fold: &Fold) -> Survivors {
         members: fold.members.values().map(|(member, _)| member.clone()).collect(),
         queues: fold.queues.values().map(|(queue, _)| queue.clone()).collect(),
         schedules: fold.schedules.values().map(|(schedule, _)| schedule.clone()).collect(),
+        windows: fold.windows.values().map(|(window, _)| window.clone()).collect(),
         lanes: fold.lanes.values().map(|(lane, _)| lane.clone()).collect(),
         ..Survivors::default()
     };
@@ -52,6 +54,7 @@ pub(crate) fn check(oracle: &Oracle) {
     assert_eq!(kept.members, own.members, "the store keeps the members that there are");
     assert_eq!(kept.queues, own.queues, "the store keeps the queues that there are");
     check_schedules(oracle, &kept.schedules, &own.schedules);
+    check_windows(oracle, &kept.windows, &own.windows);
     assert_eq!(kept.lanes, own.lanes, "the store keeps the lanes that there are");
     for (number, task) in &kept.tasks {
         let own = own.tasks.get(number).map(|own| with_origin_id(oracle, own, task));
@@ -81,6 +84,18 @@ fn with_origin_id<'t>(
         origin.id = known.id.clone();
     }
     Cow::Owned(own)
+}
+
+/// Checks that the store keeps the windows of unique tasks. The model may not know the id of a task
+/// that has ended in the call in which it was put.
+fn check_windows(oracle: &Oracle, kept: &[WindowRecord], own: &[WindowRecord]) {
+    let mut own = own.to_vec();
+    for (kept, own) in kept.iter().zip(&mut own) {
+        if oracle.model.resolve(&own.id).is_none_or(|known| known == kept.id) {
+            own.id = kept.id.clone();
+        }
+    }
+    assert_eq!(kept, own, "the store keeps the windows that there are");
 }
 
 /// Checks that the store keeps the schedules that there are. The model may not know the id of a

@@ -485,7 +485,7 @@ impl World {
         for turns in 0_u64.. {
             let figures =
                 || self.sim.as_ref().map(|sim| sim.inspect(self.shard(), Durable::figures));
-            assert!(turns < TURNS_MAX / 10, "the server is never done: {:?}", figures());
+            assert!(turns < TURNS_MAX, "the server is never done: {:?}", figures());
             let before = (self.known.bytes, self.disk.operations(), self.oracle.borrow().commands);
             self.tick();
             for at in 0..self.clients.len() {

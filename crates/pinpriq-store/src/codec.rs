@@ -14,6 +14,7 @@ use pinpriq_engine::change::{
 };
 use pinpriq_engine::settings::Paused;
 use pinpriq_engine::task::{Bytes, LaneName, Progress};
+use pinpriq_engine::unique::WindowRecord;
 use pinpriq_records::Malformed;
 use pinpriq_records::primitives::{
     put_bytes, put_moment, put_number, put_option, put_span, take_array, take_byte, take_bytes,
@@ -22,7 +23,7 @@ use pinpriq_records::primitives::{
 use pinpriq_records::schedule::{put_course, put_plan, take_course, take_plan};
 use pinpriq_records::settings::{put_settings, take_settings};
 use pinpriq_records::task::{
-    put_progress, put_task, put_terms, take_progress, take_task, take_terms,
+    put_id, put_progress, put_task, put_terms, take_id, take_progress, take_task, take_terms,
 };
 
 /// Record types that are missing here were written by older versions only.
@@ -43,6 +44,8 @@ const LANE: u8 = 20;
 const SCHEDULE: u8 = 21;
 const SCHEDULE_GONE: u8 = 22;
 const SCHEDULE_MOVED: u8 = 23;
+const WINDOW: u8 = 24;
+const WINDOW_GONE: u8 = 25;
 
 /// Appends the record of a change. Accepts a queue name, key or payload of any length.
 pub fn encode(change: &Change, out: &mut Vec<u8>) {
@@ -114,6 +117,8 @@ pub fn encode(change: &Change, out: &mut Vec<u8>) {
             put_course(out, &moved.course);
         }
         Change::ScheduleGone(number) => put_number_of(out, SCHEDULE_GONE, *number),
+        Change::Window(window) => put_window(out, window),
+        Change::WindowGone(number) => put_number_of(out, WINDOW_GONE, *number),
     }
 }
 
@@ -156,6 +161,14 @@ fn put_schedule(out: &mut Vec<u8>, schedule: &ScheduleRecord) {
     put_bytes(out, &schedule.name);
     put_plan(out, &schedule.plan);
     put_course(out, &schedule.course);
+}
+
+fn put_window(out: &mut Vec<u8>, window: &WindowRecord) {
+    put_number_of(out, WINDOW, window.number);
+    put_bytes(out, &window.queue);
+    put_bytes(out, &window.key);
+    put_id(out, &window.id);
+    put_moment(out, window.until);
 }
 
 fn put_paused(out: &mut Vec<u8>, paused: Paused) {
@@ -253,6 +266,14 @@ pub fn decode(input: &mut &[u8], names: &mut Names) -> Result<Change, Malformed>
             course: take_course(input)?,
         })),
         SCHEDULE_GONE => Change::ScheduleGone(take_number(input)?),
+        WINDOW => Change::Window(Box::new(WindowRecord {
+            number: take_number(input)?,
+            queue: Arc::from(take_bytes(input)?),
+            key: Arc::from(take_bytes(input)?),
+            id: take_id(input)?,
+            until: take_moment(input)?,
+        })),
+        WINDOW_GONE => Change::WindowGone(take_number(input)?),
         kind => former::decode(kind, input, names)?,
     })
 }

@@ -16,6 +16,7 @@ use pinpriq_engine::schedule::{Course, Form, OnMissed, Overlap, Plan};
 use pinpriq_engine::settings::{Paused, Settings};
 use pinpriq_engine::task::{Bytes, LaneName, Progress, State, TaskId, TaskRecord, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_engine::unique::WindowRecord;
 
 use crate::fold::Fold;
 use crate::store::{Loaded, Position, Store, StoreError, Urgency};
@@ -130,6 +131,7 @@ fn highest_number(change: &Change) -> Option<u64> {
         Change::Lane(lane) => Some(lane.number),
         Change::Member(member) => Some(member.incarnation),
         Change::Schedule(schedule) => Some(schedule.number),
+        Change::Window(window) => Some(window.number),
         _ => None,
     }
 }
@@ -251,6 +253,18 @@ pub fn sample_schedule(number: u64, schedule: &str, queue: &str, payload_bytes: 
     }))
 }
 
+/// A window of a unique task.
+#[must_use]
+pub fn sample_window(number: u64, queue: &str) -> Change {
+    Change::Window(Box::new(WindowRecord {
+        number,
+        queue: name(queue),
+        key: name("k"),
+        id: TaskId::Number(number),
+        until: Timestamp::from_ms(9_000),
+    }))
+}
+
 /// A slot of a schedule that has put a task.
 #[must_use]
 pub fn sample_slot(number: u64, slot: u64) -> Change {
@@ -314,6 +328,9 @@ fn sample_changes() -> Vec<Change> {
         sample_schedule(7, "t", "a", 7),
         sample_slot(6, 4_000),
         Change::ScheduleGone(7),
+        sample_window(4, "a"),
+        sample_window(5, "b"),
+        Change::WindowGone(5),
     ]
 }
 
@@ -359,12 +376,13 @@ pub fn run(
     }
     let tasks = caller.fold.tasks.keys();
     let mut everything: Vec<Change> = tasks.map(|&number| Change::Gone(number)).collect();
-    everything.extend([Change::LaneGone(11), Change::MemberGone(10), Change::ScheduleGone(6)]);
+    everything.extend([Change::LaneGone(11), Change::MemberGone(10)]);
+    everything.extend([Change::ScheduleGone(6), Change::WindowGone(4)]);
     caller.append(&everything, Urgency::Soon).expect("tasks may go");
     caller.settle().expect("the store makes progress");
     let is_empty = |fold: &Fold| {
         let of_topics = fold.lanes.len() + fold.members.len() + fold.publications.len();
-        fold.tasks.len() + of_topics + fold.schedules.len() == 0
+        fold.tasks.len() + of_topics + fold.schedules.len() + fold.windows.len() == 0
     };
     assert!(is_empty(&caller.fold), "nothing is left over");
     if let Some(reopen) = reopen {

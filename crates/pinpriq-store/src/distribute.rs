@@ -131,6 +131,10 @@ impl Spread {
             let target = self.target_of(&schedule.0.plan.queue, shard)?;
             self.targets[target].fold.schedules.insert(number, schedule);
         }
+        for (number, window) in fold.windows {
+            let target = self.target_of(&window.0.queue, shard)?;
+            self.targets[target].fold.windows.insert(number, window);
+        }
         let mut members: BTreeMap<u64, Candidate> = BTreeMap::new();
         for (incarnation, (record, place)) in fold.members {
             if !record.ended {

@@ -605,6 +605,8 @@ const fn concerns_takes(change: &Change) -> bool {
             | Change::Schedule(_)
             | Change::ScheduleMoved(_)
             | Change::ScheduleGone(_)
+            | Change::Window(_)
+            | Change::WindowGone(_)
     )
 }
 

@@ -12,6 +12,7 @@ use pinpriq_engine::change::{
     RecordKey, ScheduleRecord,
 };
 use pinpriq_engine::task::{Bytes, Grant, Lease, State, TaskRecord};
+use pinpriq_engine::unique::WindowRecord;
 
 /// The state that a sequence of changes leads to, with the places of the records.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -29,6 +30,8 @@ pub struct Fold {
     pub members: BTreeMap<u64, (MemberRecord, Option<Place>)>,
     /// Every schedule by its number.
     pub schedules: BTreeMap<u64, (ScheduleRecord, Option<Place>)>,
+    /// Every window of a unique task by its number.
+    pub windows: BTreeMap<u64, (WindowRecord, Option<Place>)>,
 }
 
 impl Fold {
@@ -91,6 +94,13 @@ impl Fold {
             Change::ScheduleGone(number) => {
                 freed.extend(self.schedules.remove(number).and_then(|old| old.1));
             }
+            Change::Window(window) => {
+                let old = self.windows.insert(window.number, ((**window).clone(), place));
+                freed.extend(old.and_then(|old| old.1));
+            }
+            Change::WindowGone(number) => {
+                freed.extend(self.windows.remove(number).and_then(|old| old.1));
+            }
         }
     }
 
@@ -112,6 +122,8 @@ impl Fold {
                 .map(|member| Change::Member(Box::new(member.clone()))),
             RecordKey::Schedule(number) => still(self.schedules.get(number), place)
                 .map(|schedule| Change::Schedule(Box::new(schedule.clone()))),
+            RecordKey::Window(number) => still(self.windows.get(number), place)
+                .map(|window| Change::Window(Box::new(window.clone()))),
             RecordKey::Published(first) => {
                 return still(self.publications.get(first), place)
                     .map(|publication| self.whole(publication))
@@ -217,7 +229,8 @@ impl Fold {
         let lanes = self.lanes.values().filter_map(|(_, place)| *place);
         let members = self.members.values().filter_map(|(_, place)| *place);
         let schedules = self.schedules.values().filter_map(|(_, place)| *place);
-        let of_queues = tasks.chain(queues).chain(schedules);
+        let windows = self.windows.values().filter_map(|(_, place)| *place);
+        let of_queues = tasks.chain(queues).chain(schedules).chain(windows);
         let of_topics = publications.chain(lanes).chain(members);
         of_queues.chain(of_topics).map(|place| u64::from(place.length.get())).sum()
     }
@@ -232,6 +245,7 @@ impl Fold {
         copy.lanes.values_mut().for_each(|lane| lane.1 = None);
         copy.members.values_mut().for_each(|member| member.1 = None);
         copy.schedules.values_mut().for_each(|schedule| schedule.1 = None);
+        copy.windows.values_mut().for_each(|window| window.1 = None);
         copy
     }
 }

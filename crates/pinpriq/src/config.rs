@@ -141,6 +141,7 @@ fn with_defaults(settings: Settings, memory: Option<u64>) -> Result<Plan, Unusab
             queue_linger: time_or_off(settings.queue_linger, Some(defaults.limits.queue_linger))
                 .unwrap_or_default(),
             lingering_queues_max: defaults.limits.lingering_queues_max,
+            unique_max: settings.unique_max.map_or(defaults.limits.unique_max, Bounded::number),
         },
         watch: server::Watch {
             keepalive: time_or_off(settings.tcp_keepalive_ms, defaults.watch.keepalive),

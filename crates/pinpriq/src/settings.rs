@@ -149,6 +149,13 @@ pub(crate) struct Settings {
     #[arg(allow_hyphen_values = true)]
     pub(crate) queue_linger: Option<TimeOrOff<2_592_000_000>>,
 
+    /// The most windows of unique tasks that may outlive their tasks [default: 1000000]
+    ///
+    /// A put that would open another one is refused with BUSY meanwhile. Each needs about 300 bytes
+    /// of memory.
+    #[arg(long, env = "PINPRIQ_UNIQUE_MAX", hide_env_values = true, value_name = "N")]
+    pub(crate) unique_max: Option<Bounded<1_000_000_000>>,
+
     /// How much to log on stderr [default: info]
     #[arg(long, env = "PINPRIQ_LOG_LEVEL", hide_env_values = true, value_name = "LEVEL")]
     pub(crate) log_level: Option<LogLevel>,
@@ -182,6 +189,7 @@ impl Settings {
             tcp_user_timeout_ms: self.tcp_user_timeout_ms.or(fallback.tcp_user_timeout_ms),
             subscriptions_max: self.subscriptions_max.or(fallback.subscriptions_max),
             queue_linger: self.queue_linger.or(fallback.queue_linger),
+            unique_max: self.unique_max.or(fallback.unique_max),
             log_level: self.log_level.or(fallback.log_level),
             log_format: self.log_format.or(fallback.log_format),
         }

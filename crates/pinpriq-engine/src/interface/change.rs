@@ -10,6 +10,7 @@ use crate::schedule::{Course, Plan};
 use crate::settings::{Paused, Settings};
 use crate::task::{Bytes, LaneName, Progress, TaskId, TaskRecord, Terms};
 use crate::time::{Span, Timestamp};
+use crate::unique::WindowRecord;
 
 /// One durable fact.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -52,6 +53,10 @@ pub enum Change {
     ScheduleMoved(Box<ScheduleMoved>),
     /// The schedule of this number was removed.
     ScheduleGone(u64),
+    /// A window of a unique task as it is now. Replaces the one of its number.
+    Window(Box<WindowRecord>),
+    /// The window of this number is over.
+    WindowGone(u64),
 }
 
 /// The new progress of a task.
@@ -213,6 +218,8 @@ pub enum RecordKey {
     Member(u64),
     /// The schedule of this number.
     Schedule(u64),
+    /// The window of the unique task of this number.
+    Window(u64),
 }
 
 impl Publication {
@@ -249,6 +256,7 @@ impl Change {
             Self::Lane(record) => Some(RecordKey::Lane(record.number)),
             Self::Member(record) => Some(RecordKey::Member(record.incarnation)),
             Self::Schedule(record) => Some(RecordKey::Schedule(record.number)),
+            Self::Window(record) => Some(RecordKey::Window(record.number)),
             Self::Moved(_)
             | Self::Granted(_)
             | Self::Gone(_)
@@ -258,7 +266,8 @@ impl Change {
             | Self::LaneEmptied(_)
             | Self::MemberGone(_)
             | Self::ScheduleMoved(_)
-            | Self::ScheduleGone(_) => None,
+            | Self::ScheduleGone(_)
+            | Self::WindowGone(_) => None,
         }
     }
 }

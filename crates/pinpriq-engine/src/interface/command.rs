@@ -9,6 +9,7 @@ use crate::schedule::ScheduleCommand;
 use crate::settings::Assignment;
 use crate::task::{Receipt, StateKind, TaskRecord, Terms};
 use crate::time::Span;
+use crate::unique::Unique;
 
 /// A request of one client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -214,6 +215,8 @@ pub struct Put<'a> {
     pub id: Option<&'a [u8]>,
     /// Whether the reply waits until the task is finished.
     pub wait: Option<Wait>,
+    /// What makes it unique.
+    pub unique: Option<Unique<'a>>,
 }
 
 /// The time to live of a new task.
@@ -551,6 +554,7 @@ impl<'a> Put<'a> {
             ttl: TimeToLive::Default,
             id: None,
             wait: None,
+            unique: None,
         }
     }
 }

@@ -45,8 +45,8 @@ pub const TRANSACTION_STEPS_MAX: usize = 1_000;
 pub const STEPS_PER_TIMEOUT: usize = 4_096;
 
 /// What a task counts against [`Limits::bytes_max`], in addition to its payload, its key, the id
-/// that it was given, the reason why it failed, the queue and id that it comes from, and the name
-/// of the schedule that has put it. This covers its record, its places in the indexes, and the
+/// that it was given, the reason why it failed, the queue and id that it comes from, the name of the
+/// schedule that has put it, and its unique key. This covers its record, its places in the indexes, and the
 /// overhead of the allocator. An estimate.
 pub const TASK_OVERHEAD_BYTES: u64 = 128;
 
@@ -116,6 +116,9 @@ pub struct Limits {
     /// How long the figures of a queue are kept after it has ceased to exist. Zero forgets them at
     /// once.
     pub queue_linger: Span,
+    /// The most windows of unique tasks that may outlive their tasks. A put that would open another
+    /// one is refused with BUSY meanwhile.
+    pub unique_max: u64,
     /// The most queues whose figures are kept like that. The oldest are forgotten first.
     pub lingering_queues_max: usize,
 }
@@ -130,6 +133,7 @@ impl Default for Limits {
             waits_per_client_max: 1_024,
             queues_per_client_max: 1_024,
             queue_linger: Span::from_ms(600_000),
+            unique_max: 1_000_000,
             lingering_queues_max: 10_000,
         }
     }

@@ -13,6 +13,7 @@ use crate::settings::{Paused, Settings};
 use crate::stats::Figures;
 use crate::task::{Bytes, ClientId, RequestId, StateKind, TaskId, TaskRecord};
 use crate::time::Timestamp;
+use crate::unique::PutUnique;
 
 /// Something to be sent to a client.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -62,6 +63,8 @@ pub enum Reply {
     Put(TaskId),
     /// The task was put under this id, and ended like this or not in time.
     PutOutcome(TaskId, Outcome),
+    /// The unique task was put, or was there already.
+    PutUnique(PutUnique),
     /// The tasks that were read, possibly none.
     Shown(Vec<TaskRecord>),
     /// The tasks that were taken or popped, possibly none.

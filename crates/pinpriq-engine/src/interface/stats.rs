@@ -50,6 +50,8 @@ pub struct Counters {
     pub moved: u64,
     /// How often tasks have failed.
     pub failures: u64,
+    /// Puts that have met a duplicate.
+    pub duplicates: u64,
     /// Bytes of payloads and keys of the tasks present.
     pub bytes: u64,
 }
@@ -104,6 +106,7 @@ impl Counters {
         self.evicted += other.evicted;
         self.moved += other.moved;
         self.failures += other.failures;
+        self.duplicates += other.duplicates;
         self.bytes += other.bytes;
     }
 

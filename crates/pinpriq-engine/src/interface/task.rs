@@ -199,13 +199,15 @@ pub struct Origin {
     pub at: Timestamp,
 }
 
-/// Where a task comes from. At least one of the two is known: see [`Past::of`].
+/// How a task has come to be where it is. At least one of these is known: see [`Past::of`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Past {
     /// Where the task was before it was moved here, if it is a dead letter.
     pub origin: Option<Origin>,
     /// The schedule that has put the task, if one has.
     pub scheduled: Option<Scheduled>,
+    /// The key that made it unique when it was put, while it has that.
+    pub unique: Option<Bytes>,
 }
 
 /// The reasons that the server itself gives.
@@ -239,7 +241,7 @@ pub struct TaskRecord {
     pub terms: Terms,
     /// What changes.
     pub progress: Progress,
-    /// Where the task comes from, unless a client has put it here.
+    /// How the task has come to be here, unless a client has just put it.
     pub past: Option<Box<Past>>,
     /// What the task carries. Empty if it was left in the store or is shared.
     pub payload: Bytes,
@@ -372,11 +374,16 @@ impl Origin {
 }
 
 impl Past {
-    /// Where a task comes from, or none if a client has put it where it is.
+    /// How a task has come to be where it is, or none if a client has put it there without a
+    /// unique key.
     #[must_use]
-    pub fn of(origin: Option<Origin>, scheduled: Option<Scheduled>) -> Option<Box<Self>> {
-        let is_known = origin.is_some() || scheduled.is_some();
-        is_known.then(|| Box::new(Self { origin, scheduled }))
+    pub fn of(
+        origin: Option<Origin>,
+        scheduled: Option<Scheduled>,
+        unique: Option<Bytes>,
+    ) -> Option<Box<Self>> {
+        let is_known = origin.is_some() || scheduled.is_some() || unique.is_some();
+        is_known.then(|| Box::new(Self { origin, scheduled, unique }))
     }
 }
 
@@ -393,10 +400,23 @@ impl TaskRecord {
         self.past.as_ref()?.scheduled.as_ref()
     }
 
+    /// The key that makes it unique.
+    #[must_use]
+    pub fn unique(&self) -> Option<&Bytes> {
+        self.past.as_ref()?.unique.as_ref()
+    }
+
+    /// Takes the key from it that makes it unique.
+    pub fn forget_unique(&mut self) {
+        let past = self.past.take().map(|past| (past.origin, past.scheduled));
+        self.past = past.and_then(|(origin, scheduled)| Past::of(origin, scheduled, None));
+    }
+
     /// Replaces where the task was before it was moved here.
     pub fn set_origin(&mut self, origin: Option<Origin>) {
-        let scheduled = self.past.take().and_then(|past| past.scheduled);
-        self.past = Past::of(origin, scheduled);
+        let (scheduled, unique) =
+            self.past.take().map_or((None, None), |past| (past.scheduled, past.unique));
+        self.past = Past::of(origin, scheduled, unique);
     }
 
     /// The receipt of the current lease, if the task is taken.

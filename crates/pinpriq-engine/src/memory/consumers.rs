@@ -8,8 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::command::{Selection, TakeMode};
 use crate::limits::WAIT_OVERHEAD_BYTES;
 use crate::memory::slots::QueueSlot;
+use crate::reply::{Outcome, Reply};
 use crate::task::{ClientId, RequestId, TaskId};
 use crate::time::Timestamp;
+use crate::unique::{Awaited, PutUnique};
 
 /// A place in the line of consumers that wait. Never issued twice.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -55,8 +57,27 @@ pub(crate) struct Awaiter {
     /// The number of the task.
     pub(crate) number: u64,
     pub(crate) until: Option<Timestamp>,
-    /// For a put: the id to return with the outcome.
-    pub(crate) put: Option<TaskId>,
+    /// For a put: what to return with the outcome.
+    pub(crate) put: Option<PutAwaited>,
+}
+
+/// What a put returns with the outcome of its task.
+#[derive(Debug)]
+pub(crate) struct PutAwaited {
+    pub(crate) id: TaskId,
+    /// For a unique task: whether it was a new one.
+    pub(crate) unique: Option<bool>,
+}
+
+impl PutAwaited {
+    /// The reply to the put.
+    pub(crate) fn reply(self, outcome: Outcome) -> Reply {
+        let Self { id, unique } = self;
+        match unique {
+            None => Reply::PutOutcome(id, outcome),
+            Some(new) => Reply::PutUnique(PutUnique { id, new, awaited: Awaited::Known(outcome) }),
+        }
+    }
 }
 
 /// A subscription of one client to one queue.

@@ -29,6 +29,8 @@ pub(crate) struct Indexes {
     resting: Ranked,
     /// Tasks by id, where ids are not the numbers of the shard.
     ids: BTreeMap<TaskId, Slot>,
+    /// Unfinished tasks by the key that makes them unique.
+    keys: BTreeMap<Bytes, Slot>,
 }
 
 /// Ready tasks of one width.
@@ -82,6 +84,7 @@ impl Indexes {
             wide: wide.finish(tasks),
             resting: resting.finish(),
             ids: ids.collect(),
+            keys: BTreeMap::new(),
         }
     }
 
@@ -143,6 +146,26 @@ impl Indexes {
     /// Returns the task of this id, where ids are not the numbers of the shard.
     pub(crate) fn find_id(&self, id: &TaskId) -> Option<Slot> {
         self.ids.get(id).copied()
+    }
+
+    /// Lets a task hold a unique key. Returns whether it does now: nobody else may.
+    pub(crate) fn hold(&mut self, key: &Bytes, slot: Slot) -> bool {
+        *self.keys.entry(key.clone()).or_insert(slot) == slot
+    }
+
+    /// Frees a unique key.
+    pub(crate) fn release(&mut self, key: &[u8]) {
+        self.keys.remove(key);
+    }
+
+    /// Returns the task that holds a unique key.
+    pub(crate) fn holder(&self, key: &[u8]) -> Option<Slot> {
+        self.keys.get(key).copied()
+    }
+
+    /// The number of unique keys that are held.
+    pub(crate) fn keys_held(&self) -> usize {
+        self.keys.len()
     }
 
     /// Returns the first task that the selection chooses, expired or not.

@@ -79,11 +79,13 @@ struct Rare {
     reason: Option<Bytes>,
     origin: Option<Box<Origin>>,
     scheduled: Option<Box<Scheduled>>,
+    unique: Option<Bytes>,
 }
 
 #[cold]
 fn copied(rare: &Rare) -> Option<Box<Past>> {
-    Past::of(rare.origin.as_deref().cloned(), rare.scheduled.as_deref().cloned())
+    let (origin, scheduled) = (rare.origin.as_deref(), rare.scheduled.as_deref());
+    Past::of(origin.cloned(), scheduled.cloned(), rare.unique.clone())
 }
 
 /// What a task is made of that was just put.
@@ -157,7 +159,8 @@ impl Besides {
     /// Frees the fields that hardly any task needs, if this one does not need them.
     fn tidy(&mut self) {
         self.rare.take_if(|rare| {
-            rare.reason.is_none() && rare.origin.is_none() && rare.scheduled.is_none()
+            let Rare { reason, origin, scheduled, unique } = &**rare;
+            reason.is_none() && origin.is_none() && scheduled.is_none() && unique.is_none()
         });
     }
 }
@@ -167,7 +170,8 @@ impl Rare {
     fn bytes(&self) -> usize {
         let reason = self.reason.as_ref().map_or(0, |reason| reason.len());
         let origin = self.origin.as_ref().map_or(0, |origin| origin.bytes());
-        reason + origin + self.scheduled.as_ref().map_or(0, |scheduled| scheduled.schedule.len())
+        let scheduled = self.scheduled.as_ref().map_or(0, |scheduled| scheduled.schedule.len());
+        reason + origin + scheduled + self.unique.as_ref().map_or(0, |key| key.len())
     }
 }
 
@@ -228,6 +232,7 @@ impl Task {
         if let Some(past) = record.past {
             task.set_origin(past.origin.map(Box::new));
             task.set_scheduled(past.scheduled.map(Box::new));
+            task.set_unique_key(past.unique);
         }
         task
     }
@@ -242,6 +247,9 @@ impl Task {
         (self.queue, self.epoch) = (queue, epoch);
         if let Some(besides) = &mut self.besides {
             (besides.seq, besides.own_id, besides.armed) = (number, None, None);
+        }
+        if !planted!(MovedTaskKeepsItsKey) {
+            self.set_unique_key(None);
         }
         if id != TaskId::Number(number) {
             self.besides_mut().own_id = Some(id);
@@ -288,7 +296,7 @@ impl Task {
     }
 
     #[inline]
-    fn set_terms(&mut self, terms: Terms) {
+    pub(crate) fn set_terms(&mut self, terms: Terms) {
         if self.besides.is_some() || !terms.are_none() {
             self.besides_mut().terms = terms;
         }
@@ -458,6 +466,20 @@ impl Task {
         let besides = self.besides_mut();
         besides.rare.get_or_insert_default().scheduled = scheduled;
         besides.tidy();
+    }
+
+    /// The key that makes it unique.
+    #[inline]
+    pub(crate) fn unique_key(&self) -> Option<&Bytes> {
+        self.besides.as_ref().and_then(|besides| besides.rare.as_ref()?.unique.as_ref())
+    }
+
+    pub(crate) fn set_unique_key(&mut self, key: Option<Bytes>) {
+        if key.is_some() || self.unique_key().is_some() {
+            let besides = self.besides_mut();
+            besides.rare.get_or_insert_default().unique = key;
+            besides.tidy();
+        }
     }
 
     pub(crate) fn state(&self) -> &State {

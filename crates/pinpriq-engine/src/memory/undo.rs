@@ -8,6 +8,7 @@ use crate::memory::packed::Task;
 use crate::memory::payloads::Kept;
 use crate::memory::queues::FormerQueue;
 use crate::memory::slots::{QueueSlot, Slot};
+use crate::memory::windows::Window;
 use crate::reply::Outcome;
 use crate::report::Mark;
 use crate::stats::Counters;
@@ -22,6 +23,8 @@ pub(crate) struct UndoLog {
     pub(crate) queues: BTreeMap<QueueSlot, FormerQueue>,
     /// The publications that have changed, as they were. `None` for those that were not there.
     pub(crate) publications: BTreeMap<u64, Option<Published>>,
+    /// The windows that have changed, as they were. `None` for those that were not there.
+    pub(crate) windows: BTreeMap<u64, Option<Window>>,
     /// The members that gave a sign of life, and when their lease was over before.
     pub(crate) leases: BTreeMap<u64, Timestamp>,
     /// The members whose lease was found to be over. That is not undone.

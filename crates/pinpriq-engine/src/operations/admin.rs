@@ -94,7 +94,12 @@ impl Engine {
     }
 
     fn drop_queue(&mut self, name: &[u8]) -> Answered {
-        let slot = self.existing(name.into())?;
+        let windows = self.end_windows(name);
+        let slot = match self.existing(name.into()) {
+            // A queue that has ceased to exist may have left windows behind.
+            Err(_) if windows > 0 => return Ok(Some(Reply::Count(0))),
+            existing => existing?,
+        };
         let count = self.empty(slot);
         self.queues.pause(slot, Paused::default());
         let queue = &mut self.queues[slot];

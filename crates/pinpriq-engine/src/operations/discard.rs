@@ -35,6 +35,10 @@ impl Engine {
         if present == 0 {
             return 0;
         }
+        if queue.indexes.keys_held() > 0 {
+            self.outlive(slot);
+        }
+        let queue = &mut self.queues[slot];
         let former = std::mem::replace(&mut queue.epoch, epoch);
         let indexes = std::mem::take(&mut queue.indexes);
         let counts = queue.counters.counts;

@@ -3,6 +3,7 @@
 use crate::command::{Put, TimeToLive, Wait};
 use crate::engine::{Answered, Engine};
 use crate::limits::{ID_BYTES_MAX, TASK_OVERHEAD_BYTES, WAIT_OVERHEAD_BYTES, put_bytes};
+use crate::memory::consumers::PutAwaited;
 use crate::memory::packed::{NewTask, Task, Unsaved};
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::operations::arguments::{bad, check_id, check_key, check_positive, quoted};
@@ -14,15 +15,23 @@ use crate::settings::Ids;
 use crate::task::{Bytes, ClientId, Progress, RequestId, State, StateKind, TaskId, TaskRecord};
 use crate::time::{Span, Timestamp};
 use crate::transition::Operation;
+use crate::unique::{Awaited, PutUnique};
 
 impl Engine {
     pub(crate) fn put(&mut self, client: ClientId, request: RequestId, put: &Put<'_>) -> Answered {
-        let existing = self.queues.find(put.queue);
+        let mut existing = self.queues.find(put.queue);
         let (ids, ttl) = existing.map_or_else(Default::default, |slot| {
             let settings = &self.queues[slot].settings;
             (settings.ids, settings.ttl)
         });
         let expires_at = self.check_put(put, ids, ttl)?;
+        if let Some(unique) = &put.unique {
+            if let Some(duplicate) = self.find_duplicate(put.queue, unique.key) {
+                let what = (unique, expires_at);
+                return self.put_again(client, request, put, what, duplicate);
+            }
+            existing = self.queues.find(put.queue);
+        }
         let in_the_way = self.check_put_allowed(put, existing)?;
         if put.wait.is_some_and(Wait::blocks) {
             self.check_waits(client, WAIT_OVERHEAD_BYTES)?;
@@ -42,7 +51,7 @@ impl Engine {
         };
         let ready_at = (!put.delay.is_zero()).then(|| self.now.after(put.delay));
         let payload = self.tasks.keep(put.payload);
-        let task = Task::new(NewTask {
+        let mut task = Task::new(NewTask {
             number,
             queue,
             epoch: self.queues[queue].epoch,
@@ -54,11 +63,23 @@ impl Engine {
             ready_at,
             payload,
         });
+        if let Some(unique) = &put.unique {
+            task.set_unique_key(Some(unique.key.into()));
+        }
         let slot = self.enter(task, Operation::Put);
-        if let Some(wait) = put.wait {
-            self.await_put(client, request, number, id, wait);
-        } else {
-            self.reply(client, request, Reply::Put(id));
+        if let Some(unique) = &put.unique {
+            self.open_window(number, put.queue, unique, id.clone());
+        }
+        let unique = put.unique.map(|_| true);
+        match (put.wait, unique) {
+            (Some(wait), _) => {
+                self.await_put(client, request, number, PutAwaited { id, unique }, wait);
+            }
+            (None, None) => self.reply(client, request, Reply::Put(id)),
+            (None, Some(new)) => {
+                let put = PutUnique { id, new, awaited: Awaited::No };
+                self.reply(client, request, Reply::PutUnique(put));
+            }
         }
         if put.ttl == TimeToLive::Instant {
             self.end_instant(slot, number);
@@ -167,6 +188,7 @@ impl Engine {
     ) -> Result<Option<Timestamp>, Refusal> {
         check_key(put.terms.key)?;
         self.check_payload(put.payload)?;
+        put.unique.as_ref().map_or(Ok(()), |unique| self.check_unique(unique))?;
         check_positive("the TTR", put.terms.ttr)?;
         self.moment("the TTR", put.terms.ttr.unwrap_or(Span::ZERO))?;
         self.moment("the delay", put.delay)?;
@@ -239,7 +261,11 @@ impl Engine {
                 format!("the queue {} is paused for puts", name()),
             ));
         }
-        let content = put.payload.len() + put.terms.bytes() + put.id.map_or(0, <[u8]>::len);
+        let mut content = put.payload.len() + put.terms.bytes() + put.id.map_or(0, <[u8]>::len);
+        if let Some(unique) = &put.unique {
+            self.check_windows(unique)?;
+            content += unique.bytes(put);
+        }
         // Usually there is room for a new queue too.
         if !self.is_busy_for(put_bytes(put.queue.len(), content)) {
             return Ok(in_the_way);

@@ -14,6 +14,7 @@ use crate::memory::packed::Task;
 use crate::memory::payloads::Kept;
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::memory::undo::UndoLog;
+use crate::memory::windows::Window;
 use crate::operations::arguments::{bad, check_names};
 use crate::reply::{Output, Refusal, RefusalKind, Reply};
 use crate::settings::Ids;
@@ -102,6 +103,7 @@ impl Engine {
             tasks: BTreeMap::new(),
             queues: BTreeMap::new(),
             publications: BTreeMap::new(),
+            windows: BTreeMap::new(),
             leases: BTreeMap::new(),
             ended: Vec::new(),
             totals: self.totals.clone(),
@@ -135,9 +137,12 @@ impl Engine {
     /// changed.
     fn undo(&mut self) {
         let Some(log) = self.undo.take() else { return };
-        let UndoLog { tasks, queues, publications, leases, ended, forgotten, untidied, .. } = *log;
+        let UndoLog { tasks, queues, publications, windows, .. } = *log;
+        let UndoLog { leases, ended, forgotten, untidied, .. } = *log;
         if !planted!(TasksNotUndone) {
-            self.put_back_tasks(tasks, forgotten);
+            self.take_out_tasks(&tasks, forgotten);
+            self.put_back_windows(windows);
+            self.put_back_tasks(tasks);
         }
         for (first, former) in publications {
             if !planted!(PublicationNotUndone) {
@@ -164,9 +169,9 @@ impl Engine {
         self.tidy_queues(touched);
     }
 
-    /// Removes what the changed tasks are now, then adds what they were. An id may have passed from
-    /// one to another.
-    fn put_back_tasks(&mut self, tasks: BTreeMap<u64, Option<Task>>, forgotten: Vec<Kept>) {
+    /// Removes what the changed tasks are now, all before any is put back: an id or a unique key may
+    /// have passed from one to another.
+    fn take_out_tasks(&mut self, tasks: &BTreeMap<u64, Option<Task>>, forgotten: Vec<Kept>) {
         let mut payloads = forgotten;
         for number in tasks.keys() {
             let Some(slot) = self.tasks.find(*number) else { continue };
@@ -178,6 +183,9 @@ impl Engine {
             if self.queues[task.queue].settings.ids != Ids::Sequence {
                 self.queues[task.queue].indexes.remove_id(&task.id());
             }
+            if let Some(key) = task.unique_key().filter(|_| task.holds_its_key()) {
+                self.free_key(task.queue, *number, key);
+            }
             payloads.extend(task.payload());
         }
         let formers = tasks.values().flatten();
@@ -187,6 +195,24 @@ impl Engine {
         for payload in payloads {
             self.tasks.forget(Some(payload));
         }
+    }
+
+    /// Makes the changed windows what they were.
+    fn put_back_windows(&mut self, windows: BTreeMap<u64, Option<Window>>) {
+        for number in windows.keys() {
+            if let Some(window) = self.windows.remove(*number) {
+                self.deadlines.remove(window.record.until, Due::Window(*number));
+            }
+        }
+        for (number, window) in windows {
+            if let Some(window) = window {
+                self.deadlines.insert(window.record.until, Due::Window(number));
+                self.windows.insert(window);
+            }
+        }
+    }
+
+    fn put_back_tasks(&mut self, tasks: BTreeMap<u64, Option<Task>>) {
         for mut task in tasks.into_values().flatten() {
             // It is armed again for what is due next.
             task.set_armed(None);
@@ -196,6 +222,7 @@ impl Engine {
                 self.queues[queue].indexes.insert_id(&self.tasks[slot].id(), slot);
             }
             self.settle(slot);
+            self.claim_key(slot);
         }
     }
 
@@ -242,6 +269,13 @@ impl Engine {
     pub(crate) fn note_publication(&mut self, first: u64) {
         if let Some(undo) = &mut self.undo {
             undo.publications.entry(first).or_insert_with(|| self.publications.copy(first));
+        }
+    }
+
+    /// Notes a window that is about to change, as it is.
+    pub(crate) fn note_window(&mut self, number: u64) {
+        if let Some(undo) = &mut self.undo {
+            undo.windows.entry(number).or_insert_with(|| self.windows.get(number).cloned());
         }
     }
 

@@ -3,11 +3,11 @@
 use crate::command::{QueueName, Wait};
 use crate::engine::{Answered, Engine};
 use crate::limits::WAIT_OVERHEAD_BYTES;
-use crate::memory::consumers::{Awaiter, AwaiterId, TakerId};
+use crate::memory::consumers::{Awaiter, AwaiterId, PutAwaited, TakerId};
 use crate::memory::deadlines::Due;
 use crate::operations::find::not_found;
 use crate::reply::{Outcome, Reply};
-use crate::task::{ClientId, RequestId, StateKind, TaskId};
+use crate::task::{ClientId, RequestId, StateKind};
 use crate::time::Timestamp;
 use crate::transition::{Answer, Operation, Standing, answer};
 
@@ -55,7 +55,7 @@ impl Engine {
         client: ClientId,
         request: RequestId,
         number: u64,
-        id: TaskId,
+        put: PutAwaited,
         wait: Wait,
     ) {
         let until = match wait {
@@ -64,10 +64,10 @@ impl Engine {
             Wait::Forever => None,
         };
         if until == Some(self.now) {
-            self.reply(client, request, Reply::PutOutcome(id, Outcome::Timeout));
+            self.reply(client, request, put.reply(Outcome::Timeout));
             return;
         }
-        self.add_awaiter(Awaiter { client, request, number, until, put: Some(id) });
+        self.add_awaiter(Awaiter { client, request, number, until, put: Some(put) });
     }
 
     pub(crate) fn answer_awaiter(
@@ -77,7 +77,7 @@ impl Engine {
         state: Option<StateKind>,
     ) {
         let reply = match awaiter.put {
-            Some(id) => Reply::PutOutcome(id, outcome),
+            Some(put) => put.reply(outcome),
             None => Reply::Outcome(outcome, state),
         };
         self.reply(awaiter.client, awaiter.request, reply);

@@ -39,7 +39,7 @@ fn engine_does_what_the_model_does() {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 60,
+        cases: 300,
         failure_persistence: None,
         ..ProptestConfig::default()
     })]

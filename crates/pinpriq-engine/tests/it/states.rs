@@ -18,6 +18,7 @@ use pinpriq_engine::settings::{
 };
 use pinpriq_engine::task::{ClientId, Receipt, RequestId, StateKind, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_engine::unique::{OnDuplicate, Unique};
 use pinpriq_engine::{Engine, Farewell, transition_listing};
 
 use StateKind::{Buried, Done, Ready, Waiting, Zombie};
@@ -26,7 +27,7 @@ use StateKind::{Buried, Done, Ready, Waiting, Zombie};
 const STANDINGS: [&str; 8] = ["X", "R", "T, held here", "T, held elsewhere", "W", "B", "Z", "D"];
 
 /// The specification, row by row. `—` cannot happen, `=` changes nothing.
-const SPECIFIED: [(&str, [&str; 8]); 31] = [
+const SPECIFIED: [(&str, [&str; 8]); 32] = [
     (
         "put with that id",
         ["R, W", "EXISTS", "EXISTS", "EXISTS", "EXISTS", "EXISTS", "EXISTS", "EXISTS"],
@@ -78,6 +79,7 @@ const SPECIFIED: [(&str, [&str; 8]); 31] = [
     ),
     ("restart", ["NOTFOUND", "=", "TAKEN", "TAKEN", "R, W, X", "R, W, X", "R, W, X", "R, W, X"]),
     ("move to another queue", ["—", "X", "—", "—", "X", "X", "X", "X"]),
+    ("put again, to replace it", ["—", "R, W", "TAKEN", "TAKEN", "R, W", "R, W", "—", "—"]),
     ("make room for a more urgent one", ["—", "X", "—", "—", "—", "—", "—", "—"]),
     ("arrive from another queue", ["R, W, B, Z, D", "—", "—", "—", "—", "—", "—", "—"]),
     ("its deadline passes", ["—", "X", FAILED, FAILED, "R, X", "=", "X", "—"]),
@@ -187,7 +189,7 @@ fn variants(row: &str) -> Vec<Variant> {
         return vec![Plain, Delayed, Late, BackingOff, Once];
     }
     match row {
-        "put with that id" => vec![Plain, Delayed],
+        "put with that id" | "put again, to replace it" => vec![Plain, Delayed],
         "put back" => vec![Plain, Late],
         "its deadline passes" | "its holder is gone" => vec![Plain, Late, BackingOff, Once],
         "arrive from another queue" => {
@@ -201,6 +203,8 @@ fn variants(row: &str) -> Vec<Variant> {
 const QUEUE: &[u8] = b"jobs";
 const OTHER: &[u8] = b"other jobs";
 const ID: &[u8] = b"task";
+const UNIQUE: Unique<'static> =
+    Unique { key: b"u", window: None, on_duplicate: OnDuplicate::Replace };
 const HERE: ClientId = ClientId(1);
 const ELSEWHERE: ClientId = ClientId(2);
 const TTL: Span = Span::from_ms(1_000);
@@ -241,6 +245,10 @@ fn drive(row: &str, standing: &str, variant: Variant) -> Option<String> {
     if by_receipt && bench.current.is_none() {
         return None;
     }
+    // Another put would be a new task.
+    if row.starts_with("put again") && matches!(standing, "X" | "Z" | "D") {
+        return None;
+    }
     let answer = bench.operate(row, variant);
     let after = bench.record();
     bench.engine.check();
@@ -276,7 +284,9 @@ fn verdict(
         // Putting back a task that has expired meanwhile counts as done.
         (None, None) if row == "put back" => Some("X".to_owned()),
         // A move into the same state is a move too.
-        _ if stays && row == "switch" => after.map(|task| task.progress.state.kind().to_string()),
+        _ if stays && (row == "switch" || row.starts_with("put again")) => {
+            after.map(|task| task.progress.state.kind().to_string())
+        }
         _ if stays && row == "restart" && before != after => {
             after.map(|task| task.progress.state.kind().to_string())
         }
@@ -300,7 +310,9 @@ impl Bench {
         let far = Span::from_ms(1_000_000);
         let timely = variant == Variant::Late || row == "its deadline passes" && standing == "R";
         let ttl = if timely { TTL } else { far };
+        let unique = row.starts_with("put again").then_some(UNIQUE);
         let put = Put { id: Some(ID), ttl: TimeToLive::For(ttl), ..Put::new(QUEUE, b"payload") };
+        let put = Put { unique, ..put };
         ask(&mut engine, now, HERE, Command::Put(put));
         let mut bench = Self::with_history(engine, now);
         bench.arrange(row, standing);
@@ -425,6 +437,10 @@ impl Bench {
         let priority = Amendment { priority: Assign::To(Some(7)), ..amendment };
         let command = match row.split(' ').next().unwrap_or_default() {
             "put" if row == "put back" => Command::PutBack(std::slice::from_ref(&self.popped)),
+            "put" if row.starts_with("put again") => {
+                let unique = Some(UNIQUE);
+                Command::Put(Put { id: Some(ID), delay, unique, ..Put::new(QUEUE, b"other") })
+            }
             "put" => Command::Put(Put { id: Some(ID), delay, ..Put::new(QUEUE, b"other") }),
             "take" => take(TakeMode::Lease { ttr: None }),
             "pop" => take(TakeMode::Pop),

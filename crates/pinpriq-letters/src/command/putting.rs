@@ -3,6 +3,7 @@
 //! The caller has read the list of queues of a command already, and its buffer holds it.
 
 use pinpriq_engine::command::{Command, Done, Put, Selection, Take, TakeMode, TimeToLive, Wait};
+use pinpriq_engine::unique::{OnDuplicate, Unique};
 use pinpriq_records::primitives::{
     put_bytes, put_if, put_number, put_span, take_bytes, take_if, take_small, take_span,
 };
@@ -38,6 +39,11 @@ pub(super) fn encode_put(put: &Put<'_>, out: &mut Vec<u8>) {
     flags.flag(put.id.is_some());
     flags.flag(put.wait.is_some());
     pack_wait(&mut flags, put.wait.unwrap_or(Wait::No));
+    flags.flag(put.unique.is_some());
+    if let Some(unique) = &put.unique {
+        flags.flag(unique.window.is_some());
+        flags.code(2, unique.on_duplicate as u8);
+    }
     flags.put(out);
     put_bytes(out, put.queue);
     put_terms_if_any(out, put.terms);
@@ -49,6 +55,10 @@ pub(super) fn encode_put(put: &Put<'_>, out: &mut Vec<u8>) {
     }
     put_if(out, put.id, put_bytes);
     put_if(out, put.wait, put_wait);
+    if let Some(unique) = &put.unique {
+        put_bytes(out, unique.key);
+        put_if(out, unique.window, put_span);
+    }
     put_bytes(out, put.payload);
 }
 
@@ -58,6 +68,8 @@ pub(super) fn take_put<'a>(input: &mut &'a [u8]) -> Result<Put<'a>, Malformed> {
     let (terms, priority, delay) = (flags.flag(), flags.code(2), flags.flag());
     let (ttl, id) = (flags.code(2), flags.flag());
     let (waits, wait) = (flags.flag(), flags.code(2));
+    let is_unique = flags.flag();
+    let unique = if is_unique { Some((flags.flag(), flags.code(2))) } else { None };
     flags.end()?;
     if !waits && wait != 0 {
         return Err(Malformed::OutOfRange("wait"));
@@ -75,8 +87,19 @@ pub(super) fn take_put<'a>(input: &mut &'a [u8]) -> Result<Put<'a>, Malformed> {
         },
         id: take_if(id, input, take_bytes)?,
         wait: take_if(waits, input, |input| take_wait(wait, input))?,
+        unique: unique.map(|unique| take_unique(unique, input)).transpose()?,
         payload: take_bytes(input)?,
     })
+}
+
+fn take_unique<'a>(
+    (has_window, on_duplicate): (bool, u8),
+    input: &mut &'a [u8],
+) -> Result<Unique<'a>, Malformed> {
+    let known = OnDuplicate::ALL.get(usize::from(on_duplicate));
+    let (on_duplicate, _) = *known.ok_or(Malformed::OutOfRange("on duplicate"))?;
+    let (key, window) = (take_bytes(input)?, take_if(has_window, input, take_span)?);
+    Ok(Unique { key, window, on_duplicate })
 }
 
 #[inline]

@@ -62,7 +62,7 @@ pub(super) fn take_figures(input: &mut &[u8]) -> Result<Figures, Malformed> {
 fn put_counters(out: &mut Vec<u8>, counters: &Counters) {
     let Counters { counts, moves, put, acked, expired, killed, dead, evicted, moved, .. } =
         counters;
-    let Counters { failures, bytes, .. } = counters;
+    let Counters { failures, duplicates, bytes, .. } = counters;
     for count in counts {
         put_number(out, *count);
     }
@@ -70,7 +70,7 @@ fn put_counters(out: &mut Vec<u8>, counters: &Counters) {
         out.push(kind_code(step.from) << 4 | kind_code(step.to));
         put_number(out, *times);
     });
-    for number in [put, acked, expired, killed, dead, evicted, moved, failures, bytes] {
+    for number in [put, acked, expired, killed, dead, evicted, moved, failures, duplicates, bytes] {
         put_number(out, *number);
     }
 }
@@ -95,6 +95,7 @@ fn take_counters(input: &mut &[u8]) -> Result<Counters, Malformed> {
         evicted: take_number(input)?,
         moved: take_number(input)?,
         failures: take_number(input)?,
+        duplicates: take_number(input)?,
         bytes: take_number(input)?,
     })
 }

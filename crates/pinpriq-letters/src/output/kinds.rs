@@ -19,6 +19,7 @@ pub(super) const JOINED: u8 = 16;
 pub(super) const MEMBERS: u8 = 17;
 pub(super) const REFUSED: u8 = 18;
 pub(super) const SCHEDULE: u8 = 30;
+pub(super) const PUT_UNIQUE: u8 = 31;
 pub(super) const TRANSACTION: u8 = 40;
 pub(super) const EXPLAINED: u8 = 41;
 pub(super) const SCANNED: u8 = 42;

@@ -95,6 +95,7 @@ census!(replies of Reply:
     Reply::Done,
     Reply::Put(_),
     Reply::PutOutcome(..),
+    Reply::PutUnique(_),
     Reply::Shown(_),
     Reply::Tasks { .. },
     Reply::Task(None),

@@ -195,6 +195,9 @@ pub(crate) static TABLE: &[Entry] = &[
     Entry::new(Tasks, "failures", (Counter, Plain), "how often tasks have failed", |it| {
         Number(it.counters.failures)
     }),
+    Entry::new(Tasks, "duplicates", (Counter, Plain), "puts that met a duplicate", |it| {
+        Number(it.counters.duplicates)
+    }),
     Entry::new(
         Tasks,
         "bytes",

@@ -106,6 +106,9 @@ pub(crate) static TABLE: &[Entry] = &[
     Entry::new(Any, "failures", (Counter, Plain), "how often tasks have failed", |it| {
         Number(it.counters.failures)
     }),
+    Entry::new(Any, "duplicates", (Counter, Plain), "puts that met a duplicate", |it| {
+        Number(it.counters.duplicates)
+    }),
     Entry::new(Any, "present", (Gauge, Plain), "tasks that are there", |it| {
         Number(it.counters.present())
     }),

@@ -60,6 +60,7 @@ dead:251
 evicted:252
 moved:253
 failures:254
+duplicates:255
 bytes:26
 task_bytes:27
 task_bytes_max:28
@@ -102,6 +103,7 @@ fn counters() -> Counters {
         evicted: 252,
         moved: 253,
         failures: 254,
+        duplicates: 255,
         bytes: 26,
         ..Counters::default()
     }
@@ -201,7 +203,8 @@ fn stats_tells_what_there_is_to_be_told() {
         shown.skip(2).collect::<Vec<_>>().join(", ")
     };
     let rest = "takers 7, subscribers 8, bytes 26, put 22, acked 23, expired 24, killed 25, \
-                dead 251, evicted 252, moved 253, failures 254, present 21";
+                dead 251, evicted 252, moved 253, failures 254, \
+                duplicates 255, present 21";
     assert_eq!(shown(&figures, false), format!("oldest_ready_ms -, paused 9, {rest}"));
     assert_eq!(shown(&figures, true), format!("oldest_ready_ms -, paused in, {rest}"));
     figures.missed = Some(5);

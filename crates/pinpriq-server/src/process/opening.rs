@@ -58,6 +58,7 @@ impl Opening {
                 .filter(|_| config.durability != Durability::Memory),
             queues_per_client_max: limits.subscriptions_max,
             queue_linger: span_of(limits.queue_linger),
+            unique_max: limits.unique_max,
             lingering_queues_max: limits.lingering_queues_max,
             ..EngineLimits::default()
         };
@@ -199,6 +200,7 @@ pub(crate) fn shares(limits: &Limits, shards: usize) -> Limits {
         task_bytes_max: share(limits.task_bytes_max),
         memory_limit_bytes: limits.memory_limit_bytes.map(share),
         lingering_queues_max: limits.lingering_queues_max.div_ceil(shards),
+        unique_max: share(limits.unique_max),
         ..*limits
     }
 }

@@ -10,14 +10,14 @@ use pinpriq_engine::schedule::ScheduleCommand;
 use pinpriq_engine::task::{StateKind, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
 
-use super::{Ask, Name, Text};
+use super::{Ask, Name, Text, Uniqueness};
 
 impl Ask {
     /// Calls `run` with the command, if the engine must receive one.
     #[expect(clippy::too_many_lines, reason = "one arm for each request")]
     pub(crate) fn with_command<T>(&self, run: impl FnOnce(&Command<'_>) -> T) -> Option<T> {
         let command = match self {
-            Self::Put { queue, payload, key, priority, delay, ttl, ttr, id, wait } => {
+            Self::Put { queue, payload, key, priority, delay, ttl, ttr, id, wait, unique } => {
                 Command::Put(Put {
                     queue,
                     payload,
@@ -27,6 +27,7 @@ impl Ask {
                     ttl: ttl.map_or(TimeToLive::Default, |ms| TimeToLive::For(Span::from_ms(ms))),
                     id: id.as_deref(),
                     wait: wait.map(wait_of),
+                    unique: unique.as_ref().map(Uniqueness::command),
                 })
             }
             Self::Take { queues, member, count, wait, wish, pop, ttr, done } => {

@@ -64,7 +64,10 @@ pub(crate) fn write(
     let of_topics = members.chain(lanes).chain(publications);
     let schedules = fold.schedules.values();
     let schedules = schedules.map(|(known, _)| Change::Schedule(Box::new(known.clone())));
-    let mut changes = queues.chain(of_topics).chain(schedules).chain(tasks).peekable();
+    let windows = fold.windows.values();
+    let windows = windows.map(|(known, _)| Change::Window(Box::new(known.clone())));
+    let of_queues = queues.chain(of_topics).chain(schedules).chain(windows);
+    let mut changes = of_queues.chain(tasks).peekable();
     while changes.peek().is_some() {
         let mut batch = Vec::new();
         let mut payload_bytes = 0;

@@ -336,6 +336,7 @@ impl Survey {
             Change::Lane(lane) => return self.note_number(lane.number),
             Change::Member(member) => return self.note_number(member.incarnation),
             Change::Schedule(schedule) => return self.note_number(schedule.number),
+            Change::Window(window) => return self.note_number(window.number),
             Change::Queue(_)
             | Change::QueueGone(_)
             | Change::Emptied(_)
@@ -343,7 +344,8 @@ impl Survey {
             | Change::LaneEmptied(_)
             | Change::MemberGone(_)
             | Change::ScheduleMoved(_)
-            | Change::ScheduleGone(_) => return,
+            | Change::ScheduleGone(_)
+            | Change::WindowGone(_) => return,
         };
         self.note_number(number);
         if known {

@@ -11,6 +11,7 @@ use pinpriq_engine::task::{
     Bytes, Grant, LaneName, Lease, Origin, Past, Progress, State, TaskId, TaskRecord, Terms,
 };
 use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_engine::unique::WindowRecord;
 use pinpriq_records::Malformed::{self, OutOfRange, Short, UnknownAttribute};
 use pinpriq_store::codec::{Names, decode};
 
@@ -81,6 +82,7 @@ fn full_task() -> TaskRecord {
                 at: at(2_000),
             }),
             Some(Scheduled { schedule: text("s"), slot: Some(at(5)) }),
+            Some(text("u")),
         ),
         payload: text("hello"),
         ..plain_task()
@@ -209,6 +211,11 @@ fn schedule(plan: Plan, course: Course) -> Change {
     Change::Schedule(Box::new(ScheduleRecord { number, name, plan, course }))
 }
 
+fn window() -> Change {
+    let (queue, key, id) = (text("jobs"), text("u"), TaskId::Number(128));
+    Change::Window(Box::new(WindowRecord { number: 129, queue, key, id, until: at(2_000) }))
+}
+
 fn task(task: TaskRecord) -> Change {
     Change::Task(Box::new(task))
 }
@@ -247,13 +254,13 @@ fn the_bytes_are_those_of_the_page() {
         (
             task(full_task()),
             "0f 046a6f6273 8101 e807 01020178 02016b 03b817 0403 058201 06d00f 0704 \
-             080102ac0201882700 0b03 0c026e6f 0d046a6f6273008001e8070403d00f 0e01730105 00 \
+             080102ac0201882700 0b03 0c026e6f 0d046a6f6273008001e8070403d00f 0e01730105 0f0175 00 \
              0568656c6c6f",
         ),
         (
             task(in_lane(full_task(), 130)),
             "10 8201 8101 e807 01020178 02016b 03b817 0403 058201 06d00f 0704 \
-             080102ac0201882700 0b03 0c026e6f 0d046a6f6273008001e8070403d00f 0e01730105 00 \
+             080102ac0201882700 0b03 0c026e6f 0d046a6f6273008001e8070403d00f 0e01730105 0f0175 00 \
              0568656c6c6f",
         ),
         (task(in_lane(shared, 2)), "10 02 01 00 09 00 00"),
@@ -300,6 +307,8 @@ fn the_bytes_of_schedules_are_those_of_the_page() {
             "15 8101 0173 046a6f6273 00 00 00 00 ac02 09 02 00 00 00 00 00 00 00 00 00",
         ),
         (Change::ScheduleGone(129), "16 8101"),
+        (window(), "18 8101 046a6f6273 0175 008001 d00f"),
+        (Change::WindowGone(129), "19 8101"),
         (
             Change::ScheduleMoved(Box::new(ScheduleMoved { number: 129, course: course() })),
             "17 8101 e807 01 ac02 02 010005 0104 06",
@@ -349,7 +358,7 @@ fn records_of_older_versions_mean_the_same() {
 
 /// Malformed records: what is wrong, the record, and the error.
 const MALFORMED: &[(&str, &str, Malformed)] = &[
-    ("task: an attribute of a later version", "0f 00 01 00 0f 00 00", UnknownAttribute(15)),
+    ("task: an attribute of a later version", "0f 00 01 00 10 00 00", UnknownAttribute(16)),
     (
         "task: attributes in the wrong order",
         "0f 00 01 00 0402 02016b 00 00",

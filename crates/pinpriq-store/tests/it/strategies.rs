@@ -10,6 +10,7 @@ use pinpriq_engine::task::{
     Bytes, Grant, LaneName, Lease, Origin, Past, Progress, State, TaskId, TaskRecord, Terms,
 };
 use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_engine::unique::WindowRecord;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -133,18 +134,26 @@ fn schedule() -> impl Strategy<Value = Change> {
     prop_oneof![moved, whole, any::<u64>().prop_map(Change::ScheduleGone)]
 }
 
+fn window() -> impl Strategy<Value = Change> {
+    let whole = (any::<u64>(), bytes(), bytes(), id(), moment());
+    let whole = whole.prop_map(|(number, queue, key, id, until)| {
+        Change::Window(Box::new(WindowRecord { number, queue, key, id, until }))
+    });
+    prop_oneof![whole, any::<u64>().prop_map(Change::WindowGone)]
+}
+
 /// A task of a queue, or one of a lane that may share its publication.
 fn task() -> impl Strategy<Value = Change> {
     let home = prop_oneof![
         bytes().prop_map(|queue| (queue, None)),
         any::<u64>().prop_map(|lane| (Bytes::default(), Some(LaneName::numbered(lane)))),
     ];
-    let from = (option::of(origin()), option::of(scheduled()));
+    let from = (option::of(origin()), option::of(scheduled()), option::of(bytes()));
     let content = (terms(), bytes(), any::<bool>(), from);
     (any::<u64>(), home, id(), moment(), progress(), content).prop_map(
         |(number, (queue, lane), id, put_at, progress, (terms, payload, shared, from))| {
             let shared = shared && lane.is_some();
-            let (origin, scheduled) = from;
+            let (origin, scheduled, unique) = from;
             Change::Task(Box::new(TaskRecord {
                 number,
                 queue,
@@ -153,7 +162,7 @@ fn task() -> impl Strategy<Value = Change> {
                 put_at,
                 terms: if shared { Terms::NONE } else { terms },
                 progress,
-                past: Past::of(origin, scheduled),
+                past: Past::of(origin, scheduled, unique),
                 payload: if shared { Bytes::default() } else { payload },
                 away: None,
                 shared,
@@ -245,6 +254,7 @@ pub(crate) fn change() -> impl Strategy<Value = Change> {
         1 => lane(),
         1 => member(),
         2 => schedule(),
+        1 => window(),
         1 => any::<u64>().prop_map(Change::LaneGone),
         1 => any::<u64>().prop_map(Change::LaneEmptied),
         1 => any::<u64>().prop_map(Change::MemberGone),

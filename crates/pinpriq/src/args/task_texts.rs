@@ -56,7 +56,10 @@ sent byte for byte: a line end at the end of stdin is part of it. With --lines e
 becomes a task, many of them under way at a time; an answer comes for each of them, in order. \
 After a refusal no more lines are read. With --wait-ms the command prints, after the id, how the \
 task ended: acked, buried, expired, killed, dead, evicted, moved or timeout. The exit code says so \
-too; of several tasks it is that of the first which was not acked.";
+too; of several tasks it is that of the first which was not acked.
+
+With --unique the word new or duplicate follows the id. A duplicate is not put: the id is that of \
+the first task.";
 
 /// After the help of `put`.
 pub(super) const AFTER_PUT: &str = awaiting!(
@@ -64,6 +67,7 @@ pub(super) const AFTER_PUT: &str = awaiting!(
   pinpriq put mails --delay-ms 60000 --ttl-ms 3600000 < mail.json
   pinpriq put jobs --lines < jobs.txt > ids.txt
   pinpriq put jobs 'build' --wait-ms -1
+  pinpriq put uploads 17.png --unique 17.png --window 1h
 ",
     "the task was put; with --wait-ms: it was acked"
 );

@@ -4,7 +4,9 @@ use std::ffi::OsString;
 
 use clap::Args;
 
-use super::values::{End, OrNone, Order, State, count, time_above_0, time_or_none, wait};
+use super::values::{
+    End, OnDuplicate, OrNone, Order, State, count, time_above_0, time_or_none, wait,
+};
 use super::worker::WorkerArgs;
 use crate::units::duration_ms;
 
@@ -74,6 +76,19 @@ pub(crate) struct PutArgs {
     #[arg(value_parser = wait)]
     #[arg(allow_hyphen_values = true, visible_alias = "wait")]
     pub(crate) wait_ms: Option<i64>,
+
+    /// Put no second task with this key while the first is unfinished
+    #[arg(long, value_name = "KEY", conflicts_with_all = ["lines", "count"])]
+    pub(crate) unique: Option<OsString>,
+
+    /// Count others as duplicates for this long, even if the first task is finished
+    #[arg(long, value_name = "TIME", value_parser = time_above_0, requires = "unique")]
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) window: Option<u64>,
+
+    /// What becomes of a duplicate [default: keep, the first task stays as it is]
+    #[arg(long, value_name = "WORD", value_enum, requires = "unique")]
+    pub(crate) on_dup: Option<OnDuplicate>,
 
     /// Put the task this many times
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = count)]

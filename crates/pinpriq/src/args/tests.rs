@@ -65,6 +65,7 @@ fn default_of(setting: &str) -> String {
         "tcp-user-timeout-ms" => ms_or_off(config.watch.user_timeout),
         "subscriptions-max" => config.limits.subscriptions_max.to_string(),
         "queue-linger" => config.limits.queue_linger.as_millis().to_string(),
+        "unique-max" => config.limits.unique_max.to_string(),
         "log-level" => "info".to_owned(),
         "log-format" => "text".to_owned(),
         unknown => panic!("{unknown} is a new setting: say here what its default is"),

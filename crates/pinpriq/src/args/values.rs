@@ -169,6 +169,15 @@ sent_words! {
         /// Last in, first out
         Newest "NEWEST",
     }
+    /// What becomes of a duplicate.
+    OnDuplicate {
+        /// The first task stays as it is
+        Keep "keep",
+        /// The command fails
+        Reject "reject",
+        /// The first task becomes what this put says, unless it is taken
+        Replace "replace",
+    }
     /// A side of a queue.
     Side {
         /// Where tasks are put

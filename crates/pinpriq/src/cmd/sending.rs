@@ -186,6 +186,24 @@ impl Traffic for Sends<'_> {
                 return Ok(());
             }
             Value::Array(parts) => match parts.as_slice() {
+                [answer, Value::Integer(new), awaited @ ..] => {
+                    let word = if *new == 1 { "new" } else { "duplicate" };
+                    let word = Value::Bulk(word.into());
+                    let mut fields =
+                        vec![shown(self.sending.answer, answer), shown("unique", &word)];
+                    match awaited {
+                        [] => {}
+                        [outcome] => {
+                            // Nobody knows how the first task ended if only its window is left.
+                            if !matches!(outcome, Value::Null) {
+                                self.tally.heed_outcome(exit_of(outcome)?);
+                            }
+                            fields.push(shown("outcome", outcome));
+                        }
+                        _ => return Err(unexpected()),
+                    }
+                    self.printer.fields(&fields)
+                }
                 [answer, outcome] => {
                     self.tally.heed_outcome(exit_of(outcome)?);
                     let name = self.sending.answer;

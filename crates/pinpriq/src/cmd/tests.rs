@@ -78,6 +78,11 @@ fn putting_and_taking() {
         ("put q p", "PUT q p"),
         ("put q", "PUT q stdin"),
         ("put q p --priority -5 --key k --id i", "PUT q p KEY k PRIORITY -5 ID i"),
+        ("put q p --unique u", "PUT q p UNIQUE u"),
+        (
+            "put q p --unique u --window 1h --on-dup replace",
+            "PUT q p UNIQUE u WINDOW 3600000 ONDUP replace",
+        ),
         ("put q p --priority None", "PUT q p PRIORITY NONE"),
         ("put q -- --json", "PUT q --json"),
         ("put q p --delay-ms 1h30m", "PUT q p DELAY 5400000"),

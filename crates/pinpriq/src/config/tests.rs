@@ -127,6 +127,7 @@ fn every_key_of_the_file_arrives() {
                     subscriptions_max: 7,
                     queue_linger: 600s,
                     lingering_queues_max: 10000,
+                    unique_max: 1000000,
                 },
                 watch: Watch {
                     keepalive: Some(

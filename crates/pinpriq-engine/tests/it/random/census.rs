@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pinpriq_engine::change::RecordKey;
-use pinpriq_engine::command::{Command, Held, HeldBy, Put, QueueName};
+use pinpriq_engine::command::{Command, Held, HeldBy, Put, QueueName, Wait};
 use pinpriq_engine::fanout::MemberCommand;
 use pinpriq_engine::reply::{Output, RefusalKind, Reply};
 use pinpriq_engine::schedule::Form;
 use pinpriq_engine::task::{ClientId, Receipt, RequestId, State, StateKind, TaskRecord};
 use pinpriq_engine::time::Timestamp;
 use pinpriq_engine::transition_listing;
+use pinpriq_engine::unique::{Awaited, OnDuplicate, PutUnique, Unique, WindowRecord};
 use pinpriq_model::{Home, Model, Place};
 
 /// How often each thing happened.
@@ -27,6 +28,7 @@ pub(super) struct Census {
     busy: BTreeSet<&'static str>,
     fan_out: BTreeMap<&'static str, u64>,
     schedules: BTreeSet<&'static str>,
+    unique: BTreeSet<&'static str>,
 }
 
 /// Every command that can need room must have been refused for lack of it.
@@ -86,6 +88,18 @@ const SCHEDULES: [&str; 8] = [
     "a restart makes up several slots",
     "a restart misses slots",
     "Schedule is written again",
+];
+
+/// Everything that must have happened to unique tasks.
+const UNIQUE: [&str; 8] = [
+    "a put meets a task",
+    "a put meets only a window",
+    "a put waits for the first task",
+    "a put hears of the first task",
+    "a put into a full queue meets a task",
+    "a restart finds a window without its task",
+    "a window ends with its task there",
+    "Window is written again",
 ];
 
 impl Census {
@@ -162,9 +176,37 @@ impl Census {
         if gone.is_some_and(|gone| !gone.is_empty()) {
             self.cell("make room for a more urgent one", "R");
         }
+        if let Some(unique) = &put.unique {
+            self.note_unique(model, client, put, unique);
+        }
         if let Some(id) = put.id {
             let task = task_of(model, put.queue.into(), id);
             self.cell("put with that id", standing(task, client));
+        }
+    }
+
+    fn note_unique(&mut self, model: &Model, client: ClientId, put: &Put<'_>, unique: &Unique<'_>) {
+        match model.duplicate(put.queue, unique.key) {
+            Some((_, Some(number))) => {
+                self.unique("a put meets a task");
+                if unique.on_duplicate == OnDuplicate::Replace {
+                    self.cell(
+                        "put again, to replace it",
+                        standing(numbered(model, number), client),
+                    );
+                }
+                if put.wait.is_some_and(Wait::blocks) {
+                    self.unique("a put waits for the first task");
+                }
+                let home = model.homes.get(&Place::Queue(put.queue.into()));
+                if home.is_some_and(|home| home.make_room(put.priority, 1 << 40).is_none()) {
+                    self.unique("a put into a full queue meets a task");
+                }
+            }
+            Some((_, None)) => {
+                self.unique("a put meets only a window");
+            }
+            None => {}
         }
     }
 
@@ -242,6 +284,11 @@ impl Census {
 
     /// Counts what the moment of a timeout does to members.
     pub(super) fn note_timeout(&mut self, model: &Model, now: Timestamp) {
+        let ends =
+            |(number, window): (&u64, &WindowRecord)| window.until <= now && model.is_live(*number);
+        if model.windows.iter().any(ends) {
+            self.unique("a window ends with its task there");
+        }
         let is_over = |home: &Home| {
             let member = home.lane.as_ref().map(|lane| &model.members[&lane.incarnation]);
             member.is_some_and(|member| !member.ended && member.lease_until <= now)
@@ -249,6 +296,11 @@ impl Census {
         if model.homes.values().any(|home| is_over(home) && !home.tasks.is_empty()) {
             self.fan_out("a lease of a member runs out with tasks");
         }
+    }
+
+    fn unique(&mut self, what: &'static str) {
+        assert!(UNIQUE.contains(&what), "{what:?} is in the list");
+        self.unique.insert(what);
     }
 
     fn schedule(&mut self, what: &'static str) {
@@ -364,6 +416,10 @@ impl Census {
                     *self.outcomes.entry(("put", outcome.word())).or_default() += 1;
                     return;
                 }
+                Reply::PutUnique(PutUnique { new: false, awaited: Awaited::Known(_), .. }) => {
+                    self.unique("a put hears of the first task");
+                    return;
+                }
                 Reply::Outcome(outcome, _) => {
                     *self.outcomes.entry(("await", outcome.word())).or_default() += 1;
                     return;
@@ -378,6 +434,9 @@ impl Census {
 
     pub(super) fn note_restart(&mut self, model: &Model) {
         self.restarts += 1;
+        if model.windows.keys().any(|number| !model.is_live(*number)) {
+            self.unique("a restart finds a window without its task");
+        }
         let mut lanes = model.tasks().filter(|task| task.lane.is_some());
         if lanes.clone().any(|task| model.is_live(task.number)) {
             self.fan_out("a restart finds lanes");
@@ -394,6 +453,7 @@ impl Census {
                 RecordKey::Published(_) => self.fan_out("Published is written again"),
                 RecordKey::Lane(_) => self.fan_out("Lane is written again"),
                 RecordKey::Member(_) => self.fan_out("Member is written again"),
+                RecordKey::Window(_) => self.unique("Window is written again"),
                 RecordKey::Schedule(_) => self.schedule("Schedule is written again"),
                 RecordKey::Task(number) => {
                     if numbered(model, *number).is_some_and(|task| task.lane.is_some()) {
@@ -460,6 +520,11 @@ impl Census {
         }
         for what in SCHEDULES {
             if !self.schedules.contains(what) {
+                missing.push(what.to_owned());
+            }
+        }
+        for what in UNIQUE {
+            if !self.unique.contains(what) {
                 missing.push(what.to_owned());
             }
         }

@@ -16,6 +16,7 @@ use pinpriq_engine::settings::{
 };
 use pinpriq_engine::task::{Receipt, State, StateKind, TaskId, TaskRecord, Terms};
 use pinpriq_engine::time::Span;
+use pinpriq_engine::unique::{OnDuplicate, Unique};
 use pinpriq_model::Model;
 
 use super::dice::Dice;
@@ -118,15 +119,17 @@ impl<'a> Chooser<'a> {
                 let (payload, reason) = (self.payload(), self.reason());
                 Command::Fail(Fail { held, reason, delay: self.maybe_span(), payload })
             }
-            110..=111 => {
-                let (from, to, count) = (self.place(), self.queue(), self.moved());
-                Command::Move { from, to, count, state: self.dice.pick(&StateKind::ALL) }
-            }
             112..=113 if self.memory.has_little_room => {
                 let (from, state) = (self.place(), self.dice.pick(&StateKind::ALL));
                 Command::Move { from, to: b"not there", count: self.moved(), state }
             }
-            112..=115 => Command::Redrive { queue: self.place(), count: self.moved() },
+            110..=113 => {
+                let (from, to, count) = (self.place(), self.queue(), self.moved());
+                let any = self.dice.pick(&StateKind::ALL);
+                let state = if self.dice.once_in(2) { StateKind::Ready } else { any };
+                Command::Move { from, to, count, state }
+            }
+            114..=115 => Command::Redrive { queue: self.place(), count: self.moved() },
             100..=101 => Command::Member(self.tend()),
             102 if !crowded => Command::Publish(self.publish()),
             0..=19 if !crowded => Command::Put(self.put()),
@@ -453,7 +456,26 @@ impl<'a> Chooser<'a> {
             terms: Terms::of(key, self.dice.once_in(4).then(|| self.span())),
             id: names_it.then(|| self.given_id_in(queue)),
             wait: self.dice.once_in(4).then(|| self.wait()),
+            unique: self.dice.once_in(4).then(|| self.unique(queue)),
         }
+    }
+
+    fn unique(&mut self, queue: &[u8]) -> Unique<'static> {
+        let keys: [&[u8]; 4] = [b"u", b"v", &[b'w'; 255], b"x"];
+        let taken = self.tasks().into_iter().find(|task| {
+            let is_taken = task.progress.state.kind() == StateKind::Taken;
+            is_taken && task.queue.as_ref() == queue && task.unique().is_some()
+        });
+        if let Some(key) = taken.and_then(TaskRecord::unique).filter(|_| self.dice.once_in(3)) {
+            let on_duplicate = self.dice.pick(&OnDuplicate::ALL).0;
+            let key = Vec::leak(key.to_vec());
+            return Unique { key, window: None, on_duplicate };
+        }
+        let wrong: [&[u8]; 2] = [b"", &[b'w'; 256]];
+        let key = self.dice.pick(&keys);
+        let key = if self.dice.once_in(30) { self.dice.pick(&wrong) } else { key };
+        let window = self.dice.once_in(2).then(|| self.span());
+        Unique { key, window, on_duplicate: self.dice.pick(&OnDuplicate::ALL).0 }
     }
 
     fn take(&mut self) -> Take<'static> {

@@ -3,7 +3,7 @@
 mod comparison;
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pinpriq_engine::change::Header;
 use pinpriq_engine::command::{Command, QueueCommand};
@@ -11,8 +11,9 @@ use pinpriq_engine::fanout::MemberCommand;
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, RefusalKind, Reply};
 use pinpriq_engine::schedule::ScheduleCommand;
-use pinpriq_engine::task::{ClientId, Receipt, RequestId, TaskId, TaskRecord};
+use pinpriq_engine::task::{Bytes, ClientId, Receipt, RequestId, TaskId, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_engine::unique::PutUnique;
 use pinpriq_engine::{Applied, Engine, Farewell};
 use pinpriq_model::{Model, Place, Survivors};
 
@@ -24,6 +25,8 @@ use super::store::Store;
 /// A client that only reads.
 const OBSERVER: ClientId = ClientId(0);
 const CLIENTS: usize = 4;
+/// No request.
+const SILENT: RequestId = RequestId(u64::MAX);
 
 pub(super) struct Runner<'a> {
     engine: Engine,
@@ -61,6 +64,7 @@ impl<'a> Runner<'a> {
             payload_bytes_max: PAYLOAD_BYTES_MAX,
             waits_per_client_max: dice.pick(&[2, 8]),
             queues_per_client_max: dice.pick(&[2, 8]),
+            unique_max: dice.pick(&[0, 2, 1_000_000]),
             queue_linger: Span::from_ms(dice.pick(&[0, 50, 600_000])),
             lingering_queues_max: dice.pick(&[0, 1, 3, 100]),
             ..Limits::default()
@@ -185,7 +189,10 @@ impl<'a> Runner<'a> {
                 | Output::Reply { reply: Reply::Tasks { tasks, .. }, .. } => tasks,
                 Output::Reply {
                     request: own,
-                    reply: Reply::Put(id) | Reply::PutOutcome(id, _),
+                    reply:
+                        Reply::Put(id)
+                        | Reply::PutOutcome(id, _)
+                        | Reply::PutUnique(PutUnique { id, new: true, .. }),
                     ..
                 } if *own == request => {
                     // Slots that were due before may have put the tasks of the first numbers.
@@ -218,7 +225,8 @@ impl<'a> Runner<'a> {
         self.engine.handle_timeout(now);
         let said = self.listen();
         self.census.borrow_mut().note_timeout(&self.model, now);
-        self.model.foretell(self.store.ids_above(self.model.last_number));
+        let drawn = self.drawn_ids(SILENT, &said);
+        self.model.foretell(drawn);
         self.model.timeout(now);
         self.compare_outputs(said, None, true);
     }
@@ -234,7 +242,8 @@ impl<'a> Runner<'a> {
         };
         self.engine.disconnect(now, client, farewell);
         let said = self.listen();
-        self.model.foretell(self.store.ids_above(self.model.last_number));
+        let drawn = self.drawn_ids(SILENT, &said);
+        self.model.foretell(drawn);
         self.model.disconnect(now, client, farewell);
         self.last_client += 1;
         self.clients.retain(|known| *known != client);
@@ -246,7 +255,8 @@ impl<'a> Runner<'a> {
         self.situation.doing = format!("at {now} {client:?} sends no more");
         self.engine.end_waits(now, client);
         let said = self.listen();
-        self.model.foretell(self.store.ids_above(self.model.last_number));
+        let drawn = self.drawn_ids(SILENT, &said);
+        self.model.foretell(drawn);
         self.model.end_waits(now, client);
         self.compare_outputs(said, None, false);
     }
@@ -288,11 +298,15 @@ impl<'a> Runner<'a> {
         for client in self.clients.clone() {
             self.disconnect(now, client);
         }
-        for place in self.model.homes.keys().cloned().collect::<Vec<_>>() {
-            if let Place::Queue(name) = place {
-                let drop = Command::Queue(QueueCommand::Drop(Vec::leak(name.to_vec())));
-                self.apply(now, OBSERVER, &drop);
-            }
+        let mut names: BTreeSet<Bytes> = BTreeSet::new();
+        names.extend(self.model.windows.values().map(|window| window.queue.clone()));
+        names.extend(self.model.homes.keys().filter_map(|place| match place {
+            Place::Queue(name) => Some(name.clone()),
+            Place::Lane(_) => None,
+        }));
+        for name in names {
+            let drop = Command::Queue(QueueCommand::Drop(Vec::leak(name.to_vec())));
+            self.apply(now, OBSERVER, &drop);
         }
         for member in MEMBERS {
             self.apply(now, OBSERVER, &Command::Member(MemberCommand::Leave(member)));

@@ -11,6 +11,7 @@ use pinpriq_engine::change::{Change, Place, RecordKey};
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::task::TaskId;
 use pinpriq_engine::time::Timestamp;
+use pinpriq_engine::unique::WindowRecord;
 
 const CHANGES_PER_VOLUME: u32 = 40;
 
@@ -82,6 +83,19 @@ impl Store {
             _ => None,
         });
         written.filter(|(known, _)| *known > number).collect()
+    }
+
+    /// The windows of unique tasks that are kept.
+    pub(super) fn windows(&self) -> BTreeMap<u64, WindowRecord> {
+        let mut windows = BTreeMap::new();
+        for entry in &self.log {
+            match &entry.change {
+                Change::Window(record) => drop(windows.insert(record.number, (**record).clone())),
+                Change::WindowGone(number) => drop(windows.remove(number)),
+                _ => {}
+            }
+        }
+        windows
     }
 
     /// Moves what is still needed out of the oldest file, and removes that file. Returns the

@@ -12,6 +12,7 @@ use pinpriq_engine::settings::{AfterAck, Ids, Paused, Settings, Shown};
 use pinpriq_engine::stats::Figures;
 use pinpriq_engine::task::{Bytes, ClientId, Receipt, RequestId, State, StateKind, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_engine::unique::{Awaited, PutUnique};
 
 /// The names of clients and receipts in a script.
 #[derive(Default)]
@@ -73,6 +74,14 @@ impl Names {
         match reply {
             Reply::Done => "OK".to_owned(),
             Reply::Put(id) => id.to_string(),
+            Reply::PutUnique(PutUnique { id, new, awaited }) => {
+                let new = if *new { "new" } else { "there already" };
+                match awaited {
+                    Awaited::No => format!("{id} {new}"),
+                    Awaited::Unknown => format!("{id} {new}, null"),
+                    Awaited::Known(outcome) => format!("{id} {new}, {}", outcome.word()),
+                }
+            }
             Reply::PutOutcome(id, outcome) => format!("{id} {}", outcome.word()),
             Reply::Tasks { tasks, .. } | Reply::Shown(tasks) => self.tasks(tasks),
             Reply::Task(Some(task)) => whole(task),
@@ -255,6 +264,9 @@ fn whole(task: &TaskRecord) -> String {
         let _ = write!(text, ", was {id} in {queue} from {put_at} to {at}");
         let _ = write!(text, ", taken {attempts} and failed {failures} times there");
     }
+    if let Some(key) = task.unique() {
+        let _ = write!(text, ", unique as {}", quoted(key));
+    }
     if let Some(scheduled) = task.scheduled() {
         let name = quoted(&scheduled.schedule);
         let _ = match scheduled.slot {
@@ -306,6 +318,10 @@ pub(super) fn change(change: &Change) -> String {
             format!("schedule {number} is done until {until}: fired {fired}, missed {missed}")
         }
         Change::ScheduleGone(number) => format!("schedule {number} is gone"),
+        Change::Window(window) => {
+            format!("the window of {} is open until {}", quoted(&window.key), window.until.ms())
+        }
+        Change::WindowGone(number) => format!("the window of task {number} is gone"),
     }
 }
 
@@ -435,6 +451,9 @@ fn figures(figures: &Figures) -> String {
     let _ = write!(text, "present {}, bytes {}", counters.present(), counters.bytes);
     if counters.failures > 0 {
         let _ = write!(text, ", failures {}", counters.failures);
+    }
+    if counters.duplicates > 0 {
+        let _ = write!(text, ", duplicates {}", counters.duplicates);
     }
     if let Some(age) = figures.oldest_ready {
         let _ = write!(text, ", oldest ready {}", age.ms());

@@ -15,6 +15,7 @@ use pinpriq_engine::schedule::{NewSchedule, OnMissed, Overlap, ScheduleCommand, 
 use pinpriq_engine::settings::{Assignment, Kind, Rate, SETTINGS, Setting, Value};
 use pinpriq_engine::task::{Receipt, StateKind, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_engine::unique::{OnDuplicate, Unique};
 
 /// The rest of a line.
 pub(super) struct Words {
@@ -24,11 +25,11 @@ pub(super) struct Words {
 /// Finds the receipt of this name in the script.
 type Receipts<'a> = &'a dyn Fn(&str) -> Receipt;
 
-const OPTIONS: [&str; 37] = [
+const OPTIONS: [&str; 40] = [
     "KEY", "PRIORITY", "DELAY", "TTL", "TTR", "ID", "WAIT", "COUNT", "FROM", "ORDER", "GROUP",
     "NARROW", "PINPRIQ", "STATE", "PAYLOAD", "ZOMBIE", "TAIL", "REASON", "BY", "RECEIPT", "POP",
     "DONE", "PREFIX", "AFTER", "IN", "OUT", "BOTH", "MEMBER", "LEASE", "DEADLINE", "BYTES",
-    "LINGER", "KEPT", "WAITING", "EVERY", "MISSED", "OVERLAP",
+    "LINGER", "KEPT", "WAITING", "EVERY", "MISSED", "OVERLAP", "UNIQUE", "WINDOW", "ONDUP",
 ];
 
 impl Words {
@@ -125,6 +126,7 @@ impl Words {
                 .option("QUEUES", size)
                 .unwrap_or(usual.queues_per_client_max),
             queue_linger: self.option("LINGER", Self::span).unwrap_or(usual.queue_linger),
+            unique_max: self.option("UNIQUE", Self::number).unwrap_or(usual.unique_max),
             lingering_queues_max: self.option("KEPT", size).unwrap_or(usual.lingering_queues_max),
         }
     }
@@ -291,8 +293,20 @@ impl Words {
             wait: self.option("WAIT", Self::wait),
             priority: self.option("PRIORITY", Self::priority).unwrap_or(plain.priority),
             terms: Terms::of(self.option("KEY", Self::bytes), self.option("TTR", Self::span)),
+            unique: self.unique(),
             ..plain
         }
+    }
+
+    fn unique(&mut self) -> Option<Unique<'static>> {
+        let window = self.option("WINDOW", Self::span);
+        let on_duplicate = self.option("ONDUP", |words| {
+            let word = words.text();
+            let known = OnDuplicate::ALL.iter().find(|(_, known)| *known == word);
+            known.unwrap_or_else(|| panic!("ONDUP has no {word}")).0
+        });
+        let key = self.option("UNIQUE", Self::bytes)?;
+        Some(Unique { key, window, on_duplicate: on_duplicate.unwrap_or_default() })
     }
 
     fn publish(&mut self) -> Publish<'static> {

@@ -10,6 +10,7 @@ use pinpriq_engine::schedule::{NewSchedule, OnMissed, Overlap, ScheduleCommand, 
 use pinpriq_engine::settings::{AFTERACK, AfterAck, CAPACITY, IDS, Ids, TTL, TTR, Value};
 use pinpriq_engine::task::{Grant, Progress, Receipt, StateKind, TaskId, TaskRecord, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_engine::unique::{OnDuplicate, Unique};
 use pinpriq_letters::{decode_command, encode_command};
 
 use super::bytes;
@@ -54,7 +55,12 @@ fn puts_and_takes() {
         wait: Some(Wait::For(ms(9))),
         priority: Some(-2),
         terms: Terms::of(Some(b"k"), Some(ms(8))),
+        unique: None,
     };
+    let unique = Unique { key: b"u", window: None, on_duplicate: OnDuplicate::Keep };
+    let once = Put { unique: Some(unique), ..Put::new(b"jobs", b"p") };
+    let unique = Unique { window: Some(ms(6)), on_duplicate: OnDuplicate::Replace, ..unique };
+    let replaced = Put { unique: Some(unique), ..everything };
     let odd = Put {
         ttl: TimeToLive::Instant,
         wait: Some(Wait::Forever),
@@ -77,6 +83,12 @@ fn puts_and_takes() {
         (
             Command::Put(everything),
             r#"01 b11011011 b00000011 04 "jobs" 02 01 "k" 03 08 00 03 ac 02 07 01 "x" 09 01 "p""#,
+        ),
+        (Command::Put(once), r#"01 b10000000 b00001000 04 "jobs" 01 "u" 01 "p""#),
+        (
+            Command::Put(replaced),
+            r#"01 b11011011 b01011011 04 "jobs" 02 01 "k" 03 08 00 03 ac 02 07 01 "x" 09
+               01 "u" 06 01 "p""#,
         ),
         (Command::Put(odd), r#"01 b10110100 b00000101 04 "jobs" 00"#),
         (Command::Take(TAKE), r#"02 b00000000 01 04 "jobs""#),

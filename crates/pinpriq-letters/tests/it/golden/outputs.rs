@@ -13,6 +13,7 @@ use pinpriq_engine::task::{
     TaskId, TaskRecord, Terms,
 };
 use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_engine::unique::{Awaited, PutUnique};
 use pinpriq_letters::{decode_output, encode_output};
 
 use super::bytes;
@@ -93,11 +94,16 @@ fn full_task() -> TaskRecord {
                 at: at(4),
             }),
             Some(Scheduled { schedule: text("s"), slot: Some(at(6)) }),
+            Some(text("u")),
         ),
         payload: text("hello"),
         away: None,
         shared: false,
     }
+}
+
+fn unique(new: bool, awaited: Awaited) -> Reply {
+    Reply::PutUnique(PutUnique { id: TaskId::Number(5), new, awaited })
 }
 
 #[test]
@@ -109,6 +115,9 @@ fn short_answers() {
         (Reply::Put(TaskId::Number(5)), "03 b00000001 05"),
         (Reply::Put(uuid), "03 b00000010 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f 10"),
         (Reply::PutOutcome(TaskId::Given(text("x")), Outcome::Killed), r#"04 b00011011 01 "x""#),
+        (unique(true, Awaited::No), "1f b01000001 05"),
+        (unique(false, Awaited::Unknown), "1f b01000010 05"),
+        (unique(false, Awaited::Known(Outcome::Killed)), "1f b01011100 05"),
         (Reply::State(None), "08 00"),
         (Reply::State(Some(StateKind::Taken)), "08 02"),
         (Reply::Deadline(Some(at(1_000))), "09 b00000001 e8 07"),
@@ -144,7 +153,7 @@ fn answers_with_tasks() {
                04 "news" 01 07 01 "m" 81 01 e8 07
                01 02 01 "x" 02 01 "k" 03 b8 17 04 03 05 82 01 06 d0 0f 07 04
                08 01 02 ac 02 01 88 27 01 01 0b 03 0c 02 "no"
-               0d 01 "o" 00 05 01 02 03 04 0e 01 "s" 01 06 0a 09 00 05 "hello""#,
+               0d 01 "o" 00 05 01 02 03 04 0e 01 "s" 01 06 0f 01 "u" 0a 09 00 05 "hello""#,
         ),
         (Reply::Task(None), "07 b00000000"),
         (
@@ -306,6 +315,7 @@ fn answers_about_a_queue() {
             evicted: 15,
             moved: 16,
             failures: 17,
+            duplicates: 19,
             bytes: 18,
         },
         oldest_ready: Some(Span::from_ms(5)),
@@ -323,12 +333,12 @@ fn answers_about_a_queue() {
         ),
         (
             Reply::Figures(Box::new(figures)),
-            "0f b00001101 01 02 03 04 05 06 02 01 09 20 08 0a 0b 0c 0d 0e 0f 10 11 12 05 0f 10 11 \
+            "0f b00001101 01 02 03 04 05 06 02 01 09 20 08 0a 0b 0c 0d 0e 0f 10 11 13 12 05 0f 10 11 \
              12 01",
         ),
         (
             Reply::Figures(Box::default()),
-            "0f b00000000 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00",
+            "0f b00000000 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00",
         ),
     ]);
 }

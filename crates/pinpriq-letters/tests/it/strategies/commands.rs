@@ -8,6 +8,7 @@ use pinpriq_engine::looking::{LeasePlace, Leases, Scan};
 use pinpriq_engine::schedule::{NewSchedule, ScheduleCommand};
 use pinpriq_engine::settings::{Assignment, SETTINGS};
 use pinpriq_engine::task::Terms;
+use pinpriq_engine::unique::{OnDuplicate, Unique};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -56,10 +57,17 @@ fn as_step(command: Command<'static>) -> Step<'static> {
     }
 }
 
+fn unique() -> impl Strategy<Value = Unique<'static>> {
+    let on_duplicate = select(&OnDuplicate::ALL[..]);
+    (borrowed(), option::of(span()), on_duplicate)
+        .prop_map(|(key, window, (on_duplicate, _))| Unique { key, window, on_duplicate })
+}
+
 fn put_or_take() -> BoxedStrategy<Command<'static>> {
     let content = (borrowed(), borrowed(), option::of(borrowed()), option::of(borrowed()));
     let times = (span(), time_to_live(), option::of(span()), option::of(wait()));
-    let put = (content, times, priority()).prop_map(|(content, times, priority)| {
+    let put = (content, times, priority(), option::of(unique()));
+    let put = put.prop_map(|(content, times, priority, unique)| {
         let (queue, payload, key, id) = content;
         let (delay, ttl, ttr, wait) = times;
         Command::Put(Put {
@@ -71,6 +79,7 @@ fn put_or_take() -> BoxedStrategy<Command<'static>> {
             wait,
             priority,
             terms: Terms::of(key, ttr),
+            unique,
         })
     });
     let count = prop_oneof![Just(1), small()];

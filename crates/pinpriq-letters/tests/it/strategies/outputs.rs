@@ -7,6 +7,7 @@ use pinpriq_engine::schedule::{Course, Form, Plan, ShownSchedule};
 use pinpriq_engine::settings::{SETTINGS, Settings};
 use pinpriq_engine::stats::{Counters, Figures, Move};
 use pinpriq_engine::task::{ClientId, RequestId, Terms};
+use pinpriq_engine::unique::{Awaited, PutUnique};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -47,11 +48,17 @@ fn is_of_step(reply: &Reply) -> bool {
     !matches!(reply, Reply::Refused(_))
 }
 
+fn awaited() -> impl Strategy<Value = Awaited> {
+    prop_oneof![Just(Awaited::No), Just(Awaited::Unknown), outcome().prop_map(Awaited::Known),]
+}
+
 fn about_a_task() -> BoxedStrategy<Reply> {
     prop_oneof![
         Just(Reply::Done),
         id().prop_map(Reply::Put),
         (id(), outcome()).prop_map(|(id, outcome)| Reply::PutOutcome(id, outcome)),
+        (id(), any::<bool>(), awaited())
+            .prop_map(|(id, new, awaited)| Reply::PutUnique(PutUnique { id, new, awaited })),
         option::of(task().prop_map(Box::new)).prop_map(Reply::Task),
         option::of(kind()).prop_map(Reply::State),
         option::of(moment()).prop_map(Reply::Deadline),
@@ -196,7 +203,7 @@ fn counters() -> impl Strategy<Value = Counters> {
     let step = (option::of(kind()), option::of(kind())).prop_map(|(from, to)| Move { from, to });
     let six = || [number(), number(), number(), number(), number(), number()];
     (six(), vec((step, number()), 0..12), six(), six()).prop_map(
-        |(counts, moves, [put, acked, expired, killed, bytes, _], others)| Counters {
+        |(counts, moves, [put, acked, expired, killed, bytes, duplicates], others)| Counters {
             counts,
             moves,
             put,
@@ -207,6 +214,7 @@ fn counters() -> impl Strategy<Value = Counters> {
             evicted: others[1],
             moved: others[2],
             failures: others[3],
+            duplicates,
             bytes,
         },
     )

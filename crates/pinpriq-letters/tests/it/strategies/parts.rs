@@ -255,7 +255,7 @@ fn scheduled() -> impl Strategy<Value = Scheduled> {
 pub(super) fn task() -> BoxedStrategy<TaskRecord> {
     let lane = (number(), bytes()).prop_map(|(number, member)| LaneName { number, member });
     let names = (number(), bytes(), option::of(lane), option::of(id()), option::of(number()));
-    let from = (option::of(origin()), option::of(scheduled()));
+    let from = (option::of(origin()), option::of(scheduled()), option::of(bytes()));
     let failed = (small(), option::of(bytes()), from);
     let rest = (priority(), option::of(bytes()), bytes(), small(), state(), failed);
     let times = (moment(), option::of(moment()), option::of(span()));
@@ -263,7 +263,7 @@ pub(super) fn task() -> BoxedStrategy<TaskRecord> {
         .prop_map(|(names, rest, times)| {
             let (number, queue, lane, id, seq) = names;
             let (priority, key, payload, attempts, state, failed) = rest;
-            let (failures, reason, (origin, scheduled)) = failed;
+            let (failures, reason, (origin, scheduled, unique)) = failed;
             let (put_at, expires_at, ttr) = times;
             TaskRecord {
                 number,
@@ -281,7 +281,7 @@ pub(super) fn task() -> BoxedStrategy<TaskRecord> {
                     reason,
                     state,
                 },
-                past: Past::of(origin, scheduled),
+                past: Past::of(origin, scheduled, unique),
                 payload,
                 away: None,
                 shared: false,

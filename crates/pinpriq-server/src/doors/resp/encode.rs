@@ -6,6 +6,7 @@ use pinpriq_engine::schedule::{Form, Scheduled, ShownSchedule};
 use pinpriq_engine::stats::Figures;
 use pinpriq_engine::task::{Bytes, Origin, State, StateKind, TaskId, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_engine::unique::{Awaited, PutUnique};
 use pinpriq_wire::resp::Writer;
 
 use super::call::Shape;
@@ -95,6 +96,7 @@ fn whole_reply((writer, contacts): (&mut Writer<'_>, &Contacts), reply: &Reply, 
             task_id(writer, id);
             outcome(writer, *ended);
         }
+        Reply::PutUnique(put) => put_unique(writer, put),
         Reply::Tasks { .. } | Reply::Shown(_) | Reply::Scanned { .. } => {
             unreachable!("tasks are written one by one")
         }
@@ -384,6 +386,18 @@ fn figure(writer: &mut Writer<'_>, value: &Value) {
                 whole(writer, *number);
             }
         }
+    }
+}
+
+fn put_unique(writer: &mut Writer<'_>, put: &PutUnique) {
+    let PutUnique { id, new, awaited } = put;
+    writer.array(if *awaited == Awaited::No { 2 } else { 3 });
+    task_id(writer, id);
+    whole(writer, u64::from(*new));
+    match awaited {
+        Awaited::No => {}
+        Awaited::Unknown => writer.null(),
+        Awaited::Known(ended) => outcome(writer, *ended),
     }
 }
 

@@ -39,6 +39,9 @@ pub(crate) const CRON: Opt = with("CRON", "text");
 pub(crate) const ZONE: Opt = with("ZONE", "name");
 pub(crate) const MISSED: Opt = with("MISSED", "one|all|none");
 pub(crate) const OVERLAP: Opt = with("OVERLAP", "allow|skip");
+pub(crate) const UNIQUE: Opt = with("UNIQUE", "key");
+pub(crate) const WINDOW: Opt = with("WINDOW", "ms");
+pub(crate) const ONDUP: Opt = with("ONDUP", "keep|reject|replace");
 
 /// An option.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,9 +2,9 @@
 
 use super::alphabet::letters;
 use super::options::{
-    AT, BY, COUNT, CURSOR, DEADLINE, DELAY, DONE, FROM, GROUP, KEY, LEASE, MEMBER, ORDER, PAYLOAD,
-    POP, PREFIX, PRIORITY, REASON, RECEIPT, STATE, TAIL, TTL, TTL_OR_NONE, TTR, WAIT, WITHMETA,
-    ZOMBIE,
+    AT, BY, COUNT, CURSOR, DEADLINE, DELAY, DONE, FROM, GROUP, KEY, LEASE, MEMBER, ONDUP, ORDER,
+    PAYLOAD, POP, PREFIX, PRIORITY, REASON, RECEIPT, STATE, TAIL, TTL, TTL_OR_NONE, TTR, UNIQUE,
+    WAIT, WINDOW, WITHMETA, ZOMBIE,
 };
 use super::spec::{Group, Spec, Word};
 use super::words::OPTIONS_MAX;
@@ -22,9 +22,10 @@ pub(crate) static TABLE: &[Spec] = &[
         sub: None,
         group: Group::Tasks,
         summary: "Puts a task into a queue",
-        reply: "the id; with WAIT the id and the outcome",
+        reply: "the id; with WAIT the id and the outcome; with UNIQUE the id, whether it is new (1 \
+                or 0), and with WAIT the outcome",
         words: &[QUEUE, Word::One("payload")],
-        options: &[KEY, PRIORITY, DELAY, AT, TTL, TTR, options::ID, WAIT],
+        options: &[KEY, PRIORITY, DELAY, AT, TTL, TTR, options::ID, WAIT, UNIQUE, WINDOW, ONDUP],
         while_subscribed: false,
         run: tasks::put,
     },

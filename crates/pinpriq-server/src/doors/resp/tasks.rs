@@ -6,12 +6,13 @@ use pinpriq_engine::command::{
 };
 use pinpriq_engine::task::{Receipt, StateKind, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_engine::unique::{OnDuplicate, Unique};
 
 use super::call::{Call, Shape};
 use super::fault::Fault;
 use super::options::{
-    self, AT, BY, COUNT, DELAY, GROUP, KEY, MEMBER, PAYLOAD, REASON, RECEIPT, STATE, TAIL, TTL,
-    TTR, WAIT, WITHMETA, ZOMBIE,
+    self, AT, BY, COUNT, DELAY, GROUP, KEY, MEMBER, ONDUP, PAYLOAD, REASON, RECEIPT, STATE, TAIL,
+    TTL, TTR, UNIQUE, WAIT, WINDOW, WITHMETA, ZOMBIE,
 };
 use super::words::{self, Parts, number};
 
@@ -31,8 +32,33 @@ pub(crate) fn put(call: &mut Call<'_, '_>) -> Done {
         wait: parts.wait()?,
         priority: parts.priority()?.or(Some(0)),
         terms: Terms::of(parts.option(KEY), parts.span(TTR)?),
+        unique: unique(parts)?,
     };
     call.ask(Shape::Plain, &Command::Put(put))
+}
+
+#[inline]
+fn unique<'p>(parts: &Parts<'p>) -> Result<Option<Unique<'p>>, Fault> {
+    let key = parts.option(UNIQUE);
+    if key.is_none() && !parts.has(WINDOW) && !parts.has(ONDUP) {
+        return Ok(None);
+    }
+    unique_with(parts, key).map(Some)
+}
+
+#[inline(never)]
+fn unique_with<'p>(parts: &Parts<'p>, key: Option<&'p [u8]>) -> Result<Unique<'p>, Fault> {
+    let Some(key) = key else {
+        return Err(Fault::bad("WINDOW and ONDUP say more about UNIQUE: give that too"));
+    };
+    let on_duplicate = parts.option(ONDUP).map(on_duplicate).transpose()?;
+    Ok(Unique { key, window: parts.span(WINDOW)?, on_duplicate: on_duplicate.unwrap_or_default() })
+}
+
+fn on_duplicate(word: &[u8]) -> Result<OnDuplicate, Fault> {
+    let is_meant = |(_, known): &&(OnDuplicate, &str)| word.eq_ignore_ascii_case(known.as_bytes());
+    let known = OnDuplicate::ALL.iter().find(is_meant).map(|(known, _)| *known);
+    known.ok_or_else(|| words::no_value("ONDUP is keep, reject or replace", word))
 }
 
 /// Returns how long the task is held back. A moment that has passed holds nothing back.

@@ -147,6 +147,30 @@ fn put_and_await_tell_how_a_task_ended() {
 }
 
 #[test]
+fn put_tells_whether_a_unique_task_is_new() {
+    let server = Server::start();
+    let put = ["put", "uploads", "a", "--unique", "17.png"];
+    check(&server.run(&put), 0, b"1\tnew\n");
+    check(&server.run(&put), 0, b"1\tduplicate\n");
+    let more = |more: &[&'static str]| server.run(&[&put, more].concat());
+    check(&more(&["--json"]), 0, b"{\"id\":\"1\",\"unique\":\"duplicate\"}\n");
+    check(&more(&["--wait-ms", "0"]), 13, b"1\tduplicate\ttimeout\n");
+    check(&more(&["--on-dup", "replace", "--window", "1h"]), 0, b"1\tduplicate\n");
+    let rejected = more(&["--on-dup", "reject"]);
+    check(&rejected, 5, b"");
+    let complaint = String::from_utf8(rejected.stderr).unwrap();
+    assert!(complaint.contains("EXISTS the task 1 in the queue \"uploads\""), "{complaint}");
+    server.printed(&["pop", "uploads"]);
+    // Only the window is left, so nobody knows how the task has ended.
+    check(&more(&["--wait-ms", "-1"]), 0, b"1\tduplicate\t-\n");
+    for wrong in [&["--count", "2"][..], &["--window", "0"], &["--on-dup", "both"]] {
+        assert_eq!(more(wrong).status.code(), Some(2), "{wrong:?}");
+    }
+    let alone = server.run(&["put", "uploads", "a", "--window", "1h"]);
+    assert_eq!(alone.status.code(), Some(2), "a window is part of what is unique");
+}
+
+#[test]
 fn the_exit_code_tells_how_an_awaited_task_ended() {
     let server = Server::start();
     server.done(&["queue", "create", "jobs", "--after-ack", "keep"]);

@@ -7,6 +7,7 @@ use pinpriq_engine::schedule::ScheduleCommand;
 use pinpriq_engine::stats::Figures;
 use pinpriq_engine::task::{RequestId, StateKind, TaskRecord};
 use pinpriq_engine::time::Timestamp;
+use pinpriq_engine::unique::PutUnique;
 use pinpriq_model::{Home, is_placeholder, number_of};
 
 use super::{OBSERVER, Runner};
@@ -47,7 +48,11 @@ impl Runner<'_> {
             (Reply::Transaction(said), Reply::Transaction(known)) => {
                 said.iter().zip(known).for_each(|(said, known)| self.learn_id(said, known));
             }
-            (Reply::Put(drawn), Reply::Put(id))
+            (
+                Reply::PutUnique(PutUnique { id: drawn, .. }),
+                Reply::PutUnique(PutUnique { id, .. }),
+            )
+            | (Reply::Put(drawn), Reply::Put(id))
             | (Reply::PutOutcome(drawn, _), Reply::PutOutcome(id, _)) => {
                 if let Some(number) = number_of(id) {
                     assert!(self.model.bind(number, drawn), "the id {drawn} came twice");
@@ -138,6 +143,7 @@ impl Runner<'_> {
         let mut expected: Vec<TaskRecord> = live.cloned().collect();
         expected.sort_by_key(|task| task.number);
         assert_eq!(records, expected, "the engine holds what the model holds");
+        self.compare_windows();
         assert_eq!(self.engine.bytes(), self.model.bytes(), "the engine counts all bytes");
         let waiting = self.model.waiting_bytes();
         assert_eq!(self.engine.waiting_bytes(), waiting, "the engine counts all who wait");
@@ -165,6 +171,18 @@ impl Runner<'_> {
         });
         let is_early = due.is_none() || told < due;
         assert!(told == due || (may_be && is_early), "next is {due:?}, and told is {told:?}");
+    }
+
+    /// Compares the windows that are kept. An id that the model cannot know is not compared.
+    fn compare_windows(&self) {
+        let kept = self.store.windows();
+        let mut expected = self.model.windows.clone();
+        for (number, window) in &mut expected {
+            if let Some(kept) = kept.get(number).filter(|_| is_placeholder(&window.id)) {
+                window.id = kept.id.clone();
+            }
+        }
+        assert_eq!(kept, expected, "the store keeps the windows that there are");
     }
 
     fn compare_figures(&mut self) {
