@@ -239,8 +239,8 @@ impl Found {
     fn figures(&self, struck: u64) -> String {
         let Self { transactions, dead, once, slots, .. } = self;
         format!(
-            "{struck} kills, {transactions} transactions as a whole, {dead} dead letters, {} unique \
-             tasks once, {} slots once",
+            "{struck} kills, {transactions} transactions as a whole, {dead} dead letters, \
+             {} unique tasks once, {} slots once",
             once.len(),
             slots.len()
         )
