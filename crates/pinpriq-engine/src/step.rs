@@ -47,7 +47,9 @@ impl Engine {
         self.totals.bytes += content;
         self.bytes += own + TASK_OVERHEAD_BYTES;
         self.count(queue, operation, None, Some(kind));
-        self.weigh_finished(queue, None, Some((kind, content)));
+        if is_finished(kind) {
+            self.weigh_finished(queue, None, Some((kind, content)));
+        }
         self.report.stir(operation != Operation::Put);
         self.settle(slot);
         if self.tasks[slot].unique_key().is_some() {
@@ -156,7 +158,9 @@ impl Engine {
         queue.counters.bytes -= task.content_bytes();
         self.totals.exit(exit);
         self.totals.bytes -= task.content_bytes();
-        self.weigh_finished(task.queue, Some((from, task.content_bytes())), None);
+        if is_finished(from) {
+            self.weigh_finished(task.queue, Some((from, task.content_bytes())), None);
+        }
         self.count(task.queue, operation, Some(from), None);
         if from == StateKind::Taken {
             self.make_way(task.queue);
@@ -376,7 +380,9 @@ impl Engine {
         if self.undo.is_some() {
             self.note_queue(queue);
         }
-        self.bytes += self.queues.count(queue, self.now);
+        if !self.queues[queue].counted {
+            self.bytes += self.queues.count(queue, self.now);
+        }
     }
 
     /// Refuses to give a task another payload, or another reason of this many bytes, if there is
@@ -488,7 +494,9 @@ impl Engine {
         let task = &self.tasks[slot];
         let current = Weight::of(task);
         let (queue, to) = (task.queue, task.kind());
-        self.weigh_finished(queue, Some((from, former.content)), Some((to, current.content)));
+        if is_finished(from) || is_finished(to) {
+            self.weigh_finished(queue, Some((from, former.content)), Some((to, current.content)));
+        }
         if former == current {
             return;
         }
@@ -522,4 +530,10 @@ impl Weight {
 /// The connection that the lease of this task depends on, if it was taken without a TTR.
 fn connection_lease(task: &Task) -> Option<ClientId> {
     task.lease().filter(|lease| lease.deadline.is_none()).and_then(|lease| lease.holder)
+}
+
+/// Whether tasks in this state are finished.
+#[inline]
+const fn is_finished(kind: StateKind) -> bool {
+    matches!(kind, StateKind::Zombie | StateKind::Done)
 }

@@ -9,6 +9,8 @@ mod refusals;
 
 use std::sync::Arc;
 
+use std::num::NonZeroU64;
+
 use pinpriq_engine::reply::{Outcome, Output, Reply};
 use pinpriq_engine::schedule::ShownSchedule;
 use pinpriq_engine::task::{ClientId, RequestId, TaskId, TaskRecord};
@@ -110,10 +112,10 @@ fn put_reply(out: &mut Vec<u8>, reply: &Reply) {
         Reply::Scanned { tasks, next } => {
             flags.flag(next.is_some());
             flags.put(out);
-            put_if(out, *next, put_number);
+            put_if(out, next.map(NonZeroU64::get), put_number);
             put_list(out, tasks, put_record);
         }
-        Reply::Leases { leases, next } => put_leases(out, leases, next.as_ref()),
+        Reply::Leases { leases, next } => put_leases(out, leases, next.as_deref()),
         Reply::State(state) => out.push(kind_code(*state)),
         Reply::Deadline(deadline) => {
             flags.flag(deadline.is_some());
@@ -250,11 +252,12 @@ fn take_reply(kind: u8, input: &mut &[u8]) -> Result<Reply, Malformed> {
         SCANNED => {
             let is_there = take_flag_alone(input)?;
             let next = take_if(is_there, input, take_number)?;
-            Reply::Scanned { tasks: take_records(input)?, next }
+            let next = next.map(|next| NonZeroU64::new(next).ok_or(Malformed::OutOfRange("next")));
+            Reply::Scanned { next: next.transpose()?, tasks: take_records(input)? }
         }
         LEASES => {
             let (leases, next) = take_leases(input)?;
-            Reply::Leases { leases, next }
+            Reply::Leases { leases, next: next.map(Box::new) }
         }
         STATE => Reply::State(kind_of(take_byte(input)?)?),
         DEADLINE => {

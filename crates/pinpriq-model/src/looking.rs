@@ -1,5 +1,7 @@
 //! Looking at a queue: why a task is not handed out, all tasks, all leases.
 
+use std::num::NonZeroU64;
+
 use pinpriq_engine::command::{QueueName, Selection};
 use pinpriq_engine::limits::{BEHIND_MAX, LOOKED_MAX, NAME_BYTES_MAX, NARROW_PAYLOAD_BYTES_MAX};
 use pinpriq_engine::looking::{Explanation, LeasePlace, LeaseShown, Leases, Reason, Scan};
@@ -134,7 +136,7 @@ impl Model {
         let (mut shown, mut last, mut next) = (Vec::new(), 0, None);
         for task in tasks {
             if shown.len() == scan.count as usize {
-                next = Some(last);
+                next = NonZeroU64::new(last);
                 break;
             }
             last = task.progress.seq;
@@ -165,7 +167,7 @@ impl Model {
         let more = all.len() > leases.count as usize;
         all.truncate(leases.count as usize);
         let next = all.last().filter(|_| more).map(|last| last.place.clone());
-        Ok(Some(Reply::Leases { leases: all, next }))
+        Ok(Some(Reply::Leases { leases: all, next: next.map(Box::new) }))
     }
 
     fn lease_shown(&self, home: &Home, task: &TaskRecord) -> Option<LeaseShown> {

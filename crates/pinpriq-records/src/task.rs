@@ -95,9 +95,8 @@ struct Attributes<'a> {
     own_id: Option<TaskId>,
     terms: Terms<&'a [u8]>,
     progress: Progress,
-    origin: Option<Origin>,
-    scheduled: Option<Scheduled>,
-    unique: Option<Bytes>,
+    /// Hardly any task has one.
+    past: Option<Box<Past>>,
     shared: bool,
 }
 
@@ -162,8 +161,7 @@ impl TaskView<'_> {
     #[must_use]
     #[inline]
     pub fn kept(self, queue: Bytes, lane: Option<LaneName>) -> TaskRecord {
-        let Attributes { own_id, terms, progress, origin, scheduled, unique, shared } =
-            self.attributes;
+        let Attributes { own_id, terms, progress, past, shared } = self.attributes;
         TaskRecord {
             number: self.number,
             queue,
@@ -172,7 +170,7 @@ impl TaskView<'_> {
             put_at: self.put_at,
             terms: terms.kept(),
             progress,
-            past: Past::of(origin, scheduled, unique),
+            past,
             payload: Arc::from(self.payload),
             away: None,
             shared,
@@ -184,15 +182,8 @@ impl<'a> Attributes<'a> {
     /// Takes attributes up to their end: those of this part alone, or all.
     fn take(input: &mut &'a [u8], number: u64, part: Option<Part>) -> Result<Self, Malformed> {
         let progress = Progress::fresh(number, None);
-        let mut found = Self {
-            own_id: None,
-            terms: Terms::NONE,
-            progress,
-            origin: None,
-            scheduled: None,
-            unique: None,
-            shared: false,
-        };
+        let mut found =
+            Self { own_id: None, terms: Terms::NONE, progress, past: None, shared: false };
         let mut last = 0;
         loop {
             let tag = take_byte(input)?;
@@ -240,9 +231,7 @@ impl<'a> Attributes<'a> {
                     }
                     progress.reason = Some(Arc::from(reason));
                 }
-                ORIGIN => found.origin = Some(take_origin(input)?),
-                SCHEDULED => found.scheduled = Some(take_scheduled(input)?),
-                UNIQUE => found.unique = Some(Arc::from(take_bytes(input)?)),
+                ORIGIN | SCHEDULED | UNIQUE => take_past(tag, input, &mut found.past)?,
                 SHARED => found.shared = true,
                 _ => match &mut progress.state {
                     State::Taken(lease) => lease.holder = Some(ClientId(take_number(input)?)),
@@ -251,6 +240,18 @@ impl<'a> Attributes<'a> {
             }
         }
     }
+}
+
+#[cold]
+fn take_past(tag: u8, input: &mut &[u8], past: &mut Option<Box<Past>>) -> Result<(), Malformed> {
+    let past =
+        past.get_or_insert_with(|| Box::new(Past { origin: None, scheduled: None, unique: None }));
+    match tag {
+        ORIGIN => past.origin = Some(take_origin(input)?),
+        SCHEDULED => past.scheduled = Some(take_scheduled(input)?),
+        _ => past.unique = Some(Arc::from(take_bytes(input)?)),
+    }
+    Ok(())
 }
 
 /// Refuses an attribute with the value that is the default when it is left out.

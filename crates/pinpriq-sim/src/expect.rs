@@ -3,6 +3,8 @@
 //! Sentences for people are not compared, only the words before them. An id that the model could
 //! not predict is taken from the reply, and must be new.
 
+use std::num::NonZeroU64;
+
 use pinpriq_engine::fanout::MemberFigures;
 use pinpriq_engine::looking::{Explanation, LeaseShown, Reason};
 use pinpriq_engine::reply::{RefusalKind, Reply};
@@ -162,7 +164,7 @@ pub(crate) fn answer(ask: &Ask, reply: &Reply) -> Wanted {
         Reply::Task(task) => task.as_ref().map_or(Null, |task| meta(task, None)),
         Reply::Explained(explanation) => explained(explanation),
         Reply::Scanned { tasks, next } => {
-            let cursor = Text(next.unwrap_or(0).to_string().into_bytes());
+            let cursor = Text(next.map_or(0, NonZeroU64::get).to_string().into_bytes());
             List(vec![cursor, tasks_of(ask, tasks, true)])
         }
         Reply::Leases { leases, next } => {

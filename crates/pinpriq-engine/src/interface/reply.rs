@@ -5,6 +5,7 @@
 //! are durable. The store and the server ensure that.
 
 use std::fmt;
+use std::num::NonZeroU64;
 
 use crate::fanout::MemberFigures;
 use crate::looking::{Explanation, LeasePlace, LeaseShown};
@@ -83,14 +84,14 @@ pub enum Reply {
         /// The tasks, by seq.
         tasks: Vec<TaskRecord>,
         /// The seq after which the next page begins; `None` after the last page.
-        next: Option<u64>,
+        next: Option<NonZeroU64>,
     },
     /// A page of leases.
     Leases {
         /// The leases, in the order of their places.
         leases: Vec<LeaseShown>,
         /// The place after which the next page begins; `None` after the last page.
-        next: Option<LeasePlace>,
+        next: Option<Box<LeasePlace>>,
     },
     /// The new state of the task; `None` if it expired in that step.
     State(Option<StateKind>),

@@ -70,6 +70,8 @@ impl Chunk {
     }
 
     /// The position of the first entry whose seq is at least `seq`.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "it is part of every put and every end of a lease")]
     fn position(&self, seq: u64) -> usize {
         // Most tasks enter at the end.
         if self.last().is_none_or(|(last, _)| last < seq) {

@@ -31,8 +31,15 @@ fn check_names_of_done(done: &[Done<'_>], take: &Take<'_>) -> Result<(), Refusal
     queues.try_for_each(|queue| check_name("queue name", queue))
 }
 
+/// Checks the names of queues anywhere in a step of a transaction.
+#[inline(never)]
+pub(crate) fn check_names_of_step(command: &Command<'_>) -> Result<(), Refusal> {
+    check_names(command)
+}
+
 /// Checks the names of queues anywhere in a command.
-#[inline]
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "every command passes here, mostly with one name")]
 pub(crate) fn check_names(command: &Command<'_>) -> Result<(), Refusal> {
     match command {
         Command::Put(put) => check_name("queue name", put.queue),

@@ -24,13 +24,19 @@ enum Lack {
 }
 
 impl Queue {
+    /// Whether it has a capacity at all.
+    #[inline]
+    pub(crate) const fn is_bounded(&self) -> bool {
+        self.settings.capacity.is_some() || self.settings.capacity_bytes.is_some()
+    }
+
     /// What it lacks for another task with `content` bytes of payload and key.
     #[inline]
     fn lack(&self, content: u64) -> Option<Lack> {
-        let settings = &self.settings;
-        if settings.capacity.is_none() && settings.capacity_bytes.is_none() {
+        if !self.is_bounded() {
             return None;
         }
+        let settings = &self.settings;
         let tasks = settings.capacity.filter(|most| self.counters.unfinished() >= *most);
         let bytes = settings.capacity_bytes;
         let bytes = bytes.filter(|most| self.unfinished_bytes().saturating_add(content) > *most);
@@ -52,7 +58,7 @@ impl Engine {
 
     /// Refuses a put into a full queue. Returns the tasks that have to make room for it, if there
     /// are any and the queue evicts.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn check_capacity(
         &self,
         put: &Put<'_>,
@@ -131,7 +137,7 @@ impl Engine {
 
     /// Counts the bytes of a task that becomes finished, stays so with another payload, or is
     /// finished no more.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn weigh_finished(
         &mut self,
         queue: QueueSlot,

@@ -50,7 +50,7 @@ impl Engine {
             Some(last) if page.leases.len() == count => Some(last.place.clone()),
             _ => page.last,
         };
-        Ok(Some(Reply::Leases { leases: page.leases, next }))
+        Ok(Some(Reply::Leases { leases: page.leases, next: next.map(Box::new) }))
     }
 
     /// Adds the leases of one queue whose seq is above `after`, as long as there is room.

@@ -234,9 +234,21 @@ impl Engine {
         }
     }
 
+    /// Like [`Self::check_put_allowed`], for the put of a schedule.
+    #[inline(never)]
+    pub(crate) fn check_put_of_schedule(
+        &mut self,
+        put: &Put<'_>,
+        existing: Option<QueueSlot>,
+    ) -> Result<Vec<Slot>, Refusal> {
+        self.check_put_allowed(put, existing)
+    }
+
     /// Checks the state of the queue: whether the id is free, whether there is room, and whether
     /// puts are allowed. Returns the tasks that have to make room.
-    pub(crate) fn check_put_allowed(
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "it is part of every put")]
+    fn check_put_allowed(
         &mut self,
         put: &Put<'_>,
         existing: Option<QueueSlot>,
@@ -252,8 +264,8 @@ impl Engine {
             ));
         }
         let in_the_way = match existing {
-            Some(queue) => self.check_capacity(put, queue)?,
-            None => Vec::new(),
+            Some(queue) if self.queues[queue].is_bounded() => self.check_capacity(put, queue)?,
+            _ => Vec::new(),
         };
         if existing.is_some_and(|slot| self.queues[slot].paused.input) {
             return Err(Refusal::new(

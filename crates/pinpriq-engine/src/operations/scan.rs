@@ -4,6 +4,8 @@
 //! whatever becomes of it meanwhile, and a cursor is the seq of the task before it. There is no
 //! index by seq over all states: the indexes of the queue are merged.
 
+use std::num::NonZeroU64;
+
 use crate::engine::{Answered, Engine};
 use crate::limits::{LOOKED_MAX, LOOKED_STEPS_MAX};
 use crate::looking::Scan;
@@ -24,7 +26,7 @@ impl Engine {
             let mut last = scan.after;
             for (steps, (seq, slot)) in queue.indexes.by_seq(first, scan.state).enumerate() {
                 if tasks.len() == scan.count as usize || steps == LOOKED_STEPS_MAX {
-                    next = Some(last);
+                    next = NonZeroU64::new(last);
                     break;
                 }
                 last = seq;

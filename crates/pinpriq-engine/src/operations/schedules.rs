@@ -235,7 +235,7 @@ impl Engine {
             ttl: plan.ttl.map_or(TimeToLive::Default, TimeToLive::For),
             ..Put::new(&plan.queue, &plan.payload)
         };
-        let in_the_way = self.check_put_allowed(&put, existing)?;
+        let in_the_way = self.check_put_of_schedule(&put, existing)?;
         let content = plan.payload.len() + plan.terms.bytes() + name.len();
         self.check_room(self.growth_by_put(existing, &plan.queue, content))?;
 

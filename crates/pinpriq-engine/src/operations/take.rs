@@ -227,7 +227,8 @@ impl Engine {
         WAIT_OVERHEAD_BYTES + queues.sum::<u64>()
     }
 
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "it is part of every take")]
     pub(crate) fn check_take(&self, take: &Take<'_>) -> Result<(), Refusal> {
         if take.queues.is_empty() {
             return Err(bad("a take needs a queue".to_owned()));

@@ -59,7 +59,7 @@ fn scan(engine: &mut Engine, key: Option<&[u8]>) -> (Vec<u64>, usize) {
         };
         numbers.extend(tasks.iter().map(|task| task.number));
         pages += 1;
-        let Some(next) = next else { return (numbers, pages) };
+        let Some(next) = next.map(u64::from) else { return (numbers, pages) };
         assert!(next > after, "a page goes on");
         after = next;
     }
@@ -80,7 +80,7 @@ fn leases(engine: &mut Engine, now: Timestamp) -> (Vec<LeaseShown>, usize) {
         if next.is_none() {
             return (all, pages);
         }
-        after = next;
+        after = next.map(|next| *next);
     }
 }
 

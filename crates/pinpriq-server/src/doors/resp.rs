@@ -141,8 +141,15 @@ fn try_to_carry_out(talk: &mut Talk, given: &[&[u8]], desk: &mut Desk) -> Result
     (spec.run)(&mut Call { desk, talk, parts: &parts })
 }
 
+/// Like [`entry_of`], for a request within a transaction.
+#[inline(never)]
+fn entry_of_step(given: &[&[u8]]) -> Result<(&'static Spec, usize), Fault> {
+    entry_of(given)
+}
+
 /// Returns the entry of a request in the table, and the number of words that name it.
-#[inline]
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "every request passes here")]
 fn entry_of(given: &[&[u8]]) -> Result<(&'static Spec, usize), Fault> {
     match find(given) {
         Found::Spec(spec, taken) => Ok((spec, taken)),

@@ -118,7 +118,7 @@ fn merge_names(replies: Vec<Reply>, most: usize) -> Reply {
 /// Returns the first leases of all shards. A shard that has more has told all up to its `next`, so
 /// what comes after that in another shard has to wait.
 fn merge_leases(replies: Vec<Reply>, most: u32) -> Reply {
-    let (mut all, mut told_up_to): (Vec<LeaseShown>, Option<LeasePlace>) = (Vec::new(), None);
+    let (mut all, mut told_up_to): (Vec<LeaseShown>, Option<Box<LeasePlace>>) = (Vec::new(), None);
     for reply in replies {
         if let Reply::Leases { leases, next } = reply {
             all.extend(leases);
@@ -130,12 +130,12 @@ fn merge_leases(replies: Vec<Reply>, most: u32) -> Reply {
     }
     all.sort_by(|one, other| one.place.cmp(&other.place));
     if let Some(told_up_to) = &told_up_to {
-        all.retain(|lease| lease.place <= *told_up_to);
+        all.retain(|lease| lease.place <= **told_up_to);
     }
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     let is_cut = all.len() > most;
     all.truncate(most);
-    let last = all.last().filter(|_| is_cut).map(|last| last.place.clone());
+    let last = all.last().filter(|_| is_cut).map(|last| Box::new(last.place.clone()));
     Reply::Leases { leases: all, next: last.or(told_up_to) }
 }
 

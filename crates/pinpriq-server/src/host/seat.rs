@@ -118,18 +118,28 @@ impl Seat {
         request: RequestId,
         command: &Command<'_>,
     ) -> Result<(), Undone> {
+        match command {
+            Command::Transaction(steps) => self.carry_out_steps(request, steps),
+            command => self.carry_out_one(request, command),
+        }
+    }
+
+    #[inline(never)]
+    fn carry_out_steps(&mut self, request: RequestId, steps: &[Step<'_>]) -> Result<(), Undone> {
+        let steps = self.steps_in_own_time(steps);
+        self.carry_out_one(request, &Command::Transaction(&steps))
+    }
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "it is part of every request")]
+    fn carry_out_one(&mut self, request: RequestId, command: &Command<'_>) -> Result<(), Undone> {
         if self.manners.waits_for_room && self.lacks_room(command) {
             return Err(Undone::NoRoom);
         }
-        let (translated, steps);
+        let translated;
         let command = match command {
             Command::Publish(publish) => {
                 translated = Command::Publish(self.in_own_time(publish));
-                &translated
-            }
-            Command::Transaction(given) => {
-                steps = self.steps_in_own_time(given);
-                translated = Command::Transaction(&steps);
                 &translated
             }
             command => command,

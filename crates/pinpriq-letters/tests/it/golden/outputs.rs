@@ -278,12 +278,12 @@ fn answers_to_who_looks() {
         ),
         (Reply::Explained(Box::default()), "29 b00000000 00"),
         (
-            Reply::Scanned { tasks: vec![waiting], next: Some(128) },
+            Reply::Scanned { tasks: vec![waiting], next: std::num::NonZeroU64::new(128) },
             r#"2a b00000001 80 01 01 04 "jobs" 00 01 00 04 00 08 02 06 00 00"#,
         ),
         (Reply::Scanned { tasks: Vec::new(), next: None }, "2a b00000000 00"),
         (
-            Reply::Leases { leases: vec![lease], next: Some(place) },
+            Reply::Leases { leases: vec![lease], next: Some(Box::new(place)) },
             r#"2b b00000001 01 b00101101 b00000001 05 04 "news" 07 06 09 01 01 "m"
                b00000001 05 04 "news" 07"#,
         ),

@@ -77,10 +77,12 @@ fn about_several() -> BoxedStrategy<Reply> {
         number().prop_map(Reply::Count),
         vec(ack, 0..12).prop_map(Reply::Acks),
         explanation().prop_map(|explanation| Reply::Explained(Box::new(explanation))),
-        (vec(task(), 0..12), option::of(number()))
-            .prop_map(|(tasks, next)| Reply::Scanned { tasks, next }),
+        (vec(task(), 0..12), number()).prop_map(|(tasks, next)| Reply::Scanned {
+            tasks,
+            next: std::num::NonZeroU64::new(next),
+        }),
         (vec(lease_shown(), 0..12), option::of(lease_place()))
-            .prop_map(|(leases, next)| Reply::Leases { leases, next }),
+            .prop_map(|(leases, next)| Reply::Leases { leases, next: next.map(Box::new) }),
     ]
     .boxed()
 }

@@ -1,5 +1,7 @@
 //! Encodes the outputs of the engine as RESP.
 
+use std::num::NonZeroU64;
+
 use pinpriq_engine::fanout::MemberFigures;
 use pinpriq_engine::reply::{Outcome, Output, Refusal, Reply};
 use pinpriq_engine::schedule::{Form, Scheduled, ShownSchedule};
@@ -48,7 +50,7 @@ pub(crate) fn output(
         }
         Output::Reply { reply: Reply::Scanned { tasks, next }, request, .. } => {
             if *progress == 0 && (known > 0 || tasks.is_empty()) {
-                looking::scanned_head(writer, *next);
+                looking::scanned_head(writer, next.map_or(0, NonZeroU64::get));
             }
             let shape = (Shape::of(*request), true);
             task_array((writer, contacts), tasks, shape, progress, most, known)
@@ -104,7 +106,7 @@ fn whole_reply((writer, contacts): (&mut Writer<'_>, &Contacts), reply: &Reply, 
         Reply::Task(Some(record)) => meta((writer, contacts), record, None),
         Reply::Explained(explained) => looking::explanation(writer, explained),
         Reply::Leases { leases, next } => {
-            looking::leases_page((writer, contacts), leases, next.as_ref());
+            looking::leases_page((writer, contacts), leases, next.as_deref());
         }
         Reply::State(state) => state_letter(writer, *state),
         Reply::Deadline(deadline) => moment(writer, *deadline),

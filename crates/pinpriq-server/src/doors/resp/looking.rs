@@ -221,9 +221,9 @@ fn holder(writer: &mut Writer<'_>, client: Option<ClientId>) {
 }
 
 /// Writes the start of a page of a scan: all but the array of its tasks.
-pub(super) fn scanned_head(writer: &mut Writer<'_>, next: Option<u64>) {
+pub(super) fn scanned_head(writer: &mut Writer<'_>, next: u64) {
     writer.array(2);
-    writer.bulk_number(next.unwrap_or(0));
+    writer.bulk_number(next);
 }
 
 pub(super) fn leases_page(

@@ -73,9 +73,6 @@ pub(crate) static TABLE: &[Spec] = &[
         while_subscribed: false,
         run: tasks::get,
     },
-    looking::EXPLAIN,
-    looking::SCAN,
-    looking::LEASES,
     Spec {
         name: "ACK",
         sub: None,
@@ -241,6 +238,9 @@ pub(crate) static TABLE: &[Spec] = &[
         while_subscribed: false,
         run: tasks::redrive,
     },
+    looking::EXPLAIN,
+    looking::SCAN,
+    looking::LEASES,
     Spec {
         name: "AWAIT",
         sub: None,
@@ -685,7 +685,8 @@ static NAMES: [(u64, usize); TABLE.len()] = {
 };
 
 /// Finds the entry of a command, or of its subcommand if it has some.
-#[inline]
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "every request passes here")]
 pub(crate) fn find(words: &[&[u8]]) -> Found {
     let Some(name) = words.first() else { return Found::Unknown };
     let number = letters(name);

@@ -39,20 +39,23 @@ pub(crate) fn put(call: &mut Call<'_, '_>) -> Done {
 
 #[inline]
 fn unique<'p>(parts: &Parts<'p>) -> Result<Option<Unique<'p>>, Fault> {
-    let key = parts.option(UNIQUE);
-    if key.is_none() && !parts.has(WINDOW) && !parts.has(ONDUP) {
+    if parts.has_none_of(UNIQUE.bit | WINDOW.bit | ONDUP.bit) {
         return Ok(None);
     }
-    unique_with(parts, key).map(Some)
+    unique_if_any(parts)
 }
 
 #[inline(never)]
-fn unique_with<'p>(parts: &Parts<'p>, key: Option<&'p [u8]>) -> Result<Unique<'p>, Fault> {
-    let Some(key) = key else {
-        return Err(Fault::bad("WINDOW and ONDUP say more about UNIQUE: give that too"));
+fn unique_if_any<'p>(parts: &Parts<'p>) -> Result<Option<Unique<'p>>, Fault> {
+    let Some(key) = parts.option(UNIQUE) else {
+        if parts.has(WINDOW) || parts.has(ONDUP) {
+            return Err(Fault::bad("WINDOW and ONDUP say more about UNIQUE: give that too"));
+        }
+        return Ok(None);
     };
     let on_duplicate = parts.option(ONDUP).map(on_duplicate).transpose()?;
-    Ok(Unique { key, window: parts.span(WINDOW)?, on_duplicate: on_duplicate.unwrap_or_default() })
+    let (window, on_duplicate) = (parts.span(WINDOW)?, on_duplicate.unwrap_or_default());
+    Ok(Some(Unique { key, window, on_duplicate }))
 }
 
 fn on_duplicate(word: &[u8]) -> Result<OnDuplicate, Fault> {

@@ -10,7 +10,7 @@ use pinpriq_engine::reply::RefusalKind;
 use pinpriq_letters::Steps;
 
 use super::call::{Call, Shape, Talk};
-use super::entry_of;
+use super::entry_of_step;
 use super::fault::Fault;
 use super::options::WAIT;
 use super::spec::{Group, Spec, Word};
@@ -149,9 +149,9 @@ pub(super) fn spoil(talk: &mut Talk) {
 }
 
 fn take_in_words(talk: &mut Talk, given: &[&[u8]], desk: &mut Desk) -> Done {
-    let (spec, taken) = entry_of(given)?;
+    let (spec, taken) = entry_of_step(given)?;
     let mut parts = Parts::of(spec);
-    let sorted = parts.sort(&given[taken..]);
+    let sorted = parts.sort_step(&given[taken..]);
     if let Err(fault) = &sorted
         && fault.code != RefusalKind::BadArgument.into()
     {
@@ -258,13 +258,13 @@ fn execute(talk: &mut Talk, desk: &mut Desk) -> Done {
 
 /// Adds a request to the steps that are being collected.
 fn add_step(talk: &mut Talk, desk: &mut Desk, given: &[&[u8]]) -> Done {
-    let (spec, taken) = entry_of(given)?;
+    let (spec, taken) = entry_of_step(given)?;
     if spec.name == "UNWATCH" {
         talk.steps.iter_mut().for_each(|steps| steps.push(&Step::Nothing));
         return Ok(());
     }
     let mut parts = Parts::of(spec);
-    parts.sort(&given[taken..])?;
+    parts.sort_step(&given[taken..])?;
     (spec.run)(&mut Call { desk, talk, parts: &parts })
 }
 

@@ -53,7 +53,8 @@ impl<'a> Parts<'a> {
     ///
     /// Refuses too few or too many words, unknown or repeated options, and an option without its
     /// value.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "every request passes here")]
     pub(crate) fn sort(&mut self, given: &'a [&'a [u8]]) -> Result<(), Fault> {
         let (mut from, mut to) = (0, 0);
         for word in self.spec.words {
@@ -67,6 +68,12 @@ impl<'a> Parts<'a> {
         }
         self.words = &given[from..to];
         self.take_options(&given[to..])
+    }
+
+    /// Like [`Self::sort`], for a request within a transaction.
+    #[inline(never)]
+    pub(crate) fn sort_step(&mut self, given: &'a [&'a [u8]]) -> Result<(), Fault> {
+        self.sort(given)
     }
 
     #[cold]
@@ -156,7 +163,8 @@ impl<'a> Parts<'a> {
         Ok(1 + more)
     }
 
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "every request passes here")]
     fn take_options(&mut self, mut rest: &[&'a [u8]]) -> Result<(), Fault> {
         while let Some((word, others)) = rest.split_first() {
             let Some(option) = options::find(self.spec.options, word) else {
@@ -241,6 +249,12 @@ impl<'a> Parts<'a> {
     fn find_option(&self, letters: u64) -> Option<&'a [u8]> {
         let given = self.options[..self.options_given].iter().flatten();
         given.copied().find(|(known, _)| *known == letters).map(|(_, value)| value)
+    }
+
+    /// Whether certainly none of the options with these bits was given.
+    #[inline]
+    pub(crate) const fn has_none_of(&self, bits: u64) -> bool {
+        self.options_bits & bits == 0
     }
 
     /// Whether an option was given.
