@@ -15,6 +15,7 @@ Starts the real program on the loopback interface, crashes it, and checks what i
 
 scenarios
   kill       SIGKILL at random moments under load
+  policies   the same under load on schedules, transactions, dead letters and unique tasks
   syscalls   SIGKILL at each system call that writes, with strace
   errors     EIO and ENOSPC at each system call that writes, with strace
   damage     flipped bits, cut, missing, swapped and old files between two runs

@@ -46,6 +46,7 @@ fn main() -> ExitCode {
         "full" => scenario::full::run,
         "power" => scenario::power::run,
         "peers" => scenario::peers::run,
+        "policies" => scenario::policies::run,
         "damage" => scenario::damage::run,
         "syscalls" => scenario::syscalls::run,
         _ => return usage(),

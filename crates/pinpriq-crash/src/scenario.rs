@@ -5,5 +5,6 @@ pub(crate) mod errors;
 pub(crate) mod full;
 pub(crate) mod kill;
 pub(crate) mod peers;
+pub(crate) mod policies;
 pub(crate) mod power;
 pub(crate) mod syscalls;

@@ -38,8 +38,7 @@ impl Engine {
     }
 
     fn check_tasks(&self) {
-        let mut bytes = self.queue_bytes() + self.fan_out_bytes() + self.schedule_bytes();
-        bytes += self.windows.iter().map(|window| window.record.bytes()).sum::<u64>();
+        let mut bytes = self.bytes_besides_tasks();
         let mut sharers: BTreeMap<u64, u64> = BTreeMap::new();
         let mut counted: BTreeMap<QueueSlot, ([u64; 6], u64)> = BTreeMap::new();
         let mut finished: BTreeMap<QueueSlot, u64> = BTreeMap::new();
@@ -394,9 +393,11 @@ impl Engine {
         assert_eq!(self.windows.outliving(), outliving, "windows without their task are counted");
     }
 
-    /// The number of bytes that schedules occupy.
-    fn schedule_bytes(&self) -> u64 {
-        self.schedules.iter().map(|(_, schedule)| schedule.bytes()).sum()
+    /// The number of bytes that everything but tasks occupies.
+    fn bytes_besides_tasks(&self) -> u64 {
+        let schedules = self.schedules.iter().map(|(_, schedule)| schedule.bytes());
+        let windows = self.windows.iter().map(|window| window.record.bytes());
+        self.queue_bytes() + self.fan_out_bytes() + schedules.chain(windows).sum::<u64>()
     }
 
     /// The number of bytes that queues occupy.

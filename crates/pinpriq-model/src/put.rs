@@ -40,15 +40,9 @@ impl Model {
         if self.paused(&place).input {
             return Err(RefusalKind::Paused);
         }
-        let given = put.terms.bytes() + put.id.map_or(0, <[u8]>::len);
-        let content = (put.payload.len() + given) as u64 + Self::bytes_of_unique(put);
         self.window_fits(put.unique.as_ref())?;
-        self.has_room(self.room_of_queue(put.queue) + TASK_OVERHEAD_BYTES + content)?;
-        let until = match put.wait {
-            None | Some(Wait::No) => None,
-            Some(Wait::For(span)) => (!span.is_zero()).then(|| Some(self.now.after(span))),
-            Some(Wait::Forever) => Some(None),
-        };
+        self.has_room_for(put)?;
+        let until = self.end_of_wait(put);
         if until.is_some() {
             self.may_wait(client, WAIT_OVERHEAD_BYTES)?;
         }
@@ -93,6 +87,22 @@ impl Model {
             self.end_instant(number);
         }
         Ok(None)
+    }
+
+    fn has_room_for(&self, put: &Put<'_>) -> Result<(), RefusalKind> {
+        let given = put.terms.bytes() + put.id.map_or(0, <[u8]>::len);
+        let content = (put.payload.len() + given) as u64 + Self::bytes_of_unique(put);
+        self.has_room(self.room_of_queue(put.queue) + TASK_OVERHEAD_BYTES + content)
+    }
+
+    /// Until when a put blocks, if it does.
+    #[expect(clippy::option_option, reason = "it blocks not at all, for ever, or for a time")]
+    pub(super) fn end_of_wait(&self, put: &Put<'_>) -> Option<Option<Timestamp>> {
+        match put.wait {
+            None | Some(Wait::No) => None,
+            Some(Wait::For(span)) => (!span.is_zero()).then(|| Some(self.now.after(span))),
+            Some(Wait::Forever) => Some(None),
+        }
     }
 
     pub(super) fn new_id(&mut self, ids: Ids, number: u64) -> TaskId {

@@ -1,6 +1,6 @@
 //! Unique tasks: what a put meets, and what becomes of it.
 
-use pinpriq_engine::command::{Put, TimeToLive, Wait};
+use pinpriq_engine::command::{Put, TimeToLive};
 use pinpriq_engine::limits::WAIT_OVERHEAD_BYTES;
 use pinpriq_engine::reply::{Outcome, RefusalKind, Reply};
 use pinpriq_engine::task::{Bytes, ClientId, RequestId, State, StateKind, TaskId};
@@ -83,11 +83,7 @@ impl Model {
         if let Some(home) = self.homes.get_mut(&place) {
             home.tally.duplicates += 1;
         }
-        let until = match put.wait {
-            None | Some(Wait::No) => None,
-            Some(Wait::For(span)) => (!span.is_zero()).then(|| Some(self.now.after(span))),
-            Some(Wait::Forever) => Some(None),
-        };
+        let until = self.end_of_wait(put);
         if unique.on_duplicate == OnDuplicate::Reject {
             return Err(RefusalKind::Exists);
         }
@@ -103,16 +99,15 @@ impl Model {
             (Some(_), Some(StateKind::Buried)) => Awaited::Known(Outcome::Buried),
             (Some(_), Some(_)) => Awaited::Known(Outcome::Timeout),
         };
-        match (until, number, awaited) {
-            (Some(until), Some(number), Awaited::Known(Outcome::Timeout)) => {
-                self.may_wait(client, WAIT_OVERHEAD_BYTES)?;
-                let awaited = PutAwaited { id, unique: Some(false) };
-                self.add_awaiter(client, request, number, until, Some(awaited));
-            }
-            _ => {
-                let put = PutUnique { id, new: false, awaited };
-                self.reply(client, request, Reply::PutUnique(put));
-            }
+        if let (Some(until), Some(number), Awaited::Known(Outcome::Timeout)) =
+            (until, number, awaited)
+        {
+            self.may_wait(client, WAIT_OVERHEAD_BYTES)?;
+            let awaited = PutAwaited { id, unique: Some(false) };
+            self.add_awaiter(client, request, number, until, Some(awaited));
+        } else {
+            let put = PutUnique { id, new: false, awaited };
+            self.reply(client, request, Reply::PutUnique(put));
         }
         if let Some(number) = replaced.filter(|_| put.ttl == TimeToLive::Instant) {
             self.end_instant(number);

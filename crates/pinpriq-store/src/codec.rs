@@ -64,8 +64,7 @@ pub fn encode(change: &Change, out: &mut Vec<u8>) {
             put_task(out, task);
         }
         Change::Moved(moved) => {
-            out.push(MOVED);
-            put_number(out, moved.number);
+            put_number_of(out, MOVED, moved.number);
             put_progress(out, moved.number, &moved.progress);
         }
         Change::Published(publication, copies) => {
@@ -75,8 +74,7 @@ pub fn encode(change: &Change, out: &mut Vec<u8>) {
             put_bytes(out, &publication.payload);
         }
         Change::Granted(granted) => {
-            out.push(GRANTED);
-            put_number(out, granted.number);
+            put_number_of(out, GRANTED, granted.number);
             put_number(out, granted.incarnation);
             put_number(out, granted.serial);
             put_option(out, granted.deadline, put_moment);
@@ -94,8 +92,7 @@ pub fn encode(change: &Change, out: &mut Vec<u8>) {
         Change::QueueGone(name) => put_name_of(out, QUEUE_GONE, name),
         Change::Emptied(name) => put_name_of(out, EMPTIED, name),
         Change::Lane(lane) => {
-            out.push(LANE);
-            put_number(out, lane.number);
+            put_number_of(out, LANE, lane.number);
             put_bytes(out, &lane.topic);
             put_number(out, lane.member);
             put_settings(out, &lane.settings);
@@ -122,7 +119,7 @@ pub fn encode(change: &Change, out: &mut Vec<u8>) {
     }
 }
 
-/// Writes a record that consists only of a number.
+/// Writes a record that consists of a number, or begins with one.
 fn put_number_of(out: &mut Vec<u8>, kind: u8, number: u64) {
     out.push(kind);
     put_number(out, number);

@@ -16,6 +16,7 @@ use self::bench::BenchArgs;
 use self::fanout::{BeatArgs, JoinArgs, LeaveArgs, ListenArgs, MembersArgs, PublishArgs};
 use self::looking::{ExplainArgs, LeasesArgs, ScanArgs};
 use self::queues::{QueueCommand, StatsArgs, StatusArgs};
+use self::schedules::ScheduleCommand;
 use self::tasks::{
     AckArgs, AwaitArgs, BuryArgs, DigArgs, FailArgs, IdArgs, KillArgs, MoveArgs, PeekArgs,
     PlowArgs, PopArgs, PutArgs, RedriveArgs, ReleaseArgs, SwitchArgs, TakeArgs, TouchArgs,
@@ -31,6 +32,8 @@ pub(crate) mod looking;
 mod queue_settings;
 mod queue_texts;
 pub(crate) mod queues;
+mod schedule_texts;
+pub(crate) mod schedules;
 mod task_texts;
 pub(crate) mod tasks;
 mod texts;
@@ -129,6 +132,9 @@ pub(crate) enum Command {
     /// Make, set up, list, empty, remove and pause queues
     #[command(subcommand)]
     Queue(QueueCommand),
+    /// Put tasks into queues again and again, by schedules
+    #[command(subcommand)]
+    Schedule(ScheduleCommand),
     /// Print a table of the queues, with how fast tasks come and go
     #[command(long_about = queue_texts::STATUS, after_help = queue_texts::AFTER_STATUS)]
     Status(StatusArgs),

@@ -10,10 +10,12 @@ mod held;
 mod look;
 mod looking;
 mod man;
+mod names;
 mod put;
 mod queue;
 mod reshard;
 mod salvage;
+mod schedule;
 mod sending;
 mod serve;
 mod status;
@@ -54,6 +56,7 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Move(arguments) => change::move_tasks(&arguments),
         Command::Redrive(arguments) => change::redrive(&arguments),
         Command::Queue(command) => queue::queue(&command),
+        Command::Schedule(command) => schedule::schedule(&command),
         Command::Stats(arguments) => look::stats(&arguments),
         Command::Status(arguments) => status::status(&arguments),
         Command::Publish(arguments) => fanout::publish(&arguments),

@@ -45,9 +45,9 @@ pub const TRANSACTION_STEPS_MAX: usize = 1_000;
 pub const STEPS_PER_TIMEOUT: usize = 4_096;
 
 /// What a task counts against [`Limits::bytes_max`], in addition to its payload, its key, the id
-/// that it was given, the reason why it failed, the queue and id that it comes from, the name of the
-/// schedule that has put it, and its unique key. This covers its record, its places in the indexes, and the
-/// overhead of the allocator. An estimate.
+/// that it was given, the reason why it failed, the queue and id that it comes from, the name of
+/// the schedule that has put it, and its unique key. This covers its record, its places in the
+/// indexes, and the overhead of the allocator. An estimate.
 pub const TASK_OVERHEAD_BYTES: u64 = 128;
 
 /// What a queue counts in addition to its name, from its first task, its creation or its settings

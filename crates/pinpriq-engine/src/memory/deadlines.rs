@@ -2,10 +2,10 @@
 //!
 //! A task has at most one entry, for the next moment that matters to it. A blocked taker and an
 //! awaiter have one unless they wait for ever. A member has one, and so has a schedule with a next
-//! slot unless it is paused, and a window of a unique task. A queue has one while its consumers wait
-//! for a token; those come before everything else that is due. Other entries that are due at the
-//! same moment come in the order tasks, takers, awaiters, members, schedules, windows, and then by
-//! age, so that a replay gives the same result as the run. Nothing here reads a clock.
+//! slot unless it is paused, and a window of a unique task. A queue has one while its consumers
+//! wait for a token; those come before everything else that is due. Other entries that are due at
+//! the same moment come in the order tasks, takers, awaiters, members, schedules, windows, and then
+//! by age, so that a replay gives the same result as the run. Nothing here reads a clock.
 
 use std::collections::BTreeSet;
 

@@ -169,8 +169,8 @@ impl Engine {
         self.tidy_queues(touched);
     }
 
-    /// Removes what the changed tasks are now, all before any is put back: an id or a unique key may
-    /// have passed from one to another.
+    /// Removes what the changed tasks are now, all before any is put back: an id or a unique key
+    /// may have passed from one to another.
     fn take_out_tasks(&mut self, tasks: &BTreeMap<u64, Option<Task>>, forgotten: Vec<Kept>) {
         let mut payloads = forgotten;
         for number in tasks.keys() {

@@ -81,7 +81,7 @@ pub(crate) struct SettingsArgs {
     pub(crate) client: ClientArgs,
 }
 
-/// The arguments of `queue list`.
+/// The arguments of `queue list` and `schedule list`.
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
     /// Only names that begin with this

@@ -178,6 +178,22 @@ sent_words! {
         /// The first task becomes what this put says, unless it is taken
         Replace "replace",
     }
+    /// Which slots are made up after the server was down.
+    OnMissed {
+        /// One task, for the last of them
+        One "one",
+        /// A task for each of the latest 1000
+        All "all",
+        /// Nothing
+        None "none",
+    }
+    /// What happens at a slot while the task of the last one is unfinished.
+    Overlap {
+        /// The slot puts its task all the same
+        Allow "allow",
+        /// The slot is missed
+        Skip "skip",
+    }
     /// A side of a queue.
     Side {
         /// Where tasks are put

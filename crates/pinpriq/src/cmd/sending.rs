@@ -1,6 +1,7 @@
 //! Sending one payload, the same payload many times, or each line of stdin, over RESP.
 //!
-//! `put` and `publish` decide what is done with them.
+//! `put` and `publish` decide what is done with them. `schedule set` reads its payload in the same
+//! way.
 
 use std::ffi::OsStr;
 use std::io::{self, BufRead as _, Read as _};
@@ -64,7 +65,7 @@ impl Sending<'_> {
 }
 
 /// The payload that was given, or else stdin.
-fn payload(given: Option<&OsStr>) -> Result<Vec<u8>, Failure> {
+pub(super) fn payload(given: Option<&OsStr>) -> Result<Vec<u8>, Failure> {
     match given {
         Some(payload) if payload != "-" => Ok(payload.as_bytes().to_vec()),
         _ => {

@@ -6,7 +6,8 @@ use clap::Parser as _;
 
 use pinpriq_wire::resp::Words;
 
-use super::{change, fanout, held, look, looking, put, queue, status, take};
+use super::{change, fanout, held, look, looking, put, queue, schedule, status, take};
+use crate::args::schedules::ScheduleCommand;
 use crate::args::{Cli, Command};
 use crate::words::OsWords as _;
 
@@ -58,7 +59,15 @@ fn words(command: &Command) -> Words {
         Command::Beat(it) => fanout::beat_words(it),
         Command::Leave(it) => fanout::leave_words(it),
         Command::Members(it) => fanout::members_words(it),
-        Command::Queue(it) => queue::words(it, b"0"),
+        Command::Queue(it) => queue::words(it),
+        Command::Schedule(it) => {
+            let payload = match it {
+                ScheduleCommand::Set(set) => set.payload.clone(),
+                _ => None,
+            };
+            let payload = payload.unwrap_or_else(|| "stdin".into());
+            schedule::words(it, payload.as_encoded_bytes())
+        }
         other => panic!("{other:?} does not speak RESP"),
     }
 }
@@ -200,6 +209,34 @@ fn queues() {
 }
 
 #[test]
+fn schedules() {
+    check(&[
+        ("schedule set s q p --every 30s", "SCHEDULE SET s q p EVERY 30000"),
+        ("schedule set s q --every 100", "SCHEDULE SET s q stdin EVERY 100"),
+        ("schedule set s q p --every 1m --at 5", "SCHEDULE SET s q p EVERY 60000 AT 5"),
+        ("schedule set s q p --cron @daily", "SCHEDULE SET s q p CRON @daily"),
+        (
+            "schedule set s q p --cron @daily --zone Europe/Berlin --key k --priority -3 \
+             --ttl-ms 1h --ttr-ms 5 --missed all --overlap skip",
+            "SCHEDULE SET s q p CRON @daily ZONE Europe/Berlin KEY k PRIORITY -3 TTL 3600000 TTR 5 \
+             MISSED all OVERLAP skip",
+        ),
+        (
+            "schedule set s q p --every 1d --priority none --ttl 2 --ttr 3 --missed None \
+             --overlap ALLOW",
+            "SCHEDULE SET s q p EVERY 86400000 PRIORITY NONE TTL 2 TTR 3 MISSED none OVERLAP allow",
+        ),
+        ("schedule show s", "SCHEDULE SHOW s"),
+        ("schedule list", "SCHEDULE LIST COUNT 1000 CURSOR 0"),
+        ("schedule list --prefix p", "SCHEDULE LIST PREFIX p COUNT 1000 CURSOR 0"),
+        ("schedule pause s", "SCHEDULE PAUSE s"),
+        ("schedule resume s", "SCHEDULE RESUME s"),
+        ("schedule drop s", "SCHEDULE DROP s"),
+        ("schedule fire s", "SCHEDULE FIRE s"),
+    ]);
+}
+
+#[test]
 fn topics_and_members() {
     check(&[
         ("publish t p", "PUBLISH t p"),
@@ -290,6 +327,19 @@ fn contradictions_are_wrong_usage() {
         "switch q 7",
         "queue",
         "queue pause q both",
+        "schedule",
+        "schedule set s q p",
+        "schedule set s --every 1s",
+        "schedule set s q p --every 1s --cron @daily",
+        "schedule set s q p --every 99",
+        "schedule set s q p --every 1s --zone UTC",
+        "schedule set s q p --cron @daily --at 5",
+        "schedule set s q p --every 1s --at soon",
+        "schedule set s q p --every 1s --missed two",
+        "schedule set s q p --every 1s --overlap maybe",
+        "schedule show",
+        "schedule drop a b",
+        "schedule fire s --member m",
         "stats --member m",
         "queue create q --member m",
         "queue drop q --member m",

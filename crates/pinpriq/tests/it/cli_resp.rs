@@ -13,6 +13,7 @@ mod commands;
 mod fanout;
 mod listening;
 mod played;
+mod schedules;
 mod worker;
 
 /// A server with a RESP door, which is stopped at the end of its test.

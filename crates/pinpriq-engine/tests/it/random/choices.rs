@@ -83,13 +83,15 @@ impl<'a> Chooser<'a> {
                 1 => Step::Bad("no command"),
                 2..=20 => Step::Command(Command::Put(Put { wait: None, ..self.put() })),
                 21..=23 => Step::Command(Command::Publish(self.publish())),
+                // Perhaps no step, and refused as such.
+                24 => Step::Command(self.plain_command()),
                 _ => {
                     let mut command = self.plain_command();
-                    let mut tries = 0;
-                    // Few of them are no steps, and refused as such.
-                    while !command.is_step() && (tries <= 20 || !self.dice.once_in(50)) {
+                    for _ in 0..20 {
+                        if command.is_step() {
+                            break;
+                        }
                         command = self.plain_command();
-                        tries += 1;
                     }
                     Step::Command(command)
                 }

@@ -333,8 +333,8 @@ fn answers_about_a_queue() {
         ),
         (
             Reply::Figures(Box::new(figures)),
-            "0f b00001101 01 02 03 04 05 06 02 01 09 20 08 0a 0b 0c 0d 0e 0f 10 11 13 12 05 0f 10 11 \
-             12 01",
+            "0f b00001101 01 02 03 04 05 06 02 01 09 20 08 0a 0b 0c 0d 0e 0f 10 11 13 12 05 \
+             0f 10 11 12 01",
         ),
         (
             Reply::Figures(Box::default()),
