@@ -21,8 +21,8 @@ pinpriq.execute_command("PUT", "python-mails", "to: eve", "PRIORITY", 9, "TTL", 
 seen = [task[3] for task in pinpriq.execute_command("PEEK", "python-mails", "COUNT", 10)]
 assert seen == ["to: bob", "to: ann", "to: eve"], seen
 
-# A pipeline puts many tasks in one round trip.
-with pinpriq.pipeline(transaction=False) as pipeline:
+# A pipeline puts many tasks in one round trip: all of them, or none if one is refused.
+with pinpriq.pipeline() as pipeline:
     for number in range(100):
         pipeline.execute_command("PUT", "numbers", number)
     assert len(pipeline.execute()) == 100
