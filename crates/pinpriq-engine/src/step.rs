@@ -346,12 +346,21 @@ impl Engine {
     }
 
     /// Replies to all awaiters of a task.
+    #[inline]
     pub(crate) fn tell_awaiters(
         &mut self,
         number: u64,
         outcome: Outcome,
         state: Option<StateKind>,
     ) {
+        // Usually nobody awaits anything.
+        if self.consumers.has_awaiters() {
+            self.tell_awaiters_of(number, outcome, state);
+        }
+    }
+
+    #[inline(never)]
+    fn tell_awaiters_of(&mut self, number: u64, outcome: Outcome, state: Option<StateKind>) {
         if let Some(undo) = &mut self.undo
             && !planted!(AwaiterToldOfUndone)
         {
@@ -366,7 +375,8 @@ impl Engine {
     }
 
     /// Removes a queue that is not needed any more. Its figures may be kept for a while.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "it is part of every end of a task")]
     pub(crate) fn tidy_queue(&mut self, queue: QueueSlot) {
         if let Some(undo) = &mut self.undo {
             return undo.tidy_later(queue);

@@ -152,11 +152,14 @@ impl Consumers {
         }
     }
 
+    /// Whether anyone awaits any task.
+    #[inline]
+    pub(crate) fn has_awaiters(&self) -> bool {
+        !self.awaited.is_empty()
+    }
+
     /// Removes and returns the awaiters of one task, if any.
     pub(crate) fn take_awaiters_of(&mut self, number: u64) -> Vec<(AwaiterId, Awaiter)> {
-        if self.awaited.is_empty() {
-            return Vec::new();
-        }
         let first = (number, AwaiterId(0));
         let last = (number, AwaiterId(u64::MAX));
         let ids: Vec<AwaiterId> = self.awaited.range(first..=last).map(|(_, id)| *id).collect();

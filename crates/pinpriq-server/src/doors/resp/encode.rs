@@ -56,6 +56,15 @@ pub(crate) fn output(
             task_array((writer, contacts), tasks, shape, progress, most, known)
         }
         Output::Reply { reply: Reply::Task(Some(_)), .. } if known == 0 => false,
+        // The most frequent ones.
+        Output::Reply { reply: Reply::Done, .. } => {
+            writer.ok();
+            true
+        }
+        Output::Reply { reply: Reply::Put(id), .. } => {
+            task_id(writer, id);
+            true
+        }
         Output::Reply { request, reply, .. } => {
             whole_reply((writer, contacts), reply, Shape::of(*request));
             true
