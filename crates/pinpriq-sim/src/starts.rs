@@ -300,6 +300,8 @@ impl World {
                 oracle.forget(client.id);
             }
             oracle.book.finished();
+            // What an orderly stop does to tasks is seen nowhere else.
+            kept::check(oracle);
         }
         self.sim = Some(sim);
         self.counts.note(Kind::Stop);
