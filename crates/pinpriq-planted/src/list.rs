@@ -297,10 +297,10 @@ bugs! {
         [Engine("scripts::"), Simulator]
     EvictsMoreUrgentTasks "evicts-more-urgent-tasks"
         "A put into a full queue evicts tasks that are more urgent."
-        [Engine("scripts::"), Simulator]
+        [Engine("scripts::")]
     EvictedTaskLost "evicted-task-lost"
         "A task that makes room is removed, although there is a queue for dead letters."
-        [Engine("scripts::"), Simulator]
+        [Engine("scripts::")]
     LimitNotKept "limit-not-kept"
         "More tasks are taken at once than the limit of the queue allows."
         [Engine("scripts::"), Simulator]

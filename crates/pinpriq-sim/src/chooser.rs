@@ -524,12 +524,6 @@ impl Chooser<'_> {
         let also = setting != DEADLETTER && self.once_in(2);
         let mut settings = vec![(setting, value)];
         settings.extend(also.then_some(dead_letters));
-        // A capacity matters more to a queue that evicts, and the other way round.
-        if [CAPACITY, CAPACITYBYTES].contains(&setting) && self.once_in(2) {
-            settings.push((OVERFLOW, Value::Word(1)));
-        } else if setting == OVERFLOW && has_one {
-            settings.push((CAPACITY, Some(1 + self.dice.below(6)).into()));
-        }
         settings.sort_by_key(|(setting, _)| setting.tag);
         settings
     }
