@@ -53,6 +53,10 @@ impl Home {
 
 impl Model {
     pub(super) fn evict(&mut self, number: u64) {
+        // A task whose time is over does not make room: it expires.
+        if self.is_over(self.task(number)) {
+            return self.expire(number);
+        }
         let place = self.places[&number].clone();
         match self.settings(&place).dead_letter {
             None => self.leave(number, Exit::Evicted),
