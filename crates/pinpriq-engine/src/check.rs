@@ -84,7 +84,7 @@ impl Engine {
             let (counts, content) = counted.entry(task.queue).or_default();
             counts[task.kind() as usize] += 1;
             *content += task.content_bytes();
-            if matches!(task.kind(), StateKind::Zombie | StateKind::Done) {
+            if task.kind().is_finished() {
                 *finished.entry(task.queue).or_default() += task.content_bytes();
             }
             self.check_id(slot);

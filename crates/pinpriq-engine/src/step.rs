@@ -47,7 +47,7 @@ impl Engine {
         self.totals.bytes += content;
         self.bytes += own + TASK_OVERHEAD_BYTES;
         self.count(queue, operation, None, Some(kind));
-        if is_finished(kind) {
+        if kind.is_finished() {
             self.weigh_finished(queue, None, Some((kind, content)));
         }
         self.report.stir(operation != Operation::Put);
@@ -158,7 +158,7 @@ impl Engine {
         queue.counters.bytes -= task.content_bytes();
         self.totals.exit(exit);
         self.totals.bytes -= task.content_bytes();
-        if is_finished(from) {
+        if from.is_finished() {
             self.weigh_finished(task.queue, Some((from, task.content_bytes())), None);
         }
         self.count(task.queue, operation, Some(from), None);
@@ -504,7 +504,7 @@ impl Engine {
         let task = &self.tasks[slot];
         let current = Weight::of(task);
         let (queue, to) = (task.queue, task.kind());
-        if is_finished(from) || is_finished(to) {
+        if from.is_finished() || to.is_finished() {
             self.weigh_finished(queue, Some((from, former.content)), Some((to, current.content)));
         }
         if former == current {
@@ -540,10 +540,4 @@ impl Weight {
 /// The connection that the lease of this task depends on, if it was taken without a TTR.
 fn connection_lease(task: &Task) -> Option<ClientId> {
     task.lease().filter(|lease| lease.deadline.is_none()).and_then(|lease| lease.holder)
-}
-
-/// Whether tasks in this state are finished.
-#[inline]
-const fn is_finished(kind: StateKind) -> bool {
-    matches!(kind, StateKind::Zombie | StateKind::Done)
 }

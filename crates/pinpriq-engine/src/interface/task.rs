@@ -253,6 +253,13 @@ pub struct TaskRecord {
 }
 
 impl StateKind {
+    /// Whether tasks in this state are finished: kept after their end, for a time or for good.
+    #[must_use]
+    #[inline]
+    pub const fn is_finished(self) -> bool {
+        matches!(self, Self::Zombie | Self::Done)
+    }
+
     /// All six states, in the usual order.
     pub const ALL: [Self; 6] =
         [Self::Ready, Self::Taken, Self::Waiting, Self::Buried, Self::Zombie, Self::Done];

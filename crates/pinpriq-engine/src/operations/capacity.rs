@@ -145,8 +145,7 @@ impl Engine {
         to: Option<(StateKind, u64)>,
     ) {
         let finished = |side: Option<(StateKind, u64)>| {
-            side.filter(|(kind, _)| matches!(kind, StateKind::Zombie | StateKind::Done))
-                .map_or(0, |(_, bytes)| bytes)
+            side.filter(|(kind, _)| kind.is_finished()).map_or(0, |(_, bytes)| bytes)
         };
         let (former, current) = (finished(from), finished(to));
         if former != current {

@@ -137,7 +137,7 @@ impl Engine {
 
     /// Whether a queue accepts another task that comes from elsewhere.
     fn accepts(&self, to: QueueSlot, slot: Slot) -> bool {
-        let is_finished = matches!(self.tasks[slot].kind(), StateKind::Zombie | StateKind::Done);
+        let is_finished = self.tasks[slot].kind().is_finished();
         let content = self.tasks[slot].content_bytes();
         let is_full =
             !is_finished && self.is_full_for(to, content) && !planted!(MoveIntoAFullQueue);

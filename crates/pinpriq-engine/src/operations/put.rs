@@ -105,7 +105,7 @@ impl Engine {
         }
         if let Some(slot) = self.live(record.number) {
             // It was kept as a finished task after the pop.
-            let finished = matches!(self.tasks[slot].kind(), StateKind::Zombie | StateKind::Done);
+            let finished = self.tasks[slot].kind().is_finished();
             if finished {
                 self.refund(self.tasks[slot].queue);
                 self.shift(slot, Operation::PutBack, Unsaved::Progress, |_| State::Ready);

@@ -21,7 +21,7 @@ use crate::schedule::{
     When,
 };
 use crate::settings::Ids;
-use crate::task::{Bytes, StateKind, TaskId};
+use crate::task::{Bytes, TaskId};
 use crate::time::{Span, Timestamp};
 use crate::transition::Operation;
 
@@ -204,9 +204,8 @@ impl Engine {
 
     /// Whether a task is ready, taken, waiting or buried.
     fn is_unfinished(&self, number: u64) -> bool {
-        let finished = [StateKind::Zombie, StateKind::Done];
         let slot = self.live(number);
-        slot.is_some_and(|slot| !finished.contains(&self.tasks[slot].kind()))
+        slot.is_some_and(|slot| !self.tasks[slot].kind().is_finished())
     }
 
     /// Puts a task of a schedule, unless a put like that would be refused. Returns its id and

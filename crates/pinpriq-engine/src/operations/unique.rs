@@ -358,5 +358,5 @@ impl Task {
 
 /// Whether tasks in this state hold their keys.
 pub(crate) const fn holds_key(kind: StateKind) -> bool {
-    !matches!(kind, StateKind::Zombie | StateKind::Done)
+    !kind.is_finished()
 }
