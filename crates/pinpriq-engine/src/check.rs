@@ -11,6 +11,7 @@ use crate::limits::{WAIT_OVERHEAD_BYTES, queue_bytes};
 use crate::memory::consumers::ConsumerId;
 use crate::memory::deadlines::Due;
 use crate::memory::packed::Unsaved;
+use crate::memory::putters::putter_bytes;
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::operations::ids::parse_id;
 use crate::operations::serve::subscription_bytes;
@@ -140,7 +141,9 @@ impl Engine {
             paused += u64::from(queue.paused.any());
             queue.indexes.check(&self.tasks, queue.counters.present());
             check_balance(&queue.counters, &name.to_string());
-            assert_eq!(queue.pins, 0, "queue {name} is not pinned");
+            let in_line = self.consumers.putters.count_of(slot);
+            assert_eq!(queue.pins as usize, in_line, "queue {name} stays for puts that wait");
+            self.check_line(slot);
             assert!(!queue.to_be_served, "queue {name} was served");
             let waited_for = !queue.subscribers.is_empty()
                 || !queue.waiting.any.is_empty()
@@ -172,6 +175,17 @@ impl Engine {
         assert_eq!(lingering, self.queues.lingering.len(), "queues that linger add up");
         assert_eq!(paused, self.queues.paused(), "pauses add up");
         check_balance(&self.totals, "all queues");
+    }
+
+    /// The first put that waits for room in a queue has none.
+    fn check_line(&self, slot: QueueSlot) {
+        let mut line = self.consumers.putters.iter().filter(|(_, putter)| putter.queue == slot);
+        let Some((id, first)) = line.next() else { return };
+        assert!(self.consumers.clients[&first.client].putters.contains(&id), "{id:?} has a client");
+        let (put, queue) = (first.put.put(), &self.queues[slot]);
+        let content = put.payload.len() + put.terms.bytes();
+        let waits = queue.paused.input || self.is_full_for(slot, content as u64);
+        assert!(waits, "{id:?} does not wait while there is room");
     }
 
     /// Whether the limits of a queue hold its tasks back. A token for which consumers wait must be
@@ -226,6 +240,11 @@ impl Engine {
                 assert!(self.deadlines.contains(at, Due::Awaiter(*id)), "{id:?} stands at {at}");
                 expected += 1;
             }
+        }
+        for (id, putter) in self.consumers.putters.iter() {
+            let due = Due::Putter(id);
+            assert!(self.deadlines.contains(putter.until, due), "{due:?} stands");
+            expected += 1;
         }
         for (incarnation, member) in &self.members.registered {
             if let Some(at) = member.armed {
@@ -304,9 +323,12 @@ impl Engine {
             client.subscriptions.keys().map(|slot| subscription_bytes(&self.queues[*slot].name))
         });
         let awaiters = self.consumers.awaiters.values().map(|_| WAIT_OVERHEAD_BYTES);
-        let waiting: u64 = takers.chain(subscriptions).chain(awaiters).sum();
+        let putters = self.consumers.putters.iter().map(|(_, it)| putter_bytes(&it.put.put()));
+        let waiting: u64 = takers.chain(subscriptions).chain(awaiters).chain(putters).sum();
         assert_eq!(waiting, self.consumers.bytes, "the bytes of all who wait add up");
         assert_eq!(self.consumers.awaited.len(), self.consumers.awaiters.len(), "awaiters agree");
+        let watchers = self.consumers.awaiters.len() + self.consumers.putters.len();
+        assert_eq!(self.consumers.watchers, watchers, "those who watch are counted");
         let live = |number: &u64| self.live(*number).is_some();
         let leases = self.consumers.clients.values().flat_map(|client| &client.leases);
         let held = self.tasks.slots().map(|slot| &self.tasks[slot]).filter(|task| {

@@ -460,6 +460,7 @@ impl Engine {
     ) -> Answered {
         match *command {
             Command::Put(ref put) => self.put(client, request, put),
+            Command::PutInLine { ref put, room } => self.put_in_line(client, request, put, room),
             Command::PutBack(records) => Ok(Some(self.put_back(records))),
             Command::GiveBack(receipts) => Ok(Some(self.give_back(receipts))),
             Command::Take(ref take) | Command::TakeDone { ref take, .. } => {
@@ -528,14 +529,20 @@ impl Engine {
                     // A taker that is still in line gets what has become ready meanwhile, before it
                     // learns that there is nothing.
                     if !planted!(TimeoutBeforeTask) {
-                        self.serve();
+                        self.serve_all();
                     }
                     self.time_out_taker(taker);
                 }
                 Some(Due::Awaiter(awaiter)) => self.time_out_awaiter(awaiter),
+                Some(Due::Putter(putter)) => {
+                    // A put that is still in line enters if there is room by now.
+                    self.serve_all();
+                    self.time_out_putter(putter);
+                }
                 Some(Due::Member(incarnation)) => self.end_or_rearm_member(incarnation),
                 Some(Due::Window(number)) => self.fire_window(number),
                 Some(Due::Schedule(number)) => {
+                    self.fill_vacancies();
                     slot_bytes += self.fire_slot(number);
                     if slot_bytes >= SLOT_BYTES_PER_TIMEOUT {
                         break;
@@ -544,13 +551,13 @@ impl Engine {
             }
         }
         // Consumers that wait already come before the client of this call.
-        self.serve();
+        self.serve_all();
     }
 
     /// Ends every call that may have changed something: serves the tasks that became ready, then
     /// reports what the store must know.
     pub(crate) fn conclude(&mut self) {
-        self.serve();
+        self.serve_all();
         self.save();
         self.report.conclude();
     }

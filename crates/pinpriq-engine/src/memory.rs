@@ -11,6 +11,7 @@ pub(crate) mod numbers;
 pub(crate) mod packed;
 pub(crate) mod pages;
 pub(crate) mod payloads;
+pub(crate) mod putters;
 pub(crate) mod queues;
 pub(crate) mod ranked;
 pub(crate) mod schedules;

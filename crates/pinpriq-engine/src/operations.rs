@@ -14,6 +14,7 @@ pub(crate) mod gates;
 mod held;
 pub(crate) mod ids;
 mod leases;
+mod line;
 mod moving;
 mod put;
 pub(crate) mod room;

@@ -99,9 +99,11 @@ impl Engine {
             self.note_key(slot, from);
         }
         match to {
-            StateKind::Buried => self.tell_awaiters(number, Outcome::Buried, Some(to)),
+            StateKind::Buried => {
+                self.tell_watchers(Some(queue), number, (Outcome::Buried, Some(to)));
+            }
             StateKind::Zombie | StateKind::Done => {
-                self.tell_awaiters(number, Outcome::Acked, Some(to));
+                self.tell_watchers(Some(queue), number, (Outcome::Acked, Some(to)));
             }
             StateKind::Ready | StateKind::Taken | StateKind::Waiting => {}
         }
@@ -181,7 +183,7 @@ impl Engine {
             Exit::Moved => Outcome::Moved,
         };
         if !planted!(AwaiterNotToldOfExpiry) || exit != Exit::Expired {
-            self.tell_awaiters(task.number(), outcome, None);
+            self.tell_watchers(Some(task.queue), task.number(), (outcome, None));
         }
         task
     }
@@ -345,22 +347,30 @@ impl Engine {
         }
     }
 
-    /// Replies to all awaiters of a task.
+    /// Replies to all awaiters of a task, and notes that its queue may have room.
     #[inline]
-    pub(crate) fn tell_awaiters(
+    pub(crate) fn tell_watchers(
         &mut self,
+        queue: Option<QueueSlot>,
         number: u64,
-        outcome: Outcome,
-        state: Option<StateKind>,
+        (outcome, state): (Outcome, Option<StateKind>),
     ) {
-        // Usually nobody awaits anything.
-        if self.consumers.has_awaiters() {
-            self.tell_awaiters_of(number, outcome, state);
+        // Usually nobody waits for that.
+        if self.consumers.has_watchers() {
+            self.tell_watchers_of(queue, number, (outcome, state));
         }
     }
 
     #[inline(never)]
-    fn tell_awaiters_of(&mut self, number: u64, outcome: Outcome, state: Option<StateKind>) {
+    fn tell_watchers_of(
+        &mut self,
+        queue: Option<QueueSlot>,
+        number: u64,
+        (outcome, state): (Outcome, Option<StateKind>),
+    ) {
+        if let Some(queue) = queue.filter(|_| !planted!(RoomNotNoticed)) {
+            self.consumers.putters.note_vacancy(queue);
+        }
         if let Some(undo) = &mut self.undo
             && !planted!(AwaiterToldOfUndone)
         {
@@ -510,6 +520,7 @@ impl Engine {
         if former == current {
             return;
         }
+        self.note_vacancy(queue);
         let number = self.tasks[slot].number();
         let counters = &mut self.queues[queue].counters;
         counters.bytes = counters.bytes + current.content - former.content;

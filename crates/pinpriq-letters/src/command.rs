@@ -15,13 +15,15 @@ mod tending;
 
 use pinpriq_engine::command::{Command, Done};
 use pinpriq_engine::task::{Grant, Receipt, TaskRecord};
-use pinpriq_records::primitives::{end, put_bytes, put_number, take_byte, take_bytes, take_small};
+use pinpriq_records::primitives::{
+    end, put_bytes, put_number, put_span, take_byte, take_bytes, take_small, take_span,
+};
 
 use self::kinds::{
     ACK, ACK_ALL, AWAIT, BURY, CREDIT, DIG, EXPLAIN, FAIL, GET, GIVE_BACK, KILL, LEASES, MOVE,
-    PEEK, PLOW, PUBLISH, PUT, PUT_BACK, QUEUE_CREATE, QUEUE_SET, REDRIVE, RELEASE, RESTART, SCAN,
-    SCHEDULE_FIRE, SCHEDULE_SET, SNATCH, SUBSCRIBE, SWITCH, TAKE, TAKE_DONE, TOUCH, TRANSACTION,
-    UNSUBSCRIBE, UPDATE,
+    PEEK, PLOW, PUBLISH, PUT, PUT_BACK, PUT_IN_LINE, QUEUE_CREATE, QUEUE_SET, REDRIVE, RELEASE,
+    RESTART, SCAN, SCHEDULE_FIRE, SCHEDULE_SET, SNATCH, SUBSCRIBE, SWITCH, TAKE, TAKE_DONE, TOUCH,
+    TRANSACTION, UNSUBSCRIBE, UPDATE,
 };
 use self::parts::{begin_in, put_names, take_queue_first};
 use crate::Malformed;
@@ -37,6 +39,11 @@ const NO_RECEIPT: Receipt = Receipt { number: 0, grant: Grant { incarnation: 0, 
 pub(crate) fn encode(command: &Command<'_>, out: &mut Vec<u8>) {
     match command {
         Command::Put(put) => putting::encode_put(put, out),
+        Command::PutInLine { put, room } => {
+            out.push(PUT_IN_LINE);
+            put_span(out, *room);
+            putting::encode_put(put, out);
+        }
         Command::Take(take) => putting::encode_take(take, out),
         Command::TakeDone { done, take } => {
             out.push(TAKE_DONE);
@@ -180,6 +187,13 @@ pub(crate) fn decode<R>(
 
 fn take_without_list<'a>(kind: u8, input: &mut &'a [u8]) -> Result<Command<'a>, Malformed> {
     Ok(match kind {
+        PUT_IN_LINE => {
+            let room = take_span(input)?;
+            if take_byte(input)? != PUT {
+                return Err(Malformed::OutOfRange("put"));
+            }
+            Command::PutInLine { put: putting::take_put(input)?, room }
+        }
         RELEASE => Command::Release(holding::take_release(input)?),
         TOUCH => holding::take_touch(input)?,
         CREDIT => Command::Credit(take_small(input, "credit")?),

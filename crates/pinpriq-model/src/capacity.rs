@@ -6,6 +6,11 @@ use pinpriq_engine::task::{State, StateKind, TaskRecord, reasons};
 use super::{Exit, Home, Model};
 
 impl Home {
+    /// Whether it has a capacity at all.
+    pub(super) const fn is_bounded(&self) -> bool {
+        self.settings.capacity.is_some() || self.settings.capacity_bytes.is_some()
+    }
+
     /// Whether it has no room for another task of so many bytes.
     pub(super) fn is_full_for(&self, content: u64) -> bool {
         self.is_full_with(&self.unfinished().collect::<Vec<_>>(), content)

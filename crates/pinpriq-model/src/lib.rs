@@ -17,6 +17,7 @@ mod disk_room;
 mod failure;
 mod gate;
 mod hold;
+mod line;
 mod looking;
 mod members;
 mod moving;
@@ -50,6 +51,7 @@ use pinpriq_engine::unique::WindowRecord;
 use arguments::{fits, id_fits};
 pub use bindings::{is_placeholder, number_of};
 use gate::Bucket;
+use line::Putter;
 pub use schedules::Schedule;
 use serve::{Subscription, Taker};
 pub use survivors::Survivors;
@@ -153,6 +155,7 @@ pub struct Model {
     calendars: Arc<dyn Calendars>,
     takers: Vec<Taker>,
     awaiters: Vec<Awaiter>,
+    putters: Vec<Putter>,
     subscriptions: Vec<Subscription>,
     /// How many tasks each subscriber may still be sent.
     pub credits: BTreeMap<ClientId, u32>,
@@ -198,6 +201,7 @@ impl Model {
             calendars: Arc::new(EveryOnly),
             takers: Vec::new(),
             awaiters: Vec::new(),
+            putters: Vec::new(),
             subscriptions: Vec::new(),
             credits: BTreeMap::new(),
             emptied: Vec::new(),
@@ -232,13 +236,14 @@ impl Model {
             Ok(None) => {}
             Err(kind) => self.refuse(client, request, kind),
         }
-        self.serve();
+        self.serve_all();
     }
 
     fn answer(&mut self, client: ClientId, request: RequestId, command: &Command<'_>) -> Answer {
         self.room_suffices(command)?;
         match command {
             Command::Put(put) => self.put(client, request, put),
+            Command::PutInLine { put, room } => self.put_in_line(client, request, put, *room),
             Command::PutBack(records) => Ok(Some(self.put_back(records))),
             Command::GiveBack(receipts) => Ok(Some(self.give_back(receipts))),
             Command::Take(take) => self.take(client, request, take),

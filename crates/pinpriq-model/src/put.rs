@@ -33,10 +33,7 @@ impl Model {
             return Err(RefusalKind::Exists);
         }
         let content = (put.payload.len() + put.terms.bytes()) as u64;
-        let evicted = match self.homes.get(&place) {
-            Some(home) => home.make_room(put.priority, content).ok_or(RefusalKind::Full)?,
-            None => Vec::new(),
-        };
+        let evicted = self.room_for(&place, put.priority, content)?;
         if self.paused(&place).input {
             return Err(RefusalKind::Paused);
         }

@@ -113,7 +113,8 @@ impl Model {
         let subscriptions = self.subscriptions.iter();
         let subscriptions = subscriptions.map(|known| self.subscription_bytes(&known.place));
         let awaiters = self.awaiters.iter().map(|_| WAIT_OVERHEAD_BYTES);
-        takers.chain(subscriptions).chain(awaiters).sum()
+        let putters = self.putters.iter().map(crate::Putter::bytes);
+        takers.chain(subscriptions).chain(awaiters).chain(putters).sum()
     }
 
     /// The bytes that a task occupies alone.

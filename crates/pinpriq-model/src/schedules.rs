@@ -191,10 +191,7 @@ impl Model {
         self.payload_fits(Some(&plan.payload))?;
         self.ttl_fits(ttl, Span::ZERO)?;
         let content = (plan.payload.len() + plan.terms.bytes()) as u64;
-        let evicted = match self.homes.get(&place) {
-            Some(home) => home.make_room(plan.priority, content).ok_or(RefusalKind::Full)?,
-            None => Vec::new(),
-        };
+        let evicted = self.room_for(&place, plan.priority, content)?;
         if self.paused(&place).input {
             return Err(RefusalKind::Paused);
         }

@@ -14,6 +14,7 @@ pub(super) enum Due {
     Task(u64),
     Taker(u64),
     Awaiter(u64),
+    Putter(u64),
     Member(u64),
     Schedule(u64),
     Window(u64),
@@ -66,7 +67,8 @@ impl Model {
         let slots = self.slots().map(|(slot, number)| (slot, Due::Schedule(number)));
         let windows = self.windows.values().map(|known| (known.until, Due::Window(known.number)));
         let others = members.chain(slots).chain(windows);
-        tasks.chain(takers).chain(awaiters).chain(others).min()
+        let putters = self.putters.iter().map(|it| (it.until, Due::Putter(it.turn)));
+        tasks.chain(takers).chain(awaiters).chain(putters).chain(others).min()
     }
 
     /// Advances time, and finishes what was begun.
@@ -74,7 +76,7 @@ impl Model {
         self.advance(now);
         self.clean_lanes();
         self.tell_emptied(|_| true);
-        self.serve();
+        self.serve_all();
     }
 
     /// Notifies the awaiters of tasks of an emptied queue that the tasks were killed.
@@ -96,7 +98,7 @@ impl Model {
     /// Does everything that is due, then hands out everything that became ready.
     pub(super) fn fire_due(&mut self) {
         if self.now < self.quiet_until {
-            self.serve();
+            self.serve_all();
             return;
         }
         loop {
@@ -108,16 +110,23 @@ impl Model {
             match due {
                 Due::Task(number) => self.fire(number),
                 Due::Taker(turn) => {
-                    self.serve();
+                    self.serve_all();
                     self.time_out_taker(turn);
                 }
                 Due::Awaiter(turn) => self.time_out_awaiter(turn),
+                Due::Putter(turn) => {
+                    self.serve_all();
+                    self.time_out_putter(turn);
+                }
                 Due::Member(incarnation) => self.end_member(incarnation),
-                Due::Schedule(number) => self.fire_slot(number, at),
+                Due::Schedule(number) => {
+                    self.fill_vacancies();
+                    self.fire_slot(number, at);
+                }
                 Due::Window(number) => drop(self.windows.remove(&number)),
             }
         }
-        self.serve();
+        self.serve_all();
     }
 
     fn fire(&mut self, number: u64) {
@@ -156,6 +165,7 @@ impl Model {
         self.now = now;
         self.takers.retain(|taker| taker.client != client);
         self.awaiters.retain(|awaiter| awaiter.client != client);
+        self.putters.retain(|putter| putter.client != client);
         self.subscriptions.retain(|known| known.client != client);
         self.credits.remove(&client);
         let ended = |lease: &Lease| lease.deadline.is_none() && lease.holder == Some(client);
@@ -214,12 +224,17 @@ impl Model {
             self.takers.iter().filter(|own| own.client == client).map(|own| own.turn).collect();
         let awaiters: Vec<u64> =
             self.awaiters.iter().filter(|own| own.client == client).map(|own| own.turn).collect();
+        let putters: Vec<u64> =
+            self.putters.iter().filter(|own| own.client == client).map(|own| own.turn).collect();
         for turn in takers {
             self.time_out_taker(turn);
+        }
+        for turn in putters {
+            self.time_out_putter(turn);
         }
         for turn in awaiters {
             self.time_out_awaiter(turn);
         }
-        self.serve();
+        self.serve_all();
     }
 }

@@ -73,6 +73,18 @@ bugs! {
     OthersInLineForgotten "others-in-line-forgotten"
         "After the first consumer in line was served, the others are forgotten."
         [Engine("scripts::"), Simulator]
+    WaitingPutOvertaken "waiting-put-overtaken"
+        "A put overtakes those that wait for room in its queue."
+        [Engine("scripts::"), Simulator]
+    RoomNotNoticed "room-not-noticed"
+        "A put that waits for room does not notice that a task has left."
+        [Engine("scripts::"), Simulator]
+    DeadPutterServed "dead-putter-served"
+        "A put waits for room although its connection has ended."
+        [Engine("scripts::"), Simulator]
+    PausedPutWaits "paused-put-waits"
+        "A put with ROOM into a full queue waits although the queue is paused for puts."
+        [Engine("scripts::"), Simulator]
     DeadTakerServed "dead-taker-served"
         "A blocked take stays in line when its connection has ended, and swallows a task."
         [Engine("scripts::"), Simulator]
@@ -297,10 +309,10 @@ bugs! {
         [Engine("scripts::"), Simulator]
     EvictsMoreUrgentTasks "evicts-more-urgent-tasks"
         "A put into a full queue evicts tasks that are more urgent."
-        [Engine("scripts::")]
+        [Engine("scripts::"), Simulator]
     EvictedTaskLost "evicted-task-lost"
         "A task that makes room is removed, although there is a queue for dead letters."
-        [Engine("scripts::")]
+        [Engine("scripts::"), Simulator]
     LimitNotKept "limit-not-kept"
         "More tasks are taken at once than the limit of the queue allows."
         [Engine("scripts::"), Simulator]

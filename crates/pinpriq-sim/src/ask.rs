@@ -80,6 +80,7 @@ pub(crate) enum Ask {
         ttr: Option<u64>,
         id: Option<Text>,
         wait: Option<i64>,
+        room: Option<u64>,
         unique: Option<Uniqueness>,
     },
     Take {
@@ -326,7 +327,19 @@ impl Ask {
     #[expect(clippy::too_many_lines, reason = "one arm for each request")]
     fn words(&self) -> Words {
         match self {
-            Self::Put { queue, payload, key, priority, delay, ttl, ttr, id, wait, unique } => {
+            Self::Put {
+                queue,
+                payload,
+                key,
+                priority,
+                delay,
+                ttl,
+                ttr,
+                id,
+                wait,
+                room,
+                unique,
+            } => {
                 let words = Words::new("PUT")
                     .bytes(queue)
                     .bytes(payload)
@@ -336,7 +349,8 @@ impl Ask {
                     .option("TTL", *ttl)
                     .option("TTR", *ttr)
                     .given("ID", id.as_deref())
-                    .option("WAIT", *wait);
+                    .option("WAIT", *wait)
+                    .option("ROOM", *room);
                 unique.iter().fold(words, |words, unique| unique.words(words))
             }
             Self::Take { queues, member, count, wait, wish, pop, ttr, done } => {

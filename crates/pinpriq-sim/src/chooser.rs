@@ -144,6 +144,9 @@ impl Chooser<'_> {
         let waits = self.knobs.awaits > 0 && self.once_in(6);
         let delay = if !waits && self.once_in(5) { self.span() } else { 0 };
         let queue = self.queue();
+        let for_room =
+            self.knobs.waits > 0 && self.once_in(if self.model.is_full(&queue) { 2 } else { 40 });
+        let room = for_room.then(|| self.span() * if self.once_in(3) { 20 } else { 1 });
         let given = self.model.gives_ids(&queue) != self.once_in(40);
         let ttl = self.once_in(4).then(|| self.span() + if self.once_in(9) { 0 } else { delay });
         Ask::Put {
@@ -156,6 +159,7 @@ impl Chooser<'_> {
             ttr: self.once_in(6).then(|| self.span()),
             id: given.then(|| format!("t{}", self.dice.below(30)).into_bytes()),
             wait: waits.then(|| self.wait()),
+            room,
             unique: self.once_in(6).then(|| self.unique()),
         }
     }
@@ -523,6 +527,13 @@ impl Chooser<'_> {
         let dead_letters = (DEADLETTER, Value::Bytes(self.dead()));
         let also = setting != DEADLETTER && self.once_in(2);
         let mut settings = vec![(setting, value)];
+        // What evicts needs a capacity, and little is evicted where only few settings meet.
+        if (setting == CAPACITY || setting == CAPACITYBYTES) && self.once_in(2) {
+            settings.push((OVERFLOW, Value::Word(1)));
+        }
+        if setting == OVERFLOW && has_one {
+            settings.push((CAPACITY, Some(1 + self.dice.below(6)).into()));
+        }
         settings.extend(also.then_some(dead_letters));
         settings.sort_by_key(|(setting, _)| setting.tag);
         settings

@@ -16,6 +16,13 @@ use crate::unique::Unique;
 pub enum Command<'a> {
     /// Puts a task into a queue, which is created if it does not exist.
     Put(Put<'a>),
+    /// Puts a task into a queue. If the queue is full, the put waits until there is room.
+    PutInLine {
+        /// The task.
+        put: Put<'a>,
+        /// The longest that it waits for room. Zero does not wait.
+        room: Span,
+    },
     /// Takes tasks under a lease, or pops them.
     Take(Take<'a>),
     /// Reads tasks and changes nothing.

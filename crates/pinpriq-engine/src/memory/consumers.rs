@@ -1,4 +1,5 @@
-//! Everyone who waits: blocked takers, subscribers with their credits, and awaiters.
+//! Everyone who waits: blocked takers, subscribers with their credits, awaiters, and puts that wait
+//! for room, which are in `putters.rs`.
 //!
 //! A consumer holds one ticket for each queue that it waits for. Tickets only grow, so the lowest
 //! ticket is the one that became ready first. Tasks are handed out in `serve.rs`.
@@ -7,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::command::{Selection, TakeMode};
 use crate::limits::WAIT_OVERHEAD_BYTES;
+use crate::memory::putters::{PutterId, Putters};
 use crate::memory::slots::QueueSlot;
 use crate::reply::{Outcome, Reply};
 use crate::task::{ClientId, RequestId, TaskId};
@@ -98,6 +100,7 @@ pub(crate) struct Client {
     pub(crate) subscriptions: BTreeMap<QueueSlot, Subscription>,
     pub(crate) takers: BTreeSet<TakerId>,
     pub(crate) awaiters: BTreeSet<AwaiterId>,
+    pub(crate) putters: BTreeSet<PutterId>,
     /// The numbers of the tasks that it holds only as long as it is connected.
     pub(crate) leases: BTreeSet<u64>,
 }
@@ -110,6 +113,10 @@ pub(crate) struct Consumers {
     pub(crate) awaiters: BTreeMap<AwaiterId, Awaiter>,
     /// Awaiters by the number of their task.
     pub(crate) awaited: BTreeSet<(u64, AwaiterId)>,
+    pub(crate) putters: Putters,
+    /// The number of awaiters and of puts that wait for room: of those to whom it may matter that a
+    /// task is finished.
+    pub(crate) watchers: usize,
     /// See [`crate::Engine::waiting_bytes`].
     pub(crate) bytes: u64,
     /// The number of subscriptions.
@@ -124,12 +131,13 @@ impl Client {
             && self.subscriptions.is_empty()
             && self.takers.is_empty()
             && self.awaiters.is_empty()
+            && self.putters.is_empty()
             && self.leases.is_empty()
     }
 
     /// The number of its requests that are blocked.
     pub(crate) fn waits(&self) -> usize {
-        self.takers.len() + self.awaiters.len()
+        self.takers.len() + self.awaiters.len() + self.putters.len()
     }
 }
 
@@ -152,10 +160,10 @@ impl Consumers {
         }
     }
 
-    /// Whether anyone awaits any task.
+    /// Whether it matters to anyone that a task is finished.
     #[inline]
-    pub(crate) fn has_awaiters(&self) -> bool {
-        !self.awaited.is_empty()
+    pub(crate) const fn has_watchers(&self) -> bool {
+        self.watchers > 0
     }
 
     /// Removes and returns the awaiters of one task, if any.
@@ -169,6 +177,7 @@ impl Consumers {
     /// Removes an awaiter from every index.
     pub(crate) fn remove_awaiter(&mut self, id: AwaiterId) -> Option<Awaiter> {
         let awaiter = self.awaiters.remove(&id)?;
+        self.watchers -= 1;
         self.bytes -= WAIT_OVERHEAD_BYTES;
         self.awaited.remove(&(awaiter.number, id));
         if let Some(client) = self.clients.get_mut(&awaiter.client) {

@@ -1,15 +1,17 @@
 //! The one index of moments at which something is due without a command.
 //!
 //! A task has at most one entry, for the next moment that matters to it. A blocked taker and an
-//! awaiter have one unless they wait for ever. A member has one, and so has a schedule with a next
-//! slot unless it is paused, and a window of a unique task. A queue has one while its consumers
-//! wait for a token; those come before everything else that is due. Other entries that are due at
-//! the same moment come in the order tasks, takers, awaiters, members, schedules, windows, and then
-//! by age, so that a replay gives the same result as the run. Nothing here reads a clock.
+//! awaiter have one unless they wait for ever, and so has a put that waits for room. A member has
+//! one, and so has a schedule with a next slot unless it is paused, and a window of a unique task.
+//! A queue has one while its consumers wait for a token; those come before everything else that is
+//! due. Other entries that are due at the same moment come in the order tasks, takers, awaiters,
+//! puts, members, schedules, windows, and then by age, so that a replay gives the same result as
+//! the run. Nothing here reads a clock.
 
 use std::collections::BTreeSet;
 
 use crate::memory::consumers::{AwaiterId, TakerId};
+use crate::memory::putters::PutterId;
 use crate::memory::slots::QueueSlot;
 use crate::memory::sorted::{self, Key, Sorted};
 use crate::time::Timestamp;
@@ -23,6 +25,8 @@ pub(crate) enum Due {
     Taker(TakerId),
     /// An await has waited long enough.
     Awaiter(AwaiterId),
+    /// A put has waited long enough for room.
+    Putter(PutterId),
     /// The lease of the member of this incarnation may have run out.
     Member(u64),
     /// The schedule of this number has a slot.

@@ -69,6 +69,7 @@ impl Engine {
         queue.created = true;
         queue.settings = settings;
         self.set_gate(slot);
+        self.note_vacancy(slot);
         self.report_queue(slot);
         Ok(Some(Reply::Done))
     }
@@ -106,6 +107,7 @@ impl Engine {
         queue.created = false;
         queue.settings = Settings::default();
         self.set_gate(slot);
+        self.note_vacancy(slot);
         self.report_queue(slot);
         self.tidy_queue(slot);
         Ok(Some(Reply::Count(count)))
@@ -126,6 +128,7 @@ impl Engine {
         }
         self.queues.pause(slot, new);
         self.report_queue(slot);
+        self.note_vacancy(slot);
         self.wake(slot);
         self.tidy_queue(slot);
         Ok(Some(Reply::Done))

@@ -52,7 +52,7 @@ pub(crate) fn check_names(command: &Command<'_>) -> Result<(), Refusal> {
 #[inline(never)]
 fn check_other_names(command: &Command<'_>) -> Result<(), Refusal> {
     let queue: QueueName<'_> = match command {
-        Command::Put(put) => put.queue.into(),
+        Command::Put(put) | Command::PutInLine { put, .. } => put.queue.into(),
         Command::TakeDone { done, take } => return check_names_of_done(done, take),
         Command::Take(Take { queues, member, .. })
         | Command::Subscribe { queues, member, .. }

@@ -16,7 +16,7 @@ use crate::transition::Operation;
 
 /// What a queue lacks for a task.
 #[derive(Clone, Copy, Debug)]
-enum Lack {
+pub(crate) enum Lack {
     /// It holds this many tasks already, which is its capacity.
     Tasks(u64),
     /// With the task it would hold more than this many bytes.
@@ -65,6 +65,10 @@ impl Engine {
         queue: QueueSlot,
     ) -> Result<Vec<Slot>, Refusal> {
         let content = (put.payload.len() + put.terms.bytes()) as u64;
+        if self.consumers.putters.wait_for(queue) && !planted!(WaitingPutOvertaken) {
+            let sentence = format!("other tasks wait for room in the queue {}", quoted(put.queue));
+            return Err(Refusal::new(RefusalKind::Full, sentence));
+        }
         match self.queues[queue].lack(content) {
             Some(lack) if !planted!(CapacityNotKept) => {
                 self.find_room(put.priority, content, queue).ok_or_else(|| full(put.queue, lack))
@@ -155,7 +159,7 @@ impl Engine {
     }
 }
 
-fn full(queue: &[u8], lack: Lack) -> Refusal {
+pub(crate) fn full(queue: &[u8], lack: Lack) -> Refusal {
     let name = quoted(queue);
     let sentence = match lack {
         Lack::Tasks(capacity) => format!("the queue {name} holds its {capacity} tasks already"),

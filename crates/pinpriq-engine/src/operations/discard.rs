@@ -38,6 +38,7 @@ impl Engine {
         if queue.indexes.keys_held() > 0 {
             self.outlive(slot);
         }
+        self.note_vacancy(slot);
         let queue = &mut self.queues[slot];
         let former = std::mem::replace(&mut queue.epoch, epoch);
         let indexes = std::mem::take(&mut queue.indexes);
@@ -83,7 +84,7 @@ impl Engine {
     fn free(&mut self, slot: Slot) {
         let task = self.remove_from_memory(slot);
         self.forget_lease(&task);
-        self.tell_awaiters(task.number(), Outcome::Killed, None);
+        self.tell_watchers(None, task.number(), (Outcome::Killed, None));
     }
 
     fn forget_lease(&mut self, task: &Task) {

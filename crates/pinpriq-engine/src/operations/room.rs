@@ -84,6 +84,7 @@ impl Engine {
             // A put, a publication or a step is refused later. A drain may need a resumed side.
             // What could not be sent has to go back.
             Command::Put(_)
+            | Command::PutInLine { .. }
             | Command::Publish(_)
             | Command::Transaction(_)
             | Command::PutBack(_)

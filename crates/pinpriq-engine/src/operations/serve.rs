@@ -390,6 +390,7 @@ impl Engine {
         known.credit = 0;
         let takers: Vec<TakerId> = known.takers.iter().copied().collect();
         let awaiters: Vec<_> = known.awaiters.iter().copied().collect();
+        let putters: Vec<_> = known.putters.iter().copied().collect();
         let leases: Vec<u64> = known.leases.iter().copied().collect();
         self.unsubscribe_all(client);
         for taker in takers {
@@ -399,6 +400,11 @@ impl Engine {
         }
         for awaiter in awaiters {
             self.remove_awaiter(awaiter);
+        }
+        for putter in putters {
+            if !planted!(DeadPutterServed) {
+                self.remove_putter(putter);
+            }
         }
         for number in leases {
             if let Some(slot) = self.live(number)

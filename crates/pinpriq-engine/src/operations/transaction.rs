@@ -127,7 +127,7 @@ impl Engine {
             self.tasks.forget(Some(payload));
         }
         for (number, outcome, state) in told {
-            self.tell_awaiters(number, outcome, state);
+            self.tell_watchers(None, number, (outcome, state));
         }
         self.tidy_queues(untidied);
         instants

@@ -5,6 +5,7 @@ use crate::engine::{Answered, Engine};
 use crate::limits::WAIT_OVERHEAD_BYTES;
 use crate::memory::consumers::{Awaiter, AwaiterId, PutAwaited, TakerId};
 use crate::memory::deadlines::Due;
+use crate::memory::putters::PutterId;
 use crate::operations::find::not_found;
 use crate::reply::{Outcome, Reply};
 use crate::task::{ClientId, RequestId, StateKind};
@@ -113,8 +114,12 @@ impl Engine {
         let Some(known) = self.consumers.clients.get(&client) else { return };
         let takers: Vec<TakerId> = known.takers.iter().copied().collect();
         let awaiters: Vec<AwaiterId> = known.awaiters.iter().copied().collect();
+        let putters: Vec<PutterId> = known.putters.iter().copied().collect();
         for taker in takers {
             self.time_out_taker(taker);
+        }
+        for putter in putters {
+            self.time_out_putter(putter);
         }
         for id in awaiters {
             let until: Option<Timestamp> = self.consumers.awaiters.get(&id).and_then(|a| a.until);
@@ -130,6 +135,7 @@ impl Engine {
         if let Some(at) = awaiter.until {
             self.deadlines.insert(at, Due::Awaiter(id));
         }
+        self.consumers.watchers += 1;
         self.consumers.bytes += WAIT_OVERHEAD_BYTES;
         self.consumers.client(awaiter.client).awaiters.insert(id);
         self.consumers.awaited.insert((awaiter.number, id));

@@ -41,6 +41,7 @@ pub(super) const TAKE_DONE: u8 = 38;
 pub(super) const FAIL: u8 = 39;
 pub(super) const MOVE: u8 = 40;
 pub(super) const REDRIVE: u8 = 41;
+pub(super) const PUT_IN_LINE: u8 = 42;
 pub(super) const SCHEDULE_SET: u8 = 50;
 pub(super) const SCHEDULE_SHOW: u8 = 51;
 pub(super) const SCHEDULE_LIST: u8 = 52;

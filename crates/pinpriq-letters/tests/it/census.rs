@@ -33,6 +33,7 @@ macro_rules! census {
 
 census!(commands of Command<'static>:
     Command::Put(_),
+    Command::PutInLine { .. },
     Command::Take(_),
     Command::TakeDone { .. },
     Command::Peek(_),

@@ -36,7 +36,7 @@ impl<'c> Destination<'c> {
     /// Returns the destination of a command.
     pub(super) fn of(command: &Command<'c>) -> Self {
         match *command {
-            Command::Put(put) => Self::Queue(put.queue),
+            Command::Put(put) | Command::PutInLine { put, .. } => Self::Queue(put.queue),
             Command::Take(take) => Self::Queues(take.queues),
             Command::TakeDone { done, take } => Self::Done(done, take.queues),
             Command::Peek(peek) => Self::Queue(peek.queue.name),
@@ -132,6 +132,7 @@ impl<'c> Destination<'c> {
 pub(super) fn may_block(command: &Command<'_>) -> bool {
     match command {
         Command::Put(put) => put.wait.is_some_and(Wait::blocks),
+        Command::PutInLine { put, room } => !room.is_zero() || put.wait.is_some_and(Wait::blocks),
         Command::Take(take) | Command::TakeDone { take, .. } => take.wait.blocks(),
         Command::Await { wait, .. } => wait.blocks(),
         _ => false,

@@ -146,7 +146,7 @@ impl Seat {
         };
         match self.shard.apply(self.client, request, command) {
             Applied::Waits => {
-                let has_changed = matches!(command, Command::Put(_));
+                let has_changed = matches!(command, Command::Put(_) | Command::PutInLine { .. });
                 self.shard.block(&self.session, Blocked { request, has_changed });
                 return Ok(());
             }

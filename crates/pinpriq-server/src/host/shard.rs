@@ -332,10 +332,12 @@ impl Shard {
     pub(crate) fn stop_blocked(&self, client: ClientId, session: &Rc<Session>) {
         let Some(Blocked { request, has_changed }) = session.unblock() else { return };
         let mut outbox = session.outbox.borrow_mut();
+        let state = &mut *self.state.borrow_mut();
+        // A put that still waits for room has changed nothing.
+        let has_changed = has_changed && !state.durable.engine().is_in_line(client, request);
         if !has_changed && !planted!(BlockedToldOfStop) {
             return outbox.push_lost();
         }
-        let state = &mut *self.state.borrow_mut();
         let after = state.durable.awaited();
         let refusal = (after, Refusal::closing());
         outbox.push_refusal((client, request), refusal, session.dialect.get());

@@ -17,8 +17,20 @@ impl Ask {
     #[expect(clippy::too_many_lines, reason = "one arm for each request")]
     pub(crate) fn with_command<T>(&self, run: impl FnOnce(&Command<'_>) -> T) -> Option<T> {
         let command = match self {
-            Self::Put { queue, payload, key, priority, delay, ttl, ttr, id, wait, unique } => {
-                Command::Put(Put {
+            Self::Put {
+                queue,
+                payload,
+                key,
+                priority,
+                delay,
+                ttl,
+                ttr,
+                id,
+                wait,
+                room,
+                unique,
+            } => {
+                let put = Put {
                     queue,
                     payload,
                     terms: Terms::of(key.as_deref(), ttr.map(Span::from_ms)),
@@ -28,7 +40,11 @@ impl Ask {
                     id: id.as_deref(),
                     wait: wait.map(wait_of),
                     unique: unique.as_ref().map(Uniqueness::command),
-                })
+                };
+                match room {
+                    None => Command::Put(put),
+                    Some(room) => Command::PutInLine { put, room: Span::from_ms(*room) },
+                }
             }
             Self::Take { queues, member, count, wait, wish, pop, ttr, done } => {
                 let queues = borrowed(queues);

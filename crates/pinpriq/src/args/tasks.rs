@@ -77,6 +77,11 @@ pub(crate) struct PutArgs {
     #[arg(allow_hyphen_values = true, visible_alias = "wait")]
     pub(crate) wait_ms: Option<i64>,
 
+    /// Wait this long for room in a full queue
+    #[arg(long, value_name = "TIME", value_parser = duration_ms)]
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) room: Option<u64>,
+
     /// Put no second task with this key while the first is unfinished
     #[arg(long, value_name = "KEY", conflicts_with_all = ["lines", "count"])]
     pub(crate) unique: Option<OsString>,

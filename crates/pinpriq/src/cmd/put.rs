@@ -33,6 +33,7 @@ pub(super) fn words(arguments: &PutArgs, payload: &[u8]) -> Words {
         .option("TTR", arguments.ttr_ms)
         .named("ID", arguments.id.as_deref())
         .option("WAIT", arguments.wait_ms)
+        .option("ROOM", arguments.room)
         .named("UNIQUE", arguments.unique.as_deref())
         .option("WINDOW", arguments.window)
         .option("ONDUP", arguments.on_dup)

@@ -107,7 +107,9 @@ impl Census {
     pub(super) fn note_command(&mut self, model: &Model, client: ClientId, command: &Command<'_>) {
         let by_id = |queue: QueueName<'_>, id: &[u8]| task_of(model, queue, id);
         match command {
-            Command::Put(put) => self.note_put(model, client, put),
+            Command::Put(put) | Command::PutInLine { put, .. } => {
+                self.note_put(model, client, put);
+            }
             Command::PutBack(records) => {
                 for record in *records {
                     if record.lane.is_some() && !is_open(model, &Place::of(record)) {
@@ -213,7 +215,7 @@ impl Census {
     /// Counts a command that was refused because there was no room.
     pub(super) fn note_busy(&mut self, command: &Command<'_>) {
         self.busy.insert(match command {
-            Command::Put(_) => "put",
+            Command::Put(_) | Command::PutInLine { .. } => "put",
             Command::Take(_) | Command::TakeDone { .. } => "take",
             Command::Ack(_) => "ack",
             Command::Release(_) => "release",
@@ -394,6 +396,11 @@ impl Census {
         {
             self.fan_out("a taker of a lane is sent away");
         }
+        if let Output::Reply { request, reply, .. } = output
+            && Some(*request) != asked
+        {
+            self.note_late(reply);
+        }
         let (tasks, popped) = match output {
             Output::Delivery { tasks, popped, .. } => {
                 self.deliveries += 1;
@@ -430,6 +437,18 @@ impl Census {
         for _ in tasks {
             self.cell(if popped { "pop" } else { "take" }, "R");
         }
+    }
+
+    /// Counts what became of puts that have waited for room.
+    fn note_late(&mut self, reply: &Reply) {
+        let what = match reply {
+            Reply::Put(_) | Reply::PutUnique(PutUnique { new: true, awaited: Awaited::No, .. }) => {
+                "enters"
+            }
+            Reply::Refused(refusal) if refusal.kind == RefusalKind::Full => "waits in vain",
+            _ => return,
+        };
+        *self.outcomes.entry(("put in line", what)).or_default() += 1;
     }
 
     pub(super) fn note_restart(&mut self, model: &Model) {
@@ -511,6 +530,11 @@ impl Census {
                 if !self.outcomes.contains_key(&(request, outcome)) {
                     missing.push(format!("{request} {outcome}"));
                 }
+            }
+        }
+        for outcome in ["enters", "waits in vain"] {
+            if !self.outcomes.contains_key(&("put in line", outcome)) {
+                missing.push(format!("a put that waited for room {outcome}"));
             }
         }
         for what in NEED_ROOM {

@@ -134,7 +134,16 @@ impl<'a> Chooser<'a> {
             114..=115 => Command::Redrive { queue: self.place(), count: self.moved() },
             100..=101 => Command::Member(self.tend()),
             102 if !crowded => Command::Publish(self.publish()),
-            0..=19 if !crowded => Command::Put(self.put()),
+            0..=19 if !crowded => {
+                let put = self.put();
+                let is_full = self.model.is_full(put.queue);
+                if is_full && !self.dice.once_in(4) {
+                    let long = Span::from_ms(100_000);
+                    let room = if self.dice.once_in(4) { self.span() } else { long };
+                    return Command::PutInLine { put, room };
+                }
+                Command::Put(put)
+            }
             0..=33 => Command::Take(self.take()),
             34..=35 => Command::TakeDone { done: self.done(), take: self.take() },
             36..=38 => Command::Peek(self.peek()),
@@ -438,7 +447,12 @@ impl<'a> Chooser<'a> {
     }
 
     fn put(&mut self) -> Put<'static> {
-        let queue = if self.dice.once_in(200) { &LONG_NAME } else { self.queue() };
+        let mut queue = if self.dice.once_in(200) { &LONG_NAME } else { self.queue() };
+        if let Some(crowded) = self.model.queue_with_line()
+            && self.dice.once_in(2)
+        {
+            queue = Vec::leak(crowded.to_vec());
+        }
         let is_given = self.model.gives_ids(queue);
         let names_it = if is_given { !self.dice.once_in(12) } else { self.dice.once_in(60) };
         let ttl = match self.dice.below(8) {

@@ -160,7 +160,10 @@ impl Words {
         }
         let word = self.text();
         let command = match word.as_str() {
-            "PUT" => Command::Put(self.put()),
+            "PUT" => match self.option("ROOM", Self::span) {
+                None => Command::Put(self.put()),
+                Some(room) => Command::PutInLine { put: self.put(), room },
+            },
             "TAKE" => match self.done(receipts) {
                 [] => Command::Take(self.take(false)),
                 done => Command::TakeDone { done, take: self.take(false) },

@@ -91,6 +91,10 @@ fn puts_and_takes() {
                01 "u" 06 01 "p""#,
         ),
         (Command::Put(odd), r#"01 b10110100 b00000101 04 "jobs" 00"#),
+        (
+            Command::PutInLine { put: Put::new(b"jobs", b"hello"), room: ms(300) },
+            r#"2a ac 02 01 b00000000 04 "jobs" 05 "hello""#,
+        ),
         (Command::Take(TAKE), r#"02 b00000000 01 04 "jobs""#),
         (Command::Take(many), r#"02 b11101101 b00000111 02 01 "a" 01 "b" 01 "m" 0a e8 07 05"#),
         (

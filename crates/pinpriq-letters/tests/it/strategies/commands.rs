@@ -70,18 +70,9 @@ fn put_or_take() -> BoxedStrategy<Command<'static>> {
     let put = put.prop_map(|(content, times, priority, unique)| {
         let (queue, payload, key, id) = content;
         let (delay, ttl, ttr, wait) = times;
-        Command::Put(Put {
-            queue,
-            payload,
-            delay,
-            ttl,
-            id,
-            wait,
-            priority,
-            terms: Terms::of(key, ttr),
-            unique,
-        })
+        Put { queue, payload, delay, ttl, id, wait, priority, terms: Terms::of(key, ttr), unique }
     });
+    let put = put.boxed();
     let count = prop_oneof![Just(1), small()];
     let take = (list(borrowed()), option::of(borrowed()), count, wait(), selection(), mode())
         .prop_map(|(queues, member, count, wait, selection, mode)| Take {
@@ -96,7 +87,10 @@ fn put_or_take() -> BoxedStrategy<Command<'static>> {
     let done = (borrowed(), receipt()).prop_map(|(queue, receipt)| Done { queue, receipt });
     let take_done =
         (list(done), take.clone()).prop_map(|(done, take)| Command::TakeDone { done, take });
-    prop_oneof![put, take.prop_map(Command::Take), take_done].boxed()
+    let put_in_line =
+        (put.clone(), span()).prop_map(|(put, room)| Command::PutInLine { put, room });
+    let put = put.prop_map(Command::Put);
+    prop_oneof![put, put_in_line, take.prop_map(Command::Take), take_done].boxed()
 }
 
 fn about_a_held_task() -> BoxedStrategy<Command<'static>> {

@@ -26,6 +26,7 @@ pub(crate) const PREFIX: Opt = with("PREFIX", "prefix");
 pub(crate) const PRIORITY: Opt = with("PRIORITY", "n|NONE");
 pub(crate) const REASON: Opt = with("REASON", "text");
 pub(crate) const RECEIPT: Opt = with("RECEIPT", "receipt");
+pub(crate) const ROOM: Opt = with("ROOM", "ms");
 pub(crate) const STATE: Opt = with("STATE", "R|W|T|B|Z|D");
 pub(crate) const TAIL: Opt = flag("TAIL");
 pub(crate) const TTL: Opt = with("TTL", "ms");

@@ -3,8 +3,8 @@
 use super::alphabet::letters;
 use super::options::{
     AT, BY, COUNT, CURSOR, DEADLINE, DELAY, DONE, FROM, GROUP, KEY, LEASE, MEMBER, ONDUP, ORDER,
-    PAYLOAD, POP, PREFIX, PRIORITY, REASON, RECEIPT, STATE, TAIL, TTL, TTL_OR_NONE, TTR, UNIQUE,
-    WAIT, WINDOW, WITHMETA, ZOMBIE,
+    PAYLOAD, POP, PREFIX, PRIORITY, REASON, RECEIPT, ROOM, STATE, TAIL, TTL, TTL_OR_NONE, TTR,
+    UNIQUE, WAIT, WINDOW, WITHMETA, ZOMBIE,
 };
 use super::spec::{Group, Spec, Word};
 use super::words::OPTIONS_MAX;
@@ -25,7 +25,20 @@ pub(crate) static TABLE: &[Spec] = &[
         reply: "the id; with WAIT the id and the outcome; with UNIQUE the id, whether it is new (1 \
                 or 0), and with WAIT the outcome",
         words: &[QUEUE, Word::One("payload")],
-        options: &[KEY, PRIORITY, DELAY, AT, TTL, TTR, options::ID, WAIT, UNIQUE, WINDOW, ONDUP],
+        options: &[
+            KEY,
+            PRIORITY,
+            DELAY,
+            AT,
+            TTL,
+            TTR,
+            options::ID,
+            WAIT,
+            ROOM,
+            UNIQUE,
+            WINDOW,
+            ONDUP,
+        ],
         while_subscribed: false,
         run: tasks::put,
     },

@@ -11,8 +11,8 @@ use pinpriq_engine::unique::{OnDuplicate, Unique};
 use super::call::{Call, Shape};
 use super::fault::Fault;
 use super::options::{
-    self, AT, BY, COUNT, DELAY, GROUP, KEY, MEMBER, ONDUP, PAYLOAD, REASON, RECEIPT, STATE, TAIL,
-    TTL, TTR, UNIQUE, WAIT, WINDOW, WITHMETA, ZOMBIE,
+    self, AT, BY, COUNT, DELAY, GROUP, KEY, MEMBER, ONDUP, PAYLOAD, REASON, RECEIPT, ROOM, STATE,
+    TAIL, TTL, TTR, UNIQUE, WAIT, WINDOW, WITHMETA, ZOMBIE,
 };
 use super::words::{self, Parts, number};
 
@@ -34,7 +34,10 @@ pub(crate) fn put(call: &mut Call<'_, '_>) -> Done {
         terms: Terms::of(parts.option(KEY), parts.span(TTR)?),
         unique: unique(parts)?,
     };
-    call.ask(Shape::Plain, &Command::Put(put))
+    match parts.span(ROOM)? {
+        None => call.ask(Shape::Plain, &Command::Put(put)),
+        Some(room) => call.ask(Shape::Plain, &Command::PutInLine { put, room }),
+    }
 }
 
 #[inline]

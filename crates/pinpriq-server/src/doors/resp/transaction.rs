@@ -12,7 +12,7 @@ use pinpriq_letters::Steps;
 use super::call::{Call, Shape, Talk};
 use super::entry_of_step;
 use super::fault::Fault;
-use super::options::WAIT;
+use super::options::{ROOM, WAIT};
 use super::spec::{Group, Spec, Word};
 use super::words::Parts;
 use crate::home::desk::Desk;
@@ -191,9 +191,11 @@ fn take_in_words(talk: &mut Talk, given: &[&[u8]], desk: &mut Desk) -> Done {
 
 /// Refuses a command that waits, or that concerns another shard than those before it.
 fn check(talk: &mut Talk, desk: &mut Desk, parts: &Parts<'_>) -> Done {
-    if parts.spec().name == "PUT" && parts.has(WAIT) {
-        let sentence = "PUT with WAIT cannot be part of a transaction, in which nothing waits";
-        return Err(Fault::err(sentence));
+    if parts.spec().name == "PUT"
+        && let Some(option) = [WAIT, ROOM].into_iter().find(|option| parts.has(*option))
+    {
+        let (word, rest) = (option.word, "cannot be part of a transaction, in which nothing waits");
+        return Err(Fault::err(format!("PUT with {word} {rest}")));
     }
     talk.steps = Some(Steps::default());
     let done = (parts.spec().run)(&mut Call { desk, talk, parts });

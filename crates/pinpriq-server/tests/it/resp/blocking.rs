@@ -149,6 +149,8 @@ fn a_server_that_stops_answers_only_those_blocked_who_have_changed_something() {
         let world = World::plain().await;
         let mut control = world.connect().await;
         control.ask("PUT q p").await;
+        control.ask("QUEUE CREATE full CAPACITY 1").await;
+        control.ask("PUT full p").await;
         let mut blocked = Vec::new();
         let closing = &b"-CLOSING the server is stopping\r\n"[..];
         for (request, told) in [
@@ -156,6 +158,9 @@ fn a_server_that_stops_answers_only_those_blocked_who_have_changed_something() {
             ("POP none WAIT 99999", b""),
             ("AWAIT q 1 WAIT 99999", b""),
             ("PUT other p WAIT -1", closing),
+            ("PUT other p ROOM 99999 WAIT -1", closing),
+            ("PUT full p ROOM 99999", b""),
+            ("PUT full p ROOM 99999 WAIT -1", b""),
         ] {
             let mut client = world.connect().await;
             client.say("ECHO before").await;
