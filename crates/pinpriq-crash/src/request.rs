@@ -123,18 +123,26 @@ pub(crate) fn outcome(operation: &Operation, reply: &Value) -> Fallible<Outcome>
             let tasks: Option<Vec<Delivery>> = tasks.iter().map(delivery).collect();
             Ok(Outcome::Tasks(tasks.ok_or_else(strange)?))
         }
-        Operation::Ack { .. } | Operation::Bury { .. } => match reply {
+        Operation::Ack { .. } | Operation::Bury { .. } | Operation::Policy { .. } => match reply {
             Value::Simple(word) if word == "OK" => Ok(Outcome::Done),
             _ => Err(strange()),
         },
         Operation::Touch { .. } | Operation::Disturb { .. } => Ok(Outcome::Done),
-        Operation::Release { .. } | Operation::Dig { .. } => {
+        Operation::Release { .. } | Operation::Fail { .. } | Operation::Dig { .. } => {
             Ok(Outcome::Turned(text(reply).ok_or_else(strange)?))
         }
-        Operation::Kill { .. } | Operation::Plow { .. } => match reply {
+        Operation::Kill { .. } | Operation::Plow { .. } | Operation::Move { .. } => match reply {
             Value::Integer(count) => Ok(Outcome::Count(u64::try_from(*count)?)),
             _ => Err(strange()),
         },
+        Operation::Transaction { operations } => {
+            let Value::Array(replies) = reply else { return Err(strange()) };
+            if replies.len() != operations.len() {
+                return Err(strange());
+            }
+            let parts = operations.iter().zip(replies).map(|(part, reply)| outcome(part, reply));
+            Ok(Outcome::Transaction(parts.collect::<Fallible<Vec<Outcome>>>()?))
+        }
     }
 }
 

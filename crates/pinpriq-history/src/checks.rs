@@ -4,13 +4,17 @@
 //! correct server could have behaved the same. `docs/history.md` describes what they cannot detect.
 
 mod bounds;
+mod failures;
 mod identity;
 mod loss;
 mod order;
 mod receipts;
 mod redelivery;
 mod timing;
+mod torn;
 mod windows;
+
+use std::collections::HashSet;
 
 use crate::book::Book;
 use crate::reading::History;
@@ -28,18 +32,27 @@ pub fn check(history: &History, tolerance: Tolerance) -> Report {
     redelivery::check(&book, tolerance, &mut report);
     timing::check(&book, tolerance, &mut report);
     order::check(&book, tolerance, &mut report);
-    loss::check(&book, tolerance, &mut report);
+    failures::check(&book, &mut report);
+    let ends = loss::Ends::of(&book, tolerance);
+    loss::check(&book, &ends, &mut report);
+    torn::check(&book, &ends, tolerance, &mut report);
     report
 }
 
 fn tally(history: &History, book: &Book) -> Tally {
     let mut tally = Tally::default();
+    let mut transactions = HashSet::new();
     for call in &history.calls {
         tally.calls += 1;
+        if call.in_transaction && transactions.insert(call.number) {
+            tally.transactions += 1;
+        }
         match (&call.operation, &call.outcome) {
             (_, Outcome::Unknown) => tally.unknown += 1,
             (_, Outcome::Put { .. }) => tally.puts += 1,
             (Operation::Ack { .. }, Outcome::Done) => tally.acks += 1,
+            (Operation::Fail { .. }, Outcome::Turned(_)) => tally.failures += 1,
+            (Operation::Move { .. }, Outcome::Count(count)) => tally.moved += count,
             _ => {}
         }
     }

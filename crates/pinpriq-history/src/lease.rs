@@ -27,17 +27,36 @@ impl Span {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Wish {
     Ack,
-    Release { delay_us: u64, ttl_us: Option<u64>, priority: Option<i64>, tail: bool },
+    Release {
+        delay_us: u64,
+        ttl_us: Option<u64>,
+        priority: Option<i64>,
+        tail: bool,
+    },
     Bury,
-    Touch { by_us: Option<u64> },
+    /// Without a delay the queue says how long the task waits.
+    Fail {
+        delay_us: Option<u64>,
+    },
+    Touch {
+        by_us: Option<u64>,
+    },
 }
 
 /// The result of the request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fate {
     Accepted,
+    /// Accepted, and the task waits.
+    Waiting,
+    /// Accepted, and the task is set aside.
+    Buried,
+    /// Accepted, and the task has left its queue. It may be a dead letter now.
+    Left,
     /// Accepted, and the task is gone.
     Gone,
+    /// Accepted, and nobody knows what became of the task.
+    Ended,
     /// Refused because the receipt was not current.
     Stale,
     /// Refused for another reason.
@@ -53,16 +72,23 @@ pub(crate) struct Deed {
     pub(crate) fate: Fate,
     /// The number of the request.
     pub(crate) call: u64,
+    /// The transaction of unknown outcome that it is part of.
+    pub(crate) open: Option<u64>,
 }
 
 impl Deed {
     pub(crate) const fn is_accepted(&self) -> bool {
-        matches!(self.fate, Fate::Accepted | Fate::Gone)
+        !matches!(self.fate, Fate::Stale | Fate::Refused | Fate::Unknown)
     }
 
     /// Whether it may have been carried out.
     pub(crate) const fn may_count(&self) -> bool {
-        matches!(self.fate, Fate::Accepted | Fate::Gone | Fate::Unknown)
+        !matches!(self.fate, Fate::Stale | Fate::Refused)
+    }
+
+    /// Whether the task is set aside if it is carried out.
+    pub(crate) const fn buries(&self) -> bool {
+        matches!(self.wish, Wish::Bury) || matches!(self.fate, Fate::Buried)
     }
 
     /// Whether it ends the lease if it is carried out.
@@ -89,6 +115,8 @@ pub(crate) struct Handed {
     pub(crate) client: u64,
     /// The number of the request.
     pub(crate) call: u64,
+    /// The index of the station where it was.
+    pub(crate) station: usize,
     /// Taken for good.
     pub(crate) popped: bool,
     /// Whether the oldest task of the lowest priority number was asked for.
@@ -131,6 +159,18 @@ impl Handed {
         }
         let lasted = deadline.saturating_sub(self.span.from_us);
         deadline.saturating_add(tolerance.of_us(lasted))
+    }
+
+    /// The requests that may have ended the lease.
+    pub(crate) fn enders(&self) -> impl Iterator<Item = &Deed> {
+        self.deeds.iter().filter(|deed| deed.may_count() && deed.ends_lease())
+    }
+
+    /// The request that has certainly ended the lease, if no other can have.
+    pub(crate) fn only_ender(&self) -> Option<&Deed> {
+        let mut enders = self.enders();
+        let first = enders.next().filter(|deed| deed.is_accepted())?;
+        enders.next().is_none().then_some(first)
     }
 
     /// Whether a renewal that was answered before `moment_us` made the lease durable.

@@ -17,6 +17,7 @@ mod reading;
 mod record;
 mod recorder;
 mod report;
+mod routes;
 mod shelf;
 mod tolerance;
 

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::io::{self, BufRead};
+use std::ops::Range;
 
 use crate::record::{Event, Operation, Outcome, Record};
 
@@ -13,7 +14,7 @@ use crate::record::{Event, Operation, Outcome, Record};
 /// nobody knows what the disk has kept.
 const DISK_FAILED: &str = "STORE";
 
-/// A request from its beginning to its end.
+/// A request from its beginning to its end, or one operation of a transaction.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     pub(crate) number: u64,
@@ -23,6 +24,9 @@ pub(crate) struct Call {
     pub(crate) to_us: u64,
     pub(crate) operation: Operation,
     pub(crate) outcome: Outcome,
+    /// Whether it is an operation of a transaction. All of them have the same number, beginning and
+    /// end.
+    pub(crate) in_transaction: bool,
 }
 
 /// What clients saw.
@@ -49,11 +53,31 @@ pub enum Unreadable {
     },
 }
 
+impl Call {
+    /// Enters its outcome.
+    fn end(&mut self, at_us: u64, outcome: Outcome) -> Result<(), String> {
+        let call = self.number;
+        if at_us < self.from_us {
+            return Err(format!("call {call} ends before it begins"));
+        }
+        if self.to_us != u64::MAX || self.outcome != Outcome::Unknown {
+            return Err(format!("call {call} ends a second time"));
+        }
+        fits(&self.operation, &outcome)?;
+        match outcome {
+            Outcome::Unknown => {}
+            Outcome::Refused(word) if word == DISK_FAILED => {}
+            known => (self.to_us, self.outcome) = (at_us, known),
+        }
+        Ok(())
+    }
+}
+
 impl History {
     /// Reads a history to its end.
     pub fn read(input: impl BufRead) -> Result<Self, Unreadable> {
         let mut history = Self::default();
-        let mut places: HashMap<u64, usize> = HashMap::new();
+        let mut places: HashMap<u64, Range<usize>> = HashMap::new();
         for (index, line) in input.lines().enumerate() {
             let line = line?;
             let at = |reason: String| Unreadable::Line { line: index + 1, reason };
@@ -63,31 +87,55 @@ impl History {
         Ok(history)
     }
 
-    fn add(&mut self, places: &mut HashMap<u64, usize>, record: Record) -> Result<(), String> {
+    fn add(
+        &mut self,
+        places: &mut HashMap<u64, Range<usize>>,
+        record: Record,
+    ) -> Result<(), String> {
         match record {
             Record::Invoked { at_us, client, call, operation } => {
-                if places.insert(call, self.calls.len()).is_some() {
+                let begin = self.calls.len();
+                let in_transaction = matches!(operation, Operation::Transaction { .. });
+                let operations = match operation {
+                    Operation::Transaction { operations } => operations,
+                    single => vec![single],
+                };
+                if places.insert(call, begin..begin + operations.len()).is_some() {
                     return Err(format!("call {call} begins a second time"));
                 }
-                let outcome = Outcome::Unknown;
-                let (from_us, to_us) = (at_us, u64::MAX);
-                let number = call;
-                self.calls.push(Call { number, client, from_us, to_us, operation, outcome });
+                for operation in operations {
+                    if in_transaction && !may_be_part(&operation) {
+                        return Err(format!("{operation:?} cannot be part of a transaction"));
+                    }
+                    self.calls.push(Call {
+                        number: call,
+                        client,
+                        from_us: at_us,
+                        to_us: u64::MAX,
+                        operation,
+                        outcome: Outcome::Unknown,
+                        in_transaction,
+                    });
+                }
             }
             Record::Answered { at_us, call, outcome } => {
-                let place = places.get(&call).ok_or_else(|| format!("call {call} never began"))?;
-                let call_of = &mut self.calls[*place];
-                if at_us < call_of.from_us {
-                    return Err(format!("call {call} ends before it begins"));
-                }
-                if call_of.to_us != u64::MAX || call_of.outcome != Outcome::Unknown {
-                    return Err(format!("call {call} ends a second time"));
-                }
-                fits(&call_of.operation, &outcome)?;
-                match outcome {
-                    Outcome::Unknown => {}
-                    Outcome::Refused(word) if word == DISK_FAILED => {}
-                    known => (call_of.to_us, call_of.outcome) = (at_us, known),
+                let range = places.get(&call).ok_or_else(|| format!("call {call} never began"))?;
+                let parts = &mut self.calls[range.clone()];
+                let outcomes = match outcome {
+                    Outcome::Transaction(outcomes) => {
+                        let is_whole = parts.iter().all(|part| part.in_transaction);
+                        let known =
+                            |it: &Outcome| !matches!(it, Outcome::Unknown | Outcome::Refused(_));
+                        let fits = is_whole && outcomes.iter().all(known);
+                        if !fits || outcomes.len() != parts.len() {
+                            return Err(format!("call {call} cannot be answered {outcomes:?}"));
+                        }
+                        outcomes
+                    }
+                    single => vec![single; parts.len()],
+                };
+                for (part, outcome) in parts.iter_mut().zip(outcomes) {
+                    part.end(at_us, outcome)?;
                 }
             }
             Record::Happened { at_us, event } => self.events.push((at_us, event)),
@@ -103,16 +151,47 @@ fn fits(operation: &Operation, outcome: &Outcome) -> Result<(), String> {
         Outcome::Put { .. } => matches!(operation, Operation::Put { .. }),
         Outcome::Tasks(_) => matches!(operation, Operation::Take { .. } | Operation::Pop { .. }),
         Outcome::Turned(_) => {
-            matches!(operation, Operation::Release { .. } | Operation::Dig { .. })
+            matches!(
+                operation,
+                Operation::Release { .. } | Operation::Fail { .. } | Operation::Dig { .. }
+            )
         }
-        Outcome::Count(_) => matches!(operation, Operation::Kill { .. } | Operation::Plow { .. }),
+        Outcome::Count(_) => {
+            matches!(
+                operation,
+                Operation::Kill { .. } | Operation::Plow { .. } | Operation::Move { .. }
+            )
+        }
+        Outcome::Transaction(_) => false,
         Outcome::Done => matches!(
             operation,
             Operation::Ack { .. }
                 | Operation::Bury { .. }
                 | Operation::Touch { .. }
+                | Operation::Policy { .. }
                 | Operation::Disturb { .. }
         ),
     };
     if fitting { Ok(()) } else { Err(format!("{operation:?} cannot be answered {outcome:?}")) }
+}
+
+/// Whether an operation may be part of a transaction.
+const fn may_be_part(operation: &Operation) -> bool {
+    match operation {
+        Operation::Put { .. }
+        | Operation::Ack { .. }
+        | Operation::Release { .. }
+        | Operation::Bury { .. }
+        | Operation::Fail { .. }
+        | Operation::Touch { .. }
+        | Operation::Kill { .. }
+        | Operation::Dig { .. }
+        | Operation::Disturb { .. } => true,
+        Operation::Take { .. }
+        | Operation::Pop { .. }
+        | Operation::Plow { .. }
+        | Operation::Move { .. }
+        | Operation::Policy { .. }
+        | Operation::Transaction { .. } => false,
+    }
 }

@@ -115,6 +115,15 @@ pub enum Operation {
         /// The receipt of the lease.
         receipt: String,
     },
+    /// Gives a taken task back because it failed. The [`Operation::Policy`] of its queue says what
+    /// becomes of it.
+    Fail {
+        /// The receipt of the lease.
+        receipt: String,
+        /// How long the task waits. Without it the policy says so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        delay_ms: Option<u64>,
+    },
     /// Renews a lease.
     Touch {
         /// The receipt of the lease.
@@ -145,6 +154,41 @@ pub enum Operation {
         /// The queue.
         queue: String,
     },
+    /// Moves ready tasks to another queue, the oldest first, where they have new ids.
+    Move {
+        /// The queue that they leave.
+        from: String,
+        /// The queue that they enter.
+        to: String,
+        /// The most tasks.
+        count: u64,
+    },
+    /// Says what becomes of tasks of a queue that fail: because a client says so, because a lease
+    /// reaches its deadline, or because the connection of a lease without one ends. It replaces
+    /// what was said of that queue before.
+    Policy {
+        /// The queue.
+        queue: String,
+        /// How often a task may fail. Without it, as often as it likes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        attempts: Option<u64>,
+        /// How long a task waits after its first failure, less a part of up to a quarter; after
+        /// each further one twice as long.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        backoff_ms: u64,
+        /// The longest wait after a failure.
+        #[serde(default = "an_hour", skip_serializing_if = "is_an_hour")]
+        backoff_max_ms: u64,
+        /// The queue for tasks that have failed too often. Without it they are buried.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        dead_letter: Option<String>,
+    },
+    /// Several operations, of which all happen at one moment or none: put, ack, release, bury,
+    /// fail, touch, kill, dig and disturb.
+    Transaction {
+        /// The operations, in their order.
+        operations: Vec<Self>,
+    },
     /// Anything else that changes tasks. From here on only the payloads and the ids of what it may
     /// have changed are checked.
     Disturb {
@@ -160,7 +204,7 @@ pub enum Operation {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Outcome {
-    /// It was carried out: ack, bury, touch, disturb.
+    /// It was carried out: ack, bury, touch, policy, disturb.
     Done,
     /// A task was put.
     Put {
@@ -169,10 +213,13 @@ pub enum Outcome {
     },
     /// These tasks were delivered, perhaps none: take, pop.
     Tasks(Vec<Delivery>),
-    /// The task is in this state now, or X if it is gone: release, dig.
+    /// The task is in this state now, or X if it is gone: release, fail, dig. A dead letter is gone
+    /// from its queue too.
     Turned(String),
-    /// This many tasks were affected: kill, plow.
+    /// This many tasks were affected: kill, plow, move.
     Count(u64),
+    /// All operations of a transaction were carried out, with these outcomes.
+    Transaction(Vec<Self>),
     /// Nothing was changed. The first word of the refusal.
     Refused(String),
     /// Unknown: the connection ended first, or the server itself could not tell.
@@ -223,4 +270,14 @@ const fn is_zero(number: &u64) -> bool {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
 const fn is_false(truth: &bool) -> bool {
     !*truth
+}
+
+/// The longest wait after a failure, unless a policy says otherwise.
+const fn an_hour() -> u64 {
+    3_600_000
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+const fn is_an_hour(ms: &u64) -> bool {
+    *ms == an_hour()
 }

@@ -28,6 +28,10 @@ pub enum Verdict {
     Invented,
     /// A task was handed out with another payload than it was put with.
     Corrupt,
+    /// A failure of a task was the last one too early, or not although it had to be.
+    Miscounted,
+    /// A part of a transaction has happened and another part has not.
+    Torn,
 }
 
 impl fmt::Display for Verdict {
@@ -44,6 +48,8 @@ impl fmt::Display for Verdict {
             Self::AfterTtl => "AFTER-TTL",
             Self::Invented => "INVENTED",
             Self::Corrupt => "CORRUPT",
+            Self::Miscounted => "MISCOUNTED",
+            Self::Torn => "TORN",
         })
     }
 }
@@ -60,7 +66,7 @@ pub struct Violation {
 /// How much there was to check. An empty history passes too.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
-    /// Requests.
+    /// Requests. Each operation of a transaction counts.
     pub calls: u64,
     /// Requests whose outcome is unknown.
     pub unknown: u64,
@@ -70,6 +76,12 @@ pub struct Tally {
     pub deliveries: u64,
     /// Acks that were carried out.
     pub acks: u64,
+    /// Failures that were reported and carried out.
+    pub failures: u64,
+    /// Tasks that were moved to another queue.
+    pub moved: u64,
+    /// Transactions.
+    pub transactions: u64,
     /// Deliveries of a task that had been delivered before.
     pub redeliveries: u64,
     /// Deliveries whose order could be judged.
@@ -133,7 +145,8 @@ impl fmt::Display for Tally {
         write!(
             f,
             "{} calls, {} of unknown outcome; {} puts acknowledged, {} deliveries \
-             ({} again, {} judged by order), {} acks; {} restarts, {} queues drained",
+             ({} again, {} judged by order), {} acks, {} failures, {} moved, {} transactions; \
+             {} restarts, {} queues drained",
             self.calls,
             self.unknown,
             self.puts,
@@ -141,6 +154,9 @@ impl fmt::Display for Tally {
             self.redeliveries,
             self.ordered,
             self.acks,
+            self.failures,
+            self.moved,
+            self.transactions,
             self.restarts,
             self.drained,
         )

@@ -4,6 +4,17 @@
 
 use crate::lease::{Handed, Span};
 
+/// Who said which id a put gave its task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Naming {
+    /// Nobody.
+    Unknown,
+    /// The server, which gives an id once.
+    Told,
+    /// The client, which may give it again.
+    Given,
+}
+
 /// A put, as far as it is known.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
@@ -18,6 +29,9 @@ pub(crate) struct Entry {
     /// Whether it may have been another put of the same payload, so that only the payload is
     /// certain.
     pub(crate) ambiguous: bool,
+    pub(crate) naming: Naming,
+    /// The transaction of unknown outcome that it is part of.
+    pub(crate) open: Option<u64>,
 }
 
 /// A removal, or a dig.
@@ -26,18 +40,33 @@ pub(crate) struct Visit {
     pub(crate) span: Span,
     /// Whether it certainly found the task.
     pub(crate) certain: bool,
+    /// The transaction of unknown outcome that it is part of.
+    pub(crate) open: Option<u64>,
 }
 
-/// A task.
-#[derive(Clone, Debug)]
-pub(crate) struct Task {
-    /// The index of its queue.
+/// A queue where a task has been, and its id there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Station {
+    /// The index of the queue.
     pub(crate) queue: usize,
     pub(crate) id: String,
+}
+
+/// A task, in whatever queues it has been.
+#[derive(Clone, Debug)]
+pub(crate) struct Task {
+    /// The index of the queue into which it was put.
+    pub(crate) queue: usize,
+    /// Where it is known to have been, in no particular order. If its put is known by its id, the
+    /// first one is that of the put.
+    pub(crate) stations: Vec<Station>,
     /// None if no put of this task was known before it was delivered.
     pub(crate) entry: Option<Entry>,
     /// Whether several puts had this id, so that these are several tasks.
     pub(crate) several: bool,
+    /// Whether several puts had its payload, of which one may have come here from another queue. So
+    /// nobody knows which task it is.
+    pub(crate) foreign: bool,
     /// Sorted by their beginnings.
     pub(crate) handed: Vec<Handed>,
     /// Those that may have found the task.
@@ -57,6 +86,9 @@ pub(crate) struct Queue {
     pub(crate) name: String,
     pub(crate) plows: Vec<Span>,
     pub(crate) disturbed_us: u64,
+    /// The earliest moment at which a queue that ways connect with this one was disturbed, if this
+    /// is the one that stands for them.
+    pub(crate) disturbed_near_us: u64,
     /// How many tasks may have been removed by pops whose answer was lost.
     pub(crate) unheard_pops: u64,
     /// The longest time that a put gave to leases on its task.
@@ -68,12 +100,19 @@ pub(crate) struct Queue {
 }
 
 impl Task {
-    pub(crate) const fn new(queue: usize, id: String) -> Self {
+    /// A task that is known by its id in a queue.
+    pub(crate) fn new(queue: usize, id: String) -> Self {
+        Self { stations: vec![Station { queue, id }], ..Self::of_queue(queue) }
+    }
+
+    /// A task that was put into a queue under an unknown id.
+    pub(crate) const fn of_queue(queue: usize) -> Self {
         Self {
             queue,
-            id,
+            stations: Vec::new(),
             entry: None,
             several: false,
+            foreign: false,
             handed: Vec::new(),
             kills: Vec::new(),
             digs: Vec::new(),
@@ -81,6 +120,16 @@ impl Task {
             changed: false,
             disturbed_us: u64::MAX,
         }
+    }
+
+    /// Whether the first station is certainly that of the put.
+    pub(crate) fn is_home_known(&self) -> bool {
+        self.entry.as_ref().is_some_and(|entry| entry.naming != Naming::Unknown)
+    }
+
+    /// The queue in which it was handed out.
+    pub(crate) fn queue_of(&self, handed: &Handed) -> usize {
+        self.stations.get(handed.station).map_or(self.queue, |station| station.queue)
     }
 }
 
@@ -90,6 +139,7 @@ impl Queue {
             name,
             plows: Vec::new(),
             disturbed_us: u64::MAX,
+            disturbed_near_us: u64::MAX,
             unheard_pops: 0,
             ttr_max_us: 0,
             hidden: Vec::new(),

@@ -8,42 +8,73 @@ use crate::lease::{Handed, Lasting, Wish};
 use crate::shelf::Task;
 use crate::tolerance::Tolerance;
 
-/// The earliest moment at which the lease can have run out, its connection closed or the server
-/// restarted.
-fn undisturbed_us(book: &Book, handed: &Handed, tolerance: Tolerance) -> u64 {
-    let own = match handed.lasting {
+/// The earliest moment at which the lease can have run out or its connection closed.
+pub(super) fn own_end_us(book: &Book, handed: &Handed, tolerance: Tolerance) -> u64 {
+    match handed.lasting {
         Lasting::Us(ttr_us) => handed.earliest_deadline_us(ttr_us, tolerance),
         Lasting::Connection => book.closed_us(handed.client),
         Lasting::Uncertain => 0,
-    };
+    }
+}
+
+/// The earliest moment at which a restart can have forgotten the lease.
+pub(super) fn forgotten_us(book: &Book, handed: &Handed) -> u64 {
     // A restart forgets a lease, unless it lasts for a time and a renewal has made it durable.
     let first = book.restarts_us.partition_point(|at_us| *at_us < handed.span.from_us);
     let forgotten = book.restarts_us.get(first).copied();
-    let forgotten = forgotten.filter(|at_us| !handed.is_durable_at(*at_us));
-    own.min(forgotten.unwrap_or(u64::MAX))
+    forgotten.filter(|at_us| !handed.is_durable_at(*at_us)).unwrap_or(u64::MAX)
+}
+
+/// The earliest moment at which the lease can have run out, its connection closed or the server
+/// restarted.
+fn undisturbed_us(book: &Book, handed: &Handed, tolerance: Tolerance) -> u64 {
+    own_end_us(book, handed, tolerance).min(forgotten_us(book, handed))
+}
+
+/// The earliest moment at which a task that was set aside no earlier than `from_us` can have been
+/// brought back.
+fn dug_us(book: &Book, task: &Task, handed: &Handed, from_us: u64) -> u64 {
+    let plows = book.queues[task.queue_of(handed)].plows.iter();
+    let digs = task.digs.iter().map(|dig| &dig.span).chain(plows);
+    let after = digs.filter(|dig| dig.to_us >= from_us);
+    after.map(|dig| dig.from_us.max(from_us)).min().unwrap_or(u64::MAX)
 }
 
 /// The earliest moment at which the task of a lease can have been handed out again.
-pub(super) fn free_from_us(book: &Book, task: &Task, handed: &Handed, tolerance: Tolerance) -> u64 {
+fn free_from_us(book: &Book, task: &Task, handed: &Handed, tolerance: Tolerance) -> u64 {
     let disturbed_us = book.disturbed_us(task);
     if handed.popped {
         return disturbed_us;
     }
     let mut free_us = undisturbed_us(book, handed, tolerance).min(disturbed_us);
-    for deed in handed.deeds.iter().filter(|deed| deed.may_count()) {
+    for deed in handed.enders() {
         match deed.wish {
-            Wish::Release { .. } => free_us = free_us.min(deed.span.from_us),
-            Wish::Bury => {
-                let plows = book.queues[task.queue].plows.iter();
-                let digs = task.digs.iter().map(|dig| &dig.span).chain(plows);
-                let after = digs.filter(|dig| dig.to_us >= deed.span.from_us);
-                let dug_us = after.map(|dig| dig.from_us.max(deed.span.from_us)).min();
-                free_us = free_us.min(dug_us.unwrap_or(u64::MAX));
+            _ if deed.buries() => {
+                free_us = free_us.min(dug_us(book, task, handed, deed.span.from_us));
             }
-            Wish::Ack | Wish::Touch { .. } => {}
+            Wish::Release { .. } | Wish::Fail { .. } => free_us = free_us.min(deed.span.from_us),
+            Wish::Ack | Wish::Bury | Wish::Touch { .. } => {}
         }
     }
     free_us
+}
+
+/// The earliest moment at which the task of a lease can have been handed out again in that queue
+/// under
+/// its id, or in the place where it was next.
+pub(super) fn next_from_us(
+    book: &Book,
+    task: &Task,
+    handed: &Handed,
+    next: &Handed,
+    tolerance: Tolerance,
+) -> u64 {
+    let free_us = free_from_us(book, task, handed, tolerance);
+    if handed.station == next.station {
+        return free_us;
+    }
+    let (from, to) = (task.queue_of(handed), task.queue_of(next));
+    book.routes.arrival_us(from, to, free_us).min(book.disturbed_us(task))
 }
 
 /// Until when the receipt of a lease was certainly current.
@@ -53,8 +84,7 @@ pub(super) fn current_until_us(
     handed: &Handed,
     tolerance: Tolerance,
 ) -> u64 {
-    let enders = handed.deeds.iter().filter(|deed| deed.may_count() && deed.ends_lease());
-    let ended_us = enders.map(|deed| deed.span.from_us).min().unwrap_or(u64::MAX);
+    let ended_us = handed.enders().map(|deed| deed.span.from_us).min().unwrap_or(u64::MAX);
     let killed_us = task.kills.iter().map(|kill| kill.span.from_us).min().unwrap_or(u64::MAX);
     undisturbed_us(book, handed, tolerance)
         .min(book.disturbed_us(task))

@@ -15,16 +15,19 @@ pub(super) fn check(book: &Book, report: &mut Report) {
                 Some(entry) => with_put(book, task, entry, handed, report),
             }
         }
+        if let Some(entry) = &task.entry {
+            without_way(book, task, entry, report);
+        }
     }
 }
 
 fn without_put(book: &Book, task: &Task, handed: &Handed, report: &mut Report) {
-    if book.disturbed_us(task) < handed.span.to_us {
+    if task.foreign || book.disturbed_us(task) < handed.span.to_us {
         return;
     }
     let name = book.name(task);
     let (payload, at_us) = (&handed.payload, handed.span.to_us);
-    if book.payloads.contains_key(&(task.queue, payload.clone())) {
+    if book.was_put(task.queue, payload) {
         let why = "every put of that payload came out as another task";
         let detail = format!("{name} came at {at_us} us with payload {payload}, and {why}");
         report.object(Verdict::Duplicated, detail);
@@ -35,10 +38,10 @@ fn without_put(book: &Book, task: &Task, handed: &Handed, report: &mut Report) {
 }
 
 fn with_put(book: &Book, task: &Task, entry: &Entry, handed: &Handed, report: &mut Report) {
-    let name = book.name(task);
+    let name = book.name_of(task, handed);
     let at_us = handed.span.to_us;
     let is_its_own = handed.payload == entry.payload
-        || (task.several && book.payloads.contains_key(&(task.queue, handed.payload.clone())));
+        || (task.several && book.was_put(task.queue, &handed.payload));
     if !is_its_own && book.disturbed_us(task) >= at_us {
         let (put, came) = (&entry.payload, &handed.payload);
         let detail = format!("{name} was put with payload {put} and came at {at_us} us as {came}");
@@ -47,5 +50,21 @@ fn with_put(book: &Book, task: &Task, entry: &Entry, handed: &Handed, report: &m
     if !task.several && at_us < entry.span.from_us {
         let detail = format!("{name} came at {at_us} us, put at {} us", entry.span.from_us);
         report.object(Verdict::Invented, detail);
+    }
+}
+
+/// Checks a task that first came in another queue than that of its put.
+fn without_way(book: &Book, task: &Task, entry: &Entry, report: &mut Report) {
+    let Some(first) = task.handed.first() else { return };
+    let queue = task.queue_of(first);
+    if queue == task.queue || task.several {
+        return;
+    }
+    let (put_us, at_us) = (entry.span.from_us, first.span.to_us);
+    let arrival_us = book.routes.arrival_us(task.queue, queue, put_us);
+    if arrival_us > at_us && book.disturbed_us(task) >= at_us {
+        let (name, from) = (book.name_of(task, first), &book.queues[task.queue].name);
+        let detail = format!("{name} came at {at_us} us, and nothing can have brought it there");
+        report.object(Verdict::Invented, format!("{detail} from queue {from:?}"));
     }
 }

@@ -1,13 +1,14 @@
 //! OUT-OF-ORDER: a delivery while a better task was certainly ready all the time.
 //!
 //! A task is certainly ready from the answer to its put or release until the next request that may
-//! have changed it. Two cases are not considered: readiness after a lease has run out by itself,
-//! and times when a take whose answer was lost may hide tasks.
+//! have changed it. Three cases are not considered: readiness after a lease has run out by itself,
+//! that after a move or as a dead letter before the first delivery, and times when a take whose
+//! answer was lost may hide tasks.
 
 use crate::book::Book;
-use crate::lease::{Deed, Handed, Span, Wish};
+use crate::lease::{Deed, Fate, Span, Wish};
 use crate::report::{Report, Verdict};
-use crate::shelf::{Entry, Task};
+use crate::shelf::{Entry, Naming, Task};
 use crate::tolerance::Tolerance;
 
 /// A time in which a task was certainly ready, and its place in the order.
@@ -38,7 +39,10 @@ pub(super) fn check(book: &Book, tolerance: Tolerance, report: &mut Report) {
             continue;
         }
         let entry = task.entry.as_ref().filter(|entry| !entry.ambiguous);
-        if let Some(entry) = entry {
+        // An id that a client gave may come back from another queue.
+        let may_return =
+            |entry: &Entry| entry.naming == Naming::Given && book.routes.may_leave(task.queue);
+        if let Some(entry) = entry.filter(|entry| !may_return(entry)) {
             follow(book, place, task, entry, tolerance, &mut ready, &mut choices);
         }
     }
@@ -62,59 +66,74 @@ fn follow(
     let end_us = expired_us.min(killed_us).min(book.disturbed_us(task));
     let mut priority = entry.priority;
     let mut placed = entry.span;
-    let mut from_us = entry.acknowledged.then(|| {
-        let tolerance_us = if entry.delay_us == 0 { 0 } else { tolerance.of_us(entry.delay_us) };
-        entry.span.to_us.saturating_add(entry.delay_us).saturating_add(tolerance_us)
-    });
+    let mut from_us = entry.acknowledged.then(|| after(entry.span, entry.delay_us, tolerance));
+    // Where it was before, and the earliest moment at which it can have left.
+    let mut before = (0, entry.span.from_us);
     for (turn, handed) in task.handed.iter().enumerate() {
         let Some(number) = priority else { return };
+        let queue = task.queue_of(handed);
+        if handed.station != before.0 {
+            // When it arrived here is not certain, but it was here in time.
+            placed = Span { from_us: before.1, to_us: handed.span.to_us };
+            from_us = None;
+        }
+        before = (handed.station, handed.span.from_us);
         // A task that is not delivered again may have been removed by a pop whose answer was lost,
-        // so only the times before a delivery count.
+        // or may have gone to another queue. So only the times before a delivery in the same place
+        // count.
         if let Some(from_us) = from_us {
             let to_us = handed.span.from_us.min(end_us);
             let placed_us = placed.to_us;
-            ready[task.queue].push(Ready {
-                priority: number,
-                placed_us,
-                from_us,
-                to_us,
-                task: place,
-            });
+            ready[queue].push(Ready { priority: number, placed_us, from_us, to_us, task: place });
         }
         if handed.ordered && handed.span.to_us < book.disturbed_us(task) {
             let (span, placed_us) = (handed.span, placed.from_us);
-            choices[task.queue].push(Choice { span, priority: number, placed_us, task: place });
+            choices[queue].push(Choice { span, priority: number, placed_us, task: place });
         }
         let next = task.handed.get(turn + 1);
         if next.is_some_and(|next| !handed.span.is_before(next.span)) {
             return;
         }
-        let Some(released) = only_release(handed) else {
+        let Some(returned) = handed.only_ender().filter(|deed| returns(deed)) else {
             // How it came back is not certain, but nothing changed its place.
-            if handed.deeds.iter().any(|deed| deed.may_count() && moves(deed.wish)) {
+            if handed.enders().any(|deed| moves(deed.wish)) {
                 return;
             }
             from_us = None;
             continue;
         };
-        let Wish::Release { delay_us, priority: to, tail, .. } = released.wish else { return };
-        priority = to.or(priority);
-        placed = if tail { released.span } else { placed };
-        let tolerance_us = if delay_us == 0 { 0 } else { tolerance.of_us(delay_us) };
-        from_us = Some(released.span.to_us.saturating_add(delay_us).saturating_add(tolerance_us));
+        let delay_us = match returned.wish {
+            Wish::Release { delay_us, priority: to, tail, .. } => {
+                priority = to.or(priority);
+                placed = if tail { returned.span } else { placed };
+                Some(delay_us)
+            }
+            Wish::Fail { .. } if returned.fate == Fate::Accepted => Some(0),
+            Wish::Fail { delay_us } => delay_us,
+            Wish::Ack | Wish::Bury | Wish::Touch { .. } => return,
+        };
+        from_us = delay_us.map(|delay_us| after(returned.span, delay_us, tolerance));
+    }
+}
+
+/// The latest moment at which a task is ready that waits from some moment of `span` on.
+fn after(span: Span, delay_us: u64, tolerance: Tolerance) -> u64 {
+    let tolerance_us = if delay_us == 0 { 0 } else { tolerance.of_us(delay_us) };
+    span.to_us.saturating_add(delay_us).saturating_add(tolerance_us)
+}
+
+/// Whether it has certainly brought the task back into its queue.
+fn returns(deed: &Deed) -> bool {
+    match deed.wish {
+        Wish::Release { .. } => deed.is_accepted(),
+        Wish::Fail { .. } => matches!(deed.fate, Fate::Accepted | Fate::Waiting),
+        Wish::Ack | Wish::Bury | Wish::Touch { .. } => false,
     }
 }
 
 /// Whether it moves the task to another place.
 const fn moves(wish: Wish) -> bool {
     matches!(wish, Wish::Release { tail: true, .. } | Wish::Release { priority: Some(_), .. })
-}
-
-/// The accepted release of a lease, if nothing else can have ended it.
-fn only_release(handed: &Handed) -> Option<&Deed> {
-    let mut enders = handed.deeds.iter().filter(|deed| deed.may_count() && deed.ends_lease());
-    let first = enders.next().filter(|deed| deed.is_accepted())?;
-    (enders.next().is_none() && matches!(first.wish, Wish::Release { .. })).then_some(first)
 }
 
 /// The earliest moment at which the task can have expired.
@@ -164,8 +183,8 @@ fn judge(
         {
             let (came, better) = (&book.tasks[choice.task], book.name(&book.tasks[task]));
             let (from_us, until_us) = (choice.span.from_us, choice.span.to_us);
-            let name = book.name(came);
-            let when = format!("between {from_us} and {until_us} us");
+            let (name, here) = (book.name(came), &book.queues[queue].name);
+            let when = format!("in queue {here:?} between {from_us} and {until_us} us");
             let detail = format!("{name} came {when} while {better} was ready until {to_us} us");
             report.object(Verdict::OutOfOrder, detail);
         }

@@ -16,12 +16,17 @@ pub(super) fn check(book: &Book, tolerance: Tolerance, report: &mut Report) {
         report.object(Verdict::ReceiptReused, detail);
     }
     for task in book.tasks.iter().filter(|task| !task.several) {
-        let next_us = windows::earliest_next(task);
-        for (handed, next_us) in task.handed.iter().zip(next_us) {
-            check_lease(book, task, handed, next_us, tolerance, report);
-        }
-        two_acks(book, task, report);
+        check_task(book, task, tolerance, report);
     }
+}
+
+/// Checks all leases of one task.
+pub(super) fn check_task(book: &Book, task: &Task, tolerance: Tolerance, report: &mut Report) {
+    let next_us = windows::earliest_next(task);
+    for (handed, next_us) in task.handed.iter().zip(next_us) {
+        check_lease(book, task, handed, next_us, tolerance, report);
+    }
+    two_acks(book, task, report);
 }
 
 /// Checks one lease. `next_us` is when somebody else certainly had the task.
@@ -35,7 +40,7 @@ fn check_lease(
 ) {
     let accepted = || handed.deeds.iter().filter(|deed| deed.is_accepted());
     let object = |report: &mut Report, verdict: Verdict, deed: &Deed, why: &str| {
-        let (name, wish, fate) = (book.name(task), deed.wish, deed.fate);
+        let (name, wish, fate) = (book.name_of(task, handed), deed.wish, deed.fate);
         let (from_us, to_us) = (deed.span.from_us, deed.span.to_us);
         let call = format!("call {}, from {from_us} to {to_us} us", deed.call);
         let detail = format!("{name}: {wish:?} was {fate:?} ({call}), {why}");

@@ -35,6 +35,37 @@ fn what_is_no_history_is_refused_with_its_line() {
 }
 
 #[test]
+fn a_transaction_has_an_outcome_for_each_operation() {
+    let begins = |operations: &str| {
+        let operation = format!(r#"{{"transaction":{{"operations":[{operations}]}}}}"#);
+        format!(r#"{{"record":"invoked","at_us":9,"client":1,"call":1,"operation":{operation}}}"#)
+    };
+    let ends = |outcome: &str| {
+        format!(r#"{{"record":"answered","at_us":10,"call":1,"outcome":{outcome}}}"#)
+    };
+    let two = begins(r#"{"ack":{"receipt":"r"}},{"fail":{"receipt":"s","delay_ms":0}}"#);
+    for outcome in
+        [r#"{"transaction":["done",{"turned":"R"}]}"#, r#"{"refused":"EXECABORT"}"#, r#""unknown""#]
+    {
+        let text = format!("{two}\n{}\n", ends(outcome));
+        assert!(History::read(text.as_bytes()).is_ok(), "{text}");
+    }
+    for outcome in [
+        r#"{"transaction":["done"]}"#,
+        r#"{"transaction":["done","done"]}"#,
+        r#"{"transaction":["done","unknown"]}"#,
+        r#""done""#,
+    ] {
+        refused(&format!("{two}\n{}\n", ends(outcome)), 2, "cannot be answered");
+    }
+    refused(&begins(r#"{"plow":{"queue":"q"}}"#), 1, "cannot be part");
+    let single =
+        r#"{"record":"invoked","at_us":9,"client":1,"call":1,"operation":{"ack":{"receipt":"r"}}}"#;
+    let all = ends(r#"{"transaction":["done"]}"#);
+    refused(&format!("{single}\n{all}\n"), 2, "cannot be answered");
+}
+
+#[test]
 fn what_is_recorded_is_read() {
     let recorder = Recorder::new(Vec::new());
     let client = recorder.client();

@@ -62,6 +62,15 @@ impl Story {
         self.call(label, take(Some(10_000)), came(id, receipt));
     }
 
+    /// The same for a task that was put under another id.
+    pub(crate) fn take_as(&mut self, label: &'static str, id: &str, put_as: &str, receipt: &str) {
+        let mut outcome = came(id, receipt);
+        if let Outcome::Tasks(tasks) = &mut outcome {
+            tasks[0].payload = payload(put_as);
+        }
+        self.call(label, take(Some(10_000)), outcome);
+    }
+
     pub(crate) fn ack(&mut self, label: &'static str, receipt: &str) {
         self.call(label, ack(receipt), Outcome::Done);
     }
