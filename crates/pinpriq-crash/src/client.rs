@@ -8,7 +8,7 @@ use pinpriq_wire::resp::{Value, Words};
 
 use crate::fault::Fallible;
 use crate::ledger::Ledger;
-use crate::request::{Request, outcome};
+use crate::request::{Request, check_kept, outcome};
 use crate::wire;
 
 /// A connection with its number in the history.
@@ -41,9 +41,9 @@ impl<'a> Client<'a> {
             calls.push(self.ledger.invoke(self.number, request.operation.clone())?);
         }
         let mut outcomes = Vec::new();
-        let sent = self.wire.send(requests.iter().map(|request| &request.words)).is_ok();
+        let sent = self.wire.send(requests.iter().flat_map(Request::words)).is_ok();
         for (request, call) in requests.iter().zip(&calls) {
-            let reply = if sent { self.wire.reply().ok() } else { None };
+            let reply = if sent { self.reply(request)? } else { None };
             let Some(reply) = reply else { break };
             let outcome = outcome(&request.operation, &reply)?;
             self.ledger.answer(*call, outcome.clone())?;
@@ -57,6 +57,17 @@ impl<'a> Client<'a> {
         }
         self.ledger.event(Event::ConnectionClosed { client: self.number })?;
         Ok(Heard::Cut(outcomes))
+    }
+
+    /// Returns the reply to a request, or none if the connection ended.
+    fn reply(&mut self, request: &Request) -> Fallible<Option<Value>> {
+        for _ in &request.parts {
+            match self.wire.reply() {
+                Ok(reply) => check_kept(request, &reply)?,
+                Err(_) => return Ok(None),
+            }
+        }
+        Ok(self.wire.reply().ok())
     }
 
     /// Sends one request. Returns none if the connection ended.

@@ -13,14 +13,50 @@ use crate::fault::Fallible;
 use crate::ledger::Ledger;
 use crate::payload::Payloads;
 use crate::request::{
-    PutOptions, ReleaseOptions, Request, ack, bury, dig, kill, plow, pop, put, release, take, touch,
+    Policy, PutOptions, ReleaseOptions, Request, ack, bury, dig, fail, kill, move_tasks, plow, pop,
+    put, redrive, release, set_policy, take, touch, transaction,
 };
 use pinpriq_dice::Dice;
 
-/// The queues that the load uses. With up to [`SHARDS_MAX`] shards, each shard has at least one of
-/// them; otherwise the run fails.
-pub(crate) const QUEUES: [&str; 4] = ["left", "up", "back", "front"];
-/// The most shards with which each shard has a queue.
+/// Queues that belong together: their names have a common part, so they are in one shard.
+#[derive(Clone, Copy)]
+struct Family {
+    /// Where most tasks are put.
+    work: &'static str,
+    /// Tasks are moved between this one and `work`.
+    aside: &'static str,
+    /// Gets the dead letters of `work`.
+    letters: &'static str,
+    /// Whether tasks are popped too. Where pops are not answered, a lost task is no loss for
+    /// certain.
+    is_popped: bool,
+}
+
+/// The families that the load uses. With up to [`SHARDS_MAX`] shards, each shard has at least one
+/// of them; otherwise the run fails.
+const FAMILIES: [Family; 4] = [
+    Family { work: "left", aside: "{left}-on", letters: "{left}-dead", is_popped: false },
+    Family { work: "up", aside: "{up}-on", letters: "{up}-dead", is_popped: true },
+    Family { work: "back", aside: "back", letters: "back", is_popped: true },
+    Family { work: "front", aside: "front", letters: "front", is_popped: true },
+];
+/// The queues of all families. Dead letters go to a later one, so that a drain in this order finds
+/// them.
+pub(crate) const QUEUES: [&str; 8] =
+    ["left", "{left}-on", "{left}-dead", "up", "{up}-on", "{up}-dead", "back", "front"];
+/// What becomes of tasks that fail there. In the other queues they are ready again.
+const POLICIES: [Policy; 4] = [
+    Policy {
+        queue: "left",
+        attempts: Some(3),
+        backoff_ms: Some((40, 100)),
+        dead_letter: Some("{left}-dead"),
+    },
+    Policy { queue: "{left}-on", attempts: None, backoff_ms: Some((200, 400)), dead_letter: None },
+    Policy { queue: "up", attempts: Some(2), backoff_ms: None, dead_letter: Some("{up}-dead") },
+    Policy { queue: "{up}-dead", attempts: Some(2), backoff_ms: None, dead_letter: None },
+];
+/// The most shards with which each shard has a family.
 pub(crate) const SHARDS_MAX: usize = 4;
 /// The base-2 logarithm of the number of task numbers that a shard has to itself.
 const BLOCK_BITS: u32 = 46;
@@ -62,6 +98,20 @@ impl<'a> Load<'a> {
         self.reached.load(Ordering::Relaxed).count_ones()
     }
 
+    /// Sets the policies of the queues.
+    pub(crate) fn prepare(&self, address: SocketAddr) -> Fallible<()> {
+        let mut client = Client::connect(address, self.ledger).ok_or("nobody listens")?;
+        let policies: Vec<Request> = POLICIES.into_iter().map(set_policy).collect();
+        match client.ask(&policies)? {
+            Heard::All(outcomes) if outcomes.iter().all(|it| *it == Outcome::Done) => {
+                client.close()
+            }
+            Heard::All(outcomes) | Heard::Cut(outcomes) => {
+                Err(format!("the policies were answered {outcomes:?}").into())
+            }
+        }
+    }
+
     /// Runs the load until the server is gone, which `crash` brings about.
     pub(crate) fn run<T>(
         &self,
@@ -93,13 +143,17 @@ impl<'a> Load<'a> {
         let Some(mut client) = Client::connect(address, self.ledger) else { return Ok(()) };
         loop {
             if self.backlog.load(Ordering::Relaxed) > BACKLOG_MAX {
-                let queue = QUEUES[dice.index(QUEUES.len())];
-                let Some(outcome) = client.ask_one(pop(queue, 20))? else { return Ok(()) };
-                self.came(&outcome);
+                if !self.relieve(&mut client, dice)? {
+                    return Ok(());
+                }
                 continue;
             }
             let count = 1 + dice.below(TOGETHER_MAX);
-            let requests: Vec<Request> = (0..count).map(|_| self.some_put(dice)).collect();
+            let requests: Vec<Request> = if dice.chance(20) {
+                vec![self.some_puts(dice)]
+            } else {
+                (0..count).map(|_| self.some_put(some_family(dice), dice)).collect()
+            };
             match client.ask(&requests)? {
                 Heard::All(outcomes) => {
                     self.note_shards(&outcomes);
@@ -110,9 +164,25 @@ impl<'a> Load<'a> {
         }
     }
 
+    /// Finishes some tasks. Returns whether the connection lasts.
+    fn relieve(&self, client: &mut Client<'_>, dice: &mut Dice) -> Fallible<bool> {
+        let family = some_family(dice);
+        let queue = some_queue(family, dice);
+        let request = if family.is_popped { pop(queue, 20) } else { take(queue, 20, None, 0) };
+        let Some(outcome) = client.ask_one(request)? else { return Ok(false) };
+        self.came(&outcome);
+        let Outcome::Tasks(tasks) = outcome else { return Ok(true) };
+        let receipts = tasks.iter().filter_map(|task| task.receipt.as_deref());
+        let acks: Vec<Request> = receipts.map(|receipt| ack(queue, receipt)).collect();
+        Ok(acks.is_empty() || matches!(client.ask(&acks)?, Heard::All(_)))
+    }
+
     /// Notes which shards have given these tasks their ids, which are task numbers.
     fn note_shards(&self, outcomes: &[Outcome]) {
         for outcome in outcomes {
+            if let Outcome::Transaction(parts) = outcome {
+                self.note_shards(parts);
+            }
             if let Outcome::Put { id } = outcome
                 && let Ok(number) = id.parse::<u64>()
             {
@@ -122,7 +192,18 @@ impl<'a> Load<'a> {
         }
     }
 
-    fn some_put(&self, dice: &mut Dice) -> Request {
+    /// Puts that happen together. Every tenth time they must not.
+    fn some_puts(&self, dice: &mut Dice) -> Request {
+        let family = some_family(dice);
+        let count = 2 + dice.below(2);
+        let mut requests: Vec<Request> = (0..count).map(|_| self.some_put(family, dice)).collect();
+        if dice.chance(10) {
+            requests.push(ack(family.work, "1-1-1"));
+        }
+        transaction(requests)
+    }
+
+    fn some_put(&self, family: Family, dice: &mut Dice) -> Request {
         let priority = i64::try_from(dice.below(7)).unwrap_or(0) - 3;
         let mut options = PutOptions { priority, ..PutOptions::default() };
         if dice.chance(5) {
@@ -131,7 +212,8 @@ impl<'a> Load<'a> {
         if dice.chance(3) {
             options.ttl_ms = Some(options.delay_ms + 1 + dice.below(3_000));
         }
-        put(QUEUES[dice.index(QUEUES.len())], &self.payloads.next(), options)
+        let queue = if dice.chance(10) { family.aside } else { family.work };
+        put(queue, &self.payloads.next(), options)
     }
 
     fn came(&self, outcome: &Outcome) {
@@ -146,19 +228,21 @@ impl<'a> Load<'a> {
     fn consume(&self, address: SocketAddr, dice: &mut Dice) -> Fallible<()> {
         let Some(mut client) = Client::connect(address, self.ledger) else { return Ok(()) };
         loop {
-            let queue = QUEUES[dice.index(QUEUES.len())];
+            let family = some_family(dice);
+            let queue = some_queue(family, dice);
             if dice.chance(1) {
                 client.close()?;
                 let Some(next) = Client::connect(address, self.ledger) else { return Ok(()) };
                 client = next;
             }
             let heard = match dice.below(20) {
-                0 => client.ask_one(pop(queue, 1 + dice.below(3)))?,
+                0 if family.is_popped => client.ask_one(pop(queue, 1 + dice.below(3)))?,
                 1 => client.ask_one(plow(queue))?,
                 2 => match self.left_over(dice) {
                     Some((queue, receipt)) => client.ask_one(ack(queue, &receipt))?,
                     None => continue,
                 },
+                3 if family.aside != family.work => client.ask_one(some_move(family, dice))?,
                 _ => {
                     let ttr_ms = [Some(100), Some(400), Some(1_000), None][dice.index(4)];
                     let wait_ms = dice.below(3) * 5;
@@ -168,8 +252,7 @@ impl<'a> Load<'a> {
             let Some(outcome) = heard else { return Ok(()) };
             self.came(&outcome);
             if let Outcome::Tasks(tasks) = outcome {
-                let requests: Vec<Request> =
-                    tasks.iter().flat_map(|task| self.use_up(queue, task, dice)).collect();
+                let requests = self.use_all(family, queue, &tasks, dice);
                 if !requests.is_empty() && matches!(client.ask(&requests)?, Heard::Cut(_)) {
                     return Ok(());
                 }
@@ -177,11 +260,42 @@ impl<'a> Load<'a> {
         }
     }
 
+    /// Chooses what to do with tasks that were taken. A share of them is finished together with
+    /// others, and followed by new ones.
+    fn use_all(
+        &self,
+        family: Family,
+        queue: &'static str,
+        tasks: &[Delivery],
+        dice: &mut Dice,
+    ) -> Vec<Request> {
+        if !dice.chance(20) {
+            return tasks.iter().flat_map(|task| self.use_up(queue, task, dice)).collect();
+        }
+        let receipts = tasks.iter().filter_map(|task| task.receipt.as_deref());
+        let mut parts: Vec<Request> = receipts
+            .map(|receipt| match dice.below(10) {
+                0..6 => ack(queue, receipt),
+                6..8 => fail(queue, receipt, None),
+                8 => release(queue, receipt, ReleaseOptions::default()),
+                _ => bury(queue, receipt),
+            })
+            .collect();
+        if !parts.is_empty() {
+            parts.push(self.some_put(family, dice));
+        }
+        if parts.is_empty() { parts } else { vec![transaction(parts)] }
+    }
+
     /// Chooses what to do with a task that was taken.
     fn use_up(&self, queue: &'static str, task: &Delivery, dice: &mut Dice) -> Vec<Request> {
         let Some(receipt) = task.receipt.as_deref() else { return Vec::new() };
         match dice.below(100) {
-            0..50 => vec![ack(queue, receipt)],
+            0..40 => vec![ack(queue, receipt)],
+            40..50 => {
+                let delay_ms = [None, None, Some(0), Some(1 + dice.below(100))][dice.index(4)];
+                vec![fail(queue, receipt, delay_ms), touch(queue, receipt)]
+            }
             50..55 => vec![ack(queue, receipt), ack(queue, receipt)],
             55..65 => vec![touch(queue, receipt), ack(queue, receipt)],
             65..80 => {
@@ -217,5 +331,24 @@ impl<'a> Load<'a> {
         let mut left_over = self.left_over.lock().unwrap_or_else(PoisonError::into_inner);
         let place = dice.index(left_over.len());
         (!left_over.is_empty()).then(|| left_over.swap_remove(place))
+    }
+}
+
+fn some_family(dice: &mut Dice) -> Family {
+    FAMILIES[dice.index(FAMILIES.len())]
+}
+
+fn some_queue(family: Family, dice: &mut Dice) -> &'static str {
+    [family.work, family.work, family.aside, family.letters][dice.index(4)]
+}
+
+/// Moves tasks between two queues of a family, or dead letters back.
+fn some_move(family: Family, dice: &mut Dice) -> Request {
+    let Family { work, aside, letters, .. } = family;
+    let count = 1 + dice.below(5);
+    match dice.below(4) {
+        0 | 1 => move_tasks(work, aside, count),
+        2 => move_tasks(aside, work, count),
+        _ => redrive(letters, work, count),
     }
 }

@@ -10,6 +10,19 @@ use crate::fault::{Fallible, Fault};
 pub(crate) struct Request {
     pub(crate) operation: Operation,
     pub(crate) words: Words,
+    /// What is sent before it, and answered before it: the parts of a transaction.
+    pub(crate) parts: Vec<Words>,
+}
+
+impl Request {
+    const fn of(operation: Operation, words: Words) -> Self {
+        Self { operation, words, parts: Vec::new() }
+    }
+
+    /// Everything that is sent, in its order.
+    pub(crate) fn words(&self) -> impl Iterator<Item = &Words> {
+        self.parts.iter().chain([&self.words])
+    }
 }
 
 /// The options of a put, besides queue and payload.
@@ -44,7 +57,7 @@ pub(crate) fn put(queue: &str, payload: &[u8], options: PutOptions) -> Request {
         ttl_ms,
         ttr_ms: None,
     };
-    Request { operation, words }
+    Request::of(operation, words)
 }
 
 pub(crate) fn take(queue: &str, count: u64, ttr_ms: Option<u64>, wait_ms: u64) -> Request {
@@ -52,28 +65,28 @@ pub(crate) fn take(queue: &str, count: u64, ttr_ms: Option<u64>, wait_ms: u64) -
         .option("TTR", ttr_ms)
         .option("WAIT", (wait_ms > 0).then_some(wait_ms));
     let queue = queue.to_owned();
-    Request { operation: Operation::Take { queue, count, ttr_ms, otherwise_ordered: false }, words }
+    Request::of(Operation::Take { queue, count, ttr_ms, otherwise_ordered: false }, words)
 }
 
 pub(crate) fn pop(queue: &str, count: u64) -> Request {
     let words = Words::new(&format!("POP {queue} COUNT {count}"));
     let queue = queue.to_owned();
-    Request { operation: Operation::Pop { queue, count, otherwise_ordered: false }, words }
+    Request::of(Operation::Pop { queue, count, otherwise_ordered: false }, words)
 }
 
 pub(crate) fn ack(queue: &str, receipt: &str) -> Request {
     let words = Words::new(&format!("ACK {queue} {receipt}"));
-    Request { operation: Operation::Ack { receipt: receipt.to_owned() }, words }
+    Request::of(Operation::Ack { receipt: receipt.to_owned() }, words)
 }
 
 pub(crate) fn bury(queue: &str, receipt: &str) -> Request {
     let words = Words::new(&format!("BURY {queue} {receipt} REASON tired"));
-    Request { operation: Operation::Bury { receipt: receipt.to_owned() }, words }
+    Request::of(Operation::Bury { receipt: receipt.to_owned() }, words)
 }
 
 pub(crate) fn touch(queue: &str, receipt: &str) -> Request {
     let words = Words::new(&format!("TOUCH {queue} {receipt}"));
-    Request { operation: Operation::Touch { receipt: receipt.to_owned(), by_ms: None }, words }
+    Request::of(Operation::Touch { receipt: receipt.to_owned(), by_ms: None }, words)
 }
 
 pub(crate) fn release(queue: &str, receipt: &str, options: ReleaseOptions) -> Request {
@@ -83,34 +96,104 @@ pub(crate) fn release(queue: &str, receipt: &str, options: ReleaseOptions) -> Re
         .option("PRIORITY", priority)
         .flag("TAIL", tail);
     let receipt = receipt.to_owned();
-    Request {
-        operation: Operation::Release { receipt, delay_ms, ttl_ms: None, priority, tail },
-        words,
-    }
+    Request::of(Operation::Release { receipt, delay_ms, ttl_ms: None, priority, tail }, words)
 }
 
 pub(crate) fn kill(queue: &str, id: &str) -> Request {
     let words = Words::new(&format!("KILL {queue} {id}"));
-    Request { operation: Operation::Kill { queue: queue.to_owned(), id: id.to_owned() }, words }
+    Request::of(Operation::Kill { queue: queue.to_owned(), id: id.to_owned() }, words)
 }
 
 pub(crate) fn dig(queue: &str, id: &str) -> Request {
     let words = Words::new(&format!("DIG {queue} {id}"));
     let (queue, id) = (queue.to_owned(), id.to_owned());
-    Request { operation: Operation::Dig { queue, id, changed: false }, words }
+    Request::of(Operation::Dig { queue, id, changed: false }, words)
 }
 
 pub(crate) fn plow(queue: &str) -> Request {
     let words = Words::new(&format!("PLOW {queue}"));
-    Request { operation: Operation::Plow { queue: queue.to_owned() }, words }
+    Request::of(Operation::Plow { queue: queue.to_owned() }, words)
+}
+
+pub(crate) fn fail(queue: &str, receipt: &str, delay_ms: Option<u64>) -> Request {
+    let words = Words::new(&format!("FAIL {queue} {receipt} REASON no")).option("DELAY", delay_ms);
+    Request::of(Operation::Fail { receipt: receipt.to_owned(), delay_ms }, words)
+}
+
+pub(crate) fn move_tasks(from: &str, to: &str, count: u64) -> Request {
+    let words = Words::new(&format!("MOVE {from} {to} COUNT {count}"));
+    let (from, to) = (from.to_owned(), to.to_owned());
+    Request::of(Operation::Move { from, to, count }, words)
+}
+
+/// Brings dead letters back that all come from one queue.
+pub(crate) fn redrive(letters: &str, home: &str, count: u64) -> Request {
+    let words = Words::new(&format!("REDRIVE {letters} COUNT {count}"));
+    let (from, to) = (letters.to_owned(), home.to_owned());
+    Request::of(Operation::Move { from, to, count }, words)
+}
+
+/// What becomes of tasks of a queue that fail.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Policy {
+    pub(crate) queue: &'static str,
+    pub(crate) attempts: Option<u64>,
+    /// The first wait, and the longest.
+    pub(crate) backoff_ms: Option<(u64, u64)>,
+    pub(crate) dead_letter: Option<&'static str>,
+}
+
+pub(crate) fn set_policy(policy: Policy) -> Request {
+    let Policy { queue, attempts, backoff_ms, dead_letter } = policy;
+    let words = Words::new(&format!("QUEUE SET {queue}"))
+        .option("ATTEMPTS", attempts)
+        .option("BACKOFF", backoff_ms.map(|it| it.0))
+        .option("BACKOFFMAX", backoff_ms.map(|it| it.1))
+        .option("DEADLETTER", dead_letter);
+    let (first_ms, most_ms) = backoff_ms.unwrap_or((0, 3_600_000));
+    let operation = Operation::Policy {
+        queue: queue.to_owned(),
+        attempts,
+        backoff_ms: first_ms,
+        backoff_max_ms: most_ms,
+        dead_letter: dead_letter.map(str::to_owned),
+    };
+    Request::of(operation, words)
+}
+
+/// Several requests that are carried out together or not at all.
+pub(crate) fn transaction(requests: Vec<Request>) -> Request {
+    let mut parts = vec![Words::new("MULTI")];
+    let mut operations = Vec::new();
+    for request in requests {
+        parts.push(request.words);
+        operations.push(request.operation);
+    }
+    let operation = Operation::Transaction { operations };
+    Request { operation, words: Words::new("EXEC"), parts }
+}
+
+/// Checks the reply to a part of a transaction. What is refused later is told by `EXEC`.
+pub(crate) fn check_kept(request: &Request, reply: &Value) -> Fallible<()> {
+    match reply {
+        Value::Simple(word) if word == "OK" || word == "QUEUED" => Ok(()),
+        Value::Error(text) if text.starts_with("BUSY") || text.starts_with("STORE") => Ok(()),
+        _ => Err(format!("a part of {:?} was answered {reply:?}", request.operation).into()),
+    }
 }
 
 /// What a reply means for the history.
 pub(crate) fn outcome(operation: &Operation, reply: &Value) -> Fallible<Outcome> {
     let strange = || Fault::from(format!("{operation:?} was answered {reply:?}"));
     if let Value::Error(text) = reply {
-        let word = text.split(' ').next().unwrap_or_default().to_owned();
-        return match word.as_str() {
+        let mut words = text.split(' ').map(str::to_owned);
+        let word = words.next().unwrap_or_default();
+        // Behind the position of the part is its own refusal.
+        let own = if word == "EXECABORT" { words.nth(1) } else { None };
+        if own.as_deref() == Some("STORE") {
+            return Ok(Outcome::Refused("STORE".to_owned()));
+        }
+        return match own.as_deref().unwrap_or(&word) {
             // The harness never makes an invalid request.
             "BADARG" | "ERR" | "IDREQUIRED" | "NOPROTO" => Err(strange()),
             _ => Ok(Outcome::Refused(word)),
@@ -161,7 +244,7 @@ mod tests {
     use pinpriq_history::{Delivery, Outcome, digest};
     use pinpriq_wire::resp::Value;
 
-    use super::{PutOptions, ack, outcome, put, take};
+    use super::{PutOptions, ack, fail, outcome, put, take, transaction};
 
     #[test]
     fn words_and_the_history_say_the_same() {
@@ -184,5 +267,25 @@ mod tests {
         assert_eq!(refused, Outcome::Refused("STALE".to_owned()));
         assert!(outcome(&operation, &Value::Integer(1)).is_err());
         assert!(outcome(&operation, &Value::Error("ERR what".to_owned())).is_err());
+    }
+
+    #[test]
+    fn transactions_have_an_outcome_for_each_part_or_for_all() {
+        let parts = vec![put("q", b"p", PutOptions::default()), fail("q", "1-1-1", Some(5))];
+        let request = transaction(parts);
+        let sent: Vec<Vec<u8>> =
+            request.parts.iter().map(|words| words.as_slice().join(&b" "[..])).collect();
+        assert_eq!(sent, [&b"MULTI"[..], b"PUT q p PRIORITY 0", b"FAIL q 1-1-1 REASON no DELAY 5"]);
+        let bulk = |text: &str| Value::Bulk(text.as_bytes().to_vec());
+        let all = outcome(&request.operation, &Value::Array(vec![bulk("7"), bulk("W")])).unwrap();
+        let (put, failed) = (Outcome::Put { id: "7".to_owned() }, Outcome::Turned("W".to_owned()));
+        assert_eq!(all, Outcome::Transaction(vec![put, failed]));
+        let refusal = |text: &str| {
+            outcome(&request.operation, &Value::Error(format!("EXECABORT 2 {text} …")))
+        };
+        assert_eq!(refusal("STALE").unwrap(), Outcome::Refused("EXECABORT".to_owned()));
+        assert_eq!(refusal("STORE").unwrap(), Outcome::Refused("STORE".to_owned()));
+        assert!(refusal("BADARG").is_err());
+        assert!(outcome(&request.operation, &Value::Array(vec![bulk("7")])).is_err());
     }
 }

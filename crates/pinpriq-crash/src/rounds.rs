@@ -62,9 +62,12 @@ pub(crate) fn run(
         let ledger = Ledger::new(histories, "history.jsonl", wanted.tolerance)?;
         let payloads = Payloads::default();
         let load = Load::new(&ledger, &payloads);
-        for _ in 0..ROUNDS.min(wanted.kills - struck) {
+        for round in 0..ROUNDS.min(wanted.kills - struck) {
             let mut server = wanted.program.start(data)?;
             ledger.event(Event::ServerStarted)?;
+            if round == 0 {
+                load.prepare(server.address)?;
+            }
             let moment = Duration::from_micros(dice.below(LOAD_MS * 1_000));
             load.run(server.address, &mut dice, || {
                 let_pass(moment);

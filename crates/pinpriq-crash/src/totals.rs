@@ -11,6 +11,9 @@ pub(crate) struct Totals {
     pub(crate) calls: u64,
     pub(crate) puts: u64,
     pub(crate) acks: u64,
+    pub(crate) failures: u64,
+    pub(crate) moved: u64,
+    pub(crate) transactions: u64,
     pub(crate) deliveries: u64,
     pub(crate) redeliveries: u64,
     pub(crate) ordered: u64,
@@ -25,6 +28,9 @@ impl Totals {
         self.calls += tally.calls;
         self.puts += tally.puts;
         self.acks += tally.acks;
+        self.failures += tally.failures;
+        self.moved += tally.moved;
+        self.transactions += tally.transactions;
         self.deliveries += tally.deliveries;
         self.redeliveries += tally.redeliveries;
         self.ordered += tally.ordered;
@@ -45,11 +51,15 @@ impl fmt::Display for Totals {
         write!(
             f,
             "{} requests ({} of unknown outcome), {} puts and {} acks acknowledged, \
+             {} failures, {} moved, {} transactions, \
              {} deliveries ({} of them again, {} judged by order), lost = {lost}",
             self.calls,
             self.unknown,
             self.puts,
             self.acks,
+            self.failures,
+            self.moved,
+            self.transactions,
             self.deliveries,
             self.redeliveries,
             self.ordered,

@@ -18,7 +18,7 @@ use crate::ledger::Ledger;
 use crate::payload::Payloads;
 use crate::process::Process;
 use crate::server::{Server, Started};
-use crate::workload::{Played, QUEUE, Size, play};
+use crate::workload::{Played, QUEUES, Size, play};
 use crate::{files, strace};
 
 /// The requests made to the directory before the run.
@@ -93,7 +93,7 @@ pub(crate) fn run(wanted: &Wanted, part: Part, flags: &[String]) -> Fallible<Out
 
     let mut server = wanted.program.start(&data)?;
     ledger.event(Event::ServerStarted)?;
-    drain(&server, &ledger, &[QUEUE])?;
+    drain(&server, &ledger, &QUEUES)?;
     server.stop()?;
     let report = ledger.check()?;
     let calls = strace::calls(&String::from_utf8_lossy(&files::read(&log)?));

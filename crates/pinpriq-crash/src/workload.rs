@@ -5,7 +5,7 @@
 
 use std::net::SocketAddr;
 
-use pinpriq_history::Outcome;
+use pinpriq_history::{Delivery, Operation, Outcome};
 
 use crate::client::{Client, Heard};
 use crate::clock::wall_us;
@@ -13,12 +13,21 @@ use crate::fault::Fallible;
 use crate::ledger::Ledger;
 use crate::payload::Payloads;
 use crate::request::{
-    PutOptions, ReleaseOptions, Request, ack, bury, dig, put, release, take, touch,
+    Policy, PutOptions, ReleaseOptions, Request, ack, bury, dig, fail, move_tasks, put, release,
+    set_policy, take, touch, transaction,
 };
 use pinpriq_dice::Dice;
 
-/// The queue of the workload.
-pub(crate) const QUEUE: &str = "fixed";
+/// The queues of the workload, which are in one shard. Dead letters go to a later one.
+pub(crate) const QUEUES: [&str; 3] = [QUEUE, ASIDE, LETTERS];
+/// Where tasks are put.
+const QUEUE: &str = "fixed";
+/// Where some are moved.
+const ASIDE: &str = "{fixed}-on";
+/// Where those are that have failed twice.
+const LETTERS: &str = "{fixed}-dead";
+const POLICY: Policy =
+    Policy { queue: QUEUE, attempts: Some(2), backoff_ms: None, dead_letter: Some(LETTERS) };
 /// The number of requests sent together.
 const TOGETHER: usize = 4;
 
@@ -53,34 +62,34 @@ pub(crate) fn play(
     let mut dice = Dice::new(7);
     let Some(mut client) = Client::connect(address, ledger) else { return Ok(played) };
     let mut sent = 0;
-    let mut receipts: Vec<(String, String)> = Vec::new();
+    let mut group = vec![set_policy(POLICY)];
+    let mut taken: Vec<Taken> = Vec::new();
     while sent < size.operations {
-        let mut group: Vec<Request> = Vec::new();
         while group.len() < TOGETHER {
-            let last = match receipts.pop() {
-                Some((id, receipt)) => use_up(&id, &receipt, &mut dice, &mut group),
-                None if dice.chance(65) => {
-                    let priority = i64::try_from(dice.below(3)).unwrap_or(0);
-                    let options = PutOptions { priority, ..PutOptions::default() };
-                    put(QUEUE, &payloads.sized(size.payload_bytes), options)
-                }
-                None => take(QUEUE, 2, [None, Some(400)][dice.index(2)], 0),
+            let payload = || payloads.sized(size.payload_bytes);
+            let last = match taken.pop() {
+                Some(taken) => use_up(&taken, payload, &mut dice, &mut group),
+                None => begin(payload, &mut dice),
             };
             group.push(last);
         }
         sent += group.len();
         let asked_us = wall_us();
-        let heard = client.ask(&group)?;
-        let (outcomes, is_cut) = match heard {
+        let (outcomes, is_cut) = match client.ask(&group)? {
             Heard::All(outcomes) => (outcomes, false),
             Heard::Cut(outcomes) => (outcomes, true),
         };
-        for outcome in outcomes {
-            match outcome {
-                Outcome::Tasks(tasks) => receipts
-                    .extend(tasks.into_iter().filter_map(|task| Some((task.id, task.receipt?)))),
-                Outcome::Refused(word) => played.disk_refusals += usize::from(word == "STORE"),
-                Outcome::Unknown => {}
+        for (request, outcome) in group.drain(..).zip(outcomes) {
+            match (request.operation, outcome) {
+                (Operation::Take { queue, .. }, Outcome::Tasks(tasks)) => {
+                    let tasks = tasks.into_iter();
+                    taken.extend(tasks.filter_map(|task| Taken::of(&queue, task)));
+                }
+                (_, Outcome::Refused(word)) => {
+                    played.disk_refusals += usize::from(word == "STORE");
+                }
+                // Nothing was there to be moved.
+                (_, Outcome::Unknown | Outcome::Tasks(_) | Outcome::Count(0)) => {}
                 _ => {
                     played.accepted += 1;
                     played.last_accepted_us = Some(asked_us);
@@ -96,24 +105,63 @@ pub(crate) fn play(
     Ok(played)
 }
 
+/// A task that was taken, and its queue.
+struct Taken {
+    queue: String,
+    id: String,
+    receipt: String,
+}
+
+impl Taken {
+    fn of(queue: &str, task: Delivery) -> Option<Self> {
+        Some(Self { queue: queue.to_owned(), id: task.id, receipt: task.receipt? })
+    }
+}
+
+/// Chooses what to do as long as no task is taken.
+fn begin(payload: impl Fn() -> Vec<u8>, dice: &mut Dice) -> Request {
+    match dice.below(100) {
+        0..60 => some_put(&payload(), dice),
+        60..65 => transaction(vec![some_put(&payload(), dice), some_put(&payload(), dice)]),
+        65..70 => move_tasks(QUEUE, ASIDE, 2),
+        _ => {
+            let queue = [QUEUE, QUEUE, QUEUE, ASIDE, LETTERS][dice.index(5)];
+            take(queue, 2, [None, Some(400)][dice.index(2)], 0)
+        }
+    }
+}
+
+fn some_put(payload: &[u8], dice: &mut Dice) -> Request {
+    let priority = i64::try_from(dice.below(3)).unwrap_or(0);
+    put(QUEUE, payload, PutOptions { priority, ..PutOptions::default() })
+}
+
 /// Chooses what to do with a task that was taken. Returns the last step, and adds those before it
 /// to `group`.
-fn use_up(id: &str, receipt: &str, dice: &mut Dice, group: &mut Vec<Request>) -> Request {
-    match dice.below(10) {
-        0..6 => ack(QUEUE, receipt),
+fn use_up(
+    taken: &Taken,
+    payload: impl Fn() -> Vec<u8>,
+    dice: &mut Dice,
+    group: &mut Vec<Request>,
+) -> Request {
+    let Taken { queue, id, receipt } = taken;
+    match dice.below(12) {
+        0..6 => ack(queue, receipt),
         6 => {
             let options =
                 ReleaseOptions { priority: dice.chance(50).then_some(1), ..Default::default() };
-            release(QUEUE, receipt, options)
+            release(queue, receipt, options)
         }
         7 => {
-            group.push(bury(QUEUE, receipt));
-            dig(QUEUE, id)
+            group.push(bury(queue, receipt));
+            dig(queue, id)
         }
-        8 => bury(QUEUE, receipt),
+        8 => bury(queue, receipt),
+        9 => fail(queue, receipt, None),
+        10 => transaction(vec![ack(queue, receipt), some_put(&payload(), dice)]),
         _ => {
-            group.push(touch(QUEUE, receipt));
-            ack(QUEUE, receipt)
+            group.push(touch(queue, receipt));
+            ack(queue, receipt)
         }
     }
 }

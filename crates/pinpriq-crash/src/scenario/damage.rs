@@ -21,7 +21,7 @@ use crate::ledger::Ledger;
 use crate::payload::Payloads;
 use crate::request::{PutOptions, put};
 use crate::server::Started;
-use crate::workload::{QUEUE, Size, play};
+use crate::workload::{QUEUES, Size, play};
 use pinpriq_dice::Dice;
 
 /// The queue of the last request in each life of the server before the damage. Each life begins a
@@ -249,7 +249,7 @@ fn judge(
         Started::Listening(server) => server,
     };
     ledger.event(Event::ServerStarted)?;
-    let queues: Vec<&str> = FENCES.into_iter().chain([QUEUE]).collect();
+    let queues: Vec<&str> = FENCES.into_iter().chain(QUEUES).collect();
     drain(&server, ledger, &queues)?;
     server.stop()?;
     let report = ledger.check()?;

@@ -2,8 +2,8 @@
 //!
 //! A slot of a schedule puts one task, a transaction happens as a whole or not at all, a task that
 //! has failed too often becomes a dead letter, and a unique task is put once. The histories of the
-//! other scenarios know single requests. Here the queues are emptied after each kill, and what they
-//! held is compared with what clients were told.
+//! other scenarios know neither schedules nor unique tasks. Here the queues are emptied after each
+//! kill, and what they held is compared with what clients were told.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
