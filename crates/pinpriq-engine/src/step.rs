@@ -18,7 +18,7 @@ use crate::reply::{Outcome, Refusal};
 use crate::settings::{AfterAck, Ids};
 use crate::stats::Exit;
 use crate::task::{ClientId, State, StateKind, reasons};
-use crate::time::Span;
+use crate::time::{Span, Timestamp};
 use crate::transition::{Operation, permits};
 
 impl Engine {
@@ -78,6 +78,7 @@ impl Engine {
             task.number()
         );
         task.set_state(state);
+        let taken_at = task.since();
         if from != to {
             task.note_since(self.now);
         }
@@ -85,6 +86,7 @@ impl Engine {
         self.reweigh(slot, former, from);
         self.count(queue, operation, Some(from), Some(to));
         if from == StateKind::Taken {
+            self.note_held(queue, taken_at);
             self.make_way(queue);
         }
         let stirred = match from {
@@ -165,6 +167,7 @@ impl Engine {
         }
         self.count(task.queue, operation, Some(from), None);
         if from == StateKind::Taken {
+            self.note_held(task.queue, task.since());
             self.make_way(task.queue);
         }
         if let Some(key) = task.unique_key().filter(|_| holds_key(from)) {
@@ -473,6 +476,15 @@ impl Engine {
         }
         if is_ready {
             self.wake(queue);
+        }
+    }
+
+    /// Counts how long a lease has lasted, if that is known.
+    #[inline]
+    fn note_held(&mut self, queue: QueueSlot, taken_at: Option<Timestamp>) {
+        if let Some(taken_at) = taken_at {
+            let held = self.now.since(taken_at);
+            self.queues[queue].counters.times().held.note(held);
         }
     }
 

@@ -112,8 +112,8 @@ impl Model {
         change: impl FnOnce(&mut TaskRecord),
     ) {
         let from = self.places[&number].clone();
-        let since = self.since.remove(&number);
         let mut task = self.take_out(number, exit);
+        let since = self.since.remove(&number);
         change(&mut task);
         self.last_number += 1;
         task.number = self.last_number;

@@ -1,5 +1,7 @@
 //! Queue management: settings, names, emptying, pauses, figures. Tasks are not moved here.
 
+use std::collections::BTreeMap;
+
 use pinpriq_engine::command::{QueueCommand, QueueName, Sides};
 use pinpriq_engine::limits::NAME_BYTES_MAX;
 use pinpriq_engine::reply::{RefusalKind, Reply};
@@ -7,7 +9,7 @@ use pinpriq_engine::settings::{
     Assignment, DEADLETTER, IDS, Ids, OVERFLOW, Overflow, Paused, Value,
 };
 use pinpriq_engine::stats::{Counters, Figures};
-use pinpriq_engine::task::{StateKind, TaskRecord};
+use pinpriq_engine::task::{State, StateKind, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
 
 use super::{Answer, Exit, Home, Model, Place, Tally, fits};
@@ -167,6 +169,7 @@ impl Model {
         Figures {
             counters: counters(home.tasks.values(), &home.tally),
             oldest_ready: self.oldest_ready(home),
+            priorities: priorities(home),
             takers,
             subscribers,
             paused: home.paused,
@@ -191,6 +194,7 @@ impl Model {
         Figures {
             counters: counters(self.tasks(), &self.totals),
             oldest_ready: None,
+            priorities: Vec::new(),
             takers: self.takers.len() as u64,
             subscribers: self.subscriptions.len() as u64,
             paused: Paused::default(),
@@ -199,6 +203,17 @@ impl Model {
             missed: None,
         }
     }
+}
+
+/// How many ready tasks there are of each of the most urgent priorities.
+fn priorities(home: &Home) -> Vec<(i64, u64)> {
+    let mut counts = BTreeMap::new();
+    for task in home.tasks.values().filter(|task| task.progress.state == State::Ready) {
+        if let Some(priority) = task.progress.priority {
+            *counts.entry(priority).or_insert(0) += 1;
+        }
+    }
+    counts.into_iter().take(32).collect()
 }
 
 fn counters<'a>(tasks: impl Iterator<Item = &'a TaskRecord>, tally: &Tally) -> Counters {
@@ -221,6 +236,7 @@ fn counters<'a>(tasks: impl Iterator<Item = &'a TaskRecord>, tally: &Tally) -> C
         failures: tally.failures,
         duplicates: tally.duplicates,
         bytes,
+        times: tally.times.clone(),
     }
 }
 

@@ -210,6 +210,7 @@ impl Model {
         let place = self.places[&number].clone();
         let settings = self.settings(&place);
         self.pay(&place);
+        self.note_waited(number);
         let task = self.task_mut(number);
         task.progress.attempts += 1;
         let popped = task.clone();
@@ -234,6 +235,8 @@ impl Model {
         let grant = Grant { incarnation: self.incarnation, serial: 0 };
         let lease = Lease { grant, holder: None, deadline: None, ttr: None };
         self.shift(number, State::Taken(lease));
+        // Nobody has held it.
+        self.since.remove(&number);
     }
 
     /// Finishes a task as the settings of its queue say.

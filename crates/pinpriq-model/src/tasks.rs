@@ -6,7 +6,7 @@ use pinpriq_engine::command::QueueName;
 use pinpriq_engine::limits::{LINGERING_BYTES_MAX, NAME_BYTES_MAX, queue_bytes};
 use pinpriq_engine::reply::{Outcome, RefusalKind};
 use pinpriq_engine::settings::{Paused, Settings};
-use pinpriq_engine::stats::Move;
+use pinpriq_engine::stats::{Move, Times};
 use pinpriq_engine::task::{State, StateKind, TaskId, TaskRecord};
 use pinpriq_engine::time::Span;
 
@@ -25,6 +25,7 @@ pub(super) struct Tally {
     pub(super) moved: u64,
     pub(super) failures: u64,
     pub(super) duplicates: u64,
+    pub(super) times: Option<Box<Times>>,
 }
 
 /// Why a task leaves.
@@ -137,6 +138,7 @@ impl Model {
         task.progress.state = state;
         let due = time::due(task);
         self.note_due(due);
+        self.note_held(number, from);
         if from != to {
             self.since.insert(number, self.now);
         }
@@ -159,6 +161,7 @@ impl Model {
     /// Removes a task for good, and returns it.
     pub(super) fn take_out(&mut self, number: u64, exit: Exit) -> TaskRecord {
         let task = self.task(number).clone();
+        self.note_held(number, task.progress.state.kind());
         self.note_move(number, task.progress.state.kind(), None);
         let place = self.places[&number].clone();
         self.places.remove(&number);
@@ -177,6 +180,23 @@ impl Model {
         };
         self.tell(number, outcome, None);
         task
+    }
+
+    /// Counts how long a task was ready that is handed out now.
+    pub(super) fn note_waited(&mut self, number: u64) {
+        let since = self.since.get(&number).copied().unwrap_or_else(|| self.task(number).put_at);
+        let waited = self.now.since(since);
+        let place = self.places[&number].clone();
+        self.home(&place).tally.times().waited.note(waited);
+    }
+
+    /// Counts how long a lease has lasted, if this is its end and its begin is known.
+    fn note_held(&mut self, number: u64, from: StateKind) {
+        if let Some(since) = self.since.get(&number).filter(|_| from == StateKind::Taken) {
+            let held = self.now.since(*since);
+            let place = self.places[&number].clone();
+            self.home(&place).tally.times().held.note(held);
+        }
     }
 
     pub(super) fn note_move(&mut self, number: u64, from: StateKind, to: Option<StateKind>) {
@@ -238,6 +258,10 @@ impl Model {
 }
 
 impl Tally {
+    fn times(&mut self) -> &mut Times {
+        self.times.get_or_insert_with(Box::default)
+    }
+
     pub(super) fn note(&mut self, from: Option<StateKind>, to: Option<StateKind>) {
         *self.moves.entry(Move { from, to }).or_default() += 1;
     }

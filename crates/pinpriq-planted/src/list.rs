@@ -85,6 +85,12 @@ bugs! {
     PausedPutWaits "paused-put-waits"
         "A put with ROOM into a full queue waits although the queue is paused for puts."
         [Engine("scripts::"), Simulator]
+    WaitCountedFromPut "wait-counted-from-put"
+        "The time for which a task was ready counts from its put, whatever happened since."
+        [Engine("scripts::"), Simulator]
+    LimitedUntilNoticed "limited-until-noticed"
+        "A queue with a rate counts as limited until somebody asks, not until its next token."
+        [Engine("scripts::")]
     DeadTakerServed "dead-taker-served"
         "A blocked take stays in line when its connection has ended, and swallows a task."
         [Engine("scripts::"), Simulator]

@@ -11,6 +11,7 @@ pub(crate) mod stats;
 
 use std::fmt::Write as _;
 
+use pinpriq_engine::histogram::TimeHistogram;
 use pinpriq_store::Histogram;
 
 /// The description of one figure. `F` is what it is read from, and `S` says where it is printed.
@@ -63,6 +64,7 @@ pub(crate) enum Value {
     Missing,
     Text(String),
     Histogram(Box<Histogram>),
+    Times(Box<TimeHistogram>),
     /// A number for each value of the label.
     Each(Vec<(String, u64)>),
 }

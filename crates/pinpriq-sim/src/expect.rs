@@ -6,6 +6,7 @@
 use std::num::NonZeroU64;
 
 use pinpriq_engine::fanout::MemberFigures;
+use pinpriq_engine::histogram::TimeHistogram;
 use pinpriq_engine::looking::{Explanation, LeaseShown, Reason};
 use pinpriq_engine::reply::{RefusalKind, Reply};
 use pinpriq_engine::schedule::{Form, ShownSchedule};
@@ -379,8 +380,31 @@ fn figures_map(figures: &Figures, of_one_queue: bool) -> Wanted {
         ("duplicates", Number(counters.duplicates)),
         ("present", Number(counters.present())),
     ];
+    if of_one_queue {
+        let priorities = figures.priorities.iter();
+        let priorities = priorities.map(|(it, count)| (it.to_string(), Number(*count)));
+        let times = counters.times.clone().unwrap_or_default();
+        fields.extend([
+            ("priorities", Pairs(priorities.collect())),
+            ("waited_ms", Pairs(histogram(&times.waited))),
+            ("held_ms", Pairs(histogram(&times.held))),
+            // The model does not measure this.
+            ("limited_ms", Wanted::Anything),
+        ]);
+    }
     fields.extend(figures.missed.map(|missed| ("missed", Number(missed))));
     Map(fields)
+}
+
+fn histogram(histogram: &TimeHistogram) -> Vec<(String, Wanted)> {
+    let bound = |bound: Option<u64>| match bound {
+        Some(ms) => format!("le_{ms}"),
+        None => "le_inf".to_owned(),
+    };
+    let buckets = histogram.up_to().map(|(ms, count)| (bound(ms), Number(count)));
+    let totals = [("count", histogram.count()), ("sum", histogram.sum_ms)];
+    let totals = totals.map(|(name, number)| (name.to_owned(), Number(number)));
+    totals.into_iter().chain(buckets).collect()
 }
 
 fn explained(explanation: &Explanation) -> Wanted {

@@ -77,6 +77,9 @@ pub const LINGERING_BYTES_MAX: u64 = 16 << 20;
 /// consumers wait for that queue too. An estimate.
 pub const WAIT_OVERHEAD_BYTES: u64 = 256;
 
+/// The most priorities for which the figures of a queue tell the number of tasks.
+pub const PRIORITIES_MAX: usize = 32;
+
 /// What a queue with a name of this many bytes counts.
 #[must_use]
 pub const fn queue_bytes(name: usize) -> u64 {

@@ -2,6 +2,7 @@
 //!
 //! At any moment `put = acked + expired + killed + dead + evicted + moved + present`.
 
+use crate::histogram::TimeHistogram;
 use crate::settings::Paused;
 use crate::task::StateKind;
 use crate::time::Span;
@@ -54,6 +55,20 @@ pub struct Counters {
     pub duplicates: u64,
     /// Bytes of payloads and keys of the tasks present.
     pub bytes: u64,
+    /// How long tasks of one queue took, once any was taken. Not counted over all queues.
+    pub times: Option<Box<Times>>,
+}
+
+/// How long the tasks of one queue took.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Times {
+    /// How long they were ready before they were taken or popped.
+    pub waited: TimeHistogram,
+    /// How long leases lasted, however they ended.
+    pub held: TimeHistogram,
+    /// For how long the limit or the rate of the queue held back what a consumer asked for, in
+    /// milliseconds.
+    pub limited_ms: u64,
 }
 
 /// The reply to a request for figures.
@@ -63,6 +78,9 @@ pub struct Figures {
     pub counters: Counters,
     /// How long ago the oldest of the tasks that can be selected was put. Only for one queue.
     pub oldest_ready: Option<Span>,
+    /// How many ready tasks have each priority, of the most urgent
+    /// [`PRIORITIES_MAX`](crate::limits::PRIORITIES_MAX) of them. Only for one queue.
+    pub priorities: Vec<(i64, u64)>,
     /// Blocked takers.
     pub takers: u64,
     /// Subscribers.
@@ -108,6 +126,18 @@ impl Counters {
         self.failures += other.failures;
         self.duplicates += other.duplicates;
         self.bytes += other.bytes;
+        if let Some(others) = &other.times {
+            let own = self.times();
+            own.waited.add(&others.waited);
+            own.held.add(&others.held);
+            own.limited_ms += others.limited_ms;
+        }
+    }
+
+    /// Returns the times, which are counted from now on.
+    #[inline]
+    pub fn times(&mut self) -> &mut Times {
+        self.times.get_or_insert_with(Box::default)
     }
 
     /// Returns the number of tasks that left for good.

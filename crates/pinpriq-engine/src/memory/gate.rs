@@ -14,6 +14,8 @@ pub(crate) struct Gate {
     bucket: Option<Bucket>,
     /// The moment under which the queue is in the index of deadlines.
     pub(crate) armed: Option<Timestamp>,
+    /// Since when it holds back a task that a consumer wants.
+    pub(crate) shut_since: Option<Timestamp>,
 }
 
 /// Tokens. One token is [`Rate::per`] drops, and [`Rate::count`] drops fall in a millisecond.
@@ -39,7 +41,7 @@ impl Gate {
         }
         let known = former.and_then(|gate| gate.bucket.as_ref());
         let bucket = rate.map(|rate| Bucket::of(rate, known, now));
-        Some(Box::new(Self { limit, bucket, armed: None }))
+        Some(Box::new(Self { limit, bucket, armed: None, shut_since: None }))
     }
 
     /// Whether another task may be handed out, of a queue of which `taken` are taken.
@@ -52,6 +54,37 @@ impl Gate {
     pub(crate) fn opens_at(&self, taken: u64) -> Option<Timestamp> {
         let has_room = self.limit.is_none_or(|limit| taken < limit);
         self.bucket.as_ref().filter(|_| has_room).map(Bucket::next_token)
+    }
+
+    /// If the gate was shut and is open now, ends that and returns how long it lasted. `is_freed`
+    /// says that something has come back at this very moment. Otherwise it has opened with its
+    /// last token.
+    pub(crate) fn end_of_shut(
+        &mut self,
+        taken: u64,
+        now: Timestamp,
+        is_freed: bool,
+    ) -> Option<Span> {
+        let since = self.shut_since?;
+        let opened_at = self.opened_at(taken, now)?;
+        self.shut_since = None;
+        let until = if is_freed || planted!(LimitedUntilNoticed) { now } else { opened_at };
+        Some(until.since(since))
+    }
+
+    /// How long a shut gate has been shut until now.
+    pub(crate) fn shut_until_now(&self, taken: u64, now: Timestamp) -> Option<Span> {
+        let since = self.shut_since?;
+        Some(self.opened_at(taken, now).unwrap_or(now).since(since))
+    }
+
+    /// When the gate has got what it needs to be open, if it has. Room is always got just now.
+    fn opened_at(&self, taken: u64, now: Timestamp) -> Option<Timestamp> {
+        if self.limit.is_some_and(|limit| taken >= limit) {
+            return None;
+        }
+        let opened_at = self.bucket.as_ref().map_or(now, Bucket::next_token);
+        (opened_at <= now).then_some(opened_at)
     }
 
     /// The limit, if it is reached.

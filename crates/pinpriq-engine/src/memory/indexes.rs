@@ -265,6 +265,18 @@ impl Indexes {
         self.narrow.ranked.oldest_of_each().chain(self.wide.ranked.oldest_of_each())
     }
 
+    /// Returns how many ready tasks have each priority, of at most `most` priorities, the most
+    /// urgent first. Costs a step for each chunk of these tasks.
+    pub(crate) fn ready_by_priority(&self, most: usize) -> Vec<(i64, u64)> {
+        let mut counts = BTreeMap::new();
+        for side in [&self.narrow, &self.wide] {
+            for (priority, tasks) in side.ranked.counts().take(most) {
+                *counts.entry(priority).or_default() += tasks;
+            }
+        }
+        counts.into_iter().take(most).collect()
+    }
+
     /// Returns any one task from its main index. Used to free an emptied queue.
     pub(crate) fn any(&self) -> Option<Slot> {
         let resting = || self.resting.first(End::Min, Order::Oldest).map(|(_, slot)| slot);

@@ -497,6 +497,12 @@ impl Task {
         self.besides.as_ref().and_then(|besides| besides.since)
     }
 
+    /// Since when a ready task is ready, or at the latest since when it is in the queue.
+    #[inline]
+    pub(crate) fn ready_since(&self) -> Timestamp {
+        self.since().filter(|_| !planted!(WaitCountedFromPut)).unwrap_or(self.put_at)
+    }
+
     /// Notes that the state has begun now. A task that is ready since its put needs no note.
     #[inline]
     pub(crate) fn note_since(&mut self, now: Timestamp) {

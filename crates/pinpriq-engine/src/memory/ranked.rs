@@ -207,6 +207,21 @@ impl Ranked {
         self.fronts().map(|((priority, _), _)| priority)
     }
 
+    /// Iterates over the number of tasks of each priority, the lowest first. Costs a step for each
+    /// chunk.
+    pub(crate) fn counts(&self) -> impl Iterator<Item = (i64, u64)> {
+        let mut next = self.chunks.first();
+        std::iter::from_fn(move || {
+            let priority = self.priority_at(next?);
+            let mut count = 0;
+            while let Some(cursor) = next.filter(|cursor| self.priority_at(*cursor) == priority) {
+                count += self.chunks.value(cursor).entries.len() as u64;
+                next = self.chunks.after(cursor);
+            }
+            Some((priority, count))
+        })
+    }
+
     /// Returns the oldest task of a priority whose seq is above `seq`, with its seq.
     pub(crate) fn next_in_level(&self, priority: i64, seq: u64) -> Option<(u64, Slot)> {
         let found = self.above((priority, seq)).filter(|((found, _), _)| *found == priority);

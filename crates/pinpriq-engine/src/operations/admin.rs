@@ -3,7 +3,7 @@
 use crate::change::Change;
 use crate::command::{QueueCommand, QueueName, Sides};
 use crate::engine::{Answered, Engine};
-use crate::limits::queue_bytes;
+use crate::limits::{PRIORITIES_MAX, queue_bytes};
 use crate::memory::slots::QueueSlot;
 use crate::operations::arguments::{bad, check_name, quoted};
 use crate::operations::find::named;
@@ -12,7 +12,7 @@ use crate::settings::{
     Assignment, Changes, DEADLETTER, Lanes, Misfit, Paused, Rate, SETTINGS, Setting, Settings,
     Value,
 };
-use crate::stats::Figures;
+use crate::stats::{Counters, Figures};
 use crate::time::{Span, Timestamp};
 
 impl Engine {
@@ -154,7 +154,8 @@ impl Engine {
             .filter(|id| matches!(id, crate::memory::consumers::ConsumerId::Taker(_)))
             .count();
         Figures {
-            counters: self.queues.counters(slot, self.now),
+            counters: self.counters_of(slot),
+            priorities: queue.indexes.ready_by_priority(PRIORITIES_MAX),
             oldest_ready: oldest.map(|at| self.now.since(at)),
             takers: takers as u64,
             subscribers: queue.subscribers.len() as u64,
@@ -163,6 +164,16 @@ impl Engine {
             queues: u64::from(queue.exists()),
             missed: queue.lane.as_ref().map(|lane| lane.missed),
         }
+    }
+
+    /// Returns the counters of a queue, up to this moment.
+    fn counters_of(&self, slot: QueueSlot) -> Counters {
+        let mut counters = self.queues.counters(slot, self.now);
+        let limited_ms = self.limited(slot).ms();
+        if limited_ms > 0 {
+            counters.times().limited_ms = limited_ms;
+        }
+        counters
     }
 
     /// Returns when the oldest ready task of a queue was put.

@@ -6,6 +6,7 @@ use crate::engine::Engine;
 use crate::memory::gate::Gate;
 use crate::memory::slots::QueueSlot;
 use crate::task::StateKind;
+use crate::time::Span;
 
 impl Engine {
     /// Whether a queue may hand out another task now, if it has any.
@@ -19,7 +20,37 @@ impl Engine {
         let now = self.now;
         let queue = &mut self.queues[queue];
         let taken = queue.counters.count(StateKind::Taken);
-        queue.gate.as_mut().is_none_or(|gate| gate.is_open(taken, now))
+        let Some(gate) = &mut queue.gate else { return true };
+        if let Some(limited) = gate.end_of_shut(taken, now, false) {
+            queue.counters.times().limited_ms += limited.ms();
+        }
+        gate.is_open(taken, now)
+    }
+
+    /// Notes that a queue holds back a task that a consumer wants.
+    pub(crate) fn note_shut(&mut self, queue: QueueSlot) {
+        if let Some(gate) = &mut self.queues[queue].gate {
+            gate.shut_since.get_or_insert(self.now);
+        }
+    }
+
+    /// Counts for how long a queue has held tasks back, if this moment ends that.
+    fn note_opened(&mut self, queue: QueueSlot) {
+        let queue = &mut self.queues[queue];
+        let taken = queue.counters.count(StateKind::Taken);
+        let limited = queue.gate.as_mut().and_then(|gate| gate.end_of_shut(taken, self.now, true));
+        if let Some(limited) = limited {
+            queue.counters.times().limited_ms += limited.ms();
+        }
+    }
+
+    /// For how long a queue has held back tasks that a consumer wanted, until now.
+    pub(crate) fn limited(&self, queue: QueueSlot) -> Span {
+        let queue = &self.queues[queue];
+        let counted = queue.counters.times.as_ref().map_or(0, |times| times.limited_ms);
+        let taken = queue.counters.count(StateKind::Taken);
+        let lasts = queue.gate.as_ref().and_then(|gate| gate.shut_until_now(taken, self.now));
+        Span::from_ms(counted + lasts.unwrap_or(Span::ZERO).ms())
     }
 
     /// Pays for a task that a queue hands out.
@@ -36,6 +67,7 @@ impl Engine {
             && !planted!(TokenNotReturned)
         {
             gate.refund();
+            self.note_opened(queue);
             self.wake(queue);
         }
     }
@@ -44,6 +76,7 @@ impl Engine {
     #[inline]
     pub(crate) fn make_way(&mut self, queue: QueueSlot) {
         if self.queues[queue].gate.is_some() && !planted!(FreedRoomNotNoticed) {
+            self.note_opened(queue);
             self.wake(queue);
         }
     }
@@ -69,6 +102,10 @@ impl Engine {
 
     /// Gives a queue the gate that its settings ask for.
     pub(crate) fn set_gate(&mut self, slot: QueueSlot) {
+        let limited_ms = self.limited(slot).ms();
+        if limited_ms > 0 {
+            self.queues[slot].counters.times().limited_ms = limited_ms;
+        }
         let queue = &self.queues[slot];
         let gate = Gate::of(&queue.settings, queue.gate.as_deref(), self.now);
         if gate.is_none() && queue.gate.is_none() {

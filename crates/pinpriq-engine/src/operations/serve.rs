@@ -218,6 +218,7 @@ impl Engine {
         let has_narrow = self.select(slot, narrow).is_some();
         let has_any = has_narrow || self.select(slot, Selection::DEFAULT).is_some();
         if has_any && !self.is_open(slot) {
+            self.note_shut(slot);
             self.await_token(slot);
             return None;
         }

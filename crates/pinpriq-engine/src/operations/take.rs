@@ -139,6 +139,7 @@ impl Engine {
             }
             let Some(slot) = self.select(queue, want.selection) else { return };
             if !self.is_open(queue) {
+                self.note_shut(queue);
                 return;
             }
             *count -= 1;
@@ -254,6 +255,8 @@ impl Engine {
         let attempts = self.tasks[slot].attempts().saturating_add(1);
         let queue = self.tasks[slot].queue;
         self.pay(queue);
+        let waited = self.now.since(self.tasks[slot].ready_since());
+        self.queues[queue].counters.times().waited.note(waited);
         match want.mode {
             TakeMode::Lease { ttr } => {
                 let of_task = || self.tasks[slot].ttr();

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use pinpriq_engine::fanout::MemberFigures;
+use pinpriq_engine::histogram::TimeHistogram;
 use pinpriq_engine::settings::{Paused, Settings};
-use pinpriq_engine::stats::{Counters, Figures, Move};
+use pinpriq_engine::stats::{Counters, Figures, Move, Times};
 use pinpriq_records::primitives::{
-    put_bytes, put_if, put_moment, put_number, put_span, take_byte, take_bytes, take_if,
-    take_moment, take_number, take_span,
+    put_bytes, put_if, put_moment, put_number, put_signed, put_span, take_byte, take_bytes,
+    take_if, take_moment, take_number, take_signed, take_span,
 };
 use pinpriq_records::settings::{put_settings, take_settings};
 
@@ -20,6 +21,7 @@ pub(super) fn put_figures(out: &mut Vec<u8>, figures: &Figures) {
     let Figures {
         counters,
         oldest_ready,
+        priorities,
         takers,
         subscribers,
         paused,
@@ -31,9 +33,18 @@ pub(super) fn put_figures(out: &mut Vec<u8>, figures: &Figures) {
     flags.flag(oldest_ready.is_some());
     pack_paused(&mut flags, *paused);
     flags.flag(missed.is_some());
+    flags.flag(counters.times.is_some());
+    flags.flag(!priorities.is_empty());
     flags.put(out);
     put_counters(out, counters);
+    put_if(out, counters.times.as_deref(), put_times);
     put_if(out, *oldest_ready, put_span);
+    if !priorities.is_empty() {
+        put_list(out, priorities, |out, (priority, count)| {
+            put_signed(out, *priority);
+            put_number(out, *count);
+        });
+    }
     put_number(out, *takers);
     put_number(out, *subscribers);
     put_number(out, *paused_queues);
@@ -46,10 +57,14 @@ pub(super) fn take_figures(input: &mut &[u8]) -> Result<Figures, Malformed> {
     let oldest_ready = flags.flag();
     let paused = paused_of(&mut flags);
     let missed = flags.flag();
+    let (times, priorities) = (flags.flag(), flags.flag());
     flags.end()?;
+    let mut counters = take_counters(input)?;
+    counters.times = take_if(times, input, take_times)?.map(Box::new);
     Ok(Figures {
-        counters: take_counters(input)?,
+        counters,
         oldest_ready: take_if(oldest_ready, input, take_span)?,
+        priorities: if priorities { take_priorities(input)? } else { Vec::new() },
         takers: take_number(input)?,
         subscribers: take_number(input)?,
         paused,
@@ -97,7 +112,40 @@ fn take_counters(input: &mut &[u8]) -> Result<Counters, Malformed> {
         failures: take_number(input)?,
         duplicates: take_number(input)?,
         bytes: take_number(input)?,
+        times: None,
     })
+}
+
+fn put_times(out: &mut Vec<u8>, times: &Times) {
+    let Times { waited, held, limited_ms } = times;
+    for TimeHistogram { sum_ms, counts } in [waited, held] {
+        put_number(out, *sum_ms);
+        for count in counts {
+            put_number(out, *count);
+        }
+    }
+    put_number(out, *limited_ms);
+}
+
+fn take_times(input: &mut &[u8]) -> Result<Times, Malformed> {
+    Ok(Times {
+        waited: take_histogram(input)?,
+        held: take_histogram(input)?,
+        limited_ms: take_number(input)?,
+    })
+}
+
+fn take_histogram(input: &mut &[u8]) -> Result<TimeHistogram, Malformed> {
+    let mut histogram = TimeHistogram { sum_ms: take_number(input)?, ..TimeHistogram::default() };
+    for count in &mut histogram.counts {
+        *count = take_number(input)?;
+    }
+    Ok(histogram)
+}
+
+fn take_priorities(input: &mut &[u8]) -> Result<Vec<(i64, u64)>, Malformed> {
+    let priorities = take_vec(input, |input| Ok((take_signed(input)?, take_number(input)?)))?;
+    if priorities.is_empty() { Err(Malformed::OutOfRange("priorities")) } else { Ok(priorities) }
 }
 
 pub(super) fn put_member(out: &mut Vec<u8>, figures: &MemberFigures) {

@@ -287,6 +287,7 @@ fn put_figure(lines: &mut String, name: &str, value: Value) {
         Value::Missing => String::new(),
         Value::Text(text) => text,
         Value::Histogram(values) => histogram_line(&values),
+        Value::Times(times) => format!("count={},sum={}", times.count(), times.sum_ms),
         Each(numbers) => {
             for (label, number) in numbers {
                 let _ = write!(lines, "{name}_{label}:{number}\r\n");

@@ -2,11 +2,12 @@
 //!
 //! They are read from a reply of the engine, so a reply of another shard serves as well.
 
+use pinpriq_engine::histogram::TimeHistogram;
 use pinpriq_engine::settings::Paused;
-use pinpriq_engine::stats::Figures;
+use pinpriq_engine::stats::{Figures, Times};
 use pinpriq_engine::task::StateKind;
 
-use super::Kind::{Counter, Counters, Gauge, Gauges, Text};
+use super::Kind::{Counter, Counters, Gauge, Gauges, Histogram, Text};
 use super::Unit::{Bytes, Milliseconds, Plain};
 use super::Value::{Each, Number};
 use super::{Figure, Value};
@@ -113,6 +114,35 @@ pub(crate) static TABLE: &[Entry] = &[
         Number(it.counters.present())
     }),
     Entry::new(
+        Queue,
+        "priorities",
+        (Gauges("priority"), Plain),
+        "map: the ready tasks of each priority, of the 32 most urgent ones",
+        priorities,
+    ),
+    Entry::new(
+        Queue,
+        "waited_ms",
+        (Histogram, Milliseconds),
+        "map: how long tasks were ready before they were taken or popped: `count`, `sum`, and how \
+         many up to a bound, from `le_1` to `le_3600000` and `le_inf`",
+        |it| times(it, |times| &times.waited),
+    ),
+    Entry::new(
+        Queue,
+        "held_ms",
+        (Histogram, Milliseconds),
+        "the same for how long leases lasted, however they ended",
+        |it| times(it, |times| &times.held),
+    ),
+    Entry::new(
+        Queue,
+        "limited_ms",
+        (Counter, Milliseconds),
+        "for how long `LIMIT` or `RATE` held back tasks that a consumer asked for",
+        |it| Number(it.counters.times.as_ref().map_or(0, |times| times.limited_ms)),
+    ),
+    Entry::new(
         Lane,
         "missed",
         (Counter, Plain),
@@ -158,6 +188,16 @@ fn transitions(figures: &Figures) -> Value {
             .map(|(it, times)| (format!("{}-{}", letter(it.from), letter(it.to)), times))
             .collect(),
     )
+}
+
+fn priorities(figures: &Figures) -> Value {
+    let counts = figures.priorities.iter();
+    Each(counts.map(|(priority, count)| (priority.to_string(), *count)).collect())
+}
+
+fn times(figures: &Figures, which: fn(&Times) -> &TimeHistogram) -> Value {
+    let times = figures.counters.times.as_deref().map(which);
+    Value::Times(Box::new(times.cloned().unwrap_or_default()))
 }
 
 fn oldest_ready(figures: &Figures) -> Value {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use pinpriq_engine::settings::Paused;
-use pinpriq_engine::stats::{Counters, Figures};
+use pinpriq_engine::stats::{Counters, Figures, Times};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_store::Figures as StoreFigures;
 
@@ -153,7 +153,7 @@ fn suits(kind: Kind, value: &Value) -> bool {
         Value::Number(_) => matches!(kind, Kind::Counter | Kind::Gauge),
         Value::Missing => kind == Kind::Gauge,
         Value::Text(_) => kind == Kind::Text,
-        Value::Histogram(_) => kind == Kind::Histogram,
+        Value::Histogram(_) | Value::Times(_) => kind == Kind::Histogram,
         Value::Each(_) => kind.label().is_some(),
     }
 }
@@ -197,6 +197,8 @@ fn stats_tells_what_there_is_to_be_told() {
             Value::Number(number) => format!("{name} {number}"),
             Value::Missing => format!("{name} -"),
             Value::Text(text) => format!("{name} {text}"),
+            Value::Each(each) => format!("{name} {each:?}"),
+            Value::Times(times) => format!("{name} {} in {}", times.sum_ms, times.count()),
             other => format!("{name} {other:?}"),
         });
         // The two maps are covered by the tests of the door.
@@ -206,10 +208,19 @@ fn stats_tells_what_there_is_to_be_told() {
                 dead 251, evicted 252, moved 253, failures 254, \
                 duplicates 255, present 21";
     assert_eq!(shown(&figures, false), format!("oldest_ready_ms -, paused 9, {rest}"));
-    assert_eq!(shown(&figures, true), format!("oldest_ready_ms -, paused in, {rest}"));
+    let own = "priorities [], waited_ms 0 in 0, held_ms 0 in 0, limited_ms 0";
+    assert_eq!(shown(&figures, true), format!("oldest_ready_ms -, paused in, {rest}, {own}"));
     figures.missed = Some(5);
     figures.oldest_ready = Some(Span::from_ms(6));
-    assert_eq!(shown(&figures, true), format!("oldest_ready_ms 6, paused in, {rest}, missed 5"));
+    figures.priorities = vec![(-3, 4), (0, 5)];
+    let mut times = Times { limited_ms: 7, ..Times::default() };
+    times.waited.note(Span::from_ms(8));
+    times.held.note(Span::from_ms(9));
+    figures.counters.times = Some(Box::new(times));
+    let own =
+        "priorities [(\"-3\", 4), (\"0\", 5)], waited_ms 8 in 1, held_ms 9 in 1, limited_ms 7";
+    let all = format!("oldest_ready_ms 6, paused in, {rest}, {own}, missed 5");
+    assert_eq!(shown(&figures, true), all);
 }
 
 #[test]

@@ -218,6 +218,7 @@ fn a_frame_that_begins_like_a_refusal_is_a_frame() {
             // A packet whose key has 11,589 bytes.
             let key = [b"RR", &[b'k'; 0x2d45 - 2][..]].concat();
             it.send(&[&b"-E\x00\x01"[..], &key, b"p"].concat());
+            it.end();
         });
     check(&output, 0, b"p\n");
 }

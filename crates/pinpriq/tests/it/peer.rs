@@ -41,6 +41,13 @@ impl Session {
             self.line.send(&[*byte]).unwrap();
         }
     }
+
+    /// Sends no more, and closes when the client has. A connection that is closed before its input
+    /// is read is reset, and what was sent may be lost.
+    pub(crate) fn end(mut self) {
+        self.line.end_input().unwrap();
+        self.line.rest().unwrap();
+    }
 }
 
 /// The binary with these arguments and without any setting from the outside.

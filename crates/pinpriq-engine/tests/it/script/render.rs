@@ -9,7 +9,7 @@ use pinpriq_engine::looking::{Explanation, LeasePlace, LeaseShown, Reason};
 use pinpriq_engine::reply::{Output, Refusal, Reply};
 use pinpriq_engine::schedule::{Form, ShownSchedule};
 use pinpriq_engine::settings::{AfterAck, Ids, Paused, Settings, Shown};
-use pinpriq_engine::stats::Figures;
+use pinpriq_engine::stats::{Figures, Times};
 use pinpriq_engine::task::{Bytes, ClientId, Receipt, RequestId, State, StateKind, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::unique::{Awaited, PutUnique};
@@ -423,6 +423,20 @@ fn settings(settings: &Settings) -> String {
     text
 }
 
+/// The times that are not zero.
+fn time_sums(times: &Times) -> String {
+    let mut text = String::new();
+    for (name, histogram) in [("waited", &times.waited), ("held", &times.held)] {
+        if histogram.sum_ms > 0 {
+            let _ = write!(text, ", {name} {} in {}", histogram.sum_ms, histogram.count());
+        }
+    }
+    if times.limited_ms > 0 {
+        let _ = write!(text, ", limited {}", times.limited_ms);
+    }
+    text
+}
+
 fn figures(figures: &Figures) -> String {
     let counters = &figures.counters;
     let mut text = String::new();
@@ -457,6 +471,14 @@ fn figures(figures: &Figures) -> String {
     }
     if let Some(age) = figures.oldest_ready {
         let _ = write!(text, ", oldest ready {}", age.ms());
+    }
+    if figures.priorities.len() > 1 {
+        let counts = figures.priorities.iter();
+        let counts: Vec<String> = counts.map(|(it, count)| format!("{it}: {count}")).collect();
+        let _ = write!(text, ", by priority {}", counts.join(" "));
+    }
+    if let Some(times) = &counters.times {
+        text += &time_sums(times);
     }
     let _ = write!(text, ", takers {}, subscribers {}", figures.takers, figures.subscribers);
     let _ = write!(text, ", paused {}", sides(figures.paused));

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use pinpriq_engine::fanout::MemberFigures;
+use pinpriq_engine::histogram::TimeHistogram;
 use pinpriq_engine::looking::{Explanation, LeasePlace, LeaseShown, Reason};
 use pinpriq_engine::reply::{Outcome, Output, Refusal, RefusalKind, Reply};
 use pinpriq_engine::schedule::{Course, Form, OnMissed, Overlap, Plan, Scheduled, ShownSchedule};
 use pinpriq_engine::settings::{AfterAck, Ids, Paused, Settings};
-use pinpriq_engine::stats::{Counters, Figures, Move};
+use pinpriq_engine::stats::{Counters, Figures, Move, Times};
 use pinpriq_engine::task::{
     Bytes, ClientId, Grant, LaneName, Lease, Origin, Past, Progress, RequestId, State, StateKind,
     TaskId, TaskRecord, Terms,
@@ -303,6 +304,9 @@ fn answers_about_a_queue() {
     let paused = Paused { input: false, output: true };
     let entered = Move { from: None, to: Some(StateKind::Ready) };
     let left = Move { from: Some(StateKind::Taken), to: None };
+    let waited = TimeHistogram { sum_ms: 300, counts: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11] };
+    let held = TimeHistogram { sum_ms: 1, ..TimeHistogram::default() };
+    let times = Times { waited, held, limited_ms: 21 };
     let figures = Figures {
         counters: Counters {
             counts: [1, 2, 3, 4, 5, 6],
@@ -317,8 +321,10 @@ fn answers_about_a_queue() {
             failures: 17,
             duplicates: 19,
             bytes: 18,
+            times: Some(Box::new(times)),
         },
         oldest_ready: Some(Span::from_ms(5)),
+        priorities: vec![(-1, 3), (2, 128)],
         takers: 15,
         subscribers: 16,
         paused,
@@ -333,8 +339,9 @@ fn answers_about_a_queue() {
         ),
         (
             Reply::Figures(Box::new(figures)),
-            "0f b00001101 01 02 03 04 05 06 02 01 09 20 08 0a 0b 0c 0d 0e 0f 10 11 13 12 05 \
-             0f 10 11 12 01",
+            "0f b00111101 01 02 03 04 05 06 02 01 09 20 08 0a 0b 0c 0d 0e 0f 10 11 13 12 \
+             ac 02 01 02 03 04 05 06 07 08 09 0a 0b 01 00 00 00 00 00 00 00 00 00 00 00 15 \
+             05 02 01 03 04 80 01 0f 10 11 12 01",
         ),
         (
             Reply::Figures(Box::default()),

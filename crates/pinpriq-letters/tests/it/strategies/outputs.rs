@@ -1,11 +1,12 @@
 //! Outputs of every kind.
 
 use pinpriq_engine::fanout::MemberFigures;
+use pinpriq_engine::histogram::TimeHistogram;
 use pinpriq_engine::looking::{Explanation, LeasePlace, LeaseShown, Reason};
 use pinpriq_engine::reply::{Output, Refusal, Reply};
 use pinpriq_engine::schedule::{Course, Form, Plan, ShownSchedule};
 use pinpriq_engine::settings::{SETTINGS, Settings};
-use pinpriq_engine::stats::{Counters, Figures, Move};
+use pinpriq_engine::stats::{Counters, Figures, Move, Times};
 use pinpriq_engine::task::{ClientId, RequestId, Terms};
 use pinpriq_engine::unique::{Awaited, PutUnique};
 use proptest::collection::vec;
@@ -218,18 +219,35 @@ fn counters() -> impl Strategy<Value = Counters> {
             failures: others[3],
             duplicates,
             bytes,
+            times: None,
         },
     )
 }
 
+fn histogram() -> impl Strategy<Value = TimeHistogram> {
+    (number(), vec(number(), 11))
+        .prop_map(|(sum_ms, counts)| TimeHistogram { sum_ms, counts: counts.try_into().unwrap() })
+}
+
+fn times() -> impl Strategy<Value = Times> {
+    (histogram(), histogram(), number()).prop_map(|(waited, held, limited_ms)| Times {
+        waited,
+        held,
+        limited_ms,
+    })
+}
+
 fn figures() -> BoxedStrategy<Figures> {
     let four = [number(), number(), number(), number()];
-    (counters(), option::of(span()), four, paused(), option::of(number()))
-        .prop_map(|(counters, oldest_ready, four, paused, missed)| {
+    let extra = (option::of(times()), vec((any::<i64>(), number()), 0..4));
+    (counters(), extra, option::of(span()), four, paused(), option::of(number()))
+        .prop_map(|(mut counters, (times, priorities), oldest_ready, four, paused, missed)| {
+            counters.times = times.map(Box::new);
             let [takers, subscribers, paused_queues, queues] = four;
             Figures {
                 counters,
                 oldest_ready,
+                priorities,
                 takers,
                 subscribers,
                 paused,

@@ -3,6 +3,7 @@
 use std::num::NonZeroU64;
 
 use pinpriq_engine::fanout::MemberFigures;
+use pinpriq_engine::histogram::TimeHistogram;
 use pinpriq_engine::reply::{Outcome, Output, Refusal, Reply};
 use pinpriq_engine::schedule::{Form, Scheduled, ShownSchedule};
 use pinpriq_engine::stats::Figures;
@@ -390,6 +391,7 @@ fn figure(writer: &mut Writer<'_>, value: &Value) {
         Value::Missing => writer.null(),
         Value::Text(text) => writer.bulk(text.as_bytes()),
         Value::Histogram(histogram) => writer.bulk(histogram_line(histogram).as_bytes()),
+        Value::Times(times) => time_map(writer, times),
         Value::Each(numbers) => {
             writer.map(numbers.len());
             for (label, number) in numbers {
@@ -397,6 +399,19 @@ fn figure(writer: &mut Writer<'_>, value: &Value) {
                 whole(writer, *number);
             }
         }
+    }
+}
+
+fn time_map(writer: &mut Writer<'_>, times: &TimeHistogram) {
+    writer.map(2 + times.counts.len());
+    for (name, number) in [("count", times.count()), ("sum", times.sum_ms)] {
+        writer.bulk(name.as_bytes());
+        whole(writer, number);
+    }
+    for (bound, count) in times.up_to() {
+        let name = bound.map_or_else(|| "le_inf".to_owned(), |ms| format!("le_{ms}"));
+        writer.bulk(name.as_bytes());
+        whole(writer, count);
     }
 }
 

@@ -4,7 +4,7 @@ use pinpriq_engine::command::{Command, Peek, QueueCommand, QueueName, Selection}
 use pinpriq_engine::fanout::MemberCommand;
 use pinpriq_engine::reply::{Outcome, Output, Refusal, RefusalKind, Reply};
 use pinpriq_engine::schedule::ScheduleCommand;
-use pinpriq_engine::stats::Figures;
+use pinpriq_engine::stats::{Figures, Times};
 use pinpriq_engine::task::{RequestId, StateKind, TaskRecord};
 use pinpriq_engine::time::Timestamp;
 use pinpriq_engine::unique::PutUnique;
@@ -116,6 +116,13 @@ impl Runner<'_> {
 
     fn make_comparable(&self, figures: &mut Figures) {
         figures.counters.moves.sort_unstable();
+        // The model does not measure for how long limits hold tasks back. Scripts do.
+        if let Some(times) = &mut figures.counters.times {
+            times.limited_ms = 0;
+            if **times == Times::default() {
+                figures.counters.times = None;
+            }
+        }
         // A task at the tail is older than it looks, and either age is correct.
         if self.model.has_tail() {
             figures.oldest_ready = None;
