@@ -451,10 +451,10 @@ fn check_balance(counters: &Counters, of: &str) {
     assert_eq!(counters.put, counters.left() + counters.present(), "the figures of {of} balance");
     let mut counts = [0_i128; 6];
     for (step, times) in &counters.moves {
-        if let Some(from) = step.from {
+        if let Some(from) = step.from() {
             counts[from as usize] -= i128::from(*times);
         }
-        if let Some(to) = step.to {
+        if let Some(to) = step.to() {
             counts[to as usize] += i128::from(*times);
         }
     }

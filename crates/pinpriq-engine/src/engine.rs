@@ -22,7 +22,7 @@ use crate::memory::discarded::Discarded;
 use crate::memory::packed::Unsaved;
 use crate::memory::queues::Queues;
 use crate::memory::schedules::Schedules;
-use crate::memory::slots::QueueSlot;
+use crate::memory::slots::{QueueSlot, Slot};
 use crate::memory::tasks::Tasks;
 use crate::memory::undo::UndoLog;
 use crate::memory::windows::Windows;
@@ -61,6 +61,9 @@ pub struct Engine {
     pub(crate) calendars: Arc<dyn Calendars>,
     /// Tasks of emptied queues whose memory has not been freed yet.
     pub(crate) discarded: VecDeque<Discarded>,
+    /// The tasks that have to make room for the one that is being put into a bounded queue. Each
+    /// such put notes its own first.
+    pub(crate) in_the_way: Vec<Slot>,
     /// Queues in which tasks became ready while a consumer waits.
     pub(crate) unserved: Vec<QueueSlot>,
     pub(crate) report: Report,
@@ -127,6 +130,7 @@ impl Engine {
             windows: Windows::default(),
             calendars: Arc::new(EveryOnly),
             discarded: VecDeque::new(),
+            in_the_way: Vec::new(),
             unserved: Vec::new(),
             report: Report::new(),
             restored_last: None,

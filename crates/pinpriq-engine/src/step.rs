@@ -18,7 +18,7 @@ use crate::reply::{Outcome, Refusal};
 use crate::settings::{AfterAck, Ids};
 use crate::stats::Exit;
 use crate::task::{ClientId, State, StateKind, reasons};
-use crate::time::{Span, Timestamp};
+use crate::time::Span;
 use crate::transition::{Operation, permits};
 
 impl Engine {
@@ -86,8 +86,7 @@ impl Engine {
         self.reweigh(slot, former, from);
         self.count(queue, operation, Some(from), Some(to));
         if from == StateKind::Taken {
-            self.note_held(queue, taken_at);
-            self.make_way(queue);
+            self.end_hold(queue, taken_at);
         }
         let stirred = match from {
             StateKind::Ready => to != StateKind::Taken,
@@ -167,8 +166,7 @@ impl Engine {
         }
         self.count(task.queue, operation, Some(from), None);
         if from == StateKind::Taken {
-            self.note_held(task.queue, task.since());
-            self.make_way(task.queue);
+            self.end_hold(task.queue, task.since());
         }
         if let Some(key) = task.unique_key().filter(|_| holds_key(from)) {
             self.free_key(task.queue, task.number(), key);
@@ -476,15 +474,6 @@ impl Engine {
         }
         if is_ready {
             self.wake(queue);
-        }
-    }
-
-    /// Counts how long a lease has lasted, if that is known.
-    #[inline]
-    fn note_held(&mut self, queue: QueueSlot, taken_at: Option<Timestamp>) {
-        if let Some(taken_at) = taken_at {
-            let held = self.now.since(taken_at);
-            self.queues[queue].counters.times().held.note(held);
         }
     }
 

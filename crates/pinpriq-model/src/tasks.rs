@@ -263,7 +263,7 @@ impl Tally {
     }
 
     pub(super) fn note(&mut self, from: Option<StateKind>, to: Option<StateKind>) {
-        *self.moves.entry(Move { from, to }).or_default() += 1;
+        *self.moves.entry(Move::new(from, to)).or_default() += 1;
     }
 
     pub(super) const fn exit(&mut self, exit: Exit, count: u64) {

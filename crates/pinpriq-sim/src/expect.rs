@@ -355,7 +355,7 @@ fn figures_map(figures: &Figures, of_one_queue: bool) -> Wanted {
     moves.sort_unstable();
     let moves = moves.into_iter().map(|(step, times)| {
         let letter = |kind: Option<StateKind>| kind.map_or('X', StateKind::letter);
-        (format!("{}-{}", letter(step.from), letter(step.to)), Number(times))
+        (format!("{}-{}", letter(step.from()), letter(step.to())), Number(times))
     });
     let paused =
         if of_one_queue { paused_word(figures.paused) } else { Number(figures.paused_queues) };

@@ -20,6 +20,17 @@ impl TimeHistogram {
     #[inline]
     pub fn note(&mut self, time: Span) {
         let ms = time.ms();
+        // Most tasks are taken at once and done at once.
+        if ms <= BUCKETS_MS[0] {
+            self.counts[0] += 1;
+            self.sum_ms = self.sum_ms.saturating_add(ms);
+        } else {
+            self.note_long(ms);
+        }
+    }
+
+    #[inline(never)]
+    fn note_long(&mut self, ms: u64) {
         let bucket = BUCKETS_MS.iter().position(|most| ms <= *most).unwrap_or(BUCKETS_MS.len());
         self.counts[bucket] += 1;
         self.sum_ms = self.sum_ms.saturating_add(ms);

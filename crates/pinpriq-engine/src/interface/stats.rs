@@ -2,18 +2,56 @@
 //!
 //! At any moment `put = acked + expired + killed + dead + evicted + moved + present`.
 
+use std::fmt;
+
 use crate::histogram::TimeHistogram;
 use crate::settings::Paused;
 use crate::task::StateKind;
 use crate::time::Span;
 
 /// A move of a task between two states; `None` is X, outside the queue.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Move {
+///
+/// One byte, since each move of a task is looked up among the few that a queue sees.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Move(u8);
+
+impl Move {
+    /// A move from one state to another.
+    #[must_use]
+    #[inline]
+    pub const fn new(from: Option<StateKind>, to: Option<StateKind>) -> Self {
+        Self(code_of(from) << 4 | code_of(to))
+    }
+
     /// The state before.
-    pub from: Option<StateKind>,
+    #[must_use]
+    pub fn from(self) -> Option<StateKind> {
+        kind_of(self.0 >> 4)
+    }
+
     /// The state after.
-    pub to: Option<StateKind>,
+    #[must_use]
+    pub fn to(self) -> Option<StateKind> {
+        kind_of(self.0 & 0x0f)
+    }
+}
+
+impl fmt::Debug for Move {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let letter = |kind: Option<StateKind>| kind.map_or('X', StateKind::letter);
+        write!(out, "{}-{}", letter(self.from()), letter(self.to()))
+    }
+}
+
+const fn code_of(kind: Option<StateKind>) -> u8 {
+    match kind {
+        None => 0,
+        Some(kind) => kind as u8 + 1,
+    }
+}
+
+fn kind_of(code: u8) -> Option<StateKind> {
+    usize::from(code).checked_sub(1).and_then(|at| StateKind::ALL.get(at)).copied()
 }
 
 /// Why a task left the queue.
@@ -114,7 +152,7 @@ impl Counters {
             *count += more;
         }
         for (step, times) in &other.moves {
-            self.note_times(step.from, step.to, *times);
+            self.note_times(*step, *times);
         }
         self.put += other.put;
         self.acked += other.acked;
@@ -169,12 +207,11 @@ impl Counters {
     /// Counts a move of a task, without changing the number of tasks.
     #[inline]
     pub(crate) fn note(&mut self, from: Option<StateKind>, to: Option<StateKind>) {
-        self.note_times(from, to, 1);
+        self.note_times(Move::new(from, to), 1);
     }
 
     #[inline]
-    fn note_times(&mut self, from: Option<StateKind>, to: Option<StateKind>, count: u64) {
-        let step = Move { from, to };
+    fn note_times(&mut self, step: Move, count: u64) {
         if let Some((_, times)) = self.moves.iter_mut().find(|(known, _)| *known == step) {
             *times += count;
         } else {
@@ -189,7 +226,7 @@ impl Counters {
         }
         self.counts[kind as usize] -= count;
         self.killed += count;
-        self.note_times(Some(kind), None, count);
+        self.note_times(Move::new(Some(kind), None), count);
     }
 
     /// Counts a task that enters this state.

@@ -56,14 +56,15 @@ impl Engine {
         self.queues[queue].lack(content).is_some()
     }
 
-    /// Refuses a put into a full queue. Returns the tasks that have to make room for it, if there
-    /// are any and the queue evicts.
+    /// Refuses a put into a full queue. Notes the tasks that have to make room for it, if there are
+    /// any and the queue evicts.
     #[inline(never)]
     pub(crate) fn check_capacity(
-        &self,
+        &mut self,
         put: &Put<'_>,
         queue: QueueSlot,
-    ) -> Result<Vec<Slot>, Refusal> {
+    ) -> Result<(), Refusal> {
+        self.in_the_way.clear();
         let content = (put.payload.len() + put.terms.bytes()) as u64;
         if self.consumers.putters.wait_for(queue) && !planted!(WaitingPutOvertaken) {
             let sentence = format!("other tasks wait for room in the queue {}", quoted(put.queue));
@@ -71,9 +72,11 @@ impl Engine {
         }
         match self.queues[queue].lack(content) {
             Some(lack) if !planted!(CapacityNotKept) => {
-                self.find_room(put.priority, content, queue).ok_or_else(|| full(put.queue, lack))
+                let found = self.find_room(put.priority, content, queue);
+                self.in_the_way = found.ok_or_else(|| full(put.queue, lack))?;
+                Ok(())
             }
-            _ => Ok(Vec::new()),
+            _ => Ok(()),
         }
     }
 
@@ -118,12 +121,12 @@ impl Engine {
         Some(victims)
     }
 
-    /// Removes tasks to make room for a more urgent one. They become dead letters, if their queue
-    /// has a queue for those.
+    /// Removes the tasks that were noted to make room for a more urgent one. They become dead
+    /// letters, if their queue has a queue for those.
     #[inline(never)]
-    pub(crate) fn evict(&mut self, slots: &[Slot]) {
-        for slot in slots {
-            let (slot, task) = (*slot, &self.tasks[*slot]);
+    pub(crate) fn make_room(&mut self) {
+        for slot in std::mem::take(&mut self.in_the_way) {
+            let task = &self.tasks[slot];
             if task.is_expired(self.now) {
                 self.expire(slot);
                 continue;

@@ -6,7 +6,7 @@ use crate::engine::Engine;
 use crate::memory::gate::Gate;
 use crate::memory::slots::QueueSlot;
 use crate::task::StateKind;
-use crate::time::Span;
+use crate::time::{Span, Timestamp};
 
 impl Engine {
     /// Whether a queue may hand out another task now, if it has any.
@@ -53,12 +53,14 @@ impl Engine {
         Span::from_ms(counted + lasts.unwrap_or(Span::ZERO).ms())
     }
 
-    /// Pays for a task that a queue hands out.
+    /// Pays for a task that a queue hands out, after it has waited so long.
     #[inline]
-    pub(crate) fn pay(&mut self, queue: QueueSlot) {
-        if let Some(gate) = &mut self.queues[queue].gate {
+    pub(crate) fn pay(&mut self, queue: QueueSlot, waited: Span) {
+        let queue = &mut self.queues[queue];
+        if let Some(gate) = &mut queue.gate {
             gate.pay();
         }
+        queue.counters.times().waited.note(waited);
     }
 
     /// Returns what a task has cost that was handed out and did not arrive.
@@ -72,13 +74,31 @@ impl Engine {
         }
     }
 
-    /// Lets consumers have the tasks of a queue of which fewer are taken now.
+    /// Counts how long a lease has lasted that has ended, if that is known, and lets consumers have
+    /// other tasks of its queue.
+    #[inline]
+    pub(crate) fn end_hold(&mut self, slot: QueueSlot, taken_at: Option<Timestamp>) {
+        let queue = &mut self.queues[slot];
+        if let Some(taken_at) = taken_at {
+            queue.counters.times().held.note(self.now.since(taken_at));
+        }
+        if queue.gate.is_some() && !planted!(FreedRoomNotNoticed) {
+            self.open_up(slot);
+        }
+    }
+
+    /// Lets consumers have the tasks of a queue, if its limits allow that.
     #[inline]
     pub(crate) fn make_way(&mut self, queue: QueueSlot) {
-        if self.queues[queue].gate.is_some() && !planted!(FreedRoomNotNoticed) {
-            self.note_opened(queue);
-            self.wake(queue);
+        if self.queues[queue].gate.is_some() {
+            self.open_up(queue);
         }
+    }
+
+    #[inline(never)]
+    fn open_up(&mut self, queue: QueueSlot) {
+        self.note_opened(queue);
+        self.wake(queue);
     }
 
     /// Sees to it that consumers of a queue whose gate is shut are served when it has a token.
@@ -118,7 +138,7 @@ impl Engine {
     }
 
     /// Puts the next token of a queue into the index of deadlines, or takes it out.
-    pub(crate) fn arm_gate(&mut self, slot: QueueSlot, at: Option<crate::time::Timestamp>) {
+    pub(crate) fn arm_gate(&mut self, slot: QueueSlot, at: Option<Timestamp>) {
         let Some(gate) = &mut self.queues[slot].gate else { return };
         if let Some(former) = std::mem::replace(&mut gate.armed, at) {
             self.deadlines.remove_queue(former, slot);

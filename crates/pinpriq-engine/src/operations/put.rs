@@ -32,16 +32,20 @@ impl Engine {
             }
             existing = self.queues.find(put.queue);
         }
-        let in_the_way = self.check_put_allowed(put, existing)?;
+        let is_bounded = existing.is_some_and(|queue| self.queues[queue].is_bounded());
+        self.check_put_allowed(put, existing, is_bounded)?;
         if put.wait.is_some_and(Wait::blocks) {
             self.check_waits(client, WAIT_OVERHEAD_BYTES)?;
         }
 
-        if !in_the_way.is_empty() {
-            self.evict(&in_the_way);
-        }
         // The search for a task of this id, or making room, may have ended the queue.
-        let queue = existing.filter(|_| put.id.is_none() && in_the_way.is_empty());
+        if put.id.is_some() || is_bounded {
+            if is_bounded {
+                self.make_room();
+            }
+            existing = None;
+        }
+        let queue = existing;
         let queue = queue.unwrap_or_else(|| self.queues.find_or_make(put.queue));
         self.count_queue(queue);
         let number = self.issued.next();
@@ -240,19 +244,21 @@ impl Engine {
         &mut self,
         put: &Put<'_>,
         existing: Option<QueueSlot>,
-    ) -> Result<Vec<Slot>, Refusal> {
-        self.check_put_allowed(put, existing)
+        is_bounded: bool,
+    ) -> Result<(), Refusal> {
+        self.check_put_allowed(put, existing, is_bounded)
     }
 
     /// Checks the state of the queue: whether the id is free, whether there is room, and whether
-    /// puts are allowed. Returns the tasks that have to make room.
+    /// puts are allowed. Notes the tasks that have to make room.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "it is part of every put")]
     fn check_put_allowed(
         &mut self,
         put: &Put<'_>,
         existing: Option<QueueSlot>,
-    ) -> Result<Vec<Slot>, Refusal> {
+        is_bounded: bool,
+    ) -> Result<(), Refusal> {
         let name = || quoted(put.queue);
         if let Some(id) = put.id
             && self.find_task(put.queue.into(), id)?.is_some()
@@ -263,10 +269,9 @@ impl Engine {
                 format!("the queue {} has a task {} already", name(), quoted(id)),
             ));
         }
-        let in_the_way = match existing {
-            Some(queue) if self.queues[queue].is_bounded() => self.check_capacity(put, queue)?,
-            _ => Vec::new(),
-        };
+        if let Some(queue) = existing.filter(|_| is_bounded) {
+            self.check_capacity(put, queue)?;
+        }
         if existing.is_some_and(|slot| self.queues[slot].paused.input) {
             return Err(Refusal::new(
                 RefusalKind::Paused,
@@ -280,10 +285,9 @@ impl Engine {
         }
         // Usually there is room for a new queue too.
         if !self.is_busy_for(put_bytes(put.queue.len(), content)) {
-            return Ok(in_the_way);
+            return Ok(());
         }
-        self.check_room(self.growth_by_put(existing, put.queue, content))?;
-        Ok(in_the_way)
+        self.check_room(self.growth_by_put(existing, put.queue, content))
     }
 
     /// Returns the growth of [`Engine::bytes`] by a put of a task with `content` bytes of payload,

@@ -234,13 +234,16 @@ impl Engine {
             ttl: plan.ttl.map_or(TimeToLive::Default, TimeToLive::For),
             ..Put::new(&plan.queue, &plan.payload)
         };
-        let in_the_way = self.check_put_of_schedule(&put, existing)?;
+        let is_bounded = existing.is_some_and(|queue| self.queues[queue].is_bounded());
+        self.check_put_of_schedule(&put, existing, is_bounded)?;
         let content = plan.payload.len() + plan.terms.bytes() + name.len();
         self.check_room(self.growth_by_put(existing, &plan.queue, content))?;
 
-        self.evict(&in_the_way);
+        if is_bounded {
+            self.make_room();
+        }
         // Making room may have ended the queue.
-        let existing = existing.filter(|_| in_the_way.is_empty());
+        let existing = existing.filter(|_| !is_bounded);
         let queue = existing.unwrap_or_else(|| self.queues.find_or_make(&plan.queue));
         self.count_queue(queue);
         let number = self.issued.next();

@@ -252,11 +252,10 @@ impl Engine {
 
     /// Moves a task from R to T under a new lease, or finishes it at once.
     fn hand_over(&mut self, slot: Slot, want: Want) -> TaskRecord {
-        let attempts = self.tasks[slot].attempts().saturating_add(1);
-        let queue = self.tasks[slot].queue;
-        self.pay(queue);
-        let waited = self.now.since(self.tasks[slot].ready_since());
-        self.queues[queue].counters.times().waited.note(waited);
+        let task = &self.tasks[slot];
+        let (queue, attempts) = (task.queue, task.attempts().saturating_add(1));
+        let waited = self.now.since(task.ready_since());
+        self.pay(queue, waited);
         match want.mode {
             TakeMode::Lease { ttr } => {
                 let of_task = || self.tasks[slot].ttr();

@@ -82,7 +82,7 @@ fn put_counters(out: &mut Vec<u8>, counters: &Counters) {
         put_number(out, *count);
     }
     put_list(out, moves, |out, (step, times)| {
-        out.push(kind_code(step.from) << 4 | kind_code(step.to));
+        out.push(kind_code(step.from()) << 4 | kind_code(step.to()));
         put_number(out, *times);
     });
     for number in [put, acked, expired, killed, dead, evicted, moved, failures, duplicates, bytes] {
@@ -99,7 +99,7 @@ fn take_counters(input: &mut &[u8]) -> Result<Counters, Malformed> {
         counts,
         moves: take_vec(input, |input| {
             let step = take_byte(input)?;
-            let step = Move { from: kind_of(step >> 4)?, to: kind_of(step & 0x0f)? };
+            let step = Move::new(kind_of(step >> 4)?, kind_of(step & 0x0f)?);
             Ok((step, take_number(input)?))
         })?,
         put: take_number(input)?,

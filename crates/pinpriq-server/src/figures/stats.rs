@@ -185,7 +185,7 @@ fn transitions(figures: &Figures) -> Value {
     let moves = moves.into_iter();
     Each(
         moves
-            .map(|(it, times)| (format!("{}-{}", letter(it.from), letter(it.to)), times))
+            .map(|(it, times)| (format!("{}-{}", letter(it.from()), letter(it.to())), times))
             .collect(),
     )
 }

@@ -446,7 +446,7 @@ fn figures(figures: &Figures) -> String {
     let mut moves: Vec<(String, u64)> = counters
         .moves
         .iter()
-        .map(|(step, times)| (format!("{}-{}", letter(step.from), letter(step.to)), *times))
+        .map(|(step, times)| (format!("{}-{}", letter(step.from()), letter(step.to())), *times))
         .collect();
     moves.sort();
     for (step, times) in moves {

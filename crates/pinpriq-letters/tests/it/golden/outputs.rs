@@ -302,8 +302,8 @@ fn answers_about_a_queue() {
         ..Settings::default()
     };
     let paused = Paused { input: false, output: true };
-    let entered = Move { from: None, to: Some(StateKind::Ready) };
-    let left = Move { from: Some(StateKind::Taken), to: None };
+    let entered = Move::new(None, Some(StateKind::Ready));
+    let left = Move::new(Some(StateKind::Taken), None);
     let waited = TimeHistogram { sum_ms: 300, counts: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11] };
     let held = TimeHistogram { sum_ms: 1, ..TimeHistogram::default() };
     let times = Times { waited, held, limited_ms: 21 };

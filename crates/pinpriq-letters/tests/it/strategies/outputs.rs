@@ -203,7 +203,7 @@ fn member() -> BoxedStrategy<MemberFigures> {
 }
 
 fn counters() -> impl Strategy<Value = Counters> {
-    let step = (option::of(kind()), option::of(kind())).prop_map(|(from, to)| Move { from, to });
+    let step = (option::of(kind()), option::of(kind())).prop_map(|(from, to)| Move::new(from, to));
     let six = || [number(), number(), number(), number(), number(), number()];
     (six(), vec((step, number()), 0..12), six(), six()).prop_map(
         |(counts, moves, [put, acked, expired, killed, bytes, duplicates], others)| Counters {
