@@ -477,6 +477,8 @@ impl Engine {
             Command::Get { queue, id } => self.get(queue, id),
             Command::Explain { queue, id } => self.explain(queue, id),
             Command::Scan(ref scan) => self.scan(scan),
+            Command::Export(ref export) => self.export(export),
+            Command::Import(ref import) => self.import(import),
             Command::Leases(ref leases) => self.leases(leases),
             Command::Ack(ref ack) => self.ack(client, ack),
             Command::AckAll { queue, receipts } => Ok(Some(self.ack_all(client, queue, receipts))),
@@ -520,7 +522,7 @@ impl Engine {
         self.queues.forget_lingering(now);
     }
 
-    fn fire_due(&mut self) {
+    pub(crate) fn fire_due(&mut self) {
         let mut slot_bytes = 0;
         while let Some(queue) = self.deadlines.pop_queue(self.now) {
             self.note_token(queue);

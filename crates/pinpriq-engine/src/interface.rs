@@ -4,6 +4,7 @@
 pub mod backoff;
 pub mod change;
 pub mod command;
+pub mod export;
 pub mod histogram;
 pub mod limits;
 pub mod looking;

@@ -58,7 +58,7 @@ mod transition;
 
 pub use engine::{Applied, Engine, Farewell};
 pub use interface::{
-    backoff, change, command, histogram, limits, looking, reply, room, schedule, settings, stats,
-    task, time, unique,
+    backoff, change, command, export, histogram, limits, looking, reply, room, schedule, settings,
+    stats, task, time, unique,
 };
 pub use transition::listing as transition_listing;

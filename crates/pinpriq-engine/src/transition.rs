@@ -51,7 +51,7 @@ pub(crate) enum Operation {
     Replace,
     /// It makes room for a more urgent one.
     Evict,
-    /// It comes from another queue, as a dead letter or by hand.
+    /// It comes from another queue, as a dead letter or by hand, or from another server.
     Arrive,
     /// Its deadline passes.
     Deadline,
@@ -282,7 +282,7 @@ pub(crate) const ROWS: [(&str, Operation); 32] = [
     ("move to another queue", Operation::Move),
     ("put again, to replace it", Operation::Replace),
     ("make room for a more urgent one", Operation::Evict),
-    ("arrive from another queue", Operation::Arrive),
+    ("arrive by import or from another queue", Operation::Arrive),
     ("its deadline passes", Operation::Deadline),
     ("its holder is gone", Operation::HolderGone),
 ];

@@ -2,6 +2,7 @@
 //!
 //! The bytes after it are in the files of the folder.
 
+pub(crate) mod carrying;
 mod fanout;
 mod holding;
 mod kinds;
@@ -20,10 +21,10 @@ use pinpriq_records::primitives::{
 };
 
 use self::kinds::{
-    ACK, ACK_ALL, AWAIT, BURY, CREDIT, DIG, EXPLAIN, FAIL, GET, GIVE_BACK, KILL, LEASES, MOVE,
-    PEEK, PLOW, PUBLISH, PUT, PUT_BACK, PUT_IN_LINE, QUEUE_CREATE, QUEUE_SET, REDRIVE, RELEASE,
-    RESTART, SCAN, SCHEDULE_FIRE, SCHEDULE_SET, SNATCH, SUBSCRIBE, SWITCH, TAKE, TAKE_DONE, TOUCH,
-    TRANSACTION, UNSUBSCRIBE, UPDATE,
+    ACK, ACK_ALL, AWAIT, BURY, CREDIT, DIG, EXPLAIN, EXPORT, FAIL, GET, GIVE_BACK, IMPORT_QUEUE,
+    IMPORT_SCHEDULE, KILL, LEASES, MOVE, PEEK, PLOW, PUBLISH, PUT, PUT_BACK, PUT_IN_LINE,
+    QUEUE_CREATE, QUEUE_SET, REDRIVE, RELEASE, RESTART, SCAN, SCHEDULE_FIRE, SCHEDULE_SET, SNATCH,
+    SUBSCRIBE, SWITCH, TAKE, TAKE_DONE, TOUCH, TRANSACTION, UNSUBSCRIBE, UPDATE,
 };
 use self::parts::{begin_in, put_names, take_queue_first};
 use crate::Malformed;
@@ -65,6 +66,8 @@ pub(crate) fn encode(command: &Command<'_>, out: &mut Vec<u8>) {
         Command::Explain { queue, id } => looking::encode_explain(queue, *id, out),
         Command::Scan(scan) => looking::encode_scan(scan, out),
         Command::Leases(leases) => looking::encode_leases(leases, out),
+        Command::Export(export) => carrying::encode_export(export, out),
+        Command::Import(import) => carrying::encode_import(import, out),
         Command::AckAll { queue, receipts } => {
             begin_in(out, ACK_ALL, queue);
             put_list(out, receipts, put_receipt);
@@ -178,6 +181,7 @@ pub(crate) fn decode<R>(
             Command::GiveBack(&receipts)
         }
         TRANSACTION => return stepping::take(input, then),
+        kind @ IMPORT_QUEUE..=IMPORT_SCHEDULE => return carrying::take_import(kind, input, then),
         kind @ (QUEUE_CREATE | QUEUE_SET) => return queues::take_changing(kind, input, then),
         kind => take_without_list(kind, input)?,
     };
@@ -205,6 +209,7 @@ fn take_without_list<'a>(kind: u8, input: &mut &'a [u8]) -> Result<Command<'a>, 
         }
         SCAN => Command::Scan(looking::take_scan(input)?),
         LEASES => Command::Leases(looking::take_leases(input)?),
+        EXPORT => Command::Export(carrying::take_export(input)?),
         BURY => holding::take_bury(input)?,
         FAIL => Command::Fail(holding::take_fail(input)?),
         MOVE => Command::Move {

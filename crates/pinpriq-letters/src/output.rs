@@ -2,6 +2,7 @@
 //!
 //! Figures and settings are in the folder. The receiver of an output follows the first byte.
 
+mod exported;
 mod figures;
 mod kinds;
 mod looking;
@@ -21,13 +22,14 @@ use pinpriq_records::primitives::{
 };
 use pinpriq_records::schedule::{put_course, put_plan, take_course, take_plan};
 
+use self::exported::{put_exported, take_exported};
 use self::figures::{
     put_figures, put_member, put_shown_settings, take_figures, take_member, take_shown_settings,
 };
 use self::kinds::{
-    ACKS, COUNT, DEADLINE, DELIVERY, DONE, EXPLAINED, FIGURES, JOINED, LEASES, MEMBERS, NAMES,
-    OUTCOME, PUT, PUT_OUTCOME, PUT_UNIQUE, REFUSED, SCANNED, SCHEDULE, SETTINGS, SHOWN, STATE,
-    TASK, TASKS, TRANSACTION,
+    ACKS, COUNT, DEADLINE, DELIVERY, DONE, EXPLAINED, EXPORTED, FIGURES, JOINED, LEASES, MEMBERS,
+    NAMES, OUTCOME, PUT, PUT_OUTCOME, PUT_UNIQUE, REFUSED, SCANNED, SCHEDULE, SETTINGS, SHOWN,
+    STATE, TASK, TASKS, TRANSACTION,
 };
 use self::looking::{put_explanation, put_leases, take_explanation, take_leases};
 use self::refusals::{put_ack, put_refusal, take_ack, take_refusal};
@@ -65,6 +67,7 @@ const fn kind(reply: &Reply) -> u8 {
         Reply::Explained(_) => EXPLAINED,
         Reply::Scanned { .. } => SCANNED,
         Reply::Leases { .. } => LEASES,
+        Reply::Exported(_) => EXPORTED,
         Reply::State(_) => STATE,
         Reply::Deadline(_) => DEADLINE,
         Reply::Count(_) => COUNT,
@@ -116,6 +119,7 @@ fn put_reply(out: &mut Vec<u8>, reply: &Reply) {
             put_list(out, tasks, put_record);
         }
         Reply::Leases { leases, next } => put_leases(out, leases, next.as_deref()),
+        Reply::Exported(page) => put_exported(out, page),
         Reply::State(state) => out.push(kind_code(*state)),
         Reply::Deadline(deadline) => {
             flags.flag(deadline.is_some());
@@ -201,7 +205,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Output, Malformed> {
     let input = &mut rest;
     let kind = take_byte(input)?;
     let is_known = (DELIVERY..=REFUSED).contains(&kind)
-        || matches!(kind, SCHEDULE | PUT_UNIQUE)
+        || matches!(kind, SCHEDULE | PUT_UNIQUE | EXPORTED)
         || (TRANSACTION..=LEASES).contains(&kind);
     if !is_known {
         return Err(Malformed::UnknownKind { what: "output", kind });
@@ -259,6 +263,7 @@ fn take_reply(kind: u8, input: &mut &[u8]) -> Result<Reply, Malformed> {
             let (leases, next) = take_leases(input)?;
             Reply::Leases { leases, next: next.map(Box::new) }
         }
+        EXPORTED => Reply::Exported(Box::new(take_exported(input)?)),
         STATE => Reply::State(kind_of(take_byte(input)?)?),
         DEADLINE => {
             let is_there = take_flag_alone(input)?;

@@ -2,6 +2,7 @@
 //! how full it is.
 
 use pinpriq_engine::command::{Command, QueueCommand, TakeMode};
+use pinpriq_engine::export::Import;
 use pinpriq_engine::fanout::MemberCommand;
 use pinpriq_engine::limits::NAME_BYTES_MAX;
 use pinpriq_engine::reply::RefusalKind;
@@ -72,6 +73,11 @@ impl Model {
                 }
                 _ => return Ok(()),
             },
+            Command::Import(Import::Schedule(schedule)) => {
+                fits(schedule.name.len() <= NAME_BYTES_MAX)?;
+                (&[&*schedule.plan.queue], None)
+            }
+            Command::Import(import) => (&[import.queue()], None),
             Command::Schedule(ScheduleCommand::Set(new)) => {
                 fits(new.queue.len() <= NAME_BYTES_MAX)?;
                 (&[new.name], None)

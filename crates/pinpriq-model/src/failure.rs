@@ -38,7 +38,7 @@ impl Model {
         self.totals.failures += 1;
         let settings = self.settings(&place);
         let task = self.task_mut(number);
-        task.progress.failures += 1;
+        task.progress.failures = task.progress.failures.saturating_add(1);
         let (failures, seq) = (task.progress.failures, task.progress.seq);
         let is_over = self.is_over(self.task(number));
         if settings.attempts.is_some_and(|most| u64::from(failures) >= most) {

@@ -13,6 +13,7 @@
 mod arguments;
 mod bindings;
 mod capacity;
+mod carrying;
 mod disk_room;
 mod failure;
 mod gate;
@@ -256,6 +257,8 @@ impl Model {
             }
             Command::Explain { queue, id } => self.explain(*queue, *id),
             Command::Scan(scan) => self.scan(scan),
+            Command::Export(export) => self.export(export),
+            Command::Import(import) => self.import(import),
             Command::Leases(leases) => self.leases(leases),
             Command::Ack(ack) => self.ack(client, ack),
             Command::AckAll { queue, receipts } => Ok(Some(self.ack_all(*queue, receipts))),

@@ -201,6 +201,6 @@ impl Home {
     }
 }
 
-fn page_fits(count: u32) -> Result<(), RefusalKind> {
+pub(super) fn page_fits(count: u32) -> Result<(), RefusalKind> {
     fits((1..=LOOKED_MAX).contains(&count))
 }

@@ -112,7 +112,7 @@ impl Model {
     }
 
     /// Checks that no setting is 0 and that no span reaches beyond the range of time.
-    fn settings_fit(&self, changes: &[Assignment<'_>]) -> Result<(), RefusalKind> {
+    pub(super) fn settings_fit(&self, changes: &[Assignment<'_>]) -> Result<(), RefusalKind> {
         changes.iter().try_for_each(|(_, value)| match *value {
             Value::Span(span) => self.span_fits(Some(span), false),
             Value::Bytes(name) => fits(name.len() <= NAME_BYTES_MAX),

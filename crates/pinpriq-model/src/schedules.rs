@@ -28,6 +28,14 @@ pub struct Schedule {
     told: Course,
 }
 
+impl Schedule {
+    /// A schedule that the store knows as it is.
+    pub(super) fn new(name: Bytes, plan: Plan, course: Course) -> Self {
+        let told = course.clone();
+        Self { name, plan, course, told }
+    }
+}
+
 impl Model {
     pub(super) fn keep_schedules(&mut self, command: &ScheduleCommand<'_>) -> Answer {
         let name_fits = |name: &[u8]| fits(name.len() <= NAME_BYTES_MAX);
@@ -114,7 +122,7 @@ impl Model {
         let known = self.known_schedule(new.name).ok();
         let former = known.map_or(0, |number| bytes_of(&self.schedules[&number]));
         let course = Course { done_until: self.now, ..Course::default() };
-        let mut schedule = Schedule { name: new.name.into(), plan, told: course.clone(), course };
+        let mut schedule = Schedule::new(new.name.into(), plan, course);
         let current = bytes_of(&schedule);
         if current > former {
             self.has_room(current - former)?;
@@ -285,8 +293,7 @@ impl Model {
                     };
                 }
             }
-            let told = course.clone();
-            self.schedules.insert(number, Schedule { name, plan, course, told });
+            self.schedules.insert(number, Schedule::new(name, plan, course));
         }
         self.note_due(Some(Timestamp::ZERO));
     }

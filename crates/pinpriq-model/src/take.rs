@@ -212,7 +212,7 @@ impl Model {
         self.pay(&place);
         self.note_waited(number);
         let task = self.task_mut(number);
-        task.progress.attempts += 1;
+        task.progress.attempts = task.progress.attempts.saturating_add(1);
         let popped = task.clone();
         let TakeMode::Lease { ttr } = mode else {
             self.kept.pop(number);

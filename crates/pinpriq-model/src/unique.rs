@@ -44,13 +44,20 @@ impl Model {
 
     /// Refuses another window while too many outlive their tasks.
     pub(super) fn window_fits(&self, unique: Option<&Unique<'_>>) -> Result<(), RefusalKind> {
+        if unique.is_some_and(|unique| unique.window.is_some()) {
+            self.another_window_fits()?;
+        }
+        Ok(())
+    }
+
+    /// Refuses another window while too many outlive their tasks.
+    pub(super) fn another_window_fits(&self) -> Result<(), RefusalKind> {
         let outlives = |known: &&WindowRecord| {
             let place = Place::Queue(known.queue.clone());
             self.holder(&place, &known.key) != Some(known.number)
         };
-        let opens = unique.is_some_and(|unique| unique.window.is_some());
         let outliving = self.windows.values().filter(outlives).count() as u64;
-        if opens && outliving >= self.limits.unique_max { Err(RefusalKind::Busy) } else { Ok(()) }
+        if outliving >= self.limits.unique_max { Err(RefusalKind::Busy) } else { Ok(()) }
     }
 
     /// The bytes of the key of a put and of its window.

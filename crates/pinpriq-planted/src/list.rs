@@ -148,6 +148,21 @@ bugs! {
     ScanSkipsOne "scan-skips-one"
         "A scan goes on behind the task that follows its cursor."
         [Engine("scripts::"), Simulator]
+    ExportWithoutWindows "export-without-windows"
+        "An export leaves out the windows of tasks that are there."
+        [Engine("carrying::")]
+    ImportForgetsFailures "import-forgets-failures"
+        "A task that is imported has never failed."
+        [Engine("scripts::"), Simulator]
+    ImportForgetsPause "import-forgets-pause"
+        "A queue that is imported is not paused."
+        [Engine("scripts::")]
+    ImportIntoFullQueue "import-into-full-queue"
+        "A task comes into a full queue if it is imported."
+        [Engine("scripts::")]
+    ImportedIdTwice "imported-id-twice"
+        "A task is imported under an id that another one has."
+        [Engine("scripts::")]
     ScanSeesWaitingTwice "scan-sees-waiting-twice"
         "A scan shows each waiting task twice."
         [Engine("scripts::"), Simulator]

@@ -4,6 +4,7 @@
 //! Both are derived here independently from the page on the protocol, and the door of the server is
 //! compared with them. Nonsense is asked too, as long as the engine has to refuse it.
 
+mod carrying;
 mod commands;
 mod schedules;
 mod unique;
@@ -17,6 +18,7 @@ use pinpriq_engine::task::{Receipt, StateKind};
 use pinpriq_engine::time::Span;
 use pinpriq_wire::resp::Words;
 
+pub(crate) use self::carrying::Imported;
 pub(crate) use self::schedules::{Due, NewSchedule};
 pub(crate) use self::unique::Uniqueness;
 use self::words::Phrases as _;
@@ -121,6 +123,13 @@ pub(crate) enum Ask {
         queue: Option<Name>,
         count: u32,
     },
+    /// From the start, or after the task of this seq.
+    Export {
+        queue: Text,
+        after: Option<u64>,
+        count: u32,
+    },
+    Import(Box<Imported>),
     Ack {
         queue: Name,
         by: By,
@@ -464,6 +473,11 @@ impl Ask {
             Self::Leases { queue: Some(queue), count } => {
                 Words::new("LEASES").name(queue).option("COUNT", Some(*count)).member(queue)
             }
+            Self::Export { queue, after, count } => Words::new("EXPORT")
+                .bytes(queue)
+                .option("CURSOR", after.map(|seq| format!("t{seq}")))
+                .option("COUNT", Some(*count)),
+            Self::Import(imported) => imported.words(),
             Self::Leases { queue: None, count } => {
                 Words::new("LEASES").option("COUNT", Some(*count))
             }

@@ -14,7 +14,8 @@ use pinpriq_engine::unique::OnDuplicate;
 use pinpriq_model::{Model, is_placeholder};
 
 use crate::ask::{
-    Ask, By, Change, Due, Name, NewPriority, NewSchedule, Settings, Text, Uniqueness, Wish,
+    Ask, By, Change, Due, Imported, Name, NewPriority, NewSchedule, Settings, Text, Uniqueness,
+    Wish,
 };
 use crate::client::{Client, Knowledge, id_text, invented_receipt};
 use crate::knobs::Knobs;
@@ -350,7 +351,32 @@ impl Chooser<'_> {
             4 => Ask::Truncate(name),
             5 => Ask::Drop(self.queue()),
             6 => Ask::Pause { queue: name, sides },
+            7..=8 if self.once_in(3) => Ask::Import(Box::new(self.imported())),
             _ => Ask::Resume { queue: name, sides: Sides::Both },
+        }
+    }
+
+    fn imported(&mut self) -> Imported {
+        // Unlike those of a PUT, moments of records are by the time of the server.
+        let now = self.model.now.ms();
+        let moment = |it: &mut Self| (now + it.span()).saturating_sub(it.span());
+        let keys = ["u", "v"];
+        let unique = self.once_in(4).then(|| keys[self.index(2)]);
+        let payload = self.payload();
+        Imported {
+            queue: self.queue(),
+            id: ["", "x", "y", "7"][self.index(4)],
+            // A record with a large payload in it would be too long for an argument.
+            beside: self.once_in(2) || payload.len() > 10_000,
+            payload,
+            state: StateKind::ALL[self.index(6)],
+            at: moment(self),
+            put_at: moment(self),
+            expires_at: self.once_in(3).then(|| moment(self)),
+            priority: self.priority().unwrap_or(Some(0)),
+            key: self.key(),
+            failures: u32::from(self.once_in(3)),
+            unique: unique.map(|key| (key, self.once_in(2).then(|| moment(self)))),
         }
     }
 
@@ -440,6 +466,11 @@ impl Chooser<'_> {
             }
             10 if self.once_in(4) && !client.only_subscribes => Ask::Reset,
             10 => Ask::Hello(3),
+            11 if self.once_in(6) => Ask::Export {
+                queue: self.queue(),
+                after: self.once_in(2).then(|| self.dice.below(40)),
+                count: [1, 2, 100, 1_001][self.index(4)],
+            },
             _ => Ask::Ping(self.once_in(2).then(|| self.payload())),
         }
     }

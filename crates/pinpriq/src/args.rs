@@ -13,6 +13,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::settings::Settings;
 
 use self::bench::BenchArgs;
+use self::carrying::{ExportArgs, ImportArgs};
 use self::fanout::{BeatArgs, JoinArgs, LeaveArgs, ListenArgs, MembersArgs, PublishArgs};
 use self::looking::{ExplainArgs, LeasesArgs, ScanArgs};
 use self::queues::{QueueCommand, StatsArgs, StatusArgs};
@@ -26,6 +27,8 @@ use self::values::number_in;
 use self::wire::WireCommand;
 
 pub(crate) mod bench;
+pub(crate) mod carrying;
+mod carrying_texts;
 pub(crate) mod fanout;
 mod fanout_texts;
 pub(crate) mod looking;
@@ -141,6 +144,12 @@ pub(crate) enum Command {
     /// Print the figures of a queue, or of all queues together
     #[command(long_about = queue_texts::STATS, after_help = queue_texts::AFTER_STATS)]
     Stats(StatsArgs),
+    /// Write a queue, or all, as lines of JSON that `import` brings into another server
+    #[command(long_about = carrying_texts::EXPORT, after_help = carrying_texts::AFTER_EXPORT)]
+    Export(ExportArgs),
+    /// Bring what `export` has written into a server
+    #[command(long_about = carrying_texts::IMPORT, after_help = carrying_texts::AFTER_IMPORT)]
+    Import(ImportArgs),
     /// Publish a task to all members of a topic, and print how many took it
     #[command(long_about = fanout_texts::PUBLISH, after_help = fanout_texts::AFTER_PUBLISH)]
     Publish(PublishArgs),

@@ -2,6 +2,7 @@
 
 mod asking;
 mod bench;
+mod carrying;
 mod change;
 mod check;
 mod completions;
@@ -59,6 +60,8 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Schedule(command) => schedule::schedule(&command),
         Command::Stats(arguments) => look::stats(&arguments),
         Command::Status(arguments) => status::status(&arguments),
+        Command::Export(arguments) => carrying::export(&arguments),
+        Command::Import(arguments) => carrying::import(&arguments),
         Command::Publish(arguments) => fanout::publish(&arguments),
         Command::Listen(arguments) => take::listen(&arguments),
         Command::Join(arguments) => fanout::join(&arguments),

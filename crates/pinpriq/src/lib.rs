@@ -5,7 +5,6 @@
 //! `args.rs` and `settings.rs` define the arguments, and `cmd/` carries them out.
 
 mod args;
-mod base64;
 mod cmd;
 mod config;
 mod connection;

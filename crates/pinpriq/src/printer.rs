@@ -8,11 +8,11 @@ use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write};
 
 use pinpriq_wire::resp::Value;
 
-use crate::base64::base64;
 use crate::connection::Wanted;
 use crate::exit::Failure;
 use crate::json::Json;
 use crate::output::{escaped, wanted};
+use pinpriq_wire::base64;
 
 /// A part of an answer.
 #[derive(Clone, Copy, Debug)]
@@ -132,7 +132,7 @@ fn member(name: &str, value: &Value) -> (String, Json) {
     match value.as_bytes().map(std::str::from_utf8) {
         Some(Err(_)) => {
             let bytes = value.as_bytes().unwrap_or_default();
-            (format!("{name}_base64"), Json::Text(base64(bytes)))
+            (format!("{name}_base64"), Json::Text(base64::encode(bytes)))
         }
         _ => (name.to_owned(), json(value)),
     }

@@ -3,6 +3,7 @@
 //! Commands borrow their bytes from the decoder. The engine copies what it keeps, once. The words
 //! that a protocol uses for them belong to the doors.
 
+use crate::export::{Export, Import};
 use crate::fanout::{MemberCommand, Publish};
 use crate::looking::{Leases, Scan};
 use crate::schedule::ScheduleCommand;
@@ -43,6 +44,10 @@ pub enum Command<'a> {
     },
     /// Reads all tasks of a queue, page by page.
     Scan(Scan<'a>),
+    /// Reads all that another server needs to go on with a queue, page by page.
+    Export(Export<'a>),
+    /// Takes over a record of an export. The reply is the id of a task, and nothing for others.
+    Import(Import<'a>),
     /// Reads the leases of a queue, or of all, page by page.
     Leases(Leases<'a>),
     /// Finishes a taken task.

@@ -28,6 +28,13 @@ pub const LOOKED_MAX: u32 = 1_000;
 /// The most tasks and queues that one look goes through.
 pub const LOOKED_STEPS_MAX: usize = 20_000;
 
+/// The most tasks that an imported schedule may have put, and the most slots that it may have
+/// missed. It can go on counting for ever.
+pub const FIRED_MAX: u64 = 1 << 53;
+
+/// As soon as the payloads on a page of an export have this many bytes, the page is full.
+pub const EXPORTED_BYTES_MAX: usize = 1 << 20;
+
 /// Up to this number, an explanation counts exactly how many tasks come before one.
 pub const BEHIND_MAX: usize = 10_000;
 

@@ -7,6 +7,7 @@
 use std::fmt;
 use std::num::NonZeroU64;
 
+use crate::export::Exported;
 use crate::fanout::MemberFigures;
 use crate::looking::{Explanation, LeasePlace, LeaseShown};
 use crate::schedule::ShownSchedule;
@@ -49,6 +50,7 @@ impl Output {
                 ..
             }
             | Self::Delivery { tasks, .. } => tasks,
+            Self::Reply { reply: Reply::Exported(exported), .. } => &mut exported.tasks,
             Self::Reply { reply: Reply::Task(Some(task)), .. } => std::slice::from_mut(&mut **task),
             Self::Reply { .. } => &mut [],
         }
@@ -86,6 +88,8 @@ pub enum Reply {
         /// The seq after which the next page begins; `None` after the last page.
         next: Option<NonZeroU64>,
     },
+    /// A page of an export.
+    Exported(Box<Exported>),
     /// A page of leases.
     Leases {
         /// The leases, in the order of their places.

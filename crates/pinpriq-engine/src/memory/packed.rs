@@ -462,6 +462,11 @@ impl Task {
         besides.tidy();
     }
 
+    /// The schedule that has put the task, if one has.
+    pub(crate) fn scheduled(&self) -> Option<&Scheduled> {
+        self.besides.as_ref().and_then(|besides| besides.rare.as_ref()?.scheduled.as_deref())
+    }
+
     pub(crate) fn set_scheduled(&mut self, scheduled: Option<Box<Scheduled>>) {
         let besides = self.besides_mut();
         besides.rare.get_or_insert_default().scheduled = scheduled;

@@ -98,6 +98,12 @@ impl Schedules {
         self.known.iter().map(|(number, schedule)| (*number, schedule))
     }
 
+    /// Those whose number is above this one, the oldest first.
+    pub(crate) fn after(&self, number: u64) -> impl Iterator<Item = (u64, &Schedule)> {
+        let later = self.known.range((Bound::Excluded(number), Bound::Unbounded));
+        later.map(|(number, schedule)| (*number, schedule))
+    }
+
     /// All names, in order.
     pub(crate) fn names(&self) -> impl Iterator<Item = &Bytes> {
         self.numbers.keys()

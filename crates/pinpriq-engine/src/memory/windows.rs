@@ -2,6 +2,7 @@
 //! `operations/unique.rs`.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use crate::change::Place;
 use crate::task::Bytes;
@@ -75,6 +76,19 @@ impl Windows {
     /// The numbers of all windows of a queue.
     pub(crate) fn of_queue(&self, queue: &[u8]) -> Vec<u64> {
         self.keys.get(queue).into_iter().flat_map(BTreeMap::values).copied().collect()
+    }
+
+    /// The windows of a queue whose keys come after this one, by key.
+    pub(crate) fn of_queue_after<'w>(
+        &'w self,
+        queue: &[u8],
+        after: &'w [u8],
+    ) -> impl Iterator<Item = &'w Window> {
+        let keys = self.keys.get(queue).into_iter();
+        let later = keys.flat_map(move |keys| {
+            keys.range::<[u8], _>((Bound::Excluded(after), Bound::Unbounded))
+        });
+        later.filter_map(|(_, number)| self.known.get(number))
     }
 
     /// The number of windows whose task is not there any more.

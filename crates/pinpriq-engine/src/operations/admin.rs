@@ -45,20 +45,19 @@ impl Engine {
     }
 
     fn set_queue(&mut self, name: QueueName<'_>, changes: &[Assignment<'_>]) -> Answered {
-        self.check_values(changes)?;
         if name.member.is_some() {
+            self.check_values(changes)?;
             changes.iter().try_for_each(check_in_lane)?;
         } else {
-            check_not_its_own(name.name, changes)?;
+            self.check_changes(name.name, changes)?;
         }
         let existing = self.find_queue(name)?;
         let former = existing.map(|slot| self.queues[slot].settings.clone()).unwrap_or_default();
         let settings = former
-            .clone()
             .with(changes)
             .map_err(|Misfit| bad("a setting cannot have a value of this kind".to_owned()))?;
-        if existing.is_some_and(|slot| self.queues[slot].counters.present() > 0) {
-            check_in_use(name, &former, &settings)?;
+        if let Some(slot) = existing {
+            self.check_new_settings(name, slot, &settings)?;
         }
         if existing.is_none_or(|slot| !self.queues[slot].counted) {
             self.check_room(queue_bytes(name.name.len()))?;
@@ -197,7 +196,7 @@ impl Engine {
 
     /// Reports a queue that the store must remember apart from its tasks, or that it need not
     /// remember any more.
-    fn report_queue(&mut self, slot: QueueSlot) {
+    pub(super) fn report_queue(&mut self, slot: QueueSlot) {
         let queue = &mut self.queues[slot];
         if queue.created || queue.paused.any() {
             queue.recorded = true;
@@ -207,6 +206,30 @@ impl Engine {
             self.report.add(Change::QueueGone(queue.name.clone()));
             self.report.give_up(queue.place.take());
         }
+    }
+
+    /// Checks the values that settings of a queue are to have.
+    pub(super) fn check_changes(
+        &self,
+        queue: &[u8],
+        changes: &[Assignment<'_>],
+    ) -> Result<(), Refusal> {
+        self.check_values(changes)?;
+        check_not_its_own(queue, changes)
+    }
+
+    /// Checks new settings of a queue or lane that exists.
+    pub(super) fn check_new_settings(
+        &self,
+        name: QueueName<'_>,
+        slot: QueueSlot,
+        new: &Settings,
+    ) -> Result<(), Refusal> {
+        let queue = &self.queues[slot];
+        if queue.counters.present() == 0 {
+            return Ok(());
+        }
+        check_in_use(name, &queue.settings, new)
     }
 
     fn check_values(&self, changes: &[Assignment<'_>]) -> Result<(), Refusal> {

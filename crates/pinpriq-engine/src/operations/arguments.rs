@@ -4,6 +4,7 @@
 //! task are in the commands themselves.
 
 use crate::command::{Ack, Command, Done, Fail, QueueCommand, QueueName, Release, Take};
+use crate::export::{Export, Import};
 use crate::fanout::MemberCommand;
 use crate::limits::{ID_BYTES_MAX, NAME_BYTES_MAX, REASON_BYTES_MAX};
 use crate::looking::{Leases, Scan};
@@ -102,6 +103,13 @@ fn check_other_names(command: &Command<'_>) -> Result<(), Refusal> {
             }
             MemberCommand::List(topic) => return check_name("topic", topic),
         },
+        Command::Export(Export { queue, .. }) => (*queue).into(),
+        Command::Import(import) => {
+            if let Import::Schedule(schedule) = import {
+                check_name("name of a schedule", &schedule.name)?;
+            }
+            import.queue().into()
+        }
         Command::Schedule(command) => return check_names_of_schedule(command),
         // Each step is checked when its turn comes.
         Command::Transaction(_)

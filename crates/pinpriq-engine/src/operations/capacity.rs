@@ -80,6 +80,19 @@ impl Engine {
         }
     }
 
+    /// Refuses a task for which there is no room, and nothing is to make any.
+    pub(crate) fn check_not_full(
+        &self,
+        name: &[u8],
+        queue: QueueSlot,
+        content: u64,
+    ) -> Result<(), Refusal> {
+        match self.queues[queue].lack(content) {
+            Some(lack) if !planted!(ImportIntoFullQueue) => Err(full(name, lack)),
+            _ => Ok(()),
+        }
+    }
+
     /// Finds the tasks that have to go to make room, the last of the order of selection first. None
     /// if they are not all less urgent than the new one. Costs O(log n) for each of them.
     #[inline(never)]

@@ -65,6 +65,7 @@ impl Engine {
             | Command::Fail(_)
             | Command::Move { .. }
             | Command::Redrive { .. }
+            | Command::Import(_)
             | Command::Dig(_)
             | Command::Plow { .. }
             | Command::Switch { .. }
@@ -93,6 +94,7 @@ impl Engine {
             | Command::Get { .. }
             | Command::Explain { .. }
             | Command::Scan(_)
+            | Command::Export(_)
             | Command::Leases(_)
             | Command::Ack(_)
             | Command::AckAll { .. }

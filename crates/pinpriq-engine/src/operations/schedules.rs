@@ -82,7 +82,7 @@ impl Engine {
         Ok(Reply::Deadline(Some(next)))
     }
 
-    fn check_schedule(&self, new: &NewSchedule<'_>) -> Result<(), Refusal> {
+    pub(super) fn check_schedule(&self, new: &NewSchedule<'_>) -> Result<(), Refusal> {
         check_key(new.terms.key)?;
         self.check_payload(new.payload)?;
         check_positive("the TTR", new.terms.ttr)?;
@@ -343,24 +343,29 @@ impl Engine {
     pub(crate) fn revive_schedules(&mut self) {
         let numbers: Vec<u64> = self.schedules.iter().map(|(number, _)| number).collect();
         for number in numbers {
-            let schedule = self.schedules.schedule(number);
-            self.bytes += schedule.bytes();
-            let (plan, done_until) = (&schedule.plan, schedule.course.done_until);
-            if !schedule.course.paused {
-                let passed = self.slots_until_now(schedule);
-                let most = plan.on_missed.made_up().max(2 * usize::from(planted!(TwoSlotsMadeUp)));
-                let made_up = self.calendars.latest_between(&plan.form, done_until, self.now, most);
-                let missed = passed.saturating_sub(made_up.len() as u64);
-                if missed > 0 {
-                    let before = |slot: &Timestamp| Timestamp::from_ms(slot.ms().saturating_sub(1));
-                    let done_until = made_up.first().map_or(self.now, before);
-                    let course = &mut self.schedules.schedule_mut(number).course;
-                    course.missed += missed;
-                    course.done_until = done_until;
-                    self.report_course(number);
-                }
-            }
-            self.arm_schedule(number);
+            self.revive_schedule(number);
         }
+    }
+
+    /// Makes a schedule due that comes from a store or from another server.
+    pub(super) fn revive_schedule(&mut self, number: u64) {
+        let schedule = self.schedules.schedule(number);
+        self.bytes += schedule.bytes();
+        let (plan, done_until) = (&schedule.plan, schedule.course.done_until);
+        if !schedule.course.paused {
+            let passed = self.slots_until_now(schedule);
+            let most = plan.on_missed.made_up().max(2 * usize::from(planted!(TwoSlotsMadeUp)));
+            let made_up = self.calendars.latest_between(&plan.form, done_until, self.now, most);
+            let missed = passed.saturating_sub(made_up.len() as u64);
+            if missed > 0 {
+                let before = |slot: &Timestamp| Timestamp::from_ms(slot.ms().saturating_sub(1));
+                let done_until = made_up.first().map_or(self.now, before);
+                let course = &mut self.schedules.schedule_mut(number).course;
+                course.missed += missed;
+                course.done_until = done_until;
+                self.report_course(number);
+            }
+        }
+        self.arm_schedule(number);
     }
 }

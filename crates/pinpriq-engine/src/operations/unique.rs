@@ -66,8 +66,13 @@ impl Engine {
 
     /// Refuses a new task with a window while too many windows outlive their tasks.
     pub(crate) fn check_windows(&self, unique: &Unique<'_>) -> Result<(), Refusal> {
+        if unique.window.is_none() { Ok(()) } else { self.check_windows_left() }
+    }
+
+    /// Refuses another window while too many outlive their tasks.
+    pub(super) fn check_windows_left(&self) -> Result<(), Refusal> {
         let most = self.limits.unique_max;
-        if unique.window.is_none() || self.windows.outliving() < most {
+        if self.windows.outliving() < most {
             return Ok(());
         }
         Err(Refusal::new(
@@ -195,12 +200,6 @@ impl Engine {
         id: TaskId,
     ) {
         let Some(window) = unique.window else { return };
-        // Another window of this key is over, and has not been removed yet.
-        let other = self.windows.find(queue, unique.key).map(|window| window.record.number);
-        if let Some(other) = other {
-            self.end_window(other, other != number);
-        }
-        self.note_window(number);
         let record = WindowRecord {
             number,
             queue: queue.into(),
@@ -208,10 +207,25 @@ impl Engine {
             id,
             until: self.now.after(window),
         };
+        self.keep_window(record);
+        self.windows.hold(number, true);
+    }
+
+    /// Keeps a window in place of the one of its key, if there is one. That one is over, and has
+    /// not been removed yet, or has the same number. The new one is held if that one was.
+    pub(super) fn keep_window(&mut self, record: WindowRecord) {
+        let number = record.number;
+        let other = self.windows.find(&record.queue, &record.key);
+        let mut held = false;
+        if let Some((other, was_held)) = other.map(|window| (window.record.number, window.held)) {
+            held = was_held && other == number;
+            self.end_window(other, other != number);
+        }
+        self.note_window(number);
         self.bytes += record.bytes();
         self.deadlines.insert(record.until, Due::Window(number));
         self.report.add(Change::Window(Box::new(record.clone())));
-        self.windows.insert(Window { record, place: None, held: true });
+        self.windows.insert(Window { record, place: None, held });
     }
 
     /// Removes a window that is over.

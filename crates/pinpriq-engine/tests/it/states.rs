@@ -81,7 +81,10 @@ const SPECIFIED: [(&str, [&str; 8]); 32] = [
     ("move to another queue", ["—", "X", "—", "—", "X", "X", "X", "X"]),
     ("put again, to replace it", ["—", "R, W", "TAKEN", "TAKEN", "R, W", "R, W", "—", "—"]),
     ("make room for a more urgent one", ["—", "X", "—", "—", "—", "—", "—", "—"]),
-    ("arrive from another queue", ["R, W, B, Z, D", "—", "—", "—", "—", "—", "—", "—"]),
+    (
+        "arrive by import or from another queue",
+        ["R, W, B, Z, D", "—", "—", "—", "—", "—", "—", "—"],
+    ),
     ("its deadline passes", ["—", "X", FAILED, FAILED, "R, X", "=", "X", "—"]),
     ("its holder is gone", ["—", "—", FAILED, FAILED, "—", "—", "—", "—"]),
 ];
@@ -192,7 +195,7 @@ fn variants(row: &str) -> Vec<Variant> {
         "put with that id" | "put again, to replace it" => vec![Plain, Delayed],
         "put back" => vec![Plain, Late],
         "its deadline passes" | "its holder is gone" => vec![Plain, Late, BackingOff, Once],
-        "arrive from another queue" => {
+        "arrive by import or from another queue" => {
             vec![From(Ready), From(Waiting), From(Buried), From(Zombie), From(Done)]
         }
         "switch" => vec![Late, To(Ready), To(Waiting), To(Buried), To(Zombie), To(Done)],

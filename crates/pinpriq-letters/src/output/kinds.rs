@@ -24,3 +24,4 @@ pub(super) const TRANSACTION: u8 = 40;
 pub(super) const EXPLAINED: u8 = 41;
 pub(super) const SCANNED: u8 = 42;
 pub(super) const LEASES: u8 = 43;
+pub(super) const EXPORTED: u8 = 50;

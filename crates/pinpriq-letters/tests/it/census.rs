@@ -9,6 +9,7 @@ use std::fmt::Debug;
 use pinpriq_engine::command::{
     Amendment, Assign, Command, HeldBy, QueueCommand, Sides, Step, TakeMode, TimeToLive, Wait,
 };
+use pinpriq_engine::export::Import;
 use pinpriq_engine::fanout::{Deadline, MemberCommand};
 use pinpriq_engine::looking::Reason;
 use pinpriq_engine::reply::{Outcome, Output, RefusalKind, Reply};
@@ -41,6 +42,11 @@ census!(commands of Command<'static>:
     Command::Explain { .. },
     Command::Scan(_),
     Command::Leases(_),
+    Command::Export(_),
+    Command::Import(Import::Queue { .. }),
+    Command::Import(Import::Task { .. }),
+    Command::Import(Import::Window(_)),
+    Command::Import(Import::Schedule(_)),
     Command::Ack(_),
     Command::AckAll { .. },
     Command::Release(_),
@@ -104,6 +110,7 @@ census!(replies of Reply:
     Reply::Explained(_),
     Reply::Scanned { .. },
     Reply::Leases { .. },
+    Reply::Exported(_),
     Reply::State(None),
     Reply::State(Some(_)),
     Reply::Deadline(None),

@@ -3,6 +3,7 @@
 //! A line describes the expected bytes of a value: hexadecimal bytes, flags as bits after a `b`
 //! with the lowest bit last, and texts in quotes.
 
+mod carrying;
 mod commands;
 mod malformed;
 mod outputs;

@@ -2,6 +2,7 @@
 //!
 //! Commands borrow their bytes. These are leaked, since a test ends soon.
 
+mod carrying;
 mod commands;
 mod outputs;
 mod parts;

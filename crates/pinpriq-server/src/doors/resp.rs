@@ -7,6 +7,7 @@
 
 mod alphabet;
 mod call;
+mod carrying;
 mod connection;
 mod describe;
 mod encode;
@@ -16,6 +17,7 @@ mod looking;
 mod options;
 mod push;
 mod queues;
+mod records;
 mod schedules;
 mod settings;
 mod spec;

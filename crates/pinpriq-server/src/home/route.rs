@@ -4,6 +4,7 @@
 //! its credits are for all of them. A command that concerns all queues is asked everywhere.
 
 use pinpriq_engine::command::{Command, Done, QueueCommand, Step, Wait};
+use pinpriq_engine::export::Import;
 use pinpriq_engine::fanout::MemberCommand;
 use pinpriq_engine::reply::{Refusal, RefusalKind};
 use pinpriq_engine::schedule::ScheduleCommand;
@@ -41,6 +42,8 @@ impl<'c> Destination<'c> {
             Command::TakeDone { done, take } => Self::Done(done, take.queues),
             Command::Peek(peek) => Self::Queue(peek.queue.name),
             Command::Scan(scan) => Self::Queue(scan.queue.name),
+            Command::Export(export) => Self::Queue(export.queue),
+            Command::Import(import) => Self::of_import(import),
             Command::Leases(leases) => match leases.queue {
                 Some(queue) => Self::Queue(queue.name),
                 None => Self::Everywhere(Joining::Leases(leases.count)),
@@ -100,6 +103,17 @@ impl<'c> Destination<'c> {
             | ScheduleCommand::Drop(name)
             | ScheduleCommand::Fire(name) => Self::Queue(name),
             ScheduleCommand::List { count, .. } => Self::Everywhere(Joining::Names(count)),
+        }
+    }
+
+    /// What is imported lives where it would if it had been made here.
+    fn of_import(import: Import<'c>) -> Self {
+        match import {
+            Import::Queue { queue, settings: Some(settings), .. } => {
+                Self::of_settings(queue, settings)
+            }
+            Import::Schedule(schedule) => Self::Schedule(&schedule.name, &schedule.plan.queue),
+            import => Self::Queue(import.queue()),
         }
     }
 

@@ -267,6 +267,7 @@ fn needs_care(command: &Command<'_>) -> bool {
         Command::AckAll { .. }
         | Command::Scan(_)
         | Command::Leases(_)
+        | Command::Export(_)
         | Command::Transaction(_)
         | Command::Subscribe { .. }
         | Command::Queue(QueueCommand::List { .. })

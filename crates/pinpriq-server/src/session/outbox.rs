@@ -523,6 +523,11 @@ fn answer_bytes(output: &Output) -> usize {
             reply: Reply::Tasks { tasks, .. } | Reply::Scanned { tasks, .. } | Reply::Shown(tasks),
             ..
         } => tasks.iter().map(task_bytes).sum(),
+        Output::Reply { reply: Reply::Exported(page), .. } => {
+            let tasks = page.tasks.iter().map(task_bytes).sum::<usize>();
+            let schedules = page.schedules.iter().map(|it| it.plan.bytes()).sum::<usize>();
+            tasks + schedules + size_of_val(&page.windows[..])
+        }
         Output::Reply { reply: Reply::Leases { leases, .. }, .. } => size_of_val(&leases[..]),
         Output::Reply { reply: Reply::Names { names, .. }, .. } => {
             names.iter().map(|name| size_of_val(name) + name.len()).sum()

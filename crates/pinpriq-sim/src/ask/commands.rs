@@ -4,6 +4,7 @@ use pinpriq_engine::command::{
     Ack, Assign, Command, Done, Fail, Peek, Put, QueueCommand, Release, Selection, Step, Take,
     TakeMode, TimeToLive, Transfer, Update, Wait,
 };
+use pinpriq_engine::export::{Export, ExportPlace, Import};
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::looking::{Leases, Scan};
 use pinpriq_engine::schedule::ScheduleCommand;
@@ -152,6 +153,15 @@ impl Ask {
                 state: *state,
                 key: key.as_deref(),
             }),
+            Self::Export { queue, after, count } => Command::Export(Export {
+                queue,
+                after: after.map_or(ExportPlace::Start, ExportPlace::Task),
+                count: *count,
+            }),
+            Self::Import(imported) => {
+                let (task, until) = imported.record();
+                return Some(run(&Command::Import(Import::Task { task: &task, until })));
+            }
             Self::Leases { queue, count } => Command::Leases(Leases {
                 queue: queue.as_ref().map(Name::borrow),
                 after: None,

@@ -6,7 +6,7 @@ use clap::Parser as _;
 
 use pinpriq_wire::resp::Words;
 
-use super::{change, fanout, held, look, looking, put, queue, schedule, status, take};
+use super::{carrying, change, fanout, held, look, looking, put, queue, schedule, status, take};
 use crate::args::schedules::ScheduleCommand;
 use crate::args::{Cli, Command};
 use crate::words::OsWords as _;
@@ -35,6 +35,10 @@ fn words(command: &Command) -> Words {
         Command::Explain(it) => looking::explain_words(it),
         Command::Scan(it) => looking::scan_words(it, b"0"),
         Command::Leases(it) => looking::leases_words(it, b"0"),
+        Command::Export(it) => {
+            let (queue, _) = it.parts();
+            carrying::page_words(queue.unwrap_or_default().as_encoded_bytes(), b"0")
+        }
         Command::Await(it) => look::await_words(it),
         Command::Stats(it) => look::stats_words(it),
         Command::Status(it) => status::list_words(it),
@@ -163,6 +167,7 @@ fn looking_and_changing() {
             "scan q --state waiting --key k --page 5 --json --member m",
             "SCAN q CURSOR 0 COUNT 5 STATE W KEY k WITHMETA MEMBER m",
         ),
+        ("export q", "EXPORT q COUNT 1000 CURSOR 0"),
         ("leases", "LEASES CURSOR 0"),
         ("leases q --member m", "LEASES q CURSOR 0 MEMBER m"),
         ("dig q 7 --priority 1", "DIG q 7 PRIORITY 1"),

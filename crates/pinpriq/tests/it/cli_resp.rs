@@ -9,6 +9,7 @@ use crate::peer::{check, pinpriq};
 use crate::serving::Serving;
 
 mod bench;
+mod carrying;
 mod commands;
 mod fanout;
 mod listening;

@@ -32,7 +32,7 @@ pub(super) struct Census {
 }
 
 /// Every command that can need room must have been refused for lack of it.
-const NEED_ROOM: [&str; 18] = [
+const NEED_ROOM: [&str; 19] = [
     "put",
     "take",
     "ack",
@@ -51,6 +51,7 @@ const NEED_ROOM: [&str; 18] = [
     "publish",
     "join",
     "schedule",
+    "import",
 ];
 
 /// Everything that must have happened in fan-out.
@@ -138,7 +139,7 @@ impl Census {
                 let home = place.and_then(|place| model.homes.get(&place));
                 if let Some(task) = home.and_then(|home| home.tasks.values().find(is_moved)) {
                     self.cell("move to another queue", standing(Some(task), client));
-                    self.cell("arrive from another queue", "X");
+                    self.cell("arrive by import or from another queue", "X");
                 }
             }
             Command::Touch { held, .. } => self.note_held(model, client, "touch", *held),
@@ -234,6 +235,7 @@ impl Census {
             Command::Publish(_) => "publish",
             Command::Member(_) => "join",
             Command::Schedule(_) => "schedule",
+            Command::Import(_) => "import",
             other => panic!("{other:?} needs no room"),
         });
     }

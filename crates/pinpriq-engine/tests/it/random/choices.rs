@@ -1,6 +1,7 @@
 //! Chooses commands, with few queues, keys, ids and priorities, and short spans, so that they
 //! collide.
 
+mod carrying;
 mod lanes;
 mod schedules;
 
@@ -103,7 +104,9 @@ impl<'a> Chooser<'a> {
     #[expect(clippy::too_many_lines, reason = "one arm for each command")]
     fn plain_command(&mut self) -> Command<'static> {
         let crowded = self.model.task_count() > 24;
-        match self.dice.below(124) {
+        match self.dice.below(127) {
+            124..=125 if !crowded => Command::Import(self.import()),
+            124..=126 => Command::Export(self.export()),
             116..=119 => Command::Schedule(self.schedule()),
             120..=121 => {
                 let (queue, id) = self.target();

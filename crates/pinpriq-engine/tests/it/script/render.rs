@@ -1,5 +1,7 @@
 //! Formats the outputs of the engine in the words of a script.
 
+mod carrying;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -91,6 +93,7 @@ impl Names {
                 let next = next.map_or_else(String::new, |next| format!(", and more after {next}"));
                 format!("[{}]{next}", shown.join(", "))
             }
+            Reply::Exported(page) => carrying::exported(page),
             Reply::Leases { leases, next } => {
                 let shown: Vec<String> = leases.iter().map(|lease| self.lease(lease)).collect();
                 let next = next.as_ref();

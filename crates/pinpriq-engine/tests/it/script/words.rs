@@ -4,6 +4,8 @@
 //! scripts have additional words: `TTL NONE`, `TTL INSTANT`, `NARROW` and `PINPRIQ`. A byte that is
 //! not a printable character is written as `\xff`.
 
+mod carrying;
+
 use pinpriq_engine::command::{
     Ack, Amendment, Assign, Command, Done, End, Fail, Held, HeldBy, Order, Peek, Put, QueueCommand,
     QueueName, Release, Selection, Sides, Step, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
@@ -183,6 +185,8 @@ impl Words {
                 state: self.option("STATE", Self::state),
                 key: self.option("KEY", Self::bytes),
             }),
+            "EXPORT" => self.export(),
+            "IMPORT" => self.import(),
             "LEASES" => self.leases(),
             "ACK" => self.ack(receipts),
             "RELEASE" => Command::Release(Release {

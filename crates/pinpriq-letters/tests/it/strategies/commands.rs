@@ -13,6 +13,7 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
+use super::carrying::carrying;
 use super::parts::{
     amendment, borrowed, deadline, held, kind, list, mode, number, on_missed, overlap, priority,
     queue, receipt, selection, sides, small, span, task, time_to_live, value, wait, when,
@@ -28,6 +29,7 @@ pub(crate) fn command() -> impl Strategy<Value = Command<'static>> {
         5 => queue_command().prop_map(Command::Queue),
         4 => fan_out(),
         3 => schedule().prop_map(Command::Schedule),
+        3 => carrying(),
         1 => list(step()).prop_map(Command::Transaction),
     ]
 }
@@ -185,7 +187,7 @@ fn about_several() -> BoxedStrategy<Command<'static>> {
     .boxed()
 }
 
-fn settings() -> BoxedStrategy<&'static [Assignment<'static>]> {
+pub(super) fn settings() -> BoxedStrategy<&'static [Assignment<'static>]> {
     list((select(&SETTINGS[..]), value()))
 }
 

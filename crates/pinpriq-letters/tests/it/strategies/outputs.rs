@@ -13,6 +13,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
+use super::carrying::exported;
 use super::parts::{
     bytes, fitting, id, kind, moment, number, on_missed, outcome, overlap, paused, priority,
     refusal_kind, span, task,
@@ -137,11 +138,16 @@ pub(crate) fn reason() -> BoxedStrategy<Reason> {
     .boxed()
 }
 
-fn about_a_queue() -> BoxedStrategy<Reply> {
+/// Any settings of a queue.
+pub(super) fn any_settings() -> BoxedStrategy<Settings> {
     let settings = SETTINGS.map(|setting| fitting(setting).prop_map(move |value| (setting, value)));
-    let settings = settings.prop_map(|all| Settings::default().with(&all).unwrap());
+    settings.prop_map(|all| Settings::default().with(&all).unwrap()).boxed()
+}
+
+fn about_a_queue() -> BoxedStrategy<Reply> {
     prop_oneof![
-        (settings, paused(), any::<bool>()).prop_map(|(settings, paused, created)| {
+        exported().prop_map(|page| Reply::Exported(Box::new(page))),
+        (any_settings(), paused(), any::<bool>()).prop_map(|(settings, paused, created)| {
             Reply::Settings { settings: Box::new(settings), paused, created }
         }),
         (vec(bytes(), 0..20), any::<bool>()).prop_map(|(names, more)| Reply::Names { names, more }),
@@ -168,7 +174,7 @@ fn course() -> BoxedStrategy<Course> {
         .boxed()
 }
 
-fn schedule() -> BoxedStrategy<ShownSchedule> {
+pub(super) fn schedule() -> BoxedStrategy<ShownSchedule> {
     let form = prop_oneof![
         (span(), moment()).prop_map(|(every, anchor)| Form::Every { every, anchor }),
         (bytes(), option::of(bytes()))

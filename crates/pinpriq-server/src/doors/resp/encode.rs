@@ -15,7 +15,7 @@ use pinpriq_wire::resp::Writer;
 use super::call::Shape;
 use super::queues::cursor_after;
 use super::words::receipt_numbers;
-use super::{looking, settings};
+use super::{carrying, looking, settings};
 use crate::figures::{Value, histogram_line, stats};
 use crate::home::contacts::Contacts;
 use crate::session::about::at_home;
@@ -55,6 +55,12 @@ pub(crate) fn output(
             }
             let shape = (Shape::of(*request), true);
             task_array((writer, contacts), tasks, shape, progress, most, known)
+        }
+        Output::Reply { reply: Reply::Exported(page), .. } => {
+            if *progress == 0 && (known > 0 || page.tasks.is_empty()) {
+                carrying::page_head(writer, page);
+            }
+            carrying::page_rest(writer, page, progress, most, known)
         }
         Output::Reply { reply: Reply::Task(Some(_)), .. } if known == 0 => false,
         // The most frequent ones.
@@ -109,7 +115,7 @@ fn whole_reply((writer, contacts): (&mut Writer<'_>, &Contacts), reply: &Reply, 
             outcome(writer, *ended);
         }
         Reply::PutUnique(put) => put_unique(writer, put),
-        Reply::Tasks { .. } | Reply::Shown(_) | Reply::Scanned { .. } => {
+        Reply::Tasks { .. } | Reply::Shown(_) | Reply::Scanned { .. } | Reply::Exported(_) => {
             unreachable!("tasks are written one by one")
         }
         Reply::Task(None) => writer.null(),

@@ -99,7 +99,7 @@ fn leases(call: &mut Call<'_, '_>) -> Done {
     call.ask(Shape::Plain, &Command::Leases(Leases { queue, after, count: page(call)? }))
 }
 
-fn page(call: &Call<'_, '_>) -> Result<u32, Fault> {
+pub(super) fn page(call: &Call<'_, '_>) -> Result<u32, Fault> {
     let count = call.parts.count(COUNT)?.unwrap_or(PAGE);
     Ok(u32::try_from(count).unwrap_or(u32::MAX))
 }

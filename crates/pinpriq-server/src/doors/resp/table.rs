@@ -8,7 +8,9 @@ use super::options::{
 };
 use super::spec::{Group, Spec, Word};
 use super::words::OPTIONS_MAX;
-use super::{connection, fanout, looking, options, push, queues, schedules, tasks, transaction};
+use super::{
+    carrying, connection, fanout, looking, options, push, queues, schedules, tasks, transaction,
+};
 
 const QUEUE: Word = Word::One("queue");
 const ID: Word = Word::One("id");
@@ -464,6 +466,8 @@ pub(crate) static TABLE: &[Spec] = &[
         while_subscribed: false,
         run: queues::stats,
     },
+    carrying::EXPORT,
+    carrying::IMPORT,
     schedules::SET,
     schedules::SHOW,
     schedules::LIST,

@@ -1,11 +1,12 @@
 //! Compares the outputs and the tasks of the engine with those of the model.
 
 use pinpriq_engine::command::{Command, Peek, QueueCommand, QueueName, Selection};
+use pinpriq_engine::export::Exported;
 use pinpriq_engine::fanout::MemberCommand;
 use pinpriq_engine::reply::{Outcome, Output, Refusal, RefusalKind, Reply};
 use pinpriq_engine::schedule::ScheduleCommand;
 use pinpriq_engine::stats::{Figures, Times};
-use pinpriq_engine::task::{RequestId, StateKind, TaskRecord};
+use pinpriq_engine::task::{RequestId, StateKind, TaskId, TaskRecord};
 use pinpriq_engine::time::Timestamp;
 use pinpriq_engine::unique::PutUnique;
 use pinpriq_model::{Home, is_placeholder, number_of};
@@ -85,6 +86,7 @@ impl Runner<'_> {
                     }
                 }
                 Reply::Figures(figures) => self.make_comparable(figures),
+                Reply::Exported(page) => self.make_ids_comparable(page),
                 // Nobody saw the id of a task that a slot put and that has ended in the same call.
                 Reply::Schedule(shown) => {
                     let known = self.model.schedules.values().find(|it| it.name == shown.name);
@@ -112,6 +114,23 @@ impl Runner<'_> {
         anyhow.sort_by_key(|output| format!("{output:?}"));
         outputs.append(&mut anyhow);
         outputs
+    }
+
+    /// Makes equal the ids that the model cannot know, of tasks that are gone.
+    fn make_ids_comparable(&self, page: &mut Exported) {
+        for window in &mut page.windows {
+            let known = self.model.windows.get(&window.number);
+            if known.is_some_and(|known| is_placeholder(&known.id)) {
+                window.id = TaskId::Number(0);
+            }
+        }
+        for schedule in &mut page.schedules {
+            let known = self.model.schedules.get(&schedule.number);
+            let last = known.and_then(|known| known.course.last_id.as_ref());
+            if last.is_some_and(is_placeholder) {
+                schedule.course.last_id = None;
+            }
+        }
     }
 
     fn make_comparable(&self, figures: &mut Figures) {

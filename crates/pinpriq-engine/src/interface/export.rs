@@ -1,0 +1,151 @@
+//! Carrying queues to other servers: what a queue is made of, as it leaves one server and enters
+//! another. How it is written down in between belongs to the doors.
+
+use crate::change::ScheduleRecord;
+use crate::settings::{Assignment, Paused, Settings};
+use crate::task::{Bytes, TaskRecord};
+use crate::time::Timestamp;
+use crate::unique::WindowRecord;
+
+/// See [`Command::Export`](crate::command::Command::Export).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Export<'a> {
+    /// The queue.
+    pub queue: &'a [u8],
+    /// Where the page begins.
+    pub after: ExportPlace<&'a [u8]>,
+    /// The most records to return, at most [`LOOKED_MAX`](crate::limits::LOOKED_MAX).
+    pub count: u32,
+}
+
+/// A place in an export: first what was decided about the queue, then its tasks by seq, then the
+/// windows that have outlived their tasks by key, then its schedules by number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ExportPlace<B = Bytes> {
+    /// Before everything.
+    #[default]
+    Start,
+    /// After the task of this seq. 0 is before the first.
+    Task(u64),
+    /// After the window of this key. The empty key is before the first.
+    Window(B),
+    /// After the schedule of this number. 0 is before the first.
+    Schedule(u64),
+}
+
+/// A page of an export.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Exported {
+    /// What was decided about the queue, if anything was.
+    pub queue: Option<Box<QueueExported>>,
+    /// Its tasks, by seq.
+    pub tasks: Vec<TaskRecord>,
+    /// The ends of the windows of those tasks that have one, by number.
+    pub ends: Vec<(u64, Timestamp)>,
+    /// The windows that have outlived their tasks, by key.
+    pub windows: Vec<WindowRecord>,
+    /// The schedules that put tasks into the queue, by number.
+    pub schedules: Vec<ScheduleRecord>,
+    /// Where the next page begins; `None` after the last.
+    pub next: Option<ExportPlace>,
+}
+
+/// What was decided about a queue.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct QueueExported {
+    /// Its name.
+    pub name: Bytes,
+    /// Its settings, unless only its pause keeps it in being.
+    pub settings: Option<Settings>,
+    /// Its pause.
+    pub paused: Paused,
+}
+
+/// One record of an export, for another server. Its parts keep what they have been through.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Import<'a> {
+    /// Settings and pause of a queue. They replace all that the queue had.
+    Queue {
+        /// The queue.
+        queue: &'a [u8],
+        /// The settings that differ from the defaults. If missing, the queue keeps its settings.
+        settings: Option<&'a [Assignment<'a>]>,
+        /// The pause.
+        paused: Paused,
+    },
+    /// A task. It gets another number, and another seq. Where ids are given it keeps its id, of
+    /// which only the text counts; an empty one stands for none. Elsewhere it gets another one. A
+    /// taken task comes in as a ready one, and one that was put later than now was put now.
+    Task {
+        /// The task.
+        task: &'a TaskRecord,
+        /// The end of the window of its unique key.
+        until: Option<Timestamp>,
+    },
+    /// A window that has outlived its task. It gets another number.
+    Window(&'a WindowRecord),
+    /// A schedule. It gets another number. Slots that have passed since are those of a time
+    /// without a server.
+    Schedule(&'a ScheduleRecord),
+}
+
+impl<'a> Import<'a> {
+    /// The queue that it belongs to.
+    #[must_use]
+    pub fn queue(&self) -> &'a [u8] {
+        match *self {
+            Self::Queue { queue, .. } => queue,
+            Self::Task { task, .. } => &task.queue,
+            Self::Window(window) => &window.queue,
+            Self::Schedule(schedule) => &schedule.plan.queue,
+        }
+    }
+}
+
+impl Exported {
+    /// The number of records.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        let Self { queue, tasks, ends: _, windows, schedules, next: _ } = self;
+        usize::from(queue.is_some()) + tasks.len() + windows.len() + schedules.len()
+    }
+
+    /// Whether there is no record.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The end of the window of the task of this number.
+    #[must_use]
+    pub fn end_of(&self, number: u64) -> Option<Timestamp> {
+        let known = self.ends.iter().find(|(of, _)| *of == number);
+        known.map(|(_, until)| *until)
+    }
+}
+
+impl ExportPlace<&[u8]> {
+    /// The same place with owned bytes.
+    #[must_use]
+    pub fn kept(self) -> ExportPlace {
+        match self {
+            Self::Start => ExportPlace::Start,
+            Self::Task(seq) => ExportPlace::Task(seq),
+            Self::Window(key) => ExportPlace::Window(key.into()),
+            Self::Schedule(number) => ExportPlace::Schedule(number),
+        }
+    }
+}
+
+impl ExportPlace {
+    /// The same place with borrowed bytes.
+    #[must_use]
+    pub fn borrowed(&self) -> ExportPlace<&[u8]> {
+        match self {
+            Self::Start => ExportPlace::Start,
+            Self::Task(seq) => ExportPlace::Task(*seq),
+            Self::Window(key) => ExportPlace::Window(key),
+            Self::Schedule(number) => ExportPlace::Schedule(*number),
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! Carrying queues to other servers: what an export shows, and what becomes of a record that is
+//! imported.
+
+use pinpriq_engine::change::ScheduleRecord;
+use pinpriq_engine::export::{Export, ExportPlace, Exported, Import, QueueExported};
+use pinpriq_engine::limits::{
+    EXPORTED_BYTES_MAX, FIRED_MAX, NAME_BYTES_MAX, REASON_BYTES_MAX, TASK_OVERHEAD_BYTES,
+};
+use pinpriq_engine::reply::{RefusalKind, Reply};
+use pinpriq_engine::schedule::{EVERY_MIN, Form, Overlap, Plan};
+use pinpriq_engine::settings::{Assignment, DEADLETTER, Ids, Paused, Settings, Value};
+use pinpriq_engine::task::{Bytes, State, TaskId, TaskRecord};
+use pinpriq_engine::time::Timestamp;
+use pinpriq_engine::unique::{UNIQUE_BYTES_MAX, WindowRecord, window_bytes};
+
+use super::schedules::{Schedule, bytes_of};
+use super::{Answer, Exit, Model, Place, fits, id_fits};
+
+/// One record, and the place after it.
+enum Record {
+    Task(TaskRecord),
+    Window(WindowRecord),
+    Schedule(ScheduleRecord),
+}
+
+impl Model {
+    pub(super) fn export(&self, export: &Export<'_>) -> Answer {
+        let place = self.place_of(export.queue.into())?;
+        super::looking::page_fits(export.count)?;
+        let (queue, after) = (export.queue, export.after);
+        let mut page = Exported::default();
+        if after == ExportPlace::Start {
+            page.queue = self.decided(&place);
+        }
+        let (mut bytes, mut last) = (0, after.kept());
+        for record in self.records(queue, &place, after) {
+            if page.len() == export.count as usize || bytes >= EXPORTED_BYTES_MAX {
+                page.next = Some(before(&record, last));
+                break;
+            }
+            match record {
+                Record::Task(task) => {
+                    bytes += task.payload.len();
+                    last = ExportPlace::Task(task.progress.seq);
+                    let window = self.windows.get(&task.number);
+                    page.ends.extend(window.map(|window| (task.number, window.until)));
+                    page.tasks.push(task);
+                }
+                Record::Window(window) => {
+                    last = ExportPlace::Window(window.key.clone());
+                    page.windows.push(window);
+                }
+                Record::Schedule(schedule) => {
+                    bytes += schedule.plan.payload.len();
+                    last = ExportPlace::Schedule(schedule.number);
+                    page.schedules.push(schedule);
+                }
+            }
+        }
+        Ok(Some(Reply::Exported(Box::new(page))))
+    }
+
+    fn decided(&self, place: &Place) -> Option<Box<QueueExported>> {
+        let home = self.homes.get(place).filter(|home| home.created || home.paused.any())?;
+        let settings = home.created.then(|| home.settings.clone());
+        Some(Box::new(QueueExported { name: home.name.clone(), settings, paused: home.paused }))
+    }
+
+    /// All that belongs to a queue and comes after a place.
+    fn records(&self, queue: &[u8], place: &Place, after: ExportPlace<&[u8]>) -> Vec<Record> {
+        let (seq, key, number): (_, &[u8], _) = match after {
+            ExportPlace::Start => (0, b"", 0),
+            ExportPlace::Task(seq) => (seq, b"", 0),
+            ExportPlace::Window(key) => (u64::MAX, key, 0),
+            ExportPlace::Schedule(number) => (u64::MAX, &[0xFF; UNIQUE_BYTES_MAX + 1], number),
+        };
+        let home = self.homes.get(place);
+        let mut tasks: Vec<&TaskRecord> =
+            home.into_iter().flat_map(|it| it.tasks.values()).collect();
+        tasks.retain(|task| task.progress.seq > seq);
+        tasks.sort_by_key(|task| task.progress.seq);
+        let is_there = |number: u64| home.is_some_and(|home| home.tasks.contains_key(&number));
+        let mut windows: Vec<&WindowRecord> = self
+            .windows
+            .values()
+            .filter(|known| *known.queue == *queue && *known.key > *key)
+            .filter(|known| !is_there(known.number))
+            .collect();
+        windows.sort_by_key(|known| known.key.clone());
+        let schedules = self
+            .schedules
+            .iter()
+            .filter(|(known, schedule)| **known > number && *schedule.plan.queue == *queue);
+        let tasks = tasks.into_iter().cloned().map(Record::Task);
+        let windows = windows.into_iter().cloned().map(Record::Window);
+        let schedules = schedules.map(|(number, known)| {
+            Record::Schedule(ScheduleRecord {
+                number: *number,
+                name: known.name.clone(),
+                plan: known.plan.clone(),
+                course: known.course.clone(),
+            })
+        });
+        tasks.chain(windows).chain(schedules).collect()
+    }
+
+    pub(super) fn import(&mut self, import: &Import<'_>) -> Answer {
+        if let Import::Schedule(schedule) = import {
+            fits(schedule.name.len() <= NAME_BYTES_MAX)?;
+        }
+        fits(import.queue().len() <= NAME_BYTES_MAX)?;
+        match *import {
+            Import::Queue { queue, settings, paused } => self.import_queue(queue, settings, paused),
+            Import::Task { task, until } => self.import_task(task, until),
+            Import::Window(window) => self.import_window(window),
+            Import::Schedule(schedule) => self.import_schedule(schedule),
+        }
+    }
+
+    fn import_queue(
+        &mut self,
+        queue: &[u8],
+        settings: Option<&[Assignment<'_>]>,
+        paused: Paused,
+    ) -> Answer {
+        let place = Place::Queue(queue.into());
+        if let Some(changes) = settings {
+            self.settings_fit(changes)?;
+            let is_own = |change: &Assignment<'_>| *change == (DEADLETTER, Value::Bytes(queue));
+            fits(!changes.iter().any(is_own))?;
+        }
+        let settings = settings.map(|changes| Settings::default().with(changes)).transpose();
+        let settings = settings.map_err(|_| RefusalKind::BadArgument)?;
+        let home = self.homes.get(&place);
+        if home.is_none() && settings.is_none() && !paused.any() {
+            return Ok(Some(Reply::Done));
+        }
+        let in_use = home.filter(|home| !home.tasks.is_empty());
+        if let (Some(home), Some(settings)) = (in_use, &settings)
+            && home.settings.ids != settings.ids
+        {
+            return Err(RefusalKind::WrongState);
+        }
+        let room = self.room_of_queue(queue);
+        if room > 0 {
+            self.has_room(room)?;
+        }
+        let home = self.home(&place);
+        home.paused = paused;
+        if let Some(settings) = settings {
+            (home.created, home.settings) = (true, settings);
+            self.set_bucket(&place);
+        }
+        self.tidy(&place);
+        Ok(Some(Reply::Done))
+    }
+
+    fn import_task(&mut self, from: &TaskRecord, until: Option<Timestamp>) -> Answer {
+        self.imported_fits(from)?;
+        let place = Place::Queue(from.queue.clone());
+        let until = until.filter(|until| *until > self.now && from.unique().is_some());
+        let state = match &from.progress.state {
+            State::Taken(_) => State::Ready,
+            State::Waiting { ready_at } if *ready_at <= self.now => State::Ready,
+            state => state.clone(),
+        };
+        let is_finished = matches!(state, State::Zombie { .. } | State::Done);
+        let gives_ids = self.settings(&place).ids == Ids::Given;
+        let own = Bytes::from(from.id.to_string().into_bytes());
+        let own: Bytes = if let TaskId::Given(id) = &from.id { id.clone() } else { own };
+        if gives_ids {
+            if own.is_empty() {
+                return Err(RefusalKind::IdRequired);
+            }
+            id_fits(&own)?;
+            if self.find((&*from.queue).into(), &own)?.is_some() {
+                return Err(RefusalKind::Exists);
+            }
+        }
+        if let Some(key) = from.unique() {
+            let has_window = self.window_of(&from.queue, key).is_some();
+            let is_held = !is_finished && self.duplicate(&from.queue, key).is_some();
+            if is_held || until.is_some() && has_window {
+                return Err(RefusalKind::Exists);
+            }
+        }
+        let content = (from.payload.len() + from.terms.bytes()) as u64;
+        let home = self.homes.get(&place);
+        if !is_finished && home.is_some_and(|home| home.is_full_for(content)) {
+            return Err(RefusalKind::Full);
+        }
+        let given = if gives_ids { own.len() } else { 0 };
+        let mut needed = self.room_of_queue(&from.queue) + TASK_OVERHEAD_BYTES + given as u64;
+        if let Some(key) = from.unique().filter(|_| until.is_some()) {
+            self.another_window_fits()?;
+            needed += window_bytes(from.queue.len(), key.len(), given);
+        }
+        // The id that it had elsewhere takes no room.
+        let bare = TaskRecord { number: 0, id: TaskId::Number(0), ..from.clone() };
+        self.has_room(needed + self.own_bytes(&bare))?;
+
+        self.last_number += 1;
+        let number = self.last_number;
+        let ids = self.settings(&place).ids;
+        let id = if gives_ids { TaskId::Given(own) } else { self.new_id(ids, number) };
+        let mut task = TaskRecord { number, id: id.clone(), ..from.clone() };
+        task.put_at = task.put_at.min(self.now);
+        (task.progress.seq, task.progress.state) = (number, state.clone());
+        if state != State::Ready {
+            self.since.insert(number, self.now);
+        }
+        let (queue, key, is_over) =
+            (task.queue.clone(), task.unique().cloned(), self.is_over(&task));
+        self.enter(&place, task);
+        if let (Some(key), Some(until)) = (key, until) {
+            self.note_due(Some(until));
+            let window = WindowRecord { number, queue, key, id: id.clone(), until };
+            self.windows.insert(number, window);
+        }
+        match state {
+            State::Ready | State::Waiting { .. } if is_over => self.expire(number),
+            State::Zombie { purge_at } if purge_at <= self.now => self.leave(number, Exit::Acked),
+            _ => {}
+        }
+        Ok(Some(Reply::Put(id)))
+    }
+
+    fn imported_fits(&self, from: &TaskRecord) -> Result<(), RefusalKind> {
+        fits(from.terms.key.as_ref().is_none_or(|key| key.len() <= NAME_BYTES_MAX))?;
+        self.payload_fits(Some(&from.payload))?;
+        self.span_fits(from.terms.ttr, false)?;
+        fits(from.progress.reason.as_ref().is_none_or(|reason| reason.len() <= REASON_BYTES_MAX))?;
+        fits(from.unique().is_none_or(|key| key_fits(key)))?;
+        if let Some(origin) = from.origin() {
+            fits(origin.queue.len() <= NAME_BYTES_MAX)?;
+            former_id_fits(&origin.id)?;
+        }
+        fits(from.scheduled().is_none_or(|it| it.schedule.len() <= NAME_BYTES_MAX))
+    }
+
+    fn window_of(&self, queue: &[u8], key: &[u8]) -> Option<u64> {
+        let mut windows = self.windows.values();
+        let window = windows.find(|known| *known.queue == *queue && *known.key == *key);
+        window.map(|known| known.number)
+    }
+
+    fn import_window(&mut self, from: &WindowRecord) -> Answer {
+        fits(key_fits(&from.key))?;
+        former_id_fits(&from.id)?;
+        if from.until <= self.now {
+            return Ok(Some(Reply::Done));
+        }
+        if let Some(number) = self.window_of(&from.queue, &from.key) {
+            if let Some(known) = self.windows.get_mut(&number) {
+                known.until = known.until.max(from.until);
+            }
+        } else {
+            self.another_window_fits()?;
+            self.has_room(from.bytes())?;
+            self.last_number += 1;
+            let number = self.last_number;
+            self.windows.insert(number, WindowRecord { number, ..from.clone() });
+        }
+        self.note_due(Some(from.until));
+        Ok(Some(Reply::Done))
+    }
+
+    fn import_schedule(&mut self, from: &ScheduleRecord) -> Answer {
+        let ScheduleRecord { name, plan, course, .. } = from;
+        fits(plan.terms.key.as_ref().is_none_or(|key| key.len() <= NAME_BYTES_MAX))?;
+        self.payload_fits(Some(&plan.payload))?;
+        self.span_fits(plan.terms.ttr, false)?;
+        self.span_fits(plan.ttl, false)?;
+        if let Form::Every { every, .. } = plan.form {
+            fits(every >= EVERY_MIN)?;
+            self.span_fits(Some(every), false)?;
+        }
+        course.last_id.as_ref().map_or(Ok(()), former_id_fits)?;
+        fits(course.fired <= FIRED_MAX && course.missed <= FIRED_MAX)?;
+        if self.schedules.values().any(|known| known.name == *name) {
+            return Err(RefusalKind::Exists);
+        }
+        let mut course = course.clone();
+        course.done_until = course.done_until.min(self.now);
+        course.last_number = self.put_by_last_slot(name, plan, course.last_slot);
+        let schedule = Schedule::new(name.clone(), plan.clone(), course.clone());
+        self.has_room(bytes_of(&schedule))?;
+        self.last_number += 1;
+        let (number, name, plan) = (self.last_number, name.clone(), plan.clone());
+        self.revive_schedules(vec![ScheduleRecord { number, name, plan, course }]);
+        self.fire_due();
+        Ok(Some(Reply::Done))
+    }
+
+    /// The number of the task that the last slot has put, if a later slot is skipped because of it.
+    fn put_by_last_slot(&self, name: &Bytes, plan: &Plan, slot: Option<Timestamp>) -> u64 {
+        let home = self.homes.get(&Place::Queue(plan.queue.clone()));
+        if plan.overlap == Overlap::Allow || slot.is_none() {
+            return 0;
+        }
+        let tasks = home.into_iter().flat_map(|home| home.tasks.values());
+        let is_last = |task: &&TaskRecord| {
+            task.scheduled().is_some_and(|it| it.schedule == *name && it.slot == slot)
+        };
+        let last = tasks.filter(is_last).max_by_key(|task| task.progress.seq);
+        last.map_or(0, |task| task.number)
+    }
+}
+
+/// The place before a record that follows another place.
+fn before(record: &Record, last: ExportPlace) -> ExportPlace {
+    match (record, last) {
+        (Record::Task(_), ExportPlace::Task(seq)) => ExportPlace::Task(seq),
+        (Record::Task(_), _) => ExportPlace::Task(0),
+        (Record::Window(_), ExportPlace::Window(key)) => ExportPlace::Window(key),
+        (Record::Window(_), _) => ExportPlace::Window(Bytes::default()),
+        (Record::Schedule(schedule), _) => ExportPlace::Schedule(schedule.number - 1),
+    }
+}
+
+fn key_fits(key: &[u8]) -> bool {
+    (1..=UNIQUE_BYTES_MAX).contains(&key.len())
+}
+
+fn former_id_fits(id: &TaskId) -> Result<(), RefusalKind> {
+    if let TaskId::Given(id) = id { id_fits(id) } else { Ok(()) }
+}

@@ -1,0 +1,233 @@
+//! Records of exports as JSON: what each field is called, and how it is written. Reading is in the
+//! folder.
+//!
+//! Bytes that are valid UTF-8 are a string. Others are in Base64, and the name of the field then
+//! ends with `_base64`. Fields that say the usual are left out. Moments and durations are in
+//! milliseconds. What a record does to a server is decided by the engine.
+
+mod reading;
+
+use std::fmt::Write as _;
+
+use pinpriq_engine::change::ScheduleRecord;
+use pinpriq_engine::export::QueueExported;
+use pinpriq_engine::schedule::{Form, Scheduled};
+use pinpriq_engine::settings::{Settings, Shown};
+use pinpriq_engine::task::{Origin, State, StateKind, TaskId, TaskRecord};
+use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_engine::unique::WindowRecord;
+use pinpriq_wire::base64;
+
+pub(super) use self::reading::{Record, record};
+use crate::figures::stats::paused_word;
+
+/// The word for a state.
+const fn state_word(kind: StateKind) -> &'static str {
+    match kind {
+        StateKind::Ready => "ready",
+        StateKind::Taken => "taken",
+        StateKind::Waiting => "waiting",
+        StateKind::Buried => "buried",
+        StateKind::Zombie => "zombie",
+        StateKind::Done => "done",
+    }
+}
+
+/// An object that is being written, field by field.
+struct Object {
+    text: String,
+}
+
+impl Object {
+    fn of(kind: &str) -> Self {
+        Self { text: format!("{{\"type\":\"{kind}\"") }
+    }
+
+    fn name(&mut self, name: &str) {
+        let comma = if self.text.ends_with('{') { "" } else { "," };
+        let _ = write!(self.text, "{comma}\"{name}\":");
+    }
+
+    fn bytes(&mut self, name: &str, bytes: &[u8]) {
+        match str::from_utf8(bytes) {
+            Ok(text) => {
+                self.name(name);
+                let _ = write!(self.text, "{}", serde_json::Value::from(text));
+            }
+            Err(_) => {
+                let _ = write!(self.text, ",\"{name}_base64\":\"{}\"", base64::encode(bytes));
+            }
+        }
+    }
+
+    fn maybe_bytes(&mut self, name: &str, bytes: Option<&[u8]>) {
+        if let Some(bytes) = bytes {
+            self.bytes(name, bytes);
+        }
+    }
+
+    fn id(&mut self, name: &str, id: &TaskId) {
+        match id {
+            TaskId::Given(bytes) => self.bytes(name, bytes),
+            other => self.bytes(name, other.to_string().as_bytes()),
+        }
+    }
+
+    fn number(&mut self, name: &str, number: impl std::fmt::Display) {
+        self.name(name);
+        let _ = write!(self.text, "{number}");
+    }
+
+    fn moment(&mut self, name: &str, at: Option<Timestamp>) {
+        if let Some(at) = at {
+            self.number(name, at.ms());
+        }
+    }
+
+    fn span(&mut self, name: &str, span: Option<Span>) {
+        if let Some(span) = span {
+            self.number(name, span.ms());
+        }
+    }
+
+    /// Writes the priority, unless it is 0. None is `null`.
+    fn priority(&mut self, priority: Option<i64>) {
+        match priority {
+            Some(0) => {}
+            Some(priority) => self.number("priority", priority),
+            None => self.number("priority", "null"),
+        }
+    }
+
+    fn unless_zero(&mut self, name: &str, number: u64) {
+        if number > 0 {
+            self.number(name, number);
+        }
+    }
+
+    fn word(&mut self, name: &str, word: &str) {
+        self.number(name, format_args!("\"{word}\""));
+    }
+
+    fn end(mut self) -> String {
+        self.text.push('}');
+        self.text
+    }
+}
+
+/// Settings and pause of a queue.
+pub(super) fn queue(queue: &QueueExported) -> String {
+    let QueueExported { name, settings, paused } = queue;
+    let mut object = Object::of("queue");
+    object.bytes("queue", name);
+    if let Some(settings) = settings {
+        object.name("settings");
+        object.text.push('{');
+        put_settings(&mut object, settings);
+        object.text.push('}');
+    }
+    object.word("paused", paused_word(*paused));
+    object.end()
+}
+
+fn put_settings(object: &mut Object, settings: &Settings) {
+    for (setting, value) in settings.changed() {
+        for (name, shown) in setting.shown(value) {
+            let name = name.to_ascii_lowercase();
+            match shown {
+                // It is a length that does not go with the word.
+                Shown::None if name != setting.name.to_ascii_lowercase() => {}
+                Shown::None => object.number(&name, "null"),
+                Shown::Number(number) => object.number(&name, number),
+                Shown::Text(text) => object.bytes(&name, text),
+                Shown::Rate(rate) => object.word(&name, &rate.to_string()),
+            }
+        }
+    }
+}
+
+/// A task, and the end of the window of its unique key.
+pub(super) fn task(task: &TaskRecord, until: Option<Timestamp>) -> String {
+    let mut object = Object::of("task");
+    let progress = &task.progress;
+    object.bytes("queue", &task.queue);
+    object.id("id", &task.id);
+    object.word("state", state_word(progress.state.kind()));
+    match progress.state {
+        State::Waiting { ready_at } => object.moment("ready_at", Some(ready_at)),
+        State::Zombie { purge_at } => object.moment("purge_at", Some(purge_at)),
+        State::Ready | State::Taken(_) | State::Buried | State::Done => {}
+    }
+    object.moment("put_at", Some(task.put_at));
+    object.moment("expires_at", progress.expires_at);
+    object.priority(progress.priority);
+    object.maybe_bytes("key", task.terms.key.as_deref());
+    object.span("ttr_ms", task.terms.ttr);
+    object.unless_zero("attempts", progress.attempts.into());
+    object.unless_zero("failures", progress.failures.into());
+    object.maybe_bytes("reason", progress.reason.as_deref());
+    if let Some(Origin { queue, id, put_at, attempts, failures, at }) = task.origin() {
+        object.bytes("origin_queue", queue);
+        object.id("origin_id", id);
+        object.moment("origin_put_at", Some(*put_at));
+        object.number("origin_attempts", attempts);
+        object.number("origin_failures", failures);
+        object.moment("origin_at", Some(*at));
+    }
+    if let Some(Scheduled { schedule, slot }) = task.scheduled() {
+        object.bytes("schedule", schedule);
+        object.moment("slot", *slot);
+    }
+    object.maybe_bytes("unique", task.unique().map(|key| &**key));
+    object.moment("unique_until", until);
+    object.bytes("payload", &task.payload);
+    object.end()
+}
+
+/// A window that has outlived its task.
+pub(super) fn window(window: &WindowRecord) -> String {
+    let WindowRecord { number: _, queue, key, id, until } = window;
+    let mut object = Object::of("window");
+    object.bytes("queue", queue);
+    object.bytes("unique", key);
+    object.id("id", id);
+    object.moment("unique_until", Some(*until));
+    object.end()
+}
+
+/// A schedule, and how far it has come.
+pub(super) fn schedule(schedule: &ScheduleRecord) -> String {
+    let ScheduleRecord { number: _, name, plan, course } = schedule;
+    let mut object = Object::of("schedule");
+    object.bytes("queue", &plan.queue);
+    object.bytes("schedule", name);
+    match &plan.form {
+        Form::Every { every, anchor } => {
+            object.span("every_ms", Some(*every));
+            object.moment("at", Some(*anchor));
+        }
+        Form::Cron { expression, zone } => {
+            object.bytes("cron", expression);
+            object.maybe_bytes("zone", zone.as_deref());
+        }
+    }
+    object.priority(plan.priority);
+    object.maybe_bytes("key", plan.terms.key.as_deref());
+    object.span("ttl_ms", plan.ttl);
+    object.span("ttr_ms", plan.terms.ttr);
+    object.word("on_missed", plan.on_missed.word());
+    object.word("overlap", plan.overlap.word());
+    object.number("paused", course.paused);
+    object.number("fired", course.fired);
+    object.number("missed", course.missed);
+    if let Some(id) = &course.last_id {
+        object.id("last_id", id);
+    }
+    object.moment("last_slot", course.last_slot);
+    object.moment("done_until", Some(course.done_until));
+    object.bytes("payload", &plan.payload);
+    object.end()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,347 @@
+//! Reads records of exports. Any bytes are a record, or a sentence that says what is wrong.
+//!
+//! Whether values make sense together is decided by the engine. A cron expression is checked here,
+//! since the engine knows none.
+
+use pinpriq_engine::change::ScheduleRecord;
+use pinpriq_engine::schedule::{Course, Form, OnMissed, Overlap, Plan, Scheduled};
+use pinpriq_engine::settings::Paused;
+use pinpriq_engine::task::{
+    Bytes, Grant, Lease, Origin, Past, Progress, State, StateKind, TaskId, TaskRecord, Terms,
+};
+use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_engine::unique::WindowRecord;
+use pinpriq_wire::base64;
+use serde_json::{Map, Value};
+
+use super::state_word;
+use crate::calendars::cron;
+use crate::figures::stats::paused_word;
+
+/// A record that was read, with owned bytes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Record {
+    /// Settings, each as a name and a value in words, and a pause.
+    Queue(Option<Vec<[Vec<u8>; 2]>>, Paused),
+    /// A task, and the end of the window of its unique key.
+    Task(Box<TaskRecord>, Option<Timestamp>),
+    /// A window that has outlived its task.
+    Window(WindowRecord),
+    /// A schedule.
+    Schedule(Box<ScheduleRecord>),
+}
+
+/// What is wrong with a record.
+type Wrong = String;
+
+/// The fields of a record that were not read yet.
+struct Fields {
+    fields: Map<String, Value>,
+}
+
+/// Reads a record of a queue of this name. A payload that comes beside it is not in it.
+pub(crate) fn record(text: &[u8], queue: &[u8], payload: Option<&[u8]>) -> Result<Record, Wrong> {
+    let value: Value =
+        serde_json::from_slice(text).map_err(|wrong| format!("it is no JSON: {wrong}"))?;
+    let Value::Object(fields) = value else { return Err("it is no object".to_owned()) };
+    let mut fields = Fields { fields };
+    // The one that is asked for counts.
+    fields.bytes("queue")?;
+    let queue = Bytes::from(queue);
+    let kind = fields.text("type")?.ok_or("it has no type")?;
+    let record = match &*kind {
+        "queue" => Record::Queue(fields.settings()?, fields.paused()?),
+        "task" => fields.task(queue, payload)?,
+        "window" => Record::Window(fields.window(queue)?),
+        "schedule" => Record::Schedule(Box::new(fields.schedule(queue, payload)?)),
+        other => return Err(format!("there is no type '{}'", other.escape_debug())),
+    };
+    if payload.is_some() && matches!(record, Record::Queue(..) | Record::Window(_)) {
+        return Err(format!("a {kind} has no payload"));
+    }
+    match fields.fields.keys().next() {
+        None => Ok(record),
+        Some(field) => Err(format!("a {kind} has no field '{}'", field.escape_debug())),
+    }
+}
+
+impl Fields {
+    fn take(&mut self, name: &str) -> Option<Value> {
+        self.fields.remove(name)
+    }
+
+    fn text(&mut self, name: &str) -> Result<Option<String>, Wrong> {
+        match self.take(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(_) => Err(format!("'{name}' is a string")),
+        }
+    }
+
+    fn bytes(&mut self, name: &str) -> Result<Option<Bytes>, Wrong> {
+        let coded = format!("{name}_base64");
+        match (self.text(name)?, self.text(&coded)?) {
+            (Some(_), Some(_)) => Err(format!("it has '{name}' and '{coded}'")),
+            (None, Some(text)) => {
+                let bytes = base64::decode(&text);
+                let bytes = bytes.ok_or_else(|| format!("'{coded}' is no Base64"))?;
+                Ok(Some(bytes.into()))
+            }
+            (text, None) => Ok(text.map(|text| text.into_bytes().into())),
+        }
+    }
+
+    fn needed(&mut self, name: &str) -> Result<Bytes, Wrong> {
+        self.bytes(name)?.ok_or_else(|| format!("it has no '{name}'"))
+    }
+
+    /// Reads the id that a task has, or had elsewhere.
+    fn id(&mut self, name: &str) -> Result<Option<TaskId>, Wrong> {
+        Ok(self.bytes(name)?.map(|bytes| id_of(&bytes)))
+    }
+
+    fn number(&mut self, name: &str) -> Result<Option<u64>, Wrong> {
+        let Some(value) = self.take(name) else { return Ok(None) };
+        value.as_u64().map(Some).ok_or_else(|| format!("'{name}' is a number from 0 to 2^64 - 1"))
+    }
+
+    fn small(&mut self, name: &str) -> Result<u32, Wrong> {
+        let number = self.number(name)?.unwrap_or(0);
+        u32::try_from(number).map_err(|_| format!("'{name}' is a number from 0 to 2^32 - 1"))
+    }
+
+    fn moment(&mut self, name: &str) -> Result<Option<Timestamp>, Wrong> {
+        match self.number(name)? {
+            Some(ms) if ms > Timestamp::MAX.ms() => Err(format!("'{name}' is after the year 9999")),
+            ms => Ok(ms.map(Timestamp::from_ms)),
+        }
+    }
+
+    fn span(&mut self, name: &str) -> Result<Option<Span>, Wrong> {
+        match self.number(name)? {
+            Some(ms) if ms > Span::MAX.ms() => Err(format!("'{name}' is too long a time")),
+            ms => Ok(ms.map(Span::from_ms)),
+        }
+    }
+
+    fn priority(&mut self) -> Result<Option<i64>, Wrong> {
+        match self.take("priority") {
+            None => Ok(Some(0)),
+            Some(Value::Null) => Ok(None),
+            Some(value) => {
+                let sentence = "'priority' is null or a number from -2^63 to 2^63 - 1";
+                value.as_i64().map(Some).ok_or_else(|| sentence.to_owned())
+            }
+        }
+    }
+
+    fn flag(&mut self, name: &str) -> Result<bool, Wrong> {
+        match self.take(name) {
+            None => Ok(false),
+            Some(Value::Bool(flag)) => Ok(flag),
+            Some(_) => Err(format!("'{name}' is true or false")),
+        }
+    }
+
+    /// Reads one of some words. The first is the usual one.
+    fn one_of<T: Copy>(
+        &mut self,
+        name: &str,
+        all: &[T],
+        word: fn(T) -> &'static str,
+    ) -> Result<T, Wrong> {
+        let Some(text) = self.text(name)? else { return Ok(all[0]) };
+        let known = all.iter().find(|one| word(**one) == text);
+        known.copied().ok_or_else(|| {
+            let words: Vec<&str> = all.iter().map(|one| word(*one)).collect();
+            format!("'{name}' is one of {}", words.join(", "))
+        })
+    }
+
+    /// Reads a payload that is in the record or beside it.
+    fn payload(&mut self, beside: Option<&[u8]>) -> Result<Bytes, Wrong> {
+        match (self.bytes("payload")?, beside) {
+            (Some(_), Some(_)) => Err("it has a payload, and another comes with it".to_owned()),
+            (Some(payload), None) => Ok(payload),
+            (None, Some(payload)) => Ok(payload.into()),
+            (None, None) => Err("it has no 'payload'".to_owned()),
+        }
+    }
+
+    fn terms(&mut self) -> Result<Terms, Wrong> {
+        Ok(Terms::of(self.bytes("key")?, self.span("ttr_ms")?))
+    }
+
+    fn paused(&mut self) -> Result<Paused, Wrong> {
+        let sides = [(false, false), (true, false), (false, true), (true, true)];
+        let all = sides.map(|(input, output)| Paused { input, output });
+        self.one_of("paused", &all, paused_word)
+    }
+
+    /// Reads settings as words, which the same code reads that reads those of `QUEUE SET`.
+    fn settings(&mut self) -> Result<Option<Vec<[Vec<u8>; 2]>>, Wrong> {
+        let fields = match self.take("settings") {
+            None => return Ok(None),
+            Some(Value::Object(fields)) => fields,
+            Some(_) => return Err("'settings' is an object".to_owned()),
+        };
+        let mut settings = Vec::with_capacity(fields.len());
+        for (name, value) in fields {
+            let wrong = || format!("the setting '{}' has no such value", name.escape_debug());
+            let (name, value) = match (name.strip_suffix("_base64"), value) {
+                (Some(name), Value::String(text)) => {
+                    (name, base64::decode(&text).ok_or_else(wrong)?)
+                }
+                (None, Value::String(text)) => (&*name, text.into_bytes()),
+                (None, Value::Number(number)) => (&*name, number.to_string().into_bytes()),
+                (None, Value::Null) => (&*name, b"none".to_vec()),
+                _ => return Err(wrong()),
+            };
+            settings.push([name.as_bytes().to_vec(), value]);
+        }
+        Ok(Some(settings))
+    }
+
+    fn state(&mut self) -> Result<State, Wrong> {
+        let kind = self.one_of("state", &StateKind::ALL, state_word)?;
+        let (ready_at, purge_at) = (self.moment("ready_at")?, self.moment("purge_at")?);
+        let needed = |at: Option<Timestamp>, name: &str| {
+            at.ok_or_else(|| format!("a {} task has '{name}'", state_word(kind)))
+        };
+        let state = match kind {
+            StateKind::Ready => State::Ready,
+            StateKind::Taken => {
+                let grant = Grant { incarnation: 0, serial: 0 };
+                State::Taken(Lease { grant, holder: None, deadline: None, ttr: None })
+            }
+            StateKind::Waiting => State::Waiting { ready_at: needed(ready_at, "ready_at")? },
+            StateKind::Buried => State::Buried,
+            StateKind::Zombie => State::Zombie { purge_at: needed(purge_at, "purge_at")? },
+            StateKind::Done => State::Done,
+        };
+        let misplaced = match kind {
+            StateKind::Waiting => purge_at.map(|_| "purge_at"),
+            StateKind::Zombie => ready_at.map(|_| "ready_at"),
+            _ => ready_at.map(|_| "ready_at").or_else(|| purge_at.map(|_| "purge_at")),
+        };
+        match misplaced {
+            None => Ok(state),
+            Some(name) => Err(format!("a {} task has no '{name}'", state_word(kind))),
+        }
+    }
+
+    fn task(&mut self, queue: Bytes, payload: Option<&[u8]>) -> Result<Record, Wrong> {
+        let state = self.state()?;
+        let id = self.bytes("id")?.unwrap_or_default();
+        let scheduled = self.bytes("schedule")?;
+        let slot = self.moment("slot")?;
+        if slot.is_some() && scheduled.is_none() {
+            return Err("'slot' goes with 'schedule'".to_owned());
+        }
+        let scheduled = scheduled.map(|schedule| Scheduled { schedule, slot });
+        let unique = self.bytes("unique")?;
+        let until = self.moment("unique_until")?;
+        if until.is_some() && unique.is_none() {
+            return Err("'unique_until' goes with 'unique'".to_owned());
+        }
+        let progress = Progress {
+            priority: self.priority()?,
+            seq: 0,
+            expires_at: self.moment("expires_at")?,
+            attempts: self.small("attempts")?,
+            failures: self.small("failures")?,
+            reason: self.bytes("reason")?,
+            state,
+        };
+        let task = TaskRecord {
+            number: 0,
+            queue,
+            lane: None,
+            id: TaskId::Given(id),
+            // The engine takes a moment that has not come yet for now.
+            put_at: self.moment("put_at")?.unwrap_or(Timestamp::MAX),
+            terms: self.terms()?,
+            progress,
+            past: Past::of(self.origin()?, scheduled, unique),
+            payload: self.payload(payload)?,
+            away: None,
+            shared: false,
+        };
+        Ok(Record::Task(Box::new(task), until))
+    }
+
+    fn origin(&mut self) -> Result<Option<Origin>, Wrong> {
+        let Some(queue) = self.bytes("origin_queue")? else { return Ok(None) };
+        Ok(Some(Origin {
+            queue,
+            id: self.id("origin_id")?.ok_or("it has no 'origin_id'")?,
+            put_at: self.moment("origin_put_at")?.ok_or("it has no 'origin_put_at'")?,
+            attempts: self.small("origin_attempts")?,
+            failures: self.small("origin_failures")?,
+            at: self.moment("origin_at")?.ok_or("it has no 'origin_at'")?,
+        }))
+    }
+
+    fn window(&mut self, queue: Bytes) -> Result<WindowRecord, Wrong> {
+        Ok(WindowRecord {
+            number: 0,
+            queue,
+            key: self.needed("unique")?,
+            id: self.id("id")?.ok_or("it has no 'id'")?,
+            until: self.moment("unique_until")?.ok_or("it has no 'unique_until'")?,
+        })
+    }
+
+    fn schedule(&mut self, queue: Bytes, payload: Option<&[u8]>) -> Result<ScheduleRecord, Wrong> {
+        let plan = Plan {
+            queue,
+            payload: self.payload(payload)?,
+            terms: self.terms()?,
+            priority: self.priority()?,
+            ttl: self.span("ttl_ms")?,
+            form: self.form()?,
+            on_missed: self.one_of("on_missed", &OnMissed::ALL, OnMissed::word)?,
+            overlap: self.one_of("overlap", &Overlap::ALL, Overlap::word)?,
+        };
+        let course = Course {
+            done_until: self.moment("done_until")?.unwrap_or(Timestamp::MAX),
+            paused: self.flag("paused")?,
+            fired: self.number("fired")?.unwrap_or(0),
+            missed: self.number("missed")?.unwrap_or(0),
+            last_id: self.id("last_id")?,
+            last_slot: self.moment("last_slot")?,
+            last_number: 0,
+        };
+        Ok(ScheduleRecord { number: 0, name: self.needed("schedule")?, plan, course })
+    }
+
+    fn form(&mut self) -> Result<Form, Wrong> {
+        let (every, at) = (self.span("every_ms")?, self.moment("at")?);
+        let (expression, zone) = (self.bytes("cron")?, self.bytes("zone")?);
+        match (every, at, expression) {
+            (Some(every), Some(anchor), None) if zone.is_none() => {
+                Ok(Form::Every { every, anchor })
+            }
+            (None, None, Some(expression)) => {
+                cron(&expression, zone.as_deref()).map_err(|refusal| refusal.to_string())?;
+                Ok(Form::Cron { expression, zone })
+            }
+            _ => Err("a schedule has 'every_ms' and 'at', or 'cron' and perhaps 'zone'".to_owned()),
+        }
+    }
+}
+
+/// The id that a text stands for: a number or a uuid, if it is the text of one.
+fn id_of(text: &[u8]) -> TaskId {
+    let number = str::from_utf8(text).ok().and_then(|text| text.parse().ok());
+    let known = number.map(TaskId::Number).or_else(|| uuid_of(text));
+    let known = known.filter(|id| id.to_string().as_bytes() == text);
+    known.unwrap_or_else(|| TaskId::Given(text.into()))
+}
+
+/// The uuid that a text may be, apart from the places of its hyphens.
+fn uuid_of(text: &[u8]) -> Option<TaskId> {
+    let digits: String = str::from_utf8(text).ok()?.chars().filter(|it| *it != '-').collect();
+    let number = u128::from_str_radix(&digits, 16).ok().filter(|_| text.len() == 36)?;
+    Some(TaskId::Uuid(number.to_be_bytes()))
+}

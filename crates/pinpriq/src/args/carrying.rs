@@ -1,0 +1,51 @@
+//! The arguments of `export` and `import`, over RESP.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// The arguments of `export`.
+#[derive(Debug, Args)]
+#[command(override_usage = "pinpriq export [OPTIONS] <QUEUE|--all> [FILE]")]
+pub(crate) struct ExportArgs {
+    /// The name of the queue, any bytes
+    #[arg(required_unless_present = "all")]
+    pub(crate) queue: Option<OsString>,
+
+    /// The file to write; without it, or with -, stdout
+    pub(crate) file: Option<PathBuf>,
+
+    /// All queues of the server
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    /// Host and port of the server's RESP door
+    #[arg(long, env = "PINPRIQ_RESP_ADDRESS", hide_env_values = true, value_name = "ADDR")]
+    #[arg(default_value = "127.0.0.1:7251")]
+    pub(crate) address: String,
+}
+
+/// The arguments of `import`.
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// The file that `export` has written; - is stdin
+    pub(crate) file: PathBuf,
+
+    /// Host and port of the server's RESP door
+    #[arg(long, env = "PINPRIQ_RESP_ADDRESS", hide_env_values = true, value_name = "ADDR")]
+    #[arg(default_value = "127.0.0.1:7251")]
+    pub(crate) address: String,
+}
+
+impl ExportArgs {
+    /// The queue, unless it is all of them, and the file, unless it is stdout. With `--all` the
+    /// only word is the file.
+    pub(crate) fn parts(&self) -> (Option<OsString>, Option<PathBuf>) {
+        let (queue, file) = match (self.all, self.queue.clone()) {
+            (true, file) => (None, file.map(PathBuf::from)),
+            (false, queue) => (queue, self.file.clone()),
+        };
+        (queue, file.filter(|file| file.as_os_str() != "-"))
+    }
+}

@@ -1,0 +1,52 @@
+//! The longer texts of the help of `export` and `import`.
+//!
+//! As in `texts.rs`: plain text, at most 80 columns wide where lines must not be joined.
+
+/// What `export` does.
+pub(super) const EXPORT: &str = "\
+Write a queue, or all of them, as lines of JSON: settings, pauses, tasks, the windows of unique \
+tasks, and schedules. `pinpriq import` brings them into another server.
+
+Nothing changes. What is put, taken or finished meanwhile may be in the file or not: pause the \
+queue and let its consumers finish for a copy of one moment. A file comes into being whole or not \
+at all. With --all the only word is the file.
+
+Fan-outs are not written: their lanes belong to members, which join again.";
+
+/// After the help of `export`.
+pub(super) const AFTER_EXPORT: &str = "\
+Examples:
+  pinpriq export jobs jobs.jsonl
+  pinpriq export --all backup.jsonl
+  pinpriq export jobs | zstd > jobs.jsonl.zst
+
+Exit codes:
+  0  written
+  1  no connection, or the file could not be written
+  2  wrong usage
+  4  there is no such queue; nothing was written
+  5  the server refused";
+
+/// What `import` does.
+pub(super) const IMPORT: &str = "\
+Bring what `pinpriq export` has written into a server.
+
+Tasks keep what they have been through, and their ids where ids are given; elsewhere they get new \
+ones. A taken task comes in as a ready one. Settings and pauses replace those that a queue has. \
+What is in the queues already stays.
+
+A file that was cut is refused before anything is sent. The import ends at the first record that \
+the server refuses. Records behind it that were on their way may have come in by then.";
+
+/// After the help of `import`.
+pub(super) const AFTER_IMPORT: &str = "\
+Examples:
+  pinpriq import jobs.jsonl
+  zstd -dc jobs.jsonl.zst | pinpriq import -
+  pinpriq export --all | pinpriq import --address 10.0.0.2:7251 -
+
+Exit codes:
+  0  all records came in
+  1  no connection, or the file could not be read
+  2  wrong usage, or this is no whole file of `pinpriq export`
+  5  the server refused a record";

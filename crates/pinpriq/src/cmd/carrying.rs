@@ -1,0 +1,65 @@
+//! `pinpriq export` and `import`: queues as lines of JSON.
+//!
+//! The server makes and reads the records. The first line says what the file is, and the last one
+//! how many records it has, so that a file that was cut is noticed.
+
+mod export;
+mod import;
+
+pub(crate) use export::export;
+#[cfg(test)]
+pub(super) use export::page_words;
+pub(crate) use import::import;
+
+/// The version of the file.
+const VERSION: u64 = 1;
+
+/// The numbers of records, by their type.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Counts([u64; 4]);
+
+/// The types of records, and what the last line calls their numbers.
+const TYPES: [(&str, &str); 4] =
+    [("queue", "queues"), ("task", "tasks"), ("window", "windows"), ("schedule", "schedules")];
+
+impl Counts {
+    /// Counts a line. Returns whether it begins like a record.
+    fn add(&mut self, line: &[u8]) -> bool {
+        let is_of = |kind: &str| {
+            let rest = line
+                .strip_prefix(br#"{"type":""#)
+                .and_then(|rest| rest.strip_prefix(kind.as_bytes()));
+            rest.is_some_and(|rest| rest.starts_with(b"\""))
+        };
+        let place = TYPES.iter().position(|(kind, _)| is_of(kind));
+        if let Some(count) = place.and_then(|place| self.0.get_mut(place)) {
+            *count += 1;
+        }
+        place.is_some()
+    }
+
+    fn sum(self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// The last line of a file.
+    fn end(self) -> String {
+        let counts =
+            TYPES.iter().zip(self.0).map(|((_, name), count)| format!(",\"{name}\":{count}"));
+        format!("{{\"type\":\"end\"{}}}", counts.collect::<String>())
+    }
+
+    /// The numbers for people.
+    fn in_words(self) -> String {
+        let parts = TYPES
+            .iter()
+            .zip(self.0)
+            .map(|((one, many), count)| format!("{count} {}", if count == 1 { one } else { many }));
+        parts.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The first line of a file.
+fn header() -> String {
+    format!("{{\"type\":\"pinpriq-export\",\"version\":{VERSION}}}")
+}

@@ -1,0 +1,204 @@
+//! `pinpriq import`: checks that a file is whole, and sends record after record.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read as _};
+use std::path::Path;
+
+use pinpriq_wire::base64;
+use pinpriq_wire::resp::{Value, Words};
+use serde_json::{Map, Value as Json};
+
+use super::{Counts, TYPES, VERSION};
+use crate::args::carrying::ImportArgs;
+use crate::exit::{Exit, Failure};
+use crate::output::{print_text, tell};
+use crate::pipeline::{self, Next, Traffic};
+use crate::progress::Progress;
+use crate::resp::Client;
+
+/// The longest line. No record is longer: a payload has at most 64 MiB, of which each byte may
+/// become six characters.
+const LINE_BYTES_MAX: u64 = 512 << 20;
+
+/// Sends all records.
+pub(crate) fn import(arguments: &ImportArgs) -> Result<Exit, Failure> {
+    let lines = if arguments.file.as_os_str() == "-" {
+        Lines::of(Box::new(BufReader::new(io::stdin())), "stdin")?
+    } else {
+        let open = || open(&arguments.file);
+        // What was cut is noticed before anything is sent.
+        Lines::of(open()?, &arguments.file.display().to_string())?.check()?;
+        Lines::of(open()?, &arguments.file.display().to_string())?
+    };
+    let mut client = Client::open(&arguments.address)?;
+    let progress = Progress::before_output("records");
+    let mut sends = Sends { lines, progress, answers: 0, accepted: 0, refused: None, broken: None };
+    pipeline::run(&mut client, &mut sends)?;
+    let Sends { lines, progress, accepted, refused, broken, .. } = sends;
+    drop(progress);
+    if let Some((line, sentence)) = refused {
+        let came = plural(accepted);
+        return Err(Failure::refused(format!("{sentence} (line {line}; {came} came in)")));
+    }
+    if let Some(failure) = broken {
+        tell(format_args!("{} came in", plural(accepted)));
+        return Err(failure);
+    }
+    print_text(format!("imported {}\n", lines.counts.in_words()).as_bytes())?;
+    Ok(Exit::Done)
+}
+
+fn plural(records: u64) -> String {
+    format!("{records} {}", if records == 1 { "record" } else { "records" })
+}
+
+#[expect(clippy::disallowed_methods, reason = "an export is no part of a data directory")]
+fn open(file: &Path) -> Result<Box<dyn BufRead>, Failure> {
+    let opened = File::open(file).map_err(|error| unreadable(&file.display().to_string(), &error));
+    Ok(Box::new(BufReader::new(opened?)))
+}
+
+fn unreadable(name: &str, error: &io::Error) -> Failure {
+    Failure::on_the_way(format!("{name} cannot be read: {error}"))
+}
+
+/// The lines of a file, after the first one.
+struct Lines {
+    input: Box<dyn BufRead>,
+    name: String,
+    /// The number of the line that was read last.
+    line: u64,
+    counts: Counts,
+}
+
+impl Lines {
+    /// Reads the first line, which says what the file is.
+    fn of(input: Box<dyn BufRead>, name: &str) -> Result<Self, Failure> {
+        let mut lines = Self { input, name: name.to_owned(), line: 0, counts: Counts::default() };
+        let first = lines.read()?.unwrap_or_default();
+        let header = serde_json::from_slice::<Map<String, Json>>(&first).unwrap_or_default();
+        let kind = header.get("type").and_then(Json::as_str);
+        match header.get("version").and_then(Json::as_u64) {
+            Some(VERSION) if kind == Some("pinpriq-export") => Ok(lines),
+            Some(other) if kind == Some("pinpriq-export") => Err(Failure::unusable(format!(
+                "{name} has the version {other}, and this program reads version {VERSION}"
+            ))),
+            _ => Err(Failure::unusable(format!("{name} was not written by `pinpriq export`"))),
+        }
+    }
+
+    /// Returns the next record, or none after the last line, which says how many there are.
+    fn next(&mut self) -> Result<Option<Vec<u8>>, Failure> {
+        let Some(line) = self.read()? else {
+            let lines = self.line;
+            return Err(self.wrong(format_args!("was cut after line {lines}")));
+        };
+        if self.counts.add(&line) {
+            return Ok(Some(line));
+        }
+        let last = serde_json::from_slice::<Map<String, Json>>(&line).unwrap_or_default();
+        let (number, is_last) = (self.line, last.get("type") == Some(&Json::from("end")));
+        let told = TYPES.map(|(_, name)| last.get(name).and_then(Json::as_u64));
+        if !is_last {
+            return Err(self.wrong(format_args!("has no record in line {number}")));
+        }
+        if told != self.counts.0.map(Some) {
+            return Err(self.wrong(format_args!("lacks some records: its last line counts others")));
+        }
+        match self.read()? {
+            None => Ok(None),
+            Some(_) => Err(self.wrong(format_args!("goes on after its last line"))),
+        }
+    }
+
+    fn read(&mut self) -> Result<Option<Vec<u8>>, Failure> {
+        let mut line = Vec::new();
+        let read = (&mut self.input).take(LINE_BYTES_MAX).read_until(b'\n', &mut line);
+        if read.map_err(|error| unreadable(&self.name, &error))? == 0 {
+            return Ok(None);
+        }
+        self.line += 1;
+        if line.pop_if(|last| *last == b'\n').is_none() {
+            let number = self.line;
+            return Err(self.wrong(format_args!("was cut in line {number}")));
+        }
+        Ok(Some(line))
+    }
+
+    fn check(mut self) -> Result<(), Failure> {
+        while self.next()?.is_some() {}
+        Ok(())
+    }
+
+    fn wrong(&self, what: std::fmt::Arguments<'_>) -> Failure {
+        Failure::unusable(format!("{} {what}", self.name))
+    }
+
+    /// The command for a record. A payload goes beside the record, as the bytes that it is.
+    fn words(&self, line: &[u8]) -> Result<Words, Failure> {
+        let number = self.line;
+        let no_record =
+            |why: String| self.wrong(format_args!("has no record in line {number}: {why}"));
+        let mut record: Map<String, Json> =
+            serde_json::from_slice(line).map_err(|error| no_record(error.to_string()))?;
+        let queue = take_bytes(&mut record, "queue").map_err(no_record)?;
+        let queue = queue.ok_or_else(|| no_record("it names no queue".to_owned()))?;
+        let payload = take_bytes(&mut record, "payload").map_err(no_record)?;
+        let words = Words::new("IMPORT").bytes(queue).bytes(Json::Object(record).to_string());
+        Ok(words.given("PAYLOAD", payload.as_deref()))
+    }
+}
+
+fn take_bytes(record: &mut Map<String, Json>, name: &str) -> Result<Option<Vec<u8>>, String> {
+    let coded = format!("{name}_base64");
+    match (record.remove(name), record.remove(&coded)) {
+        (None, None) => Ok(None),
+        (Some(Json::String(text)), None) => Ok(Some(text.into_bytes())),
+        (None, Some(Json::String(text))) => {
+            base64::decode(&text).map(Some).ok_or_else(|| format!("'{coded}' is no Base64"))
+        }
+        _ => Err(format!("'{name}' is no string")),
+    }
+}
+
+/// The records on their way.
+struct Sends {
+    lines: Lines,
+    progress: Progress,
+    answers: u64,
+    accepted: u64,
+    /// The line of the first record that was refused, and what the server said.
+    refused: Option<(u64, String)>,
+    /// Why the file could not be read to its end.
+    broken: Option<Failure>,
+}
+
+impl Traffic for Sends {
+    fn next(&mut self, _: bool) -> Result<Next, Failure> {
+        if self.refused.is_some() || self.broken.is_some() {
+            return Ok(Next::End);
+        }
+        let line = self.lines.next();
+        let words = line.and_then(|line| line.map(|line| self.lines.words(&line)).transpose());
+        Ok(match words {
+            Ok(Some(words)) => Next::Command(words),
+            Ok(None) => Next::End,
+            Err(failure) => {
+                self.broken = Some(failure);
+                Next::End
+            }
+        })
+    }
+
+    fn answer(&mut self, answer: Value) -> Result<(), Failure> {
+        self.answers += 1;
+        if let Value::Error(sentence) = answer {
+            // The first line is no record.
+            self.refused.get_or_insert((self.answers + 1, sentence));
+        } else {
+            self.accepted += 1;
+            self.progress.add_one();
+        }
+        Ok(())
+    }
+}

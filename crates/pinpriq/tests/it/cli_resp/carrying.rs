@@ -1,0 +1,205 @@
+//! `pinpriq export` and `import`: what leaves one server comes into another as it was.
+
+use std::path::Path;
+
+use super::Server;
+use crate::peer::{check, pinpriq};
+use crate::serving::Serving;
+
+/// A moment that no test reaches, on a whole day.
+const FAR: &str = "4102444800000";
+
+/// A server with several shards.
+fn sharded() -> Server {
+    let data = tempfile::tempdir().unwrap();
+    let mut command = pinpriq(&["serve", "--pinpriq", "off", "--resp", "127.0.0.1:0"]);
+    command.args(["--durability", "memory", "--log-format", "json", "--shards", "3"]);
+    command.arg("--data").arg(data.path());
+    let serving = Serving::of_command(command);
+    let address = serving.door("resp");
+    Server { serving: Some(serving), address, _data: data }
+}
+
+/// A queue with a task in each state, windows and a schedule, and others.
+fn fill(server: &Server) {
+    server.done(&["queue", "create", "{a}jobs", "--ids", "given", "--after-ack", "keep"]);
+    server.done(&["queue", "set", "{a}jobs", "--dead-letter", "{a}dead", "--attempts", "1"]);
+    for id in ["done", "dead", "taken", "buried", "ready"] {
+        server.printed(&["put", "{a}jobs", "payload", "--id", id, "--key", "k"]);
+    }
+    let receipt = server.take("{a}jobs");
+    server.done(&["ack", "{a}jobs", &receipt]);
+    let receipt = server.take("{a}jobs");
+    server.printed(&["fail", "{a}jobs", &receipt, "--reason", "bad \u{1b} reason"]);
+    server.take("{a}jobs");
+    let receipt = server.take("{a}jobs");
+    server.done(&["bury", "{a}jobs", &receipt, "--reason", "no"]);
+    let waits = ["put", "{a}jobs", "-", "--id", "waits", "--delay", "10d", "--priority", "none"];
+    let unique = ["--unique", "u", "--window", "20d"];
+    let put = server.run_with(&[&waits[..], &unique].concat(), b"\x00\xff\n\"");
+    assert!(put.status.success(), "{put:?}");
+    let gone = server.printed(&["put", "plain", "p", "--unique", "u", "--window", "20d"]);
+    let (gone, _) = gone.split_once('\t').unwrap();
+    assert_eq!(server.printed(&["kill", "plain", gone]), "1\n");
+    server.printed(&["put", "plain", "p", "--unique", "v", "--window", "20d", "--ttl", "9d"]);
+    server.done(&["queue", "pause", "plain", "out"]);
+    let every = ["--every", "1d", "--at", FAR];
+    server.printed(&[&["schedule", "set", "{a}s", "{a}jobs", "tick"][..], &every].concat());
+    server.printed(&[&["schedule", "set", "{b}s", "{b}other", "tick"][..], &every].concat());
+    server.done(&["schedule", "pause", "{b}s"]);
+}
+
+/// The lines of an export without what differs on another server.
+fn comparable(text: &str) -> Vec<String> {
+    let is_given = |line: &str| line.contains("\"queue\":\"{a}jobs\"");
+    let mut lines: Vec<String> = text
+        .lines()
+        .map(|line| {
+            let line = line.replace("\"state\":\"taken\"", "\"state\":\"ready\"");
+            match line.split_once("\"id\":\"") {
+                Some((before, rest)) if !is_given(&line) && !line.contains("\"window\"") => {
+                    let (_, after) = rest.split_once('"').unwrap();
+                    format!("{before}{after}")
+                }
+                _ => line,
+            }
+        })
+        .collect();
+    lines.sort();
+    lines
+}
+
+#[test]
+fn what_was_exported_and_imported_is_the_same() {
+    let (from, to) = (sharded(), sharded());
+    fill(&from);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("all.jsonl");
+    let file = path.to_str().unwrap();
+    let counts = "2 queues, 7 tasks, 1 window, 2 schedules";
+    assert_eq!(from.printed(&["export", "--all", file]), format!("exported {counts}\n"));
+    let text = std::fs::read_to_string(&path).unwrap();
+    let first = text.lines().next().unwrap();
+    assert_eq!(first, "{\"type\":\"pinpriq-export\",\"version\":1}");
+    assert!(
+        text.ends_with(
+            "{\"type\":\"end\",\"queues\":2,\"tasks\":7,\"windows\":1,\"schedules\":2}\n"
+        )
+    );
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no other file is left");
+
+    assert_eq!(to.printed(&["import", file]), format!("imported {counts}\n"));
+    assert_eq!(comparable(&to.printed(&["export", "--all"])), comparable(&text));
+    assert_eq!(to.known("{a}jobs", "waits", "state"), "W");
+    // What is unique stays so.
+    to.refused(&["put", "plain", "p", "--unique", "u", "--on-dup", "reject"], "EXISTS");
+
+    // One queue alone, over a pipe.
+    let alone = from.printed(&["export", "plain"]);
+    assert_eq!(alone.lines().count(), 5);
+    let third = Server::start();
+    let imported = third.run_with(&["import", "-"], alone.as_bytes());
+    check(&imported, 0, b"imported 1 queue, 1 task, 1 window, 0 schedules\n");
+    assert_eq!(comparable(&third.printed(&["export", "plain", "-"])), comparable(&alone));
+}
+
+#[test]
+fn many_pages_arrive() {
+    let (from, to) = (Server::start(), Server::start());
+    from.printed(&["put", "many", "p", "--count", "2500"]);
+    let text = from.printed(&["export", "many"]);
+    assert_eq!(text.lines().count(), 2_502);
+    let imported = to.run_with(&["import", "-"], text.as_bytes());
+    check(&imported, 0, b"imported 0 queues, 2500 tasks, 0 windows, 0 schedules\n");
+    assert_eq!(to.figure("many", "counts.R"), "2500");
+}
+
+/// Runs an import of a file that nothing must come of.
+#[track_caller]
+#[expect(clippy::disallowed_methods, reason = "a test writes the file that a user would")]
+fn unusable(server: &Server, file: &Path, text: &str, words: &str) {
+    std::fs::write(file, text).unwrap();
+    let output = server.run(&["import", file.to_str().unwrap()]);
+    check(&output, 2, b"");
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    assert!(complaint.contains(words), "{complaint}");
+    assert_eq!(server.printed(&["queue", "list"]), "");
+}
+
+#[test]
+fn what_is_no_whole_file_is_refused_before_anything_is_sent() {
+    let (from, to) = (Server::start(), Server::start());
+    from.printed(&["put", "jobs", "p", "--count", "3"]);
+    let text = from.printed(&["export", "jobs"]);
+    let lines: Vec<&str> = text.lines().collect();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    unusable(&to, &file, "", "was not written by `pinpriq export`");
+    unusable(&to, &file, "{}\n", "was not written by `pinpriq export`");
+    let newer = text.replace("\"version\":1", "\"version\":2");
+    unusable(&to, &file, &newer, "has the version 2, and this program reads version 1");
+    unusable(&to, &file, &text[..text.len() - 1], "was cut in line 5");
+    unusable(&to, &file, &format!("{}\n", lines[..4].join("\n")), "was cut after line 4");
+    let lacking = [lines[0], lines[1], lines[4]].join("\n") + "\n";
+    unusable(&to, &file, &lacking, "lacks some records");
+    unusable(&to, &file, &text.replace(lines[2], "red"), "has no record in line 3");
+    unusable(&to, &file, &format!("{text}{text}"), "goes on after its last line");
+
+    // What comes from stdin is known to be cut only at its end.
+    let cut = to.run_with(&["import", "-"], format!("{}\n", lines[..3].join("\n")).as_bytes());
+    check(&cut, 2, b"");
+    let complaint = String::from_utf8(cut.stderr).unwrap();
+    assert!(complaint.contains("2 records came in"), "{complaint}");
+    assert!(complaint.contains("stdin was cut after line 3"), "{complaint}");
+}
+
+#[test]
+fn the_first_refusal_ends_an_import() {
+    let server = Server::start();
+    let record = |id: &str| {
+        format!("{{\"type\":\"task\",\"queue\":\"jobs\",\"id\":\"{id}\",\"payload\":\"p\"}}\n")
+    };
+    server.done(&["queue", "create", "jobs", "--ids", "given"]);
+    let header = "{\"type\":\"pinpriq-export\",\"version\":1}\n";
+    let end = "{\"type\":\"end\",\"queues\":0,\"tasks\":3,\"windows\":0,\"schedules\":0}\n";
+    let text = [header, &record("a"), &record("a"), &record("b"), end].concat();
+    let output = server.run_with(&["import", "-"], text.as_bytes());
+    check(&output, 5, b"");
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    let words = "EXISTS the queue \"jobs\" has a task \"a\" already (line 3; 2 records came in)";
+    assert!(complaint.contains(words), "{complaint}");
+
+    let malformed = text.replace("\"payload\":\"p\"", "\"payload\":\"p\",\"x\":1");
+    let output = server.run_with(&["import", "-"], malformed.as_bytes());
+    check(&output, 5, b"");
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        complaint.contains("BADARG the record cannot be read: a task has no field 'x' (line 2")
+    );
+}
+
+#[test]
+fn fan_outs_and_unknown_queues_are_not_written() {
+    let server = Server::start();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    for (queue, words) in [("nowhere", "there is no queue nowhere"), ("news", "is a fan-out")] {
+        if queue == "news" {
+            server.printed(&["join", "news", "mailer", "--lease", "1h"]);
+        }
+        let output = server.run(&["export", queue, file.to_str().unwrap()]);
+        assert_eq!((output.status.code(), &*output.stdout), (Some(4), &b""[..]));
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(told.contains(words), "{told}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+    server.printed(&["put", "news", "p"]);
+    let output = server.run(&["export", "--all"]);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.contains("the fan-out news is not written"), "{told}");
+    // A file that is there is replaced, and a folder that is not there is a failure.
+    server.printed(&["export", "news", file.to_str().unwrap()]);
+    server.printed(&["export", "news", file.to_str().unwrap()]);
+    let output = server.run(&["export", "news", "/nowhere/at/all"]);
+    check(&output, 1, b"");
+}
