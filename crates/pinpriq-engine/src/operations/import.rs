@@ -65,6 +65,7 @@ impl Engine {
             self.queues.pause(slot, paused);
         }
         self.report_queue(slot);
+        self.note_vacancy(slot);
         self.wake(slot);
         self.tidy_queue(slot);
         Ok(Some(Reply::Done))
