@@ -184,7 +184,8 @@ impl Engine {
         assert!(self.consumers.clients[&first.client].putters.contains(&id), "{id:?} has a client");
         let (put, queue) = (first.put.put(), &self.queues[slot]);
         let content = put.payload.len() + put.terms.bytes();
-        let waits = queue.paused.input || self.is_full_for(slot, content as u64);
+        let goes_on = self.consumers.putters.have_vacancies();
+        let waits = queue.paused.input || goes_on || self.is_full_for(slot, content as u64);
         assert!(waits, "{id:?} does not wait while there is room");
     }
 

@@ -15,7 +15,7 @@ use crate::command::Command;
 use crate::fanout::members::Members;
 use crate::fanout::publications::Publications;
 use crate::issued::Issued;
-use crate::limits::{Limits, SLOT_BYTES_PER_TIMEOUT, STEPS_PER_TIMEOUT, put_bytes};
+use crate::limits::{BYTES_PER_TIMEOUT, Limits, STEPS_PER_TIMEOUT, put_bytes};
 use crate::memory::consumers::Consumers;
 use crate::memory::deadlines::{Deadlines, Due};
 use crate::memory::discarded::Discarded;
@@ -64,6 +64,8 @@ pub struct Engine {
     /// The tasks that have to make room for the one that is being put into a bounded queue. Each
     /// such put notes its own first.
     pub(crate) in_the_way: Vec<Slot>,
+    /// The payloads of the tasks that have moved to another queue since this was reset, in bytes.
+    pub(crate) relocated_bytes: usize,
     /// Queues in which tasks became ready while a consumer waits.
     pub(crate) unserved: Vec<QueueSlot>,
     pub(crate) report: Report,
@@ -131,6 +133,7 @@ impl Engine {
             calendars: Arc::new(EveryOnly),
             discarded: VecDeque::new(),
             in_the_way: Vec::new(),
+            relocated_bytes: 0,
             unserved: Vec::new(),
             report: Report::new(),
             restored_last: None,
@@ -218,7 +221,9 @@ impl Engine {
     /// one.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Timestamp> {
-        let is_idle = self.discarded.is_empty() && self.members.ended.is_empty();
+        let is_idle = self.discarded.is_empty()
+            && self.members.ended.is_empty()
+            && !self.consumers.putters.have_vacancies();
         if is_idle { self.deadlines.next() } else { Some(self.now) }
     }
 
@@ -523,6 +528,7 @@ impl Engine {
     }
 
     pub(crate) fn fire_due(&mut self) {
+        self.relocated_bytes = 0;
         let mut slot_bytes = 0;
         while let Some(queue) = self.deadlines.pop_queue(self.now) {
             self.note_token(queue);
@@ -550,10 +556,10 @@ impl Engine {
                 Some(Due::Schedule(number)) => {
                     self.fill_vacancies();
                     slot_bytes += self.fire_slot(number);
-                    if slot_bytes >= SLOT_BYTES_PER_TIMEOUT {
-                        break;
-                    }
                 }
+            }
+            if slot_bytes + self.relocated_bytes >= BYTES_PER_TIMEOUT {
+                break;
             }
         }
         // Consumers that wait already come before the client of this call.

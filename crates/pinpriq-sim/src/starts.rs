@@ -330,6 +330,7 @@ impl World {
                 self.disk.shorten_reads(self.knobs.short_reads);
                 self.disk.shorten_writes(self.knobs.short_writes);
             }
+            let newest = self.newest_segment();
             let reads = self.disk.shortened_reads();
             let opened = self.open(self.disk.clone());
             self.counts.add(Kind::ShortRead, self.disk.shortened_reads() - reads);
@@ -340,7 +341,7 @@ impl World {
                     self.begin_to_serve(durable);
                     return;
                 }
-                Err(error) if self.has_no_room_for(&error) => {
+                Err(error) if self.has_no_room_for(&error, newest) => {
                     self.oracle.borrow().trail.note(|| format!("no room to start: {error}"));
                     self.end_full_disk();
                     self.lose_start(CrashPolicy::KeepAll, Survives::Written);
@@ -374,11 +375,27 @@ impl World {
     /// Whether a start may be refused for lack of room: nothing is kept for it any more, and less
     /// room is left than the smallest segment needs. Only others that fill the disk suddenly can
     /// cause this, not the server itself.
-    fn has_no_room_for(&self, error: &StoreError) -> bool {
-        let is_spare = |name: &String| name.starts_with("spare-");
-        matches!(error, StoreError::Full { .. })
-            && self.capacity.saturating_sub(self.disk.used()) < LEAST_SEGMENT_BYTES
-            && !self.disk.files().keys().any(is_spare)
+    ///
+    /// What is due at a start is one batch. Here segments are so small that it may be larger than
+    /// one, and then it needs a file of its own beside the new segment of the start, although
+    /// spares are left. Segments of the usual size hold every such batch.
+    fn has_no_room_for(&self, error: &StoreError, newest: u32) -> bool {
+        let files = self.disk.files();
+        let has_spare = files.keys().any(|name| name.starts_with("spare-"));
+        // The start itself has made the segment `newest + 1`.
+        let beside = format!("spare-{:010}.log", u32::MAX - (newest + 2));
+        let StoreError::Full { file, .. } = error else { return false };
+        self.capacity.saturating_sub(self.disk.used()) < LEAST_SEGMENT_BYTES
+            && (!has_spare || *file == beside)
+    }
+
+    /// The number of the newest segment.
+    fn newest_segment(&self) -> u32 {
+        let files = self.disk.files();
+        let numbers = files
+            .keys()
+            .filter_map(|name| name.strip_prefix("segment-")?.strip_suffix(".log")?.parse().ok());
+        numbers.max().unwrap_or(0)
     }
 
     /// Opens the store. Returns what it held, and the highest number that it knew.

@@ -71,10 +71,10 @@ pub const MEMBER_OVERHEAD_BYTES: u64 = 512;
 /// An estimate.
 pub const SCHEDULE_OVERHEAD_BYTES: u64 = 1_024;
 
-/// As soon as the payloads of the slots that one call fires have this many bytes, the other slots
-/// that are due wait for the next call. So a batch of changes stays small, however many slots have
-/// passed while the process was held up.
-pub const SLOT_BYTES_PER_TIMEOUT: usize = 16 << 20;
+/// As soon as the payloads that one call moves by itself have this many bytes, what else is due
+/// waits for the next call: slots of schedules, dead letters, puts that have waited for room. So a
+/// batch of changes stays small, however much has come due while the process was held up.
+pub const BYTES_PER_TIMEOUT: usize = 16 << 20;
 
 /// The most bytes that queues which have ceased to exist may occupy while their figures are kept.
 pub const LINGERING_BYTES_MAX: u64 = 16 << 20;

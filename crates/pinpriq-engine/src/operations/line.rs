@@ -6,6 +6,7 @@
 
 use crate::command::Put;
 use crate::engine::{Answered, Engine};
+use crate::limits::BYTES_PER_TIMEOUT;
 use crate::memory::deadlines::Due;
 use crate::memory::putters::{KeptPut, Putter, PutterId, putter_bytes};
 use crate::memory::slots::QueueSlot;
@@ -87,7 +88,8 @@ impl Engine {
         self.fill_vacancies();
     }
 
-    /// Puts what has waited for room as long as there is some.
+    /// Puts what has waited for room as long as there is some. If that is much, the rest waits for
+    /// the next call.
     #[inline]
     pub(crate) fn fill_vacancies(&mut self) {
         if self.consumers.putters.have_vacancies() {
@@ -97,7 +99,10 @@ impl Engine {
 
     #[inline(never)]
     fn let_in(&mut self) {
-        while let Some(id) = self.consumers.putters.next() {
+        let mut bytes = 0;
+        while bytes < BYTES_PER_TIMEOUT
+            && let Some(id) = self.consumers.putters.next()
+        {
             let Some(putter) = self.consumers.putters.find(id) else {
                 unreachable!("{id:?} is in line and unknown")
             };
@@ -111,6 +116,7 @@ impl Engine {
                 unreachable!("{id:?} is in line and unknown")
             };
             let line = self.consumers.putters.set_aside(queue);
+            bytes += putter.put.put().payload.len();
             let (client, request) = (putter.client, putter.request);
             let put = putter.put.put();
             let too_large = if is_hopeless { self.refuse_too_large(&put, queue) } else { Ok(()) };

@@ -11,7 +11,9 @@ use pinpriq_engine::command::{
 use pinpriq_engine::limits::{Limits, STEPS_PER_TIMEOUT, TASKS_PER_ANSWER_MAX};
 use pinpriq_engine::reply::{Outcome, Output, RefusalKind, Reply};
 use pinpriq_engine::room::Room;
-use pinpriq_engine::settings::{Assignment, IDS, Ids, TTL, TTR, Value};
+use pinpriq_engine::settings::{
+    Assignment, CAPACITY, DEADLETTER, IDS, Ids, ONEXPIRY, TTL, TTR, Value,
+};
 use pinpriq_engine::task::{ClientId, RequestId, StateKind, TaskRecord, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::{Applied, Engine};
@@ -318,6 +320,46 @@ fn puts_are_busy_while_there_is_no_room() {
     engine.set_room(Room::Enough);
     let answer = ask(&mut engine, NOW, Command::Put(Put::new(b"others", b"")));
     assert!(matches!(answer, Reply::Put(_)));
+    engine.check();
+}
+
+#[test]
+fn much_that_is_due_at_once_comes_in_small_batches() {
+    let mut engine = started(Limits::default(), NOW);
+    let settings = [(DEADLETTER, Value::Bytes(b"dead")), (ONEXPIRY, Value::Word(1))];
+    ask(&mut engine, NOW, set(&settings));
+    let large = vec![0; 1 << 20];
+    let ttl = TimeToLive::For(Span::from_ms(1));
+    for _ in 0..40 {
+        ask(&mut engine, NOW, Command::Put(Put { ttl, ..Put::new(QUEUE, &large) }));
+    }
+    let later = NOW.after(Span::from_ms(1));
+    for dead in [16, 32, 40] {
+        assert!(engine.poll_timeout().is_some_and(|at| at <= later), "there is more to do");
+        engine.handle_timeout(later);
+        assert_eq!(engine.totals().dead, dead);
+    }
+    assert_eq!(engine.poll_timeout(), None);
+
+    // Puts that have waited for room come in like that too.
+    let other: &[u8] = b"other";
+    let bound = [(CAPACITY, Value::Number(1))];
+    let create = QueueCommand::Create { queue: other, settings: &bound };
+    ask(&mut engine, later, Command::Queue(create));
+    ask(&mut engine, later, Command::Put(Put::new(other, b"")));
+    for number in 0..20 {
+        let (put, room) = (Put::new(other, &large), Span::from_ms(1_000));
+        let request = RequestId(number);
+        engine.apply(later, WORKER, request, &Command::PutInLine { put, room });
+    }
+    let put_before = engine.totals().put;
+    let settings = &[(CAPACITY, Value::None)];
+    let set = QueueCommand::Set { queue: other.into(), settings };
+    engine.apply(later, WORKER, RequestId(99), &Command::Queue(set));
+    assert_eq!(engine.totals().put - put_before, 16);
+    assert!(engine.poll_timeout().is_some_and(|at| at <= later), "there is more to do");
+    engine.handle_timeout(later);
+    assert_eq!(engine.totals().put - put_before, 20);
     engine.check();
 }
 
