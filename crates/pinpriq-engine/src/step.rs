@@ -34,6 +34,7 @@ impl Engine {
         let (queue, kind) = (task.queue, task.kind());
         assert!(permits(operation, None, Some(kind)), "{operation:?} cannot make {kind:?}");
         let (content, own) = (task.content_bytes(), task.own_bytes());
+        let is_unique = task.unique_key().is_some();
         if self.undo.is_some() {
             self.note_entry(task.number(), queue);
         }
@@ -52,7 +53,7 @@ impl Engine {
         }
         self.report.stir(operation != Operation::Put);
         self.settle(slot);
-        if self.tasks[slot].unique_key().is_some() {
+        if is_unique {
             self.claim_key(slot);
         }
         slot
@@ -60,6 +61,7 @@ impl Engine {
 
     /// Moves a task into the state that `change` returns. `change` may alter other fields of the
     /// task too.
+    #[inline]
     pub(crate) fn shift(
         &mut self,
         slot: Slot,
@@ -67,9 +69,34 @@ impl Engine {
         unsaved: Unsaved,
         change: impl FnOnce(&mut Task) -> State,
     ) {
+        let former = Some(Weight::of(&self.tasks[slot]));
+        self.shift_weighed(slot, operation, (unsaved, former), change);
+    }
+
+    /// Like [`Self::shift`], for a task that is unfinished before and after, and of which `change`
+    /// leaves everything that it weighs.
+    #[inline]
+    pub(crate) fn shift_only(
+        &mut self,
+        slot: Slot,
+        operation: Operation,
+        unsaved: Unsaved,
+        change: impl FnOnce(&mut Task) -> State,
+    ) {
+        self.shift_weighed(slot, operation, (unsaved, None), change);
+    }
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "it is most of the work of a take")]
+    fn shift_weighed(
+        &mut self,
+        slot: Slot,
+        operation: Operation,
+        (unsaved, former): (Unsaved, Option<Weight>),
+        change: impl FnOnce(&mut Task) -> State,
+    ) {
         let from = self.lift(slot);
         let task = &mut self.tasks[slot];
-        let former = Weight::of(task);
         let state = change(task);
         let to = state.kind();
         assert!(
@@ -83,7 +110,9 @@ impl Engine {
             task.note_since(self.now);
         }
         let (queue, number) = (task.queue, task.number());
-        self.reweigh(slot, former, from);
+        if let Some(former) = former {
+            self.reweigh(slot, former, from);
+        }
         self.count(queue, operation, Some(from), Some(to));
         if from == StateKind::Taken {
             self.end_hold(queue, taken_at);

@@ -266,7 +266,7 @@ impl Engine {
                     deadline: ttr.map(|ttr| self.now.after(ttr)),
                     ttr,
                 };
-                self.shift(slot, Operation::Take, Unsaved::Grant, |task| {
+                self.shift_only(slot, Operation::Take, Unsaved::Grant, |task| {
                     task.set_attempts(attempts);
                     State::Taken(lease)
                 });

@@ -121,11 +121,18 @@ impl Call<'_, '_> {
     /// Asks for a command, whose reply is written in this shape.
     #[inline]
     pub(crate) fn ask(&mut self, shape: Shape, command: &Command<'_>) -> Result<(), Fault> {
-        if let Some(steps) = &mut self.talk.steps {
-            steps.push(&Step::Command(*command));
+        if self.talk.steps.is_some() {
+            self.note_step(command);
             return Ok(());
         }
         self.desk.ask(shape.request(), command).or_else(|undone| self.put_off(undone))
+    }
+
+    #[cold]
+    fn note_step(&mut self, command: &Command<'_>) {
+        if let Some(steps) = &mut self.talk.steps {
+            steps.push(&Step::Command(*command));
+        }
     }
 
     #[cold]

@@ -23,7 +23,7 @@ const MOVED_DEFAULT: u64 = 1_000;
 
 pub(crate) fn put(call: &mut Call<'_, '_>) -> Done {
     let parts = call.parts;
-    let put = Put {
+    let put = Command::Put(Put {
         queue: parts.word(0),
         payload: parts.word(1),
         delay: put_delay(call)?,
@@ -33,10 +33,20 @@ pub(crate) fn put(call: &mut Call<'_, '_>) -> Done {
         priority: parts.priority()?.or(Some(0)),
         terms: Terms::of(parts.option(KEY), parts.span(TTR)?),
         unique: unique(parts)?,
-    };
-    match parts.span(ROOM)? {
-        None => call.ask(Shape::Plain, &Command::Put(put)),
-        Some(room) => call.ask(Shape::Plain, &Command::PutInLine { put, room }),
+    });
+    if parts.has_none_of(ROOM.bit) {
+        return call.ask(Shape::Plain, &put);
+    }
+    put_in_line_if_asked(call, &put)
+}
+
+#[inline(never)]
+fn put_in_line_if_asked(call: &mut Call<'_, '_>, put: &Command<'_>) -> Done {
+    match (call.parts.span(ROOM)?, put) {
+        (Some(room), Command::Put(put)) => {
+            call.ask(Shape::Plain, &Command::PutInLine { put: *put, room })
+        }
+        _ => call.ask(Shape::Plain, put),
     }
 }
 
