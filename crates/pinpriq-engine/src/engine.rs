@@ -65,7 +65,7 @@ pub struct Engine {
     /// such put notes its own first.
     pub(crate) in_the_way: Vec<Slot>,
     /// The payloads of the tasks that have moved to another queue since this was reset, in bytes.
-    pub(crate) relocated_bytes: usize,
+    pub(crate) relocated_bytes: u64,
     /// Queues in which tasks became ready while a consumer waits.
     pub(crate) unserved: Vec<QueueSlot>,
     pub(crate) report: Report,
@@ -555,7 +555,7 @@ impl Engine {
                 Some(Due::Window(number)) => self.fire_window(number),
                 Some(Due::Schedule(number)) => {
                     self.fill_vacancies();
-                    slot_bytes += self.fire_slot(number);
+                    slot_bytes += self.fire_slot(number) as u64;
                 }
             }
             if slot_bytes + self.relocated_bytes >= BYTES_PER_TIMEOUT {

@@ -242,7 +242,7 @@ impl Engine {
         }
         task.renew(number, id, to, epoch);
         change(&mut task);
-        self.relocated_bytes += task.content_bytes() as usize;
+        self.relocated_bytes += task.content_bytes();
         self.count_queue(to);
         self.enter(task, Operation::Arrive);
         self.tidy_queue(from);

@@ -74,7 +74,7 @@ pub const SCHEDULE_OVERHEAD_BYTES: u64 = 1_024;
 /// As soon as the payloads that one call moves by itself have this many bytes, what else is due
 /// waits for the next call: slots of schedules, dead letters, puts that have waited for room. So a
 /// batch of changes stays small, however much has come due while the process was held up.
-pub const BYTES_PER_TIMEOUT: usize = 16 << 20;
+pub const BYTES_PER_TIMEOUT: u64 = 16 << 20;
 
 /// The most bytes that queues which have ceased to exist may occupy while their figures are kept.
 pub const LINGERING_BYTES_MAX: u64 = 16 << 20;

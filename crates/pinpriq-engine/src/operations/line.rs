@@ -116,7 +116,7 @@ impl Engine {
                 unreachable!("{id:?} is in line and unknown")
             };
             let line = self.consumers.putters.set_aside(queue);
-            bytes += putter.put.put().payload.len();
+            bytes += putter.put.put().payload.len() as u64;
             let (client, request) = (putter.client, putter.request);
             let put = putter.put.put();
             let too_large = if is_hopeless { self.refuse_too_large(&put, queue) } else { Ok(()) };

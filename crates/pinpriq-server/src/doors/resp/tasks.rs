@@ -21,44 +21,48 @@ type Done = Result<(), Fault>;
 /// How many tasks a request moves that says nothing else.
 const MOVED_DEFAULT: u64 = 1_000;
 
+/// The options of `PUT` that few puts have.
+const RARE: u64 = UNIQUE.bit | WINDOW.bit | ONDUP.bit | ROOM.bit | AT.bit;
+
 pub(crate) fn put(call: &mut Call<'_, '_>) -> Done {
+    if !call.parts.has_none_of(RARE) {
+        return put_with_rare_options(call);
+    }
+    let delay = call.parts.span(DELAY)?.unwrap_or(Span::ZERO);
+    let put = Command::Put(put_of(call.parts, delay, None)?);
+    call.ask(Shape::Plain, &put)
+}
+
+#[inline(never)]
+fn put_with_rare_options(call: &mut Call<'_, '_>) -> Done {
     let parts = call.parts;
-    let put = Command::Put(Put {
+    let put = put_of(parts, put_delay(call)?, unique_if_any(parts)?)?;
+    match parts.span(ROOM)? {
+        None => call.ask(Shape::Plain, &Command::Put(put)),
+        Some(room) => call.ask(Shape::Plain, &Command::PutInLine { put, room }),
+    }
+}
+
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "it is part of every put")]
+fn put_of<'p>(
+    parts: &Parts<'p>,
+    delay: Span,
+    unique: Option<Unique<'p>>,
+) -> Result<Put<'p>, Fault> {
+    Ok(Put {
         queue: parts.word(0),
         payload: parts.word(1),
-        delay: put_delay(call)?,
+        delay,
         ttl: parts.span(TTL)?.map_or(TimeToLive::Default, TimeToLive::For),
         id: parts.option(options::ID),
         wait: parts.wait()?,
         priority: parts.priority()?.or(Some(0)),
         terms: Terms::of(parts.option(KEY), parts.span(TTR)?),
-        unique: unique(parts)?,
-    });
-    if parts.has_none_of(ROOM.bit) {
-        return call.ask(Shape::Plain, &put);
-    }
-    put_in_line_if_asked(call, &put)
+        unique,
+    })
 }
 
-#[inline(never)]
-fn put_in_line_if_asked(call: &mut Call<'_, '_>, put: &Command<'_>) -> Done {
-    match (call.parts.span(ROOM)?, put) {
-        (Some(room), Command::Put(put)) => {
-            call.ask(Shape::Plain, &Command::PutInLine { put: *put, room })
-        }
-        _ => call.ask(Shape::Plain, put),
-    }
-}
-
-#[inline]
-fn unique<'p>(parts: &Parts<'p>) -> Result<Option<Unique<'p>>, Fault> {
-    if parts.has_none_of(UNIQUE.bit | WINDOW.bit | ONDUP.bit) {
-        return Ok(None);
-    }
-    unique_if_any(parts)
-}
-
-#[inline(never)]
 fn unique_if_any<'p>(parts: &Parts<'p>) -> Result<Option<Unique<'p>>, Fault> {
     let Some(key) = parts.option(UNIQUE) else {
         if parts.has(WINDOW) || parts.has(ONDUP) {
@@ -78,13 +82,11 @@ fn on_duplicate(word: &[u8]) -> Result<OnDuplicate, Fault> {
 }
 
 /// Returns how long the task is held back. A moment that has passed holds nothing back.
-#[inline]
 fn put_delay(call: &Call<'_, '_>) -> Result<Span, Fault> {
     let parts = call.parts;
     if parts.has(AT) { delay_until(call) } else { Ok(parts.span(DELAY)?.unwrap_or(Span::ZERO)) }
 }
 
-#[inline(never)]
 fn delay_until(call: &Call<'_, '_>) -> Result<Span, Fault> {
     let parts = call.parts;
     let at = parts.moment(AT)?.unwrap_or(Timestamp::ZERO);
