@@ -75,7 +75,7 @@ bugs! {
         [Engine("scripts::"), Simulator]
     WaitingPutOvertaken "waiting-put-overtaken"
         "A put overtakes those that wait for room in its queue."
-        [Engine("scripts::"), Simulator]
+        [Engine("scripts::")]
     RoomNotNoticed "room-not-noticed"
         "A put that waits for room does not notice that a task has left."
         [Engine("scripts::"), Simulator]
@@ -84,7 +84,7 @@ bugs! {
         [Engine("scripts::"), Simulator]
     PausedPutWaits "paused-put-waits"
         "A put with ROOM into a full queue waits although the queue is paused for puts."
-        [Engine("scripts::"), Simulator]
+        [Engine("scripts::")]
     WaitCountedFromPut "wait-counted-from-put"
         "The time for which a task was ready counts from its put, whatever happened since."
         [Engine("scripts::"), Simulator]
