@@ -66,8 +66,9 @@ pub(crate) fn check(oracle: &Oracle) {
     assert_eq!(kept, own, "the store keeps what copies share");
 }
 
-/// Returns the task that the model holds. It may not know the id of a task that has become a dead
-/// letter in the call in which it was put. Then it has the id that the store keeps.
+/// Returns the task that the model holds, with the id that its origin really has. The model may
+/// have learnt that only later. It may not know the id at all of a task that has become a dead
+/// letter in the call in which it was put: then it is the one that the store keeps.
 fn with_origin_id<'t>(
     oracle: &Oracle,
     own: &'t TaskRecord,
@@ -76,12 +77,13 @@ fn with_origin_id<'t>(
     let (Some(origin), Some(known)) = (own.origin(), kept.origin()) else {
         return Cow::Borrowed(own);
     };
-    if oracle.model.resolve(&origin.id).is_some() {
+    let real = oracle.model.resolve(&origin.id).unwrap_or_else(|| known.id.clone());
+    if real == origin.id {
         return Cow::Borrowed(own);
     }
     let mut own = own.clone();
     if let Some(origin) = own.past.as_mut().and_then(|past| past.origin.as_mut()) {
-        origin.id = known.id.clone();
+        origin.id = real;
     }
     Cow::Owned(own)
 }
