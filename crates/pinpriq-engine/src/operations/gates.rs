@@ -82,7 +82,7 @@ impl Engine {
         if let Some(taken_at) = taken_at {
             queue.counters.times().held.note(self.now.since(taken_at));
         }
-        if queue.gate.is_some() && !planted!(FreedRoomNotNoticed) {
+        if queue.gate.is_some() {
             self.open_up(slot);
         }
     }
@@ -90,13 +90,16 @@ impl Engine {
     /// Lets consumers have the tasks of a queue, if its limits allow that.
     #[inline]
     pub(crate) fn make_way(&mut self, queue: QueueSlot) {
-        if self.queues[queue].gate.is_some() && !planted!(FreedRoomNotNoticed) {
+        if self.queues[queue].gate.is_some() {
             self.open_up(queue);
         }
     }
 
     #[inline(never)]
     fn open_up(&mut self, queue: QueueSlot) {
+        if planted!(FreedRoomNotNoticed) {
+            return;
+        }
         self.note_opened(queue);
         self.wake(queue);
     }
