@@ -65,7 +65,7 @@ impl Engine {
         queue: QueueSlot,
     ) -> Result<(), Refusal> {
         self.in_the_way.clear();
-        let content = (put.payload.len() + put.terms.bytes()) as u64;
+        let content = content_of(put);
         if self.consumers.putters.wait_for(queue) && !planted!(WaitingPutOvertaken) {
             let sentence = format!("other tasks wait for room in the queue {}", quoted(put.queue));
             return Err(Refusal::new(RefusalKind::Full, sentence));
@@ -173,6 +173,11 @@ impl Engine {
             queue.finished_bytes = queue.finished_bytes + current - former;
         }
     }
+}
+
+/// The bytes of a put that count against the capacity of its queue.
+pub(crate) fn content_of(put: &Put<'_>) -> u64 {
+    (put.payload.len() + put.terms.bytes()) as u64
 }
 
 pub(crate) fn full(queue: &[u8], lack: Lack) -> Refusal {

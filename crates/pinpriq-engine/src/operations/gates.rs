@@ -17,14 +17,11 @@ impl Engine {
 
     #[inline(never)]
     fn gate_is_open(&mut self, queue: QueueSlot) -> bool {
+        self.note_opened(queue, false);
         let now = self.now;
         let queue = &mut self.queues[queue];
         let taken = queue.counters.count(StateKind::Taken);
-        let Some(gate) = &mut queue.gate else { return true };
-        if let Some(limited) = gate.end_of_shut(taken, now, false) {
-            queue.counters.times().limited_ms += limited.ms();
-        }
-        gate.is_open(taken, now)
+        queue.gate.as_mut().is_none_or(|gate| gate.is_open(taken, now))
     }
 
     /// Notes that a queue holds back a task that a consumer wants.
@@ -34,12 +31,13 @@ impl Engine {
         }
     }
 
-    /// Counts for how long a queue has held tasks back, if this moment ends that.
-    fn note_opened(&mut self, queue: QueueSlot) {
+    /// Counts for how long a queue has held tasks back, if that is over. `is_freed` says that
+    /// something has come back at this very moment.
+    fn note_opened(&mut self, queue: QueueSlot, is_freed: bool) {
         let queue = &mut self.queues[queue];
         let taken = queue.counters.count(StateKind::Taken);
-        let limited = queue.gate.as_mut().and_then(|gate| gate.end_of_shut(taken, self.now, true));
-        if let Some(limited) = limited {
+        let gate = queue.gate.as_mut();
+        if let Some(limited) = gate.and_then(|it| it.end_of_shut(taken, self.now, is_freed)) {
             queue.counters.times().limited_ms += limited.ms();
         }
     }
@@ -69,7 +67,7 @@ impl Engine {
             && !planted!(TokenNotReturned)
         {
             gate.refund();
-            self.note_opened(queue);
+            self.note_opened(queue, true);
             self.wake(queue);
         }
     }
@@ -100,7 +98,7 @@ impl Engine {
         if planted!(FreedRoomNotNoticed) {
             return;
         }
-        self.note_opened(queue);
+        self.note_opened(queue, true);
         self.wake(queue);
     }
 

@@ -11,7 +11,8 @@ use crate::memory::deadlines::Due;
 use crate::memory::putters::{KeptPut, Putter, PutterId, putter_bytes};
 use crate::memory::slots::QueueSlot;
 use crate::operations::arguments::quoted;
-use crate::operations::capacity::{Lack, full};
+use crate::operations::capacity::{Lack, content_of, full};
+use crate::operations::put::paused;
 use crate::reply::{Refusal, RefusalKind, Reply};
 use crate::task::{ClientId, RequestId};
 use crate::time::Span;
@@ -32,10 +33,7 @@ impl Engine {
         };
         let Some(queue) = self.queues.find(put.queue) else { return Err(refusal) };
         if self.queues[queue].paused.input && !planted!(PausedPutWaits) {
-            return Err(Refusal::new(
-                RefusalKind::Paused,
-                format!("the queue {} is paused for puts", quoted(put.queue)),
-            ));
+            return Err(paused(put.queue));
         }
         self.refuse_too_large(put, queue)?;
         if room.is_zero() {
@@ -156,9 +154,4 @@ impl Engine {
         self.tidy_queue(putter.queue);
         Some(putter)
     }
-}
-
-/// The bytes that count against the capacity of a queue.
-fn content_of(put: &Put<'_>) -> u64 {
-    (put.payload.len() + put.terms.bytes()) as u64
 }

@@ -273,10 +273,7 @@ impl Engine {
             self.check_capacity(put, queue)?;
         }
         if existing.is_some_and(|slot| self.queues[slot].paused.input) {
-            return Err(Refusal::new(
-                RefusalKind::Paused,
-                format!("the queue {} is paused for puts", name()),
-            ));
+            return Err(paused(put.queue));
         }
         let mut content = put.payload.len() + put.terms.bytes() + put.id.map_or(0, <[u8]>::len);
         if let Some(unique) = &put.unique {
@@ -346,4 +343,10 @@ impl Engine {
             Ids::Uuid => TaskId::Uuid(uuid_v7(self.now, number, self.seed)),
         }
     }
+}
+
+/// The refusal of a put into a queue that is paused for puts.
+pub(crate) fn paused(queue: &[u8]) -> Refusal {
+    let sentence = format!("the queue {} is paused for puts", quoted(queue));
+    Refusal::new(RefusalKind::Paused, sentence)
 }
