@@ -67,6 +67,8 @@ fn judge(
     command.env(VARIABLE, bug.map_or("", Bug::word));
     // A deliberate failure must neither be remembered nor become the expected result.
     command.env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1").env_remove("UPDATE_EXPECT");
+    // A deliberate failure need not be made smaller, which repeats it a thousand times.
+    command.env("PROPTEST_MAX_SHRINK_ITERS", "0");
     // Nor is a backtrace needed: printing the frames takes longer than most tests.
     command.env("RUST_BACKTRACE", "0");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -1,5 +1,7 @@
 //! Compares the outputs and the tasks of the engine with those of the model.
 
+use std::fmt::Debug;
+
 use pinpriq_engine::command::{Command, Peek, QueueCommand, QueueName, Selection};
 use pinpriq_engine::export::Exported;
 use pinpriq_engine::fanout::MemberCommand;
@@ -29,7 +31,7 @@ impl Runner<'_> {
         self.learn_ids(&said, &mut expected);
         let said = self.comparable(said, asked, at_timeout);
         let expected = self.comparable(expected, asked, at_timeout);
-        assert_eq!(said, expected, "the engine says what the model says");
+        assert_same(&said, &expected, "the engine says what the model says");
     }
 
     /// Supplies the ids that the engine drew for tasks that came and went in one call, so that they
@@ -168,7 +170,7 @@ impl Runner<'_> {
         let live = self.model.tasks().filter(|task| self.model.is_live(task.number));
         let mut expected: Vec<TaskRecord> = live.cloned().collect();
         expected.sort_by_key(|task| task.number);
-        assert_eq!(records, expected, "the engine holds what the model holds");
+        assert_same(&records, &expected, "the engine holds what the model holds");
         self.compare_windows();
         assert_eq!(self.engine.bytes(), self.model.bytes(), "the engine counts all bytes");
         let waiting = self.model.waiting_bytes();
@@ -208,7 +210,7 @@ impl Runner<'_> {
                 window.id = kept.id.clone();
             }
         }
-        assert_eq!(kept, expected, "the store keeps the windows that there are");
+        assert_same(&kept, &expected, "the store keeps the windows that there are");
     }
 
     fn compare_figures(&mut self) {
@@ -255,4 +257,17 @@ impl Runner<'_> {
             other => panic!("no reply but {other:?}"),
         }
     }
+}
+
+/// Like `assert_eq!`, but shows only what is around the first difference: with large payloads the
+/// whole is many megabytes, and a failure is repeated for each attempt to make it smaller.
+fn assert_same<T: PartialEq + Debug>(said: &T, expected: &T, what: &str) {
+    if said == expected {
+        return;
+    }
+    let (said, expected) = (format!("{said:?}"), format!("{expected:?}"));
+    let same = said.chars().zip(expected.chars()).take_while(|(left, right)| left == right).count();
+    let around = |text: &str| text.chars().skip(same.saturating_sub(600)).take(1_500).collect();
+    let (said, expected): (String, String) = (around(&said), around(&expected));
+    panic!("{what}. From character {same} on they differ.\n  said: …{said}…\n model: …{expected}…");
 }
