@@ -12,12 +12,16 @@ use pinpriq_engine::limits::{
 };
 use pinpriq_engine::reply::RefusalKind;
 use pinpriq_engine::room::Room;
+use pinpriq_engine::settings::Ids;
 use pinpriq_engine::task::{Bytes, TaskId, TaskRecord};
 
 use pinpriq_engine::unique::WindowRecord;
 
 use super::schedules::bytes_of;
-use super::{Model, Place};
+use super::{Model, Place, is_placeholder};
+
+/// The length of a UUID as text, which is the id of a task of a schedule where clients give ids.
+const UUID_TEXT_BYTES: usize = 36;
 
 /// Which copies share a publication.
 #[derive(Clone, Debug, Default)]
@@ -121,9 +125,25 @@ impl Model {
     pub(super) fn own_bytes(&self, task: &TaskRecord) -> u64 {
         let shares = self.kept.shares.contains_key(&task.number);
         let content = if shares { 0 } else { content_bytes(task, task.payload.len()) };
-        let id = if let TaskId::Given(id) = &task.id { id.len() } else { 0 };
         content
-            + (id + reason_of(task) + origin_of(task) + schedule_of(task) + unique_of(task)) as u64
+            + (self.id_bytes(task)
+                + reason_of(task)
+                + origin_of(task)
+                + schedule_of(task)
+                + unique_of(task)) as u64
+    }
+
+    /// The bytes that the id of a task occupies beside it.
+    fn id_bytes(&self, task: &TaskRecord) -> usize {
+        let place = || Place::Queue(task.queue.clone());
+        match &task.id {
+            TaskId::Given(id) => id.len(),
+            // A slot or an import has put it, and the model learns the text of the id later.
+            id if is_placeholder(id) && self.settings(&place()).ids == Ids::Given => {
+                UUID_TEXT_BYTES
+            }
+            _ => 0,
+        }
     }
 
     /// Checks whether tasks and queues may occupy this many more bytes.
