@@ -42,6 +42,9 @@ use crate::trail::Trail;
 /// The narrow selection is covered by the tests of the engine.
 const PAYLOAD_BYTES_MAX: usize = 65_535;
 
+/// The most bytes of one task, however it is written: as JSON its payload takes twice the room.
+const RECORD_BYTES_MAX: usize = 2 * PAYLOAD_BYTES_MAX + 4_096;
+
 /// After how many rounds everything is checked from scratch.
 const CHECK_EVERY: u64 = 24;
 
@@ -393,7 +396,7 @@ impl World {
             most => to_usize(1 + self.dice.below(most)),
         };
         let waiting = sim.waiting_bytes(client.id);
-        let bound = to_usize(self.knobs.out_bytes_max) + 2 * PAYLOAD_BYTES_MAX;
+        let bound = to_usize(self.knobs.out_bytes_max) + RECORD_BYTES_MAX;
         assert!(waiting <= bound, "{waiting} bytes are encoded ahead for {:?}", client.id);
         self.scratch.clear();
         if sim.drain(client.id, most, &mut self.scratch) == 0 {

@@ -292,8 +292,9 @@ impl Outbox {
                         let from = *progress;
                         let known = known_tasks(output, from);
                         let complete = encoder.encode(output, dialect, progress, out, room, known);
-                        forget_payloads(output, from..*progress);
-                        self.lacks_payload = !complete && *progress == known;
+                        forget_payloads(output, from..known.min(*progress));
+                        let lacks_any = known < output.tasks_mut().len();
+                        self.lacks_payload = !complete && *progress == known && lacks_any;
                         complete
                     }
                 }

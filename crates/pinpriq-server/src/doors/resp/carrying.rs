@@ -79,7 +79,7 @@ pub(super) fn page_head(writer: &mut Writer<'_>, page: &Exported) {
     }
 }
 
-/// Writes the next tasks of a page, as [`super::encode::output`] does, and what comes after them.
+/// Writes the next records of a page, as [`super::encode::output`] does: tasks, windows, schedules.
 /// Returns whether the page is complete.
 pub(super) fn page_rest(
     writer: &mut Writer<'_>,
@@ -88,23 +88,29 @@ pub(super) fn page_rest(
     most: usize,
     known: usize,
 ) -> bool {
-    for task in &page.tasks[*progress..known.min(page.tasks.len())] {
+    let tasks = page.tasks.len();
+    let ready =
+        if known < tasks { known } else { tasks + page.windows.len() + page.schedules.len() };
+    while *progress < ready {
         if *progress > 0 && writer.buffer_bytes() >= most {
             return false;
         }
-        writer.bulk(records::task(task, page.end_of(task.number)).as_bytes());
+        writer.bulk(record_of(page, *progress).as_bytes());
         *progress += 1;
     }
-    if *progress < page.tasks.len() {
-        return false;
+    known >= tasks
+}
+
+/// Returns the record at this position: tasks come first, then windows, then schedules.
+fn record_of(page: &Exported, at: usize) -> String {
+    if let Some(task) = page.tasks.get(at) {
+        return records::task(task, page.end_of(task.number));
     }
-    for window in &page.windows {
-        writer.bulk(records::window(window).as_bytes());
+    let at = at - page.tasks.len();
+    match page.windows.get(at) {
+        Some(window) => records::window(window),
+        None => records::schedule(&page.schedules[at - page.windows.len()]),
     }
-    for schedule in &page.schedules {
-        writer.bulk(records::schedule(schedule).as_bytes());
-    }
-    true
 }
 
 /// Returns the cursor of the page after this place: a letter for the kind of the record before it,

@@ -1,9 +1,9 @@
 //! Records of exports as JSON: what each field is called, and how it is written. Reading is in the
 //! folder.
 //!
-//! Bytes that are valid UTF-8 are a string. Others are in Base64, and the name of the field then
-//! ends with `_base64`. Fields that say the usual are left out. Moments and durations are in
-//! milliseconds. What a record does to a server is decided by the engine.
+//! Bytes are a string if they are valid UTF-8 and short as such. Others are in Base64, and the name
+//! of the field then ends with `_base64`. Fields that say the usual are left out. Moments and
+//! durations are in milliseconds. What a record does to a server is decided by the engine.
 
 mod reading;
 
@@ -48,13 +48,16 @@ impl Object {
         let _ = write!(self.text, "{comma}\"{name}\":");
     }
 
+    /// Writes bytes as text, or as Base64 if they are no text or would take more than twice the
+    /// room as such, which control characters do.
     fn bytes(&mut self, name: &str, bytes: &[u8]) {
-        match str::from_utf8(bytes) {
-            Ok(text) => {
+        let text = str::from_utf8(bytes).ok().map(|text| serde_json::Value::from(text).to_string());
+        match text.filter(|text| text.len() <= 2 * bytes.len() + 2) {
+            Some(text) => {
                 self.name(name);
-                let _ = write!(self.text, "{}", serde_json::Value::from(text));
+                self.text.push_str(&text);
             }
-            Err(_) => {
+            None => {
                 let _ = write!(self.text, ",\"{name}_base64\":\"{}\"", base64::encode(bytes));
             }
         }

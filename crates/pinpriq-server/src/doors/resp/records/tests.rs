@@ -205,3 +205,15 @@ fn any_bytes_are_a_record_or_refused() {
     }
     assert!(read > 1_000, "only {read} of them were records");
 }
+
+#[test]
+fn control_characters_do_not_blow_a_record_up() {
+    let mut task = full_task();
+    for (byte, is_text) in [(b'"', true), (b'\n', true), (b'\x04', false), (b'\xff', false)] {
+        task.payload = Arc::from(vec![byte; 3_000]);
+        let text = super::task(&task, None);
+        assert!(text.len() < 2 * task.payload.len() + 1_000, "{} bytes of {byte}", text.len());
+        assert_eq!(text.contains("\"payload\":"), is_text, "{byte}");
+        assert_eq!(text.contains("\"payload_base64\":"), !is_text, "{byte}");
+    }
+}
