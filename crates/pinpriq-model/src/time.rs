@@ -8,7 +8,8 @@ use pinpriq_engine::time::Timestamp;
 
 use super::{Exit, Model};
 
-/// What is due, in the order in which it happens within one moment.
+/// What is due. Tasks come first. The others are in the order in which they happen within one
+/// moment.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Due {
     Task(u64),
@@ -54,6 +55,11 @@ impl Model {
     }
 
     fn next_due(&self) -> Option<(Timestamp, Due)> {
+        self.all_due().min()
+    }
+
+    /// Everything that is due at some time.
+    fn all_due(&self) -> impl Iterator<Item = (Timestamp, Due)> {
         let homes = self.homes.iter().filter(|(place, _)| !self.has_ended(place));
         let tasks = homes
             .flat_map(|(_, home)| home.tasks.values())
@@ -68,7 +74,7 @@ impl Model {
         let windows = self.windows.values().map(|known| (known.until, Due::Window(known.number)));
         let others = members.chain(slots).chain(windows);
         let putters = self.putters.iter().map(|it| (it.until, Due::Putter(it.turn)));
-        tasks.chain(takers).chain(awaiters).chain(putters).chain(others).min()
+        tasks.chain(takers).chain(awaiters).chain(putters).chain(others)
     }
 
     /// Advances time, and finishes what was begun.
@@ -102,9 +108,11 @@ impl Model {
             return;
         }
         loop {
-            let next = self.next_due();
-            let Some((at, due)) = next.filter(|(at, _)| *at <= self.now) else {
-                self.quiet_until = next.map_or(Timestamp::MAX, |(at, _)| at);
+            // However late everything is, tasks come first.
+            let by_now = self.all_due().filter(|(at, _)| *at <= self.now);
+            let next = by_now.min_by_key(|(at, due)| (!matches!(due, Due::Task(_)), *at, *due));
+            let Some((at, due)) = next else {
+                self.quiet_until = self.next_due().map_or(Timestamp::MAX, |(at, _)| at);
                 break;
             };
             match due {

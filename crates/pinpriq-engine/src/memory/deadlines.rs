@@ -4,9 +4,9 @@
 //! awaiter have one unless they wait for ever, and so has a put that waits for room. A member has
 //! one, and so has a schedule with a next slot unless it is paused, and a window of a unique task.
 //! A queue has one while its consumers wait for a token; those come before everything else that is
-//! due. Other entries that are due at the same moment come in the order tasks, takers, awaiters,
-//! puts, members, schedules, windows, and then by age, so that a replay gives the same result as
-//! the run. Nothing here reads a clock.
+//! due, and tasks come next. Other entries come in the order of their moments. Those of the same
+//! moment come in the order takers, awaiters, puts, members, schedules, windows, and then by age, so
+//! that a replay gives the same result as the run. Nothing here reads a clock.
 
 use std::collections::BTreeSet;
 
@@ -130,24 +130,24 @@ impl Deadlines {
         self.queues.len()
     }
 
-    /// Removes and returns the earliest entry that is due at `now`. A deadline is due at its
-    /// moment, not after it.
+    /// Removes and returns the next entry that is due at `now`. A deadline is due at its moment, not
+    /// after it.
+    ///
+    /// Tasks come first, however late everything is: then who waits gets a task that has become
+    /// ready, and no task whose time is over counts against a capacity. The others come in their
+    /// order.
     #[inline]
     pub(crate) fn pop_due(&mut self, now: Timestamp) -> Option<Due> {
-        let task = self.tasks.first().map(|cursor| moment_of(self.tasks.key(cursor)));
-        let other = self.others.first().map(|(at, _)| *at);
-        let at = task.into_iter().chain(other).min()?;
-        if at > now || (planted!(DeadlineOneLate) && at == now) {
-            return None;
-        }
+        let is_due = |at: Timestamp| at < now || (at == now && !planted!(DeadlineOneLate));
         if let Some(cursor) = self.tasks.first()
             && let key = self.tasks.key(cursor)
-            && moment_of(key) == at
+            && is_due(moment_of(key))
         {
             self.tasks.remove(cursor);
             return Some(Due::Task(sorted::below(key)));
         }
-        self.others.pop_first().map(|(_, due)| due)
+        let (at, _) = self.others.first()?;
+        if is_due(*at) { self.others.pop_first().map(|(_, due)| due) } else { None }
     }
 
     pub(crate) fn contains(&self, at: Timestamp, due: Due) -> bool {
