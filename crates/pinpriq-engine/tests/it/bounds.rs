@@ -190,6 +190,28 @@ fn group_leaves_out_what_is_over_though_its_deadline_was_not_reached_yet() {
 }
 
 #[test]
+fn what_comes_late_comes_in_favour_of_who_waits() {
+    let at = |ms| NOW.after(Span::from_ms(ms));
+    let mut engine = started(Limits::default(), NOW);
+    ask(&mut engine, NOW, Command::Put(Put { delay: Span::from_ms(20), ..Put::new(QUEUE, b"p") }));
+    let wait = Wait::For(Span::from_ms(10));
+    let mode = TakeMode::Pop;
+    let take = Take {
+        queues: &[QUEUE],
+        member: None,
+        count: 1,
+        wait,
+        selection: Selection::DEFAULT,
+        mode,
+    };
+    engine.apply(NOW, WORKER, RequestId(8), &Command::Take(take));
+    // Nobody has called the engine since, and both moments have passed.
+    engine.handle_timeout(at(30));
+    let Some(Output::Reply { reply, .. }) = engine.poll_output() else { panic!("no answer") };
+    assert_eq!(tasks(reply).len(), 1, "the task is ready by now");
+}
+
+#[test]
 fn receipt_is_stale_though_its_deadline_was_not_reached_yet() {
     let mut engine = started(Limits::default(), NOW);
     for _ in 0..3 * MANY {
