@@ -5,8 +5,8 @@
 //! one, and so has a schedule with a next slot unless it is paused, and a window of a unique task.
 //! A queue has one while its consumers wait for a token; those come before everything else that is
 //! due, and tasks come next. Other entries come in the order of their moments. Those of the same
-//! moment come in the order takers, awaiters, puts, members, schedules, windows, and then by age, so
-//! that a replay gives the same result as the run. Nothing here reads a clock.
+//! moment come in the order takers, awaiters, puts, members, schedules, windows, and then by age,
+//! so that a replay gives the same result as the run. Nothing here reads a clock.
 
 use std::collections::BTreeSet;
 
@@ -130,8 +130,8 @@ impl Deadlines {
         self.queues.len()
     }
 
-    /// Removes and returns the next entry that is due at `now`. A deadline is due at its moment, not
-    /// after it.
+    /// Removes and returns the next entry that is due at `now`. A deadline is due at its moment,
+    /// not after it.
     ///
     /// Tasks come first, however late everything is: then who waits gets a task that has become
     /// ready, and no task whose time is over counts against a capacity. The others come in their
