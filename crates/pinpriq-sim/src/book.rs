@@ -16,8 +16,8 @@ use pinpriq_engine::task::{State, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_store::store::INTERVAL_MS;
 use pinpriq_store::{
-    Figures, Fold, Journal, Loaded, Position, Progress, ReadJob, Rewrite, Room, Store, StoreError,
-    TaskCounts, Urgency, Volume,
+    Figures, Fold, Journal, Loaded, Position, Progress, ReadJob, Reclaims, Rewrite, Room, Store,
+    StoreError, TaskCounts, Urgency, Volume,
 };
 
 use crate::bugs::Bug;
@@ -459,10 +459,6 @@ impl Store for Watched {
         appended
     }
 
-    fn obsolete(&mut self, place: Place) {
-        self.journal.borrow_mut().obsolete(place);
-    }
-
     fn drive(&mut self, now: Timestamp) -> Result<Progress, StoreError> {
         self.oracle.borrow_mut().tag();
         let driven = self.journal.borrow_mut().drive(now);
@@ -485,6 +481,32 @@ impl Store for Watched {
         self.journal.borrow().poll_timeout()
     }
 
+    fn is_outpaced(&self) -> bool {
+        self.journal.borrow().is_outpaced()
+    }
+
+    fn finish(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        let finished = self.journal.borrow_mut().finish(now);
+        self.oracle.borrow_mut().failed |= finished.is_err();
+        finished
+    }
+
+    fn close(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        let closed = self.journal.borrow_mut().close(now);
+        self.oracle.borrow_mut().failed |= closed.is_err();
+        closed
+    }
+
+    fn figures(&self) -> Figures {
+        self.journal.borrow().figures()
+    }
+}
+
+impl Reclaims for Watched {
+    fn obsolete(&mut self, place: Place) {
+        self.journal.borrow_mut().obsolete(place);
+    }
+
     fn poll_rewrite(&mut self) -> Vec<Rewrite> {
         self.journal.borrow_mut().poll_rewrite()
     }
@@ -494,10 +516,6 @@ impl Store for Watched {
         let unreadable = Arc::clone(&self.oracle.borrow().unreadable);
         let volume = self.note_read(done)?;
         Ok(Arc::new(WatchedVolume { volume, unreadable }))
-    }
-
-    fn is_outpaced(&self) -> bool {
-        self.journal.borrow().is_outpaced()
     }
 
     fn held_bytes(&mut self) -> u64 {
@@ -522,22 +540,6 @@ impl Store for Watched {
             oracle.note_room(room);
         }
         room
-    }
-
-    fn finish(&mut self, now: Timestamp) -> Result<(), StoreError> {
-        let finished = self.journal.borrow_mut().finish(now);
-        self.oracle.borrow_mut().failed |= finished.is_err();
-        finished
-    }
-
-    fn close(&mut self, now: Timestamp) -> Result<(), StoreError> {
-        let closed = self.journal.borrow_mut().close(now);
-        self.oracle.borrow_mut().failed |= closed.is_err();
-        closed
-    }
-
-    fn figures(&self) -> Figures {
-        self.journal.borrow().figures()
     }
 }
 

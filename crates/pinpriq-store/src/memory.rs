@@ -9,7 +9,8 @@ use pinpriq_engine::change::{Change, Header, Place};
 use pinpriq_engine::time::Timestamp;
 
 use crate::store::{
-    Figures, Loaded, Position, Progress, Rewrite, Room, Store, StoreError, TaskCounts, Urgency,
+    Figures, Loaded, Position, Progress, Reclaims, Rewrite, Room, Store, StoreError, TaskCounts,
+    Urgency,
 };
 
 /// A store that keeps nothing.
@@ -73,8 +74,6 @@ impl Store for MemoryStore {
         Ok(self.last)
     }
 
-    fn obsolete(&mut self, _place: Place) {}
-
     fn drive(&mut self, _now: Timestamp) -> Result<Progress, StoreError> {
         Ok(Progress { reached: self.last })
     }
@@ -83,19 +82,23 @@ impl Store for MemoryStore {
         None
     }
 
-    fn poll_rewrite(&mut self) -> Vec<Rewrite> {
-        Vec::new()
-    }
-
-    fn room(&mut self, _tasks: &dyn Fn() -> TaskCounts) -> Room {
-        Room::Enough
-    }
-
     fn finish(&mut self, _now: Timestamp) -> Result<(), StoreError> {
         Ok(())
     }
 
     fn figures(&self) -> Figures {
         Figures { batches: self.last.0, ..Figures::default() }
+    }
+}
+
+impl Reclaims for MemoryStore {
+    fn obsolete(&mut self, _place: Place) {}
+
+    fn poll_rewrite(&mut self) -> Vec<Rewrite> {
+        Vec::new()
+    }
+
+    fn room(&mut self, _tasks: &dyn Fn() -> TaskCounts) -> Room {
+        Room::Enough
     }
 }

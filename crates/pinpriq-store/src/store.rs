@@ -4,9 +4,9 @@
 //! of the server that made it, so that a store shared by several machines can refuse an owner that
 //! was replaced. Nothing here assumes a local disk: a position only says how far the log has come.
 //!
-//! The order of calls: [`Store::load`], then [`Store::obsolete`] for every record that loading
+//! The order of calls: [`Store::load`], then [`Reclaims::obsolete`] for every record that loading
 //! found replaced or gone, then [`Store::begin`], and from there turns of [`Store::append`],
-//! [`Store::obsolete`], [`Store::drive`] and [`Store::poll_rewrite`].
+//! [`Reclaims::obsolete`], [`Store::drive`] and [`Reclaims::poll_rewrite`].
 
 use std::io;
 use std::sync::Arc;
@@ -40,11 +40,11 @@ pub const LAZY_MS: u64 = 5;
 /// How long written batches may stay unsynced if nobody waits for a sync, in milliseconds.
 pub const INTERVAL_MS: u64 = 50;
 
-/// The most bytes of records that one call of [`Store::poll_rewrite`] returns. One record may be
+/// The most bytes of records that one call of [`Reclaims::poll_rewrite`] returns. One record may be
 /// larger.
 pub const REWRITE_BYTES_MAX: u64 = 1 << 20;
 
-/// The most records that one call of [`Store::poll_rewrite`] returns.
+/// The most records that one call of [`Reclaims::poll_rewrite`] returns.
 pub const REWRITE_KEYS_MAX: usize = 1_024;
 
 /// How far the log has come.
@@ -154,8 +154,9 @@ pub trait Volume: Send + Sync {
 /// Records to read back, each with its volume.
 pub type ReadJob = Vec<(Place, Arc<dyn Volume>)>;
 
-/// Where changes become durable.
-pub trait Store {
+/// Where changes become durable: the log itself. What is read back from it, and what room it has,
+/// is in [`Reclaims`].
+pub trait Store: Reclaims {
     /// Whether anything that is appended is ever read again.
     fn keeps_changes(&self) -> bool {
         true
@@ -192,10 +193,6 @@ pub trait Store {
         placed: &mut dyn FnMut(usize, Place),
     ) -> Result<Position, StoreError>;
 
-    /// Marks the record at this place as no longer needed: a batch that was appended before this
-    /// call replaces it or says that it is gone. Called exactly once for each such place.
-    fn obsolete(&mut self, place: Place);
-
     /// Notes what has finished and starts what is due. Call it after each turn, when the store
     /// wakes its caller, and at [`Store::poll_timeout`].
     ///
@@ -205,10 +202,44 @@ pub trait Store {
     /// When [`Store::drive`] has to be called next, if nothing else calls it before.
     fn poll_timeout(&self) -> Option<Timestamp>;
 
+    /// Whether nothing more should be appended for a moment. Then less room is reserved than the
+    /// coming changes may need, and it is not known yet whether there is more. What is appended
+    /// nevertheless may fail.
+    fn is_outpaced(&self) -> bool {
+        false
+    }
+
+    /// Makes everything that was appended durable. Blocks. The store stays usable.
+    fn finish(&mut self, now: Timestamp) -> Result<(), StoreError>;
+
+    /// Makes everything that was appended durable, for an orderly stop: nothing is appended after
+    /// it. Blocks. A store that can also makes sure that later damage to the last batch is not
+    /// mistaken for an unfinished write. Having no room for that is no failure.
+    fn close(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        self.finish(now)
+    }
+
+    /// The bytes in memory that were not handed to the disk yet. Costs little: it is called in
+    /// every turn.
+    fn pending_bytes(&self) -> u64 {
+        self.figures().bytes_pending
+    }
+
+    /// Figures for people.
+    fn figures(&self) -> Figures;
+}
+
+/// What a store does about records that were written earlier: it reads them back, has them written
+/// again, and gives up those that are no longer needed.
+pub trait Reclaims {
+    /// Marks the record at this place as no longer needed: a batch that was appended before this
+    /// call replaces it or says that it is gone. Called exactly once for each such place.
+    fn obsolete(&mut self, place: Place);
+
     /// Returns records that the store wants written again: at most [`REWRITE_BYTES_MAX`] bytes and
     /// [`REWRITE_KEYS_MAX`] keys at a time. Returns none if there is nothing to do or too much
     /// under way. For each record whose place is still the current one, the caller appends its
-    /// current form with [`Urgency::Lazy`], and then calls [`Store::obsolete`] for the old place,
+    /// current form with [`Urgency::Lazy`], and then calls [`Reclaims::obsolete`] for the old place,
     /// as for any replaced record. The caller ignores the others.
     fn poll_rewrite(&mut self) -> Vec<Rewrite>;
 
@@ -217,13 +248,6 @@ pub trait Store {
     /// without a disk has nothing to read and refuses.
     fn hold(&mut self, _place: Place) -> Result<Arc<dyn Volume>, StoreError> {
         Err(StoreError::OutOfOrder { call: "hold" })
-    }
-
-    /// Whether nothing more should be appended for a moment. Then less room is reserved than the
-    /// coming changes may need, and it is not known yet whether there is more. What is appended
-    /// nevertheless may fail.
-    fn is_outpaced(&self) -> bool {
-        false
     }
 
     /// The bytes of volumes that the store has given up but that still exist because somebody holds
@@ -247,25 +271,6 @@ pub trait Store {
     /// What there is room for with this number of tasks. Costs little: it is called after every
     /// turn.
     fn room(&mut self, tasks: &dyn Fn() -> TaskCounts) -> Room;
-
-    /// Makes everything that was appended durable. Blocks. The store stays usable.
-    fn finish(&mut self, now: Timestamp) -> Result<(), StoreError>;
-
-    /// Makes everything that was appended durable, for an orderly stop: nothing is appended after
-    /// it. Blocks. A store that can also makes sure that later damage to the last batch is not
-    /// mistaken for an unfinished write. Having no room for that is no failure.
-    fn close(&mut self, now: Timestamp) -> Result<(), StoreError> {
-        self.finish(now)
-    }
-
-    /// The bytes in memory that were not handed to the disk yet. Costs little: it is called in
-    /// every turn.
-    fn pending_bytes(&self) -> u64 {
-        self.figures().bytes_pending
-    }
-
-    /// Figures for people.
-    fn figures(&self) -> Figures;
 }
 
 /// Why a store does not work. Each message says what an operator can do about it.

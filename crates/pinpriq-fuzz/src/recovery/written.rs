@@ -22,8 +22,8 @@ use pinpriq_engine::task::{Bytes, ClientId, Receipt, RequestId, TaskRecord, Term
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_store::faulty_disk::CrashPolicy;
 use pinpriq_store::{
-    Durable, FaultyDisk, Figures, Fold, Journal, Loaded, Position, Progress, Rewrite, Room, Store,
-    StoreError, TaskCounts, Urgency,
+    Durable, FaultyDisk, Figures, Fold, Journal, Loaded, Position, Progress, Reclaims, Rewrite,
+    Room, Store, StoreError, TaskCounts, Urgency,
 };
 
 use super::{Files, journal};
@@ -389,10 +389,6 @@ impl Store for Recorded {
         self.journal.append(header, changes, urgency, placed)
     }
 
-    fn obsolete(&mut self, place: Place) {
-        self.journal.obsolete(place);
-    }
-
     fn drive(&mut self, now: Timestamp) -> Result<Progress, StoreError> {
         self.journal.drive(now)
     }
@@ -401,19 +397,25 @@ impl Store for Recorded {
         self.journal.poll_timeout()
     }
 
-    fn poll_rewrite(&mut self) -> Vec<Rewrite> {
-        self.journal.poll_rewrite()
-    }
-
-    fn room(&mut self, tasks: &dyn Fn() -> TaskCounts) -> Room {
-        self.journal.room(tasks)
-    }
-
     fn finish(&mut self, now: Timestamp) -> Result<(), StoreError> {
         self.journal.finish(now)
     }
 
     fn figures(&self) -> Figures {
         self.journal.figures()
+    }
+}
+
+impl Reclaims for Recorded {
+    fn obsolete(&mut self, place: Place) {
+        self.journal.obsolete(place);
+    }
+
+    fn poll_rewrite(&mut self) -> Vec<Rewrite> {
+        self.journal.poll_rewrite()
+    }
+
+    fn room(&mut self, tasks: &dyn Fn() -> TaskCounts) -> Room {
+        self.journal.room(tasks)
     }
 }

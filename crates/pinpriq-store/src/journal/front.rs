@@ -26,8 +26,8 @@ use super::stoppable::Stoppable;
 use super::writer::Writer;
 use crate::disk::Disk;
 use crate::store::{
-    Figures, Loaded, Position, Progress, ReadJob, Rewrite, Room, Store, StoreError, TaskCounts,
-    Urgency, Volume,
+    Figures, Loaded, Position, Progress, ReadJob, Reclaims, Rewrite, Room, Store, StoreError,
+    TaskCounts, Urgency, Volume,
 };
 
 /// How often a load that waits for the disk checks whether it has to stop.
@@ -211,14 +211,6 @@ impl Store for Journal {
         self.attempt("append", |running| running.append(header, changes, urgency, placed))
     }
 
-    fn obsolete(&mut self, place: Place) {
-        match &mut self.stage {
-            Stage::Opened => {}
-            Stage::Loaded(_, ledger) => ledger.obsolete(place),
-            Stage::Running(running) => running.obsolete(place),
-        }
-    }
-
     fn drive(&mut self, now: Timestamp) -> Result<Progress, StoreError> {
         self.attempt("drive", |running| running.drive(now))
     }
@@ -230,39 +222,8 @@ impl Store for Journal {
         }
     }
 
-    fn poll_rewrite(&mut self) -> Vec<Rewrite> {
-        // A failure in here is remembered, and returned by the next call that can return it.
-        self.attempt("poll_rewrite", Running::poll_rewrite).unwrap_or_default()
-    }
-
-    fn hold(&mut self, place: Place) -> Result<Arc<dyn Volume>, StoreError> {
-        self.attempt("hold", |running| running.hold(place))
-    }
-
     fn is_outpaced(&self) -> bool {
         matches!(&self.stage, Stage::Running(running) if running.is_outpaced())
-    }
-
-    fn held_bytes(&mut self) -> u64 {
-        match &mut self.stage {
-            Stage::Running(running) => running.held_bytes(),
-            Stage::Opened | Stage::Loaded(..) => 0,
-        }
-    }
-
-    fn start_read(&mut self, job: ReadJob) -> Result<(), StoreError> {
-        self.attempt("start_read", |running| running.start_read(job))
-    }
-
-    fn take_read(&mut self, wait: bool) -> Result<Option<Vec<Change>>, StoreError> {
-        self.attempt("take_read", |running| running.take_read(wait))
-    }
-
-    fn room(&mut self, tasks: &dyn Fn() -> TaskCounts) -> Room {
-        match &mut self.stage {
-            Stage::Running(running) => running.room(tasks),
-            Stage::Opened | Stage::Loaded(..) => Room::Enough,
-        }
     }
 
     fn finish(&mut self, now: Timestamp) -> Result<(), StoreError> {
@@ -298,6 +259,47 @@ impl Store for Journal {
         match &self.stage {
             Stage::Running(running) => running.figures(),
             _ => Figures::default(),
+        }
+    }
+}
+
+impl Reclaims for Journal {
+    fn obsolete(&mut self, place: Place) {
+        match &mut self.stage {
+            Stage::Opened => {}
+            Stage::Loaded(_, ledger) => ledger.obsolete(place),
+            Stage::Running(running) => running.obsolete(place),
+        }
+    }
+
+    fn poll_rewrite(&mut self) -> Vec<Rewrite> {
+        // A failure in here is remembered, and returned by the next call that can return it.
+        self.attempt("poll_rewrite", Running::poll_rewrite).unwrap_or_default()
+    }
+
+    fn hold(&mut self, place: Place) -> Result<Arc<dyn Volume>, StoreError> {
+        self.attempt("hold", |running| running.hold(place))
+    }
+
+    fn held_bytes(&mut self) -> u64 {
+        match &mut self.stage {
+            Stage::Running(running) => running.held_bytes(),
+            Stage::Opened | Stage::Loaded(..) => 0,
+        }
+    }
+
+    fn start_read(&mut self, job: ReadJob) -> Result<(), StoreError> {
+        self.attempt("start_read", |running| running.start_read(job))
+    }
+
+    fn take_read(&mut self, wait: bool) -> Result<Option<Vec<Change>>, StoreError> {
+        self.attempt("take_read", |running| running.take_read(wait))
+    }
+
+    fn room(&mut self, tasks: &dyn Fn() -> TaskCounts) -> Room {
+        match &mut self.stage {
+            Stage::Running(running) => running.room(tasks),
+            Stage::Opened | Stage::Loaded(..) => Room::Enough,
         }
     }
 }

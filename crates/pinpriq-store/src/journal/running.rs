@@ -130,22 +130,22 @@ impl Running {
         }
     }
 
-    /// See [`Store::hold`](crate::store::Store::hold).
+    /// See [`Reclaims::hold`](crate::store::Reclaims::hold).
     pub(crate) fn hold(&mut self, place: Place) -> Result<Arc<dyn Volume>, StoreError> {
         self.volumes.hold(place.volume)
     }
 
-    /// See [`Store::held_bytes`](crate::store::Store::held_bytes).
+    /// See [`Reclaims::held_bytes`](crate::store::Reclaims::held_bytes).
     pub(crate) fn held_bytes(&mut self) -> u64 {
         self.volumes.held_bytes()
     }
 
-    /// See [`Store::start_read`](crate::store::Store::start_read).
+    /// See [`Reclaims::start_read`](crate::store::Reclaims::start_read).
     pub(crate) fn start_read(&mut self, job: ReadJob) -> Result<(), StoreError> {
         self.reads.submit(job)
     }
 
-    /// See [`Store::take_read`](crate::store::Store::take_read).
+    /// See [`Reclaims::take_read`](crate::store::Reclaims::take_read).
     pub(crate) fn take_read(&mut self, wait: bool) -> Result<Option<Vec<Change>>, StoreError> {
         if wait { self.reads.wait()? } else { self.reads.take()? }.transpose()
     }

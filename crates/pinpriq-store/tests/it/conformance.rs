@@ -8,7 +8,7 @@ use pinpriq_engine::time::Timestamp;
 use pinpriq_store::conformance::run;
 use pinpriq_store::{
     Disk, FaultyDisk, Figures, Journal, JournalOptions, Level, Loaded, MemoryStore, Position,
-    Progress, RealDisk, Rewrite, Room, Runner, Store, StoreError, TaskCounts, Urgency,
+    Progress, RealDisk, Reclaims, Rewrite, Room, Runner, Store, StoreError, TaskCounts, Urgency,
 };
 
 use crate::driving::{GUARD, journal, options};
@@ -79,10 +79,6 @@ impl Store for Waiting {
         self.journal.append(header, changes, urgency, placed)
     }
 
-    fn obsolete(&mut self, place: Place) {
-        self.journal.obsolete(place);
-    }
-
     fn drive(&mut self, now: Timestamp) -> Result<Progress, StoreError> {
         let progress = self.journal.drive(now)?;
         if self.journal.poll_timeout().is_none() && self.journal.is_waiting() {
@@ -96,14 +92,6 @@ impl Store for Waiting {
         self.journal.poll_timeout()
     }
 
-    fn poll_rewrite(&mut self) -> Vec<Rewrite> {
-        self.journal.poll_rewrite()
-    }
-
-    fn room(&mut self, tasks: &dyn Fn() -> TaskCounts) -> Room {
-        self.journal.room(tasks)
-    }
-
     fn finish(&mut self, now: Timestamp) -> Result<(), StoreError> {
         self.journal.finish(now)
     }
@@ -114,6 +102,20 @@ impl Store for Waiting {
 
     fn figures(&self) -> Figures {
         self.journal.figures()
+    }
+}
+
+impl Reclaims for Waiting {
+    fn obsolete(&mut self, place: Place) {
+        self.journal.obsolete(place);
+    }
+
+    fn poll_rewrite(&mut self) -> Vec<Rewrite> {
+        self.journal.poll_rewrite()
+    }
+
+    fn room(&mut self, tasks: &dyn Fn() -> TaskCounts) -> Room {
+        self.journal.room(tasks)
     }
 }
 

@@ -9,7 +9,7 @@ use pinpriq_engine::time::Span;
 use pinpriq_store::conformance::{Caller, sample_task};
 use pinpriq_store::faulty_disk::{CrashPolicy, Operation, Repeat};
 use pinpriq_store::{
-    FaultyDisk, Journal, JournalOptions, Room, Store, StoreError, TaskCounts, Urgency,
+    FaultyDisk, Journal, JournalOptions, Reclaims, Room, Store, StoreError, TaskCounts, Urgency,
 };
 
 use crate::driving::{History, SEGMENT_BYTES, options, start, work};

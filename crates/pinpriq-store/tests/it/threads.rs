@@ -9,7 +9,9 @@ use pinpriq_engine::time::Timestamp;
 use pinpriq_store::conformance::sample_task;
 use pinpriq_store::disk::{DiskFile, Entry, LockError, OpenMode};
 use pinpriq_store::faulty_disk::{Operation, Repeat};
-use pinpriq_store::{Disk, FaultyDisk, Journal, Position, Runner, Store, StoreError, Urgency};
+use pinpriq_store::{
+    Disk, FaultyDisk, Journal, Position, Reclaims, Runner, Store, StoreError, Urgency,
+};
 
 use crate::driving::{GUARD, SEGMENT_BYTES, options};
 

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use pinpriq_engine::change::{Change, Header, Place};
 use pinpriq_engine::time::Timestamp;
 use pinpriq_store::{
-    Figures, Fold, Journal, Loaded, Position, Progress, Rewrite, Room, Store, StoreError,
+    Figures, Fold, Journal, Loaded, Position, Progress, Reclaims, Rewrite, Room, Store, StoreError,
     TaskCounts, Urgency,
 };
 
@@ -57,24 +57,12 @@ impl Store for Witness {
         Ok(position)
     }
 
-    fn obsolete(&mut self, place: Place) {
-        self.journal.obsolete(place);
-    }
-
     fn drive(&mut self, now: Timestamp) -> Result<Progress, StoreError> {
         self.journal.drive(now)
     }
 
     fn poll_timeout(&self) -> Option<Timestamp> {
         self.journal.poll_timeout()
-    }
-
-    fn poll_rewrite(&mut self) -> Vec<Rewrite> {
-        self.journal.poll_rewrite()
-    }
-
-    fn room(&mut self, tasks: &dyn Fn() -> TaskCounts) -> Room {
-        self.journal.room(tasks)
     }
 
     fn finish(&mut self, now: Timestamp) -> Result<(), StoreError> {
@@ -87,5 +75,19 @@ impl Store for Witness {
 
     fn figures(&self) -> Figures {
         self.journal.figures()
+    }
+}
+
+impl Reclaims for Witness {
+    fn obsolete(&mut self, place: Place) {
+        self.journal.obsolete(place);
+    }
+
+    fn poll_rewrite(&mut self) -> Vec<Rewrite> {
+        self.journal.poll_rewrite()
+    }
+
+    fn room(&mut self, tasks: &dyn Fn() -> TaskCounts) -> Room {
+        self.journal.room(tasks)
     }
 }
