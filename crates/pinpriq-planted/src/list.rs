@@ -441,7 +441,7 @@ bugs! {
         [Store("conformance::the_journal_on_a_disk"), Simulator]
     SegmentGoesTooEarly "segment-goes-too-early"
         "A segment is put away before it is durable that nobody needs it."
-        [InStore("journal::ledger::")]
+        [InStore("journal::accounts::")]
     SegmentGoesWithItsLastRecord "segment-goes-with-its-last-record"
         "A segment is put away while a small record in it still counts."
         [Simulator, Store("compaction::")]

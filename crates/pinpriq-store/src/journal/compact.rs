@@ -1,11 +1,11 @@
 //! Decides which old segment to empty next, and tracks the progress.
 //!
 //! The oldest segment is listed piece by piece, and the engine writes again what still counts. When
-//! nothing in it counts any more, the ledger lets it go. A segment that cannot be read is left
+//! nothing in it counts any more, the accounts let it go. A segment that cannot be read is left
 //! alone: its tasks are in memory, and it can go once they are gone.
 
+use super::accounts::Accounts;
 use super::chores::{Chore, Cursor, Listed};
-use super::ledger::Ledger;
 use crate::store::{Rewrite, StoreError};
 
 #[derive(Debug, Default)]
@@ -27,15 +27,20 @@ enum Stage {
 }
 
 impl Compaction {
-    /// Updates the stage from the ledger. `wanted` says whether the oldest segment should go.
+    /// Updates the stage from the accounts. `wanted` says whether the oldest segment should go.
     /// Returns whether emptying it begins now.
-    pub(crate) fn review(&mut self, ledger: &Ledger, written_segment: u32, wanted: bool) -> bool {
-        let oldest = ledger.oldest_number();
+    pub(crate) fn review(
+        &mut self,
+        accounts: &Accounts,
+        written_segment: u32,
+        wanted: bool,
+    ) -> bool {
+        let oldest = accounts.oldest_number();
         if self.is_over(oldest) {
             self.ready.clear();
             self.stage = Stage::Idle;
         }
-        let is_due = self.is_due(ledger, written_segment, wanted);
+        let is_due = self.is_due(accounts, written_segment, wanted);
         if is_due {
             self.stage = Stage::ToList(oldest, Cursor::START);
         }
@@ -44,8 +49,8 @@ impl Compaction {
 
     /// Whether to begin with the next segment. Data that was not handed to the disk yet cannot be
     /// listed from there.
-    pub(crate) fn is_due(&self, ledger: &Ledger, written_segment: u32, wanted: bool) -> bool {
-        let oldest = ledger.oldest_number();
+    pub(crate) fn is_due(&self, accounts: &Accounts, written_segment: u32, wanted: bool) -> bool {
+        let oldest = accounts.oldest_number();
         let free = self.stage == Stage::Idle || self.is_over(oldest);
         free && wanted && oldest < written_segment
     }
@@ -60,9 +65,9 @@ impl Compaction {
     }
 
     /// The next piece to list, if it is time for it.
-    pub(crate) fn next_chore(&mut self, ledger: &Ledger, most: u64) -> Option<Chore> {
+    pub(crate) fn next_chore(&mut self, accounts: &Accounts, most: u64) -> Option<Chore> {
         let Stage::ToList(segment, from) = self.stage else { return None };
-        let oldest = ledger.oldest().filter(|oldest| oldest.header.number == segment)?;
+        let oldest = accounts.oldest().filter(|oldest| oldest.header.number == segment)?;
         if !self.ready.is_empty() {
             return None;
         }

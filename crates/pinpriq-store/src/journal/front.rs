@@ -12,12 +12,12 @@ use std::time::Duration;
 use pinpriq_engine::change::{Change, Header, Place};
 use pinpriq_engine::time::Timestamp;
 
+use super::accounts::{Accounts, Segment};
 use super::chores::Chores;
 use super::expected::Expected;
 use super::fetch::Volumes;
 use super::head::update_head;
 use super::lane::Runner;
-use super::ledger::{Ledger, Segment};
 use super::open::begin;
 use super::options::{JournalOptions, Stopwatch, lock};
 use super::reader::{self, FoundLog};
@@ -53,7 +53,7 @@ pub struct Journal {
 
 enum Stage {
     Opened,
-    Loaded(Box<FoundLog>, Ledger),
+    Loaded(Box<FoundLog>, Accounts),
     Running(Box<Running>),
 }
 
@@ -157,9 +157,9 @@ impl Store for Journal {
             return Err(StoreError::Stopped);
         }
         let found = found?;
-        let mut ledger = Ledger::default();
+        let mut accounts = Accounts::default();
         for segment in &found.segments {
-            ledger.push(Segment {
+            accounts.push(Segment {
                 header: segment.header,
                 end: segment.end,
                 live: segment.placed_bytes,
@@ -168,7 +168,7 @@ impl Store for Journal {
         }
         let mut loaded = found.loaded.clone();
         loaded.header.last_number = loaded.header.last_number.max(self.numbers_after);
-        self.stage = Stage::Loaded(Box::new(found), ledger);
+        self.stage = Stage::Loaded(Box::new(found), accounts);
         Ok(loaded)
     }
 
@@ -177,7 +177,7 @@ impl Store for Journal {
             return Err(StoreError::Stopped);
         }
         let stage = std::mem::replace(&mut self.stage, Stage::Opened);
-        let Stage::Loaded(found, mut ledger) = stage else {
+        let Stage::Loaded(found, mut accounts) = stage else {
             self.stage = stage;
             return Err(StoreError::OutOfOrder { call: "begin" });
         };
@@ -187,12 +187,12 @@ impl Store for Journal {
         let identity = found.identity.unwrap_or_else(|| expected.identity(drawn));
         let facts = (header, identity);
         let writer = Writer::new(Arc::clone(&self.disk), self.stopwatch.clone());
-        let begun = begin((&self.disk, writer), &self.options, &found, &mut ledger, facts)?;
+        let begun = begin((&self.disk, writer), &self.options, &found, &mut accounts, facts)?;
         update_head(&*self.disk, |head| head.incarnation = header.incarnation)?;
         let chores = Chores::new(Arc::clone(&self.disk), self.options.leaves_payloads);
         let volumes = Volumes::new(Arc::clone(&self.disk));
         let running =
-            Running::start(self.options, ledger, begun, (chores, volumes), header, &self.runner)?;
+            Running::start(self.options, accounts, begun, (chores, volumes), header, &self.runner)?;
         self.stage = Stage::Running(Box::new(running));
         Ok(())
     }
@@ -267,7 +267,7 @@ impl Reclaims for Journal {
     fn obsolete(&mut self, place: Place) {
         match &mut self.stage {
             Stage::Opened => {}
-            Stage::Loaded(_, ledger) => ledger.obsolete(place),
+            Stage::Loaded(_, accounts) => accounts.obsolete(place),
             Stage::Running(running) => running.obsolete(place),
         }
     }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use pinpriq_engine::change::{Header, Place};
 
+use super::accounts::{Accounts, Segment};
 use super::lane::Worker;
-use super::ledger::{Ledger, Segment};
 use super::options::JournalOptions;
 use super::pending::{Pending, Target};
 use super::reader::{FoundLog, FoundSegment};
@@ -39,7 +39,7 @@ pub(crate) fn begin(
     (disk, mut writer): (&Arc<dyn Disk>, Writer),
     options: &JournalOptions,
     found: &FoundLog,
-    ledger: &mut Ledger,
+    accounts: &mut Accounts,
     (facts, identity): (&Header, Identity),
 ) -> Result<Begun, StoreError> {
     secure_tail(&**disk, found)?;
@@ -48,35 +48,35 @@ pub(crate) fn begin(
     let idle = found.segments.last().filter(|last| !last.has_records);
     let old = found.segments.as_slice();
     let old = if idle.is_some() { &old[..old.len() - 1] } else { old };
-    let header = header_after(found, idle, ledger, options, (facts, identity));
+    let header = header_after(found, idle, accounts, options, (facts, identity));
     let Spare { number: file, bytes: capacity } =
         prepare(&**disk, header.number, &found.segments, sizes, &mut left)?;
     sync_whole(&**disk, &left)?;
     let usual_size = capacity == sizes.usual;
     let segment = Segment { header, end: SEGMENT_START, live: 0, usual_size };
     if idle.is_some() {
-        ledger.replace_active(segment);
+        accounts.replace_active(segment);
     } else {
-        ledger.push(segment);
+        accounts.push(segment);
     }
     let lsn = header.first_lsn;
     let target = Target {
         segment: header.number,
         offset: SEGMENT_START,
         salt: header.salt,
-        oldest: ledger.oldest_number(),
+        oldest: accounts.oldest_number(),
         lsn,
     };
     let mut pending = Pending::default();
     let encoded = pending.encode(&[]);
     pending.roll(Roll { header, capacity, spare: Some(file) });
     pending.place(encoded, &target, facts, Urgency::Soon, &mut |_, _: Place| {});
-    ledger.add_batch(encoded.padded_bytes, 0);
-    ledger.note(lsn);
+    accounts.add_batch(encoded.padded_bytes, 0);
+    accounts.note(lsn);
     let mut commit = pending.seal(lsn - 1, |_| None, Commit::default());
     commit.sync = true;
     writer.run(commit).outcome?;
-    ledger.durable(lsn);
+    accounts.durable(lsn);
     trim(&**disk, old, sizes);
     // The file that was kept for this start may have been used just now, which may have freed room.
     if left.is_full && left.for_start.is_none() {
@@ -90,7 +90,7 @@ pub(crate) fn begin(
 fn header_after(
     found: &FoundLog,
     idle: Option<&FoundSegment>,
-    ledger: &Ledger,
+    accounts: &Accounts,
     options: &JournalOptions,
     (facts, identity): (&Header, Identity),
 ) -> SegmentHeader {
@@ -100,7 +100,7 @@ fn header_after(
     SegmentHeader {
         version: FORMAT_VERSION,
         number,
-        oldest: if last.is_some() { ledger.oldest_number() } else { number },
+        oldest: if last.is_some() { accounts.oldest_number() } else { number },
         salt: draw_salt(options.salt_seed, number, facts.incarnation),
         first_lsn: idle.map_or(found.last_lsn + 1, |idle| idle.header.first_lsn),
         previous_end: match (idle, last) {

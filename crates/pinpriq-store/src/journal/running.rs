@@ -10,11 +10,11 @@ use std::sync::Arc;
 use pinpriq_engine::change::{Change, Header, Place};
 use pinpriq_engine::time::{Span, Timestamp};
 
+use super::accounts::{Accounts, Segment};
 use super::chores::{Chore, ChoreDone, Chores};
 use super::compact::Compaction;
 use super::fetch::{Reading, Volumes};
 use super::lane::{Lane, Runner};
-use super::ledger::{Ledger, Segment};
 use super::open::Begun;
 use super::options::{JournalOptions, Level};
 use super::pending::{Pending, Target};
@@ -43,7 +43,7 @@ const REWRITE_BACKLOG_BYTES: usize = 4 << 20;
 
 pub(crate) struct Running {
     options: JournalOptions,
-    ledger: Ledger,
+    accounts: Accounts,
     pending: Pending,
     commits: Lane<Writer>,
     chores: Lane<Chores>,
@@ -88,17 +88,17 @@ impl Running {
     /// Starts work on a log whose incarnation has begun.
     pub(crate) fn start(
         options: JournalOptions,
-        ledger: Ledger,
+        accounts: Accounts,
         begun: Begun,
         (chores, volumes): (Chores, Volumes),
         facts: &Header,
         runner: &Runner,
     ) -> Result<Self, StoreError> {
-        let written_segment = ledger.active().map_or(0, |active| active.header.number);
-        let useless = ledger.used_bytes().saturating_sub(ledger.live_bytes());
+        let written_segment = accounts.active().map_or(0, |active| active.header.number);
+        let useless = accounts.used_bytes().saturating_sub(accounts.live_bytes());
         Ok(Self {
             options,
-            ledger,
+            accounts,
             pending: Pending::default(),
             commits: Lane::start("journal-commit", begun.writer, runner)?,
             chores: Lane::start("journal-chores", chores, runner)?,
@@ -124,7 +124,7 @@ impl Running {
     }
 
     pub(crate) fn obsolete(&mut self, place: Place) {
-        self.ledger.obsolete(place);
+        self.accounts.obsolete(place);
         if !self.compaction.is_in_hand(place.volume) {
             self.rotation.add(u64::from(place.length.get()));
         }
@@ -161,9 +161,9 @@ impl Running {
 
     pub(crate) fn figures(&self) -> Figures {
         Figures {
-            segments: self.ledger.count() as u64,
-            bytes_used: self.ledger.used_bytes(),
-            bytes_live: self.ledger.live_bytes(),
+            segments: self.accounts.count() as u64,
+            bytes_used: self.accounts.used_bytes(),
+            bytes_live: self.accounts.live_bytes(),
             bytes_pending: self.pending_bytes(),
             ..self.figures
         }
@@ -182,20 +182,20 @@ impl Running {
             let bytes = encoded.padded_bytes;
             return Err(StoreError::BatchTooLarge { bytes, most: BATCH_BYTES_MAX });
         }
-        let end = self.ledger.active().map_or(0, |active| active.end);
+        let end = self.accounts.active().map_or(0, |active| active.end);
         if end + encoded.padded_bytes > self.capacity {
             self.roll(facts, encoded.padded_bytes);
         }
         let lsn = self.next_lsn;
         let target = self.target(lsn);
         self.pending.place(encoded, &target, facts, urgency, placed);
-        self.ledger.add_batch(encoded.padded_bytes, encoded.placed_bytes);
+        self.accounts.add_batch(encoded.padded_bytes, encoded.placed_bytes);
         // Rewritten records add nothing that another pass could gain.
         let is_rewritten = urgency == Urgency::Lazy && encoded.has_places_only();
         if !is_rewritten {
             self.rotation.add(encoded.padded_bytes - encoded.placed_bytes);
         }
-        self.ledger.note(lsn);
+        self.accounts.note(lsn);
         self.next_lsn += 1;
         self.facts = *facts;
         self.now = self.now.max(facts.now);
@@ -203,8 +203,8 @@ impl Running {
     }
 
     fn target(&self, lsn: u64) -> Target {
-        let oldest = self.ledger.oldest_number();
-        let active = self.ledger.active();
+        let oldest = self.accounts.oldest_number();
+        let active = self.accounts.active();
         Target {
             segment: active.map_or(0, |active| active.header.number),
             offset: active.map_or(0, |active| active.end),
@@ -217,7 +217,7 @@ impl Running {
     /// Continues the log in a new segment, large enough for a batch of this many bytes.
     fn roll(&mut self, facts: &Header, batch_bytes: u64) {
         let (number, previous_end) =
-            self.ledger.active().map_or((1, 0), |last| (last.header.number + 1, last.end));
+            self.accounts.active().map_or((1, 0), |last| (last.header.number + 1, last.end));
         let usual = self.options.segment_bytes();
         let least = SEGMENT_START + batch_bytes;
         let spare = if least > usual { None } else { self.spares.take(least) };
@@ -225,18 +225,18 @@ impl Running {
         let header = SegmentHeader {
             version: FORMAT_VERSION,
             number,
-            oldest: self.ledger.oldest_number(),
+            oldest: self.accounts.oldest_number(),
             salt: draw_salt(self.options.salt_seed, number, facts.incarnation),
             first_lsn: self.next_lsn,
             previous_end,
             incarnation: facts.incarnation,
             now: facts.now.ms(),
-            identity: self.ledger.active().and_then(|last| last.header.identity),
+            identity: self.accounts.active().and_then(|last| last.header.identity),
         };
         let spare = spare.map(|spare| spare.number);
         self.pending.roll(Roll { header, capacity: self.capacity, spare });
         let usual_size = self.capacity == usual;
-        self.ledger.push(Segment { header, end: SEGMENT_START, live: 0, usual_size });
+        self.accounts.push(Segment { header, end: SEGMENT_START, live: 0, usual_size });
     }
 
     pub(crate) fn drive(&mut self, now: Timestamp) -> Result<Progress, StoreError> {
@@ -298,7 +298,7 @@ impl Running {
                     self.durable_lsn = self.next_lsn - 1;
                 }
                 self.unsynced_since = None;
-                self.ledger.durable(self.durable_lsn);
+                self.accounts.durable(self.durable_lsn);
             }
         }
         Ok(())
@@ -325,7 +325,7 @@ impl Running {
 
     /// Says in an empty batch that segments may go, if no batch has said so since.
     fn note_release(&mut self) -> Result<(), StoreError> {
-        if self.ledger.wants_note() && self.wants_release() {
+        if self.accounts.wants_note() && self.wants_release() {
             let facts = Header { now: self.now, ..self.facts };
             self.append(&facts, &[], Urgency::Lazy, &mut |_, _| {})?;
         }
@@ -334,16 +334,16 @@ impl Running {
 
     /// Whether putting segments away is worth a write of its own.
     fn wants_release(&self) -> bool {
-        let all_bytes = self.ledger.used_bytes() + self.ledger.emptied_bytes();
+        let all_bytes = self.accounts.used_bytes() + self.accounts.emptied_bytes();
         self.spares.is_refused()
-            || all_bytes > 2 * self.ledger.live_bytes() + self.options.slack_bytes
+            || all_bytes > 2 * self.accounts.live_bytes() + self.options.slack_bytes
     }
 
     fn start_commit(&mut self, everything: bool) -> Result<(), StoreError> {
         if self.commits.is_busy() {
             return Ok(());
         }
-        let release = self.ledger.awaits_note() && self.wants_release();
+        let release = self.accounts.awaits_note() && self.wants_release();
         let overdue = self.sync_due().is_some_and(|due| due <= self.now);
         let unsynced = self.written_lsn > self.durable_lsn || !self.pending.is_empty();
         let sync_now = unsynced && (everything || release || overdue);
@@ -367,7 +367,7 @@ impl Running {
         };
         let mut commit = self.pending.seal(self.durable_lsn, of_size, buffers);
         commit.sync = sync;
-        let segment = self.ledger.active().map_or(0, |active| active.header.number);
+        let segment = self.accounts.active().map_or(0, |active| active.header.number);
         let last_lsn = self.next_lsn - 1;
         self.in_flight = Some(InFlight { last_lsn, segment, sync, batches, records });
         if !sync && self.unsynced_since.is_none() {
@@ -388,12 +388,12 @@ impl Running {
             return Ok(());
         }
         let wanted = self.wants_compaction();
-        if self.compaction.review(&self.ledger, self.written_segment, wanted) {
-            let active = self.ledger.active().map_or(0, |active| active.header.number);
-            self.rotation.begin(self.ledger.oldest_number(), active);
+        if self.compaction.review(&self.accounts, self.written_segment, wanted) {
+            let active = self.accounts.active().map_or(0, |active| active.header.number);
+            self.rotation.begin(self.accounts.oldest_number(), active);
         }
         let wanted_spares = self.wanted_spares();
-        let chore = if let Some(segment) = self.ledger.take_released() {
+        let chore = if let Some(segment) = self.accounts.take_released() {
             let is_held = self.volumes.release(segment.header.number, segment.end);
             let is_reusable = segment.usual_size && !is_held;
             let spare = if is_reusable { self.spares.adopt() } else { None };
@@ -406,7 +406,7 @@ impl Running {
             };
             // This limit makes rewritten records fit in well, even where segments are small.
             let most = REWRITE_BYTES_MAX.min(self.usable() / 8);
-            fill.or_else(|| self.compaction.next_chore(&self.ledger, most))
+            fill.or_else(|| self.compaction.next_chore(&self.accounts, most))
         };
         chore.map_or(Ok(()), |chore| self.chores.submit(chore))
     }
@@ -414,8 +414,8 @@ impl Running {
     /// Whether the oldest segment should be emptied: the log is too long; or the disk is nearly
     /// full, emptying would gain room, and what still counts in the segment fits into what is left.
     fn wants_compaction(&self) -> bool {
-        let Some(oldest) = self.ledger.oldest() else { return false };
-        if self.ledger.is_wasteful(self.options.slack_bytes) {
+        let Some(oldest) = self.accounts.oldest() else { return false };
+        if self.accounts.is_wasteful(self.options.slack_bytes) {
             return true;
         }
         if !self.spares.is_refused() {
@@ -427,7 +427,7 @@ impl Running {
 
     /// Whether a pass over the log is worthwhile and what counts in the oldest segment fits.
     fn wants_rotation(&self) -> bool {
-        let Some(oldest) = self.ledger.oldest() else { return false };
+        let Some(oldest) = self.accounts.oldest() else { return false };
         let (left, need) = (self.bytes_left(), self.need());
         self.spares.is_refused()
             && left < need / 2 * 3
@@ -442,7 +442,7 @@ impl Running {
 
     /// The bytes that the log certainly has room for: in the active segment and in spares.
     fn bytes_left(&self) -> u64 {
-        let active = self.ledger.active();
+        let active = self.accounts.active();
         let left = active.map_or(0, |active| self.capacity.saturating_sub(active.end));
         left + self.spares.room()
     }
@@ -457,9 +457,9 @@ impl Running {
     /// The number of spares there should be: none before the active segment is really in use, and
     /// two once the log has outgrown one segment.
     fn wanted_spares(&self) -> usize {
-        let active = self.ledger.active();
+        let active = self.accounts.active();
         let used = active.map_or(0, |active| active.end - SEGMENT_START);
-        if self.ledger.count() > 1 {
+        if self.accounts.count() > 1 {
             2
         } else {
             usize::from(used > (self.capacity - SEGMENT_START) / 8)
@@ -510,25 +510,25 @@ impl Running {
     /// Whether records ready to be written again have to wait, because they would use up the room
     /// that acks need.
     fn holds_back(&self) -> bool {
-        let oldest_live = self.ledger.oldest().map_or(0, |oldest| oldest.live);
+        let oldest_live = self.accounts.oldest().map_or(0, |oldest| oldest.live);
         let ready = self.compaction.ready_bytes().min(oldest_live);
         self.spares.is_refused() && self.bytes_left() < ready + self.need() / 8
     }
 
     /// Whether a pass over the log gains room now, or is about to.
     fn rotates(&self) -> bool {
-        let oldest = self.ledger.oldest_number();
+        let oldest = self.accounts.oldest_number();
         let wanted = self.wants_rotation();
-        let is_due = self.compaction.is_due(&self.ledger, self.written_segment, wanted);
+        let is_due = self.compaction.is_due(&self.accounts, self.written_segment, wanted);
         let is_at_it = self.compaction.is_listing() && !self.holds_back();
         self.rotation.covers(oldest, self.need() / 4) && (is_at_it || is_due)
     }
 
     fn has_chore(&self) -> bool {
-        self.ledger.has_released()
+        self.accounts.has_released()
             || self.spares.has_chore(self.wanted_spares(), self.now)
             || self.compaction.has_chore()
-            || self.compaction.is_due(&self.ledger, self.written_segment, self.wants_compaction())
+            || self.compaction.is_due(&self.accounts, self.written_segment, self.wants_compaction())
     }
 
     pub(crate) fn poll_timeout(&self) -> Option<Timestamp> {
@@ -539,7 +539,7 @@ impl Running {
         // Any job on a thread wakes the caller when it ends.
         if !self.commits.is_busy() && !self.awaits_spare() {
             at(self.sync_due());
-            let release = self.ledger.wants_note() || self.ledger.awaits_note();
+            let release = self.accounts.wants_note() || self.accounts.awaits_note();
             at((release && self.wants_release()).then_some(self.now));
             if !self.pending.is_empty() {
                 let lazy = self.pending.since().after(Span::from_ms(LAZY_MS));

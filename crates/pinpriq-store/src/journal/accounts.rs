@@ -25,7 +25,7 @@ pub(crate) struct Segment {
 
 /// All segments, oldest first. Batches are appended to the last one.
 #[derive(Debug, Default)]
-pub(crate) struct Ledger {
+pub(crate) struct Accounts {
     segments: VecDeque<Segment>,
     /// The number of segments at the front that hold nothing that counts.
     emptied: usize,
@@ -40,7 +40,7 @@ pub(crate) struct Ledger {
     used: u64,
 }
 
-impl Ledger {
+impl Accounts {
     pub(crate) fn push(&mut self, segment: Segment) {
         self.live += segment.live;
         self.used += segment.end;
@@ -108,7 +108,7 @@ impl Ledger {
         self.segments.back()
     }
 
-    /// Notes that the batch of this number says that everything before [`Ledger::oldest_number`]
+    /// Notes that the batch of this number says that everything before [`Accounts::oldest_number`]
     /// may go.
     pub(crate) fn note(&mut self, lsn: u64) {
         let oldest = self.oldest_number();
@@ -205,22 +205,22 @@ mod tests {
 
     #[test]
     fn a_segment_goes_only_after_a_durable_note_and_never_from_the_middle() {
-        let mut ledger = Ledger::default();
+        let mut accounts = Accounts::default();
         for number in 3..=5 {
-            ledger.push(segment(number, 100));
+            accounts.push(segment(number, 100));
         }
-        ledger.obsolete(place(4, 100));
-        assert!(!ledger.wants_note(), "segment 3 stands before it");
-        ledger.obsolete(place(3, 100));
-        assert_eq!(ledger.oldest_number(), 5);
-        assert!(ledger.wants_note());
-        ledger.note(9);
-        ledger.durable(8);
-        assert!(ledger.take_released().is_none());
-        ledger.durable(9);
-        assert_eq!(ledger.take_released().map(|gone| gone.header.number), Some(3));
-        assert_eq!(ledger.take_released().map(|gone| gone.header.number), Some(4));
-        assert!(ledger.take_released().is_none());
-        assert_eq!((ledger.used_bytes(), ledger.live_bytes()), (SEGMENT_START + 100, 100));
+        accounts.obsolete(place(4, 100));
+        assert!(!accounts.wants_note(), "segment 3 stands before it");
+        accounts.obsolete(place(3, 100));
+        assert_eq!(accounts.oldest_number(), 5);
+        assert!(accounts.wants_note());
+        accounts.note(9);
+        accounts.durable(8);
+        assert!(accounts.take_released().is_none());
+        accounts.durable(9);
+        assert_eq!(accounts.take_released().map(|gone| gone.header.number), Some(3));
+        assert_eq!(accounts.take_released().map(|gone| gone.header.number), Some(4));
+        assert!(accounts.take_released().is_none());
+        assert_eq!((accounts.used_bytes(), accounts.live_bytes()), (SEGMENT_START + 100, 100));
     }
 }
