@@ -1,6 +1,6 @@
 //! Builds the test programs with every bug in them, and checks that a build for use has none.
 //!
-//! They have a separate target directory, since the flag changes every crate.
+//! Only the crates of the workspace are built again for it.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -79,15 +79,11 @@ fn look_for_bugs_in_use() -> Result<(), String> {
 
 /// Runs cargo with bugs planted, and returns its messages.
 fn cargo(arguments: &[&str]) -> Result<String, String> {
-    let mut flags = std::env::var_os("RUSTFLAGS").unwrap_or_default();
-    flags.push(" --cfg planted");
-    let target = std::env::var_os("CARGO_TARGET_DIR");
-    let target = target.map_or_else(|| root().join("target"), PathBuf::from);
     let mut command = Command::new(cargo_program());
     command.args(arguments).arg("--message-format=json-render-diagnostics").current_dir(root());
     // The build must not fix which bug is planted.
     command.env_remove(pinpriq_planted::VARIABLE);
-    command.env("RUSTFLAGS", flags).env("CARGO_TARGET_DIR", target.join("planted"));
+    command.env("RUSTC_WORKSPACE_WRAPPER", root().join("scripts/rustc-with-bugs"));
     let built = command.stderr(Stdio::inherit()).output();
     let built = built.map_err(|error| format!("cargo cannot be started: {error}"))?;
     if !built.status.success() {
