@@ -27,10 +27,14 @@ pub enum Suite {
     Wire(&'static str),
     /// The tests of `pinpriq-store`.
     Store(&'static str),
+    /// The tests of `pinpriq-ledger`.
+    Ledger(&'static str),
     /// The tests of `pinpriq-server`.
     Server(&'static str),
     /// The tests within the source of `pinpriq-store`.
     InStore(&'static str),
+    /// The tests within the source of `pinpriq-ledger`.
+    InLedger(&'static str),
     /// The tests within the source of `pinpriq-server`.
     InServer(&'static str),
     /// The simulator, with the seeds from 0 to [`SEEDS`].
@@ -85,8 +89,10 @@ impl std::fmt::Display for Suite {
             Self::Engine(word) => write!(f, "engine {word}"),
             Self::Wire(word) => write!(f, "wire {word}"),
             Self::Store(word) => write!(f, "store {word}"),
+            Self::Ledger(word) => write!(f, "ledger {word}"),
             Self::Server(word) => write!(f, "server {word}"),
             Self::InStore(word) => write!(f, "in store {word}"),
+            Self::InLedger(word) => write!(f, "in ledger {word}"),
             Self::InServer(word) => write!(f, "in server {word}"),
             Self::Simulator => f.write_str("simulator"),
         }

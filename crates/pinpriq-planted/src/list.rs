@@ -2,7 +2,9 @@
 //!
 //! Suites are named as narrowly as that takes little time. `docs/planted.md` shows the same list.
 
-use crate::Suite::{self, Engine, InServer, InStore, Server, Simulator, Store, Wire};
+use crate::Suite::{
+    self, Engine, InLedger, InServer, InStore, Ledger, Server, Simulator, Store, Wire,
+};
 
 macro_rules! bugs {
     ($($bug:ident $word:literal $sentence:literal [$($suite:expr),+ $(,)?])*) => {
@@ -619,4 +621,28 @@ bugs! {
     BytesInTheLog "bytes-in-the-log"
         "The log shows the bytes of a malformed request."
         [Server("resp::logging::")]
+    EntriesTrimmedTooEarly "entries-trimmed-too-early"
+        "Entries are removed before the batches that replace their records are in the log."
+        [Ledger("store::")]
+    UnknownTakenForDone "unknown-taken-for-done"
+        "An entry of which nobody knows what became of it counts as appended."
+        [Ledger("store::")]
+    AbsentTakenForDone "absent-taken-for-done"
+        "An entry that is not in the log is not appended again."
+        [Ledger("store::")]
+    PartOfBatchCounted "part-of-batch-counted"
+        "A batch that was left incomplete counts as far as it goes."
+        [InLedger("reader::"), Ledger("store::")]
+    EntryBeforeNotCompared "entry-before-not-compared"
+        "An entry is read though it does not follow the one before it."
+        [InLedger("reader::")]
+    LedgerRecordsLeftBehind "ledger-records-left-behind"
+        "Old entries are never written again, and the log grows without bound."
+        [Ledger("store::")]
+    AnswerNotConfirmed "answer-not-confirmed"
+        "An answer that changed nothing leaves though another server may own the log by now."
+        [Ledger("answers::")]
+    GrantBeforeItIsDurable "grant-before-it-is-durable"
+        "A lease is handed out before its grant is in a log that another server may take over."
+        [Ledger("answers::")]
 }

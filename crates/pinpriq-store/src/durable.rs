@@ -119,6 +119,7 @@ impl Loading {
             store.obsolete(place);
         }
         engine.start(now, incarnation, latest);
+        let confirms = store.may_be_taken_over() && !planted!(AnswerNotConfirmed);
         let mut durable = Durable {
             engine,
             store,
@@ -136,6 +137,8 @@ impl Loading {
             changes: Vec::new(),
             placed: Vec::new(),
             obsolete,
+            confirms,
+            owes_append: false,
         };
         durable.store.begin(&Header { incarnation, now, last_number })?;
         if !durable.store.keeps_changes() {
@@ -175,6 +178,10 @@ pub struct Durable {
     changes: Vec<Change>,
     placed: Vec<(usize, Place)>,
     obsolete: Vec<Place>,
+    /// See [`Store::may_be_taken_over`].
+    confirms: bool,
+    /// Whether an answer of this turn has to wait for an append though nothing may have changed.
+    owes_append: bool,
 }
 
 impl Durable {
@@ -216,6 +223,7 @@ impl Durable {
             self.refusals.push_back(Output::Reply { client, request, reply });
             return Applied::Refused(RefusalKind::Store);
         }
+        self.owes_append |= self.confirms && command.is_change();
         self.engine.apply(now, client, request, command)
     }
 
@@ -248,9 +256,9 @@ impl Durable {
         self.engine.take_changes(&mut self.changes);
         let only_grants = self.changes.iter().all(|change| matches!(change, Change::Granted(_)));
         let stirred = self.engine.take_stirred() || self.changes.iter().any(concerns_takes);
-        let urgency = if only_grants { Urgency::Lazy } else { Urgency::Soon };
-        self.append(urgency)?;
-        if stirred && !planted!(TakeAfterUnsavedMove) {
+        let is_lazy = only_grants && (!self.confirms || planted!(GrantBeforeItIsDurable));
+        self.append(if is_lazy { Urgency::Lazy } else { Urgency::Soon })?;
+        if (stirred || self.confirms) && !planted!(TakeAfterUnsavedMove) {
             self.awaited_by_takes = self.awaited;
         }
         Ok(())
@@ -476,7 +484,8 @@ impl Durable {
 
     fn append(&mut self, urgency: Urgency) -> Result<(), StoreError> {
         let header = self.engine.header();
-        if !self.changes.is_empty() {
+        let owes_append = std::mem::take(&mut self.owes_append);
+        if !self.changes.is_empty() || owes_append {
             self.fetch_changes()?;
             let (changes, placed) = (&self.changes, &mut self.placed);
             let appended = self.store.append(&header, changes, urgency, &mut |index, place| {

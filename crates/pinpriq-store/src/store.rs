@@ -162,6 +162,13 @@ pub trait Store: Reclaims {
         true
     }
 
+    /// Whether another server may own the log without notice. Then an answer to a command that may
+    /// change something waits for an append, even if nothing has changed: only this shows that what
+    /// it says was still true. And a lease is handed out only once its grant is durable.
+    fn may_be_taken_over(&self) -> bool {
+        false
+    }
+
     /// Reads the log and passes every change that still counts to `sink`, oldest first. A change
     /// with a [`Change::key`] comes with its place. Called once, before anything else.
     ///
@@ -239,8 +246,8 @@ pub trait Reclaims {
     /// Returns records that the store wants written again: at most [`REWRITE_BYTES_MAX`] bytes and
     /// [`REWRITE_KEYS_MAX`] keys at a time. Returns none if there is nothing to do or too much
     /// under way. For each record whose place is still the current one, the caller appends its
-    /// current form with [`Urgency::Lazy`], and then calls [`Reclaims::obsolete`] for the old place,
-    /// as for any replaced record. The caller ignores the others.
+    /// current form with [`Urgency::Lazy`], and then calls [`Reclaims::obsolete`] for the old
+    /// place, as for any replaced record. The caller ignores the others.
     fn poll_rewrite(&mut self) -> Vec<Rewrite>;
 
     /// Keeps the volume of this place readable, for a payload that was left in the store. The batch
@@ -396,11 +403,31 @@ pub enum StoreError {
         /// The bound.
         most: u64,
     },
-    /// Another server owns the log now. The journal never returns this; a shared store does.
+    /// Another server owns the log now. Only a store on a distributed engine returns this.
     #[error("incarnation {incarnation} no longer owns this store; another server took over")]
     Fenced {
         /// The incarnation that was refused.
         incarnation: u64,
+    },
+    /// An entry of a log on a distributed engine cannot be what it should be.
+    #[error(
+        "entry {seq} of the log is damaged: {what}; nothing was changed. Restore the engine from a \
+         backup"
+    )]
+    BadEntry {
+        /// The number of the entry.
+        seq: u64,
+        /// What is wrong.
+        what: String,
+    },
+    /// A distributed engine has no room for the log.
+    #[error("the engine has no room for the log; give it more room, then start again")]
+    EngineFull,
+    /// A distributed engine has not answered.
+    #[error("the engine does not answer: {why}")]
+    NoAnswer {
+        /// What happened.
+        why: String,
     },
     /// The load was asked to stop.
     #[error("the start was stopped before everything was loaded; nothing was changed")]

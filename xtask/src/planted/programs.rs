@@ -25,7 +25,8 @@ pub(crate) enum Kind {
 }
 
 /// The crates whose tests are used.
-const TESTED: [&str; 4] = ["pinpriq-engine", "pinpriq-wire", "pinpriq-store", "pinpriq-server"];
+const TESTED: [&str; 5] =
+    ["pinpriq-engine", "pinpriq-wire", "pinpriq-store", "pinpriq-ledger", "pinpriq-server"];
 const SIMULATOR: &str = "pinpriq-sim";
 const PLANTED: &str = "pinpriq-planted";
 

@@ -42,8 +42,10 @@ pub(crate) fn run(suite: Suite, bug: Option<Bug>, programs: &Programs) -> Verdic
         Suite::Engine(word) => ("pinpriq-engine", Kind::Outside, word),
         Suite::Wire(word) => ("pinpriq-wire", Kind::Outside, word),
         Suite::Store(word) => ("pinpriq-store", Kind::Outside, word),
+        Suite::Ledger(word) => ("pinpriq-ledger", Kind::Outside, word),
         Suite::Server(word) => ("pinpriq-server", Kind::Outside, word),
         Suite::InStore(word) => ("pinpriq-store", Kind::Within, word),
+        Suite::InLedger(word) => ("pinpriq-ledger", Kind::Within, word),
         Suite::InServer(word) => ("pinpriq-server", Kind::Within, word),
     };
     let Some(program) = programs.tests_of(name, kind) else {

@@ -8,8 +8,8 @@ use super::prose::is_script;
 use super::source::{Token, lines_naming};
 use super::tree::{File, Tree};
 
-/// The two crates that may name the async runtime.
-pub(crate) const RUNTIME_CRATES: [&str; 2] = ["pinpriq-server", "pinpriq"];
+/// The crates that may name the async runtime.
+pub(crate) const RUNTIME_CRATES: [&str; 3] = ["pinpriq-server", "pinpriq", "pinpriq-remote"];
 
 /// The one file through which the store reaches the operating system's files.
 const DISK: &str = "crates/pinpriq-store/src/real_disk.rs";

@@ -12,7 +12,7 @@ use super::tree::{File, Tree};
 
 /// Each of our crates, with those of ours that it may use. Only the fuzz targets may use the
 /// program, and nothing may use the fuzz targets, the simulator or xtask.
-const DIRECTIONS: [(&str, &[&str]); 18] = [
+const DIRECTIONS: [(&str, &[&str]); 20] = [
     (
         "pinpriq-fuzz",
         &["pinpriq", "pinpriq-engine", "pinpriq-letters", MODEL, "pinpriq-store", "pinpriq-wire"],
@@ -32,6 +32,8 @@ const DIRECTIONS: [(&str, &[&str]); 18] = [
         "pinpriq-server",
         &["pinpriq-calendar", "pinpriq-engine", "pinpriq-letters", "pinpriq-store", "pinpriq-wire"],
     ),
+    ("pinpriq-remote", &["pinpriq-ledger"]),
+    ("pinpriq-ledger", &[DICE, "pinpriq-engine", "pinpriq-records", "pinpriq-store"]),
     ("pinpriq-store", &[DICE, "pinpriq-engine", "pinpriq-records"]),
     ("pinpriq-letters", &["pinpriq-engine", "pinpriq-records"]),
     ("pinpriq-records", &["pinpriq-engine"]),
@@ -55,8 +57,14 @@ const DICE: &str = "pinpriq-dice";
 /// name it, and those crates. A build for use ignores that section.
 const PLANTED: &str = "pinpriq-planted";
 const PLANTED_SECTION: &str = "target.cfg(planted).dependencies";
-const PLANTED_IN: [&str; 5] =
-    ["pinpriq-engine", "pinpriq-records", "pinpriq-wire", "pinpriq-store", "pinpriq-server"];
+const PLANTED_IN: [&str; 6] = [
+    "pinpriq-engine",
+    "pinpriq-records",
+    "pinpriq-wire",
+    "pinpriq-store",
+    "pinpriq-ledger",
+    "pinpriq-server",
+];
 
 /// The crates that use nothing but the standard library.
 const PURE: [&str; 2] = ["pinpriq-engine", "pinpriq-wire"];

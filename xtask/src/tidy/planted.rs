@@ -15,11 +15,12 @@ use super::tree::Tree;
 const LIST: &str = "crates/pinpriq-planted/src/list.rs";
 
 /// The crates that bugs are planted in.
-const PRODUCT: [&str; 5] = [
+const PRODUCT: [&str; 6] = [
     "crates/pinpriq-engine/src/",
     "crates/pinpriq-records/src/",
     "crates/pinpriq-wire/src/",
     "crates/pinpriq-store/src/",
+    "crates/pinpriq-ledger/src/",
     "crates/pinpriq-server/src/",
 ];
 

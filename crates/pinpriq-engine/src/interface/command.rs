@@ -522,6 +522,56 @@ impl<'a> From<&'a [u8]> for QueueName<'a> {
 }
 
 impl Command<'_> {
+    /// Whether it is there to change something. Commands that look, wait, take or subscribe are
+    /// not. What such a command answers is decided by what is there, even if it changes nothing.
+    #[must_use]
+    pub const fn is_change(&self) -> bool {
+        match self {
+            Self::Put(_)
+            | Self::PutInLine { .. }
+            | Self::TakeDone { .. }
+            | Self::Ack(_)
+            | Self::AckAll { .. }
+            | Self::Release(_)
+            | Self::Fail(_)
+            | Self::Bury { .. }
+            | Self::Touch { .. }
+            | Self::Dig(_)
+            | Self::Plow { .. }
+            | Self::Switch { .. }
+            | Self::Snatch(_)
+            | Self::Restart(_)
+            | Self::Update(_)
+            | Self::Kill { .. }
+            | Self::Move { .. }
+            | Self::Redrive { .. }
+            | Self::Import(_)
+            | Self::PutBack(_)
+            | Self::GiveBack(_)
+            | Self::Publish(_)
+            | Self::Transaction(_) => true,
+            Self::Queue(command) => !matches!(
+                command,
+                QueueCommand::Show(_) | QueueCommand::List { .. } | QueueCommand::Stats(_)
+            ),
+            Self::Member(command) => !matches!(command, MemberCommand::List(_)),
+            Self::Schedule(command) => {
+                !matches!(command, ScheduleCommand::Show(_) | ScheduleCommand::List { .. })
+            }
+            Self::Take(_)
+            | Self::Peek(_)
+            | Self::Get { .. }
+            | Self::Explain { .. }
+            | Self::Scan(_)
+            | Self::Export(_)
+            | Self::Leases(_)
+            | Self::Await { .. }
+            | Self::Subscribe { .. }
+            | Self::Unsubscribe { .. }
+            | Self::Credit(_) => false,
+        }
+    }
+
     /// Whether it can be a step of a transaction. Those that can change tasks that they name, and
     /// never wait.
     #[must_use]

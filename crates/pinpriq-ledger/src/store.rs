@@ -1,0 +1,296 @@
+//! The store of one shard on a fenced log.
+//!
+//! Loading seizes the log and reads it. From then on nobody else appends, or this store fails with
+//! [`StoreError::Fenced`]: then its engine must be dropped, since another one is ahead of it. The
+//! term of the tenure is the incarnation.
+//!
+//! It keeps no payload out of memory. Which node serves a shard is decided elsewhere.
+
+use pinpriq_engine::change::{Change, Header, Place};
+use pinpriq_engine::time::Timestamp;
+use pinpriq_store::codec::Names;
+use pinpriq_store::{
+    Figures, Loaded, Position, Progress, Reclaims, Rewrite, Room, Store, StoreError, TaskCounts,
+    Urgency,
+};
+
+use crate::accounts::Accounts;
+use crate::batch::read_changes;
+use crate::ledger::{Answer, Call, Ledger, Seized, Seq, Tenure, Term, Unreachable};
+use crate::pending::Pending;
+use crate::reader::{Reader, Whole, damage};
+use crate::running::Running;
+
+/// How many bytes are read at a time while a log is loaded.
+const READ_BYTES: usize = 4 << 20;
+
+/// How often an engine that does not answer is asked before a call that waits gives up.
+const PATIENCE: u32 = 20;
+
+/// How a log is used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LedgerOptions {
+    /// The lowest term to begin.
+    pub at_least: Term,
+    /// How many bytes the log may hold beyond twice those of the records that count.
+    pub slack_bytes: u64,
+    /// Makes every task number higher than this one, as for one of several shards.
+    pub numbers_after: u64,
+}
+
+impl Default for LedgerOptions {
+    fn default() -> Self {
+        Self { at_least: Term(0), slack_bytes: 8 << 20, numbers_after: 0 }
+    }
+}
+
+/// See the start of this file.
+pub struct LedgerStore {
+    options: LedgerOptions,
+    stage: Stage,
+    failure: Option<StoreError>,
+}
+
+enum Stage {
+    /// Nothing was seized yet.
+    Opened(Box<dyn Ledger>),
+    /// The log was seized and read.
+    Loaded(Box<dyn Ledger>, LoadedLog),
+    /// The incarnation has begun.
+    Running(Box<Running>),
+    /// A step has failed half way.
+    Broken,
+}
+
+/// What loading leaves to the rest of the tenure.
+struct LoadedLog {
+    tenure: Tenure,
+    accounts: Accounts,
+    head: Seq,
+    checksum: u64,
+}
+
+impl LedgerStore {
+    /// The store of the shard whose log this is. Asks nothing yet.
+    #[must_use]
+    pub fn new(ledger: Box<dyn Ledger>, options: LedgerOptions) -> Self {
+        Self { options, stage: Stage::Opened(ledger), failure: None }
+    }
+
+    /// The tenure, once the log was seized.
+    #[must_use]
+    pub fn tenure(&self) -> Option<Tenure> {
+        match &self.stage {
+            Stage::Opened(_) | Stage::Broken => None,
+            Stage::Loaded(_, log) => Some(log.tenure),
+            Stage::Running(running) => Some(running.tenure()),
+        }
+    }
+
+    /// Runs one step, and remembers its failure for good.
+    fn attempt<T>(
+        &mut self,
+        call: &'static str,
+        step: impl FnOnce(&mut Running) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        if let Some(cause) = &self.failure {
+            return Err(StoreError::Poisoned { cause: Box::new(cause.clone()) });
+        }
+        let Stage::Running(running) = &mut self.stage else {
+            return Err(StoreError::OutOfOrder { call });
+        };
+        let result = step(running);
+        if let Err(error) = &result {
+            self.failure = Some(error.clone());
+        }
+        result
+    }
+
+    const fn running(&self) -> Option<&Running> {
+        match &self.stage {
+            Stage::Running(running) => Some(running),
+            _ => None,
+        }
+    }
+}
+
+impl Store for LedgerStore {
+    fn may_be_taken_over(&self) -> bool {
+        true
+    }
+
+    fn load(&mut self, sink: &mut dyn FnMut(Change, Option<Place>)) -> Result<Loaded, StoreError> {
+        let Stage::Opened(mut ledger) = std::mem::replace(&mut self.stage, Stage::Broken) else {
+            return Err(StoreError::OutOfOrder { call: "load" });
+        };
+        let seized = seize(&mut *ledger, self.options.at_least)?;
+        // The caller begins the incarnation above the one that it is told, which is the term.
+        let incarnation = seized.tenure.term.0 - 1;
+        let last_number = self.options.numbers_after;
+        let header = Header { incarnation, last_number, ..Header::default() };
+        let mut loading = Loading {
+            loaded: Loaded { header, ..Loaded::default() },
+            accounts: Accounts::default(),
+            names: Names::default(),
+            sink,
+        };
+        let mut reader = Reader::default();
+        let mut next = seized.first;
+        while next <= seized.head {
+            for (seq, bytes) in read(&mut *ledger, next)? {
+                next = Seq(seq.0 + 1);
+                if seq <= seized.head {
+                    reader.take(seq, &bytes)?.into_iter().try_for_each(|it| loading.take(it))?;
+                }
+            }
+        }
+        reader.finish().into_iter().try_for_each(|void| loading.take(void))?;
+        let Loading { loaded, accounts, .. } = loading;
+        let (tenure, head, checksum) = (seized.tenure, seized.head, reader.checksum());
+        self.stage = Stage::Loaded(ledger, LoadedLog { tenure, accounts, head, checksum });
+        Ok(loaded)
+    }
+
+    fn begin(&mut self, header: &Header) -> Result<(), StoreError> {
+        let Stage::Loaded(ledger, log) = std::mem::replace(&mut self.stage, Stage::Broken) else {
+            return Err(StoreError::OutOfOrder { call: "begin" });
+        };
+        let LoadedLog { tenure, accounts, head, checksum } = log;
+        assert_eq!(header.incarnation, tenure.term.0, "the incarnation is the term");
+        let pending = Pending::new(tenure, ledger.target_bytes(), head, checksum);
+        let slack_bytes = self.options.slack_bytes;
+        let books = (accounts, pending);
+        let running = Running::new(ledger, tenure, books, slack_bytes, header.now);
+        self.stage = Stage::Running(Box::new(running));
+        // This entry also voids a batch that the tenure before has left incomplete.
+        self.attempt("begin", |running| {
+            running.append(header, &[], Urgency::Soon, &mut |_, _| {})?;
+            running.finish(header.now, PATIENCE)
+        })
+    }
+
+    fn append(
+        &mut self,
+        header: &Header,
+        changes: &[Change],
+        urgency: Urgency,
+        placed: &mut dyn FnMut(usize, Place),
+    ) -> Result<Position, StoreError> {
+        self.attempt("append", |running| running.append(header, changes, urgency, placed))
+    }
+
+    fn drive(&mut self, now: Timestamp) -> Result<Progress, StoreError> {
+        self.attempt("drive", |running| Ok(Progress { reached: running.drive(now)? }))
+    }
+
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        self.running().filter(|_| self.failure.is_none())?.poll_timeout()
+    }
+
+    fn finish(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        self.attempt("finish", |running| running.finish(now, PATIENCE))
+    }
+
+    fn pending_bytes(&self) -> u64 {
+        self.running().map_or(0, Running::pending_bytes)
+    }
+
+    fn figures(&self) -> Figures {
+        self.running().map_or_else(Figures::default, Running::figures)
+    }
+}
+
+impl Reclaims for LedgerStore {
+    fn obsolete(&mut self, place: Place) {
+        match &mut self.stage {
+            Stage::Loaded(_, log) => log.accounts.obsolete(place, Position::default()),
+            Stage::Running(running) => running.obsolete(place),
+            Stage::Opened(_) | Stage::Broken => {}
+        }
+    }
+
+    fn poll_rewrite(&mut self) -> Vec<Rewrite> {
+        match &mut self.stage {
+            Stage::Running(running) if self.failure.is_none() => running.poll_rewrite(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn room(&mut self, _tasks: &dyn Fn() -> TaskCounts) -> Room {
+        self.running().map_or(Room::Enough, Running::room)
+    }
+}
+
+/// The state of a load.
+struct Loading<'s> {
+    loaded: Loaded,
+    accounts: Accounts,
+    names: Names,
+    sink: &'s mut dyn FnMut(Change, Option<Place>),
+}
+
+impl Loading<'_> {
+    fn take(&mut self, whole: Whole) -> Result<(), StoreError> {
+        let Whole { mut unit, term, body } = whole;
+        let Self { loaded, accounts, names, sink } = self;
+        loaded.bytes += unit.bytes;
+        if let Some(body) = body {
+            let mut live = 0;
+            let mut note = |facts: crate::batch::Facts| {
+                loaded.batches += 1;
+                loaded.records += facts.records;
+                loaded.header.now = loaded.header.now.max(facts.header.now);
+                loaded.header.last_number = loaded.header.last_number.max(facts.header.last_number);
+            };
+            let mut pass = |change: Change, place: Option<Place>| {
+                live += place.map_or(0, |place| u64::from(place.length.get()));
+                sink(change, place);
+            };
+            read_changes((term, unit.first, &body), names, &mut note, &mut pass)
+                .map_err(|malformed| damage(unit.first, malformed.to_string()))?;
+            unit.live = live;
+        }
+        accounts.push(unit);
+        Ok(())
+    }
+}
+
+/// Seizes the log. Waits for the engine.
+fn seize(ledger: &mut dyn Ledger, at_least: Term) -> Result<Seized, StoreError> {
+    ask(ledger, &Call::Seize { at_least }, |answer| match answer {
+        Answer::Seized(seized) => seized,
+        other => unreachable!("a seizure was answered by {other:?}"),
+    })
+}
+
+/// Reads entries from `from` on, at least one. Waits for the engine.
+fn read(ledger: &mut dyn Ledger, from: Seq) -> Result<Vec<(Seq, Vec<u8>)>, StoreError> {
+    let entries = ask(ledger, &Call::Read { from, bytes: READ_BYTES }, |answer| match answer {
+        Answer::Read(entries) => entries,
+        other => unreachable!("a read was answered by {other:?}"),
+    })?;
+    if entries.is_empty() { Err(damage(from, "it is gone".to_owned())) } else { Ok(entries) }
+}
+
+/// Asks the engine until it answers, a bounded number of times.
+fn ask<T>(
+    ledger: &mut dyn Ledger,
+    call: &Call,
+    result: impl Fn(Answer) -> Result<T, Unreachable>,
+) -> Result<T, StoreError> {
+    let mut why = String::new();
+    for _ in 0..PATIENCE {
+        ledger.start(call.clone());
+        let answer = loop {
+            match ledger.poll() {
+                Some(answer) => break answer,
+                None => ledger.wait(),
+            }
+        };
+        match result(answer) {
+            Ok(result) => return Ok(result),
+            Err(unreachable) => why = unreachable.why,
+        }
+    }
+    Err(StoreError::NoAnswer { why })
+}
