@@ -6,5 +6,6 @@
 
 mod answers;
 mod conformance;
+mod damage;
 mod fake;
 mod store;
