@@ -66,6 +66,8 @@ pub(crate) struct Pending {
     target_bytes: usize,
     encoder: Encoder,
     drafts: VecDeque<Draft>,
+    /// The number of them that somebody waits for.
+    urgent: usize,
     /// The number of the next new entry.
     next: Seq,
     /// The checksum of the entry that was sealed last.
@@ -76,9 +78,9 @@ pub(crate) struct Pending {
 impl Pending {
     /// Continues behind the entry `head`, which has this checksum.
     pub(crate) fn new(tenure: Tenure, target_bytes: usize, head: Seq, checksum: u64) -> Self {
-        let (encoder, drafts) = (Encoder::default(), VecDeque::new());
+        let (encoder, drafts, urgent) = (Encoder::default(), VecDeque::new(), 0);
         let next = Seq(head.0 + 1);
-        Self { tenure, target_bytes, encoder, drafts, next, checksum, bytes: 0 }
+        Self { tenure, target_bytes, encoder, drafts, urgent, next, checksum, bytes: 0 }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -90,8 +92,8 @@ impl Pending {
     }
 
     /// Whether somebody waits for the first entry or one behind it.
-    pub(crate) fn is_urgent(&self) -> bool {
-        self.drafts.iter().any(|draft| draft.is_urgent)
+    pub(crate) const fn is_urgent(&self) -> bool {
+        self.urgent > 0
     }
 
     /// The moment of the first batch.
@@ -144,6 +146,7 @@ impl Pending {
                 batches: last.contents.batches + contents.batches,
                 records: last.contents.records + contents.records,
             };
+            self.urgent += usize::from(is_urgent && !last.is_urgent);
             last.is_urgent |= is_urgent;
         }
     }
@@ -164,6 +167,7 @@ impl Pending {
                 since,
                 is_urgent,
             });
+            self.urgent += usize::from(is_urgent);
             self.next = Seq(self.next.0 + 1);
         }
         count as u64
@@ -172,7 +176,8 @@ impl Pending {
     /// Removes the first entry, to be appended next.
     pub(crate) fn seal(&mut self) -> Option<Sealed> {
         let draft = self.drafts.pop_front()?;
-        let Draft { seq, body, goes_on, continues, contents, .. } = draft;
+        let Draft { seq, body, goes_on, continues, contents, is_urgent, .. } = draft;
+        self.urgent -= usize::from(is_urgent);
         let (term, previous) = (self.tenure.term, self.checksum);
         let header = EntryHeader { term, seq, previous, goes_on, continues };
         let (bytes, checksum) = header.seal(&body);
