@@ -259,9 +259,9 @@ fn is_expected(error: &StoreError) -> bool {
 
 #[test]
 fn what_was_acknowledged_is_there_whatever_the_engine_does() {
-    for seed in 0..150 {
+    for seed in 0..60 {
         assert!(reign(seed, FakeKnobs::PERFECT) == 15, "seed {seed}");
     }
-    let tenures: u64 = (0..250).map(|seed| reign(seed, FakeKnobs::ROUGH)).sum();
-    assert!(tenures > 2_000, "only {tenures} tenures");
+    let tenures: u64 = (0..150).map(|seed| reign(seed, FakeKnobs::ROUGH)).sum();
+    assert!(tenures > 1_200, "only {tenures} tenures");
 }
