@@ -382,11 +382,13 @@ impl World {
     fn has_no_room_for(&self, error: &StoreError, newest: u32) -> bool {
         let files = self.disk.files();
         let has_spare = files.keys().any(|name| name.starts_with("spare-"));
-        // The start itself has made the segment `newest + 1`.
-        let beside = format!("spare-{:010}.log", u32::MAX - (newest + 2));
+        // The start itself has made the segment `newest + 1`, or `newest` again if nothing was in
+        // it.
+        let beside =
+            [newest + 1, newest + 2].map(|number| format!("spare-{:010}.log", u32::MAX - number));
         let StoreError::Full { file, .. } = error else { return false };
         self.capacity.saturating_sub(self.disk.used()) < LEAST_SEGMENT_BYTES
-            && (!has_spare || *file == beside)
+            && (!has_spare || beside.contains(file))
     }
 
     /// The number of the newest segment.
