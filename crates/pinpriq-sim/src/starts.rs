@@ -377,8 +377,8 @@ impl World {
     /// cause this, not the server itself.
     ///
     /// What is due at a start is one batch. Here segments are so small that it may be larger than
-    /// one, and then it needs a file of its own beside the new segment of the start, although
-    /// spares are left. Segments of the usual size hold every such batch.
+    /// one, and then it needs a larger file of its own beside the new segment of the start, although
+    /// spares or some room are left. Segments of the usual size hold every such batch.
     fn has_no_room_for(&self, error: &StoreError, newest: u32) -> bool {
         let files = self.disk.files();
         let has_spare = files.keys().any(|name| name.starts_with("spare-"));
@@ -387,8 +387,8 @@ impl World {
         let beside =
             [newest + 1, newest + 2].map(|number| format!("spare-{:010}.log", u32::MAX - number));
         let StoreError::Full { file, .. } = error else { return false };
-        self.capacity.saturating_sub(self.disk.used()) < LEAST_SEGMENT_BYTES
-            && (!has_spare || beside.contains(file))
+        let room = self.capacity.saturating_sub(self.disk.used());
+        beside.contains(file) || (room < LEAST_SEGMENT_BYTES && !has_spare)
     }
 
     /// The number of the newest segment.
