@@ -377,7 +377,7 @@ impl World {
     /// cause this, not the server itself.
     ///
     /// What is due at a start is one batch. Here segments are so small that it may be larger than
-    /// one, and then it needs a larger file of its own beside the new segment of the start, although
+    /// one. Then it needs a larger file of its own beside the new segment of the start, although
     /// spares or some room are left. Segments of the usual size hold every such batch.
     fn has_no_room_for(&self, error: &StoreError, newest: u32) -> bool {
         let files = self.disk.files();

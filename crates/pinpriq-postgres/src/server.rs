@@ -1,0 +1,97 @@
+//! A server with the tables of all logs: connecting to it, and creating them. Reads and writes no
+//! log.
+
+use std::sync::Arc;
+
+use pinpriq_ledger::Writer;
+use tokio::time::timeout;
+use tokio_postgres::Config;
+
+use crate::log::PostgresLog;
+use crate::options::{ConnectError, PostgresOptions, hosts, quoted_schema};
+use crate::session::Session;
+use crate::statements::{are_there, create};
+
+/// A server that keeps fenced logs. Clones are handles to the same one. It keeps no connection.
+#[derive(Clone)]
+pub struct Postgres {
+    server: Arc<Server>,
+}
+
+/// What a person should know of a server that is used.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Report {
+    /// The version, as PostgreSQL writes it in `server_version_num`: 150004 is 15.4.
+    pub version: u32,
+    /// The setting `synchronous_standby_names`. If it is empty, a commit is on the disk of one
+    /// machine only, and a failover may lose what was acknowledged.
+    pub synchronous_standby_names: String,
+}
+
+impl Report {
+    /// Whether each commit waits for another machine.
+    #[must_use]
+    pub fn has_synchronous_standbys(&self) -> bool {
+        !self.synchronous_standby_names.trim().is_empty()
+    }
+}
+
+impl Postgres {
+    /// Connects, checks the server, and creates the schema and the tables if they are missing.
+    /// Several may do so at once. It needs a runtime with time and I/O.
+    ///
+    /// Refuses what cannot keep logs: see [`ConnectError`].
+    pub async fn connect(options: PostgresOptions) -> Result<(Self, Report), ConnectError> {
+        let schema = quoted_schema(&options.schema)?;
+        let hosts = hosts(&options)?;
+        let limit = options.call_timeout;
+        let server = Server { options, schema, hosts };
+        let report = timeout(limit, server.prepare()).await;
+        let silent = |_| ConnectError::Unusable("it does not answer in time".to_owned());
+        let report = report.map_err(silent)??;
+        Ok((Self { server: Arc::new(server) }, report))
+    }
+
+    /// Returns the log of a shard for a writer. It connects when it is asked something, and keeps
+    /// up to two connections.
+    #[must_use]
+    pub fn log(&self, shard: u16, writer: Writer) -> PostgresLog {
+        PostgresLog::new(Arc::clone(&self.server), shard, writer)
+    }
+}
+
+/// Where the tables are.
+pub(crate) struct Server {
+    pub(crate) options: PostgresOptions,
+    /// The schema, in quotes.
+    pub(crate) schema: String,
+    hosts: Vec<Config>,
+}
+
+impl Server {
+    /// Connects to the first host that accepts changes.
+    pub(crate) async fn open(&self) -> Result<Session, ConnectError> {
+        let mut error = ConnectError::Unusable("it has no host".to_owned());
+        for host in &self.hosts {
+            error = match timeout(self.options.connect_timeout, Session::open(host)).await {
+                Ok(Ok(session)) => return Ok(session),
+                Ok(Err(error)) => error,
+                Err(_) => ConnectError::Unusable("no connection in time".to_owned()),
+            };
+        }
+        Err(error)
+    }
+
+    async fn prepare(&self) -> Result<Report, ConnectError> {
+        let session = self.open().await?;
+        let run = async |sql: &str| {
+            session.run(sql).await.map_err(|failure| ConnectError::Unusable(failure.why))
+        };
+        // Who may use the tables need not have the right to create them.
+        if run(&are_there(&self.schema)).await? != ["t"] {
+            run(&create(&self.schema)).await?;
+        }
+        let (version, synchronous_standby_names) = (session.version, session.standbys.clone());
+        Ok(Report { version, synchronous_standby_names })
+    }
+}
