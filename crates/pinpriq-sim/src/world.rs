@@ -548,6 +548,7 @@ impl World {
     /// Compares everything with everything.
     pub(crate) fn check(&mut self) {
         let Some(sim) = &self.sim else { return };
+        self.oracle.borrow_mut().note_reads();
         if self.oracle.borrow().failed {
             return;
         }
