@@ -9,8 +9,8 @@ use super::source::{Token, lines_naming};
 use super::tree::{File, Tree};
 
 /// The crates that may name the async runtime.
-pub(crate) const RUNTIME_CRATES: [&str; 4] =
-    ["pinpriq-server", "pinpriq", "pinpriq-remote", "pinpriq-postgres"];
+pub(crate) const RUNTIME_CRATES: [&str; 5] =
+    ["pinpriq-server", "pinpriq", "pinpriq-remote", "pinpriq-etcd", "pinpriq-postgres"];
 
 /// The one file through which the store reaches the operating system's files.
 const DISK: &str = "crates/pinpriq-store/src/real_disk.rs";

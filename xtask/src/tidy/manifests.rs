@@ -12,7 +12,7 @@ use super::tree::{File, Tree};
 
 /// Each of our crates, with those of ours that it may use. Only the fuzz targets may use the
 /// program, and nothing may use the fuzz targets, the simulator or xtask.
-const DIRECTIONS: [(&str, &[&str]); 21] = [
+const DIRECTIONS: [(&str, &[&str]); 22] = [
     (
         "pinpriq-fuzz",
         &["pinpriq", "pinpriq-engine", "pinpriq-letters", MODEL, "pinpriq-store", "pinpriq-wire"],
@@ -33,6 +33,7 @@ const DIRECTIONS: [(&str, &[&str]); 21] = [
         &["pinpriq-calendar", "pinpriq-engine", "pinpriq-letters", "pinpriq-store", "pinpriq-wire"],
     ),
     ("pinpriq-postgres", &["pinpriq-ledger", "pinpriq-remote", "pinpriq-store"]),
+    ("pinpriq-etcd", &["pinpriq-ledger", "pinpriq-remote", "pinpriq-store"]),
     ("pinpriq-remote", &["pinpriq-ledger"]),
     ("pinpriq-ledger", &[DICE, "pinpriq-engine", "pinpriq-records", "pinpriq-store"]),
     ("pinpriq-store", &[DICE, "pinpriq-engine", "pinpriq-records"]),

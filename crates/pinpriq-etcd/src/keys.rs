@@ -1,0 +1,147 @@
+//! The keys of a log, and the texts in them. Nothing here knows what they are compared for.
+
+use std::fmt;
+
+use pinpriq_ledger::{Seq, Tenure, Term, Writer};
+use prost::bytes::Bytes;
+
+/// The keys of the log of one shard.
+pub(crate) struct Keys {
+    prefix: String,
+}
+
+impl Keys {
+    /// The name must have been checked, and the shard must have at most four digits.
+    pub(crate) fn new(name: &str, shard: u16) -> Self {
+        Self { prefix: format!("pinpriq/{name}/s/{shard:04}/") }
+    }
+
+    fn key(&self, rest: &str) -> Bytes {
+        Bytes::from([&self.prefix, rest].concat())
+    }
+
+    pub(crate) fn fence(&self) -> Bytes {
+        self.key("fence")
+    }
+
+    pub(crate) fn head(&self) -> Bytes {
+        self.key("head")
+    }
+
+    pub(crate) fn first(&self) -> Bytes {
+        self.key("first")
+    }
+
+    pub(crate) fn entry(&self, seq: Seq) -> Bytes {
+        self.key(&format!("e/{:020}", seq.0))
+    }
+
+    /// The key behind all entries.
+    pub(crate) fn end_of_entries(&self) -> Bytes {
+        // The character after the slash.
+        self.key("e0")
+    }
+
+    /// The entry that has this key.
+    pub(crate) fn seq(&self, key: &[u8]) -> Option<Seq> {
+        let digits = key.strip_prefix(self.prefix.as_bytes())?.strip_prefix(b"e/")?;
+        if digits.len() == 20 { number(digits).map(Seq) } else { None }
+    }
+}
+
+/// A number as it is in a value.
+pub(crate) fn decimal(number: u64) -> Bytes {
+    Bytes::from(number.to_string())
+}
+
+/// The number in a value.
+pub(crate) fn number(value: &[u8]) -> Option<u64> {
+    let is_decimal = value.iter().all(u8::is_ascii_digit);
+    std::str::from_utf8(value).ok().filter(|_| is_decimal)?.parse().ok()
+}
+
+/// What an append is compared with: whose log it is, and the bar that it must have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Fence {
+    pub(crate) tenure: Tenure,
+    /// Rises with each resolve that raises it. What was sent before has a lower one.
+    pub(crate) bar: u64,
+}
+
+impl fmt::Display for Fence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{:032x}", self.tenure.term.0, self.tenure.writer.0)?;
+        if self.bar == 0 { Ok(()) } else { write!(f, ":{}", self.bar) }
+    }
+}
+
+impl Fence {
+    pub(crate) fn value(self) -> Bytes {
+        Bytes::from(self.to_string())
+    }
+
+    /// Reads a value. There is one text for each fence, and nothing else is one.
+    pub(crate) fn parse(value: &[u8]) -> Option<Self> {
+        let mut parts = value.split(|byte| *byte == b':');
+        let term = Term(number(parts.next()?)?);
+        let writer = std::str::from_utf8(parts.next()?).ok()?;
+        let writer = Writer(u128::from_str_radix(writer, 16).ok()?);
+        let bar = parts.next().map_or(Some(0), number)?;
+        let fence = Self { tenure: Tenure { term, writer }, bar };
+        (fence.to_string().as_bytes() == value).then_some(fence)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pinpriq_ledger::{Seq, Tenure, Term, Writer};
+
+    use super::{Fence, Keys, decimal, number};
+
+    #[test]
+    fn keys_are_as_documented() {
+        let keys = Keys::new("a-B_9", 7);
+        assert_eq!(&keys.fence()[..], b"pinpriq/a-B_9/s/0007/fence");
+        assert_eq!(&keys.entry(Seq(12))[..], b"pinpriq/a-B_9/s/0007/e/00000000000000000012");
+        assert!(keys.entry(Seq(u64::MAX)) < keys.end_of_entries());
+        for seq in [Seq(0), Seq(1), Seq(u64::MAX)] {
+            assert_eq!(keys.seq(&keys.entry(seq)), Some(seq));
+        }
+        for key in ["pinpriq/a-B_9/s/0007/e/12", "pinpriq/a-B_9/s/0008/e/00000000000000000012"] {
+            assert_eq!(keys.seq(key.as_bytes()), None, "{key}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_strict() {
+        assert_eq!(number(&decimal(u64::MAX)), Some(u64::MAX));
+        for text in ["", "+1", "-1", "1 ", "18446744073709551616"] {
+            assert_eq!(number(text.as_bytes()), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_fence_has_one_text() {
+        let tenure = Tenure { term: Term(12), writer: Writer(0xabc) };
+        for (bar, text) in [
+            (0, "12:00000000000000000000000000000abc"),
+            (3, "12:00000000000000000000000000000abc:3"),
+        ] {
+            let fence = Fence { tenure, bar };
+            assert_eq!(fence.to_string(), text);
+            assert_eq!(Fence::parse(text.as_bytes()), Some(fence));
+        }
+        for text in [
+            "",
+            "12",
+            "12:abc",
+            "12:00000000000000000000000000000ABC",
+            "012:00000000000000000000000000000abc",
+            "12:00000000000000000000000000000abc:0",
+            "12:00000000000000000000000000000abc:",
+            "12:00000000000000000000000000000abc:1:",
+        ] {
+            assert_eq!(Fence::parse(text.as_bytes()), None, "{text:?}");
+        }
+    }
+}

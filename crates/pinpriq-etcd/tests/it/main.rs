@@ -1,0 +1,12 @@
+//! The ledger on a real cluster of etcd, which the tests start themselves. Where etcd is not
+//! installed they pass without having tested anything, unless `PINPRIQ_ENGINES=required` is set.
+
+#![expect(clippy::unwrap_used, reason = "a test ends at the first failure")]
+
+mod cluster;
+mod logs;
+mod lost;
+mod options;
+mod proxy;
+mod suites;
+mod trouble;
