@@ -1,7 +1,7 @@
 //! One entry of a log, byte by byte: a header and a body. `docs/ledger.md` describes it.
 //!
 //! The checksum of each entry covers that of the entry before, so that an entry cannot be changed,
-//! lost or moved without notice. What is in a body is the business of [`crate::batch`].
+//! lost or moved without notice. What is in a body is the business of `batch.rs`.
 
 use xxhash_rust::xxh3::Xxh3;
 
