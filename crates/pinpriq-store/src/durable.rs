@@ -380,7 +380,7 @@ impl Durable {
         self.store.is_outpaced()
     }
 
-    /// See [`Reclaims::held_bytes`].
+    /// See [`Reclaims::held_bytes`](crate::Reclaims::held_bytes).
     #[inline]
     pub fn held_bytes(&mut self) -> u64 {
         if self.engine.leaves_payloads() { self.store.held_bytes() } else { 0 }
