@@ -623,22 +623,22 @@ bugs! {
         [Server("resp::logging::")]
     EntriesTrimmedTooEarly "entries-trimmed-too-early"
         "Entries are removed before the batches that replace their records are in the log."
-        [Ledger("store::")]
+        [Ledger("store::what_was")]
     UnknownTakenForDone "unknown-taken-for-done"
         "An entry of which nobody knows what became of it counts as appended."
-        [Ledger("store::")]
+        [Ledger("store::what_was")]
     AbsentTakenForDone "absent-taken-for-done"
         "An entry that is not in the log is not appended again."
-        [Ledger("store::")]
+        [Ledger("store::what_was")]
     PartOfBatchCounted "part-of-batch-counted"
         "A batch that was left incomplete counts as far as it goes."
-        [InLedger("reader::"), Ledger("store::")]
+        [InLedger("reader::"), Ledger("store::what_was")]
     EntryBeforeNotCompared "entry-before-not-compared"
         "An entry is read though it does not follow the one before it."
         [InLedger("reader::")]
     LedgerRecordsLeftBehind "ledger-records-left-behind"
         "Old entries are never written again, and the log grows without bound."
-        [Ledger("store::")]
+        [Ledger("store::one_ancient")]
     AnswerNotConfirmed "answer-not-confirmed"
         "An answer that changed nothing leaves though another server may own the log by now."
         [Ledger("answers::")]
