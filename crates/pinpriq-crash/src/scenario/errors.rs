@@ -121,7 +121,10 @@ fn judge(outcome: &traced::Outcome, sum: &mut Sum) -> Option<String> {
         return None;
     }
     // Only the rest of a segment behind the end recorded by its successor is ever truncated.
-    let journal = |call: &&Call| !call.rest.contains("/spare-") && call.name != "ftruncate";
+    let journal = |call: &&Call| {
+        let is_of_spare = call.rest.contains("/spare-") || puts_away(call, &outcome.calls);
+        !is_of_spare && call.name != "ftruncate"
+    };
     let of_journal = outcome.calls.iter().filter(injected).find(journal);
     if outcome.status.code().is_some_and(|code| code != 0) && outcome.played.accepted == 0 {
         sum.refused += 1;
@@ -142,6 +145,19 @@ fn judge(outcome: &traced::Outcome, sum: &mut Sum) -> Option<String> {
         return Some(format!("ended as if nothing had been wrong, after {name}({rest}"));
     }
     None
+}
+
+/// Whether a call syncs the directory after a segment that nobody needs was put away as a spare. If
+/// that fails, the next start does it.
+fn puts_away(call: &Call, calls: &[Call]) -> bool {
+    let is_before = |other: &&Call| other.thread == call.thread && other.at_us < call.at_us;
+    let before = calls.iter().filter(is_before).max_by_key(|other| other.at_us);
+    let is_of_directory = call.name == "fsync" && call.rest.contains("/data>");
+    let is_put_away = |other: &Call| {
+        let (from, to) = (other.rest.find("/segment-"), other.rest.find("/spare-"));
+        other.name.starts_with("rename") && from.is_some() && from < to
+    };
+    is_of_directory && before.is_some_and(is_put_away)
 }
 
 /// Whether a call that found no room was the last write of the journal: that of the closing batch.
