@@ -1,12 +1,14 @@
-//! One measurement of one server, for `bench/compare`. It uses the loop of `pinpriq bench` with the
-//! requests of the other server, so that the same code loads all servers.
+//! One measurement of one server, for `bench/compare` and `bench/clusters`. It uses the loop of
+//! `pinpriq bench` with the requests of the other server, so that the same code loads all servers.
 //!
 //! `peers echo PORT` is the limit that the machine sets: a server that sends back what it receives.
-//! `peers run KIND PORT CONNECTIONS DEPTH MILLISECONDS BYTES PRIORITIES` measures put, take and ack
-//! and prints JSON. It is not a tool for users: that is `pinpriq bench`.
+//! `peers run KIND PORT CONNECTIONS DEPTH MILLISECONDS BYTES PRIORITIES [QUEUE,QUEUE...]` measures
+//! put, take and ack and prints JSON. Only pinpriq can have several queues, which jobs use in
+//! turns. It is not a tool for users: that is `pinpriq bench`.
 
 mod beanstalkd;
 mod echo;
+mod rabbitmq;
 mod redis;
 
 use std::fmt::Write as _;
@@ -19,16 +21,21 @@ use pinpriq_load::{Bound, Dialect, Figures, Latency, Pace, Plan, Resp, Step};
 
 use crate::beanstalkd::Beanstalkd;
 use crate::echo::Echo;
-use crate::redis::{Leasing, Popping};
+use crate::rabbitmq::RabbitMq;
+use crate::redis::{Leasing, Popping, Waiting};
 
 const USAGE: &str = "usage: peers echo PORT | \
-                     peers run KIND PORT CONNECTIONS DEPTH MILLISECONDS BYTES PRIORITIES";
+                     peers run KIND PORT CONNECTIONS DEPTH MILLISECONDS BYTES PRIORITIES \
+                     [QUEUE,QUEUE...]";
 
 /// Puts, takes and acknowledges.
 const LEASED: [Step; 3] = [Step::Put, Step::Take, Step::Ack];
 
 /// Puts, and takes what the next take acknowledges.
 const DONE: [Step; 2] = [Step::Put, Step::DoneTake];
+
+/// Puts, and takes. What was taken is acknowledged with the next put.
+const ACKED_WITH_PUT: [Step; 2] = [Step::Put, Step::Take];
 
 /// Puts and pops, where there are no leases.
 const POPPED: [Step; 2] = [Step::Put, Step::Pop];
@@ -38,9 +45,13 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match arguments.as_slice() {
         ["echo", port] => address(port).and_then(|address| echo::serve(address).map_err(told)),
-        ["run", kind, port, connections, depth, ms, bytes, priorities] => {
-            numbers([connections, depth, ms, bytes, priorities])
-                .and_then(|numbers| measure(kind, address(port)?, numbers))
+        ["run", kind, port, connections, depth, ms, bytes, priorities, queues @ ..]
+            if queues.len() <= 1 =>
+        {
+            let queues = queues.first().unwrap_or(&"jobs").split(',').map(str::to_owned);
+            numbers([connections, depth, ms, bytes, priorities]).and_then(|numbers| {
+                measure(kind, address(port)?, numbers, &queues.collect::<Vec<_>>())
+            })
         }
         _ => Err(USAGE.to_owned()),
     };
@@ -58,11 +69,14 @@ fn measure(
     kind: &str,
     address: SocketAddr,
     [connections, depth, ms, bytes, priorities]: [u32; 5],
+    queues: &[String],
 ) -> Result<(), String> {
     let payload = pinpriq_load::payload(bytes as usize, 1);
     let steps = match kind {
         "redis-pop" => &POPPED[..],
         "pinpriq-done" => &DONE,
+        "rabbitmq" if depth > 1 => return Err("RabbitMQ has a depth of 1".to_owned()),
+        "rabbitmq" => &ACKED_WITH_PUT,
         _ => &LEASED,
     };
     let plan = Plan {
@@ -70,7 +84,7 @@ fn measure(
         connections: connections as usize,
         depth: depth as usize,
         cycle: steps.iter().map(|step| (*step).into()).collect(),
-        queues: 1,
+        queues: u32::try_from(queues.len()).unwrap_or(1),
         keeps_queue: false,
         priorities,
         seed: 1,
@@ -78,12 +92,13 @@ fn measure(
         bound: Bound::Nanoseconds(u64::from(ms) * 1_000_000),
         until_empty: false,
     };
-    let queues = ["jobs".to_owned()];
     let figures = match kind {
-        "pinpriq" | "pinpriq-done" => run(&plan, &mut Resp::new(&queues, &payload, priorities)),
+        "pinpriq" | "pinpriq-done" => run(&plan, &mut Resp::new(queues, &payload, priorities)),
         "echo" => run(&plan, &mut Echo::new(&payload)),
         "redis-pop" => run(&plan, &mut Popping::new(&payload)),
         "redis-lease" => run(&plan, &mut Leasing::open(address, &payload)?),
+        "redis-wait" => run(&plan, &mut Waiting(Leasing::open(address, &payload)?)),
+        "rabbitmq" => run(&plan, &mut RabbitMq::open(address, &payload)?),
         "beanstalkd" => run(&plan, &mut Beanstalkd::new(&payload)),
         unknown => Err(format!("no server is called {unknown}")),
     }?;

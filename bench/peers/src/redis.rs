@@ -1,4 +1,4 @@
-//! Redis as a priority queue, in two ways.
+//! Redis as a priority queue, in two ways, and each of them with a wait for a replica.
 //!
 //! [`Popping`] is the usual one: a sorted set, `ZADD` and `ZPOPMIN`. What is popped is gone,
 //! whatever becomes of the worker.
@@ -9,6 +9,9 @@
 //! `ZREM` of that token, which removes nothing if the task has been leased to another one since.
 //! What such a queue needs besides, above all the return of tasks whose lease is over, would run
 //! beside this and is not measured.
+//!
+//! [`Waiting`] sends `WAIT 1 0` behind each request, whose answer counts when a replica has the
+//! change. `WAIT` holds up what comes behind it on its connection.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -166,6 +169,38 @@ impl Dialect for Leasing {
         let mut parts = Parts::new(bytes);
         let outcome = self.outcome(step, slot, &mut parts);
         parts.answer(outcome)
+    }
+}
+
+/// Waits after each request until a replica has what it changed.
+pub(crate) struct Waiting<D>(pub(crate) D);
+
+impl<D: Dialect> Dialect for Waiting<D> {
+    fn request(&mut self, step: Step, slot: &Slot, out: &mut Vec<u8>) {
+        self.0.request(step, slot, out);
+        put_command(out, &[b"WAIT", b"1", b"0"]);
+    }
+
+    fn answer<'a>(
+        &mut self,
+        step: Step,
+        slot: &mut Slot,
+        bytes: &'a [u8],
+    ) -> Result<Answer<'a>, String> {
+        let Answer::Whole { outcome, length } = self.0.answer(step, slot, bytes)? else {
+            return Ok(Answer::Incomplete);
+        };
+        let mut parts = Parts::new(bytes.get(length..).unwrap_or_default());
+        let replicas = parts.part().and_then(|part| match part {
+            Part::Integer(1..) => Ok(outcome),
+            other => Err(unexpected(&format!("{other:?} instead of a replica"))),
+        });
+        Ok(match parts.answer(replicas)? {
+            Answer::Whole { outcome, length: more } => {
+                Answer::Whole { outcome, length: length + more }
+            }
+            Answer::Incomplete => Answer::Incomplete,
+        })
     }
 }
 

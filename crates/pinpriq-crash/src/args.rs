@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use pinpriq_history::Tolerance;
 
+use crate::cluster::engine::Kind;
 use crate::load::SHARDS_MAX;
 use crate::server::Program;
 
@@ -21,10 +22,13 @@ scenarios
   damage     flipped bits, cut, missing, swapped and old files between two runs
   full       a small file system that the server fills itself
   power      power loss on a file system of its own
+  cluster    three nodes on an engine: kills, pauses, cuts, hand-overs, and troubles of the engine
   peers      the same kills and power losses for Redis and beanstalkd; prints a table
 
 options
   --kills N         how many kills, or power losses, or damages          [100]
+  --engine E         of a cluster: etcd, three members, or postgres, with a standby  [etcd]
+  --rounds N        how many troubles of a cluster                       [10]
   --durability L    the server's setting; with less than sync, losses show  [sync]
   --shards N        how many shards the server has, at most 4            [1]
   --seconds N       stop after this time                                 [no limit]
@@ -44,6 +48,8 @@ pub(crate) struct Wanted {
     pub(crate) program: Program,
     pub(crate) scenario: String,
     pub(crate) kills: u64,
+    pub(crate) engine: Kind,
+    pub(crate) rounds: u64,
     pub(crate) seconds: Option<u64>,
     pub(crate) seed: u64,
     pub(crate) operations: usize,
@@ -64,6 +70,8 @@ pub(crate) fn wanted(mut arguments: impl Iterator<Item = String>) -> Option<Want
         },
         scenario: String::new(),
         kills: 100,
+        engine: Kind::Etcd,
+        rounds: 10,
         seconds: None,
         seed: 1,
         operations: 300,
@@ -81,6 +89,8 @@ pub(crate) fn wanted(mut arguments: impl Iterator<Item = String>) -> Option<Want
                 wanted.program.shards = Some(shards).filter(|it| (1..=SHARDS_MAX).contains(it))?;
             }
             "--kills" => wanted.kills = arguments.next()?.parse().ok()?,
+            "--engine" => wanted.engine = Kind::of(&arguments.next()?)?,
+            "--rounds" => wanted.rounds = arguments.next()?.parse().ok()?,
             "--seconds" => wanted.seconds = Some(arguments.next()?.parse().ok()?),
             "--seed" => wanted.seed = arguments.next()?.parse().ok()?,
             "--operations" => wanted.operations = arguments.next()?.parse().ok()?,
@@ -103,7 +113,7 @@ pub(crate) fn wanted(mut arguments: impl Iterator<Item = String>) -> Option<Want
 
 #[cfg(test)]
 mod tests {
-    use super::wanted;
+    use super::{Kind, wanted};
 
     fn parsed(line: &str) -> Option<super::Wanted> {
         wanted(line.split_whitespace().map(str::to_owned))
@@ -115,6 +125,8 @@ mod tests {
         assert_eq!((wanted.scenario.as_str(), wanted.kills, wanted.seed), ("kill", 7, 1));
         assert_eq!((wanted.tolerance.fixed_us, wanted.allow_missing), (9_000, true));
         assert_eq!((wanted.program.durability.as_str(), wanted.program.shards), ("sync", 1));
+        let cluster = parsed("--server s cluster --rounds 3 --engine postgres").unwrap();
+        assert_eq!((cluster.rounds, cluster.engine), (3, Kind::Postgres));
         assert_eq!(parsed("--server s kill --shards 2").unwrap().program.shards, 2);
     }
 
@@ -129,6 +141,7 @@ mod tests {
             "--server s kill --kills",
             "--server s kill --shards 0",
             "--server s kill --shards 5",
+            "--server s cluster --engine sqlite",
             "--server s kill --nothing 1",
         ] {
             assert!(parsed(line).is_none(), "{line}");

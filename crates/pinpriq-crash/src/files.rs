@@ -5,6 +5,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufReader, BufWriter};
+use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 
 use crate::fault::Fallible;
@@ -121,4 +122,62 @@ pub(crate) fn keep(path: &Path, name: &str) -> Fallible<PathBuf> {
     let kept = directory.join(name);
     fs::copy(path, &kept)?;
     Ok(kept)
+}
+
+/// The number of the socket on the loopback interface that has this local port, as the kernel
+/// reports it, if it is connected.
+pub(crate) fn socket_of_port(port: u16) -> Fallible<Option<u64>> {
+    let table = fs::read_to_string("/proc/net/tcp")?;
+    let local = format!("0100007F:{port:04X}");
+    let fields = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let mut lines = table.lines().map(fields);
+    let line = lines.find(|it| it.get(1) == Some(&local) && it.get(9).is_some_and(|it| it != "0"));
+    Ok(line.and_then(|fields| fields[9].parse().ok()))
+}
+
+/// Whether a process has this socket open.
+pub(crate) fn has_socket(process: u32, socket: u64) -> Fallible<bool> {
+    let wanted = format!("socket:[{socket}]");
+    for entry in fs::read_dir(format!("/proc/{process}/fd"))? {
+        // Others may be closed in the meantime.
+        if fs::read_link(entry?.path()).is_ok_and(|it| it.to_string_lossy() == wanted) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Gives a directory to another user.
+pub(crate) fn give_to(path: &Path, user: u32, group: u32) -> Fallible<()> {
+    Ok(chown(path, Some(user), Some(group))?)
+}
+
+/// Lets all users reach what is in a directory, if they know its name.
+pub(crate) fn let_enter(path: &Path) -> Fallible<()> {
+    Ok(fs::set_permissions(path, fs::Permissions::from_mode(0o711))?)
+}
+
+/// The directory with the programs of the newest PostgreSQL, if it is installed.
+pub(crate) fn postgres_binaries() -> Option<PathBuf> {
+    let versions = Path::new("/usr/lib/postgresql").read_dir().into_iter().flatten();
+    let mut found: Vec<PathBuf> =
+        versions.filter_map(|version| Some(version.ok()?.path().join("bin"))).collect();
+    found.sort();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    found.splice(0..0, std::env::split_paths(&path));
+    let has_all = |path: &PathBuf| ["initdb", "postgres"].iter().all(|it| path.join(it).exists());
+    found.into_iter().rfind(has_all)
+}
+
+/// The processes that a process has started and that run.
+pub(crate) fn children(process: u32) -> Fallible<Vec<u32>> {
+    let text = fs::read_to_string(format!("/proc/{process}/task/{process}/children"))?;
+    text.split_whitespace().map(|child| Ok(child.parse()?)).collect()
+}
+
+/// Whether a process runs. One that has ended and that nobody has asked about does not.
+pub(crate) fn is_alive(process: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let state = status.rsplit(')').next().and_then(|rest| rest.split_whitespace().next());
+    state.is_some_and(|state| state != "Z" && state != "X")
 }

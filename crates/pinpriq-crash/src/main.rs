@@ -7,6 +7,7 @@
 mod args;
 mod client;
 mod clock;
+mod cluster;
 mod contestant;
 mod drain;
 mod fault;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
     let Some(wanted) = args::wanted(std::env::args().skip(1)) else { return usage() };
     let scenario: fn(&Wanted) -> Fallible<Verdict> = match wanted.scenario.as_str() {
         "kill" => scenario::kill::run,
+        "cluster" => scenario::cluster::run,
         "errors" => scenario::errors::run,
         "full" => scenario::full::run,
         "power" => scenario::power::run,

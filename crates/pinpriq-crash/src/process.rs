@@ -2,6 +2,7 @@
 //!
 //! What a server writes to stderr is kept, so that a failure can show it.
 
+use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -13,32 +14,42 @@ use crate::fault::Fallible;
 
 /// How long anything may take before the harness gives up. In a normal run nothing waits this long.
 pub(crate) const GUARD: Duration = Duration::from_mins(1);
-/// The most lines of a log that are kept, and that may be in transit.
+/// The most lines of a log that are kept, the last ones, and that may be in transit.
 const LINES_MAX: usize = 1_000;
 
 /// A process with its log. Dropping this value kills it.
 pub(crate) struct Process {
     child: Child,
     lines: Receiver<String>,
-    log: Arc<Mutex<Vec<String>>>,
+    log: Arc<Mutex<VecDeque<String>>>,
     reader: Option<JoinHandle<()>>,
 }
 
 impl Process {
     /// Starts a command and reads what it writes to stderr.
     pub(crate) fn start(command: &mut Command) -> Fallible<Self> {
+        Self::start_watched(command, |_| ())
+    }
+
+    /// Does the same, and calls `watch` with each line.
+    pub(crate) fn start_watched(
+        command: &mut Command,
+        mut watch: impl FnMut(&str) + Send + 'static,
+    ) -> Fallible<Self> {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| format!("{command:?}: {error}"))?;
         let stderr = child.stderr.take().ok_or("a process without stderr")?;
         let (told, lines) = sync_channel(LINES_MAX);
-        let log = Arc::<Mutex<Vec<String>>>::default();
+        let log = Arc::<Mutex<VecDeque<String>>>::default();
         let kept = log.clone();
         let reader = std::thread::spawn(move || {
             for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                watch(&line);
                 let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-                if kept.len() < LINES_MAX {
-                    kept.push(line.clone());
+                if kept.len() == LINES_MAX {
+                    kept.pop_front();
                 }
+                kept.push_back(line.clone());
                 drop(kept);
                 // When nobody listens any more, keep reading the log, or the server would block.
                 let _ = told.try_send(line);
@@ -68,7 +79,8 @@ impl Process {
 
     /// What it has written until now.
     pub(crate) fn text(&self) -> String {
-        self.log.lock().unwrap_or_else(PoisonError::into_inner).join("\n")
+        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        log.make_contiguous().join("\n")
     }
 
     /// Whether it still runs.

@@ -194,6 +194,7 @@ pub(crate) fn outcome(operation: &Operation, reply: &Value) -> Fallible<Outcome>
             return Ok(Outcome::Refused("STORE".to_owned()));
         }
         return match own.as_deref().unwrap_or(&word) {
+            "UNKNOWN" => Ok(Outcome::Unknown),
             // The harness never makes an invalid request.
             "BADARG" | "ERR" | "IDREQUIRED" | "NOPROTO" => Err(strange()),
             _ => Ok(Outcome::Refused(word)),
@@ -263,6 +264,8 @@ mod tests {
         let came = outcome(&operation, &Value::Array(vec![task])).unwrap();
         assert_eq!(came, Outcome::Tasks(vec![delivery]));
         let stale = Value::Error("STALE that lease has ended".to_owned());
+        let unknown = Value::Error("UNKNOWN the owner has changed".to_owned());
+        assert_eq!(outcome(&operation, &unknown).unwrap(), Outcome::Unknown);
         let refused = outcome(&ack("q", "1-1-1").operation, &stale).unwrap();
         assert_eq!(refused, Outcome::Refused("STALE".to_owned()));
         assert!(outcome(&operation, &Value::Integer(1)).is_err());

@@ -79,12 +79,16 @@ impl Program {
     }
 }
 
-fn listening(command: &mut Command, is_traced: bool) -> Fallible<Started> {
-    // The settings of whoever runs the harness must not affect the server under test.
+/// Removes the settings of whoever runs the harness, which must not affect the server under test.
+pub(crate) fn remove_settings(command: &mut Command) {
     let own = |name: &std::ffi::OsString| name.to_string_lossy().starts_with("PINPRIQ_");
     for (name, _) in std::env::vars_os().filter(|(name, _)| own(name)) {
         command.env_remove(name);
     }
+}
+
+fn listening(command: &mut Command, is_traced: bool) -> Fallible<Started> {
+    remove_settings(command);
     let mut process = Process::start(command)?;
     let Some(line) = process.line("\"door\":\"resp\"")? else {
         let status = process.wait()?;

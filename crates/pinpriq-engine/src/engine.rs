@@ -33,7 +33,7 @@ use crate::room::Room;
 use crate::schedule::{Calendars, EveryOnly};
 use crate::stats::Counters;
 use crate::task::{Bytes, ClientId, Receipt, RequestId, TaskRecord};
-use crate::time::Timestamp;
+use crate::time::{Span, Timestamp};
 
 /// The result of a command: a reply, `None` if the request waits, or a refusal.
 pub(crate) type Answered = Result<Option<Reply>, Refusal>;
@@ -47,6 +47,8 @@ pub struct Engine {
     pub(crate) now: Timestamp,
     /// The moment of [`Engine::start`].
     pub(crate) started_at: Timestamp,
+    /// See [`Engine::set_grace`].
+    pub(crate) grace: Option<Span>,
     pub(crate) issued: Issued,
     pub(crate) tasks: Tasks,
     pub(crate) queues: Queues,
@@ -121,6 +123,7 @@ impl Engine {
             seed,
             now: Timestamp::ZERO,
             started_at: Timestamp::ZERO,
+            grace: None,
             issued: Issued::default(),
             tasks: Tasks::new(seed),
             queues: Queues::new(&limits),
@@ -150,6 +153,13 @@ impl Engine {
     /// schedules with a fixed distance are known.
     pub fn set_calendars(&mut self, calendars: Arc<dyn Calendars>) {
         self.calendars = calendars;
+    }
+
+    /// Lets every lease with a TTR go on for a while after [`Engine::start`]: at least for its TTR
+    /// or for `grace`, whichever is shorter. For an engine that takes over from another server that
+    /// has not ended in order, whose clients could reach nobody meanwhile. Set it before the start.
+    pub const fn set_grace(&mut self, grace: Span) {
+        self.grace = Some(grace);
     }
 
     /// Carries out one command of one client at the moment `now`.

@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::limits::TASK_OVERHEAD_BYTES;
 use crate::memory::deadlines::Due;
 use crate::memory::indexes::Indexes;
-use crate::memory::packed::Task;
+use crate::memory::packed::{Task, Unsaved};
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::settings::{Ids, Paused, Settings};
 use crate::stats::Exit;
@@ -90,8 +90,10 @@ impl Engine {
 
     /// Starts to serve at the moment `now`, as the given incarnation, with what was restored.
     ///
-    /// Tasks whose TTL has passed are removed, and leases without a deadline end. `latest` is the
-    /// header of the newest batch in the store. Costs O(n log n) in the number of tasks.
+    /// Tasks whose TTL has passed are removed, and leases without a deadline end. Others keep their
+    /// deadline, unless [`Engine::set_grace`] was called. Members that are alive get their whole
+    /// lease again. `latest` is the header of the newest batch in the store. Costs O(n log n) in
+    /// the number of tasks.
     ///
     /// # Panics
     /// If `now` is earlier than the latest moment that the store knows, or the incarnation is not
@@ -190,8 +192,22 @@ impl Engine {
         self.report.add(Change::Gone(task.number()));
     }
 
+    /// Puts the end of a lease off if it would come within the grace. The store hears of it, so
+    /// that it holds after the next start too.
+    fn put_off_end(&mut self, slot: Slot) {
+        let (Some(grace), now) = (self.grace, self.now) else { return };
+        let Some(lease) = self.tasks[slot].lease_mut() else { return };
+        let Some(deadline) = lease.deadline else { return };
+        let earliest = now.after(lease.ttr.map_or(grace, |ttr| ttr.min(grace)));
+        if deadline < earliest || planted!(LeaseCutAtTakeover) {
+            lease.deadline = Some(earliest);
+            self.mark(slot, Unsaved::Grant);
+        }
+    }
+
     /// Counts a restored task, and returns its next deadline.
     fn admit(&mut self, slot: Slot) -> Option<(Timestamp, Due)> {
+        self.put_off_end(slot);
         let task = &mut self.tasks[slot];
         let (number, kind, content) = (task.number(), task.kind(), task.content_bytes());
         let own = task.own_bytes();

@@ -1,12 +1,15 @@
 //! A cluster, and one request to it. Which member is asked changes with the first trouble. What a
 //! request means for a log is decided by its caller.
 
+use std::error::Error as _;
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pinpriq_ledger::{Status, Unreachable, Writer};
+use pinpriq_remote::tls::{Options, explain};
+use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request, Response};
 
@@ -15,6 +18,7 @@ use crate::generated::maintenance_client::MaintenanceClient;
 use crate::generated::{CompactionRequest, StatusRequest, TxnRequest, TxnResponse};
 use crate::options::{EtcdError, EtcdOptions};
 use crate::remote::EtcdRemote;
+use crate::sign_in::{Member, Pass, SignIn, has_token_ended, is_signed_out};
 use crate::transaction::reading;
 
 /// The largest answer that is accepted, in bytes.
@@ -32,6 +36,31 @@ const TOO_LARGE_TO_READ: &str = "grpc: received message larger than max (";
 /// What etcd says when somebody else has compacted as far or farther.
 const COMPACTED: &str = "etcdserver: mvcc: required revision has been compacted";
 
+/// What etcd says of a lease that has ended, and of what should hang on it.
+const LEASE_GONE: &str = "etcdserver: requested lease not found";
+
+/// What etcd says of a user or a password that it does not know, of a request without a user, and
+/// of one that the user may not make, each with what to do. Every member says the same.
+const NOT_ALLOWED: [(&str, &str); 3] = [
+    (
+        "etcdserver: authentication failed, invalid user ID or password",
+        "it does not know this user with this password",
+    ),
+    (
+        "etcdserver: user name is empty",
+        "it asks for a user and a password: name them in the address, or a certificate that has \
+         the user as its common name",
+    ),
+    (
+        "etcdserver: permission denied",
+        "the user has no right to these keys: grant its role to read and write all that begin \
+         with pinpriq/ and the name of the cluster",
+    ),
+];
+
+/// What the options of an address are called.
+const TLS_OPTIONS: Options = Options { roots: "cacert", identity: "cert and key" };
+
 /// A cluster of etcd. Clones use the same connections.
 ///
 /// All its calls are made on one async runtime, with time and network.
@@ -47,6 +76,8 @@ struct Inner {
     channels: Mutex<Vec<Option<Channel>>>,
     /// The endpoint in use.
     current: AtomicUsize,
+    /// The user, if there is one.
+    sign_in: Option<SignIn>,
 }
 
 /// Why there is no answer that could be used.
@@ -56,6 +87,9 @@ pub(crate) enum Trouble {
     Silent,
     /// It was an error.
     Error(Box<tonic::Status>),
+    /// The encrypted connection was ended before there was one. What the other side says of our
+    /// certificate comes after the handshake, and the library under tonic does not pass it on.
+    HungUp,
     /// It does not say what it should.
     Malformed(&'static str),
 }
@@ -88,13 +122,49 @@ impl Trouble {
         matches!(self, Self::Error(status) if status.code() == Code::OutOfRange)
     }
 
-    pub(crate) fn unreachable(&self) -> Unreachable {
-        let why = match self {
+    /// Whether a lease has ended. Then nothing was done.
+    pub(crate) fn is_lease_gone(&self) -> bool {
+        matches!(self, Self::Error(status) if status.message() == LEASE_GONE)
+    }
+
+    /// Whether a connection was lost on which the handshake had succeeded.
+    fn is_of_connection(&self) -> bool {
+        let Self::Error(status) = self else { return false };
+        // What etcd says has no source.
+        let is_lost = matches!(status.code(), Code::Cancelled | Code::Unknown);
+        is_lost && status.source().is_some() && explain(&**status, TLS_OPTIONS).is_none()
+    }
+
+    /// What is to be done about a user that may not do what it has asked for.
+    fn remedy(&self) -> Option<&'static str> {
+        let Self::Error(status) = self else { return None };
+        let known = NOT_ALLOWED.iter().find(|(text, _)| *text == status.message());
+        known.map(|(_, remedy)| *remedy)
+    }
+
+    /// Whether another member would answer the same.
+    fn is_final(&self) -> bool {
+        self.is_too_much() || self.is_lease_gone() || self.remedy().is_some()
+    }
+
+    /// What happened, for people.
+    pub(crate) fn why(&self) -> String {
+        match self {
             Self::Silent => "it was silent".to_owned(),
-            Self::Error(status) => format!("{}: {}", status.code(), status.message()),
+            Self::Error(status) => {
+                let known = self.remedy().map(str::to_owned);
+                let known = known.or_else(|| explain(&**status, TLS_OPTIONS));
+                known.unwrap_or_else(|| format!("{}: {}", status.code(), status.message()))
+            }
+            Self::HungUp => "it has ended the encrypted connection: if it always does, name a \
+                             certificate that it trusts with cert and key"
+                .to_owned(),
             Self::Malformed(what) => format!("{what} is malformed"),
-        };
-        Unreachable { why }
+        }
+    }
+
+    pub(crate) fn unreachable(&self) -> Unreachable {
+        Unreachable { why: self.why() }
     }
 }
 
@@ -104,7 +174,8 @@ impl Etcd {
         let endpoints = options.check()?;
         let channels = Mutex::new(vec![None; endpoints.len()]);
         let current = AtomicUsize::new(0);
-        Ok(Self { inner: Arc::new(Inner { options, endpoints, channels, current }) })
+        let sign_in = options.user.clone().map(SignIn::new);
+        Ok(Self { inner: Arc::new(Inner { options, endpoints, channels, current, sign_in }) })
     }
 
     /// The log of a shard for a writer. Asks nothing yet. Refuses shards above 9999.
@@ -124,8 +195,8 @@ impl Etcd {
             let read = self.transact(&reading(Vec::new())).await?;
             let Some(header) = read.header else { return Err(Trouble::Malformed("a header")) };
             let request = CompactionRequest { revision: header.revision };
-            let sent = self.ask(|channel, limit| async move {
-                KvClient::new(channel).compact(timed(request, limit)).await
+            let sent = self.ask(|member, limit| async move {
+                KvClient::new(member).compact(timed(request, limit)).await
             });
             match sent.await {
                 Err(Trouble::Error(status)) if status.message() == COMPACTED => {}
@@ -136,16 +207,16 @@ impl Etcd {
         compacted.await.unwrap_or(Err(Trouble::Silent)).map_err(|trouble| trouble.unreachable())
     }
 
-    pub(crate) fn name(&self) -> &str {
-        &self.inner.options.name
+    pub(crate) fn options(&self) -> &EtcdOptions {
+        &self.inner.options
     }
 
     /// How much room the member in use has.
     pub(crate) async fn status(&self) -> Result<Status, Trouble> {
         let mut trouble = Trouble::Silent;
         for _ in &self.inner.endpoints {
-            let sent = self.ask(|channel, limit| async move {
-                MaintenanceClient::new(channel).status(timed(StatusRequest {}, limit)).await
+            let sent = self.ask(|member, limit| async move {
+                MaintenanceClient::new(member).status(timed(StatusRequest {}, limit)).await
             });
             match sent.await {
                 Ok(status) => {
@@ -165,43 +236,114 @@ impl Etcd {
     ///
     /// Several copies of it may reach the cluster, and some of them later.
     pub(crate) async fn transact(&self, request: &TxnRequest) -> Result<TxnResponse, Trouble> {
+        self.transact_within(self.inner.options.attempt, request).await
+    }
+
+    /// Does so with this limit for each member.
+    pub(crate) async fn transact_within(
+        &self,
+        limit: Duration,
+        request: &TxnRequest,
+    ) -> Result<TxnResponse, Trouble> {
+        self.each_member(|| self.transact_at(limit, request)).await
+    }
+
+    /// Sends a transaction to the member in use. One copy of it may reach the cluster.
+    pub(crate) async fn transact_once(&self, request: &TxnRequest) -> Result<TxnResponse, Trouble> {
+        self.transact_at(self.inner.options.attempt, request).await
+    }
+
+    /// Does so with this limit.
+    pub(crate) async fn transact_at(
+        &self,
+        limit: Duration,
+        request: &TxnRequest,
+    ) -> Result<TxnResponse, Trouble> {
+        let sent = self.ask_within(limit, |member, limit| {
+            let request = timed(request.clone(), limit);
+            async move {
+                let client = KvClient::new(member);
+                let mut accepting = client.max_decoding_message_size(ANSWER_BYTES_MAX);
+                accepting.txn(request).await
+            }
+        });
+        sent.await
+    }
+
+    /// Repeats a call until a member answers, as often as there are members.
+    pub(crate) async fn each_member<T, F>(&self, call: impl Fn() -> F) -> Result<T, Trouble>
+    where
+        F: Future<Output = Result<T, Trouble>>,
+    {
         let mut trouble = Trouble::Silent;
         for _ in &self.inner.endpoints {
-            match self.transact_once(request.clone()).await {
-                Err(met) if !met.is_too_much() => trouble = met,
+            match call().await {
+                Err(met) if !met.is_final() => trouble = met,
                 answer => return answer,
             }
         }
         Err(trouble)
     }
 
-    /// Sends a transaction to the member in use. One copy of it may reach the cluster.
-    pub(crate) async fn transact_once(&self, request: TxnRequest) -> Result<TxnResponse, Trouble> {
-        let sent = self.ask(|channel, limit| async move {
-            let client = KvClient::new(channel);
-            let mut accepting = client.max_decoding_message_size(ANSWER_BYTES_MAX);
-            accepting.txn(timed(request, limit)).await
-        });
-        sent.await
-    }
-
-    /// Asks the member in use. After trouble, the next call asks another one.
-    async fn ask<T, F>(&self, call: impl FnOnce(Channel, Duration) -> F) -> Result<T, Trouble>
+    async fn ask<T, F>(&self, call: impl Fn(Member, Duration) -> F) -> Result<T, Trouble>
     where
         F: Future<Output = Result<Response<T>, tonic::Status>>,
     {
-        let limit = self.inner.options.attempt;
+        self.ask_within(self.inner.options.attempt, call).await
+    }
+
+    /// Asks the member in use. After trouble, the next call asks another one.
+    ///
+    /// A call that was refused because its token has ended is made once more with a new one. The
+    /// member has looked at the token before anything else, so this is no second copy of it.
+    pub(crate) async fn ask_within<T, F>(
+        &self,
+        limit: Duration,
+        call: impl Fn(Member, Duration) -> F,
+    ) -> Result<T, Trouble>
+    where
+        F: Future<Output = Result<Response<T>, tonic::Status>>,
+    {
         let index = self.inner.current.load(Ordering::Relaxed);
         let channel = self.channel(index);
-        let trouble = match tokio::time::timeout(limit, call(channel, limit)).await {
+        let asked = async {
+            let pass = self.pass(&channel).await?;
+            let member = InterceptedService::new(channel.clone(), pass.clone());
+            let mut answer = call(member, limit).await;
+            if let (Err(status), Some(sign_in)) = (&answer, &self.inner.sign_in)
+                && is_signed_out(status)
+            {
+                sign_in.forget(&pass).await;
+                if has_token_ended(status) {
+                    let pass = self.pass(&channel).await?;
+                    answer = call(InterceptedService::new(channel.clone(), pass), limit).await;
+                }
+            }
+            answer.map_err(|status| self.trouble(status))
+        };
+        let trouble = match tokio::time::timeout(limit, asked).await {
             Ok(Ok(response)) => return Ok(response.into_inner()),
-            Ok(Err(status)) => Trouble::Error(Box::new(status)),
+            Ok(Err(trouble)) => trouble,
             Err(_) => Trouble::Silent,
         };
-        if !trouble.is_too_much() && trouble.verdict().is_none() {
+        if !trouble.is_final() && trouble.verdict().is_none() {
             self.leave(index);
         }
         Err(trouble)
+    }
+
+    fn trouble(&self, status: tonic::Status) -> Trouble {
+        let trouble = Trouble::Error(Box::new(status));
+        let is_encrypted = self.inner.options.tls.is_some();
+        if is_encrypted && trouble.is_of_connection() { Trouble::HungUp } else { trouble }
+    }
+
+    /// What shows this member who asks.
+    async fn pass(&self, channel: &Channel) -> Result<Pass, Trouble> {
+        match &self.inner.sign_in {
+            None => Ok(Pass::default()),
+            Some(sign_in) => sign_in.pass(channel, self.inner.options.attempt).await,
+        }
     }
 
     fn channel(&self, index: usize) -> Channel {
@@ -226,7 +368,7 @@ impl Etcd {
 }
 
 /// A request that the member gives up too.
-fn timed<T>(message: T, limit: Duration) -> Request<T> {
+pub(crate) fn timed<T>(message: T, limit: Duration) -> Request<T> {
     let mut request = Request::new(message);
     request.set_timeout(limit);
     request

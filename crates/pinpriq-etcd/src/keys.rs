@@ -1,8 +1,11 @@
-//! The keys of a log, and the texts in them. Nothing here knows what they are compared for.
+//! The keys of a log, the texts in them, and the keys of the registry. Nothing here knows what they
+//! are compared for.
 
 use std::fmt;
 
+use pinpriq_cluster::{Instance, ShardNumber};
 use pinpriq_ledger::{Seq, Tenure, Term, Writer};
+use pinpriq_remote::records::read_instance;
 use prost::bytes::Bytes;
 
 /// The keys of the log of one shard.
@@ -46,6 +49,73 @@ impl Keys {
     pub(crate) fn seq(&self, key: &[u8]) -> Option<Seq> {
         let digits = key.strip_prefix(self.prefix.as_bytes())?.strip_prefix(b"e/")?;
         if digits.len() == 20 { number(digits).map(Seq) } else { None }
+    }
+}
+
+/// The keys of the registry.
+pub(crate) struct RegistryKeys {
+    prefix: String,
+}
+
+impl RegistryKeys {
+    /// The name must have been checked.
+    pub(crate) fn new(name: &str) -> Self {
+        Self { prefix: format!("pinpriq/{name}/") }
+    }
+
+    fn key(&self, folder: &str, rest: &str) -> Bytes {
+        Bytes::from([&self.prefix, folder, rest].concat())
+    }
+
+    pub(crate) fn meta(&self) -> Bytes {
+        self.key("meta", "")
+    }
+
+    pub(crate) fn node(&self, instance: Instance) -> Bytes {
+        self.key("node/", &instance.to_string())
+    }
+
+    pub(crate) fn own(&self, shard: ShardNumber) -> Bytes {
+        self.key("own/", &format!("{shard:04}"))
+    }
+
+    pub(crate) fn target(&self, shard: ShardNumber) -> Bytes {
+        self.key("target/", &format!("{shard:04}"))
+    }
+
+    pub(crate) fn drain(&self, name: &str) -> Bytes {
+        self.key("drain/", name)
+    }
+
+    /// The first key of a folder, and the one behind its last one: `0` comes after the slash.
+    pub(crate) fn folder(&self, name: &str) -> (Bytes, Bytes) {
+        (self.key(name, "/"), self.key(name, "0"))
+    }
+
+    /// What a key in this folder is called there.
+    fn rest<'k>(&self, key: &'k [u8], folder: &str) -> Option<&'k str> {
+        let rest = key.strip_prefix(self.prefix.as_bytes())?.strip_prefix(folder.as_bytes())?;
+        std::str::from_utf8(rest).ok()
+    }
+
+    pub(crate) fn instance(&self, key: &[u8]) -> Option<Instance> {
+        read_instance(self.rest(key, "node/")?)
+    }
+
+    pub(crate) fn shard(&self, key: &[u8]) -> Option<ShardNumber> {
+        let shard = number(self.rest(key, "own/")?.as_bytes())?;
+        let shard = ShardNumber::try_from(shard).ok()?;
+        (self.own(shard) == key).then_some(shard)
+    }
+
+    pub(crate) fn target_of(&self, key: &[u8]) -> Option<ShardNumber> {
+        let shard = number(self.rest(key, "target/")?.as_bytes())?;
+        let shard = ShardNumber::try_from(shard).ok()?;
+        (self.target(shard) == key).then_some(shard)
+    }
+
+    pub(crate) fn drained<'k>(&self, key: &'k [u8]) -> Option<&'k str> {
+        self.rest(key, "drain/")
     }
 }
 
@@ -94,9 +164,10 @@ impl Fence {
 
 #[cfg(test)]
 mod tests {
+    use pinpriq_cluster::Instance;
     use pinpriq_ledger::{Seq, Tenure, Term, Writer};
 
-    use super::{Fence, Keys, decimal, number};
+    use super::{Fence, Keys, RegistryKeys, decimal, number};
 
     #[test]
     fn keys_are_as_documented() {
@@ -110,6 +181,32 @@ mod tests {
         for key in ["pinpriq/a-B_9/s/0007/e/12", "pinpriq/a-B_9/s/0008/e/00000000000000000012"] {
             assert_eq!(keys.seq(key.as_bytes()), None, "{key}");
         }
+    }
+
+    #[test]
+    fn keys_of_the_registry_are_as_documented() {
+        let keys = RegistryKeys::new("a");
+        assert_eq!(&keys.meta()[..], b"pinpriq/a/meta");
+        assert_eq!(
+            &keys.node(Instance(10))[..],
+            b"pinpriq/a/node/0000000000000000000000000000000a"
+        );
+        assert_eq!(&keys.own(7)[..], b"pinpriq/a/own/0007");
+        assert_eq!(&keys.target(7)[..], b"pinpriq/a/target/0007");
+        assert_eq!(&keys.drain("n/1")[..], b"pinpriq/a/drain/n/1");
+        assert_eq!(keys.instance(&keys.node(Instance(u128::MAX))), Some(Instance(u128::MAX)));
+        assert_eq!(keys.drained(&keys.drain("")), Some(""));
+        for shard in [0, 7, 1023, 9_999, u16::MAX] {
+            assert_eq!(keys.shard(&keys.own(shard)), Some(shard));
+            assert_eq!(keys.target_of(&keys.target(shard)), Some(shard));
+            assert_eq!(keys.target_of(&keys.own(shard)), None);
+        }
+        for key in ["pinpriq/a/own/7", "pinpriq/a/own/00007", "pinpriq/a/own/70000", "own/0007"] {
+            assert_eq!(keys.shard(key.as_bytes()), None, "{key}");
+        }
+        let (start, end) = keys.folder("own");
+        assert!(start < keys.own(0) && keys.own(u16::MAX) < end);
+        assert_eq!(keys.drained(b"pinpriq/a/drain/\xff"), None);
     }
 
     #[test]

@@ -1,8 +1,10 @@
-//! Fenced logs on etcd, 3.4 and later.
+//! Fenced logs and a registry on etcd, 3.4 and later.
 //!
-//! [`Etcd`] is a cluster, [`EtcdRemote`] the log of one shard on it. Each change is one transaction
+//! [`Etcd`] is a cluster, [`EtcdRemote`] the log of one shard on it, and [`EtcdRegistry`] what the
+//! nodes know of each other. In a log, each change is one transaction
 //! that compares the fence of the log, so that etcd itself refuses what comes from an earlier
-//! tenure. Nothing is watched, and no lease is taken: who should own a log is decided elsewhere.
+//! tenure. The records of the registry hang on leases. Nothing is watched. Who should own a log is
+//! decided elsewhere.
 //!
 //! All keys of a log begin with `pinpriq/NAME/s/SHARD/`, where SHARD has 4 digits. Numbers are
 //! decimal, but the writer is hexadecimal.
@@ -14,10 +16,26 @@
 //! | `first` | the first entry that is kept |
 //! | `e/SEQ` | an entry, whose number has 20 digits |
 //!
+//! The keys of the registry are `pinpriq/NAME/meta`, and those under `node/`, `own/` and `drain/`
+//! beside it. What is in them is told in `docs/ledger.md`.
+//!
 //! etcd keeps former values of its keys until they are compacted: [`Etcd::compact`]. When etcd has
 //! reached its own quota, it refuses trims too, so [`EtcdOptions::bytes_max`] must be lower.
 //!
-//! Connections are not encrypted and nobody signs in yet: TLS and passwords are to come.
+//! Connections are encrypted, and the client signs in with a user and a password, if
+//! [`EtcdOptions`] says so.
+
+#[cfg(planted)]
+#[macro_use]
+extern crate pinpriq_planted;
+
+/// Whether a bug was planted. A build for use has none: see `docs/planted.md`.
+#[cfg(not(planted))]
+macro_rules! planted {
+    ($bug:ident) => {
+        false
+    };
+}
 
 mod client;
 #[allow(
@@ -34,11 +52,17 @@ mod client;
 )]
 mod generated;
 mod keys;
+mod lease;
+mod looking;
 mod options;
 mod reading;
+mod registry;
 mod remote;
+mod sign_in;
 mod transaction;
 
 pub use client::Etcd;
 pub use options::{EtcdError, EtcdOptions};
+pub use registry::{COMPACT_EVERY, EtcdRegistry};
 pub use remote::EtcdRemote;
+pub use sign_in::EtcdUser;

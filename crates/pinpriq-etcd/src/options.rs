@@ -2,17 +2,26 @@
 
 use std::time::Duration;
 
-use tonic::transport::Endpoint;
+use pinpriq_remote::tls::{Identity, Tls};
+use tonic::transport::{ClientTlsConfig, Endpoint};
+
+use crate::sign_in::EtcdUser;
 
 /// The longest name of an installation, in bytes.
 const NAME_BYTES_MAX: usize = 40;
 
 /// How a cluster of etcd is used.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct EtcdOptions {
-    /// Where its members listen for clients, such as `http://10.0.0.1:2379`. At least one. They are
-    /// used one at a time.
+    /// Where its members listen for clients, such as `http://10.0.0.1:2379`, or
+    /// `https://10.0.0.1:2379` with [`EtcdOptions::tls`]. At least one. They are used one at a
+    /// time.
     pub endpoints: Vec<String>,
+    /// How connections are encrypted, if they are. Whatever it says of whom a server must be,
+    /// members must have certificates for their hosts.
+    pub tls: Option<Tls>,
+    /// Who signs in, if etcd wants passwords.
+    pub user: Option<EtcdUser>,
     /// The name of the installation, so that several of them can share a cluster: 1 to 40 letters,
     /// digits, `_` and `-` of ASCII.
     pub name: String,
@@ -33,6 +42,8 @@ impl EtcdOptions {
     pub fn new(name: impl Into<String>, endpoints: Vec<String>) -> Self {
         Self {
             endpoints,
+            tls: None,
+            user: None,
             name: name.into(),
             deadline: Duration::from_secs(5),
             attempt: Duration::from_secs(2),
@@ -57,18 +68,37 @@ impl EtcdOptions {
     fn endpoint(&self, text: &str) -> Result<Endpoint, EtcdError> {
         let refused =
             |why: &str| EtcdError::Endpoint { endpoint: text.to_owned(), why: why.into() };
-        let Some(authority) = text.strip_prefix("http://") else {
-            return Err(refused("it must begin with http://"));
+        let scheme = if self.tls.is_some() { "https://" } else { "http://" };
+        let Some(authority) = text.strip_prefix(scheme) else {
+            return Err(refused(&format!("it must begin with {scheme}")));
         };
         if authority.is_empty() || authority.contains(['/', '?', '#', '@']) {
-            return Err(refused("it must be http://HOST:PORT"));
+            return Err(refused(&format!("it must be {scheme}HOST:PORT")));
         }
         let endpoint = Endpoint::from_shared(text.to_owned());
         let endpoint = endpoint.map_err(|error| refused(&error.to_string()))?;
         if endpoint.uri().port_u16().is_none() {
             return Err(refused("it must have a port"));
         }
+        let endpoint = match &self.tls {
+            None => endpoint,
+            Some(tls) => {
+                let encrypted = endpoint.tls_config(tls_config(tls));
+                encrypted.map_err(|_| refused("its host can be in no certificate"))?
+            }
+        };
         Ok(endpoint.connect_timeout(self.connect).tcp_keepalive(Some(Duration::from_secs(15))))
+    }
+}
+
+fn tls_config(tls: &Tls) -> ClientTlsConfig {
+    let config = ClientTlsConfig::new().trust_anchors(tls.anchors());
+    match tls.identity() {
+        None => config,
+        Some(Identity { certificates, key }) => {
+            let (certificates, key) = (&certificates.text, &key.text);
+            config.identity(tonic::transport::Identity::from_pem(certificates, key))
+        }
     }
 }
 

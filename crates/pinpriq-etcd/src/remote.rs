@@ -2,8 +2,8 @@
 //!
 //! An append without an answer may still come. To find out what became of it, the same transaction
 //! is sent again: of all copies at most one is carried out, since each compares the last entry.
-//! Without its bytes, or if it is not the next entry, a *bar* in the fence is raised instead, and
-//! no copy that was sent before can be carried out any more.
+//! Without its bytes, or if it is not the next entry, the log is read. If the entry is not there, a
+//! *bar* in the fence is raised, and no copy that was sent before can be carried out any more.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,8 +26,8 @@ pub(crate) const TARGET_BYTES: usize = 64 << 10;
 /// The log of one shard on a cluster of etcd, for one writer. It comes from [`Etcd::remote`].
 ///
 /// Each call takes one request to the cluster, but a seize, a trim and raising a bar take two, and
-/// a long read takes one for each 64 entries. A call whose member does not answer is repeated with
-/// the next one, except an append.
+/// a long read takes one for each 64 entries. Renewing a tenure only reads. A call whose member
+/// does not answer is repeated with the next one, except an append.
 pub struct EtcdRemote {
     pub(crate) etcd: Etcd,
     pub(crate) keys: Keys,
@@ -107,7 +107,7 @@ impl Remote for EtcdRemote {
 
 impl EtcdRemote {
     pub(crate) fn new(etcd: Etcd, shard: u16, writer: Writer) -> Self {
-        let keys = Keys::new(etcd.name(), shard);
+        let keys = Keys::new(&etcd.options().name, shard);
         let (memory, uncounted_bytes) = (Mutex::default(), AtomicU64::new(0));
         Self { etcd, keys, writer, memory, uncounted_bytes }
     }
@@ -136,6 +136,7 @@ impl EtcdRemote {
             (last, revision) = (fence.tenure.term, pair.mod_revision);
         }
         let next = last.0.checked_add(1).ok_or(Trouble::Malformed("the last term"))?;
+        let next = if planted!(TermNotRaised) { last.0 } else { next };
         let tenure = Tenure { term: Term(next.max(at_least.0)), writer: self.writer };
         let fence = Fence { tenure, bar: 0 };
         let mut success = vec![put(keys.fence(), fence.value())];
@@ -161,7 +162,7 @@ impl EtcdRemote {
     async fn append(&self, entry: Entry) -> Appended {
         let Some(request) = self.appending(&entry) else { return Appended::Fenced };
         let is_again = self.memory().unanswered.replace(entry.clone()).as_ref() == Some(&entry);
-        let appended = match self.etcd.transact_once(request).await {
+        let appended = match self.etcd.transact_once(&request).await {
             Ok(response) => match fate(&response, &entry) {
                 Fate::Added => Appended::Done,
                 Fate::AlreadyThere if is_again => Appended::Done,
@@ -219,8 +220,12 @@ impl EtcdRemote {
         let bar = if known.tenure == entry.tenure { known.bar } else { 0 };
         let fence = Fence { tenure: entry.tenure, bar };
         let at = keys.entry(entry.seq);
+        let mut compare = vec![has(keys.fence(), fence.value()), has(keys.head(), decimal(last))];
+        if planted!(FenceOutsideOfTransaction) {
+            compare.remove(0);
+        }
         Some(TxnRequest {
-            compare: vec![has(keys.fence(), fence.value()), has(keys.head(), decimal(last))],
+            compare,
             success: vec![
                 put(at.clone(), Bytes::from_owner(Arc::clone(&entry.bytes))),
                 put(keys.head(), decimal(entry.seq.0)),
@@ -260,7 +265,8 @@ impl EtcdRemote {
             }
         }
         loop {
-            match self.raise_bar(tenure).await {
+            match self.raise_bar(tenure, seq).await {
+                Ok(Bar::NotNeeded) => return Resolved::Committed,
                 Ok(Bar::Raised { head }) if seq <= head => return Resolved::Committed,
                 Ok(Bar::Raised { .. }) => return Resolved::Absent,
                 Ok(Bar::Fenced) => return Resolved::Fenced,
@@ -270,15 +276,24 @@ impl EtcdRemote {
         }
     }
 
-    /// Sees to it that no append can come any more that this remote has sent before.
-    async fn raise_bar(&self, tenure: Tenure) -> Result<Bar, Trouble> {
+    /// Sees to it that no append of this entry can come any more that this remote has sent before.
+    /// If the entry is in the log, none can. What is read was agreed on by a majority after it was
+    /// asked for, and is not lost again.
+    async fn raise_bar(&self, tenure: Tenure, seq: Seq) -> Result<Bar, Trouble> {
         let keys = &self.keys;
-        let found = self.etcd.transact(&reading(vec![one(keys.fence())])).await?;
+        let found = self.etcd.transact(&reading(vec![one(keys.fence()), one(keys.head())])).await?;
         let fence = key_read(&found, 0).and_then(|pair| Fence::parse(&pair.value));
         let Some(fence) = fence.filter(|fence| fence.tenure == tenure) else {
             return Ok(Bar::Fenced);
         };
-        let raised = Fence { bar: fence.bar + 1, ..fence };
+        let head = number_read(&found, 1).ok_or(Trouble::Malformed("the head"))?;
+        if seq.0 <= head {
+            let is_there = |entry: &mut Entry| entry.tenure == tenure && entry.seq.0 <= head;
+            self.memory().unanswered.take_if(is_there);
+            return Ok(Bar::NotNeeded);
+        }
+        let bar = fence.bar + u64::from(!planted!(NoBarAfterAbsent));
+        let raised = Fence { bar, ..fence };
         let request = TxnRequest {
             compare: vec![has(keys.fence(), fence.value())],
             success: vec![put(keys.fence(), raised.value()), one(keys.head())],
@@ -345,6 +360,8 @@ impl EtcdRemote {
 /// What became of a bar.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Bar {
+    /// The entry is in the log.
+    NotNeeded,
     /// It was raised, when this was the last entry.
     Raised { head: Seq },
     /// The fence has changed meanwhile.

@@ -20,6 +20,11 @@ pub(crate) fn unchanged(key: Bytes, revision: i64) -> Compare {
     compare(CompareTarget::Mod, key, TargetUnion::ModRevision(revision))
 }
 
+/// Whether a key hangs on this lease.
+pub(crate) fn hangs_on(key: Bytes, lease: i64) -> Compare {
+    compare(CompareTarget::Lease, key, TargetUnion::Lease(lease))
+}
+
 fn compare(target: CompareTarget, key: Bytes, union: TargetUnion) -> Compare {
     let result = CompareResult::Equal.into();
     Compare { result, target: target.into(), key, target_union: Some(union) }
@@ -37,7 +42,17 @@ pub(crate) fn range(key: Bytes, end: Bytes, limit: usize) -> RequestOp {
 }
 
 pub(crate) fn put(key: Bytes, value: Bytes) -> RequestOp {
-    operation(Request::RequestPut(PutRequest { key, value }))
+    put_on(0, key, value)
+}
+
+/// Puts a key that vanishes with this lease.
+pub(crate) fn put_on(lease: i64, key: Bytes, value: Bytes) -> RequestOp {
+    operation(Request::RequestPut(PutRequest { key, value, lease }))
+}
+
+/// Removes one key.
+pub(crate) fn delete_one(key: Bytes) -> RequestOp {
+    delete(key, Bytes::new())
 }
 
 /// Removes the keys from `key` on that are before `end`.

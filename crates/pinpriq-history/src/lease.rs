@@ -158,7 +158,7 @@ impl Handed {
             };
         }
         let lasted = deadline.saturating_sub(self.span.from_us);
-        deadline.saturating_add(tolerance.of_us(lasted))
+        deadline.saturating_add(tolerance.of_us(lasted)).saturating_add(tolerance.prolonged_us)
     }
 
     /// The requests that may have ended the lease.

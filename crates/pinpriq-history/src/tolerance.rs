@@ -7,12 +7,15 @@ pub struct Tolerance {
     pub fixed_us: u64,
     /// The proportional part: one in this many parts of the time.
     pub one_in: u64,
+    /// How much longer a lease may last than it should: a node of a cluster prolongs leases when it
+    /// takes over.
+    pub prolonged_us: u64,
 }
 
 impl Default for Tolerance {
-    /// 50 ms, and one part in 500.
+    /// 50 ms, and one part in 500. Leases are not prolonged.
     fn default() -> Self {
-        Self { fixed_us: 50_000, one_in: 500 }
+        Self { fixed_us: 50_000, one_in: 500, prolonged_us: 0 }
     }
 }
 

@@ -22,6 +22,8 @@ const PLAIN: u8 = 0;
 const GOES_ON: u8 = 1;
 /// The body goes on with a batch of the entry before.
 const CONTINUES: u8 = 2;
+/// The tenure ends in order with this entry.
+const ENDS: u8 = 4;
 
 /// Where the checksum is. It covers everything before it, and the body.
 const CHECKSUM_AT: usize = 32;
@@ -39,6 +41,8 @@ pub struct EntryHeader {
     pub goes_on: bool,
     /// Whether it continues a batch of the entry before.
     pub continues: bool,
+    /// Whether its tenure ends in order with it. Then it belongs to no run.
+    pub ends: bool,
 }
 
 /// Why bytes are no entry.
@@ -68,7 +72,8 @@ impl EntryHeader {
     #[must_use]
     pub fn seal(&self, body: &[u8]) -> (Vec<u8>, u64) {
         let mut bytes = Vec::with_capacity(ENTRY_HEADER_BYTES + body.len());
-        let flags = u8::from(self.goes_on) * GOES_ON + u8::from(self.continues) * CONTINUES;
+        let of_run = u8::from(self.goes_on) * GOES_ON + u8::from(self.continues) * CONTINUES;
+        let flags = of_run + u8::from(self.ends) * ENDS;
         bytes.extend([ENTRY_VERSION, PLAIN, flags, 0]);
         bytes.extend(u32::try_from(body.len()).unwrap_or(u32::MAX).to_le_bytes());
         bytes.extend(self.term.0.to_le_bytes());
@@ -102,8 +107,11 @@ impl EntryHeader {
         if version != ENTRY_VERSION || codec != PLAIN || unused != 0 {
             return Err(BadEntry::Header("the version or the codec is none that ever was"));
         }
-        if flags & !(GOES_ON | CONTINUES) != 0 {
+        if flags & !(GOES_ON | CONTINUES | ENDS) != 0 {
             return Err(BadEntry::Header("it has a flag that never was"));
+        }
+        if flags & ENDS != 0 && flags != ENDS {
+            return Err(BadEntry::Header("a tenure ends in the middle of a batch"));
         }
         let header = Self {
             term: Term(number_at(stated, 8)),
@@ -111,6 +119,7 @@ impl EntryHeader {
             previous: number_at(stated, 24),
             goes_on: flags & GOES_ON != 0,
             continues: flags & CONTINUES != 0,
+            ends: flags & ENDS != 0,
         };
         Ok((header, checksum, body))
     }
@@ -135,7 +144,8 @@ mod tests {
 
     fn header() -> EntryHeader {
         let (term, seq) = (Term(3), Seq(7));
-        EntryHeader { term, seq, previous: 0x1122_3344_5566_7788, goes_on: true, continues: false }
+        let previous = 0x1122_3344_5566_7788;
+        EntryHeader { term, seq, previous, goes_on: true, continues: false, ends: false }
     }
 
     #[test]
@@ -153,13 +163,22 @@ mod tests {
 
     #[test]
     fn an_entry_comes_back() {
-        for continues in [false, true] {
-            let header = EntryHeader { continues, ..header() };
+        for (goes_on, continues, ends) in
+            [(true, false, false), (true, true, false), (false, true, false), (false, false, true)]
+        {
+            let header = EntryHeader { goes_on, continues, ends, ..header() };
             for body in [&b""[..], b"a", &[0; 5_000]] {
                 let (bytes, checksum) = header.seal(body);
                 assert_eq!(EntryHeader::open(&bytes), Ok((header, checksum, body)));
             }
         }
+    }
+
+    #[test]
+    fn a_tenure_does_not_end_within_a_batch() {
+        let (bytes, _) = EntryHeader { ends: true, ..header() }.seal(b"ab");
+        let error = EntryHeader::open(&bytes).unwrap_err();
+        assert!(matches!(error, BadEntry::Header(_)), "{error}");
     }
 
     #[test]

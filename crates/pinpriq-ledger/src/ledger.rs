@@ -15,6 +15,25 @@ use std::sync::Arc;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Term(pub u64);
 
+/// The lower bits of a term, which count the tenures of one generation.
+const TENURE_BITS: u32 = 40;
+
+impl Term {
+    /// The lowest term of a generation, which is the number of roll-backs of the engine that were
+    /// accepted. So the terms of a generation are above all of the generations before, also above
+    /// those that nobody knows of any more, and so are the receipts that contain them.
+    #[must_use]
+    pub const fn first_of(generation: u32) -> Self {
+        Self((generation as u64) << TENURE_BITS)
+    }
+
+    /// The generation of the term.
+    #[must_use]
+    pub const fn generation(self) -> u64 {
+        self.0 >> TENURE_BITS
+    }
+}
+
 /// The number of an entry. The first entry of a log has 1. 0 is the place before it. Engines keep
 /// numbers below 2^63, and refuse an append with a higher one as [`Appended::Fenced`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -78,6 +97,13 @@ pub enum Call {
     /// is as durable as an append. It is not enough to read: what is read may be lost yet. Any
     /// entry may be asked of: one up to the head is committed, also if it was trimmed or is of an
     /// earlier tenure, and one above is absent. The tenure goes on.
+    ///
+    /// Whatever is answered but [`Resolved::Unknown`] was found after the call was started, by what
+    /// compares the tenure and sees every seizure that was answered before. So for an entry that is
+    /// known to be there, this renews a tenure. It should cost little then.
+    ///
+    /// No append of the tenure may be under way meanwhile. After [`Resolved::Unknown`] none may be
+    /// started until this was asked again and is answered.
     Resolve {
         /// The tenure that has appended it.
         tenure: Tenure,

@@ -2,9 +2,10 @@
 //!
 //! [`ledger`] is the interface to an engine that keeps one fenced log for each shard. [`store`] is
 //! the store of a shard on such a log: it puts batches into entries, and has old records written
-//! again. [`entry`] is an entry byte by byte; `docs/ledger.md` is the reference. [`conformance`] is
-//! the suite that every such engine passes. [`fake`] is one in memory, which gets into trouble on
-//! request.
+//! again. [`window`] says until when the owner of a log may answer, and [`watermark`] what it
+//! remembers of a log to notice a roll-back, which a [`keeper`] keeps. [`entry`] is an entry byte
+//! by byte; `docs/ledger.md` is the reference. [`conformance`] is the suite that every such engine
+//! passes. [`fake`] is one in memory, which gets into trouble on request.
 //!
 //! Nothing here reads a clock or opens a socket.
 
@@ -25,15 +26,21 @@ mod batch;
 pub mod conformance;
 pub mod entry;
 pub mod fake;
+pub mod keeper;
 pub mod ledger;
 mod pending;
 mod reader;
 mod running;
 pub mod store;
+pub mod watermark;
+pub mod window;
 
 pub use fake::{FakeEngine, FakeKnobs, FakeLedger};
+pub use keeper::Keeper;
 pub use ledger::{
     Answer, Appended, Call, Ledger, Resolved, Seized, Seq, Status, Tenure, Term, Trimmed,
     Unreachable, Writer,
 };
 pub use store::{LedgerOptions, LedgerStore};
+pub use watermark::Watermark;
+pub use window::Window;

@@ -17,10 +17,9 @@ use crate::ledger::{Seq, Tenure};
 /// An entry that is to be appended.
 #[derive(Debug)]
 struct Draft {
-    seq: Seq,
+    /// Its term and the checksum of the entry before are filled in when it is sealed.
+    header: EntryHeader,
     body: Vec<u8>,
-    goes_on: bool,
-    continues: bool,
     contents: Contents,
     /// The moment of its first batch.
     since: Timestamp,
@@ -44,6 +43,7 @@ pub(crate) struct Contents {
 pub(crate) struct Sealed {
     pub(crate) seq: Seq,
     pub(crate) bytes: Arc<[u8]>,
+    pub(crate) checksum: u64,
     pub(crate) contents: Contents,
 }
 
@@ -110,15 +110,14 @@ impl Pending {
         placed: &mut dyn FnMut(usize, Place),
     ) -> Added {
         let mut body = Vec::new();
-        let room = self.drafts.back().map_or(0, |last| {
-            let is_alone = !last.continues && !last.goes_on;
-            if is_alone { self.target_bytes.saturating_sub(last.body.len()) } else { 0 }
-        });
-        let last_end = self.drafts.back().map_or(0, |last| last.body.len());
         let records = self.encoder.encode(facts, changes, &mut body);
-        let (first, start, fits) = match self.drafts.back() {
-            Some(last) if body.len() <= room => (last.seq, last_end, true),
-            _ => (self.next, 0, false),
+        let is_for_it = |last: &&Draft| {
+            let is_of_run = last.header.continues || last.header.goes_on;
+            !is_of_run && last.body.len() + body.len() <= self.target_bytes
+        };
+        let (first, start, fits) = match self.drafts.back().filter(is_for_it) {
+            Some(last) => (last.header.seq, last.body.len(), true),
+            None => (self.next, 0, false),
         };
         let mut live = 0;
         for record in records {
@@ -135,6 +134,22 @@ impl Pending {
         let bytes = body.len() as u64 + entries * ENTRY_HEADER_BYTES as u64;
         self.bytes += bytes;
         Added { first, entries, bytes, live }
+    }
+
+    /// Adds the entry that ends the tenure in order, with an empty batch. Nothing may be added
+    /// behind it.
+    pub(crate) fn end(&mut self, facts: &Header, position: Position) -> Added {
+        let mut body = Vec::new();
+        self.encoder.encode(facts, &[], &mut body);
+        let contents = Contents { last: Some(position), batches: 1, records: 0 };
+        let first = self.next;
+        let entries = self.begin(&body, contents, (facts.now, true));
+        if let Some(last) = self.drafts.back_mut() {
+            last.header.ends = true;
+        }
+        let bytes = body.len() as u64 + entries * ENTRY_HEADER_BYTES as u64;
+        self.bytes += bytes;
+        Added { first, entries, bytes, live: 0 }
     }
 
     /// Adds a batch to the last entry.
@@ -158,11 +173,10 @@ impl Pending {
         let count = pieces.len();
         for (at, piece) in pieces.enumerate() {
             let goes_on = at + 1 < count;
+            let (seq, continues) = (self.next, at > 0);
             self.drafts.push_back(Draft {
-                seq: self.next,
+                header: EntryHeader { seq, goes_on, continues, ..EntryHeader::default() },
                 body: piece.to_vec(),
-                goes_on,
-                continues: at > 0,
                 contents: if goes_on { Contents::default() } else { contents },
                 since,
                 is_urgent,
@@ -176,13 +190,13 @@ impl Pending {
     /// Removes the first entry, to be appended next.
     pub(crate) fn seal(&mut self) -> Option<Sealed> {
         let draft = self.drafts.pop_front()?;
-        let Draft { seq, body, goes_on, continues, contents, is_urgent, .. } = draft;
+        let Draft { header, body, contents, is_urgent, .. } = draft;
         self.urgent -= usize::from(is_urgent);
-        let (term, previous) = (self.tenure.term, self.checksum);
-        let header = EntryHeader { term, seq, previous, goes_on, continues };
+        let (term, previous, seq) = (self.tenure.term, self.checksum, header.seq);
+        let header = EntryHeader { term, previous, ..header };
         let (bytes, checksum) = header.seal(&body);
         self.checksum = checksum;
         self.bytes -= bytes.len() as u64;
-        Some(Sealed { seq, bytes: bytes.into(), contents })
+        Some(Sealed { seq, bytes: bytes.into(), checksum, contents })
     }
 }

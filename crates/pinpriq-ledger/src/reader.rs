@@ -28,6 +28,8 @@ pub(crate) struct Reader {
     /// The checksum of the last entry, or 0.
     checksum: u64,
     term: Term,
+    /// Whether that tenure has ended in order.
+    has_ended: bool,
     /// Whether there was an entry that continues nothing.
     is_begun: bool,
     /// The run that is not complete.
@@ -42,6 +44,7 @@ impl Reader {
         self.check(seq, &header)?;
         let is_new_tenure = header.term > self.term;
         (self.next, self.checksum, self.term) = (Some(Seq(seq.0 + 1)), checksum, header.term);
+        self.has_ended = header.ends;
         let unit = Unit { first: seq, entries: 1, bytes: bytes.len() as u64, live: 0 };
         let alone = Whole { unit, term: header.term, body: Some(body.to_vec()) };
         if header.continues {
@@ -99,6 +102,16 @@ impl Reader {
         self.checksum
     }
 
+    /// The term of the last entry, or 0 if there was none.
+    pub(crate) const fn term(&self) -> Term {
+        self.term
+    }
+
+    /// Whether the tenure of the last entry has ended in order with it.
+    pub(crate) const fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+
     fn check(&self, seq: Seq, header: &EntryHeader) -> Result<(), StoreError> {
         if header.seq != seq {
             return Err(damage(seq, format!("it says that it is entry {}", header.seq.0)));
@@ -106,6 +119,9 @@ impl Reader {
         if header.term < self.term {
             let (own, before) = (header.term.0, self.term.0);
             return Err(damage(seq, format!("it is of term {own}, and comes after term {before}")));
+        }
+        if self.has_ended && header.term == self.term {
+            return Err(damage(seq, "its tenure has ended with the entry before it".to_owned()));
         }
         match self.next {
             Some(next) if next != seq => {
@@ -144,7 +160,8 @@ mod tests {
             let seq = Seq(self.entries.len() as u64 + 1);
             let (goes_on, continues) = (flags.contains('>'), flags.contains('<'));
             let previous = self.previous;
-            let header = EntryHeader { term: Term(term), seq, previous, goes_on, continues };
+            let (term, ends) = (Term(term), flags.contains('.'));
+            let header = EntryHeader { term, seq, previous, goes_on, continues, ends };
             let body = [u8::try_from(seq.0).unwrap()];
             let (bytes, checksum) = header.seal(&body);
             self.previous = checksum;
@@ -196,8 +213,14 @@ mod tests {
     }
 
     #[test]
+    fn a_tenure_may_end_in_order() {
+        let whole = |first| (first, Some(vec![u8::try_from(first).unwrap()]));
+        assert_eq!(read("1 1. 2 2. 3.", 0).unwrap(), [1, 2, 3, 4, 5].map(whole));
+    }
+
+    #[test]
     fn what_makes_no_sense_is_damage() {
-        for words in ["1 1<", "1> 1", "1> 2<", "2 1"] {
+        for words in ["1 1<", "1> 1", "1> 2<", "2 1", "1. 1", "1. 1."] {
             let error = read(words, 0).unwrap_err();
             assert!(error.contains("entry 2"), "{words}: {error}");
         }

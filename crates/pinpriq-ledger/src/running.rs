@@ -5,30 +5,30 @@
 //! until the engine has resolved it. The caller remembers the first failure and makes no calls
 //! after it.
 
+mod compaction;
+
 use std::collections::VecDeque;
 
 use pinpriq_engine::change::{Change, Header, Place};
 use pinpriq_engine::time::{Span, Timestamp};
-use pinpriq_store::store::{LAZY_MS, REWRITE_BYTES_MAX, REWRITE_KEYS_MAX};
-use pinpriq_store::{Figures, Position, Rewrite, Room, StoreError, Urgency};
+use pinpriq_store::store::LAZY_MS;
+use pinpriq_store::{Figures, Position, Room, StoreError, Urgency};
 
 use crate::accounts::{Accounts, Unit};
-use crate::batch::read_keys;
+use crate::keeper::Keeper;
 use crate::ledger::{
     Answer, Appended, Call, ENTRY_BYTES_MAX, Ledger, Resolved, Seq, Status, Tenure, Trimmed,
-    Unreachable,
 };
-use crate::pending::{Pending, Sealed};
-use crate::reader::{Reader, damage};
+use crate::pending::{Added, Pending, Sealed};
+use crate::watermark::Watermark;
+use crate::window::{Watch, Window};
+use compaction::Compaction;
 
 /// After how many milliseconds the engine is asked again for what it has not answered.
 const AGAIN_MS: u64 = 100;
 
 /// How many bytes are appended before the engine is asked again how much room it has.
 const STATUS_EVERY_BYTES: u64 = 1 << 20;
-
-/// While more than this waits to be appended, no records are returned to be written again.
-const REWRITE_BACKLOG_BYTES: u64 = 1 << 20;
 
 /// The largest batch. It may have as many entries as that needs.
 pub(crate) const BATCH_BYTES_MAX: u64 = 64 << 20;
@@ -40,8 +40,17 @@ pub(crate) struct Running {
     accounts: Accounts,
     pending: Pending,
     in_flight: Option<InFlight>,
-    /// The last entry of this tenure that is in the log.
-    landed: Seq,
+    /// The last entry that is known to be in the log.
+    landed: Watermark,
+    keeper: Option<Box<dyn Keeper>>,
+    /// Entries that have landed and whose watermarks are not kept yet, with the last batch that
+    /// ends in each.
+    unkept: VecDeque<(Seq, Option<Position>)>,
+    watch: Watch,
+    /// What the last batch has said.
+    facts: Header,
+    /// Whether the tenure was ended in order.
+    has_ended: bool,
     last: Position,
     reached: Position,
     /// Entries before this one are being removed.
@@ -74,24 +83,15 @@ enum Fate {
     Asked,
 }
 
-/// The records of the oldest entries, which are to be written again.
-#[derive(Debug, Default)]
-struct Compaction {
-    /// The unit that is being read, and its entries so far.
-    reading: Option<(Unit, Reader, Seq)>,
-    /// The first entry of the unit that was read last.
-    done: Option<Seq>,
-    rewrites: VecDeque<Rewrite>,
-}
-
 impl Running {
     pub(crate) fn new(
         ledger: Box<dyn Ledger>,
         tenure: Tenure,
-        (accounts, pending): (Accounts, Pending),
-        slack_bytes: u64,
-        now: Timestamp,
+        (accounts, landed, keeper): (Accounts, Watermark, Option<Box<dyn Keeper>>),
+        (slack_bytes, window): (u64, Option<Window>),
+        facts: Header,
     ) -> Self {
+        let pending = Pending::new(tenure, ledger.target_bytes(), landed.head, landed.checksum);
         Self {
             ledger,
             tenure,
@@ -99,7 +99,12 @@ impl Running {
             accounts,
             pending,
             in_flight: None,
-            landed: Seq(0),
+            landed,
+            keeper,
+            unkept: VecDeque::new(),
+            watch: Watch::new(window),
+            facts,
+            has_ended: false,
             last: Position::default(),
             reached: Position::default(),
             trimming: None,
@@ -108,13 +113,22 @@ impl Running {
             since_status: None,
             asks_status: false,
             chores_at: Timestamp::ZERO,
-            now,
+            now: facts.now,
             figures: Figures::default(),
         }
     }
 
     pub(crate) const fn tenure(&self) -> Tenure {
         self.tenure
+    }
+
+    /// The last entry that is known to be in the log.
+    pub(crate) const fn watermark(&self) -> Watermark {
+        self.landed
+    }
+
+    pub(crate) const fn watch(&self) -> &Watch {
+        &self.watch
     }
 
     pub(crate) fn append(
@@ -124,12 +138,23 @@ impl Running {
         urgency: Urgency,
         placed: &mut dyn FnMut(usize, Place),
     ) -> Result<Position, StoreError> {
+        if self.has_ended {
+            return Err(StoreError::OutOfOrder { call: "append" });
+        }
         let position = Position(self.last.0 + 1);
         let is_urgent = urgency == Urgency::Soon;
         let added = self.pending.add((facts, changes), position, is_urgent, placed);
         if added.bytes > BATCH_BYTES_MAX {
             return Err(StoreError::BatchTooLarge { bytes: added.bytes, most: BATCH_BYTES_MAX });
         }
+        self.note_added(position, added);
+        self.facts = *facts;
+        self.now = self.now.max(facts.now);
+        Ok(position)
+    }
+
+    /// Notes a batch in the accounts.
+    fn note_added(&mut self, position: Position, added: Added) {
         if added.entries == 0 {
             self.accounts.add(added.bytes, added.live);
         } else {
@@ -139,9 +164,7 @@ impl Running {
             self.accounts.note(position);
         }
         self.last = position;
-        self.now = self.now.max(facts.now);
         self.since_status = self.since_status.map(|bytes| bytes + added.bytes);
-        Ok(position)
     }
 
     pub(crate) fn obsolete(&mut self, place: Place) {
@@ -153,50 +176,75 @@ impl Running {
         while let Some(answer) = self.ledger.poll() {
             self.hear(answer)?;
         }
-        self.resolve();
+        self.hear_kept()?;
+        self.resolve(false);
         self.send(false);
+        self.renew(false);
         self.start_chores();
         Ok(self.reached)
     }
 
-    /// Waits until everything that was appended is in the log, or the engine has not said so after
-    /// being asked this many times.
+    /// Waits until everything that was appended is in the log. Gives up when the engine has not
+    /// answered although it was asked this many times, or a window after the last answer.
     pub(crate) fn finish(&mut self, now: Timestamp, patience: u32) -> Result<(), StoreError> {
         self.drive(now)?;
-        let mut asked = 0;
+        let (mut asked, vain_at) = (0, self.watch.vain_at());
         while self.reached < self.last {
             self.send(true);
-            if let Some(InFlight { fate: Fate::Unknown(at), .. }) = &mut self.in_flight {
-                if asked == patience {
+            if self.is_in_doubt() {
+                if asked == patience || self.watch.is_past(vain_at) {
                     let why = "it is not known what became of an entry".to_owned();
                     return Err(StoreError::NoAnswer { why });
                 }
                 asked += 1;
-                *at = Timestamp::ZERO;
-                self.resolve();
+                self.resolve(true);
+                self.renew(true);
             }
-            self.ledger.wait();
+            match &mut self.keeper {
+                // The next entry is under way meanwhile, if there is one.
+                Some(keeper) if self.in_flight.is_none() && !self.unkept.is_empty() => {
+                    keeper.wait();
+                }
+                _ => self.ledger.wait(),
+            }
             self.drive(now)?;
         }
         Ok(())
     }
 
+    /// Like [`Running::finish`], and ends the tenure in order.
+    pub(crate) fn end(&mut self, now: Timestamp, patience: u32) -> Result<(), StoreError> {
+        self.finish(now, patience)?;
+        if self.has_ended {
+            return Ok(());
+        }
+        self.has_ended = true;
+        self.facts.now = self.facts.now.max(now);
+        let position = Position(self.last.0 + 1);
+        let added = self.pending.end(&self.facts, position);
+        self.note_added(position, added);
+        self.finish(now, patience)
+    }
+
+    /// Whether an answer of the engine was lost.
+    const fn is_in_doubt(&self) -> bool {
+        let is_unknown = matches!(&self.in_flight, Some(InFlight { fate: Fate::Unknown(_), .. }));
+        is_unknown || self.watch.is_unknown()
+    }
+
     /// Takes an answer of the engine.
     fn hear(&mut self, answer: Answer) -> Result<(), StoreError> {
         match answer {
-            Answer::Appended(Appended::Done) | Answer::Resolved(Resolved::Committed) => {
+            Answer::Appended(Appended::Done) => {
+                self.figures.commit_us.record(self.watch.silent_ms() * 1_000);
+                self.watch.hear();
                 self.note_landed();
             }
-            Answer::Appended(Appended::Fenced)
-            | Answer::Resolved(Resolved::Fenced)
-            | Answer::Trimmed(Trimmed::Fenced) => {
-                return Err(StoreError::Fenced { incarnation: self.tenure.term.0 });
+            Answer::Appended(Appended::Fenced) | Answer::Trimmed(Trimmed::Fenced) => {
+                return Err(self.fenced());
             }
             Answer::Appended(Appended::Unknown) => self.note_unknown(self.now),
-            Answer::Resolved(Resolved::Unknown) => {
-                self.note_unknown(self.now.after(Span::from_ms(AGAIN_MS)));
-            }
-            Answer::Resolved(Resolved::Absent) => self.note_absent(),
+            Answer::Resolved(resolved) => self.hear_resolved(resolved)?,
             Answer::Appended(Appended::Full) => return Err(StoreError::EngineFull),
             Answer::Appended(Appended::TooLarge) => {
                 let entry = self.in_flight.as_ref().map_or(0, |it| it.entry.bytes.len());
@@ -226,8 +274,54 @@ impl Running {
         Ok(())
     }
 
+    const fn fenced(&self) -> StoreError {
+        StoreError::Fenced { incarnation: self.tenure.term.0 }
+    }
+
+    /// Takes what became of the entry under way or, if there is none, of a renewal.
+    fn hear_resolved(&mut self, resolved: Resolved) -> Result<(), StoreError> {
+        let is_renewal = self.in_flight.is_none();
+        match resolved {
+            Resolved::Fenced if is_renewal && planted!(RenewalWithoutFence) => self.watch.hear(),
+            Resolved::Fenced => return Err(self.fenced()),
+            Resolved::Committed => {
+                if !is_renewal {
+                    self.figures.commit_us.record(self.watch.silent_ms() * 1_000);
+                    self.note_landed();
+                }
+                self.watch.hear();
+            }
+            Resolved::Unknown if is_renewal => self.watch.renew_again(),
+            Resolved::Unknown => self.note_unknown(self.now.after(Span::from_ms(AGAIN_MS))),
+            // What has landed is gone.
+            Resolved::Absent if is_renewal => {
+                let found = "a log that ends before it".to_owned();
+                return Err(StoreError::RolledBack { expected: self.landed.to_string(), found });
+            }
+            Resolved::Absent => {
+                self.watch.end_silence();
+                self.note_absent();
+            }
+        }
+        Ok(())
+    }
+
     /// Notes that nobody knows what became of the entry under way. The engine is asked at `at`.
     fn note_unknown(&mut self, at: Timestamp) {
+        if planted!(WindowFromTheUnknown) {
+            self.watch.hear();
+        }
+        self.figures.unknown += 1;
+        if planted!(WatermarkFromTheUnknown)
+            && let (Some(keeper), Some(InFlight { entry, .. })) =
+                (&mut self.keeper, &self.in_flight)
+        {
+            let Sealed { seq: head, checksum, .. } = *entry;
+            keeper.keep(Watermark { term: self.tenure.term, head, checksum });
+        }
+        if planted!(UnknownTakenForFailed) {
+            return self.send_again();
+        }
         if planted!(UnknownTakenForDone) {
             self.note_landed();
         } else if let Some(in_flight) = &mut self.in_flight {
@@ -249,33 +343,69 @@ impl Running {
         let Some(InFlight { entry, .. }) = self.in_flight.take() else {
             unreachable!("no entry is under way")
         };
-        self.landed = entry.seq;
+        let Sealed { seq, checksum, .. } = entry;
+        self.landed = Watermark { term: self.tenure.term, head: seq, checksum };
         self.figures.writes += 1;
         self.figures.syncs += 1;
         self.figures.batches += entry.contents.batches;
         if entry.contents.batches > 0 {
             self.figures.commit_records.record(entry.contents.records);
         }
-        if let Some(last) = entry.contents.last {
-            self.reached = last;
+        let last = entry.contents.last;
+        if let Some(last) = last {
             self.accounts.reached(last);
         }
+        if let Some(keeper) = &mut self.keeper {
+            keeper.keep(self.landed);
+            if !planted!(AnswerBeforeWatermark) {
+                self.unkept.push_back((seq, last));
+                return;
+            }
+        }
+        self.reached = last.unwrap_or(self.reached);
     }
 
-    /// Asks what became of an entry, if it is unknown.
-    fn resolve(&mut self) {
+    /// Confirms the batches whose watermarks are kept.
+    fn hear_kept(&mut self) -> Result<(), StoreError> {
+        let Some(keeper) = &mut self.keeper else { return Ok(()) };
+        let Some(kept) = keeper.kept()?.filter(|kept| kept.term == self.tenure.term) else {
+            return Ok(());
+        };
+        while let Some(&(seq, last)) = self.unkept.front()
+            && seq <= kept.head
+        {
+            self.reached = last.unwrap_or(self.reached);
+            self.unkept.pop_front();
+        }
+        Ok(())
+    }
+
+    /// Asks what became of an entry, if it is unknown and has been for long enough or `at_once`.
+    fn resolve(&mut self, at_once: bool) {
         if let Some(in_flight) = &mut self.in_flight
             && let Fate::Unknown(at) = in_flight.fate
-            && at <= self.now
+            && (at_once || at <= self.now)
         {
             in_flight.fate = Fate::Asked;
             let seq = in_flight.entry.seq;
+            self.watch.ask();
             self.ledger.start(Call::Resolve { tenure: self.tenure, seq });
+        }
+    }
+
+    /// Renews the tenure, if that is due or `at_once` if the last renewal is unknown, and if
+    /// nothing is under way that compares the tenure anyway.
+    fn renew(&mut self, at_once: bool) {
+        let is_due = self.watch.renews_in() == Some(0) || (at_once && self.watch.is_unknown());
+        if is_due && self.in_flight.is_none() {
+            self.watch.renew();
+            self.ledger.start(Call::Resolve { tenure: self.tenure, seq: self.landed.head });
         }
     }
 
     fn send_again(&mut self) {
         if let Some(in_flight) = &mut self.in_flight {
+            self.watch.ask();
             in_flight.fate = Fate::Sent;
             let Sealed { seq, bytes, .. } = in_flight.entry.clone();
             self.ledger.start(Call::Append { tenure: self.tenure, seq, bytes });
@@ -285,7 +415,9 @@ impl Running {
     /// Appends the next entry, if none is under way and it is due.
     fn send(&mut self, everything: bool) {
         let is_due = everything || self.pending.is_urgent() || self.lazy_at() <= Some(self.now);
-        if self.in_flight.is_some() || self.pending.is_empty() || !is_due {
+        // A renewal may have raised a bar that an append of now does not know.
+        let is_busy = self.in_flight.is_some() || self.watch.is_renewing();
+        if is_busy || self.pending.is_empty() || !is_due {
             return;
         }
         let Some(entry) = self.pending.seal() else { return };
@@ -298,8 +430,21 @@ impl Running {
     }
 
     pub(crate) fn poll_timeout(&self) -> Option<Timestamp> {
+        let (next, renewal) = (self.next_at(), self.renewal_at());
+        next.into_iter().chain(renewal).min()
+    }
+
+    /// When the tenure has to be renewed. The steady clock says how soon that is. The time line may
+    /// be further by now than when it was told last, so this may be too early, and never too late.
+    fn renewal_at(&self) -> Option<Timestamp> {
+        let soon = self.watch.renews_in().filter(|_| self.in_flight.is_none())?;
+        Some(self.now.after(Span::from_ms(soon)))
+    }
+
+    fn next_at(&self) -> Option<Timestamp> {
         match &self.in_flight {
             Some(InFlight { fate: Fate::Unknown(at), .. }) => return Some(*at),
+            None if self.watch.is_renewing() => {}
             None if self.pending.is_urgent() => return self.pending.since(),
             None if !self.pending.is_empty() => return self.lazy_at(),
             _ => {}
@@ -365,86 +510,5 @@ impl Running {
             bytes_pending: self.pending_bytes(),
             ..self.figures
         }
-    }
-}
-
-impl Running {
-    /// See [`Reclaims::poll_rewrite`](pinpriq_store::Reclaims::poll_rewrite).
-    pub(crate) fn poll_rewrite(&mut self) -> Vec<Rewrite> {
-        self.start_compaction();
-        if self.pending_bytes() > REWRITE_BACKLOG_BYTES {
-            return Vec::new();
-        }
-        let (mut bytes, mut rewrites) = (0, Vec::new());
-        while rewrites.len() < REWRITE_KEYS_MAX
-            && bytes < REWRITE_BYTES_MAX
-            && let Some(rewrite) = self.compaction.rewrites.pop_front()
-        {
-            bytes += u64::from(rewrite.place.length.get());
-            rewrites.push(rewrite);
-        }
-        self.figures.rewrites += rewrites.len() as u64;
-        rewrites
-    }
-
-    /// Starts to read the oldest entry in which something counts, if too much of the log does not.
-    fn start_compaction(&mut self) {
-        let is_busy = self.compaction.reading.is_some() || !self.compaction.rewrites.is_empty();
-        let is_wasteful = self.accounts.is_wasteful(self.slack_bytes);
-        if is_busy || self.chores_at > self.now || !is_wasteful || planted!(LedgerRecordsLeftBehind)
-        {
-            return;
-        }
-        let Some(unit) = self.accounts.oldest() else { return };
-        // It may wait to be appended, and then it cannot be read.
-        if unit.first.0 + unit.entries > self.landed.0 + 1 {
-            return;
-        }
-        // What was returned already is still on its way.
-        if self.compaction.done.is_some_and(|done| done >= unit.first) {
-            return;
-        }
-        self.compaction.reading = Some((unit, Reader::default(), unit.first));
-        self.read_more();
-    }
-
-    fn read_more(&mut self) {
-        if let Some((unit, _, from)) = &self.compaction.reading {
-            let bytes = usize::try_from(unit.bytes).unwrap_or(usize::MAX);
-            self.ledger.start(Call::Read { from: *from, bytes });
-        }
-    }
-
-    fn hear_read(
-        &mut self,
-        read: Result<Vec<(Seq, Vec<u8>)>, Unreachable>,
-    ) -> Result<(), StoreError> {
-        let Some((unit, mut reader, mut next)) = self.compaction.reading.take() else {
-            unreachable!("nothing was read")
-        };
-        let Ok(entries) = read else {
-            self.put_chores_off();
-            return Ok(());
-        };
-        for (seq, bytes) in entries {
-            next = Seq(seq.0 + 1);
-            let Some(whole) = reader.take(seq, &bytes)?.pop() else { continue };
-            let body = whole.body.unwrap_or_default();
-            let keys = read_keys(unit.first, &body);
-            let keys = keys.map_err(|malformed| damage(unit.first, malformed.to_string()))?;
-            let rewrite = |(key, place)| Rewrite { key, place, payload: None };
-            self.compaction.rewrites.extend(keys.into_iter().map(rewrite));
-            self.compaction.done = Some(unit.first);
-            return Ok(());
-        }
-        if next == unit.first {
-            // What counts no more may have been removed meanwhile.
-            let (kept, _) = self.accounts.releasable();
-            let is_gone = kept > unit.first;
-            return if is_gone { Ok(()) } else { Err(damage(unit.first, "it is gone".to_owned())) };
-        }
-        self.compaction.reading = Some((unit, reader, next));
-        self.read_more();
-        Ok(())
     }
 }

@@ -6,9 +6,12 @@
 //!
 //! It keeps no payload out of memory. Which node serves a shard is decided elsewhere.
 
+use std::cmp::Ordering;
+
 use pinpriq_engine::change::{Change, Header, Place};
 use pinpriq_engine::time::Timestamp;
 use pinpriq_store::codec::Names;
+use pinpriq_store::shards::number_beyond_lost;
 use pinpriq_store::{
     Figures, Loaded, Position, Progress, Reclaims, Rewrite, Room, Store, StoreError, TaskCounts,
     Urgency,
@@ -16,10 +19,12 @@ use pinpriq_store::{
 
 use crate::accounts::Accounts;
 use crate::batch::read_changes;
+use crate::keeper::Keeper;
 use crate::ledger::{Answer, Call, Ledger, Seized, Seq, Tenure, Term, Unreachable};
-use crate::pending::Pending;
 use crate::reader::{Reader, Whole, damage};
 use crate::running::Running;
+use crate::watermark::{Found, Watermark};
+use crate::window::Window;
 
 /// How many bytes are read at a time while a log is loaded.
 const READ_BYTES: usize = 4 << 20;
@@ -28,25 +33,41 @@ const READ_BYTES: usize = 4 << 20;
 const PATIENCE: u32 = 20;
 
 /// How a log is used.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct LedgerOptions {
-    /// The lowest term to begin.
+    /// The lowest term to begin. It must be above every term that this process has had of the log:
+    /// an engine that was rolled back would begin such a term again, and what the process has sent
+    /// for it long ago could still come.
     pub at_least: Term,
     /// How many bytes the log may hold beyond twice those of the records that count.
     pub slack_bytes: u64,
     /// Makes every task number higher than this one, as for one of several shards.
     pub numbers_after: u64,
+    /// Until when answers may leave after the engine was asked. Without a window they always may.
+    pub window: Option<Window>,
+    /// What is known to be in the log. A log that has lost it is refused, unless its loss was
+    /// accepted since: the watermark is of an earlier generation than `at_least`.
+    pub watermark: Option<Watermark>,
 }
 
 impl Default for LedgerOptions {
     fn default() -> Self {
-        Self { at_least: Term(0), slack_bytes: 8 << 20, numbers_after: 0 }
+        let (at_least, window, watermark) = (Term(0), None, None);
+        Self { at_least, slack_bytes: 8 << 20, numbers_after: 0, window, watermark }
     }
 }
 
 /// See the start of this file.
+///
+/// After the first failure every call fails, and the log has to be loaded anew with another store.
+/// What was appended and not reached may be in the log or not.
+///
+/// The calls that wait end, also if the engine cannot be reached: they give up after asking 20
+/// times in vain, and a call that begins, finishes or closes also once its window is over. Each
+/// question takes as long as the engine bounds it: see [`Ledger::wait`].
 pub struct LedgerStore {
     options: LedgerOptions,
+    keeper: Option<Box<dyn Keeper>>,
     stage: Stage,
     failure: Option<StoreError>,
 }
@@ -66,15 +87,21 @@ enum Stage {
 struct LoadedLog {
     tenure: Tenure,
     accounts: Accounts,
-    head: Seq,
-    checksum: u64,
+    last: Watermark,
 }
 
 impl LedgerStore {
     /// The store of the shard whose log this is. Asks nothing yet.
     #[must_use]
     pub fn new(ledger: Box<dyn Ledger>, options: LedgerOptions) -> Self {
-        Self { options, stage: Stage::Opened(ledger), failure: None }
+        Self { options, keeper: None, stage: Stage::Opened(ledger), failure: None }
+    }
+
+    /// Has the watermark kept from now on: a batch is confirmed only once the one behind it is.
+    #[must_use]
+    pub fn keeping(mut self, keeper: Box<dyn Keeper>) -> Self {
+        self.keeper = Some(keeper);
+        self
     }
 
     /// The tenure, once the log was seized.
@@ -84,6 +111,18 @@ impl LedgerStore {
             Stage::Opened(_) | Stage::Broken => None,
             Stage::Loaded(_, log) => Some(log.tenure),
             Stage::Running(running) => Some(running.tenure()),
+        }
+    }
+
+    /// The last entry that the engine has said to be in the log, once the log was loaded. Keep it
+    /// where no engine can roll it back, and give it to the next load: see
+    /// [`LedgerOptions::watermark`].
+    #[must_use]
+    pub const fn watermark(&self) -> Option<Watermark> {
+        match &self.stage {
+            Stage::Opened(_) | Stage::Broken => None,
+            Stage::Loaded(_, log) => Some(log.last),
+            Stage::Running(running) => Some(running.watermark()),
         }
     }
 
@@ -119,12 +158,36 @@ impl Store for LedgerStore {
         true
     }
 
+    fn answers_until(&self) -> Option<u64> {
+        // Before the first append nothing was asked.
+        let not_yet = self.options.window.as_ref().map(|_| 0);
+        self.running().map_or(not_yet, |running| running.watch().until())
+    }
+
+    fn is_suspended(&self) -> bool {
+        let not_yet = self.options.window.is_some();
+        self.running().map_or(not_yet, |running| running.watch().is_over())
+    }
+
+    fn is_down(&self) -> bool {
+        self.running().is_some_and(|running| running.watch().is_down())
+    }
+
     fn load(&mut self, sink: &mut dyn FnMut(Change, Option<Place>)) -> Result<Loaded, StoreError> {
         let Stage::Opened(mut ledger) = std::mem::replace(&mut self.stage, Stage::Broken) else {
             return Err(StoreError::OutOfOrder { call: "load" });
         };
-        let seized = seize(&mut *ledger, self.options.at_least)?;
-        // The caller begins the incarnation above the one that it is told, which is the term.
+        let known = self.options.watermark;
+        // No term that was had before is begun again, even if the engine has lost it.
+        let at_least = known.map_or(0, |known| known.term.0.saturating_add(1));
+        let at_least = self.options.at_least.max(Term(at_least));
+        let known = known.filter(|it| it.term.generation() >= at_least.generation());
+        let seized = seize(&mut *ledger, at_least)?;
+        let mut found = Found { head: seized.head, ..Found::default() };
+        if let Some(known) = known.filter(|known| found.head < known.head) {
+            known.compare(&found)?;
+        }
+        // The caller begins the incarnation after the one that it reads here: the term.
         let incarnation = seized.tenure.term.0 - 1;
         let last_number = self.options.numbers_after;
         let header = Header { incarnation, last_number, ..Header::default() };
@@ -141,13 +204,26 @@ impl Store for LedgerStore {
                 next = Seq(seq.0 + 1);
                 if seq <= seized.head {
                     reader.take(seq, &bytes)?.into_iter().try_for_each(|it| loading.take(it))?;
+                    found.note(known, &reader, seq);
                 }
             }
         }
+        if let Some(known) = known {
+            known.compare(&found)?;
+        }
         reader.finish().into_iter().try_for_each(|void| loading.take(void))?;
-        let Loading { loaded, accounts, .. } = loading;
+        let Loading { mut loaded, accounts, .. } = loading;
+        let has_ended = reader.has_ended() || planted!(EndTakenForOrderly);
+        loaded.is_takeover = seized.head > Seq(0) && !has_ended;
+        let is_new_generation = reader.term().generation() < seized.tenure.term.generation();
+        if is_new_generation && !planted!(LostNumbersGivenAgain) {
+            // Nobody knows which numbers the log had given when it was rolled back.
+            let number = &mut loaded.header.last_number;
+            *number = number_beyond_lost(*number);
+        }
         let (tenure, head, checksum) = (seized.tenure, seized.head, reader.checksum());
-        self.stage = Stage::Loaded(ledger, LoadedLog { tenure, accounts, head, checksum });
+        let last = Watermark { term: tenure.term, head, checksum };
+        self.stage = Stage::Loaded(ledger, LoadedLog { tenure, accounts, last });
         Ok(loaded)
     }
 
@@ -155,12 +231,11 @@ impl Store for LedgerStore {
         let Stage::Loaded(ledger, log) = std::mem::replace(&mut self.stage, Stage::Broken) else {
             return Err(StoreError::OutOfOrder { call: "begin" });
         };
-        let LoadedLog { tenure, accounts, head, checksum } = log;
+        let LoadedLog { tenure, accounts, last } = log;
         assert_eq!(header.incarnation, tenure.term.0, "the incarnation is the term");
-        let pending = Pending::new(tenure, ledger.target_bytes(), head, checksum);
-        let slack_bytes = self.options.slack_bytes;
-        let books = (accounts, pending);
-        let running = Running::new(ledger, tenure, books, slack_bytes, header.now);
+        let options = (self.options.slack_bytes, self.options.window.clone());
+        let known = (accounts, last, self.keeper.take());
+        let running = Running::new(ledger, tenure, known, options, *header);
         self.stage = Stage::Running(Box::new(running));
         // This entry also voids a batch that the tenure before has left incomplete.
         self.attempt("begin", |running| {
@@ -189,6 +264,10 @@ impl Store for LedgerStore {
 
     fn finish(&mut self, now: Timestamp) -> Result<(), StoreError> {
         self.attempt("finish", |running| running.finish(now, PATIENCE))
+    }
+
+    fn close(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        self.attempt("close", |running| running.end(now, PATIENCE))
     }
 
     fn pending_bytes(&self) -> u64 {
@@ -252,6 +331,18 @@ impl Loading<'_> {
         }
         accounts.push(unit);
         Ok(())
+    }
+}
+
+impl Found {
+    /// Notes what concerns a watermark in the entry that was read last.
+    fn note(&mut self, known: Option<Watermark>, reader: &Reader, seq: Seq) {
+        let Some(known) = known else { return };
+        match seq.cmp(&known.head) {
+            Ordering::Less => {}
+            Ordering::Equal => self.checksum = Some(reader.checksum()),
+            Ordering::Greater => self.next_term = self.next_term.or_else(|| Some(reader.term())),
+        }
     }
 }
 

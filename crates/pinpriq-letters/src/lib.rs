@@ -33,7 +33,7 @@ mod settings;
 
 use pinpriq_engine::command::{Command, Step};
 use pinpriq_engine::reply::Output;
-pub use pinpriq_records::Malformed;
+pub use pinpriq_records::{Malformed, primitives};
 
 /// Appends a command.
 ///

@@ -137,6 +137,7 @@ pub struct Model {
     pub now: Timestamp,
     /// When the server was started.
     started_at: Timestamp,
+    grace: Option<Span>,
     /// Since when tasks are in their state, by number, as far as they have changed it.
     since: BTreeMap<u64, Timestamp>,
     incarnation: u64,
@@ -189,6 +190,7 @@ impl Model {
             limits,
             now: Timestamp::ZERO,
             started_at: Timestamp::ZERO,
+            grace: None,
             since: BTreeMap::new(),
             incarnation: 0,
             last_number: 0,
@@ -216,6 +218,11 @@ impl Model {
             room: Room::Enough,
             happened: BTreeMap::new(),
         }
+    }
+
+    /// Lets every lease with a TTR go on after the next start: see `Engine::set_grace`.
+    pub const fn set_grace(&mut self, grace: Option<Span>) {
+        self.grace = grace;
     }
 
     /// Sets what computes the slots of schedules.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use pinpriq_engine::change::{LaneRecord, MemberRecord, QueueRecord, ScheduleRecord};
 use pinpriq_engine::task::{LaneName, State, StateKind, TaskRecord};
-use pinpriq_engine::time::Timestamp;
+use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::unique::WindowRecord;
 
 use super::tasks::{Exit, Tally};
@@ -78,6 +78,7 @@ impl Model {
         let mut bindings = std::mem::take(&mut self.bindings);
         bindings.forget_after(last_number);
         let calendars = std::sync::Arc::clone(&self.calendars);
+        let grace = self.grace;
         *self = Self { calendars, ..Self::new(self.limits) };
         (self.bindings, self.happened) = (bindings, happened);
         (self.now, self.incarnation, self.last_number) = (now, incarnation, last_number);
@@ -113,11 +114,27 @@ impl Model {
         }
         self.totals = Tally { put: self.places.len() as u64, ..Tally::default() };
         self.drop_what_is_over();
+        if let Some(grace) = grace {
+            self.put_off_ends(grace);
+        }
         self.end_leases(|_, lease| lease.deadline.is_none(), false, (false, false));
         self.fire_due();
         // A queue of which nothing is left has no figures.
         self.lingering.clear();
         self.revive_schedules(kept.schedules);
+    }
+
+    /// No lease that has a deadline ends before its TTR or the grace has passed.
+    fn put_off_ends(&mut self, grace: Span) {
+        let now = self.now;
+        for task in self.homes.values_mut().flat_map(|home| home.tasks.values_mut()) {
+            if let State::Taken(lease) = &mut task.progress.state
+                && let Some(deadline) = &mut lease.deadline
+            {
+                let least = lease.ttr.unwrap_or(grace).min(grace);
+                *deadline = now.after(least).max(*deadline);
+            }
+        }
     }
 
     /// Removes everything that is over, even where no client can see it.

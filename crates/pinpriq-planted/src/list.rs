@@ -3,7 +3,8 @@
 //! Suites are named as narrowly as that takes little time. `docs/planted.md` shows the same list.
 
 use crate::Suite::{
-    self, Engine, InLedger, InServer, InStore, Ledger, Server, Simulator, Store, Wire,
+    self, Cluster, ClusterSimulator, Engine, Etcd, InLedger, InServer, InStore, Ledger, Postgres,
+    Server, Simulator, Store, Wire,
 };
 
 macro_rules! bugs {
@@ -621,11 +622,17 @@ bugs! {
     BytesInTheLog "bytes-in-the-log"
         "The log shows the bytes of a malformed request."
         [Server("resp::logging::")]
+    FrameNumberNotChecked "frame-number-not-checked"
+        "A frame between two nodes may be repeated or left out."
+        [InServer("frame::")]
     EntriesTrimmedTooEarly "entries-trimmed-too-early"
         "Entries are removed before the batches that replace their records are in the log."
         [Ledger("store::what_was")]
     UnknownTakenForDone "unknown-taken-for-done"
         "An entry of which nobody knows what became of it counts as appended."
+        [Ledger("store::what_was")]
+    UnknownTakenForFailed "unknown-taken-for-failed"
+        "An entry of which nobody knows what became of it is appended again, and not resolved."
         [Ledger("store::what_was")]
     AbsentTakenForDone "absent-taken-for-done"
         "An entry that is not in the log is not appended again."
@@ -645,4 +652,121 @@ bugs! {
     GrantBeforeItIsDurable "grant-before-it-is-durable"
         "A lease is handed out before its grant is in a log that another server may take over."
         [Ledger("answers::")]
+    TermNotRaised "term-not-raised"
+        "Who seizes a log on etcd gets the term that its former owner has."
+        [Etcd("suites::it_passes_the_suite_for_ledgers")]
+    FenceOutsideOfTransaction "fence-outside-of-transaction"
+        "An append on etcd does not compare the fence in its own transaction."
+        [Etcd("suites::it_passes_the_suite_for_ledgers")]
+    NoBarAfterAbsent "no-bar-after-absent"
+        "An entry on etcd that was said not to be in the log may still come."
+        [Etcd("lost::an_entry_that_comes_after_a_bar")]
+    HeadNotCompared "head-not-compared"
+        "An append on PostgreSQL does not compare the last entry."
+        [Postgres("logs::it_passes_all_cases")]
+    ResolvedByReading "resolved-by-reading"
+        "What became of an entry on PostgreSQL is read, and not found out by a commit."
+        [Postgres("trouble::an_append_whose_wait_was_cancelled")]
+    TrimNotFenced "trim-not-fenced"
+        "Who has lost a log on PostgreSQL can still remove its entries."
+        [Postgres("logs::it_passes_all_cases")]
+    QuotaNotKept "quota-not-kept"
+        "Some nodes are to own two shards more than others."
+        [Cluster("placement::")]
+    RecordTakenForHost "record-taken-for-host"
+        "A node believes a record of its own that a lost claim left behind, and hosts nothing."
+        [Cluster("ownership::claims::"), Cluster("walk::")]
+    ForeignRecordReplaced "foreign-record-replaced"
+        "A node writes its record over that of another node that has claimed its shard."
+        [Cluster("ownership::sessions::")]
+    HostBeforeClaim "host-before-claim"
+        "A shard is seized before the registry has answered the claim."
+        [Cluster("ownership::claims::")]
+    SilenceTakenForDone "silence-taken-for-done"
+        "A claim that was not answered counts as done."
+        [Cluster("ownership::claims::")]
+    RankNotWaited "rank-not-waited"
+        "All nodes claim a shard at once, and not the one first that it belongs to."
+        [Cluster("ownership::claims::")]
+    WrongClockClaims "wrong-clock-claims"
+        "A node whose wall clock is far off those of the others claims shards."
+        [Cluster("ownership::claims::")]
+    ClaimedAgainAtOnce "claimed-again-at-once"
+        "A node whose host has failed claims its shard again without a pause."
+        [Cluster("ownership::claims::")]
+    DrainingNodeClaims "draining-node-claims"
+        "A node that drains claims shards."
+        [Cluster("ownership::moves::")]
+    TwoMovesAtOnce "two-moves-at-once"
+        "A node hands several shards over at once to be in balance."
+        [Cluster("ownership::moves::")]
+    MovedAtOnce "moved-at-once"
+        "Shards move as soon as a node comes, and do not wait until the members stay the same."
+        [Cluster("ownership::moves::")]
+    HandOverWithoutEnd "hand-over-without-end"
+        "A shard whose host does not stop is never served again."
+        [Cluster("ownership::moves::"), Cluster("walk::")]
+    SessionEndUnnoticed "session-end-unnoticed"
+        "A node whose session has ended does not open another one."
+        [Cluster("ownership::sessions::"), Cluster("walk::")]
+    WindowFromTheAnswer "window-from-the-answer"
+        "The time in which answers may leave counts from the answer of the engine."
+        [Ledger("window::")]
+    WindowFromTheUnknown "window-from-the-unknown"
+        "An append of which nobody knows what became of it lets answers leave."
+        [Ledger("window::")]
+    RenewalWithoutFence "renewal-without-fence"
+        "A tenure counts as renewed though another server has seized the log."
+        [Ledger("window::")]
+    EndTakenForOrderly "end-taken-for-orderly"
+        "A log whose owner has vanished counts as one that has ended in order."
+        [Ledger("takeover::")]
+    LeaseCutAtTakeover "lease-cut-at-takeover"
+        "A take-over shortens the leases that would have lasted longer."
+        [Engine("scripts::"), Ledger("takeover::")]
+    TimeLeapsAtTakeover "time-leaps-at-takeover"
+        "After a take-over the time line follows a wall clock that is far ahead."
+        [InStore("takeover::")]
+    MovedToFormerOwner "moved-to-former-owner"
+        "Cluster clients are sent to the node that once had the shard, whoever has it now."
+        [InServer("cluster::owners::")]
+    StaleRoute "stale-route"
+        "A node of an older term is asked for a shard, though one of a newer term was known."
+        [InServer("cluster::exchange::")]
+    FormerTermServed "former-term-served"
+        "What the former host of a shard was asked reaches the next one of the same node."
+        [InServer("cluster::exchange::")]
+    FormerOwnerHeard "former-owner-heard"
+        "What the former owner of a shard says to a client is believed."
+        [InServer("cluster::exchange::")]
+    GuestsKeptAfterLink "guests-kept-after-link"
+        "The clients of a node whose link is lost keep what they have here."
+        [InServer("cluster::exchange::"), Server("cluster::")]
+    SuspendedHostSpeaks "suspended-host-speaks"
+        "A shard that another node may own by now answers all the same."
+        [Server("cluster::")]
+    WatermarkNotCompared "watermark-not-compared"
+        "A log is loaded though it has lost entries that it had."
+        [InLedger("watermark::"), Ledger("takeover::")]
+    WatermarkFromTheUnknown "watermark-from-the-unknown"
+        "An append of which nobody knows what became of it makes a watermark."
+        [Ledger("watermarks::")]
+    AnswerBeforeWatermark "answer-before-watermark"
+        "An answer leaves before the watermark behind it is kept."
+        [Ledger("watermarks::")]
+    LostNumbersGivenAgain "lost-numbers-given-again"
+        "After a roll-back that was accepted, tasks get the numbers of those that were lost."
+        [Ledger("watermarks::")]
+    GenerationNotInTerm "generation-not-in-term"
+        "After a roll-back that was accepted, terms may be begun that were begun before."
+        [InServer("cluster::hosting::")]
+    ClusterMadeAgain "cluster-made-again"
+        "A node makes its cluster again if the engine does not know it any more."
+        [InServer("cluster::founding::")]
+    RollBackNotHeeded "roll-back-not-heeded"
+        "Nodes go on serving when another one has found that the engine was rolled back."
+        [Cluster("ownership::sessions::")]
+    BegunPopSentAgain "begun-pop-sent-again"
+        "A request that its former owner may have carried out is sent to the next one."
+        [ClusterSimulator]
 }

@@ -2,6 +2,7 @@
 
 use std::error::Error as _;
 
+use pinpriq_remote::tls::{self, Options};
 use tokio_postgres::Error;
 use tokio_postgres::error::{DbError, Severity};
 
@@ -56,8 +57,14 @@ fn kind(error: &DbError) -> Kind {
     }
 }
 
+/// What the options of an address are called.
+const TLS_OPTIONS: Options = Options { roots: "sslrootcert", identity: "sslcert and sslkey" };
+
 /// Returns an error with its causes, for people.
 pub(crate) fn explain(error: &Error) -> String {
+    if let Some(sentence) = tls::explain(error, TLS_OPTIONS) {
+        return sentence;
+    }
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

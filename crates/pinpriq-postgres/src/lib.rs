@@ -1,7 +1,8 @@
-//! Fenced logs on PostgreSQL, version 13 or later.
+//! Fenced logs and a registry on PostgreSQL, version 13 or later.
 //!
 //! [`Postgres::connect`] checks a server and creates the tables. [`Postgres::log`] is the log of
 //! one shard, which a [`RemoteLedger`](pinpriq_remote::RemoteLedger) turns into a ledger.
+//! [`PostgresRegistry`] is what the nodes know of each other, in the same schema.
 //!
 //! Each call that changes something is one statement, which commits by itself. An entry is in the
 //! log when the server says that its commit succeeded, without a warning. PostgreSQL warns when it
@@ -11,17 +12,37 @@
 //! a copy that is still on its way changes nothing after that. Nothing is ever cancelled.
 //!
 //! How durable a commit is depends on the server: see [`Report`]. A connection pooler in front of
-//! it must keep a session for each connection. Connections are not encrypted yet: TLS is still to
-//! come, and an address that requires it is refused. Which server is the primary is decided
-//! elsewhere; of several hosts, the first one that accepts changes is used.
+//! it must keep a session for each connection. Connections are encrypted if
+//! [`PostgresOptions::encryption`] says so. Which server is the primary is decided elsewhere; of
+//! several hosts, the first one that accepts changes is used.
 
+#[cfg(planted)]
+#[macro_use]
+extern crate pinpriq_planted;
+
+/// Whether a bug was planted. A build for use has none: see `docs/planted.md`.
+#[cfg(not(planted))]
+macro_rules! planted {
+    ($bug:ident) => {
+        false
+    };
+}
+
+mod beats;
 mod failure;
+mod lane;
 mod log;
+mod looking;
 mod options;
+mod registry;
+mod registry_sql;
+mod rows;
 mod server;
 mod session;
 mod statements;
+mod tls;
 
 pub use log::PostgresLog;
-pub use options::{ConnectError, PostgresOptions};
+pub use options::{ConnectError, Encryption, PostgresOptions};
+pub use registry::{Clock, PostgresRegistry};
 pub use server::{Postgres, Report};

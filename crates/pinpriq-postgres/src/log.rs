@@ -10,20 +10,19 @@ use pinpriq_ledger::{
     Writer,
 };
 use pinpriq_remote::Remote;
-use tokio::sync::MutexGuard;
 use tokio::time::timeout;
 use tokio_postgres::Row;
-use tokio_postgres::types::FromSqlOwned;
 
 use crate::failure::{Failure, Kind};
-use crate::server::Server;
-use crate::session::{Parameters, Session};
+use crate::lane::Lane;
+use crate::server::{Server, column};
+use crate::session::Parameters;
 use crate::statements::Ask;
 
 /// The size of an entry at which a commit costs little beside the bytes.
 const TARGET_BYTES: usize = 256 << 10;
 
-/// The most bytes that one read wants. More are told only if the first entry alone is larger.
+/// The most bytes that one read wants. It returns more only if the first entry alone is larger.
 const READ_BYTES_MAX: i64 = 16 << 20;
 
 /// How many entries one statement removes. An append waits while it runs.
@@ -38,14 +37,11 @@ pub struct PostgresLog {
     server: Arc<Server>,
     shard: i32,
     writer: Writer,
-    appends: Lane,
-    chores: Lane,
+    appends: tokio::sync::Mutex<Lane>,
+    chores: tokio::sync::Mutex<Lane>,
     /// The tenure that was seized last, and its beat.
     beat: Mutex<Option<(Tenure, i64)>>,
 }
-
-/// A connection, if there is one. A call takes it out, and puts it back if it is still good.
-type Lane = tokio::sync::Mutex<Option<Session>>;
 
 /// A tenure in the types of PostgreSQL.
 struct Owner {
@@ -67,7 +63,7 @@ fn uuid(writer: Writer) -> String {
 
 impl PostgresLog {
     pub(crate) fn new(server: Arc<Server>, shard: u16, writer: Writer) -> Self {
-        let (appends, chores) = (Lane::default(), Lane::default());
+        let (appends, chores) = Default::default();
         Self { server, shard: i32::from(shard), writer, appends, chores, beat: Mutex::default() }
     }
 
@@ -85,22 +81,11 @@ impl PostgresLog {
     /// this fails, or if it is not waited for.
     async fn ask(
         &self,
-        lane: &mut MutexGuard<'_, Option<Session>>,
+        lane: &mut Lane,
         ask: Ask,
         parameters: Parameters<'_>,
     ) -> Result<Vec<Row>, Failure> {
-        let mut session = match lane.take() {
-            Some(session) if !session.is_closed() => session,
-            _ => {
-                let opened = self.server.open().await;
-                opened.map_err(|error| Failure::unknown(error.to_string()))?
-            }
-        };
-        let result = session.ask(ask, &self.server.schema, parameters).await;
-        if !matches!(&result, Err(failure) if failure.kind == Kind::Unknown) {
-            **lane = Some(session);
-        }
-        result
+        lane.ask(&self.server, self.server.options.connect_timeout, ask, parameters).await
     }
 
     async fn seize(&self, at_least: Term) -> Result<Seized, Failure> {
@@ -163,8 +148,8 @@ impl PostgresLog {
     async fn resolve(&self, tenure: Tenure, seq: Seq) -> Result<Resolved, Failure> {
         let Some(Owner { term, writer }) = Owner::of(tenure) else { return Ok(Resolved::Fenced) };
         let mut lane = self.appends.lock().await;
-        // The append may still be under way on the connection that there is.
-        lane.take();
+        // A connection whose append may still be under way was closed, so a new one is opened then.
+        // A tenure that is only renewed keeps its connection.
         let rows = self.ask(&mut lane, Ask::Resolve, &[&self.shard, &term, &writer]).await?;
         let Some(row) = rows.first() else { return Ok(Resolved::Fenced) };
         self.set_beat(tenure, column(row, 1)?);
@@ -207,7 +192,8 @@ impl PostgresLog {
     async fn status(&self) -> Result<Status, Failure> {
         let mut lane = self.chores.lock().await;
         let rows = self.ask(&mut lane, Ask::Status, &[]).await?;
-        let row = rows.first().ok_or_else(|| Failure::unknown("no size is told".to_owned()))?;
+        let row =
+            rows.first().ok_or_else(|| Failure::unknown("no size was returned".to_owned()))?;
         Ok(Status { bytes_used: number(row, 0)?, bytes_max: self.server.options.bytes_max })
     }
 
@@ -218,11 +204,6 @@ impl PostgresLog {
             Err(_) => Err("no answer in time".to_owned()),
         }
     }
-}
-
-/// Returns a value of a row.
-fn column<T: FromSqlOwned>(row: &Row, index: usize) -> Result<T, Failure> {
-    Ok(row.try_get(index)?)
 }
 
 /// Returns a value of a row that is never negative.

@@ -2,20 +2,54 @@
 
 use std::time::Duration;
 
+use pinpriq_remote::tls::Tls;
 use tokio_postgres::Config;
-use tokio_postgres::config::{Host, TargetSessionAttrs};
+use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 
 use crate::failure::explain;
 
 /// The most characters of the name of a schema.
 const SCHEMA_CHARS_MAX: usize = 40;
 
+/// Whether connections are encrypted.
+#[derive(Clone, Debug)]
+pub enum Encryption {
+    /// Never.
+    Off,
+    /// If the server can.
+    IfOffered(Tls),
+    /// Always: a server that cannot is not used.
+    Required(Tls),
+}
+
+impl Encryption {
+    pub(crate) const fn tls(&self) -> Option<&Tls> {
+        match self {
+            Self::Off => None,
+            Self::IfOffered(tls) | Self::Required(tls) => Some(tls),
+        }
+    }
+
+    const fn mode(&self) -> SslMode {
+        match self {
+            Self::Off => SslMode::Disable,
+            Self::IfOffered(_) => SslMode::Prefer,
+            Self::Required(_) => SslMode::Require,
+        }
+    }
+}
+
 /// Where the logs are, and how long to wait for them. It may hold a password.
 #[derive(Clone)]
 pub struct PostgresOptions {
     /// The address, as key-value pairs (`host=a,b user=pinpriq dbname=tasks`) or as a URL. Of
-    /// several hosts, the first one that accepts changes is used.
+    /// several hosts, the first one that accepts changes is used. What it says of `sslmode` does
+    /// not count, but `require` is refused without [`Encryption::Required`].
     pub address: String,
+    /// The password, unless the address has it.
+    pub password: Option<String>,
+    /// Whether connections are encrypted.
+    pub encryption: Encryption,
     /// The schema with the tables: 1 to 40 letters, digits, `_` and `-`.
     pub schema: String,
     /// The most bytes that all logs may have. The server itself does not keep to it.
@@ -27,11 +61,13 @@ pub struct PostgresOptions {
 }
 
 impl PostgresOptions {
-    /// Waits 1 second for a connection and 5 seconds for a call.
+    /// Encrypts nothing, and waits 1 second for a connection and 5 seconds for a call.
     #[must_use]
     pub fn new(address: &str, schema: &str, bytes_max: u64) -> Self {
         Self {
             address: address.to_owned(),
+            password: None,
+            encryption: Encryption::Off,
             schema: schema.to_owned(),
             bytes_max,
             connect_timeout: Duration::from_secs(1),
@@ -75,6 +111,11 @@ pub(crate) fn quoted_schema(name: &str) -> Result<String, ConnectError> {
 pub(crate) fn hosts(options: &PostgresOptions) -> Result<Vec<Config>, ConnectError> {
     let all: Config =
         options.address.parse().map_err(|error| ConnectError::Address(explain(&error)))?;
+    let is_required = matches!(options.encryption, Encryption::Required(_));
+    if all.get_ssl_mode() == SslMode::Require && !is_required {
+        let why = "it requires TLS, and the connection would not be encrypted";
+        return Err(ConnectError::Address(why.to_owned()));
+    }
     let (names, addresses, ports) = (all.get_hosts(), all.get_hostaddrs(), all.get_ports());
     let count = names.len().max(addresses.len());
     let fits = |length: usize| length == 0 || length == count;
@@ -89,6 +130,10 @@ pub(crate) fn hosts(options: &PostgresOptions) -> Result<Vec<Config>, ConnectErr
     let mut hosts = Vec::new();
     for index in 0..count {
         let mut one = without_host(&all);
+        one.ssl_mode(options.encryption.mode());
+        if let Some(password) = &options.password {
+            one.password(password);
+        }
         match names.get(index) {
             Some(Host::Tcp(name)) => _ = one.host(name),
             #[cfg(unix)]
@@ -97,6 +142,10 @@ pub(crate) fn hosts(options: &PostgresOptions) -> Result<Vec<Config>, ConnectErr
         }
         if let Some(address) = addresses.get(index) {
             one.hostaddr(*address);
+            if names.is_empty() {
+                // This is what its certificate must be for.
+                one.host(address.to_string());
+            }
         }
         if let Some(port) = ports.get(index).or_else(|| ports.first()) {
             one.port(*port);
@@ -122,7 +171,7 @@ fn without_host(all: &Config) -> Config {
         one.options(options);
     }
     one.application_name(all.get_application_name().unwrap_or("pinpriq"));
-    one.ssl_mode(all.get_ssl_mode()).ssl_negotiation(all.get_ssl_negotiation());
+    one.ssl_negotiation(all.get_ssl_negotiation());
     one.channel_binding(all.get_channel_binding());
     one.keepalives(all.get_keepalives()).keepalives_idle(all.get_keepalives_idle());
     if let Some(interval) = all.get_keepalives_interval() {

@@ -1,21 +1,24 @@
-//! A server with the tables of all logs: connecting to it, and creating them. Reads and writes no
-//! log.
+//! A server with the tables of all logs and of the registry: connecting to it, and creating them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use pinpriq_ledger::Writer;
 use tokio::time::timeout;
-use tokio_postgres::Config;
+use tokio_postgres::types::FromSqlOwned;
+use tokio_postgres::{Config, Row};
 
+use crate::failure::Failure;
 use crate::log::PostgresLog;
 use crate::options::{ConnectError, PostgresOptions, hosts, quoted_schema};
 use crate::session::Session;
 use crate::statements::{are_there, create};
+use crate::tls::Encrypter;
 
 /// A server that keeps fenced logs. Clones are handles to the same one. It keeps no connection.
 #[derive(Clone)]
 pub struct Postgres {
-    server: Arc<Server>,
+    pub(crate) server: Arc<Server>,
 }
 
 /// What a person should know of a server that is used.
@@ -29,6 +32,11 @@ pub struct Report {
 }
 
 impl Report {
+    pub(crate) fn of(session: &Session) -> Self {
+        let synchronous_standby_names = session.standbys.clone();
+        Self { version: session.version, synchronous_standby_names }
+    }
+
     /// Whether each commit waits for another machine.
     #[must_use]
     pub fn has_synchronous_standbys(&self) -> bool {
@@ -42,10 +50,8 @@ impl Postgres {
     ///
     /// Refuses what cannot keep logs: see [`ConnectError`].
     pub async fn connect(options: PostgresOptions) -> Result<(Self, Report), ConnectError> {
-        let schema = quoted_schema(&options.schema)?;
-        let hosts = hosts(&options)?;
         let limit = options.call_timeout;
-        let server = Server { options, schema, hosts };
+        let server = Server::new(options)?;
         let report = timeout(limit, server.prepare()).await;
         let silent = |_| ConnectError::Unusable("it does not answer in time".to_owned());
         let report = report.map_err(silent)??;
@@ -66,14 +72,23 @@ pub(crate) struct Server {
     /// The schema, in quotes.
     pub(crate) schema: String,
     hosts: Vec<Config>,
+    encrypter: Encrypter,
 }
 
 impl Server {
-    /// Connects to the first host that accepts changes.
-    pub(crate) async fn open(&self) -> Result<Session, ConnectError> {
+    /// Checks the options. Connects to nothing yet.
+    pub(crate) fn new(options: PostgresOptions) -> Result<Self, ConnectError> {
+        let schema = quoted_schema(&options.schema)?;
+        let hosts = hosts(&options)?;
+        let encrypter = Encrypter::new(options.encryption.tls());
+        Ok(Self { options, schema, hosts, encrypter })
+    }
+
+    /// Connects to the first host that accepts changes, with a limit for each.
+    pub(crate) async fn open(&self, limit: Duration) -> Result<Session, ConnectError> {
         let mut error = ConnectError::Unusable("it has no host".to_owned());
         for host in &self.hosts {
-            error = match timeout(self.options.connect_timeout, Session::open(host)).await {
+            error = match timeout(limit, Session::open(host, &self.encrypter)).await {
                 Ok(Ok(session)) => return Ok(session),
                 Ok(Err(error)) => error,
                 Err(_) => ConnectError::Unusable("no connection in time".to_owned()),
@@ -83,7 +98,7 @@ impl Server {
     }
 
     async fn prepare(&self) -> Result<Report, ConnectError> {
-        let session = self.open().await?;
+        let session = self.open(self.options.connect_timeout).await?;
         let run = async |sql: &str| {
             session.run(sql).await.map_err(|failure| ConnectError::Unusable(failure.why))
         };
@@ -91,7 +106,11 @@ impl Server {
         if run(&are_there(&self.schema)).await? != ["t"] {
             run(&create(&self.schema)).await?;
         }
-        let (version, synchronous_standby_names) = (session.version, session.standbys.clone());
-        Ok(Report { version, synchronous_standby_names })
+        Ok(Report::of(&session))
     }
+}
+
+/// Returns a value of a row.
+pub(crate) fn column<T: FromSqlOwned>(row: &Row, index: usize) -> Result<T, Failure> {
+    Ok(row.try_get(index)?)
 }

@@ -7,15 +7,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::task::JoinHandle;
 use tokio_postgres::error::Severity;
-use tokio_postgres::tls::NoTlsStream;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{
-    AsyncMessage, Client, Config, Connection, NoTls, Row, SimpleQueryMessage, Socket, Statement,
+    AsyncMessage, Client, Config, Connection, Row, SimpleQueryMessage, Socket, Statement,
 };
 
 use crate::failure::{Failure, Kind};
 use crate::options::ConnectError;
 use crate::statements::{Ask, SETUP};
+use crate::tls::{Encrypted, Encrypter};
 
 /// How often a statement is sent again that did nothing.
 const ATTEMPTS: u32 = 10;
@@ -43,6 +43,8 @@ pub(crate) struct Session {
     pub(crate) standbys: String,
     /// The setting `server_version_num`.
     pub(crate) version: u32,
+    /// The number of the server's process.
+    pub(crate) process: i32,
 }
 
 impl Drop for Session {
@@ -53,10 +55,11 @@ impl Drop for Session {
 
 impl Session {
     /// Connects to one host, forces the settings and checks the server. A limit of time is the
-    /// caller's. TLS belongs here.
-    pub(crate) async fn open(host: &Config) -> Result<Self, ConnectError> {
+    /// caller's.
+    pub(crate) async fn open(host: &Config, encrypter: &Encrypter) -> Result<Self, ConnectError> {
         let unusable = |error| ConnectError::Unusable(Failure::from(error).why);
-        let (client, connection) = host.connect(NoTls).await.map_err(unusable)?;
+        let connected = host.connect(encrypter.clone()).await;
+        let (client, connection) = connected.map_err(unusable)?;
         let warned = Arc::new(Mutex::new(Warned::default()));
         let driver = tokio::spawn(drive(connection, Arc::clone(&warned)));
         let mut session = Self {
@@ -66,10 +69,11 @@ impl Session {
             prepared: HashMap::new(),
             standbys: String::new(),
             version: 0,
+            process: 0,
         };
         let row =
             session.run(SETUP).await.map_err(|failure| ConnectError::Unusable(failure.why))?;
-        let [fsync, commit, standbys, version] = row.as_slice() else {
+        let [fsync, commit, standbys, version, process] = row.as_slice() else {
             return Err(ConnectError::Unusable("it does not tell its settings".to_owned()));
         };
         if fsync == "off" {
@@ -81,6 +85,7 @@ impl Session {
         }
         session.standbys.clone_from(standbys);
         session.version = version.parse().unwrap_or(0);
+        session.process = process.parse().unwrap_or(0);
         if session.version < VERSION_MIN {
             return Err(ConnectError::TooOld(version.clone()));
         }
@@ -94,14 +99,19 @@ impl Session {
 
     /// Runs statements without parameters as one transaction. Returns the last row, as texts.
     pub(crate) async fn run(&self, sql: &str) -> Result<Vec<String>, Failure> {
-        let mut last = Vec::new();
+        Ok(self.rows(sql).await?.pop().unwrap_or_default())
+    }
+
+    /// Does so, and returns all rows, as texts.
+    pub(crate) async fn rows(&self, sql: &str) -> Result<Vec<Vec<String>>, Failure> {
+        let mut rows = Vec::new();
         for message in self.client.simple_query(sql).await? {
             if let SimpleQueryMessage::Row(row) = message {
                 let texts = (0..row.len()).map(|column| row.get(column).unwrap_or("").to_owned());
-                last = texts.collect();
+                rows.push(texts.collect());
             }
         }
-        Ok(last)
+        Ok(rows)
     }
 
     /// Runs a statement until its commit. It is sent again if it is sure to have done nothing.
@@ -148,7 +158,7 @@ impl Session {
 
 /// Carries bytes between the socket and the client, and notes each warning before it passes on what
 /// came after it. Ends with the connection.
-async fn drive(mut connection: Connection<Socket, NoTlsStream>, warned: Arc<Mutex<Warned>>) {
+async fn drive(mut connection: Connection<Socket, Encrypted>, warned: Arc<Mutex<Warned>>) {
     while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
         let AsyncMessage::Notice(notice) = message else { continue };
         let is_harmless = matches!(

@@ -1,10 +1,13 @@
-//! The tables and the statements, as SQL. Each statement commits by itself.
+//! The tables, and the statements of the logs, as SQL. Each statement commits by itself.
+
+use crate::registry_sql::Query;
 
 /// What is forced for each session, and what is asked of its server: `fsync`,
-/// `synchronous_commit`, `synchronous_standby_names` and the version.
+/// `synchronous_commit`, `synchronous_standby_names`, the version and the number of its process.
 ///
 /// Warnings must arrive. The server must not end a statement or a session by itself. All tables are
-/// read by their keys, also by plans that were made when they were small.
+/// read by their keys, also by plans that were made when they were small. What reads a whole table
+/// looks expensive then, and must not be compiled for that.
 pub(crate) const SETUP: &str = "\
     SET synchronous_commit = on; \
     SET client_min_messages = warning; \
@@ -15,6 +18,7 @@ pub(crate) const SETUP: &str = "\
     SET idle_in_transaction_session_timeout = 0; \
     SET search_path = pg_catalog; \
     SET enable_seqscan = off; \
+    SELECT set_config('jit', 'off', false) WHERE current_setting('jit', true) IS NOT NULL; \
     SELECT set_config('idle_session_timeout', '0', false) \
         WHERE current_setting('idle_session_timeout', true) IS NOT NULL; \
     SELECT set_config('transaction_timeout', '0', false) \
@@ -22,21 +26,22 @@ pub(crate) const SETUP: &str = "\
     SELECT set_config('client_connection_check_interval', '0', false) \
         WHERE current_setting('client_connection_check_interval', true) IS NOT NULL; \
     SELECT current_setting('fsync'), current_setting('synchronous_commit'), \
-        current_setting('synchronous_standby_names'), current_setting('server_version_num')";
+        current_setting('synchronous_standby_names'), current_setting('server_version_num'), \
+        pg_backend_pid()";
 
 /// Returns what is true if the tables are there.
 pub(crate) fn are_there(schema: &str) -> String {
-    format!(
-        "SELECT to_regclass('{schema}.shard') IS NOT NULL \
-             AND to_regclass('{schema}.entry') IS NOT NULL"
-    )
+    let tables = ["shard", "entry", "meta", "session", "own", "drain", "target"];
+    let are_there = tables.map(|table| format!("to_regclass('{schema}.{table}') IS NOT NULL"));
+    format!("SELECT {}", are_there.join(" AND "))
 }
 
 /// Returns what creates the tables, as one transaction. The lock lets one session after the other
 /// do so.
 ///
 /// A row of `shard` changes with every entry. With most of its page free, the new version of a row
-/// stays in the page of the old one, and no index changes.
+/// stays in the page of the old one, and no index changes. The same holds for `session`. What is in
+/// `own` hangs on a session.
 pub(crate) fn create(schema: &str) -> String {
     format!(
         "SELECT pg_advisory_xact_lock(hashtext('pinpriq {schema}')); \
@@ -46,7 +51,35 @@ pub(crate) fn create(schema: &str) -> String {
              first bigint NOT NULL, beat bigint NOT NULL) WITH (fillfactor = 20); \
          CREATE TABLE IF NOT EXISTS {schema}.entry (shard int NOT NULL, seq bigint NOT NULL, \
              body bytea NOT NULL, PRIMARY KEY (shard, seq)); \
-         ALTER TABLE {schema}.entry ALTER COLUMN body SET STORAGE EXTERNAL"
+         ALTER TABLE {schema}.entry ALTER COLUMN body SET STORAGE EXTERNAL; \
+         CREATE TABLE IF NOT EXISTS {schema}.meta (one boolean PRIMARY KEY CHECK (one), \
+             body bytea NOT NULL); \
+         CREATE TABLE IF NOT EXISTS {schema}.session (instance uuid PRIMARY KEY, \
+             body bytea NOT NULL, beat bigint NOT NULL, ttl_ms bigint NOT NULL) \
+             WITH (fillfactor = 20); \
+         CREATE TABLE IF NOT EXISTS {schema}.own (shard int PRIMARY KEY, \
+             instance uuid NOT NULL REFERENCES {schema}.session ON DELETE CASCADE, \
+             body bytea NOT NULL); \
+         CREATE TABLE IF NOT EXISTS {schema}.drain (name bytea PRIMARY KEY); \
+         CREATE TABLE IF NOT EXISTS {schema}.target (shard int PRIMARY KEY, body bytea NOT NULL)"
+    )
+}
+
+/// Returns what reads the state of all logs: the shard, the term, the writer as 32 digits, the last
+/// entry and the first one.
+pub(crate) fn log_states(schema: &str) -> String {
+    format!(
+        "SELECT shard, term, replace(writer::text, '-', ''), head, first FROM {schema}.shard \
+         ORDER BY shard"
+    )
+}
+
+/// Returns what reads which of these processes still carry out a statement.
+pub(crate) fn at_work(processes: &[i32]) -> String {
+    let processes = processes.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+    format!(
+        "SELECT pid FROM pg_stat_activity \
+         WHERE state = 'active' AND pid = ANY ('{{{processes}}}'::int[])"
     )
 }
 
@@ -71,6 +104,8 @@ pub(crate) enum Ask {
     Read,
     /// Reads how large the logs are.
     Status,
+    /// Does something with the registry.
+    Registry(Query),
 }
 
 /// The most entries that one read tells. Their bodies are fetched only as far as they are wanted.
@@ -80,6 +115,8 @@ impl Ask {
     /// Returns the statement. The schema is in quotes.
     pub(crate) fn sql(self, schema: &str) -> String {
         const TENURE: &str = "shard = $1::int AND term = $2::bigint AND writer = $3::text::uuid";
+        const ANY_TENURE: &str = "shard = $1::int AND ($2::bigint, $3::text) IS NOT NULL";
+        const FOLLOWS: &str = "head = $4::bigint - 1";
         match self {
             Self::Enter => format!(
                 "INSERT INTO {schema}.shard (shard, term, writer, head, first, beat) \
@@ -94,10 +131,14 @@ impl Ask {
             ),
             Self::Append => format!(
                 "WITH s AS (UPDATE {schema}.shard SET head = $4::bigint \
-                     WHERE {TENURE} AND head = $4::bigint - 1 AND beat = $6::bigint RETURNING 1) \
+                     WHERE {TENURE} AND {follows} AND beat = $6::bigint RETURNING 1) \
                  INSERT INTO {schema}.entry (shard, seq, body) \
-                 SELECT $1::int, $4::bigint, $5::bytea FROM s RETURNING 1"
+                 SELECT $1::int, $4::bigint, $5::bytea FROM s RETURNING 1",
+                follows = if planted!(HeadNotCompared) { "true" } else { FOLLOWS },
             ),
+            Self::Resolve if planted!(ResolvedByReading) => {
+                format!("SELECT head, beat FROM {schema}.shard WHERE {TENURE}")
+            }
             Self::Resolve => format!(
                 "UPDATE {schema}.shard SET beat = beat + 1 WHERE {TENURE} RETURNING head, beat"
             ),
@@ -105,10 +146,11 @@ impl Ask {
             Self::Trim => format!(
                 "WITH s AS (UPDATE {schema}.shard \
                      SET first = GREATEST(first, LEAST($4::bigint, head + 1)) \
-                     WHERE {TENURE} RETURNING 1), \
+                     WHERE {tenure} RETURNING 1), \
                  d AS (DELETE FROM {schema}.entry WHERE shard = $1::int AND seq < $4::bigint \
                      AND EXISTS (SELECT FROM s)) \
-                 SELECT 1 FROM s"
+                 SELECT 1 FROM s",
+                tenure = if planted!(TrimNotFenced) { ANY_TENURE } else { TENURE },
             ),
             Self::Read => format!(
                 "SELECT seq, body FROM (\
@@ -122,6 +164,7 @@ impl Ask {
                  WHERE seq = $2::bigint OR before < $3::bigint ORDER BY seq"
             ),
             Self::Status => format!("SELECT pg_total_relation_size('{schema}.entry'::regclass)"),
+            Self::Registry(query) => query.sql(schema),
         }
     }
 }

@@ -1,15 +1,23 @@
-//! Ledgers on engines that are asked over a network.
+//! Ledgers and registries on engines that are asked over a network.
 //!
 //! The loop of a shard starts calls and polls for answers. A client of an engine is asynchronous.
 //! [`RemoteLedger`] joins the two: each call is a task of an async runtime, which belongs to the
-//! caller, and its answer comes back through a channel. What is asked of an engine is in the crate
-//! of its kind.
+//! caller, and its answer comes back through a channel. [`RegistryClient`] does the same for what a
+//! node asks of a registry. What is asked of an engine is in the crate of its kind. The bytes of a
+//! registry are the same everywhere: [`records`]. So is what an encrypted connection
+//! needs: [`tls`].
+
+pub mod records;
+mod registry;
+pub mod tls;
+
+pub use registry::{RegistryClient, RemoteRegistry, whole_ttl};
 
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use pinpriq_ledger::{Answer, Call, Ledger};
+use pinpriq_ledger::{Answer, Call, Ledger, Seq, Tenure};
 use tokio::runtime::Handle;
 
 /// The log of one shard on an engine, as its client sees it.
@@ -21,6 +29,17 @@ pub trait Remote: Send + Sync + 'static {
 
     /// See [`Ledger::target_bytes`].
     fn target_bytes(&self) -> usize;
+}
+
+/// What a log has come to, as somebody reads it who does not own it. It may have changed since.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LogState {
+    /// Who has seized it last.
+    pub tenure: Tenure,
+    /// The last entry, or 0 if there never was one.
+    pub head: Seq,
+    /// The first entry that is kept, or one above the head.
+    pub first: Seq,
 }
 
 /// Of each kind, one call is under way.

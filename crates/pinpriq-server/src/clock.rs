@@ -245,6 +245,14 @@ pub(crate) fn stopwatch() -> Stopwatch {
     Arc::new(move || monotonic().saturating_duration_since(began))
 }
 
+/// Milliseconds since the machine was started, including those in which it slept.
+#[must_use]
+pub fn steady_ms() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let ms = now.tv_sec * 1_000 + now.tv_nsec / 1_000_000;
+    u64::try_from(ms).unwrap_or_default()
+}
+
 fn monotonic() -> Instant {
     Instant::now()
 }

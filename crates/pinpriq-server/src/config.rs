@@ -42,6 +42,9 @@ pub enum DoorName {
     Pinpriq,
     /// RESP, for every Redis client.
     Resp,
+    /// RESP, for cluster clients: they are sent to the node that has a queue. Only for a node of a
+    /// cluster.
+    RespCluster,
 }
 
 /// What a reply promises.
@@ -153,7 +156,10 @@ impl Durability {
 
 impl DoorName {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Pinpriq, Self::Resp];
+    pub const ALL: [Self; 3] = [Self::Pinpriq, Self::Resp, Self::RespCluster];
+
+    /// Those of a server by default.
+    pub const DEFAULT: [Self; 2] = [Self::Pinpriq, Self::Resp];
 
     /// Returns the word for it in settings, logs and lists.
     #[must_use]
@@ -161,6 +167,7 @@ impl DoorName {
         match self {
             Self::Pinpriq => "pinpriq",
             Self::Resp => "resp",
+            Self::RespCluster => "resp_cluster",
         }
     }
 
@@ -169,6 +176,7 @@ impl DoorName {
         match self {
             Self::Pinpriq => 7250,
             Self::Resp => 7251,
+            Self::RespCluster => 7254,
         }
     }
 }
@@ -187,7 +195,7 @@ impl Default for Config {
             data: PathBuf::from("./pinpriq-data"),
             durability: Durability::default(),
             shards: 1,
-            listeners: DoorName::ALL.map(Listener::default_of).to_vec(),
+            listeners: DoorName::DEFAULT.map(Listener::default_of).to_vec(),
             pinpriq_options: PinpriqOptions::default(),
             limits: Limits::default(),
             watch: Watch::default(),

@@ -28,6 +28,9 @@ pub(crate) struct DoorOptions {
 pub(crate) struct DoorKind {
     /// Its name.
     pub(crate) name: DoorName,
+    /// Whether clients want to know which node of a cluster has a queue, so that the door refuses
+    /// what belongs to another one.
+    pub(crate) redirects: bool,
     /// How the door treats its clients.
     pub(crate) manners: fn(&DoorOptions) -> Manners,
     /// Opens a door for a connection whose replies begin in this dialect.
@@ -39,5 +42,6 @@ pub(crate) const fn kind_of(name: DoorName) -> &'static DoorKind {
     match name {
         DoorName::Pinpriq => &pinpriq::KIND,
         DoorName::Resp => &resp::KIND,
+        DoorName::RespCluster => &resp::KIND_FOR_CLUSTER_CLIENTS,
     }
 }

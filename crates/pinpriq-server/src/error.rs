@@ -44,6 +44,36 @@ pub enum ServeError {
         /// Why.
         source: io::Error,
     },
+    /// This node cannot be part of the cluster.
+    #[error("cannot be part of the cluster: {why}")]
+    Cluster {
+        /// Why, and what to do.
+        why: String,
+    },
+    /// The engine under the cluster is not the one that this node knows, or not any more.
+    #[error("the engine is not as this node knows it: {why}")]
+    WrongEngine {
+        /// How it differs, and what to do.
+        why: String,
+    },
+    /// The engine under the cluster has lost what it had said to keep.
+    #[error("{}{source}", shard.map(|shard| format!("shard {shard}: ")).unwrap_or_default())]
+    RolledBack {
+        /// The shard in whose log this was found, if it was found in a log.
+        shard: Option<u16>,
+        /// What the node has seen, what it finds, and what to do.
+        source: StoreError,
+    },
+    /// A single server was given the data directory of a node.
+    #[error(
+        "the data directory {} belongs to a node of a cluster: give --data another directory, or \
+         name the cluster with --cluster",
+        data.display()
+    )]
+    OfNode {
+        /// The directory.
+        data: PathBuf,
+    },
     /// The store failed while the server ran. Everything that was replied before is durable.
     #[error("the store failed while the server ran: {source}")]
     Failed {
@@ -55,14 +85,17 @@ pub enum ServeError {
 impl ServeError {
     /// Returns the exit code of a process that ends with this error: 0 for a start that was
     /// stopped, 1 for a failure while running, 2 for a wrong configuration, 3 for the data
-    /// directory.
+    /// directory or an engine that has lost data.
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {
             Self::Stopped => 0,
             Self::Failed { .. } | Self::Runtime { .. } => 1,
-            Self::Bind { .. } => 2,
-            Self::Directory { .. } | Self::Store { .. } => 3,
+            Self::Bind { .. } | Self::Cluster { .. } | Self::OfNode { .. } => 2,
+            Self::Directory { .. }
+            | Self::Store { .. }
+            | Self::WrongEngine { .. }
+            | Self::RolledBack { .. } => 3,
         }
     }
 }

@@ -7,6 +7,8 @@ pub(crate) mod contacts;
 mod credits;
 pub(crate) mod desk;
 mod joins;
+pub(crate) mod recovery;
+pub(crate) mod redirects;
 pub(crate) mod roll;
 pub(crate) mod route;
 pub(crate) mod survey;

@@ -18,6 +18,7 @@ macro_rules! planted {
 
 pub mod calendars;
 pub mod clock;
+pub mod cluster;
 pub mod config;
 mod doors;
 mod error;
@@ -25,11 +26,14 @@ mod figures;
 mod home;
 mod host;
 mod letters;
+mod links;
 mod process;
 mod session;
+mod sharding;
 mod stop;
 mod throttle;
 
+pub use cluster::node::run_node;
 pub use doors::resp::{command_tables, settings_table};
 pub use error::ServeError;
 pub use figures::page::{endings_table, info_table, stats_table};

@@ -1,9 +1,9 @@
 //! The process: its start and its end, its threads and listeners, and one shard on each thread.
 
-mod opening;
+pub(crate) mod opening;
 pub(crate) mod server;
-mod serving;
-mod signals;
+pub(crate) mod serving;
+pub(crate) mod signals;
 pub mod simulation;
-mod sockets;
+pub(crate) mod sockets;
 mod threads;

@@ -5,7 +5,9 @@ pub(crate) mod bell;
 pub(crate) mod code;
 pub(crate) mod ending;
 pub(crate) mod links;
+pub(crate) mod log;
 pub(crate) mod outbox;
+pub(crate) mod subscriptions;
 pub(crate) mod unsent;
 
 use std::cell::{Cell, RefCell};

@@ -192,7 +192,7 @@ impl Client {
         known.stir(bytes);
         match self.door {
             DoorName::Pinpriq => self.read_frames(bytes, oracle),
-            DoorName::Resp => {
+            DoorName::Resp | DoorName::RespCluster => {
                 self.wire.extend_from_slice(bytes);
                 self.read_values(oracle, known);
             }

@@ -332,7 +332,7 @@ impl World {
                 serial: &mut self.serial,
             };
             let request = match client.door {
-                DoorName::Resp => Request::Resp(chooser.ask(client)),
+                DoorName::Resp | DoorName::RespCluster => Request::Resp(chooser.ask(client)),
                 DoorName::Pinpriq => {
                     Request::Pinpriq(chooser.packet(self.knobs.pinpriq_options & 2 != 0))
                 }

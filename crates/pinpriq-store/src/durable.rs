@@ -17,12 +17,13 @@ use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
 use pinpriq_engine::schedule::Calendars;
 use pinpriq_engine::task::{Away, Bytes, ClientId, RequestId, StateKind, payload_checksum};
-use pinpriq_engine::time::Timestamp;
+use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::{Applied, Engine, Farewell};
 
 use crate::store::{
     Figures, Loaded, Position, Rewrite, Room, Store, StoreError, TaskCounts, Urgency, Volume,
 };
+use crate::takeover;
 
 /// Keeps the payloads that an output needs from the store readable. Empty for most outputs.
 #[derive(Clone, Default)]
@@ -104,11 +105,24 @@ impl Loading {
         &self.loaded
     }
 
+    /// The moment at which the time line goes on, by a wall clock. After a take-over it does not
+    /// leap further than time has passed, if it is known how much that is: see
+    /// [`takeover::moment`].
+    #[must_use]
+    pub fn moment(&self, wall: Timestamp, since: Option<Span>) -> Timestamp {
+        let since = since.filter(|_| self.loaded.is_takeover);
+        takeover::moment(self.loaded.header.now, wall, since)
+    }
+
     /// Begins this incarnation at the moment `now`. Shards that serve together begin the same
     /// incarnation, after all of them have loaded. The moment and the incarnation must not be
-    /// before what the store knows. Blocks until the beginning is durable.
+    /// before what the store knows: see [`Loading::moment`]. Leases go on after a take-over: see
+    /// [`Engine::set_grace`]. Blocks until the beginning is durable.
     pub fn begin(self, now: Timestamp, incarnation: u64) -> Result<Durable, StoreError> {
         let Self { mut engine, mut store, loaded } = self;
+        if loaded.is_takeover {
+            engine.set_grace(takeover::GRACE);
+        }
         let latest = loaded.header;
         let last_number = latest.last_number;
         // Places that loading found replaced or gone are given back before the log grows again.
@@ -374,6 +388,26 @@ impl Durable {
         self.note_failure(payloads).map(Some)
     }
 
+    /// See [`Store::answers_until`].
+    #[must_use]
+    pub fn answers_until(&self) -> Option<u64> {
+        self.store.answers_until()
+    }
+
+    /// See [`Store::is_suspended`]. Without a store that may be taken over this costs nothing.
+    #[must_use]
+    #[inline]
+    pub fn is_suspended(&self) -> bool {
+        self.confirms && self.store.is_suspended()
+    }
+
+    /// See [`Store::is_down`]. Without a store that may be taken over this costs nothing.
+    #[must_use]
+    #[inline]
+    pub fn is_down(&self) -> bool {
+        self.confirms && self.store.is_down()
+    }
+
     /// See [`Store::is_outpaced`].
     #[must_use]
     pub fn is_outpaced(&self) -> bool {
@@ -446,6 +480,12 @@ impl Durable {
     #[must_use]
     pub const fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// See [`Store::may_be_taken_over`].
+    #[must_use]
+    pub const fn may_be_taken_over(&self) -> bool {
+        self.confirms
     }
 
     /// Why nothing is accepted any more, if the store has failed.

@@ -39,6 +39,7 @@ pub mod real_disk;
 pub mod reshard;
 pub mod shards;
 pub mod store;
+pub mod takeover;
 
 pub use disk::Disk;
 pub use durable::Durable;

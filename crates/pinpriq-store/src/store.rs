@@ -76,6 +76,10 @@ pub struct Loaded {
     pub bytes: u64,
     /// Where an unfinished last write was cut off, if there was one.
     pub torn_tail: Option<TornTail>,
+    /// Whether the log was taken over: its owner before has not ended in order, and may not know
+    /// yet. Only a store that [may be taken over](Store::may_be_taken_over) says so, and not of a
+    /// log in which there is nothing. See [`takeover`](crate::takeover).
+    pub is_takeover: bool,
 }
 
 /// An unfinished last write. Nothing in it was ever acknowledged as durable.
@@ -106,6 +110,9 @@ pub struct Figures {
     pub writes: u64,
     /// Records handed out to be written again since the start.
     pub rewrites: u64,
+    /// Answers that said nothing about what became of a write, since the start. Only where another
+    /// process keeps the log.
+    pub unknown: u64,
     /// How long each synced write took, including its sync, in microseconds. All zero if the store
     /// has no stopwatch.
     pub commit_us: Histogram,
@@ -126,6 +133,7 @@ impl Figures {
             batches: self.batches + other.batches,
             writes: self.writes + other.writes,
             rewrites: self.rewrites + other.rewrites,
+            unknown: self.unknown + other.unknown,
             commit_us: self.commit_us.and(&other.commit_us),
             commit_records: self.commit_records.and(&other.commit_records),
         }
@@ -166,6 +174,26 @@ pub trait Store: Reclaims {
     /// change something waits for an append, even if nothing has changed: only this shows that what
     /// it says was still true. And a lease is handed out only once its grant is durable.
     fn may_be_taken_over(&self) -> bool {
+        false
+    }
+
+    /// Until when the owner may answer, in milliseconds of the steady clock that the store was
+    /// given, or none if that never ends. It is put off by every append that is answered, and by
+    /// renewals, for which [`Store::drive`] has to be called at [`Store::poll_timeout`].
+    fn answers_until(&self) -> Option<u64> {
+        None
+    }
+
+    /// Whether the moment of [`Store::answers_until`] has passed. Then another server may own the
+    /// log by now: nothing may be answered that rests on memory alone, and nothing new should
+    /// begin. It may end again. Costs a look at the steady clock, if there is one.
+    fn is_suspended(&self) -> bool {
+        false
+    }
+
+    /// Whether what keeps the log has not answered for over a second, so that nothing new should
+    /// begin. It may end again. Costs a look at the steady clock while anything is asked.
+    fn is_down(&self) -> bool {
         false
     }
 
@@ -221,7 +249,8 @@ pub trait Store: Reclaims {
 
     /// Makes everything that was appended durable, for an orderly stop: nothing is appended after
     /// it. Blocks. A store that can also makes sure that later damage to the last batch is not
-    /// mistaken for an unfinished write. Having no room for that is no failure.
+    /// mistaken for an unfinished write. Having no room for that is no failure. A store that may be
+    /// taken over notes that it has ended in order: see [`Loaded::is_takeover`].
     fn close(&mut self, now: Timestamp) -> Result<(), StoreError> {
         self.finish(now)
     }
@@ -419,6 +448,18 @@ pub enum StoreError {
         seq: u64,
         /// What is wrong.
         what: String,
+    },
+    /// A distributed engine has lost what it had said to keep.
+    #[error(
+        "the engine was rolled back: this node has seen {expected}, and finds {found}. Nothing is \
+         answered from the past. If the engine was restored from a backup on purpose, run \
+         `pinpriq cluster accept-rollback`; otherwise bring back the newer engine"
+    )]
+    RolledBack {
+        /// What was known to be there.
+        expected: String,
+        /// What is there.
+        found: String,
     },
     /// A distributed engine has no room for the log.
     #[error("the engine has no room for the log; give it more room, then start again")]

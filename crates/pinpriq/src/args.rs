@@ -14,6 +14,7 @@ use crate::settings::Settings;
 
 use self::bench::BenchArgs;
 use self::carrying::{ExportArgs, ImportArgs};
+use self::cluster::ClusterCommand;
 use self::fanout::{BeatArgs, JoinArgs, LeaveArgs, ListenArgs, MembersArgs, PublishArgs};
 use self::looking::{ExplainArgs, LeasesArgs, ScanArgs};
 use self::queues::{QueueCommand, StatsArgs, StatusArgs};
@@ -29,6 +30,8 @@ use self::wire::WireCommand;
 pub(crate) mod bench;
 pub(crate) mod carrying;
 mod carrying_texts;
+pub(crate) mod cluster;
+mod cluster_texts;
 pub(crate) mod fanout;
 mod fanout_texts;
 pub(crate) mod looking;
@@ -172,6 +175,9 @@ pub(crate) enum Command {
     /// Push, pop and subscribe over the pinpriq protocol
     #[command(subcommand, long_about = wire_texts::WIRE)]
     Wire(WireCommand),
+    /// Look at a cluster of several machines, move its shards, and take nodes out of it
+    #[command(subcommand, long_about = cluster_texts::CLUSTER)]
+    Cluster(ClusterCommand),
     /// Tell what is in a data directory, and whether it is damaged
     #[command(long_about = texts::CHECK, after_help = texts::AFTER_CHECK)]
     Check(CheckArgs),

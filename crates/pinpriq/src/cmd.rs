@@ -5,6 +5,7 @@ mod bench;
 mod carrying;
 mod change;
 mod check;
+mod cluster;
 mod completions;
 mod fanout;
 mod held;
@@ -69,6 +70,7 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Leave(arguments) => fanout::leave(&arguments),
         Command::Members(arguments) => fanout::members(&arguments),
         Command::Wire(command) => wire::wire(command),
+        Command::Cluster(command) => cluster::cluster(&command),
         Command::Check(arguments) => check::check(&arguments),
         Command::Salvage(arguments) => salvage::salvage(&arguments),
         Command::Reshard(arguments) => reshard::reshard(&arguments),

@@ -15,6 +15,7 @@ use crate::settings::{
     TtlZero,
 };
 
+pub(crate) mod cluster;
 #[cfg(test)]
 mod tests;
 
@@ -31,6 +32,8 @@ pub(crate) struct Plan {
     pub(crate) logging: Logging,
     /// Whether a server without a disk may start beside a data directory with tasks.
     pub(crate) ignores_data: bool,
+    /// What makes the server a node of a cluster, if it is one.
+    pub(crate) cluster: Option<cluster::ClusterPlan>,
 }
 
 /// Why there is no plan.
@@ -41,7 +44,7 @@ pub(crate) enum Unusable {
     Unreadable { path: PathBuf, error: std::io::Error },
     /// The configuration file does not say what it could.
     #[error("the configuration file {} cannot be used: {error}", path.display())]
-    File { path: PathBuf, error: Box<toml::de::Error> },
+    File { path: PathBuf, error: String },
     /// The host is unknown.
     #[error("the address {address} to listen on cannot be resolved: {error}")]
     Address { address: String, error: std::io::Error },
@@ -60,6 +63,18 @@ pub(crate) enum Unusable {
     /// Payloads cannot be left on a disk that there is not.
     #[error("memory-limit leaves payloads on the disk, and durability memory uses none")]
     NoDisk,
+    /// A single server has fewer shards than a cluster.
+    #[error("shards ({shards}) is more than {most}, which only a cluster may have")]
+    TooManyShards { shards: u64, most: u64 },
+    /// A cluster does not promise less, and keeps its payloads in memory.
+    #[error("{setting} is not for a node of a cluster: its tasks are as durable as its engine")]
+    NotInCluster { setting: &'static str },
+    /// There are no other nodes to send clients to.
+    #[error("resp-cluster is for a node of a cluster: name the cluster with --cluster")]
+    OnlyInCluster,
+    /// Engines count sessions in seconds.
+    #[error("session-ttl ({ms}ms) must be whole seconds, at least 2s")]
+    Session { ms: u64 },
 }
 
 /// Returns the plan that follows from flags, environment and, if one is named, the file, on a
@@ -76,7 +91,7 @@ pub(crate) fn plan(given: Settings, file: Option<&Path>, memory: u64) -> Result<
 /// address with one is skipped. Nothing is known about the machine.
 pub(crate) fn plan_of(given: Settings, text: &str) -> Result<Plan, Unusable> {
     let mut settings = given.or(parse(Path::new("in memory"), text)?);
-    for listen in [&mut settings.pinpriq, &mut settings.resp] {
+    for listen in [&mut settings.pinpriq, &mut settings.resp, &mut settings.resp_cluster] {
         let numeric = |text: &String| text.parse::<SocketAddr>().is_ok();
         listen.take_if(|listen| matches!(listen, Listen::At(text) if !numeric(text)));
     }
@@ -93,12 +108,26 @@ fn read(path: &Path) -> Result<Settings, Unusable> {
 /// Returns the settings in the text of the file at `path`.
 fn parse(path: &Path, text: &str) -> Result<Settings, Unusable> {
     toml::from_str(text)
-        .map_err(|error| Unusable::File { path: path.to_owned(), error: Box::new(error) })
+        .map_err(|error| Unusable::File { path: path.to_owned(), error: explain(&error, text) })
+}
+
+/// Says what is wrong with a text, and shows the line, unless an address is in it: that of a
+/// cluster may hold a password.
+fn explain(error: &toml::de::Error, text: &str) -> String {
+    let whole = error.to_string();
+    if !whole.contains("://") {
+        return whole;
+    }
+    let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or("");
+    let what = error.message();
+    let what = if what.contains("://") { "it cannot be understood" } else { what };
+    format!("line {}: {what}", before.matches('\n').count() + 1)
 }
 
 /// Returns the plan that follows from `settings`, with the server's defaults for the rest, and the
 /// memory of the machine, if it is known.
 fn with_defaults(settings: Settings, memory: Option<u64>) -> Result<Plan, Unusable> {
+    let cluster = cluster::plan(&settings)?;
     let mut defaults = Config::default();
     if let Some(memory) = memory {
         let payload = settings.payload_bytes_max.map(Size::bytes);
@@ -106,7 +135,11 @@ fn with_defaults(settings: Settings, memory: Option<u64>) -> Result<Plan, Unusab
         defaults.limits.task_bytes_max = (memory / MEMORY_SHARE).max(payload);
     }
     let options = defaults.pinpriq_options;
-    let given = [(DoorName::Pinpriq, settings.pinpriq), (DoorName::Resp, settings.resp)];
+    let given = [
+        (DoorName::Pinpriq, settings.pinpriq),
+        (DoorName::Resp, settings.resp),
+        (DoorName::RespCluster, settings.resp_cluster.or(Some(Listen::Off))),
+    ];
     let mut listeners = Vec::new();
     for (door, listen) in given {
         listeners.extend(match listen {
@@ -154,7 +187,7 @@ fn with_defaults(settings: Settings, memory: Option<u64>) -> Result<Plan, Unusab
         format: settings.log_format.unwrap_or(LogFormat::Text),
     };
     let ignores_data = settings.ignore_data == Some(Switch::On);
-    Ok(Plan { config, logging, ignores_data })
+    Ok(Plan { config, logging, ignores_data, cluster })
 }
 
 /// Refuses settings that are wrong only in combination, or only when they come from the file.

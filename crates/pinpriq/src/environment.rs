@@ -100,18 +100,36 @@ mod tests {
     use super::*;
 
     const OPERATING: &str = include_str!("../../../docs/operating.md");
+    const CONTAINERS: [&str; 3] = [
+        include_str!("../../../contrib/cluster/compose-etcd.yaml"),
+        include_str!("../../../contrib/cluster/compose-postgres.yaml"),
+        include_str!("../../../contrib/cluster/kubernetes-nodes.yaml"),
+    ];
 
     fn told(names: &[&str]) -> Vec<String> {
         unknown(names.iter().map(OsString::from)).iter().map(ToString::to_string).collect()
     }
 
+    /// The variables that a text names.
+    fn named_in(text: &str) -> Vec<&str> {
+        let words = text.split(|it: char| !it.is_ascii_uppercase() && it != '_');
+        words.filter(|word| word.starts_with(PREFIX) && *word != PREFIX).collect()
+    }
+
     #[test]
     fn every_variable_of_the_documentation_is_known() {
-        let words = OPERATING.split(|it: char| !it.is_ascii_uppercase() && it != '_');
-        let names: Vec<&str> =
-            words.filter(|word| word.starts_with(PREFIX) && *word != PREFIX).collect();
+        let names = named_in(OPERATING);
         assert!(names.len() > 20, "{names:?}");
         assert_eq!(told(&names), [""; 0]);
+    }
+
+    #[test]
+    fn every_variable_of_the_files_for_containers_is_known() {
+        for file in CONTAINERS {
+            let names = named_in(file);
+            assert!(names.len() >= 6, "{names:?}");
+            assert_eq!(told(&names), [""; 0]);
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 const FAILED: u8 = 1;
 /// The command line or the configuration cannot be used.
 const UNUSABLE: u8 = 2;
-/// The data directory cannot be used.
+/// The data directory cannot be used, or the cluster.
 const DIRECTORY: u8 = 3;
 /// A command that looks for tasks found none.
 const NOTHING_THERE: u8 = 4;
@@ -28,7 +28,7 @@ const MOVED: u8 = 16;
 pub(crate) enum Exit {
     /// It did what it was asked to do.
     Done,
-    /// It looked at a data directory, and that is damaged.
+    /// It looked at a data directory, and that is damaged, or at a cluster, and that is not well.
     Damaged,
     /// It looked for tasks, and there was none.
     NothingThere,
@@ -92,7 +92,7 @@ impl Failure {
         Self::new(UNUSABLE, sentence)
     }
 
-    /// A data directory cannot be used: exit code 3.
+    /// A data directory cannot be used, or a cluster: exit code 3.
     pub(crate) fn of_directory(sentence: impl Into<String>) -> Self {
         Self::new(DIRECTORY, sentence)
     }

@@ -5,6 +5,7 @@
 //! `args.rs` and `settings.rs` define the arguments, and `cmd/` carries them out.
 
 mod args;
+mod cluster;
 mod cmd;
 mod config;
 mod connection;

@@ -27,6 +27,14 @@ pub(crate) fn memory() -> u64 {
     group_memory(&groups, read).map_or(physical, |limit| limit.min(physical))
 }
 
+/// Returns the name of the machine, as far as it can be the name of a node.
+pub(crate) fn name() -> String {
+    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let is_plain = |char: &char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-' | '.');
+    let plain: String = name.chars().filter(is_plain).take(40).collect();
+    if plain.is_empty() { "node".to_owned() } else { plain }
+}
+
 /// Returns the lowest memory limit of these groups, as the system lists those of a process, and of
 /// all groups that they are in.
 fn group_memory(groups: &str, read: impl Fn(&Path) -> Option<String>) -> Option<u64> {

@@ -12,14 +12,23 @@ use clap::ValueEnum;
 use serde::Deserialize;
 
 pub(crate) use self::amounts::{Bounded, Size, Time, TimeOrOff};
+pub(crate) use self::names::{Address, HostName, NodeName};
+use crate::cluster::url::ClusterUrl;
 
 mod amounts;
+mod names;
+
+/// The most shards of a cluster.
+pub(crate) const CLUSTER_SHARDS_MAX: u64 = 1_024;
 
 /// What can be set for a server.
 #[derive(Clone, PartialEq, Eq, Debug, Default, clap::Args, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Settings {
     /// The data directory, made if it is not there [default: ./pinpriq-data]
+    ///
+    /// A node of a cluster has none unless it is told. There it remembers its cluster and how far
+    /// the engine had come, and ends with exit code 3 if the engine has lost some of that.
     #[arg(long, env = "PINPRIQ_DATA", hide_env_values = true, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
 
@@ -37,6 +46,13 @@ pub(crate) struct Settings {
     #[arg(long, env = "PINPRIQ_RESP", hide_env_values = true, value_name = "ADDR|off")]
     pub(crate) resp: Option<Listen>,
 
+    /// Where a node of a cluster listens for Redis cluster clients [default: off]
+    ///
+    /// The same as --resp, for clients that ask each node for what it has: a request for a queue
+    /// of another node is answered with the address of that node.
+    #[arg(long, env = "PINPRIQ_RESP_CLUSTER", hide_env_values = true, value_name = "ADDR|off")]
+    pub(crate) resp_cluster: Option<Listen>,
+
     /// What a reply promises [default: sync]
     #[arg(long, env = "PINPRIQ_DURABILITY", hide_env_values = true, value_name = "LEVEL")]
     pub(crate) durability: Option<Durability>,
@@ -52,9 +68,50 @@ pub(crate) struct Settings {
     /// How many shards, each with a thread, share the queues [default: 1]
     ///
     /// The name of a queue decides which shard has it. A data directory keeps the number that it
-    /// was made with; `pinpriq reshard` changes it.
+    /// was made with; `pinpriq reshard` changes it. At most 64; a cluster may have up to 1024, and
+    /// has 16 unless its first node says otherwise.
     #[arg(long, env = "PINPRIQ_SHARDS", hide_env_values = true, value_name = "N")]
-    pub(crate) shards: Option<Bounded<{ pinpriq_store::shards::SHARDS_MAX as u64 }>>,
+    pub(crate) shards: Option<Bounded<CLUSTER_SHARDS_MAX>>,
+
+    /// The distributed engine under a cluster of several machines [default: none]
+    ///
+    /// `etcd://HOST:PORT,…/NAME` or `postgres://USER@HOST,…/DATABASE?schema=NAME`. The tasks are
+    /// kept there, and every node with the same address serves the same queues. Encrypted:
+    /// `etcds://USER@…?cacert=FILE&cert=FILE&key=FILE&passwordfile=FILE`, or
+    /// `…&sslmode=verify-full&sslrootcert=FILE&sslcert=FILE&sslkey=FILE&passwordfile=FILE`.
+    #[arg(long, env = "PINPRIQ_CLUSTER", hide_env_values = true, value_name = "URL")]
+    pub(crate) cluster: Option<ClusterUrl>,
+
+    /// The name of this node, which it keeps from run to run [default: the name of the machine]
+    #[arg(long, env = "PINPRIQ_NODE", hide_env_values = true, value_name = "NAME")]
+    pub(crate) node: Option<NodeName>,
+
+    /// The host under which other nodes and clients reach this one [default: 127.0.0.1]
+    #[arg(long, env = "PINPRIQ_ANNOUNCE", hide_env_values = true, value_name = "HOST")]
+    pub(crate) announce: Option<HostName>,
+
+    /// Where to listen for other nodes [default: 127.0.0.1:7253]
+    ///
+    /// Nodes prove to each other that they belong to the same cluster. What they say is not
+    /// encrypted.
+    #[arg(long, env = "PINPRIQ_LINK", hide_env_values = true, value_name = "ADDR")]
+    pub(crate) link: Option<Address>,
+
+    /// Under which host and port other nodes reach `--link`, if something is between them
+    /// [default: --announce and the port of --link]
+    #[arg(long, env = "PINPRIQ_ANNOUNCE_LINK", hide_env_values = true, value_name = "ADDR")]
+    pub(crate) announce_link: Option<Address>,
+
+    /// After how long without a sign of life a node counts as dead, in whole seconds [default: 5s]
+    #[arg(long, env = "PINPRIQ_SESSION_TTL", hide_env_values = true, value_name = "TIME")]
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) session_ttl: Option<Time<300_000>>,
+
+    /// The most bytes that the engine may keep for the cluster
+    /// [default: 1GiB on etcd, 64GiB on PostgreSQL]
+    #[arg(long, env = "PINPRIQ_CLUSTER_BYTES_MAX", hide_env_values = true, value_name = "SIZE")]
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) cluster_bytes_max: Option<Size<{ 1 << 50 }>>,
 
     /// How deliveries are framed [default: counted]
     #[arg(long, env = "PINPRIQ_PINPRIQ_FRAMING", hide_env_values = true, value_name = "HOW")]
@@ -172,9 +229,17 @@ impl Settings {
             data: self.data.or(fallback.data),
             pinpriq: self.pinpriq.or(fallback.pinpriq),
             resp: self.resp.or(fallback.resp),
+            resp_cluster: self.resp_cluster.or(fallback.resp_cluster),
             durability: self.durability.or(fallback.durability),
             ignore_data: self.ignore_data.or(fallback.ignore_data),
             shards: self.shards.or(fallback.shards),
+            cluster: self.cluster.or(fallback.cluster),
+            node: self.node.or(fallback.node),
+            announce: self.announce.or(fallback.announce),
+            link: self.link.or(fallback.link),
+            announce_link: self.announce_link.or(fallback.announce_link),
+            session_ttl: self.session_ttl.or(fallback.session_ttl),
+            cluster_bytes_max: self.cluster_bytes_max.or(fallback.cluster_bytes_max),
             pinpriq_framing: self.pinpriq_framing.or(fallback.pinpriq_framing),
             pinpriq_ttl_zero: self.pinpriq_ttl_zero.or(fallback.pinpriq_ttl_zero),
             pinpriq_requeue: self.pinpriq_requeue.or(fallback.pinpriq_requeue),

@@ -13,6 +13,8 @@ use crate::tidy::tree::root;
 pub(crate) struct Programs {
     tests: Vec<(&'static str, Kind, PathBuf)>,
     pub(crate) simulator: PathBuf,
+    /// The simulator of clusters.
+    pub(crate) cluster_simulator: PathBuf,
 }
 
 /// Which tests of a crate a program holds.
@@ -25,9 +27,18 @@ pub(crate) enum Kind {
 }
 
 /// The crates whose tests are used.
-const TESTED: [&str; 5] =
-    ["pinpriq-engine", "pinpriq-wire", "pinpriq-store", "pinpriq-ledger", "pinpriq-server"];
+const TESTED: [&str; 8] = [
+    "pinpriq-engine",
+    "pinpriq-wire",
+    "pinpriq-store",
+    "pinpriq-ledger",
+    "pinpriq-cluster",
+    "pinpriq-etcd",
+    "pinpriq-postgres",
+    "pinpriq-server",
+];
 const SIMULATOR: &str = "pinpriq-sim";
+const CLUSTER_SIMULATOR: &str = "pinpriq-cluster-sim";
 const PLANTED: &str = "pinpriq-planted";
 
 impl Programs {
@@ -56,9 +67,15 @@ pub(crate) fn build() -> Result<Programs, String> {
             tests.push((name, kind, path.ok_or_else(|| format!("{name} has no tests"))?));
         }
     }
-    let built = cargo(&["build", "--package", SIMULATOR, "--bin", SIMULATOR])?;
-    let simulator = executable(&built, SIMULATOR, "bin");
-    Ok(Programs { tests, simulator: simulator.ok_or("there is no simulator")? })
+    let simulators = ["build", "--package", SIMULATOR, "--package", CLUSTER_SIMULATOR, "--bins"];
+    let built = cargo(&simulators)?;
+    let simulator =
+        |name| executable(&built, name, "bin").ok_or_else(|| format!("there is no {name}"));
+    Ok(Programs {
+        tests,
+        simulator: simulator(SIMULATOR)?,
+        cluster_simulator: simulator(CLUSTER_SIMULATOR)?,
+    })
 }
 
 /// Checks that the program in a build for use does not contain the crate that plants bugs.

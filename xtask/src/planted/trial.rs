@@ -9,7 +9,7 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 use std::time::Duration;
 
-use pinpriq_planted::{Bug, SEEDS, Suite, VARIABLE};
+use pinpriq_planted::{Bug, CLUSTER_SEEDS, SEEDS, Suite, VARIABLE};
 
 use super::programs::{Kind, Programs, directory_of};
 
@@ -39,10 +39,18 @@ pub(crate) fn run(suite: Suite, bug: Option<Bug>, programs: &Programs) -> Verdic
             command.args(["--operations", OPERATIONS, "--seeds", &format!("0..{SEEDS}")]);
             return judge(command, bug, simulated);
         }
+        Suite::ClusterSimulator => {
+            let mut command = Command::new(&programs.cluster_simulator);
+            command.args(["--first-failure", "--seeds", &format!("0..{CLUSTER_SEEDS}")]);
+            return judge(command, bug, simulated);
+        }
         Suite::Engine(word) => ("pinpriq-engine", Kind::Outside, word),
         Suite::Wire(word) => ("pinpriq-wire", Kind::Outside, word),
         Suite::Store(word) => ("pinpriq-store", Kind::Outside, word),
         Suite::Ledger(word) => ("pinpriq-ledger", Kind::Outside, word),
+        Suite::Cluster(word) => ("pinpriq-cluster", Kind::Outside, word),
+        Suite::Etcd(word) => ("pinpriq-etcd", Kind::Outside, word),
+        Suite::Postgres(word) => ("pinpriq-postgres", Kind::Outside, word),
         Suite::Server(word) => ("pinpriq-server", Kind::Outside, word),
         Suite::InStore(word) => ("pinpriq-store", Kind::Within, word),
         Suite::InLedger(word) => ("pinpriq-ledger", Kind::Within, word),
@@ -57,6 +65,8 @@ pub(crate) fn run(suite: Suite, bug: Option<Bug>, programs: &Programs) -> Verdic
     command.args(["--test-threads=1", word]).current_dir(&directory);
     // Cargo sets this too. Some tests find their expected results by it.
     command.env("CARGO_MANIFEST_DIR", directory);
+    // A test that did not run has not passed.
+    command.env("PINPRIQ_ENGINES", "required");
     judge(command, bug, tested)
 }
 

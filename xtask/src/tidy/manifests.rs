@@ -12,7 +12,7 @@ use super::tree::{File, Tree};
 
 /// Each of our crates, with those of ours that it may use. Only the fuzz targets may use the
 /// program, and nothing may use the fuzz targets, the simulator or xtask.
-const DIRECTIONS: [(&str, &[&str]); 22] = [
+const DIRECTIONS: [(&str, &[&str]); 24] = [
     (
         "pinpriq-fuzz",
         &["pinpriq", "pinpriq-engine", "pinpriq-letters", MODEL, "pinpriq-store", "pinpriq-wire"],
@@ -24,17 +24,49 @@ const DIRECTIONS: [(&str, &[&str]); 22] = [
     (MODEL, &["pinpriq-engine"]),
     (
         "pinpriq",
-        &["pinpriq-client", "pinpriq-server", "pinpriq-wire", "pinpriq-store", "pinpriq-load"],
+        &[
+            "pinpriq-client",
+            "pinpriq-cluster",
+            "pinpriq-etcd",
+            "pinpriq-ledger",
+            "pinpriq-load",
+            "pinpriq-postgres",
+            "pinpriq-remote",
+            "pinpriq-server",
+            "pinpriq-store",
+            "pinpriq-wire",
+        ],
     ),
     ("pinpriq-client", &["pinpriq-wire"]),
     ("pinpriq-load", &[DICE, "pinpriq-wire"]),
     (
         "pinpriq-server",
-        &["pinpriq-calendar", "pinpriq-engine", "pinpriq-letters", "pinpriq-store", "pinpriq-wire"],
+        &[
+            "pinpriq-calendar",
+            "pinpriq-cluster",
+            "pinpriq-engine",
+            "pinpriq-ledger",
+            "pinpriq-letters",
+            "pinpriq-store",
+            "pinpriq-wire",
+        ],
     ),
-    ("pinpriq-postgres", &["pinpriq-ledger", "pinpriq-remote", "pinpriq-store"]),
-    ("pinpriq-etcd", &["pinpriq-ledger", "pinpriq-remote", "pinpriq-store"]),
-    ("pinpriq-remote", &["pinpriq-ledger"]),
+    ("pinpriq-postgres", &["pinpriq-cluster", "pinpriq-ledger", "pinpriq-remote", "pinpriq-store"]),
+    ("pinpriq-etcd", &["pinpriq-cluster", "pinpriq-ledger", "pinpriq-remote", "pinpriq-store"]),
+    ("pinpriq-remote", &["pinpriq-cluster", "pinpriq-ledger"]),
+    ("pinpriq-cluster", &[DICE]),
+    (
+        "pinpriq-cluster-sim",
+        &[
+            DICE,
+            "pinpriq-cluster",
+            "pinpriq-engine",
+            "pinpriq-history",
+            "pinpriq-ledger",
+            "pinpriq-server",
+            "pinpriq-wire",
+        ],
+    ),
     ("pinpriq-ledger", &[DICE, "pinpriq-engine", "pinpriq-records", "pinpriq-store"]),
     ("pinpriq-store", &[DICE, "pinpriq-engine", "pinpriq-records"]),
     ("pinpriq-letters", &["pinpriq-engine", "pinpriq-records"]),
@@ -59,8 +91,11 @@ const DICE: &str = "pinpriq-dice";
 /// name it, and those crates. A build for use ignores that section.
 const PLANTED: &str = "pinpriq-planted";
 const PLANTED_SECTION: &str = "target.cfg(planted).dependencies";
-const PLANTED_IN: [&str; 6] = [
+const PLANTED_IN: [&str; 9] = [
+    "pinpriq-cluster",
     "pinpriq-engine",
+    "pinpriq-etcd",
+    "pinpriq-postgres",
     "pinpriq-records",
     "pinpriq-wire",
     "pinpriq-store",

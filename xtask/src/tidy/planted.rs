@@ -15,8 +15,11 @@ use super::tree::Tree;
 const LIST: &str = "crates/pinpriq-planted/src/list.rs";
 
 /// The crates that bugs are planted in.
-const PRODUCT: [&str; 6] = [
+const PRODUCT: [&str; 9] = [
+    "crates/pinpriq-cluster/src/",
     "crates/pinpriq-engine/src/",
+    "crates/pinpriq-etcd/src/",
+    "crates/pinpriq-postgres/src/",
     "crates/pinpriq-records/src/",
     "crates/pinpriq-wire/src/",
     "crates/pinpriq-store/src/",

@@ -207,11 +207,19 @@ pub enum RefusalKind {
     /// A step of the transaction was refused. The sentence begins with its position, counted from
     /// 1, and the word of its refusal.
     ExecAbort,
+    /// The owner of the shard is changing, and the request was not carried out. The engine itself
+    /// never returns this.
+    TryAgain,
+    /// The distributed engine does not answer, and the request was not carried out. The engine
+    /// itself never returns this.
+    ClusterDown,
+    /// The request may have been carried out or not. The engine itself never returns this.
+    Unknown,
 }
 
 impl RefusalKind {
     /// All kinds.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 21] = [
         Self::BadArgument,
         Self::NoQueue,
         Self::NotFound,
@@ -230,6 +238,9 @@ impl RefusalKind {
         Self::Closing,
         Self::CrossShard,
         Self::ExecAbort,
+        Self::TryAgain,
+        Self::ClusterDown,
+        Self::Unknown,
     ];
 
     /// The stable word for programs.
@@ -254,6 +265,9 @@ impl RefusalKind {
             Self::Closing => "CLOSING",
             Self::CrossShard => "CROSSSHARD",
             Self::ExecAbort => "EXECABORT",
+            Self::TryAgain => "TRYAGAIN",
+            Self::ClusterDown => "CLUSTERDOWN",
+            Self::Unknown => "UNKNOWN",
         }
     }
 }
@@ -297,6 +311,14 @@ impl Refusal {
     #[must_use]
     pub fn closing() -> Self {
         Self::new(RefusalKind::Closing, "the server is stopping")
+    }
+
+    /// The refusal of a request that was not carried out because the engine under the cluster has
+    /// not answered for over a second.
+    #[must_use]
+    pub fn cluster_down() -> Self {
+        let sentence = "the engine under the cluster does not answer; nothing was carried out";
+        Self::new(RefusalKind::ClusterDown, sentence)
     }
 }
 

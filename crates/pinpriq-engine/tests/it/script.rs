@@ -27,7 +27,7 @@ use pinpriq_engine::command::Command;
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, Reply};
 use pinpriq_engine::task::{ClientId, Grant, Receipt, RequestId, State, TaskRecord};
-use pinpriq_engine::time::Timestamp;
+use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::{Engine, Farewell};
 
 use render::Names;
@@ -64,6 +64,8 @@ struct Stage {
     limits: Limits,
     started: bool,
     incarnation: u64,
+    /// What the next restart gives to leases.
+    grace: Option<Span>,
     now: u64,
     last_request: u64,
     names: Names,
@@ -83,6 +85,7 @@ impl Stage {
             limits: Limits::default(),
             started: false,
             incarnation: 1,
+            grace: None,
             now: 0,
             last_request: 0,
             names: Names::default(),
@@ -140,9 +143,11 @@ impl Stage {
                 self.last_request += 1;
                 self.engine.apply(now, id, request, &Command::PutBack(&records));
             }
-            // The server stops, and starts again from what it has stored, perhaps later.
-            "SERVER" => {
-                words.text();
+            // The server stops, and starts again from what it has stored, perhaps later. Or another
+            // one takes over from it, perhaps later, and leases go on for so long at least.
+            "SERVER" | "TAKEOVER" => {
+                let word = words.text();
+                self.grace = (word == "TAKEOVER").then_some(Span::from_ms(5_000));
                 let start = words.peek().parse().unwrap_or(moment);
                 self.now = start;
                 return self.restart(Timestamp::from_ms(start));
@@ -180,6 +185,9 @@ impl Stage {
             engine.restore(change.clone(), None);
         }
         self.incarnation += 1;
+        if let Some(grace) = self.grace {
+            engine.set_grace(grace);
+        }
         engine.start(now, self.incarnation, header);
         self.engine = engine;
         self.engine.take_changes(&mut self.journal);

@@ -67,7 +67,7 @@ impl Member {
 
 /// Whether etcd is here. If it must be and is not, the test fails.
 #[expect(clippy::print_stdout, reason = "a test that did not run says so")]
-fn is_installed() -> bool {
+pub(crate) fn is_installed() -> bool {
     let mut command = Command::new("etcd");
     let version = command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     if version.is_ok_and(|status| status.success()) {
@@ -200,7 +200,7 @@ impl Client {
 }
 
 /// A runtime on its own thread, until the tests end.
-fn runtime() -> Handle {
+pub(crate) fn runtime() -> Handle {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let handle = runtime.handle().clone();
     thread::spawn(move || runtime.block_on(std::future::pending::<()>()));

@@ -3,10 +3,16 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends at the first failure")]
 
+#[path = "../../../pinpriq-remote/tests/it/authority.rs"]
+mod authority;
 mod cluster;
 mod logs;
+mod looking;
 mod lost;
 mod options;
 mod proxy;
+mod registry;
+mod secure;
 mod suites;
+mod tls;
 mod trouble;

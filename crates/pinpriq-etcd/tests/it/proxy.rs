@@ -7,12 +7,14 @@ use std::thread;
 use std::time::Duration;
 
 /// What a relay does with the bytes of its connections.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mode {
     /// Passes all of them on.
     Honest,
     /// Passes requests on, and loses answers.
     LosesAnswers,
+    /// Does so from the first request on that has these bytes.
+    LosesAnswersFrom(&'static [u8]),
     /// Keeps requests for later, and loses answers.
     KeepsRequests,
     /// Loses all of them.
@@ -62,6 +64,10 @@ impl Proxy {
         self.state().mode = mode;
     }
 
+    pub(crate) fn mode(&self) -> Mode {
+        self.state().mode
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap()
     }
@@ -70,8 +76,14 @@ impl Proxy {
         let mut buffer = vec![0; 1 << 16];
         while let Ok(read @ 1..) = from.read(&mut buffer) {
             let mut state = self.state();
+            if let Mode::LosesAnswersFrom(bytes) = state.mode
+                && are_requests
+                && buffer[..read].windows(bytes.len()).any(|window| window == bytes)
+            {
+                state.mode = Mode::LosesAnswers;
+            }
             let passes = match state.mode {
-                Mode::Honest => true,
+                Mode::Honest | Mode::LosesAnswersFrom(_) => true,
                 Mode::LosesAnswers => are_requests,
                 Mode::KeepsRequests if are_requests => {
                     state.kept.push((to.try_clone().unwrap(), buffer[..read].to_vec()));

@@ -3,7 +3,7 @@
 use pinpriq_etcd::EtcdOptions;
 use pinpriq_ledger::conformance::{Bench, cases};
 use pinpriq_ledger::{
-    Answer, Appended, Call, Ledger, LedgerOptions, LedgerStore, Seq, Trimmed, Writer,
+    Answer, Appended, Call, Ledger, LedgerOptions, LedgerStore, Resolved, Seq, Trimmed, Writer,
 };
 use pinpriq_store::Store;
 
@@ -91,6 +91,22 @@ fn what_was_compacted_does_no_harm() {
     log.fill(5);
     assert!(read_all(&mut *log.ledger, 11) == log.entries[10..]);
     assert!(read_all(&mut *log.ledger, 1).is_empty());
+}
+
+#[test]
+fn a_renewal_writes_nothing() {
+    let Some(cluster) = Cluster::start() else { return };
+    let client = cluster.client(cluster.options());
+    let mut log = Log::seize(&client, 1, 1);
+    log.fill(3);
+    let before = client.runtime.block_on(client.etcd.compact()).unwrap();
+    for _ in 0..10 {
+        assert_eq!(log.resolve(), Resolved::Committed);
+    }
+    let after = client.runtime.block_on(client.etcd.compact()).unwrap();
+    assert_eq!(before, after, "the revision of the cluster");
+    log.fill(2);
+    log.check(&client, 1);
 }
 
 #[test]

@@ -13,6 +13,8 @@ pub(super) const CASES: &[Case] = named![
     an_entry_of_an_earlier_tenure_is_committed,
     an_entry_that_was_trimmed_is_committed,
     a_new_tenure_goes_on_after_resolves_of_the_old_one,
+    a_tenure_is_renewed_between_its_appends,
+    a_renewal_of_an_old_tenure_is_fenced,
 ];
 
 /// An entry at the head or before it is committed.
@@ -118,4 +120,39 @@ fn a_new_tenure_goes_on_after_resolves_of_the_old_one(bench: &mut dyn Bench) {
     let tenure = bela.seize().tenure;
     bela.fill(tenure, 3..=4);
     bela.assert_filled(1..=4);
+}
+
+/// Resolving the last entry again and again renews a tenure, and hinders no append.
+fn a_tenure_is_renewed_between_its_appends(bench: &mut dyn Bench) {
+    let (_, mut anna, tenure) = seized(bench);
+    for seq in 1..=6 {
+        anna.fill(tenure, seq..=seq);
+        for _ in 0..seq % 3 {
+            assert_eq!(anna.resolve(tenure, seq), Resolved::Committed, "the last entry, {seq}");
+        }
+    }
+    assert_eq!(anna.trim(tenure, 7), Trimmed::Done, "a trim of all entries");
+    assert_eq!(anna.resolve(tenure, 6), Resolved::Committed, "the last entry, which was trimmed");
+    anna.fill(tenure, 7..=7);
+    assert_eq!(anna.resolve(tenure, 8), Resolved::Absent, "entry 8 of 7, after renewals");
+    anna.fill(tenure, 8..=8);
+}
+
+/// A tenure is not renewed after anybody has seized the log, though its last entry is still there.
+fn a_renewal_of_an_old_tenure_is_fenced(bench: &mut dyn Bench) {
+    let (shard, mut anna, old) = seized(bench);
+    anna.fill(old, 1..=2);
+    assert_eq!(anna.resolve(old, 2), Resolved::Committed, "the last entry");
+    let mut bela = Hand::new(bench, shard, BELA);
+    let new = bela.seize().tenure;
+    for seq in [2, 1, 0] {
+        assert_eq!(anna.resolve(old, seq), Resolved::Fenced, "entry {seq} of an old tenure");
+    }
+    assert_eq!(bela.resolve(new, 2), Resolved::Committed, "the last entry, of an earlier tenure");
+    // The same writer has another tenure now, and the old one is not renewed by it.
+    let newer = anna.seize().tenure;
+    assert_eq!(anna.resolve(old, 2), Resolved::Fenced, "an old tenure of the same writer");
+    assert_eq!(bela.resolve(new, 2), Resolved::Fenced, "a tenure that has just ended");
+    assert_eq!(anna.resolve(newer, 2), Resolved::Committed, "the tenure that goes on");
+    anna.fill(newer, 3..=3);
 }

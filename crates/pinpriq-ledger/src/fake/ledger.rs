@@ -12,10 +12,13 @@ const KINDS: usize = 6;
 
 const KIND_NAMES: [&str; KINDS] = ["Seize", "Append", "Resolve", "Read", "Trim", "Status"];
 
+/// The number of the kind of appends.
+const APPEND: usize = 1;
+
 const fn kind_of_call(call: &Call) -> usize {
     match call {
         Call::Seize { .. } => 0,
-        Call::Append { .. } => 1,
+        Call::Append { .. } => APPEND,
         Call::Resolve { .. } => 2,
         Call::Read { .. } => 3,
         Call::Trim { .. } => 4,
@@ -26,7 +29,7 @@ const fn kind_of_call(call: &Call) -> usize {
 const fn kind_of_answer(answer: &Answer) -> usize {
     match answer {
         Answer::Seized(_) => 0,
-        Answer::Appended(_) => 1,
+        Answer::Appended(_) => APPEND,
         Answer::Resolved(_) => 2,
         Answer::Read(_) => 3,
         Answer::Trimmed(_) => 4,
@@ -49,7 +52,7 @@ struct Bar {
 ///
 /// # Panics
 /// If its caller breaks a rule of [`Ledger`]: two calls of a kind are under way, or something is
-/// appended while an entry of the same tenure is unknown.
+/// appended while an entry of the same tenure is unknown, or while a resolve has no answer.
 pub struct FakeLedger {
     engine: FakeEngine,
     caller: Caller,
@@ -59,6 +62,8 @@ pub struct FakeLedger {
     resolving: (Tenure, Seq),
     /// The entry whose append was unknown, and was not resolved since.
     unknown: Option<(Tenure, Seq)>,
+    /// The tenure of a resolve that has no answer, or was unknown.
+    unresolved: Option<Tenure>,
 }
 
 impl FakeLedger {
@@ -71,6 +76,7 @@ impl FakeLedger {
             appending: Default::default(),
             resolving: Default::default(),
             unknown: None,
+            unresolved: None,
         }
     }
 
@@ -93,11 +99,16 @@ impl FakeLedger {
                         unknown.0
                     );
                 }
+                let is_clear = self.unresolved != Some(*tenure);
+                assert!(is_clear, "entry {} is appended before a resolve is answered", seq.0);
                 self.appending = (*tenure, *seq);
                 self.bar_of(*tenure).known
             }
             Call::Resolve { tenure, seq } => {
+                let is_alone = !self.under_way[APPEND] || self.appending.0 != *tenure;
+                assert!(is_alone, "entry {} is resolved while one is appended", seq.0);
                 self.resolving = (*tenure, *seq);
+                self.unresolved = Some(*tenure);
                 let bar = self.bar_of(*tenure);
                 bar.wanted += 1;
                 bar.wanted
@@ -111,6 +122,7 @@ impl FakeLedger {
         match answer {
             Answer::Appended(Appended::Unknown) => self.unknown = Some(self.appending),
             Answer::Resolved(resolved) if *resolved != Resolved::Unknown => {
+                self.unresolved = None;
                 if self.bar.tenure == self.resolving.0 {
                     self.bar.known = self.bar.wanted;
                 }

@@ -14,7 +14,7 @@ use pinpriq_store::{Fold, Store, StoreError, Urgency};
 
 const SHARD: u16 = 1;
 
-/// A log that is given, and that grows as it is told to.
+/// A log with these entries. It accepts every append, and keeps none.
 struct Given {
     entries: Vec<(Seq, Vec<u8>)>,
     head: Seq,
@@ -144,8 +144,9 @@ fn any_body_with_the_right_checksum_loads_or_is_refused() {
         {
             body[0] = u8::try_from(length).unwrap();
         }
-        let (goes_on, continues) = (dice.once_in(8), dice.once_in(8));
-        let header = EntryHeader { term: Term(3), seq: Seq(1), previous: 0, goes_on, continues };
+        let (goes_on, continues, ends) = (dice.once_in(8), dice.once_in(8), dice.once_in(8));
+        let (term, seq) = (Term(3), Seq(1));
+        let header = EntryHeader { term, seq, previous: 0, goes_on, continues, ends };
         let (bytes, _) = header.seal(&body);
         match load(vec![(Seq(1), bytes)]) {
             Ok(_) => loaded += 1,

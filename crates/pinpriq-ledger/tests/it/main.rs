@@ -9,3 +9,6 @@ mod conformance;
 mod damage;
 mod fake;
 mod store;
+mod takeover;
+mod watermarks;
+mod window;

@@ -9,8 +9,13 @@ use pinpriq_store::conformance::{self, Caller, sample_queue, sample_task};
 use pinpriq_store::{Fold, Position, Store, StoreError, Urgency};
 
 const SHARD: u16 = 3;
-const OPTIONS: LedgerOptions =
-    LedgerOptions { at_least: Term(0), slack_bytes: 20_000, numbers_after: 0 };
+const OPTIONS: LedgerOptions = LedgerOptions {
+    at_least: Term(0),
+    slack_bytes: 20_000,
+    numbers_after: 0,
+    window: None,
+    watermark: None,
+};
 
 fn store(engine: &FakeEngine, writer: u128) -> Box<dyn Store> {
     let ledger = engine.ledger(SHARD, Writer(writer));
@@ -119,7 +124,7 @@ fn a_term_begins_where_it_should() {
     let options = LedgerOptions { at_least: Term(28_000_000), numbers_after: 1 << 46, ..OPTIONS };
     let open = |writer| {
         let ledger = engine.ledger(SHARD, Writer(writer));
-        Caller::start(Box::new(LedgerStore::new(Box::new(ledger), options))).unwrap()
+        Caller::start(Box::new(LedgerStore::new(Box::new(ledger), options.clone()))).unwrap()
     };
     let caller = open(1);
     assert_eq!(caller.header.incarnation, 28_000_000);

@@ -54,6 +54,9 @@ const fn refusal_code(kind: RefusalKind) -> u8 {
         RefusalKind::Closing => 16,
         RefusalKind::CrossShard => 17,
         RefusalKind::ExecAbort => 18,
+        RefusalKind::TryAgain => 19,
+        RefusalKind::ClusterDown => 20,
+        RefusalKind::Unknown => 21,
     }
 }
 
@@ -77,6 +80,9 @@ const fn refusal_of(code: u8) -> Result<RefusalKind, Malformed> {
         16 => RefusalKind::Closing,
         17 => RefusalKind::CrossShard,
         18 => RefusalKind::ExecAbort,
+        19 => RefusalKind::TryAgain,
+        20 => RefusalKind::ClusterDown,
+        21 => RefusalKind::Unknown,
         _ => return Err(Malformed::OutOfRange("refusal")),
     })
 }

@@ -159,6 +159,9 @@ census!(refusals of RefusalKind:
     RefusalKind::Closing,
     RefusalKind::CrossShard,
     RefusalKind::ExecAbort,
+    RefusalKind::TryAgain,
+    RefusalKind::ClusterDown,
+    RefusalKind::Unknown,
 );
 
 census!(kinds of StateKind:

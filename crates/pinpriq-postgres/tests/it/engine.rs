@@ -26,7 +26,7 @@ const PROBES_MAX: u32 = 3_000;
 pub(crate) struct Engine {
     binaries: PathBuf,
     directory: TempDir,
-    port: u16,
+    pub(crate) port: u16,
     settings: Vec<String>,
     child: Option<Child>,
     pub(crate) runtime: Handle,
@@ -42,10 +42,7 @@ impl Engine {
             return None;
         };
         let directory = TempDir::new().unwrap();
-        if geteuid().is_root() {
-            let (user, group) = (id("-u"), id("-g"));
-            chown(directory.path(), Some(user), Some(group)).unwrap();
-        }
+        give_to_server(directory.path());
         let settings = settings.iter().map(|&setting| setting.to_owned()).collect();
         let runtime = runtime();
         let mut engine = Self { binaries, directory, port: 0, settings, child: None, runtime };
@@ -217,6 +214,13 @@ fn binaries() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     found.splice(0..0, std::env::split_paths(&path));
     found.into_iter().rfind(|path| path.join("initdb").exists() && path.join("postgres").exists())
+}
+
+/// Makes the user of the server own a file or a directory.
+pub(crate) fn give_to_server(path: &Path) {
+    if geteuid().is_root() {
+        chown(path, Some(id("-u")), Some(id("-g"))).unwrap();
+    }
 }
 
 /// The number of the user or group `postgres`.

@@ -36,7 +36,7 @@ fn a_store_on_it_does_what_every_store_does() {
     let Some(engine) = Engine::start(&[]) else { return };
     let (postgres, _) = engine.connect(engine.options("store")).unwrap();
     let open = |writer| -> Box<dyn Store> {
-        let options = LedgerOptions { at_least: Term(0), slack_bytes: 20_000, numbers_after: 0 };
+        let options = LedgerOptions { slack_bytes: 20_000, ..LedgerOptions::default() };
         Box::new(LedgerStore::new(engine.ledger(&postgres, 3, writer), options))
     };
     let mut writer = 1;

@@ -6,7 +6,12 @@
 #![expect(clippy::unwrap_used, reason = "a test ends at the first thing that goes wrong")]
 #![expect(clippy::print_stdout, reason = "a test that was not run says so")]
 
+#[path = "../../../pinpriq-remote/tests/it/authority.rs"]
+mod authority;
 mod engine;
 mod errors;
 mod logs;
+mod looking;
+mod registry;
+mod tls;
 mod trouble;

@@ -45,7 +45,7 @@ fn resolve(ledger: &mut dyn Ledger, tenure: Tenure, seq: u64) -> Resolved {
 }
 
 /// Waits until a query returns this value.
-fn look(engine: &Engine, client: &Client, query: &str, expected: &str) {
+pub(crate) fn look(engine: &Engine, client: &Client, query: &str, expected: &str) {
     for _ in 0..LOOKS_MAX {
         if engine.sql(client, query).as_deref() == Some(expected) {
             return;
@@ -56,15 +56,16 @@ fn look(engine: &Engine, client: &Client, query: &str, expected: &str) {
 }
 
 /// How many commits wait for a standby.
-const WAITING: &str = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+pub(crate) const WAITING: &str =
+    "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
 
 /// Cancels the waits for a standby, after which PostgreSQL reports success with a warning.
-const CANCEL: &str = "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity \
+pub(crate) const CANCEL: &str = "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity \
                       WHERE wait_event = 'SyncRep'";
 
 /// Makes commits wait for a standby that there is not. The server does so some time after it was
 /// told, so other commits are made until one waits.
-fn isolate(engine: &Engine, client: &Client) {
+pub(crate) fn isolate(engine: &Engine, client: &Client) {
     engine.sql(client, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
     engine.sql(client, "SELECT pg_reload_conf()");
     for _ in 0..LOOKS_MAX {
@@ -84,7 +85,7 @@ fn isolate(engine: &Engine, client: &Client) {
 }
 
 /// Lets commits go on alone.
-fn end_isolation(engine: &Engine, client: &Client) {
+pub(crate) fn end_isolation(engine: &Engine, client: &Client) {
     engine.sql(client, "ALTER SYSTEM RESET synchronous_standby_names");
     engine.sql(client, "SELECT pg_reload_conf()");
 }
@@ -201,6 +202,24 @@ fn silence_is_unknown_and_nothing_is_cancelled() {
 }
 
 #[test]
+fn a_renewal_keeps_its_connection() {
+    let Some(engine) = Engine::start(&[]) else { return };
+    let (postgres, _) = engine.connect(engine.options("s")).unwrap();
+    let mut ledger = engine.ledger(&postgres, 1, 1);
+    let tenure = seize(&mut *ledger).tenure;
+    assert_eq!(append(&mut *ledger, tenure, 1, b"first"), Appended::Done);
+    let client = engine.client();
+    let sessions = "SELECT string_agg(pid::text, ' ' ORDER BY pid) FROM pg_stat_activity \
+                    WHERE application_name = 'pinpriq'";
+    let before = engine.sql(&client, sessions);
+    for _ in 0..5 {
+        assert_eq!(resolve(&mut *ledger, tenure, 1), Resolved::Committed);
+    }
+    assert_eq!(engine.sql(&client, sessions), before);
+    assert_eq!(append(&mut *ledger, tenure, 2, b"second"), Appended::Done);
+}
+
+#[test]
 fn a_copy_of_an_append_that_comes_after_its_resolve_changes_nothing() {
     let Some(engine) = Engine::start(&[]) else { return };
     let mut options = engine.options("s");
@@ -311,4 +330,28 @@ fn what_was_done_outlives_a_server_that_is_killed() {
             next += 1;
         }
     }
+}
+
+#[test]
+fn a_standby_that_does_not_answer_takes_no_more_connections_than_a_few() {
+    let Some(engine) = Engine::start(&[]) else { return };
+    let mut options = engine.options("s");
+    options.call_timeout = Duration::from_millis(500);
+    let (postgres, _) = engine.connect(options).unwrap();
+    let mut ledger = engine.ledger(&postgres, 1, 1);
+    let tenure = seize(&mut *ledger).tenure;
+    assert_eq!(append(&mut *ledger, tenure, 1, b"first"), Appended::Done);
+    let client = engine.client();
+    isolate(&engine, &client);
+    assert_eq!(append(&mut *ledger, tenure, 2, b"second"), Appended::Unknown);
+    for _ in 0..8 {
+        assert_eq!(resolve(&mut *ledger, tenure, 2), Resolved::Unknown);
+    }
+    let active = "SELECT count(*) FROM pg_stat_activity \
+                  WHERE application_name = 'pinpriq' AND state = 'active'";
+    assert_eq!(engine.sql(&client, active).as_deref(), Some("2"));
+    end_isolation(&engine, &client);
+    look(&engine, &client, active, "0");
+    assert_eq!(resolve(&mut *ledger, tenure, 2), Resolved::Committed);
+    assert_eq!(append(&mut *ledger, tenure, 3, b"third"), Appended::Done);
 }

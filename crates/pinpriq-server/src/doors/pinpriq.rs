@@ -19,7 +19,8 @@ use crate::session::ending::Ending;
 use crate::session::outbox::Encode;
 
 /// The kind of this door.
-pub(super) static KIND: DoorKind = DoorKind { name: DoorName::Pinpriq, manners, open };
+pub(super) static KIND: DoorKind =
+    DoorKind { name: DoorName::Pinpriq, redirects: false, manners, open };
 
 fn manners(options: &DoorOptions) -> Manners {
     let requeues = options.pinpriq.requeue;
@@ -104,6 +105,10 @@ impl Door for PinpriqDoor {
             Undone::Refused(refusal) => {
                 desk.tally().refuse(refusal.kind.into());
                 Next::Close(Ending::Refused, refusal.sentence)
+            }
+            // The desk does this for cluster clients of RESP only.
+            Undone::Redirected(_) => {
+                Next::Close(Ending::Refused, "another node has the queue".to_owned())
             }
         })?;
         Ok(length)

@@ -8,11 +8,13 @@
 mod alphabet;
 mod call;
 mod carrying;
+mod cluster;
 mod connection;
 mod describe;
 mod encode;
 mod fanout;
 mod fault;
+mod keys;
 mod looking;
 mod options;
 mod push;
@@ -53,7 +55,12 @@ use crate::session::outbox::Encode;
 const WORDS_FEW: usize = 16;
 
 /// The kind of this door.
-pub(super) static KIND: DoorKind = DoorKind { name: DoorName::Resp, manners, open };
+pub(super) static KIND: DoorKind =
+    DoorKind { name: DoorName::Resp, redirects: false, manners, open };
+
+/// The same door for cluster clients.
+pub(super) static KIND_FOR_CLUSTER_CLIENTS: DoorKind =
+    DoorKind { name: DoorName::RespCluster, redirects: true, manners, open };
 
 fn manners(_: &DoorOptions) -> Manners {
     Manners { tells_refusals: true, waits_for_room: false, groups_per_turn: 1, requeues: true }

@@ -6,10 +6,11 @@ use std::fmt::Write as _;
 
 use pinpriq_store::Histogram as Values;
 
-use super::Kind::{Counter, Counters, Gauge, Histogram, Text};
+use super::Kind::{Counter, Counters, Gauge, Gauges, Histogram, Text};
 use super::Unit::{Bytes, Microseconds, Milliseconds, Plain, Seconds};
 use super::Value::{Each, Number};
 use super::{Figure, Value, histogram_line};
+use crate::cluster::facts::ClusterFacts;
 use crate::config::DoorName;
 use crate::host::facts::Facts;
 use crate::session::code::Code;
@@ -23,9 +24,10 @@ pub(crate) enum Section {
     Persistence,
     Tasks,
     Traffic,
+    Cluster,
 }
 
-use Section::{Clients, Persistence, Server, Tasks, Traffic};
+use Section::{Clients, Cluster, Persistence, Server, Tasks, Traffic};
 
 type Entry = Figure<Facts, Section>;
 
@@ -236,11 +238,132 @@ pub(crate) static TABLE: &[Entry] = &[
         "requests that were refused, by the first word of the [refusal](#refusals)",
         refusals,
     ),
+    Entry::new(
+        Cluster,
+        "cluster_enabled",
+        (Gauge, Plain),
+        "1 if the server is a node of a cluster, else 0",
+        |it| Number(u64::from(it.cluster.is_some())),
+    ),
+    Entry::new(Cluster, "cluster_node", (Text, Plain), "the name of this node", |it| {
+        text(it.cluster.as_ref().map_or("", |cluster| &cluster.node))
+    }),
+    Entry::new(
+        Cluster,
+        "cluster_nodes",
+        (Gauge, Plain),
+        "nodes of the cluster that this one knows of, with itself",
+        |it| of_cluster(it, |cluster| cluster.nodes),
+    ),
+    Entry::new(Cluster, "cluster_shards", (Gauge, Plain), "shards of the cluster", |it| {
+        of_cluster(it, |cluster| cluster.shards)
+    }),
+    Entry::new(Cluster, "cluster_shards_served", (Gauge, Plain), "those that it serves", |it| {
+        of_cluster(it, |cluster| cluster.served)
+    }),
+    Entry::new(
+        Cluster,
+        "cluster_shards_suspended",
+        (Gauge, Plain),
+        "of these, those that say nothing because the engine has not confirmed that they still are",
+        |it| Number(it.suspended),
+    ),
+    Entry::new(
+        Cluster,
+        "cluster_shards_without_owner",
+        (Gauge, Plain),
+        "those whose owner this node does not know",
+        |it| of_cluster(it, |cluster| cluster.ownerless),
+    ),
+    Entry::new(
+        Cluster,
+        "cluster_owners",
+        (Text, Plain),
+        "the owner of each shard that has one, as `0=n1,1=n2`",
+        |it| text(&it.cluster.as_ref().map(owners).unwrap_or_default()),
+    ),
+    Entry::new(
+        Cluster,
+        "cluster_term",
+        (Gauges("shard"), Plain),
+        "the highest term of each shard that it knows of. It rises with each change of the owner",
+        |it| terms(it.cluster.as_ref()),
+    ),
+    Entry::new(
+        Cluster,
+        "cluster_sessions_lost",
+        (Counter, Plain),
+        "sessions of this node that ended against its will",
+        |it| of_cluster(it, |cluster| cluster.report.counters.sessions_lost),
+    ),
+    Entry::new(
+        Cluster,
+        "cluster_take_overs",
+        (Counter, Plain),
+        "shards that it took over from a node that had not handed them over",
+        |it| of_cluster(it, |cluster| cluster.report.counters.take_overs),
+    ),
+    Entry::new(
+        Cluster,
+        "cluster_moves",
+        (Counter, Plain),
+        "shards that it handed over in order",
+        |it| of_cluster(it, |cluster| cluster.report.counters.moves),
+    ),
+    Entry::new(
+        Cluster,
+        "cluster_moves_given_up",
+        (Counter, Plain),
+        "times that handing over took too long",
+        |it| of_cluster(it, |cluster| cluster.report.counters.moves_given_up),
+    ),
+    Entry::new(
+        Cluster,
+        "cluster_fenced",
+        (Counter, Plain),
+        "shards that another node took over while it served them",
+        |it| of_cluster(it, |cluster| cluster.report.counters.fenced),
+    ),
+    Entry::new(
+        Cluster,
+        "cluster_hosts_failed",
+        (Counter, Plain),
+        "shards that it gave up for any other failure of the engine",
+        |it| of_cluster(it, |cluster| cluster.report.counters.failed),
+    ),
+    Entry::new(
+        Cluster,
+        "cluster_forwarded",
+        (Counter, Plain),
+        "requests that it asked of other nodes for its clients",
+        |it| of_cluster(it, |cluster| cluster.forwarded),
+    ),
+    Entry::new(
+        Cluster,
+        "cluster_writes_unknown",
+        (Counter, Plain),
+        "times that the engine did not say what became of a write",
+        |it| Number(it.figures.unknown),
+    ),
+    Entry::new(
+        Cluster,
+        "cluster_engine_silent",
+        (Gauge, Milliseconds),
+        "for how long the engine has owed an answer",
+        |it| of_cluster(it, |cluster| cluster.report.silent_ms),
+    ),
+    Entry::new(
+        Cluster,
+        "cluster_clock_off",
+        (Gauge, Milliseconds),
+        "how far the wall clock is off the median of all nodes. From 5 s on it claims no shards",
+        |it| of_cluster(it, |cluster| cluster.report.clock_off_ms),
+    ),
 ];
 
 impl Section {
     /// All sections, in the order of `INFO`.
-    pub(crate) const ALL: [Self; 5] = [Server, Clients, Persistence, Tasks, Traffic];
+    pub(crate) const ALL: [Self; 6] = [Server, Clients, Persistence, Tasks, Traffic, Cluster];
 
     /// Returns its name.
     pub(crate) const fn name(self) -> &'static str {
@@ -250,6 +373,7 @@ impl Section {
             Persistence => "Persistence",
             Tasks => "Tasks",
             Traffic => "Traffic",
+            Cluster => "Cluster",
         }
     }
 
@@ -318,6 +442,21 @@ fn closed(facts: &Facts) -> Value {
 fn refusals(facts: &Facts) -> Value {
     let words = Code::all().map(|code| code.word().to_owned());
     Each(words.zip(facts.counts.refusals).collect())
+}
+
+fn of_cluster(facts: &Facts, read: impl FnOnce(&ClusterFacts) -> u64) -> Value {
+    Number(facts.cluster.as_ref().map_or(0, read))
+}
+
+fn owners(cluster: &ClusterFacts) -> String {
+    let owned = cluster.owners.iter().enumerate();
+    let owned = owned.filter_map(|(shard, name)| Some(format!("{shard}={}", name.as_ref()?)));
+    owned.collect::<Vec<_>>().join(",")
+}
+
+fn terms(cluster: Option<&ClusterFacts>) -> Value {
+    let terms = cluster.map(|cluster| cluster.terms.iter().enumerate()).into_iter().flatten();
+    Each(terms.map(|(shard, term)| (shard.to_string(), *term)).collect())
 }
 
 fn by_door(counts: [u64; DoorName::ALL.len()]) -> Value {

@@ -10,6 +10,7 @@ use pinpriq_store::Figures as StoreFigures;
 use super::info::{self, Section};
 use super::stats::{self, Scope};
 use super::*;
+use crate::cluster::facts::{ClusterFacts, Report};
 use crate::host::facts::Facts;
 use crate::host::tally::Counts;
 
@@ -35,6 +36,7 @@ disconnects_unread:47
 disconnects_store_failed:48
 disconnects_stopped:49
 disconnects_too_many:50
+disconnects_unknown:51
 
 # Persistence
 durability:sync
@@ -68,8 +70,10 @@ task_bytes_max:28
 # Traffic
 bytes_received_pinpriq:60
 bytes_received_resp:61
-bytes_sent_pinpriq:62
-bytes_sent_resp:63
+bytes_received_resp_cluster:62
+bytes_sent_pinpriq:65
+bytes_sent_resp:66
+bytes_sent_resp_cluster:67
 refusals_BADARG:70
 refusals_NOQUEUE:71
 refusals_NOTFOUND:72
@@ -88,8 +92,36 @@ refusals_STORE:84
 refusals_CLOSING:85
 refusals_CROSSSHARD:86
 refusals_EXECABORT:87
-refusals_ERR:88
-refusals_NOPROTO:89
+refusals_TRYAGAIN:88
+refusals_CLUSTERDOWN:89
+refusals_UNKNOWN:90
+refusals_ERR:91
+refusals_NOPROTO:92
+refusals_MOVED:93
+refusals_CROSSSLOT:94
+
+# Cluster
+cluster_enabled:1
+cluster_node:n1
+cluster_nodes:100
+cluster_shards:101
+cluster_shards_served:104
+cluster_shards_suspended:103
+cluster_shards_without_owner:102
+cluster_owners:0=n1,2=n2
+cluster_term_0:105
+cluster_term_1:0
+cluster_term_2:106
+cluster_sessions_lost:110
+cluster_take_overs:111
+cluster_moves:113
+cluster_moves_given_up:114
+cluster_fenced:115
+cluster_hosts_failed:116
+cluster_forwarded:107
+cluster_writes_unknown:19
+cluster_engine_silent:108
+cluster_clock_off:109
 ";
 
 fn counters() -> Counters {
@@ -114,6 +146,29 @@ fn from<const N: usize>(first: u64) -> [u64; N] {
     [(); N].map(|()| numbers.next().unwrap())
 }
 
+fn cluster() -> ClusterFacts {
+    let counters = pinpriq_cluster::Counters {
+        sessions_lost: 110,
+        take_overs: 111,
+        claims_lost: 112,
+        moves: 113,
+        moves_given_up: 114,
+        fenced: 115,
+        failed: 116,
+    };
+    ClusterFacts {
+        node: "n1".to_owned(),
+        nodes: 100,
+        shards: 101,
+        served: 104,
+        ownerless: 102,
+        owners: vec![Some("n1".to_owned()), None, Some("n2".to_owned())],
+        terms: vec![105, 0, 106],
+        forwarded: 107,
+        report: Report { counters, silent_ms: 108, clock_off_ms: 109 },
+    }
+}
+
 fn facts() -> Facts {
     let mut commit_us = Histogram::default();
     for us in [1, 1, 5_000] {
@@ -136,13 +191,16 @@ fn facts() -> Facts {
             syncs: 16,
             batches: 17,
             rewrites: 18,
+            unknown: 19,
             commit_us,
             ..StoreFigures::default()
         },
         counters: counters(),
         task_bytes: 27,
         task_bytes_max: 28,
-        counts: Counts { closes: from(40), received: from(60), sent: from(62), refusals: from(70) },
+        counts: Counts { closes: from(40), received: from(60), sent: from(65), refusals: from(70) },
+        suspended: 103,
+        cluster: Some(cluster()),
         ..Facts::default()
     }
 }

@@ -93,7 +93,8 @@ impl Client {
     ) -> Self {
         let door = (kind.open)(options, session.dialect.get());
         let who = (client, session.clone());
-        let desk = Desk::new(shard, who, options.limits, (kind.manners)(options));
+        let manners = (kind.manners)(options);
+        let desk = Desk::new(shard, who, options.limits, (manners, kind.redirects));
         Self {
             session,
             peer,

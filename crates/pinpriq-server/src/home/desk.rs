@@ -5,33 +5,36 @@
 //! the replies here. The desk bounds what may be under way, and asks nothing after a blocked
 //! command. The other end of the letters is `host::guest`.
 
+mod everywhere;
+mod lasting;
+
 use std::rc::Rc;
 
 use pinpriq_engine::Farewell;
 use pinpriq_engine::command::Command;
-use pinpriq_engine::reply::{Output, Refusal};
+use pinpriq_engine::reply::Refusal;
 use pinpriq_engine::task::{ClientId, RequestId};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_letters::encode_command;
-use pinpriq_store::shards::shard_of;
 
 use super::credits::{Credits, outstanding};
-use super::joins::{Joining, join_clients, join_delivered, join_facts, join_killed, join_replies};
-use super::roll;
+use super::joins::join_delivered;
+use super::redirects::{crossing, redirect};
 use super::route::{
     Destination, elsewhere, may_block, queue_of_step, shard_of_all, shard_of_done,
     shard_of_schedule, shard_of_steps,
 };
+use crate::cluster::owners::Owners;
 use crate::config::Limits;
-use crate::host::facts::Facts;
 use crate::host::readers::PIECE_BYTES;
 use crate::host::seat::{Obstacle, Seat, Undone};
 use crate::host::shard::Shard;
 use crate::host::tally::Tally;
-use crate::letters::letter::{Commands, Errand, Inquiry, News, Part, Question, Standing};
-use crate::letters::mailbox::Post;
+use crate::letters::letter::{Errand, News, Part, Question, Standing};
+use crate::letters::mailbox::{Post, Route};
 use crate::session::Session;
-use crate::session::about::{Chosen, Dialect, Manners, SILENT};
+use crate::session::about::{Dialect, Manners, SILENT};
+use crate::session::log::Wanted;
 use crate::session::outbox::{Join, Joined};
 
 /// A shard is informed about sent outputs from this number of them, or this number of bytes, even
@@ -49,21 +52,24 @@ pub(crate) struct Desk {
     routes: bool,
     /// Whether the connection stays in this shard.
     is_placed: bool,
+    /// Whether what belongs to another node of a cluster is refused with its address.
+    redirects: bool,
 }
 
 impl Desk {
-    /// Returns the desk of a client known to the shard.
+    /// Returns the desk of a client known to the shard. `redirects` says whether what belongs to
+    /// another node of a cluster is refused with its address.
     pub(crate) fn new(
         shard: Rc<Shard>,
         who: (ClientId, Rc<Session>),
         limits: Limits,
-        manners: Manners,
+        (manners, redirects): (Manners, bool),
     ) -> Self {
-        let routes = shard.shards() > 1;
+        let routes = shard.post().is_some();
         let is_placed = who.1.was_moved();
         let credits = Credits::new(limits.in_flight_max);
         let seat = Seat::new(shard, who, limits, manners);
-        Self { seat, credits, delivered_before: 0, routes, is_placed }
+        Self { seat, credits, delivered_before: 0, routes, is_placed, redirects }
     }
 
     /// Returns the number of the client.
@@ -136,47 +142,25 @@ impl Desk {
     /// Asks other shards for a command if it belongs there. Returns whether it does.
     #[inline(never)]
     fn ask_abroad(&mut self, request: RequestId, command: &Command<'_>) -> Result<bool, Undone> {
-        let (own, shards) = (self.seat.shard.own(), self.seat.shard.shards());
-        let settled = self.seat.session.links.borrow().deliveries;
+        let own = self.seat.shard.own();
         let is_subscription = matches!(command, Command::Subscribe { .. });
-        let (to, first) = match (Destination::of(command), settled) {
-            // There can be no subscription elsewhere. The reply is the number of subscriptions
-            // left.
-            (Destination::Queues(_), Some(settled))
-                if matches!(command, Command::Unsubscribe { .. }) =>
-            {
-                (settled, None)
-            }
-            (Destination::Queue(queue), _) => (shard_of(queue, shards), Some(queue)),
-            (Destination::Queues(queues), _) => {
-                (shard_of_all(queues, shards).map_err(Undone::Refused)?, queues.first().copied())
-            }
-            (Destination::Pair(one, other), _) => {
-                (shard_of_all(&[one, other], shards).map_err(Undone::Refused)?, Some(one))
-            }
-            (Destination::Schedule(name, queue), _) => {
-                let to = shard_of_schedule(name, queue, shards).map_err(Undone::Refused)?;
-                (to, Some(name))
-            }
-            (Destination::Done(done, queues), _) => {
-                let to = shard_of_done(done, queues, shards).map_err(Undone::Refused)?;
-                (to, queues.first().copied())
-            }
-            // The door keeps the transaction, so the connection does not move.
-            (Destination::Steps(steps), _) => {
-                (shard_of_steps(steps, shards).map_err(Undone::Refused)?.unwrap_or(own), None)
-            }
-            (Destination::Deliveries, settled) => (settled.unwrap_or(own), None),
-            (Destination::Everywhere(joining), _) => {
-                self.ask_everywhere(request, command, joining);
-                return Ok(true);
-            }
-        };
+        let destination = Destination::of(command);
+        if let Destination::Everywhere(joining) = destination {
+            self.ask_everywhere(request, command, joining)?;
+            return Ok(true);
+        }
+        let found = self.find_shard(&destination, command);
+        let (to, first) = found.map_err(|refusal| self.crossing(refusal))?;
+        if let Some(first) = first {
+            self.redirect(to, first)?;
+        }
+        // The door keeps a transaction, so its connection does not move.
+        let first = first.filter(|_| !matches!(destination, Destination::Steps(_)));
         if !self.is_placed && first.is_some() {
             // Most connections use one queue. It is best to serve them in its shard.
             self.is_placed = true;
             let is_free = self.seat.session.links.borrow().is_unused();
-            if to != own && is_free && self.credits.is_unused() {
+            if to != own && is_free && self.credits.is_unused() && !self.changes_owners() {
                 return Err(Undone::Move(to));
             }
         }
@@ -189,25 +173,92 @@ impl Desk {
         Ok(to != own)
     }
 
+    /// Returns the shard that a command belongs to, and the first name that decides about it, if
+    /// any does.
+    fn find_shard<'c>(
+        &self,
+        destination: &Destination<'c>,
+        command: &Command<'c>,
+    ) -> Result<(usize, Option<&'c [u8]>), Refusal> {
+        let (own, sharding) = (self.seat.shard.own(), self.seat.shard.sharding());
+        let settled = self.seat.session.links.borrow().deliveries;
+        Ok(match (*destination, settled) {
+            // There can be no subscription elsewhere. The reply is the number of subscriptions
+            // left.
+            (Destination::Queues(_), Some(settled))
+                if matches!(command, Command::Unsubscribe { .. }) =>
+            {
+                (settled, None)
+            }
+            (Destination::Queue(queue), _) => (sharding.shard_of(queue), Some(queue)),
+            (Destination::Queues(queues), _) => {
+                (shard_of_all(queues, sharding)?, queues.first().copied())
+            }
+            (Destination::Pair(one, other), _) => {
+                (shard_of_all(&[one, other], sharding)?, Some(one))
+            }
+            (Destination::Schedule(name, queue), _) => {
+                (shard_of_schedule(name, queue, sharding)?, Some(name))
+            }
+            (Destination::Done(done, queues), _) => {
+                (shard_of_done(done, queues, sharding)?, queues.first().copied())
+            }
+            (Destination::Steps(steps), _) => {
+                let first = steps.iter().find_map(queue_of_step);
+                (shard_of_steps(steps, sharding)?.unwrap_or(own), first)
+            }
+            (Destination::Deliveries, settled) => (settled.unwrap_or(own), None),
+            (Destination::Everywhere(_), _) => (own, None),
+        })
+    }
+
+    /// Refuses what belongs to another node, if the client wants to know that.
+    fn redirect(&self, to: usize, name: &[u8]) -> Result<(), Undone> {
+        match self.owners().filter(|_| self.redirects) {
+            Some(owners) => redirect(owners, to, name),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the refusal of a command that may be about several shards.
+    fn crossing(&self, refusal: Refusal) -> Undone {
+        if self.redirects { crossing(refusal) } else { Undone::Refused(refusal) }
+    }
+
+    /// Returns who serves each shard, if this is a node of a cluster.
+    pub(crate) fn owners(&self) -> Option<&Owners> {
+        self.seat.shard.post().and_then(Post::owners)
+    }
+
+    /// Whether shards change their owners, as in a cluster.
+    fn changes_owners(&self) -> bool {
+        self.seat.shard.post().is_some_and(Post::changes_owners)
+    }
+
     /// Checks that the queue of a transaction with one step lives in the same shard as those of
-    /// the steps before it, of which `first` is the first one.
+    /// the steps before it, of which `first` is the first one, and that it is to be asked for here.
     pub(crate) fn check_step(
         &self,
         first: &mut Option<Vec<u8>>,
         command: &Command<'_>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Undone> {
         let Command::Transaction([step]) = command else { return Ok(()) };
         let Some(queue) = queue_of_step(step).filter(|_| self.routes) else { return Ok(()) };
+        let sharding = self.seat.shard.sharding();
         if let Some(first) = first {
-            return shard_of_all(&[first, queue], self.seat.shard.shards()).map(drop);
+            shard_of_all(&[first, queue], sharding).map_err(|refusal| self.crossing(refusal))?;
+        } else {
+            *first = Some(queue.to_vec());
         }
-        *first = Some(queue.to_vec());
-        Ok(())
+        self.redirect(sharding.shard_of(queue), queue)
     }
 
     /// Asks another shard for a command.
     fn forward(&self, to: usize, request: RequestId, command: &Command<'_>) {
         let (shard, session) = (&self.seat.shard, &self.seat.session);
+        if self.changes_owners() {
+            return self.forward_in_cluster(to, request, command);
+        }
         let Some(post) = self.open_link(to) else { return };
         // Earlier replies come before this one in the outbox.
         shard.turn_if_begun();
@@ -224,70 +275,6 @@ impl Desk {
         }
     }
 
-    /// Asks all shards for a command, and joins their replies into one.
-    fn ask_everywhere(&self, request: RequestId, command: &Command<'_>, joining: Joining) {
-        let client = self.seat.client;
-        let question = || {
-            let mut commands = Commands::default();
-            commands.push(request, |out| encode_command(command, out));
-            Question::Command(commands)
-        };
-        let join = move |parts| {
-            let reply = join_replies(joining, parts);
-            Joined::Output(Output::Reply { client, request, reply })
-        };
-        self.ask_all(question, Box::new(join));
-    }
-
-    /// Asks all shards for their part of a reply. Later requests of the client are not carried out
-    /// before all parts are there: this shard would be ahead of its own part.
-    fn ask_all(&self, question: impl Fn() -> Question, join: Join) {
-        let (shard, session) = (&self.seat.shard, &self.seat.session);
-        shard.turn_if_begun();
-        for to in 0..shard.shards() {
-            let Some(post) = self.open_link(to) else { return };
-            let question = question();
-            if let Question::Command(commands) = &question {
-                session.links.borrow_mut().link(post.shards(), to).under_way += commands.len();
-            }
-            post.write_errand(to, self.seat.client, Errand::Ask(question));
-        }
-        session.links.borrow_mut().gathers = !planted!(AllShardsPassed);
-        let all: Vec<usize> = (0..shard.shards()).collect();
-        self.say_joined(&all, join);
-    }
-
-    /// Replies with the facts about all shards, written by `write`.
-    pub(crate) fn say_facts(&self, write: impl FnOnce(&Facts) -> Vec<u8> + 'static) {
-        if !self.routes {
-            return self.say(write(&self.seat.shard.facts()));
-        }
-        let join = move |parts| Joined::Bytes(write(&join_facts(parts)));
-        self.ask_all(|| Question::Inquiry(Inquiry::Facts), Box::new(join));
-    }
-
-    /// Replies with a line for each connection of all shards, written by `write`.
-    pub(crate) fn say_clients(&self, write: impl FnOnce(&str) -> Vec<u8> + 'static) {
-        if !self.routes {
-            let lines = roll::describe(&self.seat.shard).into_iter().map(|(_, line)| line);
-            return self.say(write(&lines.collect::<String>()));
-        }
-        let join = move |parts| Joined::Bytes(write(&join_clients(parts)));
-        self.ask_all(|| Question::Inquiry(Inquiry::Clients), Box::new(join));
-    }
-
-    /// Ends connections of all shards, except the client's own, and replies with their number,
-    /// written by `write`.
-    pub(crate) fn say_killed(&self, wanted: &Chosen, write: impl FnOnce(u64) -> Vec<u8> + 'static) {
-        let caller = self.seat.client;
-        if !self.routes {
-            return self.say(write(roll::kill(&self.seat.shard, wanted, caller)));
-        }
-        let join = move |parts: Vec<Part>| Joined::Bytes(write(join_killed(&parts)));
-        let question = || Question::Inquiry(Inquiry::Kill(wanted.clone(), caller));
-        self.ask_all(question, Box::new(join));
-    }
-
     /// Replies without an engine, after all earlier replies.
     pub(crate) fn say(&self, bytes: Vec<u8>) {
         self.seat.shard.say(&self.seat.session, bytes);
@@ -302,6 +289,9 @@ impl Desk {
             return self.say(bytes);
         }
         self.seat.shard.turn_if_begun();
+        for to in &open {
+            self.log_part(*to, Wanted::Done, 0);
+        }
         self.say_joined(&open, Box::new(move |_| Joined::Bytes(bytes)));
     }
 
@@ -361,7 +351,12 @@ impl Desk {
             None => self.say(write(self.credits.outstanding(self.delivered()))),
             Some(to) => {
                 let given = self.credits.given();
+                let is_nowhere = |post: &Post| post.route(to) == Route::Nowhere;
+                if self.seat.shard.post().is_some_and(is_nowhere) {
+                    return self.say(write(self.credits.outstanding(self.delivered())));
+                }
                 if let Some(post) = self.open_link(to) {
+                    self.log_part(to, Wanted::Delivered, 0);
                     post.write_errand(to, self.seat.client, Errand::Ask(Question::Delivered));
                 }
                 let join = move |parts: Vec<Part>| {
@@ -386,7 +381,8 @@ impl Desk {
             None => self.seat.session.delivered() - self.delivered_before,
             Some(to) => {
                 let links = &mut *self.seat.session.links.borrow_mut();
-                links.link(self.seat.shard.shards(), to).delivered
+                let link = links.link(self.seat.shard.shards(), to);
+                link.delivered_before + link.delivered
             }
         }
     }
@@ -419,8 +415,13 @@ impl Desk {
         let to = to.unwrap_or_else(|| shard.own());
         if to == shard.own() {
             shard.apply(client, SILENT, &Command::Credit(credits));
-        } else if let Some(post) = self.open_link(to) {
-            post.write_errand(to, client, Errand::Credit(credits));
+        } else {
+            self.seat.session.links.borrow_mut().lasting.credits += u64::from(credits);
+            if shard.post().is_some_and(|post| post.route(to) != Route::Nowhere)
+                && let Some(post) = self.open_link(to)
+            {
+                post.write_errand(to, client, Errand::Credit(credits));
+            }
         }
         true
     }
@@ -468,11 +469,13 @@ impl Desk {
             let shards = self.seat.shard.shards();
             let links = &mut *self.seat.session.links.borrow_mut();
             links.deliveries = None;
+            links.lasting.subscriptions.clear();
+            links.lasting.credits = 0;
             let open: Vec<usize> = links.open().collect();
             for to in open {
                 let link = links.link(shards, to);
                 link.standing.subscribed = false;
-                link.delivered = 0;
+                (link.delivered, link.delivered_before) = (0, 0);
                 link.resets += 1;
             }
         }
@@ -509,6 +512,7 @@ impl Desk {
         let (client, session) = (self.seat.client, &self.seat.session);
         // The outbox must hold everything that was handed to the client.
         self.seat.shard.turn_if_begun();
+        self.seat.session.links.borrow_mut().lasting.ends = Some(stopping);
         if stopping {
             self.seat.shard.stop_blocked(client, session);
         }
@@ -619,6 +623,7 @@ pub(crate) fn receive_news(shard: &Shard, client: ClientId, from: usize, news: N
     };
     let mut outbox = session.outbox.borrow_mut();
     let heard = news.outputs();
+    let replies = news.replies();
     outbox.arrive((shard.shards(), from), news.pieces, session.dialect.get());
     match news.payloads {
         None => {}
@@ -629,6 +634,9 @@ pub(crate) fn receive_news(shard: &Shard, client: ClientId, from: usize, news: N
     let link = links.link(shard.shards(), from);
     link.heard += heard;
     link.under_way -= news.consumed;
+    if shard.post().is_some_and(Post::changes_owners) {
+        link.log.note(news.consumed, replies);
+    }
     // News from before the client's latest reset do not count.
     let is_new = link.resets == news.resets;
     link.delivered = if is_new { news.delivered } else { 0 };

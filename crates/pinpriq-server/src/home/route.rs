@@ -9,11 +9,12 @@ use pinpriq_engine::fanout::MemberCommand;
 use pinpriq_engine::reply::{Refusal, RefusalKind};
 use pinpriq_engine::schedule::ScheduleCommand;
 use pinpriq_engine::settings::{Assignment, DEADLETTER, Value};
-use pinpriq_store::shards::shard_of;
 
 use super::joins::Joining;
+use crate::sharding::Sharding;
 
 /// Where a command belongs.
+#[derive(Clone, Copy)]
 pub(super) enum Destination<'c> {
     /// Where this queue or topic lives.
     Queue(&'c [u8]),
@@ -153,31 +154,34 @@ pub(super) fn may_block(command: &Command<'_>) -> bool {
     }
 }
 
-/// Returns the shard where all these queues live, out of this number of shards.
-pub(super) fn shard_of_all(queues: &[&[u8]], shards: usize) -> Result<usize, Refusal> {
+/// Returns the shard where all these queues live.
+pub(super) fn shard_of_all(queues: &[&[u8]], sharding: Sharding) -> Result<usize, Refusal> {
     let Some((first, others)) = queues.split_first() else { return Ok(0) };
-    one_shard_of(first, others.iter().copied(), shards)
+    one_shard_of(first, others.iter().copied(), sharding)
 }
 
-/// Returns the shard where all these tasks and queues live, out of this number of shards.
+/// Returns the shard where all these tasks and queues live.
 pub(super) fn shard_of_done(
     done: &[Done<'_>],
     queues: &[&[u8]],
-    shards: usize,
+    sharding: Sharding,
 ) -> Result<usize, Refusal> {
-    let to = shard_of_all(queues, shards)?;
+    let to = shard_of_all(queues, sharding)?;
     match queues.first() {
-        Some(first) => one_shard_of(first, done.iter().map(|done| done.queue), shards),
+        Some(first) => one_shard_of(first, done.iter().map(|done| done.queue), sharding),
         None => Ok(to),
     }
 }
 
-/// Returns the shard where the queues of all these steps live, out of this number of shards, or
+/// Returns the shard where the queues of all these steps live, or
 /// none if they name no queue.
-pub(super) fn shard_of_steps(steps: &[Step<'_>], shards: usize) -> Result<Option<usize>, Refusal> {
+pub(super) fn shard_of_steps(
+    steps: &[Step<'_>],
+    sharding: Sharding,
+) -> Result<Option<usize>, Refusal> {
     let mut queues = steps.iter().filter_map(queue_of_step);
     let Some(first) = queues.next() else { return Ok(None) };
-    one_shard_of(first, queues, shards).map(Some)
+    one_shard_of(first, queues, sharding).map(Some)
 }
 
 /// Returns the queue or topic that a step names, if it names one.
@@ -192,10 +196,10 @@ pub(super) fn queue_of_step<'c>(step: &Step<'c>) -> Option<&'c [u8]> {
 fn one_shard_of<'q>(
     first: &[u8],
     mut others: impl Iterator<Item = &'q [u8]>,
-    shards: usize,
+    sharding: Sharding,
 ) -> Result<usize, Refusal> {
-    let to = shard_of(first, shards);
-    match others.find(|other| shard_of(other, shards) != to) {
+    let to = sharding.shard_of(first);
+    match others.find(|other| sharding.shard_of(other) != to) {
         None => Ok(to),
         Some(other) => Err(across(format!(
             "the queues {} and {} live in different shards, and one request is about those of \
@@ -206,14 +210,14 @@ fn one_shard_of<'q>(
     }
 }
 
-/// Returns the shard where a schedule and its queue live, out of this number of shards.
+/// Returns the shard where a schedule and its queue live.
 pub(super) fn shard_of_schedule(
     name: &[u8],
     queue: &[u8],
-    shards: usize,
+    sharding: Sharding,
 ) -> Result<usize, Refusal> {
-    let to = shard_of(name, shards);
-    if shard_of(queue, shards) == to {
+    let to = sharding.shard_of(name);
+    if sharding.shard_of(queue) == to {
         return Ok(to);
     }
     Err(across(format!(
@@ -232,6 +236,12 @@ pub(super) fn elsewhere(queue: &[u8]) -> Refusal {
          RESET makes the connection free",
         shown(queue)
     ))
+}
+
+/// Returns the refusal of what concerns all shards, while this one has no owner.
+pub(super) fn ownerless(shard: usize) -> Refusal {
+    let sentence = format!("shard {shard} has no owner at the moment: send it again");
+    Refusal::new(RefusalKind::TryAgain, sentence)
 }
 
 fn across(sentence: String) -> Refusal {

@@ -5,6 +5,7 @@ use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_store::Figures;
 
 use super::tally::Counts;
+use crate::cluster::facts::ClusterFacts;
 use crate::config::Durability;
 
 /// The facts about one shard, or about all of them.
@@ -24,9 +25,18 @@ pub(crate) struct Facts {
     pub(crate) task_bytes: u64,
     pub(crate) task_bytes_max: u64,
     pub(crate) counts: Counts,
+    /// How many shards may say nothing at the moment, because another node may own them by now.
+    pub(crate) suspended: u64,
+    /// What is known about the cluster, if the server is a node of one.
+    pub(crate) cluster: Option<ClusterFacts>,
 }
 
 impl Facts {
+    /// Returns the facts of a home that has no shard.
+    pub(crate) fn of_home(self) -> Self {
+        Self { shards: 0, task_bytes_max: 0, ..self }
+    }
+
     /// Returns the facts of both together.
     pub(crate) fn and(mut self, other: Self) -> Self {
         self.counters.add(&other.counters);
@@ -44,6 +54,8 @@ impl Facts {
             task_bytes: self.task_bytes + other.task_bytes,
             task_bytes_max: self.task_bytes_max.saturating_add(other.task_bytes_max),
             counts: self.counts.and(&other.counts),
+            suspended: self.suspended + other.suspended,
+            cluster: self.cluster.or(other.cluster),
         }
     }
 }

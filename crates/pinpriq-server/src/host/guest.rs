@@ -4,6 +4,8 @@
 //! leave as letters once their changes are durable. The number of outputs on their way to its
 //! client's socket has the same bound as for a socket of this shard. The other end is `home::desk`.
 
+mod down;
+
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -11,13 +13,14 @@ use pinpriq_engine::Farewell;
 use pinpriq_engine::command::Command;
 use pinpriq_engine::reply::Refusal;
 use pinpriq_engine::task::{Bytes, ClientId};
+use pinpriq_engine::time::Timestamp;
 use pinpriq_letters::decode_command;
 
 use super::seat::{Seat, Undone};
 use super::shard::Shard;
 use crate::config::Limits;
 use crate::home::survey;
-use crate::letters::letter::{Commands, Errand, Letter, News, Part, Piece, Question, Standing};
+use crate::letters::letter::{Commands, Errand, Home, News, Part, Piece, Question, Standing};
 use crate::session::Session;
 use crate::session::about::{Manners, PART, SILENT, as_guest};
 use crate::session::ending::Ending;
@@ -26,8 +29,8 @@ use crate::session::unsent::Unsent;
 /// A guest at this shard.
 pub(crate) struct Guest {
     seat: Seat,
-    /// The shard that has the connection, and the client there.
-    home: usize,
+    /// Where the connection is, and the client there.
+    home: Home,
     client: ClientId,
     phase: Phase,
     /// Why the guest ends before its client, if it does.
@@ -38,6 +41,8 @@ pub(crate) struct Guest {
     commands: Commands,
     /// Bytes of commands that were taken out of letters and not yet reported as carried out.
     untold: usize,
+    /// Since when the next command waits for an engine that does not answer.
+    kept_since: Option<Timestamp>,
     /// The standing that was reported last.
     told: Standing,
     resets: u64,
@@ -54,6 +59,8 @@ enum Phase {
     Ending,
     /// Nothing more, and its home knows that.
     Ended,
+    /// Sending the rest, since the shard is given up. The next owner carries out what is left.
+    Released,
     /// Leaving. Its connection is gone, and so is everything of it that need not wait for a letter.
     /// What its client did not get is gathered here until it is complete.
     Leaving {
@@ -107,11 +114,15 @@ impl Guest {
     /// follow.
     pub(crate) fn receive(
         shard: Rc<Shard>,
-        (home, client): (usize, ClientId),
+        (home, client): (Home, ClientId),
         limits: Limits,
         manners: Manners,
     ) -> Self {
-        let own = as_guest(client);
+        let own = match home {
+            Home::Place(_) => as_guest(client),
+            // Clients of two processes may have the same number.
+            Home::Link(_) => shard.number_guest(),
+        };
         let session = shard.receive_guest(own);
         Self {
             seat: Seat::new(shard, (own, session), limits, manners),
@@ -122,6 +133,7 @@ impl Guest {
             errands: VecDeque::new(),
             commands: Commands::default(),
             untold: 0,
+            kept_since: None,
             told: Standing::default(),
             resets: 0,
             delivered_before: 0,
@@ -170,6 +182,9 @@ impl Guest {
     pub(crate) fn go_on(&mut self) -> bool {
         loop {
             self.seat.session.bell.hush();
+            if self.is_down() {
+                self.refuse_while_down();
+            }
             match &self.phase {
                 Phase::Ended => {
                     // Outputs that were handed over may still need payloads.
@@ -177,6 +192,16 @@ impl Guest {
                     return false;
                 }
                 Phase::Leaving { heard, .. } => return *heard == self.handed.ever,
+                // The next owner knows more than this shard.
+                Phase::Open | Phase::Ending | Phase::Released if self.is_cut_off() => {
+                    self.look_again();
+                    return false;
+                }
+                Phase::Released => {
+                    let pieces = self.hand_over();
+                    self.tell(pieces);
+                    return self.seat.session.outbox.borrow().is_empty();
+                }
                 Phase::Open | Phase::Ending => {}
             }
             let killed = self.seat.session.killed();
@@ -199,11 +224,43 @@ impl Guest {
         }
     }
 
+    /// Carries out nothing more, because the shard is given up in order. A blocked request that has
+    /// changed nothing is left to the next owner.
+    pub(crate) fn release(&mut self) {
+        if let Phase::Leaving { heard, .. } = &mut self.phase {
+            // What its home may still send back would come to the next owner.
+            *heard = self.handed.ever;
+            self.seat.session.bell.ring();
+        }
+        if !matches!(self.phase, Phase::Open | Phase::Ending) {
+            return;
+        }
+        self.phase = Phase::Released;
+        let (client, session) = (self.seat.client, &self.seat.session);
+        self.seat.shard.turn_if_begun();
+        self.seat.shard.release_blocked(client, session);
+        self.seat.shard.retire(client, Farewell::ServerStops);
+        session.bell.ring();
+    }
+
+    /// Leaves at once, because its home is gone.
+    pub(crate) fn vanish(&mut self) {
+        let heard = self.handed.ever;
+        self.take(Errand::Cut { heard, unsent: Unsent::default() });
+    }
+
+    /// Whether another process may own the shard by now, so that nothing may be said. The bell
+    /// rings when that is over.
+    fn is_cut_off(&self) -> bool {
+        let shard = &self.seat.shard;
+        shard.may_be_taken_over() && (shard.failure().is_some() || shard.is_suspended())
+    }
+
     /// Makes the shard forget the guest. Whatever its client did not get goes back.
     pub(crate) fn leave(&mut self) {
         let mut unsent = match std::mem::replace(&mut self.phase, Phase::Ended) {
             Phase::Leaving { unsent, .. } => unsent,
-            Phase::Open | Phase::Ending | Phase::Ended => Unsent::default(),
+            Phase::Open | Phase::Ending | Phase::Ended | Phase::Released => Unsent::default(),
         };
         for (_, own) in self.seat.session.outbox.borrow_mut().unsent() {
             unsent.append(own);
@@ -228,13 +285,14 @@ impl Guest {
     /// Does one thing that need not wait. Returns whether there was one.
     fn next(&mut self) -> bool {
         if !self.commands.is_empty() {
-            return self.carry_out_commands();
+            return !self.is_down() && self.carry_out_commands();
         }
         let is_blocked = self.seat.session.is_blocked();
         let is_ready = match self.errands.front() {
             None => false,
             // These end a blocked command, or do not depend on it.
             Some(Errand::EndWaits | Errand::End { .. } | Errand::Credit(_)) => true,
+            Some(Errand::Ask(_)) => !is_blocked && !self.is_down(),
             Some(_) => !is_blocked,
         };
         if !is_ready {
@@ -381,7 +439,7 @@ impl Guest {
         let (resets, delivered) = (self.resets, self.delivered());
         let tells_refusals = self.seat.manners.tells_refusals;
         let news = News { pieces, payloads, tells_refusals, consumed, resets, delivered, standing };
-        post.write(self.home, Letter::News { from: post.own(), client: self.client, news });
+        post.write_news(self.home, self.client, news);
     }
 
     /// Returns the payloads that were read since the last report.
@@ -399,10 +457,11 @@ impl Guest {
 
     /// Removes and returns what may be sent.
     fn hand_over(&mut self) -> Vec<Piece> {
+        let is_released = matches!(self.phase, Phase::Released);
         let (handed, limits) = (&mut self.handed, &self.seat.limits);
         let reached = self.seat.shard.reached();
         let pieces = self.seat.session.outbox.borrow_mut().hand_over(reached, |bytes, holds| {
-            let fits = !handed.is_full(limits);
+            let fits = is_released || !handed.is_full(limits);
             if fits {
                 handed.add(bytes, holds.oldest());
             }

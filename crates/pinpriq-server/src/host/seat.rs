@@ -13,6 +13,7 @@ use pinpriq_engine::{Applied, Farewell};
 
 use super::shard::Shard;
 use crate::config::Limits;
+use crate::home::redirects::Redirect;
 use crate::session::about::Manners;
 use crate::session::ending::Ending;
 use crate::session::{Blocked, Session};
@@ -50,6 +51,8 @@ pub(crate) enum Undone {
     Move(usize),
     /// It concerns queues that live in several shards.
     Refused(Refusal),
+    /// Another node of the cluster is to be asked, and the client wants to know which.
+    Redirected(Redirect),
     /// It was refused in a protocol that cannot say so: the connection has to end.
     Close(Ending, String),
 }

@@ -6,9 +6,11 @@
 //! store require. This module knows no protocol, and does not know which clients are guests of
 //! other shards.
 
+mod clients;
+mod owner;
+
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{HashMap, VecDeque};
-use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -27,14 +29,15 @@ use super::readers::{Readers, Returned};
 use super::spread::Spread;
 use super::tally::Tally;
 use crate::clock::Clock;
-use crate::config::{DoorName, Durability};
+use crate::config::Durability;
 use crate::home::contacts::Contacts;
 use crate::letters::letter::Part;
 use crate::letters::mailbox::Post;
-use crate::session::about::{About, Dialect, is_guest};
+use crate::session::about::is_guest;
 use crate::session::ending::Ending;
 use crate::session::unsent::Unsent;
 use crate::session::{Blocked, Session};
+use crate::sharding::Sharding;
 
 /// The largest buffer that is kept for the next use.
 const SPARE_BYTES_MAX: usize = 256 << 10;
@@ -95,6 +98,15 @@ pub(crate) struct Shard {
     timer_bell: Notify,
     /// Rung when the last client has gone.
     deserted_bell: Notify,
+    /// Rung when the store has failed.
+    failed_bell: Notify,
+    /// Whether another process may own the shard without notice.
+    may_be_taken_over: bool,
+    /// Whether somebody was kept waiting because another process may own the shard by now, or
+    /// because the engine under the cluster does not answer.
+    was_held_up: Cell<bool>,
+    /// Rung when somebody waits for that engine.
+    kept_bell: Notify,
 }
 
 struct State {
@@ -126,6 +138,7 @@ impl Shard {
         (post, contacts): (Option<Post>, Arc<Contacts>),
     ) -> Rc<Self> {
         Rc::new(Self {
+            may_be_taken_over: durable.may_be_taken_over(),
             witness: OnceCell::new(),
             durability,
             started_at: clock.now(),
@@ -153,6 +166,9 @@ impl Shard {
             store_bell,
             timer_bell: Notify::new(),
             deserted_bell: Notify::new(),
+            failed_bell: Notify::new(),
+            was_held_up: Cell::new(false),
+            kept_bell: Notify::new(),
         })
     }
 
@@ -227,7 +243,12 @@ impl Shard {
 
     /// Returns the number of shards.
     pub(crate) fn shards(&self) -> usize {
-        self.post.as_ref().map_or(1, Post::shards)
+        self.sharding().shards()
+    }
+
+    /// Returns how names are divided among the shards.
+    pub(crate) fn sharding(&self) -> Sharding {
+        self.post.as_ref().map_or(Sharding::Hashed(1), Post::sharding)
     }
 
     /// Returns the session of a client, unless it has gone.
@@ -238,58 +259,6 @@ impl Shard {
     /// Returns who the clients of all shards are.
     pub(crate) const fn contacts(&self) -> &Arc<Contacts> {
         &self.contacts
-    }
-
-    /// Adds a client whose connection another shard has.
-    pub(crate) fn receive_guest(&self, client: ClientId) -> Rc<Session> {
-        let session = Rc::<Session>::default();
-        self.state.borrow_mut().sessions.insert(client, session.clone());
-        session
-    }
-
-    /// Adds a new client that came through this door.
-    pub(crate) fn connect(&self, door: DoorName, peer: SocketAddr) -> (ClientId, Rc<Session>) {
-        let mut state = self.state.borrow_mut();
-        // No two shards use the same number.
-        let own = self.own() as u64;
-        let client = ClientId(state.last_client * self.shards() as u64 + own + 1);
-        state.last_client += 1;
-        state.connections += 1;
-        let connected_at = self.clock.now();
-        let about = About { peer: Some(peer), door, connected_at, ..About::default() };
-        let session = Rc::new(Session::of(about, Dialect::default(), false));
-        state.sessions.insert(client, session.clone());
-        self.contacts.add(client, peer);
-        (client, session)
-    }
-
-    /// Adds a client whose connection another shard had.
-    pub(crate) fn adopt(&self, client: ClientId, about: About, dialect: Dialect) -> Rc<Session> {
-        let session = Rc::new(Session::of(about, dialect, true));
-        let state = &mut *self.state.borrow_mut();
-        state.connections += 1;
-        state.sessions.insert(client, session.clone());
-        session
-    }
-
-    /// Removes a client that has asked the engine for nothing, since another shard has it now.
-    pub(crate) fn part_with(&self, client: ClientId) {
-        let state = &mut *self.state.borrow_mut();
-        state.sessions.remove(&client);
-        state.connections -= 1;
-        if state.connections == 0 {
-            self.deserted_bell.notify_waiters();
-        }
-    }
-
-    /// Returns the number of clients with their connection here.
-    pub(crate) fn clients(&self) -> usize {
-        self.state.borrow().connections
-    }
-
-    /// Whether there are neither clients nor guests.
-    pub(crate) fn is_deserted(&self) -> bool {
-        self.state.borrow().sessions.is_empty()
     }
 
     /// Carries out one command and returns what became of it. Its outputs are in the outboxes after
@@ -481,6 +450,13 @@ impl Shard {
     }
 
     fn end_turn(&self) {
+        self.carry_on();
+        if self.was_held_up.get() {
+            self.resume();
+        }
+    }
+
+    fn carry_on(&self) {
         self.turns.set(self.turns.get() + 1);
         self.is_mid_turn.set(false);
         let now = self.now();
@@ -494,6 +470,7 @@ impl Shard {
         }
         if let Some(failure) = failure {
             state.report(&failure);
+            self.failed_bell.notify_one();
         }
         let due = state.durable.poll_timeout();
         if due.is_some_and(|at| state.armed.is_none_or(|armed| at < armed)) {
@@ -549,6 +526,8 @@ impl Shard {
             task_bytes: self.inspect(|durable| durable.engine().bytes()),
             task_bytes_max: self.inspect(|durable| durable.engine().bytes_max()),
             counts: self.tally.counts(),
+            suspended: self.inspect(|durable| u64::from(durable.is_suspended())),
+            cluster: None,
         }
     }
 
@@ -758,6 +737,10 @@ impl State {
             return;
         }
         self.reported = true;
+        if let StoreError::Fenced { .. } = failure {
+            tracing::warn!("another node owns this shard now");
+            return;
+        }
         tracing::error!(%failure, "the store has failed: no change is answered any more");
         for session in self.sessions.values() {
             session.bell.ring();

@@ -10,6 +10,8 @@ use std::net::{SocketAddr, TcpStream};
 
 use pinpriq_engine::reply::{Output, Refusal, Reply};
 use pinpriq_engine::task::{Bytes, ClientId, Receipt, RequestId};
+use pinpriq_letters::{Malformed, decode_command};
+use pinpriq_store::StoreError;
 use pinpriq_store::durable::{Holds, Wanted};
 use tokio::sync::oneshot;
 
@@ -27,22 +29,53 @@ pub(crate) enum Letter {
     Inquiry(Inquiry, oneshot::Sender<Part>),
     /// What a client wants of queues that live here.
     Errand {
-        /// The shard that has the connection.
-        home: usize,
+        /// Where its connection is.
+        home: Home,
         /// Its client there.
         client: ClientId,
         /// What it wants.
         errand: Errand,
     },
+    /// What the host of a shard says about itself. Only hosts of a cluster do.
+    Host {
+        /// The shard.
+        shard: usize,
+        /// What it says.
+        news: HostNews,
+    },
+    /// The clients of this home are gone, with all that belongs to them.
+    HomeGone(Home),
     /// The results of a client's errands.
     News {
         /// The shard where the queues live.
         from: usize,
-        /// The client in the shard that has the connection.
+        /// Where the connection is.
+        home: Home,
+        /// The client there.
         client: ClientId,
         /// The results.
         news: News,
     },
+}
+
+/// What a host says about itself to the home of its node.
+#[derive(Clone, Debug)]
+pub(crate) enum HostNews {
+    /// It serves, with the tenure of this term.
+    Serves(u64),
+    /// It has ended, and the log is as the host left it. Everything that it has done was told.
+    Released,
+    /// It has ended. What was not told may have happened.
+    Failed(StoreError),
+}
+
+/// Where a client has its connection.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum Home {
+    /// In this place of the process.
+    Place(usize),
+    /// In the process at the other end of this link.
+    Link(u64),
 }
 
 /// A connection that was accepted.
@@ -169,6 +202,12 @@ impl News {
         outputs.count() as u64
     }
 
+    /// Returns the number of replies, and of parts of replies.
+    pub(crate) fn replies(&self) -> usize {
+        let is_reply = |piece: &&Piece| !matches!(piece, Piece::Output(Output::Delivery { .. }, _));
+        self.pieces.iter().filter(is_reply).count()
+    }
+
     /// Returns what the outputs hand over.
     pub(crate) fn into_unsent(self) -> Unsent {
         let mut unsent = Unsent::default();
@@ -214,6 +253,11 @@ pub(crate) struct Commands {
 const HEAD_BYTES: usize = 12;
 
 impl Commands {
+    /// Returns the number of bytes that a command occupies here, given that of its encoding.
+    pub(crate) const fn length(encoded: usize) -> usize {
+        HEAD_BYTES + encoded
+    }
+
     /// Adds a command that `encode` appends to a buffer. Returns the number of bytes that it
     /// occupies here.
     pub(crate) fn push(&mut self, request: RequestId, encode: impl FnOnce(&mut Vec<u8>)) -> usize {
@@ -238,9 +282,39 @@ impl Commands {
         Some((request, &rest[..length], HEAD_BYTES + length))
     }
 
+    /// Returns the number of commands that were not passed over.
+    pub(crate) fn count(&self) -> usize {
+        let (mut at, mut count) = (self.at, 0);
+        while let Some(head) = self.bytes.get(at..at + HEAD_BYTES) {
+            let length = head.last_chunk::<4>().map_or(0, |length| u32::from_le_bytes(*length));
+            at += HEAD_BYTES + length as usize;
+            count += 1;
+        }
+        count
+    }
+
     /// Passes over a command that occupies this number of bytes here.
     pub(crate) const fn pass(&mut self, length: usize) {
         self.at += length;
+    }
+
+    /// Returns the bytes that were not passed over, for another process.
+    pub(crate) fn encoded(&self) -> &[u8] {
+        &self.bytes[self.at..]
+    }
+
+    /// Reads what [`Commands::encoded`] has returned in another process, with the number of
+    /// commands. Every command is decoded once, so that whoever carries them out can rely on them.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<(Self, usize), Malformed> {
+        let (mut rest, mut count) = (bytes, 0);
+        while !rest.is_empty() {
+            let (head, after) = rest.split_first_chunk::<HEAD_BYTES>().ok_or(Malformed::Short)?;
+            let length = u32::from_le_bytes([head[8], head[9], head[10], head[11]]) as usize;
+            let (command, after) = after.split_at_checked(length).ok_or(Malformed::Short)?;
+            decode_command(command, |_| ())?;
+            (rest, count) = (after, count + 1);
+        }
+        Ok((Self { bytes: bytes.to_vec(), at: 0 }, count))
     }
 
     /// Returns the number of bytes that were not passed over.

@@ -20,6 +20,7 @@ use tokio::sync::Notify;
 
 use crate::calendars::Calendars;
 use crate::clock::stopwatch;
+use crate::cluster::data::is_of_node;
 use crate::config::{Config, Durability, Limits};
 use crate::error::ServeError;
 
@@ -48,20 +49,7 @@ impl Opening {
     /// start must stop.
     pub(crate) fn load(&self, config: &Config, bell: Arc<Notify>) -> Result<Loading, ServeError> {
         let store = self.open_store(config, bell)?;
-        let limits = shares(&config.limits, self.shards);
-        let limits = EngineLimits {
-            payload_bytes_max: limits.payload_bytes_max,
-            bytes_max: limits.task_bytes_max,
-            waiting_bytes_max: waiting_bytes_max(&limits),
-            memory_bytes: limits
-                .memory_limit_bytes
-                .filter(|_| config.durability != Durability::Memory),
-            queues_per_client_max: limits.subscriptions_max,
-            queue_linger: span_of(limits.queue_linger),
-            unique_max: limits.unique_max,
-            lingering_queues_max: limits.lingering_queues_max,
-            ..EngineLimits::default()
-        };
+        let limits = engine_limits(config, self.shards);
         let loading = Loading::load(store, limits, random());
         let loading = loading.map_err(|source| self.failed(source))?;
         if let Some(torn) = &loading.loaded().torn_tail {
@@ -173,6 +161,9 @@ impl Journals {
             let journal = JournalAt { directory: data.clone(), expected: Expected::alone() };
             return Ok(Self { data, all: vec![journal; shards], keeps: false });
         }
+        if is_of_node(&data) {
+            return Err(ServeError::OfNode { data });
+        }
         let journals = shard_directories(&data, shards, random());
         let failed = |source| ServeError::Store { data: data.clone(), source };
         Ok(Self { all: journals.map_err(failed)?, data, keeps: true })
@@ -205,6 +196,22 @@ pub(crate) fn shares(limits: &Limits, shards: usize) -> Limits {
     }
 }
 
+/// Returns the limits of the engine of one shard of `shards`.
+pub(crate) fn engine_limits(config: &Config, shards: usize) -> EngineLimits {
+    let limits = shares(&config.limits, shards);
+    EngineLimits {
+        payload_bytes_max: limits.payload_bytes_max,
+        bytes_max: limits.task_bytes_max,
+        waiting_bytes_max: waiting_bytes_max(&limits),
+        memory_bytes: limits.memory_limit_bytes.filter(|_| config.durability != Durability::Memory),
+        queues_per_client_max: limits.subscriptions_max,
+        queue_linger: span_of(limits.queue_linger),
+        unique_max: limits.unique_max,
+        lingering_queues_max: limits.lingering_queues_max,
+        ..EngineLimits::default()
+    }
+}
+
 fn span_of(duration: Duration) -> Span {
     Span::from_ms(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
 }
@@ -216,6 +223,6 @@ fn waiting_bytes_max(limits: &Limits) -> u64 {
 }
 
 /// Returns a number that nobody can guess. The system seeds the hashers of the standard library.
-fn random() -> u64 {
+pub(crate) fn random() -> u64 {
     RandomState::new().hash_one(0_u64)
 }

@@ -182,7 +182,7 @@ pub fn run(config: Config) -> Result<(), ServeError> {
 }
 
 /// Reserves the addresses of all listeners. Refuses those that overlap.
-fn take(listeners: &[Listener]) -> Result<Vec<(DoorName, Taken)>, ServeError> {
+pub(crate) fn take(listeners: &[Listener]) -> Result<Vec<(DoorName, Taken)>, ServeError> {
     for (at, one) in listeners.iter().enumerate() {
         listeners[..at].iter().try_for_each(|it| refuse_overlap(it.address, one.address))?;
     }
@@ -190,7 +190,7 @@ fn take(listeners: &[Listener]) -> Result<Vec<(DoorName, Taken)>, ServeError> {
 }
 
 /// Accepts connections of one door, and gives each to the shard with the fewest. Never ends.
-async fn accept_all(
+pub(crate) async fn accept_all(
     (context, watched): (&Rc<Context>, Watch),
     listener: &TcpListener,
     door: DoorName,

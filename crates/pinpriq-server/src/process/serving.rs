@@ -2,10 +2,11 @@
 //!
 //! With several shards, this runs once on each thread. [`Common`] holds what they share.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,6 +20,7 @@ use tokio::sync::Notify;
 
 use super::opening::shares;
 use crate::clock::Clock;
+use crate::cluster::exchange::Exchange;
 use crate::config::{Config, DoorName};
 use crate::doors::{DoorOptions, kind_of};
 use crate::home::client::Client;
@@ -28,22 +30,30 @@ use crate::home::desk::receive_news;
 use crate::home::survey;
 use crate::host::guest::Guest;
 use crate::host::shard::Shard;
-use crate::letters::letter::{Arrival, Errand, Known, Letter};
+use crate::letters::letter::{Arrival, Errand, Home, HostNews, Known, Letter};
 use crate::letters::mailbox::{Mailbox, Post};
 use crate::session::ending::Ending;
+use crate::sharding::Sharding;
 use crate::stop::Stop;
 
 /// How long an orderly stop waits for clients to read their replies.
 const DRAIN_MS: u64 = 5_000;
 
-/// What the shards of a server share.
+/// How long a shard that is given up waits until everything that it has done is durable and told.
+const RELEASE_MS: u64 = 2_000;
+
+/// What the places of a server share: its shards, and in a cluster the home of its connections.
 pub(crate) struct Common {
     pub(crate) stop: Stop,
-    /// The number of connections of each shard, including those on their way to it.
+    pub(crate) sharding: Sharding,
+    /// The number of connections of each place, including those on their way to it.
     connections: Vec<AtomicUsize>,
+    /// The mailboxes of the places.
     pub(crate) boxes: Arc<[Mailbox]>,
     contacts: Arc<Contacts>,
-    /// The number of shards that still have connections, or may get some.
+    /// The places that get connections.
+    homes: Range<usize>,
+    /// The number of places that still have connections, or may get some.
     at_work: AtomicUsize,
     /// Requested when no shard has a connection any more.
     quiet: Stop,
@@ -52,12 +62,24 @@ pub(crate) struct Common {
 impl Common {
     /// Returns what this number of shards shares.
     pub(crate) fn new(shards: usize, stop: Stop) -> Arc<Self> {
+        Self::of(Sharding::Hashed(shards), shards, 0..shards, stop)
+    }
+
+    /// Returns what the shards of a cluster that are served here share with the home of the
+    /// connections, which is the place behind them.
+    pub(crate) fn of_cluster(shards: usize, stop: Stop) -> Arc<Self> {
+        Self::of(Sharding::Slotted(shards), shards + 1, shards..shards + 1, stop)
+    }
+
+    fn of(sharding: Sharding, places: usize, homes: Range<usize>, stop: Stop) -> Arc<Self> {
         Arc::new(Self {
             stop,
-            connections: (0..shards).map(|_| AtomicUsize::new(0)).collect(),
-            boxes: (0..shards).map(|_| Mailbox::default()).collect(),
+            sharding,
+            connections: (0..places).map(|_| AtomicUsize::new(0)).collect(),
+            boxes: (0..places).map(|_| Mailbox::default()).collect(),
             contacts: Arc::default(),
-            at_work: AtomicUsize::new(shards),
+            at_work: AtomicUsize::new(homes.len()),
+            homes,
             quiet: Stop::default(),
         })
     }
@@ -67,15 +89,17 @@ impl Common {
         self.connections.iter().map(|count| count.load(Ordering::Relaxed)).sum()
     }
 
-    /// Finds the shard with the fewest connections, and counts one more for it.
+    /// Finds the home with the fewest connections, and counts one more for it.
     pub(crate) fn place_connection(&self) -> usize {
-        let counts = self.connections.iter().map(|count| count.load(Ordering::Relaxed));
-        let shard =
-            counts.enumerate().min_by_key(|(_, count)| *count).map_or(0, |(shard, _)| shard);
-        self.connections[shard].fetch_add(1, Ordering::Relaxed);
-        shard
+        let count = |home: &usize| self.connections[*home].load(Ordering::Relaxed);
+        let home = self.homes.clone().min_by_key(count).unwrap_or(self.homes.start);
+        self.connections[home].fetch_add(1, Ordering::Relaxed);
+        home
     }
 }
+
+/// The guests of a shard, each by its home and its client there.
+type Guests = HashMap<(Home, ClientId), Rc<RefCell<Guest>>>;
 
 /// One shard at work.
 pub(crate) struct Context {
@@ -83,7 +107,9 @@ pub(crate) struct Context {
     pub(crate) options: DoorOptions,
     pub(crate) common: Arc<Common>,
     /// The clients of other shards.
-    guests: RefCell<HashMap<ClientId, Rc<RefCell<Guest>>>>,
+    guests: RefCell<Guests>,
+    /// What connects the home of a cluster with shards elsewhere.
+    exchange: OnceCell<Rc<Exchange>>,
 }
 
 impl Context {
@@ -94,8 +120,12 @@ impl Context {
         (durable, store_bell): (Durable, Arc<Notify>),
         clock: Rc<dyn Clock>,
     ) -> Rc<Self> {
-        let shards = common.boxes.len();
-        let post = (shards > 1).then(|| Post::new(own, common.boxes.clone()));
+        let (sharding, places) = (common.sharding, common.boxes.len());
+        let shards = sharding.shards();
+        let mut post = (places > 1).then(|| Post::new(own, sharding, common.boxes.clone()));
+        if own == shards {
+            post = post.map(Post::with_routes);
+        }
         let contacts = common.contacts.clone();
         let shared = (post, contacts.clone());
         let around = Surroundings {
@@ -106,12 +136,74 @@ impl Context {
         };
         let limits = shares(&config.limits, shards);
         let options = DoorOptions { pinpriq: config.pinpriq_options, limits, contacts };
-        Rc::new(Self { around, options, common, guests: RefCell::default() })
+        let (guests, exchange) = (RefCell::default(), OnceCell::new());
+        Rc::new(Self { around, options, common, guests, exchange })
     }
 
     /// Returns the shard.
     pub(crate) const fn shard(&self) -> &Rc<Shard> {
         &self.around.shard
+    }
+
+    /// Connects the home of a cluster with shards elsewhere.
+    pub(crate) fn connect_with(&self, exchange: Rc<Exchange>) {
+        drop(self.exchange.set(exchange));
+    }
+
+    /// Serves guests until `released` ends, or until the store fails. Returns how it has ended.
+    pub(crate) async fn host(self: Rc<Self>, released: impl Future<Output = ()>) -> HostNews {
+        let shard = self.shard().clone();
+        let timer = tokio::task::spawn_local({
+            let shard = shard.clone();
+            async move { shard.run_timer().await }
+        });
+        let store = tokio::task::spawn_local({
+            let shard = shard.clone();
+            async move { shard.run_store().await }
+        });
+        let looking = tokio::task::spawn_local({
+            let shard = shard.clone();
+            async move { shard.run_looks().await }
+        });
+        let reading = tokio::task::spawn_local(self.clone().read_letters());
+        let sending = tokio::task::spawn_local(send_letters(shard.clone(), None));
+        tokio::select! {
+            () = released => {
+                // What comes from now on is for the next owner.
+                reading.abort();
+                self.release().await;
+            }
+            () = shard.failed() => {}
+        }
+        let finished = match shard.store_failure() {
+            Some(failure) => Err(failure),
+            None => shard.finish(),
+        };
+        if let Some(post) = shard.post() {
+            post.send();
+        }
+        for task in [timer, store, looking, reading, sending] {
+            task.abort();
+            let _ = task.await;
+        }
+        finished.map_or_else(HostNews::Failed, |()| HostNews::Released)
+    }
+
+    /// Tells every guest all that was done for it, for a bounded time.
+    async fn release(&self) {
+        let shard = self.shard();
+        let guests: Vec<_> = self.guests.borrow().values().cloned().collect();
+        for guest in &guests {
+            guest.borrow_mut().release();
+        }
+        shard.turn();
+        let clock = shard.clock();
+        let last = clock.now().after(Span::from_ms(RELEASE_MS));
+        tokio::select! {
+            () = shard.emptied() => {}
+            () = shard.failed() => {}
+            () = clock.until(last) => {}
+        }
     }
 
     /// Serves until `served` ends, which may bring connections, and then stops in order: clients
@@ -133,7 +225,8 @@ impl Context {
         ];
         tasks.push(tokio::task::spawn_local(self.clone().read_letters()));
         if shard.post().is_some() {
-            tasks.push(tokio::task::spawn_local(send_letters(shard.clone())));
+            let exchange = self.exchange.get().cloned();
+            tasks.push(tokio::task::spawn_local(send_letters(shard.clone(), exchange)));
         }
         served.await;
         tracing::info!(clients = shard.clients(), "stopping");
@@ -227,17 +320,41 @@ impl Context {
                 // Nobody waits any more if the other end is gone.
                 let _ = to.send(survey::answer(self.shard(), &question));
             }
-            Letter::News { from, client, news } => receive_news(self.shard(), client, from, news),
+            Letter::News { from, home: Home::Place(_), client, news } => {
+                match self.exchange.get() {
+                    None => receive_news(self.shard(), client, from, news),
+                    Some(exchange) => exchange.hear_news(from, client, news),
+                }
+            }
+            Letter::News { from, home: Home::Link(link), client, news } => {
+                if let Some(exchange) = self.exchange.get() {
+                    exchange.send_news(link, (from, client), &news);
+                }
+            }
+            Letter::Host { shard, news } => {
+                if let Some(exchange) = self.exchange.get() {
+                    exchange.hear_host(shard, &news);
+                }
+            }
+            Letter::HomeGone(gone) => {
+                let guests = self.guests.borrow();
+                let of_home = guests.iter().filter(|((home, _), _)| *home == gone);
+                let of_home: Vec<_> = of_home.map(|(_, guest)| guest.clone()).collect();
+                drop(guests);
+                for guest in of_home {
+                    guest.borrow_mut().vanish();
+                }
+            }
             Letter::Errand { home, client, errand } => match errand {
                 Errand::Open(manners) => {
                     let (shard, limits) = (self.shard().clone(), self.options.limits);
                     let guest = Guest::receive(shard, (home, client), limits, manners);
                     let guest = Rc::new(RefCell::new(guest));
-                    self.guests.borrow_mut().insert(client, guest.clone());
-                    tokio::task::spawn_local(self.clone().entertain(client, guest));
+                    self.guests.borrow_mut().insert((home, client), guest.clone());
+                    tokio::task::spawn_local(self.clone().entertain((home, client), guest));
                 }
                 errand => {
-                    let guest = self.guests.borrow().get(&client).cloned();
+                    let guest = self.guests.borrow().get(&(home, client)).cloned();
                     if let Some(guest) = guest {
                         guest.borrow_mut().take(errand);
                     }
@@ -247,7 +364,7 @@ impl Context {
     }
 
     /// Serves a guest until it has gone.
-    async fn entertain(self: Rc<Self>, client: ClientId, guest: Rc<RefCell<Guest>>) {
+    async fn entertain(self: Rc<Self>, client: (Home, ClientId), guest: Rc<RefCell<Guest>>) {
         let session = guest.borrow().session().clone();
         while !guest.borrow_mut().go_on() {
             poll_fn(|task| session.bell.poll_rung(task)).await;
@@ -289,11 +406,14 @@ impl Context {
 }
 
 /// Sends the shard's letters to others after every task that is ready has run. Never ends.
-async fn send_letters(shard: Rc<Shard>) {
+async fn send_letters(shard: Rc<Shard>, exchange: Option<Rc<Exchange>>) {
     let Some(post) = shard.post() else { return };
     loop {
         poll_fn(|task| post.bell().poll_rung(task)).await;
         post.bell().hush();
         post.send();
+        if let Some(exchange) = &exchange {
+            exchange.send();
+        }
     }
 }

@@ -6,6 +6,8 @@
 //! size. Sockets, accepting, lingering after a cut, signals, threads, and the log are not
 //! simulated.
 
+pub mod node;
+
 use std::collections::BTreeMap;
 use std::future::Future as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -32,6 +34,7 @@ use crate::letters::letter::{Errand, Letter, Piece};
 use crate::letters::mailbox::{Mailbox, Post};
 use crate::session::Session;
 use crate::session::about::as_guest;
+use crate::sharding::Sharding;
 
 pub use crate::host::shard::{Asked, Witness};
 
@@ -92,7 +95,8 @@ impl Simulation {
         let boxes: Arc<[Mailbox]> = opened.iter().map(|_| Mailbox::default()).collect();
         let contacts = Arc::<Contacts>::default();
         let shards = opened.into_iter().enumerate().map(|(own, (durable, witness))| {
-            let post = (boxes.len() > 1).then(|| Post::new(own, boxes.clone()));
+            let post = (boxes.len() > 1)
+                .then(|| Post::new(own, Sharding::Hashed(boxes.len()), boxes.clone()));
             let bell = Arc::new(Notify::new());
             let with_others = (post, contacts.clone());
             let shard = Shard::new(durable, options.durability, clock.clone(), bell, with_others);
@@ -243,9 +247,12 @@ impl Simulation {
         }
         for letter in post.mailbox().empty() {
             match letter {
-                // There are no sockets, and no threads that ask.
-                Letter::Arrival(_) | Letter::Inquiry(..) => {}
-                Letter::News { from, client, mut news } => {
+                // There are no sockets, no threads that ask, and no other nodes.
+                Letter::Arrival(_)
+                | Letter::Inquiry(..)
+                | Letter::Host { .. }
+                | Letter::HomeGone(_) => {}
+                Letter::News { from, client, mut news, .. } => {
                     news.pieces = news.pieces.into_iter().map(through_bytes).collect();
                     receive_news(&place.shard, client, from, news);
                 }

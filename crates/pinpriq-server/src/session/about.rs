@@ -13,6 +13,10 @@ pub(crate) const SILENT: RequestId = RequestId(u64::MAX);
 /// The number of a request whose reply is one shard's part of a reply.
 pub(crate) const PART: RequestId = RequestId(u64::MAX - 1);
 
+/// The number of a request without a reply on the wire, whose reply another shard sends all the
+/// same: it shows what became of the request. It is not sent to the client.
+pub(crate) const MUTE: RequestId = RequestId(u64::MAX - 2);
+
 /// Distinguishes the number of a guest from that of a client with its connection here.
 const GUEST: u64 = 1 << 63;
 
@@ -29,6 +33,15 @@ pub(crate) const fn at_home(client: ClientId) -> ClientId {
 /// Returns the guest that stands for a client of another shard here.
 pub(crate) const fn as_guest(client: ClientId) -> ClientId {
     ClientId(client.0 | GUEST)
+}
+
+/// Distinguishes the number of a guest from another process, which the host gives it, from those
+/// that stand for a client of this process.
+const LINKED: u64 = 1 << 62;
+
+/// Returns the guest from another process that has this number here.
+pub(crate) const fn linked_guest(number: u64) -> ClientId {
+    ClientId(number | LINKED | GUEST)
 }
 
 /// What is known about a client.

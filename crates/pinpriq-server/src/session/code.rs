@@ -1,4 +1,4 @@
-//! The first words of refusals, for programs: those of the engine, and two of the RESP door.
+//! The first words of refusals, for programs: those of the engine, and those of the RESP door.
 //!
 //! `host::tally` counts them.
 
@@ -13,23 +13,32 @@ pub(crate) enum Code {
     Err,
     /// There is no such version of RESP.
     NoProto,
+    /// Another node of the cluster has the queue, and this client wants to ask it.
+    Moved,
+    /// The queues of the request may be at several nodes.
+    CrossSlot,
 }
 
 impl Code {
+    /// Those that the engine does not know.
+    const OTHERS: [Self; 4] = [Self::Err, Self::NoProto, Self::Moved, Self::CrossSlot];
+
     /// The number of codes.
-    pub(crate) const COUNT: usize = RefusalKind::ALL.len() + 2;
+    pub(crate) const COUNT: usize = RefusalKind::ALL.len() + Self::OTHERS.len();
 
     /// All of them, in the order of their indexes.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
-        RefusalKind::ALL.into_iter().map(Self::Kind).chain([Self::Err, Self::NoProto])
+        RefusalKind::ALL.into_iter().map(Self::Kind).chain(Self::OTHERS)
     }
 
     /// Returns its place among all codes.
     pub(crate) const fn index(self) -> usize {
         match self {
             Self::Kind(kind) => kind as usize,
-            Self::Err => Self::COUNT - 2,
-            Self::NoProto => Self::COUNT - 1,
+            Self::Err => Self::COUNT - 4,
+            Self::NoProto => Self::COUNT - 3,
+            Self::Moved => Self::COUNT - 2,
+            Self::CrossSlot => Self::COUNT - 1,
         }
     }
 
@@ -39,6 +48,8 @@ impl Code {
             Self::Kind(kind) => kind.word(),
             Self::Err => "ERR",
             Self::NoProto => "NOPROTO",
+            Self::Moved => "MOVED",
+            Self::CrossSlot => "CROSSSLOT",
         }
     }
 }

@@ -26,11 +26,13 @@ pub(crate) enum Ending {
     Stopped,
     /// The server had as many connections as allowed.
     TooMany,
+    /// It is not known what became of a request, and the protocol cannot say so.
+    Unknown,
 }
 
 impl Ending {
     /// All of them.
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Closed,
         Self::Quit,
         Self::Broken,
@@ -42,6 +44,7 @@ impl Ending {
         Self::StoreFailed,
         Self::Stopped,
         Self::TooMany,
+        Self::Unknown,
     ];
 
     /// Returns the stable word for programs.
@@ -58,6 +61,7 @@ impl Ending {
             Self::StoreFailed => "store_failed",
             Self::Stopped => "stopped",
             Self::TooMany => "too_many",
+            Self::Unknown => "unknown",
         }
     }
 
@@ -75,6 +79,10 @@ impl Ending {
             Self::StoreFailed => "the disk failed, and the pinpriq door cannot say so",
             Self::Stopped => "the server stopped",
             Self::TooMany => "closed at once: there were `--connections-max` already",
+            Self::Unknown => {
+                "the owner of a shard has changed, and the pinpriq door cannot say that it is not \
+                 known what became of a request"
+            }
         }
     }
 }

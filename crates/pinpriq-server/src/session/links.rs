@@ -3,8 +3,11 @@
 //! The amount is bounded, so that no client fills another shard's mailbox. This module only counts:
 //! `home::desk` writes the letters.
 
+use super::about::Manners;
 use super::ending::Ending;
 use crate::letters::letter::Standing;
+use crate::session::log::Log;
+use crate::session::subscriptions::Subscriptions;
 
 /// How many bytes of commands a client may have under way to one shard, give or take one command.
 const UNDER_WAY_BYTES_MAX: usize = 256 << 10;
@@ -24,6 +27,21 @@ pub(crate) struct Links {
     pub(crate) gathers: bool,
     /// The shard that has the client's subscriptions and credits, once it has any.
     pub(crate) deliveries: Option<usize>,
+    /// What is needed to ask another owner of a shard, if owners may change.
+    pub(crate) lasting: Lasting,
+}
+
+/// What a client keeps when the owner of a shard changes.
+#[derive(Default)]
+pub(crate) struct Lasting {
+    /// How the client is treated.
+    pub(crate) manners: Option<Manners>,
+    /// Whether it asks for nothing more, and if so, whether because the server stops.
+    pub(crate) ends: Option<bool>,
+    /// Its subscriptions.
+    pub(crate) subscriptions: Subscriptions,
+    /// All credits that were given to the shard with the subscriptions.
+    pub(crate) credits: u64,
 }
 
 /// What a client has under way in one shard.
@@ -37,6 +55,10 @@ pub(crate) struct Link {
     pub(crate) resets: u64,
     /// The known number of deliveries made there since the client's latest reset.
     pub(crate) delivered: u64,
+    /// The deliveries among these that former owners of the shard have made.
+    pub(crate) delivered_before: u64,
+    /// What was asked there and is not done, if owners may change.
+    pub(crate) log: Log,
     /// The number of outputs that have come from there.
     pub(crate) heard: u64,
     /// The known standing of the client there.
@@ -86,6 +108,11 @@ impl Links {
     /// Returns the shards that expect errands of the client.
     pub(crate) fn open(&self) -> impl Iterator<Item = usize> {
         self.shards.iter().enumerate().filter(|(_, link)| link.open).map(|(shard, _)| shard)
+    }
+
+    /// Whether anything was ever asked of shard `to`.
+    pub(crate) fn has(&self, to: usize) -> bool {
+        self.shards.len() > to
     }
 
     /// Returns the link to shard `to` of this number of shards.

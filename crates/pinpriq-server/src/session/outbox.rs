@@ -81,6 +81,9 @@ struct InFlight {
 /// The shard that has made an output: `None` for this shard.
 type From = Option<u16>;
 
+/// Stands for a shard whose former owner has made the output: nobody is told what became of it.
+const FORMER: u16 = u16::MAX;
+
 struct Waiting {
     after: Position,
     answer: Answer,
@@ -490,6 +493,10 @@ impl Outbox {
     pub(crate) fn unsent(&mut self) -> Vec<(Option<usize>, Unsent)> {
         let mut unsent: Vec<(Option<usize>, Unsent)> = vec![(None, Unsent::default())];
         let mut add = |output: Output, holds: &Holds, from: From| {
+            // What a former owner has handed over is not put back: it may have gone back there.
+            if from == Some(FORMER) {
+                return;
+            }
             let from = from.map(usize::from);
             let at = unsent.iter().position(|(shard, _)| *shard == from).unwrap_or_else(|| {
                 unsent.push((from, Unsent::default()));

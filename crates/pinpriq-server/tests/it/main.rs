@@ -1,8 +1,10 @@
 //! The server from the outside: real sockets on the loopback interface, and a clock that only
-//! moves when a test moves it.
+//! moves when a test moves it. Nodes of a cluster have no sockets here.
 
 #[cfg(test)]
 mod client;
+#[cfg(test)]
+mod cluster;
 #[cfg(test)]
 mod delivery;
 mod documentation;

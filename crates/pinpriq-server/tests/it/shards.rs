@@ -46,7 +46,9 @@ impl Several {
         let client = self.sim.connect(door);
         let here = self.here.clone();
         match door {
-            DoorName::Resp => self.send(client, format!("POP {here}\r\n").as_bytes()),
+            DoorName::Resp | DoorName::RespCluster => {
+                self.send(client, format!("POP {here}\r\n").as_bytes());
+            }
             DoorName::Pinpriq => self.send(client, &named_bytes(b'P', here.as_bytes())),
         }
         self.read(client, usize::MAX);

@@ -79,7 +79,7 @@ pub(crate) fn in_memory() -> Config {
     Config {
         data: PathBuf::from("not-used"),
         durability: Durability::Memory,
-        listeners: DoorName::ALL.map(|door| Listener { door, address: any_port }).to_vec(),
+        listeners: DoorName::DEFAULT.map(|door| Listener { door, address: any_port }).to_vec(),
         ..Config::default()
     }
 }

@@ -43,7 +43,7 @@ fn default_of(setting: &str) -> String {
     let config = Config::default();
     let options = config.pinpriq_options;
     match setting {
-        "config" | "memory-limit" => "none".to_owned(),
+        "config" | "memory-limit" | "cluster" => "none".to_owned(),
         "data" => config.data.display().to_string(),
         "pinpriq" | "resp" => {
             let listener = config.listeners.iter().find(|it| it.door.word() == setting);
@@ -51,13 +51,19 @@ fn default_of(setting: &str) -> String {
         }
         "durability" => format!("{:?}", config.durability).to_lowercase(),
         "shards" => config.shards.to_string(),
+        "node" => "the name of the machine".to_owned(),
+        "announce" => "127.0.0.1".to_owned(),
+        "link" => "127.0.0.1:7253".to_owned(),
+        "announce-link" => "--announce and the port of --link".to_owned(),
+        "session-ttl" => "5000".to_owned(),
+        "cluster-bytes-max" => "1GiB on etcd, 64GiB on PostgreSQL".to_owned(),
         "pinpriq-framing" => format!("{:?}", options.framing).to_lowercase(),
         "pinpriq-ttl-zero" => format!("{:?}", options.ttl_zero).to_lowercase(),
         "pinpriq-requeue" => if options.requeue { "on" } else { "off" }.to_owned(),
         "connections-max" => config.limits.connections_max.to_string(),
         "payload-bytes-max" => config.limits.payload_bytes_max.to_string(),
         "task-bytes-max" => "a third of the memory".to_owned(),
-        "ignore-data" => "off".to_owned(),
+        "ignore-data" | "resp-cluster" => "off".to_owned(),
         "in-flight-max" => config.limits.in_flight_max.to_string(),
         "out-bytes-max" => config.limits.out_bytes_max.to_string(),
         "frame-timeout-ms" => config.limits.frame_timeout.as_millis().to_string(),

@@ -30,6 +30,8 @@ Exit codes:
   1  failed while running
   2  wrong usage or configuration, also an address that is in use
   3  the data directory is locked, damaged, of a newer format or not writable
+  3  cluster: a shard is not served, something is wrong, or it is not there
+  3  serve with --cluster: the engine has lost data, or is another one
   4  there was nothing: no task to take, to pop, to print
   5  the server refused what it was asked; stderr says why
   10  await, and put that waits: the task was buried

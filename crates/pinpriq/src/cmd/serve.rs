@@ -1,12 +1,15 @@
 //! `pinpriq serve`: determines the configuration of the server, starts the log, says what may not
 //! be meant, and runs the server.
 
+use pinpriq_server::cluster::ClusterConfig;
 use pinpriq_server::config::{Config, Durability};
 use pinpriq_store::journal::check;
 use pinpriq_store::layout::existing_journals;
 use pinpriq_store::{RealDisk, StoreError};
 
 use crate::args::ServeArgs;
+use crate::cluster::engine::{Empty, connect};
+use crate::config::cluster::ClusterPlan;
 use crate::exit::{Exit, Failure};
 use crate::{config, environment, logging, machine};
 
@@ -37,10 +40,21 @@ pub(crate) fn serve(arguments: ServeArgs) -> Result<Exit, Failure> {
     }
     let task_bytes_max = plan.config.limits.task_bytes_max;
     tracing::info!(memory, task_bytes_max, open_files, "the bounds of the machine");
-    match pinpriq_server::run(plan.config) {
+    let served = match plan.cluster {
+        None => pinpriq_server::run(plan.config),
+        Some(cluster) => pinpriq_server::run_node(plan.config, node(cluster)?),
+    };
+    match served {
         Ok(()) => Ok(Exit::Done),
         Err(error) => Err(Failure::new(error.exit_code(), error.to_string())),
     }
+}
+
+/// Connects to the engine of a cluster, and returns what the node needs to know.
+fn node(plan: ClusterPlan) -> Result<ClusterConfig, Failure> {
+    let engine = connect(&plan.url, plan.session_ttl, plan.bytes_max, Empty::Prepare)?;
+    let ClusterPlan { data, node, announce, link, announce_link, session_ttl, shards, .. } = plan;
+    Ok(ClusterConfig { engine, data, node, announce, link, announce_link, session_ttl, shards })
 }
 
 /// Refuses a data directory with tasks for a server that would neither show nor keep them.

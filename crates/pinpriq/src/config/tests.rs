@@ -141,6 +141,7 @@ fn every_key_of_the_file_arrives() {
                 format: Json,
             },
             ignores_data: true,
+            cluster: None,
         }
     "#]]
     .assert_debug_eq(&plan.unwrap());
@@ -307,6 +308,22 @@ fn an_address_is_a_host_and_a_port_or_off() {
         let address = listener.map(|it| it.address);
         assert_eq!(address, expected.map(|text| text.parse().unwrap()), "{line}");
     }
+}
+
+#[test]
+fn cluster_clients_are_expected_by_nodes_that_are_told_so() {
+    let cluster = ["--cluster", "etcd://127.0.0.1:1/test"];
+    let at = ["--resp-cluster", "127.0.0.1:7"];
+    let by_default = outcome(&cluster).unwrap();
+    assert!(!by_default.contains("RespCluster"), "{by_default}");
+    let told = outcome(&[&cluster[..], &at].concat()).unwrap();
+    let listener = "door: RespCluster,\n                address: 127.0.0.1:7,";
+    assert!(told.contains(listener), "{told}");
+    let alone = outcome(&at).unwrap_err();
+    assert!(alone.starts_with("resp-cluster is for a node of a cluster"), "{alone}");
+    let in_file = from_file("resp-cluster = \"localhost:7\"\n").unwrap_err();
+    assert_eq!(in_file, alone);
+    assert!(outcome(&["--resp-cluster", "off"]).is_ok());
 }
 
 #[test]

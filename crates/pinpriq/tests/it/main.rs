@@ -1,9 +1,19 @@
 //! Tests of the binary from the outside: arguments in; output, requests and exit codes out.
 
 #[cfg(test)]
+#[path = "../../../pinpriq-remote/tests/it/authority.rs"]
+#[expect(dead_code, reason = "the other tests that use it need more of it")]
+mod authority;
+#[cfg(test)]
 mod cli_resp;
 #[cfg(test)]
 mod client;
+#[cfg(test)]
+mod cluster;
+#[cfg(test)]
+mod cluster_tls;
+#[cfg(test)]
+mod cluster_tls_postgres;
 #[cfg(test)]
 mod crash;
 #[cfg(test)]

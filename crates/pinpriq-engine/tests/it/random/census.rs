@@ -521,8 +521,10 @@ impl Census {
         }
         for kind in RefusalKind::ALL {
             // The engine knows nothing about failures of the store, shards and stops.
-            use RefusalKind::{Closing, CrossShard, Store};
-            if !matches!(kind, Store | Closing | CrossShard) && !self.refusals.contains_key(&kind) {
+            use RefusalKind::{Closing, ClusterDown, CrossShard, Store, TryAgain, Unknown};
+            let is_the_engines =
+                !matches!(kind, Store | Closing | CrossShard | TryAgain | ClusterDown | Unknown);
+            if is_the_engines && !self.refusals.contains_key(&kind) {
                 missing.push(kind.word().to_owned());
             }
         }

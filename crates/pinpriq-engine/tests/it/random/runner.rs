@@ -112,7 +112,8 @@ impl<'a> Runner<'a> {
                 // The server may be down for a while.
                 let down = Span::from_ms(dice.pick(&[0, 0, 30, 450, 2_000]));
                 let is_early = now.ms() < 200_000_000_000_000;
-                self.restart(if is_early { now.after(down) } else { now });
+                let grace = dice.pick(&[None, Some(9), Some(5_000)]).map(Span::from_ms);
+                self.restart(if is_early { now.after(down) } else { now }, grace);
             }
             23..=26 => self.compact(),
             _ => {
@@ -261,15 +262,17 @@ impl<'a> Runner<'a> {
         self.compare_outputs(said, None, false);
     }
 
-    /// Stops the server, and lets another engine continue from what the store kept.
-    fn restart(&mut self, now: Timestamp) {
-        self.situation.doing = format!("the server starts again at {now}");
+    /// Stops the server, and lets another engine continue from what the store kept. With a grace it
+    /// takes over from the former one.
+    fn restart(&mut self, now: Timestamp, grace: Option<Span>) {
+        self.situation.doing = format!("the server starts again at {now} with {grace:?}");
         self.incarnation += 1;
         self.census.borrow_mut().note_restart(&self.model);
         let limits = self.limits;
-        self.engine = self.store.restart(&self.engine, limits, now, self.incarnation);
+        self.engine = self.store.restart(&self.engine, limits, now, (self.incarnation, grace));
         let (kept, last_number) = (self.model.survivors(), self.model.last_number);
         self.model.foretell(self.store.ids_above(last_number));
+        self.model.set_grace(grace);
         self.model.start(kept, now, self.incarnation, last_number);
         self.memory.popped.clear();
         self.last_client += CLIENTS as u64;

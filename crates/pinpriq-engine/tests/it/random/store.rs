@@ -10,7 +10,7 @@ use pinpriq_engine::Engine;
 use pinpriq_engine::change::{Change, Place, RecordKey};
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::task::TaskId;
-use pinpriq_engine::time::Timestamp;
+use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::unique::WindowRecord;
 
 const CHANGES_PER_VOLUME: u32 = 40;
@@ -131,13 +131,16 @@ impl Store {
         engine: &Engine,
         limits: Limits,
         now: Timestamp,
-        incarnation: u64,
+        (incarnation, grace): (u64, Option<Span>),
     ) -> Engine {
         let mut fresh = Engine::new(limits, 3);
         self.unplaced = 0;
         self.held = self.log.iter().filter_map(|entry| entry.place).collect();
         for entry in &self.log {
             fresh.restore(entry.change.clone(), entry.place);
+        }
+        if let Some(grace) = grace {
+            fresh.set_grace(grace);
         }
         fresh.start(now, incarnation, engine.header());
         self.collect(&mut fresh);

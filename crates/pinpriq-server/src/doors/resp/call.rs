@@ -77,6 +77,19 @@ impl Talk {
         self.next.take().map_or(Ok(length), Err)
     }
 
+    /// Notes what must happen before a request can be carried out, or returns why it was refused.
+    #[cold]
+    pub(crate) fn put_off(&mut self, undone: Undone) -> Result<(), Fault> {
+        self.next = Some(match undone {
+            Undone::Refused(refusal) => return Err(refusal.into()),
+            Undone::Redirected(redirect) => return Err(redirect.into()),
+            Undone::NoRoom => Next::NoRoom,
+            Undone::Move(to) => Next::Move(to),
+            Undone::Close(ending, reason) => Next::Close(ending, reason),
+        });
+        Ok(())
+    }
+
     /// Replies without the engine, after the replies to everything asked before.
     pub(crate) fn say(&self, desk: &Desk, write: impl FnOnce(&mut Writer<'_>)) {
         desk.say(self.written(write));
@@ -137,13 +150,7 @@ impl Call<'_, '_> {
 
     #[cold]
     pub(crate) fn put_off(&mut self, undone: Undone) -> Result<(), Fault> {
-        self.talk.next = Some(match undone {
-            Undone::Refused(refusal) => return Err(refusal.into()),
-            Undone::NoRoom => Next::NoRoom,
-            Undone::Move(to) => Next::Move(to),
-            Undone::Close(ending, reason) => Next::Close(ending, reason),
-        });
-        Ok(())
+        self.talk.put_off(undone)
     }
 
     /// Replies without the engine, after the replies to everything asked before.

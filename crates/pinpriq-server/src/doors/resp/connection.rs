@@ -7,6 +7,7 @@ use pinpriq_wire::resp::Protocol;
 use super::call::{Call, refused, written};
 use super::describe;
 use super::fault::Fault;
+use super::keys::keys_of;
 use super::words::{number, shown};
 use crate::figures::info;
 use crate::home::roll;
@@ -64,6 +65,7 @@ pub(crate) fn hello(call: &mut Call<'_, '_>) -> Done {
     }
     let id = i64::try_from(call.desk.client().0).unwrap_or(i64::MAX);
     let version = if protocol == Protocol::Resp3 { 3 } else { 2 };
+    let mode: &[u8] = if call.desk.owners().is_some() { b"cluster" } else { b"standalone" };
     call.answer(|writer| {
         writer.map(7);
         writer.bulk(b"server");
@@ -75,7 +77,7 @@ pub(crate) fn hello(call: &mut Call<'_, '_>) -> Done {
         writer.bulk(b"id");
         writer.integer(id);
         writer.bulk(b"mode");
-        writer.bulk(b"standalone");
+        writer.bulk(mode);
         writer.bulk(b"role");
         writer.bulk(b"master");
         writer.bulk(b"modules");
@@ -193,6 +195,17 @@ pub(crate) fn command_count(call: &mut Call<'_, '_>) -> Done {
 pub(crate) fn command_docs(call: &mut Call<'_, '_>) -> Done {
     let wanted = call.parts.words;
     call.answer(|writer| describe::docs(writer, wanted));
+    Ok(())
+}
+
+pub(crate) fn command_keys(call: &mut Call<'_, '_>) -> Done {
+    let keys = keys_of(call.parts.words)?;
+    call.answer(|writer| {
+        writer.array(keys.len());
+        for key in keys {
+            writer.bulk(key);
+        }
+    });
     Ok(())
 }
 

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use pinpriq_wire::resp::Writer;
 
+use super::keys::Positions;
 use super::spec::{Group, Spec, Word};
 use super::table::TABLE;
 
@@ -33,24 +34,51 @@ pub(crate) fn infos(writer: &mut Writer<'_>, wanted: &[&[u8]]) {
     }
 }
 
+/// Writes what there is to say about a command, or about a subcommand after a bar.
 fn info(writer: &mut Writer<'_>, name: &[u8]) {
-    let specs: Vec<&Spec> = entries(name).collect();
-    let Some(first) = specs.first() else {
-        writer.null_array();
-        return;
-    };
-    let arity = specs.iter().find(|spec| spec.sub.is_none()).map_or(-2, |spec| spec.arity());
-    writer.array(7);
-    writer.bulk(first.name.to_ascii_lowercase().as_bytes());
-    writer.integer(arity);
-    // Flags.
-    writer.array(0);
-    // Queues are not keys: a client of a Redis cluster must not hash them.
-    for _ in 0..3 {
-        writer.integer(0);
+    let mut words = name.splitn(2, |byte| *byte == b'|');
+    let (name, sub) = (words.next().unwrap_or_default(), words.next());
+    if let Some(sub) = sub {
+        let is_it =
+            |spec: &&Spec| spec.sub.is_some_and(|known| sub.eq_ignore_ascii_case(known.as_bytes()));
+        return match entries(name).find(is_it) {
+            Some(spec) => info_of(writer, (spec.name, Some(spec)), &[]),
+            None => writer.null_array(),
+        };
     }
-    // The categories of access lists. There are none.
-    writer.array(0);
+    let Some(first) = entries(name).next() else { return writer.null_array() };
+    let plain = entries(name).find(|spec| spec.sub.is_none());
+    let subs: Vec<&Spec> = entries(name).filter(|spec| spec.sub.is_some()).collect();
+    info_of(writer, (first.name, plain), &subs);
+}
+
+/// Writes an entry as Redis 7 has it. `spec` is missing for a command that needs a subcommand.
+fn info_of(writer: &mut Writer<'_>, (name, spec): (&str, Option<&Spec>), subs: &[&Spec]) {
+    let name = spec.map_or_else(|| name.to_owned(), word);
+    let keys = spec.map(Positions::of).unwrap_or_default();
+    writer.array(10);
+    writer.bulk(name.to_ascii_lowercase().as_bytes());
+    writer.integer(spec.map_or(-2, Spec::arity));
+    writer.array(usize::from(keys.are_movable));
+    if keys.are_movable {
+        writer.simple("movablekeys");
+    }
+    for number in [keys.first, keys.last, keys.step] {
+        writer.integer(number);
+    }
+    // There are no categories of access lists, no tips, and no other descriptions of keys.
+    for _ in 0..3 {
+        writer.array(0);
+    }
+    writer.array(subs.len());
+    for sub in subs {
+        info_of(writer, (sub.name, Some(sub)), &[]);
+    }
+}
+
+/// Returns the name of a command, or of a subcommand after a bar.
+fn word(spec: &Spec) -> String {
+    spec.full_name().replace(' ', "|")
 }
 
 /// Writes the reply of `COMMAND DOCS` about the wanted commands, or about all.
@@ -109,7 +137,7 @@ fn subcommands(writer: &mut Writer<'_>, subs: &[&Spec]) {
     writer.bulk(b"subcommands");
     writer.map(subs.len());
     for spec in subs {
-        writer.bulk(spec.full_name().to_ascii_lowercase().replace(' ', "|").as_bytes());
+        writer.bulk(word(spec).to_ascii_lowercase().as_bytes());
         doc(writer, spec, &[]);
     }
 }
@@ -132,10 +160,14 @@ fn arguments(spec: &Spec) -> Vec<Argument> {
         multiple,
     };
     let words = spec.words.iter().map(|entry| match entry {
-        Word::One(name) => word(name, false, false),
-        Word::Maybe(name) | Word::MaybeFirst(name) => word(name, true, false),
+        Word::One(name) | Word::Key(name) => word(name, false, false),
+        Word::Maybe(name) | Word::MaybeKey(name) | Word::MaybeKeyFirst(name) => {
+            word(name, true, false)
+        }
         Word::Some(name) => word(name, false, true),
         Word::Any(name) => word(name, true, true),
+        Word::Settings => word("setting value", false, true),
+        Word::AnySettings => word("setting value", true, true),
         Word::Queues => word("queue|QUEUES n queue", false, true),
         Word::AnyQueues => word("queue|QUEUES n queue", true, true),
         Word::Held => word("receipt|ID id", false, false),

@@ -2,6 +2,7 @@
 
 use pinpriq_engine::reply::{Refusal, RefusalKind};
 
+use crate::home::redirects::Redirect;
 use crate::session::code::Code;
 
 /// Why a request was not carried out: a first word for programs, then a sentence.
@@ -26,6 +27,21 @@ impl Fault {
     pub(crate) fn arity(name: &str) -> Self {
         let name = name.to_ascii_lowercase().replace(' ', "|");
         Self::err(format!("wrong number of arguments for '{name}' command"))
+    }
+}
+
+impl From<Redirect> for Fault {
+    /// In the wording of Redis, which cluster clients know.
+    fn from(redirect: Redirect) -> Self {
+        match redirect {
+            Redirect::Moved(slot, address) => {
+                Self { code: Code::Moved, sentence: format!("{slot} {address}") }
+            }
+            Redirect::CrossSlot => {
+                let sentence = "Keys in request don't hash to the same slot".to_owned();
+                Self { code: Code::CrossSlot, sentence }
+            }
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use crate::calendars::cron;
 
 type Done = Result<(), Fault>;
 
-const SCHEDULE: Word = Word::One("schedule");
+const SCHEDULE: Word = Word::Key("schedule");
 
 pub(crate) const SET: Spec = Spec {
     name: "SCHEDULE",
@@ -24,7 +24,7 @@ pub(crate) const SET: Spec = Spec {
     group: Group::Schedules,
     summary: "Puts a task into a queue again and again, or changes when and which",
     reply: "the next slot in Unix milliseconds",
-    words: &[SCHEDULE, Word::One("queue"), Word::One("payload")],
+    words: &[SCHEDULE, Word::Key("queue"), Word::One("payload")],
     options: &[EVERY, AT, CRON, ZONE, KEY, PRIORITY, TTL, TTR, MISSED, OVERLAP],
     while_subscribed: false,
     run: set,

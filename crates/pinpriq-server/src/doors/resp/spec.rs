@@ -41,6 +41,7 @@ pub(crate) enum Group {
     Schedules,
     Transactions,
     Connection,
+    Cluster,
 }
 
 /// A word, or words, before the options.
@@ -48,14 +49,23 @@ pub(crate) enum Group {
 pub(crate) enum Word {
     /// Exactly one.
     One(&'static str),
+    /// Exactly one, which decides the shard: the name of a queue, topic or schedule. No other word
+    /// comes before it.
+    Key(&'static str),
     /// One that can be left out.
     Maybe(&'static str),
-    /// One that can be left out even if another follows.
-    MaybeFirst(&'static str),
+    /// One that can be left out, and decides the shard.
+    MaybeKey(&'static str),
+    /// One that can be left out even if another follows, and decides the shard.
+    MaybeKeyFirst(&'static str),
     /// One or more, up to the first that looks like an option.
     Some(&'static str),
     /// Any number.
     Any(&'static str),
+    /// One or more pairs of a setting and its value, which may be a queue of the same shard.
+    Settings,
+    /// The same, or nothing.
+    AnySettings,
     /// The name of one queue, or `QUEUES n` and that many names.
     Queues,
     /// The same, or nothing.
@@ -69,7 +79,7 @@ pub(crate) enum Word {
 }
 
 impl Group {
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Tasks,
         Self::Push,
         Self::FanOut,
@@ -77,6 +87,7 @@ impl Group {
         Self::Schedules,
         Self::Transactions,
         Self::Connection,
+        Self::Cluster,
     ];
 
     /// The name of the chapter.
@@ -89,6 +100,7 @@ impl Group {
             Self::Schedules => "Schedules",
             Self::Transactions => "Transactions",
             Self::Connection => "Connection",
+            Self::Cluster => "Cluster",
         }
     }
 }
@@ -107,10 +119,14 @@ impl Spec {
         let mut text = self.full_name();
         for word in self.words {
             let _ = match word {
-                Word::One(name) => write!(text, " {name}"),
-                Word::Maybe(name) | Word::MaybeFirst(name) => write!(text, " [{name}]"),
+                Word::One(name) | Word::Key(name) => write!(text, " {name}"),
+                Word::Maybe(name) | Word::MaybeKey(name) | Word::MaybeKeyFirst(name) => {
+                    write!(text, " [{name}]")
+                }
                 Word::Some(name) => write!(text, " {name} [{name} ...]"),
                 Word::Any(name) => write!(text, " [{name} ...]"),
+                Word::Settings => write!(text, " setting value [setting value ...]"),
+                Word::AnySettings => write!(text, " [setting value ...]"),
                 Word::Queues => write!(text, " (queue | QUEUES n queue [queue ...])"),
                 Word::AnyQueues => write!(text, " [queue | QUEUES n queue [queue ...]]"),
                 Word::Held => write!(text, " (receipt | ID id)"),
@@ -133,11 +149,19 @@ impl Spec {
         let mut exact = self.options.is_empty();
         for word in self.words {
             match word {
-                Word::One(_) => least += 1,
-                Word::Maybe(_) | Word::MaybeFirst(_) | Word::Any(_) | Word::AnyQueues => {
-                    exact = false;
-                }
-                Word::Some(_) | Word::Queues | Word::Held | Word::CountOrId | Word::HeldOrMore => {
+                Word::One(_) | Word::Key(_) => least += 1,
+                Word::Maybe(_)
+                | Word::MaybeKey(_)
+                | Word::MaybeKeyFirst(_)
+                | Word::Any(_)
+                | Word::AnySettings
+                | Word::AnyQueues => exact = false,
+                Word::Some(_)
+                | Word::Settings
+                | Word::Queues
+                | Word::Held
+                | Word::CountOrId
+                | Word::HeldOrMore => {
                     least += 1;
                     exact = false;
                 }

@@ -9,12 +9,13 @@ use super::options::{
 use super::spec::{Group, Spec, Word};
 use super::words::OPTIONS_MAX;
 use super::{
-    carrying, connection, fanout, looking, options, push, queues, schedules, tasks, transaction,
+    carrying, cluster, connection, fanout, looking, options, push, queues, schedules, tasks,
+    transaction,
 };
 
-const QUEUE: Word = Word::One("queue");
+const QUEUE: Word = Word::Key("queue");
 const ID: Word = Word::One("id");
-const TOPIC: Word = Word::One("topic");
+const TOPIC: Word = Word::Key("topic");
 const NAME: Word = Word::One("member");
 
 /// The commands, each with its chapter, in the order of the documentation page.
@@ -237,7 +238,7 @@ pub(crate) static TABLE: &[Spec] = &[
         group: Group::Tasks,
         summary: "Moves tasks of one state to another queue, the oldest first",
         reply: "how many",
-        words: &[Word::One("from"), Word::One("to")],
+        words: &[Word::Key("from"), Word::Key("to")],
         options: &[COUNT, STATE, MEMBER],
         while_subscribed: false,
         run: tasks::move_tasks,
@@ -340,7 +341,7 @@ pub(crate) static TABLE: &[Spec] = &[
         group: Group::FanOut,
         summary: "Ends a lane of a member; without a topic the member and all its lanes",
         reply: "how many lanes ended",
-        words: &[Word::MaybeFirst("topic"), NAME],
+        words: &[Word::MaybeKeyFirst("topic"), NAME],
         options: &[],
         while_subscribed: false,
         run: fanout::leave,
@@ -373,7 +374,7 @@ pub(crate) static TABLE: &[Spec] = &[
         group: Group::Queues,
         summary: "Makes a queue that exists even when it is empty",
         reply: "OK",
-        words: &[QUEUE, Word::Any("setting value")],
+        words: &[QUEUE, Word::AnySettings],
         options: &[],
         while_subscribed: false,
         run: queues::create,
@@ -384,7 +385,7 @@ pub(crate) static TABLE: &[Spec] = &[
         group: Group::Queues,
         summary: "Changes settings of a queue, which is created if need be",
         reply: "OK",
-        words: &[QUEUE, Word::Some("setting value")],
+        words: &[QUEUE, Word::Settings],
         options: &[MEMBER],
         while_subscribed: false,
         run: queues::set,
@@ -461,7 +462,7 @@ pub(crate) static TABLE: &[Spec] = &[
         group: Group::Queues,
         summary: "Tells the figures of a queue, or of all together",
         reply: "a map",
-        words: &[Word::Maybe("queue")],
+        words: &[Word::MaybeKey("queue")],
         options: &[MEMBER],
         while_subscribed: false,
         run: queues::stats,
@@ -647,6 +648,17 @@ pub(crate) static TABLE: &[Spec] = &[
     },
     Spec {
         name: "COMMAND",
+        sub: Some("GETKEYS"),
+        group: Group::Connection,
+        summary: "Tells the names in a request by which a cluster finds the node for it",
+        reply: "an array of names",
+        words: &[Word::One("command"), Word::Any("argument")],
+        options: &[],
+        while_subscribed: false,
+        run: connection::command_keys,
+    },
+    Spec {
+        name: "COMMAND",
         sub: Some("INFO"),
         group: Group::Connection,
         summary: "Describes commands, all if none is named",
@@ -678,6 +690,12 @@ pub(crate) static TABLE: &[Spec] = &[
         while_subscribed: false,
         run: connection::info,
     },
+    cluster::SLOTS,
+    cluster::SHARDS,
+    cluster::NODES,
+    cluster::INFO,
+    cluster::MYID,
+    cluster::KEYSLOT,
 ];
 
 /// The names of the commands as numbers. Each comes with the end of its entries, which are
@@ -749,44 +767,4 @@ pub(crate) enum Found {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_command_is_found_in_any_case() {
-        for known in TABLE {
-            for name in [known.name.to_owned(), known.name.to_ascii_lowercase()] {
-                let words: Vec<&[u8]> = [Some(name.as_str()), known.sub]
-                    .into_iter()
-                    .flatten()
-                    .map(str::as_bytes)
-                    .collect();
-                let Found::Spec(found, taken) = find(&words) else {
-                    panic!("{name} is not found");
-                };
-                assert_eq!((found.name, found.sub), (known.name, known.sub));
-                assert_eq!(taken, 1 + usize::from(known.sub.is_some()));
-            }
-        }
-    }
-
-    #[test]
-    fn what_only_resembles_a_command_is_unknown() {
-        for word in [
-            "",
-            "P",
-            "PU",
-            "PUTT",
-            "\0PUT",
-            "PUT\0",
-            "PUT ",
-            "SUBSCRIB",
-            "SUBSCRIBX",
-            "SUBSCRIBES",
-            "UNSUBSCRIBE-AND-MORE-THAN-THAT",
-        ] {
-            assert!(matches!(find(&[word.as_bytes()]), Found::Unknown), "{word:?}");
-        }
-        assert!(matches!(find(&[]), Found::Unknown));
-    }
-}
+mod tests;

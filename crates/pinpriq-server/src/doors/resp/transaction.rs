@@ -207,7 +207,7 @@ fn check(talk: &mut Talk, desk: &mut Desk, parts: &Parts<'_>) -> Done {
     }
     let queue = &mut transaction.queue;
     match steps.decode(|command| desk.check_step(queue, command)) {
-        Ok(checked) => Ok(checked?),
+        Ok(checked) => checked.or_else(|undone| talk.put_off(undone)),
         Err(malformed) => unreachable!("a step is malformed: {malformed}"),
     }
 }

@@ -59,7 +59,7 @@ impl<'a> Parts<'a> {
         let (mut from, mut to) = (0, 0);
         for word in self.spec.words {
             match word {
-                Word::One(_) if to < given.len() => to += 1,
+                Word::One(_) | Word::Key(_) if to < given.len() => to += 1,
                 // These are the only words of the command.
                 Word::AnyQueues if given.is_empty() || self.is_option(given) => {}
                 Word::Queues | Word::AnyQueues => (from, to) = self.find_queues(given)?,
@@ -85,14 +85,16 @@ impl<'a> Parts<'a> {
     #[inline(never)]
     fn count_words(&mut self, word: Word, rest: &[&[u8]]) -> Result<usize, Fault> {
         match word {
-            Word::One(_) if rest.is_empty() => Err(self.arity()),
-            Word::One(_) => Ok(1),
-            Word::Maybe(_) => Ok(usize::from(!rest.is_empty() && !self.are_options(rest))),
-            Word::MaybeFirst(_) => Ok(usize::from(rest.len() > 1)),
-            Word::Some(_) | Word::Any(_) => {
+            Word::One(_) | Word::Key(_) if rest.is_empty() => Err(self.arity()),
+            Word::One(_) | Word::Key(_) => Ok(1),
+            Word::Maybe(_) | Word::MaybeKey(_) => {
+                Ok(usize::from(!rest.is_empty() && !self.are_options(rest)))
+            }
+            Word::MaybeKeyFirst(_) => Ok(usize::from(rest.len() > 1)),
+            Word::Some(_) | Word::Any(_) | Word::Settings | Word::AnySettings => {
                 let has_none = rest.is_empty() || self.is_option(rest);
                 match word {
-                    Word::Some(_) if has_none => Err(self.arity()),
+                    Word::Some(_) | Word::Settings if has_none => Err(self.arity()),
                     _ if has_none => Ok(0),
                     // The first is an option only if nothing follows its value.
                     _ => Ok(1 + self.count_to_option(&rest[1..])),

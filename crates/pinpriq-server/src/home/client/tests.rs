@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use pinpriq_engine::limits::Limits as EngineLimits;
 use pinpriq_store::shards::shard_of;
+
+use crate::sharding::Sharding;
 use pinpriq_store::{Durable, MemoryStore};
 use tokio::sync::Notify;
 
@@ -23,7 +25,7 @@ fn client() -> (Rc<Shard>, Client) {
     let durable = Durable::open(store, EngineLimits::default(), now, 1).unwrap().0;
     let boxes: Arc<[Mailbox]> = (0..2).map(|_| Mailbox::default()).collect();
     let (clock, bell) = (Rc::new(ManualClock::at(now)), Arc::new(Notify::new()));
-    let post = Some(Post::new(0, boxes));
+    let post = Some(Post::new(0, Sharding::Hashed(2), boxes));
     let shard = Shard::new(durable, Durability::Memory, clock, bell, (post, Arc::default()));
     let peer = SocketAddr::from(([127, 0, 0, 1], 1));
     let who = shard.connect(DoorName::Pinpriq, peer);

@@ -10,8 +10,9 @@ use std::collections::VecDeque;
 use pinpriq_engine::reply::Output;
 use pinpriq_store::durable::Holds;
 
-use super::{Answer, Dialect, Outbox, Waiting, answer_bytes};
+use super::{Answer, Dialect, FORMER, Outbox, Waiting, answer_bytes};
 use crate::letters::letter::{Part, Piece};
+use crate::session::about::{MUTE, SILENT};
 
 /// What is still to come from other shards.
 pub(super) struct Abroad {
@@ -119,9 +120,41 @@ impl Outbox {
                 }
             };
             match piece {
-                Piece::Output(output, holds) => self.fill(gap, from, output, holds),
+                Piece::Output(output, holds) => {
+                    self.fill(gap, u16::try_from(from).ok(), output, holds);
+                }
                 Piece::Part(part) => self.add_part(gap, part),
                 Piece::Lost => self.at(gap).answer = Answer::Lost,
+            }
+        }
+    }
+
+    /// Goes through what a shard owes, oldest first, because its owner has changed. What `settle`
+    /// returns fills the gap; where it returns nothing, the next owner fills it. Nobody is told any
+    /// more what became of the outputs that came from there before.
+    pub(crate) fn settle(&mut self, from: usize, mut settle: impl FnMut(usize) -> Option<Piece>) {
+        let Some(abroad) = &mut self.abroad else { return };
+        let Debt { gaps, .. } = std::mem::take(&mut abroad.shards[from]);
+        let is_of = |it: Option<u16>| it.is_some_and(|it| usize::from(it) == from);
+        for (_, of, _) in abroad.encoded.iter_mut().filter(|(_, of, _)| is_of(Some(*of))) {
+            *of = FORMER;
+        }
+        for waiting in self.waiting.iter_mut().filter(|it| is_of(it.from)) {
+            waiting.from = Some(FORMER);
+        }
+        for in_flight in self.in_flight.iter_mut().filter(|it| is_of(it.from)) {
+            in_flight.from = Some(FORMER);
+        }
+        for (index, gap) in gaps.into_iter().enumerate() {
+            match settle(index) {
+                Some(Piece::Output(output, holds)) => self.fill(gap, None, output, holds),
+                Some(Piece::Part(part)) => self.add_part(gap, part),
+                Some(Piece::Lost) => self.at(gap).answer = Answer::Lost,
+                None => {
+                    if let Some(abroad) = &mut self.abroad {
+                        abroad.shards[from].gaps.push_back(gap);
+                    }
+                }
             }
         }
     }
@@ -153,12 +186,17 @@ impl Outbox {
         waiting
     }
 
-    fn fill(&mut self, gap: u64, from: usize, output: Output, holds: Holds) {
+    fn fill(&mut self, gap: u64, from: Option<u16>, mut output: Output, holds: Holds) {
+        if let Output::Reply { request, .. } = &mut output
+            && *request == MUTE
+        {
+            *request = SILENT;
+        }
         let bytes = answer_bytes(&output);
         let waiting = self.at(gap);
         assert!(matches!(waiting.answer, Answer::Owed), "gap {gap} is kept for no reply");
         waiting.answer = Answer::Output(output);
-        waiting.from = u16::try_from(from).ok();
+        waiting.from = from;
         (waiting.bytes, waiting.holds) = (bytes, holds);
         self.waiting_bytes += bytes;
     }
@@ -217,7 +255,7 @@ impl Outbox {
     pub(super) fn note_accepted(&mut self, sent: u64) {
         let Some(abroad) = &mut self.abroad else { return };
         while let Some((_, from, bytes)) = abroad.encoded.pop_front_if(|(end, ..)| *end <= sent) {
-            let debt = &mut abroad.shards[usize::from(from)];
+            let Some(debt) = abroad.shards.get_mut(usize::from(from)) else { continue };
             debt.accepted += 1;
             debt.accepted_bytes += bytes;
         }

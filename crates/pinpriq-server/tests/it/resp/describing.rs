@@ -56,7 +56,12 @@ async fn check_commands(client: &mut Client) {
             elements(&infos).iter().map(|info| text(&elements(info)[0])).collect();
         assert_eq!(told, names);
         for info in elements(&infos) {
-            assert_eq!(elements(info).len(), 7, "{info:?}");
+            assert_eq!(elements(info).len(), 10, "{info:?}");
+            assert!(matches!(elements(info)[1], Value::Integer(arity) if arity != 0));
+        }
+        for info in elements(&infos).iter().flat_map(|info| elements(&elements(info)[9])) {
+            let name = text(&elements(info)[0]);
+            assert!(name.split_once('|').is_some_and(|(name, _)| names.contains(name)), "{name}");
             assert!(matches!(elements(info)[1], Value::Integer(arity) if arity != 0));
         }
     }
@@ -70,6 +75,26 @@ async fn check_commands(client: &mut Client) {
     let some = pairs(&client.ask("COMMAND DOCS PUT nosuch take").await);
     assert_eq!(some.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["put", "take"]);
     assert_eq!(client.told("COMMAND INFO nosuch").await, "[null]");
+    assert_eq!(client.told("COMMAND INFO queue|nosuch").await, "[null]");
+    let infos = client.ask("COMMAND INFO queue|show TAKE").await;
+    let shown: Vec<String> = elements(&infos).iter().map(show).collect();
+    let wanted =
+        ["[queue|show -3 [] 2 2 1 [] [] [] []]", "[take -2 [movablekeys] 1 1 1 [] [] [] []]"];
+    assert_eq!(shown, wanted);
+    assert_eq!(client.told("COMMAND GETKEYS TAKE QUEUES 2 a b TTR 5").await, "[a b]");
+    assert_eq!(client.told("COMMAND GETKEYS PING").await, "ERR");
+}
+
+#[test]
+fn a_single_server_is_no_cluster() {
+    with_clients(in_memory(), async |_, [client]| {
+        let refusal = "ERR This instance has cluster support disabled";
+        for request in ["SLOTS", "SHARDS", "NODES", "INFO", "MYID", "KEYSLOT q"] {
+            let reply = client.ask(&format!("CLUSTER {request}")).await;
+            assert_eq!(reply, Value::Error(refusal.to_owned()), "{request}");
+        }
+        assert_eq!(client.info("cluster_enabled").await, "0");
+    });
 }
 
 #[test]

@@ -1,0 +1,36 @@
+//! Which node serves which shard.
+//!
+//! [`registry`] is the interface to what the nodes know of each other. [`placement`] decides which
+//! node ought to own which shard, and [`ownership`] is what one node does about it. [`slots`]
+//! decides which shard a name belongs to. [`fake`] is a registry in memory for tests, and
+//! [`conformance`] is what every registry is tested with.
+//!
+//! Nothing here reads a clock or opens a socket.
+
+#[cfg(planted)]
+#[macro_use]
+extern crate pinpriq_planted;
+
+/// Whether a bug was planted. A build for use has none: see `docs/planted.md`.
+#[cfg(not(planted))]
+macro_rules! planted {
+    ($bug:ident) => {
+        false
+    };
+}
+
+pub mod clocks;
+pub mod conformance;
+pub mod fake;
+pub mod ownership;
+pub mod placement;
+pub mod registry;
+pub mod slots;
+
+pub use fake::{FakeKnobs, FakeRegistry};
+pub use ownership::{Counters, HostEnd, Order, Ownership, OwnershipOptions, ShardState};
+pub use placement::{Member, Placement};
+pub use registry::{
+    Addresses, Instance, Meta, NodeRecord, OwnRecord, OwnState, Registry, RegistryAnswer,
+    RegistryCall, RolledBack, ShardNumber, View,
+};

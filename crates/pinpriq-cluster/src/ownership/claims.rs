@@ -1,0 +1,99 @@
+//! The records of the shards: what this node hosts is written, what it does not is removed, and
+//! shards without an owner are claimed.
+
+use super::local::Writing;
+use super::session::Phase;
+use super::{OWN_CALLS_MAX, Order, Ownership};
+use crate::registry::{OwnRecord, OwnState, RegistryCall, ShardNumber};
+
+impl Ownership {
+    /// Whether this node has a session, knows who else is there, and nobody else has its name.
+    pub(super) fn is_settled(&self) -> bool {
+        self.session.phase == Phase::Live
+            && self.session.viewed_at.is_some()
+            && self.session.rival_since.is_none()
+    }
+
+    /// Whether this node may have more shards.
+    pub(super) fn may_claim(&self) -> bool {
+        let drains = self.node.draining && !self.all_drain() && !planted!(DrainingNodeClaims);
+        let is_barred = self.is_leaving || self.is_clock_off || self.is_halted();
+        self.is_settled() && !is_barred && !drains
+    }
+
+    /// Makes the records of this node say what is true.
+    pub(super) fn keep_records(&mut self) {
+        if !self.is_settled() {
+            return;
+        }
+        for shard in 0..self.options.shards {
+            let local = &self.locals[usize::from(shard)];
+            let record = self.record(shard);
+            let wanted = local.host.map(|host| host.record(self.node.instance));
+            let is_own = record.is_some_and(|record| self.is_own(record.instance));
+            // A record without a host was left behind by a call of which nothing was known.
+            let may_write = match (record, local.host) {
+                (None, None) => false,
+                (Some(record), None) => {
+                    let is_claim = record.state == OwnState::Loading;
+                    is_own && !(is_claim && planted!(RecordTakenForHost))
+                }
+                (None, Some(_)) => true,
+                // The log decides between this host and the one of another node.
+                (Some(_), Some(_)) => is_own || planted!(ForeignRecordReplaced),
+            };
+            if may_write && record != wanted && local.is_settled() {
+                self.own(shard, wanted, record, Writing::Change);
+            }
+        }
+    }
+
+    /// Claims the shards that have no owner and whose turn has come.
+    pub(super) fn claim(&mut self) {
+        if !self.may_claim() {
+            return;
+        }
+        for shard in 0..self.options.shards {
+            if self.claim_at(shard).is_none_or(|at| at > self.now) {
+                continue;
+            }
+            let instance = self.node.instance;
+            let record = OwnRecord { instance, term: 0, state: OwnState::Loading };
+            let is_asked = self.own(shard, Some(record), None, Writing::Claim);
+            if is_asked && planted!(HostBeforeClaim) {
+                self.orders.push(Order::Host(shard));
+            }
+        }
+    }
+
+    /// When a shard may be claimed. None if it has an owner, or nobody knows.
+    fn claim_at(&self, shard: ShardNumber) -> Option<u64> {
+        let local = &self.locals[usize::from(shard)];
+        let is_free = local.host.is_none() && local.is_settled();
+        let since = local.vacant_since.filter(|_| is_free)?;
+        let rank = if planted!(RankNotWaited) { 0 } else { local.rank };
+        let wait = rank.saturating_mul(self.options.claim_step_ms);
+        Some(since.saturating_add(wait).max(local.not_before))
+    }
+
+    /// When there is a shard to claim.
+    pub(super) fn claim_timeout(&self, shard: ShardNumber) -> Option<u64> {
+        if self.may_claim() { self.claim_at(shard) } else { None }
+    }
+
+    /// Asks to change the record of a shard. False if too many calls are under way.
+    fn own(
+        &mut self,
+        shard: ShardNumber,
+        record: Option<OwnRecord>,
+        instead_of: Option<OwnRecord>,
+        writing: Writing,
+    ) -> bool {
+        if self.own_calls >= OWN_CALLS_MAX {
+            return false;
+        }
+        self.locals[usize::from(shard)].writing = writing;
+        self.ask(RegistryCall::Own { shard, record, instead_of });
+        true
+    }
+}

@@ -1,0 +1,64 @@
+//! Registries that are asked over a network, one call after the other.
+
+use std::future::Future;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::Duration;
+
+use pinpriq_cluster::{Registry, RegistryAnswer, RegistryCall};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::{Sender, channel};
+
+use crate::Wake;
+
+/// The most calls that may be under way, with those whose answers were not polled.
+const CALLS_MAX: usize = 4_096;
+
+/// Returns the time to live of a session in whole seconds, rounded up, at least 2.
+#[must_use]
+pub fn whole_ttl(ttl: Duration) -> Duration {
+    let seconds = ttl.as_secs().saturating_add(u64::from(ttl.subsec_nanos() > 0));
+    Duration::from_secs(seconds.max(2))
+}
+
+/// A registry as its client sees it.
+pub trait RemoteRegistry: Send + Sync + 'static {
+    /// Carries out a call. It must end after a bounded time, also if the engine never answers. One
+    /// call is under way at a time.
+    fn answer(&self, call: RegistryCall) -> impl Future<Output = RegistryAnswer> + Send;
+}
+
+/// A registry whose calls are carried out by an async runtime, one after the other.
+///
+/// The calls that were started are still carried out when it is dropped.
+pub struct RegistryClient {
+    calls: Sender<RegistryCall>,
+    answers: Receiver<RegistryAnswer>,
+}
+
+impl RegistryClient {
+    /// Asks `remote` on this runtime, and calls `wake` with each answer.
+    pub fn new<R: RemoteRegistry>(remote: R, runtime: &Handle, wake: Wake) -> Self {
+        let (calls, mut started) = channel(CALLS_MAX);
+        let (sender, answers): (SyncSender<RegistryAnswer>, _) = sync_channel(CALLS_MAX);
+        runtime.spawn(async move {
+            while let Some(call) = started.recv().await {
+                let answer = remote.answer(call).await;
+                // There is room unless nobody polls any more.
+                _ = sender.try_send(answer);
+                wake();
+            }
+        });
+        Self { calls, answers }
+    }
+}
+
+impl Registry for RegistryClient {
+    fn start(&mut self, call: RegistryCall) {
+        // The runtime may have ended. Then nothing is answered any more.
+        _ = self.calls.try_send(call);
+    }
+
+    fn poll(&mut self) -> Option<RegistryAnswer> {
+        self.answers.try_recv().ok()
+    }
+}

@@ -1,0 +1,23 @@
+//! Several machines that serve the same queues.
+//!
+//! Each process is a *node*. Its home has the connections of its clients. A shard that it owns has
+//! a host, on a thread of its own, which comes and goes. The exchange connects them with the homes
+//! and hosts of other nodes.
+
+pub(crate) mod clocks;
+mod config;
+pub(crate) mod data;
+pub(crate) mod exchange;
+pub(crate) mod facts;
+mod founding;
+pub(crate) mod hosting;
+mod memory;
+pub(crate) mod message;
+pub(crate) mod node;
+pub(crate) mod owners;
+mod rollback;
+mod watermarks;
+
+pub use self::config::{ClusterConfig, ClusterEngine, LogEnds, Wake};
+pub use self::data::{KnownCluster, NodeData};
+pub use self::founding::{FORMAT, new_meta};

@@ -1,0 +1,262 @@
+//! Who is asked for a shard, whose answers count, and what becomes of those who ask. The other
+//! nodes are played by the tests.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use pinpriq_engine::limits::Limits as EngineLimits;
+use pinpriq_engine::reply::{Output, Reply};
+use pinpriq_engine::task::RequestId;
+use pinpriq_engine::time::Timestamp;
+use pinpriq_store::durable::Holds;
+use pinpriq_store::{Durable, MemoryStore};
+use tokio::sync::Notify;
+
+use super::*;
+use crate::clock::ManualClock;
+use crate::config::{DoorName, Durability, Limits, PinpriqOptions};
+use crate::doors::{DoorOptions, kind_of};
+use crate::home::client::Client;
+use crate::letters::letter::{Errand, Piece};
+use crate::letters::mailbox::Mailbox;
+use crate::session::about::Manners;
+use crate::sharding::Sharding;
+
+/// The only shard.
+const SHARD: usize = 0;
+
+const MANNERS: Manners =
+    Manners { tells_refusals: true, waits_for_room: false, groups_per_turn: 1, requeues: true };
+
+/// What was said, and to whom.
+type Said = Rc<RefCell<Vec<(End, Vec<u8>)>>>;
+
+struct Ear(Said);
+
+impl Carrier for Ear {
+    fn send(&self, to: End, body: &[u8]) {
+        self.0.borrow_mut().push((to, body.to_vec()));
+    }
+}
+
+/// The home of a node of a cluster with one shard.
+struct Stage {
+    boxes: Arc<[Mailbox]>,
+    home: Rc<Shard>,
+    exchange: Rc<Exchange>,
+    said: Said,
+}
+
+impl Stage {
+    fn start() -> Self {
+        let now = Timestamp::from_ms(1);
+        let store = Box::new(MemoryStore::new());
+        let durable = Durable::open(store, EngineLimits::default(), now, 1).unwrap().0;
+        let boxes: Arc<[Mailbox]> = (0..2).map(|_| Mailbox::default()).collect();
+        let (clock, bell) = (Rc::new(ManualClock::at(now)), Arc::new(Notify::new()));
+        let post = Post::new(1, Sharding::Slotted(1), boxes.clone()).with_routes();
+        let with = (Some(post), Arc::default());
+        let home = Shard::new(durable, Durability::Sync, clock, bell, with);
+        let said = Said::default();
+        let carrier = Box::new(Ear(said.clone()));
+        let exchange = Exchange::new(home.clone(), carrier, Box::new(|_, _| ()));
+        Self { boxes, home, exchange, said }
+    }
+
+    fn post(&self) -> &Post {
+        self.home.post().unwrap()
+    }
+
+    fn hear(&self, from: End, put: impl FnOnce(&mut Vec<u8>)) {
+        let mut body = Vec::new();
+        put(&mut body);
+        assert!(self.exchange.hear(from, &body));
+    }
+
+    /// A node says that it serves the shard in this term.
+    fn serves(&self, node: u128, term: u64) {
+        self.hear(End::To(node), |body| message::put_serves(body, SHARD, term));
+    }
+
+    /// A node says that it has lost the shard.
+    fn has_failed(&self, node: u128) {
+        self.hear(End::To(node), |body| message::put_ended(body, SHARD, false));
+    }
+
+    /// The nodes that were told anything since the last time, with what.
+    fn told(&self) -> Vec<(u128, Vec<u8>)> {
+        self.exchange.send();
+        let said = self.said.take().into_iter();
+        let asked = said.filter_map(|(end, body)| match end {
+            End::To(node) => Some((node, body)),
+            End::From(_) => None,
+        });
+        asked.collect()
+    }
+
+    /// The node that is asked for the shard, if another one is.
+    fn asked(&self) -> Option<u128> {
+        self.told();
+        self.post().write_errand(SHARD, ClientId(9), Errand::EndWaits);
+        let told = self.told();
+        self.post().take(SHARD);
+        told.first().map(|(node, _)| *node)
+    }
+}
+
+#[test]
+fn the_node_with_the_highest_term_is_asked_and_none_with_a_lower_one_after_it() {
+    let stage = Stage::start();
+    stage.exchange.link_up(1);
+    stage.exchange.link_up(2);
+    assert_eq!(stage.asked(), None);
+    stage.serves(1, 5);
+    assert_eq!(stage.asked(), Some(1));
+    stage.serves(2, 7);
+    assert_eq!(stage.asked(), Some(2));
+    stage.serves(1, 6);
+    assert_eq!(stage.asked(), Some(2));
+    stage.has_failed(2);
+    assert_eq!(stage.asked(), None, "node 1 has term 6, and there was a term 7");
+    assert_eq!(stage.post().route(SHARD), Route::Nowhere);
+    stage.serves(1, 8);
+    assert_eq!(stage.asked(), Some(1));
+    stage.serves(2, 9);
+    stage.exchange.link_down(2);
+    assert_eq!(stage.asked(), None, "the link is lost, and its node may serve all the same");
+}
+
+#[test]
+fn a_host_of_this_node_is_asked_unless_another_node_has_a_higher_term() {
+    let stage = Stage::start();
+    stage.exchange.link_up(1);
+    stage.serves(1, 3);
+    stage.exchange.hear_host(SHARD, &HostNews::Serves(4));
+    assert_eq!((stage.asked(), stage.post().route(SHARD)), (None, Route::Here));
+    stage.serves(1, 5);
+    assert_eq!((stage.asked(), stage.post().route(SHARD)), (Some(1), Route::Away));
+    stage.has_failed(1);
+    assert_eq!(stage.post().route(SHARD), Route::Nowhere, "the host has yet to notice");
+    stage.exchange.hear_host(SHARD, &HostNews::Released);
+    stage.exchange.hear_host(SHARD, &HostNews::Serves(6));
+    assert_eq!(stage.post().route(SHARD), Route::Here);
+}
+
+/// A client that reads a queue, so that asking twice does no harm.
+fn reading(stage: &Stage) -> Client {
+    let peer = SocketAddr::from(([127, 0, 0, 1], 1));
+    let who = stage.home.connect(DoorName::Resp, peer);
+    let (pinpriq, limits) = (PinpriqOptions::default(), Limits::default());
+    let options = DoorOptions { pinpriq, limits, contacts: Arc::default() };
+    let mut client =
+        Client::begin(stage.home.clone(), who, (kind_of(DoorName::Resp), peer), &options);
+    client.take_in(b"PEEK q\r\n");
+    client.encode();
+    client
+}
+
+/// The request in what a node was told, with the bytes that it occupies.
+fn request_in(body: &[u8]) -> (RequestId, usize) {
+    let mut found = None;
+    let read = message::read(body, |message| {
+        if let Message::Errand(_, _, Errand::Commands(commands)) = message {
+            found = commands.first().map(|(request, _, length)| (request, length));
+        }
+    });
+    assert_eq!(read.unwrap(), body.len());
+    found.unwrap()
+}
+
+/// A node says that nothing is in the queue.
+fn answer(stage: &Stage, node: u128, client: ClientId, (request, consumed): (RequestId, usize)) {
+    let reply = Reply::Tasks { tasks: Vec::new(), popped: false };
+    let piece = Piece::Output(Output::Reply { client, request, reply }, Holds::default());
+    let news = News { pieces: vec![piece], tells_refusals: true, consumed, ..News::default() };
+    stage.hear(End::To(node), |body| message::put_news(body, (SHARD, client), &news));
+}
+
+#[test]
+fn what_a_former_owner_says_is_not_passed_on() {
+    let stage = Stage::start();
+    stage.exchange.link_up(1);
+    stage.exchange.link_up(2);
+    stage.serves(1, 5);
+    let mut client = reading(&stage);
+    let told = stage.told();
+    let [(1, asked)] = &told[..] else { panic!("{told:?}") };
+    let first = request_in(asked);
+    stage.serves(2, 6);
+    let told = stage.told();
+    let [(2, asked)] = &told[..] else { panic!("{told:?}") };
+    let second = request_in(asked);
+
+    answer(&stage, 1, client.number(), first);
+    client.encode();
+    assert!(client.session.outbox.borrow().unwritten().is_empty(), "the former owner was heard");
+    answer(&stage, 2, client.number(), second);
+    client.encode();
+    assert_eq!(client.session.outbox.borrow().unwritten(), b"*0\r\n");
+    client.leave();
+}
+
+#[test]
+fn the_clients_of_a_node_whose_link_is_lost_are_gone() {
+    const LINK: u64 = 3;
+    let stage = Stage::start();
+    stage.exchange.hear_host(SHARD, &HostNews::Serves(4));
+    stage.exchange.asker_came(LINK);
+    stage.hear(End::From(LINK), |body| {
+        message::put_errand(body, (SHARD, 4), ClientId(1), &Errand::Open(MANNERS));
+    });
+    let letters = stage.boxes[SHARD].empty();
+    let is_guest = |letter: &Letter| {
+        let home = Home::Link(LINK);
+        matches!(letter, Letter::Errand { home: of, errand: Errand::Open(_), .. } if *of == home)
+    };
+    assert!(letters.len() == 1 && letters.iter().all(is_guest));
+
+    stage.exchange.asker_gone(LINK);
+    let letters = stage.boxes[SHARD].empty();
+    let is_told = letters.iter().any(|it| matches!(it, Letter::HomeGone(Home::Link(LINK))));
+    assert!(is_told, "the host keeps them");
+    stage.said.borrow_mut().clear();
+    stage.exchange.send_news(LINK, (SHARD, ClientId(1)), &News::default());
+    stage.exchange.send();
+    assert!(stage.said.borrow().is_empty(), "nobody is there to be told");
+}
+
+#[test]
+fn what_a_former_host_of_this_node_was_asked_does_not_reach_the_next_one() {
+    const LINK: u64 = 3;
+    let stage = Stage::start();
+    stage.exchange.asker_came(LINK);
+    let ask = |term| {
+        stage.hear(End::From(LINK), |body| {
+            message::put_errand(body, (SHARD, term), ClientId(1), &Errand::Open(MANNERS));
+        });
+        stage.boxes[SHARD].empty().len()
+    };
+    stage.exchange.hear_host(SHARD, &HostNews::Serves(4));
+    assert_eq!(ask(4), 1);
+    stage.exchange.hear_host(SHARD, &HostNews::Released);
+    assert_eq!(ask(4), 0);
+    stage.exchange.hear_host(SHARD, &HostNews::Serves(5));
+    assert_eq!(ask(4), 0, "it was on its way while the owner changed");
+    assert_eq!(ask(5), 1);
+}
+
+#[test]
+fn a_node_that_serves_with_another_term_is_asked_anew() {
+    let stage = Stage::start();
+    stage.exchange.link_up(1);
+    stage.serves(1, 5);
+    let client = reading(&stage);
+    let told = stage.told();
+    let [(1, asked)] = &told[..] else { panic!("{told:?}") };
+    let first = request_in(asked);
+    stage.serves(1, 6);
+    let told = stage.told();
+    let [(1, asked)] = &told[..] else { panic!("{told:?}") };
+    assert_eq!(request_in(asked).0, first.0);
+    client.leave();
+}

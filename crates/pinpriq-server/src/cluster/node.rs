@@ -1,0 +1,383 @@
+//! A node of a cluster from its configuration to its orderly end.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::net::TcpListener as StdListener;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use pinpriq_cluster::ownership::{HostEnd, Order, Ownership, OwnershipOptions};
+use pinpriq_cluster::{Addresses, Instance, Meta, NodeRecord};
+use pinpriq_engine::time::Span;
+use pinpriq_ledger::Writer;
+use pinpriq_store::durable::Loading;
+use pinpriq_store::{MemoryStore, StoreError};
+use tokio::net::TcpListener;
+use tokio::sync::Notify;
+use tokio::task::LocalSet;
+
+use super::clocks::ClockWatch;
+use super::config::ClusterConfig;
+use super::data::NodeData;
+use super::exchange::{Carrier, End, Exchange};
+use super::facts::Report;
+use super::founding::found;
+use super::hosting::Hosting;
+use super::memory::Memory;
+use crate::clock::{Clock as _, SystemClock, steady_ms};
+use crate::config::{Config, DoorName};
+use crate::error::ServeError;
+use crate::letters::letter::HostNews;
+use crate::links::network::{Network, NetworkEvent, NetworkOptions, Way};
+use crate::process::opening::{engine_limits, random};
+use crate::process::server::{accept_all, take};
+use crate::process::serving::{Common, Context};
+use crate::process::signals::Signals;
+use crate::stop::Stop;
+
+/// The longest time between two looks at what is due, in milliseconds.
+const LOOK_MS: u64 = 100;
+
+/// How long an orderly end may take until all shards are handed over, in milliseconds.
+const HAND_OVER_MS: u64 = 10_000;
+
+/// Runs a node until SIGTERM or SIGINT stops it. Blocks.
+pub fn run_node(config: Config, cluster: ClusterConfig) -> Result<(), ServeError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|source| ServeError::Runtime { source })?;
+    LocalSet::new().block_on(&runtime, async {
+        let leave = Stop::default();
+        let signals = Signals::listen(&leave)?;
+        let node = Node::open(config, cluster, leave.clone()).await?;
+        let boxes = node.context.common.boxes.clone();
+        tokio::task::spawn_local(signals.heed(leave, boxes));
+        node.run().await
+    })
+}
+
+/// A node that has its sockets and knows its cluster.
+struct Node {
+    context: Rc<Context>,
+    listeners: Vec<(DoorName, TcpListener)>,
+    control: Control,
+    stop: Stop,
+    watch: crate::config::Watch,
+}
+
+/// What decides about shards and carries it out.
+struct Control {
+    ownership: Ownership,
+    hosting: Hosting,
+    exchange: Rc<Exchange>,
+    network: Rc<Network>,
+    memory: Memory,
+    /// What hosts have said since the last turn.
+    heard: Rc<RefCell<VecDeque<(usize, HostNews)>>>,
+    bell: Arc<Notify>,
+    leave: Stop,
+    clock: Rc<SystemClock>,
+    clocks: ClockWatch,
+}
+
+impl Node {
+    async fn open(config: Config, cluster: ClusterConfig, leave: Stop) -> Result<Self, ServeError> {
+        let taken = take(&config.listeners)?;
+        let link = StdListener::bind(cluster.link)
+            .map_err(|source| ServeError::Bind { address: cluster.link, source })?;
+        let bell = Arc::new(Notify::new());
+        let wake = {
+            let bell = bell.clone();
+            Arc::new(move || bell.notify_one())
+        };
+        let data = cluster.data.as_deref().map(|data| NodeData::open(data, draw().0));
+        let data = data.transpose()?;
+        let mut registry = cluster.engine.registry(cluster.session_ttl, wake);
+        let clock = Rc::new(SystemClock::starting_at(SystemClock::wall()));
+        let with = (&*bell, &*clock);
+        let meta = found(&mut *registry, cluster.shards, data.as_ref(), with).await?;
+        let memory = Memory::open(&cluster, data, &meta).await?;
+        let shards = usize::from(meta.shards);
+        let stop = Stop::default();
+        let common = Common::of_cluster(shards, stop.clone());
+        let context = home(&config, &common)?;
+        let listeners = taken.into_iter().map(|(door, taken)| Ok((door, taken.listen()?)));
+        let listeners: Vec<_> = listeners.collect::<Result<_, ServeError>>()?;
+        let instance = draw();
+        // Without a directory, each process counts as another node of its name.
+        let data_id = memory.data().map_or_else(|| draw().0, NodeData::id);
+        let record = record(&cluster, (instance, data_id), &listeners, &link)?;
+        let network = network(link, instance, (&meta, &cluster), clock.clone())?;
+        let heard: Rc<RefCell<VecDeque<(usize, HostNews)>>> = Rc::default();
+        let tell = {
+            let (heard, bell) = (heard.clone(), bell.clone());
+            move |shard: usize, news: &HostNews| {
+                heard.borrow_mut().push_back((shard, news.clone()));
+                bell.notify_one();
+            }
+        };
+        let carrier = Box::new(OverNetwork(network.0.clone()));
+        let exchange = Exchange::new(context.shard().clone(), carrier, Box::new(tell));
+        network.1.borrow_mut().replace(exchange.clone());
+        context.connect_with(exchange.clone());
+        let ttl_ms = u64::try_from(cluster.session_ttl.as_millis()).unwrap_or(u64::MAX);
+        let options = OwnershipOptions::new(ttl_ms, meta.shards);
+        let ownership = Ownership::new(registry, record, options, Box::new(draw));
+        let (config, watch) = (Arc::new(config.clone()), config.watch);
+        let writer = Writer(instance.0);
+        let (engine, kept) = (cluster.engine.clone(), memory.watermarks());
+        let hosting = Hosting::new(config, common, (engine, kept), (writer, ttl_ms));
+        let network = network.0;
+        let clocks = ClockWatch::new(ttl_ms);
+        let control = Control {
+            ownership,
+            hosting,
+            exchange,
+            network,
+            memory,
+            heard,
+            bell,
+            leave,
+            clock,
+            clocks,
+        };
+        control.note_nodes();
+        Ok(Self { context, listeners, control, stop, watch })
+    }
+
+    async fn run(self) -> Result<(), ServeError> {
+        let Self { context, listeners, control, stop, watch } = self;
+        let accepting: Vec<_> = listeners
+            .into_iter()
+            .map(|(door, listener)| {
+                let context = context.clone();
+                tokio::task::spawn_local(async move {
+                    accept_all((&context, watch), &listener, door).await;
+                })
+            })
+            .collect();
+        let outcome: Rc<RefCell<Result<(), ServeError>>> = Rc::new(RefCell::new(Ok(())));
+        let served = {
+            let (stop, outcome) = (stop.clone(), outcome.clone());
+            async move {
+                *outcome.borrow_mut() = control.run().await;
+                stop.ask();
+                for task in accepting {
+                    task.abort();
+                    let _ = task.await;
+                }
+            }
+        };
+        let ended = context.serve(served).await.map_err(|source| ServeError::Failed { source });
+        let outcome = outcome.replace(Ok(()));
+        if outcome.is_ok() && ended.is_ok() {
+            tracing::info!("stopped");
+        }
+        outcome.and(ended)
+    }
+}
+
+impl Control {
+    /// Serves what this node ought to serve, until it is told to leave and all is handed over.
+    async fn run(mut self) -> Result<(), ServeError> {
+        let mut left_at = None;
+        loop {
+            let now = steady_ms();
+            let reports: Vec<_> = self.heard.borrow_mut().drain(..).collect();
+            for (shard, news) in reports {
+                self.report(shard, &news).await?;
+            }
+            if left_at.is_none() && self.leave.is_asked_for() {
+                tracing::info!("handing over");
+                self.ownership.drain();
+                left_at = Some(now);
+            }
+            self.clocks.look(now, &self.exchange, &mut self.ownership);
+            let orders = self.ownership.turn(now);
+            let meta = self.ownership.view().meta.as_ref();
+            if let Some(why) = self.memory.heed(meta).await? {
+                self.exchange.refuse_waiting(&why);
+            }
+            for order in orders {
+                self.obey(order)?;
+            }
+            let silent_ms = self.ownership.registry_silent_for(now);
+            if let Some(owners) = self.exchange.owners() {
+                let (counters, clock_off_ms) = (self.ownership.counters(), self.clocks.off_ms());
+                owners.note_report(Report { counters, silent_ms, clock_off_ms });
+            }
+            self.exchange.give_up_waiting(silent_ms);
+            let is_late = left_at.is_some_and(|at| now >= at + HAND_OVER_MS);
+            if left_at.is_some() && self.ownership.is_drained() || is_late {
+                self.ownership.leave();
+                if self.ownership.has_left() || is_late {
+                    return Ok(());
+                }
+            }
+            let due = self.ownership.poll_timeout().unwrap_or(u64::MAX);
+            let pause = Span::from_ms(due.saturating_sub(now).clamp(1, LOOK_MS));
+            tokio::select! {
+                () = self.bell.notified() => {}
+                () = self.clock.until(self.clock.now().after(pause)) => {}
+            }
+        }
+    }
+
+    async fn report(&mut self, shard: usize, news: &HostNews) -> Result<(), ServeError> {
+        self.hosting.note(shard, news);
+        let Ok(number) = u16::try_from(shard) else { return Ok(()) };
+        match news {
+            HostNews::Serves(term) => self.ownership.note_serving(number, *term),
+            HostNews::Released => {
+                tracing::info!(shard, "released");
+                self.ownership.note_released(number);
+            }
+            HostNews::Failed(failure) => {
+                let is_fenced = matches!(failure, StoreError::Fenced { .. });
+                let end = if is_fenced { HostEnd::Fenced } else { HostEnd::Failed };
+                tracing::warn!(shard, %failure, "the host of a shard has ended");
+                self.memory.face(number, failure).await?;
+                self.ownership.note_failed(number, end);
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes where cluster clients find which node.
+    fn note_nodes(&self) {
+        if let Some(owners) = self.exchange.owners() {
+            owners.note_nodes(self.ownership.node(), &self.ownership.view().nodes);
+        }
+    }
+
+    fn obey(&mut self, order: Order) -> Result<(), ServeError> {
+        match order {
+            Order::Host(shard) => {
+                self.hosting.start(usize::from(shard), self.memory.generation());
+            }
+            Order::Release(shard) => self.hosting.release(usize::from(shard)),
+            // The host ends all the same, and reports that.
+            Order::Resume(_) => {}
+            Order::Refresh => {
+                let own = self.ownership.node().instance;
+                self.network.set_own(own.0);
+                let nodes = self.ownership.view().nodes.iter();
+                let others = nodes.filter(|node| node.instance != own);
+                let peers = others.map(|it| (it.instance.0, it.addresses.link.clone()));
+                self.network.set_peers(&peers.collect::<Vec<_>>());
+                self.note_nodes();
+            }
+            Order::GiveUp(why) => return Err(ServeError::Cluster { why }),
+        }
+        Ok(())
+    }
+}
+
+/// Returns the home of the connections, which has no queues of its own.
+fn home(config: &Config, common: &Arc<Common>) -> Result<Rc<Context>, ServeError> {
+    let failed = |source| ServeError::Failed { source };
+    let now = SystemClock::wall();
+    let store = Box::new(MemoryStore::after(now.ms()));
+    let loading = Loading::load(store, engine_limits(config, 1), random()).map_err(failed)?;
+    let incarnation = loading.loaded().header.incarnation + 1;
+    let durable = loading.begin(now, incarnation).map_err(failed)?;
+    let clock = Rc::new(SystemClock::starting_at(now));
+    let own = common.sharding.shards();
+    let bell = Arc::new(Notify::new());
+    Ok(Context::new(own, (config, common.clone()), (durable, bell), clock))
+}
+
+/// Returns what this node says about itself.
+fn record(
+    cluster: &ClusterConfig,
+    (instance, data): (Instance, u128),
+    listeners: &[(DoorName, TcpListener)],
+    link: &StdListener,
+) -> Result<NodeRecord, ServeError> {
+    let announced = |port: u16| format!("{}:{port}", cluster.announce);
+    let of_door = |door: DoorName| {
+        let listener = listeners.iter().find(|(own, _)| *own == door);
+        let address = listener.and_then(|(_, listener)| listener.local_addr().ok());
+        address.map_or_else(String::new, |address| announced(address.port()))
+    };
+    let link = link.local_addr().map_err(|source| ServeError::Runtime { source })?;
+    tracing::info!(door = "link", address = %link, "listening");
+    Ok(NodeRecord {
+        instance,
+        name: cluster.node.clone(),
+        data,
+        addresses: Addresses {
+            link: cluster.announce_link.clone().unwrap_or_else(|| announced(link.port())),
+            resp: of_door(DoorName::Resp),
+            resp_cluster: of_door(DoorName::RespCluster),
+            pinpriq: of_door(DoorName::Pinpriq),
+        },
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        draining: false,
+    })
+}
+
+/// The exchange, once there is one.
+type Later = Rc<RefCell<Option<Rc<Exchange>>>>;
+
+/// Starts the links to other nodes.
+fn network(
+    listener: StdListener,
+    own: Instance,
+    (meta, cluster): (&Meta, &ClusterConfig),
+    clock: Rc<SystemClock>,
+) -> Result<(Rc<Network>, Later), ServeError> {
+    let later: Later = Rc::default();
+    let options = NetworkOptions {
+        listener,
+        own: own.0,
+        secret: meta.secret,
+        session_ttl: cluster.session_ttl,
+        clock,
+    };
+    let events = {
+        let later = later.clone();
+        Rc::new(move |event| {
+            if let Some(exchange) = later.borrow().as_ref() {
+                hear(exchange, event);
+            }
+        })
+    };
+    let network = Network::start(options, events);
+    Ok((network.map_err(|source| ServeError::Runtime { source })?, later))
+}
+
+fn hear(exchange: &Exchange, event: NetworkEvent) {
+    match event {
+        NetworkEvent::Up(node) => exchange.link_up(node),
+        NetworkEvent::Down(node) => exchange.link_down(node),
+        NetworkEvent::Came { id, .. } => exchange.asker_came(id),
+        NetworkEvent::Gone(id) => exchange.asker_gone(id),
+        NetworkEvent::Message { from, body } => {
+            let from = match from {
+                Way::Outgoing(node) => End::To(node),
+                Way::Incoming(id) => End::From(id),
+            };
+            exchange.hear(from, &body);
+        }
+    }
+}
+
+/// Carries bodies over the network.
+struct OverNetwork(Rc<Network>);
+
+impl Carrier for OverNetwork {
+    fn send(&self, to: End, body: &[u8]) {
+        let to = match to {
+            End::To(node) => Way::Outgoing(node),
+            End::From(id) => Way::Incoming(id),
+        };
+        self.0.send(to, body);
+    }
+}
+
+/// Draws an instance that nobody has drawn before.
+fn draw() -> Instance {
+    Instance(u128::from(random()) << 64 | u128::from(random()))
+}

@@ -1,0 +1,184 @@
+//! A node compares what it has seen with the engine, and tells the others what it has found.
+
+use pinpriq_cluster::{FakeKnobs as RegistryKnobs, FakeRegistry, Registry};
+use pinpriq_ledger::{FakeEngine, FakeKnobs, Ledger, LedgerOptions, LedgerStore, Term};
+use pinpriq_ledger::{Tenure, Unreachable};
+use pinpriq_store::Urgency;
+use pinpriq_store::conformance::{Caller, sample_task};
+
+use super::super::Wake;
+use super::super::founding::{known, new_meta};
+use super::*;
+
+const SHARDS: u16 = 2;
+
+/// An engine in memory. Time passes while it is asked.
+struct Memory {
+    logs: FakeEngine,
+    registry: FakeRegistry,
+}
+
+impl Memory {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            logs: FakeEngine::new(1, FakeKnobs::PERFECT),
+            registry: FakeRegistry::new(1, SHARDS, 5_000, RegistryKnobs::PERFECT),
+        })
+    }
+
+    fn reporter(self: &Arc<Self>) -> Reporter {
+        let session_ttl = Duration::from_secs(5);
+        Reporter { engine: self.clone(), session_ttl, node: "n1".to_owned() }
+    }
+
+    fn ask(&self, call: RegistryCall) -> RegistryAnswer {
+        let mut registry = self.registry(Duration::ZERO, Arc::new(|| ()));
+        registry.start(call);
+        registry.poll().unwrap()
+    }
+
+    fn meta(&self) -> Meta {
+        match self.ask(RegistryCall::Find) {
+            RegistryAnswer::Meta(meta) => meta,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn amend(&self, meta: &Meta) {
+        let (meta, instead_of) = (meta.clone(), self.meta());
+        let answer = self.ask(RegistryCall::Amend { meta, instead_of });
+        assert_eq!(answer, RegistryAnswer::Done);
+    }
+
+    /// Appends to the log of a shard in a new tenure, and returns what its node remembers.
+    fn append(&self, shard: u16, entries: u64) -> Watermark {
+        let ledger = Box::new(self.logs.ledger(shard, Writer(7)));
+        let store = LedgerStore::new(ledger, LedgerOptions::default());
+        let mut caller = Caller::start(Box::new(store)).unwrap();
+        for _ in 0..entries {
+            let number = caller.header.last_number + 1;
+            caller.append(&[sample_task(number, "q", 10)], Urgency::Soon).unwrap();
+            caller.settle().unwrap();
+        }
+        caller.store.watermark().unwrap()
+    }
+}
+
+impl ClusterEngine for Memory {
+    fn ledger(&self, shard: ShardNumber, writer: Writer, _: Wake) -> Box<dyn Ledger> {
+        Box::new(self.logs.ledger(shard, writer))
+    }
+
+    fn log_ends(&self, shards: u16) -> Result<Vec<Option<LogEnds>>, Unreachable> {
+        let ends = |shard: u16| {
+            let head = self.logs.head(shard);
+            let first = self.logs.log(shard).first().map_or(Seq(head.0 + 1), |(seq, _)| *seq);
+            self.logs.tenure(shard).map(|Tenure { term, .. }| LogEnds { term, first, head })
+        };
+        Ok((0..shards).map(ends).collect())
+    }
+
+    fn registry(&self, _: Duration, wake: Wake) -> Box<dyn Registry> {
+        Box::new(Hasty(self.registry.clone(), Box::new(self.registry.registry()), wake))
+    }
+}
+
+/// A registry whose time passes when it is asked.
+struct Hasty(FakeRegistry, Box<dyn Registry>, Wake);
+
+impl Registry for Hasty {
+    fn start(&mut self, call: RegistryCall) {
+        self.1.start(call);
+        while let Some(at) = self.0.next_at() {
+            self.0.set_now(at);
+        }
+        (self.2)();
+    }
+
+    fn poll(&mut self) -> Option<RegistryAnswer> {
+        self.1.poll()
+    }
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+}
+
+fn loss() -> StoreError {
+    let [expected, found] = ["entry 9", "entry 7"].map(str::to_owned);
+    StoreError::RolledBack { expected, found }
+}
+
+#[test]
+fn what_was_found_is_noted_for_all() {
+    let memory = Memory::new();
+    let meta = Meta { generation: 3, ..new_meta(SHARDS) };
+    memory.ask(RegistryCall::Found(meta.clone()));
+    let own = known(&meta);
+    let report = |own, shard| block_on(memory.reporter().report(own, (shard, &loss()))).unwrap();
+    assert_eq!(report(own, Some(1)), Reported::Noted);
+    let noted = memory.meta();
+    let found = noted.rolled_back.clone().unwrap();
+    assert_eq!((found.node.as_str(), found.shard, found.generation), ("n1", Some(1), 3));
+    assert_eq!((found.expected.as_str(), found.found.as_str()), ("entry 9", "entry 7"));
+    assert_eq!(report(own, Some(0)), Reported::Noted);
+    assert_eq!(memory.meta(), noted, "the first one is enough");
+    // A node that has seen more tells that too.
+    let later = KnownCluster { generation: 5, ..own };
+    assert_eq!(report(later, None), Reported::Noted);
+    assert_eq!(memory.meta().rolled_back.map(|it| it.generation), Some(5));
+    let accepted = Meta { generation: 6, ..meta };
+    memory.amend(&accepted);
+    assert_eq!(report(later, Some(1)), Reported::Accepted(accepted.clone()));
+    assert_eq!(memory.meta(), accepted);
+}
+
+#[test]
+fn a_cluster_that_is_gone_or_another_one_is_told_apart() {
+    let memory = Memory::new();
+    let reporter = memory.reporter();
+    let own = known(&new_meta(SHARDS));
+    let report = || block_on(reporter.report(own, (Some(1), &loss()))).unwrap_err().to_string();
+    assert!(block_on(reporter.is_gone()));
+    assert!(report().contains("there is no cluster"), "{}", report());
+    memory.ask(RegistryCall::Found(new_meta(SHARDS)));
+    assert!(!block_on(reporter.is_gone()));
+    assert!(report().contains("it holds the cluster"), "{}", report());
+}
+
+#[test]
+fn all_watermarks_are_compared_at_the_start() {
+    let memory = Memory::new();
+    let own = known(&new_meta(SHARDS));
+    let watermarks = Watermarks::in_memory(SHARDS);
+    let find = || find_loss(&*memory, &watermarks, own).unwrap().map(|(shard, _)| shard);
+    let keep = |shard, watermark| watermarks.keeper(shard, Arc::new(|| ())).keep(watermark);
+    assert_eq!(find(), None);
+    keep(0, memory.append(0, 3));
+    keep(1, memory.append(1, 5));
+    assert_eq!(find(), None);
+    memory.append(0, 2);
+    assert_eq!(find(), None, "others may have gone on");
+    memory.logs.roll_back(1, 2);
+    assert_eq!(find(), Some(1), "entries are gone");
+    memory.append(1, 7);
+    assert_eq!(find(), Some(1), "others are in their place");
+    let accepted = KnownCluster { generation: 1, ..own };
+    assert_eq!(find_loss(&*memory, &watermarks, accepted).unwrap().map(|it| it.0), None);
+    let term = Term::first_of(1);
+    keep(0, Watermark { term, ..watermarks.last(0).unwrap() });
+    let found = find_loss(&*memory, &watermarks, accepted).unwrap();
+    assert_eq!(found.map(|it| it.0), Some(0), "a tenure is forgotten");
+}
+
+#[test]
+fn an_engine_that_was_wiped_has_lost_what_was_seen() {
+    let memory = Memory::new();
+    let watermarks = Watermarks::in_memory(SHARDS);
+    watermarks.keeper(1, Arc::new(|| ())).keep(memory.append(1, 2));
+    let own = known(&new_meta(SHARDS));
+    let wiped = Memory::new();
+    let (shard, loss) = find_loss(&*wiped, &watermarks, own).unwrap().unwrap();
+    assert_eq!(shard, 1);
+    assert!(loss.to_string().contains("a log that ends with entry 0"), "{loss}");
+}

@@ -1,0 +1,125 @@
+//! What a desk asks all shards, and joins into one reply.
+
+use pinpriq_engine::command::Command;
+use pinpriq_engine::reply::Output;
+use pinpriq_engine::task::RequestId;
+use pinpriq_letters::encode_command;
+
+use super::Desk;
+use crate::cluster::owners::Owners;
+use crate::home::joins::{Joining, join_clients, join_facts, join_killed, join_replies};
+use crate::home::roll;
+use crate::home::route::ownerless;
+use crate::host::facts::Facts;
+use crate::host::seat::Undone;
+use crate::letters::letter::{Commands, Errand, Inquiry, Part, Question};
+use crate::letters::mailbox::Route;
+use crate::session::about::Chosen;
+use crate::session::log::Wanted;
+use crate::session::outbox::{Join, Joined};
+
+impl Desk {
+    /// Asks all shards for a command, and joins their replies into one. In a cluster, all must have
+    /// owners.
+    pub(super) fn ask_everywhere(
+        &self,
+        request: RequestId,
+        command: &Command<'_>,
+        joining: Joining,
+    ) -> Result<(), Undone> {
+        let client = self.seat.client;
+        let shards = 0..self.seat.shard.shards();
+        let is_nowhere = |to: &usize| {
+            self.seat.shard.post().is_some_and(|post| post.route(*to) == Route::Nowhere)
+        };
+        if let Some(shard) = shards.clone().find(is_nowhere) {
+            return Err(Undone::Refused(ownerless(shard)));
+        }
+        let question = || {
+            let mut commands = Commands::default();
+            commands.push(request, |out| encode_command(command, out));
+            Question::Command(commands)
+        };
+        let join = move |parts| {
+            let reply = join_replies(joining, parts);
+            Joined::Output(Output::Reply { client, request, reply })
+        };
+        self.ask_all(&shards.collect::<Vec<_>>(), question, Box::new(join));
+        Ok(())
+    }
+
+    /// Asks these shards for their part of a reply. Later requests of the client are not carried
+    /// out before all parts are there: this shard would be ahead of its own part.
+    fn ask_all(&self, shards: &[usize], question: impl Fn() -> Question, join: Join) {
+        let (shard, session) = (&self.seat.shard, &self.seat.session);
+        shard.turn_if_begun();
+        for to in shards {
+            let Some(post) = self.open_link(*to) else { return };
+            let question = question();
+            let (wanted, length) = match &question {
+                Question::Command(commands) => (Wanted::Reply, commands.len()),
+                Question::Inquiry(_) => (Wanted::Facts, 0),
+                Question::Delivered => (Wanted::Delivered, 0),
+            };
+            session.links.borrow_mut().link(post.shards(), *to).under_way += length;
+            self.log_part(*to, wanted, length);
+            post.write_errand(*to, self.seat.client, Errand::Ask(question));
+        }
+        session.links.borrow_mut().gathers = !planted!(AllShardsPassed);
+        self.say_joined(shards, join);
+    }
+
+    /// Returns the shards to ask for facts: all, but of a cluster only those in this process.
+    fn asked_for_facts(&self) -> Vec<usize> {
+        let shard = &self.seat.shard;
+        let is_here = |to: &usize| shard.post().is_none_or(|post| post.route(*to) == Route::Here);
+        (0..shard.shards()).filter(is_here).collect()
+    }
+
+    /// Replies with the facts about all shards, written by `write`.
+    pub(crate) fn say_facts(&self, write: impl FnOnce(&Facts) -> Vec<u8> + 'static) {
+        if !self.routes {
+            return self.say(write(&self.seat.shard.facts()));
+        }
+        let shards = self.asked_for_facts();
+        if shards.is_empty() {
+            return self.say(write(&self.facts().of_home()));
+        }
+        // The home of a cluster has the connections, and no shard.
+        let own = self.changes_owners().then(|| self.facts());
+        let join = move |mut parts: Vec<Part>| {
+            parts.extend(own.map(|own| Part::Facts(Box::new(own.of_home()))));
+            Joined::Bytes(write(&join_facts(parts)))
+        };
+        self.ask_all(&shards, || Question::Inquiry(Inquiry::Facts), Box::new(join));
+    }
+
+    /// Returns the facts about the home of a cluster, and what it knows about the others.
+    fn facts(&self) -> Facts {
+        Facts { cluster: self.owners().map(Owners::facts), ..self.seat.shard.facts() }
+    }
+
+    /// Replies with a line for each connection of all shards, written by `write`.
+    pub(crate) fn say_clients(&self, write: impl FnOnce(&str) -> Vec<u8> + 'static) {
+        if !self.routes || self.changes_owners() {
+            let lines = roll::describe(&self.seat.shard).into_iter().map(|(_, line)| line);
+            return self.say(write(&lines.collect::<String>()));
+        }
+        let join = move |parts| Joined::Bytes(write(&join_clients(parts)));
+        let all: Vec<usize> = (0..self.seat.shard.shards()).collect();
+        self.ask_all(&all, || Question::Inquiry(Inquiry::Clients), Box::new(join));
+    }
+
+    /// Ends connections of all shards, except the client's own, and replies with their number,
+    /// written by `write`.
+    pub(crate) fn say_killed(&self, wanted: &Chosen, write: impl FnOnce(u64) -> Vec<u8> + 'static) {
+        let caller = self.seat.client;
+        if !self.routes || self.changes_owners() {
+            return self.say(write(roll::kill(&self.seat.shard, wanted, caller)));
+        }
+        let join = move |parts: Vec<Part>| Joined::Bytes(write(join_killed(&parts)));
+        let question = || Question::Inquiry(Inquiry::Kill(wanted.clone(), caller));
+        let all: Vec<usize> = (0..self.seat.shard.shards()).collect();
+        self.ask_all(&all, question, Box::new(join));
+    }
+}

@@ -1,0 +1,390 @@
+//! What a home of a cluster does when the owner of a shard changes.
+//!
+//! A client notices as little of it as can be. What the former owner has not begun is asked of the
+//! next one, in order. What it may have begun is refused as UNKNOWN, since nobody here can tell
+//! whether it has happened, except for what has no effect until it is answered: reads, and blocked
+//! requests that hand out leases. Where no owner comes in time, requests are refused as TRYAGAIN.
+//!
+//! Who owns what is decided elsewhere.
+
+use std::collections::HashMap;
+
+use pinpriq_engine::command::{Command, TakeMode, Wait};
+use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
+use pinpriq_engine::task::{ClientId, RequestId};
+use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_letters::{decode_command, encode_command};
+use pinpriq_store::durable::Holds;
+
+use crate::host::facts::Facts;
+use crate::host::shard::Shard;
+use crate::letters::letter::{Commands, Errand, Letter, Part, Piece};
+use crate::letters::mailbox::Route;
+use crate::session::Session;
+use crate::session::about::{MUTE, SILENT, is_guest};
+use crate::session::ending::Ending;
+use crate::session::log::{Asked, Wanted, What};
+
+/// How long a request waits for an owner of its shard, in milliseconds.
+const OWNERLESS_MS: u64 = 3_000;
+
+/// How long it waits when the engine under the cluster does not answer, in milliseconds. An engine
+/// that has owed an answer for longer counts as down.
+const DOWN_MS: u64 = 1_000;
+
+/// How the former owner has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Loss {
+    /// In order: it has told all that it has done.
+    InOrder,
+    /// Suddenly.
+    Sudden,
+}
+
+/// What becomes of something that was asked.
+enum Fate {
+    /// It is done, and forgotten.
+    Done,
+    /// The next owner is asked.
+    Again,
+    /// It is answered with this.
+    Answered(Piece),
+}
+
+/// Notes that a shard has lost its owner. `unsent` are the letters that have not reached it.
+pub(crate) fn lose_owner(home: &Shard, shard: usize, unsent: &[Letter], loss: Loss) {
+    let Some(post) = home.post() else { return };
+    post.set_route(shard, Route::Nowhere);
+    let mut not_begun: HashMap<ClientId, usize> = HashMap::new();
+    for letter in unsent {
+        if let Letter::Errand { client, errand: Errand::Commands(commands), .. } = letter {
+            *not_begun.entry(*client).or_default() += commands.count();
+        }
+    }
+    each_linked(home, shard, |client, session| {
+        let not_begun = not_begun.get(&client).copied().unwrap_or(0);
+        lose_owner_of(home, (client, session), shard, (not_begun, loss));
+    });
+}
+
+fn lose_owner_of(
+    home: &Shard,
+    (client, session): (ClientId, &Session),
+    shard: usize,
+    (not_begun, loss): (usize, Loss),
+) {
+    let (begun, ends) = {
+        let links = &mut *session.links.borrow_mut();
+        let is_deaf = links.lasting.manners.is_some_and(|manners| !manners.tells_refusals);
+        let has_subscriptions =
+            links.deliveries == Some(shard) && !links.lasting.subscriptions.is_empty();
+        let loses_deliveries =
+            loss == Loss::Sudden && (is_deaf || links.lasting.subscriptions.pop());
+        let link = links.link(home.shards(), shard);
+        link.open = false;
+        (link.heard, link.resets) = (0, 0);
+        link.delivered_before += std::mem::take(&mut link.delivered);
+        let asked = link.log.iter().filter(|it| matches!(it.what, What::Command(..)));
+        (asked.count().saturating_sub(not_begun), has_subscriptions && loses_deliveries)
+    };
+    let mut seen = 0;
+    settle(home, session, shard, |asked| {
+        if let What::Command(..) = asked.what {
+            seen += 1;
+        }
+        let may_have_begun = loss == Loss::Sudden && (asked.carried_out || seen <= begun);
+        fate(client, shard, asked, may_have_begun)
+    });
+    if ends {
+        end(session, home, shard);
+    }
+}
+
+/// Decides what becomes of something when its owner is gone.
+fn fate(client: ClientId, shard: usize, asked: &Asked, may_have_begun: bool) -> Fate {
+    if !asked.is_owed {
+        return Fate::Done;
+    }
+    match &asked.what {
+        What::Part(wanted) => Fate::Answered(Piece::Part(substitute(*wanted, shard))),
+        What::Command(_, bytes)
+            if !may_have_begun || has_no_effect(bytes) || planted!(BegunPopSentAgain) =>
+        {
+            Fate::Again
+        }
+        What::Command(request, _) => {
+            let sentence = format!(
+                "the owner of shard {shard} has changed, and it is not known whether the request \
+                 was carried out"
+            );
+            let refusal = Refusal::new(RefusalKind::Unknown, sentence);
+            Fate::Answered(refused(client, *request, refusal))
+        }
+    }
+}
+
+/// Refuses what has waited too long for an owner of its shard. `silent_ms` says for how long the
+/// engine under the cluster has owed an answer.
+pub(crate) fn give_up_waiting(home: &Shard, silent_ms: u64) {
+    let is_down = silent_ms > DOWN_MS;
+    let Some(post) = home.post() else { return };
+    let now = home.clock().now();
+    for to in (0..home.shards()).filter(|to| post.route(*to) == Route::Nowhere) {
+        each_linked(home, to, |client, session| {
+            let is_late = |asked: &Asked| now >= patience_ends(asked, is_down);
+            let any_late = {
+                let links = &mut *session.links.borrow_mut();
+                links.link(home.shards(), to).log.iter().any(is_late)
+            };
+            if any_late {
+                settle(home, session, to, |asked| {
+                    if is_late(asked) { too_late(client, to, asked, is_down) } else { Fate::Again }
+                });
+            }
+        });
+    }
+}
+
+/// Refuses everything that waits for an owner of its shard as STORE. `why` is the sentence.
+pub(crate) fn refuse_waiting(home: &Shard, why: &str) {
+    let Some(post) = home.post() else { return };
+    for to in (0..home.shards()).filter(|to| post.route(*to) == Route::Nowhere) {
+        each_linked(home, to, |client, session| {
+            let is_asked = !session.links.borrow_mut().link(home.shards(), to).log.is_empty();
+            if is_asked {
+                settle(home, session, to, |asked| refused_store(client, asked, why));
+            }
+        });
+    }
+}
+
+fn refused_store(client: ClientId, asked: &Asked, why: &str) -> Fate {
+    if !asked.is_owed {
+        return Fate::Done;
+    }
+    Fate::Answered(match &asked.what {
+        What::Part(Wanted::Reply) => {
+            let refusal = Refusal::new(RefusalKind::Store, why.to_owned());
+            Piece::Part(Part::Reply(Reply::Refused(refusal)))
+        }
+        What::Part(wanted) => Piece::Part(substitute(*wanted, 0)),
+        What::Command(request, _) => {
+            refused(client, *request, Refusal::new(RefusalKind::Store, why))
+        }
+    })
+}
+
+/// Returns until when something waits for an owner. What may block waits as long as it may.
+fn patience_ends(asked: &Asked, is_down: bool) -> Timestamp {
+    let shortest = Span::from_ms(if is_down { DOWN_MS } else { OWNERLESS_MS });
+    let wait = match &asked.what {
+        What::Part(_) => None,
+        What::Command(_, bytes) => decode_command(bytes, wait_of).ok().flatten(),
+    };
+    match wait {
+        Some(Wait::Forever) => Timestamp::from_ms(u64::MAX),
+        Some(Wait::For(wait)) => asked.at.after(wait.max(shortest)),
+        Some(Wait::No) | None => asked.at.after(shortest),
+    }
+}
+
+fn too_late(client: ClientId, to: usize, asked: &Asked, is_down: bool) -> Fate {
+    let refusal = if is_down {
+        Refusal::cluster_down()
+    } else {
+        let sentence = format!("shard {to} has no owner at the moment; nothing was carried out");
+        Refusal::new(RefusalKind::TryAgain, sentence)
+    };
+    match &asked.what {
+        What::Part(wanted) => Fate::Answered(Piece::Part(substitute(*wanted, to))),
+        What::Command(request, _) => Fate::Answered(refused(client, *request, refusal)),
+    }
+}
+
+/// Asks the new owner of a shard for everything that waits for one.
+pub(crate) fn gain_owner(home: &Shard, to: usize, route: Route) {
+    let Some(post) = home.post() else { return };
+    post.set_route(to, route);
+    let now = home.clock().now();
+    each_linked(home, to, |client, session| {
+        let links = &mut *session.links.borrow_mut();
+        let Some(manners) = links.lasting.manners else { return };
+        let subscribes = links.deliveries == Some(to);
+        let credits = links.lasting.credits;
+        let (is_blocked, gives_up) = (links.blocked, links.gives_up);
+        let ends = links.lasting.ends;
+        let subscriptions: Vec<Vec<u8>> = if subscribes && ends.is_none() {
+            links.lasting.subscriptions.commands().map(<[u8]>::to_vec).collect()
+        } else {
+            Vec::new()
+        };
+        let link = links.link(home.shards(), to);
+        if link.open || (link.log.is_empty() && subscriptions.is_empty()) {
+            return;
+        }
+        link.open = true;
+        post.write_errand(to, client, Errand::Open(manners));
+        let kept = link.log.take();
+        let is_subscribed = !subscriptions.is_empty();
+        for bytes in subscriptions {
+            let length = Commands::length(bytes.len());
+            let encode = |out: &mut Vec<u8>| out.extend_from_slice(&bytes);
+            post.write_command(to, client, SILENT, encode);
+            let what = What::Command(SILENT, Vec::new());
+            let is_owed = false;
+            link.log.keep(Asked { what, at: now, length, carried_out: false, is_owed });
+        }
+        let left = credits.saturating_sub(link.delivered_before);
+        if is_subscribed && left > 0 {
+            let left = u32::try_from(left).unwrap_or(u32::MAX);
+            post.write_errand(to, client, Errand::Credit(left));
+        }
+        for mut asked in kept {
+            if let What::Command(request, bytes) = &asked.what {
+                let bytes = with_time_left(bytes, now.since(asked.at));
+                asked.length = Commands::length(bytes.len());
+                let encode = |out: &mut Vec<u8>| out.extend_from_slice(&bytes);
+                post.write_command(to, client, *request, encode);
+            }
+            link.log.keep(asked);
+        }
+        link.under_way = link.log.under_way();
+        if is_blocked && gives_up {
+            post.write_errand(to, client, Errand::EndWaits);
+        }
+        if let Some(stopping) = ends {
+            post.write_errand(to, client, Errand::End { stopping, unsent: Vec::new() });
+        }
+    });
+}
+
+/// Calls `act` for each client with its connection here that has asked anything of this shard.
+fn each_linked(home: &Shard, to: usize, mut act: impl FnMut(ClientId, &Session)) {
+    home.each_client(|client, session| {
+        if !is_guest(client) && session.links.borrow().has(to) {
+            act(client, session);
+        }
+    });
+}
+
+/// Goes through all that was asked of a shard, and does what `decide` says.
+fn settle(home: &Shard, session: &Session, to: usize, mut decide: impl FnMut(&Asked) -> Fate) {
+    let links = &mut *session.links.borrow_mut();
+    let tells_refusals = links.lasting.manners.is_none_or(|manners| manners.tells_refusals);
+    let link = links.link(home.shards(), to);
+    let mut pieces = Vec::new();
+    let mut is_refused = false;
+    for mut asked in link.log.take() {
+        let fate = decide(&asked);
+        match fate {
+            Fate::Done => {}
+            Fate::Again => {
+                asked.carried_out = false;
+                link.log.keep(asked);
+                pieces.push(None);
+            }
+            Fate::Answered(piece) => {
+                is_refused |= matches!(asked.what, What::Command(..));
+                pieces.push(Some(piece));
+            }
+        }
+    }
+    link.under_way = link.log.under_way();
+    link.standing.stalled = false;
+    let mut outbox = session.outbox.borrow_mut();
+    outbox.settle(to, |index| pieces.get_mut(index).and_then(Option::take));
+    if outbox.is_owed_nothing() {
+        (links.blocked, links.gives_up, links.gathers) = (false, false, false);
+    }
+    drop(outbox);
+    session.bell.ring();
+    if is_refused && !tells_refusals {
+        let link = links.link(home.shards(), to);
+        link.standing.ended = Some(Ending::Unknown);
+        session.outbox.borrow_mut().lose(to);
+    }
+}
+
+/// Ends a client whose protocol cannot say what has happened.
+fn end(session: &Session, home: &Shard, to: usize) {
+    let links = &mut *session.links.borrow_mut();
+    let link = links.link(home.shards(), to);
+    link.standing.ended = Some(Ending::Unknown);
+    session.outbox.borrow_mut().lose(to);
+    session.bell.ring();
+}
+
+fn refused(client: ClientId, request: RequestId, refusal: Refusal) -> Piece {
+    // A request without a reply cannot be refused: its connection ends.
+    if request == MUTE {
+        return Piece::Lost;
+    }
+    let reply = Reply::Refused(refusal);
+    Piece::Output(Output::Reply { client, request, reply }, Holds::default())
+}
+
+/// Returns what stands for the part of a shard that has no owner, or whose owner cannot say it.
+pub(crate) fn substitute(wanted: Wanted, shard: usize) -> Part {
+    match wanted {
+        Wanted::Reply => {
+            let sentence = format!(
+                "the owner of shard {shard} is changing: send it again; in other shards it may \
+                 have been carried out"
+            );
+            Part::Reply(Reply::Refused(Refusal::new(RefusalKind::TryAgain, sentence)))
+        }
+        Wanted::Facts => Part::Facts(Box::<Facts>::default()),
+        Wanted::Done => Part::Done,
+        Wanted::Delivered => Part::Delivered(0),
+    }
+}
+
+/// Whether a command can be asked twice without any harm.
+fn has_no_effect(bytes: &[u8]) -> bool {
+    let decided = decode_command(bytes, |command| match command {
+        Command::Take(take) => take.wait.blocks() && !matches!(take.mode, TakeMode::Pop),
+        Command::Await { .. } => true,
+        command => !command.is_change(),
+    });
+    decided.unwrap_or(false)
+}
+
+/// Returns how long a command may block.
+pub(crate) const fn wait_of(command: &Command<'_>) -> Option<Wait> {
+    match command {
+        Command::Take(take) | Command::TakeDone { take, .. } => Some(take.wait),
+        Command::Await { wait, .. } => Some(*wait),
+        Command::PutInLine { room, .. } => Some(Wait::For(*room)),
+        _ => None,
+    }
+}
+
+/// Returns the command with what is left of the time that it may block.
+fn with_time_left(bytes: &[u8], passed: Span) -> Vec<u8> {
+    let left = |wait: Wait| match wait {
+        Wait::For(span) => Wait::For(Span::from_ms(span.ms().saturating_sub(passed.ms()).max(1))),
+        wait => wait,
+    };
+    let mut out = Vec::new();
+    let decoded = decode_command(bytes, |command| {
+        let command = match *command {
+            Command::Take(mut take) => {
+                take.wait = left(take.wait);
+                Command::Take(take)
+            }
+            Command::TakeDone { done, mut take } => {
+                take.wait = left(take.wait);
+                Command::TakeDone { done, take }
+            }
+            Command::Await { queue, id, wait } => Command::Await { queue, id, wait: left(wait) },
+            Command::PutInLine { put, room } => {
+                let room = Span::from_ms(room.ms().saturating_sub(passed.ms()).max(1));
+                Command::PutInLine { put, room }
+            }
+            command => command,
+        };
+        encode_command(&command, &mut out);
+    });
+    assert!(decoded.is_ok(), "what was encoded here can be decoded here: {decoded:?}");
+    out
+}

@@ -1,0 +1,37 @@
+//! What clients are told that want to know which node of a cluster has a queue.
+//!
+//! Such a client keeps a map of the slots, and asks each node for what that node serves. What
+//! belongs to another node is refused with its address instead of being forwarded. If that address
+//! is not known, or the node does not expect such clients, the request is forwarded.
+
+use pinpriq_cluster::slots::slot_of;
+use pinpriq_engine::reply::{Refusal, RefusalKind};
+
+use crate::cluster::owners::Owners;
+use crate::host::seat::Undone;
+
+/// Why a request was not carried out here.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Redirect {
+    /// This slot is served by the node that listens at this address.
+    Moved(u16, String),
+    /// Its names are in shards of which each may have another node.
+    CrossSlot,
+}
+
+/// Refuses a request about this name, whose shard is `to`, if another node is to be asked for it.
+pub(super) fn redirect(owners: &Owners, to: usize, name: &[u8]) -> Result<(), Undone> {
+    let Some(listening) = owners.elsewhere(to) else { return Ok(()) };
+    Err(Undone::Redirected(Redirect::Moved(slot_of(name), listening.to_string())))
+}
+
+/// Returns the refusal of a request whose names live in several shards.
+pub(super) fn crossing(refusal: Refusal) -> Undone {
+    if refusal.kind == RefusalKind::CrossShard {
+        return Undone::Redirected(Redirect::CrossSlot);
+    }
+    Undone::Refused(refusal)
+}
+
+#[cfg(test)]
+mod tests;

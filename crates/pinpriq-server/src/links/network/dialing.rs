@@ -1,0 +1,168 @@
+//! The connection that this node dials to another, again and again.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use pinpriq_engine::time::Span;
+use tokio::net::TcpStream;
+use tokio::sync::Notify;
+
+use super::greeting::{Agreed, Own, Trouble, greet_acceptor};
+use super::line::{Line, Loss};
+use super::{Hex, Network, NetworkEvent, Way};
+
+/// How long it waits before it dials again, at first and at most.
+const PAUSE: Span = Span::from_ms(100);
+const PAUSE_MAX: Span = Span::from_ms(1_000);
+
+/// Another node.
+pub(super) struct Peer {
+    /// Where it listens. `None` once it is no longer wanted.
+    address: RefCell<Option<String>>,
+    /// How often the connection was to start again.
+    starts: Cell<u64>,
+    /// Wakes the task that dials, when `starts` has changed.
+    changed: Notify,
+    /// The connection, while it is up.
+    line: RefCell<Option<Rc<Line>>>,
+}
+
+impl Peer {
+    pub(super) fn new(address: &str) -> Self {
+        Self {
+            address: RefCell::new(Some(address.to_owned())),
+            starts: Cell::default(),
+            changed: Notify::default(),
+            line: RefCell::default(),
+        }
+    }
+
+    /// Sets where it listens, if it is wanted.
+    pub(super) fn aim(&self, address: Option<&String>) {
+        let is_same = self.address.borrow().as_ref() == address;
+        if !is_same {
+            *self.address.borrow_mut() = address.cloned();
+            self.start_again();
+        }
+    }
+
+    /// Ends the connection, which is then dialed again.
+    pub(super) fn start_again(&self) {
+        self.starts.set(self.starts.get() + 1);
+        self.changed.notify_one();
+        if let Some(line) = &*self.line.borrow() {
+            line.end();
+        }
+    }
+
+    /// Sends a body if the connection is up.
+    pub(super) fn send(&self, body: &[u8]) {
+        if let Some(line) = &*self.line.borrow() {
+            line.send(body);
+        }
+    }
+
+    /// Returns how many bytes were sent that the socket has not accepted yet.
+    #[cfg(test)]
+    pub(super) fn waiting_bytes(&self) -> usize {
+        self.line.borrow().as_ref().map_or(0, |line| line.waiting_bytes())
+    }
+
+    /// Waits until the connection is to start again, or was since this number of starts.
+    async fn restarted(&self, since: u64) {
+        while self.starts.get() == since {
+            self.changed.notified().await;
+        }
+    }
+}
+
+impl Network {
+    /// Dials a node whenever there is no connection to it, until it is no longer wanted.
+    pub(super) async fn keep(self: Rc<Self>, instance: u128, peer: Rc<Peer>) {
+        let mut pause = PAUSE;
+        // What was logged last about failed attempts.
+        let mut told = None;
+        loop {
+            let (starts, address) = (peer.starts.get(), peer.address.borrow().clone());
+            let Some(address) = address else { break };
+            let dialed = tokio::select! {
+                dialed = self.dial(instance, &address) => dialed,
+                () = self.clock.until(self.clock.now().after(self.ttl)) => Err(Trouble::Late),
+                () = peer.restarted(starts) => continue,
+            };
+            match dialed {
+                Ok((stream, agreed)) if peer.starts.get() == starts => {
+                    let (node, version) = (Hex(instance), agreed.version);
+                    tracing::debug!(%address, %node, version, "connected to another node");
+                    let began = self.clock.now();
+                    let loss = self.talk(instance, &peer, (stream, agreed)).await;
+                    log_loss((instance, &address), &loss);
+                    told = None;
+                    // One that is lost again and again is not dialed more often than others.
+                    if self.clock.now() >= began.after(PAUSE_MAX) {
+                        pause = PAUSE;
+                    }
+                }
+                Ok(_) => {}
+                Err(trouble) => {
+                    let text = trouble.to_string();
+                    log_trouble((instance, &address), &text, told.as_ref() == Some(&text));
+                    told = Some(text);
+                }
+            }
+            tokio::select! {
+                () = self.clock.until(self.clock.now().after(pause)) => {
+                    pause = Span::from_ms((pause.ms() * 2).min(PAUSE_MAX.ms()));
+                }
+                () = peer.restarted(starts) => (pause, told) = (PAUSE, None),
+            }
+        }
+        self.peers.borrow_mut().remove(&instance);
+    }
+
+    async fn dial(&self, instance: u128, address: &str) -> Result<(TcpStream, Agreed), Trouble> {
+        let mut stream = TcpStream::connect(address).await?;
+        self.prepare(&stream)?;
+        let own = Own::new(self.own.get());
+        let agreed = greet_acceptor(&mut stream, &self.secret, own, instance).await?;
+        Ok((stream, agreed))
+    }
+
+    /// Reports the connection, serves it until it ends, and reports that.
+    async fn talk(
+        &self,
+        instance: u128,
+        peer: &Peer,
+        (stream, Agreed { sealer, opener, .. }): (TcpStream, Agreed),
+    ) -> Loss {
+        let line = Rc::new(Line::new(sealer));
+        *peer.line.borrow_mut() = Some(line.clone());
+        self.tell(NetworkEvent::Up(instance));
+        let deliver = |body| {
+            self.tell(NetworkEvent::Message { from: Way::Outgoing(instance), body });
+        };
+        let loss = line.run((stream, opener), (self.ttl, &*self.clock), deliver).await;
+        *peer.line.borrow_mut() = None;
+        self.tell(NetworkEvent::Down(instance));
+        loss
+    }
+}
+
+/// Logs why a node cannot be dialed, as a warning if that is new.
+fn log_trouble((instance, address): (u128, &str), reason: &str, is_known: bool) {
+    let node = Hex(instance);
+    if is_known {
+        tracing::debug!(%address, %node, reason, "still no connection to another node");
+    } else {
+        tracing::warn!(%address, %node, reason, "no connection to another node");
+    }
+}
+
+fn log_loss((instance, address): (u128, &str), loss: &Loss) {
+    let node = Hex(instance);
+    if matches!(loss, Loss::Wanted) {
+        tracing::debug!(%address, %node, "the connection to another node was ended");
+    } else {
+        tracing::warn!(%address, %node, reason = %loss, "the connection to another node is lost");
+    }
+}

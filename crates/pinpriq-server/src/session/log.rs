@@ -1,0 +1,102 @@
+//! What a client has asked of a shard whose owner may change, until it is done.
+//!
+//! When the owner of a shard changes, `home::recovery` decides by this what is asked of the next
+//! one, and of what nobody knows whether it has happened. A single server keeps no such log.
+
+use std::collections::VecDeque;
+
+use pinpriq_engine::task::RequestId;
+use pinpriq_engine::time::Timestamp;
+
+/// The log of one client and one shard, oldest first.
+#[derive(Clone, Default)]
+pub(crate) struct Log {
+    asked: VecDeque<Asked>,
+}
+
+/// Something that was asked.
+#[derive(Clone)]
+pub(crate) struct Asked {
+    pub(crate) what: What,
+    /// When it was asked.
+    pub(crate) at: Timestamp,
+    /// The number of bytes that it occupies in a letter.
+    pub(crate) length: usize,
+    /// Whether the shard has carried it out, or waits to do so with the request blocked.
+    pub(crate) carried_out: bool,
+    /// Whether the shard still owes the reply, or its part.
+    pub(crate) is_owed: bool,
+}
+
+/// What was asked.
+#[derive(Clone)]
+pub(crate) enum What {
+    /// An encoded command.
+    Command(RequestId, Vec<u8>),
+    /// A part of a reply.
+    Part(Wanted),
+}
+
+/// A part of a reply that was asked of a shard.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Wanted {
+    /// The reply of the engine.
+    Reply,
+    /// The facts about the shard.
+    Facts,
+    /// That it is done.
+    Done,
+    /// The number of deliveries.
+    Delivered,
+}
+
+impl Log {
+    /// Notes that this is being asked.
+    pub(crate) fn push(&mut self, what: What, length: usize, at: Timestamp) {
+        self.asked.push_back(Asked { what, at, length, carried_out: false, is_owed: true });
+    }
+
+    /// Notes that this number of bytes was carried out, and that this number of replies and parts
+    /// has come.
+    pub(crate) fn note(&mut self, mut consumed: usize, replies: usize) {
+        for asked in &mut self.asked {
+            if consumed == 0 {
+                break;
+            }
+            if !asked.carried_out && asked.length > 0 {
+                consumed = consumed.saturating_sub(asked.length);
+                asked.carried_out = true;
+            }
+        }
+        for asked in self.asked.iter_mut().filter(|asked| asked.is_owed).take(replies) {
+            asked.is_owed = false;
+            asked.carried_out |= asked.length == 0;
+        }
+        while self.asked.pop_front_if(|it| it.carried_out && !it.is_owed).is_some() {}
+    }
+
+    /// Returns the number of bytes that were not carried out.
+    pub(crate) fn under_way(&self) -> usize {
+        self.asked.iter().filter(|it| !it.carried_out).map(|it| it.length).sum()
+    }
+
+    /// Returns everything that is not done, oldest first.
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Asked> {
+        self.asked.iter()
+    }
+
+    /// Removes everything.
+    pub(crate) fn take(&mut self) -> VecDeque<Asked> {
+        std::mem::take(&mut self.asked)
+    }
+
+    /// Keeps this, after everything that was kept before.
+    pub(crate) fn keep(&mut self, asked: Asked) {
+        self.asked.push_back(asked);
+    }
+
+    /// Whether everything is done.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.asked.is_empty()
+    }
+}

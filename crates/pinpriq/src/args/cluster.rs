@@ -1,0 +1,105 @@
+//! The arguments of the commands that ask the engine under a cluster.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::cluster_texts as texts;
+use crate::cluster::url::ClusterUrl;
+use crate::settings::{NodeName, Size};
+
+/// What can be asked of a cluster.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ClusterCommand {
+    /// Tell whether all shards are served, and by whom
+    #[command(after_help = texts::AFTER_STATUS)]
+    Status(RoomArgs),
+    /// Print the nodes that live
+    #[command(after_help = texts::AFTER_NODES)]
+    Nodes(ClusterArgs),
+    /// Print who serves each shard, and what its log has come to
+    #[command(long_about = texts::SHARDS, after_help = texts::AFTER_SHARDS)]
+    Shards(ClusterArgs),
+    /// Tell a node to hand over its shards, and to get no new ones
+    #[command(long_about = texts::DRAIN, after_help = texts::AFTER_DRAIN)]
+    Drain(NodeArgs),
+    /// Tell a node that it may have shards again
+    #[command(after_help = texts::AFTER_UNDRAIN)]
+    Undrain(NodeArgs),
+    /// Tell a shard to move to a node, and to stay there
+    #[command(long_about = texts::MOVE, after_help = texts::AFTER_MOVE)]
+    Move(MoveArgs),
+    /// Tell what is wrong with a cluster
+    #[command(long_about = texts::CHECK, after_help = texts::AFTER_CHECK)]
+    Check(RoomArgs),
+    /// Go on with an engine that has lost data
+    #[command(long_about = texts::ACCEPT_ROLLBACK, after_help = texts::AFTER_ACCEPT_ROLLBACK)]
+    AcceptRollback(AcceptArgs),
+    /// Let the nodes write the newest format, when all have the newest program
+    #[command(long_about = texts::UPGRADE, after_help = texts::AFTER_UPGRADE)]
+    Upgrade(ClusterArgs),
+}
+
+/// A cluster.
+#[derive(Debug, Args)]
+pub(crate) struct ClusterArgs {
+    /// The engine under the cluster, as the nodes are told it
+    #[arg(long, env = "PINPRIQ_CLUSTER", hide_env_values = true, value_name = "URL")]
+    pub(crate) cluster: ClusterUrl,
+
+    /// Print JSON objects, one in each line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A cluster and how much room it has.
+#[derive(Debug, Args)]
+pub(crate) struct RoomArgs {
+    #[command(flatten)]
+    pub(crate) of: ClusterArgs,
+
+    /// The most bytes that the engine may keep for the cluster, as the nodes are told it
+    /// [default: 1GiB on etcd, 64GiB on PostgreSQL]
+    #[arg(long, env = "PINPRIQ_CLUSTER_BYTES_MAX", hide_env_values = true, value_name = "SIZE")]
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) cluster_bytes_max: Option<Size<{ 1 << 50 }>>,
+}
+
+/// A node of a cluster.
+#[derive(Debug, Args)]
+pub(crate) struct NodeArgs {
+    /// The name of the node
+    pub(crate) node: NodeName,
+
+    #[command(flatten)]
+    pub(crate) of: ClusterArgs,
+}
+
+/// A shard of a cluster and where it is to go.
+#[derive(Debug, Args)]
+pub(crate) struct MoveArgs {
+    /// The number of the shard, from 0
+    pub(crate) shard: u16,
+
+    /// The name of the node
+    #[arg(required_unless_present = "back")]
+    pub(crate) node: Option<NodeName>,
+
+    /// Forget what the shard was told: it goes where it belongs
+    #[arg(long, conflicts_with = "node")]
+    pub(crate) back: bool,
+
+    #[command(flatten)]
+    pub(crate) of: ClusterArgs,
+}
+
+/// A cluster whose engine has lost data.
+#[derive(Debug, Args)]
+pub(crate) struct AcceptArgs {
+    /// The data directory of a node that does not run. Needed if the engine was wiped
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) data: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) of: ClusterArgs,
+}

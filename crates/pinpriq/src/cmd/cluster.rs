@@ -1,0 +1,207 @@
+//! `pinpriq cluster`: what the engine under a cluster knows of it, in words or as JSON.
+//!
+//! This module asks, and tells nodes to drain. `change.rs` changes the cluster. `picture.rs` is
+//! what was found, `wrong.rs` what is wrong with it, and `words.rs` says it.
+
+mod change;
+mod picture;
+mod words;
+mod wrong;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
+
+use pinpriq_cluster::{RegistryAnswer, RegistryCall, View};
+use pinpriq_ledger::{Answer, Call, Status, Writer};
+
+use self::picture::Picture;
+use self::wrong::what_is_wrong;
+use crate::args::cluster::{ClusterArgs, ClusterCommand, NodeArgs, RoomArgs};
+use crate::cluster::engine::{Empty, Engine, connect, no_cluster};
+use crate::cluster::url::ClusterUrl;
+use crate::exit::{Exit, Failure};
+use crate::json::Json;
+use crate::output::print_text;
+use crate::settings::Size;
+
+/// How long sessions of other nodes live at least. A look opens none.
+const SESSION_TTL: Duration = Duration::from_secs(5);
+
+/// How often a cluster is looked at until something counts as wrong, and the time in between.
+const LOOKS: u32 = 4;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(700);
+
+/// Carries out one of the commands.
+pub(crate) fn cluster(command: &ClusterCommand) -> Result<Exit, Failure> {
+    match command {
+        ClusterCommand::Status(arguments) => status(arguments),
+        ClusterCommand::Nodes(arguments) => nodes(arguments),
+        ClusterCommand::Shards(arguments) => shards(arguments),
+        ClusterCommand::Drain(arguments) => drain(arguments, true),
+        ClusterCommand::Undrain(arguments) => drain(arguments, false),
+        ClusterCommand::Move(arguments) => change::move_shard(arguments),
+        ClusterCommand::Check(arguments) => check(arguments),
+        ClusterCommand::AcceptRollback(arguments) => change::accept_rollback(arguments),
+        ClusterCommand::Upgrade(arguments) => change::upgrade(arguments),
+    }
+}
+
+fn status(RoomArgs { of, cluster_bytes_max }: &RoomArgs) -> Result<Exit, Failure> {
+    let asker = Asker::new(&of.cluster, *cluster_bytes_max)?;
+    let picture = Picture { view: asker.look()?, logs: Vec::new() };
+    let room = asker.room()?;
+    let text = if of.json {
+        format!("{}\n", words::status_as_json(&of.cluster, &picture, room))
+    } else {
+        words::status(&of.cluster, &picture, room)
+    };
+    print_text(text.as_bytes())?;
+    Ok(if picture.unserved().is_empty() { Exit::Done } else { Exit::Damaged })
+}
+
+fn nodes(ClusterArgs { cluster, json }: &ClusterArgs) -> Result<Exit, Failure> {
+    let view = Asker::new(cluster, None)?.look()?;
+    if view.nodes.is_empty() {
+        return Ok(Exit::NothingThere);
+    }
+    let picture = Picture { view, logs: Vec::new() };
+    let text = if *json { words::nodes_as_json(&picture) } else { words::nodes(&picture) };
+    print_text(text.as_bytes())?;
+    Ok(Exit::Done)
+}
+
+fn shards(ClusterArgs { cluster, json }: &ClusterArgs) -> Result<Exit, Failure> {
+    let picture = Asker::new(cluster, None)?.picture()?;
+    let text = if *json { words::shards_as_json(&picture) } else { words::shards(&picture) };
+    print_text(text.as_bytes())?;
+    Ok(Exit::Done)
+}
+
+fn drain(NodeArgs { node, of }: &NodeArgs, drains: bool) -> Result<Exit, Failure> {
+    let name = &node.0;
+    let asker = Asker::new(&of.cluster, None)?;
+    let picture = Picture { view: asker.look()?, logs: Vec::new() };
+    let lives = picture.view.nodes.iter().any(|it| it.name == *name);
+    let was_told = picture.view.drained.contains(name);
+    if !lives && (drains || !was_told) {
+        let sentence = format!("no node {name} lives: `pinpriq cluster nodes` shows those that do");
+        return Err(Failure::unusable(sentence));
+    }
+    asker.ask(RegistryCall::Drain { name: name.clone(), drains })?;
+    let shards = picture.shards_of(name);
+    let text = match (of.json, drains) {
+        (true, _) => {
+            let object = Json::Object(vec![
+                ("node", Json::text(name)),
+                ("draining", Json::Bool(drains)),
+                ("shards", Json::Number(shards as u64)),
+            ]);
+            format!("{object}\n")
+        }
+        (false, true) => format!("{name} was told to hand over its shards ({shards})\n"),
+        (false, false) => format!("{name} may have shards again\n"),
+    };
+    print_text(text.as_bytes())?;
+    Ok(Exit::Done)
+}
+
+fn check(RoomArgs { of, cluster_bytes_max }: &RoomArgs) -> Result<Exit, Failure> {
+    let asker = Asker::new(&of.cluster, *cluster_bytes_max)?;
+    let mut wrong = Vec::new();
+    for look in 0..LOOKS {
+        if look > 0 {
+            // Nothing is ever sent: this waits until the time has passed.
+            let (_kept, never) = sync_channel::<()>(0);
+            let _ = never.recv_timeout(BETWEEN_LOOKS);
+        }
+        wrong = what_is_wrong(&asker.picture()?, asker.room()?);
+        if wrong.is_empty() {
+            break;
+        }
+    }
+    let text = if of.json {
+        let object = Json::Object(vec![
+            ("well", Json::Bool(wrong.is_empty())),
+            ("wrong", Json::list(&wrong, |it: &String| Json::text(it))),
+        ]);
+        format!("{object}\n")
+    } else if wrong.is_empty() {
+        "nothing is wrong\n".to_owned()
+    } else {
+        words::lines(wrong.iter())
+    };
+    print_text(text.as_bytes())?;
+    Ok(if wrong.is_empty() { Exit::Done } else { Exit::Damaged })
+}
+
+/// What asks the engine of a cluster.
+struct Asker<'a> {
+    url: &'a ClusterUrl,
+    engine: Arc<dyn Engine>,
+}
+
+impl<'a> Asker<'a> {
+    fn new(url: &'a ClusterUrl, bytes_max: Option<Size<{ 1 << 50 }>>) -> Result<Self, Failure> {
+        let bytes_max = bytes_max.map_or_else(|| url.bytes_max(), Size::bytes);
+        Ok(Self { url, engine: connect(url, SESSION_TTL, bytes_max, Empty::Refuse)? })
+    }
+
+    /// Connects to an engine that may be empty, and prepares it if it needs to be.
+    fn prepare(url: &'a ClusterUrl) -> Result<Self, Failure> {
+        Ok(Self { url, engine: connect(url, SESSION_TTL, url.bytes_max(), Empty::Prepare)? })
+    }
+
+    /// Asks the registry. Blocks.
+    fn ask(&self, call: RegistryCall) -> Result<RegistryAnswer, Failure> {
+        let (wake, woken) = sync_channel(1);
+        let wake = Arc::new(move || {
+            // There is one answer, and room for one.
+            _ = wake.try_send(());
+        });
+        let mut registry = self.engine.registry(SESSION_TTL, wake);
+        registry.start(call);
+        let answer = woken.recv().ok().and_then(|()| registry.poll());
+        match answer {
+            Some(RegistryAnswer::Unreachable(why)) => Err(self.silent(&why)),
+            Some(answer) => Ok(answer),
+            None => Err(self.silent("its thread has ended")),
+        }
+    }
+
+    /// Asks who is there, and who serves what. Refuses if there is no cluster.
+    fn look(&self) -> Result<View, Failure> {
+        match self.ask(RegistryCall::Look)? {
+            // A cluster has at least one shard.
+            RegistryAnswer::View(view) if view.owners.is_empty() => Err(no_cluster(self.url)),
+            RegistryAnswer::View(view) => Ok(view),
+            other => Err(self.silent(&format!("it answered {other:?}"))),
+        }
+    }
+
+    fn picture(&self) -> Result<Picture, Failure> {
+        let view = self.look()?;
+        let shards = u16::try_from(view.owners.len()).unwrap_or(u16::MAX);
+        let logs = self.engine.log_states(shards).map_err(|error| self.silent(&error.why))?;
+        Ok(Picture { view, logs })
+    }
+
+    /// Asks how much room there is for the logs.
+    fn room(&self) -> Result<Status, Failure> {
+        let mut ledger = self.engine.ledger(0, Writer::default(), Arc::new(|| ()));
+        ledger.start(Call::Status);
+        ledger.wait();
+        match ledger.poll() {
+            Some(Answer::Status(Ok(room))) => Ok(room),
+            Some(Answer::Status(Err(error))) => Err(self.silent(&error.why)),
+            _ => Err(self.silent("its thread has ended")),
+        }
+    }
+
+    fn silent(&self, why: &str) -> Failure {
+        Failure::on_the_way(format!("{} does not answer: {why}", self.url.engine()))
+    }
+}

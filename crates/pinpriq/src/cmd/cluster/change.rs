@@ -1,0 +1,146 @@
+//! The commands that change a cluster: they move shards, accept a roll-back of the engine, and
+//! raise the format.
+
+use pinpriq_cluster::{Meta, RegistryAnswer, RegistryCall};
+use pinpriq_server::ServeError;
+use pinpriq_server::cluster::{FORMAT, KnownCluster, NodeData, new_meta};
+
+use super::Asker;
+use super::picture::Picture;
+use crate::args::cluster::{AcceptArgs, ClusterArgs, MoveArgs};
+use crate::cluster::engine::no_cluster;
+use crate::exit::{Exit, Failure};
+use crate::json::Json;
+use crate::output::print_text;
+
+/// How often a record is changed that others change meanwhile.
+const TRIES: u32 = 16;
+
+/// Tells a shard where to move, or that it may go where it belongs.
+pub(super) fn move_shard(MoveArgs { shard, node, of, .. }: &MoveArgs) -> Result<Exit, Failure> {
+    let asker = Asker::new(&of.cluster, None)?;
+    let picture = Picture { view: asker.look()?, logs: Vec::new() };
+    let shards = picture.view.owners.len();
+    if usize::from(*shard) >= shards {
+        let sentence = format!("there is no shard {shard}: they are 0 to {}", shards - 1);
+        return Err(Failure::unusable(sentence));
+    }
+    if let Some(node) = node {
+        let living = picture.view.nodes.iter().find(|it| it.name == node.0);
+        let is_usable = living.map(|it| !picture.drains(it));
+        let name = &node.0;
+        let why = match is_usable {
+            None => format!("no node {name} lives: `pinpriq cluster nodes` shows those that do"),
+            Some(false) => format!("{name} is drained: `pinpriq cluster undrain {name}`"),
+            Some(true) => String::new(),
+        };
+        if !why.is_empty() {
+            return Err(Failure::unusable(why));
+        }
+    }
+    let name = node.as_ref().map(|node| node.0.clone());
+    asker.ask(RegistryCall::Target { shard: *shard, node: name.clone() })?;
+    let text = match (of.json, name) {
+        (true, name) => {
+            let target = name.map_or(Json::Null, Json::Text);
+            let shard = Json::Number(u64::from(*shard));
+            format!("{}\n", Json::Object(vec![("shard", shard), ("target", target)]))
+        }
+        (false, Some(name)) => format!("shard {shard} was told to move to {name}\n"),
+        (false, None) => format!("shard {shard} may go where it belongs\n"),
+    };
+    print_text(text.as_bytes())?;
+    Ok(Exit::Done)
+}
+
+/// Begins a new generation of the cluster.
+pub(super) fn accept_rollback(AcceptArgs { data, of }: &AcceptArgs) -> Result<Exit, Failure> {
+    let known = data.as_ref().map(|data| {
+        if !data.is_dir() {
+            return Err(Failure::of_directory(format!("there is no directory {}", data.display())));
+        }
+        let opened = NodeData::open(data, 0).map_err(|error| of_serving(&error))?;
+        let nothing = || Failure::of_directory(format!("{} knows no cluster", data.display()));
+        opened.cluster().ok_or_else(nothing)
+    });
+    let known = known.transpose()?;
+    let asker =
+        if known.is_some() { Asker::prepare(&of.cluster)? } else { Asker::new(&of.cluster, None)? };
+    let meta = asker.amend(known, |meta| {
+        let seen = meta.rolled_back.as_ref().map_or(0, |it| it.generation);
+        let seen = seen.max(known.map_or(0, |known| known.generation));
+        let generation = meta.generation.max(seen).saturating_add(1);
+        Some(Meta { generation, rolled_back: None, ..meta.clone() })
+    })?;
+    let generation = meta.generation;
+    let text = if of.json {
+        let generation = Json::Number(u64::from(generation));
+        format!("{}\n", Json::Object(vec![("generation", generation)]))
+    } else {
+        format!("accepted: this is generation {generation} of the cluster\n")
+    };
+    print_text(text.as_bytes())?;
+    Ok(Exit::Done)
+}
+
+/// Raises the format to the newest one.
+pub(super) fn upgrade(ClusterArgs { cluster, json }: &ClusterArgs) -> Result<Exit, Failure> {
+    let asker = Asker::new(cluster, None)?;
+    let mut before = FORMAT;
+    let meta = asker.amend(None, |meta| {
+        before = meta.format;
+        (meta.format < FORMAT).then(|| Meta { format: FORMAT, ..meta.clone() })
+    })?;
+    let text = if *json {
+        let number = |format: u32| Json::Number(u64::from(format));
+        let object = vec![("format", number(meta.format)), ("before", number(before))];
+        format!("{}\n", Json::Object(object))
+    } else if meta.format == before {
+        format!("there is nothing to raise: the cluster has format {before}\n")
+    } else {
+        format!("the cluster has format {} now, it had {before}\n", meta.format)
+    };
+    print_text(text.as_bytes())?;
+    Ok(Exit::Done)
+}
+
+impl Asker<'_> {
+    /// Changes what is true of the cluster, and returns it. A cluster that is not there is made
+    /// again first, if it is known what it was.
+    fn amend(
+        &self,
+        known: Option<KnownCluster>,
+        mut change: impl FnMut(&Meta) -> Option<Meta>,
+    ) -> Result<Meta, Failure> {
+        for _ in 0..TRIES {
+            let meta = match (self.ask(RegistryCall::Find)?, known) {
+                (RegistryAnswer::Meta(meta), _) => meta,
+                (RegistryAnswer::Unfounded, Some(KnownCluster { id, shards, generation })) => {
+                    // It is made in the generation to come, so that no node ever serves it before.
+                    let generation = generation.saturating_add(1);
+                    let meta = Meta { id, generation, ..new_meta(shards) };
+                    match self.ask(RegistryCall::Found(meta.clone()))? {
+                        RegistryAnswer::Meta(made) if made == meta => return Ok(meta),
+                        _ => continue,
+                    }
+                }
+                (RegistryAnswer::Unfounded, None) => return Err(no_cluster(self.url)),
+                (other, _) => return Err(self.silent(&format!("it answered {other:?}"))),
+            };
+            if known.is_some_and(|known| known.id != meta.id) {
+                let sentence = "the data directory belongs to another cluster than the engine";
+                return Err(Failure::of_directory(sentence));
+            }
+            let Some(changed) = change(&meta) else { return Ok(meta) };
+            let amend = RegistryCall::Amend { meta: changed.clone(), instead_of: meta };
+            if self.ask(amend)? == RegistryAnswer::Done {
+                return Ok(changed);
+            }
+        }
+        Err(self.silent("others change the record of the cluster all the time"))
+    }
+}
+
+fn of_serving(error: &ServeError) -> Failure {
+    Failure::new(error.exit_code(), error.to_string())
+}

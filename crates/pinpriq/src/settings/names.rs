@@ -1,0 +1,88 @@
+//! Settings that are names and addresses.
+
+use std::str::FromStr;
+
+use serde::Deserialize;
+
+/// The longest name of a node, in bytes.
+const NODE_BYTES_MAX: usize = 40;
+
+/// The name of a node of a cluster.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct NodeName(pub(crate) String);
+
+/// A host, without a port.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct HostName(pub(crate) String);
+
+/// A host and a port, not yet resolved.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct Address(pub(crate) String);
+
+impl FromStr for NodeName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let is_plain =
+            |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+        if (1..=NODE_BYTES_MAX).contains(&text.len()) && text.bytes().all(is_plain) {
+            return Ok(Self(text.to_owned()));
+        }
+        Err(format!("it must be 1 to {NODE_BYTES_MAX} letters, digits, `_`, `-` and `.`"))
+    }
+}
+
+impl FromStr for HostName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let is_bracketed = text.starts_with('[') && text.ends_with(']');
+        let has_port = text.contains(':') && !is_bracketed;
+        let is_plain = |char: char| char.is_ascii_graphic() && !matches!(char, '/' | '?' | '@');
+        if !text.is_empty() && !has_port && text.chars().all(is_plain) {
+            return Ok(Self(text.to_owned()));
+        }
+        Err("it must be a host without a port, such as 10.0.0.1, [fd00::1] or a name".to_owned())
+    }
+}
+
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (host, port) = text.rsplit_once(':').unwrap_or_default();
+        let is_bracketed = host.starts_with('[') && host.ends_with(']');
+        let has_host = !host.is_empty() && (is_bracketed || !host.contains(':'));
+        if has_host && port.parse::<u16>().is_ok() {
+            return Ok(Self(text.to_owned()));
+        }
+        Err("it must be a host and a port, such as 127.0.0.1:7253 or [::1]:7253".to_owned())
+    }
+}
+
+impl TryFrom<String> for NodeName {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl TryFrom<String> for HostName {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl TryFrom<String> for Address {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
