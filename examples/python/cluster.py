@@ -32,6 +32,9 @@ def ask(*words):
             return pinpriq.execute_command(*words)
         except (redis.ConnectionError, redis.TimeoutError, redis.RedisClusterException) as error:
             problem = error
+            # redis-py asks one node, always the same, where the names of a TAKE are. If that node is
+            # gone, it does not choose another by itself.
+            pinpriq.replace_default_node()
         except redis.ResponseError as error:
             if not isinstance(error, redis.ClusterError) and not str(error).startswith(AGAIN):
                 raise
