@@ -1,4 +1,4 @@
-//! Distributes the contents of the journals of some shards over another number of shards.
+//! Distributes the contents of some shards over others.
 //!
 //! Each queue and topic goes to the shard that its name determines, with everything that belongs to
 //! it unchanged: numbers, ids, order, states and grants stay, so receipts stay valid. Only members
@@ -12,7 +12,6 @@ use pinpriq_engine::task::{Bytes, State, TaskRecord};
 
 use crate::fold::Fold;
 use crate::journal::Contents;
-use crate::layout::MARKER_NAME;
 use crate::shards::{fresh_number, shard_of};
 use crate::store::StoreError;
 
@@ -36,14 +35,40 @@ impl Candidate {
 
 /// The targets while they are filled.
 struct Spread {
-    /// The number of source shards.
-    shards: usize,
+    from: Division,
+    to: Division,
     targets: Vec<Contents>,
     /// The living members by name.
     candidates: BTreeMap<Bytes, Vec<Candidate>>,
 }
 
-/// Distributes the contents of these shards, in order, over another number of shards.
+/// How names are divided among a number of shards.
+#[derive(Clone, Copy, Debug)]
+pub struct Division {
+    /// The number of shards.
+    pub shards: usize,
+    /// Returns the shard of the queue, topic or schedule of this name, out of this many.
+    pub shard_of: fn(&[u8], usize) -> usize,
+    /// Why something can be in a wrong shard, for people.
+    pub hint: &'static str,
+}
+
+impl Division {
+    /// How a single server divides them: see [`shards`](crate::shards).
+    #[must_use]
+    pub const fn of_server(shards: usize) -> Self {
+        let hint = "the directories of shards were mixed up, or their number in the file shards \
+                    is wrong";
+        Self { shards, shard_of, hint }
+    }
+
+    fn of(&self, name: &[u8]) -> usize {
+        (self.shard_of)(name, self.shards)
+    }
+}
+
+/// Distributes the contents of all shards of a server or cluster, in order, over those of another
+/// one.
 ///
 /// Members that have ended, and their lanes, are left out: nobody can reach them any more, and a
 /// server would clean them up. A target with lanes of a living member has that member once, under
@@ -54,12 +79,18 @@ struct Spread {
 /// wrong shard, or with a number in two of them. Also refuses to part a queue from the queue for
 /// its dead letters, dead letters from the queue that they come from, or a schedule from its queue.
 /// Costs O(n log n), and copies no payload.
-pub(crate) fn distribute(
+///
+/// # Panics
+/// If there are not as many sources as `from` has shards.
+pub fn distribute(
     sources: Vec<Contents>,
-    shards: usize,
+    from: Division,
+    to: Division,
 ) -> Result<Vec<Contents>, StoreError> {
+    assert_eq!(sources.len(), from.shards, "one source for each shard");
+    let shards = to.shards;
     refuse_doubles(&sources)?;
-    sources.iter().try_for_each(|source| refuse_parting(&source.fold, shards))?;
+    sources.iter().try_for_each(|source| refuse_parting(&source.fold, to))?;
     let latest = latest(sources.iter().map(|source| source.header));
     let highest = latest.last_number;
     if fresh_number(highest, shards) > NUMBER_MAX {
@@ -73,8 +104,7 @@ pub(crate) fn distribute(
         ..latest
     };
     let targets = (0..shards).map(|it| Contents { header: target(it), ..Contents::default() });
-    let mut spread =
-        Spread { shards: sources.len(), targets: targets.collect(), candidates: BTreeMap::new() };
+    let mut spread = Spread { from, to, targets: targets.collect(), candidates: BTreeMap::new() };
     for (shard, source) in sources.into_iter().enumerate() {
         spread.take_in(shard, source)?;
     }
@@ -86,7 +116,7 @@ pub(crate) fn distribute(
 
 /// Refuses a number of shards in which two queues that tasks move between would be apart, or a
 /// schedule and its queue.
-fn refuse_parting(fold: &Fold, shards: usize) -> Result<(), StoreError> {
+fn refuse_parting(fold: &Fold, to: Division) -> Result<(), StoreError> {
     let settings = fold.queues.values().filter_map(|(queue, _)| {
         let dead_letters = queue.settings.dead_letter.as_ref()?;
         Some(("queue", &queue.name, "has its dead letters in", dead_letters))
@@ -97,12 +127,10 @@ fn refuse_parting(fold: &Fold, shards: usize) -> Result<(), StoreError> {
     let schedules = fold.schedules.values();
     let schedules = schedules
         .map(|(known, _)| ("schedule", &known.name, "puts its tasks into", &known.plan.queue));
-    let apart = |(_, one, _, other): &(&str, &Bytes, &str, &Bytes)| {
-        shard_of(one, shards) != shard_of(other, shards)
-    };
+    let apart = |(_, one, _, other): &(&str, &Bytes, &str, &Bytes)| to.of(one) != to.of(other);
     let mut pairs = settings.chain(origins).chain(schedules);
     let Some((what, one, how, other)) = pairs.find(apart) else { return Ok(()) };
-    let (one, other) = (one.escape_ascii(), other.escape_ascii());
+    let (one, other, shards) = (one.escape_ascii(), other.escape_ascii(), to.shards);
     let what = format!(
         "the {what} \"{one}\" {how} \"{other}\", and of {shards} shards they would be in \
          different ones: choose another number of shards, or give their names a common part in \
@@ -177,16 +205,15 @@ impl Spread {
 
     /// The target of a queue or topic that was found in this source.
     fn target_of(&self, name: &[u8], source: usize) -> Result<usize, StoreError> {
-        let right = shard_of(name, self.shards);
+        let right = self.from.of(name);
         if right != source {
+            let (name, hint) = (String::from_utf8_lossy(name), self.from.hint);
             let what = format!(
-                "the queue {:?} is in shard {source} and belongs in shard {right}: the directories \
-                 of shards were mixed up, or their number in the file {MARKER_NAME} is wrong",
-                String::from_utf8_lossy(name)
+                "the queue {name:?} is in shard {source} and belongs in shard {right}: {hint}"
             );
             return Err(StoreError::Mixed { what });
         }
-        Ok(shard_of(name, self.targets.len()))
+        Ok(self.to.of(name))
     }
 }
 
@@ -229,7 +256,7 @@ fn refuse_doubles(sources: &[Contents]) -> Result<(), StoreError> {
     let double = double_of(of_tasks.chain(of_lanes)).or_else(|| double_of(of_publications));
     let Some(number) = double else { return Ok(()) };
     let what = format!(
-        "the number {number} is in two shards: the directories are not those of one server"
+        "the number {number} is in two shards: they are not those of one server or cluster"
     );
     Err(StoreError::Mixed { what })
 }

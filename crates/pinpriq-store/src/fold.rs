@@ -220,6 +220,47 @@ impl Fold {
         });
     }
 
+    /// Returns batches of the changes that lead to this state, oldest first: each has at most this
+    /// many records, and no more once their payloads have this many bytes. They can be written one
+    /// after the other. Copies every record and no payload.
+    pub fn batches(
+        &self,
+        records_max: usize,
+        payload_bytes_max: u64,
+    ) -> impl Iterator<Item = Vec<Change>> + '_ {
+        let mut changes = self.changes();
+        std::iter::from_fn(move || {
+            let mut batch = Vec::new();
+            let mut payload_bytes = 0;
+            while batch.len() < records_max
+                && payload_bytes < payload_bytes_max
+                && let Some(change) = changes.next()
+            {
+                payload_bytes += bytes_of_payload(&change);
+                batch.push(change);
+            }
+            (!batch.is_empty()).then_some(batch)
+        })
+    }
+
+    /// The changes that lead to this state. What others refer to comes first.
+    fn changes(&self) -> impl Iterator<Item = Change> + '_ {
+        let queues = self.queues.values().map(|(queue, _)| Change::Queue(Box::new(queue.clone())));
+        // The others are described by their publication.
+        let tasks = self.tasks.values().filter(|(task, place)| !task.shared || place.is_some());
+        let tasks = tasks.map(|(task, _)| Change::Task(Box::new(task.clone())));
+        let members = self.members.values();
+        let members = members.map(|(member, _)| Change::Member(Box::new(member.clone())));
+        let lanes = self.lanes.values().map(|(lane, _)| Change::Lane(Box::new(lane.clone())));
+        let publications = self.publications.values().flat_map(|(known, _)| self.whole(known));
+        let of_topics = members.chain(lanes).chain(publications);
+        let schedules = self.schedules.values();
+        let schedules = schedules.map(|(known, _)| Change::Schedule(Box::new(known.clone())));
+        let windows = self.windows.values();
+        let windows = windows.map(|(known, _)| Change::Window(Box::new(known.clone())));
+        queues.chain(of_topics).chain(schedules).chain(windows).chain(tasks)
+    }
+
     /// The total size of the records that count, in bytes.
     #[must_use]
     pub fn live_bytes(&self) -> u64 {
@@ -252,4 +293,14 @@ impl Fold {
 
 fn is_in_lane(task: &TaskRecord, number: u64) -> bool {
     task.lane.as_ref().is_some_and(|lane| lane.number == number)
+}
+
+fn bytes_of_payload(change: &Change) -> u64 {
+    let payload = match change {
+        Change::Task(task) => &task.payload,
+        Change::Published(publication, _) => &publication.payload,
+        Change::Schedule(schedule) => &schedule.plan.payload,
+        _ => return 0,
+    };
+    payload.len() as u64
 }

@@ -1,9 +1,9 @@
 //! Writes a data directory with another number of shards, or what can be read of a damaged
-//! directory with several.
+//! directory with several. Reads and writes whole directories for other tools too.
 //!
-//! Both write a new directory while no server uses the old one, which is not changed. Nothing
-//! accepts the new one before all of it is durable. `distribute` decides what goes where, and
-//! [`salvage()`](crate::journal::salvage()) what can be saved of a damaged journal.
+//! All of them write a new directory while no server uses the old one, which is not changed.
+//! Nothing accepts the new one before all of it is durable. [`distribute`] decides what goes where,
+//! and [`salvage()`](crate::journal::salvage()) what can be saved of a damaged journal.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,8 @@ use pinpriq_engine::change::Header;
 use pinpriq_engine::task::Bytes;
 
 use crate::disk::Disk;
-use crate::distribute::{distribute, latest};
+use crate::distribute::latest;
+pub use crate::distribute::{Division, distribute};
 use crate::fold::Fold;
 use crate::journal::{
     Contents, Expected, Identity, JournalOptions, SalvageReport, Salvaged, lock, shard_of_journal,
@@ -23,7 +24,7 @@ use crate::layout::{
     JournalAt, begin, create, existing_journals, finish, open_if_there, refuse_unless_empty,
 };
 use crate::real_disk::RealDisk;
-use crate::shards::fresh_number;
+use crate::shards::{SHARDS_MAX, fresh_number};
 use crate::store::StoreError;
 
 /// Why a directory could not be read or written.
@@ -50,6 +51,8 @@ pub struct ReshardReport {
     pub lanes: u64,
     /// Publications.
     pub publications: u64,
+    /// Schedules.
+    pub schedules: u64,
     /// The incarnation, the latest moment and the number before that of the next task.
     pub header: Header,
 }
@@ -62,30 +65,72 @@ pub struct ReshardReport {
 /// the old journals and one over the new ones, and O(n log n) in the number of tasks.
 ///
 /// # Panics
-/// If `shards` is 0 or more than [`SHARDS_MAX`](crate::shards::SHARDS_MAX).
+/// If `shards` is 0 or more than [`SHARDS_MAX`].
 pub fn reshard(
     data: &Path,
     new: &Path,
     shards: usize,
     options: JournalOptions,
 ) -> Result<Vec<ReshardReport>, DirectoryError> {
-    assert!((1..=crate::shards::SHARDS_MAX).contains(&shards), "{shards} shards");
+    assert!((1..=SHARDS_MAX).contains(&shards), "{shards} shards");
+    refuse_used(new)?;
+    let Held { contents, guards } = read_directory(data)?;
+    let (from, to) = (Division::of_server(contents.len()), Division::of_server(shards));
+    let contents = distribute(contents, from, to).map_err(about(data))?;
+    write_directory(new, &contents, options)?;
+    drop(guards);
+    Ok(contents.iter().map(summary).collect())
+}
+
+/// The contents of a data directory that no server can use meanwhile.
+pub struct Held {
+    /// What each shard holds, in order.
+    pub contents: Vec<Contents>,
+    /// Keep the directory locked until they are dropped.
+    pub guards: Vec<Box<dyn Send>>,
+}
+
+/// Reads a data directory with any number of shards into memory, including payloads. Changes
+/// nothing.
+///
+/// Refuses a directory that is in use, damaged or unfinished. Costs one pass over its journals.
+pub fn read_directory(data: &Path) -> Result<Held, DirectoryError> {
     let sources = existing_journals(data).map_err(about(data))?;
-    refuse_unless_empty(new).map_err(about(new))?;
     let mut guards = Vec::new();
     let mut contents = Vec::new();
     for source in &sources {
         let read = read(source, data, &mut guards).map_err(about(&source.directory))?;
         contents.push(read);
     }
-    let contents = distribute(contents, shards).map_err(about(data))?;
+    Ok(Held { contents, guards })
+}
+
+/// Writes a new data directory with these shards, durably. Nothing accepts it before it is
+/// complete.
+///
+/// Refuses a directory that is not empty, without changing anything. Costs one pass over the new
+/// journals.
+///
+/// # Panics
+/// If there is no shard, or more than [`SHARDS_MAX`].
+pub fn write_directory(
+    new: &Path,
+    contents: &[Contents],
+    options: JournalOptions,
+) -> Result<(), DirectoryError> {
+    let shards = contents.len();
+    assert!((1..=SHARDS_MAX).contains(&shards), "{shards} shards");
     let drawn = options.drawn();
     let targets = begin(new, shards, drawn).map_err(about(new))?;
-    for (target, contents) in targets.iter().zip(&contents) {
+    for (target, contents) in targets.iter().zip(contents) {
         fill(target, contents, options).map_err(about(&target.directory))?;
     }
-    finish(new, shards, drawn).map_err(about(new))?;
-    Ok(contents.iter().map(summary).collect())
+    finish(new, shards, drawn).map_err(about(new))
+}
+
+/// Refuses a directory that exists and is not empty: see [`write_directory`]. Changes nothing.
+pub fn refuse_used(new: &Path) -> Result<(), DirectoryError> {
+    refuse_unless_empty(new).map_err(about(new))
 }
 
 /// Writes everything that can be read of a damaged journal, that of a data directory or of one of
@@ -216,7 +261,9 @@ fn fill(
     write(&contents.fold, &contents.header, &to, (options, *expected))
 }
 
-fn summary(contents: &Contents) -> ReshardReport {
+/// Counts what a shard holds.
+#[must_use]
+pub fn summary(contents: &Contents) -> ReshardReport {
     let fold = &contents.fold;
     let of_queues = fold.tasks.values().filter(|(task, _)| task.lane.is_none());
     let with_tasks = of_queues.map(|(task, _)| &task.queue);
@@ -227,6 +274,7 @@ fn summary(contents: &Contents) -> ReshardReport {
         members: fold.members.len() as u64,
         lanes: fold.lanes.len() as u64,
         publications: fold.publications.len() as u64,
+        schedules: fold.schedules.len() as u64,
         header: contents.header,
     }
 }

@@ -404,8 +404,8 @@ pub enum StoreError {
     },
     /// A tool wrote a new data directory and was interrupted.
     #[error(
-        "the directory is unfinished: `pinpriq reshard` or `pinpriq salvage` was interrupted while \
-         it wrote it; remove it and run that again"
+        "the directory is unfinished: `pinpriq reshard`, `pinpriq salvage` or `pinpriq cluster \
+         export` was interrupted while it wrote it; remove it and run that again"
     )]
     Unfinished,
     /// The files of a data directory do not belong together.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use pinpriq_engine::change::{Change, Header};
+use pinpriq_engine::change::Header;
 
 use super::expected::Expected;
 use super::front::Journal;
@@ -23,12 +23,13 @@ const BATCH_RECORDS: usize = 256;
 /// write.
 const WRITE_BYTES: u64 = 8 << 20;
 
-/// What a journal holds.
+/// What the log of a shard holds.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Contents {
+pub struct Contents {
     /// The highest incarnation, the latest moment and the highest number.
-    pub(crate) header: Header,
-    pub(crate) fold: Fold,
+    pub header: Header,
+    /// The state.
+    pub fold: Fold,
 }
 
 impl Contents {
@@ -54,30 +55,7 @@ pub(crate) fn write(
     let mut journal = journal.expecting(expected);
     journal.load(&mut |_, _| {})?;
     journal.begin(header)?;
-    let queues = fold.queues.values().map(|(queue, _)| Change::Queue(Box::new(queue.clone())));
-    // The others are described by their publication.
-    let tasks = fold.tasks.values().filter(|(task, place)| !task.shared || place.is_some());
-    let tasks = tasks.map(|(task, _)| Change::Task(Box::new(task.clone())));
-    let members = fold.members.values().map(|(member, _)| Change::Member(Box::new(member.clone())));
-    let lanes = fold.lanes.values().map(|(lane, _)| Change::Lane(Box::new(lane.clone())));
-    let publications = fold.publications.values().flat_map(|(known, _)| fold.whole(known));
-    let of_topics = members.chain(lanes).chain(publications);
-    let schedules = fold.schedules.values();
-    let schedules = schedules.map(|(known, _)| Change::Schedule(Box::new(known.clone())));
-    let windows = fold.windows.values();
-    let windows = windows.map(|(known, _)| Change::Window(Box::new(known.clone())));
-    let of_queues = queues.chain(of_topics).chain(schedules).chain(windows);
-    let mut changes = of_queues.chain(tasks).peekable();
-    while changes.peek().is_some() {
-        let mut batch = Vec::new();
-        let mut payload_bytes = 0;
-        while batch.len() < BATCH_RECORDS
-            && payload_bytes < WRITE_BYTES
-            && let Some(change) = changes.next()
-        {
-            payload_bytes += bytes_of_payload(&change);
-            batch.push(change);
-        }
+    for batch in fold.batches(BATCH_RECORDS, WRITE_BYTES) {
         journal.append(header, &batch, Urgency::Lazy, &mut |_, _| {})?;
         if journal.figures().bytes_pending >= WRITE_BYTES {
             journal.finish(header.now)?;
@@ -88,14 +66,4 @@ pub(crate) fn write(
     // last of them would be mistaken for an unfinished write.
     journal.append(header, &[], Urgency::Soon, &mut |_, _| {})?;
     journal.finish(header.now)
-}
-
-fn bytes_of_payload(change: &Change) -> u64 {
-    let payload = match change {
-        Change::Task(task) => &task.payload,
-        Change::Published(publication, _) => &publication.payload,
-        Change::Schedule(schedule) => &schedule.plan.payload,
-        _ => return 0,
-    };
-    payload.len() as u64
 }

@@ -32,7 +32,7 @@ mod survey;
 mod window;
 mod writer;
 
-pub(crate) use fresh::{Contents, write};
+pub(crate) use fresh::write;
 pub(crate) use head::read_head;
 pub(crate) use options::lock;
 pub(crate) use reader::take_inventory;
@@ -40,6 +40,7 @@ pub(crate) use survey::shard_of_journal;
 
 pub use check::{Report, check, check_expected};
 pub use expected::Expected;
+pub use fresh::Contents;
 pub use front::Journal;
 pub use lane::{Runner, Wake};
 pub use options::{JournalOptions, Level, Stopwatch};
