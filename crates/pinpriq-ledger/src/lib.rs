@@ -5,7 +5,8 @@
 //! again. [`window`] says until when the owner of a log may answer, and [`watermark`] what it
 //! remembers of a log to notice a roll-back, which a [`keeper`] keeps. [`entry`] is an entry byte
 //! by byte; `docs/ledger.md` is the reference. [`conformance`] is the suite that every such engine
-//! passes. [`fake`] is one in memory, which gets into trouble on request.
+//! passes. [`fake`] is one in memory, which gets into trouble on request. [`copying`] reads a whole
+//! log and fills one, for tools.
 //!
 //! Nothing here reads a clock or opens a socket.
 
@@ -24,6 +25,7 @@ macro_rules! planted {
 mod accounts;
 mod batch;
 pub mod conformance;
+pub mod copying;
 pub mod entry;
 pub mod fake;
 pub mod keeper;

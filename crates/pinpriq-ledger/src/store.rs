@@ -30,7 +30,7 @@ use crate::window::Window;
 const READ_BYTES: usize = 4 << 20;
 
 /// How often an engine that does not answer is asked before a call that waits gives up.
-const PATIENCE: u32 = 20;
+pub(crate) const PATIENCE: u32 = 20;
 
 /// How a log is used.
 #[derive(Clone, Debug)]
@@ -191,16 +191,15 @@ impl Store for LedgerStore {
         let incarnation = seized.tenure.term.0 - 1;
         let last_number = self.options.numbers_after;
         let header = Header { incarnation, last_number, ..Header::default() };
-        let mut loading = Loading {
-            loaded: Loaded { header, ..Loaded::default() },
-            accounts: Accounts::default(),
-            names: Names::default(),
-            sink,
-        };
+        let mut loading = Loading::new(header, sink);
         let mut reader = Reader::default();
         let mut next = seized.first;
         while next <= seized.head {
-            for (seq, bytes) in read(&mut *ledger, next)? {
+            let entries = read(&mut *ledger, next)?;
+            if entries.is_empty() {
+                return Err(damage(next, "it is gone".to_owned()));
+            }
+            for (seq, bytes) in entries {
                 next = Seq(seq.0 + 1);
                 if seq <= seized.head {
                     reader.take(seq, &bytes)?.into_iter().try_for_each(|it| loading.take(it))?;
@@ -301,15 +300,22 @@ impl Reclaims for LedgerStore {
 }
 
 /// The state of a load.
-struct Loading<'s> {
-    loaded: Loaded,
+pub(crate) struct Loading<'s> {
+    pub(crate) loaded: Loaded,
     accounts: Accounts,
     names: Names,
     sink: &'s mut dyn FnMut(Change, Option<Place>),
 }
 
-impl Loading<'_> {
-    fn take(&mut self, whole: Whole) -> Result<(), StoreError> {
+impl<'s> Loading<'s> {
+    /// Begins with what is known of the log without reading it.
+    pub(crate) fn new(header: Header, sink: &'s mut dyn FnMut(Change, Option<Place>)) -> Self {
+        let loaded = Loaded { header, ..Loaded::default() };
+        Self { loaded, accounts: Accounts::default(), names: Names::default(), sink }
+    }
+
+    /// Passes the changes of a whole on.
+    pub(crate) fn take(&mut self, whole: Whole) -> Result<(), StoreError> {
         let Whole { mut unit, term, body } = whole;
         let Self { loaded, accounts, names, sink } = self;
         loaded.bytes += unit.bytes;
@@ -347,24 +353,24 @@ impl Found {
 }
 
 /// Seizes the log. Waits for the engine.
-fn seize(ledger: &mut dyn Ledger, at_least: Term) -> Result<Seized, StoreError> {
+pub(crate) fn seize(ledger: &mut dyn Ledger, at_least: Term) -> Result<Seized, StoreError> {
     ask(ledger, &Call::Seize { at_least }, |answer| match answer {
         Answer::Seized(seized) => seized,
         other => unreachable!("a seizure was answered by {other:?}"),
     })
 }
 
-/// Reads entries from `from` on, at least one. Waits for the engine.
-fn read(ledger: &mut dyn Ledger, from: Seq) -> Result<Vec<(Seq, Vec<u8>)>, StoreError> {
-    let entries = ask(ledger, &Call::Read { from, bytes: READ_BYTES }, |answer| match answer {
+/// Reads entries from `from` on. There are none if that one is not there, or not any more. Waits
+/// for the engine.
+pub(crate) fn read(ledger: &mut dyn Ledger, from: Seq) -> Result<Vec<(Seq, Vec<u8>)>, StoreError> {
+    ask(ledger, &Call::Read { from, bytes: READ_BYTES }, |answer| match answer {
         Answer::Read(entries) => entries,
         other => unreachable!("a read was answered by {other:?}"),
-    })?;
-    if entries.is_empty() { Err(damage(from, "it is gone".to_owned())) } else { Ok(entries) }
+    })
 }
 
 /// Asks the engine until it answers, a bounded number of times.
-fn ask<T>(
+pub(crate) fn ask<T>(
     ledger: &mut dyn Ledger,
     call: &Call,
     result: impl Fn(Answer) -> Result<T, Unreachable>,
