@@ -125,7 +125,7 @@ fn record(instance: u128) -> NodeRecord {
 }
 
 fn meta_of(shards: u16) -> Meta {
-    Meta { id: 5, shards, format: 1, secret: [9; 32], generation: 0, rolled_back: None }
+    Meta { id: 5, shards, format: 1, secret: [9; 32], ..Meta::default() }
 }
 
 impl<'b> Site<'b> {

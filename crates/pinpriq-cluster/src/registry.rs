@@ -99,7 +99,7 @@ impl View {
 }
 
 /// What is true of a cluster as long as it exists. Only the format, the generation and a roll-back
-/// ever change: see [`RegistryCall::Amend`].
+/// ever change, and all of it while it is imported: see [`RegistryCall::Amend`].
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Meta {
     /// The id of the cluster.
@@ -114,6 +114,9 @@ pub struct Meta {
     pub generation: u32,
     /// A roll-back that was not accepted yet.
     pub rolled_back: Option<RolledBack>,
+    /// Whether its logs are being filled from elsewhere, or were when that was interrupted. Nobody
+    /// may serve then.
+    pub importing: bool,
 }
 
 /// A node has found that the engine has lost what it had said to keep.
@@ -142,7 +145,8 @@ pub enum RegistryCall {
     /// Changes the [`Meta`] of the cluster. It is done only if it is `instead_of`. If the answer is
     /// lost it may be done later, or not.
     Amend {
-        /// What is to be true from now on, of the same cluster.
+        /// What is to be true from now on, of the same cluster, or instead of one whose import was
+        /// interrupted.
         meta: Meta,
         /// What must be true until then.
         instead_of: Meta,

@@ -763,6 +763,18 @@ bugs! {
     ClusterMadeAgain "cluster-made-again"
         "A node makes its cluster again if the engine does not know it any more."
         [InServer("cluster::founding::")]
+    HalfImportServed "half-import-served"
+        "A node serves a cluster whose import was interrupted."
+        [InServer("cluster::founding::")]
+    ImportNotMarked "import-not-marked"
+        "The record of a cluster is complete before its import is."
+        [InServer("cluster::whole::")]
+    SupersededImportGoesOn "superseded-import-goes-on"
+        "An import goes on writing though another one has taken its place."
+        [InServer("cluster::whole::")]
+    FormerReadKept "former-read-kept"
+        "What an export read of a log before it had to begin anew is kept."
+        [InServer("cluster::whole::")]
     RollBackNotHeeded "roll-back-not-heeded"
         "Nodes go on serving when another one has found that the engine was rolled back."
         [Cluster("ownership::sessions::")]

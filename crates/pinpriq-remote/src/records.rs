@@ -23,6 +23,8 @@ struct MetaText {
     generation: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rolled_back: Option<RolledBackText>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    importing: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -91,6 +93,7 @@ pub fn meta_bytes(meta: &Meta) -> Vec<u8> {
             let RolledBack { node, shard, generation, expected, found } = it;
             RolledBackText { node, shard, generation, expected, found }
         }),
+        importing: meta.importing,
     })
 }
 
@@ -102,13 +105,13 @@ pub fn read_meta(bytes: &[u8]) -> Option<Meta> {
     let mut secret = [0; 32];
     secret[..16].copy_from_slice(&number(first)?.to_be_bytes());
     secret[16..].copy_from_slice(&number(second)?.to_be_bytes());
-    let MetaText { v, shards, format, generation, rolled_back, .. } = text;
+    let MetaText { v, shards, format, generation, rolled_back, importing, .. } = text;
     let rolled_back = rolled_back.map(|it| {
         let RolledBackText { node, shard, generation, expected, found } = it;
         RolledBack { node, shard, generation, expected, found }
     });
     let (is_right, id) = (v <= VERSION && shards > 0, number(&text.id)?);
-    is_right.then_some(Meta { id, shards, format, secret, generation, rolled_back })
+    is_right.then_some(Meta { id, shards, format, secret, generation, rolled_back, importing })
 }
 
 /// Returns what a node says as bytes. Its instance is not in them: it is the key of the record.

@@ -27,7 +27,7 @@ fn the_first_meta_is_kept(bench: &mut dyn Bench) {
     let first = meta_of(3);
     assert_eq!(found(&mut site, first.clone()), first);
     let (id, shards, format, secret) = (6, 4, 2, [1; 32]);
-    let other = Meta { id, shards, format, secret, generation: 1, rolled_back: None };
+    let other = Meta { id, shards, format, secret, generation: 1, ..Meta::default() };
     assert_eq!(found(&mut site, other), first, "the meta is there");
     let mut stranger = site.stranger();
     assert_eq!(site.look(&mut stranger).owners.len(), 3, "as many owners as shards");
@@ -52,6 +52,7 @@ fn all_bits_of_a_meta_are_kept(bench: &mut dyn Bench) {
             expected: "entry 7".to_owned(),
             found: "nothing\n".to_owned(),
         }),
+        importing: true,
     };
     assert_eq!(found(&mut site, meta.clone()), meta);
     assert_eq!(found(&mut site, meta_of(1)), meta);
@@ -109,7 +110,8 @@ fn a_meta_is_changed_only_instead_of_the_right_one(bench: &mut dyn Bench) {
     let node = "n1".to_owned();
     let rolled_back = Some(RolledBack { node, shard: Some(2), ..RolledBack::default() });
     let second = Meta { rolled_back, ..first.clone() };
-    let third = Meta { generation: 1, format: 2, ..first.clone() };
+    // Instead of an import that was interrupted, another cluster may come.
+    let third = Meta { id: 9, generation: 1, format: 2, importing: true, ..first.clone() };
     let amend = |meta: &Meta, instead_of: &Meta| {
         let (meta, instead_of) = (meta.clone(), instead_of.clone());
         RegistryCall::Amend { meta, instead_of }

@@ -9,7 +9,7 @@ use super::{
 
 fn meta() -> Meta {
     let secret = std::array::from_fn(|at| u8::try_from(at * 8).unwrap_or(0));
-    Meta { id: 0xabc, shards: 16, format: 3, secret, generation: 2, rolled_back: None }
+    Meta { id: 0xabc, shards: 16, format: 3, secret, generation: 2, ..Meta::default() }
 }
 
 const ROLLED_BACK: &str = concat!(
@@ -68,13 +68,17 @@ fn the_bytes_are_as_documented() {
 }
 
 #[test]
-fn roll_backs_and_targets_are_as_documented() {
+fn roll_backs_imports_and_targets_are_as_documented() {
     let [node, expected, found] = ["a", "entry 7", "none"].map(str::to_owned);
     let rolled_back = Some(RolledBack { node, shard: Some(3), generation: 4, expected, found });
     let amended = Meta { rolled_back, ..meta() };
     let text = META.replace('}', ROLLED_BACK);
     assert_eq!(String::from_utf8(meta_bytes(&amended)), Ok(text.clone()));
     assert_eq!(read_meta(text.as_bytes()), Some(amended));
+    let imported = Meta { importing: true, ..meta() };
+    let text = META.replace('}', r#","importing":true}"#);
+    assert_eq!(String::from_utf8(meta_bytes(&imported)), Ok(text.clone()));
+    assert_eq!(read_meta(text.as_bytes()), Some(imported));
     let text = br#"{"v":1,"node":"n2"}"#;
     assert_eq!(target_bytes("n2"), text);
     assert_eq!(read_target(text).as_deref(), Some("n2"));

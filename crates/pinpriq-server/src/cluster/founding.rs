@@ -79,6 +79,12 @@ pub(crate) async fn found(
             }
             RegistryAnswer::Meta(meta) => {
                 compare(own.map_or(meta.id, |own| own.id), Some(&meta))?;
+                if meta.importing && !planted!(HalfImportServed) {
+                    let why = "a data directory is being imported into it, or that was \
+                               interrupted: start the node when `pinpriq cluster import` is done, \
+                               or run that again";
+                    return Err(ServeError::Cluster { why: why.to_owned() });
+                }
                 return Ok(meta);
             }
             RegistryAnswer::Unfounded => {
@@ -178,5 +184,14 @@ mod tests {
         let error = begin(&mut line, None).unwrap_err();
         assert_eq!(error.exit_code(), 2);
         assert!(error.to_string().contains("use the newer server"), "{error}");
+    }
+
+    #[test]
+    fn a_cluster_whose_import_has_not_ended_is_refused() {
+        let meta = Some(Meta { importing: true, ..new_meta(3) });
+        let mut line = Line { meta: meta.clone(), ..Line::default() };
+        let error = begin(&mut line, None).unwrap_err();
+        assert_eq!((error.exit_code(), line.meta), (2, meta));
+        assert!(error.to_string().contains("`pinpriq cluster import` is done"), "{error}");
     }
 }
