@@ -4,9 +4,12 @@
 //! a host, on a thread of its own, which comes and goes. The exchange connects them with the homes
 //! and hosts of other nodes.
 
+mod asking;
 pub(crate) mod clocks;
 mod config;
 pub(crate) mod data;
+#[cfg(test)]
+mod engine_in_memory;
 pub(crate) mod exchange;
 pub(crate) mod facts;
 mod founding;
@@ -17,7 +20,10 @@ pub(crate) mod node;
 pub(crate) mod owners;
 mod rollback;
 mod watermarks;
+mod whole;
 
+pub use self::asking::ask_registry;
 pub use self::config::{ClusterConfig, ClusterEngine, LogEnds, Wake};
 pub use self::data::{KnownCluster, NodeData};
 pub use self::founding::{FORMAT, new_meta};
+pub use self::whole::{WholeError, division_of_cluster, export, import};

@@ -67,7 +67,6 @@ impl Hosting {
         let (release, released) = oneshot::channel();
         self.hosts.insert(shard, release);
         let before = self.terms.get(&shard).copied().unwrap_or(0);
-        let seconds = SystemClock::wall().ms().saturating_sub(TERMS_BEGAN_MS) / 1_000;
         let job = Job {
             shard,
             config: self.config.clone(),
@@ -75,7 +74,7 @@ impl Hosting {
             engine: self.engine.clone(),
             watermarks: self.watermarks.clone(),
             writer: self.writer,
-            at_least: lowest_term(generation, seconds).max(Term(before + 1)),
+            at_least: lowest_term_now(generation).max(Term(before + 1)),
             window_ms: self.window_ms,
         };
         let builder = thread::Builder::new().name(format!("shard-{shard:02}"));
@@ -183,6 +182,11 @@ fn begin(loading: Loading) -> Result<(Durable, SystemClock), StoreError> {
     let clock = SystemClock::starting_at(start);
     let incarnation = loading.loaded().header.incarnation + 1;
     Ok((loading.begin(start, incarnation)?, clock))
+}
+
+/// The lowest term of a tenure that begins now, by the wall clock.
+pub(super) fn lowest_term_now(generation: u32) -> Term {
+    lowest_term(generation, SystemClock::wall().ms().saturating_sub(TERMS_BEGAN_MS) / 1_000)
 }
 
 /// The lowest term of a tenure that begins so many seconds after terms began.

@@ -1,47 +1,17 @@
 //! A node compares what it has seen with the engine, and tells the others what it has found.
 
-use pinpriq_cluster::{FakeKnobs as RegistryKnobs, FakeRegistry, Registry};
-use pinpriq_ledger::{FakeEngine, FakeKnobs, Ledger, LedgerOptions, LedgerStore, Term};
-use pinpriq_ledger::{Tenure, Unreachable};
+use pinpriq_ledger::{LedgerOptions, LedgerStore, Term};
 use pinpriq_store::Urgency;
 use pinpriq_store::conformance::{Caller, sample_task};
 
-use super::super::Wake;
+use super::super::engine_in_memory::{Memory, SHARDS};
 use super::super::founding::{known, new_meta};
 use super::*;
 
-const SHARDS: u16 = 2;
-
-/// An engine in memory. Time passes while it is asked.
-struct Memory {
-    logs: FakeEngine,
-    registry: FakeRegistry,
-}
-
 impl Memory {
-    fn new() -> Arc<Self> {
-        Arc::new(Self {
-            logs: FakeEngine::new(1, FakeKnobs::PERFECT),
-            registry: FakeRegistry::new(1, SHARDS, 5_000, RegistryKnobs::PERFECT),
-        })
-    }
-
     fn reporter(self: &Arc<Self>) -> Reporter {
         let session_ttl = Duration::from_secs(5);
         Reporter { engine: self.clone(), session_ttl, node: "n1".to_owned() }
-    }
-
-    fn ask(&self, call: RegistryCall) -> RegistryAnswer {
-        let mut registry = self.registry(Duration::ZERO, Arc::new(|| ()));
-        registry.start(call);
-        registry.poll().unwrap()
-    }
-
-    fn meta(&self) -> Meta {
-        match self.ask(RegistryCall::Find) {
-            RegistryAnswer::Meta(meta) => meta,
-            other => panic!("{other:?}"),
-        }
     }
 
     fn amend(&self, meta: &Meta) {
@@ -61,42 +31,6 @@ impl Memory {
             caller.settle().unwrap();
         }
         caller.store.watermark().unwrap()
-    }
-}
-
-impl ClusterEngine for Memory {
-    fn ledger(&self, shard: ShardNumber, writer: Writer, _: Wake) -> Box<dyn Ledger> {
-        Box::new(self.logs.ledger(shard, writer))
-    }
-
-    fn log_ends(&self, shards: u16) -> Result<Vec<Option<LogEnds>>, Unreachable> {
-        let ends = |shard: u16| {
-            let head = self.logs.head(shard);
-            let first = self.logs.log(shard).first().map_or(Seq(head.0 + 1), |(seq, _)| *seq);
-            self.logs.tenure(shard).map(|Tenure { term, .. }| LogEnds { term, first, head })
-        };
-        Ok((0..shards).map(ends).collect())
-    }
-
-    fn registry(&self, _: Duration, wake: Wake) -> Box<dyn Registry> {
-        Box::new(Hasty(self.registry.clone(), Box::new(self.registry.registry()), wake))
-    }
-}
-
-/// A registry whose time passes when it is asked.
-struct Hasty(FakeRegistry, Box<dyn Registry>, Wake);
-
-impl Registry for Hasty {
-    fn start(&mut self, call: RegistryCall) {
-        self.1.start(call);
-        while let Some(at) = self.0.next_at() {
-            self.0.set_now(at);
-        }
-        (self.2)();
-    }
-
-    fn poll(&mut self) -> Option<RegistryAnswer> {
-        self.1.poll()
     }
 }
 
