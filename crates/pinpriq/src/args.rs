@@ -175,7 +175,7 @@ pub(crate) enum Command {
     /// Push, pop and subscribe over the pinpriq protocol
     #[command(subcommand, long_about = wire_texts::WIRE)]
     Wire(WireCommand),
-    /// Look at a cluster of several machines, move its shards, and take nodes out of it
+    /// Look at a cluster of several machines, change it, fill it, and copy it
     #[command(subcommand, long_about = cluster_texts::CLUSTER)]
     Cluster(ClusterCommand),
     /// Tell what is in a data directory, and whether it is damaged

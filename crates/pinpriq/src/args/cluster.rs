@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::cluster_texts as texts;
+use super::values::number_in;
 use crate::cluster::url::ClusterUrl;
 use crate::settings::{NodeName, Size};
 
@@ -38,6 +39,12 @@ pub(crate) enum ClusterCommand {
     /// Let the nodes write the newest format, when all have the newest program
     #[command(long_about = texts::UPGRADE, after_help = texts::AFTER_UPGRADE)]
     Upgrade(ClusterArgs),
+    /// Make a cluster with what is in the data directory of a single server
+    #[command(long_about = texts::IMPORT, after_help = texts::AFTER_IMPORT)]
+    Import(ImportArgs),
+    /// Write what is in a cluster into a data directory for a single server
+    #[command(long_about = texts::EXPORT, after_help = texts::AFTER_EXPORT)]
+    Export(ExportArgs),
 }
 
 /// A cluster.
@@ -99,6 +106,36 @@ pub(crate) struct AcceptArgs {
     /// The data directory of a node that does not run. Needed if the engine was wiped
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) data: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) of: ClusterArgs,
+}
+
+/// A data directory, and the cluster that is to have what is in it.
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// The data directory of a server that does not run, with any number of shards
+    pub(crate) dir: PathBuf,
+
+    /// How many shards the cluster is to have, 1 to 1024
+    #[arg(long, value_name = "N", value_parser = number_in::<u16>(1..=1_024))]
+    #[arg(allow_negative_numbers = true, default_value_t = 16)]
+    pub(crate) shards: u16,
+
+    #[command(flatten)]
+    pub(crate) room: RoomArgs,
+}
+
+/// A cluster, and the data directory that is to have what is in it.
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// The new data directory, empty or not there yet
+    pub(crate) dir: PathBuf,
+
+    /// How many shards it is to have, 1 to 64
+    #[arg(long, value_name = "N", value_parser = number_in::<u8>(1..=64))]
+    #[arg(allow_negative_numbers = true, default_value_t = 1)]
+    pub(crate) shards: u8,
 
     #[command(flatten)]
     pub(crate) of: ClusterArgs,

@@ -4,11 +4,12 @@
 
 /// What `cluster` does.
 pub(super) const CLUSTER: &str = "\
-Look at a cluster of several machines, move its shards, and take nodes out of it.
+Look at a cluster of several machines, move its shards, take nodes out of it, and carry whole \
+data directories into it and out of it.
 
 These commands ask the engine under the cluster, etcd or PostgreSQL, and no node. So they also \
-work when no node does. They make no cluster: its first node does. What they print was so a \
-moment ago.";
+work when no node does. They make no cluster: its first node does, or `import`. What they print \
+was so a moment ago.";
 
 /// After the help of `cluster status`.
 pub(super) const AFTER_STATUS: &str = "\
@@ -173,3 +174,65 @@ Exit codes:
   1  the engine does not answer
   2  wrong usage, or an engine that cannot be used
   3  there is no such cluster";
+
+/// What `cluster import` does.
+pub(super) const IMPORT: &str = "\
+Make a cluster with what is in the data directory of a single server.
+
+The server must have been stopped, and there must be no cluster of this name yet: no node may have \
+run on it. Tasks, settings, schedules, members and leases stay as they are, with ids and order, and \
+receipts stay good, as if the server had been started again. The directory is not changed. Do not \
+start a server on it any more once nodes serve the cluster.
+
+Either all of it is there in the end, or no node serves any of it: if this is interrupted or fails \
+on the way, run it again. It removes what it has left behind.
+
+A queue and that for its dead letters, and a schedule and its queue, must get into one shard of the \
+cluster. If their names do not see to that, this is refused before anything is written. All of it \
+is held in memory for the time.";
+
+/// After the help of `cluster import`.
+pub(super) const AFTER_IMPORT: &str = "\
+Examples:
+  pinpriq cluster import /var/lib/pinpriq --cluster etcd://10.0.0.1:2379/tasks
+
+Exit codes:
+  0  the cluster is complete: nodes can be started
+  1  the engine does not answer or has no room, or something could not be read;
+     run it again
+  2  wrong usage, or an engine that cannot be used
+  3  the engine is not empty; or the directory is in use, damaged, of a newer
+     format, cannot be divided so, or is no data directory at all";
+
+/// What `cluster export` does.
+pub(super) const EXPORT: &str = "\
+Write what is in a cluster into a data directory for a single server.
+
+Nodes may serve the cluster meanwhile, which is not changed. Each shard is written as it was at one \
+moment, and these moments may lie a little apart: what concerns several shards, such as a member \
+that leaves all topics, may be there in part. A command, a transaction, a publication and a move \
+between queues concern one shard, and are there as a whole or not. Stop the nodes first if all \
+shards must be of the same moment.
+
+Tasks, settings, schedules, members and leases stay as they are, with ids and order, and receipts \
+of then stay good. New tasks get ids that the cluster never gives, and new receipts are none that \
+it gives. Even so, do not let both serve the same workers.
+
+Start the server on the new directory with --shards and the same number. An interrupted run leaves \
+a directory that no server starts on: remove it and run the command again. All of it is held in \
+memory for the time.";
+
+/// After the help of `cluster export`.
+pub(super) const AFTER_EXPORT: &str = "\
+Examples:
+  pinpriq cluster export /var/lib/pinpriq --cluster etcd://10.0.0.1:2379/tasks
+  pinpriq cluster export /backup/tasks --shards 4 && pinpriq check /backup/tasks
+
+Exit codes:
+  0  the new directory is complete
+  1  the engine does not answer, or a file could not be written; remove the new
+     directory
+  2  wrong usage, also a new directory that is not empty, or an engine that cannot
+     be used
+  3  there is no such cluster, or it is not there as a whole; or queues that tasks
+     move between would be in different shards";

@@ -1,10 +1,12 @@
 //! `pinpriq cluster`: what the engine under a cluster knows of it, in words or as JSON.
 //!
-//! This module asks, and tells nodes to drain. `change.rs` changes the cluster. `picture.rs` is
-//! what was found, `wrong.rs` what is wrong with it, and `words.rs` says it.
+//! This module asks, and tells nodes to drain. `change.rs` changes the cluster, and `whole.rs`
+//! fills or copies it. `picture.rs` is what was found, `wrong.rs` what is wrong with it, and
+//! `words.rs` says it.
 
 mod change;
 mod picture;
+mod whole;
 mod words;
 mod wrong;
 
@@ -17,6 +19,7 @@ use std::time::Duration;
 
 use pinpriq_cluster::{RegistryAnswer, RegistryCall, View};
 use pinpriq_ledger::{Answer, Call, Status, Writer};
+use pinpriq_server::cluster::ask_registry;
 
 use self::picture::Picture;
 use self::wrong::what_is_wrong;
@@ -47,6 +50,8 @@ pub(crate) fn cluster(command: &ClusterCommand) -> Result<Exit, Failure> {
         ClusterCommand::Check(arguments) => check(arguments),
         ClusterCommand::AcceptRollback(arguments) => change::accept_rollback(arguments),
         ClusterCommand::Upgrade(arguments) => change::upgrade(arguments),
+        ClusterCommand::Import(arguments) => whole::import(arguments),
+        ClusterCommand::Export(arguments) => whole::export(arguments),
     }
 }
 
@@ -151,21 +156,14 @@ impl<'a> Asker<'a> {
     }
 
     /// Connects to an engine that may be empty, and prepares it if it needs to be.
-    fn prepare(url: &'a ClusterUrl) -> Result<Self, Failure> {
-        Ok(Self { url, engine: connect(url, SESSION_TTL, url.bytes_max(), Empty::Prepare)? })
+    fn prepare(url: &'a ClusterUrl, bytes_max: Option<Size<{ 1 << 50 }>>) -> Result<Self, Failure> {
+        let bytes_max = bytes_max.map_or_else(|| url.bytes_max(), Size::bytes);
+        Ok(Self { url, engine: connect(url, SESSION_TTL, bytes_max, Empty::Prepare)? })
     }
 
     /// Asks the registry. Blocks.
     fn ask(&self, call: RegistryCall) -> Result<RegistryAnswer, Failure> {
-        let (wake, woken) = sync_channel(1);
-        let wake = Arc::new(move || {
-            // There is one answer, and room for one.
-            _ = wake.try_send(());
-        });
-        let mut registry = self.engine.registry(SESSION_TTL, wake);
-        registry.start(call);
-        let answer = woken.recv().ok().and_then(|()| registry.poll());
-        match answer {
+        match ask_registry(&*self.engine, SESSION_TTL, call) {
             Some(RegistryAnswer::Unreachable(why)) => Err(self.silent(&why)),
             Some(answer) => Ok(answer),
             None => Err(self.silent("its thread has ended")),

@@ -7,6 +7,7 @@ use pinpriq_server::cluster::{FORMAT, KnownCluster, NodeData, new_meta};
 
 use super::Asker;
 use super::picture::Picture;
+use super::wrong::IMPORTING;
 use crate::args::cluster::{AcceptArgs, ClusterArgs, MoveArgs};
 use crate::cluster::engine::no_cluster;
 use crate::exit::{Exit, Failure};
@@ -64,8 +65,11 @@ pub(super) fn accept_rollback(AcceptArgs { data, of }: &AcceptArgs) -> Result<Ex
         opened.cluster().ok_or_else(nothing)
     });
     let known = known.transpose()?;
-    let asker =
-        if known.is_some() { Asker::prepare(&of.cluster)? } else { Asker::new(&of.cluster, None)? };
+    let asker = if known.is_some() {
+        Asker::prepare(&of.cluster, None)?
+    } else {
+        Asker::new(&of.cluster, None)?
+    };
     let meta = asker.amend(known, |meta| {
         let seen = meta.rolled_back.as_ref().map_or(0, |it| it.generation);
         let seen = seen.max(known.map_or(0, |known| known.generation));
@@ -130,6 +134,9 @@ impl Asker<'_> {
             if known.is_some_and(|known| known.id != meta.id) {
                 let sentence = "the data directory belongs to another cluster than the engine";
                 return Err(Failure::of_directory(sentence));
+            }
+            if meta.importing {
+                return Err(Failure::of_directory(IMPORTING));
             }
             let Some(changed) = change(&meta) else { return Ok(meta) };
             let amend = RegistryCall::Amend { meta: changed.clone(), instead_of: meta };

@@ -103,6 +103,8 @@ fn an_engine_that_was_rolled_back_is_wrong() {
                     entry 7. Nothing is served until `pinpriq cluster accept-rollback`";
     let [node, seen, found] = ["n2", "entry 9", "entry 7"].map(str::to_owned);
     let loss = RolledBack { node, shard: Some(1), generation: 0, expected: seen, found };
+    let importing = Meta { importing: true, ..Meta::default() };
+    check_wrong(|it| it.view.meta = Some(importing), &[super::wrong::IMPORTING]);
     let meta = Meta { rolled_back: Some(loss), ..Meta::default() };
     check_wrong(|it| it.view.meta = Some(meta), &[expected]);
 }

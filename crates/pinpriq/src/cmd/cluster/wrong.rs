@@ -11,8 +11,16 @@ use super::picture::{Picture, named, state_word};
 /// From this percentage on, puts are refused.
 const ROOM_PERCENT_MAX: u128 = 60;
 
+/// What is wrong with a cluster that is not there as a whole.
+pub(super) const IMPORTING: &str = "\
+a data directory is being imported into the cluster, or that was interrupted: no node serves it \
+until `pinpriq cluster import` is done, which can be run again";
+
 /// Returns a sentence for each thing that is wrong.
 pub(super) fn what_is_wrong(picture: &Picture, room: Status) -> Vec<String> {
+    if picture.view.meta.as_ref().is_some_and(|meta| meta.importing) {
+        return vec![IMPORTING.to_owned()];
+    }
     let mut wrong = Vec::new();
     if let Some(loss) = picture.view.rolled_back() {
         let shard = loss.shard.map_or_else(String::new, |shard| format!(" in shard {shard}"));
@@ -41,14 +49,20 @@ pub(super) fn what_is_wrong(picture: &Picture, room: Status) -> Vec<String> {
     wrong.extend(shared(links.filter(|(link, _)| !link.is_empty())).map(|(link, of)| {
         format!("the nodes {} announce the same address for links, {link}", of.join(" and "))
     }));
-    if u128::from(room.bytes_used) * 100 >= u128::from(room.bytes_max) * ROOM_PERCENT_MAX {
-        let Status { bytes_used, bytes_max } = room;
-        wrong.push(format!(
+    wrong.extend(short_of_room(room));
+    wrong
+}
+
+/// Returns what is wrong with the room that an engine has.
+pub(super) fn short_of_room(room: Status) -> Option<String> {
+    let Status { bytes_used, bytes_max } = room;
+    let is_short = u128::from(bytes_used) * 100 >= u128::from(bytes_max) * ROOM_PERCENT_MAX;
+    is_short.then(|| {
+        format!(
             "the engine holds {bytes_used} of {bytes_max} bytes: from {ROOM_PERCENT_MAX} % on, \
              puts are refused"
-        ));
-    }
-    wrong
+        )
+    })
 }
 
 /// Compares what the owner of a shard says with what its log has come to.
