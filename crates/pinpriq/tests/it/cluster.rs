@@ -3,9 +3,11 @@
 
 mod peers;
 mod rollback;
+mod whole;
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::ops::Deref;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
@@ -28,8 +30,14 @@ impl Drop for Process {
     }
 }
 
-/// One member of etcd.
+/// A cluster, by its address.
+struct Cluster {
+    url: String,
+}
+
+/// One member of etcd, with a cluster on it.
 struct Etcd {
+    cluster: Cluster,
     process: Process,
     client: SocketAddr,
     peer: SocketAddr,
@@ -84,7 +92,8 @@ impl Etcd {
         command.arg(format!("--initial-advertise-peer-urls=http://{peer}"));
         command.arg(format!("--initial-cluster=m0=http://{peer}"));
         let process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        Self { process: Process(process), client, peer }
+        let cluster = Cluster { url: format!("etcd://{client}/look") };
+        Self { cluster, process: Process(process), client, peer }
     }
 
     /// Makes the process go on after `signal` is `CONT`, and stand still after `STOP`.
@@ -92,7 +101,17 @@ impl Etcd {
         let process = self.process.0.id().to_string();
         assert!(Command::new("kill").args(["-s", signal, &process]).status().unwrap().success());
     }
+}
 
+impl Deref for Etcd {
+    type Target = Cluster;
+
+    fn deref(&self) -> &Cluster {
+        &self.cluster
+    }
+}
+
+impl Cluster {
     fn node(&self, name: &str, directory: &Path) -> Process {
         let data = directory.join(name);
         Process(self.serve(name, Some(&data)).stderr(Stdio::null()).spawn().unwrap())
@@ -113,20 +132,16 @@ impl Etcd {
     fn serve_at(&self, name: &str, data: Option<&Path>, addresses: &[&str]) -> Command {
         let mut command = pinpriq(&["serve", "--pinpriq", "127.0.0.1:0"]);
         command.args(addresses).args(["--node", name, "--session-ttl", "2s"]);
-        command.args(["--shards", "3"]).env("PINPRIQ_CLUSTER", self.url());
+        command.args(["--shards", "3"]).env("PINPRIQ_CLUSTER", &self.url);
         if let Some(data) = data {
             command.arg("--data").arg(data);
         }
         command
     }
 
-    fn url(&self) -> String {
-        format!("etcd://{}/look", self.client)
-    }
-
     fn ask(&self, arguments: &[&str]) -> Output {
         let mut command = pinpriq(&["cluster"]);
-        command.args(arguments).env("PINPRIQ_CLUSTER", self.url()).output().unwrap()
+        command.args(arguments).env("PINPRIQ_CLUSTER", &self.url).output().unwrap()
     }
 
     /// Asks again and again until the output is as wanted.

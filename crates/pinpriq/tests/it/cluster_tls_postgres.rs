@@ -25,7 +25,7 @@ const ANNA: &str = "CREATE ROLE anna LOGIN PASSWORD 's3cr3t of anna';\n\
                     GRANT CREATE ON DATABASE postgres TO anna;\n";
 
 /// The directory with the programs of the newest PostgreSQL.
-fn binaries() -> Option<PathBuf> {
+pub(crate) fn binaries() -> Option<PathBuf> {
     let versions = Path::new("/usr/lib/postgresql").read_dir().into_iter().flatten();
     let mut found: Vec<PathBuf> =
         versions.filter_map(|version| Some(version.ok()?.path().join("bin"))).collect();
@@ -34,7 +34,7 @@ fn binaries() -> Option<PathBuf> {
 }
 
 /// A program of PostgreSQL, as a user that it accepts.
-fn program(path: &Path) -> Command {
+pub(crate) fn program(path: &Path) -> Command {
     if !rustix::process::geteuid().is_root() {
         return Command::new(path);
     }
@@ -44,7 +44,7 @@ fn program(path: &Path) -> Command {
 }
 
 /// Makes the user of the server own a directory and everything in it.
-fn give_to_server(directory: &Path) {
+pub(crate) fn give_to_server(directory: &Path) {
     if rustix::process::geteuid().is_root() {
         let done = Command::new("chown").arg("-R").arg("postgres:postgres").arg(directory).status();
         assert!(done.unwrap().success());

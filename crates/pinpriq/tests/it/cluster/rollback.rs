@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Output, Stdio};
 use std::thread;
 
-use super::{BETWEEN_TRIES, Etcd, Process, TRIES};
+use super::{BETWEEN_TRIES, Cluster, Etcd, Process, TRIES};
 use crate::peer::{check, pinpriq};
 
 /// Copies what a stopped etcd has left.
@@ -28,9 +28,11 @@ impl Etcd {
     fn stop(self) -> [SocketAddr; 2] {
         [self.client, self.peer]
     }
+}
 
+impl Cluster {
     /// Waits until all shards are served, and the nodes are these.
-    fn until_served_by(&self, names: &[&str]) {
+    pub(super) fn until_served_by(&self, names: &[&str]) {
         self.ask_until(&["status"], |code, text| {
             let nodes = text.lines().skip(4).filter_map(|it| it.get(..2));
             let mut nodes: Vec<&str> = nodes.collect();
@@ -40,7 +42,7 @@ impl Etcd {
     }
 
     /// Asks the node of this name.
-    fn at(&self, node: &str, arguments: &[&str]) -> Output {
+    pub(super) fn at(&self, node: &str, arguments: &[&str]) -> Output {
         let nodes = String::from_utf8(self.ask(&["nodes", "--json"]).stdout).unwrap();
         let line = nodes.lines().find(|it| it.contains(&format!("\"node\":\"{node}\"")));
         let (_, rest) = line.unwrap().split_once("\"resp\":\"").unwrap();
@@ -50,7 +52,7 @@ impl Etcd {
 
     /// Asks until it is done: the engine may show a node for a while that has been killed.
     #[track_caller]
-    fn done(&self, node: &str, arguments: &[&str]) -> String {
+    pub(super) fn done(&self, node: &str, arguments: &[&str]) -> String {
         for _ in 0..TRIES {
             let output = self.at(node, arguments);
             if output.status.code() == Some(0) {
