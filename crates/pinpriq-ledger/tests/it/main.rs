@@ -6,6 +6,7 @@
 
 mod answers;
 mod conformance;
+mod copying;
 mod damage;
 mod fake;
 mod store;
