@@ -394,7 +394,7 @@ fn a_cluster_that_is_not_whole_is_not_copied() {
 fn a_shard_at_work_is_copied_as_it_was_at_one_moment() {
     let memory = Memory::new();
     memory.ask(RegistryCall::Found(new_meta(SHARDS)));
-    // Each entry has one batch, each read returns one, and little is kept that does not count.
+    // Each entry has one batch, a read returns a part, and little is kept that does not count.
     memory.logs.set_knobs(FakeKnobs { target_bytes: 1, read_short: 100, ..FakeKnobs::PERFECT });
     let options = LedgerOptions { slack_bytes: 1, ..LedgerOptions::default() };
     let ledger = Box::new(memory.logs.ledger(0, Writer(7)));
@@ -403,19 +403,19 @@ fn a_shard_at_work_is_copied_as_it_was_at_one_moment() {
         owner.append(&[sample_task(number, "q", 100)], Urgency::Soon).unwrap();
         owner.settle().unwrap();
     }
-    // The owner goes on while its log is read: two tasks end, and two others come.
+    // The owner goes on while its log is read: tasks end, and others come. In between, everything
+    // is removed that was read before.
     let seen = Arc::new(Mutex::new(vec![owner.fold.without_places()]));
-    let (history, mut number) = (seen.clone(), 20);
+    let (history, mut number, mut reads) = (seen.clone(), 20, 0);
     let meddled = Meddled::with(&memory, move |call| {
-        if matches!(call, Call::Read { .. }) && number < 40 {
-            for _ in 0..2 {
-                number += 1;
-                let gone = Change::Gone(number - 20);
-                let batch = [gone, sample_task(number, "q", 100)];
-                owner.append(&batch, Urgency::Soon).unwrap();
-                owner.settle().unwrap();
-                history.lock().unwrap().push(owner.fold.without_places());
-            }
+        reads += u64::from(matches!(call, Call::Read { .. }));
+        let steps = if reads == 2 { 60 } else { u64::from(reads == 4) };
+        for _ in 0..steps {
+            number += 1;
+            let gone = Change::Gone(number - 20);
+            owner.append(&[gone, sample_task(number, "q", 100)], Urgency::Soon).unwrap();
+            owner.settle().unwrap();
+            history.lock().unwrap().push(owner.fold.without_places());
         }
         true
     });
