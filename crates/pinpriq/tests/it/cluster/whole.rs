@@ -12,6 +12,9 @@ use crate::serving::Serving;
 /// The key of the record of the cluster on etcd, `pinpriq/look/meta`, in base64.
 const META_KEY: &str = "cGlucHJpcS9sb29rL21ldGE=";
 
+/// Runs a client command at a server, and returns what it prints.
+type Run<'a> = &'a dyn Fn(&[&str]) -> String;
+
 /// Starts a single server that speaks RESP, and returns where.
 fn start(data: &Path) -> (Serving, String) {
     let server = Serving::start(data, &["--resp", "127.0.0.1:0"]);
@@ -115,9 +118,8 @@ fn carried(cluster: &Cluster, dir: &Path) {
     assert_eq!(listing(&single), before, "as it was exported");
     // What was promised before holds in both.
     let node = |words: &[&str]| cluster.done("n2", words);
-    let run: [&dyn Fn(&[&str]) -> String; 2] = [&single, &node];
     let mut ids = Vec::new();
-    for run in run {
+    for run in [&single as Run<'_>, &node] {
         run(&["ack", "{a}q", &held]);
         let unique = run(&["put", "q2", "u", "--unique", "k1", "--window", "1h"]);
         assert!(unique.ends_with("\tduplicate\n"), "{unique}");
