@@ -179,17 +179,17 @@ Exit codes:
 pub(super) const IMPORT: &str = "\
 Make a cluster with what is in the data directory of a single server.
 
-The server must have been stopped, and there must be no cluster of this name yet: no node may have \
-run on it. Tasks, settings, schedules, members and leases stay as they are, with ids and order, and \
-receipts stay good, as if the server had been started again. The directory is not changed. Do not \
-start a server on it any more once nodes serve the cluster.
+The server must have been stopped, and there must be no cluster of this name yet: no node may \
+have run on it. Tasks, settings, schedules, members and leases stay as they are, with ids and \
+order, and receipts stay good, as if the server had been started again. The directory is not \
+changed. Do not start a server on it any more once nodes serve the cluster.
 
-Either all of it is there in the end, or no node serves any of it: if this is interrupted or fails \
-on the way, run it again. It removes what it has left behind.
+Either all of it is there in the end, or no node serves any of it: if this is interrupted or \
+fails on the way, run it again. It removes what it has left behind.
 
-A queue and that for its dead letters, and a schedule and its queue, must get into one shard of the \
-cluster. If their names do not see to that, this is refused before anything is written. All of it \
-is held in memory for the time.";
+A queue and that for its dead letters, and a schedule and its queue, must get into one shard of \
+the cluster. If their names do not see to that, this is refused before anything is written. All \
+of it is held in memory for the time.";
 
 /// After the help of `cluster import`.
 pub(super) const AFTER_IMPORT: &str = "\
@@ -208,19 +208,19 @@ Exit codes:
 pub(super) const EXPORT: &str = "\
 Write what is in a cluster into a data directory for a single server.
 
-Nodes may serve the cluster meanwhile, which is not changed. Each shard is written as it was at one \
-moment, and these moments may lie a little apart: what concerns several shards, such as a member \
-that leaves all topics, may be there in part. A command, a transaction, a publication and a move \
-between queues concern one shard, and are there as a whole or not. Stop the nodes first if all \
-shards must be of the same moment.
+Nodes may serve the cluster meanwhile, which is not changed. Each shard is written as it was at \
+one moment, and these moments may lie a little apart: what concerns several shards, such as a \
+member that leaves all topics, may be there in part. A command, a transaction, a publication and \
+a move between queues concern one shard, and are there as a whole or not. Stop the nodes first \
+if all shards must be of the same moment.
 
-Tasks, settings, schedules, members and leases stay as they are, with ids and order, and receipts \
-of then stay good. New tasks get ids that the cluster never gives, and new receipts are none that \
-it gives. Even so, do not let both serve the same workers.
+Tasks, settings, schedules, members and leases stay as they are, with ids and order, and \
+receipts of then stay good. New tasks get ids that the cluster never gives, and new receipts are \
+none that it gives. Even so, do not let both serve the same workers.
 
-Start the server on the new directory with --shards and the same number. An interrupted run leaves \
-a directory that no server starts on: remove it and run the command again. All of it is held in \
-memory for the time.";
+Start the server on the new directory with --shards and the same number. An interrupted run \
+leaves a directory that no server starts on: remove it and run the command again. All of it is \
+held in memory for the time.";
 
 /// After the help of `cluster export`.
 pub(super) const AFTER_EXPORT: &str = "\
