@@ -34,11 +34,21 @@ pub enum Kind {
     ClockSet,
     /// A client closes its connection while requests are under way.
     ClientGone,
+    /// All logs lose their newest entries, and the registry is as it was, while nodes run.
+    RolledBack,
+    /// The same while nodes are down.
+    RolledBackUnseen,
+    /// One log loses its newest entries.
+    LogRolledBack,
+    /// The engine and the registry lose everything.
+    Wiped,
+    /// The registry is as it was before a roll-back was accepted.
+    RegistryRolledBack,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 19] = [
         Self::Killed,
         Self::Vanished,
         Self::ShortPause,
@@ -53,7 +63,26 @@ impl Kind {
         Self::RegistryCut,
         Self::ClockSet,
         Self::ClientGone,
+        Self::RolledBack,
+        Self::RolledBackUnseen,
+        Self::LogRolledBack,
+        Self::Wiped,
+        Self::RegistryRolledBack,
     ];
+
+    /// Those that may strike at any time, and again and again.
+    pub(crate) const COMMON: [Self; 14] = {
+        let (mut common, mut at) = ([Self::Killed; 14], 0);
+        while at < common.len() {
+            common[at] = Self::ALL[at];
+            at += 1;
+        }
+        common
+    };
+
+    /// The losses that an operator has to accept.
+    pub(crate) const LOSSES: [Self; 4] =
+        [Self::RolledBack, Self::RolledBackUnseen, Self::LogRolledBack, Self::Wiped];
 
     /// Its name in reports.
     #[must_use]
@@ -73,6 +102,11 @@ impl Kind {
             Self::RegistryCut => "node cut from the registry",
             Self::ClockSet => "wall clock set",
             Self::ClientGone => "client gone",
+            Self::RolledBack => "engine rolled back under its nodes",
+            Self::RolledBackUnseen => "engine rolled back while nodes were down",
+            Self::LogRolledBack => "one log rolled back",
+            Self::Wiped => "engine wiped",
+            Self::RegistryRolledBack => "registry rolled back to a former generation",
         }
     }
 }

@@ -5,6 +5,7 @@
 //! checker judges it. [`run`] runs one seed.
 
 mod clocks;
+mod engine;
 mod faults;
 mod line;
 mod network;

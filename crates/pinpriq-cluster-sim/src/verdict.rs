@@ -9,7 +9,8 @@ use pinpriq_ledger::{FakeEngine, Seq, Term};
 const TOLERANCE: Tolerance =
     Tolerance { fixed_us: 6_500_000, one_in: 200, prolonged_us: 120_000_000 };
 
-/// Panics if a log has two entries with one number in one life, or a term that falls.
+/// Panics if a log has two entries with one number in one life, or a term that falls. A roll-back
+/// of the engine begins another life.
 pub(crate) fn judge_logs(engine: &FakeEngine, shards: u16) {
     for shard in 0..shards {
         let (mut head, mut term) = (Seq(0), Term(0));
@@ -18,6 +19,10 @@ pub(crate) fn judge_logs(engine: &FakeEngine, shards: u16) {
                 Happened::Seized { tenure, .. } => {
                     assert!(tenure.term > term, "shard {shard}: the term fell to {tenure:?}");
                     term = tenure.term;
+                }
+                Happened::RolledBack { head: left, fence } => {
+                    head = left;
+                    term = fence.map_or(Term(0), |tenure| tenure.term);
                 }
                 Happened::Added { tenure, seq, .. } => {
                     assert_eq!(tenure.term, term, "shard {shard}: entry {seq:?} of an old tenure");

@@ -8,6 +8,9 @@ use pinpriq_wire::resp::{DecodedReply, ReplyDecoder, Value, Words};
 /// The queues, spread over the shards.
 pub(crate) const QUEUES: [&str; 6] = ["a", "jobs", "mail", "x1", "{t}1", "orders"];
 
+/// Those that are used after a roll-back of the engine.
+pub(crate) const LATER_QUEUES: [&str; 6] = ["b", "tasks", "post", "y2", "{t}2", "bills"];
+
 /// How long leases last, in milliseconds. Long enough that clocks that are off do not matter.
 const TTRS_MS: [u64; 3] = [12_000, 20_000, 60_000];
 
@@ -26,6 +29,9 @@ pub(crate) struct Visitor {
     /// The leases that it holds: the queue and the receipt.
     held: Vec<(String, String)>,
     serial: u64,
+    queues: [&'static str; 6],
+    /// The ids and receipts that it was given.
+    pub(crate) given: Vec<String>,
     /// Whether it waits for tasks. A blocked take is asked again of the next owner, and a lease
     /// that the former one has granted is known to nobody. So order is not judged then.
     blocks: bool,
@@ -36,8 +42,10 @@ pub(crate) struct Visitor {
 }
 
 impl Visitor {
-    pub(crate) fn new(blocks: bool) -> Self {
+    pub(crate) fn new(blocks: bool, queues: [&'static str; 6]) -> Self {
         Self {
+            queues,
+            given: Vec::new(),
             blocks,
             at: None,
             number: 0,
@@ -49,6 +57,11 @@ impl Visitor {
             sent_to: None,
             last_count: None,
         }
+    }
+
+    /// Whether it waits for tasks.
+    pub(crate) const fn blocks(&self) -> bool {
+        self.blocks
     }
 
     /// Notes a new connection.
@@ -78,7 +91,7 @@ impl Visitor {
 
     /// Makes a request. Returns its bytes.
     pub(crate) fn ask(&mut self, now_us: u64, dice: &mut Dice, history: &History) -> Vec<u8> {
-        let queue = dice.pick(&QUEUES);
+        let queue = dice.pick(&self.queues);
         let (operation, words) = match dice.below(100) {
             0..45 => self.put(queue, dice),
             45..70 => self.take(queue, dice),
@@ -176,6 +189,16 @@ impl Visitor {
         })
     }
 
+    fn note_given(&mut self, outcome: &Outcome) {
+        match outcome {
+            Outcome::Put { id } => self.given.push(id.clone()),
+            Outcome::Tasks(delivered) => {
+                self.given.extend(delivered.iter().filter_map(|task| task.receipt.clone()));
+            }
+            _ => {}
+        }
+    }
+
     /// Reads bytes of replies.
     pub(crate) fn hear(&mut self, now_us: u64, bytes: &[u8], history: &History) {
         self.wire.extend_from_slice(bytes);
@@ -195,6 +218,7 @@ impl Visitor {
             };
             let outcome = outcome(&operation, &value);
             self.sent_to = moved_to(&value);
+            self.note_given(&outcome);
             if let (Outcome::Tasks(delivered), Operation::Take { queue, .. }) =
                 (&outcome, &operation)
             {

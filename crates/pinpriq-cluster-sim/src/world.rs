@@ -4,6 +4,9 @@
 //! emptied, and the history is judged. Anything wrong panics, which ends the run.
 
 mod patrons;
+mod rollback;
+
+use std::sync::Arc;
 
 use pinpriq_cluster::{Addresses, FakeKnobs as RegistryKnobs, FakeRegistry, Instance};
 use pinpriq_dice::Dice;
@@ -12,15 +15,19 @@ use pinpriq_history::{Event, Recorder};
 use pinpriq_ledger::{FakeEngine, FakeKnobs as EngineKnobs, Writer};
 use pinpriq_server::config::{DoorName, Durability, PinpriqOptions, TtlZero};
 use pinpriq_server::simulation::Options;
-use pinpriq_server::simulation::node::{End, Node, Parts};
+use pinpriq_server::simulation::node::{End, Node, Parts, Remembers};
+use pinpriq_store::FaultyDisk;
+use pinpriq_store::faulty_disk::CrashPolicy;
 
 use crate::clocks::Clocks;
+use crate::engine::Reach;
 use crate::faults::{Faults, Kind};
 use crate::line::Line;
 use crate::network::Network;
 use crate::policies::Patron;
 use crate::verdict::{judge_history, judge_logs};
 use crate::visitor::{History, QUEUES, Visitor, written};
+use rollback::{Losing, Memories};
 
 /// How many nodes there are.
 const NODES: usize = 3;
@@ -33,9 +40,6 @@ const RECOVERY_SESSIONS: u64 = 12;
 
 /// How long clients may take to empty all queues, in milliseconds.
 const EMPTYING_MS: u64 = 400_000;
-
-/// What an engine can do that does not happen here: it ends a cluster for good.
-const NOT_HERE: &str = "the newest entries were lost";
 
 /// How long a lease lasts at most, in milliseconds.
 const LEASE_MS: u64 = 70_000;
@@ -74,6 +78,22 @@ struct Machine {
     /// The number of its handle of the registry.
     handle: u64,
     writer: Writer,
+    reach: Arc<Reach>,
+    /// Its data directory, if nodes have any.
+    disk: Option<FaultyDisk>,
+    memories: Memories,
+}
+
+impl Machine {
+    fn cut_engine(&self, engine: &FakeEngine, is_cut: bool) {
+        engine.cut(self.writer, is_cut);
+        self.reach.cut_engine(is_cut);
+    }
+
+    fn cut_registry(&self, registry: &FakeRegistry, is_cut: bool) {
+        registry.cut(self.handle, is_cut);
+        self.reach.cut_registry(is_cut);
+    }
 }
 
 struct World {
@@ -85,6 +105,8 @@ struct World {
     /// How rough the engine is during the trouble.
     engine_knobs: EngineKnobs,
     registry: FakeRegistry,
+    /// How rough the registry is during the trouble.
+    registry_knobs: RegistryKnobs,
     network: Network,
     machines: Vec<Machine>,
     visitors: Vec<Visitor>,
@@ -101,15 +123,21 @@ struct World {
     take_overs: u64,
     moves: u64,
     sent_away: u64,
+    losing: Losing,
+    /// The queues of the visitors.
+    queues: [&'static str; 6],
+    /// The requests in histories that were judged already, and those whose outcome is unknown.
+    judged: (u64, u64),
 }
 
 /// Runs one seed. Panics if anything is wrong.
 #[must_use]
 pub fn run(seed: u64) -> Outcome {
     let mut world = World::new(seed);
-    while world.now < TROUBLE_MS {
+    while world.now < world.losing.trouble_until {
         world.trouble();
         world.step(true);
+        world.lose_if_due();
     }
     world.calm_down();
     world.recover();
@@ -128,6 +156,7 @@ impl World {
         let rough = dice.chance(60);
         let knobs = if rough { RegistryKnobs::ROUGH } else { RegistryKnobs::PERFECT };
         let registry = FakeRegistry::new(dice.roll(), shards, ttl_ms, knobs);
+        let losing = Losing::drawn(&mut dice);
         let machines = (0..NODES)
             .map(|_| {
                 let off_ms = i64::try_from(dice.below(4_000)).unwrap_or_default() - 2_000;
@@ -141,11 +170,14 @@ impl World {
                     runs: 0,
                     handle: 0,
                     writer: Writer(0),
+                    reach: reach_of(&engine, &registry, Writer(0)),
+                    disk: losing.remembers.then(|| FaultyDisk::new(dice.roll())),
+                    memories: Memories::default(),
                 }
             })
             .collect();
         let block = dice.chance(70);
-        let visitors = (0..4 + dice.below(4)).map(|_| Visitor::new(block)).collect();
+        let visitors = (0..4 + dice.below(4)).map(|_| Visitor::new(block, QUEUES)).collect();
         Self {
             now: 0,
             shards,
@@ -153,6 +185,7 @@ impl World {
             engine,
             engine_knobs,
             registry,
+            registry_knobs: knobs,
             network: Network::new(dice.pick(&[1, 5, 30])),
             machines,
             visitors,
@@ -166,6 +199,9 @@ impl World {
             take_overs: 0,
             moves: 0,
             sent_away: 0,
+            losing,
+            queues: QUEUES,
+            judged: (0, 0),
             dice,
         }
     }
@@ -225,6 +261,11 @@ impl World {
         let handle = self.registry.registry();
         machine.handle = handle.number();
         machine.writer = Writer(base);
+        machine.reach = reach_of(&self.engine, &self.registry, machine.writer);
+        let remembers = machine
+            .disk
+            .clone()
+            .map(|disk| Remembers { engine: machine.reach.clone(), data: Arc::new(disk) });
         let (engine, clocks) = (self.engine.clone(), machine.clocks.clone());
         let wall = clocks.clone();
         let parts = Parts {
@@ -243,6 +284,7 @@ impl World {
             shards: self.shards,
             session_ttl_ms: self.ttl_ms,
             seed: self.dice.roll(),
+            remembers,
         };
         let pinpriq = PinpriqOptions { ttl_zero: TtlZero::Forever, ..PinpriqOptions::default() };
         let durability = Durability::Sync;
@@ -255,6 +297,11 @@ impl World {
         let pause = 500 + self.dice.below(4_000);
         let machine = &mut self.machines[at];
         let Some(node) = machine.node.as_mut() else { return };
+        if let Some(error) = node.ended() {
+            self.losing.note_end(self.now, error);
+            machine.starts_at = self.now + pause;
+            return self.remove(at, false);
+        }
         let gave_up = node.gave_up().is_some();
         if gave_up || (machine.ends && node.is_drained()) {
             if !gave_up {
@@ -269,7 +316,12 @@ impl World {
     /// Removes a node. If it vanishes, nobody is told.
     fn remove(&mut self, at: usize, vanishes: bool) {
         let Some(node) = self.machines[at].node.take() else { return };
+        self.machines[at].memories.note(&node, self.shards);
         let counters = node.counters();
+        drop(node);
+        if vanishes && let Some(disk) = &self.machines[at].disk {
+            disk.crash(CrashPolicy::KeepSome(self.dice.below(100)));
+        }
         self.take_overs += counters.take_overs;
         self.moves += counters.moves;
         let now_us = self.now_us();
@@ -379,6 +431,9 @@ impl World {
         if self.is_awake(at)
             && let Some(node) = &mut self.machines[at].node
         {
+            if self.dice.chance(60) {
+                node.write_watermarks();
+            }
             node.run();
         }
     }
@@ -458,7 +513,7 @@ impl World {
         if !self.is_awake(at) || self.machines[at].ends {
             return None;
         }
-        let node = self.machines[at].node.as_mut()?;
+        let node = self.machines[at].node.as_mut().filter(|node| node.is_open())?;
         Some((at, node.connect(door)))
     }
 
@@ -482,7 +537,7 @@ impl World {
         let at = self.dice.index(NODES);
         let other = (at + 1 + self.dice.index(NODES - 1)) % NODES;
         let lasts = 200 + self.dice.below(3 * self.ttl_ms);
-        let kind = self.dice.pick(&Kind::ALL);
+        let kind = self.dice.pick(&Kind::COMMON);
         if self.machines[at].node.is_none() {
             return;
         }
@@ -508,20 +563,20 @@ impl World {
                 self.network.cut(other, at);
             }
             Kind::CutOneWay => self.network.cut(at, other),
-            Kind::EngineCut => self.engine.cut(self.machines[at].writer, true),
+            Kind::EngineCut => self.machines[at].cut_engine(&self.engine, true),
             Kind::EngineOutage => {
-                self.machines.iter().for_each(|it| self.engine.cut(it.writer, true));
-                self.machines.iter().for_each(|it| self.registry.cut(it.handle, true));
+                self.machines.iter().for_each(|it| it.cut_engine(&self.engine, true));
+                self.machines.iter().for_each(|it| it.cut_registry(&self.registry, true));
             }
             Kind::EngineFull => {
                 self.engine.set_knobs(EngineKnobs { bytes_max: 0, ..self.engine_knobs });
             }
-            Kind::RegistryCut => self.registry.cut(self.machines[at].handle, true),
+            Kind::RegistryCut => self.machines[at].cut_registry(&self.registry, true),
             Kind::ClockSet => {
                 let off_ms = i64::try_from(self.dice.below(4_000)).unwrap_or_default() - 2_000;
                 self.machines[at].clocks.set_wall(off_ms);
             }
-            Kind::ClientGone => return,
+            _ => return,
         }
         self.healed_at = self.now + lasts;
         self.faults.note(kind);
@@ -533,8 +588,8 @@ impl World {
         self.network.heal();
         self.engine.set_knobs(self.engine_knobs);
         for (at, machine) in self.machines.iter().enumerate() {
-            self.engine.cut(machine.writer, false);
-            self.registry.cut(machine.handle, false);
+            machine.cut_engine(&self.engine, false);
+            machine.cut_registry(&self.registry, false);
             self.registry.drain(&format!("n{at}"), false);
         }
     }
@@ -586,7 +641,7 @@ impl World {
         let mut quiet_since = self.now;
         while self.now < quiet_since + LEASE_MS {
             assert!(self.now < until, "the queues are never empty");
-            for queue in QUEUES {
+            for queue in self.queues {
                 if self.pop_once(queue) != Some(0) {
                     quiet_since = self.now;
                 }
@@ -597,7 +652,7 @@ impl World {
                 self.step(false);
             }
         }
-        for queue in QUEUES {
+        for queue in self.queues {
             let now_us = self.now_us();
             let drained = Event::Drained { queue: queue.to_owned(), buried_stay: false };
             written(self.history.event(now_us, drained));
@@ -629,19 +684,24 @@ impl World {
             self.remove(at, false);
         }
         for (word, times) in self.engine.struck().into_iter().chain(self.registry.struck()) {
-            if word != NOT_HERE {
-                self.faults.add(word, times);
-            }
+            self.faults.add(word, times);
         }
+        self.judge_given();
         judge_logs(&self.engine, self.shards);
+        rollback::judge_terms(&self.engine, &self.losing.accepted);
         let history = written(self.history.finish());
         let digest = history.iter().fold(0xcbf2_9ce4_8422_2325_u64, |digest, byte| {
             (digest ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
         });
         let (calls, unknown) = judge_history(&history);
+        let (calls, unknown) = (calls + self.judged.0, unknown + self.judged.1);
         let (take_overs, moves, sent_away) = (self.take_overs, self.moves, self.sent_away);
         Outcome { calls, unknown, take_overs, moves, sent_away, faults: self.faults, digest }
     }
+}
+
+fn reach_of(engine: &FakeEngine, registry: &FakeRegistry, writer: Writer) -> Arc<Reach> {
+    Arc::new(Reach::new(engine.clone(), registry.clone(), writer))
 }
 
 /// Where a node says that it listens for cluster clients.

@@ -71,6 +71,18 @@ impl FakeRegistry {
         self.state().drain(name, drains);
     }
 
+    /// Everything that is kept now, for [`FakeRegistry::roll_back`].
+    #[must_use]
+    pub fn save(&self) -> Saved {
+        Saved(self.state().save())
+    }
+
+    /// Brings back what was kept then, as when an engine is restored from an old snapshot. Its
+    /// sessions live on for their time to live. Without a snapshot everything is lost.
+    pub fn roll_back(&self, saved: Option<&Saved>) {
+        self.state().roll_back(saved.map(|it| &it.0));
+    }
+
     /// What is true now.
     #[must_use]
     pub fn truth(&self) -> View {
@@ -84,6 +96,10 @@ impl FakeRegistry {
         self.state().troubles.struck()
     }
 }
+
+/// What a [`FakeRegistry`] has kept at some time.
+#[derive(Clone)]
+pub struct Saved(records::Records);
 
 /// A [`FakeRegistry`] as one process sees it. Its calls are carried out one after the other.
 ///

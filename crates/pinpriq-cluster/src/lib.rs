@@ -27,7 +27,7 @@ pub mod placement;
 pub mod registry;
 pub mod slots;
 
-pub use fake::{FakeKnobs, FakeRegistry};
+pub use fake::{FakeKnobs, FakeRegistry, Saved};
 pub use ownership::{Counters, HostEnd, Order, Ownership, OwnershipOptions, ShardState};
 pub use placement::{Member, Placement};
 pub use registry::{

@@ -81,6 +81,13 @@ impl FakeEngine {
         state.troubles.count(trouble::ROLLED_BACK);
     }
 
+    /// Loses all logs, as when an engine is made anew.
+    pub fn wipe(&self) {
+        let mut state = self.state();
+        state.shards.values_mut().for_each(Shard::wipe);
+        state.troubles.count(trouble::ROLLED_BACK);
+    }
+
     /// How often each kind of trouble has struck, with a name for people. A kind that never struck
     /// has 0.
     #[must_use]
@@ -110,6 +117,12 @@ impl FakeEngine {
     #[must_use]
     pub fn head(&self, shard: u16) -> Seq {
         self.state().shards.get(&shard).map_or(Seq(0), Shard::head)
+    }
+
+    /// The first entry that is kept, or one above the head.
+    #[must_use]
+    pub fn first(&self, shard: u16) -> Seq {
+        self.state().shards.get(&shard).map_or(Seq(1), Shard::first)
     }
 
     /// Everything that ever changed in a log, in order, with all its entries. It grows for ever.

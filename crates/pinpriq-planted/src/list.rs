@@ -775,6 +775,12 @@ bugs! {
     FormerReadKept "former-read-kept"
         "What an export read of a log before it had to begin anew is kept."
         [InServer("cluster::whole::")]
+    GenerationNotRaised "generation-not-raised"
+        "A roll-back is accepted, and the cluster stays in its generation."
+        [InServer("cluster::acceptance::"), ClusterSimulator]
+    FencedNotCompared "fenced-not-compared"
+        "A node whose log refuses an append lets another one have it, though the log was rolled back."
+        [ClusterSimulator]
     RollBackNotHeeded "roll-back-not-heeded"
         "Nodes go on serving when another one has found that the engine was rolled back."
         [Cluster("ownership::sessions::")]

@@ -4,6 +4,7 @@
 //! a host, on a thread of its own, which comes and goes. The exchange connects them with the homes
 //! and hosts of other nodes.
 
+mod acceptance;
 mod asking;
 pub(crate) mod clocks;
 mod config;
@@ -12,16 +13,17 @@ pub(crate) mod data;
 mod engine_in_memory;
 pub(crate) mod exchange;
 pub(crate) mod facts;
-mod founding;
+pub(crate) mod founding;
 pub(crate) mod hosting;
-mod memory;
+pub(crate) mod memory;
 pub(crate) mod message;
 pub(crate) mod node;
 pub(crate) mod owners;
-mod rollback;
-mod watermarks;
+pub(crate) mod rollback;
+pub(crate) mod watermarks;
 mod whole;
 
+pub use self::acceptance::{NotAccepted, acceptance};
 pub use self::asking::ask_registry;
 pub use self::config::{ClusterConfig, ClusterEngine, LogEnds, Wake};
 pub use self::data::{KnownCluster, NodeData};

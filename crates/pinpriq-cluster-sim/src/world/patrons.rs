@@ -13,6 +13,9 @@ const LOOK_MS: u64 = 60_000;
 impl World {
     /// Lets one of them ask, if it waits for nothing.
     pub(super) fn ask_as_patron(&mut self) {
+        if self.patrons.is_empty() {
+            return;
+        }
         let index = self.dice.index(self.patrons.len());
         let patron = &mut self.patrons[index];
         if patron.line.waits() {

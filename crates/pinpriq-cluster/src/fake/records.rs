@@ -13,6 +13,7 @@ use crate::registry::{
 /// So many views of the past are remembered, and so many nodes that are gone.
 const PAST: usize = 16;
 
+#[derive(Clone)]
 struct Session {
     record: NodeRecord,
     ends_at: u64,
@@ -21,6 +22,7 @@ struct Session {
 }
 
 /// All records.
+#[derive(Clone)]
 pub(super) struct Records {
     ttl: u64,
     sessions: BTreeMap<Instance, Session>,
@@ -106,6 +108,21 @@ impl Records {
         } else {
             self.drained.remove(name);
         }
+    }
+
+    /// Makes everything as it was when `saved` was. Every session lives from now on for its time to
+    /// live.
+    pub(super) fn restore(&mut self, now: u64, saved: &Self) {
+        *self = saved.clone();
+        for session in self.sessions.values_mut() {
+            session.ends_at = now + self.ttl;
+        }
+    }
+
+    /// Loses everything.
+    pub(super) fn wipe(&mut self) {
+        let shards = u16::try_from(self.owners.len()).unwrap_or(u16::MAX);
+        *self = Self::new(shards, self.ttl);
     }
 
     /// Carries a call out for the session of this instance.

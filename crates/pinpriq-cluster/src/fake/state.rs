@@ -88,6 +88,18 @@ impl State {
         self.records.drain(name, drains);
     }
 
+    pub(super) fn save(&self) -> Records {
+        self.records.clone()
+    }
+
+    /// Restores what was saved, or loses everything.
+    pub(super) fn roll_back(&mut self, saved: Option<&Records>) {
+        match saved {
+            Some(saved) => self.records.restore(self.now, saved),
+            None => self.records.wipe(),
+        }
+    }
+
     pub(super) fn truth(&self) -> View {
         self.records.truth()
     }

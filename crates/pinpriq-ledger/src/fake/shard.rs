@@ -170,6 +170,17 @@ impl Shard {
         told
     }
 
+    /// Forgets everything.
+    pub(super) fn wipe(&mut self) {
+        let history = std::mem::take(&mut self.history);
+        *self = Self { history, ..Self::new() };
+        self.history.push(Happened::RolledBack { head: Seq(0), fence: None });
+    }
+
+    pub(super) const fn first(&self) -> Seq {
+        Seq(self.first)
+    }
+
     /// Forgets the newest entries, and everything that happened after the last one that is left.
     pub(super) fn roll_back(&mut self, entries: usize) {
         for _ in 0..entries {

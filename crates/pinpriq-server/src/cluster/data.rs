@@ -50,6 +50,8 @@ pub struct NodeData {
     directory: PathBuf,
     disk: Arc<dyn Disk>,
     _lock: Box<dyn Send>,
+    /// Whether a thread may write the watermarks.
+    has_threads: bool,
     data: u128,
     cluster: Option<KnownCluster>,
 }
@@ -74,6 +76,23 @@ impl NodeData {
             directory: directory.to_owned(),
             disk: Arc::new(disk),
             _lock: lock,
+            has_threads: true,
+            data: content.map_or(drawn, |content| content.data),
+            cluster: content.map(|content| content.cluster),
+        })
+    }
+
+    /// Like [`NodeData::open`], on any disk, and without threads: for simulators.
+    pub fn on_disk(disk: Arc<dyn Disk>, drawn: u128) -> Result<Self, ServeError> {
+        let directory = PathBuf::from("disk");
+        let failed = |source| ServeError::Store { data: directory.clone(), source };
+        let lock = disk.lock().map_err(|error| failed(of_lock(error)))?;
+        let content = read(&*disk).map_err(failed)?;
+        Ok(Self {
+            directory,
+            disk,
+            _lock: lock,
+            has_threads: false,
             data: content.map_or(drawn, |content| content.data),
             cluster: content.map(|content| content.cluster),
         })
@@ -99,7 +118,11 @@ impl NodeData {
 
     /// Opens the watermarks of a cluster with this many shards. Once only.
     pub(crate) fn watermarks(&self, shards: u16) -> Result<Watermarks, ServeError> {
-        let opened = Watermarks::open(&*self.disk, shards);
+        let opened = if self.has_threads {
+            Watermarks::open(&*self.disk, shards)
+        } else {
+            Watermarks::open_without_thread(&*self.disk, shards)
+        };
         opened.map_err(|source| ServeError::Store { data: self.directory.clone(), source })
     }
 

@@ -64,35 +64,12 @@ pub(crate) async fn found(
     data: Option<&NodeData>,
     (bell, clock): (&Notify, &SystemClock),
 ) -> Result<Meta, ServeError> {
-    let own = data.and_then(NodeData::cluster).filter(|_| !planted!(ClusterMadeAgain));
-    let call = own.map_or_else(|| RegistryCall::Found(new_meta(shards)), |_| RegistryCall::Find);
+    let new = new_meta(shards);
     let asked_at = steady_ms();
     loop {
-        let why = match ask(registry, bell, call.clone()).await {
-            RegistryAnswer::Meta(meta) if meta.format > FORMAT => {
-                let format = meta.format;
-                let why = format!(
-                    "the cluster has format {format}, this node knows {FORMAT}: use the newer \
-                     server"
-                );
-                return Err(ServeError::Cluster { why });
-            }
-            RegistryAnswer::Meta(meta) => {
-                compare(own.map_or(meta.id, |own| own.id), Some(&meta))?;
-                if meta.importing && !planted!(HalfImportServed) {
-                    let why = "a data directory is being imported into it, or that was \
-                               interrupted: start the node when `pinpriq cluster import` is done, \
-                               or run that again";
-                    return Err(ServeError::Cluster { why: why.to_owned() });
-                }
-                return Ok(meta);
-            }
-            RegistryAnswer::Unfounded => {
-                compare(own.map_or(0, |own| own.id), None)?;
-                "it was made, and is gone".to_owned()
-            }
-            RegistryAnswer::Unreachable(why) => why,
-            other => unreachable!("the registry answered {other:?}"),
+        let why = match try_to_found(registry, &new, data, bell).await? {
+            Ok(meta) => return Ok(meta),
+            Err(why) => why,
         };
         let late = Duration::from_millis(steady_ms() - asked_at) > FIRST_ANSWER;
         tracing::warn!(why, "the engine does not answer");
@@ -101,6 +78,42 @@ pub(crate) async fn found(
         }
         clock.until(clock.now().after(Span::from_ms(AGAIN_MS))).await;
     }
+}
+
+/// Like [`found`], but asks once. The inner result says why nothing is known.
+pub(crate) async fn try_to_found(
+    registry: &mut dyn Registry,
+    new: &Meta,
+    data: Option<&NodeData>,
+    bell: &Notify,
+) -> Result<Result<Meta, String>, ServeError> {
+    let own = data.and_then(NodeData::cluster).filter(|_| !planted!(ClusterMadeAgain));
+    let call = own.map_or_else(|| RegistryCall::Found(new.clone()), |_| RegistryCall::Find);
+    let why = match ask(registry, bell, call).await {
+        RegistryAnswer::Meta(meta) if meta.format > FORMAT => {
+            let format = meta.format;
+            let why = format!(
+                "the cluster has format {format}, this node knows {FORMAT}: use the newer server"
+            );
+            return Err(ServeError::Cluster { why });
+        }
+        RegistryAnswer::Meta(meta) => {
+            compare(own.map_or(meta.id, |own| own.id), Some(&meta))?;
+            if meta.importing && !planted!(HalfImportServed) {
+                let why = "a data directory is being imported into it, or that was interrupted: \
+                           start the node when `pinpriq cluster import` is done, or run that again";
+                return Err(ServeError::Cluster { why: why.to_owned() });
+            }
+            return Ok(Ok(meta));
+        }
+        RegistryAnswer::Unfounded => {
+            compare(own.map_or(0, |own| own.id), None)?;
+            "it was made, and is gone".to_owned()
+        }
+        RegistryAnswer::Unreachable(why) => why,
+        other => unreachable!("the registry answered {other:?}"),
+    };
+    Ok(Err(why))
 }
 
 /// Asks a registry that rings this bell, and that nothing else was asked.

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::thread;
 
+use pinpriq_engine::time::Timestamp;
 use pinpriq_ledger::{LedgerOptions, LedgerStore, Term, Window, Writer};
 use pinpriq_store::durable::{Durable, Loading};
 use pinpriq_store::shards::first_number;
@@ -74,7 +75,7 @@ impl Hosting {
             engine: self.engine.clone(),
             watermarks: self.watermarks.clone(),
             writer: self.writer,
-            at_least: lowest_term_now(generation).max(Term(before + 1)),
+            at_least: lowest_term_at(generation, SystemClock::wall()).max(Term(before + 1)),
             window_ms: self.window_ms,
         };
         let builder = thread::Builder::new().name(format!("shard-{shard:02}"));
@@ -184,9 +185,9 @@ fn begin(loading: Loading) -> Result<(Durable, SystemClock), StoreError> {
     Ok((loading.begin(start, incarnation)?, clock))
 }
 
-/// The lowest term of a tenure that begins now, by the wall clock.
-pub(super) fn lowest_term_now(generation: u32) -> Term {
-    lowest_term(generation, SystemClock::wall().ms().saturating_sub(TERMS_BEGAN_MS) / 1_000)
+/// The lowest term of a tenure that begins at this time.
+pub(crate) fn lowest_term_at(generation: u32, wall: Timestamp) -> Term {
+    lowest_term(generation, wall.ms().saturating_sub(TERMS_BEGAN_MS) / 1_000)
 }
 
 /// The lowest term of a tenure that begins so many seconds after terms began.

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use pinpriq_cluster::{Meta, ShardNumber};
 use pinpriq_store::StoreError;
 
-use super::config::ClusterConfig;
 use super::data::{KnownCluster, NodeData};
 use super::founding::{compare, known};
-use super::rollback::{Reported, Reporter, find_loss, generation_lost};
+use super::rollback::{Reported, Reporter, generation_lost};
 use super::watermarks::Watermarks;
 use crate::error::ServeError;
 
@@ -18,25 +17,18 @@ pub(crate) struct Memory {
     known: KnownCluster,
     watermarks: Arc<Watermarks>,
     reporter: Reporter,
-    /// Whether the registry has shown the cluster to the node that runs.
-    was_shown: bool,
     /// Whether the log says that nothing is served.
     is_halted: bool,
 }
 
 impl Memory {
     /// Compares what the node remembers with the engine, and remembers what is true of the cluster
-    /// from now on. Blocks while it compares logs.
+    /// from now on.
     pub(crate) async fn open(
-        cluster: &ClusterConfig,
+        reporter: Reporter,
         mut data: Option<NodeData>,
         meta: &Meta,
     ) -> Result<Self, ServeError> {
-        let reporter = Reporter {
-            engine: cluster.engine.clone(),
-            session_ttl: cluster.session_ttl,
-            node: cluster.node.clone(),
-        };
         let (own, there) = (data.as_ref().and_then(NodeData::cluster), meta.generation);
         if let Some(own) = own.filter(|own| own.generation > there) {
             let loss = generation_lost(own.generation, there);
@@ -51,13 +43,12 @@ impl Memory {
                 data.watermarks(meta.shards)?
             }
         };
-        let loss = find_loss(&*cluster.engine, &watermarks, known);
+        let loss = reporter.find_loss(&watermarks, known, 0..known.shards).await;
         let loss = loss.map_err(|error| ServeError::Cluster { why: error.to_string() })?;
         let watermarks = Arc::new(watermarks);
-        let mut memory =
-            Self { data, known, watermarks, reporter, was_shown: false, is_halted: false };
+        let mut memory = Self { data, known, watermarks, reporter, is_halted: false };
         if let Some((shard, loss)) = loss {
-            memory.face(shard, &loss).await?;
+            memory.face_loss(shard, &loss).await?;
         }
         Ok(memory)
     }
@@ -83,12 +74,18 @@ impl Memory {
         failure: &StoreError,
     ) -> Result<(), ServeError> {
         match failure {
-            StoreError::RolledBack { .. } => {
-                match self.reporter.report(self.known, (Some(shard), failure)).await? {
-                    Reported::Accepted(meta) => self.remember(&meta),
-                    Reported::Noted => {
-                        let source = failure.clone();
-                        Err(ServeError::RolledBack { shard: Some(shard), source })
+            StoreError::RolledBack { .. } => self.face_loss(shard, failure).await,
+            // Perhaps nobody has seized it: a log also refuses what follows on what it has lost. No
+            // other node need remember as much of it, and none claims it before this is known.
+            StoreError::Fenced { .. } if !planted!(FencedNotCompared) => {
+                let shards = shard..shard + 1;
+                let found = self.reporter.find_loss(&self.watermarks, self.known, shards);
+                match found.await {
+                    Ok(Some((shard, loss))) => self.face_loss(shard, &loss).await,
+                    Ok(None) => Ok(()),
+                    Err(error) => {
+                        tracing::warn!(shard, %error, "cannot compare a log");
+                        Ok(())
                     }
                 }
             }
@@ -101,16 +98,30 @@ impl Memory {
         }
     }
 
+    /// Heeds what a log has lost.
+    async fn face_loss(&mut self, shard: ShardNumber, loss: &StoreError) -> Result<(), ServeError> {
+        match self.reporter.report(self.known, (Some(shard), loss)).await? {
+            Reported::Accepted(meta) => self.remember(&meta),
+            Reported::Noted => {
+                Err(ServeError::RolledBack { shard: Some(shard), source: loss.clone() })
+            }
+        }
+    }
+
     /// Heeds what the registry shows of the cluster. Returns why nothing may be served, if that is
-    /// so. Fails if the node must end.
-    pub(crate) async fn heed(&mut self, meta: Option<&Meta>) -> Result<Option<String>, ServeError> {
+    /// so. Fails if the node must end. A registry that has given the node no session has shown
+    /// nothing yet.
+    pub(crate) async fn heed(
+        &mut self,
+        meta: Option<&Meta>,
+        has_session: bool,
+    ) -> Result<Option<String>, ServeError> {
         let Some(meta) = meta else {
-            if self.was_shown && self.reporter.is_gone().await {
+            if has_session && self.reporter.is_gone().await {
                 compare(self.known.id, None)?;
             }
             return Ok(None);
         };
-        self.was_shown = true;
         compare(self.known.id, Some(meta))?;
         if meta.generation < self.known.generation {
             let loss = generation_lost(self.known.generation, meta.generation);

@@ -24,6 +24,7 @@ use super::facts::Report;
 use super::founding::found;
 use super::hosting::Hosting;
 use super::memory::Memory;
+use super::rollback::{Reporter, on_threads};
 use crate::clock::{Clock as _, SystemClock, steady_ms};
 use crate::config::{Config, DoorName};
 use crate::error::ServeError;
@@ -97,7 +98,13 @@ impl Node {
         let clock = Rc::new(SystemClock::starting_at(SystemClock::wall()));
         let with = (&*bell, &*clock);
         let meta = found(&mut *registry, cluster.shards, data.as_ref(), with).await?;
-        let memory = Memory::open(&cluster, data, &meta).await?;
+        let reporter = Reporter {
+            engine: cluster.engine.clone(),
+            session_ttl: cluster.session_ttl,
+            node: cluster.node.clone(),
+            elsewhere: on_threads(),
+        };
+        let memory = Memory::open(reporter, data, &meta).await?;
         let shards = usize::from(meta.shards);
         let stop = Stop::default();
         let common = Common::of_cluster(shards, stop.clone());
@@ -196,7 +203,7 @@ impl Control {
             self.clocks.look(now, &self.exchange, &mut self.ownership);
             let orders = self.ownership.turn(now);
             let meta = self.ownership.view().meta.as_ref();
-            if let Some(why) = self.memory.heed(meta).await? {
+            if let Some(why) = self.memory.heed(meta, self.ownership.has_session()).await? {
                 self.exchange.refuse_waiting(&why);
             }
             for order in orders {

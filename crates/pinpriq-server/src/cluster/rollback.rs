@@ -3,6 +3,7 @@
 //!
 //! Before that it asks whether somebody has accepted the loss.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -12,7 +13,7 @@ use pinpriq_ledger::entry::EntryHeader;
 use pinpriq_ledger::watermark::Found;
 use pinpriq_ledger::{Answer, Call, Seq, Watermark, Writer};
 use pinpriq_store::StoreError;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 
 use super::config::{ClusterEngine, LogEnds};
 use super::data::KnownCluster;
@@ -23,12 +24,27 @@ use crate::error::ServeError;
 /// How often something is tried that the engine does not answer, or others change meanwhile.
 const TRIES: u32 = 8;
 
-/// Asks and tells the registry, beside what the node asks it all the time.
+/// Runs something that blocks where it may, and returns before it has ended.
+pub(crate) type Elsewhere = Arc<dyn Fn(Box<dyn FnOnce() + Send>) + Send + Sync>;
+
+/// Runs what blocks on threads of its own.
+pub(crate) fn on_threads() -> Elsewhere {
+    Arc::new(|work| {
+        let thread = thread::Builder::new().name("comparison".to_owned());
+        if let Err(source) = thread.spawn(work) {
+            tracing::error!(%source, "cannot start a thread");
+        }
+    })
+}
+
+/// Asks and tells the registry, beside what the node asks it all the time, and compares logs.
 pub(crate) struct Reporter {
     pub(crate) engine: Arc<dyn ClusterEngine>,
     pub(crate) session_ttl: Duration,
     /// The name of the node.
     pub(crate) node: String,
+    /// Where logs are compared.
+    pub(crate) elsewhere: Elsewhere,
 }
 
 /// What has become of a report.
@@ -99,42 +115,45 @@ impl Reporter {
         let mut registry = self.engine.registry(self.session_ttl, wake);
         ask(&mut *registry, &bell, RegistryCall::Find).await == RegistryAnswer::Unfounded
     }
+
+    /// Compares the watermarks of this generation with the logs of these shards, and returns the
+    /// first log that has lost what its watermark says. Seizes nothing.
+    ///
+    /// Logs are compared again when they are loaded. But that may be done by another node, which
+    /// has not seen as much of the log.
+    pub(crate) async fn find_loss(
+        &self,
+        watermarks: &Watermarks,
+        own: KnownCluster,
+        shards: Range<ShardNumber>,
+    ) -> Result<Option<(ShardNumber, StoreError)>, StoreError> {
+        let marked: Vec<(ShardNumber, Watermark)> = shards
+            .filter_map(|shard| watermarks.last(shard).map(|watermark| (shard, watermark)))
+            .filter(|(_, it)| it.term.generation() >= u64::from(own.generation))
+            .collect();
+        if marked.is_empty() {
+            return Ok(None);
+        }
+        let engine = self.engine.clone();
+        let compare_all = move || {
+            for (shard, watermark) in marked {
+                if let Err(loss) = compare_log(&*engine, own.shards, shard, watermark)? {
+                    return Ok(Some((shard, loss)));
+                }
+            }
+            Ok(None)
+        };
+        let (tell, told) = oneshot::channel();
+        // Whoever does not want to know it any more has gone.
+        (self.elsewhere)(Box::new(move || drop(tell.send(compare_all()))));
+        told.await.unwrap_or(Err(StoreError::ThreadEnded { thread: "comparison" }))
+    }
 }
 
 /// What a node has seen and an engine with another generation has not.
 pub(crate) fn generation_lost(own: u32, there: u32) -> StoreError {
     let (expected, found) = (format!("generation {own}"), format!("generation {there}"));
     StoreError::RolledBack { expected, found }
-}
-
-/// Compares all watermarks of this generation with their logs, and returns the first log that has
-/// lost what its watermark says. Seizes nothing. Blocks.
-///
-/// Logs are compared again when they are loaded. But that may be done by another node, which has
-/// not seen as much of the log.
-pub(crate) fn find_loss(
-    engine: &dyn ClusterEngine,
-    watermarks: &Watermarks,
-    own: KnownCluster,
-) -> Result<Option<(ShardNumber, StoreError)>, StoreError> {
-    let marked: Vec<(ShardNumber, Watermark)> = (0..own.shards)
-        .filter_map(|shard| watermarks.last(shard).map(|watermark| (shard, watermark)))
-        .filter(|(_, it)| it.term.generation() >= u64::from(own.generation))
-        .collect();
-    if marked.is_empty() {
-        return Ok(None);
-    }
-    // The thread of this node belongs to an async runtime, in which nothing may block.
-    let run = || {
-        for (shard, watermark) in marked {
-            if let Err(loss) = compare_log(engine, own.shards, shard, watermark)? {
-                return Ok(Some((shard, loss)));
-            }
-        }
-        Ok(None)
-    };
-    let joined = thread::scope(|scope| scope.spawn(run).join());
-    joined.unwrap_or(Err(StoreError::ThreadEnded { thread: "comparison" }))
 }
 
 /// Compares a watermark with a log. What is wrong with the log is the inner result.

@@ -39,6 +39,8 @@ struct Shared {
     changed: Condvar,
     /// Without a file everything counts as written.
     file: Option<Box<dyn DiskFile>>,
+    /// Whether a thread writes. Otherwise whoever waits does.
+    has_writer: bool,
 }
 
 #[derive(Default)]
@@ -64,7 +66,7 @@ impl Watermarks {
     /// The watermarks of a node without a data directory, in memory.
     pub(crate) fn in_memory(shards: u16) -> Self {
         let logs = vec![Log::default(); usize::from(shards)];
-        Self { shared: Shared::new(logs, None), writer: None }
+        Self { shared: Shared::new(logs, (None, false)), writer: None }
     }
 
     /// Reads the watermarks in a data directory, and keeps them there. Makes the file if it is not
@@ -73,7 +75,7 @@ impl Watermarks {
     /// Refuses a file that is damaged, or that a newer server has written.
     pub(crate) fn open(disk: &dyn Disk, shards: u16) -> Result<Self, StoreError> {
         let (file, logs) = open(disk, shards)?;
-        let shared = Shared::new(logs, Some(file));
+        let shared = Shared::new(logs, (Some(file), true));
         let writer = {
             let shared = Arc::clone(&shared);
             let thread = thread::Builder::new().name("watermarks".to_owned());
@@ -83,9 +85,26 @@ impl Watermarks {
         Ok(Self { shared, writer: Some(writer) })
     }
 
+    /// Like [`Watermarks::open`], but no thread writes: what is due is written by
+    /// [`Watermarks::write_due`], and by whoever waits for it.
+    pub(crate) fn open_without_thread(disk: &dyn Disk, shards: u16) -> Result<Self, StoreError> {
+        let (file, logs) = open(disk, shards)?;
+        Ok(Self { shared: Shared::new(logs, (Some(file), false)), writer: None })
+    }
+
+    /// Writes what is due. Only for watermarks that no thread writes.
+    pub(crate) fn write_due(&self) {
+        self.shared.write_once();
+    }
+
     /// The last watermark of a log.
     pub(crate) fn last(&self, shard: ShardNumber) -> Option<Watermark> {
         self.shared.lock().logs.get(usize::from(shard)).and_then(|log| log.last)
+    }
+
+    /// The last watermark of a log that is durable.
+    pub(crate) fn kept(&self, shard: ShardNumber) -> Option<Watermark> {
+        self.shared.lock().logs.get(usize::from(shard)).and_then(|log| log.kept)
     }
 
     /// Returns what keeps the watermarks of a log. `wake` is called when one was written. An
@@ -138,6 +157,9 @@ impl Keeper for KeeperOf {
     }
 
     fn wait(&mut self) {
+        if !self.shared.has_writer {
+            return self.shared.write_once();
+        }
         let mut state = self.shared.lock();
         while state.failure.is_none() && state.logs.get(self.shard).is_some_and(Log::is_due) {
             state = self.shared.wait(state);
@@ -152,9 +174,9 @@ impl Log {
 }
 
 impl Shared {
-    fn new(logs: Vec<Log>, file: Option<Box<dyn DiskFile>>) -> Arc<Self> {
+    fn new(logs: Vec<Log>, (file, has_writer): (Option<Box<dyn DiskFile>>, bool)) -> Arc<Self> {
         let state = Mutex::new(State { logs, ..State::default() });
-        Arc::new(Self { state, changed: Condvar::new(), file })
+        Arc::new(Self { state, changed: Condvar::new(), file, has_writer })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -167,7 +189,6 @@ impl Shared {
 
     /// Writes what is due, until the node ends or the disk fails.
     fn write_all(&self) {
-        let Some(file) = &self.file else { return };
         loop {
             let mut state = self.lock();
             while !state.logs.iter().any(Log::is_due) {
@@ -176,30 +197,40 @@ impl Shared {
                 }
                 state = self.wait(state);
             }
-            let logs = state.logs.iter().enumerate().filter(|(_, log)| log.is_due());
-            let due: Vec<_> = logs.map(|(shard, log)| (shard, log.place, log.last)).collect();
             drop(state);
-            let written = write(&**file, &due);
-            let mut state = self.lock();
-            let mut wakes = Vec::new();
-            for (shard, place, watermark) in due {
-                let log = &mut state.logs[shard];
-                if written.is_ok() {
-                    log.kept = watermark;
-                    log.place = (place + 1) % PLACES;
-                }
-                wakes.extend(log.wake.clone());
-            }
-            let has_failed = written.is_err();
-            state.failure = written.err();
-            drop(state);
-            self.changed.notify_all();
-            for wake in wakes {
-                wake();
-            }
-            if has_failed {
+            self.write_once();
+            if self.lock().failure.is_some() {
                 return;
             }
+        }
+    }
+
+    /// Writes what is due now. Once that has failed, nothing is written any more.
+    fn write_once(&self) {
+        let Some(file) = &self.file else { return };
+        let state = self.lock();
+        let logs = state.logs.iter().enumerate().filter(|(_, log)| log.is_due());
+        let due: Vec<_> = logs.map(|(shard, log)| (shard, log.place, log.last)).collect();
+        if due.is_empty() || state.failure.is_some() {
+            return;
+        }
+        drop(state);
+        let written = write(&**file, &due);
+        let mut state = self.lock();
+        let mut wakes = Vec::new();
+        for (shard, place, watermark) in due {
+            let log = &mut state.logs[shard];
+            if written.is_ok() {
+                log.kept = watermark;
+                log.place = (place + 1) % PLACES;
+            }
+            wakes.extend(log.wake.clone());
+        }
+        state.failure = written.err();
+        drop(state);
+        self.changed.notify_all();
+        for wake in wakes {
+            wake();
         }
     }
 }

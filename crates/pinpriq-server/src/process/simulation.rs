@@ -6,6 +6,7 @@
 //! size. Sockets, accepting, lingering after a cut, signals, threads, and the log are not
 //! simulated.
 
+mod mind;
 pub mod node;
 
 use std::collections::BTreeMap;

@@ -78,6 +78,7 @@ impl Stage {
             steady_ms: self.steady_ms.clone(),
             shards: 1,
             session_ttl_ms: TTL_MS,
+            remembers: None,
             seed: 1,
         };
         Node::start(parts, Options { durability: Durability::Sync, ..Options::default() })

@@ -11,7 +11,8 @@ use super::*;
 impl Memory {
     fn reporter(self: &Arc<Self>) -> Reporter {
         let session_ttl = Duration::from_secs(5);
-        Reporter { engine: self.clone(), session_ttl, node: "n1".to_owned() }
+        let elsewhere: Elsewhere = Arc::new(|work| work());
+        Reporter { engine: self.clone(), session_ttl, node: "n1".to_owned(), elsewhere }
     }
 
     fn amend(&self, meta: &Meta) {
@@ -85,7 +86,9 @@ fn all_watermarks_are_compared_at_the_start() {
     let memory = Memory::new();
     let own = known(&new_meta(SHARDS));
     let watermarks = Watermarks::in_memory(SHARDS);
-    let find = || find_loss(&*memory, &watermarks, own).unwrap().map(|(shard, _)| shard);
+    let reporter = memory.reporter();
+    let compare = |own| block_on(reporter.find_loss(&watermarks, own, 0..SHARDS)).unwrap();
+    let find = || compare(own).map(|(shard, _)| shard);
     let keep = |shard, watermark| watermarks.keeper(shard, Arc::new(|| ())).keep(watermark);
     assert_eq!(find(), None);
     keep(0, memory.append(0, 3));
@@ -98,11 +101,10 @@ fn all_watermarks_are_compared_at_the_start() {
     memory.append(1, 7);
     assert_eq!(find(), Some(1), "others are in their place");
     let accepted = KnownCluster { generation: 1, ..own };
-    assert_eq!(find_loss(&*memory, &watermarks, accepted).unwrap().map(|it| it.0), None);
+    assert_eq!(compare(accepted).map(|it| it.0), None);
     let term = Term::first_of(1);
     keep(0, Watermark { term, ..watermarks.last(0).unwrap() });
-    let found = find_loss(&*memory, &watermarks, accepted).unwrap();
-    assert_eq!(found.map(|it| it.0), Some(0), "a tenure is forgotten");
+    assert_eq!(compare(accepted).map(|it| it.0), Some(0), "a tenure is forgotten");
 }
 
 #[test]
@@ -112,7 +114,9 @@ fn an_engine_that_was_wiped_has_lost_what_was_seen() {
     watermarks.keeper(1, Arc::new(|| ())).keep(memory.append(1, 2));
     let own = known(&new_meta(SHARDS));
     let wiped = Memory::new();
-    let (shard, loss) = find_loss(&*wiped, &watermarks, own).unwrap().unwrap();
+    let reporter = wiped.reporter();
+    let found = block_on(reporter.find_loss(&watermarks, own, 0..SHARDS)).unwrap();
+    let (shard, loss) = found.unwrap();
     assert_eq!(shard, 1);
     assert!(loss.to_string().contains("a log that ends with entry 0"), "{loss}");
 }

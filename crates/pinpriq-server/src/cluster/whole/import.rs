@@ -16,8 +16,9 @@ use pinpriq_store::journal::Contents;
 
 use super::super::config::{ClusterEngine, LogEnds};
 use super::super::founding::new_meta;
-use super::super::hosting::lowest_term_now;
+use super::super::hosting::lowest_term_at;
 use super::{TRIES, WholeError, about, ask};
+use crate::process::SystemClock;
 use crate::process::opening::random;
 
 /// The most shards of a cluster.
@@ -43,7 +44,8 @@ pub fn import(engine: &dyn ClusterEngine, contents: &[Contents]) -> Result<Meta,
     let highest = contents.iter().map(|it| it.header.incarnation).max().unwrap_or_default();
     let generation = u32::try_from(Term(highest).generation()).unwrap_or(u32::MAX);
     let meta = begin(engine, shards, generation)?;
-    let at_least = lowest_term_now(generation).max(Term(highest.saturating_add(1)));
+    let lowest = lowest_term_at(generation, SystemClock::wall());
+    let at_least = lowest.max(Term(highest.saturating_add(1)));
     let writer = Writer(u128::from(random()) << 64 | u128::from(random()));
     let mut logs = Vec::new();
     for (shard, ends) in (0..SHARDS_MAX).zip(log_ends(engine)?) {

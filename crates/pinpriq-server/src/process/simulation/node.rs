@@ -11,24 +11,27 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pinpriq_cluster::ownership::{HostEnd, Order, Ownership, OwnershipOptions};
-use pinpriq_cluster::{Addresses, Counters, Instance, NodeRecord, Registry, View};
+use pinpriq_cluster::{Addresses, Counters, Instance, Meta, NodeRecord, Registry, View};
 use pinpriq_engine::limits::Limits as EngineLimits;
 use pinpriq_engine::task::ClientId;
 use pinpriq_engine::time::Timestamp;
-use pinpriq_ledger::{Ledger, LedgerOptions, LedgerStore, Term, Window, Writer};
+use pinpriq_ledger::{Ledger, LedgerOptions, LedgerStore, Term, Watermark, Window, Writer};
 use pinpriq_store::durable::{Durable, Loading};
 use pinpriq_store::shards::first_number;
 use pinpriq_store::{MemoryStore, StoreError};
 use tokio::sync::Notify;
 
+use super::mind::{Mind, Thought};
 use super::{Options, PEER, go_on, has_rung};
 use crate::calendars::Calendars;
 use crate::clock::Clock;
 use crate::cluster::clocks::ClockWatch;
 use crate::cluster::exchange::{Carrier, Exchange};
-use crate::cluster::hosting::window_ms;
+use crate::cluster::hosting::{lowest_term_at, window_ms};
+use crate::cluster::memory::Memory;
 use crate::config::{DoorName, Durability};
 use crate::doors::{DoorOptions, kind_of};
+use crate::error::ServeError;
 use crate::home::client::{Client, Step};
 use crate::host::guest::Guest;
 use crate::host::shard::Shard;
@@ -38,6 +41,7 @@ use crate::process::serving::Common;
 use crate::sharding::Sharding;
 use crate::stop::Stop;
 
+pub use super::mind::Remembers;
 pub use crate::cluster::exchange::End;
 
 /// What a node is made of.
@@ -66,6 +70,8 @@ pub struct Parts {
     pub session_ttl_ms: u64,
     /// From which it draws.
     pub seed: u64,
+    /// What it remembers its cluster with, if it does.
+    pub remembers: Option<Remembers>,
 }
 
 /// See the start of this file.
@@ -86,6 +92,16 @@ pub struct Node {
     peers: Vec<Instance>,
     gave_up: Option<String>,
     clocks: ClockWatch,
+    mind: Option<Mind>,
+    /// The host whose failure is faced, and how it has ended.
+    faced: Option<(u16, HostEnd)>,
+    /// What was heeded last of what the registry shows, and when.
+    heeded: (Option<Meta>, u64),
+    /// Why nothing is served.
+    halted: Option<String>,
+    /// What was decided and not done yet.
+    orders: VecDeque<Order>,
+    ended: Option<ServeError>,
 }
 
 /// A shard that is served.
@@ -136,9 +152,11 @@ impl Node {
         };
         let carrier = Box::new(Bodies(bodies.clone()));
         let exchange = Exchange::new(home.clone(), carrier, Box::new(tell));
+        let (mind, ended) = mind(&parts);
         let record = NodeRecord {
             instance: parts.instance,
             name: parts.name.clone(),
+            data: mind.as_ref().map_or(0, Mind::data),
             addresses: parts.addresses.clone(),
             ..NodeRecord::default()
         };
@@ -162,7 +180,44 @@ impl Node {
             peers: Vec::new(),
             gave_up: None,
             clocks,
+            mind,
+            faced: None,
+            heeded: (None, 0),
+            halted: None,
+            orders: VecDeque::new(),
+            ended,
         }
+    }
+
+    /// Whether it has found its cluster, so that clients may connect.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.ended.is_none() && self.mind.as_ref().is_none_or(|it| !it.opens())
+    }
+
+    /// Why the process has ended by itself, if it has.
+    #[must_use]
+    pub const fn ended(&self) -> Option<&ServeError> {
+        self.ended.as_ref()
+    }
+
+    /// Why it serves nothing, if the engine was rolled back.
+    #[must_use]
+    pub fn halted(&self) -> Option<&str> {
+        self.halted.as_deref()
+    }
+
+    /// Writes the watermarks that are due to its data directory.
+    pub fn write_watermarks(&self) {
+        if let Some(watermarks) = self.mind.as_ref().and_then(Mind::watermarks) {
+            watermarks.write_due();
+        }
+    }
+
+    /// The watermark of a log that a crash of the machine leaves, or `None` also before it was read.
+    #[must_use]
+    pub fn kept_watermark(&self, shard: u16) -> Option<Watermark> {
+        self.mind.as_ref().and_then(Mind::watermarks).and_then(|it| it.kept(shard))
     }
 
     /// Which run of the node this is, as it tells the registry.
@@ -366,6 +421,9 @@ impl Node {
                 host.armed = host.shard.arm_timer();
             }
         }
+        if let Some(why) = &self.halted {
+            self.exchange.refuse_waiting(why);
+        }
         let now = self.parts.steady_ms.load(Ordering::Relaxed);
         self.exchange.give_up_waiting(self.ownership.registry_silent_for(now));
         self.clocks.look(now, &self.exchange, &mut self.ownership);
@@ -373,21 +431,74 @@ impl Node {
 
     /// Decides about shards. Returns whether anything was to be done.
     fn decide(&mut self) -> bool {
-        let reports: Vec<_> = self.heard.borrow_mut().drain(..).collect();
-        let mut busy = !reports.is_empty();
-        for (shard, news) in reports {
+        if !self.settle() {
+            return false;
+        }
+        let mut busy = self.obey();
+        loop {
+            let Some((shard, news)) = self.heard.borrow_mut().pop_front() else { break };
+            busy = true;
             let Ok(number) = u16::try_from(shard) else { continue };
             match news {
                 HostNews::Serves(term) => self.ownership.note_serving(number, term),
                 HostNews::Released => self.ownership.note_released(number),
-                HostNews::Failed(StoreError::Fenced { .. }) => {
-                    self.ownership.note_failed(number, HostEnd::Fenced);
+                HostNews::Failed(failure) => {
+                    let is_fenced = matches!(failure, StoreError::Fenced { .. });
+                    let end = if is_fenced { HostEnd::Fenced } else { HostEnd::Failed };
+                    self.faced = Some((number, end));
+                    if let Some(mind) = &mut self.mind {
+                        mind.face(number, failure);
+                    }
+                    if !self.settle() {
+                        return true;
+                    }
                 }
-                HostNews::Failed(_) => self.ownership.note_failed(number, HostEnd::Failed),
             }
         }
         let now = self.parts.steady_ms.load(Ordering::Relaxed);
-        for order in self.ownership.turn(now) {
+        self.orders.extend(self.ownership.turn(now));
+        if let Some(mind) = &mut self.mind {
+            let meta = &self.ownership.view().meta;
+            let (heeded, at) = &self.heeded;
+            if heeded != meta || (meta.is_none() && *at < now) {
+                self.heeded = (meta.clone(), now);
+                mind.heed(meta.clone(), self.ownership.has_session());
+                if !self.settle() {
+                    return busy;
+                }
+            }
+        }
+        self.obey() || busy
+    }
+
+    /// Goes on with what it thinks about. Returns false as long as it thinks, and once it has ended.
+    fn settle(&mut self) -> bool {
+        if self.ended.is_some() {
+            return false;
+        }
+        if let Some(mind) = &mut self.mind
+            && mind.thinks()
+        {
+            match mind.go_on() {
+                None => return false,
+                Some(Ok(Thought::Opened | Thought::Faced)) => {}
+                Some(Ok(Thought::Heeded(why))) => self.halted = why,
+                Some(Err(error)) => {
+                    self.ended = Some(error);
+                    return false;
+                }
+            }
+        }
+        if let Some((shard, end)) = self.faced.take() {
+            self.ownership.note_failed(shard, end);
+        }
+        true
+    }
+
+    /// Does what was decided. Returns whether there was anything.
+    fn obey(&mut self) -> bool {
+        let mut busy = false;
+        while let Some(order) = self.orders.pop_front() {
             busy = true;
             match order {
                 Order::Host(shard) => self.start_host(usize::from(shard)),
@@ -445,14 +556,21 @@ impl Node {
             ms: window_ms(self.parts.session_ttl_ms),
             steady: Arc::new(move || steady.load(Ordering::Relaxed)),
         };
+        let memory = self.mind.as_ref().and_then(Mind::memory);
+        let lowest = |memory: &Memory| lowest_term_at(memory.generation(), (self.parts.wall)());
+        let at_least = Term(self.terms.get(&shard).map_or(1, |term| term + 1));
         let options = LedgerOptions {
-            at_least: Term(self.terms.get(&shard).map_or(1, |term| term + 1)),
+            at_least: memory.map_or(Term(0), lowest).max(at_least),
             slack_bytes: 16 << 10,
             numbers_after: first_number(shard),
             window: Some(window),
-            ..LedgerOptions::default()
+            watermark: memory.and_then(|it| it.watermarks().last(number)),
         };
-        let store = Box::new(LedgerStore::new(ledger, options));
+        let mut store = LedgerStore::new(ledger, options);
+        if let Some(memory) = memory {
+            store = store.keeping(memory.watermarks().keeper(number, Arc::new(|| ())));
+        }
+        let store = Box::new(store);
         let loading = Loading::load(store, EngineLimits::default(), self.parts.seed)?;
         let loading = loading.with_calendars(Arc::new(Calendars));
         let start = loading.moment((self.parts.wall)(), None);
@@ -569,6 +687,16 @@ impl Host {
             return None;
         }
         Some(self.shard.finish().map_or_else(HostNews::Failed, |()| HostNews::Released))
+    }
+}
+
+/// Begins to find the cluster that a node belongs to, if it remembers any.
+fn mind(parts: &Parts) -> (Option<Mind>, Option<ServeError>) {
+    let Some(remembers) = &parts.remembers else { return (None, None) };
+    let who = (parts.name.clone(), parts.instance.0);
+    match Mind::begin(remembers, who, parts.shards, parts.session_ttl_ms) {
+        Ok(mind) => (Some(mind), None),
+        Err(error) => (None, Some(error)),
     }
 }
 

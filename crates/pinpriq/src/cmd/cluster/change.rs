@@ -3,7 +3,7 @@
 
 use pinpriq_cluster::{Meta, RegistryAnswer, RegistryCall};
 use pinpriq_server::ServeError;
-use pinpriq_server::cluster::{FORMAT, KnownCluster, NodeData, new_meta};
+use pinpriq_server::cluster::{FORMAT, KnownCluster, NodeData, NotAccepted, acceptance};
 
 use super::Asker;
 use super::picture::Picture;
@@ -65,17 +65,9 @@ pub(super) fn accept_rollback(AcceptArgs { data, of }: &AcceptArgs) -> Result<Ex
         opened.cluster().ok_or_else(nothing)
     });
     let known = known.transpose()?;
-    let asker = if known.is_some() {
-        Asker::prepare(&of.cluster, None)?
-    } else {
-        Asker::new(&of.cluster, None)?
-    };
-    let meta = asker.amend(known, |meta| {
-        let seen = meta.rolled_back.as_ref().map_or(0, |it| it.generation);
-        let seen = seen.max(known.map_or(0, |known| known.generation));
-        let generation = meta.generation.max(seen).saturating_add(1);
-        Some(Meta { generation, rolled_back: None, ..meta.clone() })
-    })?;
+    let asker =
+        if known.is_some() { Asker::prepare(&of.cluster, None)? } else { Asker::new(&of.cluster, None)? };
+    let meta = asker.accept(known)?;
     let generation = meta.generation;
     let text = if of.json {
         let generation = Json::Number(u64::from(generation));
@@ -91,7 +83,7 @@ pub(super) fn accept_rollback(AcceptArgs { data, of }: &AcceptArgs) -> Result<Ex
 pub(super) fn upgrade(ClusterArgs { cluster, json }: &ClusterArgs) -> Result<Exit, Failure> {
     let asker = Asker::new(cluster, None)?;
     let mut before = FORMAT;
-    let meta = asker.amend(None, |meta| {
+    let meta = asker.amend(|meta| {
         before = meta.format;
         (meta.format < FORMAT).then(|| Meta { format: FORMAT, ..meta.clone() })
     })?;
@@ -109,32 +101,39 @@ pub(super) fn upgrade(ClusterArgs { cluster, json }: &ClusterArgs) -> Result<Exi
 }
 
 impl Asker<'_> {
-    /// Changes what is true of the cluster, and returns it. A cluster that is not there is made
-    /// again first, if it is known what it was.
-    fn amend(
-        &self,
-        known: Option<KnownCluster>,
-        mut change: impl FnMut(&Meta) -> Option<Meta>,
-    ) -> Result<Meta, Failure> {
+    /// Begins a new generation, and returns what is true of the cluster then. A cluster that is not
+    /// there is made again, if it is known what it was.
+    fn accept(&self, known: Option<KnownCluster>) -> Result<Meta, Failure> {
         for _ in 0..TRIES {
-            let meta = match (self.ask(RegistryCall::Find)?, known) {
-                (RegistryAnswer::Meta(meta), _) => meta,
-                (RegistryAnswer::Unfounded, Some(KnownCluster { id, shards, generation })) => {
-                    // It is made in the generation to come, so that no node ever serves it before.
-                    let generation = generation.saturating_add(1);
-                    let meta = Meta { id, generation, ..new_meta(shards) };
-                    match self.ask(RegistryCall::Found(meta.clone()))? {
-                        RegistryAnswer::Meta(made) if made == meta => return Ok(meta),
-                        _ => continue,
-                    }
-                }
-                (RegistryAnswer::Unfounded, None) => return Err(no_cluster(self.url)),
-                (other, _) => return Err(self.silent(&format!("it answered {other:?}"))),
+            let there = match self.ask(RegistryCall::Find)? {
+                RegistryAnswer::Meta(meta) => Some(meta),
+                RegistryAnswer::Unfounded => None,
+                other => return Err(self.silent(&format!("it answered {other:?}"))),
             };
-            if known.is_some_and(|known| known.id != meta.id) {
-                let sentence = "the data directory belongs to another cluster than the engine";
-                return Err(Failure::of_directory(sentence));
+            let (meta, call) = acceptance(there, known).map_err(|why| match why {
+                NotAccepted::NoCluster => no_cluster(self.url),
+                NotAccepted::OtherCluster => Failure::of_directory(
+                    "the data directory belongs to another cluster than the engine",
+                ),
+                NotAccepted::Importing => Failure::of_directory(IMPORTING),
+            })?;
+            match self.ask(call)? {
+                RegistryAnswer::Done => return Ok(meta),
+                RegistryAnswer::Meta(made) if made == meta => return Ok(meta),
+                _ => {}
             }
+        }
+        Err(self.others_change())
+    }
+
+    /// Changes what is true of the cluster, and returns it.
+    fn amend(&self, mut change: impl FnMut(&Meta) -> Option<Meta>) -> Result<Meta, Failure> {
+        for _ in 0..TRIES {
+            let meta = match self.ask(RegistryCall::Find)? {
+                RegistryAnswer::Meta(meta) => meta,
+                RegistryAnswer::Unfounded => return Err(no_cluster(self.url)),
+                other => return Err(self.silent(&format!("it answered {other:?}"))),
+            };
             if meta.importing {
                 return Err(Failure::of_directory(IMPORTING));
             }
@@ -144,7 +143,11 @@ impl Asker<'_> {
                 return Ok(changed);
             }
         }
-        Err(self.silent("others change the record of the cluster all the time"))
+        Err(self.others_change())
+    }
+
+    fn others_change(&self) -> Failure {
+        self.silent("others change the record of the cluster all the time")
     }
 }
 
