@@ -756,7 +756,7 @@ bugs! {
         [Ledger("watermarks::")]
     LostNumbersGivenAgain "lost-numbers-given-again"
         "After a roll-back that was accepted, tasks get the numbers of those that were lost."
-        [Ledger("watermarks::")]
+        [Ledger("watermarks::"), ClusterSimulator]
     GenerationNotInTerm "generation-not-in-term"
         "After a roll-back that was accepted, terms may be begun that were begun before."
         [InServer("cluster::hosting::")]
@@ -779,11 +779,11 @@ bugs! {
         "A roll-back is accepted, and the cluster stays in its generation."
         [InServer("cluster::acceptance::"), ClusterSimulator]
     FencedNotCompared "fenced-not-compared"
-        "A node whose log refuses an append lets another one have it, though the log was rolled back."
+        "A log that was rolled back refuses an append, and its node lets another one have it."
         [ClusterSimulator]
     RollBackNotHeeded "roll-back-not-heeded"
         "Nodes go on serving when another one has found that the engine was rolled back."
-        [Cluster("ownership::sessions::")]
+        [Cluster("ownership::sessions::"), ClusterSimulator]
     BegunPopSentAgain "begun-pop-sent-again"
         "A request that its former owner may have carried out is sent to the next one."
         [ClusterSimulator]

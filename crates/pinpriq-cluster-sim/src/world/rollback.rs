@@ -8,7 +8,8 @@
 //!
 //! Not promised, and counted here: before anybody has told it, a node that has not seen as much of
 //! a log may serve what is left of it. The node that has seen more was down or cut off then, or its
-//! session was lost with the registry.
+//! session was lost with the registry. Nobody notices a loss either once others have gone on with
+//! the log and removed what is in the place of the lost entries.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -154,6 +155,10 @@ impl World {
         self.faults.note(kind);
         self.wait_until_noted(&mut limbo);
         self.refuse_all();
+        if !self.is_noted() {
+            // Those who serve go on in their tenures, and give ids that were lost.
+            self.losing.given.clear();
+        }
         let before = self.registry.save();
         self.accept(kind);
         self.begin_again(kind);

@@ -27,6 +27,9 @@ pub fn acceptance(
     there: Option<Meta>,
     known: Option<KnownCluster>,
 ) -> Result<(Meta, RegistryCall), NotAccepted> {
+    let next = |seen: u32| {
+        if planted!(GenerationNotRaised) { seen } else { seen.saturating_add(1) }
+    };
     let Some(there) = there else {
         let KnownCluster { id, shards, generation } = known.ok_or(NotAccepted::NoCluster)?;
         // It is made in the generation to come, so that no node ever serves it before.
@@ -45,10 +48,6 @@ pub fn acceptance(
     let generation = next(there.generation.max(seen));
     let meta = Meta { generation, rolled_back: None, ..there.clone() };
     Ok((meta.clone(), RegistryCall::Amend { meta, instead_of: there }))
-}
-
-const fn next(generation: u32) -> u32 {
-    if planted!(GenerationNotRaised) { generation } else { generation.saturating_add(1) }
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use super::super::config::{ClusterEngine, LogEnds};
 use super::super::founding::new_meta;
 use super::super::hosting::lowest_term_at;
 use super::{TRIES, WholeError, about, ask};
-use crate::process::SystemClock;
+use crate::clock::SystemClock;
 use crate::process::opening::random;
 
 /// The most shards of a cluster.
