@@ -64,6 +64,7 @@ const DIRECTIONS: [(&str, &[&str]); 24] = [
             "pinpriq-history",
             "pinpriq-ledger",
             "pinpriq-server",
+            "pinpriq-store",
             "pinpriq-wire",
         ],
     ),

@@ -163,7 +163,9 @@ impl Mind {
     /// after an error.
     pub(super) fn go_on(&mut self) -> Option<Result<Thought, ServeError>> {
         let wakes = self.wakes.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        wakes.iter().for_each(|wake| wake());
+        for wake in &wakes {
+            wake();
+        }
         let thinking = self.thinking.as_mut()?;
         let Poll::Ready(done) = thinking.as_mut().poll(&mut Context::from_waker(Waker::noop()))
         else {

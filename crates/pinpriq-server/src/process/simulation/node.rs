@@ -214,7 +214,7 @@ impl Node {
         }
     }
 
-    /// The watermark of a log that a crash of the machine leaves, or `None` also before it was read.
+    /// The watermark of a log that a crash of the machine leaves. None if it was not read before.
     #[must_use]
     pub fn kept_watermark(&self, shard: u16) -> Option<Watermark> {
         self.mind.as_ref().and_then(Mind::watermarks).and_then(|it| it.kept(shard))
@@ -471,7 +471,7 @@ impl Node {
         self.obey() || busy
     }
 
-    /// Goes on with what it thinks about. Returns false as long as it thinks, and once it has ended.
+    /// Goes on with what it thinks about. Returns false while it thinks, and once it has ended.
     fn settle(&mut self) -> bool {
         if self.ended.is_some() {
             return false;

@@ -65,8 +65,11 @@ pub(super) fn accept_rollback(AcceptArgs { data, of }: &AcceptArgs) -> Result<Ex
         opened.cluster().ok_or_else(nothing)
     });
     let known = known.transpose()?;
-    let asker =
-        if known.is_some() { Asker::prepare(&of.cluster, None)? } else { Asker::new(&of.cluster, None)? };
+    let asker = if known.is_some() {
+        Asker::prepare(&of.cluster, None)?
+    } else {
+        Asker::new(&of.cluster, None)?
+    };
     let meta = asker.accept(known)?;
     let generation = meta.generation;
     let text = if of.json {
