@@ -69,8 +69,8 @@ pub(super) struct Shard {
     head: u64,
     first: u64,
     entries: BTreeMap<u64, Entry>,
-    /// The fence of the last entry that was trimmed.
-    trimmed: Option<Fence>,
+    /// The entries that were trimmed, and the head at that time.
+    trimmed: BTreeMap<u64, (u64, Entry)>,
     /// The bytes that all entries take.
     pub(super) weight: u64,
     pub(super) history: Vec<Happened>,
@@ -83,7 +83,7 @@ impl Shard {
             head: 0,
             first: 1,
             entries: BTreeMap::new(),
-            trimmed: None,
+            trimmed: BTreeMap::new(),
             weight: 0,
             history: Vec::new(),
         }
@@ -145,7 +145,7 @@ impl Shard {
         for _ in 0..count {
             let Some((seq, entry)) = self.entries.pop_first() else { break };
             self.weight -= entry.weight();
-            self.trimmed = Some(entry.fence);
+            self.trimmed.insert(seq, (self.head, entry));
             self.first = seq + 1;
         }
         if count > 0 {
@@ -188,8 +188,18 @@ impl Shard {
             self.weight -= entry.weight();
             self.head = seq - 1;
         }
+        // What was trimmed after a lost entry is there again: the lost one may hold a copy of it.
+        while let Some((seq, (head, entry))) = self.trimmed.pop_last() {
+            if head <= self.head {
+                self.trimmed.insert(seq, (head, entry));
+                break;
+            }
+            self.weight += entry.weight();
+            self.first = seq;
+            self.entries.insert(seq, entry);
+        }
         let last = self.entries.last_key_value().map(|(_, entry)| entry.fence);
-        self.fence = last.or(self.trimmed);
+        self.fence = last.or(self.trimmed.last_key_value().map(|(_, (_, entry))| entry.fence));
         let fence = self.tenure();
         self.history.push(Happened::RolledBack { head: Seq(self.head), fence });
     }
