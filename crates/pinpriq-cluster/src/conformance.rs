@@ -81,6 +81,8 @@ const SHARDS: u16 = 16;
 struct Site<'b> {
     bench: &'b mut dyn Bench,
     cluster: u32,
+    /// How many shards it was founded with.
+    shards: u16,
     /// Looks, and has no session.
     observer: Option<Node>,
 }
@@ -139,13 +141,14 @@ impl<'b> Site<'b> {
         let mut stranger = site.stranger();
         let answer = site.ask(&mut stranger, RegistryCall::Found(meta_of(shards)));
         assert_eq!(answer, RegistryAnswer::Meta(meta_of(shards)), "the first meta is kept");
+        site.shards = shards;
         site
     }
 
     /// A cluster that nobody has founded.
     fn empty(bench: &'b mut dyn Bench) -> Self {
         let cluster = bench.fresh_cluster();
-        Self { bench, cluster, observer: None }
+        Self { bench, cluster, shards: 0, observer: None }
     }
 
     /// A node without a session.
@@ -249,10 +252,15 @@ impl<'b> Site<'b> {
         self.ask(node, RegistryCall::Own { shard, record, instead_of })
     }
 
+    /// Claims a shard as who has seen this meta.
+    fn claim_under(&mut self, node: &mut Node, shard: ShardNumber, meta: Meta) -> RegistryAnswer {
+        let record = node.claim();
+        self.ask(node, RegistryCall::Claim { shard, record, meta: Some(meta) })
+    }
+
     /// Claims a shard that has no owner.
     fn claim(&mut self, node: &mut Node, shard: ShardNumber) {
-        let claim = node.claim();
-        let answer = self.own(node, shard, Some(claim), None);
+        let answer = self.claim_under(node, shard, meta_of(self.shards));
         assert_eq!(answer, RegistryAnswer::Done, "shard {shard} has no owner");
     }
 

@@ -360,7 +360,7 @@ impl Ownership {
     /// Starts a call.
     fn ask(&mut self, call: RegistryCall) {
         self.session.silent_since.get_or_insert(self.now);
-        self.own_calls += usize::from(matches!(call, RegistryCall::Own { .. }));
+        self.own_calls += usize::from(changes_owner(&call));
         let instance = self.node.instance;
         self.registry.start(call.clone());
         self.under_way.push_back(Asked { call, instance, sent_at: self.now });
@@ -425,4 +425,9 @@ impl Ownership {
     fn all_drain(&self) -> bool {
         self.members.iter().all(|member| member.is_draining)
     }
+}
+
+/// Whether a call changes the record of a shard.
+const fn changes_owner(call: &RegistryCall) -> bool {
+    matches!(call, RegistryCall::Claim { .. } | RegistryCall::Own { .. })
 }

@@ -157,8 +157,20 @@ pub enum RegistryCall {
     Renew,
     /// Returns everything without a session.
     Look,
-    /// Claims a shard, or says how far its owner has come. It is done only if the record of the
-    /// shard is `instead_of`. The record hangs on the session of the node that asks.
+    /// Claims a shard that has no owner. It is done only if the record of the cluster is `meta`, so
+    /// that nobody begins to serve who has not seen that a roll-back was noted or accepted. The
+    /// record hangs on the session of the node that asks.
+    Claim {
+        /// The shard.
+        shard: ShardNumber,
+        /// The new record.
+        record: OwnRecord,
+        /// The [`Meta`] that the node has seen, or that there was none.
+        meta: Option<Meta>,
+    },
+    /// Says how far the owner of a shard has come, or puts back what it had said. It is done only
+    /// if the record of the shard is `instead_of`, whatever is true of the cluster: who serves
+    /// already has its log. The record hangs on the session of the node that asks.
     Own {
         /// The shard.
         shard: ShardNumber,

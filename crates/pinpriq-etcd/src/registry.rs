@@ -21,7 +21,7 @@ use prost::bytes::Bytes;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::client::{Etcd, Trouble};
-use crate::generated::{TxnRequest, TxnResponse};
+use crate::generated::{KeyValue, TxnRequest, TxnResponse};
 use crate::keys::RegistryKeys;
 use crate::transaction::{
     delete_one, hangs_on, key_read, keys_read, one, put, put_on, range, reading, unchanged,
@@ -209,8 +209,7 @@ impl EtcdRegistry {
         }
         let (view, response) = self.read(attempt).await?;
         let key = self.keys.node(session.instance);
-        let is_there =
-            |pair: &crate::generated::KeyValue| pair.key == key && pair.lease == session.lease;
+        let is_there = |pair: &KeyValue| pair.key == key && pair.lease == session.lease;
         if !keys_read(&response, NODES).iter().any(is_there) {
             return Ok(RegistryAnswer::SessionEnded);
         }
@@ -261,17 +260,20 @@ impl EtcdRegistry {
     /// What is there is read first: it may have been written in other words by a newer node, so its
     /// revision is compared. If a transaction was not answered, it may have been carried out, which
     /// the next reading shows.
+    ///
+    /// For a claim, `seen` is what the node has seen to be true of the cluster. It is compared too.
     async fn own(
         &self,
         shard: ShardNumber,
-        record: Option<OwnRecord>,
-        instead_of: Option<OwnRecord>,
+        (record, instead_of): (Option<OwnRecord>, Option<OwnRecord>),
+        seen: Option<Option<&Meta>>,
     ) -> Result<RegistryAnswer, Trouble> {
         let Some(session) = self.session() else { return Ok(RegistryAnswer::SessionEnded) };
         let (own, node) = (self.keys.own(shard), self.keys.node(session.instance));
         let mut may_be_done = false;
         for _ in 0..OWN_TRIES {
-            let reads = reading(vec![one(own.clone()), one(node.clone())]);
+            let reads = vec![one(own.clone()), one(node.clone()), one(self.keys.meta())];
+            let reads = reading(reads);
             let found = self.etcd.transact_within(self.attempt(), &reads).await?;
             if key_read(&found, 1).is_none_or(|pair| pair.lease != session.lease) {
                 return Ok(RegistryAnswer::SessionEnded);
@@ -283,19 +285,23 @@ impl EtcdRegistry {
                 let is_done = may_be_done && there == record && is_mine;
                 return Ok(if is_done { RegistryAnswer::Done } else { RegistryAnswer::Changed });
             }
-            let revision = pair.map_or(0, |pair| pair.mod_revision);
+            let meta = key_read(&found, 2);
+            let there = meta.and_then(|pair| read_meta(&pair.value));
+            if seen.is_some_and(|seen| seen != there.as_ref()) {
+                return Ok(RegistryAnswer::Changed);
+            }
+            let as_read = |key: &Bytes, pair: Option<&KeyValue>| {
+                unchanged(key.clone(), pair.map_or(0, |pair| pair.mod_revision))
+            };
+            let mut compare = vec![hangs_on(node.clone(), session.lease), as_read(&own, pair)];
+            if seen.is_some() {
+                compare.push(as_read(&self.keys.meta(), meta));
+            }
             let change = match &record {
                 Some(record) => put_on(session.lease, own.clone(), Bytes::from(own_bytes(record))),
                 None => delete_one(own.clone()),
             };
-            let request = TxnRequest {
-                compare: vec![
-                    hangs_on(node.clone(), session.lease),
-                    unchanged(own.clone(), revision),
-                ],
-                success: vec![change],
-                failure: Vec::new(),
-            };
+            let request = TxnRequest { compare, success: vec![change], failure: Vec::new() };
             match self.etcd.transact_at(self.attempt(), &request).await {
                 Ok(response) if response.succeeded => return Ok(RegistryAnswer::Done),
                 Ok(_) => {}
@@ -359,8 +365,11 @@ impl EtcdRegistry {
                 let (view, _) = self.read(self.attempt()).await?;
                 Ok(RegistryAnswer::View(view))
             }
+            RegistryCall::Claim { shard, record, meta } => {
+                self.own(shard, (Some(record), None), Some(meta.as_ref())).await
+            }
             RegistryCall::Own { shard, record, instead_of } => {
-                self.own(shard, record, instead_of).await
+                self.own(shard, (record, instead_of), None).await
             }
             RegistryCall::End(instance) => self.end(instance).await,
             RegistryCall::Drain { name, drains } => self.drain(&name, drains).await,

@@ -784,6 +784,9 @@ bugs! {
     RollBackNotHeeded "roll-back-not-heeded"
         "Nodes go on serving when another one has found that the engine was rolled back."
         [Cluster("ownership::sessions::"), ClusterSimulator]
+    StaleClaim "stale-claim"
+        "A node that has not seen that a roll-back was accepted claims a shard all the same."
+        [Cluster("ownership::claims::")]
     BegunPopSentAgain "begun-pop-sent-again"
         "A request that its former owner may have carried out is sent to the next one."
         [ClusterSimulator]

@@ -242,11 +242,13 @@ impl PostgresRegistry {
     /// What is there is read first: it may have been written in other words by a newer node, so its
     /// bytes are compared. If a change was not answered, it may have been carried out, which the
     /// next reading shows. That it is durable is found out by a commit of its own.
+    ///
+    /// For a claim, `seen` is what the node has seen to be true of the cluster. It is compared too.
     async fn own(
         &self,
         shard: ShardNumber,
-        record: Option<OwnRecord>,
-        instead_of: Option<OwnRecord>,
+        (record, instead_of): (Option<OwnRecord>, Option<OwnRecord>),
+        seen: Option<Option<&Meta>>,
     ) -> Result<RegistryAnswer, Failure> {
         let Some(session) = self.session() else { return Ok(RegistryAnswer::SessionEnded) };
         let (shard, mine) = (i32::from(shard), session.to_string());
@@ -271,11 +273,17 @@ impl PostgresRegistry {
                 let is_done = is_done && self.beat(session).await?;
                 return Ok(if is_done { RegistryAnswer::Done } else { RegistryAnswer::Changed });
             }
+            let meta: Option<Vec<u8>> = row.map(|row| column(row, 4)).transpose()?.flatten();
+            let there = meta.as_ref().and_then(|body| read_meta(body));
+            if seen.is_some_and(|seen| seen != there.as_ref()) {
+                return Ok(RegistryAnswer::Changed);
+            }
             if let Some(Owner { instance, beat, .. }) = ended {
                 self.remove(&[Beat { instance, count: beat, ttl: self.ttl }]).await?;
                 continue;
             }
-            match self.change(shard, &mine, owner.as_ref(), record.as_ref()).await {
+            let meta = seen.is_some().then_some(&meta);
+            match self.change((shard, &mine), owner.as_ref(), record.as_ref(), meta).await {
                 Ok(true) => return Ok(RegistryAnswer::Done),
                 // Without a session, or with a conflict, the next reading tells.
                 Ok(false) | Err(Failure { kind: Kind::Conflict, .. }) => {}
@@ -289,18 +297,22 @@ impl PostgresRegistry {
         Err(last)
     }
 
-    /// Changes the record of a shard if nobody has done so. Returns whether it was.
+    /// Changes the record of a shard if nobody has done so, and nobody has changed that of the
+    /// cluster, if that was read for a claim. Returns whether it was.
     async fn change(
         &self,
-        shard: i32,
-        mine: &String,
+        (shard, mine): (i32, &String),
         owner: Option<&Owner>,
         record: Option<&OwnRecord>,
+        meta: Option<&Option<Vec<u8>>>,
     ) -> Result<bool, Failure> {
         let body = record.map(own_bytes);
         let rows = match (owner, &body) {
             (None, None) => return Ok(true),
-            (None, Some(body)) => self.ask_once(Query::Claim, &[&shard, mine, body]).await?,
+            (None, Some(body)) => match meta {
+                Some(meta) => self.ask_once(Query::Claim, &[&shard, mine, body, meta]).await?,
+                None => self.ask_once(Query::PutBack, &[&shard, mine, body]).await?,
+            },
             (Some(owner), Some(body)) => {
                 let instance = owner.instance.to_string();
                 let parameters: Parameters<'_> = &[&shard, mine, body, &instance, &owner.body];
@@ -330,8 +342,11 @@ impl PostgresRegistry {
                 let (view, _) = self.read().await?;
                 Ok(RegistryAnswer::View(view))
             }
+            RegistryCall::Claim { shard, record, meta } => {
+                self.own(shard, (Some(record), None), Some(meta.as_ref())).await
+            }
             RegistryCall::Own { shard, record, instead_of } => {
-                self.own(shard, record, instead_of).await
+                self.own(shard, (record, instead_of), None).await
             }
             RegistryCall::End(instance) => {
                 self.ask(Query::End, &[&instance.to_string()]).await?;

@@ -22,12 +22,15 @@ pub(crate) enum Query {
     Remove,
     /// Reads the whole registry.
     Everything,
-    /// Tells whether a session is there, and the owner of a shard. Takes the shard and the
-    /// instance.
+    /// Tells whether a session is there, the owner of a shard, and what is true of the cluster.
+    /// Takes the shard and the instance.
     Owner,
+    /// Makes a session the owner of a shard without one, if this is still true of the cluster.
+    /// Takes the shard, the instance, the body, and the body of what is true, or null.
+    Claim,
     /// Makes a session the owner of a shard without one. Takes the shard, the instance and the
     /// body.
-    Claim,
+    PutBack,
     /// Changes the owner of a shard. Takes the shard, the instance, the body, and the instance and
     /// the body that are there.
     Replace,
@@ -83,12 +86,21 @@ impl Query {
             ),
             Self::Everything => everything(schema),
             Self::Owner => format!(
-                "SELECT {mine}, replace(s.instance::text, '-', ''), o.body, s.beat \
+                "SELECT {mine}, replace(s.instance::text, '-', ''), o.body, s.beat, \
+                     (SELECT body FROM {schema}.meta WHERE one) \
                  FROM (SELECT 1) AS one LEFT JOIN ({schema}.own AS o \
                      JOIN {schema}.session AS s ON s.instance = o.instance) \
                  ON o.shard = $1::int"
             ),
+            // Whoever changes the record of the cluster waits until this is done.
             Self::Claim => format!(
+                "INSERT INTO {schema}.own (shard, instance, body) \
+                 SELECT $1::int, $2::text::uuid, $3::bytea WHERE {mine} \
+                     AND (SELECT body FROM {schema}.meta WHERE one FOR SHARE) \
+                         IS NOT DISTINCT FROM $4::bytea \
+                 ON CONFLICT DO NOTHING RETURNING 1"
+            ),
+            Self::PutBack => format!(
                 "INSERT INTO {schema}.own (shard, instance, body) \
                  SELECT $1::int, $2::text::uuid, $3::bytea WHERE {mine} \
                  ON CONFLICT DO NOTHING RETURNING 1"

@@ -1,12 +1,13 @@
 //! Who owns which shard, and that it is compared before it is changed.
 
-use super::{Bench, Case, SHARDS, Site};
-use crate::registry::{OwnRecord, OwnState, RegistryAnswer, RegistryCall};
+use super::{Bench, Case, SHARDS, Site, meta_of};
+use crate::registry::{Meta, OwnRecord, OwnState, RegistryAnswer, RegistryCall, RolledBack};
 
 pub(super) const CASES: &[Case] = named![
     a_thousand_shards_are_in_one_view,
     a_claim_is_seen_by_all,
     a_claim_compares_what_is_there,
+    a_claim_with_a_stale_record_of_the_cluster_is_refused,
     an_owner_says_how_far_it_has_come,
     of_claims_at_once_one_wins,
     of_changes_at_once_one_wins,
@@ -112,14 +113,44 @@ fn an_owner_says_how_far_it_has_come(bench: &mut dyn Bench) {
     }
 }
 
+/// Who has not seen that a roll-back was noted or accepted claims nothing, and what it serves is
+/// not a claim.
+fn a_claim_with_a_stale_record_of_the_cluster_is_refused(bench: &mut dyn Bench) {
+    let mut site = Site::new(bench);
+    let [mut anna, mut bela] = site.pair();
+    let first = meta_of(SHARDS);
+    let rolled_back = Some(RolledBack { node: "n2".to_owned(), ..RolledBack::default() });
+    let noted = Meta { rolled_back, ..first.clone() };
+    let accepted = Meta { generation: 1, ..first.clone() };
+    for (before, after) in [(&first, &noted), (&noted, &accepted)] {
+        let (meta, instead_of) = (after.clone(), before.clone());
+        site.done(&mut bela, RegistryCall::Amend { meta, instead_of });
+        for _ in 0..2 {
+            let answer = site.claim_under(&mut anna, 4, before.clone());
+            assert_eq!(answer, RegistryAnswer::Changed, "{after:?} is true");
+        }
+        let (record, shard) = (anna.claim(), 4);
+        let answer = site.ask(&mut anna, RegistryCall::Claim { shard, record, meta: None });
+        assert_eq!(answer, RegistryAnswer::Changed, "there is a cluster");
+        site.assert_owner(4, None, "nothing was done");
+        assert_eq!(site.claim_under(&mut anna, 4, after.clone()), RegistryAnswer::Done);
+        assert_eq!(site.claim_under(&mut bela, 4, after.clone()), RegistryAnswer::Changed);
+        site.assert_owner(4, Some(anna.claim()), "it has seen what is true");
+        site.done(&mut anna, RegistryCall::Own { shard, record: None, instead_of: Some(record) });
+    }
+    let serving = Some(anna.own(3, OwnState::Serving));
+    let answer = site.own(&mut anna, 5, serving, None);
+    assert_eq!(answer, RegistryAnswer::Done, "who serves is not asked what it has seen");
+}
+
 /// Of several claims that are under way together, one is carried out.
 fn of_claims_at_once_one_wins(bench: &mut dyn Bench) {
     let mut site = Site::new(bench);
     let mut nodes: Vec<_> = (1..=4).map(|instance| site.node(instance)).collect();
     for shard in 0..SHARDS {
         for node in &mut nodes {
-            let record = Some(node.claim());
-            node.registry.start(RegistryCall::Own { shard, record, instead_of: None });
+            let (record, meta) = (node.claim(), Some(meta_of(SHARDS)));
+            node.registry.start(RegistryCall::Claim { shard, record, meta });
         }
         let mut winners = Vec::new();
         for node in &mut nodes {

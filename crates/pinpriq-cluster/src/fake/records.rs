@@ -163,23 +163,12 @@ impl Records {
                 }
                 RegistryAnswer::View(self.view(troubles))
             }
+            RegistryCall::Claim { shard, record, meta } => {
+                let is_seen = self.meta == *meta;
+                self.own(instance, (*shard, Some(*record), None), is_seen, troubles)
+            }
             RegistryCall::Own { shard, record, instead_of } => {
-                let Some(instance) = self.living(instance) else {
-                    return RegistryAnswer::SessionEnded;
-                };
-                let is_foreign = record.is_some_and(|record| record.instance != instance);
-                assert!(!is_foreign, "{instance} writes {record:?}");
-                let index = usize::from(*shard);
-                if self.owners.get(index).copied().flatten() != *instead_of {
-                    let lies =
-                        record.is_some() && troubles.strikes(troubles.knobs.lied, trouble::LIED);
-                    return if lies { RegistryAnswer::Done } else { RegistryAnswer::Changed };
-                }
-                self.remember();
-                if let Some(owner) = self.owners.get_mut(index) {
-                    *owner = *record;
-                }
-                RegistryAnswer::Done
+                self.own(instance, (*shard, *record, *instead_of), true, troubles)
             }
             RegistryCall::End(ended) => {
                 self.end(*ended);
@@ -198,6 +187,34 @@ impl Records {
                 RegistryAnswer::Done
             }
         }
+    }
+
+    /// Changes the record of a shard, if that is the one to be replaced and may be.
+    fn own(
+        &mut self,
+        instance: Option<Instance>,
+        (shard, record, instead_of): (ShardNumber, Option<OwnRecord>, Option<OwnRecord>),
+        may_be: bool,
+        troubles: &mut Troubles,
+    ) -> RegistryAnswer {
+        let Some(instance) = self.living(instance) else {
+            return RegistryAnswer::SessionEnded;
+        };
+        let is_foreign = record.is_some_and(|record| record.instance != instance);
+        assert!(!is_foreign, "{instance} writes {record:?}");
+        let index = usize::from(shard);
+        if self.owners.get(index).copied().flatten() != instead_of {
+            let lies = record.is_some() && troubles.strikes(troubles.knobs.lied, trouble::LIED);
+            return if lies { RegistryAnswer::Done } else { RegistryAnswer::Changed };
+        }
+        if !may_be {
+            return RegistryAnswer::Changed;
+        }
+        self.remember();
+        if let Some(owner) = self.owners.get_mut(index) {
+            *owner = record;
+        }
+        RegistryAnswer::Done
     }
 
     fn announce(&mut self, now: u64, record: &NodeRecord) -> RegistryAnswer {

@@ -2,14 +2,14 @@
 
 use super::local::{Host, Writing};
 use super::session::Phase;
-use super::{Asked, Order, Ownership};
+use super::{Asked, Order, Ownership, changes_owner};
 use crate::registry::{OwnRecord, OwnState, RegistryAnswer, RegistryCall, ShardNumber, View};
 
 impl Ownership {
     /// Takes the answer to the call that is longest under way.
     pub(super) fn take_answer(&mut self, answer: RegistryAnswer) {
         let Some(asked) = self.under_way.pop_front() else { return };
-        self.own_calls -= usize::from(matches!(asked.call, RegistryCall::Own { .. }));
+        self.own_calls -= usize::from(changes_owner(&asked.call));
         if !matches!(answer, RegistryAnswer::Unreachable(_)) {
             self.session.silent_since = self.under_way.front().map(|next| next.sent_at);
         }
@@ -43,6 +43,7 @@ impl Ownership {
             }
             RegistryCall::Announce(record) if is_done => self.announced(&record),
             RegistryCall::Announce(_) => self.session.is_announcing = false,
+            RegistryCall::Claim { shard, record, .. } => self.owned(shard, Some(record), &answer),
             RegistryCall::Own { shard, record, .. } => self.owned(shard, record, &answer),
             // The records of that session are gone.
             RegistryCall::End(_) if is_done => self.look_soon(),

@@ -43,7 +43,8 @@ impl Ownership {
                 (Some(_), Some(_)) => is_own || planted!(ForeignRecordReplaced),
             };
             if may_write && record != wanted && local.is_settled() {
-                self.own(shard, wanted, record, Writing::Change);
+                let call = RegistryCall::Own { shard, record: wanted, instead_of: record };
+                self.change_owner(shard, Writing::Change, call);
             }
         }
     }
@@ -59,7 +60,13 @@ impl Ownership {
             }
             let instance = self.node.instance;
             let record = OwnRecord { instance, term: 0, state: OwnState::Loading };
-            let is_asked = self.own(shard, Some(record), None, Writing::Claim);
+            let meta = self.view.meta.clone();
+            let call = if planted!(StaleClaim) {
+                RegistryCall::Own { shard, record: Some(record), instead_of: None }
+            } else {
+                RegistryCall::Claim { shard, record, meta }
+            };
+            let is_asked = self.change_owner(shard, Writing::Claim, call);
             if is_asked && planted!(HostBeforeClaim) {
                 self.orders.push(Order::Host(shard));
             }
@@ -82,18 +89,12 @@ impl Ownership {
     }
 
     /// Asks to change the record of a shard. False if too many calls are under way.
-    fn own(
-        &mut self,
-        shard: ShardNumber,
-        record: Option<OwnRecord>,
-        instead_of: Option<OwnRecord>,
-        writing: Writing,
-    ) -> bool {
+    fn change_owner(&mut self, shard: ShardNumber, writing: Writing, call: RegistryCall) -> bool {
         if self.own_calls >= OWN_CALLS_MAX {
             return false;
         }
         self.locals[usize::from(shard)].writing = writing;
-        self.ask(RegistryCall::Own { shard, record, instead_of });
+        self.ask(call);
         true
     }
 }

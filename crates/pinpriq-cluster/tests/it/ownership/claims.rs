@@ -1,7 +1,7 @@
 //! How shards without an owner are claimed, and what becomes of claims.
 
 use pinpriq_cluster::clocks::is_off;
-use pinpriq_cluster::{HostEnd, Instance, Order, OwnState, RegistryCall, ShardState};
+use pinpriq_cluster::{HostEnd, Instance, Meta, Order, OwnState, RegistryCall, ShardState};
 
 use super::stage::{Loss, Stage, TTL, node, record, shards};
 
@@ -80,6 +80,38 @@ fn a_claim_that_finds_another_owner_is_lost_and_looks_again() {
     stage.desk().loss = None;
     assert_eq!(stage.run(TTL), []);
     assert_eq!(stage.owner(0), record(20, 0, OwnState::Loading));
+}
+
+#[test]
+fn who_has_not_seen_what_is_true_of_the_cluster_claims_nothing() {
+    let mut stage = Stage::new(8);
+    stage.join(node("b", 20, 1));
+    let first = Meta { shards: 8, ..Meta::default() };
+    let second = Meta { generation: 1, ..first.clone() };
+    stage.desk().view.meta = Some(first.clone());
+    (0..8).for_each(|shard| stage.set_owner(shard, record(20, 3, OwnState::Serving)));
+    stage.run(100);
+    (0..8).for_each(|shard| stage.set_owner(shard, None));
+    while stage.claims().is_empty() {
+        stage.run(1);
+    }
+    // The node waits for the claims of the other one, and does not look meanwhile.
+    stage.desk().view.meta = Some(second.clone());
+    stage.forget_log();
+    let hosts = shards(&stage.run(400), Order::Host);
+    let is_second = |shard: &u16| stage.node.placement().rank(*shard, "a") == Some(1);
+    let late: Vec<u16> = (0..8).filter(is_second).collect();
+    assert!(!late.is_empty());
+    assert_eq!(hosts, late);
+    assert_eq!(stage.node.counters().claims_lost, u64::try_from(late.len()).unwrap());
+    for own in late {
+        let log = stage.desk().log.clone();
+        let metas = log.into_iter().filter_map(|(_, call)| match call {
+            RegistryCall::Claim { shard, meta, .. } if shard == own => meta,
+            _ => None,
+        });
+        assert_eq!(metas.collect::<Vec<_>>(), [first.clone(), second.clone()]);
+    }
 }
 
 #[test]

@@ -72,24 +72,37 @@ impl Desk {
                 self.forget(*instance);
                 RegistryAnswer::Done
             }
+            RegistryCall::Claim { shard, record, meta } => {
+                let is_seen = self.view.meta == *meta;
+                self.change(*shard, (Some(*record), None), is_seen)
+            }
             RegistryCall::Own { shard, record, instead_of } => {
-                let owner = &mut self.view.owners[usize::from(*shard)];
-                let fits = owner == instead_of;
-                if fits && matches!(self.loss, None | Some(Loss::Applied)) {
-                    *owner = *record;
-                }
-                match self.loss {
-                    Some(Loss::Changed) => RegistryAnswer::Changed,
-                    Some(_) => unreachable,
-                    None if fits => RegistryAnswer::Done,
-                    None => RegistryAnswer::Changed,
-                }
+                self.change(*shard, (*record, *instead_of), true)
             }
             RegistryCall::Found(_)
             | RegistryCall::Find
             | RegistryCall::Amend { .. }
             | RegistryCall::Drain { .. }
             | RegistryCall::Target { .. } => panic!("{call:?}"),
+        }
+    }
+
+    fn change(
+        &mut self,
+        shard: ShardNumber,
+        (record, instead_of): (Option<OwnRecord>, Option<OwnRecord>),
+        may_be: bool,
+    ) -> RegistryAnswer {
+        let owner = &mut self.view.owners[usize::from(shard)];
+        let fits = may_be && *owner == instead_of;
+        if fits && matches!(self.loss, None | Some(Loss::Applied)) {
+            *owner = record;
+        }
+        match self.loss {
+            Some(Loss::Changed) => RegistryAnswer::Changed,
+            Some(_) => RegistryAnswer::Unreachable("as the test says".to_owned()),
+            None if fits => RegistryAnswer::Done,
+            None => RegistryAnswer::Changed,
         }
     }
 
@@ -110,7 +123,8 @@ impl Registry for Line {
         let now = desk.now;
         desk.log.push((now, call.clone()));
         let answer = desk.answer(&call);
-        desk.answers.push_back((matches!(call, RegistryCall::Own { .. }), answer));
+        let is_own = matches!(call, RegistryCall::Claim { .. } | RegistryCall::Own { .. });
+        desk.answers.push_back((is_own, answer));
         desk.most = desk.most.max(desk.answers.len());
     }
 
@@ -185,6 +199,7 @@ impl Stage {
             RegistryCall::Own { shard, record, instead_of } => {
                 Some((at, shard, record, instead_of))
             }
+            RegistryCall::Claim { shard, record, .. } => Some((at, shard, Some(record), None)),
             _ => None,
         });
         owns.collect()
