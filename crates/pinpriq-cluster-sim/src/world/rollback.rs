@@ -219,6 +219,9 @@ impl World {
             let machine = &world.machines[at];
             let running = machine.node.as_ref().and_then(|node| node.kept_watermark(shard));
             let known = running.or_else(|| machine.memories.of(shard));
+            // A loss that was accepted is none any more: nobody minds a watermark of before it.
+            let generation = world.losing.accepted.len() as u64;
+            let known = known.filter(|known| known.term.generation() >= generation);
             known.filter(|known| known.head > world.engine.head(shard))
         };
         let of_node = |at: usize| (0..self.shards).map(|shard| knows(self, at, shard)).collect();
