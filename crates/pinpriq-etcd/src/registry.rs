@@ -16,7 +16,7 @@ use pinpriq_remote::records::{
     ViewBuilder, meta_bytes, node_bytes, own_bytes, read_meta, read_node, read_own, read_target,
     target_bytes,
 };
-use pinpriq_remote::{RemoteRegistry, whole_ttl};
+use pinpriq_remote::{RemoteRegistry, Seen, whole_ttl};
 use prost::bytes::Bytes;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
@@ -261,12 +261,12 @@ impl EtcdRegistry {
     /// revision is compared. If a transaction was not answered, it may have been carried out, which
     /// the next reading shows.
     ///
-    /// For a claim, `seen` is what the node has seen to be true of the cluster. It is compared too.
+    /// What must be true of the cluster is compared too.
     async fn own(
         &self,
         shard: ShardNumber,
         (record, instead_of): (Option<OwnRecord>, Option<OwnRecord>),
-        seen: Option<Option<&Meta>>,
+        seen: Seen<'_>,
     ) -> Result<RegistryAnswer, Trouble> {
         let Some(session) = self.session() else { return Ok(RegistryAnswer::SessionEnded) };
         let (own, node) = (self.keys.own(shard), self.keys.node(session.instance));
@@ -287,14 +287,14 @@ impl EtcdRegistry {
             }
             let meta = key_read(&found, 2);
             let there = meta.and_then(|pair| read_meta(&pair.value));
-            if seen.is_some_and(|seen| seen != there.as_ref()) {
+            if !seen.allows(there.as_ref()) {
                 return Ok(RegistryAnswer::Changed);
             }
             let as_read = |key: &Bytes, pair: Option<&KeyValue>| {
                 unchanged(key.clone(), pair.map_or(0, |pair| pair.mod_revision))
             };
             let mut compare = vec![hangs_on(node.clone(), session.lease), as_read(&own, pair)];
-            if seen.is_some() {
+            if seen.is_compared() {
                 compare.push(as_read(&self.keys.meta(), meta));
             }
             let change = match &record {
@@ -366,10 +366,10 @@ impl EtcdRegistry {
                 Ok(RegistryAnswer::View(view))
             }
             RegistryCall::Claim { shard, record, meta } => {
-                self.own(shard, (Some(record), None), Some(meta.as_ref())).await
+                self.own(shard, (Some(record), None), Seen::Cluster(meta.as_ref())).await
             }
             RegistryCall::Own { shard, record, instead_of } => {
-                self.own(shard, (record, instead_of), None).await
+                self.own(shard, (record, instead_of), Seen::Anything).await
             }
             RegistryCall::End(instance) => self.end(instance).await,
             RegistryCall::Drain { name, drains } => self.drain(&name, drains).await,

@@ -13,7 +13,7 @@ use pinpriq_cluster::{
 use pinpriq_remote::records::{
     ViewBuilder, meta_bytes, node_bytes, own_bytes, read_meta, read_own, target_bytes,
 };
-use pinpriq_remote::{RemoteRegistry, whole_ttl};
+use pinpriq_remote::{RemoteRegistry, Seen, whole_ttl};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_postgres::Row;
@@ -243,12 +243,12 @@ impl PostgresRegistry {
     /// bytes are compared. If a change was not answered, it may have been carried out, which the
     /// next reading shows. That it is durable is found out by a commit of its own.
     ///
-    /// For a claim, `seen` is what the node has seen to be true of the cluster. It is compared too.
+    /// What must be true of the cluster is compared too.
     async fn own(
         &self,
         shard: ShardNumber,
         (record, instead_of): (Option<OwnRecord>, Option<OwnRecord>),
-        seen: Option<Option<&Meta>>,
+        seen: Seen<'_>,
     ) -> Result<RegistryAnswer, Failure> {
         let Some(session) = self.session() else { return Ok(RegistryAnswer::SessionEnded) };
         let (shard, mine) = (i32::from(shard), session.to_string());
@@ -275,14 +275,14 @@ impl PostgresRegistry {
             }
             let meta: Option<Vec<u8>> = row.map(|row| column(row, 4)).transpose()?.flatten();
             let there = meta.as_ref().and_then(|body| read_meta(body));
-            if seen.is_some_and(|seen| seen != there.as_ref()) {
+            if !seen.allows(there.as_ref()) {
                 return Ok(RegistryAnswer::Changed);
             }
             if let Some(Owner { instance, beat, .. }) = ended {
                 self.remove(&[Beat { instance, count: beat, ttl: self.ttl }]).await?;
                 continue;
             }
-            let meta = seen.is_some().then_some(&meta);
+            let meta = seen.is_compared().then_some(&meta);
             match self.change((shard, &mine), owner.as_ref(), record.as_ref(), meta).await {
                 Ok(true) => return Ok(RegistryAnswer::Done),
                 // Without a session, or with a conflict, the next reading tells.
@@ -343,10 +343,10 @@ impl PostgresRegistry {
                 Ok(RegistryAnswer::View(view))
             }
             RegistryCall::Claim { shard, record, meta } => {
-                self.own(shard, (Some(record), None), Some(meta.as_ref())).await
+                self.own(shard, (Some(record), None), Seen::Cluster(meta.as_ref())).await
             }
             RegistryCall::Own { shard, record, instead_of } => {
-                self.own(shard, (record, instead_of), None).await
+                self.own(shard, (record, instead_of), Seen::Anything).await
             }
             RegistryCall::End(instance) => {
                 self.ask(Query::End, &[&instance.to_string()]).await?;

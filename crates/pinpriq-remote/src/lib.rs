@@ -11,7 +11,7 @@ pub mod records;
 mod registry;
 pub mod tls;
 
-pub use registry::{RegistryClient, RemoteRegistry, whole_ttl};
+pub use registry::{RegistryClient, RemoteRegistry, Seen, whole_ttl};
 
 use std::future::Future;
 use std::sync::Arc;

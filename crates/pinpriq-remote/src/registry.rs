@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
-use pinpriq_cluster::{Registry, RegistryAnswer, RegistryCall};
+use pinpriq_cluster::{Meta, Registry, RegistryAnswer, RegistryCall};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{Sender, channel};
 
@@ -60,5 +60,31 @@ impl Registry for RegistryClient {
 
     fn poll(&mut self) -> Option<RegistryAnswer> {
         self.answers.try_recv().ok()
+    }
+}
+
+/// What a node must have seen to be true of the cluster for a change of the record of a shard.
+#[derive(Clone, Copy, Debug)]
+pub enum Seen<'m> {
+    /// Anything: the node serves the shard already.
+    Anything,
+    /// This, or that there is no cluster: the node claims the shard.
+    Cluster(Option<&'m Meta>),
+}
+
+impl Seen<'_> {
+    /// Whether the change may be made while this is true.
+    #[must_use]
+    pub fn allows(self, there: Option<&Meta>) -> bool {
+        match self {
+            Self::Anything => true,
+            Self::Cluster(seen) => seen == there,
+        }
+    }
+
+    /// Whether what is true of the cluster must be compared.
+    #[must_use]
+    pub const fn is_compared(self) -> bool {
+        matches!(self, Self::Cluster(_))
     }
 }

@@ -199,7 +199,8 @@ impl Shard {
             self.entries.insert(seq, entry);
         }
         let last = self.entries.last_key_value().map(|(_, entry)| entry.fence);
-        self.fence = last.or(self.trimmed.last_key_value().map(|(_, (_, entry))| entry.fence));
+        let trimmed = self.trimmed.last_key_value().map(|(_, (_, entry))| entry.fence);
+        self.fence = last.or(trimmed);
         let fence = self.tenure();
         self.history.push(Happened::RolledBack { head: Seq(self.head), fence });
     }
