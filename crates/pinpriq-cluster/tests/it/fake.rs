@@ -1,5 +1,6 @@
 //! The registry in memory keeps to the interface when it has no trouble.
 
+use pinpriq_cluster::conformance::{Bench, cases};
 use pinpriq_cluster::{
     FakeKnobs, FakeRegistry, Instance, NodeRecord, OwnRecord, OwnState, Registry, RegistryAnswer,
     RegistryCall, View, fake::FakeHandle,
@@ -131,4 +132,51 @@ fn a_process_that_is_cut_off_is_told_nothing() {
     assert_eq!(world.registry.truth().nodes, []);
     world.registry.cut(one.number(), false);
     assert_eq!(world.ask(&mut one, call), RegistryAnswer::Done);
+}
+
+/// Clusters of 16 shards in memory. A case that founds one of another size cannot use them.
+#[derive(Default)]
+struct Fakes {
+    now: u64,
+    registries: Vec<FakeRegistry>,
+}
+
+impl Bench for Fakes {
+    fn fresh_cluster(&mut self) -> u32 {
+        let registry = FakeRegistry::new(1, 16, TTL, FakeKnobs::PERFECT);
+        registry.set_now(self.now);
+        self.registries.push(registry);
+        u32::try_from(self.registries.len()).unwrap() - 1
+    }
+
+    fn registry(&mut self, cluster: u32) -> Box<dyn Registry> {
+        Box::new(self.registries[usize::try_from(cluster).unwrap()].registry())
+    }
+
+    fn ttl_ms(&self) -> u64 {
+        TTL
+    }
+
+    fn pause(&mut self, ms: u64) {
+        self.now += ms;
+        for registry in &self.registries {
+            registry.set_now(self.now);
+        }
+    }
+}
+
+/// Not all cases are for it: it panics when a node writes the record of another one.
+#[test]
+fn claims_are_as_the_suite_for_registries_wants_them() {
+    let wanted = [
+        "a_claim_is_seen_by_all",
+        "a_claim_with_a_stale_record_of_the_cluster_is_refused",
+        "of_claims_at_once_one_wins",
+    ];
+    let of_claims: Vec<_> =
+        cases().into_iter().filter(|case| wanted.contains(&case.name)).collect();
+    assert_eq!(of_claims.len(), wanted.len());
+    for case in of_claims {
+        (case.run)(&mut Fakes::default());
+    }
 }
