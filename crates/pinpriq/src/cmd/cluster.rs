@@ -119,9 +119,7 @@ fn check(RoomArgs { of, cluster_bytes_max }: &RoomArgs) -> Result<Exit, Failure>
     let mut wrong = Vec::new();
     for look in 0..LOOKS {
         if look > 0 {
-            // Nothing is ever sent: this waits until the time has passed.
-            let (_kept, never) = sync_channel::<()>(0);
-            let _ = never.recv_timeout(BETWEEN_LOOKS);
+            wait_between_looks();
         }
         wrong = what_is_wrong(&asker.picture()?, asker.room()?);
         if wrong.is_empty() {
@@ -141,6 +139,12 @@ fn check(RoomArgs { of, cluster_bytes_max }: &RoomArgs) -> Result<Exit, Failure>
     };
     print_text(text.as_bytes())?;
     Ok(if wrong.is_empty() { Exit::Done } else { Exit::Damaged })
+}
+
+fn wait_between_looks() {
+    // Nothing is ever sent: this waits until the time has passed.
+    let (_kept, never) = sync_channel::<()>(0);
+    let _ = never.recv_timeout(BETWEEN_LOOKS);
 }
 
 /// What asks the engine of a cluster.

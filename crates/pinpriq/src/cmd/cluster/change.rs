@@ -5,7 +5,7 @@ use pinpriq_cluster::{Meta, RegistryAnswer, RegistryCall};
 use pinpriq_server::ServeError;
 use pinpriq_server::cluster::{FORMAT, KnownCluster, NodeData, NotAccepted, acceptance};
 
-use super::Asker;
+use super::{Asker, wait_between_looks};
 use super::picture::Picture;
 use super::wrong::IMPORTING;
 use crate::args::cluster::{AcceptArgs, ClusterArgs, MoveArgs};
@@ -16,6 +16,10 @@ use crate::output::print_text;
 
 /// How often a record is changed that others change meanwhile.
 const TRIES: u32 = 16;
+
+/// How often owners are looked for that have not heard of a roll-back: for about a minute, which is
+/// as long as a session can last.
+const LOOKS_FOR_OWNERS: u32 = 90;
 
 /// Tells a shard where to move, or that it may go where it belongs.
 pub(super) fn move_shard(MoveArgs { shard, node, of, .. }: &MoveArgs) -> Result<Exit, Failure> {
@@ -113,6 +117,9 @@ impl Asker<'_> {
                 RegistryAnswer::Unfounded => None,
                 other => return Err(self.silent(&format!("it answered {other:?}"))),
             };
+            if there.as_ref().is_some_and(|meta| meta.rolled_back.is_some()) {
+                self.wait_for_owners()?;
+            }
             let (meta, call) = acceptance(there, known).map_err(|why| match why {
                 NotAccepted::NoCluster => no_cluster(self.url),
                 NotAccepted::OtherCluster => Failure::of_directory(
@@ -127,6 +134,24 @@ impl Asker<'_> {
             }
         }
         Err(self.others_change())
+    }
+
+    /// Waits until no shard has an owner. Once a roll-back is noted, nodes give up their shards and
+    /// claim none. An owner that has not heard of it might begin to serve what is left of a log as
+    /// if nothing had happened, if the roll-back were accepted before.
+    fn wait_for_owners(&self) -> Result<(), Failure> {
+        for look in 0..LOOKS_FOR_OWNERS {
+            if look > 0 {
+                wait_between_looks();
+            }
+            let picture = Picture { view: self.look()?, logs: Vec::new() };
+            if picture.view.owners.iter().all(Option::is_none) {
+                return Ok(());
+            }
+        }
+        let sentence = "nodes still own shards, although nothing may be served: `pinpriq cluster \
+                        shards` shows them. Stop these nodes, and run this again";
+        Err(Failure::on_the_way(sentence.to_owned()))
     }
 
     /// Changes what is true of the cluster, and returns it.
