@@ -5,9 +5,9 @@ use pinpriq_cluster::{Meta, RegistryAnswer, RegistryCall};
 use pinpriq_server::ServeError;
 use pinpriq_server::cluster::{FORMAT, KnownCluster, NodeData, NotAccepted, acceptance};
 
-use super::{Asker, wait_between_looks};
 use super::picture::Picture;
 use super::wrong::IMPORTING;
+use super::{Asker, wait_between_looks};
 use crate::args::cluster::{AcceptArgs, ClusterArgs, MoveArgs};
 use crate::cluster::engine::no_cluster;
 use crate::exit::{Exit, Failure};
