@@ -11,13 +11,14 @@ mod tests;
 use std::time::Duration;
 
 use pinpriq_cluster::{RegistryAnswer, RegistryCall, ShardNumber};
+use pinpriq_ledger::Unreachable;
 use pinpriq_store::StoreError;
 use pinpriq_store::reshard::Division;
 
 pub use self::export::export;
 pub use self::import::import;
 use super::asking::ask_registry;
-use super::config::ClusterEngine;
+use super::config::{ClusterEngine, LogEnds};
 use crate::sharding::Sharding;
 
 /// How long sessions of nodes live at least. A tool opens none.
@@ -103,6 +104,15 @@ fn ask(engine: &dyn ClusterEngine, call: RegistryCall) -> Result<RegistryAnswer,
         Some(answer) => Ok(answer),
         None => Err(WholeError::Silent { why: "its thread has ended".to_owned() }),
     }
+}
+
+/// What the logs of the first shards have come to.
+fn log_ends(
+    engine: &dyn ClusterEngine,
+    shards: ShardNumber,
+) -> Result<Vec<Option<LogEnds>>, WholeError> {
+    let ends = engine.log_ends(shards);
+    ends.map_err(|Unreachable { why }| WholeError::Silent { why })
 }
 
 /// Says in which shard a store has failed.

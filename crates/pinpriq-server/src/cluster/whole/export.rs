@@ -10,13 +10,13 @@ use std::sync::Arc;
 use pinpriq_cluster::{Meta, RegistryAnswer, RegistryCall, ShardNumber};
 use pinpriq_engine::change::Header;
 use pinpriq_ledger::copying::read_until;
-use pinpriq_ledger::{Term, Unreachable, Writer};
+use pinpriq_ledger::{Term, Writer};
 use pinpriq_store::journal::Contents;
 use pinpriq_store::shards::first_number;
 use pinpriq_store::{Fold, StoreError};
 
 use super::super::config::{ClusterEngine, LogEnds};
-use super::{TRIES, WholeError, about, ask};
+use super::{TRIES, WholeError, about, ask, log_ends};
 
 /// Copies a cluster: returns its record, and what each of its shards holds, in order.
 ///
@@ -66,14 +66,6 @@ fn find(engine: &dyn ClusterEngine) -> Result<Meta, WholeError> {
         return Ok(meta);
     };
     Err(WholeError::NotWhole { why: why.to_owned() })
-}
-
-fn log_ends(
-    engine: &dyn ClusterEngine,
-    shards: ShardNumber,
-) -> Result<Vec<Option<LogEnds>>, WholeError> {
-    let ends = engine.log_ends(shards);
-    ends.map_err(|Unreachable { why }| WholeError::Silent { why })
 }
 
 /// Copies one of this many shards, whose log had come to this.

@@ -10,14 +10,14 @@
 
 use pinpriq_cluster::{Meta, RegistryAnswer, RegistryCall, ShardNumber};
 use pinpriq_ledger::copying::Filling;
-use pinpriq_ledger::{Term, Unreachable, Writer};
+use pinpriq_ledger::{Term, Writer};
 use pinpriq_store::StoreError;
 use pinpriq_store::journal::Contents;
 
-use super::super::config::{ClusterEngine, LogEnds};
+use super::super::config::ClusterEngine;
 use super::super::founding::new_meta;
 use super::super::hosting::lowest_term_at;
-use super::{TRIES, WholeError, about, ask};
+use super::{TRIES, WholeError, about, ask, log_ends};
 use crate::clock::SystemClock;
 use crate::process::opening::random;
 
@@ -48,7 +48,7 @@ pub fn import(engine: &dyn ClusterEngine, contents: &[Contents]) -> Result<Meta,
     let at_least = lowest.max(Term(highest.saturating_add(1)));
     let writer = Writer(u128::from(random()) << 64 | u128::from(random()));
     let mut logs = Vec::new();
-    for (shard, ends) in (0..SHARDS_MAX).zip(log_ends(engine)?) {
+    for (shard, ends) in (0..SHARDS_MAX).zip(log_ends(engine, SHARDS_MAX)?) {
         let is_left_over = ends.is_some_and(|ends| ends.first <= ends.head);
         if shard < shards || is_left_over {
             let ledger = engine.ledger(shard, writer, std::sync::Arc::new(|| ()));
@@ -118,16 +118,10 @@ fn refuse_nodes(engine: &dyn ClusterEngine) -> Result<(), WholeError> {
 
 /// Refuses an engine in which there are logs although there is no cluster.
 fn refuse_logs(engine: &dyn ClusterEngine) -> Result<(), WholeError> {
-    let logs = log_ends(engine)?;
+    let logs = log_ends(engine, SHARDS_MAX)?;
     let Some(shard) = logs.iter().position(Option::is_some) else { return Ok(()) };
     let what = format!("it holds a log of shard {shard}, although there is no cluster");
     Err(WholeError::NotEmpty { what })
-}
-
-/// What the logs have come to that any cluster can have.
-fn log_ends(engine: &dyn ClusterEngine) -> Result<Vec<Option<LogEnds>>, WholeError> {
-    let ends = engine.log_ends(SHARDS_MAX);
-    ends.map_err(|Unreachable { why }| WholeError::Silent { why })
 }
 
 /// Removes the mark. If an answer is lost, what is there decides.
