@@ -46,6 +46,7 @@ impl Model {
     pub(super) fn mode_fits(&self, mode: TakeMode) -> Result<(), RefusalKind> {
         match mode {
             TakeMode::Lease { ttr } => self.span_fits(ttr, false),
+            TakeMode::LeaseOr(ttr) => self.span_fits(Some(ttr), false),
             TakeMode::Pop => Ok(()),
         }
     }

@@ -214,15 +214,20 @@ impl Model {
         let task = self.task_mut(number);
         task.progress.attempts = task.progress.attempts.saturating_add(1);
         let popped = task.clone();
-        let TakeMode::Lease { ttr } = mode else {
+        let (ttr, otherwise) = match mode {
+            TakeMode::Lease { ttr } => (ttr, None),
+            TakeMode::LeaseOr(ttr) => (None, Some(ttr)),
+            TakeMode::Pop => (None, None),
+        };
+        if mode == TakeMode::Pop {
             self.kept.pop(number);
             // It was taken and is acknowledged in one step, and leaves unchanged.
             self.pass_through_taken(number);
             self.finish(number, None);
             return popped;
-        };
+        }
         self.last_grant += 1;
-        let ttr = ttr.or(popped.terms.ttr).or(settings.ttr);
+        let ttr = ttr.or(popped.terms.ttr).or(settings.ttr).or(otherwise);
         let grant = Grant { incarnation: self.incarnation, serial: self.last_grant };
         let deadline = ttr.map(|ttr| self.now.after(ttr));
         let lease = Lease { grant, holder: Some(client), deadline, ttr };

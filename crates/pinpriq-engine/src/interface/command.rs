@@ -279,8 +279,23 @@ pub enum TakeMode {
         /// The time to release.
         ttr: Option<Span>,
     },
+    /// Taken under a lease with the TTR of the task or its queue, or with this one if neither has
+    /// any. So the lease certainly has a deadline.
+    LeaseOr(Span),
     /// Taken and acknowledged in one step.
     Pop,
+}
+
+impl TakeMode {
+    /// Returns the TTR that the request names, if it names one.
+    #[must_use]
+    pub const fn ttr(self) -> Option<Span> {
+        match self {
+            Self::Lease { ttr } => ttr,
+            Self::LeaseOr(ttr) => Some(ttr),
+            Self::Pop => None,
+        }
+    }
 }
 
 /// How long a blocking command blocks.

@@ -351,10 +351,8 @@ impl Engine {
         if names.is_empty() {
             return Err(bad("a subscription needs a queue".to_owned()));
         }
-        if let TakeMode::Lease { ttr } = mode {
-            check_positive("the TTR", ttr)?;
-            self.moment("the TTR", ttr.unwrap_or(Span::ZERO))?;
-        }
+        check_positive("the TTR", mode.ttr())?;
+        self.moment("the TTR", mode.ttr().unwrap_or(Span::ZERO))?;
         let most = self.limits.queues_per_client_max;
         let mut fresh: BTreeSet<&[u8]> = BTreeSet::new();
         for name in names {

@@ -13,7 +13,6 @@ use crate::operations::arguments::{bad, check_count, check_id, check_positive};
 use crate::reply::{Refusal, RefusalKind, Reply};
 use crate::settings::AfterAck;
 use crate::task::{ClientId, Lease, RequestId, State, StateKind, TaskRecord};
-use crate::time::Span;
 use crate::transition::Operation;
 
 /// What a consumer wants.
@@ -240,9 +239,9 @@ impl Engine {
             let given = take.queues.len();
             return Err(bad(format!("one take names at most {most} queues, and this one {given}")));
         }
-        if let TakeMode::Lease { ttr } = take.mode {
-            check_positive("the TTR", ttr)?;
-            self.moment("the TTR", ttr.unwrap_or(Span::ZERO))?;
+        if let Some(ttr) = take.mode.ttr() {
+            check_positive("the TTR", Some(ttr))?;
+            self.moment("the TTR", ttr)?;
         }
         if let Wait::For(wait) = take.wait {
             self.moment("the wait", wait)?;
@@ -257,9 +256,12 @@ impl Engine {
         let waited = self.now.since(task.ready_since());
         self.pay(queue, waited);
         match want.mode {
-            TakeMode::Lease { ttr } => {
-                let of_task = || self.tasks[slot].ttr();
-                let ttr = ttr.or_else(of_task).or(self.queues[queue].settings.ttr);
+            TakeMode::Lease { .. } | TakeMode::LeaseOr(_) => {
+                let of_task = || self.tasks[slot].ttr().or(self.queues[queue].settings.ttr);
+                let ttr = match want.mode {
+                    TakeMode::LeaseOr(ttr) => of_task().or(Some(ttr)),
+                    mode => mode.ttr().or_else(of_task),
+                };
                 let lease = Lease {
                     grant: self.issued.grant(),
                     holder: Some(want.client),

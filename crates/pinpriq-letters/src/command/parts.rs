@@ -250,6 +250,7 @@ pub(super) fn pack_mode(flags: &mut Packed, mode: TakeMode) {
             TakeMode::Lease { ttr: None } => 0,
             TakeMode::Lease { ttr: Some(_) } => 1,
             TakeMode::Pop => 2,
+            TakeMode::LeaseOr(_) => 3,
         },
     );
 }
@@ -258,6 +259,7 @@ pub(super) fn pack_mode(flags: &mut Packed, mode: TakeMode) {
 pub(super) fn put_mode(out: &mut Vec<u8>, mode: TakeMode) {
     match mode {
         TakeMode::Lease { ttr } => put_if(out, ttr, put_span),
+        TakeMode::LeaseOr(ttr) => put_span(out, ttr),
         TakeMode::Pop => {}
     }
 }
@@ -268,6 +270,7 @@ pub(super) fn take_mode(code: u8, input: &mut &[u8]) -> Result<TakeMode, Malform
         0 => TakeMode::Lease { ttr: None },
         1 => TakeMode::Lease { ttr: Some(take_span(input)?) },
         2 => TakeMode::Pop,
+        3 => TakeMode::LeaseOr(take_span(input)?),
         _ => return Err(Malformed::OutOfRange("mode")),
     })
 }

@@ -221,6 +221,7 @@ census!(whens of When<'static>:
 census!(modes of TakeMode:
     TakeMode::Lease { ttr: None },
     TakeMode::Lease { ttr: Some(_) },
+    TakeMode::LeaseOr(_),
     TakeMode::Pop,
 );
 

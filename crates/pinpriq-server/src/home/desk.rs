@@ -8,6 +8,7 @@
 mod everywhere;
 mod lasting;
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use pinpriq_engine::Farewell;
@@ -48,8 +49,9 @@ pub(crate) struct Desk {
     credits: Credits,
     /// The deliveries that this shard had made before the credits began.
     delivered_before: u64,
-    /// Whether queues may live in other shards.
-    routes: bool,
+    /// Whether something may be asked of other places. Without other shards, it becomes true with
+    /// the first question that all places answer.
+    routes: Cell<bool>,
     /// Whether the connection stays in this shard.
     is_placed: bool,
     /// Whether what belongs to another node of a cluster is refused with its address.
@@ -65,8 +67,9 @@ impl Desk {
         limits: Limits,
         (manners, redirects): (Manners, bool),
     ) -> Self {
-        let routes = shard.post().is_some();
-        let is_placed = who.1.was_moved();
+        let may_ask = |post: &Post| post.shards() > 1 || post.own() >= post.shards();
+        let routes = Cell::new(shard.post().is_some_and(may_ask));
+        let is_placed = who.1.was_moved() || shard.own() >= shard.shards();
         let credits = Credits::new(limits.in_flight_max);
         let seat = Seat::new(shard, who, limits, manners);
         Self { seat, credits, delivered_before: 0, routes, is_placed, redirects }
@@ -111,7 +114,7 @@ impl Desk {
     #[inline]
     pub(crate) fn obstacle(&mut self) -> Option<Obstacle> {
         let here = self.seat.obstacle();
-        if self.routes && here.is_none() { self.obstacle_abroad() } else { here }
+        if self.routes.get() && here.is_none() { self.obstacle_abroad() } else { here }
     }
 
     #[inline(never)]
@@ -133,7 +136,7 @@ impl Desk {
     /// written with this number, or not at all if that is [`SILENT`].
     #[inline]
     pub(crate) fn ask(&mut self, request: RequestId, command: &Command<'_>) -> Result<(), Undone> {
-        if self.routes && self.ask_abroad(request, command)? {
+        if self.routes.get() && self.ask_abroad(request, command)? {
             return Ok(());
         }
         self.seat.carry_out(request, command)
@@ -243,7 +246,7 @@ impl Desk {
         command: &Command<'_>,
     ) -> Result<(), Undone> {
         let Command::Transaction([step]) = command else { return Ok(()) };
-        let Some(queue) = queue_of_step(step).filter(|_| self.routes) else { return Ok(()) };
+        let Some(queue) = queue_of_step(step).filter(|_| self.routes.get()) else { return Ok(()) };
         let sharding = self.seat.shard.sharding();
         if let Some(first) = first {
             shard_of_all(&[first, queue], sharding).map_err(|refusal| self.crossing(refusal))?;
@@ -266,12 +269,12 @@ impl Desk {
         let length = post.write_command(to, self.seat.client, request, encode);
         let links = &mut *session.links.borrow_mut();
         links.blocked |= may_block(command) && !planted!(BlockedAbroadPassed);
-        let link = links.link(post.shards(), to);
+        let link = links.link(post.places(), to);
         link.under_way += length;
         link.standing.subscribed |= matches!(command, Command::Subscribe { .. });
         if request != SILENT {
             let dialect = session.dialect.get();
-            session.outbox.borrow_mut().await_reply(post.shards(), to, dialect);
+            session.outbox.borrow_mut().await_reply(post.places(), to, dialect);
         }
     }
 
@@ -300,7 +303,7 @@ impl Desk {
         let session = &self.seat.session;
         let dialect = session.dialect.get();
         let mut outbox = session.outbox.borrow_mut();
-        outbox.await_parts(self.seat.shard.shards(), shards, dialect, join);
+        outbox.await_parts(self.seat.shard.places(), shards, dialect, join);
     }
 
     /// Writes all later replies in this dialect.
@@ -314,7 +317,7 @@ impl Desk {
     #[inline]
     pub(crate) fn is_subscribed(&mut self) -> bool {
         self.seat.is_subscribed()
-            || (self.routes && self.seat.session.links.borrow().is_subscribed())
+            || (self.routes.get() && self.seat.session.links.borrow().is_subscribed())
     }
 
     /// Settles on a shard for all subscriptions and credits of the client. Returns false if they
@@ -381,7 +384,7 @@ impl Desk {
             None => self.seat.session.delivered() - self.delivered_before,
             Some(to) => {
                 let links = &mut *self.seat.session.links.borrow_mut();
-                let link = links.link(self.seat.shard.shards(), to);
+                let link = links.link(self.seat.shard.places(), to);
                 link.delivered_before + link.delivered
             }
         }
@@ -404,7 +407,7 @@ impl Desk {
     /// for.
     fn draw(&mut self) -> bool {
         let to = self.seat.session.links.borrow().deliveries;
-        if self.routes && to.is_none() {
+        if self.routes.get() && to.is_none() {
             return false;
         }
         let credits = self.credits.draw(self.delivered());
@@ -466,7 +469,7 @@ impl Desk {
     pub(crate) fn reset(&mut self, answer: Vec<u8>) {
         self.tell_links(|_| Errand::Reset);
         {
-            let shards = self.seat.shard.shards();
+            let shards = self.seat.shard.places();
             let links = &mut *self.seat.session.links.borrow_mut();
             links.deliveries = None;
             links.lasting.subscriptions.clear();
@@ -541,7 +544,7 @@ impl Desk {
         if !requeues {
             own.forget_popped();
         }
-        let shards = self.seat.shard.shards();
+        let shards = self.seat.shard.places();
         let links = &mut *session.links.borrow_mut();
         let open: Vec<usize> = links.open().collect();
         for to in open {
@@ -605,7 +608,7 @@ impl Desk {
         let post = self.seat.shard.post()?;
         {
             let links = &mut *self.seat.session.links.borrow_mut();
-            let link = links.link(post.shards(), to);
+            let link = links.link(post.places(), to);
             if !std::mem::replace(&mut link.open, true) {
                 post.write_errand(to, self.seat.client, Errand::Open(self.seat.manners));
             }
@@ -624,14 +627,14 @@ pub(crate) fn receive_news(shard: &Shard, client: ClientId, from: usize, news: N
     let mut outbox = session.outbox.borrow_mut();
     let heard = news.outputs();
     let replies = news.replies();
-    outbox.arrive((shard.shards(), from), news.pieces, session.dialect.get());
+    outbox.arrive((shard.places(), from), news.pieces, session.dialect.get());
     match news.payloads {
         None => {}
         Some(Ok(payloads)) => outbox.supply(payloads),
         Some(Err(refusal)) => outbox.lose_payloads(&refusal, news.tells_refusals),
     }
     let links = &mut *session.links.borrow_mut();
-    let link = links.link(shard.shards(), from);
+    let link = links.link(shard.places(), from);
     link.heard += heard;
     link.under_way -= news.consumed;
     if shard.post().is_some_and(Post::changes_owners) {

@@ -80,7 +80,7 @@ fn lose_owner_of(
             links.deliveries == Some(shard) && !links.lasting.subscriptions.is_empty();
         let loses_deliveries =
             loss == Loss::Sudden && (is_deaf || links.lasting.subscriptions.pop());
-        let link = links.link(home.shards(), shard);
+        let link = links.link(home.places(), shard);
         link.open = false;
         (link.heard, link.resets) = (0, 0);
         link.delivered_before += std::mem::take(&mut link.delivered);
@@ -134,7 +134,7 @@ pub(crate) fn give_up_waiting(home: &Shard, silent_ms: u64) {
             let is_late = |asked: &Asked| now >= patience_ends(asked, is_down);
             let any_late = {
                 let links = &mut *session.links.borrow_mut();
-                links.link(home.shards(), to).log.iter().any(is_late)
+                links.link(home.places(), to).log.iter().any(is_late)
             };
             if any_late {
                 settle(home, session, to, |asked| {
@@ -150,7 +150,7 @@ pub(crate) fn refuse_waiting(home: &Shard, why: &str) {
     let Some(post) = home.post() else { return };
     for to in (0..home.shards()).filter(|to| post.route(*to) == Route::Nowhere) {
         each_linked(home, to, |client, session| {
-            let is_asked = !session.links.borrow_mut().link(home.shards(), to).log.is_empty();
+            let is_asked = !session.links.borrow_mut().link(home.places(), to).log.is_empty();
             if is_asked {
                 settle(home, session, to, |asked| refused_store(client, asked, why));
             }
@@ -218,7 +218,7 @@ pub(crate) fn gain_owner(home: &Shard, to: usize, route: Route) {
         } else {
             Vec::new()
         };
-        let link = links.link(home.shards(), to);
+        let link = links.link(home.places(), to);
         if link.open || (link.log.is_empty() && subscriptions.is_empty()) {
             return;
         }
@@ -271,7 +271,7 @@ fn each_linked(home: &Shard, to: usize, mut act: impl FnMut(ClientId, &Session))
 fn settle(home: &Shard, session: &Session, to: usize, mut decide: impl FnMut(&Asked) -> Fate) {
     let links = &mut *session.links.borrow_mut();
     let tells_refusals = links.lasting.manners.is_none_or(|manners| manners.tells_refusals);
-    let link = links.link(home.shards(), to);
+    let link = links.link(home.places(), to);
     let mut pieces = Vec::new();
     let mut is_refused = false;
     for mut asked in link.log.take() {
@@ -299,7 +299,7 @@ fn settle(home: &Shard, session: &Session, to: usize, mut decide: impl FnMut(&As
     drop(outbox);
     session.bell.ring();
     if is_refused && !tells_refusals {
-        let link = links.link(home.shards(), to);
+        let link = links.link(home.places(), to);
         link.standing.ended = Some(Ending::Unknown);
         session.outbox.borrow_mut().lose(to);
     }
@@ -308,7 +308,7 @@ fn settle(home: &Shard, session: &Session, to: usize, mut decide: impl FnMut(&As
 /// Ends a client whose protocol cannot say what has happened.
 fn end(session: &Session, home: &Shard, to: usize) {
     let links = &mut *session.links.borrow_mut();
-    let link = links.link(home.shards(), to);
+    let link = links.link(home.places(), to);
     link.standing.ended = Some(Ending::Unknown);
     session.outbox.borrow_mut().lose(to);
     session.bell.ring();

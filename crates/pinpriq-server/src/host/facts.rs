@@ -32,7 +32,7 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    /// Returns the facts of a home that has no shard.
+    /// Returns the facts of a place that has connections and no shard.
     pub(crate) fn of_home(self) -> Self {
         Self { shards: 0, task_bytes_max: 0, ..self }
     }

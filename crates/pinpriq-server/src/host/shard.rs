@@ -246,6 +246,11 @@ impl Shard {
         self.sharding().shards()
     }
 
+    /// Returns the number of places, of which the shards are the first ones.
+    pub(crate) fn places(&self) -> usize {
+        self.post.as_ref().map_or(1, Post::places)
+    }
+
     /// Returns how names are divided among the shards.
     pub(crate) fn sharding(&self) -> Sharding {
         self.post.as_ref().map_or(Sharding::Hashed(1), Post::sharding)
@@ -512,7 +517,7 @@ impl Shard {
             clients += u64::from(!is_guest(client));
             blocked += u64::from(session.is_blocked());
         });
-        Facts {
+        let facts = Facts {
             shards: 1,
             incarnation: self.inspect(|durable| durable.engine().header()).incarnation,
             uptime: now.since(self.started_at),
@@ -528,7 +533,8 @@ impl Shard {
             counts: self.tally.counts(),
             suspended: self.inspect(|durable| u64::from(durable.is_suspended())),
             cluster: None,
-        }
+        };
+        if self.own() < self.shards() { facts } else { facts.of_home() }
     }
 
     /// Calls `look` for every client.

@@ -74,7 +74,7 @@ impl Server {
         let taken = take(&config.listeners)?;
         let shards = config.shards;
         let flag = stop.flag();
-        let common = Common::new(shards, stop);
+        let common = Common::new(shards, false, stop);
         let journals = Journals::of(&config)?;
         let begins = Arc::default();
         let mut openings = journals.iter().enumerate().map(|(shard, journal)| Opening {

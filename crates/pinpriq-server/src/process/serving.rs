@@ -60,9 +60,11 @@ pub(crate) struct Common {
 }
 
 impl Common {
-    /// Returns what this number of shards shares.
-    pub(crate) fn new(shards: usize, stop: Stop) -> Arc<Self> {
-        Self::of(Sharding::Hashed(shards), shards, 0..shards, stop)
+    /// Returns what this number of shards shares. With HTTP there is a place behind them for its
+    /// connections.
+    pub(crate) fn new(shards: usize, has_http: bool, stop: Stop) -> Arc<Self> {
+        let places = shards + usize::from(has_http);
+        Self::of(Sharding::Hashed(shards), places, 0..shards, stop)
     }
 
     /// Returns what the shards of a cluster that are served here share with the home of the
@@ -78,7 +80,8 @@ impl Common {
             connections: (0..places).map(|_| AtomicUsize::new(0)).collect(),
             boxes: (0..places).map(|_| Mailbox::default()).collect(),
             contacts: Arc::default(),
-            at_work: AtomicUsize::new(homes.len()),
+            // In a cluster the hosts have no connections.
+            at_work: AtomicUsize::new(places - homes.start),
             homes,
             quiet: Stop::default(),
         })
@@ -93,8 +96,18 @@ impl Common {
     pub(crate) fn place_connection(&self) -> usize {
         let count = |home: &usize| self.connections[*home].load(Ordering::Relaxed);
         let home = self.homes.clone().min_by_key(count).unwrap_or(self.homes.start);
-        self.connections[home].fetch_add(1, Ordering::Relaxed);
+        self.add_connection(home);
         home
+    }
+
+    /// Counts one more connection of a place.
+    pub(crate) fn add_connection(&self, place: usize) {
+        self.connections[place].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts one connection less of a place.
+    pub(crate) fn remove_connection(&self, place: usize) {
+        self.connections[place].fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -123,7 +136,7 @@ impl Context {
         let (sharding, places) = (common.sharding, common.boxes.len());
         let shards = sharding.shards();
         let mut post = (places > 1).then(|| Post::new(own, sharding, common.boxes.clone()));
-        if own == shards {
+        if own == shards && matches!(sharding, Sharding::Slotted(_)) {
             post = post.map(Post::with_routes);
         }
         let contacts = common.contacts.clone();
@@ -259,9 +272,9 @@ impl Context {
         tokio::task::spawn_local(async move {
             let number = client.number();
             let moved = connection::serve(&context.around, stream, client, &input).await;
-            context.common.connections[context.shard().own()].fetch_sub(1, Ordering::Relaxed);
+            context.common.remove_connection(context.shard().own());
             if let Some((to, stream, input)) = moved {
-                context.common.connections[to].fetch_add(1, Ordering::Relaxed);
+                context.common.add_connection(to);
                 let (about, dialect) = (session.about.take(), session.dialect.get());
                 let known = Known { client: number, about, dialect, input };
                 context.send_on(to, (stream, peer, door), Some(known));
@@ -289,7 +302,7 @@ impl Context {
         let shard = self.shard();
         shard.notices().lost(shard.clock().now(), &peer, error);
         self.shard().tally().close(Ending::Broken);
-        self.common.connections[to].fetch_sub(1, Ordering::Relaxed);
+        self.common.remove_connection(to);
     }
 
     /// Reads letters from other shards and threads. Never ends.
@@ -308,7 +321,7 @@ impl Context {
             Letter::Arrival(Arrival { peer, .. }) if self.common.stop.is_asked_for() => {
                 tracing::debug!(%peer, "a connection came too late");
                 self.shard().tally().close(Ending::Stopped);
-                self.common.connections[self.shard().own()].fetch_sub(1, Ordering::Relaxed);
+                self.common.remove_connection(self.shard().own());
             }
             Letter::Arrival(Arrival { stream, peer, door, known }) => {
                 match TcpStream::from_std(stream) {

@@ -445,7 +445,10 @@ impl<'a> Chooser<'a> {
         if self.dice.once_in(3) {
             TakeMode::Pop
         } else {
-            TakeMode::Lease { ttr: self.maybe_span() }
+            match self.maybe_span() {
+                Some(ttr) if ttr == Span::from_ms(3) => TakeMode::LeaseOr(ttr),
+                ttr => TakeMode::Lease { ttr },
+            }
         }
     }
 

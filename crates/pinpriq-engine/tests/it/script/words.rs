@@ -27,10 +27,10 @@ pub(super) struct Words {
 /// Finds the receipt of this name in the script.
 type Receipts<'a> = &'a dyn Fn(&str) -> Receipt;
 
-const OPTIONS: [&str; 40] = [
-    "KEY", "PRIORITY", "DELAY", "TTL", "TTR", "ID", "WAIT", "COUNT", "FROM", "ORDER", "GROUP",
-    "NARROW", "PINPRIQ", "STATE", "PAYLOAD", "ZOMBIE", "TAIL", "REASON", "BY", "RECEIPT", "POP",
-    "DONE", "PREFIX", "AFTER", "IN", "OUT", "BOTH", "MEMBER", "LEASE", "DEADLINE", "BYTES",
+const OPTIONS: [&str; 41] = [
+    "KEY", "PRIORITY", "DELAY", "TTL", "TTR", "TTROR", "ID", "WAIT", "COUNT", "FROM", "ORDER",
+    "GROUP", "NARROW", "PINPRIQ", "STATE", "PAYLOAD", "ZOMBIE", "TAIL", "REASON", "BY", "RECEIPT",
+    "POP", "DONE", "PREFIX", "AFTER", "IN", "OUT", "BOTH", "MEMBER", "LEASE", "DEADLINE", "BYTES",
     "LINGER", "KEPT", "WAITING", "EVERY", "MISSED", "OVERLAP", "UNIQUE", "WINDOW", "ONDUP",
 ];
 
@@ -438,6 +438,9 @@ impl Words {
     fn mode(&mut self) -> TakeMode {
         if self.flag("POP") {
             return TakeMode::Pop;
+        }
+        if let Some(ttr) = self.option("TTROR", Self::span) {
+            return TakeMode::LeaseOr(ttr);
         }
         TakeMode::Lease { ttr: self.option("TTR", Self::span) }
     }

@@ -96,6 +96,10 @@ fn puts_and_takes() {
             r#"2a ac 02 01 b00000000 04 "jobs" 05 "hello""#,
         ),
         (Command::Take(TAKE), r#"02 b00000000 01 04 "jobs""#),
+        (
+            Command::Take(Take { mode: TakeMode::LeaseOr(ms(5)), ..TAKE }),
+            r#"02 b01100000 01 04 "jobs" 05"#,
+        ),
         (Command::Take(many), r#"02 b11101101 b00000111 02 01 "a" 01 "b" 01 "m" 0a e8 07 05"#),
         (
             Command::TakeDone { done: &[Done { queue: b"q", receipt }], take: TAKE },

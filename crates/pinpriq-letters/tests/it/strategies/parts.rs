@@ -114,7 +114,11 @@ pub(super) fn selection() -> impl Strategy<Value = Selection> {
 }
 
 pub(crate) fn mode() -> impl Strategy<Value = TakeMode> {
-    prop_oneof![Just(TakeMode::Pop), option::of(span()).prop_map(|ttr| TakeMode::Lease { ttr })]
+    prop_oneof![
+        Just(TakeMode::Pop),
+        option::of(span()).prop_map(|ttr| TakeMode::Lease { ttr }),
+        span().prop_map(TakeMode::LeaseOr),
+    ]
 }
 
 pub(crate) fn wait() -> impl Strategy<Value = Wait> {

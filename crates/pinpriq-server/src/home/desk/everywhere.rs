@@ -52,6 +52,7 @@ impl Desk {
     /// out before all parts are there: this shard would be ahead of its own part.
     fn ask_all(&self, shards: &[usize], question: impl Fn() -> Question, join: Join) {
         let (shard, session) = (&self.seat.shard, &self.seat.session);
+        self.routes.set(true);
         shard.turn_if_begun();
         for to in shards {
             let Some(post) = self.open_link(*to) else { return };
@@ -61,7 +62,7 @@ impl Desk {
                 Question::Inquiry(_) => (Wanted::Facts, 0),
                 Question::Delivered => (Wanted::Delivered, 0),
             };
-            session.links.borrow_mut().link(post.shards(), *to).under_way += length;
+            session.links.borrow_mut().link(post.places(), *to).under_way += length;
             self.log_part(*to, wanted, length);
             post.write_errand(*to, self.seat.client, Errand::Ask(question));
         }
@@ -69,16 +70,23 @@ impl Desk {
         self.say_joined(shards, join);
     }
 
-    /// Returns the shards to ask for facts: all, but of a cluster only those in this process.
+    /// Returns the places to ask for facts: all, but of a cluster only the shards in this process.
     fn asked_for_facts(&self) -> Vec<usize> {
         let shard = &self.seat.shard;
-        let is_here = |to: &usize| shard.post().is_none_or(|post| post.route(*to) == Route::Here);
-        (0..shard.shards()).filter(is_here).collect()
+        let Some(post) = shard.post().filter(|post| post.changes_owners()) else {
+            return (0..shard.places()).collect();
+        };
+        (0..shard.shards()).filter(|to| post.route(*to) == Route::Here).collect()
+    }
+
+    /// Whether there is no place but the own one.
+    fn is_alone(&self) -> bool {
+        self.seat.shard.places() == 1
     }
 
     /// Replies with the facts about all shards, written by `write`.
     pub(crate) fn say_facts(&self, write: impl FnOnce(&Facts) -> Vec<u8> + 'static) {
-        if !self.routes {
+        if self.is_alone() {
             return self.say(write(&self.seat.shard.facts()));
         }
         let shards = self.asked_for_facts();
@@ -101,12 +109,12 @@ impl Desk {
 
     /// Replies with a line for each connection of all shards, written by `write`.
     pub(crate) fn say_clients(&self, write: impl FnOnce(&str) -> Vec<u8> + 'static) {
-        if !self.routes || self.changes_owners() {
+        if self.is_alone() || self.changes_owners() {
             let lines = roll::describe(&self.seat.shard).into_iter().map(|(_, line)| line);
             return self.say(write(&lines.collect::<String>()));
         }
         let join = move |parts| Joined::Bytes(write(&join_clients(parts)));
-        let all: Vec<usize> = (0..self.seat.shard.shards()).collect();
+        let all: Vec<usize> = (0..self.seat.shard.places()).collect();
         self.ask_all(&all, || Question::Inquiry(Inquiry::Clients), Box::new(join));
     }
 
@@ -114,12 +122,12 @@ impl Desk {
     /// written by `write`.
     pub(crate) fn say_killed(&self, wanted: &Chosen, write: impl FnOnce(u64) -> Vec<u8> + 'static) {
         let caller = self.seat.client;
-        if !self.routes || self.changes_owners() {
+        if self.is_alone() || self.changes_owners() {
             return self.say(write(roll::kill(&self.seat.shard, wanted, caller)));
         }
         let join = move |parts: Vec<Part>| Joined::Bytes(write(join_killed(&parts)));
         let question = || Question::Inquiry(Inquiry::Kill(wanted.clone(), caller));
-        let all: Vec<usize> = (0..self.seat.shard.shards()).collect();
+        let all: Vec<usize> = (0..self.seat.shard.places()).collect();
         self.ask_all(&all, question, Box::new(join));
     }
 }

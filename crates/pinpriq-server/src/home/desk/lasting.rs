@@ -33,21 +33,21 @@ impl Desk {
             links.blocked |= may_block(command);
             links.lasting.manners = Some(self.seat.manners);
             links.lasting.subscriptions.note(command);
-            let link = links.link(post.shards(), to);
+            let link = links.link(post.places(), to);
             let length = Commands::length(bytes.len());
             link.under_way += length;
             link.standing.subscribed |= matches!(command, Command::Subscribe { .. });
             link.log.push(What::Command(request, bytes), length, shard.clock().now());
         }
         let dialect = session.dialect.get();
-        session.outbox.borrow_mut().await_reply(post.shards(), to, dialect);
+        session.outbox.borrow_mut().await_reply(post.places(), to, dialect);
     }
 
     /// Notes that a shard owes its part of a reply, if its owner may change.
     pub(super) fn log_part(&self, to: usize, wanted: Wanted, length: usize) {
         if self.changes_owners() {
             let (shard, links) = (&self.seat.shard, &mut *self.seat.session.links.borrow_mut());
-            let link = links.link(shard.shards(), to);
+            let link = links.link(shard.places(), to);
             link.log.push(What::Part(wanted), length, shard.clock().now());
         }
     }
