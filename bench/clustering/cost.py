@@ -76,7 +76,7 @@ class Journal(Generated):
     def __init__(self, processes, load):
         self.port = free_ports(1)[0]
         processes.start("pinpriq", "pinpriq", [
-            load.program, "serve", "--pinpriq", "off", "--resp", f"127.0.0.1:{self.port}",
+            load.program, "serve", "--pinpriq", "off", "--http", "off", "--resp", f"127.0.0.1:{self.port}",
             "--data", processes.directory / "data", "--log-level", "warn",
         ])
         processes.await_that("pinpriq does not start", lambda: accepts(self.port))

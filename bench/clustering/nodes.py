@@ -73,7 +73,7 @@ class Nodes:
         self.ports[name], link = free_ports(2)
         self.processes.start("pinpriq", name, [
             self.program, "serve", "--cluster", self.url, "--node", name, "--pinpriq", "off",
-            "--resp", f"127.0.0.1:{self.ports[name]}", "--link", f"127.0.0.1:{link}",
+            "--http", "off", "--resp", f"127.0.0.1:{self.ports[name]}", "--link", f"127.0.0.1:{link}",
             "--data", self.processes.directory / f"data-{name}", "--shards", self.shards,
             "--session-ttl", f"{self.session_s}s", "--log-level", "warn",
         ])

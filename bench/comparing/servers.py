@@ -58,7 +58,8 @@ def rows(pinpriq, generator):
     """All rows in the order of the table."""
 
     def of_pinpriq(durability, done=False):
-        flags = ["serve", "--pinpriq", "off", "--resp", "127.0.0.1:{port}", "--data", "{dir}"]
+        doors = ["--pinpriq", "off", "--http", "off", "--resp", "127.0.0.1:{port}"]
+        flags = ["serve", *doors, "--data", "{dir}"]
         flags += ["--durability", durability, "--log-level", "warn"]
         name, title, requests = "pinpriq", f"**pinpriq**, {durability}", 3
         if done:

@@ -107,7 +107,14 @@ impl Contestant {
         match self.tongue {
             Tongue::Pinpriq => {
                 command.arg(&wanted.program.path).args(["serve", "--pinpriq", "off"]);
-                command.args(["--log-format", "json", "--resp", &address.to_string()]);
+                command.args([
+                    "--http",
+                    "off",
+                    "--log-format",
+                    "json",
+                    "--resp",
+                    &address.to_string(),
+                ]);
                 command.args(["--data", &directory]);
             }
             Tongue::Redis => {

@@ -44,7 +44,8 @@ pub(crate) struct Server {
 
 impl Program {
     fn arguments(&self, data: &Path) -> Vec<String> {
-        let fixed = "serve --pinpriq off --resp 127.0.0.1:0 --log-format json --durability";
+        let fixed =
+            "serve --pinpriq off --http off --resp 127.0.0.1:0 --log-format json --durability";
         let mut arguments: Vec<String> = fixed.split(' ').map(str::to_owned).collect();
         arguments.push(self.durability.clone());
         if !self.starts.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) {

@@ -45,6 +45,8 @@ pub enum DoorName {
     /// RESP, for cluster clients: they are sent to the node that has a queue. Only for a node of a
     /// cluster.
     RespCluster,
+    /// HTTP, with JSON.
+    Http,
 }
 
 /// What a reply promises.
@@ -156,10 +158,10 @@ impl Durability {
 
 impl DoorName {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Pinpriq, Self::Resp, Self::RespCluster];
+    pub const ALL: [Self; 4] = [Self::Pinpriq, Self::Resp, Self::RespCluster, Self::Http];
 
     /// Those of a server by default.
-    pub const DEFAULT: [Self; 2] = [Self::Pinpriq, Self::Resp];
+    pub const DEFAULT: [Self; 3] = [Self::Pinpriq, Self::Resp, Self::Http];
 
     /// Returns the word for it in settings, logs and lists.
     #[must_use]
@@ -168,6 +170,7 @@ impl DoorName {
             Self::Pinpriq => "pinpriq",
             Self::Resp => "resp",
             Self::RespCluster => "resp_cluster",
+            Self::Http => "http",
         }
     }
 
@@ -177,6 +180,7 @@ impl DoorName {
             Self::Pinpriq => 7250,
             Self::Resp => 7251,
             Self::RespCluster => 7254,
+            Self::Http => 7252,
         }
     }
 }

@@ -3,6 +3,7 @@
 //! A door holds no shard and decides nothing: it asks a desk. [`kind_of`] lists all doors.
 
 pub(crate) mod door;
+pub(crate) mod http;
 mod pinpriq;
 pub(crate) mod resp;
 
@@ -43,5 +44,6 @@ pub(crate) const fn kind_of(name: DoorName) -> &'static DoorKind {
         DoorName::Pinpriq => &pinpriq::KIND,
         DoorName::Resp => &resp::KIND,
         DoorName::RespCluster => &resp::KIND_FOR_CLUSTER_CLIENTS,
+        DoorName::Http => &http::KIND,
     }
 }

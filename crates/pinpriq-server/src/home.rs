@@ -12,3 +12,4 @@ pub(crate) mod redirects;
 pub(crate) mod roll;
 pub(crate) mod route;
 pub(crate) mod survey;
+pub(crate) mod visit;

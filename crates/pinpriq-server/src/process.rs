@@ -1,5 +1,7 @@
 //! The process: its start and its end, its threads and listeners, and one shard on each thread.
 
+pub(crate) mod home;
+pub(crate) mod http;
 pub(crate) mod opening;
 pub(crate) mod server;
 pub(crate) mod serving;

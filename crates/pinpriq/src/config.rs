@@ -91,7 +91,8 @@ pub(crate) fn plan(given: Settings, file: Option<&Path>, memory: u64) -> Result<
 /// address with one is skipped. Nothing is known about the machine.
 pub(crate) fn plan_of(given: Settings, text: &str) -> Result<Plan, Unusable> {
     let mut settings = given.or(parse(Path::new("in memory"), text)?);
-    for listen in [&mut settings.pinpriq, &mut settings.resp, &mut settings.resp_cluster] {
+    let Settings { pinpriq, resp, resp_cluster, http, .. } = &mut settings;
+    for listen in [pinpriq, resp, resp_cluster, http] {
         let numeric = |text: &String| text.parse::<SocketAddr>().is_ok();
         listen.take_if(|listen| matches!(listen, Listen::At(text) if !numeric(text)));
     }
@@ -139,6 +140,7 @@ fn with_defaults(settings: Settings, memory: Option<u64>) -> Result<Plan, Unusab
         (DoorName::Pinpriq, settings.pinpriq),
         (DoorName::Resp, settings.resp),
         (DoorName::RespCluster, settings.resp_cluster.or(Some(Listen::Off))),
+        (DoorName::Http, settings.http),
     ];
     let mut listeners = Vec::new();
     for (door, listen) in given {

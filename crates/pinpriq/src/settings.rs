@@ -53,6 +53,13 @@ pub(crate) struct Settings {
     #[arg(long, env = "PINPRIQ_RESP_CLUSTER", hide_env_values = true, value_name = "ADDR|off")]
     pub(crate) resp_cluster: Option<Listen>,
 
+    /// Where to listen for HTTP [default: 127.0.0.1:7252]
+    ///
+    /// A host and a port, or `off`. Port 0 takes any free port. There are no passwords and no
+    /// encryption: whoever can reach the address can use the queues.
+    #[arg(long, env = "PINPRIQ_HTTP", hide_env_values = true, value_name = "ADDR|off")]
+    pub(crate) http: Option<Listen>,
+
     /// What a reply promises [default: sync]
     #[arg(long, env = "PINPRIQ_DURABILITY", hide_env_values = true, value_name = "LEVEL")]
     pub(crate) durability: Option<Durability>,
@@ -230,6 +237,7 @@ impl Settings {
             pinpriq: self.pinpriq.or(fallback.pinpriq),
             resp: self.resp.or(fallback.resp),
             resp_cluster: self.resp_cluster.or(fallback.resp_cluster),
+            http: self.http.or(fallback.http),
             durability: self.durability.or(fallback.durability),
             ignore_data: self.ignore_data.or(fallback.ignore_data),
             shards: self.shards.or(fallback.shards),

@@ -51,7 +51,7 @@ impl Nodes {
         let name = format!("n{}", node + 1);
         let mut command = Command::new(&self.program);
         command.args(["serve", "--log-format", "json", "--pinpriq", "off"]);
-        command.args(["--resp", "127.0.0.1:0", "--link", "127.0.0.1:0"]);
+        command.args(["--http", "off", "--resp", "127.0.0.1:0", "--link", "127.0.0.1:0"]);
         command.arg("--announce-link").arg(self.links.address(node).to_string());
         command.arg("--session-ttl").arg(format!("{}s", SESSION_MS / 1_000));
         command.arg("--shards").arg(SHARDS.to_string());

@@ -10,8 +10,7 @@ use pinpriq_cluster::ownership::{HostEnd, Order, Ownership, OwnershipOptions};
 use pinpriq_cluster::{Addresses, Instance, Meta, NodeRecord};
 use pinpriq_engine::time::Span;
 use pinpriq_ledger::Writer;
-use pinpriq_store::durable::Loading;
-use pinpriq_store::{MemoryStore, StoreError};
+use pinpriq_store::StoreError;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio::task::LocalSet;
@@ -30,7 +29,9 @@ use crate::config::{Config, DoorName};
 use crate::error::ServeError;
 use crate::letters::letter::HostNews;
 use crate::links::network::{Network, NetworkEvent, NetworkOptions, Way};
-use crate::process::opening::{engine_limits, random};
+use crate::process::home::home;
+use crate::process::http;
+use crate::process::opening::random;
 use crate::process::server::{accept_all, take};
 use crate::process::serving::{Common, Context};
 use crate::process::signals::Signals;
@@ -108,7 +109,8 @@ impl Node {
         let shards = usize::from(meta.shards);
         let stop = Stop::default();
         let common = Common::of_cluster(shards, stop.clone());
-        let context = home(&config, &common)?;
+        let failed = |source| ServeError::Failed { source };
+        let context = home(&config, &common, SystemClock::wall()).map_err(failed)?;
         let listeners = taken.into_iter().map(|(door, taken)| Ok((door, taken.listen()?)));
         let listeners: Vec<_> = listeners.collect::<Result<_, ServeError>>()?;
         let instance = draw();
@@ -160,7 +162,10 @@ impl Node {
             .map(|(door, listener)| {
                 let context = context.clone();
                 tokio::task::spawn_local(async move {
-                    accept_all((&context, watch), &listener, door).await;
+                    match door {
+                        DoorName::Http => http::accept_all(&context, watch, &listener).await,
+                        door => accept_all((&context, watch), &listener, door).await,
+                    }
                 })
             })
             .collect();
@@ -279,20 +284,6 @@ impl Control {
         }
         Ok(())
     }
-}
-
-/// Returns the home of the connections, which has no queues of its own.
-fn home(config: &Config, common: &Arc<Common>) -> Result<Rc<Context>, ServeError> {
-    let failed = |source| ServeError::Failed { source };
-    let now = SystemClock::wall();
-    let store = Box::new(MemoryStore::after(now.ms()));
-    let loading = Loading::load(store, engine_limits(config, 1), random()).map_err(failed)?;
-    let incarnation = loading.loaded().header.incarnation + 1;
-    let durable = loading.begin(now, incarnation).map_err(failed)?;
-    let clock = Rc::new(SystemClock::starting_at(now));
-    let own = common.sharding.shards();
-    let bell = Arc::new(Notify::new());
-    Ok(Context::new(own, (config, common.clone()), (durable, bell), clock))
 }
 
 /// Returns what this node says about itself.

@@ -6,27 +6,27 @@
 //! [`encode`] writes the replies.
 
 mod alphabet;
-mod call;
+pub(crate) mod call;
 mod carrying;
 mod cluster;
 mod connection;
 mod describe;
 mod encode;
 mod fanout;
-mod fault;
+pub(crate) mod fault;
 mod keys;
 mod looking;
-mod options;
+pub(crate) mod options;
 mod push;
 mod queues;
 mod records;
 mod schedules;
 mod settings;
-mod spec;
-mod table;
+pub(crate) mod spec;
+pub(crate) mod table;
 mod tasks;
 mod transaction;
-mod words;
+pub(crate) mod words;
 
 use std::sync::Arc;
 
@@ -39,6 +39,8 @@ pub use self::settings::settings_table;
 
 use self::call::{Call, Talk, protocol_of};
 use self::fault::Fault;
+pub(crate) use self::looking::cursor_after as leases_cursor;
+pub(crate) use self::queues::cursor_after as names_cursor;
 use self::spec::Spec;
 use self::table::{Found, find};
 use self::words::{Parts, shown};

@@ -405,6 +405,16 @@ pub(crate) fn lines(facts: &Facts, words: &[&[u8]]) -> String {
     lines
 }
 
+/// Returns the name of each section, with its figures.
+pub(crate) fn told(
+    facts: &Facts,
+) -> impl Iterator<Item = (&'static str, Vec<(&'static str, Value)>)> {
+    Section::ALL.into_iter().map(|section| {
+        let told = section.figures().map(|figure| (figure.name, (figure.read)(facts)));
+        (section.name(), told.collect())
+    })
+}
+
 fn put_figure(lines: &mut String, name: &str, value: Value) {
     let shown = match value {
         Number(number) => number.to_string(),

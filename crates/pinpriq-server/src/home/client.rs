@@ -184,6 +184,11 @@ impl Client {
     /// Notes that the kernel accepted this many bytes.
     pub(crate) fn written(&self, count: usize) {
         self.desk.tally().send(self.door_name, count);
+        self.left(count);
+    }
+
+    /// Notes the same where the bytes that the kernel accepts are counted elsewhere.
+    pub(crate) fn left(&self, count: usize) {
         let spare = self.session.outbox.borrow_mut().written(count);
         if let Some(buffer) = spare {
             self.desk.shard().keep_buffer(buffer);
@@ -308,6 +313,11 @@ impl Client {
     pub(crate) fn leave(&self) {
         let ending = self.ending.or_else(|| self.session.killed()).unwrap_or(Ending::Broken);
         self.desk.tally().close(ending);
+        self.leave_uncounted();
+    }
+
+    /// Does the same for a client that shares its connection with others.
+    pub(crate) fn leave_uncounted(&self) {
         self.desk.leave();
     }
 
@@ -316,6 +326,16 @@ impl Client {
     pub(crate) fn move_out(self) -> Vec<u8> {
         self.desk.shard().part_with(self.number());
         self.input
+    }
+
+    /// Whether every request that was taken in has its answer, of which bytes may be left to send.
+    pub(crate) fn is_answered(&self) -> bool {
+        self.input.is_empty() && self.session.outbox.borrow().awaits_nothing()
+    }
+
+    /// Whether an answer will never come.
+    pub(crate) fn is_at_loss(&self) -> bool {
+        self.session.outbox.borrow().is_at_loss()
     }
 
     const fn is_closing(&self) -> bool {

@@ -10,6 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::LocalSet;
 
+use super::http::HttpThread;
 use super::opening::{Journals, Opening, Start};
 use super::serving::{Common, Context};
 use super::signals::Signals;
@@ -29,7 +30,10 @@ const ACCEPT_PAUSE_MS: u64 = 100;
 pub struct Server {
     context: Rc<Context>,
     threads: Vec<Thread>,
+    http: Option<HttpThread>,
     listeners: Vec<(DoorName, TcpListener)>,
+    /// The addresses of listeners that other threads have.
+    elsewhere: Vec<(DoorName, SocketAddr)>,
     watch: Watch,
 }
 
@@ -74,7 +78,8 @@ impl Server {
         let taken = take(&config.listeners)?;
         let shards = config.shards;
         let flag = stop.flag();
-        let common = Common::new(shards, false, stop);
+        let has_http = config.listeners.iter().any(|it| it.door == DoorName::Http);
+        let common = Common::new(shards, has_http, stop);
         let journals = Journals::of(&config)?;
         let begins = Arc::default();
         let mut openings = journals.iter().enumerate().map(|(shard, journal)| Opening {
@@ -109,21 +114,30 @@ impl Server {
         first.all_begun(&mut durable)?;
         let start = begins.now;
         warn_if_ahead(start, now);
-        let with = (&config, common);
+        let with = (&config, common.clone());
         let context = Context::new(0, with, (durable, store_bell), clock(start));
         let listeners = taken.into_iter().map(|(door, taken)| Ok((door, taken.listen()?)));
-        let listeners = listeners.collect::<Result<_, ServeError>>()?;
+        let listeners = listeners.collect::<Result<Vec<_>, ServeError>>()?;
         for thread in &mut threads {
             thread.go(start);
         }
-        Ok(Self { context, threads, listeners, watch: config.watch })
+        let is_http = |(door, _): &(DoorName, TcpListener)| *door == DoorName::Http;
+        let (of_http, listeners): (Vec<_>, Vec<_>) = listeners.into_iter().partition(is_http);
+        let address = |(door, it): &(DoorName, TcpListener)| Some((*door, it.local_addr().ok()?));
+        let elsewhere = of_http.iter().filter_map(address).collect();
+        let of_http: Vec<_> = of_http.into_iter().map(|(_, listener)| listener).collect();
+        let http = has_http.then(|| HttpThread::start(&config, common, of_http, start));
+        let http = http.transpose()?;
+        Ok(Self { context, threads, http, listeners, elsewhere, watch: config.watch })
     }
 
     /// Returns the address on which a door listens: the first if it has several.
     #[must_use]
     pub fn address(&self, door: DoorName) -> Option<SocketAddr> {
         let listener = self.listeners.iter().find(|(own, _)| *own == door);
-        listener.and_then(|(_, listener)| listener.local_addr().ok())
+        let here = listener.and_then(|(_, listener)| listener.local_addr().ok());
+        let elsewhere = self.elsewhere.iter().find(|(own, _)| *own == door);
+        here.or_else(|| elsewhere.map(|(_, address)| *address))
     }
 
     /// Serves until the stop is requested, and then stops in order.
@@ -131,7 +145,7 @@ impl Server {
     /// Fails if the store failed meanwhile. In that case some changes may not be durable, but all
     /// that were replied to are.
     pub async fn run(self) -> Result<(), ServeError> {
-        let Self { context, threads, listeners, watch } = self;
+        let Self { context, threads, http, listeners, watch, .. } = self;
         let accepting = listeners.into_iter().map(|(door, listener)| {
             let context = context.clone();
             tokio::task::spawn_local(
@@ -151,6 +165,9 @@ impl Server {
         let mut ended = context.serve(served).await.map_err(|source| ServeError::Failed { source });
         for thread in threads {
             ended = ended.and(thread.ended().await);
+        }
+        if let Some(http) = http {
+            ended = ended.and(http.ended().await);
         }
         if ended.is_ok() {
             tracing::info!("stopped");
@@ -210,13 +227,13 @@ pub(crate) async fn accept_all(
 
 /// The warnings about connections that are not accepted.
 #[derive(Default)]
-struct Throttles {
+pub(crate) struct Throttles {
     refused: Throttle,
     failed: Throttle,
 }
 
 /// Accepts one connection, if there is room for it.
-async fn accept(
+pub(crate) async fn accept(
     (context, watched): (&Context, Watch),
     listener: &TcpListener,
     throttles: &Throttles,

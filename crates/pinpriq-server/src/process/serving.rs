@@ -158,6 +158,16 @@ impl Context {
         &self.around.shard
     }
 
+    /// Returns what the connections of the place share.
+    pub(crate) const fn around(&self) -> &Surroundings {
+        &self.around
+    }
+
+    /// Waits until the stop has waited long enough for the clients.
+    pub(crate) async fn cut_off(&self) {
+        self.around.cut_off.asked_for().await;
+    }
+
     /// Connects the home of a cluster with shards elsewhere.
     pub(crate) fn connect_with(&self, exchange: Rc<Exchange>) {
         drop(self.exchange.set(exchange));

@@ -260,6 +260,16 @@ impl Outbox {
         self.bytes.len() - self.head
     }
 
+    /// Whether all answers are encoded.
+    pub(crate) fn awaits_nothing(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Whether encoded bytes that were not accepted hand tasks over.
+    pub(crate) fn hands_over(&self) -> bool {
+        !self.in_flight.is_empty()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.encoded_bytes() == 0
     }

@@ -1,5 +1,6 @@
-//! The tables of commands, settings and figures in `docs/protocol/resp.md` are printed from the
-//! tables that drive the parser, `INFO` and `STATS`. `UPDATE_EXPECT=1` prints them again.
+//! The tables of commands, settings and figures in `docs/protocol/resp.md`, and that of paths in
+//! `docs/http.md`, are printed from the tables that drive the server. `UPDATE_EXPECT=1` prints them
+//! again.
 
 use std::path::Path;
 
@@ -15,12 +16,22 @@ const TABLES: [Table; 5] = [
 ];
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "rewrites a page of the repository when asked to")]
 fn tables_on_the_page_are_those_of_the_server() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/protocol/resp.md");
+    agree("protocol/resp.md", &TABLES);
+}
+
+#[test]
+fn paths_on_the_page_are_those_of_the_server() {
+    agree("http.md", &[("http", pinpriq_server::http_table)]);
+}
+
+#[expect(clippy::disallowed_methods, reason = "rewrites a page of the repository when asked to")]
+#[expect(clippy::expect_used, reason = "only tests call it")]
+fn agree(page: &str, tables: &[Table]) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
     let mut page = std::fs::read_to_string(&path).expect("the page is there");
     let updates = std::env::var_os("UPDATE_EXPECT").is_some();
-    for (word, print) in TABLES {
+    for (word, print) in tables {
         let (begin, end) = (format!("<!-- {word}:begin -->\n"), format!("<!-- {word}:end -->"));
         let (before, rest) = page.split_once(&begin).expect("the page has a place for the table");
         let (current, after) = rest.split_once(&end).expect("the place for the table ends");

@@ -79,7 +79,9 @@ pub(crate) fn in_memory() -> Config {
     Config {
         data: PathBuf::from("not-used"),
         durability: Durability::Memory,
-        listeners: DoorName::DEFAULT.map(|door| Listener { door, address: any_port }).to_vec(),
+        listeners: [DoorName::Pinpriq, DoorName::Resp]
+            .map(|door| Listener { door, address: any_port })
+            .to_vec(),
         ..Config::default()
     }
 }

@@ -96,7 +96,7 @@ fn warnings(config: &Config, open_files: Option<u64>) -> Vec<String> {
     let mut warnings: Vec<String> = unknown.iter().map(ToString::to_string).collect();
     if config.listeners.is_empty() {
         let all_off =
-            "all doors are off, so no client can connect: give pinpriq or resp an address";
+            "all doors are off, so no client can connect: give pinpriq, resp or http an address";
         warnings.push(all_off.to_owned());
     }
     let connections = config.limits.connections_max;

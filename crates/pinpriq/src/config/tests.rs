@@ -108,6 +108,10 @@ fn every_key_of_the_file_arrives() {
                         door: Resp,
                         address: 127.0.0.1:7251,
                     },
+                    Listener {
+                        door: Http,
+                        address: 127.0.0.1:7252,
+                    },
                 ],
                 pinpriq_options: PinpriqOptions {
                     framing: Bare,

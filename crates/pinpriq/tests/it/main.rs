@@ -21,6 +21,8 @@ mod directory;
 #[cfg(test)]
 mod files;
 #[cfg(test)]
+mod http;
+#[cfg(test)]
 mod many;
 #[cfg(test)]
 mod mixed_up;

@@ -58,8 +58,8 @@ pub(crate) fn pinpriq(arguments: &[&str]) -> Command {
             command.env_remove(name);
         }
     }
-    // Servers run beside each other here; one that is to speak RESP says on which port.
-    command.env("PINPRIQ_RESP", "off");
+    // Servers run beside each other here; one that is to speak RESP or HTTP says on which port.
+    command.env("PINPRIQ_RESP", "off").env("PINPRIQ_HTTP", "off");
     command.args(arguments).stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command

@@ -2,6 +2,7 @@
 
 use pinpriq_engine::command::{Command, Step};
 use pinpriq_engine::task::RequestId;
+use pinpriq_engine::time::Span;
 use pinpriq_letters::Steps;
 use pinpriq_wire::resp::{Protocol, Writer};
 
@@ -35,6 +36,8 @@ pub(crate) struct Talk {
     pub(crate) transaction: Option<Box<Transaction>>,
     /// Where a command goes that is to be a step of a transaction.
     pub(crate) steps: Option<Steps>,
+    /// The TTR of leases for which nobody else names one, if they must have one.
+    pub(crate) ttr_otherwise: Option<Span>,
 }
 
 /// How the engine's reply to a request is written. It travels as the number of the request.
@@ -68,7 +71,13 @@ impl Shape {
 impl Talk {
     /// Returns a conversation in this dialect.
     pub(crate) const fn new(dialect: Dialect) -> Self {
-        Self { protocol: protocol_of(dialect), next: None, transaction: None, steps: None }
+        Self {
+            protocol: protocol_of(dialect),
+            next: None,
+            transaction: None,
+            steps: None,
+            ttr_otherwise: None,
+        }
     }
 
     /// Removes and returns what must happen instead of the next request.

@@ -106,7 +106,7 @@ pub(super) fn page(call: &Call<'_, '_>) -> Result<u32, Fault> {
 
 /// Returns the cursor of the page after this place: the name of the queue in hexadecimal digits,
 /// the number of the lane if it is one, and the seq.
-fn cursor_after(place: &LeasePlace) -> String {
+pub(crate) fn cursor_after(place: &LeasePlace) -> String {
     let mut cursor = String::from("q");
     for byte in &*place.queue {
         let _ = write!(cursor, "{byte:02x}");

@@ -100,7 +100,10 @@ fn delay_until(call: &Call<'_, '_>) -> Result<Span, Fault> {
 }
 
 pub(crate) fn take(call: &mut Call<'_, '_>) -> Done {
-    let mode = TakeMode::Lease { ttr: call.parts.span(TTR)? };
+    let mode = match (call.parts.span(TTR)?, call.talk.ttr_otherwise) {
+        (None, Some(ttr)) => TakeMode::LeaseOr(ttr),
+        (ttr, _) => TakeMode::Lease { ttr },
+    };
     select(call, mode)
 }
 

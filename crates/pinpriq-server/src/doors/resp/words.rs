@@ -49,6 +49,27 @@ impl<'a> Parts<'a> {
         }
     }
 
+    /// Returns the parts of a request whose words and options are told apart already. Each option
+    /// must be one of the command, and be given once.
+    pub(crate) fn given(
+        spec: &'static Spec,
+        words: &'a [&'a [u8]],
+        options: impl Iterator<Item = (Opt, &'a [u8])>,
+    ) -> Self {
+        let mut parts = Self { words, ..Self::of(spec) };
+        for (option, value) in options {
+            parts.options[parts.options_given] = Some((option.letters, value));
+            parts.options_given += 1;
+            parts.options_bits |= option.bit;
+        }
+        parts
+    }
+
+    /// Adds a task that is done.
+    pub(crate) fn add_done(&mut self, queue: &'a [u8], receipt: Receipt) {
+        self.done.push(Done { queue, receipt });
+    }
+
     /// Sorts the words that follow the command.
     ///
     /// Refuses too few or too many words, unknown or repeated options, and an option without its

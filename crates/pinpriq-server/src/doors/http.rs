@@ -1,0 +1,177 @@
+//! The HTTP door: the command set for everything that speaks HTTP and JSON.
+//!
+//! A request arrives here as a frame, with words and options told apart; `process::http` makes it
+//! of what came over HTTP. The command is that of the table of commands, carried out by the same
+//! function as for RESP. The answer is a head and a body in JSON.
+
+pub(crate) mod api;
+pub(crate) mod form;
+pub(crate) mod frame;
+pub(crate) mod head;
+pub(crate) mod json;
+pub(crate) mod problem;
+pub(crate) mod write;
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use pinpriq_engine::command::Step;
+use pinpriq_engine::reply::{Output, RefusalKind};
+use pinpriq_engine::time::Span;
+use pinpriq_letters::Steps;
+
+use self::form::Form;
+use self::frame::{Borrowed, Read};
+use self::head::{Content, Head};
+use self::problem::Problem;
+use super::door::{Door, Next};
+use super::resp::call::{Call, Shape, Talk};
+use super::resp::fault::Fault;
+use super::resp::table::TABLE;
+use super::resp::words::{Parts, receipt};
+use super::{DoorKind, DoorOptions};
+use crate::config::DoorName;
+use crate::home::contacts::Contacts;
+use crate::home::desk::Desk;
+use crate::session::about::{Chosen, Dialect, Manners};
+use crate::session::outbox::Encode;
+
+/// The TTR of a lease if neither the request nor the task nor the queue has one. Connections mean
+/// nothing over HTTP, so no lease lives as long as one.
+pub(crate) const TTR_OTHERWISE: Span = Span::from_ms(30_000);
+
+/// The kind of this door.
+pub(super) static KIND: DoorKind =
+    DoorKind { name: DoorName::Http, redirects: false, manners, open };
+
+fn manners(_: &DoorOptions) -> Manners {
+    Manners { tells_refusals: true, waits_for_room: false, groups_per_turn: 1, requeues: true }
+}
+
+fn open(options: &DoorOptions, _: Dialect) -> Box<dyn Door> {
+    let talk = Talk { ttr_otherwise: Some(TTR_OTHERWISE), ..Talk::new(Dialect::default()) };
+    let (contacts, parts) = (options.contacts.clone(), RefCell::default());
+    Box::new(HttpDoor { talk, contacts, parts })
+}
+
+/// One client's side of the door. It has one request at a time, or the lines of one batch.
+struct HttpDoor {
+    talk: Talk,
+    contacts: Arc<Contacts>,
+    /// How the parts of the answer to several commands are written.
+    parts: RefCell<Vec<u8>>,
+}
+
+impl Door for HttpDoor {
+    fn receive(&mut self, input: &[u8], desk: &mut Desk) -> Result<usize, Next> {
+        let Some((frame, length)) = frame::read(input) else { return Err(Next::Incomplete) };
+        let done = match frame {
+            Read::Command(asked) => self.carry_out(&asked, desk),
+            Read::Multi(all) => self.carry_out_all(&all, desk),
+            Read::Server => {
+                desk.say_facts(|facts| with_head(&write::facts(facts)));
+                Ok(())
+            }
+            Read::Connections => {
+                desk.say_clients(|lines| with_head(&write::connections(lines)));
+                Ok(())
+            }
+            Read::EndConnection(number) => {
+                desk.say_killed(&Chosen::Id(number), |killed| {
+                    let mut out = Vec::new();
+                    if killed == 0 {
+                        Problem::new("NOTFOUND", "there is no such connection").answer(&mut out);
+                    } else {
+                        Head::new(204, Content::Nothing).write(&mut out);
+                    }
+                    out
+                });
+                Ok(())
+            }
+            Read::Say(bytes) => {
+                desk.say(bytes.to_vec());
+                Ok(())
+            }
+        };
+        if let Err(fault) = done {
+            desk.tally().refuse(fault.code);
+            let is_line = Form::of(desk.session().dialect.get()) == Form::Line;
+            let (problem, mut out) = (Problem::from(fault), Vec::new());
+            if is_line {
+                problem.put(&mut out);
+                out.push(b'\n');
+            } else {
+                problem.answer(&mut out);
+            }
+            desk.say(out);
+        }
+        if self.talk.next.is_none() { Ok(length) } else { self.talk.take_next(length) }
+    }
+}
+
+impl HttpDoor {
+    fn carry_out(&mut self, asked: &Borrowed<'_>, desk: &mut Desk) -> Result<(), Fault> {
+        let parts = parts_of(asked)?;
+        (TABLE[asked.entry].run)(&mut Call { desk, talk: &mut self.talk, parts: &parts })
+    }
+
+    /// Carries out several commands as one.
+    fn carry_out_all(&mut self, all: &[(Borrowed<'_>, u8)], desk: &mut Desk) -> Result<(), Fault> {
+        *self.parts.borrow_mut() = all.iter().map(|(_, form)| *form).collect();
+        self.talk.steps = Some(Steps::default());
+        for (asked, _) in all {
+            let done = self.carry_out(asked, desk);
+            if let (Err(fault), Some(steps)) = (done, &mut self.talk.steps) {
+                if fault.code != RefusalKind::BadArgument.into() {
+                    self.talk.steps = None;
+                    return Err(fault);
+                }
+                steps.push(&Step::Bad(&fault.sentence));
+            }
+        }
+        let steps = self.talk.steps.take().unwrap_or_default();
+        let Some(first) = all.first() else {
+            return Err(Fault::bad("there is no command among them"));
+        };
+        let parts = parts_of(&first.0)?;
+        let mut call = Call { desk, talk: &mut self.talk, parts: &parts };
+        match steps.decode(|command| call.ask(Shape::Plain, command)) {
+            Ok(done) => done,
+            Err(malformed) => unreachable!("a transaction is malformed: {malformed}"),
+        }
+    }
+}
+
+fn parts_of<'a>(asked: &'a Borrowed<'a>) -> Result<Parts<'a>, Fault> {
+    let spec = &TABLE[asked.entry];
+    let options = asked.options.iter().map(|(place, value)| (spec.options[*place], *value));
+    let mut parts = Parts::given(spec, &asked.words, options);
+    parts.by_id = asked.by_id;
+    for (queue, text) in &asked.done {
+        parts.add_done(queue, receipt(text)?);
+    }
+    Ok(parts)
+}
+
+fn with_head(body: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    Head::new(200, Content::Json).write(&mut out);
+    out.extend_from_slice(body);
+    out
+}
+
+impl Encode for HttpDoor {
+    fn encode(
+        &self,
+        output: &Output,
+        dialect: Dialect,
+        progress: &mut usize,
+        out: &mut Vec<u8>,
+        room: usize,
+        known: usize,
+    ) -> bool {
+        let extent = write::Extent { progress, most: out.len() + room, known };
+        let form = (Form::of(dialect), &self.parts.borrow()[..]);
+        write::output(out, output, form, &self.contacts, extent)
+    }
+}

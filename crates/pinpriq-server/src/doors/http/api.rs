@@ -1,0 +1,320 @@
+//! The API: from a request over HTTP to a visit, and from its answer to a response.
+//!
+//! Everything here may run on any thread: it knows no shard, and asks by a channel.
+
+pub(crate) mod asking;
+mod batch;
+mod body;
+mod composed;
+pub(crate) mod given;
+mod names;
+pub(crate) mod openapi;
+pub(crate) mod page;
+mod rates;
+pub(crate) mod route;
+mod schemas;
+pub(crate) mod table;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Extension, MatchedPath, Request as HttpRequest, State};
+use axum::http::header::{ACCEPT, ALLOW, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::any;
+use tokio::sync::{mpsc, oneshot};
+
+use self::asking::Request;
+use self::body::{Streamed, read_body};
+use self::given::Values;
+use self::names::split_verb;
+use self::rates::Looks;
+use self::route::{Body as Wanted, Does, Own, Route};
+use self::table::ROUTES;
+use super::form::Form;
+use super::frame::Frame;
+use super::head::{Content, Head};
+use super::problem::Problem;
+use crate::config::Limits;
+use crate::home::visit::{Answer, Frames, Visit};
+
+/// The header that makes a put unique for a day.
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
+
+/// What all requests share.
+#[derive(Debug)]
+pub(crate) struct Api {
+    /// The largest body that is no stream, in bytes.
+    pub(crate) body_bytes_max: usize,
+    pub(crate) payload_bytes_max: usize,
+    /// How long a body may take from its first byte to its last.
+    pub(crate) body_timeout: Duration,
+    looks: Looks,
+}
+
+impl Api {
+    /// Returns what requests share under these limits.
+    pub(crate) fn new(limits: &Limits) -> Self {
+        // A payload in base64 or with escapes, and names beside it. A transaction has 16 MiB.
+        let body_bytes_max = (limits.payload_bytes_max * 6).max(32 << 20);
+        Self {
+            body_bytes_max,
+            payload_bytes_max: limits.payload_bytes_max,
+            body_timeout: limits.frame_timeout,
+            looks: Looks::default(),
+        }
+    }
+}
+
+/// The way to the shards for the requests of one connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Asker(pub(crate) mpsc::Sender<Visit>);
+
+impl Asker {
+    /// Asks, and waits for the beginning of the answer.
+    pub(crate) async fn ask(&self, frames: Frames, form: Form) -> Result<Answer, Problem> {
+        let (answer, answered) = oneshot::channel();
+        let gone = || Problem::new("CLOSING", "the server is stopping");
+        self.0.send(Visit { frames, form, answer }).await.map_err(|_| gone())?;
+        answered.await.map_err(|_| gone())
+    }
+
+    /// Asks for a frame whose whole answer fits into memory.
+    async fn whole(&self, frame: &Frame, form: Form) -> Result<(Head, Vec<u8>), Problem> {
+        let mut answer = self.ask(Frames::One(frame.encode()), form).await?;
+        let mut body = answer.first.take();
+        if let Some(rest) = &mut answer.rest {
+            while let Some(mut piece) = rest.recv().await {
+                body.extend_from_slice(&piece.take());
+            }
+        }
+        let head = answer.head.unwrap_or(Head::new(200, Content::Json));
+        Ok((head, body))
+    }
+}
+
+/// Returns the router of the API.
+pub(crate) fn router(api: Api) -> Router {
+    let mut router = Router::new();
+    let mut known: Vec<String> = Vec::new();
+    for route in ROUTES {
+        // A verb behind a name is part of what the name matches.
+        let path =
+            if route.path.ends_with('}') { format!("/v1{}", route.path) } else { route.written() };
+        if !known.contains(&path) {
+            router = router.route(&path, any(handle));
+            known.push(path);
+        }
+    }
+    router
+        .route("/openapi.json", any(openapi::document))
+        .route("/healthz", any(|| async { "ok\n" }))
+        .route("/readyz", any(ready))
+        .fallback(|request: HttpRequest| async move {
+            let path = given::shown(request.uri().path());
+            refuse(&Problem::new("NOTFOUND", format!("there is no path {path}")))
+        })
+        .with_state(Arc::new(api))
+}
+
+/// Says whether changes are accepted.
+async fn ready(Extension(asker): Extension<Asker>) -> Response {
+    let facts = asker.whole(&Frame::Server, Form::Nothing).await;
+    match facts.map(|(_, facts)| serde_json::from_slice::<serde_json::Value>(&facts)) {
+        Ok(Ok(facts)) if facts["persistence"]["journal_failure"] == "none" => {
+            "ok\n".into_response()
+        }
+        Ok(Ok(facts)) => {
+            let why =
+                facts["persistence"]["journal_failure"].as_str().unwrap_or_default().to_owned();
+            refuse(&Problem::new("STORE", format!("the store has failed: {why}")))
+        }
+        Ok(Err(_)) => {
+            refuse(&Problem::new("STORE", "the facts about the server are not to be had"))
+        }
+        Err(problem) => refuse(&problem),
+    }
+}
+
+async fn handle(
+    State(api): State<Arc<Api>>,
+    Extension(asker): Extension<Asker>,
+    matched: MatchedPath,
+    request: HttpRequest,
+) -> Response {
+    let answered = answer(&api, &asker, matched.as_str(), request).await;
+    answered.unwrap_or_else(|problem| refuse(&problem))
+}
+
+/// What is asked for: the routes of a path, and the names in it as they came.
+type Found = (Vec<&'static Route>, Vec<(String, String)>);
+
+/// Finds the routes of a request, given the path of the router that has matched.
+fn routes_of(matched: &str, path: &str) -> Found {
+    let ends_with_name = matched.ends_with('}');
+    let (path, verb) = if ends_with_name { split_verb(path) } else { (path, None) };
+    let (template, literal) = if ends_with_name { (matched, None) } else { split_verb(matched) };
+    let verb = verb.or(literal);
+    let pairs = template.split('/').zip(path.split('/'));
+    let name = |(segment, given): (&str, &str)| {
+        let name = segment.strip_prefix('{')?.strip_suffix('}')?;
+        Some((name.to_owned(), given.to_owned()))
+    };
+    let names = pairs.filter_map(name).collect();
+    let template = template.strip_prefix("/v1").unwrap_or(template);
+    let routes = ROUTES.iter().filter(|it| it.path == template && it.verb == verb);
+    (routes.collect(), names)
+}
+
+async fn answer(
+    api: &Api,
+    asker: &Asker,
+    matched: &str,
+    request: HttpRequest,
+) -> Result<Response, Problem> {
+    let (head, body) = request.into_parts();
+    let (routes, names) = routes_of(matched, head.uri.path());
+    if routes.is_empty() {
+        let verb = split_verb(head.uri.path()).1.unwrap_or_default();
+        let sentence = format!(
+            "there is no verb {} here; a colon within a name is written %3A",
+            given::shown(verb)
+        );
+        return Err(Problem::new("NOTFOUND", sentence));
+    }
+    if head.method == Method::OPTIONS {
+        return Ok(allowing(StatusCode::NO_CONTENT.into_response(), &routes));
+    }
+    let method = if head.method == Method::HEAD { &Method::GET } else { &head.method };
+    let Some(route) = routes.iter().find(|route| route.method == *method) else {
+        let sentence = format!("{} is no method of this path", head.method);
+        return Ok(allowing(refuse(&Problem::new("METHOD", sentence)), &routes));
+    };
+    check_origin(&head.method, &head.headers)?;
+    let wants_octets = accepts_octets(&head.headers);
+    let mut values = Values::of_query(head.uri.query())?;
+    let once = head.headers.get(IDEMPOTENCY_KEY).map(|key| key.as_bytes().to_vec());
+    if route.does == Does::Own(Own::Batch) {
+        body::check_lines(&head.headers)?;
+        return batch::answer(api, asker, (names, values), body).await;
+    }
+    let body = read_body(api, route, &head.headers, body).await?;
+    let payload = match route.body {
+        Wanted::Json if route.does != Does::Own(Own::Multi) => {
+            body.iter().try_for_each(|body| values.add_object(body))?;
+            None
+        }
+        _ => body,
+    };
+    let request = Request { route, names, values, payload, once };
+    match route.does {
+        Does::Command(name, words) => {
+            let form = match (route.form, wants_octets) {
+                (Form::Task, true) => Form::TaskOctets,
+                (Form::Tasks, true) => {
+                    one_at_most(&request)?;
+                    Form::Octets
+                }
+                (form, _) => form,
+            };
+            let frame = Frame::Command(request.asked((name, words))?);
+            respond(asker.ask(Frames::One(frame.encode()), form).await?)
+        }
+        Does::Own(own) => composed::answer((api, asker), own, request).await,
+    }
+}
+
+/// Checks that a take whose answer is a payload takes one task.
+fn one_at_most(request: &Request<'_>) -> Result<(), Problem> {
+    if request.values.has("count") || request.values.has("group") {
+        let sentence =
+            "an answer in application/octet-stream is one task: leave out count and group";
+        return Err(Problem::bad(sentence));
+    }
+    Ok(())
+}
+
+fn accepts_octets(headers: &HeaderMap) -> bool {
+    let accepts = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
+    accepts.is_some_and(|accept| accept.trim().starts_with("application/octet-stream"))
+}
+
+/// Refuses changes that a page of another origin asks for.
+fn check_origin(method: &Method, headers: &HeaderMap) -> Result<(), Problem> {
+    if [Method::GET, Method::HEAD].contains(method) {
+        return Ok(());
+    }
+    let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+    let is_foreign = match (text("origin"), text("sec-fetch-site")) {
+        (Some(origin), _) => {
+            let host = text("host").unwrap_or_default();
+            origin.split_once("://").is_none_or(|(_, origin)| origin != host)
+        }
+        (None, site) => site == Some("cross-site"),
+    };
+    if is_foreign {
+        let sentence = "a page of another origin must not change anything here";
+        return Err(Problem::new("NOPERM", sentence));
+    }
+    Ok(())
+}
+
+fn allowing(mut response: Response, routes: &[&Route]) -> Response {
+    let mut methods: Vec<&str> = routes.iter().map(|route| route.method.as_str()).collect();
+    if methods.contains(&"GET") {
+        methods.push("HEAD");
+    }
+    methods.push("OPTIONS");
+    if let Ok(methods) = HeaderValue::from_str(&methods.join(", ")) {
+        response.headers_mut().insert(ALLOW, methods);
+    }
+    response
+}
+
+/// Returns a refusal as a response.
+pub(crate) fn refuse(problem: &Problem) -> Response {
+    let mut response = Response::new(Body::from(problem.body()));
+    let status = StatusCode::from_u16(problem.status());
+    *response.status_mut() = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let media_type = Content::Problem.media_type().unwrap_or_default();
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    add_retry(&mut response);
+    response
+}
+
+/// Says when to try again, where that makes sense.
+fn add_retry(response: &mut Response) {
+    if matches!(response.status().as_u16(), 429 | 503) {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+}
+
+/// Says that an answer hands tasks over, so that nothing may keep it back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HandsOver;
+
+/// Returns the answer to a visit as a response.
+pub(crate) fn respond(answer: Answer) -> Result<Response, Problem> {
+    let Answer { head, first, rest } = answer;
+    let Some(head) = head else { unreachable!("only lines have no head") };
+    let mut response = Response::new(Body::new(Streamed::new(first, rest)));
+    *response.status_mut() =
+        StatusCode::from_u16(head.status).map_err(|_| Problem::bad("the status is unknown"))?;
+    let headers = response.headers_mut();
+    if let Some(media_type) = head.content.media_type() {
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    }
+    for (name, value) in &head.fields {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            headers.insert(*name, value);
+        }
+    }
+    if head.hands_over {
+        response.extensions_mut().insert(HandsOver);
+    }
+    add_retry(&mut response);
+    Ok(response)
+}

@@ -1,0 +1,242 @@
+//! From what a request gives to a command of the table.
+
+use super::super::form::Form;
+use super::super::frame::{Asked, Frame};
+use super::super::problem::Problem;
+use super::given::Values;
+use super::names::decode;
+use super::openapi::options_of;
+use super::route::{Body, Route, Word};
+use crate::doors::resp::options::{DONE, MEMBER, Opt, PAYLOAD, UNIQUE, WINDOW, WITHMETA};
+use crate::doors::resp::spec::{Spec, Word as Shape};
+use crate::doors::resp::table::TABLE;
+
+/// The window of a put with an `Idempotency-Key`: a day, in milliseconds.
+const IDEMPOTENCY_MS: &[u8] = b"86400000";
+
+/// A request whose head and body were read.
+pub(crate) struct Request<'r> {
+    pub(crate) route: &'r Route,
+    /// The names in the path, percent-encoded as they came.
+    pub(crate) names: Vec<(String, String)>,
+    pub(crate) values: Values,
+    /// The body, if it is a payload and not empty.
+    pub(crate) payload: Option<Vec<u8>>,
+    /// The value of `Idempotency-Key`.
+    pub(crate) once: Option<Vec<u8>>,
+}
+
+impl Request<'_> {
+    /// Returns a name of the path. One that no path can carry is `-`, and stands in the query.
+    pub(crate) fn name(&mut self, name: &str) -> Result<Vec<u8>, Problem> {
+        let given = self.names.iter().find(|(known, _)| known == name);
+        let given = given.map_or("", |(_, given)| given);
+        let coded = format!("{name}_base64");
+        if !self.values.has(&coded) {
+            return decode(given);
+        }
+        if given != "-" {
+            return Err(Problem::bad(format!("with {coded} the path has - in place of the name")));
+        }
+        Ok(self.values.bytes(name)?.unwrap_or_default())
+    }
+
+    /// Returns the command that the request stands for.
+    pub(crate) fn asked(mut self, (command, words): (&str, &[Word])) -> Result<Asked, Problem> {
+        let mut asked = Asked::of(command);
+        for word in words {
+            match word {
+                Word::Path(name) => asked.words.push(self.name(name)?),
+                Word::PathId(name) => {
+                    asked.words.push(self.name(name)?);
+                    asked.by_id = true;
+                }
+                Word::Payload => asked.words.push(self.payload()?),
+                Word::Field(name) => asked.words.push(needed(name, self.values.bytes(name)?)?),
+                Word::Fields(name) => asked.words.extend(self.several(name)?),
+                Word::Side => asked.words.extend(self.side()?),
+            }
+        }
+        let spec = &TABLE[asked.entry];
+        if self.route.body == Body::Payload && !words.contains(&Word::Payload) {
+            self.add_payload(&mut asked, spec)?;
+        }
+        self.add_once(&mut asked, spec)?;
+        self.add_done(&mut asked, spec)?;
+        add_options(&mut asked, spec, &mut self.values, &options_of(self.route))?;
+        self.values.end(spec.name)?;
+        Ok(asked)
+    }
+
+    /// Returns the payload that a command needs.
+    fn payload(&mut self) -> Result<Vec<u8>, Problem> {
+        match self.optional_payload()? {
+            Some(payload) => Ok(payload),
+            None => Err(Problem::bad(
+                "the body is the payload, and there is none: ?payload=empty puts an empty one",
+            )),
+        }
+    }
+
+    fn optional_payload(&mut self) -> Result<Option<Vec<u8>>, Problem> {
+        match (self.payload.take(), self.values.bytes("payload")?) {
+            (payload, None) => Ok(payload),
+            (None, Some(word)) if word == b"empty" => Ok(Some(Vec::new())),
+            _ => Err(Problem::bad("payload is `empty`, and only without a body")),
+        }
+    }
+
+    fn add_payload(&mut self, asked: &mut Asked, spec: &Spec) -> Result<(), Problem> {
+        let payload = self.optional_payload()?;
+        let place = spec.options.iter().position(|option| *option == PAYLOAD);
+        asked.options.extend(place.zip(payload));
+        Ok(())
+    }
+
+    /// Adds what `Idempotency-Key` stands for.
+    fn add_once(&mut self, asked: &mut Asked, spec: &Spec) -> Result<(), Problem> {
+        let Some(key) = self.once.take().filter(|_| spec.name == "PUT") else { return Ok(()) };
+        if self.values.has("unique") || self.values.has("window") {
+            let sentence = "Idempotency-Key stands for unique and window: give one or the other";
+            return Err(Problem::bad(sentence));
+        }
+        for (option, value) in [(UNIQUE, key), (WINDOW, IDEMPOTENCY_MS.to_vec())] {
+            let place = spec.options.iter().position(|known| *known == option);
+            asked.options.extend(place.map(|place| (place, value)));
+        }
+        Ok(())
+    }
+
+    /// Adds the tasks that are done before a take.
+    fn add_done(&mut self, asked: &mut Asked, spec: &Spec) -> Result<(), Problem> {
+        if !spec.options.contains(&DONE) {
+            return Ok(());
+        }
+        for item in self.values.values("done")?.unwrap_or_default() {
+            let text = serde_json::to_vec(&item).unwrap_or_default();
+            let mut members = Values::default();
+            members.add_object(&text)?;
+            let queue = needed("queue", members.bytes("queue")?)?;
+            let receipt = needed("receipt", members.bytes("receipt")?)?;
+            members.end("done")?;
+            asked.done.push((queue, receipt));
+        }
+        Ok(())
+    }
+
+    /// Returns at least one item of an array.
+    fn several(&mut self, name: &str) -> Result<Vec<Vec<u8>>, Problem> {
+        let items = self.values.array(name)?.unwrap_or_default();
+        if items.is_empty() {
+            return Err(Problem::bad(format!("{name} is needed: an array with at least one item")));
+        }
+        Ok(items)
+    }
+
+    fn side(&mut self) -> Result<Option<Vec<u8>>, Problem> {
+        Ok(match (self.values.flag("in")?, self.values.flag("out")?) {
+            (true, false) => Some(b"IN".to_vec()),
+            (false, true) => Some(b"OUT".to_vec()),
+            _ => None,
+        })
+    }
+}
+
+/// Adds those of these options that were given.
+fn add_options(
+    asked: &mut Asked,
+    spec: &Spec,
+    values: &mut Values,
+    known: &[Opt],
+) -> Result<(), Problem> {
+    for (place, option) in spec.options.iter().enumerate() {
+        let is_known = known.contains(option) && ![WITHMETA, DONE].contains(option);
+        if !is_known || asked.options.iter().any(|(known, _)| *known == place) {
+            continue;
+        }
+        if let Some(value) = values.option(*option)? {
+            asked.options.push((place, value));
+        }
+    }
+    Ok(())
+}
+
+fn needed(name: &str, given: Option<Vec<u8>>) -> Result<Vec<u8>, Problem> {
+    given.ok_or_else(|| Problem::bad(format!("{name} is needed")))
+}
+
+/// Returns a command of a transaction, given as an object, and how its part of the answer is
+/// written.
+pub(crate) fn step(name: &str, mut values: Values) -> Result<(Asked, Form), Problem> {
+    let known = STEPS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+    let Some((command, form)) = known.filter(|_| name == name.to_ascii_lowercase()) else {
+        let names = STEPS.map(|(name, _)| name.to_ascii_lowercase()).join(", ");
+        return Err(Problem::bad(format!("a command is one of {names}, not {name}")));
+    };
+    let mut asked = Asked::of(command);
+    let spec = &TABLE[asked.entry];
+    for word in spec.words {
+        match word {
+            Shape::One("R|W|B|Z|D") => {
+                asked.words.push(needed("state", values.bytes("state")?)?);
+            }
+            Shape::One(name) | Shape::Key(name) => {
+                asked.words.push(needed(name, values.bytes(name)?)?);
+            }
+            Shape::HeldOrMore if values.has("receipts") => {
+                asked.words.extend(values.array("receipts")?.unwrap_or_default());
+            }
+            Shape::Held | Shape::HeldOrMore => {
+                asked.words.push(needed("receipt", values.bytes("receipt")?)?);
+            }
+            Shape::Some(_) if values.has("ids") => {
+                asked.words.extend(values.array("ids")?.unwrap_or_default());
+            }
+            Shape::Some(name) => asked.words.push(needed(name, values.bytes(name)?)?),
+            _ => {}
+        }
+    }
+    if *command == "PUT" && (values.has("wait") || values.has("room")) {
+        return Err(Problem::bad("nothing waits in a transaction: neither wait nor room"));
+    }
+    add_options(&mut asked, spec, &mut values, spec.options)?;
+    values.end(command)?;
+    Ok((asked, *form))
+}
+
+/// The commands of transactions.
+pub(super) const STEPS: [(&str, Form); 12] = [
+    ("PUT", Form::Put),
+    ("ACK", Form::Nothing),
+    ("RELEASE", Form::State),
+    ("FAIL", Form::State),
+    ("BURY", Form::Nothing),
+    ("TOUCH", Form::Deadline),
+    ("UPDATE", Form::Nothing),
+    ("DIG", Form::State),
+    ("KILL", Form::Count),
+    ("SWITCH", Form::State),
+    ("RESTART", Form::State),
+    ("PUBLISH", Form::Count),
+];
+
+/// Returns the put of one line of a batch.
+pub(crate) fn line(queue: &[u8], line: &[u8]) -> Result<Asked, Problem> {
+    let mut values = Values::default();
+    values.add_object(line)?;
+    let mut asked = Asked::of("PUT");
+    let payload = needed("payload", values.bytes("payload")?)?;
+    asked.words = vec![queue.to_vec(), payload];
+    let spec = &TABLE[asked.entry];
+    add_options(&mut asked, spec, &mut values, spec.options)?;
+    values.end("PUT")?;
+    Ok(asked)
+}
+
+/// Returns the frame of one command on a queue or a lane.
+pub(crate) fn of_queue(command: &str, queue: &[u8], member: Option<&[u8]>) -> Frame {
+    let mut asked = Asked::of(command).words([queue]);
+    let place = TABLE[asked.entry].options.iter().position(|option| *option == MEMBER);
+    asked.options.extend(place.zip(member.map(<[u8]>::to_vec)));
+    Frame::Command(asked)
+}

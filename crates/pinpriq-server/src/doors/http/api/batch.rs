@@ -1,0 +1,210 @@
+//! Many puts in one request: a line each, read and answered as they come.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
+use http_body_util::BodyExt as _;
+use pinpriq_engine::limits::TRANSACTION_STEPS_MAX;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::super::form::Form;
+use super::super::frame::{Asked, Frame};
+use super::super::problem::Problem;
+use super::body::Streamed;
+use super::given::Values;
+use super::{Api, Asker, ROUTES, Request, asking};
+use crate::home::visit::Frames;
+
+/// How many frames may wait for the shards.
+const WAITING: usize = 64;
+
+/// The most bytes of a batch that is one step.
+const ATOMIC_BYTES_MAX: usize = 16 << 20;
+
+/// The media type of lines.
+const LINES: &str = "application/x-ndjson";
+
+/// Answers a batch.
+pub(super) async fn answer(
+    api: &Api,
+    asker: &Asker,
+    (names, values): (Vec<(String, String)>, Values),
+    body: Body,
+) -> Result<Response, Problem> {
+    let mut request = Request { route: &ROUTES[0], names, values, payload: None, once: None };
+    let queue = request.name("queue")?;
+    let is_atomic = request.values.flag("atomic")?;
+    request.values.end("batch")?;
+    let lines = Lines::new(api, body);
+    if is_atomic {
+        return atomic(asker, &queue, lines).await;
+    }
+    let (frames, coming) = mpsc::channel(WAITING);
+    // The body is read while the answer is written, as fast as the answer is read.
+    tokio::spawn(read(lines, queue, frames));
+    let answer = asker.ask(Frames::Many(coming), Form::Line).await?;
+    Ok(lines_response(Body::new(Streamed::new(answer.first, answer.rest))))
+}
+
+fn lines_response(body: Body) -> Response {
+    let mut response = Response::new(body);
+    *response.status_mut() = StatusCode::OK;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(LINES));
+    response
+}
+
+/// Passes each line on as a frame. Ends when the body does, or when nobody waits any more.
+async fn read(mut lines: Lines, queue: Vec<u8>, frames: mpsc::Sender<Vec<u8>>) {
+    loop {
+        let line = match lines.next().await {
+            Ok(None) => return,
+            Ok(Some(line)) => line,
+            Err(problem) => {
+                let _ = frames.send(said(&problem)).await;
+                if problem.code == "TOOLARGE" {
+                    continue;
+                }
+                return;
+            }
+        };
+        let frame = match asking::line(&queue, &line) {
+            Ok(asked) => Frame::Command(asked).encode(),
+            Err(problem) => said(&problem),
+        };
+        if frames.send(frame).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Returns a frame that is answered with this problem, as a line.
+fn said(problem: &Problem) -> Vec<u8> {
+    let mut line = problem.body();
+    line.push(b'\n');
+    Frame::Say(line).encode()
+}
+
+/// Carries out all lines in one step, or none.
+async fn atomic(asker: &Asker, queue: &[u8], mut lines: Lines) -> Result<Response, Problem> {
+    let (mut all, mut bytes): (Vec<(Asked, u8)>, usize) = (Vec::new(), 0);
+    while let Some(line) = lines.next().await? {
+        bytes += line.len();
+        if all.len() == TRANSACTION_STEPS_MAX || bytes > ATOMIC_BYTES_MAX {
+            let sentence = format!(
+                "an atomic batch has at most {TRANSACTION_STEPS_MAX} lines and \
+                 {ATOMIC_BYTES_MAX} bytes: split it"
+            );
+            return Err(Problem::new("BUSY", sentence));
+        }
+        all.push((asking::line(queue, &line)?, Form::Put as u8));
+    }
+    if all.is_empty() {
+        return Ok(lines_response(Body::empty()));
+    }
+    let frames = Frames::One(Frame::Multi(all).encode());
+    let mut response = super::respond(asker.ask(frames, Form::Atomic).await?)?;
+    if response.status() == StatusCode::OK {
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(LINES));
+    }
+    Ok(response)
+}
+
+/// The lines of a body.
+struct Lines {
+    body: Body,
+    bytes: Vec<u8>,
+    /// Where the line begins that is next.
+    at: usize,
+    /// Where to go on looking for its end.
+    looked: usize,
+    /// The longest line.
+    most: usize,
+    timeout: Duration,
+    /// Whether the rest of a line that was too long is passed over.
+    skips: bool,
+    has_ended: bool,
+}
+
+impl Lines {
+    fn new(api: &Api, body: Body) -> Self {
+        Self {
+            body,
+            bytes: Vec::new(),
+            at: 0,
+            looked: 0,
+            // A payload in base64 or with escapes, and the options.
+            most: api.payload_bytes_max * 6 + (64 << 10),
+            timeout: api.body_timeout,
+            skips: false,
+            has_ended: false,
+        }
+    }
+
+    /// Returns the next line that is not blank, or nothing after the last.
+    async fn next(&mut self) -> Result<Option<Vec<u8>>, Problem> {
+        // A line has as long as a whole body elsewhere.
+        let read = timeout(self.timeout, self.read()).await;
+        read.map_err(|_| Problem::new("LATE", "a line did not arrive in time"))?
+    }
+
+    async fn read(&mut self) -> Result<Option<Vec<u8>>, Problem> {
+        loop {
+            while let Some(line) = self.line() {
+                let is_skipped = std::mem::take(&mut self.skips);
+                if line.len() > self.most {
+                    return Err(self.too_long());
+                }
+                if !is_skipped && !line.trim_ascii().is_empty() {
+                    return Ok(Some(line));
+                }
+            }
+            if self.has_ended {
+                return Ok(None);
+            }
+            if self.skips || self.bytes.len() > self.most {
+                self.forget();
+                if !std::mem::replace(&mut self.skips, true) {
+                    return Err(self.too_long());
+                }
+            }
+            match self.body.frame().await {
+                // The last line need not have an end.
+                None => {
+                    self.has_ended = true;
+                    self.bytes.push(b'\n');
+                }
+                Some(Ok(frame)) => self.bytes.extend(frame.data_ref().into_iter().flatten()),
+                Some(Err(wrong)) => {
+                    return Err(Problem::bad(format!("the body cannot be read: {wrong}")));
+                }
+            }
+        }
+    }
+
+    /// Removes a line that is there, with its end.
+    fn line(&mut self) -> Option<Vec<u8>> {
+        let found = self.bytes[self.looked..].iter().position(|byte| *byte == b'\n');
+        let Some(end) = found else {
+            self.bytes.drain(..self.at);
+            (self.at, self.looked) = (0, self.bytes.len());
+            return None;
+        };
+        let end = self.looked + end + 1;
+        let line = self.bytes[self.at..end].to_vec();
+        (self.at, self.looked) = (end, end);
+        Some(line)
+    }
+
+    fn forget(&mut self) {
+        self.bytes.clear();
+        (self.at, self.looked) = (0, 0);
+    }
+
+    fn too_long(&self) -> Problem {
+        Problem::new("TOOLARGE", format!("a line has at most {} bytes here", self.most))
+    }
+}

@@ -1,0 +1,417 @@
+//! The `OpenAPI` document, made from the table of paths and the table of commands.
+
+use std::sync::LazyLock;
+
+use axum::body::Body as HttpBody;
+use axum::http::HeaderValue;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::Response;
+use serde_json::{Map, Value, json};
+
+use super::super::form::Form;
+use super::given::{is_bytes, is_number};
+use super::route::{Body, Does, Own, Route, Word};
+use super::schemas::{self, of_form};
+use super::table::ROUTES;
+use crate::doors::resp::options::{COUNT, CURSOR, DONE, MEMBER, Opt, PAYLOAD, PREFIX, WITHMETA};
+use crate::doors::resp::spec::Spec;
+use crate::doors::resp::table::TABLE;
+
+/// Answers with the document.
+pub(super) async fn document() -> Response {
+    static TEXT: LazyLock<String> = LazyLock::new(|| openapi().to_string());
+    let mut response = Response::new(HttpBody::from(TEXT.as_str()));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// Returns the document.
+pub(crate) fn openapi() -> Value {
+    let mut paths = Map::new();
+    for route in ROUTES {
+        let path = paths.entry(route.written()).or_insert_with(|| json!({}));
+        path[route.method.as_str().to_ascii_lowercase()] = operation(route);
+    }
+    for (path, summary) in
+        [("/healthz", "Whether the process serves"), ("/readyz", "Whether changes are accepted")]
+    {
+        paths.insert(path.to_owned(), health(path, summary));
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "pinpriq",
+            "version": env!("CARGO_PKG_VERSION"),
+            "summary": "The networked priority queue",
+            "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
+        },
+        "servers": [{"url": "/"}],
+        "security": [],
+        "tags": chapters().into_iter().map(|name| json!({"name": name})).collect::<Vec<_>>(),
+        "paths": paths,
+        "components": {"schemas": schemas::all()},
+    })
+}
+
+/// Returns the chapters, each once.
+pub(crate) fn chapters() -> Vec<&'static str> {
+    let mut chapters = Vec::new();
+    for chapter in ROUTES.iter().map(group) {
+        if !chapters.contains(&chapter) {
+            chapters.push(chapter);
+        }
+    }
+    chapters
+}
+
+fn health(path: &str, summary: &str) -> Value {
+    let mut responses = json!({
+        "200": {
+            "description": "It does",
+            "content": {"text/plain": {"schema": {"type": "string"}}},
+        },
+    });
+    if path == "/readyz" {
+        responses["503"] = problem("It does not");
+    }
+    json!({"get": {"operationId": &path[1..], "summary": summary, "responses": responses}})
+}
+
+/// Returns the entry of the command that a route stands for, the first one if there are several.
+pub(crate) fn spec_of(route: &Route) -> &'static Spec {
+    let name = route.commands()[0];
+    let spec = TABLE.iter().find(|spec| spec.full_name() == name);
+    spec.unwrap_or_else(|| unreachable!("there is no command {name}"))
+}
+
+/// Returns the chapter that a route belongs to.
+pub(crate) fn group(route: &Route) -> &'static str {
+    match route.does {
+        Does::Own(Own::Multi) => "Transactions",
+        Does::Own(Own::Server | Own::Connections | Own::EndConnection) => "Server",
+        _ => spec_of(route).group.name(),
+    }
+}
+
+/// Returns what a route does, in a few words.
+pub(crate) fn summary(route: &Route) -> &'static str {
+    match route.does {
+        Does::Own(own) => match own {
+            Own::Tasks => "Shows all tasks of a queue, page by page; with peek the next ones",
+            Own::Batch => "Puts a task for each line, or with atomic all or none of them",
+            Own::Queues => "Shows the queues with their figures, page by page",
+            Own::Queue => "Shows the settings and figures of a queue",
+            Own::CreateQueue => "Makes a queue that exists even when it is empty, and shows it",
+            Own::SetQueue => {
+                "Changes settings of a queue, which is created if need be, and shows it"
+            }
+            Own::Schedules => "Shows the schedules, page by page",
+            Own::Multi => "Carries out several commands, all or none, at one moment",
+            Own::Server => "Tells about the server, by section",
+            Own::Connections => "Tells who is connected",
+            Own::EndConnection => "Ends a connection",
+        },
+        Does::Command(..) => spec_of(route).summary,
+    }
+}
+
+fn operation(route: &Route) -> Value {
+    let mut operation = json!({
+        "operationId": operation_id(route),
+        "tags": [group(route)],
+        "summary": summary(route),
+        "parameters": parameters(route),
+        "responses": responses(route),
+    });
+    if let Some(body) = request_body(route) {
+        operation["requestBody"] = body;
+    }
+    operation
+}
+
+fn operation_id(route: &Route) -> String {
+    let mut id = route.method.as_str().to_ascii_lowercase();
+    for part in route.path.split('/').filter(|part| !part.is_empty()) {
+        let by = if part.starts_with('{') { "_by_" } else { "_" };
+        id.push_str(by);
+        id.push_str(part.trim_matches(['{', '}']));
+    }
+    match route.verb {
+        Some(verb) => format!("{id}_{verb}"),
+        None => id,
+    }
+}
+
+/// The options of a route that are given by name.
+pub(crate) fn options_of(route: &Route) -> Vec<Opt> {
+    let mut options: Vec<Opt> = Vec::new();
+    let commands = match route.does {
+        Does::Command(name, _) => vec![name],
+        Does::Own(Own::Tasks) => vec!["SCAN", "PEEK"],
+        Does::Own(Own::Queue | Own::SetQueue) => vec!["QUEUE SHOW"],
+        Does::Own(Own::Queues | Own::Schedules) => return vec![PREFIX, COUNT, CURSOR],
+        Does::Own(_) => Vec::new(),
+    };
+    for spec in TABLE.iter().filter(|spec| commands.contains(&&*spec.full_name())) {
+        for option in spec.options {
+            let is_elsewhere = [WITHMETA, DONE].contains(option)
+                || (*option == PAYLOAD && route.body == Body::Payload)
+                || (route.form == Form::Answers && *option != MEMBER);
+            if !is_elsewhere && !options.contains(option) {
+                options.push(*option);
+            }
+        }
+    }
+    options
+}
+
+/// The words before the options that are given by name: each with whether it is an array.
+pub(crate) fn fields_of(route: &Route) -> Vec<(&'static str, bool)> {
+    let Does::Command(_, words) = route.does else { return Vec::new() };
+    let field = |word: &Word| match word {
+        Word::Field(name) => Some((*name, false)),
+        Word::Fields(name) => Some((*name, true)),
+        _ => None,
+    };
+    words.iter().filter_map(field).collect()
+}
+
+/// The words without a value that a route has besides its options.
+pub(crate) fn flags_of(route: &Route) -> &'static [&'static str] {
+    match route.does {
+        Does::Command(_, words) if words.contains(&Word::Side) => &["in", "out"],
+        Does::Own(Own::Batch) => &["atomic"],
+        Does::Own(Own::Tasks) => &["peek"],
+        _ => &[],
+    }
+}
+
+fn parameters(route: &Route) -> Value {
+    let mut parameters = Vec::new();
+    for segment in route.path.split('/') {
+        let name = segment.strip_prefix('{').and_then(|segment| segment.strip_suffix('}'));
+        let Some(name) = name else { continue };
+        let mut schema = json!({"type": "string", "minLength": 1});
+        if name == "connection" {
+            schema = json!({"type": "integer", "minimum": 0});
+        }
+        parameters.push(json!({"name": name, "in": "path", "required": true, "schema": schema}));
+    }
+    for option in options_of(route) {
+        let name = option.word.to_ascii_lowercase();
+        parameters
+            .push(json!({"name": name, "in": "query", "schema": option_schema(option, true)}));
+    }
+    for flag in flags_of(route) {
+        parameters.push(json!({"name": flag, "in": "query", "schema": {"type": "boolean"}}));
+    }
+    if spec_of(route).name == "PUT" && route.body == Body::Payload {
+        parameters.push(json!({
+            "name": "Idempotency-Key", "in": "header", "schema": {"type": "string"},
+        }));
+    }
+    if route.body == Body::Payload {
+        let schema = json!({"type": "string", "enum": ["empty"]});
+        parameters.push(json!({"name": "payload", "in": "query", "schema": schema}));
+    }
+    Value::Array(parameters)
+}
+
+/// Returns what the values of an option are.
+pub(crate) fn option_schema(option: Opt, in_query: bool) -> Value {
+    let or_none = |schema: Value| {
+        let none = if in_query {
+            json!({"type": "string", "enum": ["NONE"]})
+        } else {
+            json!({"type": "null"})
+        };
+        json!({"anyOf": [schema, none]})
+    };
+    let Some(kind) = option.value else { return json!({"type": "boolean"}) };
+    let ms = json!({"type": "integer", "minimum": 0});
+    match kind {
+        "ms" if option.word == "WAIT" => json!({"type": "integer", "minimum": -1}),
+        "ms" => ms,
+        "ms|NONE" => or_none(ms),
+        "n" => json!({"type": "integer", "minimum": 1}),
+        "n|NONE" => or_none(json!({"type": "integer", "format": "int64"})),
+        "unix-ms" => json!({"anyOf": [ms, {"type": "string", "format": "date-time"}]}),
+        kind if kind.contains('|') => {
+            json!({"type": "string", "enum": kind.split('|').collect::<Vec<_>>()})
+        }
+        kind => {
+            debug_assert!(is_bytes(kind) || !is_number(kind));
+            json!({"type": "string"})
+        }
+    }
+}
+
+fn request_body(route: &Route) -> Option<Value> {
+    let content = match route.body {
+        Body::None => return None,
+        Body::Payload => {
+            let any = json!({"schema": {"type": "string"}});
+            json!({"application/octet-stream": any, "text/plain": any})
+        }
+        Body::Json => json!({"application/json": {"schema": body_schema(route)}}),
+        Body::Lines => json!({"application/x-ndjson": {"schema": {"type": "string"}}}),
+    };
+    let required = route.does == Does::Own(Own::Multi) || !fields_of(route).is_empty();
+    Some(json!({"required": required && route.body == Body::Json, "content": content}))
+}
+
+/// Returns what an object in the body is.
+fn body_schema(route: &Route) -> Value {
+    match route.does {
+        Does::Own(Own::Multi) => return schemas::named("Multi"),
+        Does::Own(Own::CreateQueue | Own::SetQueue) => return schemas::named("Settings"),
+        _ => {}
+    }
+    let (mut properties, mut required) = (Map::new(), Vec::new());
+    for (name, is_array) in fields_of(route) {
+        let schema = match (name, is_array) {
+            (name, true) => json!({"type": "array", "minItems": 1, "items": item_of(name)}),
+            ("state", _) => json!({"type": "string", "enum": ["R", "W", "B", "Z", "D"]}),
+            _ => json!({"type": "string"}),
+        };
+        properties.insert(name.to_owned(), schema);
+        required.push(name);
+    }
+    for option in options_of(route) {
+        properties.insert(option.word.to_ascii_lowercase(), option_schema(option, false));
+    }
+    for flag in flags_of(route) {
+        properties.insert((*flag).to_owned(), json!({"type": "boolean"}));
+    }
+    if spec_of(route).options.contains(&DONE) {
+        properties.insert("done".to_owned(), schemas::done());
+    }
+    json!({"type": "object", "properties": properties, "required": required})
+}
+
+/// Returns what the items of an array are: receipts are text, names may be any bytes.
+fn item_of(name: &str) -> Value {
+    if name == "receipts" { json!({"type": "string"}) } else { schemas::named("Bytes") }
+}
+
+fn problem(description: &str) -> Value {
+    let schema = schemas::named("Problem");
+    json!({"description": description, "content": {"application/problem+json": {"schema": schema}}})
+}
+
+fn responses(route: &Route) -> Value {
+    let mut responses = Map::new();
+    for (status, description, schema) in of_form(route) {
+        let mut response = json!({"description": description});
+        if let Some((media_type, schema)) = schema {
+            response["content"] = json!({media_type: {"schema": schema}});
+        }
+        if status == 200 && [Form::Task, Form::Tasks].contains(&route.form) {
+            let one = route.form == Form::Task || !route.path.starts_with("/take");
+            if one {
+                response["content"]["application/octet-stream"] = json!({"schema": {}});
+            }
+        }
+        responses.insert(status.to_string(), response);
+    }
+    let has_body = route.body != Body::None;
+    for (status, description, applies) in [
+        (400, "The request makes no sense", true),
+        (
+            403,
+            "A page of another origin asks for a change",
+            route.method != axum::http::Method::GET,
+        ),
+        (404, "There is no such thing", true),
+        (408, "The body did not arrive in time", has_body),
+        (409, "The state does not allow it", true),
+        (413, "It is too large", has_body),
+        (414, "The target is too long", true),
+        (415, "The body has the wrong type", has_body),
+        (429, "A bound is reached", true),
+        (431, "The head is too large", true),
+        (503, "It cannot be answered at the moment", true),
+    ] {
+        if applies {
+            responses.insert(status.to_string(), problem(description));
+        }
+    }
+    responses["503"]["headers"] = json!({
+        "Retry-After": {"schema": {"type": "integer"}, "description": "Seconds"},
+    });
+    Value::Object(responses)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_has_a_path() {
+        // What belongs to a connection, which means nothing over HTTP, or describes RESP itself.
+        let without = [
+            "SUBSCRIBE",
+            "UNSUBSCRIBE",
+            "CREDIT",
+            "READY",
+            "DISCARD",
+            "WATCH",
+            "UNWATCH",
+            "PING",
+            "ECHO",
+            "HELLO",
+            "AUTH",
+            "QUIT",
+            "RESET",
+            "CLIENT ID",
+            "CLIENT SETNAME",
+            "CLIENT GETNAME",
+            "CLIENT SETINFO",
+            "COMMAND",
+            "COMMAND COUNT",
+            "COMMAND DOCS",
+            "COMMAND GETKEYS",
+            "COMMAND INFO",
+            "COMMAND LIST",
+            "CLUSTER SLOTS",
+            "CLUSTER SHARDS",
+            "CLUSTER NODES",
+            "CLUSTER INFO",
+            "CLUSTER MYID",
+            "CLUSTER KEYSLOT",
+            // The words of beanstalkd for DIG and PLOW.
+            "KICK",
+            // The transport of `pinpriq export` and `import`.
+            "EXPORT",
+            "IMPORT",
+        ];
+        for spec in TABLE {
+            let name = spec.full_name();
+            let has_path = ROUTES.iter().any(|route| route.commands().contains(&&*name));
+            assert_ne!(has_path, without.contains(&&*name), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_route_names_what_there_is() {
+        let mut ids = Vec::new();
+        for route in ROUTES {
+            spec_of(route);
+            let id = operation_id(route);
+            assert!(!ids.contains(&id), "{id} is there twice");
+            ids.push(id);
+        }
+    }
+
+    #[test]
+    fn references_lead_somewhere() {
+        let document = openapi();
+        let text = document.to_string();
+        let mut rest = text.as_str();
+        while let Some(at) = rest.find("\"#/components/schemas/") {
+            rest = &rest[at + "\"#/components/schemas/".len()..];
+            let name = &rest[..rest.find('"').unwrap()];
+            assert!(document["components"]["schemas"][name].is_object(), "{name}");
+        }
+    }
+}

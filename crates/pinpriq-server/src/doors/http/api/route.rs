@@ -1,0 +1,119 @@
+//! What a path of the API looks like. The table of paths is in `table`.
+
+use axum::http::Method;
+
+use super::super::form::Form;
+
+/// One path with a method, and with a verb if it has one.
+pub(crate) struct Route {
+    pub(crate) method: Method,
+    /// The path below `/v1`, with names in braces.
+    pub(crate) path: &'static str,
+    /// What follows the last colon of the path.
+    pub(crate) verb: Option<&'static str>,
+    pub(crate) does: Does,
+    pub(crate) body: Body,
+    /// How the answer is written.
+    pub(crate) form: Form,
+}
+
+/// What a request does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Does {
+    /// This command, with these words before its options.
+    Command(&'static str, &'static [Word]),
+    /// Something of this door's own, which names the commands that it stands for.
+    Own(Own),
+}
+
+/// What is no single command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Own {
+    /// Tasks page by page, or the next ones.
+    Tasks,
+    /// A put for each line.
+    Batch,
+    /// Queues page by page, with their figures.
+    Queues,
+    /// One queue: settings and figures.
+    Queue,
+    /// The same after it was made.
+    CreateQueue,
+    /// The same after some settings were changed.
+    SetQueue,
+    /// Schedules page by page.
+    Schedules,
+    /// Several commands as one.
+    Multi,
+    /// The facts about the server.
+    Server,
+    /// Who is connected.
+    Connections,
+    /// The end of a connection.
+    EndConnection,
+}
+
+impl Own {
+    /// Returns the commands that it stands for.
+    pub(crate) const fn commands(self) -> &'static [&'static str] {
+        match self {
+            Self::Tasks => &["SCAN", "PEEK"],
+            Self::Batch => &["PUT"],
+            Self::Queues => &["QUEUE LIST", "QUEUE SHOW", "STATS"],
+            Self::Queue => &["QUEUE SHOW", "STATS"],
+            Self::CreateQueue => &["QUEUE CREATE"],
+            Self::SetQueue => &["QUEUE SET"],
+            Self::Schedules => &["SCHEDULE LIST", "SCHEDULE SHOW"],
+            Self::Multi => &["MULTI", "EXEC"],
+            Self::Server => &["INFO"],
+            Self::Connections => &["CLIENT LIST"],
+            Self::EndConnection => &["CLIENT KILL"],
+        }
+    }
+}
+
+/// Where a word before the options comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Word {
+    /// A name in the path.
+    Path(&'static str),
+    /// The same, which is an id where a receipt could be.
+    PathId(&'static str),
+    /// The body as it is.
+    Payload,
+    /// A parameter or member of this name, in bytes.
+    Field(&'static str),
+    /// A member of this name: an array.
+    Fields(&'static str),
+    /// The word `IN` or `OUT`, if one of the two is asked for.
+    Side,
+}
+
+/// What the body of a request is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Body {
+    /// There is none.
+    None,
+    /// A payload as it is, which may be missing unless it is a word of the command.
+    Payload,
+    /// An object, which may be missing.
+    Json,
+    /// An object for each line.
+    Lines,
+}
+
+impl Route {
+    /// Returns the path as it is written, with the verb.
+    pub(crate) fn written(&self) -> String {
+        let verb = self.verb.map_or_else(String::new, |verb| format!(":{verb}"));
+        format!("/v1{}{verb}", self.path)
+    }
+
+    /// Returns the commands that it stands for.
+    pub(crate) fn commands(&self) -> Vec<&'static str> {
+        match self.does {
+            Does::Command(name, _) => vec![name],
+            Does::Own(own) => own.commands().to_vec(),
+        }
+    }
+}

@@ -1,0 +1,398 @@
+//! The schemas of the `OpenAPI` document: what answers look like.
+
+use serde_json::{Map, Value, json};
+
+use pinpriq_engine::settings::{Kind, SETTINGS};
+
+use super::super::form::Form;
+use super::super::problem::CODES;
+use super::openapi::option_schema;
+use super::route::{Does, Own, Route};
+use crate::doors::resp::options::{DEADLINE, DONE, WITHMETA};
+use crate::doors::resp::spec::Word;
+use crate::doors::resp::table::TABLE;
+
+/// A status with what it means, and the media type and schema of its body if there is one.
+type Told = (u16, &'static str, Option<(&'static str, Value)>);
+
+const JSON: &str = "application/json";
+
+/// Returns a reference to a schema.
+pub(super) fn named(name: &str) -> Value {
+    json!({"$ref": format!("#/components/schemas/{name}")})
+}
+
+/// Returns the statuses of a route apart from refusals.
+pub(super) fn of_form(route: &Route) -> Vec<Told> {
+    let ok = |schema: Value| vec![(200, "It was done", Some((JSON, schema)))];
+    let nothing = || vec![(204, "It was done", None)];
+    match (route.does, route.form) {
+        (Does::Own(Own::Queues), _) => return ok(page("queues", named("QueueSummary"))),
+        (Does::Own(Own::Schedules), _) => return ok(page("schedules", named("Schedule"))),
+        (Does::Own(Own::Queue | Own::SetQueue), _) => return ok(named("Queue")),
+        (Does::Own(Own::CreateQueue), _) => {
+            return vec![(201, "It was made", Some((JSON, named("Queue"))))];
+        }
+        (Does::Own(Own::Server), _) => return ok(json!({"type": "object"})),
+        (Does::Own(Own::Connections), _) => {
+            let connection = json!({"type": "object", "required": ["id", "addr", "door"]});
+            return ok(object(&[("connections", array(connection))], &["connections"]));
+        }
+        (Does::Own(Own::Tasks), _) => {
+            let tasks = array(named("Task"));
+            return ok(object(&[("cursor", text()), ("tasks", tasks)], &["tasks"]));
+        }
+        _ => {}
+    }
+    match route.form {
+        Form::Put => vec![
+            (201, "The task was put", Some((JSON, named("Put")))),
+            (200, "There is a task like it", Some((JSON, named("Put")))),
+        ],
+        Form::Line => {
+            let lines = ("application/x-ndjson", json!({}));
+            vec![(200, "An answer for each line", Some(lines))]
+        }
+        Form::Tasks | Form::Octets => vec![
+            (200, "The tasks", Some((JSON, tasks()))),
+            (204, "There is none, and application/octet-stream was asked for", None),
+        ],
+        Form::Task | Form::TaskOctets => ok(named("Task")),
+        Form::State => ok(object(&[("state", state())], &["state"])),
+        Form::Deadline => ok(object(&[("deadline", or_null(moment()))], &["deadline"])),
+        Form::Next => ok(object(&[("next_at", or_null(moment()))], &["next_at"])),
+        Form::Outcome => {
+            ok(object(&[("outcome", text()), ("state", state())], &["outcome", "state"]))
+        }
+        Form::Count => ok(object(&[("count", whole())], &["count"])),
+        Form::Explained => ok(named("Explanation")),
+        Form::Leases => ok(page("leases", named("Lease"))),
+        Form::AllFigures => ok(json!({"type": "object", "required": ["counts", "put"]})),
+        Form::Members => ok(object(&[("members", array(named("Member")))], &["members"])),
+        Form::Schedule => ok(named("Schedule")),
+        Form::Fired => ok(object(&[("id", text()), ("id_base64", text())], &[])),
+        Form::Joined => ok(object(&[("incarnation", whole())], &["incarnation"])),
+        Form::Answers => {
+            let answers = array(or_null(named("Problem")));
+            ok(object(&[("answers", answers)], &["answers"]))
+        }
+        Form::Multi => ok(object(&[("answers", array(json!({})))], &["answers"])),
+        Form::Nothing
+        | Form::Removed
+        | Form::Page
+        | Form::Names
+        | Form::Settings
+        | Form::Figures
+        | Form::Atomic => nothing(),
+    }
+}
+
+/// Returns all schemas that have names.
+pub(super) fn all() -> Value {
+    json!({
+        "Problem": problem(),
+        "Bytes": bytes(),
+        "Task": task(),
+        "Put": with_bytes(&["id"], &[("new", truth()), ("outcome", or_null(text()))], &["new"]),
+        "Queue": queue(),
+        "QueueSummary": summary(),
+        "Settings": settings(),
+        "Explanation": explanation(),
+        "Lease": with_bytes(
+            &["queue", "member", "id", "name"],
+            &[("client", whole()), ("address", text()), ("since", moment()), ("until", moment())],
+            &[],
+        ),
+        "Member": with_bytes(
+            &["member"],
+            &[
+                ("incarnation", whole()),
+                ("lease_until", moment()),
+                ("ready", whole()),
+                ("taken", whole()),
+            ],
+            &["incarnation", "lease_until", "ready", "taken"],
+        ),
+        "Schedule": schedule(),
+        "Multi": multi(),
+    })
+}
+
+fn text() -> Value {
+    json!({"type": "string"})
+}
+
+fn truth() -> Value {
+    json!({"type": "boolean"})
+}
+
+fn whole() -> Value {
+    json!({"type": "integer", "minimum": 0})
+}
+
+fn moment() -> Value {
+    json!({"type": "string", "format": "date-time"})
+}
+
+fn state() -> Value {
+    json!({"type": "string", "enum": ["R", "T", "W", "B", "Z", "D", "X"]})
+}
+
+fn array(items: Value) -> Value {
+    let mut schema = json!({"type": "array"});
+    schema["items"] = items;
+    schema
+}
+
+fn or_null(schema: Value) -> Value {
+    json!({"anyOf": Value::Array(vec![schema, json!({"type": "null"})])})
+}
+
+fn object(properties: &[(&str, Value)], required: &[&str]) -> Value {
+    let properties: Map<String, Value> =
+        properties.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
+    json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
+}
+
+/// Returns an object some of whose members are bytes, each as text or in base64.
+fn with_bytes(names: &[&str], others: &[(&str, Value)], required: &[&str]) -> Value {
+    let coded: Vec<String> = names.iter().map(|name| format!("{name}_base64")).collect();
+    let mut properties: Vec<(&str, Value)> = names.iter().map(|name| (*name, text())).collect();
+    properties.extend(coded.iter().map(|name| (name.as_str(), text())));
+    properties.extend(others.iter().cloned());
+    object(&properties, required)
+}
+
+fn page(name: &str, item: Value) -> Value {
+    object(&[("cursor", text()), (name, array(item))], &["cursor", name])
+}
+
+fn tasks() -> Value {
+    object(&[("tasks", array(named("Task")))], &["tasks"])
+}
+
+fn bytes() -> Value {
+    json!({"anyOf": [text(), object(&[("base64", text())], &["base64"])]})
+}
+
+/// Returns the tasks that are done before a take.
+pub(super) fn done() -> Value {
+    array(object(&[("queue", text()), ("receipt", text())], &["queue", "receipt"]))
+}
+
+fn problem() -> Value {
+    let codes = CODES.map(|(code, ..)| code).to_vec();
+    let mut statuses = CODES.map(|(_, status, _)| status).to_vec();
+    statuses.sort_unstable();
+    statuses.dedup();
+    object(
+        &[
+            ("type", text()),
+            ("title", text()),
+            ("status", json!({"type": "integer", "enum": statuses})),
+            ("detail", text()),
+            ("code", json!({"type": "string", "enum": codes})),
+            ("position", json!({"type": "integer", "minimum": 1})),
+            ("problem", named("Problem")),
+        ],
+        &["type", "title", "status", "detail", "code"],
+    )
+}
+
+fn task() -> Value {
+    with_bytes(
+        &[
+            "queue",
+            "member",
+            "id",
+            "payload",
+            "key",
+            "reason",
+            "client_name",
+            "origin_queue",
+            "origin_id",
+            "schedule",
+        ],
+        &[
+            ("receipt", text()),
+            ("priority", json!({"type": "integer", "format": "int64"})),
+            ("state", state()),
+            ("attempts", whole()),
+            ("failures", whole()),
+            ("put_at", moment()),
+            ("ttl_at", moment()),
+            ("ready_at", moment()),
+            ("lease_until", moment()),
+            ("purge_at", moment()),
+            ("client", whole()),
+            ("client_address", text()),
+            ("origin_put_at", moment()),
+            ("origin_attempts", whole()),
+            ("origin_failures", whole()),
+            ("origin_at", moment()),
+            ("slot", moment()),
+        ],
+        &["state", "attempts", "failures", "put_at"],
+    )
+}
+
+fn counts() -> Value {
+    let states = ["R", "T", "W", "B", "Z", "D"];
+    object(&states.map(|state| (state, whole())), &states)
+}
+
+fn summary() -> Value {
+    let rate = || json!({"type": "number", "minimum": 0});
+    with_bytes(
+        &["name"],
+        &[
+            ("counts", counts()),
+            ("rates", or_null(object(&[("in", rate()), ("out", rate())], &["in", "out"]))),
+            ("oldest_ready_ms", or_null(whole())),
+            ("paused", paused()),
+        ],
+        &["counts", "rates", "oldest_ready_ms", "paused"],
+    )
+}
+
+fn paused() -> Value {
+    json!({"type": "string", "enum": ["none", "in", "out", "both"]})
+}
+
+fn queue() -> Value {
+    let stats = json!({
+        "type": "object",
+        "properties": {"counts": counts(), "paused": paused()},
+        "required": ["counts", "put", "acked", "present"],
+    });
+    let mut settings = settings();
+    settings["properties"]["paused"] = paused();
+    with_bytes(
+        &["name", "member"],
+        &[("settings", settings), ("stats", stats)],
+        &["settings", "stats"],
+    )
+}
+
+/// Returns what settings can be set to, and what they are shown as.
+fn settings() -> Value {
+    let mut properties = Map::new();
+    for setting in SETTINGS {
+        for name in setting.names() {
+            let mut schema = match &setting.kind {
+                Kind::Number | Kind::Span => whole(),
+                Kind::Words(_) | Kind::WordsOrSpan(..) if name != setting.name => whole(),
+                Kind::Words(words) | Kind::WordsOrSpan(words, _) => {
+                    let words: Vec<&str> = words.iter().map(|word| word.word).collect();
+                    json!({"type": "string", "enum": words})
+                }
+                Kind::Name | Kind::Rate => text(),
+            };
+            if setting.optional || name != setting.name {
+                schema = or_null(schema);
+            }
+            properties.insert(name.to_ascii_lowercase(), schema);
+            if matches!(setting.kind, Kind::Name) {
+                properties.insert(format!("{}_base64", name.to_ascii_lowercase()), text());
+            }
+        }
+    }
+    json!({"type": "object", "properties": properties, "additionalProperties": false})
+}
+
+fn explanation() -> Value {
+    let reason = with_bytes(
+        &["reason"],
+        &[
+            ("code", text()),
+            ("until", moment()),
+            ("since", moment()),
+            ("client", whole()),
+            ("taken", whole()),
+            ("n", whole()),
+            ("next_at", moment()),
+            ("at_least", whole()),
+        ],
+        &["code"],
+    );
+    with_bytes(
+        &[],
+        &[
+            ("id", or_null(text())),
+            ("id_base64", text()),
+            ("state", or_null(state())),
+            ("since", or_null(moment())),
+            ("reasons", array(reason)),
+        ],
+        &["state", "since", "reasons"],
+    )
+}
+
+fn schedule() -> Value {
+    with_bytes(
+        &["name", "queue", "payload", "cron", "zone", "key", "last_id"],
+        &[
+            ("every", whole()),
+            ("at", moment()),
+            ("priority", json!({"type": "integer", "format": "int64"})),
+            ("ttl", whole()),
+            ("ttr", whole()),
+            ("on_missed", text()),
+            ("overlap", text()),
+            ("paused", truth()),
+            ("fired", whole()),
+            ("missed", whole()),
+            ("last_slot", moment()),
+            ("next_at", moment()),
+        ],
+        &["on_missed", "overlap", "paused", "fired", "missed"],
+    )
+}
+
+/// Returns the commands of a transaction.
+fn multi() -> Value {
+    let mut commands = Vec::new();
+    for (command, _) in super::asking::STEPS {
+        let Some(spec) = TABLE.iter().find(|spec| spec.full_name() == command) else { continue };
+        let mut properties = Map::new();
+        for word in spec.words {
+            let names: &[&str] = match word {
+                Word::One("R|W|B|Z|D") => &["state"],
+                Word::One(name) | Word::Key(name) | Word::Some(name) => &[*name],
+                Word::Held | Word::HeldOrMore => &["receipt"],
+                _ => &[],
+            };
+            for name in names {
+                properties.insert((*name).to_owned(), text());
+                properties.insert(format!("{name}_base64"), text());
+            }
+            match word {
+                Word::HeldOrMore => {
+                    properties.insert("receipts".to_owned(), array(named("Bytes")));
+                }
+                Word::Some(_) => {
+                    properties.insert("ids".to_owned(), array(named("Bytes")));
+                }
+                _ => {}
+            }
+        }
+        for option in spec.options {
+            let is_waiting = ["WAIT", "ROOM"].contains(&option.word) && command == "PUT";
+            if ![WITHMETA, DONE].contains(option) && !is_waiting {
+                let name = option.word.to_ascii_lowercase();
+                properties.insert(name, option_schema(*option, false));
+            }
+        }
+        debug_assert!(command != "PUBLISH" || spec.options.contains(&DEADLINE));
+        let name = command.to_ascii_lowercase();
+        let given = json!({"type": "object", "properties": properties});
+        commands.push(object(&[(&name, given)], &[&name]));
+    }
+    let commands = json!({"type": "array", "items": {"anyOf": commands}});
+    object(&[("commands", commands)], &["commands"])
+}

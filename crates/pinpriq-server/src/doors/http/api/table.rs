@@ -1,0 +1,149 @@
+//! Every path of the API, once. The router, the `OpenAPI` document and the page of the
+//! documentation read this table.
+
+use axum::http::Method;
+
+use super::super::form::Form;
+use super::route::Word::{Field, Fields, Path, PathId, Payload, Side};
+use super::route::{Body, Does, Own, Route, Word};
+
+const QUEUE: Word = Path("queue");
+const ID: Word = Path("id");
+const RECEIPT: Word = Path("receipt");
+const TOPIC: Word = Path("topic");
+const MEMBER: Word = Path("member");
+const SCHEDULE: Word = Path("schedule");
+
+const TASKS: &str = "/queues/{queue}/tasks";
+const TASK: &str = "/queues/{queue}/tasks/{id}";
+const HELD: &str = "/queues/{queue}/receipts/{receipt}";
+const ONE_QUEUE: &str = "/queues/{queue}";
+const ONE_TOPIC: &str = "/topics/{topic}";
+const LANE: &str = "/topics/{topic}/members/{member}";
+const ONE_MEMBER: &str = "/members/{member}";
+const ONE_SCHEDULE: &str = "/schedules/{schedule}";
+
+/// A path that stands for one command.
+const fn command(
+    method: Method,
+    (path, verb): (&'static str, Option<&'static str>),
+    (name, words): (&'static str, &'static [Word]),
+    body: Body,
+    form: Form,
+) -> Route {
+    Route { method, path, verb, does: Does::Command(name, words), body, form }
+}
+
+/// A path of this door's own.
+const fn own(
+    method: Method,
+    (path, verb): (&'static str, Option<&'static str>),
+    own: Own,
+    body: Body,
+    form: Form,
+) -> Route {
+    Route { method, path, verb, does: Does::Own(own), body, form }
+}
+
+/// A verb with an object for a body.
+const fn verb(
+    path: &'static str,
+    verb: &'static str,
+    (name, words): (&'static str, &'static [Word]),
+    form: Form,
+) -> Route {
+    command(Method::POST, (path, Some(verb)), (name, words), Body::Json, form)
+}
+
+/// A verb with a payload for a body.
+const fn carrying(
+    path: &'static str,
+    verb: &'static str,
+    (name, words): (&'static str, &'static [Word]),
+    form: Form,
+) -> Route {
+    command(Method::POST, (path, Some(verb)), (name, words), Body::Payload, form)
+}
+
+/// A look at something.
+const fn look(path: &'static str, named: (&'static str, &'static [Word]), form: Form) -> Route {
+    command(Method::GET, (path, None), named, Body::None, form)
+}
+
+/// All paths, in the order of the documentation.
+pub(crate) static ROUTES: &[Route] = &[
+    command(Method::POST, (TASKS, None), ("PUT", &[QUEUE, Payload]), Body::Payload, Form::Put),
+    own(Method::POST, (TASKS, Some("batch")), Own::Batch, Body::Lines, Form::Line),
+    own(Method::GET, (TASKS, None), Own::Tasks, Body::None, Form::Page),
+    look(TASK, ("GET", &[QUEUE, ID]), Form::Task),
+    command(Method::PATCH, (TASK, None), ("UPDATE", &[QUEUE, ID]), Body::Json, Form::Nothing),
+    command(Method::DELETE, (TASK, None), ("KILL", &[QUEUE, ID]), Body::None, Form::Removed),
+    verb(TASKS, "kill", ("KILL", &[QUEUE, Fields("ids")]), Form::Count),
+    carrying(TASK, "dig", ("DIG", &[QUEUE, ID]), Form::State),
+    verb(TASK, "switch", ("SWITCH", &[QUEUE, ID, Field("state")]), Form::State),
+    verb(TASK, "snatch", ("SNATCH", &[QUEUE, ID]), Form::State),
+    verb(TASK, "restart", ("RESTART", &[QUEUE, ID]), Form::State),
+    verb(TASK, "touch", ("TOUCH", &[QUEUE, PathId("id")]), Form::Deadline),
+    verb(TASK, "await", ("AWAIT", &[QUEUE, ID]), Form::Outcome),
+    look("/queues/{queue}/tasks/{id}/explain", ("EXPLAIN", &[QUEUE, ID]), Form::Explained),
+    command(Method::POST, ("/take", None), ("TAKE", &[Fields("queues")]), Body::Json, Form::Tasks),
+    command(Method::POST, ("/pop", None), ("POP", &[Fields("queues")]), Body::Json, Form::Tasks),
+    verb(ONE_QUEUE, "take", ("TAKE", &[QUEUE]), Form::Tasks),
+    verb(ONE_QUEUE, "pop", ("POP", &[QUEUE]), Form::Tasks),
+    carrying(HELD, "ack", ("ACK", &[QUEUE, RECEIPT]), Form::Nothing),
+    carrying(HELD, "release", ("RELEASE", &[QUEUE, RECEIPT]), Form::State),
+    carrying(HELD, "fail", ("FAIL", &[QUEUE, RECEIPT]), Form::State),
+    carrying(HELD, "bury", ("BURY", &[QUEUE, RECEIPT]), Form::Nothing),
+    verb(HELD, "touch", ("TOUCH", &[QUEUE, RECEIPT]), Form::Deadline),
+    verb("/queues/{queue}/receipts", "ack", ("ACK", &[QUEUE, Fields("receipts")]), Form::Answers),
+    own(Method::GET, ("/queues", None), Own::Queues, Body::None, Form::Names),
+    own(Method::GET, (ONE_QUEUE, None), Own::Queue, Body::None, Form::Settings),
+    own(Method::PUT, (ONE_QUEUE, None), Own::CreateQueue, Body::Json, Form::Settings),
+    own(Method::PATCH, (ONE_QUEUE, None), Own::SetQueue, Body::Json, Form::Settings),
+    command(Method::DELETE, (ONE_QUEUE, None), ("QUEUE DROP", &[QUEUE]), Body::None, Form::Count),
+    verb(ONE_QUEUE, "pause", ("QUEUE PAUSE", &[QUEUE, Side]), Form::Nothing),
+    verb(ONE_QUEUE, "resume", ("QUEUE RESUME", &[QUEUE, Side]), Form::Nothing),
+    verb(ONE_QUEUE, "truncate", ("QUEUE TRUNCATE", &[QUEUE]), Form::Count),
+    verb(ONE_QUEUE, "plow", ("PLOW", &[QUEUE]), Form::Count),
+    verb(ONE_QUEUE, "redrive", ("REDRIVE", &[QUEUE]), Form::Count),
+    verb(ONE_QUEUE, "move", ("MOVE", &[QUEUE, Field("to")]), Form::Count),
+    look("/queues/{queue}/explain", ("EXPLAIN", &[QUEUE]), Form::Explained),
+    look("/queues/{queue}/leases", ("LEASES", &[QUEUE]), Form::Leases),
+    carrying(ONE_TOPIC, "publish", ("PUBLISH", &[TOPIC, Payload]), Form::Count),
+    look("/topics/{topic}/members", ("MEMBERS", &[TOPIC]), Form::Members),
+    command(Method::PUT, (LANE, None), ("JOIN", &[TOPIC, MEMBER]), Body::Json, Form::Joined),
+    command(Method::DELETE, (LANE, None), ("LEAVE", &[TOPIC, MEMBER]), Body::None, Form::Count),
+    command(Method::DELETE, (ONE_MEMBER, None), ("LEAVE", &[MEMBER]), Body::None, Form::Count),
+    verb(ONE_MEMBER, "beat", ("BEAT", &[MEMBER]), Form::Nothing),
+    own(Method::POST, ("/multi", None), Own::Multi, Body::Json, Form::Multi),
+    own(Method::GET, ("/schedules", None), Own::Schedules, Body::None, Form::Names),
+    look(ONE_SCHEDULE, ("SCHEDULE SHOW", &[SCHEDULE]), Form::Schedule),
+    command(
+        Method::PUT,
+        (ONE_SCHEDULE, None),
+        ("SCHEDULE SET", &[SCHEDULE, Field("queue"), Field("payload")]),
+        Body::Json,
+        Form::Next,
+    ),
+    command(
+        Method::DELETE,
+        (ONE_SCHEDULE, None),
+        ("SCHEDULE DROP", &[SCHEDULE]),
+        Body::None,
+        Form::Removed,
+    ),
+    verb(ONE_SCHEDULE, "pause", ("SCHEDULE PAUSE", &[SCHEDULE]), Form::Nothing),
+    verb(ONE_SCHEDULE, "resume", ("SCHEDULE RESUME", &[SCHEDULE]), Form::Nothing),
+    verb(ONE_SCHEDULE, "fire", ("SCHEDULE FIRE", &[SCHEDULE]), Form::Fired),
+    own(Method::GET, ("/server", None), Own::Server, Body::None, Form::Nothing),
+    look("/stats", ("STATS", &[]), Form::AllFigures),
+    look("/leases", ("LEASES", &[]), Form::Leases),
+    own(Method::GET, ("/connections", None), Own::Connections, Body::None, Form::Nothing),
+    own(
+        Method::DELETE,
+        ("/connections/{connection}", None),
+        Own::EndConnection,
+        Body::None,
+        Form::Nothing,
+    ),
+];

@@ -1,0 +1,118 @@
+//! How the answer to a command is written. A form travels as the dialect of the reply.
+
+use crate::session::about::Dialect;
+
+/// How an answer is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Form {
+    /// No body.
+    Nothing,
+    /// The id of a task that was put, whether it is new, and how it ended.
+    Put,
+    /// The same as a line of a batch, without a head.
+    Line,
+    /// Tasks in an array.
+    Tasks,
+    /// One task, or none: its payload as it is.
+    Octets,
+    /// One task, which has to be there.
+    Task,
+    /// The payload of one task, which has to be there.
+    TaskOctets,
+    /// A page of tasks with its cursor.
+    Page,
+    /// The new state of a task.
+    State,
+    /// The new deadline.
+    Deadline,
+    /// How a task ended, and its state.
+    Outcome,
+    /// How many.
+    Count,
+    /// No body, or an unknown thing if the count is zero.
+    Removed,
+    /// Why a task is not handed out.
+    Explained,
+    /// A page of leases.
+    Leases,
+    /// A page of names, for the handler that has asked.
+    Names,
+    /// The settings of a queue.
+    Settings,
+    /// The figures of one queue.
+    Figures,
+    /// The figures of all queues together.
+    AllFigures,
+    /// The members of a topic.
+    Members,
+    /// A schedule.
+    Schedule,
+    /// The next slot of a schedule.
+    Next,
+    /// The id of a task that a schedule has put.
+    Fired,
+    /// The incarnation of a member.
+    Joined,
+    /// The results for several receipts.
+    Answers,
+    /// The parts of several commands.
+    Multi,
+    /// What became of a batch that is one step.
+    Atomic,
+}
+
+impl Form {
+    /// All of them.
+    pub(crate) const ALL: [Self; 27] = [
+        Self::Nothing,
+        Self::Put,
+        Self::Line,
+        Self::Tasks,
+        Self::Octets,
+        Self::Task,
+        Self::TaskOctets,
+        Self::Page,
+        Self::State,
+        Self::Deadline,
+        Self::Outcome,
+        Self::Count,
+        Self::Removed,
+        Self::Explained,
+        Self::Leases,
+        Self::Names,
+        Self::Settings,
+        Self::Figures,
+        Self::AllFigures,
+        Self::Members,
+        Self::Schedule,
+        Self::Next,
+        Self::Fired,
+        Self::Joined,
+        Self::Answers,
+        Self::Multi,
+        Self::Atomic,
+    ];
+
+    /// Returns the form that a dialect stands for.
+    pub(crate) fn of(dialect: Dialect) -> Self {
+        Self::ALL.get(usize::from(dialect.0)).copied().unwrap_or(Self::Nothing)
+    }
+
+    /// Returns the dialect that stands for this form.
+    pub(crate) const fn dialect(self) -> Dialect {
+        Dialect(self as u8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_has_its_place() {
+        for (at, form) in Form::ALL.into_iter().enumerate() {
+            assert_eq!(form as usize, at);
+            assert_eq!(Form::of(form.dialect()), form);
+        }
+    }
+}

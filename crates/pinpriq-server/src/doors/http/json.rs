@@ -1,0 +1,142 @@
+//! Writes JSON piece by piece, without a tree of values.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use pinpriq_engine::task::TaskId;
+use pinpriq_engine::time::Timestamp;
+
+/// Writes the members of one object.
+pub(crate) struct Object<'o> {
+    out: &'o mut Vec<u8>,
+    is_empty: bool,
+}
+
+impl<'o> Object<'o> {
+    /// Begins an object.
+    pub(crate) fn begin(out: &'o mut Vec<u8>) -> Self {
+        out.push(b'{');
+        Self { out, is_empty: true }
+    }
+
+    /// Ends the object.
+    pub(crate) fn end(self) {
+        self.out.push(b'}');
+    }
+
+    /// Writes the name of a member, whose value `write` must append.
+    pub(crate) fn member(&mut self, name: &str, write: impl FnOnce(&mut Vec<u8>)) -> &mut Self {
+        if !std::mem::replace(&mut self.is_empty, false) {
+            self.out.push(b',');
+        }
+        string(self.out, name);
+        self.out.push(b':');
+        write(self.out);
+        self
+    }
+
+    /// Writes text.
+    pub(crate) fn text(&mut self, name: &str, text: &str) -> &mut Self {
+        self.member(name, |out| string(out, text))
+    }
+
+    /// Writes a number.
+    pub(crate) fn number(&mut self, name: &str, number: impl itoa::Integer) -> &mut Self {
+        self.member(name, |out| put_number(out, number))
+    }
+
+    /// Writes true or false.
+    pub(crate) fn truth(&mut self, name: &str, truth: bool) -> &mut Self {
+        self.member(name, |out| out.extend_from_slice(if truth { b"true" } else { b"false" }))
+    }
+
+    /// Writes null.
+    pub(crate) fn null(&mut self, name: &str) -> &mut Self {
+        self.member(name, |out| out.extend_from_slice(b"null"))
+    }
+
+    /// Writes a moment by RFC 3339, with milliseconds.
+    pub(crate) fn moment(&mut self, name: &str, at: Timestamp) -> &mut Self {
+        self.member(name, |out| string(out, &moment_text(at)))
+    }
+
+    /// Writes bytes: as text where they are UTF-8, else in base64 under a name that says so.
+    pub(crate) fn bytes(&mut self, name: &str, bytes: &[u8]) -> &mut Self {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => self.text(name, text),
+            Err(_) => self.text(&format!("{name}_base64"), &STANDARD.encode(bytes)),
+        }
+    }
+
+    /// Writes the id of a task.
+    pub(crate) fn id(&mut self, name: &str, id: &TaskId) -> &mut Self {
+        match id {
+            TaskId::Given(bytes) => self.bytes(name, bytes),
+            id => self.text(name, &id.to_string()),
+        }
+    }
+
+    /// Writes an object.
+    pub(crate) fn object(&mut self, name: &str, write: impl FnOnce(&mut Object<'_>)) -> &mut Self {
+        self.member(name, |out| object(out, write))
+    }
+
+    /// Writes an array of objects.
+    pub(crate) fn array<T>(
+        &mut self,
+        name: &str,
+        items: impl IntoIterator<Item = T>,
+        write: impl FnMut(&mut Vec<u8>, T),
+    ) -> &mut Self {
+        self.member(name, |out| array(out, items, write))
+    }
+}
+
+/// Appends an object.
+pub(crate) fn object(out: &mut Vec<u8>, write: impl FnOnce(&mut Object<'_>)) {
+    let mut object = Object::begin(out);
+    write(&mut object);
+    object.end();
+}
+
+/// Appends an array.
+pub(crate) fn array<T>(
+    out: &mut Vec<u8>,
+    items: impl IntoIterator<Item = T>,
+    mut write: impl FnMut(&mut Vec<u8>, T),
+) {
+    out.push(b'[');
+    for (at, item) in items.into_iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        write(out, item);
+    }
+    out.push(b']');
+}
+
+/// Appends a string in quotes.
+pub(crate) fn string(out: &mut Vec<u8>, text: &str) {
+    // Writing to memory cannot fail.
+    let _ = serde_json::to_writer(out, text);
+}
+
+/// Appends bytes within an array: text where they are UTF-8, else an object that says base64.
+pub(crate) fn item(out: &mut Vec<u8>, bytes: &[u8]) {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => string(out, text),
+        Err(_) => object(out, |it| {
+            it.text("base64", &STANDARD.encode(bytes));
+        }),
+    }
+}
+
+/// Appends a number.
+pub(crate) fn put_number(out: &mut Vec<u8>, number: impl itoa::Integer) {
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
+
+/// Returns a moment by RFC 3339, with milliseconds.
+pub(crate) fn moment_text(at: Timestamp) -> String {
+    let ms = i64::try_from(at.ms()).unwrap_or(i64::MAX);
+    jiff::Timestamp::from_millisecond(ms).map_or_else(|_| ms.to_string(), |at| format!("{at:.3}"))
+}

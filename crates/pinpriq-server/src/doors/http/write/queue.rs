@@ -1,0 +1,154 @@
+//! Settings and figures of queues, members, schedules, and the facts about the server, as JSON.
+
+use pinpriq_engine::fanout::MemberFigures;
+use pinpriq_engine::schedule::{Form, ShownSchedule};
+use pinpriq_engine::settings::{Paused, SETTINGS, Setting, Settings, Shown};
+use pinpriq_engine::stats::Figures;
+
+use super::super::json::{Object, object};
+use crate::figures::{Value, info, stats};
+use crate::host::facts::Facts;
+
+/// Appends the settings of a queue, those that are not set as null.
+pub(super) fn settings(out: &mut Vec<u8>, settings: &Settings, paused: Paused) {
+    let shown = |setting: &'static Setting| setting.shown((setting.read)(settings));
+    object(out, |it| {
+        for (name, shown) in SETTINGS.into_iter().flat_map(shown) {
+            let name = name.to_ascii_lowercase();
+            match shown {
+                Shown::None => it.null(&name),
+                Shown::Number(number) => it.number(&name, number),
+                Shown::Text(text) => it.bytes(&name, text),
+                Shown::Rate(rate) => it.text(&name, &rate.to_string()),
+            };
+        }
+        it.text("paused", stats::paused_word(paused));
+    });
+}
+
+/// Appends the figures of a queue, or of all together.
+pub(super) fn figures(out: &mut Vec<u8>, figures: &Figures, of_one: bool) {
+    object(out, |it| {
+        for (name, value) in stats::told(figures, of_one) {
+            figure(it, name, &value);
+        }
+    });
+}
+
+/// Appends all facts about the server, by section.
+pub(crate) fn facts(facts: &Facts) -> Vec<u8> {
+    let mut out = Vec::new();
+    object(&mut out, |it| {
+        for (section, figures) in info::told(facts) {
+            it.object(&section.to_ascii_lowercase(), |it| {
+                for (name, value) in figures {
+                    figure(it, name, &value);
+                }
+            });
+        }
+    });
+    out
+}
+
+fn figure(it: &mut Object<'_>, name: &str, value: &Value) {
+    match value {
+        Value::Number(number) => it.number(name, *number),
+        Value::Missing => it.null(name),
+        Value::Text(text) => it.text(name, text),
+        Value::Histogram(values) => it.object(name, |it| {
+            it.number("count", values.count()).number("sum", values.sum());
+            for (bound, count) in values.up_to() {
+                it.number(&format!("le_{bound}"), count);
+            }
+        }),
+        Value::Times(times) => it.object(name, |it| {
+            it.number("count", times.count()).number("sum", times.sum_ms);
+            for (bound, count) in times.up_to() {
+                let name = bound.map_or_else(|| "le_inf".to_owned(), |ms| format!("le_{ms}"));
+                it.number(&name, count);
+            }
+        }),
+        Value::Each(numbers) => it.object(name, |it| {
+            for (label, number) in numbers {
+                it.number(label, *number);
+            }
+        }),
+    };
+}
+
+/// Appends the members of a topic.
+pub(super) fn members(out: &mut Vec<u8>, all: &[MemberFigures]) {
+    object(out, |it| {
+        it.array("members", all, |out, member| {
+            object(out, |it| {
+                it.bytes("member", &member.member).number("incarnation", member.incarnation);
+                it.moment("lease_until", member.lease_until);
+                it.number("ready", member.ready).number("taken", member.taken);
+            });
+        });
+    });
+}
+
+/// Appends a schedule.
+pub(super) fn schedule(out: &mut Vec<u8>, shown: &ShownSchedule) {
+    let ShownSchedule { name, plan, course, next_at } = shown;
+    object(out, |it| {
+        it.bytes("name", name).bytes("queue", &plan.queue).bytes("payload", &plan.payload);
+        match &plan.form {
+            Form::Every { every, anchor } => {
+                it.number("every", every.ms()).moment("at", *anchor);
+            }
+            Form::Cron { expression, zone } => {
+                it.bytes("cron", expression);
+                if let Some(zone) = zone {
+                    it.bytes("zone", zone);
+                }
+            }
+        }
+        if let Some(key) = &plan.terms.key {
+            it.bytes("key", key);
+        }
+        if let Some(priority) = plan.priority {
+            it.number("priority", priority);
+        }
+        for (name, span) in [("ttl", plan.ttl), ("ttr", plan.terms.ttr)] {
+            if let Some(span) = span {
+                it.number(name, span.ms());
+            }
+        }
+        it.text("on_missed", plan.on_missed.word()).text("overlap", plan.overlap.word());
+        it.truth("paused", course.paused);
+        it.number("fired", course.fired).number("missed", course.missed);
+        for (name, at) in [("last_slot", course.last_slot), ("next_at", *next_at)] {
+            if let Some(at) = at {
+                it.moment(name, at);
+            }
+        }
+        if let Some(id) = &course.last_id {
+            it.id("last_id", id);
+        }
+    });
+}
+
+/// Appends lines such as those of `CLIENT LIST` as objects.
+pub(crate) fn connections(lines: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    object(&mut out, |it| {
+        it.array("connections", lines.lines(), |out, line| {
+            object(out, |it| {
+                for (name, value) in line.split(' ').filter_map(|field| field.split_once('=')) {
+                    let name = name.replace('-', "_");
+                    match value.parse::<u64>() {
+                        Ok(number) if name != "name" && !name.starts_with("lib") => {
+                            it.number(&name, number);
+                        }
+                        _ => {
+                            it.text(&name, value);
+                        }
+                    }
+                }
+            });
+        });
+    });
+    out
+}

@@ -1,0 +1,318 @@
+//! A request that comes without a connection of its own: one that HTTP has brought.
+//!
+//! A visit hands frames to a client, and passes its answer on in pieces. A piece that hands tasks
+//! over counts as sent when the connection behind it has been flushed after the piece was taken. If
+//! that never happens, the tasks go back. This module knows no HTTP: `process::http` does.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use pinpriq_engine::reply::Refusal;
+use tokio::sync::{Notify, mpsc, oneshot};
+
+use super::client::{Client, Step};
+use super::connection::Surroundings;
+use crate::doors::http::form::Form;
+use crate::doors::http::head::Head;
+use crate::doors::http::problem::Problem;
+
+/// Stands for a piece that was not taken.
+const NEVER: u64 = u64::MAX;
+
+/// What is known about the sending side of a connection.
+#[derive(Debug, Default)]
+pub(crate) struct Wire {
+    /// How often everything that was written has reached the system.
+    flushes: AtomicU64,
+    /// Whether the connection has ended.
+    has_ended: AtomicBool,
+    bell: Notify,
+}
+
+impl Wire {
+    /// Notes that everything that was written has reached the system.
+    pub(crate) fn note_flush(&self) {
+        self.flushes.fetch_add(1, Ordering::Relaxed);
+        self.bell.notify_waiters();
+    }
+
+    /// Notes that the connection has ended.
+    pub(crate) fn end(&self) {
+        self.has_ended.store(true, Ordering::Relaxed);
+        self.bell.notify_waiters();
+    }
+
+    /// Waits until the connection is to end.
+    pub(crate) async fn ended(&self) {
+        self.until(|| self.has_ended.load(Ordering::Relaxed).then_some(())).await;
+    }
+
+    /// Waits until `look` returns something. It is asked again whenever something has happened.
+    async fn until<T>(&self, look: impl Fn() -> Option<T>) -> T {
+        loop {
+            let happened = self.bell.notified();
+            tokio::pin!(happened);
+            happened.as_mut().enable();
+            if let Some(seen) = look() {
+                return seen;
+            }
+            happened.await;
+        }
+    }
+}
+
+/// A piece of an answer.
+#[derive(Debug)]
+pub(crate) struct Piece {
+    pub(crate) bytes: Vec<u8>,
+    /// Whether the answer is complete with it. An answer without such a piece was cut off.
+    pub(crate) is_last: bool,
+    fate: Arc<Fate>,
+}
+
+/// What has become of a piece.
+#[derive(Debug)]
+struct Fate {
+    wire: Arc<Wire>,
+    /// The number of flushes before it was taken.
+    taken: AtomicU64,
+    is_dropped: AtomicBool,
+}
+
+impl Piece {
+    fn new(bytes: Vec<u8>, is_last: bool, wire: &Arc<Wire>) -> Self {
+        let fate = Fate {
+            wire: wire.clone(),
+            taken: AtomicU64::new(NEVER),
+            is_dropped: AtomicBool::new(false),
+        };
+        Self { bytes, is_last, fate: Arc::new(fate) }
+    }
+
+    /// Takes the bytes, to be sent.
+    pub(crate) fn take(&mut self) -> Vec<u8> {
+        self.fate.taken.store(self.fate.wire.flushes.load(Ordering::Relaxed), Ordering::Relaxed);
+        std::mem::take(&mut self.bytes)
+    }
+}
+
+impl Drop for Piece {
+    fn drop(&mut self) {
+        self.fate.is_dropped.store(true, Ordering::Relaxed);
+        self.fate.wire.bell.notify_waiters();
+    }
+}
+
+impl Fate {
+    /// Waits until the piece has reached the system. Returns whether it has.
+    async fn sent(&self) -> bool {
+        let look = || {
+            let taken = self.taken.load(Ordering::Relaxed);
+            if taken != NEVER && self.wire.flushes.load(Ordering::Relaxed) > taken {
+                return Some(true);
+            }
+            let is_lost = taken == NEVER && self.is_dropped.load(Ordering::Relaxed);
+            (is_lost || self.wire.has_ended.load(Ordering::Relaxed)).then_some(false)
+        };
+        self.wire.until(look).await
+    }
+}
+
+/// The frames of a request.
+pub(crate) enum Frames {
+    /// All of them.
+    One(Vec<u8>),
+    /// They come one by one, until the other end is gone.
+    Many(mpsc::Receiver<Vec<u8>>),
+}
+
+/// A request of a visitor.
+pub(crate) struct Visit {
+    pub(crate) frames: Frames,
+    pub(crate) form: Form,
+    pub(crate) answer: oneshot::Sender<Answer>,
+}
+
+/// The answer to a visit.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    /// Nothing for the lines of a batch, which have no head.
+    pub(crate) head: Option<Head>,
+    /// The beginning of the body.
+    pub(crate) first: Piece,
+    /// The rest, if there is more.
+    pub(crate) rest: Option<mpsc::Receiver<Piece>>,
+}
+
+/// The way of the answer to the visitor.
+struct Way {
+    wire: Arc<Wire>,
+    has_head: bool,
+    answer: Option<oneshot::Sender<Answer>>,
+    rest: Option<mpsc::Sender<Piece>>,
+    /// Whether the last piece was sent.
+    is_done: bool,
+}
+
+impl Way {
+    /// Sends a piece, which is the last one if `is_last`. Returns what becomes of it, or nothing
+    /// if the visitor is gone.
+    async fn send(&mut self, mut bytes: Vec<u8>, is_last: bool) -> Option<Arc<Fate>> {
+        let Some(answer) = self.answer.take() else {
+            self.is_done = is_last;
+            let piece = Piece::new(bytes, is_last, &self.wire);
+            let fate = piece.fate.clone();
+            self.rest.as_ref()?.send(piece).await.ok()?;
+            return Some(fate);
+        };
+        let head = if self.has_head {
+            let (head, length) = Head::read(&bytes)?;
+            bytes.drain(..length);
+            Some(head)
+        } else {
+            None
+        };
+        self.is_done = is_last;
+        let rest = (!is_last).then(|| {
+            let (sender, receiver) = mpsc::channel(1);
+            self.rest = Some(sender);
+            receiver
+        });
+        let first = Piece::new(bytes, is_last, &self.wire);
+        let fate = first.fate.clone();
+        answer.send(Answer { head, first, rest }).ok()?;
+        Some(fate)
+    }
+
+    /// Answers that nothing can be told, if nothing was told yet.
+    async fn give_up(&mut self, is_stopping: bool) {
+        if self.answer.is_none() || !self.has_head {
+            return;
+        }
+        let problem = if is_stopping {
+            Problem::from(&Refusal::closing())
+        } else {
+            Problem::new("UNKNOWN", "it is not known what became of the request")
+        };
+        let mut out = Vec::new();
+        problem.answer(&mut out);
+        self.send(out, true).await;
+    }
+
+    /// Waits until the visitor is gone.
+    async fn gone(&mut self) {
+        match (&mut self.answer, &self.rest) {
+            (Some(answer), _) => answer.closed().await,
+            (None, Some(rest)) => rest.closed().await,
+            (None, None) => std::future::pending().await,
+        }
+    }
+}
+
+/// Carries out a visit. Returns the client if it can serve another one; otherwise the shards have
+/// forgotten it, and whatever was handed to it and not sent goes back.
+pub(crate) async fn carry_out(
+    around: &Surroundings,
+    mut client: Client,
+    visit: Visit,
+    wire: Arc<Wire>,
+) -> Option<Client> {
+    let Visit { frames, form, answer } = visit;
+    client.session.dialect.set(form.dialect());
+    let mut coming = match frames {
+        Frames::One(frame) => {
+            client.take_over(&frame);
+            None
+        }
+        Frames::Many(coming) => Some(coming),
+    };
+    let mut way = Way {
+        wire,
+        has_head: form != Form::Line,
+        answer: Some(answer),
+        rest: None,
+        is_done: false,
+    };
+    let is_whole = pump(around, &mut client, &mut coming, &mut way).await;
+    if is_whole && !around.stop.is_asked_for() {
+        return Some(client);
+    }
+    client.leave_uncounted();
+    None
+}
+
+/// Passes frames and answers on. Returns whether everything was answered and sent.
+async fn pump(
+    around: &Surroundings,
+    client: &mut Client,
+    coming: &mut Option<mpsc::Receiver<Vec<u8>>>,
+    way: &mut Way,
+) -> bool {
+    loop {
+        client.session.bell.hush();
+        if client.session.killed().is_some() {
+            way.wire.end();
+            return false;
+        }
+        let ends = client.ends_by_failure();
+        while client.encode() {
+            let is_last = coming.is_none() && client.is_answered();
+            let bytes = client.session.outbox.borrow().unwritten().to_vec();
+            let (count, hands_over) = (bytes.len(), client.session.outbox.borrow().hands_over());
+            let Some(fate) = way.send(bytes, is_last).await else { return false };
+            if hands_over && !fate.sent().await {
+                return false;
+            }
+            client.left(count);
+        }
+        if coming.is_none() && client.is_answered() {
+            return way.is_done || way.send(Vec::new(), true).await.is_some();
+        }
+        let is_stopping = around.stop.is_asked_for();
+        if ends || client.is_at_loss() || around.cut_off.is_asked_for() {
+            way.give_up(is_stopping).await;
+            return false;
+        }
+        match client.proceed(is_stopping) {
+            Step::Again => {}
+            Step::Over | Step::Move(_) => {
+                way.give_up(is_stopping).await;
+                return false;
+            }
+            Step::Await => {
+                if !await_event(client, coming, way).await {
+                    return false;
+                }
+            }
+        }
+    }
+}
+
+/// Waits until there is something to do. Returns false if the visitor is gone.
+async fn await_event(
+    client: &mut Client,
+    coming: &mut Option<mpsc::Receiver<Vec<u8>>>,
+    way: &mut Way,
+) -> bool {
+    let reads = coming.is_some() && client.wants_read();
+    let session = client.session.clone();
+    tokio::select! {
+        () = poll_fn(|task| session.bell.poll_rung(task)) => true,
+        frame = next_frame(coming), if reads => {
+            match frame {
+                Some(frame) => client.take_over(&frame),
+                None => *coming = None,
+            }
+            true
+        }
+        () = way.gone() => false,
+    }
+}
+
+async fn next_frame(coming: &mut Option<mpsc::Receiver<Vec<u8>>>) -> Option<Vec<u8>> {
+    match coming {
+        Some(coming) => coming.recv().await,
+        None => None,
+    }
+}

@@ -1,0 +1,259 @@
+//! HTTP connections: a place of their own behind the shards, on a thread of its own, so that no
+//! shard ever waits for HTTP. In a cluster the home of all connections serves them.
+//!
+//! hyper speaks the protocol. What requests mean is up to `doors::http::api`.
+
+mod wire;
+
+use std::cell::RefCell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::Request;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::service::TowerToHyperService;
+use pinpriq_engine::time::Timestamp;
+use pinpriq_store::StoreError;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::LocalSet;
+use tower::ServiceBuilder;
+use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::{DefaultPredicate, Predicate};
+
+use self::wire::Watched;
+use super::home::home;
+use super::server::{Throttles, accept};
+use super::serving::{Common, Context};
+use crate::config::{Config, DoorName, Limits, Watch};
+use crate::doors::http::api::{Api, Asker, HandsOver, router};
+use crate::doors::kind_of;
+use crate::error::ServeError;
+use crate::home::client::Client;
+use crate::home::visit::{self, Visit, Wire};
+use crate::session::ending::Ending;
+
+/// The most bytes of the head of a request, including the target.
+const HEAD_BYTES_MAX: usize = 128 << 10;
+
+/// How many requests of one connection may be under way over HTTP/2.
+const STREAMS_MAX: u32 = 128;
+
+/// How many visits of one connection may wait to begin.
+const VISITS_WAITING: usize = 16;
+
+/// The thread of a server that has HTTP connections.
+pub(crate) struct HttpThread {
+    ended: oneshot::Receiver<Result<(), StoreError>>,
+}
+
+impl HttpThread {
+    /// Starts the thread, which accepts connections at once. Time begins with `start`.
+    pub(crate) fn start(
+        config: &Config,
+        common: Arc<Common>,
+        listeners: Vec<TcpListener>,
+        start: Timestamp,
+    ) -> Result<Self, ServeError> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|source| ServeError::Runtime { source })?;
+        let listeners = listeners.into_iter().map(TcpListener::into_std);
+        let listeners: Vec<_> =
+            listeners.collect::<Result<_, _>>().map_err(|source| ServeError::Runtime { source })?;
+        let (tell_ended, ended) = oneshot::channel();
+        let config = config.clone();
+        let run = move || {
+            let ended = LocalSet::new().block_on(&runtime, async {
+                let context = home(&config, &common, start)?;
+                let accepting = accepting(&context, &config, listeners);
+                context.serve(accepting).await
+            });
+            // Nothing waits if the server was given up.
+            let _ = tell_ended.send(ended);
+        };
+        let builder = thread::Builder::new().name("http".to_owned());
+        builder.spawn(run).map_err(|source| ServeError::Runtime { source })?;
+        Ok(Self { ended })
+    }
+
+    /// Waits until the thread has stopped.
+    pub(crate) async fn ended(self) -> Result<(), ServeError> {
+        match self.ended.await {
+            Ok(ended) => ended.map_err(|source| ServeError::Failed { source }),
+            Err(_) => Err(ServeError::Runtime { source: std::io::ErrorKind::Other.into() }),
+        }
+    }
+}
+
+/// Accepts connections until the stop is asked for.
+fn accepting(
+    context: &Rc<Context>,
+    config: &Config,
+    listeners: Vec<std::net::TcpListener>,
+) -> impl Future<Output = ()> + use<> {
+    let watch = config.watch;
+    let accepting: Vec<_> = listeners
+        .into_iter()
+        .filter_map(|listener| TcpListener::from_std(listener).ok())
+        .map(|listener| {
+            let context = context.clone();
+            tokio::task::spawn_local(async move { accept_all(&context, watch, &listener).await })
+        })
+        .collect();
+    let stop = context.common.stop.clone();
+    async move {
+        stop.asked_for().await;
+        for task in accepting {
+            task.abort();
+            // The task owns the listener until it is gone.
+            let _ = task.await;
+        }
+    }
+}
+
+/// Accepts connections. Never ends.
+pub(crate) async fn accept_all(context: &Rc<Context>, watched: Watch, listener: &TcpListener) {
+    if let Ok(address) = listener.local_addr() {
+        tracing::info!(%address, door = DoorName::Http.word(), "listening");
+    }
+    let throttles = Throttles::default();
+    let limits = context.options.limits;
+    let router = router(Api::new(&limits));
+    loop {
+        let accepted = accept((context, watched), listener, &throttles).await;
+        let Some((stream, peer)) = accepted else { continue };
+        let place = context.shard().own();
+        context.common.add_connection(place);
+        let (context, router) = (context.clone(), router.clone());
+        tokio::task::spawn_local(async move {
+            let ending = serve(&context, (stream, peer), router, &limits).await;
+            context.shard().tally().close(ending);
+            context.common.remove_connection(place);
+        });
+    }
+}
+
+/// Serves one connection until it ends.
+async fn serve(
+    context: &Rc<Context>,
+    (stream, peer): (TcpStream, SocketAddr),
+    router: Router,
+    limits: &Limits,
+) -> Ending {
+    let wire = Arc::new(Wire::default());
+    let (asks, visits) = mpsc::channel(VISITS_WAITING);
+    let asker = Asker(asks);
+    let tally = context.shard().tally().clone();
+    let watched = Watched::new(stream, wire.clone(), tally);
+    let has_begun = watched.begun();
+    let service = ServiceBuilder::new()
+        .layer(CompressionLayer::new().compress_when(DefaultPredicate::new().and(MayWait)))
+        .map_request(move |mut request: Request<hyper::body::Incoming>| {
+            request.extensions_mut().insert(asker.clone());
+            request.map(axum::body::Body::new)
+        })
+        .service(router);
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.frame_timeout)
+        .max_buf_size(HEAD_BYTES_MAX);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(Duration::from_secs(30))
+        .max_concurrent_streams(STREAMS_MAX);
+    let service = TowerToHyperService::new(service);
+    let connection = builder.serve_connection(TokioIo::new(watched), service);
+    let mut connection = Box::pin(connection);
+    let visits = tokio::task::spawn_local(receive(context.clone(), visits, wire.clone(), peer));
+    let clock = context.shard().clock();
+    let late = async {
+        let last = clock.now().after(pinpriq_engine::time::Span::from_ms(
+            u64::try_from(limits.frame_timeout.as_millis()).unwrap_or(u64::MAX),
+        ));
+        clock.until(last).await;
+        if has_begun.get() {
+            std::future::pending::<()>().await;
+        }
+    };
+    let stop = context.common.stop.clone();
+    let ending = tokio::select! {
+        ended = connection.as_mut() => ending_of(ended.is_ok()),
+        () = late => Ending::Late,
+        () = wire.ended() => Ending::Killed,
+        () = stop.asked_for() => {
+            connection.as_mut().graceful_shutdown();
+            tokio::select! {
+                _ = connection.as_mut() => {}
+                () = context.cut_off() => {}
+            }
+            Ending::Stopped
+        }
+    };
+    wire.end();
+    drop(connection);
+    // Requests that were not answered find that nobody waits.
+    let _ = visits.await;
+    ending
+}
+
+const fn ending_of(is_ok: bool) -> Ending {
+    if is_ok { Ending::Closed } else { Ending::Broken }
+}
+
+/// Answers that hand tasks over are not compressed: what was written must have left.
+#[derive(Clone, Copy, Debug)]
+struct MayWait;
+
+impl Predicate for MayWait {
+    fn should_compress<B: http_body::Body>(&self, response: &hyper::Response<B>) -> bool {
+        response.extensions().get::<HandsOver>().is_none()
+    }
+}
+
+/// Carries out the visits of a connection until it has ended, each with a client that no other one
+/// has at the same time.
+async fn receive(
+    context: Rc<Context>,
+    mut visits: mpsc::Receiver<Visit>,
+    wire: Arc<Wire>,
+    peer: SocketAddr,
+) {
+    let idle: Rc<RefCell<Vec<Client>>> = Rc::default();
+    let mut at_work = tokio::task::JoinSet::new();
+    loop {
+        let visit = tokio::select! {
+            visit = visits.recv() => visit,
+            Some(_) = at_work.join_next() => continue,
+            () = wire.ended() => None,
+        };
+        let Some(visit) = visit else { break };
+        let known = idle.borrow_mut().pop();
+        let client = known.unwrap_or_else(|| begin(&context, peer));
+        let (context, wire, idle) = (context.clone(), wire.clone(), idle.clone());
+        at_work.spawn_local(async move {
+            let done = visit::carry_out(context.around(), client, visit, wire).await;
+            idle.borrow_mut().extend(done);
+        });
+    }
+    while at_work.join_next().await.is_some() {}
+    for client in idle.take() {
+        client.leave_uncounted();
+    }
+}
+
+/// Returns a new client that came from this address.
+fn begin(context: &Context, peer: SocketAddr) -> Client {
+    let who = context.shard().connect(DoorName::Http, peer);
+    let shard = context.shard().clone();
+    Client::begin(shard, who, (kind_of(DoorName::Http), peer), &context.options)
+}
