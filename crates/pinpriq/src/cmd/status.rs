@@ -171,6 +171,11 @@ fn table(rows: &[Row]) -> String {
         line.push(row.paused.clone().unwrap_or_else(|| "-".to_owned()));
         lines.push(line);
     }
+    aligned(&lines)
+}
+
+/// Lines with columns of equal width: the first on the left, the others on the right.
+pub(super) fn aligned(lines: &[Vec<String>]) -> String {
     let columns = lines.first().map_or(0, Vec::len);
     let widths: Vec<usize> = (0..columns)
         .map(|column| {
