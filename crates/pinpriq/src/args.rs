@@ -24,6 +24,7 @@ use self::tasks::{
     PlowArgs, PopArgs, PutArgs, RedriveArgs, ReleaseArgs, SwitchArgs, TakeArgs, TouchArgs,
     TransferArgs, UpdateArgs,
 };
+use self::top::TopArgs;
 use self::values::number_in;
 use self::wire::WireCommand;
 
@@ -43,6 +44,7 @@ pub(crate) mod schedules;
 mod task_texts;
 pub(crate) mod tasks;
 mod texts;
+pub(crate) mod top;
 mod values;
 pub(crate) mod wire;
 mod wire_texts;
@@ -144,6 +146,9 @@ pub(crate) enum Command {
     /// Print a table of the queues, with how fast tasks come and go
     #[command(long_about = queue_texts::STATUS, after_help = queue_texts::AFTER_STATUS)]
     Status(StatusArgs),
+    /// Show the state of a server in a terminal: queues, rates, tasks
+    #[command(long_about = queue_texts::TOP, after_help = queue_texts::AFTER_TOP)]
+    Top(TopArgs),
     /// Print the figures of a queue, or of all queues together
     #[command(long_about = queue_texts::STATS, after_help = queue_texts::AFTER_STATS)]
     Stats(StatsArgs),

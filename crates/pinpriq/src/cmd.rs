@@ -22,6 +22,7 @@ mod sending;
 mod serve;
 mod status;
 mod take;
+mod top;
 mod wire;
 
 #[cfg(test)]
@@ -61,6 +62,7 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Schedule(command) => schedule::schedule(&command),
         Command::Stats(arguments) => look::stats(&arguments),
         Command::Status(arguments) => status::status(&arguments),
+        Command::Top(arguments) => top::top(&arguments),
         Command::Export(arguments) => carrying::export(&arguments),
         Command::Import(arguments) => carrying::import(&arguments),
         Command::Publish(arguments) => fanout::publish(&arguments),

@@ -86,6 +86,25 @@ pub(super) const AFTER_STATUS: &str = doing!(
 "
 );
 
+/// What `top` does.
+pub(super) const TOP: &str = "\
+Show the state of a server in a terminal: its queues, how many tasks are in which state, how fast \
+they come and go, and how long the oldest ready task has been there.
+
+The list can be ordered and filtered. Enter opens a queue and then a task, p pauses a queue, e \
+says why a queue or a task stands still, ? lists all keys. If the server goes away, top says so \
+and tries again. With --once it prints a table and ends, with --json one object for each round of \
+figures. Both need two rounds for the rates, so the first line comes after one --interval.";
+
+/// After the help of `top`.
+pub(super) const AFTER_TOP: &str = doing!(
+    "  pinpriq top
+  pinpriq top --prefix mail --interval 5s
+  pinpriq top --once
+  pinpriq top --json | jq '.server.out_per_second'
+"
+);
+
 /// What `stats` does.
 pub(super) const STATS: &str = "\
 Print the figures of a queue, or of all queues together.

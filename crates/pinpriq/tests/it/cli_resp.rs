@@ -15,6 +15,7 @@ mod fanout;
 mod listening;
 mod played;
 mod schedules;
+mod top;
 mod worker;
 
 /// A server with a RESP door, which is stopped at the end of its test.
@@ -28,8 +29,12 @@ struct Server {
 
 impl Server {
     fn start() -> Self {
+        Self::start_at("127.0.0.1:0")
+    }
+
+    fn start_at(address: &str) -> Self {
         let data = tempfile::tempdir().unwrap();
-        let mut command = pinpriq(&["serve", "--pinpriq", "off", "--resp", "127.0.0.1:0"]);
+        let mut command = pinpriq(&["serve", "--pinpriq", "off", "--resp", address]);
         command.args(["--durability", "memory", "--log-format", "json"]);
         command.arg("--data").arg(data.path());
         let serving = Serving::of_command(command);

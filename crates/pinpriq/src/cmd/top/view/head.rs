@@ -1,0 +1,83 @@
+//! The first lines: the server, and all its queues together.
+
+use std::fmt::Write as _;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget as _;
+
+use super::{BOLD, REVERSED, pairs};
+use crate::cmd::top::figures::{STATES, plain};
+use crate::cmd::top::history::short;
+use crate::cmd::top::model::{Latest, Link, Model};
+use crate::units::brief;
+
+/// How many columns the line of the whole server has.
+const LINE_COLUMNS: usize = 20;
+
+pub(super) fn draw(model: &Model, lines: [Rect; 3], buffer: &mut Buffer) {
+    let [first, second, third] = lines;
+    server(model).render(first, buffer);
+    let Some(latest) = &model.latest else { return };
+    if let Some(failure) = &latest.server.failure {
+        let sentence = format!("The disk failed, and nothing can be changed: {failure}");
+        Line::styled(sentence, REVERSED).render(third, buffer);
+    }
+    totals(model, latest).render(second, buffer);
+}
+
+fn server(model: &Model) -> Line<'_> {
+    let mut spans = vec![Span::styled("pinpriq", BOLD)];
+    if let Some(Latest { server, .. }) = &model.latest {
+        spans.push(Span::raw(format!(" {}", server.version)));
+    }
+    spans.push(Span::raw(format!(" at {}  ", plain(model.address.as_bytes()))));
+    if matches!(model.link, Link::Lost(_)) {
+        spans.push(Span::styled(" not connected, trying again ", REVERSED));
+    } else if let Some(Latest { server, .. }) = &model.latest {
+        let facts = [
+            ("durability", server.durability.clone()),
+            ("connections", short(server.connections)),
+            ("shards", short(server.shards)),
+            ("up", brief(server.uptime_ms)),
+        ];
+        spans.extend(pairs(facts).spans);
+    }
+    Line::from(spans)
+}
+
+fn totals<'a>(model: &Model, latest: &Latest) -> Line<'a> {
+    let (put, left) = model.total.rates().unzip();
+    let rate =
+        |rate: Option<_>| rate.map_or_else(|| "-".to_owned(), super::super::history::Rate::shown);
+    let mut facts = vec![("in/s", rate(put)), ("out/s", rate(left))];
+    let states = STATES.iter().zip(latest.server.all.counts);
+    facts.extend(states.take(4).map(|((_, state), count)| (*state, short(count))));
+    let line = pairs(facts);
+    let spark = model.total.line(latest.server_ms, LINE_COLUMNS);
+    Line::from([line.spans, vec![Span::raw(spark)]].concat())
+}
+
+/// What there is to say when nothing else is.
+pub(super) fn remark(model: &Model) -> String {
+    let Some(latest) = &model.latest else { return String::new() };
+    let order = if model.reversed { ", reversed" } else { "" };
+    let queues = if latest.queues == 1 { "queue" } else { "queues" };
+    let mut remark = format!(
+        "{}{} {queues}, {} paused; in the order of {}{order}",
+        latest.queues,
+        if latest.more { "+" } else { "" },
+        latest.server.paused,
+        model.sort.column()
+    );
+    if latest.asked < latest.queues && latest.asked > 0 {
+        let rounds = latest.queues.div_ceil(latest.asked);
+        let _ = write!(remark, "; those not shown are up to {rounds} rounds old");
+    }
+    if latest.took_ms > model.interval_ms {
+        let took = brief(u64::try_from(latest.took_ms).unwrap_or_default());
+        let _ = write!(remark, "; a round takes {took}");
+    }
+    remark
+}

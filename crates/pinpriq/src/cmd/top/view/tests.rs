@@ -1,0 +1,347 @@
+//! Pictures of the screen. Any size is drawn without a panic.
+
+use expect_test::{Expect, expect, expect_file};
+use pinpriq_wire::resp::Value;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Modifier;
+
+use super::draw;
+use crate::cmd::top::asker::Sight;
+use crate::cmd::top::figures::Figures;
+use crate::cmd::top::gatherer::News;
+use crate::cmd::top::model::tests::{START_MS, bulk, figures, four, model, page, press, round};
+use crate::cmd::top::model::{Model, Place};
+
+fn picture(model: &Model) -> Buffer {
+    let area = Rect::new(0, 0, model.size.0, model.size.1);
+    let mut buffer = Buffer::empty(area);
+    draw(model, area, &mut buffer);
+    buffer
+}
+
+fn text(model: &Model) -> String {
+    let buffer = picture(model);
+    let width = usize::from(model.size.0).max(1);
+    let lines = buffer.content().chunks(width).map(|cells| {
+        let line: String = cells.iter().map(ratatui::buffer::Cell::symbol).collect();
+        line.trim_end().to_owned() + "\n"
+    });
+    lines.collect()
+}
+
+#[track_caller]
+fn check(model: &Model, expected: &Expect) {
+    expected.assert_eq(&text(model));
+}
+
+/// A server that has worked for half a minute.
+fn busy(size: (u16, u16)) -> Model {
+    let mut model = model(size);
+    for second in 0..=30 {
+        let jobs = Figures {
+            put: 3_000 + second * 120,
+            left: second * (100 + second),
+            ..figures([1_234, 16, 0, 2])
+        };
+        let mail = Figures {
+            put: 123_456_789,
+            left: 23_456_789,
+            paused: "out".to_owned(),
+            ..figures([100_000_000, 0, 250_000, 0])
+        };
+        let queues = [("jobs", jobs), ("mail-\u{1b}[31m", mail), ("resize", figures([0, 0, 0, 0]))];
+        model.hear(round(START_MS + second * 1_000, &queues));
+    }
+    model
+}
+
+#[test]
+fn the_overview() {
+    check(
+        &busy((80, 12)),
+        &expect![[r"
+            pinpriq 0.1.0 at 127.0.0.1:7251  durability strict  connections 3  shards 1  up
+            in/s 120  out/s 159  ready 100M  taken 16  waiting 250k  buried 2            ▆▆▇
+
+            queue               ready  taken waiting buried  in/s out/s oldest paused last m
+            jobs                 1234     16       0      2   120   159 20m34s      -    ▇██
+            mail-\u{1b}[31m      100M      0    250k      0     0     0  1157d    out    ▁▁▁
+            resize                  0      0       0      0     0     0      -      -    ▁▁▁
+
+
+
+            3 queues, 0 paused; in the order of queue
+            enter open  s sort  r reverse  / filter  p pause  e explain  ? help  q quit
+        "]],
+    );
+    let mut model = busy((120, 10));
+    press(&mut model, "sssssssr");
+    expect_file!["../../../../testdata/top_wide.txt"].assert_eq(&text(&model));
+}
+
+#[test]
+fn a_queue() {
+    let mut model = busy((80, 18));
+    press(&mut model, "\r");
+    check(
+        &model,
+        &expect![[r"
+            pinpriq 0.1.0 at 127.0.0.1:7251  durability strict  connections 3  shards 1  up
+            in/s 120  out/s 159  ready 100M  taken 16  waiting 250k  buried 2            ▆▆▇
+
+            queue jobs            ▆▆▇▇▇▇████
+            ready 1234  taken 16  waiting 0  buried 2  zombie 0  done 0
+            in/s 120  out/s 159  oldest 20m34s  failures 0  takers 0  subscribers 0
+             ready   taken   waiting   buried   zombie   done  page 1
+
+
+
+
+
+
+
+
+
+
+            enter task  tab state  n/b pages  p pause  e explain  ? help  q back
+        "]],
+    );
+    let Place::Queue(visit) = &model.place else { panic!("{:?}", model.place) };
+    let of = visit.of.clone();
+    model.hear(page(&of, &["1", "2"], Some("3")));
+    press(&mut model, "j");
+    check(
+        &model,
+        &expect![[r"
+            pinpriq 0.1.0 at 127.0.0.1:7251  durability strict  connections 3  shards 1  up
+            in/s 120  out/s 159  ready 100M  taken 16  waiting 250k  buried 2            ▆▆▇
+
+            queue jobs            ▆▆▇▇▇▇████
+            ready 1234  taken 16  waiting 0  buried 2  zombie 0  done 0
+            in/s 120  out/s 159  oldest 20m34s  failures 0  takers 0  subscribers 0
+            settings ids sequence  ttr 30000
+             ready   taken   waiting   buried   zombie   done  page 1
+            id         priority taken fails       put  payload
+            1                -5     2     1    2m ago  mail\u{1b}[2J to ada
+            2                -5     2     1    2m ago  mail\u{1b}[2J to ada
+            n shows more
+
+
+
+
+
+            enter task  tab state  n/b pages  p pause  e explain  ? help  q back
+        "]],
+    );
+}
+
+#[test]
+fn a_task() {
+    let mut model = four((80, 20));
+    press(&mut model, "\r");
+    let Place::Queue(visit) = &model.place else { panic!("{:?}", model.place) };
+    let News::Page(page) = page(&visit.of.clone(), &["17"], None) else { panic!("no page") };
+    let task = page.tasks[0].clone();
+    model.hear(News::Page(page));
+    press(&mut model, "\r");
+    let sight =
+        |task| News::Sight(Box::new(Sight { queue: b"a".to_vec(), id: b"17".to_vec(), task }));
+    model.hear(sight(Some(task)));
+    check(
+        &model,
+        &expect![[r"
+            pinpriq 0.1.0 at 127.0.0.1:7251  durability strict  connections 3  shards 1  up
+            in/s -  out/s -  ready 33  taken 4  waiting 7  buried 9
+
+            task 17 of queue a
+            priority        -5
+            state           ready
+            attempts        2
+            failures        1
+            reason          no answer
+            put_at          910000, 1m30s ago
+            ttl_at          1060000, in 1m
+            payload, 15 bytes
+            mail\u{1b}[2J to ada
+
+
+
+
+
+
+            down more  p pause  e explain  ? help  q back
+        "]],
+    );
+    model.hear(sight(None));
+    assert!(text(&model).contains("The task is not there any more."));
+}
+
+#[test]
+fn what_lies_over_it() {
+    let mut model = four((80, 20));
+    press(&mut model, "?");
+    check(
+        &model,
+        &expect![[r"
+            pinpriq 0.1.0 at 127.0.0.1:7251  durability strict  connections 3  shards 1  up
+            in/s -  out/s -  ready 33  taken 4  waiting 7  buried 9
+               ┌ help ─────────────────────────────────────────────────────────────────┐
+            que│ up, down, k, j     move the cursor                                    │st m
+            a  │ page up, page down a page of queues, or of tasks (also b and n)       │
+            b  │ home, end, g, G    the first, the last                                │
+            c  │ enter              enter the queue, or the task                       │
+            mai│ q, escape          go back; in the overview, leave                    │
+               │ s                  order by the next column                           │
+               │ r                  reverse the order                                  │
+               │ /                  show only queues with these letters in their names │
+               │ tab, shift-tab     in a queue: tasks of the next state, or the last   │
+               │ p                  pause the queue for takes, or end that; asks first │
+               │ e                  explain why the queue, or the task, stands still   │
+               │ control-L          draw the screen anew                               │
+               │ ?                  this help                                          │
+               │ control-C          leave                                              │
+               └───────────────────────────────────────────────────────────────────────┘
+            4 queues, 0 paused; in the order of queue
+            any key close
+        "]],
+    );
+    press(&mut model, "q");
+    let why = Value::Map(vec![(bulk("code"), bulk("paused"))]);
+    let answer = Value::Map(vec![
+        (bulk("id"), Value::Null),
+        (bulk("state"), Value::Null),
+        (bulk("since"), Value::Null),
+        (bulk("reasons"), Value::Array(vec![why])),
+    ]);
+    model.hear(News::Explained { queue: b"a".to_vec(), id: None, answer });
+    check(
+        &model,
+        &expect![[r"
+        pinpriq 0.1.0 at 127.0.0.1:7251  durability strict  connections 3  shards 1  up
+        in/s -  out/s -  ready 33  taken 4  waiting 7  buried 9
+
+        queue               ready  taken waiting buried  in/s out/s oldest paused last m
+        a                       1      0       7      0     -     -     1s      -
+        b                       2      0       0      9     -     -     2s      -
+        c                      30      4       0      0     -     -    30s      -
+        mail                    0      0       0      0     -     -      -      -
+                        ┌ EXPLAIN a ───────────────────────────────────┐
+                        │ No task of this queue can be handed out now. │
+                        │ The queue is paused for takes.               │
+                        └──────────────────────────────────────────────┘
+
+
+
+
+
+
+        4 queues, 0 paused; in the order of queue
+        any key close
+    "]],
+    );
+}
+
+#[test]
+fn the_last_lines_tell_what_is_going_on() {
+    let mut model = four((80, 12));
+    let bottom = |model: &Model| {
+        let text = text(model);
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len() - 2..].join("\n")
+    };
+    let mut told = Vec::new();
+    press(&mut model, "p");
+    told.push(bottom(&model));
+    press(&mut model, "n/ma");
+    told.push(bottom(&model));
+    press(&mut model, "\r");
+    told.push(bottom(&model));
+    model.hear(News::Refused("NOQUEUE there is no queue \u{1b}".to_owned()));
+    told.push(bottom(&model));
+    model.hear(News::Lost("no connection to 127.0.0.1:7251: refused".to_owned()));
+    told.push(bottom(&model));
+    assert!(text(&model).contains(" not connected"));
+    expect![[r#"
+        Pause takes from queue a? y/n
+        y yes  n no
+        filter: ma
+        enter keep  esc as before
+        only queues with "ma"; escape shows all
+        enter open  s sort  r reverse  / filter  p pause  e explain  ? help  q quit
+        NOQUEUE there is no queue \u{1b}
+        enter open  s sort  r reverse  / filter  p pause  e explain  ? help  q quit
+        no connection to 127.0.0.1:7251: refused
+        enter open  s sort  r reverse  / filter  p pause  e explain  ? help  q quit"#]]
+    .assert_eq(&told.join("\n"));
+}
+
+#[test]
+fn what_is_not_seen_all_the_time_says_so() {
+    let mut model = model((120, 24));
+    let News::Round(mut news) = round(START_MS, &[("a", figures([0; 4])), ("b", figures([0; 4]))])
+    else {
+        panic!("that is a round")
+    };
+    news.figures.truncate(1);
+    news.took_ms = 4_000;
+    news.server.failure = Some("no space left on device".to_owned());
+    model.hear(News::Round(news));
+    let text = text(&model);
+    for words in [
+        "those not shown are up to 2 rounds old; a round takes 4s",
+        "The disk failed, and nothing can be changed: no space left on device",
+    ] {
+        assert!(text.contains(words), "{text}");
+    }
+}
+
+#[test]
+fn the_cursor_and_the_order_are_reversed() {
+    let mut model = four((80, 12));
+    press(&mut model, "sgj");
+    let buffer = picture(&model);
+    let is_reversed = |x: u16, y: u16| buffer[(x, y)].modifier.contains(Modifier::REVERSED);
+    // The name of the first column is at the left, and the cursor on the second queue.
+    assert!(!is_reversed(0, 3) && !is_reversed(0, 4) && is_reversed(0, 5) && !is_reversed(0, 6));
+    let text = text(&model);
+    let heads = text.lines().nth(3).unwrap();
+    let ready = u16::try_from(heads.find("ready").unwrap()).unwrap();
+    assert!(is_reversed(ready, 3) && !is_reversed(ready + 7, 3));
+}
+
+#[test]
+fn no_size_is_too_small() {
+    let states = ["", "?", "/ma", "p", "\r", "\r\r", "e"];
+    for keys in states {
+        let mut model = busy((80, 24));
+        press(&mut model, keys);
+        if let Place::Queue(visit) = &model.place {
+            let of = visit.of.clone();
+            model.hear(page(&of, &["1", "2", "3"], None));
+            press(&mut model, "j\r");
+        }
+        for width in (0..30).chain([79, 80, 81, 500]) {
+            for height in (0..12).chain([200]) {
+                model.resize((width, height));
+                picture(&model);
+            }
+        }
+        model.resize((20, 5));
+        // The help covers all of it.
+        assert!(keys == "?" || text(&model).starts_with("pinpriq"), "{keys}");
+    }
+}
+
+#[test]
+fn no_control_reaches_the_terminal() {
+    let mut model = busy((80, 24));
+    press(&mut model, "j\r");
+    let Place::Queue(visit) = &model.place else { panic!("{:?}", model.place) };
+    let of = visit.of.clone();
+    model.hear(page(&of, &["\u{9b}1", "\u{202e}2"], None));
+    let buffer = picture(&model);
+    let is_nasty = |character: char| character.is_control() || character == '\u{202e}';
+    assert!(!buffer.content().iter().any(|cell| cell.symbol().chars().any(is_nasty)));
+    assert!(text(&model).contains(r"mail\u{1b}[2J to ada"));
+}
