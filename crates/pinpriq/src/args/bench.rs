@@ -32,6 +32,8 @@ pub(crate) enum Door {
     Resp,
     /// The pinpriq protocol, which has neither leases nor acknowledgements
     Pinpriq,
+    /// HTTP/1.1
+    Http,
 }
 
 /// The arguments of `bench`.

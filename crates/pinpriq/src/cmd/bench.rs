@@ -6,7 +6,7 @@
 use std::hash::{BuildHasher as _, RandomState};
 use std::net::{SocketAddr, ToSocketAddrs as _};
 
-use pinpriq_load::{Bound, Dialect, Figures, Move, Pace, Pinpriq, Plan, Resp, Step, Trouble};
+use pinpriq_load::{Bound, Dialect, Figures, Http, Move, Pace, Pinpriq, Plan, Resp, Step, Trouble};
 
 use crate::args::bench::{BenchArgs, Door, Workload};
 use crate::exit::{Exit, Failure};
@@ -49,6 +49,7 @@ pub(crate) fn bench(arguments: &BenchArgs) -> Result<Exit, Failure> {
             let mut dialect = Resp::with_members(&names, &payload, priorities, &members);
             measure(arguments, &plan, &mut dialect)?
         }
+        Door::Http => measure(arguments, &plan, &mut Http::new(&names, &payload))?,
         Door::Pinpriq => {
             // Packets with one key leave together, so no run may use the keys of another one.
             let key = RandomState::new().hash_one(std::process::id());
@@ -72,7 +73,10 @@ fn check(arguments: &BenchArgs) -> Result<(), Failure> {
     if arguments.done && arguments.workload != Workload::Mixed {
         return unusable("only mixed has --done: leave it out, or measure mixed".to_owned());
     }
-    if arguments.door == Door::Resp {
+    if arguments.door == Door::Http && (arguments.workload == Workload::FanOut || arguments.done) {
+        return unusable("fan-out and --done are measured with --door resp".to_owned());
+    }
+    if arguments.door != Door::Pinpriq {
         return Ok(());
     }
     if arguments.workload == Workload::FanOut {
@@ -151,10 +155,11 @@ fn member(arguments: &BenchArgs, number: u32) -> String {
 /// Returns the address of the server: as given, from the environment, or the default of its door.
 fn address(arguments: &BenchArgs) -> Result<SocketAddr, Failure> {
     let (variable, default) = match arguments.door {
-        Door::Resp => ("PINPRIQ_RESP_ADDRESS", "127.0.0.1:7251"),
-        Door::Pinpriq => ("PINPRIQ_ADDRESS", "127.0.0.1:7250"),
+        Door::Resp => (Some("PINPRIQ_RESP_ADDRESS"), "127.0.0.1:7251"),
+        Door::Pinpriq => (Some("PINPRIQ_ADDRESS"), "127.0.0.1:7250"),
+        Door::Http => (None, "127.0.0.1:7252"),
     };
-    let given = arguments.address.clone().or_else(|| std::env::var(variable).ok());
+    let given = arguments.address.clone().or_else(|| std::env::var(variable?).ok());
     let address = given.unwrap_or_else(|| default.to_owned());
     let found = address.to_socket_addrs().map(|mut addresses| addresses.next());
     match found {
