@@ -17,7 +17,7 @@ use axum::extract::Request;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
-use pinpriq_engine::time::Timestamp;
+use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_store::StoreError;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot};
@@ -26,7 +26,7 @@ use tower::ServiceBuilder;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{DefaultPredicate, Predicate};
 
-use self::wire::Watched;
+use self::wire::{Passing, Watched};
 use super::home::home;
 use super::server::{Throttles, accept};
 use super::serving::{Common, Context};
@@ -46,6 +46,9 @@ const STREAMS_MAX: u32 = 128;
 
 /// How many visits of one connection may wait to begin.
 const VISITS_WAITING: usize = 16;
+
+/// How long a client may take to notice that nothing more is read.
+const LINGER: Span = Span::from_ms(1_000);
 
 /// The thread of a server that has HTTP connections.
 pub(crate) struct HttpThread {
@@ -151,7 +154,7 @@ async fn serve(
     let (asks, visits) = mpsc::channel(VISITS_WAITING);
     let asker = Asker(asks);
     let tally = context.shard().tally().clone();
-    let watched = Watched::new(stream, wire.clone(), tally);
+    let watched = Watched::new(stream, wire.clone(), tally, Box::new(passing(context, LINGER)));
     let has_begun = watched.begun();
     let service = ServiceBuilder::new()
         .layer(CompressionLayer::new().compress_when(DefaultPredicate::new().and(MayWait)))
@@ -175,12 +178,9 @@ async fn serve(
     let connection = builder.serve_connection(TokioIo::new(watched), service);
     let mut connection = Box::pin(connection);
     let visits = tokio::task::spawn_local(receive(context.clone(), visits, wire.clone(), peer));
-    let clock = context.shard().clock();
+    let frame_ms = u64::try_from(limits.frame_timeout.as_millis()).unwrap_or(u64::MAX);
     let late = async {
-        let last = clock.now().after(pinpriq_engine::time::Span::from_ms(
-            u64::try_from(limits.frame_timeout.as_millis()).unwrap_or(u64::MAX),
-        ));
-        clock.until(last).await;
+        passing(context, Span::from_ms(frame_ms))().await;
         if has_begun.get() {
             std::future::pending::<()>().await;
         }
@@ -204,6 +204,18 @@ async fn serve(
     // Requests that were not answered find that nobody waits.
     let _ = visits.await;
     ending
+}
+
+/// Returns what begins a time of this length.
+fn passing(context: &Rc<Context>, length: Span) -> impl Fn() -> Passing + 'static {
+    let context = context.clone();
+    move || {
+        let context = context.clone();
+        Box::pin(async move {
+            let clock = context.shard().clock();
+            clock.until(clock.now().after(length)).await;
+        })
+    }
 }
 
 const fn ending_of(is_ok: bool) -> Ending {

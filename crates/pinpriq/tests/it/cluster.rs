@@ -1,6 +1,7 @@
 //! Nodes of a cluster on a real etcd, and the commands that look at it. Where etcd is not installed
 //! the test passes without having tested anything, unless `PINPRIQ_ENGINES=required` is set.
 
+mod http;
 mod peers;
 mod rollback;
 mod whole;

@@ -1,7 +1,7 @@
 //! The HTTP door of a real server: conversations written down in `testdata/http`, and what only
 //! connections can show.
 
-mod browser;
+pub(crate) mod browser;
 
 use std::path::Path;
 
@@ -198,6 +198,32 @@ fn slow_and_endless_requests_are_ended() {
     let reply = site.ask("POST /v1/queues/q/tasks text/plain", &big);
     assert_eq!(reply.status, 413);
     assert_eq!(site.figure("put"), 0);
+    site.server.stop();
+}
+
+#[test]
+fn large_requests_that_never_end_have_a_bound() {
+    let site = Site::open(&[]);
+    let before = site.server.resident_bytes();
+    let part = vec![b' '; 30 << 20];
+    let begun: Vec<_> = (0..12)
+        .map(|_| {
+            let mut browser = site.browser();
+            let head = "POST /v1/multi HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\
+                        Content-Length: 33000000\r\n\r\n";
+            browser.send_bytes(head.as_bytes());
+            browser.send_bytes(&part);
+            browser
+        })
+        .collect();
+    let grown = site.server.resident_bytes().saturating_sub(before);
+    assert!(grown < 700 << 20, "{grown} bytes more");
+    let busy = site.ask("POST /v1/multi application/json", &part);
+    assert_eq!(busy.status, 429, "{}", busy.text());
+    assert_eq!(site.ask("POST /v1/queues/q/tasks text/plain", b"x").status, 201);
+    drop(begun);
+    let nested = vec![b'['; 20 << 20];
+    assert_eq!(site.ask("POST /v1/multi application/json", &nested).status, 400);
     site.server.stop();
 }
 

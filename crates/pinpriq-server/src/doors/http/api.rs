@@ -28,7 +28,7 @@ use axum::routing::any;
 use tokio::sync::{mpsc, oneshot};
 
 use self::asking::Request;
-use self::body::{Streamed, read_body};
+use self::body::{Room, Streamed, read_body};
 use self::given::Values;
 use self::names::split_verb;
 use self::rates::Looks;
@@ -53,6 +53,7 @@ pub(crate) struct Api {
     /// How long a body may take from its first byte to its last.
     pub(crate) body_timeout: Duration,
     looks: Looks,
+    room: Room,
 }
 
 impl Api {
@@ -65,6 +66,7 @@ impl Api {
             payload_bytes_max: limits.payload_bytes_max,
             body_timeout: limits.frame_timeout,
             looks: Looks::default(),
+            room: Room::default(),
         }
     }
 }
@@ -201,7 +203,9 @@ async fn answer(
         body::check_lines(&head.headers)?;
         return batch::answer(api, asker, (names, values), body).await;
     }
-    let body = read_body(api, route, &head.headers, body).await?;
+    // Its room is taken until the request is answered.
+    let mut read = read_body(api, route, &head.headers, body).await?;
+    let body = read.bytes.take();
     let payload = match route.body {
         Wanted::Json if route.does != Does::Own(Own::Multi) => {
             body.iter().try_for_each(|body| values.add_object(body))?;

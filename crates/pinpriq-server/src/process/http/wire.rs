@@ -14,6 +14,9 @@ use crate::config::DoorName;
 use crate::home::visit::Wire;
 use crate::host::tally::Tally;
 
+/// A time that passes.
+pub(super) type Passing = Pin<Box<dyn Future<Output = ()>>>;
+
 /// A socket that is watched.
 pub(super) struct Watched {
     stream: TcpStream,
@@ -21,12 +24,22 @@ pub(super) struct Watched {
     tally: Rc<Tally>,
     /// Whether a byte has come.
     begun: Rc<Cell<bool>>,
+    /// Until when the rest of what the client sends is read, once nothing more is written.
+    lingers: Option<Passing>,
+    /// Begins that time.
+    linger: Box<dyn Fn() -> Passing>,
 }
 
 impl Watched {
-    /// Watches a socket.
-    pub(super) fn new(stream: TcpStream, wire: Arc<Wire>, tally: Rc<Tally>) -> Self {
-        Self { stream, wire, tally, begun: Rc::default() }
+    /// Watches a socket. `linger` begins the time that its client has to notice that nothing more
+    /// is read.
+    pub(super) fn new(
+        stream: TcpStream,
+        wire: Arc<Wire>,
+        tally: Rc<Tally>,
+        linger: Box<dyn Fn() -> Passing>,
+    ) -> Self {
+        Self { stream, wire, tally, begun: Rc::default(), lingers: None, linger }
     }
 
     /// Returns where it is noted that a byte has come.
@@ -81,7 +94,26 @@ impl AsyncWrite for Watched {
         Poll::Ready(Ok(()))
     }
 
+    /// Ends the sending side, then reads and discards what still comes, for a short time. Closing a
+    /// socket with unread input would destroy an answer that is on its way, such as the refusal of
+    /// a body that is too large.
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+        if self.lingers.is_none() {
+            ready!(Pin::new(&mut self.stream).poll_shutdown(context))?;
+            self.lingers = Some((self.linger)());
+        }
+        loop {
+            if let Some(lingers) = &mut self.lingers
+                && lingers.as_mut().poll(context).is_ready()
+            {
+                return Poll::Ready(Ok(()));
+            }
+            let mut scratch = [0; 16 << 10];
+            let mut buffer = ReadBuf::new(&mut scratch);
+            ready!(Pin::new(&mut self.stream).poll_read(context, &mut buffer))?;
+            if buffer.filled().is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+        }
     }
 }

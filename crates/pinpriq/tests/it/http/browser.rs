@@ -7,36 +7,36 @@ use std::net::{Shutdown, TcpStream};
 use crate::serving::GUARD;
 
 /// A connection.
-pub(super) struct Browser {
+pub(crate) struct Browser {
     stream: BufReader<TcpStream>,
 }
 
 /// A request. Its first line is written `METHOD target [content-type] [name:value]...`.
 #[derive(Clone, Debug)]
-pub(super) struct Request {
+pub(crate) struct Request {
     line: String,
     body: Vec<u8>,
 }
 
 /// What was answered.
 #[derive(Clone, Debug)]
-pub(super) struct Reply {
-    pub(super) status: u16,
+pub(crate) struct Reply {
+    pub(crate) status: u16,
     headers: Vec<(String, String)>,
-    pub(super) body: Vec<u8>,
+    pub(crate) body: Vec<u8>,
     /// Whether the connection ends after it.
-    pub(super) ends: bool,
+    pub(crate) ends: bool,
 }
 
 /// A request of a conversation, with the text up to its answer.
-pub(super) struct Part {
-    pub(super) before: String,
-    pub(super) request: Request,
+pub(crate) struct Part {
+    pub(crate) before: String,
+    pub(crate) request: Request,
 }
 
 /// Returns the requests of a conversation. A request begins with `> `, its body follows up to the
 /// answer, which begins with `< ` and ends with an empty line. Lines before a request are comments.
-pub(super) fn parts(text: &str) -> Vec<Part> {
+pub(crate) fn parts(text: &str) -> Vec<Part> {
     let mut parts = Vec::new();
     let (mut before, mut lines) = (String::new(), text.lines().peekable());
     while let Some(line) = lines.next() {
@@ -58,7 +58,7 @@ pub(super) fn parts(text: &str) -> Vec<Part> {
 }
 
 impl Request {
-    pub(super) fn of(line: &str, body: &[u8]) -> Self {
+    pub(crate) fn of(line: &str, body: &[u8]) -> Self {
         Self { line: line.to_owned(), body: body.to_vec() }
     }
 
@@ -80,45 +80,45 @@ impl Request {
 }
 
 impl Browser {
-    pub(super) fn connect(address: &str) -> Self {
+    pub(crate) fn connect(address: &str) -> Self {
         let stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(GUARD)).unwrap();
         Self { stream: BufReader::new(stream) }
     }
 
-    pub(super) fn send(&mut self, request: &Request) {
+    pub(crate) fn send(&mut self, request: &Request) {
         self.send_bytes(&request.bytes());
     }
 
     /// Sends bytes. The server may have ended the connection already.
-    pub(super) fn send_bytes(&mut self, bytes: &[u8]) {
+    pub(crate) fn send_bytes(&mut self, bytes: &[u8]) {
         let _ = self.stream.get_mut().write_all(bytes);
     }
 
-    pub(super) fn end_input(&self) {
+    pub(crate) fn end_input(&self) {
         let _ = self.stream.get_ref().shutdown(Shutdown::Write);
     }
 
     /// Reads until the connection ends.
-    pub(super) fn rest(&mut self) -> Vec<u8> {
+    pub(crate) fn rest(&mut self) -> Vec<u8> {
         let mut rest = Vec::new();
         // A reset ends it too.
         let _ = self.stream.read_to_end(&mut rest);
         rest
     }
 
-    pub(super) fn ask(&mut self, request: &Request) -> Reply {
+    pub(crate) fn ask(&mut self, request: &Request) -> Reply {
         self.send(request);
         let has_body = !request.line.starts_with("HEAD");
         self.reply_to(has_body)
     }
 
-    pub(super) fn reply(&mut self) -> Reply {
+    pub(crate) fn reply(&mut self) -> Reply {
         self.reply_to(true)
     }
 
     /// Reads the head of an answer: its status and header fields.
-    pub(super) fn head(&mut self) -> (u16, Vec<(String, String)>) {
+    pub(crate) fn head(&mut self) -> (u16, Vec<(String, String)>) {
         let mut lines = Vec::new();
         loop {
             let mut line = String::new();
@@ -170,12 +170,12 @@ impl Browser {
 }
 
 impl Reply {
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
     /// Returns the answer as a conversation has it, without what differs each time.
-    pub(super) fn written(&self) -> String {
+    pub(crate) fn written(&self) -> String {
         let mut text = format!("< {}", self.status);
         for (name, value) in &self.headers {
             match name.as_str() {

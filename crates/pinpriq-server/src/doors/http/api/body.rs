@@ -2,46 +2,87 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::body::Body;
 use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
-use http_body::{Frame, SizeHint};
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use http_body::{Body as _, Frame, SizeHint};
+use http_body_util::BodyExt as _;
 use hyper::body::Bytes;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::time::timeout;
 
 use super::super::problem::Problem;
 use super::Api;
 use super::route::{Body as Wanted, Route};
 use crate::home::visit::Piece;
 
-/// Reads the body of a request. Returns nothing if it is empty.
+/// The most bytes of bodies that all requests together may have in memory. Small bodies do not
+/// count.
+const ALL_BYTES_MAX: usize = 256 << 20;
+
+/// A body counts from this number of bytes on, in steps of this size.
+const STEP_BYTES: usize = 64 << 10;
+
+/// Room for the bodies of all requests.
+#[derive(Debug)]
+pub(crate) struct Room(Arc<Semaphore>);
+
+impl Default for Room {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(ALL_BYTES_MAX / STEP_BYTES)))
+    }
+}
+
+/// A body that was read, and the room that it takes until it is dropped.
+pub(super) struct Read {
+    pub(super) bytes: Option<Vec<u8>>,
+    _room: Vec<OwnedSemaphorePermit>,
+}
+
+/// Reads the body of a request. An empty one is none.
 pub(super) async fn read_body(
     api: &Api,
     route: &Route,
     headers: &HeaderMap,
     body: Body,
-) -> Result<Option<Vec<u8>>, Problem> {
+) -> Result<Read, Problem> {
     let is_payload = route.body == Wanted::Payload;
     let most = if is_payload { api.payload_bytes_max } else { api.body_bytes_max };
-    let reading = Limited::new(body, most).collect();
-    let read = tokio::time::timeout(api.body_timeout, reading).await;
-    let read = read.map_err(|_| Problem::new("LATE", "the body did not arrive in time"))?;
-    let bytes = read.map_err(|wrong| no_body(&*wrong, most))?.to_bytes();
-    if bytes.is_empty() {
-        return Ok(None);
+    let read = timeout(api.body_timeout, collect(body, most, &api.room)).await;
+    let read = read.map_err(|_| Problem::new("LATE", "the body did not arrive in time"))??;
+    if read.bytes.is_some() {
+        check_type(route.body, headers)?;
     }
-    check_type(route.body, headers)?;
-    Ok(Some(bytes.into()))
+    Ok(read)
 }
 
-fn no_body(wrong: &(dyn std::error::Error + Send + Sync + 'static), most: usize) -> Problem {
-    if wrong.downcast_ref::<LengthLimitError>().is_some() {
-        return Problem::new("TOOLARGE", format!("a body has at most {most} bytes here"));
+async fn collect(mut body: Body, most: usize, room: &Room) -> Result<Read, Problem> {
+    let too_large = || Problem::new("TOOLARGE", format!("a body has at most {most} bytes here"));
+    let declared = body.size_hint().lower();
+    if declared > most as u64 {
+        return Err(too_large());
     }
-    Problem::bad(format!("the body cannot be read: {wrong}"))
+    let (mut bytes, mut taken) = (Vec::new(), Vec::new());
+    while let Some(frame) = body.frame().await {
+        let frame =
+            frame.map_err(|wrong| Problem::bad(format!("the body cannot be read: {wrong}")))?;
+        let Some(data) = frame.data_ref() else { continue };
+        if bytes.len() + data.len() > most {
+            return Err(too_large());
+        }
+        bytes.extend_from_slice(data);
+        while bytes.len() / STEP_BYTES > taken.len() {
+            let step = room.0.clone().try_acquire_owned();
+            taken.push(step.map_err(|_| {
+                Problem::new("BUSY", "too many large requests are on their way: try again later")
+            })?);
+        }
+    }
+    let bytes = Some(bytes).filter(|bytes| !bytes.is_empty());
+    Ok(Read { bytes, _room: taken })
 }
 
 /// Refuses the lines of a batch of another type.
