@@ -45,7 +45,7 @@ fn default_of(setting: &str) -> String {
     match setting {
         "config" | "memory-limit" | "cluster" => "none".to_owned(),
         "data" => config.data.display().to_string(),
-        "pinpriq" | "resp" => {
+        "pinpriq" | "resp" | "http" => {
             let listener = config.listeners.iter().find(|it| it.door.word() == setting);
             listener.map_or_else(|| "off".to_owned(), |it| it.address.to_string())
         }

@@ -98,7 +98,7 @@ fn puts_and_takes() {
         (Command::Take(TAKE), r#"02 b00000000 01 04 "jobs""#),
         (
             Command::Take(Take { mode: TakeMode::LeaseOr(ms(5)), ..TAKE }),
-            r#"02 b01100000 01 04 "jobs" 05"#,
+            r#"02 b00011000 01 04 "jobs" 05"#,
         ),
         (Command::Take(many), r#"02 b11101101 b00000111 02 01 "a" 01 "b" 01 "m" 0a e8 07 05"#),
         (

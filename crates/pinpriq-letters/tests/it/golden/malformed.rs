@@ -79,7 +79,6 @@ fn what_a_field_cannot_hold_is_refused() {
         (r#"01 b00000110 04 "jobs" 00"#, OutOfRange("priority")),
         (r#"0d b00000000 04 "jobs" 01 "x" 00"#, OutOfRange("state")),
         (r#"0d b00000000 04 "jobs" 01 "x" 07"#, OutOfRange("state")),
-        (r#"02 b00011000 01 04 "jobs""#, OutOfRange("mode")),
         (r#"1d b00000110 04 "jobs""#, OutOfRange("sides")),
         ("1f b00000010", OutOfRange("flags")),
         (r#"09 b00000100 04 "jobs" 01 02 03 ff ff ff ff ff ff ff ff ff 01"#, OutOfRange("span")),
