@@ -38,6 +38,7 @@ pub use self::describe::command_tables;
 pub use self::settings::settings_table;
 
 use self::call::{Call, Talk, protocol_of};
+pub(crate) use self::encode::moments as task_moments;
 use self::fault::Fault;
 pub(crate) use self::looking::cursor_after as leases_cursor;
 pub(crate) use self::queues::cursor_after as names_cursor;

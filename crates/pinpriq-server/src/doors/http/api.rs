@@ -201,7 +201,8 @@ async fn answer(
     let once = head.headers.get(IDEMPOTENCY_KEY).map(|key| key.as_bytes().to_vec());
     if route.does == Does::Own(Own::Batch) {
         body::check_lines(&head.headers)?;
-        return batch::answer(api, asker, (names, values), body).await;
+        let request = Request { route, names, values, payload: None, once: None };
+        return batch::answer(api, asker, request, body).await;
     }
     // Its room is taken until the request is answered.
     let mut read = read_body(api, route, &head.headers, body).await?;

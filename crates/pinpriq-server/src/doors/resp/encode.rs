@@ -197,12 +197,6 @@ fn meta(
     record: &TaskRecord,
     hidden: Option<bool>,
 ) {
-    let (ready_at, lease_until, purge_at) = match &record.progress.state {
-        State::Waiting { ready_at } => (Some(*ready_at), None, None),
-        State::Taken(lease) => (None, lease.deadline, None),
-        State::Zombie { purge_at } => (None, None, Some(*purge_at)),
-        State::Ready | State::Buried | State::Done => (None, None, None),
-    };
     writer.map(26 + usize::from(hidden.is_some()));
     writer.bulk(b"queue");
     writer.bulk(&record.queue);
@@ -231,19 +225,30 @@ fn meta(
     whole(writer, u64::from(record.progress.failures));
     writer.bulk(b"reason");
     bytes(writer, record.progress.reason.as_ref());
-    for (name, at) in [
-        ("put_at", Some(record.put_at)),
-        ("ttl_at", record.progress.expires_at),
-        ("ready_at", ready_at),
-        ("lease_until", lease_until),
-        ("purge_at", purge_at),
-    ] {
+    for (name, at) in moments(record) {
         writer.bulk(name.as_bytes());
         moment(writer, at);
     }
     holder((writer, contacts), record);
     origin(writer, record.origin());
     scheduled(writer, record.scheduled());
+}
+
+/// Returns the moments of a task, each under its name.
+pub(crate) fn moments(record: &TaskRecord) -> [(&'static str, Option<Timestamp>); 5] {
+    let (ready_at, lease_until, purge_at) = match &record.progress.state {
+        State::Waiting { ready_at } => (Some(*ready_at), None, None),
+        State::Taken(lease) => (None, lease.deadline, None),
+        State::Zombie { purge_at } => (None, None, Some(*purge_at)),
+        State::Ready | State::Buried | State::Done => (None, None, None),
+    };
+    [
+        ("put_at", Some(record.put_at)),
+        ("ttl_at", record.progress.expires_at),
+        ("ready_at", ready_at),
+        ("lease_until", lease_until),
+        ("purge_at", purge_at),
+    ]
 }
 
 /// Writes what a dead letter was in the queue that it comes from.

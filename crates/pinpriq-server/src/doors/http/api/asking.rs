@@ -113,9 +113,7 @@ impl Request<'_> {
             return Ok(());
         }
         for item in self.values.values("done")?.unwrap_or_default() {
-            let text = serde_json::to_vec(&item).unwrap_or_default();
-            let mut members = Values::default();
-            members.add_object(&text)?;
+            let mut members = Values::of_value("done", item)?;
             let queue = needed("queue", members.bytes("queue")?)?;
             let receipt = needed("receipt", members.bytes("receipt")?)?;
             members.end("done")?;

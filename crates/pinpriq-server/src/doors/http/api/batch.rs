@@ -15,8 +15,7 @@ use super::super::form::Form;
 use super::super::frame::{Asked, Frame};
 use super::super::problem::Problem;
 use super::body::Streamed;
-use super::given::Values;
-use super::{Api, Asker, ROUTES, Request, asking};
+use super::{Api, Asker, Request, asking};
 use crate::home::visit::Frames;
 
 /// How many frames may wait for the shards.
@@ -32,10 +31,9 @@ const LINES: &str = "application/x-ndjson";
 pub(super) async fn answer(
     api: &Api,
     asker: &Asker,
-    (names, values): (Vec<(String, String)>, Values),
+    mut request: Request<'_>,
     body: Body,
 ) -> Result<Response, Problem> {
-    let mut request = Request { route: &ROUTES[0], names, values, payload: None, once: None };
     let queue = request.name("queue")?;
     let is_atomic = request.values.flag("atomic")?;
     request.values.end("batch")?;

@@ -51,6 +51,15 @@ impl Values {
         self.add_members(members)
     }
 
+    /// Returns the members of an object within an array of this name.
+    pub(crate) fn of_value(name: &str, value: Value) -> Result<Self, Problem> {
+        let Value::Object(members) = value else {
+            return Err(Problem::bad(format!("{name} holds objects")));
+        };
+        let all = members.into_iter().map(|(name, value)| (name, Given::Json(value)));
+        Ok(Self { all: all.collect() })
+    }
+
     /// Adds the members of an object that was read.
     fn add_members(&mut self, members: Pairs<Value>) -> Result<(), Problem> {
         members.0.into_iter().try_for_each(|(name, value)| self.add(name, Given::Json(value)))

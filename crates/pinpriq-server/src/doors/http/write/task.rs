@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use pinpriq_engine::task::{State, TaskId, TaskRecord};
-use pinpriq_engine::time::Timestamp;
 
 use super::super::head::{Content, Head};
 use super::super::json::{Object, moment_text};
+use crate::doors::resp::task_moments;
 use crate::doors::resp::words::receipt_numbers;
 use crate::home::contacts::Contacts;
 use crate::session::about::at_home;
@@ -37,7 +37,7 @@ pub(super) fn write(it: &mut Object<'_>, record: &TaskRecord, hidden: bool, cont
     if let Some(reason) = &progress.reason {
         it.bytes("reason", reason);
     }
-    for (name, at) in moments(record) {
+    for (name, at) in task_moments(record) {
         if let Some(at) = at {
             it.moment(name, at);
         }
@@ -55,22 +55,6 @@ pub(super) fn write(it: &mut Object<'_>, record: &TaskRecord, hidden: bool, cont
             it.moment("slot", slot);
         }
     }
-}
-
-fn moments(record: &TaskRecord) -> [(&'static str, Option<Timestamp>); 5] {
-    let (ready_at, lease_until, purge_at) = match &record.progress.state {
-        State::Waiting { ready_at } => (Some(*ready_at), None, None),
-        State::Taken(lease) => (None, lease.deadline, None),
-        State::Zombie { purge_at } => (None, None, Some(*purge_at)),
-        State::Ready | State::Buried | State::Done => (None, None, None),
-    };
-    [
-        ("put_at", Some(record.put_at)),
-        ("ttl_at", record.progress.expires_at),
-        ("ready_at", ready_at),
-        ("lease_until", lease_until),
-        ("purge_at", purge_at),
-    ]
 }
 
 /// Writes which client holds the task, with its name and address while it is connected.
