@@ -22,7 +22,7 @@ const WATCH: Duration = Duration::from_secs(1);
 const UNDER_WAY_MAX: usize = 100;
 
 /// The states, by their letters and in words.
-const STATES: [(&str, &str); 6] = [
+pub(crate) const STATES: [(&str, &str); 6] = [
     ("R", "ready"),
     ("T", "taken"),
     ("W", "waiting"),

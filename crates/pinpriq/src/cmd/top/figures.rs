@@ -4,17 +4,8 @@
 
 use pinpriq_wire::resp::Value;
 
+pub(super) use crate::cmd::status::STATES;
 use crate::output::escaped;
-
-/// The states, by their letters and in words.
-pub(super) const STATES: [(&str, &str); 6] = [
-    ("R", "ready"),
-    ("T", "taken"),
-    ("W", "waiting"),
-    ("B", "buried"),
-    ("Z", "zombie"),
-    ("D", "done"),
-];
 
 /// The ways in which tasks leave a queue.
 const WAYS_OUT: [&str; 6] = ["acked", "expired", "killed", "dead", "evicted", "moved"];
