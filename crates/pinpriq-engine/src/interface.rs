@@ -13,6 +13,7 @@ pub mod room;
 pub mod schedule;
 pub mod settings;
 pub mod stats;
+pub mod survey;
 pub mod task;
 pub mod time;
 pub mod unique;

@@ -59,6 +59,6 @@ mod transition;
 pub use engine::{Applied, Engine, Farewell};
 pub use interface::{
     backoff, change, command, export, histogram, limits, looking, reply, room, schedule, settings,
-    stats, task, time, unique,
+    stats, survey, task, time, unique,
 };
 pub use transition::listing as transition_listing;

@@ -7,6 +7,7 @@ pub(crate) mod discarded;
 pub(crate) mod gate;
 pub(crate) mod indexes;
 pub(crate) mod lingering;
+pub(crate) mod news;
 pub(crate) mod numbers;
 pub(crate) mod packed;
 pub(crate) mod pages;

@@ -23,6 +23,7 @@ pub(crate) mod room;
 mod scan;
 pub(crate) mod schedules;
 pub(crate) mod serve;
+mod survey;
 mod take;
 mod transaction;
 mod transfer;

@@ -23,6 +23,18 @@ pub struct Config {
     pub limits: Limits,
     /// How connections are watched.
     pub watch: Watch,
+    /// What there is to say about HTTP.
+    pub http: HttpOptions,
+}
+
+/// The points of the HTTP door.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HttpOptions {
+    /// The origin whose pages may use the server besides its own, such as `https://ops.example`.
+    pub cors_origin: Option<String>,
+    /// The most queues and lanes that metrics and events show one by one. The others are shown
+    /// together.
+    pub metrics_queues: usize,
 }
 
 /// An address that a door listens on.
@@ -203,7 +215,14 @@ impl Default for Config {
             pinpriq_options: PinpriqOptions::default(),
             limits: Limits::default(),
             watch: Watch::default(),
+            http: HttpOptions::default(),
         }
+    }
+}
+
+impl Default for HttpOptions {
+    fn default() -> Self {
+        Self { cors_origin: None, metrics_queues: 1_000 }
     }
 }
 

@@ -27,6 +27,7 @@ mod home;
 mod host;
 mod letters;
 mod links;
+mod monitor;
 mod process;
 mod session;
 mod sharding;

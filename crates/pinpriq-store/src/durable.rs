@@ -16,6 +16,7 @@ use pinpriq_engine::command::Command;
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
 use pinpriq_engine::schedule::Calendars;
+use pinpriq_engine::survey::QueueNews;
 use pinpriq_engine::task::{Away, Bytes, ClientId, RequestId, StateKind, payload_checksum};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::{Applied, Engine, Farewell};
@@ -480,6 +481,16 @@ impl Durable {
     #[must_use]
     pub const fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// See [`Engine::keep_queue_news`].
+    pub fn keep_queue_news(&mut self, most: usize) {
+        self.engine.keep_queue_news(most);
+    }
+
+    /// See [`Engine::take_queue_news`].
+    pub fn take_queue_news(&mut self) -> (Vec<QueueNews>, bool) {
+        self.engine.take_queue_news()
     }
 
     /// See [`Store::may_be_taken_over`].

@@ -155,6 +155,10 @@ fn with_defaults(settings: Settings, memory: Option<u64>) -> Result<Plan, Unusab
         durability: settings.durability.map_or(defaults.durability, Durability::for_server),
         shards: count(settings.shards, defaults.shards),
         listeners,
+        http: server::HttpOptions {
+            cors_origin: settings.http_cors.map(|origin| origin.0),
+            metrics_queues: count(settings.metrics_queues, defaults.http.metrics_queues),
+        },
         pinpriq_options: server::PinpriqOptions {
             framing: settings.pinpriq_framing.map_or(options.framing, Framing::for_server),
             ttl_zero: settings.pinpriq_ttl_zero.map_or(options.ttl_zero, TtlZero::for_server),

@@ -12,7 +12,7 @@ use clap::ValueEnum;
 use serde::Deserialize;
 
 pub(crate) use self::amounts::{Bounded, Size, Time, TimeOrOff};
-pub(crate) use self::names::{Address, HostName, NodeName};
+pub(crate) use self::names::{Address, HostName, NodeName, Origin};
 use crate::cluster::url::ClusterUrl;
 
 mod amounts;
@@ -59,6 +59,18 @@ pub(crate) struct Settings {
     /// encryption: whoever can reach the address can use the queues.
     #[arg(long, env = "PINPRIQ_HTTP", hide_env_values = true, value_name = "ADDR|off")]
     pub(crate) http: Option<Listen>,
+
+    /// The origin whose pages may use the HTTP door, besides its own [default: none]
+    ///
+    /// Such as `https://ops.example`. Browsers keep the pages of all other origins out.
+    #[arg(long, env = "PINPRIQ_HTTP_CORS", hide_env_values = true, value_name = "ORIGIN")]
+    pub(crate) http_cors: Option<Origin>,
+
+    /// The most queues that metrics and events show one by one [default: 1000]
+    ///
+    /// The others are shown together. A queue that is shown stays so as long as it exists.
+    #[arg(long, env = "PINPRIQ_METRICS_QUEUES", hide_env_values = true, value_name = "N")]
+    pub(crate) metrics_queues: Option<Bounded<100_000>>,
 
     /// What a reply promises [default: sync]
     #[arg(long, env = "PINPRIQ_DURABILITY", hide_env_values = true, value_name = "LEVEL")]
@@ -238,6 +250,8 @@ impl Settings {
             resp: self.resp.or(fallback.resp),
             resp_cluster: self.resp_cluster.or(fallback.resp_cluster),
             http: self.http.or(fallback.http),
+            http_cors: self.http_cors.or(fallback.http_cors),
+            metrics_queues: self.metrics_queues.or(fallback.metrics_queues),
             durability: self.durability.or(fallback.durability),
             ignore_data: self.ignore_data.or(fallback.ignore_data),
             shards: self.shards.or(fallback.shards),

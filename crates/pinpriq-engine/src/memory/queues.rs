@@ -15,10 +15,12 @@ use crate::memory::consumers::{ConsumerId, Ticket};
 use crate::memory::gate::Gate;
 use crate::memory::indexes::Indexes;
 use crate::memory::lingering::{Entry, FORGOTTEN_PER_CALL, Lingering};
+use crate::memory::news::News;
 use crate::memory::packed::Names;
 use crate::memory::slots::QueueSlot;
 use crate::settings::{Paused, Settings};
 use crate::stats::Counters;
+use crate::survey::QueueChange;
 use crate::task::{Bytes, ClientId, LaneName};
 use crate::time::Timestamp;
 
@@ -107,6 +109,7 @@ pub(crate) struct Queues {
     paused: u64,
     last_epoch: u32,
     pub(crate) lingering: Lingering,
+    pub(crate) news: News,
 }
 
 impl Queue {
@@ -195,6 +198,7 @@ impl Queues {
             paused: 0,
             last_epoch: 0,
             lingering: Lingering::new(limits.queue_linger, limits.lingering_queues_max),
+            news: News::default(),
         }
     }
 
@@ -294,7 +298,15 @@ impl Queues {
             }
         }
         self.existing += 1;
+        self.tell(slot, QueueChange::Came);
         bytes
+    }
+
+    /// Tells those who want to know what became of a queue.
+    pub(crate) fn tell(&mut self, slot: QueueSlot, what: QueueChange) {
+        if let Some(queue) = self.slots[slot.0 as usize].as_ref().filter(|it| it.lane.is_none()) {
+            self.news.note(&queue.name, what);
+        }
     }
 
     /// Returns what a transaction can change about a queue.
@@ -322,6 +334,9 @@ impl Queues {
         let is_new = queue.counted && !counted;
         queue.counted = counted;
         self.existing -= u64::from(is_new);
+        if is_new {
+            self.tell(slot, QueueChange::Went);
+        }
         if let Some((serial, entry)) = lingers {
             self.lingering.put_back(serial, entry);
         }
@@ -358,6 +373,7 @@ impl Queues {
         let freed = if std::mem::take(&mut queue.counted) { bytes } else { 0 };
         if freed > 0 {
             self.existing -= 1;
+            self.tell(slot, QueueChange::Went);
             self[slot].lingers = self.lingering.add(slot, now, bytes);
             while let Some(slot) = self.lingering.pop_excess() {
                 self.forget(slot);

@@ -13,6 +13,7 @@ use crate::settings::{
     Value,
 };
 use crate::stats::{Counters, Figures};
+use crate::survey::QueueChange;
 use crate::time::{Span, Timestamp};
 
 impl Engine {
@@ -70,6 +71,7 @@ impl Engine {
         self.set_gate(slot);
         self.note_vacancy(slot);
         self.report_queue(slot);
+        self.queues.tell(slot, QueueChange::Set);
         Ok(Some(Reply::Done))
     }
 
@@ -126,6 +128,7 @@ impl Engine {
             return Ok(Some(Reply::Done));
         }
         self.queues.pause(slot, new);
+        self.queues.tell(slot, if paused { QueueChange::Paused } else { QueueChange::Resumed });
         self.report_queue(slot);
         self.note_vacancy(slot);
         self.wake(slot);
@@ -137,7 +140,7 @@ impl Engine {
         let figures = match name {
             Some(name) => {
                 let slot = self.find_queue(name)?;
-                slot.map_or_else(Figures::default, |slot| self.queue_figures(slot))
+                slot.map_or_else(Figures::default, |slot| self.queue_figures(slot, self.now))
             }
             None => self.total_figures(),
         };
@@ -145,7 +148,7 @@ impl Engine {
     }
 
     /// Returns the figures of one queue. Costs O(log n) for each distinct priority in it.
-    fn queue_figures(&self, slot: QueueSlot) -> Figures {
+    pub(super) fn queue_figures(&self, slot: QueueSlot, now: Timestamp) -> Figures {
         let queue = &self.queues[slot];
         let oldest = self.oldest_ready(slot);
         let in_line = queue.waiting.any.values().chain(queue.waiting.narrow.values());
@@ -155,7 +158,7 @@ impl Engine {
         Figures {
             counters: self.counters_of(slot),
             priorities: queue.indexes.ready_by_priority(PRIORITIES_MAX),
-            oldest_ready: oldest.map(|at| self.now.since(at)),
+            oldest_ready: oldest.map(|at| now.since(at)),
             takers: takers as u64,
             subscribers: queue.subscribers.len() as u64,
             paused: queue.paused,
@@ -183,7 +186,8 @@ impl Engine {
 
     /// Returns the figures of all queues together. Costs the same for any number of queues, so it
     /// leaves out the oldest ready task.
-    fn total_figures(&self) -> Figures {
+    #[must_use]
+    pub fn total_figures(&self) -> Figures {
         Figures {
             counters: self.totals.clone(),
             takers: self.consumers.takers.len() as u64,

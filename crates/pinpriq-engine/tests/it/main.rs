@@ -21,3 +21,4 @@ mod room;
 mod script;
 mod scripts;
 mod states;
+mod survey;

@@ -30,7 +30,7 @@ use crate::error::ServeError;
 use crate::letters::letter::HostNews;
 use crate::links::network::{Network, NetworkEvent, NetworkOptions, Way};
 use crate::process::home::home;
-use crate::process::http;
+use crate::process::http::HttpDoor;
 use crate::process::opening::random;
 use crate::process::server::{accept_all, take};
 use crate::process::serving::{Common, Context};
@@ -65,7 +65,7 @@ struct Node {
     listeners: Vec<(DoorName, TcpListener)>,
     control: Control,
     stop: Stop,
-    watch: crate::config::Watch,
+    config: Arc<Config>,
 }
 
 /// What decides about shards and carries it out.
@@ -133,10 +133,10 @@ impl Node {
         let ttl_ms = u64::try_from(cluster.session_ttl.as_millis()).unwrap_or(u64::MAX);
         let options = OwnershipOptions::new(ttl_ms, meta.shards);
         let ownership = Ownership::new(registry, record, options, Box::new(draw));
-        let (config, watch) = (Arc::new(config.clone()), config.watch);
+        let config = Arc::new(config);
         let writer = Writer(instance.0);
         let (engine, kept) = (cluster.engine.clone(), memory.watermarks());
-        let hosting = Hosting::new(config, common, (engine, kept), (writer, ttl_ms));
+        let hosting = Hosting::new(config.clone(), common, (engine, kept), (writer, ttl_ms));
         let network = network.0;
         let clocks = ClockWatch::new(ttl_ms);
         let control = Control {
@@ -152,19 +152,22 @@ impl Node {
             clocks,
         };
         control.note_nodes();
-        Ok(Self { context, listeners, control, stop, watch })
+        Ok(Self { context, listeners, control, stop, config })
     }
 
     async fn run(self) -> Result<(), ServeError> {
-        let Self { context, listeners, control, stop, watch } = self;
+        let Self { context, listeners, control, stop, config } = self;
+        let has_http = listeners.iter().any(|(door, _)| *door == DoorName::Http);
+        let http = has_http.then(|| HttpDoor::open(&context, &config));
+        let watch = config.watch;
         let accepting: Vec<_> = listeners
             .into_iter()
             .map(|(door, listener)| {
-                let context = context.clone();
+                let (context, http) = (context.clone(), http.clone());
                 tokio::task::spawn_local(async move {
-                    match door {
-                        DoorName::Http => http::accept_all(&context, watch, &listener).await,
-                        door => accept_all((&context, watch), &listener, door).await,
+                    match (door, http) {
+                        (DoorName::Http, Some(http)) => http.accept_all(&context, &listener).await,
+                        (door, _) => accept_all((&context, watch), &listener, door).await,
                     }
                 })
             })

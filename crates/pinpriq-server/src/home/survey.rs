@@ -36,5 +36,6 @@ pub(crate) fn answer(shard: &Shard, question: &Inquiry) -> Part {
         Inquiry::Facts => Part::Facts(Box::new(shard.facts())),
         Inquiry::Clients => Part::Clients(roll::describe(shard)),
         Inquiry::Kill(wanted, caller) => Part::Killed(roll::kill(shard, wanted, *caller)),
+        Inquiry::Survey(wanted) => Part::Survey(Box::new(shard.survey(wanted))),
     }
 }

@@ -8,6 +8,7 @@
 
 mod clients;
 mod owner;
+mod survey;
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{HashMap, VecDeque};

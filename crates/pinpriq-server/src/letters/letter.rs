@@ -9,6 +9,8 @@
 use std::net::{SocketAddr, TcpStream};
 
 use pinpriq_engine::reply::{Output, Refusal, Reply};
+use pinpriq_engine::stats::Figures;
+use pinpriq_engine::survey::{QueueNews, SurveyPage, Surveyed};
 use pinpriq_engine::task::{Bytes, ClientId, Receipt, RequestId};
 use pinpriq_letters::{Malformed, decode_command};
 use pinpriq_store::StoreError;
@@ -158,6 +160,34 @@ pub(crate) enum Inquiry {
     Clients,
     /// Ends connections, except for that of the client who asks.
     Kill(Chosen, ClientId),
+    /// The figures of its queues, and their news.
+    Survey(SurveyWanted),
+}
+
+/// See [`Inquiry::Survey`]. It is small enough that no client notices.
+#[derive(Debug, Default)]
+pub(crate) struct SurveyWanted {
+    /// The queues and lanes whose figures are wanted.
+    pub(crate) figures_of: Vec<Surveyed>,
+    /// If given, so many further names are wanted, after this one if there is one.
+    pub(crate) names: Option<(Option<Surveyed>, usize)>,
+    /// The most news of queues that are to be kept until the next survey. With 0 none are.
+    pub(crate) news_max: usize,
+}
+
+/// The answer to a [`SurveyWanted`].
+#[derive(Debug, Default)]
+pub(crate) struct SurveyPart {
+    /// The figures of all queues and lanes together.
+    pub(crate) totals: Figures,
+    /// The figures of those that exist, in the order in which they were asked for.
+    pub(crate) figures: Vec<Option<Figures>>,
+    /// The names, if they were asked for.
+    pub(crate) page: SurveyPage,
+    /// The news since the last survey that wanted any.
+    pub(crate) news: Vec<QueueNews>,
+    /// Whether some news were left out.
+    pub(crate) news_were_lost: bool,
 }
 
 /// One shard's part of an answer.
@@ -170,6 +200,8 @@ pub(crate) enum Part {
     Clients(Vec<(ClientId, String)>),
     /// The number of connections that it ends.
     Killed(u64),
+    /// See [`Inquiry::Survey`].
+    Survey(Box<SurveyPart>),
     /// See [`Question::Delivered`].
     Delivered(u64),
     /// It has done what it was asked.

@@ -36,6 +36,7 @@ use crate::doors::kind_of;
 use crate::error::ServeError;
 use crate::home::client::Client;
 use crate::home::visit::{self, Visit, Wire};
+use crate::monitor::{self, Monitor};
 use crate::session::ending::Ending;
 
 /// The most bytes of the head of a request, including the target.
@@ -75,7 +76,8 @@ impl HttpThread {
         let run = move || {
             let ended = LocalSet::new().block_on(&runtime, async {
                 let context = home(&config, &common, start)?;
-                let accepting = accepting(&context, &config, listeners);
+                let door = HttpDoor::open(&context, &config);
+                let accepting = accepting(&context, &door, listeners);
                 context.serve(accepting).await
             });
             // Nothing waits if the server was given up.
@@ -98,16 +100,15 @@ impl HttpThread {
 /// Accepts connections until the stop is asked for.
 fn accepting(
     context: &Rc<Context>,
-    config: &Config,
+    door: &HttpDoor,
     listeners: Vec<std::net::TcpListener>,
 ) -> impl Future<Output = ()> + use<> {
-    let watch = config.watch;
     let accepting: Vec<_> = listeners
         .into_iter()
         .filter_map(|listener| TcpListener::from_std(listener).ok())
         .map(|listener| {
-            let context = context.clone();
-            tokio::task::spawn_local(async move { accept_all(&context, watch, &listener).await })
+            let (context, door) = (context.clone(), door.clone());
+            tokio::task::spawn_local(async move { door.accept_all(&context, &listener).await })
         })
         .collect();
     let stop = context.common.stop.clone();
@@ -121,25 +122,45 @@ fn accepting(
     }
 }
 
-/// Accepts connections. Never ends.
-pub(crate) async fn accept_all(context: &Rc<Context>, watched: Watch, listener: &TcpListener) {
-    if let Ok(address) = listener.local_addr() {
-        tracing::info!(%address, door = DoorName::Http.word(), "listening");
+/// What all HTTP connections share.
+#[derive(Clone)]
+pub(crate) struct HttpDoor {
+    router: Router,
+    watch: Watch,
+}
+
+impl HttpDoor {
+    /// Returns the door of the server with this place, which watches the server from now on.
+    pub(crate) fn open(context: &Rc<Context>, config: &Config) -> Self {
+        let (monitor, asks) = Monitor::new();
+        let shown_max = config.http.metrics_queues;
+        let run = monitor::run(context.clone(), (monitor.clone(), asks), shown_max);
+        tokio::task::spawn_local(run);
+        let mut config = config.clone();
+        // The share of this place.
+        config.limits = context.options.limits;
+        Self { router: router(Api::new(&config, monitor)), watch: config.watch }
     }
-    let throttles = Throttles::default();
-    let limits = context.options.limits;
-    let router = router(Api::new(&limits));
-    loop {
-        let accepted = accept((context, watched), listener, &throttles).await;
-        let Some((stream, peer)) = accepted else { continue };
-        let place = context.shard().own();
-        context.common.add_connection(place);
-        let (context, router) = (context.clone(), router.clone());
-        tokio::task::spawn_local(async move {
-            let ending = serve(&context, (stream, peer), router, &limits).await;
-            context.shard().tally().close(ending);
-            context.common.remove_connection(place);
-        });
+
+    /// Accepts connections. Never ends.
+    pub(crate) async fn accept_all(&self, context: &Rc<Context>, listener: &TcpListener) {
+        if let Ok(address) = listener.local_addr() {
+            tracing::info!(%address, door = DoorName::Http.word(), "listening");
+        }
+        let throttles = Throttles::default();
+        let limits = context.options.limits;
+        loop {
+            let accepted = accept((context, self.watch), listener, &throttles).await;
+            let Some((stream, peer)) = accepted else { continue };
+            let place = context.shard().own();
+            context.common.add_connection(place);
+            let (context, router) = (context.clone(), self.router.clone());
+            tokio::task::spawn_local(async move {
+                let ending = serve(&context, (stream, peer), router, &limits).await;
+                context.shard().tally().close(ending);
+                context.common.remove_connection(place);
+            });
+        }
     }
 }
 

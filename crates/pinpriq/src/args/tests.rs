@@ -43,12 +43,13 @@ fn default_of(setting: &str) -> String {
     let config = Config::default();
     let options = config.pinpriq_options;
     match setting {
-        "config" | "memory-limit" | "cluster" => "none".to_owned(),
+        "config" | "memory-limit" | "cluster" | "http-cors" => "none".to_owned(),
         "data" => config.data.display().to_string(),
         "pinpriq" | "resp" | "http" => {
             let listener = config.listeners.iter().find(|it| it.door.word() == setting);
             listener.map_or_else(|| "off".to_owned(), |it| it.address.to_string())
         }
+        "metrics-queues" => config.http.metrics_queues.to_string(),
         "durability" => format!("{:?}", config.durability).to_lowercase(),
         "shards" => config.shards.to_string(),
         "node" => "the name of the machine".to_owned(),

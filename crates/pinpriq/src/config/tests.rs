@@ -26,6 +26,8 @@ fn plan(given: Settings, file: Option<&Path>) -> Result<Plan, super::Unusable> {
 const EVERY_KEY: &str = r#"
 data = "/srv/queues"
 pinpriq = "[::1]:7"
+http-cors = "https://ops.example:8443"
+metrics-queues = 2
 durability = "interval"
 ignore-data = "on"
 pinpriq-framing = "bare"
@@ -139,6 +141,12 @@ fn every_key_of_the_file_arrives() {
                     ),
                     user_timeout: None,
                 },
+                http: HttpOptions {
+                    cors_origin: Some(
+                        "https://ops.example:8443",
+                    ),
+                    metrics_queues: 2,
+                },
             },
             logging: Logging {
                 level: Trace,
@@ -243,6 +251,8 @@ fn nonsense_on_the_command_line_is_refused_in_words() {
         (["--task-bytes-max", "0KiB"], "`0KiB` is out of bounds"),
         (["--in-flight-max", "0"], "it must be from 1 to 1000000, not 0"),
         (["--out-bytes-max", "2GiB"], "`2GiB` is out of bounds: give a size from 1 to 1073741824"),
+        (["--http-cors", "*"], "it must be an origin as browsers send it"),
+        (["--http-cors", "https://a.example/x"], "it must be an origin"),
         (["--frame-timeout-ms", "0"], "`0` is out of bounds: give a time from 1 to 3600000 ms"),
         (["--frame-timeout-ms", "61m"], "`61m` is out of bounds"),
         (["--frame-timeout-ms", "10x"], "`10x` has the unknown unit `x`"),

@@ -22,6 +22,25 @@ pub(crate) struct HostName(pub(crate) String);
 #[serde(try_from = "String")]
 pub(crate) struct Address(pub(crate) String);
 
+/// The origin of pages: a scheme and a host, with a port unless it is the usual one.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct Origin(pub(crate) String);
+
+impl FromStr for Origin {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+        let is_plain =
+            |char: char| char.is_ascii_graphic() && !matches!(char, '/' | '?' | '@' | '*');
+        if host.is_some_and(|host| !host.is_empty() && host.chars().all(is_plain)) {
+            return Ok(Self(text.to_ascii_lowercase()));
+        }
+        Err("it must be an origin as browsers send it, such as https://ops.example".to_owned())
+    }
+}
+
 impl FromStr for NodeName {
     type Err = String;
 
@@ -64,6 +83,14 @@ impl FromStr for Address {
 }
 
 impl TryFrom<String> for NodeName {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl TryFrom<String> for Origin {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {

@@ -2,6 +2,7 @@
 //! connections can show.
 
 pub(crate) mod browser;
+mod live;
 
 use std::path::Path;
 

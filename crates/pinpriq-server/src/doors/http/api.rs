@@ -7,6 +7,7 @@ mod batch;
 mod body;
 mod composed;
 pub(crate) mod given;
+mod live;
 mod names;
 pub(crate) mod openapi;
 pub(crate) mod page;
@@ -21,11 +22,12 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Extension, MatchedPath, Request as HttpRequest, State};
-use axum::http::header::{ACCEPT, ALLOW, CONTENT_TYPE, RETRY_AFTER};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::http::header::{ACCEPT, ALLOW, CONTENT_TYPE, ORIGIN, RETRY_AFTER};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use tokio::sync::{mpsc, oneshot};
+use tower_http::cors::{AllowHeaders, AllowMethods, CorsLayer};
 
 use self::asking::Request;
 use self::body::{Room, Streamed, read_body};
@@ -38,11 +40,26 @@ use super::form::Form;
 use super::frame::Frame;
 use super::head::{Content, Head};
 use super::problem::Problem;
-use crate::config::Limits;
+use crate::config::Config;
 use crate::home::visit::{Answer, Frames, Visit};
+use crate::monitor::Monitor;
 
 /// The header that makes a put unique for a day.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
+
+/// The header fields of answers that pages of another origin may read.
+const EXPOSED: [&str; 10] = [
+    "pinpriq-id",
+    "pinpriq-receipt",
+    "pinpriq-queue",
+    "pinpriq-key",
+    "pinpriq-priority",
+    "pinpriq-attempts",
+    "pinpriq-failures",
+    "pinpriq-state",
+    "pinpriq-lease-until",
+    "retry-after",
+];
 
 /// What all requests share.
 #[derive(Debug)]
@@ -54,11 +71,15 @@ pub(crate) struct Api {
     pub(crate) body_timeout: Duration,
     looks: Looks,
     room: Room,
+    monitor: Arc<Monitor>,
+    /// The origin whose pages may use the server besides its own.
+    cors_origin: Option<HeaderValue>,
 }
 
 impl Api {
-    /// Returns what requests share under these limits.
-    pub(crate) fn new(limits: &Limits) -> Self {
+    /// Returns what requests share.
+    pub(crate) fn new(config: &Config, monitor: Arc<Monitor>) -> Self {
+        let limits = &config.limits;
         // A payload in base64 or with escapes, and names beside it. A transaction has 16 MiB.
         let body_bytes_max = (limits.payload_bytes_max * 6).max(32 << 20);
         Self {
@@ -67,6 +88,8 @@ impl Api {
             body_timeout: limits.frame_timeout,
             looks: Looks::default(),
             room: Room::default(),
+            monitor,
+            cors_origin: config.http.cors_origin.as_ref().and_then(|it| it.parse().ok()),
         }
     }
 }
@@ -111,7 +134,8 @@ pub(crate) fn router(api: Api) -> Router {
             known.push(path);
         }
     }
-    router
+    let cors = api.cors_origin.clone().map(cors);
+    let router = router
         .route("/openapi.json", any(openapi::document))
         .route("/healthz", any(|| async { "ok\n" }))
         .route("/readyz", any(ready))
@@ -119,7 +143,21 @@ pub(crate) fn router(api: Api) -> Router {
             let path = given::shown(request.uri().path());
             refuse(&Problem::new("NOTFOUND", format!("there is no path {path}")))
         })
-        .with_state(Arc::new(api))
+        .with_state(Arc::new(api));
+    match cors {
+        Some(cors) => router.layer(cors),
+        None => router,
+    }
+}
+
+/// Lets pages of this origin use the server.
+fn cors(origin: HeaderValue) -> CorsLayer {
+    CorsLayer::new()
+        .allow_origin(origin)
+        .allow_methods(AllowMethods::mirror_request())
+        .allow_headers(AllowHeaders::mirror_request())
+        .expose_headers(EXPOSED.map(HeaderName::from_static))
+        .max_age(Duration::from_hours(1))
 }
 
 /// Says whether changes are accepted.
@@ -195,7 +233,7 @@ async fn answer(
         let sentence = format!("{} is no method of this path", head.method);
         return Ok(allowing(refuse(&Problem::new("METHOD", sentence)), &routes));
     };
-    check_origin(&head.method, &head.headers)?;
+    check_origin(api, &head.method, &head.headers)?;
     let wants_octets = accepts_octets(&head.headers);
     let mut values = Values::of_query(head.uri.query())?;
     let once = head.headers.get(IDEMPOTENCY_KEY).map(|key| key.as_bytes().to_vec());
@@ -248,8 +286,11 @@ fn accepts_octets(headers: &HeaderMap) -> bool {
 }
 
 /// Refuses changes that a page of another origin asks for.
-fn check_origin(method: &Method, headers: &HeaderMap) -> Result<(), Problem> {
+fn check_origin(api: &Api, method: &Method, headers: &HeaderMap) -> Result<(), Problem> {
     if [Method::GET, Method::HEAD].contains(method) {
+        return Ok(());
+    }
+    if api.cors_origin.is_some() && headers.get(ORIGIN) == api.cors_origin.as_ref() {
         return Ok(());
     }
     let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));

@@ -44,6 +44,11 @@ impl<'o> Object<'o> {
         self.member(name, |out| put_number(out, number))
     }
 
+    /// Writes a number with at most three digits behind the point, or null.
+    pub(crate) fn ratio(&mut self, name: &str, ratio: Option<f64>) -> &mut Self {
+        self.member(name, |out| put_ratio(out, ratio))
+    }
+
     /// Writes true or false.
     pub(crate) fn truth(&mut self, name: &str, truth: bool) -> &mut Self {
         self.member(name, |out| out.extend_from_slice(if truth { b"true" } else { b"false" }))
@@ -133,6 +138,13 @@ pub(crate) fn item(out: &mut Vec<u8>, bytes: &[u8]) {
 /// Appends a number.
 pub(crate) fn put_number(out: &mut Vec<u8>, number: impl itoa::Integer) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
+
+/// Appends a number with at most three digits behind the point, or null.
+pub(crate) fn put_ratio(out: &mut Vec<u8>, ratio: Option<f64>) {
+    let rounded = ratio.map(|ratio| (ratio * 1_000.0).round() / 1_000.0);
+    // Writing to memory cannot fail.
+    let _ = serde_json::to_writer(out, &rounded);
 }
 
 /// Returns a moment by RFC 3339, with milliseconds.

@@ -76,7 +76,7 @@ fn put_piece(out: &mut Vec<u8>, piece: &Piece) {
             put_number(out, *count);
         }
         Piece::Part(Part::Done) => out.push(DONE),
-        Piece::Part(Part::Facts(_) | Part::Clients(_) | Part::Killed(_)) => {
+        Piece::Part(Part::Facts(_) | Part::Clients(_) | Part::Killed(_) | Part::Survey(_)) => {
             unreachable!("an inquiry came from another node")
         }
         Piece::Lost => out.push(LOST),

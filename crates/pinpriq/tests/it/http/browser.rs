@@ -107,6 +107,14 @@ impl Browser {
         rest
     }
 
+    /// Returns the next line without its end.
+    pub(crate) fn line(&mut self) -> String {
+        let mut line = String::new();
+        let length = self.stream.read_line(&mut line).unwrap();
+        assert!(length > 0, "the connection has ended");
+        line.trim_end().to_owned()
+    }
+
     pub(crate) fn ask(&mut self, request: &Request) -> Reply {
         self.send(request);
         let has_body = !request.line.starts_with("HEAD");

@@ -17,7 +17,7 @@ use super::super::write::names_of;
 use super::asking::{self, Request, of_queue};
 use super::rates::{Flow, Rates};
 use super::route::{Own, Word};
-use super::{Api, Asker, given, respond};
+use super::{Api, Asker, given, live, respond};
 use crate::clock::steady_ms;
 use crate::doors::resp::options::{COUNT, CURSOR, PREFIX};
 use crate::doors::resp::table::TABLE;
@@ -44,6 +44,8 @@ pub(super) async fn answer(
         Own::Server => alone(asker, request, Frame::Server).await,
         Own::Connections => alone(asker, request, Frame::Connections).await,
         Own::EndConnection => end_connection(asker, request).await,
+        Own::Events => live::events(api, request),
+        Own::History => live::history(api, request),
         Own::Batch => unreachable!("a batch is read line by line"),
     }
 }
@@ -144,7 +146,10 @@ async fn queues(
         it.text("cursor", &cursor);
         it.array("queues", &shown, |out, (name, figures)| {
             let figures: Shown = serde_json::from_slice(figures).unwrap_or_default();
-            let rates = api.looks.note(name, flow_of(&figures), now_ms);
+            let noted = api.looks.note(name, flow_of(&figures), now_ms);
+            let seen = api.monitor.rates_of(name);
+            let seen = seen.map(|it| Rates { came: it.came, left: it.left });
+            let rates = seen.or(noted);
             object(out, |it| summary(it, name, &figures, rates));
         });
     });
@@ -172,8 +177,7 @@ fn summary(it: &mut Object<'_>, name: &[u8], figures: &Shown, rates: Option<Rate
     match rates {
         Some(Rates { came, left }) => {
             it.object("rates", |it| {
-                it.member("in", |out| out.extend_from_slice(came.to_string().as_bytes()));
-                it.member("out", |out| out.extend_from_slice(left.to_string().as_bytes()));
+                it.ratio("in", Some(came)).ratio("out", Some(left));
             });
         }
         None => {

@@ -88,7 +88,9 @@ pub(crate) fn spec_of(route: &Route) -> &'static Spec {
 pub(crate) fn group(route: &Route) -> &'static str {
     match route.does {
         Does::Own(Own::Multi) => "Transactions",
-        Does::Own(Own::Server | Own::Connections | Own::EndConnection) => "Server",
+        Does::Own(
+            Own::Server | Own::Connections | Own::EndConnection | Own::Events | Own::History,
+        ) => "Server",
         _ => spec_of(route).group.name(),
     }
 }
@@ -110,6 +112,8 @@ pub(crate) fn summary(route: &Route) -> &'static str {
             Own::Server => "Tells about the server, by section",
             Own::Connections => "Tells who is connected",
             Own::EndConnection => "Ends a connection",
+            Own::Events => "Tells each second what happens, as server-sent events",
+            Own::History => "Shows the figures of the last 15 minutes, one a second",
         },
         Does::Command(..) => spec_of(route).summary,
     }
@@ -204,6 +208,10 @@ fn parameters(route: &Route) -> Value {
     }
     for flag in flags_of(route) {
         parameters.push(json!({"name": flag, "in": "query", "schema": {"type": "boolean"}}));
+    }
+    if let Does::Own(Own::Events | Own::History) = route.does {
+        let schema = json!({"type": "string"});
+        parameters.push(json!({"name": "queue", "in": "query", "schema": schema}));
     }
     if spec_of(route).name == "PUT" && route.body == Body::Payload {
         parameters.push(json!({

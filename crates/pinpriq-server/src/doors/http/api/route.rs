@@ -51,6 +51,10 @@ pub(crate) enum Own {
     Connections,
     /// The end of a connection.
     EndConnection,
+    /// What happens, as it happens.
+    Events,
+    /// The figures of the last minutes.
+    History,
 }
 
 impl Own {
@@ -68,6 +72,7 @@ impl Own {
             Self::Server => &["INFO"],
             Self::Connections => &["CLIENT LIST"],
             Self::EndConnection => &["CLIENT KILL"],
+            Self::Events | Self::History => &["STATS"],
         }
     }
 }

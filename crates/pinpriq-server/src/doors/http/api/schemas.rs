@@ -34,6 +34,11 @@ pub(super) fn of_form(route: &Route) -> Vec<Told> {
             return vec![(201, "It was made", Some((JSON, named("Queue"))))];
         }
         (Does::Own(Own::Server), _) => return ok(json!({"type": "object"})),
+        (Does::Own(Own::Events), _) => {
+            let events = ("text/event-stream", text());
+            return vec![(200, "Events, until one side ends", Some(events))];
+        }
+        (Does::Own(Own::History), _) => return ok(history()),
         (Does::Own(Own::Connections), _) => {
             let connection = json!({"type": "object", "required": ["id", "addr", "door"]});
             return ok(object(&[("connections", array(connection))], &["connections"]));
@@ -116,6 +121,16 @@ pub(super) fn all() -> Value {
         "Schedule": schedule(),
         "Multi": multi(),
     })
+}
+
+fn history() -> Value {
+    let column = || array(or_null(json!({"type": "number", "minimum": 0})));
+    let names = ["in", "out", "taken", "failed", "commit_ms", "waited_ms", "oldest_ready_ms"];
+    let mut members = vec![("step_ms", whole()), ("at", or_null(moment()))];
+    members.extend(names.map(|name| (name, column())));
+    members.extend(["R", "T", "W", "B", "Z", "D"].map(|state| (state, column())));
+    let required: Vec<&str> = members.iter().map(|(name, _)| *name).collect();
+    object(&members, &required)
 }
 
 fn text() -> Value {

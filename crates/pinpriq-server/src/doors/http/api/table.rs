@@ -137,6 +137,8 @@ pub(crate) static ROUTES: &[Route] = &[
     verb(ONE_SCHEDULE, "fire", ("SCHEDULE FIRE", &[SCHEDULE]), Form::Fired),
     own(Method::GET, ("/server", None), Own::Server, Body::None, Form::Nothing),
     look("/stats", ("STATS", &[]), Form::AllFigures),
+    own(Method::GET, ("/events", None), Own::Events, Body::None, Form::Nothing),
+    own(Method::GET, ("/history", None), Own::History, Body::None, Form::Nothing),
     look("/leases", ("LEASES", &[]), Form::Leases),
     own(Method::GET, ("/connections", None), Own::Connections, Body::None, Form::Nothing),
     own(

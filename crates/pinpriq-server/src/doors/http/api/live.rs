@@ -1,0 +1,232 @@
+//! What a monitor has seen: events as they happen, and the history of the last 15 minutes.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::body::{Body, Bytes};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
+use http_body::Frame;
+use pinpriq_engine::stats::Figures;
+use pinpriq_engine::survey::{QueueChange, QueueNews};
+use pinpriq_engine::task::StateKind;
+
+use super::super::json::{Object, array, object, put_number, put_ratio};
+use super::super::problem::Problem;
+use super::Api;
+use super::asking::Request;
+use crate::figures::stats::paused_word;
+use crate::monitor::history::{History, Sample};
+use crate::monitor::{Listening, Notice, Second};
+
+/// Answers with events until the client goes or the server stops.
+pub(super) fn events(api: &Api, request: Request<'_>) -> Result<Response, Problem> {
+    let queue = queue_of(request)?;
+    let listening = api.monitor.listen(queue);
+    let listening = listening.ok_or_else(|| Problem::new("CLOSING", "the server is stopping"))?;
+    let mut response = Response::new(Body::new(Events::of(listening)));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    Ok(response)
+}
+
+/// Answers with the history of all queues together, or of one of them.
+pub(super) fn history(api: &Api, request: Request<'_>) -> Result<Response, Problem> {
+    let queue = queue_of(request)?;
+    let body = api.monitor.history(queue.as_ref(), columns);
+    let body = body.unwrap_or_else(|| columns(&History::default()));
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = StatusCode::OK;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Ok(response)
+}
+
+fn queue_of(request: Request<'_>) -> Result<Option<Arc<[u8]>>, Problem> {
+    let mut values = request.values;
+    let queue = values.bytes("queue")?;
+    values.end("it")?;
+    Ok(queue.map(Into::into))
+}
+
+/// What is to come: whoever listens, with the next second.
+type Coming = Pin<Box<dyn Future<Output = (Listening, Option<Arc<Second>>)> + Send>>;
+
+/// The body of an answer that is a stream of events. There is never more than a second's worth of
+/// it in memory.
+struct Events {
+    coming: Option<Coming>,
+    has_begun: bool,
+}
+
+impl Events {
+    fn of(listening: Listening) -> Self {
+        Self { coming: Some(next(listening)), has_begun: false }
+    }
+}
+
+fn next(mut listening: Listening) -> Coming {
+    Box::pin(async move {
+        let second = listening.next().await;
+        (listening, second)
+    })
+}
+
+impl http_body::Body for Events {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        if !std::mem::replace(&mut self.has_begun, true) {
+            let begin = Bytes::from_static(b"retry: 1000\n\n");
+            return Poll::Ready(Some(Ok(Frame::data(begin))));
+        }
+        let Some(coming) = &mut self.coming else { return Poll::Ready(None) };
+        let (listening, second) = std::task::ready!(coming.as_mut().poll(context));
+        let Some(second) = second else {
+            self.coming = None;
+            return Poll::Ready(None);
+        };
+        let text = told(&second, listening.queue().map(|queue| &**queue));
+        self.coming = Some(next(listening));
+        Poll::Ready(Some(Ok(Frame::data(text.into()))))
+    }
+}
+
+/// Returns the events of a second, for somebody who looks at all queues or at one.
+fn told(second: &Second, queue: Option<&[u8]>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(1_024);
+    event(&mut out, "figures", |it| figures(it, second, queue));
+    let is_of_interest = |news: &&QueueNews| queue.is_none_or(|queue| *queue == *news.queue);
+    for news in second.news.iter().filter(is_of_interest) {
+        event(&mut out, "queue", |it| {
+            it.bytes("name", &news.queue).text("what", word(news.what));
+        });
+    }
+    for Notice { code, text } in &second.notices {
+        event(&mut out, "notice", |it| {
+            it.text("code", code).text("text", text);
+        });
+    }
+    out
+}
+
+fn event(out: &mut Vec<u8>, name: &str, write: impl FnOnce(&mut Object<'_>)) {
+    out.extend_from_slice(b"event: ");
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"\ndata: ");
+    // JSON has no line breaks that were not written on purpose.
+    object(out, write);
+    out.extend_from_slice(b"\n\n");
+}
+
+const fn word(what: QueueChange) -> &'static str {
+    match what {
+        QueueChange::Came => "came",
+        QueueChange::Went => "went",
+        QueueChange::Paused => "paused",
+        QueueChange::Resumed => "resumed",
+        QueueChange::Set => "set",
+    }
+}
+
+fn figures(it: &mut Object<'_>, second: &Second, queue: Option<&[u8]>) {
+    let (survey, sample) = (&second.survey, &second.sample);
+    let (totals, facts) = (&survey.totals, &survey.facts);
+    it.moment("at", sample.at);
+    rates_and_counts(it, sample);
+    it.object("journal", |it| {
+        it.ratio("writes", Some(second.writes)).ratio("commit_ms", sample.commit_ms);
+        it.number("bytes_used", facts.figures.bytes_used);
+        it.number("bytes_live", facts.figures.bytes_live);
+    });
+    it.object("memory", |it| {
+        it.number("task_bytes", facts.task_bytes);
+        it.number("task_bytes_max", facts.task_bytes_max);
+    });
+    it.number("connections", survey.connections);
+    waiting(it, totals);
+    it.number("queues", totals.queues);
+    let Some(queue) = queue else { return };
+    match second.of_queues.get(queue).and_then(Option::as_ref) {
+        None => {
+            it.null("queue");
+        }
+        Some(one) => {
+            it.object("queue", |it| {
+                rates_and_counts(it, &one.sample);
+                it.ratio("waited_ms", one.sample.waited_ms);
+                waiting(it, &one.figures);
+                it.text("paused", paused_word(one.figures.paused));
+            });
+        }
+    }
+}
+
+fn rates_and_counts(it: &mut Object<'_>, sample: &Sample) {
+    it.object("counts", |it| {
+        for state in StateKind::ALL {
+            it.number(&state.letter().to_string(), sample.counts[state as usize]);
+        }
+    });
+    let rates = sample.rates;
+    it.object("rates", |it| {
+        it.ratio("in", Some(rates.came)).ratio("out", Some(rates.left));
+        it.ratio("taken", Some(rates.taken)).ratio("failed", Some(rates.failed));
+    });
+    match sample.oldest_ready_ms {
+        Some(ms) => it.number("oldest_ready_ms", ms),
+        None => it.null("oldest_ready_ms"),
+    };
+}
+
+fn waiting(it: &mut Object<'_>, figures: &Figures) {
+    it.number("takers", figures.takers).number("subscribers", figures.subscribers);
+}
+
+/// Reads a figure that may be unknown.
+type ReadRatio = fn(&Sample) -> Option<f64>;
+
+/// Returns a history: a column for each figure.
+fn columns(history: &History) -> Vec<u8> {
+    let mut out = Vec::with_capacity(16 << 10);
+    object(&mut out, |it| {
+        it.number("step_ms", 1_000);
+        match history.samples().next_back() {
+            Some(last) => it.moment("at", last.at),
+            None => it.null("at"),
+        };
+        let ratios: [(&str, ReadRatio); 6] = [
+            ("in", |it| Some(it.rates.came)),
+            ("out", |it| Some(it.rates.left)),
+            ("taken", |it| Some(it.rates.taken)),
+            ("failed", |it| Some(it.rates.failed)),
+            ("commit_ms", |it| it.commit_ms),
+            ("waited_ms", |it| it.waited_ms),
+        ];
+        for (name, read) in ratios {
+            it.member(name, |out| {
+                array(out, history.samples(), |out, sample| put_ratio(out, read(sample)));
+            });
+        }
+        for state in StateKind::ALL {
+            it.member(&state.letter().to_string(), |out| {
+                let counts = history.samples().map(|sample| sample.counts[state as usize]);
+                array(out, counts, put_number);
+            });
+        }
+        it.member("oldest_ready_ms", |out| {
+            array(out, history.samples(), |out, sample| match sample.oldest_ready_ms {
+                Some(ms) => put_number(out, ms),
+                None => out.extend_from_slice(b"null"),
+            });
+        });
+    });
+    out
+}

@@ -1,0 +1,137 @@
+//! Events as they happen, the history of the last minutes, and pages of other origins.
+
+use serde_json::Value;
+
+use super::Site;
+use super::browser::{Browser, Request};
+
+/// Somebody who listens to events.
+struct Listener(Browser);
+
+impl Listener {
+    fn at(site: &Site, target: &str) -> Self {
+        let mut browser = site.browser();
+        browser.send(&Request::of(&format!("GET {target}"), b""));
+        let (status, headers) = browser.head();
+        assert_eq!(status, 200);
+        let is_stream = |(name, value): &(String, String)| {
+            name == "content-type" && value == "text/event-stream"
+        };
+        assert!(headers.iter().any(is_stream), "{headers:?}");
+        Self(browser)
+    }
+
+    /// Returns the next event of this kind that suits.
+    fn next(&mut self, kind: &str, suits: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let line = self.0.line();
+            if line.strip_prefix("event: ") != Some(kind) {
+                continue;
+            }
+            let data = self.0.line();
+            let data = data.strip_prefix("data: ").expect("data follow the kind of an event");
+            let data: Value = serde_json::from_str(data).unwrap();
+            if suits(&data) {
+                return data;
+            }
+        }
+    }
+}
+
+fn put(site: &Site, queue: &str) {
+    let reply = site.ask(&format!("POST /v1/queues/{queue}/tasks text/plain"), b"x");
+    assert_eq!(reply.status, 201);
+}
+
+fn json(site: &Site, target: &str) -> Value {
+    let reply = site.ask(&format!("GET {target}"), b"");
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    serde_json::from_slice(&reply.body).unwrap()
+}
+
+#[test]
+fn events_tell_figures_and_what_becomes_of_queues() {
+    let site = Site::open(&["--shards", "2"]);
+    let mut all = Listener::at(&site, "/v1/events");
+    let mut one = Listener::at(&site, "/v1/events?queue=a");
+    all.next("figures", |_| true);
+    one.next("figures", |it| it["queue"].is_null());
+    for queue in ["a", "b", "a"] {
+        put(&site, queue);
+    }
+    let figures = all.next("figures", |it| it["counts"]["R"] == 3);
+    assert_eq!(figures["queues"], 2);
+    assert!(figures["connections"].as_u64() >= Some(2), "{figures}");
+    assert!(figures["oldest_ready_ms"].is_u64(), "{figures}");
+    let figures = one.next("figures", |it| it["queue"]["counts"]["R"] == 2);
+    assert_eq!((&figures["counts"]["R"], &figures["queue"]["paused"]), (&3.into(), &"none".into()));
+    site.ask("POST /v1/queues/a:pause application/json", b"{}");
+    site.ask("PATCH /v1/queues/a application/json", br#"{"capacity": 7}"#);
+    site.ask("DELETE /v1/queues/a", b"");
+    for what in ["came", "paused", "set", "went"] {
+        let news = one.next("queue", |_| true);
+        assert_eq!(news, serde_json::json!({"name": "a", "what": what}));
+    }
+    all.next("queue", |it| it["name"] == "a" && it["what"] == "went");
+    let Site { mut server, _data } = site;
+    server.send("-TERM");
+    assert_eq!(one.next("notice", |_| true)["code"], "CLOSING");
+    assert!(one.0.rest().ends_with(b"0\r\n\r\n"), "the stream has no end");
+    assert!(server.wait().success());
+}
+
+#[test]
+fn a_history_is_there_after_whoever_looked_has_gone() {
+    let site = Site::open(&[]);
+    let mut listener = Listener::at(&site, "/v1/events?queue=a");
+    put(&site, "a");
+    listener.next("figures", |it| it["queue"]["counts"]["R"] == 1);
+    drop(listener);
+    for target in ["/v1/history", "/v1/history?queue=a"] {
+        let history = json(&site, target);
+        let column = |name: &str| history[name].as_array().unwrap().clone();
+        assert!(column("R").contains(&1.into()), "{target}: {history}");
+        let length = column("R").len();
+        for name in ["in", "out", "taken", "failed", "commit_ms", "waited_ms", "oldest_ready_ms"] {
+            assert_eq!(column(name).len(), length, "{target}: {name}");
+        }
+    }
+    let none = json(&site, "/v1/history?queue=nobody-has-looked");
+    assert_eq!(none["R"], serde_json::json!([]));
+    site.server.stop();
+}
+
+#[test]
+fn whoever_does_not_read_loses_figures_and_not_memory() {
+    let site = Site::open(&[]);
+    let before = site.server.resident_bytes();
+    let idle: Vec<Listener> = (0..300).map(|_| Listener::at(&site, "/v1/events?queue=a")).collect();
+    let mut reads = Listener::at(&site, "/v1/events");
+    for _ in 0..3 {
+        reads.next("figures", |_| true);
+    }
+    let grown = site.server.resident_bytes().saturating_sub(before);
+    assert!(grown < 60 << 20, "{grown} bytes for 300 streams");
+    put(&site, "a");
+    reads.next("figures", |it| it["counts"]["R"] == 1);
+    drop(idle);
+    site.server.stop();
+}
+
+#[test]
+fn pages_of_one_other_origin_may_use_the_server() {
+    let site = Site::open(&["--http-cors", "https://ops.example"]);
+    let asked = "OPTIONS /v1/queues/q/tasks access-control-request-method:POST";
+    for (origin, is_let_in) in [("https://ops.example", true), ("https://evil.example", false)] {
+        let mut browser = site.browser();
+        browser.send(&Request::of(&format!("{asked} origin:{origin}"), b""));
+        let (_, headers) = browser.head();
+        let allowed = headers.iter().find(|(name, _)| name == "access-control-allow-origin");
+        assert_eq!(allowed.is_some_and(|(_, value)| value == origin), is_let_in, "{headers:?}");
+        let line = format!("POST /v1/queues/q/tasks text/plain origin:{origin}");
+        let status = site.ask(&line, b"x").status;
+        assert_eq!(status, if is_let_in { 201 } else { 403 });
+    }
+    assert_eq!(site.figure("put"), 1);
+    site.server.stop();
+}
