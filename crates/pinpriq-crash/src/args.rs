@@ -29,6 +29,8 @@ options
   --kills N         how many kills, or power losses, or damages          [100]
   --engine E         of a cluster: etcd, three members, or postgres, with a standby  [etcd]
   --rounds N        how many troubles of a cluster                       [10]
+  --slack N         how many times longer than alone on the machine a cluster may
+                    take to serve a queue again after a trouble          [1]
   --durability L    the server's setting; with less than sync, losses show  [sync]
   --shards N        how many shards the server has, at most 4            [1]
   --seconds N       stop after this time                                 [no limit]
@@ -50,6 +52,7 @@ pub(crate) struct Wanted {
     pub(crate) kills: u64,
     pub(crate) engine: Kind,
     pub(crate) rounds: u64,
+    pub(crate) slack: u64,
     pub(crate) seconds: Option<u64>,
     pub(crate) seed: u64,
     pub(crate) operations: usize,
@@ -72,6 +75,7 @@ pub(crate) fn wanted(mut arguments: impl Iterator<Item = String>) -> Option<Want
         kills: 100,
         engine: Kind::Etcd,
         rounds: 10,
+        slack: 1,
         seconds: None,
         seed: 1,
         operations: 300,
@@ -91,6 +95,7 @@ pub(crate) fn wanted(mut arguments: impl Iterator<Item = String>) -> Option<Want
             "--kills" => wanted.kills = arguments.next()?.parse().ok()?,
             "--engine" => wanted.engine = Kind::of(&arguments.next()?)?,
             "--rounds" => wanted.rounds = arguments.next()?.parse().ok()?,
+            "--slack" => wanted.slack = arguments.next()?.parse().ok().filter(|it| *it > 0)?,
             "--seconds" => wanted.seconds = Some(arguments.next()?.parse().ok()?),
             "--seed" => wanted.seed = arguments.next()?.parse().ok()?,
             "--operations" => wanted.operations = arguments.next()?.parse().ok()?,
@@ -125,8 +130,8 @@ mod tests {
         assert_eq!((wanted.scenario.as_str(), wanted.kills, wanted.seed), ("kill", 7, 1));
         assert_eq!((wanted.tolerance.fixed_us, wanted.allow_missing), (9_000, true));
         assert_eq!((wanted.program.durability.as_str(), wanted.program.shards), ("sync", 1));
-        let cluster = parsed("--server s cluster --rounds 3 --engine postgres").unwrap();
-        assert_eq!((cluster.rounds, cluster.engine), (3, Kind::Postgres));
+        let cluster = parsed("--server s cluster --rounds 3 --engine postgres --slack 2").unwrap();
+        assert_eq!((cluster.rounds, cluster.engine, cluster.slack), (3, Kind::Postgres, 2));
         assert_eq!(parsed("--server s kill --shards 2").unwrap().program.shards, 2);
     }
 

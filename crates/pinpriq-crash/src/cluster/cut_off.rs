@@ -49,7 +49,8 @@ impl Stage {
             self.nodes.links.set_both(node, *other, Flow::Cut);
         }
         let_pass(KNOWN);
-        let asked = ask(load, &queues, (node, others), &mut self.dice);
+        let most_ms = GAP_MAX_MS * self.slack;
+        let asked = ask(load, &queues, (node, others), (&mut self.dice, most_ms));
         let after = terms();
         self.nodes.links.set_all(Flow::Open);
         if before != after {
@@ -82,7 +83,7 @@ fn ask(
     load: &Load<'_>,
     queues: &[Queue],
     (node, others): (usize, &[usize]),
-    dice: &mut Dice,
+    (dice, most_ms): (&mut Dice, u64),
 ) -> Fallible<()> {
     std::thread::scope(|scope| {
         let mut asked = Vec::new();
@@ -90,7 +91,7 @@ fn ask(
             let mut own = dice.fork();
             asked.push(scope.spawn(move || {
                 let ms = probe(load, Clock::starting(), (*queue, node), &mut own)?;
-                if ms > GAP_MAX_MS {
+                if ms > most_ms {
                     let (name, node) = (queue.name, node + 1);
                     load.board.fail(format!("n{node} did not serve its own {name} for {ms} ms"));
                 }

@@ -153,6 +153,8 @@ pub(crate) struct Stage {
     pub(crate) engine: Engine,
     pub(crate) dice: Dice,
     pub(crate) gaps: Gaps,
+    /// How many times longer than alone on the machine a queue may be not served.
+    pub(crate) slack: u64,
 }
 
 impl Stage {
@@ -276,7 +278,8 @@ impl Stage {
     }
 
     fn note(&mut self, trouble: Trouble, gap_ms: u64, load: &Load<'_>) {
-        let most_ms = if trouble.is_of_engine() { ENGINE_GAP_MAX_MS } else { GAP_MAX_MS };
+        let alone_ms = if trouble.is_of_engine() { ENGINE_GAP_MAX_MS } else { GAP_MAX_MS };
+        let most_ms = alone_ms * self.slack;
         if gap_ms > most_ms {
             say(self.nodes.logs());
             let what = format!("after {trouble} queues were not served for {gap_ms} ms");

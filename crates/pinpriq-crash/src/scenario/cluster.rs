@@ -49,7 +49,7 @@ pub(crate) fn run(wanted: &Wanted) -> Fallible<Verdict> {
     let engine = Engine::start(wanted.engine, scratch.path())?;
     let nodes = Nodes::start(&wanted.program.path, scratch.path(), &engine)?;
     let dice = Dice::new(wanted.seed);
-    let mut stage = Stage { nodes, engine, dice, gaps: Gaps::default() };
+    let mut stage = Stage { nodes, engine, dice, gaps: Gaps::default(), slack: wanted.slack };
     match stage.play(wanted, scratch.path()) {
         Ok(figures) => {
             let failures = stage.nodes.board.failures();
