@@ -7,6 +7,7 @@ answer all the while. Figures are printed, and compared with nothing: the machin
 """
 
 import resource
+import select
 import socket
 import sys
 import time
@@ -59,12 +60,21 @@ def connect():
 def wait_until_ended(clients, seconds):
     """Reads until the server has ended every connection."""
     until = time.monotonic() + seconds
+    poll = select.poll()
+    open_ones = {}
     for client in clients:
         client.setblocking(False)
-    while clients and time.monotonic() < until:
-        clients = [client for client in clients if not has_ended(client)]
-        time.sleep(0.1)
-    assert not clients, f"{len(clients)} connections are still open after {seconds} s"
+        open_ones[client.fileno()] = client
+        poll.register(client, select.POLLIN)
+    while open_ones:
+        left = until - time.monotonic()
+        assert left > 0, f"{len(open_ones)} connections are still open after {seconds} s"
+        for number, _ in poll.poll(left * 1_000):
+            poll.unregister(number)
+            if has_ended(open_ones[number]):
+                del open_ones[number]
+            else:
+                poll.register(number, select.POLLIN)
 
 
 def has_ended(client):
@@ -140,7 +150,11 @@ def unread_streams(before):
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
         client.sendall(b"GET /v1/events HTTP/1.1\r\nHost: x\r\n\r\n")
         clients.append(client)
-    time.sleep(3)
+    with connect() as reads:
+        reads.sendall(b"GET /v1/events HTTP/1.1\r\nHost: x\r\n\r\n")
+        heard = b""
+        while heard.count(b"event: figures") < 4:
+            heard += reads.recv(65_536)
     tell(f"{STREAMS} event streams that nobody reads")
     assert resident() < before + 200 * MIB, f"{resident() / MIB:.0f} MiB"
     for client in clients:
