@@ -787,6 +787,27 @@ bugs! {
     StaleClaim "stale-claim"
         "A node that has not seen that a roll-back was accepted claims a shard all the same."
         [Cluster("ownership::claims::")]
+    PieceCountedUnsent "piece-counted-unsent"
+        "Tasks in an answer over HTTP count as sent before they have left."
+        [InServer("home::visit::")]
+    GoneVisitorKept "gone-visitor-kept"
+        "A visitor over HTTP that has gone goes on waiting, and gets the next task."
+        [Server("http::")]
+    VisitorLeaseNeverEnds "visitor-lease-never-ends"
+        "A lease over HTTP has no end if nobody has named one."
+        [Server("http::")]
+    IdempotencyKeyLost "idempotency-key-lost"
+        "A put over HTTP happens twice though it has an idempotency key."
+        [Server("http::")]
+    SiteNotLookedAt "site-not-looked-at"
+        "A page of another origin may ask for changes over HTTP if its browser does not name it."
+        [Server("http::")]
+    OthersFall "others-fall"
+        "Counters of the queues that are not shown fall when one of them is shown."
+        [InServer("monitor::")]
+    QueueNewsLost "queue-news-lost"
+        "Nobody hears which queues come and go."
+        [Server("http::")]
     BegunPopSentAgain "begun-pop-sent-again"
         "A request that its former owner may have carried out is sent to the next one."
         [ClusterSimulator]

@@ -109,7 +109,8 @@ impl Fate {
     async fn sent(&self) -> bool {
         let look = || {
             let taken = self.taken.load(Ordering::Relaxed);
-            if taken != NEVER && self.wire.flushes.load(Ordering::Relaxed) > taken {
+            let flushes = self.wire.flushes.load(Ordering::Relaxed);
+            if taken != NEVER && (flushes > taken || planted!(PieceCountedUnsent)) {
                 return Some(true);
             }
             let is_lost = taken == NEVER && self.is_dropped.load(Ordering::Relaxed);
@@ -306,7 +307,7 @@ async fn await_event(
             }
             true
         }
-        () = way.gone() => false,
+        () = way.gone(), if !planted!(GoneVisitorKept) => false,
     }
 }
 
@@ -314,5 +315,44 @@ async fn next_frame(coming: &mut Option<mpsc::Receiver<Vec<u8>>>) -> Option<Vec<
     match coming {
         Some(coming) => coming.recv().await,
         None => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+
+    fn poll(fate: &Fate) -> Poll<bool> {
+        pin!(fate.sent()).as_mut().poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    #[test]
+    fn a_piece_is_sent_when_the_connection_was_flushed_after_it_was_taken() {
+        let wire = Arc::new(Wire::default());
+        let mut piece = Piece::new(vec![1, 2], true, &wire);
+        let fate = piece.fate.clone();
+        wire.note_flush();
+        assert_eq!(poll(&fate), Poll::Pending, "it was not even taken");
+        assert_eq!(piece.take(), [1, 2]);
+        drop(piece);
+        assert_eq!(poll(&fate), Poll::Pending, "it may still be in a buffer");
+        wire.note_flush();
+        assert_eq!(poll(&fate), Poll::Ready(true));
+    }
+
+    #[test]
+    fn a_piece_is_lost_with_its_connection_and_when_nobody_takes_it() {
+        let wire = Arc::new(Wire::default());
+        let mut taken = Piece::new(vec![1], true, &wire);
+        let untaken = Piece::new(vec![1], true, &wire);
+        let fates = [taken.fate.clone(), untaken.fate.clone()];
+        taken.take();
+        drop(untaken);
+        assert_eq!(fates.each_ref().map(|it| poll(it)), [Poll::Pending, Poll::Ready(false)]);
+        wire.end();
+        assert_eq!(poll(&fates[0]), Poll::Ready(false));
     }
 }

@@ -66,7 +66,7 @@ pub(crate) struct Others {
 impl Others {
     /// Notes that a queue is shown from now on, which nobody had seen before.
     pub(crate) fn begin(&mut self, counters: &Counters) {
-        if self.has_begun {
+        if self.has_begun && !planted!(OthersFall) {
             self.before.add(counters);
         }
     }

@@ -15,6 +15,8 @@ mod frame_timeout;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]
+mod http;
+#[cfg(test)]
 mod limits;
 #[cfg(test)]
 mod model;

@@ -101,7 +101,7 @@ fn delay_until(call: &Call<'_, '_>) -> Result<Span, Fault> {
 
 pub(crate) fn take(call: &mut Call<'_, '_>) -> Done {
     let mode = match (call.parts.span(TTR)?, call.talk.ttr_otherwise) {
-        (None, Some(ttr)) => TakeMode::LeaseOr(ttr),
+        (None, Some(ttr)) if !planted!(VisitorLeaseNeverEnds) => TakeMode::LeaseOr(ttr),
         (ttr, _) => TakeMode::Lease { ttr },
     };
     select(call, mode)

@@ -95,7 +95,11 @@ impl Request<'_> {
 
     /// Adds what `Idempotency-Key` stands for.
     fn add_once(&mut self, asked: &mut Asked, spec: &Spec) -> Result<(), Problem> {
-        let Some(key) = self.once.take().filter(|_| spec.name == "PUT") else { return Ok(()) };
+        let Some(key) =
+            self.once.take().filter(|_| spec.name == "PUT" && !planted!(IdempotencyKeyLost))
+        else {
+            return Ok(());
+        };
         if self.values.has("unique") || self.values.has("window") {
             let sentence = "Idempotency-Key stands for unique and window: give one or the other";
             return Err(Problem::bad(sentence));
