@@ -22,6 +22,11 @@ pub trait Clock {
     /// The current moment. It is never earlier than one returned before.
     fn now(&self) -> Timestamp;
 
+    /// The time that has passed since a fixed moment, as finely as the clock can tell it.
+    fn passed(&self) -> Duration {
+        Duration::from_millis(self.now().ms())
+    }
+
     /// How far the current moment is ahead of the wall clock, in milliseconds. Negative if it is
     /// behind.
     fn ahead_of_wall(&self) -> i64;
@@ -166,6 +171,10 @@ impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
         let ns = self.read(monotonic());
         Timestamp::from_ms(u64::try_from(ns / 1_000_000).unwrap_or(u64::MAX))
+    }
+
+    fn passed(&self) -> Duration {
+        monotonic().saturating_duration_since(self.began)
     }
 
     fn ahead_of_wall(&self) -> i64 {

@@ -7,6 +7,7 @@ pub(crate) mod contacts;
 mod credits;
 pub(crate) mod desk;
 mod joins;
+mod pace;
 pub(crate) mod recovery;
 pub(crate) mod redirects;
 pub(crate) mod roll;

@@ -20,6 +20,7 @@ use self::bell::Bell;
 use self::ending::Ending;
 use self::links::Links;
 use self::outbox::Outbox;
+use crate::config::DoorName;
 
 /// A shard's side of a client.
 #[derive(Default)]
@@ -95,6 +96,11 @@ impl Session {
             self.outbox.borrow_mut().supply(payloads);
         }
         self.bell.ring();
+    }
+
+    /// Returns the door that its connection came through.
+    pub(crate) fn door(&self) -> DoorName {
+        self.about.borrow().door
     }
 
     /// Whether one of its requests is blocked.

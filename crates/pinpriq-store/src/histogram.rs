@@ -16,13 +16,18 @@ pub struct Histogram {
 impl Histogram {
     /// Counts a value.
     pub const fn record(&mut self, value: u64) {
+        self.record_times(value, 1);
+    }
+
+    /// Counts a value that occurs this number of times.
+    pub const fn record_times(&mut self, value: u64, times: u64) {
         let bits = match value {
             0 => 0,
             value => u64::BITS - (value - 1).leading_zeros(),
         };
         let counter = bits.div_ceil(2) as usize;
-        self.counts[if counter < COUNTERS { counter } else { COUNTERS - 1 }] += 1;
-        self.sum = self.sum.saturating_add(value);
+        self.counts[if counter < COUNTERS { counter } else { COUNTERS - 1 }] += times;
+        self.sum = self.sum.saturating_add(value.saturating_mul(times));
     }
 
     /// The number of values counted.

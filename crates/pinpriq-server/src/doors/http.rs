@@ -27,7 +27,7 @@ use self::problem::Problem;
 use super::door::{Door, Next};
 use super::resp::call::{Call, Shape, Talk};
 use super::resp::fault::Fault;
-use super::resp::table::TABLE;
+use super::resp::table::{TABLE, place_of, place_of_sub};
 use super::resp::words::{Parts, receipt};
 use super::{DoorKind, DoorOptions};
 use crate::config::DoorName;
@@ -39,6 +39,12 @@ use crate::session::outbox::Encode;
 /// The TTR of a lease if neither the request nor the task nor the queue has one. Connections mean
 /// nothing over HTTP, so no lease lives as long as one.
 pub(crate) const TTR_OTHERWISE: Span = Span::from_ms(30_000);
+
+/// The commands that other requests count as, by their places in the table.
+const EXEC: usize = place_of("EXEC");
+const INFO: usize = place_of("INFO");
+const CLIENT_LIST: usize = place_of_sub("CLIENT", "LIST");
+const CLIENT_KILL: usize = place_of_sub("CLIENT", "KILL");
 
 /// The kind of this door.
 pub(super) static KIND: DoorKind =
@@ -66,17 +72,29 @@ impl Door for HttpDoor {
     fn receive(&mut self, input: &[u8], desk: &mut Desk) -> Result<usize, Next> {
         let Some((frame, length)) = frame::read(input) else { return Err(Next::Incomplete) };
         let done = match frame {
-            Read::Command(asked) => self.carry_out(&asked, desk),
-            Read::Multi(all) => self.carry_out_all(&all, desk),
+            Read::Command(asked) => {
+                desk.note(asked.entry);
+                self.carry_out(&asked, desk)
+            }
+            Read::Multi(all) => {
+                for (asked, _) in &all {
+                    desk.count_kept(asked.entry);
+                }
+                desk.note(EXEC);
+                self.carry_out_all(&all, desk)
+            }
             Read::Server => {
+                desk.note(INFO);
                 desk.say_facts(|facts| with_head(&write::facts(facts)));
                 Ok(())
             }
             Read::Connections => {
+                desk.note(CLIENT_LIST);
                 desk.say_clients(|lines| with_head(&write::connections(lines)));
                 Ok(())
             }
             Read::EndConnection(number) => {
+                desk.note(CLIENT_KILL);
                 desk.say_killed(&Chosen::Id(number), |killed| {
                     let mut out = Vec::new();
                     if killed == 0 {
@@ -94,7 +112,7 @@ impl Door for HttpDoor {
             }
         };
         if let Err(fault) = done {
-            desk.tally().refuse(fault.code);
+            desk.count_refusal(fault.code);
             let is_line = Form::of(desk.session().dialect.get()) == Form::Line;
             let (problem, mut out) = (Problem::from(fault), Vec::new());
             if is_line {

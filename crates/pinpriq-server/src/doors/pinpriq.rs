@@ -10,6 +10,7 @@ use pinpriq_engine::time::Span;
 use pinpriq_wire::{Decoded, Request, decode_request, put_count, put_packet};
 
 use super::door::{Door, Next};
+use super::resp::table::place_of;
 use super::{DoorKind, DoorOptions};
 use crate::config::{DoorName, Framing, PinpriqOptions, TtlZero};
 use crate::home::desk::Desk;
@@ -17,6 +18,13 @@ use crate::host::seat::Undone;
 use crate::session::about::{Dialect, Manners, SILENT};
 use crate::session::ending::Ending;
 use crate::session::outbox::Encode;
+
+/// The commands that requests count as, by their places in the table.
+const PUT: usize = place_of("PUT");
+const POP: usize = place_of("POP");
+const SUBSCRIBE: usize = place_of("SUBSCRIBE");
+const UNSUBSCRIBE: usize = place_of("UNSUBSCRIBE");
+const CREDIT: usize = place_of("CREDIT");
 
 /// The kind of this door.
 pub(super) static KIND: DoorKind =
@@ -38,6 +46,13 @@ struct PinpriqDoor {
 
 impl PinpriqDoor {
     fn carry_out(&self, request: Request<'_>, desk: &mut Desk) -> Result<(), Undone> {
+        desk.note(match &request {
+            Request::Push { .. } => PUT,
+            Request::Pop { .. } => POP,
+            Request::Subscribe { .. } => SUBSCRIBE,
+            Request::Unsubscribe { .. } => UNSUBSCRIBE,
+            Request::Ready => CREDIT,
+        });
         match request {
             Request::Push { queue, ttl_ms, priority, key, payload } => {
                 let ttl = match (ttl_ms, self.options.ttl_zero) {
@@ -103,7 +118,7 @@ impl Door for PinpriqDoor {
             // This wire has no refusals, so the connection ends instead.
             Undone::Close(ending, reason) => Next::Close(ending, reason),
             Undone::Refused(refusal) => {
-                desk.tally().refuse(refusal.kind.into());
+                desk.count_refusal(refusal.kind.into());
                 Next::Close(Ending::Refused, refusal.sentence)
             }
             // The desk does this for cluster clients of RESP only.

@@ -139,7 +139,8 @@ fn carry_out(
 }
 
 fn try_to_carry_out(talk: &mut Talk, given: &[&[u8]], desk: &mut Desk) -> Result<(), Fault> {
-    let (spec, taken) = entry_of(given)?;
+    let (spec, place, taken) = entry_of(given)?;
+    desk.note(place);
     let is_open = talk.protocol == Protocol::Resp3 || spec.while_subscribed;
     if !is_open && desk.is_subscribed() {
         let name = spec.full_name().to_ascii_lowercase();
@@ -155,16 +156,16 @@ fn try_to_carry_out(talk: &mut Talk, given: &[&[u8]], desk: &mut Desk) -> Result
 
 /// Like [`entry_of`], for a request within a transaction.
 #[inline(never)]
-fn entry_of_step(given: &[&[u8]]) -> Result<(&'static Spec, usize), Fault> {
+fn entry_of_step(given: &[&[u8]]) -> Result<(&'static Spec, usize, usize), Fault> {
     entry_of(given)
 }
 
-/// Returns the entry of a request in the table, and the number of words that name it.
+/// Returns the entry of a request in the table, its place there, and the number of words that name it.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "every request passes here")]
-fn entry_of(given: &[&[u8]]) -> Result<(&'static Spec, usize), Fault> {
+fn entry_of(given: &[&[u8]]) -> Result<(&'static Spec, usize, usize), Fault> {
     match find(given) {
-        Found::Spec(spec, taken) => Ok((spec, taken)),
+        Found::Spec(spec, place, taken) => Ok((spec, place, taken)),
         Found::NoSub => Err(Fault::arity(&String::from_utf8_lossy(given[0]))),
         Found::UnknownSub => {
             let sub = shown(given.get(1).copied().unwrap_or_default());

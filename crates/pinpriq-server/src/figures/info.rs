@@ -451,7 +451,7 @@ fn closed(facts: &Facts) -> Value {
 
 fn refusals(facts: &Facts) -> Value {
     let words = Code::all().map(|code| code.word().to_owned());
-    Each(words.zip(facts.counts.refusals).collect())
+    Each(words.zip(facts.counts.refusals_in_all()).collect())
 }
 
 fn of_cluster(facts: &Facts, read: impl FnOnce(&ClusterFacts) -> u64) -> Value {

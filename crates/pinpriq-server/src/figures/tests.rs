@@ -200,7 +200,13 @@ fn facts() -> Facts {
         counters: counters(),
         task_bytes: 27,
         task_bytes_max: 28,
-        counts: Counts { closes: from(40), received: from(60), sent: from(65), refusals: from(70) },
+        counts: Counts {
+            closes: from(40),
+            received: from(60),
+            sent: from(65),
+            refusals: [from(70), [0; _], [0; _], [0; _]],
+            ..Counts::default()
+        },
         suspended: 103,
         cluster: Some(cluster()),
         ..Facts::default()

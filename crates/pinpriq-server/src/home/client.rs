@@ -152,16 +152,17 @@ impl Client {
         }
     }
 
-    fn encode_what_may_leave(&self) {
+    fn encode_what_may_leave(&mut self) {
         let shard = self.desk.shard();
         let reached = shard.reached();
         let fresh = || shard.lend_buffer();
-        let lacks_payload = {
+        let (lacks_payload, left) = {
             let outbox = &mut *self.session.outbox.borrow_mut();
             let most = self.desk.limits().out_bytes_max;
             outbox.encode(&*self.door, reached, most, fresh, |kind| self.note_refusal(kind));
-            outbox.lacks_payload()
+            (outbox.lacks_payload(), outbox.passed())
         };
+        self.desk.count_answered(left);
         if lacks_payload {
             self.desk.read_payloads();
         }
@@ -171,7 +172,7 @@ impl Client {
     /// connection ends, and the code that ends it counts the refusal.
     fn note_refusal(&self, kind: RefusalKind) {
         if self.desk.manners().tells_refusals {
-            self.desk.tally().refuse(kind.into());
+            self.desk.tally().refuse(self.door_name, kind.into());
         }
     }
 
@@ -375,6 +376,7 @@ impl Client {
             shard.turn();
             received
         });
+        self.desk.end_batch(self.door_name);
         if consumed > 0 {
             self.frame_began = None;
         }
@@ -411,8 +413,14 @@ impl Client {
                     continue;
                 }
                 Err(Next::Incomplete) => {}
-                Err(Next::NoRoom) => *phase = Phase::AwaitingRoom,
-                Err(Next::Move(to)) => *phase = Phase::Moving(to),
+                Err(Next::NoRoom) => {
+                    desk.take_back();
+                    *phase = Phase::AwaitingRoom;
+                }
+                Err(Next::Move(to)) => {
+                    desk.take_back();
+                    *phase = Phase::Moving(to);
+                }
                 Err(Next::Close(ending, reason)) => ended = Some((ending, reason)),
             }
             break;

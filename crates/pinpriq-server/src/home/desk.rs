@@ -20,13 +20,14 @@ use pinpriq_letters::encode_command;
 
 use super::credits::{Credits, outstanding};
 use super::joins::join_delivered;
+use super::pace::Pace;
 use super::redirects::{crossing, redirect};
 use super::route::{
     Destination, elsewhere, may_block, queue_of_step, shard_of_all, shard_of_done,
     shard_of_schedule, shard_of_steps,
 };
 use crate::cluster::owners::Owners;
-use crate::config::Limits;
+use crate::config::{DoorName, Limits};
 use crate::host::readers::PIECE_BYTES;
 use crate::host::seat::{Obstacle, Seat, Undone};
 use crate::host::shard::Shard;
@@ -35,6 +36,7 @@ use crate::letters::letter::{Errand, News, Part, Question, Standing};
 use crate::letters::mailbox::{Post, Route};
 use crate::session::Session;
 use crate::session::about::{Dialect, Manners, SILENT};
+use crate::session::code::Code;
 use crate::session::log::Wanted;
 use crate::session::outbox::{Join, Joined};
 
@@ -47,6 +49,7 @@ const SENT_BYTES: usize = 16 << 10;
 pub(crate) struct Desk {
     seat: Seat,
     credits: Credits,
+    pace: Pace,
     /// The deliveries that this shard had made before the credits began.
     delivered_before: u64,
     /// Whether something may be asked of other places. Without other shards, it becomes true with
@@ -72,7 +75,8 @@ impl Desk {
         let is_placed = who.1.was_moved() || shard.own() >= shard.shards();
         let credits = Credits::new(limits.in_flight_max);
         let seat = Seat::new(shard, who, limits, manners);
-        Self { seat, credits, delivered_before: 0, routes, is_placed, redirects }
+        let pace = Pace::default();
+        Self { seat, credits, pace, delivered_before: 0, routes, is_placed, redirects }
     }
 
     /// Returns the number of the client.
@@ -93,6 +97,44 @@ impl Desk {
     /// Returns what the shard counts about its clients.
     pub(crate) fn tally(&self) -> &Rc<Tally> {
         self.seat.shard.tally()
+    }
+
+    /// Counts a refusal that is reported to the client, or that ends its connection.
+    pub(crate) fn count_refusal(&self, code: Code) {
+        self.tally().refuse(self.session().door(), code);
+    }
+
+    /// Notes a request for the command at this place of the table.
+    #[inline]
+    pub(crate) fn note(&mut self, command: usize) {
+        self.pace.note(command, || self.seat.shard.clock().passed());
+    }
+
+    /// Counts a request whose time says nothing: it is only kept for later.
+    pub(crate) fn count_kept(&self, command: usize) {
+        self.tally().ask(self.session().door(), command, 1);
+    }
+
+    /// Notes that the last request was not carried out, and comes again.
+    pub(crate) fn take_back(&mut self) {
+        self.pace.take_back();
+    }
+
+    /// Counts the requests that arrived together. Must be called after the turn that ends them.
+    pub(crate) fn end_batch(&mut self, door: DoorName) {
+        let Seat { shard, session, .. } = &self.seat;
+        let (here, abroad) = (session.is_blocked(), session.links.borrow().blocked);
+        let outbox = session.outbox.borrow();
+        // What waits elsewhere has its place among the answers already.
+        let due = outbox.passed() + outbox.len() as u64 - u64::from(abroad);
+        self.pace.end_batch((shard.tally(), door), due, here || abroad);
+    }
+
+    /// Counts how long requests took, if that many answers have left the outbox.
+    #[inline]
+    pub(crate) fn count_answered(&mut self, left: u64) {
+        let shard = &self.seat.shard;
+        self.pace.answered(left, shard.tally(), || shard.clock().passed());
     }
 
     /// Returns the limits.

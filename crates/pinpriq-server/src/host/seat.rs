@@ -154,7 +154,7 @@ impl Seat {
                 return Ok(());
             }
             Applied::Refused(kind) if !self.manners.tells_refusals => {
-                self.shard.tally().refuse(kind.into());
+                self.shard.tally().refuse(self.session.door(), kind.into());
                 return Err(refused(kind));
             }
             Applied::Answered | Applied::Refused(_) => {}

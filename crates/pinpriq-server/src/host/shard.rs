@@ -30,7 +30,7 @@ use super::readers::{Readers, Returned};
 use super::spread::Spread;
 use super::tally::Tally;
 use crate::clock::Clock;
-use crate::config::Durability;
+use crate::config::{DoorName, Durability};
 use crate::home::contacts::Contacts;
 use crate::letters::letter::Part;
 use crate::letters::mailbox::Post;
@@ -514,8 +514,14 @@ impl Shard {
     pub(crate) fn facts(&self) -> Facts {
         let now = self.clock.now();
         let (mut clients, mut blocked) = (0, 0);
+        let mut counts = self.tally.counts();
         self.each_client(|client, session| {
-            clients += u64::from(!is_guest(client));
+            let has_connection = !is_guest(client);
+            clients += u64::from(has_connection);
+            // Clients of HTTP share connections, which are counted as such.
+            if has_connection && session.door() != DoorName::Http {
+                counts.connections[session.door() as usize] += 1;
+            }
             blocked += u64::from(session.is_blocked());
         });
         let facts = Facts {
@@ -531,7 +537,7 @@ impl Shard {
             counters: self.inspect(|durable| durable.engine().totals().clone()),
             task_bytes: self.inspect(|durable| durable.engine().bytes()),
             task_bytes_max: self.inspect(|durable| durable.engine().bytes_max()),
-            counts: self.tally.counts(),
+            counts,
             suspended: self.inspect(|durable| u64::from(durable.is_suspended())),
             cluster: None,
         };

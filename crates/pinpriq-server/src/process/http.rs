@@ -139,7 +139,8 @@ impl HttpDoor {
         let mut config = config.clone();
         // The share of this place.
         config.limits = context.options.limits;
-        Self { router: router(Api::new(&config, monitor)), watch: config.watch }
+        let refusals = context.shard().tally().http_refusals().clone();
+        Self { router: router(Api::new(&config, monitor, refusals)), watch: config.watch }
     }
 
     /// Accepts connections. Never ends.
@@ -156,7 +157,9 @@ impl HttpDoor {
             context.common.add_connection(place);
             let (context, router) = (context.clone(), self.router.clone());
             tokio::task::spawn_local(async move {
+                context.shard().tally().open_http();
                 let ending = serve(&context, (stream, peer), router, &limits).await;
+                context.shard().tally().close_http();
                 context.shard().tally().close(ending);
                 context.common.remove_connection(place);
             });

@@ -1,4 +1,5 @@
-//! The first words of refusals, for programs: those of the engine, and those of the RESP door.
+//! The first words of refusals, for programs: those of the engine, and those of the
+//! doors for RESP and HTTP.
 //!
 //! `host::tally` counts them.
 
@@ -17,11 +18,28 @@ pub(crate) enum Code {
     Moved,
     /// The queues of the request may be at several nodes.
     CrossSlot,
+    /// The path of a request over HTTP knows other methods.
+    Method,
+    /// The body of a request over HTTP has the wrong type.
+    MediaType,
+    /// The body of a request over HTTP did not arrive in time.
+    Late,
+    /// A page of another origin must not ask for this over HTTP.
+    NoPerm,
 }
 
 impl Code {
     /// Those that the engine does not know.
-    const OTHERS: [Self; 4] = [Self::Err, Self::NoProto, Self::Moved, Self::CrossSlot];
+    const OTHERS: [Self; 8] = [
+        Self::Err,
+        Self::NoProto,
+        Self::Moved,
+        Self::CrossSlot,
+        Self::Method,
+        Self::MediaType,
+        Self::Late,
+        Self::NoPerm,
+    ];
 
     /// The number of codes.
     pub(crate) const COUNT: usize = RefusalKind::ALL.len() + Self::OTHERS.len();
@@ -31,14 +49,23 @@ impl Code {
         RefusalKind::ALL.into_iter().map(Self::Kind).chain(Self::OTHERS)
     }
 
+    /// Returns the code with this word.
+    pub(crate) fn of_word(word: &str) -> Option<Self> {
+        Self::all().find(|code| code.word() == word)
+    }
+
     /// Returns its place among all codes.
     pub(crate) const fn index(self) -> usize {
         match self {
             Self::Kind(kind) => kind as usize,
-            Self::Err => Self::COUNT - 4,
-            Self::NoProto => Self::COUNT - 3,
-            Self::Moved => Self::COUNT - 2,
-            Self::CrossSlot => Self::COUNT - 1,
+            Self::Err => Self::COUNT - 8,
+            Self::NoProto => Self::COUNT - 7,
+            Self::Moved => Self::COUNT - 6,
+            Self::CrossSlot => Self::COUNT - 5,
+            Self::Method => Self::COUNT - 4,
+            Self::MediaType => Self::COUNT - 3,
+            Self::Late => Self::COUNT - 2,
+            Self::NoPerm => Self::COUNT - 1,
         }
     }
 
@@ -50,6 +77,10 @@ impl Code {
             Self::NoProto => "NOPROTO",
             Self::Moved => "MOVED",
             Self::CrossSlot => "CROSSSLOT",
+            Self::Method => "METHOD",
+            Self::MediaType => "MEDIATYPE",
+            Self::Late => "LATE",
+            Self::NoPerm => "NOPERM",
         }
     }
 }

@@ -249,6 +249,11 @@ impl Outbox {
         self.waiting.len()
     }
 
+    /// Returns the number of answers that have left it, completely.
+    pub(crate) const fn passed(&self) -> u64 {
+        self.passed
+    }
+
     /// Whether so much waits that nothing more should be added for the client.
     pub(crate) fn is_full(&self, limits: &Limits) -> bool {
         self.waiting.len() >= limits.in_flight_max

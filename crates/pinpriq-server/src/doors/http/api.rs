@@ -24,6 +24,7 @@ use axum::body::Body;
 use axum::extract::{Extension, MatchedPath, Request as HttpRequest, State};
 use axum::http::header::{ACCEPT, ALLOW, CONTENT_TYPE, ORIGIN, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use axum::middleware::map_response;
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use tokio::sync::{mpsc, oneshot};
@@ -42,7 +43,9 @@ use super::head::{Content, Head};
 use super::problem::Problem;
 use crate::config::Config;
 use crate::home::visit::{Answer, Frames, Visit};
+use crate::host::tally::HttpRefusals;
 use crate::monitor::Monitor;
+use crate::session::code::Code;
 
 /// The header that makes a put unique for a day.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
@@ -74,11 +77,12 @@ pub(crate) struct Api {
     monitor: Arc<Monitor>,
     /// The origin whose pages may use the server besides its own.
     cors_origin: Option<HeaderValue>,
+    refusals: Arc<HttpRefusals>,
 }
 
 impl Api {
-    /// Returns what requests share.
-    pub(crate) fn new(config: &Config, monitor: Arc<Monitor>) -> Self {
+    /// Returns what requests share. Refusals are counted there if no shard has counted them.
+    pub(crate) fn new(config: &Config, monitor: Arc<Monitor>, refusals: Arc<HttpRefusals>) -> Self {
         let limits = &config.limits;
         // A payload in base64 or with escapes, and names beside it. A transaction has 16 MiB.
         let body_bytes_max = (limits.payload_bytes_max * 6).max(32 << 20);
@@ -90,6 +94,7 @@ impl Api {
             room: Room::default(),
             monitor,
             cors_origin: config.http.cors_origin.as_ref().and_then(|it| it.parse().ok()),
+            refusals,
         }
     }
 }
@@ -123,6 +128,7 @@ impl Asker {
 
 /// Returns the router of the API.
 pub(crate) fn router(api: Api) -> Router {
+    let refusals = api.refusals.clone();
     let mut router = Router::new();
     let mut known: Vec<String> = Vec::new();
     for route in ROUTES {
@@ -143,6 +149,10 @@ pub(crate) fn router(api: Api) -> Router {
             let path = given::shown(request.uri().path());
             refuse(&Problem::new("NOTFOUND", format!("there is no path {path}")))
         })
+        .layer(map_response(move |response| {
+            let refusals = refusals.clone();
+            async move { counted(response, &refusals) }
+        }))
         .with_state(Arc::new(api));
     match cors {
         Some(cors) => router.layer(cors),
@@ -159,6 +169,18 @@ fn cors(origin: HeaderValue) -> CorsLayer {
         .expose_headers(EXPOSED.map(HeaderName::from_static))
         .max_age(Duration::from_hours(1))
 }
+
+/// Counts a refusal that no shard has counted.
+fn counted(response: Response, refusals: &HttpRefusals) -> Response {
+    if let Some(Refused(code)) = response.extensions().get() {
+        refusals.refuse(*code);
+    }
+    response
+}
+
+/// Says that a response is a refusal of this module.
+#[derive(Clone, Copy, Debug)]
+struct Refused(Code);
 
 /// Says whether changes are accepted.
 async fn ready(Extension(asker): Extension<Asker>) -> Response {
@@ -327,6 +349,9 @@ pub(crate) fn refuse(problem: &Problem) -> Response {
     *response.status_mut() = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let media_type = Content::Problem.media_type().unwrap_or_default();
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    if let Some(code) = Code::of_word(problem.code) {
+        response.extensions_mut().insert(Refused(code));
+    }
     add_retry(&mut response);
     response
 }

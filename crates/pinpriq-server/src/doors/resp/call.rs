@@ -9,6 +9,7 @@ use pinpriq_wire::resp::{Protocol, Writer};
 use super::fault::Fault;
 use super::transaction::Transaction;
 use super::words::Parts;
+use crate::config::DoorName;
 use crate::doors::door::Next;
 use crate::home::desk::Desk;
 use crate::host::seat::Undone;
@@ -111,7 +112,7 @@ impl Talk {
 
     /// Refuses a request.
     pub(crate) fn refuse(&self, desk: &Desk, fault: &Fault) {
-        desk.say(refused(desk.tally(), self.protocol, fault));
+        desk.say(refused((desk.tally(), desk.session().door()), self.protocol, fault));
     }
 
     /// Writes all later replies in this version.
@@ -129,8 +130,12 @@ pub(crate) fn written(protocol: Protocol, write: impl FnOnce(&mut Writer<'_>)) -
 }
 
 /// Returns the bytes of a refusal in this version, and counts it.
-pub(crate) fn refused(tally: &Tally, protocol: Protocol, fault: &Fault) -> Vec<u8> {
-    tally.refuse(fault.code);
+pub(crate) fn refused(
+    (tally, door): (&Tally, DoorName),
+    protocol: Protocol,
+    fault: &Fault,
+) -> Vec<u8> {
+    tally.refuse(door, fault.code);
     written(protocol, |writer| writer.error(fault.code.word(), &fault.sentence))
 }
 

@@ -166,9 +166,9 @@ pub(crate) fn client_kill(call: &mut Call<'_, '_>) -> Done {
         call.quit(Ending::Killed);
     }
     let protocol = call.talk.protocol;
-    let tally = call.desk.tally().clone();
+    let (tally, door) = (call.desk.tally().clone(), call.desk.session().door());
     let answer = move |others: u64| match others + u64::from(is_caller) {
-        0 if old_form => refused(&tally, protocol, &Fault::err("No such client")),
+        0 if old_form => refused((&tally, door), protocol, &Fault::err("No such client")),
         killed => written(protocol, |writer| {
             if old_form {
                 writer.ok();

@@ -65,7 +65,7 @@ const fn is_movable(word: &Word) -> bool {
 /// Returns the keys of a request, in order. Refuses what is no request, or has no keys, in the
 /// wording of Redis.
 pub(crate) fn keys_of<'a>(given: &'a [&'a [u8]]) -> Result<Vec<&'a [u8]>, Fault> {
-    let Found::Spec(spec, taken) = find(given) else {
+    let Found::Spec(spec, _, taken) = find(given) else {
         return Err(Fault::err("Invalid command specified"));
     };
     let mut parts = Parts::of(spec);

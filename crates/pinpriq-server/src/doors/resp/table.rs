@@ -734,30 +734,62 @@ pub(crate) fn find(words: &[&[u8]]) -> Found {
         return Found::Unknown;
     }
     match &TABLE[first..NAMES[first].1] {
-        [spec] if spec.sub.is_none() => Found::Spec(spec, 1),
-        entries => find_sub(entries, words.get(1).copied()),
+        [spec] if spec.sub.is_none() => Found::Spec(spec, first, 1),
+        entries => find_sub((first, entries), words.get(1).copied()),
     }
 }
 
 /// Finds the entry of a subcommand. A command may also need no subcommand although it has some.
-fn find_sub(entries: &'static [Spec], sub: Option<&[u8]>) -> Found {
-    let is_sub = |spec: &&Spec| {
+fn find_sub((first, entries): (usize, &'static [Spec]), sub: Option<&[u8]>) -> Found {
+    let is_sub = |(_, spec): &(usize, &Spec)| {
         spec.sub
             .is_some_and(|known| sub.is_some_and(|sub| sub.eq_ignore_ascii_case(known.as_bytes())))
     };
-    let plain = entries.iter().find(|spec| spec.sub.is_none());
-    match (entries.iter().find(is_sub), plain, sub) {
-        (Some(spec), ..) => Found::Spec(spec, 2),
-        (None, Some(spec), None) => Found::Spec(spec, 1),
+    let plain = entries.iter().enumerate().find(|(_, spec)| spec.sub.is_none());
+    match (entries.iter().enumerate().find(is_sub), plain, sub) {
+        (Some((at, spec)), ..) => Found::Spec(spec, first + at, 2),
+        (None, Some((at, spec)), None) => Found::Spec(spec, first + at, 1),
         (None, None, None) => Found::NoSub,
         (None, _, Some(_)) => Found::UnknownSub,
     }
 }
 
+/// Returns the place of a command that has no subcommands. For constants: there must be one.
+pub(crate) const fn place_of(name: &str) -> usize {
+    let mut place = 0;
+    while TABLE[place].sub.is_some() || !is_same(TABLE[place].name, name) {
+        place += 1;
+    }
+    place
+}
+
+/// Returns the place of a subcommand, as [`place_of`] does for a command.
+pub(crate) const fn place_of_sub(name: &str, sub: &str) -> usize {
+    let mut place = 0;
+    loop {
+        if let Some(known) = TABLE[place].sub
+            && is_same(TABLE[place].name, name)
+            && is_same(known, sub)
+        {
+            return place;
+        }
+        place += 1;
+    }
+}
+
+const fn is_same(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let mut at = 0;
+    while at < one.len() && at < other.len() && one[at] == other[at] {
+        at += 1;
+    }
+    at == one.len() && at == other.len()
+}
+
 /// What a name stands for.
 pub(crate) enum Found {
-    /// This entry, after this number of words.
-    Spec(&'static Spec, usize),
+    /// This entry, which is at this place, after this number of words.
+    Spec(&'static Spec, usize, usize),
     /// A command that needs a subcommand, without one.
     NoSub,
     /// A command without that subcommand.

@@ -149,7 +149,13 @@ pub(super) fn spoil(talk: &mut Talk) {
 }
 
 fn take_in_words(talk: &mut Talk, given: &[&[u8]], desk: &mut Desk) -> Done {
-    let (spec, taken) = entry_of_step(given)?;
+    let (spec, place, taken) = entry_of_step(given)?;
+    // What is kept for later has its own time when the transaction is carried out.
+    if spec.name == "EXEC" {
+        desk.note(place);
+    } else {
+        desk.count_kept(place);
+    }
     let mut parts = Parts::of(spec);
     let sorted = parts.sort_step(&given[taken..]);
     if let Err(fault) = &sorted
@@ -260,7 +266,7 @@ fn execute(talk: &mut Talk, desk: &mut Desk) -> Done {
 
 /// Adds a request to the steps that are being collected.
 fn add_step(talk: &mut Talk, desk: &mut Desk, given: &[&[u8]]) -> Done {
-    let (spec, taken) = entry_of_step(given)?;
+    let (spec, _, taken) = entry_of_step(given)?;
     if spec.name == "UNWATCH" {
         talk.steps.iter_mut().for_each(|steps| steps.push(&Step::Nothing));
         return Ok(());

@@ -115,7 +115,7 @@ fn what_another_node_serves_is_refused_with_its_address() {
         let (told, asked) = node.ask(DoorName::RespCluster, &format!("{request}\n"));
         assert_eq!((told.as_str(), asked), (moved.as_str(), vec![0; SHARDS]), "{request}");
     }
-    let refusals = node.home.tally().counts().refusals;
+    let refusals = node.home.tally().counts().refusals_in_all();
     assert_eq!(refusals[crate::session::code::Code::Moved.index()], 10);
 }
 

@@ -1,5 +1,6 @@
 //! Many puts in one request: a line each, read and answered as they come.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -17,6 +18,8 @@ use super::super::problem::Problem;
 use super::body::Streamed;
 use super::{Api, Asker, Request, asking};
 use crate::home::visit::Frames;
+use crate::host::tally::HttpRefusals;
+use crate::session::code::Code;
 
 /// How many frames may wait for the shards.
 const WAITING: usize = 64;
@@ -38,12 +41,13 @@ pub(super) async fn answer(
     let is_atomic = request.values.flag("atomic")?;
     request.values.end("batch")?;
     let lines = Lines::new(api, body);
+    let refusals = api.refusals.clone();
     if is_atomic {
         return atomic(asker, &queue, lines).await;
     }
     let (frames, coming) = mpsc::channel(WAITING);
     // The body is read while the answer is written, as fast as the answer is read.
-    tokio::spawn(read(lines, queue, frames));
+    tokio::spawn(read(lines, (queue, refusals), frames));
     let answer = asker.ask(Frames::Many(coming), Form::Line).await?;
     Ok(lines_response(Body::new(Streamed::new(answer.first, answer.rest))))
 }
@@ -56,13 +60,17 @@ fn lines_response(body: Body) -> Response {
 }
 
 /// Passes each line on as a frame. Ends when the body does, or when nobody waits any more.
-async fn read(mut lines: Lines, queue: Vec<u8>, frames: mpsc::Sender<Vec<u8>>) {
+async fn read(
+    mut lines: Lines,
+    (queue, refusals): (Vec<u8>, Arc<HttpRefusals>),
+    frames: mpsc::Sender<Vec<u8>>,
+) {
     loop {
         let line = match lines.next().await {
             Ok(None) => return,
             Ok(Some(line)) => line,
             Err(problem) => {
-                let _ = frames.send(said(&problem)).await;
+                let _ = frames.send(said(&problem, &refusals)).await;
                 if problem.code == "TOOLARGE" {
                     continue;
                 }
@@ -71,7 +79,7 @@ async fn read(mut lines: Lines, queue: Vec<u8>, frames: mpsc::Sender<Vec<u8>>) {
         };
         let frame = match asking::line(&queue, &line) {
             Ok(asked) => Frame::Command(asked).encode(),
-            Err(problem) => said(&problem),
+            Err(problem) => said(&problem, &refusals),
         };
         if frames.send(frame).await.is_err() {
             return;
@@ -79,8 +87,11 @@ async fn read(mut lines: Lines, queue: Vec<u8>, frames: mpsc::Sender<Vec<u8>>) {
     }
 }
 
-/// Returns a frame that is answered with this problem, as a line.
-fn said(problem: &Problem) -> Vec<u8> {
+/// Returns a frame that is answered with this problem, as a line, and counts it.
+fn said(problem: &Problem, refusals: &HttpRefusals) -> Vec<u8> {
+    if let Some(code) = Code::of_word(problem.code) {
+        refusals.refuse(code);
+    }
     let mut line = problem.body();
     line.push(b'\n');
     Frame::Say(line).encode()

@@ -8,9 +8,10 @@ fn every_command_is_found_in_any_case() {
         for name in [known.name.to_owned(), known.name.to_ascii_lowercase()] {
             let words: Vec<&[u8]> =
                 [Some(name.as_str()), known.sub].into_iter().flatten().map(str::as_bytes).collect();
-            let Found::Spec(found, taken) = find(&words) else {
+            let Found::Spec(found, place, taken) = find(&words) else {
                 panic!("{name} is not found");
             };
+            assert!(std::ptr::eq(found, &raw const TABLE[place]));
             assert_eq!((found.name, found.sub), (known.name, known.sub));
             assert_eq!(taken, 1 + usize::from(known.sub.is_some()));
         }
