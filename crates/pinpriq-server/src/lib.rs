@@ -36,6 +36,7 @@ mod throttle;
 
 pub use cluster::node::run_node;
 pub use doors::http::api::page::http_table;
+pub use doors::http::metrics::page::metrics_table;
 pub use doors::resp::{command_tables, settings_table};
 pub use error::ServeError;
 pub use figures::page::{endings_table, info_table, stats_table};

@@ -117,7 +117,6 @@ impl Monitor {
 
     /// Surveys the figures of all shown queues now, or returns a survey that is less than a second
     /// old. `None` if the server stops.
-    #[expect(dead_code, reason = "metrics ask")]
     pub(crate) async fn survey(&self) -> Option<Arc<Survey>> {
         let (answer, answered) = oneshot::channel();
         self.asks.send(answer).await.ok()?;

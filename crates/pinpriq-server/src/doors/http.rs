@@ -9,6 +9,7 @@ pub(crate) mod form;
 pub(crate) mod frame;
 pub(crate) mod head;
 pub(crate) mod json;
+pub(crate) mod metrics;
 pub(crate) mod problem;
 pub(crate) mod write;
 

@@ -101,6 +101,10 @@ refusals_ERR:91
 refusals_NOPROTO:92
 refusals_MOVED:93
 refusals_CROSSSLOT:94
+refusals_METHOD:95
+refusals_MEDIATYPE:96
+refusals_LATE:97
+refusals_NOPERM:98
 
 # Cluster
 cluster_enabled:1

@@ -1,6 +1,6 @@
-//! The tables of commands, settings and figures in `docs/protocol/resp.md`, and that of paths in
-//! `docs/http.md`, are printed from the tables that drive the server. `UPDATE_EXPECT=1` prints them
-//! again.
+//! The tables of commands, settings and figures in `docs/protocol/resp.md`, that of paths in
+//! `docs/http.md` and that of metrics in `docs/monitoring.md` are printed from the tables that drive
+//! the server. `UPDATE_EXPECT=1` prints them again.
 
 use std::path::Path;
 
@@ -23,6 +23,11 @@ fn tables_on_the_page_are_those_of_the_server() {
 #[test]
 fn paths_on_the_page_are_those_of_the_server() {
     agree("http.md", &[("http", pinpriq_server::http_table)]);
+}
+
+#[test]
+fn metrics_on_the_page_are_those_of_the_server() {
+    agree("monitoring.md", &[("metrics", pinpriq_server::metrics_table)]);
 }
 
 #[expect(clippy::disallowed_methods, reason = "rewrites a page of the repository when asked to")]

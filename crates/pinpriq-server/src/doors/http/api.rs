@@ -16,6 +16,7 @@ pub(crate) mod route;
 mod schemas;
 pub(crate) mod table;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,6 +41,8 @@ use self::table::ROUTES;
 use super::form::Form;
 use super::frame::Frame;
 use super::head::{Content, Head};
+use super::metrics;
+use super::metrics::sight::{Highest, Sight};
 use super::problem::Problem;
 use crate::config::Config;
 use crate::home::visit::{Answer, Frames, Visit};
@@ -78,6 +81,9 @@ pub(crate) struct Api {
     /// The origin whose pages may use the server besides its own.
     cors_origin: Option<HeaderValue>,
     refusals: Arc<HttpRefusals>,
+    /// What metrics have told of all queues that they do not show.
+    highest: Highest,
+    data: PathBuf,
 }
 
 impl Api {
@@ -95,7 +101,18 @@ impl Api {
             monitor,
             cors_origin: config.http.cors_origin.as_ref().and_then(|it| it.parse().ok()),
             refusals,
+            highest: Highest::default(),
+            data: config.data.clone(),
         }
+    }
+
+    /// Looks at the server for its metrics. `None` if it stops.
+    pub(crate) async fn sight(&self) -> Option<Sight> {
+        let survey = self.monitor.survey().await?;
+        let others = survey.others.as_ref().map(|others| self.highest.raised(others));
+        let disk_free =
+            rustix::fs::statvfs(&self.data).ok().map(|disk| disk.f_bavail * disk.f_frsize);
+        Some(Sight { survey, others, disk_free })
     }
 }
 
@@ -145,6 +162,7 @@ pub(crate) fn router(api: Api) -> Router {
         .route("/openapi.json", any(openapi::document))
         .route("/healthz", any(|| async { "ok\n" }))
         .route("/readyz", any(ready))
+        .route("/metrics", any(metrics::answer))
         .fallback(|request: HttpRequest| async move {
             let path = given::shown(request.uri().path());
             refuse(&Problem::new("NOTFOUND", format!("there is no path {path}")))

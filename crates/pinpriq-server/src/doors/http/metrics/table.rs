@@ -1,0 +1,517 @@
+//! The list of all metrics. Where a figure of `INFO` or `STATS` says the same, it is read from
+//! there, and has its meaning from there.
+
+use pinpriq_engine::histogram::TimeHistogram;
+use pinpriq_engine::stats::Figures;
+use pinpriq_store::Histogram;
+
+use super::labels::{OTHER, text_of};
+use super::sight::Sight;
+use crate::config::DoorName;
+use crate::doors::resp::table::TABLE as COMMANDS;
+use crate::figures::{Unit, Value, info, stats};
+use crate::host::facts::Facts;
+use crate::session::code::Code;
+
+/// One metric.
+pub(crate) struct Metric {
+    pub(crate) chapter: Chapter,
+    /// Its name, after the prefix.
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    /// The base unit that is part of the name.
+    pub(crate) unit: Option<&'static str>,
+    pub(crate) labels: &'static [&'static str],
+    source: Source,
+}
+
+/// A part of the documentation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Chapter {
+    Queues,
+    Requests,
+    Journal,
+    Server,
+    Cluster,
+}
+
+/// What kind of metric it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    Counter,
+    Gauge,
+    Histogram,
+    /// Something that is told by labels alone.
+    Info,
+}
+
+/// Where a metric is read.
+enum Source {
+    /// The figure of this name in `INFO`.
+    Info(&'static str),
+    /// The figure of this name in `STATS`, for each queue and lane.
+    Stats(&'static str),
+    /// A function, with the meaning.
+    Own(&'static str, fn(&Sight, Tell<'_>)),
+    /// The same for each queue and lane, and for the others together if the flag is set.
+    Each(&'static str, fn(&Figures, TellOne<'_>)),
+}
+
+/// A label with its value.
+pub(super) type Label<'l> = (&'l str, &'l str);
+
+/// Where readings go, each with its labels.
+pub(super) type Tell<'t> = &'t mut dyn FnMut(&[Label<'_>], Reading);
+
+/// The same for one queue, with the value of the last label.
+type TellOne<'t> = &'t mut dyn FnMut(&str, u64);
+
+/// What is read.
+pub(super) enum Reading {
+    Whole(u64),
+    Real(f64),
+    /// Values by size: the sum of all, and how many are in the bucket up to each bound.
+    Values {
+        sum: f64,
+        buckets: Vec<(f64, u64)>,
+    },
+}
+
+use Chapter::{Cluster, Journal, Queues, Requests, Server};
+use Kind::{Counter, Gauge};
+
+/// All metrics.
+pub(crate) static TABLE: &[Metric] = &[
+    of_queue("tasks", Gauge, &["queue", "member", "state"], "counts"),
+    of_queue("transitions_total", Counter, &["queue", "member", "kind"], "transitions"),
+    of_queue("oldest_ready_seconds", Gauge, &["queue", "member"], "oldest_ready_ms"),
+    of_queue("waited_seconds", Kind::Histogram, &["queue", "member"], "waited_ms"),
+    of_queue("held_seconds", Kind::Histogram, &["queue", "member"], "held_ms"),
+    Metric {
+        chapter: Queues,
+        name: "consumers",
+        kind: Gauge,
+        unit: None,
+        labels: &["queue", "member", "kind"],
+        source: Source::Each(
+            "who waits for tasks: `taker` is a blocked take or pop, `subscriber` a subscription",
+            |figures, tell| {
+                tell("taker", figures.takers);
+                tell("subscriber", figures.subscribers);
+            },
+        ),
+    },
+    Metric {
+        chapter: Queues,
+        name: "paused",
+        kind: Gauge,
+        unit: None,
+        labels: &["queue", "member", "side"],
+        source: Source::Each(
+            "1 if this side, `in` or `out`, is paused, else 0",
+            |figures, tell| {
+                tell("in", u64::from(figures.paused.input));
+                tell("out", u64::from(figures.paused.output));
+            },
+        ),
+    },
+    of_queue("queue_bytes", Gauge, &["queue", "member"], "bytes"),
+    of_queue("put_total", Counter, &["queue", "member"], "put"),
+    of_queue("acked_total", Counter, &["queue", "member"], "acked"),
+    of_queue("expired_total", Counter, &["queue", "member"], "expired"),
+    of_queue("killed_total", Counter, &["queue", "member"], "killed"),
+    of_queue("dead_total", Counter, &["queue", "member"], "dead"),
+    of_queue("evicted_total", Counter, &["queue", "member"], "evicted"),
+    of_queue("moved_total", Counter, &["queue", "member"], "moved"),
+    of_queue("failures_total", Counter, &["queue", "member"], "failures"),
+    of_queue("duplicates_total", Counter, &["queue", "member"], "duplicates"),
+    of_queue("limited_seconds_total", Counter, &["queue", "member"], "limited_ms"),
+    of_queue("missed_total", Counter, &["queue", "member"], "missed"),
+    own((Queues, "queues", Gauge, &[]), "queues that exist, without lanes", |sight, tell| {
+        tell(&[], Reading::Whole(sight.survey.totals.queues));
+    }),
+    own(
+        (Requests, "requests_total", Counter, &["door", "command"]),
+        "requests that were understood, by the command of the RESP door that they stand for. One \
+         over HTTP may stand for several",
+        requests,
+    ),
+    Metric {
+        chapter: Requests,
+        name: "request_seconds",
+        kind: Kind::Histogram,
+        unit: Some("seconds"),
+        labels: &["command"],
+        source: Source::Own(
+            "the time from the moment in which the server carried out the first of the requests \
+             that had arrived together, to that in which their last answer could be written to the \
+             socket. It includes the disk. Requests that wait for a task or for an outcome are \
+             left out",
+            request_times,
+        ),
+    },
+    own(
+        (Requests, "refusals_total", Counter, &["door", "code"]),
+        "requests that were refused, by the first word of the \
+         [refusal](protocol/resp.md#refusals)",
+        refusals,
+    ),
+    own((Requests, "connections", Gauge, &["door"]), "connections that are open", connections),
+    of_server((Requests, "disconnects_total", Counter, &["reason"]), "disconnects"),
+    of_server((Requests, "received_bytes_total", Counter, &["door"]), "bytes_received"),
+    of_server((Requests, "sent_bytes_total", Counter, &["door"]), "bytes_sent"),
+    of_server((Journal, "journal_writes_total", Counter, &[]), "journal_writes"),
+    of_server((Journal, "journal_syncs_total", Counter, &[]), "journal_syncs"),
+    of_server((Journal, "journal_batches_total", Counter, &[]), "journal_batches"),
+    of_server((Journal, "journal_rewrites_total", Counter, &[]), "journal_rewrites"),
+    of_server((Journal, "journal_sync_seconds", Kind::Histogram, &[]), "journal_commit_us"),
+    of_server((Journal, "journal_batch_records", Kind::Histogram, &[]), "journal_commit_records"),
+    of_server((Journal, "journal_live_bytes", Gauge, &[]), "journal_bytes_live"),
+    of_server((Journal, "journal_used_bytes", Gauge, &[]), "journal_bytes_used"),
+    of_server((Journal, "journal_segments", Gauge, &[]), "journal_segments"),
+    own(
+        (Journal, "disk_free_bytes", Gauge, &[]),
+        "what is free for the server where its data directory is",
+        |sight, tell| {
+            if let Some(bytes) = sight.disk_free {
+                tell(&[], Reading::Whole(bytes));
+            }
+        },
+    ),
+    own(
+        (Journal, "store_failed", Gauge, &[]),
+        "1 if the store has failed, so that no change is accepted until a new start, else 0",
+        |sight, tell| {
+            tell(&[], Reading::Whole(u64::from(sight.facts().failure.is_some())));
+        },
+    ),
+    own(
+        (Server, "memory_bytes", Gauge, &["purpose"]),
+        "memory: `tasks` is that of all tasks, queues and members, as `--task-bytes-max` counts \
+         it, and `journal` waits to be written",
+        |sight, tell| {
+            tell(&[("purpose", "tasks")], Reading::Whole(sight.facts().task_bytes));
+            let pending = sight.facts().figures.bytes_pending;
+            tell(&[("purpose", "journal")], Reading::Whole(pending));
+        },
+    ),
+    of_server((Server, "task_max_bytes", Gauge, &[]), "task_bytes_max"),
+    own(
+        (Server, "start_seconds", Gauge, &[]),
+        "when the server was started, since the Unix epoch",
+        |sight, tell| {
+            let facts = sight.facts();
+            let started_ms = facts.now.ms().saturating_sub(facts.uptime.ms());
+            tell(&[], Reading::Real(scaled(started_ms, IN_MILLISECONDS)));
+        },
+    ),
+    of_server((Server, "shards", Gauge, &[]), "shards"),
+    Metric {
+        chapter: Server,
+        name: "build_info",
+        kind: Kind::Info,
+        unit: None,
+        labels: &["version", "commit"],
+        source: Source::Own(
+            "the version of the server, and the commit that the variable `PINPRIQ_COMMIT` named \
+             when it was built",
+            |_, tell| {
+                let commit = option_env!("PINPRIQ_COMMIT").unwrap_or("unknown");
+                let labels = [("version", env!("CARGO_PKG_VERSION")), ("commit", commit)];
+                tell(&labels, Reading::Whole(1));
+            },
+        ),
+    },
+    of_server((Cluster, "cluster_nodes", Gauge, &[]), "cluster_nodes"),
+    of_server((Cluster, "cluster_shards", Gauge, &[]), "cluster_shards"),
+    of_server((Cluster, "cluster_shards_served", Gauge, &[]), "cluster_shards_served"),
+    of_server((Cluster, "cluster_shards_suspended", Gauge, &[]), "cluster_shards_suspended"),
+    of_server(
+        (Cluster, "cluster_shards_without_owner", Gauge, &[]),
+        "cluster_shards_without_owner",
+    ),
+    of_server((Cluster, "cluster_term", Gauge, &["shard"]), "cluster_term"),
+    of_server((Cluster, "cluster_sessions_lost_total", Counter, &[]), "cluster_sessions_lost"),
+    of_server((Cluster, "cluster_take_overs_total", Counter, &[]), "cluster_take_overs"),
+    of_server((Cluster, "cluster_moves_total", Counter, &[]), "cluster_moves"),
+    of_server((Cluster, "cluster_moves_given_up_total", Counter, &[]), "cluster_moves_given_up"),
+    of_server((Cluster, "cluster_fenced_total", Counter, &[]), "cluster_fenced"),
+    of_server((Cluster, "cluster_hosts_failed_total", Counter, &[]), "cluster_hosts_failed"),
+    of_server((Cluster, "cluster_forwarded_total", Counter, &[]), "cluster_forwarded"),
+    of_server((Cluster, "cluster_writes_unknown_total", Counter, &[]), "cluster_writes_unknown"),
+    of_server((Cluster, "cluster_engine_silent_seconds", Gauge, &[]), "cluster_engine_silent"),
+    of_server((Cluster, "cluster_clock_off_seconds", Gauge, &[]), "cluster_clock_off"),
+];
+
+/// What a metric is called, and with which labels.
+type Named = (Chapter, &'static str, Kind, &'static [&'static str]);
+
+const fn of_queue(
+    name: &'static str,
+    kind: Kind,
+    labels: &'static [&'static str],
+    figure: &'static str,
+) -> Metric {
+    let (chapter, unit) = (Queues, unit_of(name));
+    Metric { chapter, name, kind, unit, labels, source: Source::Stats(figure) }
+}
+
+const fn of_server((chapter, name, kind, labels): Named, figure: &'static str) -> Metric {
+    Metric { chapter, name, kind, unit: unit_of(name), labels, source: Source::Info(figure) }
+}
+
+const fn own(
+    (chapter, name, kind, labels): Named,
+    help: &'static str,
+    read: fn(&Sight, Tell<'_>),
+) -> Metric {
+    Metric { chapter, name, kind, unit: unit_of(name), labels, source: Source::Own(help, read) }
+}
+
+/// Returns the unit in a name: what stands at its end, or before `_total`.
+const fn unit_of(name: &'static str) -> Option<&'static str> {
+    let name = name.as_bytes();
+    let end = if ends_with(name, name.len(), b"_total") { name.len() - 6 } else { name.len() };
+    if ends_with(name, end, b"_seconds") {
+        return Some("seconds");
+    }
+    if ends_with(name, end, b"_bytes") { Some("bytes") } else { None }
+}
+
+/// Whether the first `end` bytes of a name end with these.
+const fn ends_with(name: &[u8], end: usize, with: &[u8]) -> bool {
+    let mut at = 0;
+    while at < with.len() && at < end && name[end - 1 - at] == with[with.len() - 1 - at] {
+        at += 1;
+    }
+    at == with.len()
+}
+
+impl Chapter {
+    /// All of them, in order.
+    pub(crate) const ALL: [Self; 5] = [Queues, Requests, Journal, Server, Cluster];
+
+    /// Returns its name.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Queues => "Queues",
+            Requests => "Requests",
+            Journal => "Journal and disk",
+            Server => "Server",
+            Cluster => "Cluster",
+        }
+    }
+}
+
+impl Kind {
+    /// Returns the word for it in the documentation.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Counter => "counter",
+            Gauge => "gauge",
+            Self::Histogram => "histogram",
+            Self::Info => "info",
+        }
+    }
+}
+
+impl Metric {
+    /// Returns the name without the ends that its kind and unit add.
+    pub(super) fn stem(&self) -> &'static str {
+        let name = match self.kind {
+            Counter => self.name.strip_suffix("_total"),
+            Kind::Info => self.name.strip_suffix("_info"),
+            Gauge | Kind::Histogram => None,
+        };
+        let name = name.unwrap_or(self.name);
+        let unit = self.unit.and_then(|unit| name.strip_suffix(unit)?.strip_suffix('_'));
+        unit.unwrap_or(name)
+    }
+
+    /// Returns what it means.
+    pub(crate) fn help(&self) -> &'static str {
+        match self.source {
+            Source::Info(figure) => info_of(figure).help,
+            Source::Stats(figure) => {
+                let help = stats_of(figure).help;
+                MEANINGS.iter().find(|(name, _)| *name == figure).map_or(help, |(_, own)| own)
+            }
+            Source::Own(help, _) | Source::Each(help, _) => help,
+        }
+    }
+
+    /// Tells what it is now.
+    pub(super) fn read(&self, sight: &Sight, tell: Tell<'_>) {
+        match self.source {
+            Source::Own(_, read) => read(sight, tell),
+            Source::Info(figure) => {
+                if self.chapter == Cluster && sight.facts().cluster.is_none() {
+                    return;
+                }
+                let figure = info_of(figure);
+                self.tell_value((figure.read)(sight.facts()), figure.unit, &[], tell);
+            }
+            Source::Stats(figure) => each_queue(sight, |figures, labels, is_one| {
+                // Times are kept for each queue, not for all together.
+                let figure = stats_of(figure);
+                if is_one || figure.section == stats::Scope::Any {
+                    self.tell_value((figure.read)(figures), figure.unit, labels, tell);
+                }
+            }),
+            Source::Each(_, read) => each_queue(sight, |figures, labels, is_one| {
+                // All together are not paused.
+                if is_one || self.name != "paused" {
+                    let last = self.labels[self.labels.len() - 1];
+                    read(figures, &mut |value, number| {
+                        tell(&and(labels, (last, value)), Reading::Whole(number));
+                    });
+                }
+            }),
+        }
+    }
+
+    /// Tells the value of a figure in base units.
+    fn tell_value(&self, value: Value, unit: Unit, labels: &[Label<'_>], tell: Tell<'_>) {
+        let scale = match unit {
+            Unit::Milliseconds => Some(IN_MILLISECONDS),
+            Unit::Microseconds => Some(IN_MICROSECONDS),
+            Unit::Plain | Unit::Bytes | Unit::Seconds => None,
+        };
+        let reading = |number| match scale {
+            Some(scale) => Reading::Real(scaled(number, scale)),
+            None => Reading::Whole(number),
+        };
+        match value {
+            Value::Number(number) => tell(labels, reading(number)),
+            Value::Each(numbers) => {
+                let last = self.labels[self.labels.len() - 1];
+                for (value, number) in numbers {
+                    tell(&and(labels, (last, &value)), reading(number));
+                }
+            }
+            Value::Histogram(values) => tell(labels, values_of(&values, scale.unwrap_or(1))),
+            Value::Times(times) => tell(labels, times_of(&times)),
+            Value::Missing | Value::Text(_) => {}
+        }
+    }
+}
+
+/// What figures of `STATS` mean here, where their own sentence describes the form of the reply.
+const MEANINGS: &[(&str, &str)] = &[
+    ("counts", "tasks in each [state](states.md)"),
+    ("transitions", "how often tasks moved from one state to another, such as `X-R` or `R-T`"),
+    (
+        "oldest_ready_ms",
+        "the age since its put of the oldest ready task that has a priority; missing if there is \
+         none",
+    ),
+    ("waited_ms", "how long tasks were ready before they were taken or popped"),
+    ("held_ms", "how long leases lasted, however they ended"),
+];
+
+/// How many of them a second has.
+const IN_MILLISECONDS: u64 = 1_000;
+const IN_MICROSECONDS: u64 = 1_000_000;
+
+fn info_of(name: &str) -> &'static crate::figures::Figure<Facts, info::Section> {
+    let Some(figure) = info::TABLE.iter().find(|figure| figure.name == name) else {
+        unreachable!("INFO has no figure {name}")
+    };
+    figure
+}
+
+fn stats_of(name: &str) -> &'static crate::figures::Figure<Figures, stats::Scope> {
+    let Some(figure) = stats::TABLE.iter().find(|figure| figure.name == name) else {
+        unreachable!("STATS has no figure {name}")
+    };
+    figure
+}
+
+/// Calls `look` for each queue and lane that is shown, with its labels, and for the others
+/// together.
+fn each_queue(sight: &Sight, mut look: impl FnMut(&Figures, &[Label<'_>], bool)) {
+    for (name, shown) in &sight.survey.shown {
+        let queue = text_of(&name.queue);
+        match &name.lane {
+            None => look(&shown.figures, &[("queue", &queue)], true),
+            Some((_, member)) => {
+                let member = text_of(member);
+                look(&shown.figures, &[("queue", &queue), ("member", &member)], true);
+            }
+        }
+    }
+    if let Some(others) = &sight.others {
+        look(others, &[("queue", OTHER)], false);
+    }
+}
+
+/// Returns labels with one more.
+fn and<'l>(labels: &[Label<'l>], last: Label<'l>) -> Vec<Label<'l>> {
+    labels.iter().copied().chain([last]).collect()
+}
+
+fn requests(sight: &Sight, tell: Tell<'_>) {
+    for (asked, spec) in sight.facts().counts.commands.iter().zip(COMMANDS) {
+        let command = spec.full_name();
+        for (door, count) in DoorName::ALL.into_iter().zip(asked.requests) {
+            if count > 0 {
+                let labels = [("door", door.word()), ("command", command.as_str())];
+                tell(&labels, Reading::Whole(count));
+            }
+        }
+    }
+}
+
+fn request_times(sight: &Sight, tell: Tell<'_>) {
+    for (asked, spec) in sight.facts().counts.commands.iter().zip(COMMANDS) {
+        if asked.took_us.count() > 0 {
+            let command = spec.full_name();
+            tell(&[("command", &command)], values_of(&asked.took_us, IN_MICROSECONDS));
+        }
+    }
+}
+
+fn refusals(sight: &Sight, tell: Tell<'_>) {
+    for (door, counts) in DoorName::ALL.into_iter().zip(&sight.facts().counts.refusals) {
+        for (code, count) in Code::all().zip(counts) {
+            if *count > 0 {
+                let labels = [("door", door.word()), ("code", code.word())];
+                tell(&labels, Reading::Whole(*count));
+            }
+        }
+    }
+}
+
+fn connections(sight: &Sight, tell: Tell<'_>) {
+    for (door, count) in DoorName::ALL.into_iter().zip(sight.facts().counts.connections) {
+        tell(&[("door", door.word())], Reading::Whole(count));
+    }
+}
+
+fn values_of(values: &Histogram, scale: u64) -> Reading {
+    let (mut buckets, mut before) = (Vec::new(), 0);
+    for (bound, count) in values.up_to() {
+        buckets.push((scaled(bound, scale), count - before));
+        before = count;
+    }
+    buckets.push((f64::INFINITY, values.count() - before));
+    Reading::Values { sum: scaled(values.sum(), scale), buckets }
+}
+
+fn times_of(times: &TimeHistogram) -> Reading {
+    let (mut buckets, mut before) = (Vec::new(), 0);
+    for (bound, count) in times.up_to() {
+        let bound = bound.map_or(f64::INFINITY, |ms| scaled(ms, IN_MILLISECONDS));
+        buckets.push((bound, count - before));
+        before = count;
+    }
+    Reading::Values { sum: scaled(times.sum_ms, IN_MILLISECONDS), buckets }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "beyond 2^53 the last digits do not matter")]
+fn scaled(number: u64, scale: u64) -> f64 {
+    number as f64 / scale as f64
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,48 @@
+//! Tests of the list itself.
+
+use super::*;
+
+/// Reading panics if a figure does not exist.
+#[test]
+fn every_metric_has_a_meaning_and_can_be_read() {
+    for metric in TABLE {
+        assert!(!metric.help().is_empty(), "{}", metric.name);
+        metric.read(&Sight::default(), &mut |_, _| {});
+    }
+}
+
+#[test]
+fn names_tell_kind_and_unit() {
+    for metric in TABLE {
+        let Metric { name, kind, .. } = metric;
+        assert_eq!(name.ends_with("_total"), *kind == Counter, "{name}");
+        assert_eq!(name.ends_with("_info"), *kind == Kind::Info, "{name}");
+        let same = TABLE.iter().filter(|other| other.stem() == metric.stem());
+        assert_eq!(same.count(), 1, "{name}");
+        let is_plain = |letter: char| letter.is_ascii_lowercase() || letter == '_';
+        assert!(name.chars().all(is_plain), "{name}");
+    }
+    let stem = |name: &str| TABLE.iter().find(|metric| metric.name == name).map(Metric::stem);
+    assert_eq!(stem("received_bytes_total"), Some("received"));
+    assert_eq!(stem("limited_seconds_total"), Some("limited"));
+    assert_eq!(stem("build_info"), Some("build"));
+    assert_eq!(stem("tasks"), Some("tasks"));
+}
+
+/// Times of a metric must be seconds, and bytes be called bytes.
+#[test]
+fn units_are_those_of_the_figures() {
+    for metric in TABLE {
+        let unit = match metric.source {
+            Source::Info(figure) => info_of(figure).unit,
+            Source::Stats(figure) => stats_of(figure).unit,
+            Source::Own(..) | Source::Each(..) => continue,
+        };
+        let wanted = match unit {
+            Unit::Plain => None,
+            Unit::Bytes => Some("bytes"),
+            Unit::Seconds | Unit::Milliseconds | Unit::Microseconds => Some("seconds"),
+        };
+        assert_eq!(metric.unit, wanted, "{}", metric.name);
+    }
+}
