@@ -3,6 +3,7 @@
 
 pub(crate) mod browser;
 mod live;
+mod metrics;
 
 use std::path::Path;
 

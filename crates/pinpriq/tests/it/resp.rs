@@ -1,7 +1,7 @@
 //! The RESP door of a server process: what survives it, and many who use it at once.
 
 mod memory_limit;
-mod redis;
+pub(crate) mod redis;
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};

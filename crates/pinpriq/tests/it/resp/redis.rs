@@ -19,7 +19,7 @@ pub(super) fn serve(data: &Path, flags: &[&str]) -> (Serving, String) {
 }
 
 /// One connection.
-pub(super) struct Redis(Resp);
+pub(crate) struct Redis(Resp);
 
 /// The bytes of a command that is written as a line.
 fn command(line: &str) -> Vec<u8> {
@@ -29,7 +29,7 @@ fn command(line: &str) -> Vec<u8> {
 }
 
 impl Redis {
-    pub(super) fn connect(address: &str) -> Self {
+    pub(crate) fn connect(address: &str) -> Self {
         Self(Resp::over(wire::connect(address)))
     }
 
@@ -62,7 +62,7 @@ impl Redis {
     }
 
     /// Sends a command, and returns its reply.
-    pub(super) fn ask(&mut self, line: &str) -> Value {
+    pub(crate) fn ask(&mut self, line: &str) -> Value {
         self.say(line);
         self.value()
     }
