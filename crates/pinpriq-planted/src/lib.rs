@@ -6,6 +6,8 @@
 //! when this crate was built. This crate contains no bugs and runs no tests: `cargo xtask planted`
 //! does that.
 
+#[macro_use]
+mod bugs;
 mod list;
 
 use std::sync::OnceLock;

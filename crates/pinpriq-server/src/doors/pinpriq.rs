@@ -10,7 +10,7 @@ use pinpriq_engine::time::Span;
 use pinpriq_wire::{Decoded, Request, decode_request, put_count, put_packet};
 
 use super::door::{Door, Next};
-use super::resp::table::place_of;
+use super::resp::table::places::place_of;
 use super::{DoorKind, DoorOptions};
 use crate::config::{DoorName, Framing, PinpriqOptions, TtlZero};
 use crate::home::desk::Desk;

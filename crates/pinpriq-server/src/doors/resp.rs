@@ -160,7 +160,8 @@ fn entry_of_step(given: &[&[u8]]) -> Result<(&'static Spec, usize, usize), Fault
     entry_of(given)
 }
 
-/// Returns the entry of a request in the table, its place there, and the number of words that name it.
+/// Returns the entry of a request in the table, its place there, and the number of words that name
+/// it.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "every request passes here")]
 fn entry_of(given: &[&[u8]]) -> Result<(&'static Spec, usize, usize), Fault> {

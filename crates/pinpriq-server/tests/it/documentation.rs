@@ -1,6 +1,6 @@
 //! The tables of commands, settings and figures in `docs/protocol/resp.md`, that of paths in
-//! `docs/http.md` and that of metrics in `docs/monitoring.md` are printed from the tables that drive
-//! the server. `UPDATE_EXPECT=1` prints them again.
+//! `docs/http.md` and that of metrics in `docs/monitoring.md` are printed from the tables that
+//! drive the server. `UPDATE_EXPECT=1` prints them again.
 
 use std::path::Path;
 

@@ -25,10 +25,10 @@ fn with_site(body: impl AsyncFnOnce(Address)) {
         let stop = Stop::default();
         let server = Server::bind(config, stop.clone()).await.unwrap();
         let address = server.address(DoorName::Http).unwrap();
-        let served = tokio::task::spawn_local(server.run());
+        let run = tokio::task::spawn_local(server.run());
         body(address).await;
         stop.ask();
-        served.await.unwrap().unwrap();
+        run.await.unwrap().unwrap();
     });
 }
 

@@ -167,8 +167,8 @@ fn put(encoder: &mut MetricEncoder<'_>, kind: Kind, reading: Reading) -> fmt::Re
     }
 }
 
-/// Returns `OpenMetrics` in the older format: names of counters are those of their samples, what only
-/// tells something is a gauge, and neither units nor the end are told.
+/// Returns `OpenMetrics` in the older format: names of counters are those of their samples, what
+/// only tells something is a gauge, and neither units nor the end are told.
 fn older(written: &str) -> String {
     let mut older = String::with_capacity(written.len());
     let mut help = None;
