@@ -1,0 +1,139 @@
+// Begins the dashboard: the navigation, the banner, and the view that the address names.
+
+import { fill, h } from "./h.js";
+import { Gone } from "./api.js";
+import { parse } from "./router.js";
+import { every, isGone, onChange, watch } from "./live.js";
+import { plural } from "./format.js";
+import { overview } from "./views/overview.js";
+import { queue } from "./views/queue.js";
+import { task } from "./views/task.js";
+import { dead } from "./views/dead.js";
+import { topics } from "./views/topics.js";
+import { topic } from "./views/topic.js";
+import { schedules } from "./views/schedules.js";
+import { schedule } from "./views/schedule.js";
+import { connections } from "./views/connections.js";
+import { server } from "./views/server.js";
+
+const VIEWS = [
+  ["", "Overview"], ["dead", "Dead letters"], ["topics", "Topics"], ["schedules", "Schedules"],
+  ["connections", "Connections"], ["server", "Server"],
+];
+
+const main = document.getElementById("main");
+const nav = document.getElementById("nav");
+const banner = document.getElementById("banner");
+const menu = document.getElementById("menu");
+
+fill(nav, h("ul", null, VIEWS.map(([step, label]) =>
+  h("li", null, h("a", { href: `#/${step}`, "data-step": step }, label)))));
+
+menu.addEventListener("click", () => openMenu(menu.getAttribute("aria-expanded") !== "true"));
+
+function openMenu(isOpen) {
+  menu.setAttribute("aria-expanded", String(isOpen));
+  nav.classList.toggle("open", isOpen);
+}
+
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  main.focus();
+});
+
+function viewOf({ steps }) {
+  const [first, , third] = steps;
+  const known = { dead, connections, server };
+  if (first === undefined) return overview;
+  if (first === "queues" && steps.length === 2) return queue;
+  if (first === "queues" && third === "tasks" && steps.length === 4) return task;
+  if (first === "topics") return [topics, topic][steps.length - 1];
+  if (first === "schedules") return [schedules, schedule][steps.length - 1];
+  return steps.length === 1 ? known[first] : undefined;
+}
+
+let current = null;
+
+// Shows the view of the address. It has a `page`: where it puts its nodes, and what ends with it.
+async function show(takeFocus) {
+  current?.end();
+  const route = parse(location.hash);
+  const page = makePage();
+  current = page;
+  const step = ["queues", undefined].includes(route.steps[0]) ? "" : route.steps[0];
+  for (const it of nav.querySelectorAll("a")) {
+    if (it.dataset.step === step) it.setAttribute("aria-current", "page");
+    else it.removeAttribute("aria-current");
+  }
+  openMenu(false);
+  const view = viewOf(route);
+  try {
+    if (view) await view(page, route);
+    else lost(page);
+  } catch (error) {
+    if (page.isOver) return;
+    page.title("Not shown");
+    if (!(error instanceof Gone)) {
+      fill(main, h("h1", { tabindex: "-1" }, "This cannot be shown"), h("p", null, error.message),
+        h("p", null, h("a", { href: "#/" }, "Back to the overview")));
+    }
+  }
+  if (takeFocus && !page.isOver) {
+    scrollTo(0, 0);
+    main.querySelector("h1")?.focus();
+  }
+}
+
+function makePage() {
+  const ends = [];
+  return {
+    root: main,
+    isOver: false,
+    title: (text) => { document.title = text ? `${text} – pinpriq` : "pinpriq"; },
+    show: (...nodes) => fill(main, ...nodes),
+    onEnd: (end) => ends.push(end),
+    every(ms, work) { ends.push(every(ms, work, (error) => this.fail(error))); },
+    watch(place, shown) { ends.push(watch(place, shown, (error) => this.fail(error))); },
+    again: () => show(false),
+    fail(error) {
+      if (this.isOver) return;
+      this.error ??= h("p", { class: "form-error", role: "alert" });
+      this.error.textContent = error.message;
+      if (!this.error.isConnected) main.prepend(this.error);
+    },
+    end() {
+      this.isOver = true;
+      ends.forEach((it) => it());
+    },
+  };
+}
+
+function lost(page) {
+  page.title("Not found");
+  page.show(h("h1", { tabindex: "-1" }, "There is no such view"),
+    h("p", null, h("a", { href: "#/" }, "Back to the overview")));
+}
+
+onChange((gone) => {
+  banner.hidden = !gone;
+  fill(banner, gone && "The server does not answer. What is shown is from before. This page looks "
+    + "again every second and goes on by itself.");
+  document.body.classList.toggle("gone", gone);
+  if (!gone) show(false);
+});
+
+// Facts in the bar, whatever the view.
+let version = null;
+watch(null, (told) => {
+  if (version !== null && version !== told.version) location.reload();
+  version = told.version;
+  fill(document.getElementById("facts"),
+    told.journal.failure && h("strong", { class: "bad" }, "The store has failed "),
+    `${told.version} · ${told.journal.durability} · ${plural(told.connections, "connection")}`);
+});
+
+addEventListener("hashchange", () => show(true));
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden && !isGone()) current?.wake?.();
+});
+show(false);

@@ -1,0 +1,90 @@
+// Dead letters over all queues, and what is buried: what needs somebody, and why.
+
+import { fill, h } from "../h.js";
+import { read } from "../api.js";
+import { count, plural } from "../format.js";
+import { Name, placeLink } from "../names.js";
+import { heading, section, tile, tiles } from "../parts/page.js";
+import { table } from "../parts/table.js";
+import { command, empty } from "../parts/copy.js";
+import { button } from "../parts/dialog.js";
+import { plow, redrive } from "../actions/queue.js";
+
+const EVERY_MS = 5_000;
+const REASONS_MAX = 20;
+
+export async function dead(page) {
+  page.title("Dead letters");
+  const shown = { letters: tile("Dead letters", { state: "R" }),
+    buried: tile("Buried", { state: "B" }), places: tile("Queues concerned") };
+  const reasons = h("div", { class: "card" });
+  const note = h("p", { class: "quiet" });
+  const rows = table({ caption: "Queues with dead letters or buried tasks",
+    key: (row) => Name.in(row, "name").key, columns: columns(() => refresh()), none: nothing });
+
+  async function refresh() {
+    const answer = await read("/v1/dead-letters");
+    if (page.isOver) return;
+    const sum = (field) => answer.queues.reduce((all, it) => all + it[field], 0);
+    shown.letters.set(count(sum("letters")));
+    shown.buried.set(count(sum("buried")));
+    shown.places.set(count(answer.queues.length));
+    fill(reasons, list(together(answer.queues)));
+    fill(note, answer.complete ? "" : "There are more than can be looked at: reasons are those of "
+      + "the oldest 1,000 tasks of each queue, and of at most 10,000 in all.");
+    rows.show(answer.queues);
+  }
+
+  page.show(heading("Dead letters"),
+    h("p", { class: "lead" }, "What has failed too often: tasks in the queues for dead letters, and "
+      + "tasks that are buried. Repair the cause, then send them back."),
+    tiles(Object.values(shown)), section("Reasons", reasons, note), section("Queues", rows.node));
+  page.every(EVERY_MS, refresh);
+}
+
+const shownReason = (it) => Name.in(it, "reason")?.shown || "no reason was given";
+
+// The reasons of all queues, the most frequent first.
+function together(queues) {
+  const all = new Map();
+  for (const it of queues.flatMap((queue) => queue.reasons)) {
+    const name = shownReason(it);
+    all.set(name, (all.get(name) ?? 0) + it.count);
+  }
+  return [...all].sort(([, one], [, other]) => other - one).slice(0, REASONS_MAX);
+}
+
+function list(all) {
+  if (all.length === 0) return h("p", { class: "quiet" }, "There are none.");
+  const most = all[0][1];
+  return h("ul", { class: "bars bars-wide" }, all.map(([name, number]) => h("li", null,
+    h("span", { class: "bar-label", title: name }, name),
+    h("span", { class: "bar-space" },
+      h("span", { class: "bar-fill state-B", style: { width: `${(number / most) * 100}%` } })),
+    h("span", { class: "bar-value" }, count(number)))));
+}
+
+function columns(refresh) {
+  const place = (row) => ({ name: Name.in(row, "name") });
+  const actions = (row) => h("span", { class: "group" },
+    row.letters > 0 && button("Redrive", () => redrive(place(row), refresh), { kind: "small" }),
+    row.buried > 0 && button("Dig up", () => plow(place(row), refresh), { kind: "small" }));
+  const sources = (row) => row.sources.map((it) => (typeof it === "string" ? new Name(it)
+    : new Name(undefined, it.base64)).shown).join(", ");
+  return [
+    { id: "name", label: "Queue", wide: true, mark: (row) => String(row.buried > 0), cell: (row) =>
+      h("a", { href: placeLink(place(row), [], row.letters > 0 ? {} : { state: "B" }) },
+        place(row).name.shown) },
+    { id: "letters", label: "Dead letters", num: true, cell: (row) => count(row.letters) },
+    { id: "buried", label: "Buried", num: true, cell: (row) => count(row.buried) },
+    { id: "sources", label: "For", from: "m", cell: sources },
+    { id: "reasons", label: "Most frequent reason", from: "s", cell: (row) => (row.reasons.length > 0
+      ? `${shownReason(row.reasons[0])} (${plural(row.reasons[0].count, "task")})` : "") },
+    { id: "actions", label: "Actions", unseen: true, cell: actions,
+      mark: (row) => `${row.letters > 0} ${row.buried > 0}` },
+  ];
+}
+
+const nothing = () => empty("No queue has dead letters, and nothing is buried. A queue keeps what "
+  + "has failed too often when it is told to:",
+command("redis-cli -p 7251 QUEUE SET jobs ATTEMPTS 5 BACKOFF 1000 DEADLETTER jobs-dead"));

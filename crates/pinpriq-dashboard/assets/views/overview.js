@@ -1,0 +1,72 @@
+// The overview: all queues together, now and in the last fifteen minutes, and the table of queues.
+
+import { h } from "../h.js";
+import { bytes, compact, count, rate, span } from "../format.js";
+import { chart } from "../chart.js";
+import { history } from "../history.js";
+import { heading, tile, tiles } from "../parts/page.js";
+import { bar } from "../parts/states.js";
+import { button } from "../parts/dialog.js";
+import { createQueue } from "../actions/queue.js";
+import { putTask } from "../actions/task.js";
+import { queues } from "./queues.js";
+import { fill } from "../h.js";
+
+export async function overview(page) {
+  page.title("Overview");
+  const shown = {
+    came: tile("Came in"), left: tile("Left"), ready: tile("Ready", { state: "R" }),
+    taken: tile("Taken", { state: "T" }), oldest: tile("Oldest ready"),
+    failed: tile("Failures"), journal: tile("Journal"), memory: tile("Memory for tasks"),
+  };
+  const flow = chart("Tasks", [
+    { label: "in", colour: "--chart-in", format: rate, fill: true },
+    { label: "out", colour: "--chart-out", format: rate },
+  ], { unit: "per second" });
+  const stock = chart("Ready and taken", [
+    { label: "ready", colour: "--state-R", format: compact, fill: true },
+    { label: "taken", colour: "--state-T", format: compact },
+  ]);
+  const wait = chart("Oldest ready", [
+    { label: "age", colour: "--accent", format: span, fill: true },
+  ]);
+  const sync = chart("Write and sync", [
+    { label: "mean", colour: "--accent", format: span, fill: true },
+  ]);
+  const charts = [flow, stock, wait, sync];
+  charts.forEach((it) => page.onEnd(() => it.end()));
+  const states = h("div", { class: "card" });
+  const list = queues(page);
+  page.show(
+    heading("Overview", { actions: [
+      button("Put a task", () => putTask(null, list.refresh)),
+      button("Create a queue", () => createQueue(list.refresh)),
+    ] }),
+    tiles(Object.values(shown)), states,
+    h("div", { class: "charts" }, charts.map((it) => it.node)), list.node);
+  const push = (told) => {
+    flow.push(told.at, [told.rates?.came, told.rates?.left]);
+    stock.push(told.at, [told.counts.R, told.counts.T]);
+    wait.push(told.at, [told.oldest_ready_ms]);
+    sync.push(told.at, [told.journal.commit_ms]);
+  };
+  history(page, null, push, (told) => {
+    tell(shown, told);
+    fill(states, bar(told.counts));
+  });
+}
+
+function tell(shown, { rates, counts, oldest_ready_ms: oldest, journal, memory, takers }) {
+  const perSecond = (it) => (rates ? `${rate(it)}/s` : "–");
+  shown.came.set(perSecond(rates?.came));
+  shown.left.set(perSecond(rates?.left));
+  shown.ready.set(compact(counts.R), counts.W > 0 ? `${compact(counts.W)} waiting` : "");
+  shown.taken.set(compact(counts.T), takers > 0 ? `${count(takers)} takes blocked` : "");
+  shown.oldest.set(span(oldest));
+  shown.failed.set(perSecond(rates?.failed), counts.B > 0 ? `${compact(counts.B)} buried` : "");
+  const inMemory = journal.durability === "memory";
+  shown.journal.set(inMemory ? "off" : span(journal.commit_ms),
+    inMemory ? "durability memory" : `${rate(journal.writes)} writes/s · ${bytes(journal.bytes_used)}`);
+  const share = Math.round((memory.task_bytes / memory.task_bytes_max) * 1_000) / 10;
+  shown.memory.set(bytes(memory.task_bytes), `${share} % of ${bytes(memory.task_bytes_max)}`);
+}

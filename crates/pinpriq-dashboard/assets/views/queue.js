@@ -1,0 +1,158 @@
+// One queue, or the lane of a member in a topic: what is in it, how fast it moves, and what can be
+// done about it.
+
+import { fill, h } from "../h.js";
+import { read } from "../api.js";
+import { compact, count, percent, rate, span } from "../format.js";
+import { keep, nameAt } from "../router.js";
+import { Name, link, placeLink, placePath } from "../names.js";
+import { chart } from "../chart.js";
+import { history } from "../history.js";
+import { choices, heading, section, tile, tiles } from "../parts/page.js";
+import { bar } from "../parts/states.js";
+import { attempt, button } from "../parts/dialog.js";
+import { told as explained } from "../parts/explain.js";
+import * as actions from "../actions/queue.js";
+import { putTask } from "../actions/task.js";
+import { tasks } from "./tasks.js";
+import { leases } from "./leases.js";
+import { settings } from "./settings.js";
+
+export async function queue(page, route) {
+  const place = { name: nameAt(route, 1, "queue"), member: Name.in(route.values, "member") };
+  page.title(place.member ? `${place.name.shown} · ${place.member.shown}` : place.name.shown);
+  // Whether it exists is known before anything is shown.
+  const first = await read(placePath(place));
+  if (page.isOver) return;
+  const paused = h("span");
+  const sides = h("span", { class: "group" });
+  const shown = {
+    came: tile("Came in"), left: tile("Left"), oldest: tile("Oldest ready"),
+    waited: tile("Waited, on average"), held: tile("Held, on average"),
+    consumers: tile("Consumers"), failures: tile("Failures"),
+  };
+  const flow = chart("Tasks", [
+    { label: "in", colour: "--chart-in", format: rate, fill: true },
+    { label: "out", colour: "--chart-out", format: rate },
+  ], { unit: "per second" });
+  const wait = chart("Wait", [
+    { label: "oldest ready", colour: "--accent", format: span, fill: true },
+    { label: "waited", colour: "--state-T", format: span },
+  ]);
+  [flow, wait].forEach((it) => page.onEnd(() => it.end()));
+  const states = h("div", { class: "card" });
+  const priorities = h("div", { class: "card" });
+  const why = h("div", { class: "card" });
+  const panel = h("div");
+  const again = () => page.again();
+  page.show(
+    heading(place.member?.shown ?? place.name.shown, { above: crumbs(place), badges: [paused],
+      actions: actionsOf(place, again, sides) }),
+    states, tiles(Object.values(shown)),
+    h("div", { class: "charts" }, flow.node, wait.node),
+    h("div", { class: "charts" }, section("Ready by priority", priorities),
+      section("What holds it up", why)),
+    tabs(page, place, route, first, panel), panel);
+  const tell = ({ queue: it }) => {
+    if (!it) {
+      page.fail(new Error("This queue does not exist any more."));
+      return;
+    }
+    showFigures(shown, it);
+    fill(states, bar(it.counts, { href: (state) => placeLink(place, [], { tab: "tasks", state }) }));
+    fill(priorities, histogram(it.stats.priorities, it.counts.R));
+    tellPause(place, it.paused, { paused, sides, again });
+  };
+  tell({ queue: { ...first.stats, stats: first.stats, settings: first.settings,
+    paused: first.settings.paused, rates: null } });
+  history(page, place, ({ at, queue: it }) => {
+    if (!it) return;
+    flow.push(at, [it.rates?.came, it.rates?.left]);
+    wait.push(at, [it.oldest_ready_ms, it.waited_ms]);
+  }, tell);
+  page.every(5_000, async () => {
+    const answer = await read(placePath(place, ["explain"]));
+    fill(why, explained(answer, place));
+  });
+}
+
+const crumbs = ({ name, member }) => (member
+  ? [h("a", { href: "#/topics" }, "Topics"), h("a", { href: link(["topics", ["topic", name]]) },
+    name.shown)]
+  : [h("a", { href: "#/" }, "Queues")]);
+
+function actionsOf(place, again, sides) {
+  const gone = () => { location.hash = place.member ? "#/topics" : "#/"; };
+  return [
+    !place.member && button("Put a task", () => putTask(place, again), { kind: "primary" }), sides,
+    button("Redrive", () => actions.redrive(place, again)),
+    button("Dig up all", () => actions.plow(place, again)),
+    button("Move", () => actions.move(place, again)),
+    button("Truncate", () => actions.truncate(place, again), { kind: "danger-text" }),
+    !place.member && button("Drop", () => actions.drop(place, gone), { kind: "danger-text" }),
+  ];
+}
+
+function tellPause(place, word, { paused, sides, again }) {
+  if (sides.dataset.word === word) return;
+  sides.dataset.word = word;
+  const what = { in: "paused for puts", out: "paused for takes", both: "paused" }[word];
+  fill(paused, what && h("span", { class: "tag" }, what));
+  fill(sides,
+    word !== "both" && button("Pause", () => actions.pause(place, again)),
+    word !== "none" && button("Resume", () => attempt(() => actions.resume(place, again))));
+}
+
+function showFigures(shown, { rates, stats, oldest_ready_ms: oldest, takers, subscribers }) {
+  const perSecond = (it) => (rates ? `${rate(it)}/s` : "–");
+  const mean = (times) => (times?.count > 0 ? span(times.sum / times.count) : "–");
+  shown.came.set(perSecond(rates?.came), `${compact(stats.put)} in all`);
+  shown.left.set(perSecond(rates?.left), `${compact(stats.acked)} acknowledged`);
+  shown.oldest.set(span(oldest));
+  shown.waited.set(mean(stats.waited_ms), quantile(stats.waited_ms));
+  shown.held.set(mean(stats.held_ms), quantile(stats.held_ms));
+  shown.consumers.set(count(takers + subscribers),
+    `${count(takers)} takes, ${count(subscribers)} subscriptions`);
+  shown.failures.set(compact(stats.failures), `${compact(stats.dead)} dead letters made`);
+}
+
+// The bound under which nine of ten times were.
+function quantile(times) {
+  if (!times?.count) return "";
+  const bounds = Object.entries(times).filter(([name]) => name.startsWith("le_"));
+  const [name] = bounds.find(([, it]) => it >= times.count * 0.9) ?? ["le_inf"];
+  const bound = name.slice(3);
+  return bound === "inf" ? "nine of ten up to more than 1 h" : `nine of ten up to ${span(bound)}`;
+}
+
+function histogram(priorities, ready) {
+  const all = Object.entries(priorities ?? {});
+  if (all.length === 0) return h("p", { class: "quiet" }, "No task with a priority is ready.");
+  const most = Math.max(...all.map(([, it]) => it));
+  const row = ([priority, number]) => h("li", null,
+    h("span", { class: "bar-label" }, priority),
+    h("span", { class: "bar-space" }, h("span", { class: "bar-fill",
+      style: { width: `${Math.max(1, (number / most) * 100)}%` } })),
+    h("span", { class: "bar-value", title: ready > 0 ? percent(number / ready) : null },
+      count(number)));
+  return [h("ul", { class: "bars" }, all.map(row)),
+    all.length >= 32 && h("p", { class: "quiet" }, "These are the 32 most urgent priorities.")];
+}
+
+function tabs(page, place, route, first, panel) {
+  const views = {
+    tasks: () => tasks(page, place, route),
+    settings: () => settings(page, place, first.settings),
+    leases: () => leases(page, place),
+  };
+  const open = (name) => {
+    fill(panel, views[name]());
+  };
+  const chosen = Object.hasOwn(views, route.values.tab) ? route.values.tab : "tasks";
+  const options = [["tasks", "Tasks"], ["settings", "Settings"], ["leases", "Leases"]];
+  open(chosen);
+  return choices("Parts of this queue", options, chosen, (name) => {
+    keep({ tab: name });
+    open(name);
+  }).node;
+}

@@ -1,0 +1,103 @@
+// One task: its payload, everything that is known about it, and why it is where it is.
+
+import { fill, h } from "../h.js";
+import { readOrNull, Refused } from "../api.js";
+import { away, count, moment, span } from "../format.js";
+import { nameAt } from "../router.js";
+import { Name, link, placeLink, placePath } from "../names.js";
+import { facts, heading, section } from "../parts/page.js";
+import { badge } from "../parts/states.js";
+import { payload } from "../parts/payload.js";
+import { told as explained } from "../parts/explain.js";
+import { button } from "../parts/dialog.js";
+import { act, ACTIONS, LABELS } from "../actions/task.js";
+
+const EVERY_MS = 2_000;
+
+export async function task(page, route) {
+  const place = { name: nameAt(route, 1, "queue"), member: Name.in(route.values, "member") };
+  const id = nameAt(route, 3, "id");
+  page.title(`Task ${id.shown} of ${place.name.shown}`);
+  const state = h("span");
+  const buttons = h("span", { class: "group" });
+  const gone = h("p", { class: "notice", role: "status", hidden: true });
+  const [known, why, body] = [h("div", { class: "card" }), h("div", { class: "card" }), h("div")];
+  let former = null;
+  let bodyOf = null;
+
+  async function refresh() {
+    const steps = ["tasks", ["id", id]];
+    const it = await readOrNull(placePath(place, steps));
+    const why = it && await readOrNull(placePath(place, [...steps, "explain"]));
+    if (page.isOver) return false;
+    if (it) tell(it, why);
+    else if (former) leave();
+    return Boolean(it);
+  }
+
+  function tell(it, explanation) {
+    if (former?.state !== it.state) {
+      fill(state, badge(it.state));
+      const again = () => refresh().catch((error) => page.fail(error));
+      fill(buttons, ACTIONS[it.state].map((action) => button(LABELS[action], async () => {
+        if (await act(action, place, id, it.state)) await again();
+      }, { kind: action === "kill" ? "danger-text" : "" })));
+    }
+    const mark = it.payload ?? it.payload_base64;
+    if (bodyOf !== mark) fill(body, payload(it));
+    bodyOf = mark;
+    fill(known, facts(factsOf(it)));
+    if (explanation) fill(why, explained(explanation, place, true));
+    former = it;
+  }
+
+  function leave() {
+    gone.hidden = false;
+    fill(gone, "This task is not there any more: it was finished, removed, expired or moved. What "
+      + "is shown is from before.");
+    fill(buttons);
+    fill(state, badge("X"));
+    fill(why, h("p", { class: "quiet" }, "It has left."));
+  }
+
+  page.show(
+    heading(`Task ${id.shown}`, { badges: [state], actions: [buttons], above: [
+      place.member ? h("a", { href: link(["topics", ["topic", place.name]]) }, place.name.shown)
+        : h("a", { href: "#/" }, "Queues"),
+      h("a", { href: placeLink(place) }, place.member?.shown ?? place.name.shown)] }),
+    gone, h("div", { class: "split" },
+      section("Payload", body),
+      h("div", null, section("Why it is where it is", why), section("Facts", known))));
+  if (!await refresh()) {
+    throw new Refused(404, { detail: "There is no such task. It may have been finished, removed or "
+      + "moved." });
+  }
+  page.every(EVERY_MS, refresh);
+}
+
+const when = (at) => at && `${away(at)} (${moment(at)})`;
+
+function factsOf(it) {
+  const text = (field) => Name.in(it, field)?.shown;
+  const fact = (name, value) => value !== undefined && value !== null && [name, value];
+  const origin = Name.in(it, "origin_queue");
+  const schedule = Name.in(it, "schedule");
+  return [
+    fact("Priority", it.priority === undefined ? "none: it leaves with its group only"
+      : String(it.priority)),
+    fact("Key", text("key")), fact("Unique key", text("unique")),
+    fact("Attempts", count(it.attempts)), fact("Failures", count(it.failures)),
+    fact("Last reason", text("reason")), fact("Put", when(it.put_at)),
+    fact("Ready", when(it.ready_at ?? it.delay_until)),
+    fact("Expires", when(it.expires_at)), fact("TTR", it.ttr && span(it.ttr)),
+    fact("Lease ends", when(it.lease_until)),
+    fact("Held by", it.client && [`connection ${it.client}`,
+      text("client_name") && `, ${text("client_name")}`, it.client_address && `, ${it.client_address}`]
+      .filter(Boolean).join("")),
+    origin && ["Comes from", [h("a", { href: placeLink({ name: origin }) }, origin.shown),
+      `, where it was task ${text("origin_id")}, was taken ${count(it.origin_attempts)} times and `
+      + `failed ${count(it.origin_failures)} times, until ${moment(it.origin_at)}`]],
+    schedule && ["Schedule", [h("a", { href: link(["schedules", ["schedule", schedule]]) },
+      schedule.shown), it.slot ? `, slot ${moment(it.slot)}` : ", fired by hand"]],
+  ];
+}
