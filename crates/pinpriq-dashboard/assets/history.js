@@ -1,27 +1,19 @@
-// Keeps the samples of charts while the page is open, so that a view that is opened again shows
-// what was seen before.
+// Charts begin with what the server still knows of the last fifteen minutes, and go on with what
+// comes.
 
-import { watch } from "./live.js";
-import { placeShown } from "./names.js";
-
-const SAMPLES_MAX = 900;
-const PLACES_MAX = 20;
-
-const known = new Map();
+import { past, watch } from "./live.js";
 
 // Watches a place for a page: `push` gets each sample, also those from before, and `tell` those that
 // are new.
-export function history(page, place, push, tell) {
-  const name = place ? `${place.member ? "lane" : "queue"} ${placeShown(place)}` : "";
-  const samples = known.get(name) ?? [];
-  known.delete(name);
-  known.set(name, samples);
-  if (known.size > PLACES_MAX) known.delete(known.keys().next().value);
-  samples.forEach(push);
-  page.watch(place, (told) => {
-    samples.push(told);
-    if (samples.length > SAMPLES_MAX) samples.shift();
-    push(told);
+export async function history(page, place, push, tell) {
+  let waiting = [];
+  page.onEnd(watch(place, (told) => {
+    if (waiting) waiting.push(told);
+    else push(told);
     tell(told);
-  });
+  }, (error) => page.fail(error)));
+  const samples = await past(place);
+  if (page.isOver) return;
+  [...samples, ...waiting].forEach(push);
+  waiting = null;
 }

@@ -1,9 +1,9 @@
 // Begins the dashboard: the navigation, the banner, and the view that the address names.
 
 import { fill, h } from "./h.js";
-import { Gone } from "./api.js";
+import { Gone, read } from "./api.js";
 import { parse } from "./router.js";
-import { every, isGone, onChange, watch } from "./live.js";
+import { every, onChange } from "./live.js";
 import { plural } from "./format.js";
 import { overview } from "./views/overview.js";
 import { queue } from "./views/queue.js";
@@ -20,6 +20,8 @@ const VIEWS = [
   ["", "Overview"], ["dead", "Dead letters"], ["topics", "Topics"], ["schedules", "Schedules"],
   ["connections", "Connections"], ["server", "Server"],
 ];
+
+const FACTS_MS = 10_000;
 
 const main = document.getElementById("main");
 const nav = document.getElementById("nav");
@@ -93,7 +95,6 @@ function makePage() {
     show: (...nodes) => fill(main, ...nodes),
     onEnd: (end) => ends.push(end),
     every(ms, work) { ends.push(every(ms, work, (error) => this.fail(error))); },
-    watch(place, shown) { ends.push(watch(place, shown, (error) => this.fail(error))); },
     again: () => show(false),
     fail(error) {
       if (this.isOver) return;
@@ -122,18 +123,17 @@ onChange((gone) => {
   if (!gone) show(false);
 });
 
-// Facts in the bar, whatever the view.
+// Facts in the bar, whatever the view. Another version has another page.
 let version = null;
-watch(null, (told) => {
-  if (version !== null && version !== told.version) location.reload();
-  version = told.version;
+every(FACTS_MS, async () => {
+  const { server: it, persistence, clients } = await read("/v1/server");
+  if (version !== null && version !== it.pinpriq_version) location.reload();
+  version = it.pinpriq_version;
+  const hasFailed = persistence.journal_failure !== "none";
   fill(document.getElementById("facts"),
-    told.journal.failure && h("strong", { class: "bad" }, "The store has failed "),
-    `${told.version} · ${told.journal.durability} · ${plural(told.connections, "connection")}`);
+    hasFailed && h("strong", { class: "bad" }, "The store has failed "),
+    `${version} · ${persistence.durability} · ${plural(clients.connected_clients, "connection")}`);
 });
 
 addEventListener("hashchange", () => show(true));
-document.addEventListener("visibilitychange", () => {
-  if (!document.hidden && !isGone()) current?.wake?.();
-});
 show(false);

@@ -11,7 +11,7 @@ pub(crate) mod round;
 pub(crate) mod survey;
 mod task;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pinpriq_engine::survey::QueueNews;
@@ -40,6 +40,7 @@ const HISTORIES_MAX: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Monitor {
     asks: mpsc::Sender<oneshot::Sender<Arc<Survey>>>,
+    asks_for_topics: mpsc::Sender<oneshot::Sender<BTreeSet<Bytes>>>,
     state: Mutex<State>,
 }
 
@@ -96,12 +97,17 @@ pub(crate) struct Notice {
 }
 
 /// What [`run`] answers.
-pub(crate) type Asks = mpsc::Receiver<oneshot::Sender<Arc<Survey>>>;
+pub(crate) struct Asks {
+    for_surveys: mpsc::Receiver<oneshot::Sender<Arc<Survey>>>,
+    for_topics: mpsc::Receiver<oneshot::Sender<BTreeSet<Bytes>>>,
+}
 
 impl Monitor {
     /// Returns a monitor, and what [`run`] needs to serve it.
     pub(crate) fn new() -> (Arc<Self>, Asks) {
-        let (asks, asked) = mpsc::channel(ASKS_MAX);
+        let (asks, for_surveys) = mpsc::channel(ASKS_MAX);
+        let (asks_for_topics, for_topics) = mpsc::channel(ASKS_MAX);
+        let asked = Asks { for_surveys, for_topics };
         let (seconds, _) = broadcast::channel(BEHIND_MAX);
         let state = State {
             seconds: Some(seconds),
@@ -112,7 +118,7 @@ impl Monitor {
             listeners: 0,
             interest_until_ms: 0,
         };
-        (Arc::new(Self { asks, state: Mutex::new(state) }), asked)
+        (Arc::new(Self { asks, asks_for_topics, state: Mutex::new(state) }), asked)
     }
 
     /// Surveys the figures of all shown queues now, or returns a survey that is less than a second
@@ -120,6 +126,13 @@ impl Monitor {
     pub(crate) async fn survey(&self) -> Option<Arc<Survey>> {
         let (answer, answered) = oneshot::channel();
         self.asks.send(answer).await.ok()?;
+        answered.await.ok()
+    }
+
+    /// Returns the topics that have members. `None` if the server stops.
+    pub(crate) async fn topics(&self) -> Option<BTreeSet<Bytes>> {
+        let (answer, answered) = oneshot::channel();
+        self.asks_for_topics.send(answer).await.ok()?;
         answered.await.ok()
     }
 

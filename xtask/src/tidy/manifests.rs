@@ -12,7 +12,7 @@ use super::tree::{File, Tree};
 
 /// Each of our crates, with those of ours that it may use. Only the fuzz targets may use the
 /// program, and nothing may use the fuzz targets, the simulator or xtask.
-const DIRECTIONS: [(&str, &[&str]); 24] = [
+const DIRECTIONS: [(&str, &[&str]); 25] = [
     (
         "pinpriq-fuzz",
         &["pinpriq", "pinpriq-engine", "pinpriq-letters", MODEL, "pinpriq-store", "pinpriq-wire"],
@@ -44,6 +44,7 @@ const DIRECTIONS: [(&str, &[&str]); 24] = [
         &[
             "pinpriq-calendar",
             "pinpriq-cluster",
+            "pinpriq-dashboard",
             "pinpriq-engine",
             "pinpriq-ledger",
             "pinpriq-letters",
@@ -78,6 +79,7 @@ const DIRECTIONS: [(&str, &[&str]); 24] = [
     ("pinpriq-crash", &[DICE, "pinpriq-client", "pinpriq-history", "pinpriq-wire"]),
     (DICE, &[]),
     ("pinpriq-calendar", &[]),
+    ("pinpriq-dashboard", &[]),
     ("pinpriq-planted", &[]),
     ("xtask", &[PLANTED]),
 ];

@@ -45,7 +45,7 @@ export async function overview(page) {
     tiles(Object.values(shown)), states,
     h("div", { class: "charts" }, charts.map((it) => it.node)), list.node);
   const push = (told) => {
-    flow.push(told.at, [told.rates?.came, told.rates?.left]);
+    flow.push(told.at, [told.rates?.in, told.rates?.out]);
     stock.push(told.at, [told.counts.R, told.counts.T]);
     wait.push(told.at, [told.oldest_ready_ms]);
     sync.push(told.at, [told.journal.commit_ms]);
@@ -58,15 +58,14 @@ export async function overview(page) {
 
 function tell(shown, { rates, counts, oldest_ready_ms: oldest, journal, memory, takers }) {
   const perSecond = (it) => (rates ? `${rate(it)}/s` : "–");
-  shown.came.set(perSecond(rates?.came));
-  shown.left.set(perSecond(rates?.left));
+  shown.came.set(perSecond(rates?.in));
+  shown.left.set(perSecond(rates?.out));
   shown.ready.set(compact(counts.R), counts.W > 0 ? `${compact(counts.W)} waiting` : "");
   shown.taken.set(compact(counts.T), takers > 0 ? `${count(takers)} takes blocked` : "");
   shown.oldest.set(span(oldest));
   shown.failed.set(perSecond(rates?.failed), counts.B > 0 ? `${compact(counts.B)} buried` : "");
-  const inMemory = journal.durability === "memory";
-  shown.journal.set(inMemory ? "off" : span(journal.commit_ms),
-    inMemory ? "durability memory" : `${rate(journal.writes)} writes/s · ${bytes(journal.bytes_used)}`);
+  const note = `${rate(journal.writes)} writes/s · ${bytes(journal.bytes_used)}`;
+  shown.journal.set(journal.writes > 0 ? span(journal.commit_ms) : "idle", note);
   const share = Math.round((memory.task_bytes / memory.task_bytes_max) * 1_000) / 10;
   shown.memory.set(bytes(memory.task_bytes), `${share} % of ${bytes(memory.task_bytes_max)}`);
 }

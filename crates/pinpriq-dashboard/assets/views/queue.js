@@ -2,7 +2,7 @@
 // done about it.
 
 import { fill, h } from "../h.js";
-import { read } from "../api.js";
+import { read, readOrNull } from "../api.js";
 import { compact, count, percent, rate, span } from "../format.js";
 import { keep, nameAt } from "../router.js";
 import { Name, link, placeLink, placePath } from "../names.js";
@@ -53,23 +53,30 @@ export async function queue(page, route) {
     h("div", { class: "charts" }, section("Ready by priority", priorities),
       section("What holds it up", why)),
     tabs(page, place, route, first, panel), panel);
-  const tell = ({ queue: it }) => {
+  let rates = null;
+  const tell = (it) => {
     if (!it) {
       page.fail(new Error("This queue does not exist any more."));
       return;
     }
-    showFigures(shown, it);
-    fill(states, bar(it.counts, { href: (state) => placeLink(place, [], { tab: "tasks", state }) }));
-    fill(priorities, histogram(it.stats.priorities, it.counts.R));
-    tellPause(place, it.paused, { paused, sides, again });
+    const { stats } = it;
+    showFigures(shown, stats, rates);
+    const href = (state) => placeLink(place, [], { tab: "tasks", state });
+    const mark = JSON.stringify([stats.counts, stats.priorities]);
+    if (states.dataset.mark !== mark) {
+      states.dataset.mark = mark;
+      fill(states, bar(stats.counts, { href }));
+      fill(priorities, histogram(stats.priorities, stats.counts.R));
+    }
+    tellPause(place, stats.paused, { paused, sides, again });
   };
-  tell({ queue: { ...first.stats, stats: first.stats, settings: first.settings,
-    paused: first.settings.paused, rates: null } });
+  tell(first);
   history(page, place, ({ at, queue: it }) => {
     if (!it) return;
-    flow.push(at, [it.rates?.came, it.rates?.left]);
+    flow.push(at, [it.rates?.in, it.rates?.out]);
     wait.push(at, [it.oldest_ready_ms, it.waited_ms]);
-  }, tell);
+  }, ({ queue: it }) => { rates = it?.rates ?? null; });
+  page.every(2_000, async () => tell(await readOrNull(placePath(place))));
   page.every(5_000, async () => {
     const answer = await read(placePath(place, ["explain"]));
     fill(why, explained(answer, place));
@@ -103,11 +110,12 @@ function tellPause(place, word, { paused, sides, again }) {
     word !== "none" && button("Resume", () => attempt(() => actions.resume(place, again))));
 }
 
-function showFigures(shown, { rates, stats, oldest_ready_ms: oldest, takers, subscribers }) {
+function showFigures(shown, stats, rates) {
+  const { oldest_ready_ms: oldest, takers, subscribers } = stats;
   const perSecond = (it) => (rates ? `${rate(it)}/s` : "–");
   const mean = (times) => (times?.count > 0 ? span(times.sum / times.count) : "–");
-  shown.came.set(perSecond(rates?.came), `${compact(stats.put)} in all`);
-  shown.left.set(perSecond(rates?.left), `${compact(stats.acked)} acknowledged`);
+  shown.came.set(perSecond(rates?.in), `${compact(stats.put)} in all`);
+  shown.left.set(perSecond(rates?.out), `${compact(stats.acked)} acknowledged`);
   shown.oldest.set(span(oldest));
   shown.waited.set(mean(stats.waited_ms), quantile(stats.waited_ms));
   shown.held.set(mean(stats.held_ms), quantile(stats.held_ms));

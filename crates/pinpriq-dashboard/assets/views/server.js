@@ -78,7 +78,8 @@ function configuration({ configuration: it }) {
   const shown = (name, value) => {
     if (value === null) return "not set";
     if (typeof value !== "number") return Array.isArray(value) ? value.join(", ") : String(value);
-    return name.includes("bytes") ? bytes(value) : name.endsWith("_ms") ? span(value) : count(value);
+    if (name.includes("bytes") || name === "memory_limit") return bytes(value);
+    return name.endsWith("_ms") ? span(value) : count(value);
   };
   return card("Configuration", Object.entries(it).map(([name, value]) =>
     [h("code", null, name.replaceAll("_", "-")), shown(name, value)]));

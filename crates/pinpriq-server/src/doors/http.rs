@@ -10,6 +10,7 @@ pub(crate) mod frame;
 pub(crate) mod head;
 pub(crate) mod json;
 pub(crate) mod metrics;
+mod page;
 pub(crate) mod problem;
 pub(crate) mod write;
 

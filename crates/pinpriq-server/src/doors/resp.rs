@@ -41,7 +41,7 @@ use self::call::{Call, Talk, protocol_of};
 pub(crate) use self::encode::moments as task_moments;
 use self::fault::Fault;
 pub(crate) use self::looking::cursor_after as leases_cursor;
-pub(crate) use self::queues::cursor_after as names_cursor;
+pub(crate) use self::queues::{cursor_after as names_cursor, name_at as names_after};
 use self::spec::Spec;
 use self::table::{Found, find};
 use self::words::{Parts, shown};

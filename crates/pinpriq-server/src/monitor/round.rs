@@ -1,6 +1,6 @@
 //! Makes surveys: asks shard by shard, page by page, and remembers which queues are shown.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use pinpriq_engine::stats::Figures;
@@ -98,6 +98,28 @@ impl Surveyor {
         }
         self.conclude(shown, &mut found.survey);
         found
+    }
+
+    /// Returns the topics of the lanes that are there, and the news of queues that came with them.
+    pub(crate) async fn topics(&self, listens: bool) -> (BTreeSet<Bytes>, Found) {
+        let mut topics = BTreeSet::new();
+        let news_max = if listens { NEWS_MAX } else { 0 };
+        let mut found = Found { news_max, ..Found::default() };
+        for shard in self.shards() {
+            // Lanes come after all queues.
+            let first = Surveyed { lane: Some((0, Bytes::from([]))), queue: Bytes::from([]) };
+            let mut after = Some(first);
+            while after.is_some() {
+                let names = Some((after.take(), NAMES_MAX));
+                let wanted = found.wants(Vec::new(), names);
+                let Some(mut part) = self.ask(shard, wanted).await else { break };
+                let page = std::mem::take(&mut part.page);
+                found.hear(part);
+                after = page.next;
+                topics.extend(page.names.into_iter().map(|it| it.queue));
+            }
+        }
+        (topics, found)
     }
 
     async fn begin(&self, news_max: usize) -> Found {

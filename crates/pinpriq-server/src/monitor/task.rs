@@ -1,6 +1,6 @@
 //! Runs a monitor: a survey each second, and more when somebody asks.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -48,7 +48,12 @@ pub(crate) async fn run(
             biased;
             () = stop.asked_for() => break,
             () = clock.until(next) => true,
-            Some(answer) = asks.recv() => {
+            Some(answer) = asks.for_topics.recv() => {
+                // Nobody waits any more if the other end is gone.
+                let _ = answer.send(runner.topics().await);
+                false
+            }
+            Some(answer) = asks.for_surveys.recv() => {
                 // Nobody waits any more if the other end is gone.
                 let _ = answer.send(runner.fresh().await);
                 false
@@ -98,6 +103,12 @@ impl Runner {
         let survey = Arc::new(found.survey);
         self.monitor.state().latest_whole = Some(survey.clone());
         survey
+    }
+
+    async fn topics(&mut self) -> BTreeSet<Bytes> {
+        let (topics, found) = self.surveyor.topics(self.keeps_news).await;
+        self.hear(found.news, found.news_were_lost);
+        topics
     }
 
     fn hear(&mut self, news: Vec<QueueNews>, were_lost: bool) {

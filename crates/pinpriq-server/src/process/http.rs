@@ -136,11 +136,9 @@ impl HttpDoor {
         let shown_max = config.http.metrics_queues;
         let run = monitor::run(context.clone(), (monitor.clone(), asks), shown_max);
         tokio::task::spawn_local(run);
-        let mut config = config.clone();
-        // The share of this place.
-        config.limits = context.options.limits;
         let refusals = context.shard().tally().http_refusals().clone();
-        Self { router: router(Api::new(&config, monitor, refusals)), watch: config.watch }
+        let api = Api::new((config, &context.options.limits), monitor, refusals);
+        Self { router: router(api), watch: config.watch }
     }
 
     /// Accepts connections. Never ends.

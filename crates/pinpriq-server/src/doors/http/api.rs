@@ -6,15 +6,19 @@ pub(crate) mod asking;
 mod batch;
 mod body;
 mod composed;
+mod configuration;
+mod dead;
 pub(crate) mod given;
 mod live;
 mod names;
 pub(crate) mod openapi;
 pub(crate) mod page;
+mod ranking;
 mod rates;
 pub(crate) mod route;
 mod schemas;
 pub(crate) mod table;
+mod topics;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,8 +37,10 @@ use tower_http::cors::{AllowHeaders, AllowMethods, CorsLayer};
 
 use self::asking::Request;
 use self::body::{Room, Streamed, read_body};
+use self::dead::DeadLetters;
 use self::given::Values;
 use self::names::split_verb;
+use self::ranking::Rankings;
 use self::rates::Looks;
 use self::route::{Body as Wanted, Does, Own, Route};
 use self::table::ROUTES;
@@ -43,8 +49,9 @@ use super::frame::Frame;
 use super::head::{Content, Head};
 use super::metrics;
 use super::metrics::sight::{Highest, Sight};
+use super::page as dashboard;
 use super::problem::Problem;
-use crate::config::Config;
+use crate::config::{Config, Limits};
 use crate::home::visit::{Answer, Frames, Visit};
 use crate::host::tally::HttpRefusals;
 use crate::monitor::Monitor;
@@ -76,8 +83,12 @@ pub(crate) struct Api {
     /// How long a body may take from its first byte to its last.
     pub(crate) body_timeout: Duration,
     looks: Looks,
+    rankings: Rankings,
+    dead_letters: DeadLetters,
     room: Room,
     monitor: Arc<Monitor>,
+    /// How the server was set, as JSON.
+    configuration: Vec<u8>,
     /// The origin whose pages may use the server besides its own.
     cors_origin: Option<HeaderValue>,
     refusals: Arc<HttpRefusals>,
@@ -88,8 +99,13 @@ pub(crate) struct Api {
 
 impl Api {
     /// Returns what requests share. Refusals are counted there if no shard has counted them.
-    pub(crate) fn new(config: &Config, monitor: Arc<Monitor>, refusals: Arc<HttpRefusals>) -> Self {
-        let limits = &config.limits;
+    ///
+    /// The limits are those of this place, which may have a share of what is configured.
+    pub(crate) fn new(
+        (config, limits): (&Config, &Limits),
+        monitor: Arc<Monitor>,
+        refusals: Arc<HttpRefusals>,
+    ) -> Self {
         // A payload in base64 or with escapes, and names beside it. A transaction has 16 MiB.
         let body_bytes_max = (limits.payload_bytes_max * 6).max(32 << 20);
         Self {
@@ -97,8 +113,11 @@ impl Api {
             payload_bytes_max: limits.payload_bytes_max,
             body_timeout: limits.frame_timeout,
             looks: Looks::default(),
+            rankings: Rankings::default(),
+            dead_letters: DeadLetters::default(),
             room: Room::default(),
             monitor,
+            configuration: configuration::told(config),
             cors_origin: config.http.cors_origin.as_ref().and_then(|it| it.parse().ok()),
             refusals,
             highest: Highest::default(),
@@ -159,6 +178,8 @@ pub(crate) fn router(api: Api) -> Router {
     }
     let cors = api.cors_origin.clone().map(cors);
     let router = router
+        .route("/", any(dashboard::answer))
+        .route("/assets/{*file}", any(dashboard::answer))
         .route("/openapi.json", any(openapi::document))
         .route("/healthz", any(|| async { "ok\n" }))
         .route("/readyz", any(ready))

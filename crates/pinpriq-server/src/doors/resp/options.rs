@@ -58,7 +58,7 @@ pub(crate) struct Opt {
 }
 
 /// An option with a value.
-const fn with(word: &'static str, value: &'static str) -> Opt {
+pub(crate) const fn with(word: &'static str, value: &'static str) -> Opt {
     Opt { value: Some(value), ..flag(word) }
 }
 

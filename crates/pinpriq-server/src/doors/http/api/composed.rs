@@ -15,17 +15,19 @@ use super::super::json::{Object, array, object};
 use super::super::problem::Problem;
 use super::super::write::names_of;
 use super::asking::{self, Request, of_queue};
+use super::ranking::{CONTAINS, OFFSET, SORT, ranked};
 use super::rates::{Flow, Rates};
 use super::route::{Own, Word};
+use super::topics;
 use super::{Api, Asker, given, live, respond};
 use crate::clock::steady_ms;
-use crate::doors::resp::options::{COUNT, CURSOR, PREFIX};
+use crate::doors::resp::options::{COUNT, CURSOR, Opt, PREFIX};
 use crate::doors::resp::table::TABLE;
 use crate::home::visit::Frames;
 
 /// The number of queues or schedules on a page: by default, and at most.
-const PAGE: usize = 100;
-const PAGE_MAX: usize = 1_000;
+pub(super) const PAGE: usize = 100;
+pub(super) const PAGE_MAX: usize = 1_000;
 
 /// Answers a request that is no single command.
 pub(super) async fn answer(
@@ -35,13 +37,18 @@ pub(super) async fn answer(
 ) -> Result<Response, Problem> {
     match own {
         Own::Tasks => tasks(asker, request).await,
+        Own::DeadLetters => {
+            request.values.end("it")?;
+            Ok(json(200, api.dead_letters.told(asker).await?))
+        }
+        Own::Topics => topics::answer((api, asker), request).await,
         Own::Queues => queues((api, asker), request).await,
         Own::Queue => queue(asker, request).await,
         Own::CreateQueue => change_queue(asker, request, "QUEUE CREATE").await,
         Own::SetQueue => change_queue(asker, request, "QUEUE SET").await,
         Own::Schedules => schedules(asker, request).await,
         Own::Multi => multi(asker, request).await,
-        Own::Server => alone(asker, request, Frame::Server).await,
+        Own::Server => server((api, asker), request).await,
         Own::Connections => alone(asker, request, Frame::Connections).await,
         Own::EndConnection => end_connection(asker, request).await,
         Own::Events => live::events(api, request),
@@ -119,7 +126,7 @@ async fn page(
     Ok(Ok(page.unwrap_or_else(|| unreachable!("a page of names was written here"))))
 }
 
-fn count_of(value: &[u8]) -> Result<usize, Problem> {
+pub(super) fn count_of(value: &[u8]) -> Result<usize, Problem> {
     let count = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
     count.filter(|count| *count > 0).ok_or_else(|| Problem::bad("count is a number of at least 1"))
 }
@@ -129,9 +136,15 @@ async fn queues(
     (api, asker): (&Api, &Asker),
     mut request: Request<'_>,
 ) -> Result<Response, Problem> {
-    let (cursor, names) = match page(asker, &mut request, "QUEUE LIST").await? {
-        Ok(page) => page,
-        Err(refused) => return Ok(refused),
+    let is_ordered = ["sort", "contains", "desc", "offset"].map(|it| request.values.has(it));
+    let (cursor, total, names) = if is_ordered.contains(&true) {
+        let (total, names) = ordered((api, asker), &mut request).await?;
+        ("0".to_owned(), Some(total), names)
+    } else {
+        match page(asker, &mut request, "QUEUE LIST").await? {
+            Ok((cursor, names)) => (cursor, None, names),
+            Err(refused) => return Ok(refused),
+        }
     };
     let mut shown = Vec::with_capacity(names.len());
     for name in names {
@@ -144,16 +157,61 @@ async fn queues(
     let (mut out, now_ms) = (Vec::new(), steady_ms());
     object(&mut out, |it| {
         it.text("cursor", &cursor);
+        if let Some(total) = total {
+            it.number("total", total);
+        }
         it.array("queues", &shown, |out, (name, figures)| {
             let figures: Shown = serde_json::from_slice(figures).unwrap_or_default();
-            let noted = api.looks.note(name, flow_of(&figures), now_ms);
-            let seen = api.monitor.rates_of(name);
-            let seen = seen.map(|it| Rates { came: it.came, left: it.left });
-            let rates = seen.or(noted);
+            let rates = rates_of(api, name, flow_of(&figures), now_ms);
             object(out, |it| summary(it, name, &figures, rates));
         });
     });
     Ok(json(200, out))
+}
+
+/// Returns how many queues there are of those that are asked for, and the names on this page.
+async fn ordered(
+    (api, asker): (&Api, &Asker),
+    request: &mut Request<'_>,
+) -> Result<(usize, Vec<Vec<u8>>), Problem> {
+    let values = &mut request.values;
+    let order = values.option(SORT)?.unwrap_or_else(|| b"name".to_vec());
+    let orders = SORT.value.unwrap_or_default();
+    let order = orders.split('|').find(|known| known.as_bytes() == order);
+    let order = order.ok_or_else(|| Problem::bad(format!("sort is one of {orders}")))?;
+    let descending = values.flag("desc")?;
+    let contains = values.option(CONTAINS)?.unwrap_or_default();
+    let offset = values.option(OFFSET)?.map_or(Ok(0), |value| number_of(OFFSET, &value))?;
+    let count = values.option(COUNT)?.map_or(Ok(PAGE), |value| count_of(&value))?;
+    std::mem::take(values).end("a list in an order")?;
+    let names = ranked((api, asker), (order, descending), &contains).await?;
+    let total = names.len();
+    Ok((total, names.into_iter().skip(offset).take(count.min(PAGE_MAX)).collect()))
+}
+
+fn number_of(option: Opt, value: &[u8]) -> Result<usize, Problem> {
+    let number = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
+    let name = option.word.to_ascii_lowercase();
+    number.ok_or_else(|| Problem::bad(format!("{name} is a whole number")))
+}
+
+/// Returns the rates of a queue: as somebody who watches sees them, else since the last look.
+pub(super) fn rates_of(api: &Api, name: &[u8], flow: Flow, now_ms: u64) -> Option<Rates> {
+    let noted = api.looks.note(name, flow, now_ms);
+    let seen = api.monitor.rates_of(name);
+    seen.map(|it| Rates { came: it.came, left: it.left }).or(noted)
+}
+
+/// Tells about the server, and how it was set.
+async fn server((api, asker): (&Api, &Asker), request: Request<'_>) -> Result<Response, Problem> {
+    request.values.end("it")?;
+    let (head, mut body) = asker.whole(&Frame::Server, Form::Nothing).await?;
+    if head.status == 200 && body.pop() == Some(b'}') {
+        body.extend_from_slice(b",\"configuration\":");
+        body.extend_from_slice(&api.configuration);
+        body.push(b'}');
+    }
+    Ok(response(&head, body))
 }
 
 /// The members of an object, each as it was written.
@@ -268,7 +326,7 @@ async fn schedules(asker: &Asker, mut request: Request<'_>) -> Result<Response, 
     Ok(json(200, out))
 }
 
-fn json(status: u16, body: Vec<u8>) -> Response {
+pub(super) fn json(status: u16, body: Vec<u8>) -> Response {
     response(&Head::new(status, Content::Json), body)
 }
 

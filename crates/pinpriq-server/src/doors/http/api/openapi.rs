@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::form::Form;
 use super::given::{is_bytes, is_number};
+use super::ranking::{CONTAINS, OFFSET, SORT};
 use super::route::{Body, Does, Own, Route, Word};
 use super::schemas::{self, of_form};
 use super::table::ROUTES;
@@ -102,11 +103,15 @@ pub(crate) fn summary(route: &Route) -> &'static str {
             Own::Tasks => "Shows all tasks of a queue, page by page; with peek the next ones",
             Own::Batch => "Puts a task for each line, or with atomic all or none of them",
             Own::Queues => "Shows the queues with their figures, page by page",
+            Own::DeadLetters => {
+                "Shows the queues with dead letters or buried tasks, and counts the reasons"
+            }
             Own::Queue => "Shows the settings and figures of a queue",
             Own::CreateQueue => "Makes a queue that exists even when it is empty, and shows it",
             Own::SetQueue => {
                 "Changes settings of a queue, which is created if need be, and shows it"
             }
+            Own::Topics => "Shows the topics with their members, page by page",
             Own::Schedules => "Shows the schedules, page by page",
             Own::Multi => "Carries out several commands, all or none, at one moment",
             Own::Server => "Tells about the server, by section",
@@ -153,7 +158,10 @@ pub(crate) fn options_of(route: &Route) -> Vec<Opt> {
         Does::Command(name, _) => vec![name],
         Does::Own(Own::Tasks) => vec!["SCAN", "PEEK"],
         Does::Own(Own::Queue | Own::SetQueue) => vec!["QUEUE SHOW"],
-        Does::Own(Own::Queues | Own::Schedules) => return vec![PREFIX, COUNT, CURSOR],
+        Does::Own(Own::Queues) => {
+            return vec![PREFIX, COUNT, CURSOR, SORT, CONTAINS, OFFSET];
+        }
+        Does::Own(Own::Topics | Own::Schedules) => return vec![PREFIX, COUNT, CURSOR],
         Does::Own(_) => Vec::new(),
     };
     for spec in TABLE.iter().filter(|spec| commands.contains(&&*spec.full_name())) {
@@ -186,6 +194,7 @@ pub(crate) fn flags_of(route: &Route) -> &'static [&'static str] {
         Does::Command(_, words) if words.contains(&Word::Side) => &["in", "out"],
         Does::Own(Own::Batch) => &["atomic"],
         Does::Own(Own::Tasks) => &["peek"],
+        Does::Own(Own::Queues) => &["desc"],
         _ => &[],
     }
 }
@@ -242,6 +251,7 @@ pub(crate) fn option_schema(option: Opt, in_query: bool) -> Value {
         "ms" => ms,
         "ms|NONE" => or_none(ms),
         "n" => json!({"type": "integer", "minimum": 1}),
+        "number" => json!({"type": "integer", "minimum": 0}),
         "n|NONE" => or_none(json!({"type": "integer", "format": "int64"})),
         "unix-ms" => json!({"anyOf": [ms, {"type": "string", "format": "date-time"}]}),
         kind if kind.contains('|') => {

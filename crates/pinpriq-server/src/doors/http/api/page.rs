@@ -57,7 +57,9 @@ fn body_of(route: &Route) -> String {
 
 const fn answer_of(route: &Route) -> &'static str {
     match (route.does, route.form) {
-        (Does::Own(Own::Queues), _) => "`{cursor, queues}`",
+        (Does::Own(Own::Queues), _) => "`{cursor, queues}`, with an order also `total`",
+        (Does::Own(Own::DeadLetters), _) => "`{complete, queues}`",
+        (Does::Own(Own::Topics), _) => "`{cursor, topics}`",
         (Does::Own(Own::Schedules), _) => "`{cursor, schedules}`",
         (Does::Own(Own::Queue | Own::SetQueue), _) => "`{name, settings, stats}`",
         (Does::Own(Own::CreateQueue), _) => "201 `{name, settings, stats}`",

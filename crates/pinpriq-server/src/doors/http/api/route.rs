@@ -35,12 +35,16 @@ pub(crate) enum Own {
     Batch,
     /// Queues page by page, with their figures.
     Queues,
+    /// Queues with dead letters or buried tasks, and the reasons.
+    DeadLetters,
     /// One queue: settings and figures.
     Queue,
     /// The same after it was made.
     CreateQueue,
     /// The same after some settings were changed.
     SetQueue,
+    /// Topics page by page.
+    Topics,
     /// Schedules page by page.
     Schedules,
     /// Several commands as one.
@@ -64,9 +68,11 @@ impl Own {
             Self::Tasks => &["SCAN", "PEEK"],
             Self::Batch => &["PUT"],
             Self::Queues => &["QUEUE LIST", "QUEUE SHOW", "STATS"],
+            Self::DeadLetters => &["QUEUE LIST", "QUEUE SHOW", "STATS", "SCAN"],
             Self::Queue => &["QUEUE SHOW", "STATS"],
             Self::CreateQueue => &["QUEUE CREATE"],
             Self::SetQueue => &["QUEUE SET"],
+            Self::Topics => &["MEMBERS"],
             Self::Schedules => &["SCHEDULE LIST", "SCHEDULE SHOW"],
             Self::Multi => &["MULTI", "EXEC"],
             Self::Server => &["INFO"],

@@ -27,7 +27,17 @@ pub(super) fn of_form(route: &Route) -> Vec<Told> {
     let ok = |schema: Value| vec![(200, "It was done", Some((JSON, schema)))];
     let nothing = || vec![(204, "It was done", None)];
     match (route.does, route.form) {
-        (Does::Own(Own::Queues), _) => return ok(page("queues", named("QueueSummary"))),
+        (Does::Own(Own::Queues), _) => {
+            let mut queues = page("queues", named("QueueSummary"));
+            queues["properties"]["total"] = whole();
+            return ok(queues);
+        }
+        (Does::Own(Own::DeadLetters), _) => return ok(dead_letters()),
+        (Does::Own(Own::Topics), _) => {
+            let figures = ["members", "ready", "taken"].map(|name| (name, whole()));
+            let topic = with_bytes(&["topic"], &figures, &["members", "ready", "taken"]);
+            return ok(page("topics", topic));
+        }
         (Does::Own(Own::Schedules), _) => return ok(page("schedules", named("Schedule"))),
         (Does::Own(Own::Queue | Own::SetQueue), _) => return ok(named("Queue")),
         (Does::Own(Own::CreateQueue), _) => {
@@ -273,6 +283,21 @@ fn summary() -> Value {
         ],
         &["counts", "rates", "oldest_ready_ms", "paused"],
     )
+}
+
+fn dead_letters() -> Value {
+    let reason = with_bytes(&["reason"], &[("count", whole())], &["count"]);
+    let queue = with_bytes(
+        &["name"],
+        &[
+            ("letters", whole()),
+            ("buried", whole()),
+            ("sources", array(named("Bytes"))),
+            ("reasons", array(reason)),
+        ],
+        &["letters", "buried", "sources", "reasons"],
+    );
+    object(&[("complete", truth()), ("queues", array(queue))], &["complete", "queues"])
 }
 
 fn paused() -> Value {

@@ -1,0 +1,54 @@
+//! The dashboard: the files that a browser gets from the server.
+//!
+//! The files are part of the program, so nothing is built or fetched for them. This crate knows
+//! neither HTTP nor the server: it gives a file by its path.
+
+mod files;
+
+use std::sync::LazyLock;
+
+use files::FILES;
+
+/// What the browser may load and run: nothing but what comes from the server itself, and no script
+/// or style within the page.
+pub const CONTENT_SECURITY_POLICY: &str = "default-src 'self'; object-src 'none'; \
+    base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// A file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct File {
+    /// Its path, as a browser asks for it.
+    pub path: &'static str,
+    /// What it is.
+    pub media_type: &'static str,
+    /// What is in it.
+    pub bytes: &'static [u8],
+}
+
+/// Returns the file of a path such as `/` or `/assets/main.js`, with its tag: another one means
+/// that it has changed.
+#[must_use]
+pub fn file(path: &str) -> Option<(File, &'static str)> {
+    static TAGS: LazyLock<Vec<String>> = LazyLock::new(|| FILES.iter().map(tag).collect());
+    let path = if path == "/" { "/assets/index.html" } else { path };
+    let at = FILES.iter().position(|file| file.path == path)?;
+    Some((FILES[at], &TAGS[at]))
+}
+
+/// Returns all files.
+#[must_use]
+pub const fn files() -> &'static [File] {
+    FILES
+}
+
+/// Returns the tag of a file, in quotes: a hash of what is in it (FNV-1a), and its length.
+fn tag(file: &File) -> String {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for byte in file.bytes {
+        hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+    format!("\"{hash:016x}-{:x}\"", file.bytes.len())
+}
+
+#[cfg(test)]
+mod tests;

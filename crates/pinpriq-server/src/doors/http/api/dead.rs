@@ -1,0 +1,210 @@
+//! Dead letters over all queues: which queues have some or have buried tasks, and for which reasons.
+//!
+//! Reasons are counted by looking at tasks, within bounds. What was found is kept for a while, so
+//! that many who look cost no more than one.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Deserialize;
+use tokio::sync::Mutex;
+
+use super::super::form::Form;
+use super::super::frame::{Asked, Frame};
+use super::super::json::{Object, array, item, object};
+use super::super::problem::Problem;
+use super::Asker;
+use super::asking::of_queue;
+use super::ranking::{all_names, figures};
+use crate::clock::steady_ms;
+use crate::doors::resp::options::{COUNT, CURSOR, Opt, STATE};
+use crate::doors::resp::table::TABLE;
+
+/// The most tasks that are looked at: in one queue, and in all together.
+const TASKS_MAX: usize = 1_000;
+const ALL_TASKS_MAX: usize = 10_000;
+
+/// The most bytes of tasks that are looked at: in one page as far as that can be foreseen, in one
+/// queue, and in all together.
+const PAGE_BYTES: usize = 1 << 20;
+const BYTES_MAX: usize = 8 << 20;
+const ALL_BYTES_MAX: usize = 64 << 20;
+
+/// The most tasks on a page, and the most reasons that are told of a queue.
+const PAGE_MAX: usize = 250;
+const REASONS_MAX: usize = 20;
+
+/// What was found is kept for this time at least, and for so many times as long as it took.
+const KEPT_MS: u64 = 4_000;
+const KEPT_FACTOR: u64 = 20;
+
+/// What was found the last time.
+#[derive(Debug, Default)]
+pub(super) struct DeadLetters(Mutex<Option<(u64, Vec<u8>)>>);
+
+/// A reason: bytes, or none.
+type Reason = Option<Vec<u8>>;
+
+/// A queue with dead letters or buried tasks.
+#[derive(Default)]
+struct Found {
+    name: Vec<u8>,
+    letters: u64,
+    buried: u64,
+    sources: Vec<Vec<u8>>,
+    reasons: BTreeMap<Reason, u64>,
+}
+
+/// How much may still be looked at.
+struct Room {
+    tasks: usize,
+    bytes: usize,
+    /// Whether everything was looked at so far.
+    complete: bool,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    deadletter: Option<String>,
+    deadletter_base64: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Page {
+    cursor: String,
+    tasks: Vec<Task>,
+}
+
+#[derive(Deserialize)]
+struct Task {
+    state: String,
+    reason: Option<String>,
+    reason_base64: Option<String>,
+    origin_queue: Option<String>,
+    origin_queue_base64: Option<String>,
+}
+
+impl DeadLetters {
+    /// Returns the answer as JSON.
+    pub(super) async fn told(&self, asker: &Asker) -> Result<Vec<u8>, Problem> {
+        let mut latest = self.0.lock().await;
+        let now_ms = steady_ms();
+        if let Some((_, told)) = latest.as_ref().filter(|(until_ms, _)| now_ms < *until_ms) {
+            return Ok(told.clone());
+        }
+        let told = look(asker).await?;
+        let took_ms = steady_ms().saturating_sub(now_ms);
+        *latest = Some((steady_ms() + KEPT_MS.max(took_ms * KEPT_FACTOR), told.clone()));
+        Ok(told)
+    }
+}
+
+async fn look(asker: &Asker) -> Result<Vec<u8>, Problem> {
+    let names = all_names(asker).await?;
+    let mut sources: HashMap<Vec<u8>, Vec<Vec<u8>>> = HashMap::new();
+    for name in &names {
+        let (head, body) = asker.whole(&of_queue("QUEUE SHOW", name, None), Form::Settings).await?;
+        let target = (head.status == 200).then(|| serde_json::from_slice::<Target>(&body).ok());
+        let target = target.flatten().and_then(|it| bytes(it.deadletter, it.deadletter_base64));
+        if let Some(target) = target {
+            sources.entry(target).or_default().push(name.clone());
+        }
+    }
+    let mut room = Room { tasks: ALL_TASKS_MAX, bytes: ALL_BYTES_MAX, complete: true };
+    let mut all = Vec::new();
+    for name in names {
+        let Some(known) = figures(asker, &name).await? else { continue };
+        let (counts, sources) = (known.counts, sources.remove(&name).unwrap_or_default());
+        let letters = if sources.is_empty() { 0 } else { counts.r + counts.t + counts.w };
+        if letters + counts.b == 0 {
+            continue;
+        }
+        let mut found = Found { name, letters, buried: counts.b, sources, ..Found::default() };
+        found.count_reasons(asker, &mut room).await?;
+        all.push(found);
+    }
+    all.sort_by_key(|it| std::cmp::Reverse(it.letters + it.buried));
+    let mut out = Vec::new();
+    object(&mut out, |it| {
+        it.truth("complete", room.complete);
+        it.array("queues", &all, |out, found| object(out, |it| found.write(it)));
+    });
+    Ok(out)
+}
+
+impl Found {
+    /// Looks at the tasks, and counts their reasons.
+    async fn count_reasons(&mut self, asker: &Asker, room: &mut Room) -> Result<(), Problem> {
+        let state = if self.letters == 0 { Some("B") } else { None };
+        let (mut cursor, mut count) = ("0".to_owned(), 8);
+        let (mut tasks, mut bytes_left) = (TASKS_MAX, BYTES_MAX);
+        loop {
+            let page = scan(&self.name, &cursor, count, state);
+            let (head, body) = asker.whole(&page, Form::Page).await?;
+            let page = serde_json::from_slice::<Page>(&body).ok().filter(|_| head.status == 200);
+            // The queue has gone meanwhile.
+            let Some(page) = page else { return Ok(()) };
+            let number = page.tasks.len();
+            page.tasks.into_iter().for_each(|task| self.note(task));
+            cursor = page.cursor;
+            if cursor == "0" {
+                return Ok(());
+            }
+            tasks = tasks.saturating_sub(number.max(1));
+            bytes_left = bytes_left.saturating_sub(body.len());
+            room.tasks = room.tasks.saturating_sub(number.max(1));
+            room.bytes = room.bytes.saturating_sub(body.len());
+            if tasks.min(bytes_left).min(room.tasks).min(room.bytes) == 0 {
+                room.complete = false;
+                return Ok(());
+            }
+            let one = (body.len() / number.max(1)).max(1);
+            count = (PAGE_BYTES / one).clamp(1, PAGE_MAX);
+        }
+    }
+
+    fn note(&mut self, task: Task) {
+        let is_letter = task.origin_queue.is_some() || task.origin_queue_base64.is_some();
+        if is_letter || task.state == "B" {
+            *self.reasons.entry(bytes(task.reason, task.reason_base64)).or_default() += 1;
+        }
+    }
+
+    fn write(&self, it: &mut Object<'_>) {
+        it.bytes("name", &self.name);
+        it.number("letters", self.letters).number("buried", self.buried);
+        it.member("sources", |out| array(out, &self.sources, |out, name| item(out, name)));
+        let mut reasons: Vec<(&Reason, &u64)> = self.reasons.iter().collect();
+        reasons.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+        it.array("reasons", reasons.into_iter().take(REASONS_MAX), |out, (reason, count)| {
+            object(out, |it| {
+                if let Some(reason) = reason {
+                    it.bytes("reason", reason);
+                }
+                it.number("count", *count);
+            });
+        });
+    }
+}
+
+fn bytes(text: Option<String>, base64: Option<String>) -> Option<Vec<u8>> {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+
+    text.map(String::into_bytes).or_else(|| STANDARD.decode(base64?).ok())
+}
+
+/// Returns the frame that asks for a page of tasks.
+fn scan(name: &[u8], cursor: &str, count: usize, state: Option<&str>) -> Frame {
+    let mut asked = Asked::of("SCAN").words([name]);
+    let options: [(Opt, Option<Vec<u8>>); 3] = [
+        (CURSOR, Some(cursor.as_bytes().to_vec())),
+        (COUNT, Some(count.to_string().into_bytes())),
+        (STATE, state.map(|state| state.as_bytes().to_vec())),
+    ];
+    let spec = &TABLE[asked.entry];
+    for (option, value) in options {
+        let place = spec.options.iter().position(|known| *known == option);
+        asked.options.extend(place.zip(value));
+    }
+    Frame::Command(asked)
+}

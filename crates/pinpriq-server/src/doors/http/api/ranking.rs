@@ -1,0 +1,218 @@
+//! Queues in any order, and only those whose names have some letters: for lists that people page
+//! through, with any number of queues.
+//!
+//! An order by a figure needs the figures of all queues. They are collected for all who ask at
+//! once, and kept for a while that grows with how long that took.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use tokio::sync::Mutex;
+
+use super::super::form::Form;
+use super::super::frame::{Asked, Frame};
+use super::super::problem::Problem;
+use super::super::write::names_of;
+use super::asking::of_queue;
+use super::composed::rates_of;
+use super::rates::{Flow, Rates};
+use super::{Api, Asker};
+use crate::clock::steady_ms;
+use crate::doors::resp::options::{COUNT, CURSOR, Opt, with};
+use crate::doors::resp::table::TABLE;
+
+/// The order of the queues.
+pub(super) const SORT: Opt =
+    with("SORT", "name|ready|taken|waiting|buried|zombie|done|in|out|oldest");
+
+/// What their names have in them, in either case.
+pub(super) const CONTAINS: Opt = with("CONTAINS", "text");
+
+/// How many of them come before the page.
+pub(super) const OFFSET: Opt = with("OFFSET", "number");
+
+/// How many names are asked for at once.
+const NAMES: usize = 1_000;
+
+/// Figures are kept for this time at least, and for so many times as long as they took.
+const KEPT_MS: u64 = 2_000;
+const KEPT_FACTOR: u64 = 20;
+
+/// The figures of all queues of a moment.
+#[derive(Debug)]
+pub(super) struct Ranking {
+    until_ms: u64,
+    queues: Vec<Ranked>,
+}
+
+/// What queues are ordered by.
+#[derive(Debug)]
+struct Ranked {
+    name: Vec<u8>,
+    counts: Counts,
+    rates: Option<Rates>,
+    oldest_ms: Option<u64>,
+}
+
+/// The latest ranking, which one request at a time renews.
+#[derive(Debug, Default)]
+pub(super) struct Rankings(Mutex<Option<Arc<Ranking>>>);
+
+/// The number of tasks in each state.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub(super) struct Counts {
+    pub(super) r: u64,
+    pub(super) t: u64,
+    pub(super) w: u64,
+    pub(super) b: u64,
+    pub(super) z: u64,
+    pub(super) d: u64,
+}
+
+/// Those of the figures of a queue that matter here.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Known {
+    pub(super) counts: Counts,
+    oldest_ready_ms: Option<u64>,
+    put: u64,
+    present: u64,
+}
+
+impl Known {
+    fn flow(&self) -> Flow {
+        Flow { came: self.put, left: self.put.saturating_sub(self.present) }
+    }
+}
+
+/// Returns the names of all queues, in order.
+pub(super) async fn all_names(asker: &Asker) -> Result<Vec<Vec<u8>>, Problem> {
+    let (mut all, mut cursor) = (Vec::new(), "0".to_owned());
+    loop {
+        let mut list = Asked::of("QUEUE LIST");
+        let spec = &TABLE[list.entry];
+        for (option, value) in [(COUNT, NAMES.to_string()), (CURSOR, cursor)] {
+            let place = spec.options.iter().position(|known| *known == option);
+            list.options.extend(place.map(|place| (place, value.into_bytes())));
+        }
+        let (_, body) = asker.whole(&Frame::Command(list), Form::Names).await?;
+        let Some((next, names)) = names_of(&body) else {
+            let sentence = "the queues cannot be listed at the moment";
+            return Err(Problem::new("TRYAGAIN", sentence));
+        };
+        all.extend(names);
+        if next == "0" {
+            return Ok(all);
+        }
+        cursor = next;
+    }
+}
+
+/// Returns the figures of a queue, if it is still there.
+pub(super) async fn figures(asker: &Asker, name: &[u8]) -> Result<Option<Known>, Problem> {
+    let (head, body) = asker.whole(&of_queue("STATS", name, None), Form::Figures).await?;
+    Ok((head.status == 200).then(|| serde_json::from_slice(&body).unwrap_or_default()))
+}
+
+/// Returns the names of the queues that have these letters, in the order that a word stands for.
+pub(super) async fn ranked(
+    (api, asker): (&Api, &Asker),
+    (order, descending): (&str, bool),
+    contains: &[u8],
+) -> Result<Vec<Vec<u8>>, Problem> {
+    let wanted = folded(contains);
+    let has = |name: &[u8]| wanted.is_empty() || folded(name).contains(&wanted);
+    if order == "name" {
+        let mut names = all_names(asker).await?;
+        names.retain(|name| has(name));
+        if descending {
+            names.reverse();
+        }
+        return Ok(names);
+    }
+    let ranking = api.rankings.latest(api, asker).await?;
+    let mut some: Vec<&Ranked> = ranking.queues.iter().filter(|it| has(&it.name)).collect();
+    // Queues that are alike stay in the order of their names, whatever the direction.
+    if descending {
+        some.sort_by_cached_key(|it| Reverse(it.rank(order)));
+    } else {
+        some.sort_by_cached_key(|it| it.rank(order));
+    }
+    Ok(some.into_iter().map(|it| it.name.clone()).collect())
+}
+
+/// Returns a name as it is compared: in small letters.
+fn folded(name: &[u8]) -> String {
+    String::from_utf8_lossy(name).to_lowercase()
+}
+
+impl Ranked {
+    /// Returns the place in an order. What is not known comes first.
+    fn rank(&self, order: &str) -> u64 {
+        let thousandths = |rate: fn(&Rates) -> f64| {
+            let rate = self.rates.as_ref().map_or(-1.0, rate);
+            // Rates have no sign, and so their order is that of their bits.
+            if rate < 0.0 { 0 } else { rate.to_bits() + 1 }
+        };
+        match order {
+            "ready" => self.counts.r,
+            "taken" => self.counts.t,
+            "waiting" => self.counts.w,
+            "buried" => self.counts.b,
+            "zombie" => self.counts.z,
+            "done" => self.counts.d,
+            "in" => thousandths(|it| it.came),
+            "out" => thousandths(|it| it.left),
+            _ => self.oldest_ms.map_or(0, |ms| ms + 1),
+        }
+    }
+}
+
+impl Rankings {
+    async fn latest(&self, api: &Api, asker: &Asker) -> Result<Arc<Ranking>, Problem> {
+        let mut latest = self.0.lock().await;
+        let now_ms = steady_ms();
+        if let Some(ranking) = latest.as_ref().filter(|it| now_ms < it.until_ms) {
+            return Ok(ranking.clone());
+        }
+        let mut queues = Vec::new();
+        for name in all_names(asker).await? {
+            let Some(known) = figures(asker, &name).await? else { continue };
+            let rates = rates_of(api, &name, known.flow(), now_ms);
+            let (counts, oldest_ms) = (known.counts, known.oldest_ready_ms);
+            queues.push(Ranked { name, counts, rates, oldest_ms });
+        }
+        let took_ms = steady_ms().saturating_sub(now_ms);
+        let until_ms = steady_ms() + KEPT_MS.max(took_ms * KEPT_FACTOR);
+        let ranking = Arc::new(Ranking { until_ms, queues });
+        *latest = Some(ranking.clone());
+        Ok(ranking)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ranked(ready: u64, out: Option<f64>, oldest_ms: Option<u64>) -> Ranked {
+        let counts = Counts { r: ready, ..Counts::default() };
+        let rates = out.map(|left| Rates { came: 0.0, left });
+        Ranked { name: b"q".to_vec(), counts, rates, oldest_ms }
+    }
+
+    #[test]
+    fn what_is_not_known_comes_first() {
+        let one = ranked(2, None, None);
+        let other = ranked(1, Some(0.0), Some(0));
+        assert!(one.rank("ready") > other.rank("ready"));
+        assert!(one.rank("out") < other.rank("out"));
+        assert!(one.rank("oldest") < other.rank("oldest"));
+        assert!(ranked(0, Some(0.5), None).rank("out") < ranked(0, Some(12.0), None).rank("out"));
+    }
+
+    #[test]
+    fn names_are_compared_in_small_letters() {
+        assert!(folded("Büro-MAIL".as_bytes()).contains(&folded("ÜRO-m".as_bytes())));
+    }
+}

@@ -1,0 +1,65 @@
+//! Topics page by page. No command lists them: a topic is where some member has a lane. In a
+//! cluster, only the lanes of the shards that this node serves are known.
+
+use axum::response::Response;
+use serde::Deserialize;
+
+use super::super::form::Form;
+use super::super::frame::{Asked, Frame};
+use super::super::json::object;
+use super::super::problem::Problem;
+use super::asking::Request;
+use super::composed::{PAGE, PAGE_MAX, count_of, json};
+use super::{Api, Asker};
+use crate::doors::resp::options::{COUNT, CURSOR, PREFIX};
+use crate::doors::resp::{names_after, names_cursor};
+
+#[derive(Default, Deserialize)]
+struct Members {
+    members: Vec<Member>,
+}
+
+#[derive(Deserialize)]
+struct Member {
+    ready: u64,
+    taken: u64,
+}
+
+/// Shows topics page by page, with the figures of all their lanes together.
+pub(super) async fn answer(
+    (api, asker): (&Api, &Asker),
+    mut request: Request<'_>,
+) -> Result<Response, Problem> {
+    let values = &mut request.values;
+    let prefix = values.option(PREFIX)?.unwrap_or_default();
+    let cursor = values.option(CURSOR)?.map(|cursor| names_after(&cursor)).transpose()?.flatten();
+    let count = values.option(COUNT)?.map_or(Ok(PAGE), |value| count_of(&value))?.min(PAGE_MAX);
+    request.values.end("the list")?;
+    let topics = api.monitor.topics().await;
+    let topics = topics.ok_or_else(|| Problem::new("CLOSING", "the server is stopping"))?;
+    let is_after = |name: &[u8]| cursor.as_deref().is_none_or(|cursor| name > cursor);
+    let mut names = topics.iter().filter(|name| name.starts_with(&prefix) && is_after(name));
+    let mut shown = Vec::new();
+    for name in names.by_ref().take(count) {
+        let frame = Frame::Command(Asked::of("MEMBERS").words([&**name]));
+        let (_, body) = asker.whole(&frame, Form::Members).await?;
+        let Members { members } = serde_json::from_slice(&body).unwrap_or_default();
+        shown.push((name, members));
+    }
+    let last = shown.last().filter(|_| names.next().is_some());
+    let cursor = last.map_or_else(|| "0".to_owned(), |(name, _)| names_cursor(name));
+    // The last lane of some may have ended meanwhile.
+    shown.retain(|(_, members)| !members.is_empty());
+    let mut out = Vec::new();
+    object(&mut out, |it| {
+        it.text("cursor", &cursor);
+        it.array("topics", &shown, |out, (name, members)| {
+            object(out, |it| {
+                it.bytes("topic", name).number("members", members.len());
+                it.number("ready", members.iter().map(|it| it.ready).sum::<u64>());
+                it.number("taken", members.iter().map(|it| it.taken).sum::<u64>());
+            });
+        });
+    });
+    Ok(json(200, out))
+}
