@@ -26,14 +26,22 @@ export class Api {
   }
 
   put(queue, payload, query = "") {
-    return this.must("POST", `/v1/queues/${encodeURIComponent(queue)}/tasks?${query}`, payload,
-      "text/plain");
+    return this.must(
+      "POST",
+      `/v1/queues/${encodeURIComponent(queue)}/tasks?${query}`,
+      payload,
+      "text/plain",
+    );
   }
 
   batch(queue, lines) {
     const body = lines.map((it) => JSON.stringify(it)).join("\n");
-    return this.must("POST", `/v1/queues/${encodeURIComponent(queue)}/tasks:batch`, body,
-      "application/x-ndjson");
+    return this.must(
+      "POST",
+      `/v1/queues/${encodeURIComponent(queue)}/tasks:batch`,
+      body,
+      "application/x-ndjson",
+    );
   }
 
   async take(queue, count = 1, ttr = 600_000) {
@@ -42,7 +50,7 @@ export class Api {
   }
 
   async queue(name) {
-    return (await this.must("GET", `/v1/queues/${encodeURIComponent(name)}`));
+    return await this.must("GET", `/v1/queues/${encodeURIComponent(name)}`);
   }
 }
 
@@ -59,8 +67,13 @@ export function connect(port, ...commands) {
 }
 
 const NAMES = ["ada", "bob", "cid", "dan", "eve", "fay", "gus", "hal", "ivy", "jon"];
-const REASONS = ["no connection", "mailbox is full", "timed out after 30 s", "HTTP 502 from upstream",
-  "invalid address"];
+const REASONS = [
+  "no connection",
+  "mailbox is full",
+  "timed out after 30 s",
+  "HTTP 502 from upstream",
+  "invalid address",
+];
 
 export const MARKUP = '<img src=x onerror="window.hacked=1">';
 
@@ -69,33 +82,60 @@ const FLOWS = ["resize", "mail", "invoices", "search-index", "webhooks"];
 
 export async function seed(api, respPort) {
   const sockets = [];
-  await api.must("PUT", "/v1/queues/mail",
-    { ttr: 30_000, attempts: 3, backoff: 60_000, deadletter: "mail-dead" });
-  await api.must("PUT", "/v1/queues/webhooks", { attempts: 1, deadletter: "webhooks-dead", ttr: 5_000 });
+  await api.must("PUT", "/v1/queues/mail", {
+    ttr: 30_000,
+    attempts: 3,
+    backoff: 60_000,
+    deadletter: "mail-dead",
+  });
+  await api.must("PUT", "/v1/queues/webhooks", {
+    attempts: 1,
+    deadletter: "webhooks-dead",
+    ttr: 5_000,
+  });
   await api.must("PUT", "/v1/queues/reports", { attempts: 1, limit: 2, afterack: "keep" });
   await api.must("PUT", "/v1/queues/thumbnails", { zombie: 3_600_000 });
   for (const queue of FLOWS) {
-    await api.batch(queue, Array.from({ length: 120 }, (_, at) => ({
-      payload: JSON.stringify({ to: `${NAMES[at % 10]}@example.org`, template: "welcome", n: at,
-        amounts: [1.5, 2.25], urgent: at % 7 === 0 }),
-      priority: [0, 1, 1, 2, 2, 2, 5][at % 7], key: at % 3 === 0 ? `customer-${at % 5}` : undefined,
-    })));
+    await api.batch(
+      queue,
+      Array.from({ length: 120 }, (_, at) => ({
+        payload: JSON.stringify({
+          to: `${NAMES[at % 10]}@example.org`,
+          template: "welcome",
+          n: at,
+          amounts: [1.5, 2.25],
+          urgent: at % 7 === 0,
+        }),
+        priority: [0, 1, 1, 2, 2, 2, 5][at % 7],
+        key: at % 3 === 0 ? `customer-${at % 5}` : undefined,
+      })),
+    );
   }
-  await api.batch("reports", [5, 6, 7, 8].map((at) => ({ payload: `report ${at}`, priority: at })));
-  for (const at of [0, 1, 2]) await api.put("mail", `later ${at}`, `delay=${3_600_000 + at * 60_000}`);
+  await api.batch(
+    "reports",
+    [5, 6, 7, 8].map((at) => ({ payload: `report ${at}`, priority: at })),
+  );
+  for (const at of [0, 1, 2])
+    await api.put("mail", `later ${at}`, `delay=${3_600_000 + at * 60_000}`);
   await failSome(api, "mail", 6, REASONS);
   await failSome(api, "webhooks", 17, REASONS.slice(2));
   await failSome(api, "reports", 2, ["division by zero", "no such month"]);
   const [done] = await api.take("reports");
   await api.must("POST", `/v1/queues/reports/receipts/${done.receipt}:ack`);
-  await api.batch("thumbnails", Array.from({ length: 5 }, (_, at) => ({ payload: `${at}.png` })));
+  await api.batch(
+    "thumbnails",
+    Array.from({ length: 5 }, (_, at) => ({ payload: `${at}.png` })),
+  );
   for (const it of await api.take("thumbnails", 3)) {
     await api.must("POST", `/v1/queues/thumbnails/receipts/${it.receipt}:ack`);
   }
   await api.must("POST", "/v1/queues/invoices:pause", { out: true });
   await api.put("binary", Buffer.from([0, 1, 2, 255, 254, 65, 66, 10]), "");
   await api.put(MARKUP, MARKUP, `key=${encodeURIComponent(MARKUP)}`);
-  for (const [topic, members] of [["news", ["mailer", "archive", "search"]], ["prices", ["web"]]]) {
+  for (const [topic, members] of [
+    ["news", ["mailer", "archive", "search"]],
+    ["prices", ["web"]],
+  ]) {
     for (const member of members) {
       await api.must("PUT", `/v1/topics/${topic}/members/${member}`, { lease: 3_600_000 });
     }
@@ -103,15 +143,29 @@ export async function seed(api, respPort) {
       await api.must("POST", `/v1/topics/${topic}:publish`, `${topic} ${at}`, "text/plain");
     }
   }
-  await api.must("PUT", "/v1/schedules/nightly-report", { queue: "reports", payload: '{"kind":"day"}',
-    cron: "30 2 * * *", zone: "Europe/Berlin", overlap: "skip" });
-  await api.must("PUT", "/v1/schedules/heartbeat", { queue: "health", payload: "check", every: 30_000 });
-  await api.must("PUT", "/v1/schedules/billing", { queue: "invoices", payload: "all", cron: "@monthly" });
+  await api.must("PUT", "/v1/schedules/nightly-report", {
+    queue: "reports",
+    payload: '{"kind":"day"}',
+    cron: "30 2 * * *",
+    zone: "Europe/Berlin",
+    overlap: "skip",
+  });
+  await api.must("PUT", "/v1/schedules/heartbeat", {
+    queue: "health",
+    payload: "check",
+    every: 30_000,
+  });
+  await api.must("PUT", "/v1/schedules/billing", {
+    queue: "invoices",
+    payload: "all",
+    cron: "@monthly",
+  });
   await api.must("POST", "/v1/schedules/billing:pause", {});
   sockets.push(
     connect(respPort, ["CLIENT", "SETNAME", "worker-1"], ["TAKE", "resize", "TTR", "600000"]),
     connect(respPort, ["CLIENT", "SETNAME", "worker-2"], ["TAKE", "mail", "TTR", "600000"]),
-    connect(respPort, ["CLIENT", "SETNAME", "waiter"], ["TAKE", "idle", "WAIT", "600000"]));
+    connect(respPort, ["CLIENT", "SETNAME", "waiter"], ["TAKE", "idle", "WAIT", "600000"]),
+  );
   return sockets;
 }
 
@@ -136,15 +190,21 @@ export function flow(api) {
       const wave = 4 + Math.round(3 * Math.sin(round / 9));
       for (const [at, queue] of ["resize", "mail", "search-index"].entries()) {
         const lines = Array.from({ length: wave + at }, (_, n) => ({
-          payload: JSON.stringify({ n, round }), priority: n % 4 }));
+          payload: JSON.stringify({ n, round }),
+          priority: n % 4,
+        }));
         await api.batch(queue, lines).catch(() => null);
         const tasks = await api.take(queue, wave + at).catch(() => []);
         const receipts = tasks.map((it) => it.receipt);
         if (receipts.length > 0) {
-          await api.must("POST", `/v1/queues/${queue}/receipts:ack`, { receipts }).catch(() => null);
+          await api
+            .must("POST", `/v1/queues/${queue}/receipts:ack`, { receipts })
+            .catch(() => null);
         }
       }
-      await new Promise((resolve) => { setTimeout(resolve, 150); });
+      await new Promise((resolve) => {
+        setTimeout(resolve, 150);
+      });
     }
   })();
   return async () => {

@@ -60,8 +60,12 @@ export const read = (path, options) => ask("GET", path, options);
 
 // Changes something. Members of the object that are undefined are left out; null clears.
 export function change(method, path, values) {
-  const body = values === undefined ? undefined : JSON.stringify(values, (_, value) =>
-    (typeof value === "bigint" && JSON.rawJSON ? JSON.rawJSON(String(value)) : value));
+  const body =
+    values === undefined
+      ? undefined
+      : JSON.stringify(values, (_, value) =>
+          typeof value === "bigint" && JSON.rawJSON ? JSON.rawJSON(String(value)) : value,
+        );
   return ask(method, path, { body });
 }
 

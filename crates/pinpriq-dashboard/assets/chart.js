@@ -5,6 +5,7 @@ import { fill, freshId, h } from "./h.js";
 import { DASH, time } from "./format.js";
 
 const WINDOW_S = 15 * 60;
+const WINDOW_MIN_S = 2 * 60;
 const SAMPLES_MAX = 900;
 
 const charts = new Set();
@@ -14,7 +15,11 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
   for (const chart of charts) chart.draw();
 });
 
-// Makes a chart. `lines` have `label`, `colour` (the name of a custom property), `fill` and `format`.
+// Where a chart begins that has samples from one moment to another.
+const windowFrom = (first, last) => Math.min(Math.max(first, last - WINDOW_S), last - WINDOW_MIN_S);
+
+// Makes a chart. `lines` have `label`, `colour` (the name of a custom property), `fill`, `format`
+// and, where labels of the axis are shorter, `axis`.
 export function chart(title, lines, { unit = "", height = 150 } = {}) {
   return new Chart(title, lines, unit, height);
 }
@@ -26,12 +31,30 @@ class Chart {
     const id = freshId("chart");
     this.values = lines.map(() => h("b", null, DASH));
     const legend = lines.map((line, at) =>
-      h("li", null, h("i", { class: ["key", line.fill && "key-fill"],
-        style: { "--key": `var(${line.colour})` } }), line.label, " ", this.values[at]));
+      h(
+        "li",
+        null,
+        h("i", {
+          class: ["key", line.fill && "key-fill"],
+          style: { "--key": `var(${line.colour})` },
+        }),
+        line.label,
+        " ",
+        this.values[at],
+      ),
+    );
     this.box = h("div", { class: "chart-box", style: { "min-height": `${height}px` } });
-    this.node = h("figure", { class: "chart card", "aria-labelledby": id },
-      h("figcaption", null, h("span", { id, class: "chart-title" }, title,
-        unit && h("small", null, ` ${unit}`)), h("ul", { class: "legend" }, legend)), this.box);
+    this.node = h(
+      "figure",
+      { class: "chart card", "aria-labelledby": id },
+      h(
+        "figcaption",
+        null,
+        h("span", { id, class: "chart-title" }, title, unit && h("small", null, ` ${unit}`)),
+        h("ul", { class: "legend" }, legend),
+      ),
+      this.box,
+    );
     this.sizes = new ResizeObserver(() => this.fit());
     this.sizes.observe(this.box);
     charts.add(this);
@@ -71,23 +94,38 @@ class Chart {
     const [text, grid] = [colour("--muted"), colour("--line")];
     const font = "11px system-ui, sans-serif";
     const axis = { stroke: text, font, ticks: { show: false }, grid: { stroke: grid, width: 1 } };
-    const value = this.lines[0].format ?? String;
+    const value = this.lines[0].axis ?? this.lines[0].format ?? String;
     return {
-      width, height: this.height, legend: { show: false }, padding: [8, 8, 0, 0],
+      width,
+      height: this.height,
+      legend: { show: false },
+      padding: [8, 8, 0, 0],
       cursor: { drag: { setScale: false }, points: { size: 6 }, y: false },
       scales: {
-        x: { range: (_, __, max) => [max - WINDOW_S, max] },
+        x: { range: (_, first, last) => [windowFrom(first, last), last] },
         y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] },
       },
       axes: [
-        { ...axis, grid: { show: false }, size: 24, space: 80,
-          values: (_, ticks) => ticks.map((it) => time(it * 1_000).replace(/:\d\d(?!.*:\d\d)/, "")) },
+        {
+          ...axis,
+          grid: { show: false },
+          size: 24,
+          space: 80,
+          values: (_, ticks, __, ___, step) => ticks.map((it) => time(it * 1_000, step < 60)),
+        },
         { ...axis, size: 52, space: 34, values: (_, ticks) => ticks.map(value) },
       ],
-      series: [{}, ...this.lines.map((line) => ({
-        stroke: colour(line.colour), width: 1.6, spanGaps: false, points: { show: false },
-        dash: line.dash, fill: line.fill ? `${colour(line.colour)}22` : undefined,
-      }))],
+      series: [
+        {},
+        ...this.lines.map((line) => ({
+          stroke: colour(line.colour),
+          width: 1.6,
+          spanGaps: false,
+          points: { show: false },
+          dash: line.dash,
+          fill: line.fill ? `${colour(line.colour)}22` : undefined,
+        })),
+      ],
       hooks: { setCursor: [(plot) => this.point(plot)] },
     };
   }
@@ -117,7 +155,15 @@ export function spark(values, label) {
     return `${x * 2},${(18 - (most > 0 ? (value / most) * 16 : 0)).toFixed(1)}`;
   };
   const runs = points.flatMap((it, at) => (it === null || it === undefined ? [] : [place(it, at)]));
-  return h("svg", { class: "spark", viewBox: "0 0 120 20", role: "img", "aria-label": label,
-    preserveAspectRatio: "none" },
-  runs.length > 1 && h("polyline", { points: runs.join(" "), class: most > 0 ? null : "flat" }));
+  return h(
+    "svg",
+    {
+      class: "spark",
+      viewBox: "0 0 120 20",
+      role: "img",
+      "aria-label": label,
+      preserveAspectRatio: "none",
+    },
+    runs.length > 1 && h("polyline", { points: runs.join(" "), class: most > 0 ? null : "flat" }),
+  );
 }

@@ -6,6 +6,7 @@ const short = new Intl.NumberFormat(locale, { notation: "compact", maximumFracti
 const some = new Intl.NumberFormat(locale, { maximumFractionDigits: 1 });
 const fine = new Intl.NumberFormat(locale, { maximumSignificantDigits: 3 });
 const clock = new Intl.DateTimeFormat(locale, { timeStyle: "medium" });
+const minutes = new Intl.DateTimeFormat(locale, { timeStyle: "short" });
 const full = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "medium" });
 const share = new Intl.NumberFormat(locale, { style: "percent", maximumFractionDigits: 1 });
 
@@ -14,8 +15,7 @@ export const DASH = "–";
 const unless = (value, format) => (value === null || value === undefined ? DASH : format(value));
 
 export const count = (value) => unless(value, (it) => whole.format(it));
-export const compact = (value) =>
-  unless(value, (it) => (it < 10_000 ? whole : short).format(it));
+export const compact = (value) => unless(value, (it) => (it < 10_000 ? whole : short).format(it));
 export const rate = (value) =>
   unless(value, (it) => (it >= 10_000 ? short : it >= 100 ? whole : some).format(it));
 export const percent = (value) => unless(value, (it) => share.format(it));
@@ -24,7 +24,12 @@ export const percent = (value) => unless(value, (it) => share.format(it));
 export const plural = (number, word) =>
   `${count(number)} ${Number(number) === 1 ? word : `${word}s`}`;
 
-const SPANS = [[86_400_000, "d"], [3_600_000, "h"], [60_000, "min"], [1_000, "s"]];
+const SPANS = [
+  [86_400_000, "d"],
+  [3_600_000, "h"],
+  [60_000, "min"],
+  [1_000, "s"],
+];
 
 // A duration in milliseconds, in one or two units.
 export function span(ms) {
@@ -39,6 +44,12 @@ export function span(ms) {
   const second = next && first < 10 ? Math.floor((value % size) / next[0]) : 0;
   const head = `${whole.format(first)} ${unit}`;
   return second > 0 ? `${head} ${second} ${next[1]}` : head;
+}
+
+// The same in one unit, for axes.
+export function shortSpan(ms) {
+  const known = SPANS.find(([size]) => ms >= size);
+  return known ? `${some.format(ms / known[0])} ${known[1]}` : `${fine.format(ms)} ms`;
 }
 
 // Reads a duration such as 30s, 5 min or 1500 (milliseconds). Null for nothing, NaN if it is none.
@@ -72,7 +83,8 @@ export function bytes(value) {
 }
 
 export const moment = (at) => unless(at, (it) => full.format(new Date(it)));
-export const time = (at) => unless(at, (it) => clock.format(new Date(it)));
+// The time of day, with seconds if they matter.
+export const time = (at, hasSeconds) => (hasSeconds ? clock : minutes).format(new Date(at));
 
 // How far off a moment is, in words.
 export function away(at, now = Date.now()) {

@@ -73,10 +73,16 @@ export function watch(place, show, failed) {
   if (place?.member) {
     let lane = null;
     watcher.show = (told) => show({ ...told, queue: lane });
-    ends.push(every(EVERY_MS, async () => {
-      const answer = await readOrNull(placePath(place));
-      lane = answer && laneFigures(lane, answer);
-    }, failed));
+    ends.push(
+      every(
+        EVERY_MS,
+        async () => {
+          const answer = await readOrNull(placePath(place));
+          lane = answer && laneFigures(lane, answer);
+        },
+        failed,
+      ),
+    );
   }
   watchers.add(watcher);
   open();
@@ -140,16 +146,33 @@ function sample(told, at, ms) {
 
 // The figures of a lane, with its rates since the last look.
 function laneFigures(former, { stats, settings }) {
-  const now = { at: performance.now(), in: stats.put, out: stats.put - stats.present,
-    taken: stats.transitions["R-T"] ?? 0, failed: stats.failures,
-    waits: stats.waited_ms.count, waited: stats.waited_ms.sum };
+  const now = {
+    at: performance.now(),
+    in: stats.put,
+    out: stats.put - stats.present,
+    taken: stats.transitions["R-T"] ?? 0,
+    failed: stats.failures,
+    waits: stats.waited_ms.count,
+    waited: stats.waited_ms.sum,
+  };
   const before = former?.now;
   const seconds = before ? (now.at - before.at) / 1_000 : 0;
   const rate = (name) => Math.max(0, now[name] - before[name]) / seconds;
-  const rates = before && { in: rate("in"), out: rate("out"), taken: rate("taken"),
-    failed: rate("failed") };
+  const rates = before && {
+    in: rate("in"),
+    out: rate("out"),
+    taken: rate("taken"),
+    failed: rate("failed"),
+  };
   const waits = before ? now.waits - before.waits : 0;
-  return { now, rates, counts: stats.counts, oldest_ready_ms: stats.oldest_ready_ms,
-    waited_ms: waits > 0 ? (now.waited - before.waited) / waits : null, takers: stats.takers,
-    subscribers: stats.subscribers, paused: settings.paused };
+  return {
+    now,
+    rates,
+    counts: stats.counts,
+    oldest_ready_ms: stats.oldest_ready_ms,
+    waited_ms: waits > 0 ? (now.waited - before.waited) / waits : null,
+    takers: stats.takers,
+    subscribers: stats.subscribers,
+    paused: settings.paused,
+  };
 }

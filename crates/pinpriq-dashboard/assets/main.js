@@ -17,8 +17,12 @@ import { connections } from "./views/connections.js";
 import { server } from "./views/server.js";
 
 const VIEWS = [
-  ["", "Overview"], ["dead", "Dead letters"], ["topics", "Topics"], ["schedules", "Schedules"],
-  ["connections", "Connections"], ["server", "Server"],
+  ["", "Overview"],
+  ["dead", "Dead letters"],
+  ["topics", "Topics"],
+  ["schedules", "Schedules"],
+  ["connections", "Connections"],
+  ["server", "Server"],
 ];
 
 const FACTS_MS = 10_000;
@@ -28,8 +32,16 @@ const nav = document.getElementById("nav");
 const banner = document.getElementById("banner");
 const menu = document.getElementById("menu");
 
-fill(nav, h("ul", null, VIEWS.map(([step, label]) =>
-  h("li", null, h("a", { href: `#/${step}`, "data-step": step }, label)))));
+fill(
+  nav,
+  h(
+    "ul",
+    null,
+    VIEWS.map(([step, label]) =>
+      h("li", null, h("a", { href: `#/${step}`, "data-step": step }, label)),
+    ),
+  ),
+);
 
 menu.addEventListener("click", () => openMenu(menu.getAttribute("aria-expanded") !== "true"));
 
@@ -76,8 +88,12 @@ async function show(takeFocus) {
     if (page.isOver) return;
     page.title("Not shown");
     if (!(error instanceof Gone)) {
-      fill(main, h("h1", { tabindex: "-1" }, "This cannot be shown"), h("p", null, error.message),
-        h("p", null, h("a", { href: "#/" }, "Back to the overview")));
+      fill(
+        main,
+        h("h1", { tabindex: "-1" }, "This cannot be shown"),
+        h("p", null, error.message),
+        h("p", null, h("a", { href: "#/" }, "Back to the overview")),
+      );
     }
   }
   if (takeFocus && !page.isOver) {
@@ -91,10 +107,14 @@ function makePage() {
   return {
     root: main,
     isOver: false,
-    title: (text) => { document.title = text ? `${text} – pinpriq` : "pinpriq"; },
+    title: (text) => {
+      document.title = text ? `${text} – pinpriq` : "pinpriq";
+    },
     show: (...nodes) => fill(main, ...nodes),
     onEnd: (end) => ends.push(end),
-    every(ms, work) { ends.push(every(ms, work, (error) => this.fail(error))); },
+    every(ms, work) {
+      ends.push(every(ms, work, (error) => this.fail(error)));
+    },
     again: () => show(false),
     fail(error) {
       if (this.isOver) return;
@@ -111,14 +131,20 @@ function makePage() {
 
 function lost(page) {
   page.title("Not found");
-  page.show(h("h1", { tabindex: "-1" }, "There is no such view"),
-    h("p", null, h("a", { href: "#/" }, "Back to the overview")));
+  page.show(
+    h("h1", { tabindex: "-1" }, "There is no such view"),
+    h("p", null, h("a", { href: "#/" }, "Back to the overview")),
+  );
 }
 
 onChange((gone) => {
   banner.hidden = !gone;
-  fill(banner, gone && "The server does not answer. What is shown is from before. This page looks "
-    + "again every second and goes on by itself.");
+  fill(
+    banner,
+    gone &&
+      "The server does not answer. What is shown is from before. This page looks " +
+        "again every second and goes on by itself.",
+  );
   document.body.classList.toggle("gone", gone);
   if (!gone) show(false);
 });
@@ -130,9 +156,11 @@ every(FACTS_MS, async () => {
   if (version !== null && version !== it.pinpriq_version) location.reload();
   version = it.pinpriq_version;
   const hasFailed = persistence.journal_failure !== "none";
-  fill(document.getElementById("facts"),
+  fill(
+    document.getElementById("facts"),
     hasFailed && h("strong", { class: "bad" }, "The store has failed "),
-    `${version} · ${persistence.durability} · ${plural(clients.connected_clients, "connection")}`);
+    `${version} · ${persistence.durability} · ${plural(clients.connected_clients, "connection")}`,
+  );
 });
 
 addEventListener("hashchange", () => show(true));

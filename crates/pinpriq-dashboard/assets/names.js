@@ -58,9 +58,10 @@ export function base64Of(bytes) {
 
 // Bytes as text in which everything but printable ASCII is an escape.
 export function escaped(bytes) {
-  const one = (byte) => (byte >= 32 && byte < 127 && byte !== 92
-    ? String.fromCharCode(byte)
-    : `\\x${byte.toString(16).padStart(2, "0")}`);
+  const one = (byte) =>
+    byte >= 32 && byte < 127 && byte !== 92
+      ? String.fromCharCode(byte)
+      : `\\x${byte.toString(16).padStart(2, "0")}`;
   return Array.from(bytes, one).join("");
 }
 
@@ -97,4 +98,4 @@ export const placeLink = ({ name, member }, rest = [], query = {}) =>
 
 // What a queue or lane is called in a sentence.
 export const placeShown = ({ name, member }) =>
-  (member ? `${name.shown} · ${member.shown}` : name.shown);
+  member ? `${name.shown} · ${member.shown}` : name.shown;

@@ -13,17 +13,25 @@ export function command(text) {
       say("The browser does not allow copying. Select the command instead.");
     }
   };
-  return h("div", { class: "command" }, h("pre", { tabindex: "0" }, h("code", null, text)),
-    h("button", { type: "button", class: "small", onclick: copy,
-      "aria-label": `Copy the command ${text}` }, "Copy"));
+  return h(
+    "div",
+    { class: "command" },
+    h("pre", { tabindex: "0" }, h("code", null, text)),
+    h(
+      "button",
+      { type: "button", class: "small", onclick: copy, "aria-label": `Copy the command ${text}` },
+      "Copy",
+    ),
+  );
 }
 
 // What stands in place of something that is empty: why, and what to do next.
-export const empty = (sentence, ...rest) => h("div", { class: "empty" }, h("p", null, sentence), rest);
+export const empty = (sentence, ...rest) =>
+  h("div", { class: "empty" }, h("p", null, sentence), rest);
 
 // An argument of a shell: quoted where it must be.
 export const quoted = (text) =>
-  (/^[A-Za-z0-9_./:-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+  /^[A-Za-z0-9_./:-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
 // The address under which this page reached the server, for curl.
 export const origin = () => location.origin;

@@ -30,9 +30,15 @@ export function form({ title, text = [], fields = [], action, danger = false, wo
   const heading = freshId("dialog");
   const submit = h("button", { type: "submit", class: danger ? "danger" : "primary" }, action);
   const cancel = h("button", { type: "button", onclick: () => dialog.close() }, "Cancel");
-  const inside = h("form", { novalidate: true },
-    h("h2", { id: heading }, title), [text].flat().map((it) => h("p", null, it)),
-    controls.map((it) => it.node), error, h("div", { class: "buttons" }, cancel, submit));
+  const inside = h(
+    "form",
+    { novalidate: true },
+    h("h2", { id: heading }, title),
+    [text].flat().map((it) => h("p", null, it)),
+    controls.map((it) => it.node),
+    error,
+    h("div", { class: "buttons" }, cancel, submit),
+  );
   const dialog = h("dialog", { "aria-labelledby": heading }, inside);
   return new Promise((resolve) => {
     let isDone = false;
@@ -67,13 +73,23 @@ export const confirm = ({ title, text, action, work, done }) =>
 
 // A button that is busy while its work is done.
 export function button(label, work, { kind, title, disabled } = {}) {
-  const node = h("button", { type: "button", class: kind, title, disabled, onclick: async () => {
-    node.disabled = true;
-    try {
-      await work();
-    } finally {
-      node.disabled = false;
-    }
-  } }, label);
+  const node = h(
+    "button",
+    {
+      type: "button",
+      class: kind,
+      title,
+      disabled,
+      onclick: async () => {
+        node.disabled = true;
+        try {
+          await work();
+        } finally {
+          node.disabled = false;
+        }
+      },
+    },
+    label,
+  );
   return node;
 }

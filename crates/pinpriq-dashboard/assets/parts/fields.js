@@ -7,12 +7,22 @@ import { readSpan, typedSpan } from "../format.js";
 export function field({ name, label, kind = "text", value, hint, options, required = false }) {
   const id = freshId("field");
   const described = hint ? `${id}-hint` : null;
-  const shared = { id, name, "aria-describedby": described, required, autocomplete: "off",
-    spellcheck: "false" };
+  const shared = {
+    id,
+    name,
+    "aria-describedby": described,
+    required,
+    autocomplete: "off",
+    spellcheck: "false",
+  };
   const control = controlOf(kind, value, options, shared);
-  const node = h("div", { class: ["field", kind === "check" && "field-check"] },
-    h("label", { for: id }, label), control,
-    hint && h("p", { class: "hint", id: described }, hint));
+  const node = h(
+    "div",
+    { class: ["field", kind === "check" && "field-check"] },
+    h("label", { for: id }, label),
+    control,
+    hint && h("p", { class: "hint", id: described }, hint),
+  );
   const reader = () => readFrom(control, kind, label, required);
   return { name, node, control, read: reader };
 }

@@ -50,7 +50,10 @@ export function hex(bytes) {
   const lines = [];
   for (let at = 0; at < bytes.length; at += 16) {
     const part = [...bytes.subarray(at, at + 16)];
-    const digits = part.map((it) => it.toString(16).padStart(2, "0")).join(" ").padEnd(47);
+    const digits = part
+      .map((it) => it.toString(16).padStart(2, "0"))
+      .join(" ")
+      .padEnd(47);
     const text = part.map((it) => (it >= 32 && it < 127 ? String.fromCharCode(it) : ".")).join("");
     lines.push(`${at.toString(16).padStart(6, "0")}  ${digits}  ${text}`);
   }
@@ -69,15 +72,24 @@ export function payload(task) {
     const most = kind === "hex" ? HEX_MAX : SHOWN_MAX;
     if (kind === "hex") fill(area, hex(bytes.subarray(0, HEX_MAX)));
     else if (kind === "json") fill(area, json);
-    else fill(area, isText ? given.text.slice(0, SHOWN_MAX) : escaped(bytes.subarray(0, SHOWN_MAX)));
+    else
+      fill(area, isText ? given.text.slice(0, SHOWN_MAX) : escaped(bytes.subarray(0, SHOWN_MAX)));
     area.setAttribute("aria-label", `Payload as ${kind}`);
-    fill(note, `${size(bytes.length)}${isText ? "" : ", not UTF-8"}`,
-      bytes.length > most ? `; the first ${size(most)} are shown` : "");
+    fill(
+      note,
+      `${size(bytes.length)}${isText ? "" : ", not UTF-8"}`,
+      bytes.length > most ? `; the first ${size(most)} are shown` : "",
+    );
   };
-  const kinds = [["text", "Text"], json !== null && ["json", "JSON"], ["hex", "Hex"]].filter(Boolean);
+  const kinds = [["text", "Text"], json !== null && ["json", "JSON"], ["hex", "Hex"]].filter(
+    Boolean,
+  );
   const first = json !== null && /^\s*[[{]/.test(given.text) ? "json" : isText ? "text" : "hex";
   show(first);
-  return h("div", { class: "card" },
+  return h(
+    "div",
+    { class: "card" },
     h("div", { class: "toolbar" }, choices("Form of the payload", kinds, first, show).node, note),
-    bytes.length === 0 ? h("p", { class: "quiet" }, "The payload is empty.") : area);
+    bytes.length === 0 ? h("p", { class: "quiet" }, "The payload is empty.") : area,
+  );
 }

@@ -4,7 +4,11 @@ import { h } from "../h.js";
 import { compact, count, percent } from "../format.js";
 
 export const STATES = [
-  ["R", "ready"], ["T", "taken"], ["W", "waiting"], ["B", "buried"], ["Z", "zombie"],
+  ["R", "ready"],
+  ["T", "taken"],
+  ["W", "waiting"],
+  ["B", "buried"],
+  ["Z", "zombie"],
   ["D", "done"],
 ];
 
@@ -25,15 +29,28 @@ export function bar(counts, { href } = {}) {
   const all = total(counts);
   const parts = STATES.filter(([state]) => counts[state] > 0);
   const told = parts.map(([state, name]) => `${count(counts[state])} ${name}`).join(", ");
-  const shares = parts.map(([state]) => h("span", {
-    class: `state-${state}`, style: { "flex-grow": String(counts[state] / all) },
-  }, counts[state] / all > 0.04 ? state : ""));
+  const shares = parts.map(([state]) =>
+    h(
+      "span",
+      {
+        class: `state-${state}`,
+        style: { "flex-grow": String(counts[state] / all) },
+      },
+      counts[state] / all > 0.04 ? state : "",
+    ),
+  );
   const items = STATES.map(([state, name]) => {
-    const inside = [letter(state), h("span", { class: "state-word" }, name),
-      h("b", { title: all > 0 ? percent(counts[state] / all) : null }, compact(counts[state]))];
+    const inside = [
+      letter(state),
+      h("span", { class: "state-word" }, name),
+      h("b", { title: all > 0 ? percent(counts[state] / all) : null }, compact(counts[state])),
+    ];
     return h("li", null, href ? h("a", { href: href(state) }, inside) : inside);
   });
-  return h("div", { class: "states" },
+  return h(
+    "div",
+    { class: "states" },
     h("div", { class: "states-bar", role: "img", "aria-label": told || "no tasks" }, shares),
-    h("ul", { class: "states-key" }, items));
+    h("ul", { class: "states-key" }, items),
+  );
 }

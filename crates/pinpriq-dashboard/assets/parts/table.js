@@ -8,9 +8,25 @@ import { fill, h } from "../h.js";
 export function table({ caption, columns, key, order, none }) {
   const body = h("tbody");
   const heads = columns.map((column) => head(column, order));
-  const node = h("div", { class: "table-box", role: "region", tabindex: "0", "aria-label": caption },
-    h("table", null, h("caption", { class: "unseen" }, caption),
-      h("thead", null, h("tr", null, heads.map((it) => it.node))), body));
+  const node = h(
+    "div",
+    { class: "table-box", role: "region", tabindex: "0", "aria-label": `${caption}, a table` },
+    h(
+      "table",
+      null,
+      h("caption", { class: "unseen" }, caption),
+      h(
+        "thead",
+        null,
+        h(
+          "tr",
+          null,
+          heads.map((it) => it.node),
+        ),
+      ),
+      body,
+    ),
+  );
   const known = new Map();
   const show = (rows) => {
     heads.forEach((it) => it.mark());
@@ -33,8 +49,11 @@ export function table({ caption, columns, key, order, none }) {
   return { node, show };
 }
 
-const kinds = (column) => [column.num && "num", column.from && `from-${column.from}`,
-  column.wide && "wide"];
+const kinds = (column) => [
+  column.num && "num",
+  column.from && `from-${column.from}`,
+  column.wide && "wide",
+];
 
 function head(column, order) {
   const node = h("th", { scope: "col", class: kinds(column) });
@@ -60,19 +79,21 @@ function head(column, order) {
 // A row of cells, each of which is replaced only if what it shows has changed.
 function line(columns) {
   const cells = columns.map((column, at) =>
-    h(at === 0 ? "th" : "td", { class: kinds(column), scope: at === 0 ? "row" : null }));
+    h(at === 0 ? "th" : "td", { class: kinds(column), scope: at === 0 ? "row" : null }),
+  );
   const told = columns.map(() => undefined);
   const node = h("tr", null, cells);
-  const show = (row) => columns.forEach((column, at) => {
-    const mark = column.mark ? column.mark(row) : undefined;
-    if (mark !== undefined && mark === told[at]) return;
-    const value = column.cell(row);
-    if (!(value instanceof Node) && !Array.isArray(value)) {
-      if (told[at] === String(value)) return;
-      told[at] = String(value);
-    } else told[at] = mark;
-    fill(cells[at], value);
-  });
+  const show = (row) =>
+    columns.forEach((column, at) => {
+      const mark = column.mark ? column.mark(row) : undefined;
+      if (mark !== undefined && mark === told[at]) return;
+      const value = column.cell(row);
+      if (!(value instanceof Node) && !Array.isArray(value)) {
+        if (told[at] === String(value)) return;
+        told[at] = String(value);
+      } else told[at] = mark;
+      fill(cells[at], value);
+    });
   return { node, show };
 }
 

@@ -15,12 +15,19 @@ const REASONS_MAX = 20;
 
 export async function dead(page) {
   page.title("Dead letters");
-  const shown = { letters: tile("Dead letters", { state: "R" }),
-    buried: tile("Buried", { state: "B" }), places: tile("Queues concerned") };
+  const shown = {
+    letters: tile("Dead letters"),
+    buried: tile("Buried", { state: "B" }),
+    places: tile("Queues concerned"),
+  };
   const reasons = h("div", { class: "card" });
   const note = h("p", { class: "quiet" });
-  const rows = table({ caption: "Queues with dead letters or buried tasks",
-    key: (row) => Name.in(row, "name").key, columns: columns(() => refresh()), none: nothing });
+  const rows = table({
+    caption: "Queues with dead letters or buried tasks",
+    key: (row) => Name.in(row, "name").key,
+    columns: columns(() => refresh()),
+    none: nothing,
+  });
 
   async function refresh() {
     const answer = await read("/v1/dead-letters");
@@ -30,15 +37,28 @@ export async function dead(page) {
     shown.buried.set(count(sum("buried")));
     shown.places.set(count(answer.queues.length));
     fill(reasons, list(together(answer.queues)));
-    fill(note, answer.complete ? "" : "There are more than can be looked at: reasons are those of "
-      + "the oldest 1,000 tasks of each queue, and of at most 10,000 in all.");
+    fill(
+      note,
+      answer.complete
+        ? ""
+        : "There are more than can be looked at: reasons are those of " +
+            "the oldest 1,000 tasks of each queue, and of at most 10,000 in all.",
+    );
     rows.show(answer.queues);
   }
 
-  page.show(heading("Dead letters"),
-    h("p", { class: "lead" }, "What has failed too often: tasks in the queues for dead letters, and "
-      + "tasks that are buried. Repair the cause, then send them back."),
-    tiles(Object.values(shown)), section("Reasons", reasons, note), section("Queues", rows.node));
+  page.show(
+    heading("Dead letters"),
+    h(
+      "p",
+      { class: "lead" },
+      "What has failed too often: tasks in the queues for dead letters, and " +
+        "tasks that are buried. Repair the cause, then send them back.",
+    ),
+    tiles(Object.values(shown)),
+    section("Reasons", reasons, note),
+    section("Queues", rows.node),
+  );
   page.every(EVERY_MS, refresh);
 }
 
@@ -57,34 +77,76 @@ function together(queues) {
 function list(all) {
   if (all.length === 0) return h("p", { class: "quiet" }, "There are none.");
   const most = all[0][1];
-  return h("ul", { class: "bars bars-wide" }, all.map(([name, number]) => h("li", null,
-    h("span", { class: "bar-label", title: name }, name),
-    h("span", { class: "bar-space" },
-      h("span", { class: "bar-fill state-B", style: { width: `${(number / most) * 100}%` } })),
-    h("span", { class: "bar-value" }, count(number)))));
+  return h(
+    "ul",
+    { class: "bars bars-wide" },
+    all.map(([name, number]) =>
+      h(
+        "li",
+        null,
+        h("span", { class: "bar-label", title: name }, name),
+        h(
+          "span",
+          { class: "bar-space" },
+          h("span", { class: "bar-fill state-B", style: { width: `${(number / most) * 100}%` } }),
+        ),
+        h("span", { class: "bar-value" }, count(number)),
+      ),
+    ),
+  );
 }
 
 function columns(refresh) {
   const place = (row) => ({ name: Name.in(row, "name") });
-  const actions = (row) => h("span", { class: "group" },
-    row.letters > 0 && button("Redrive", () => redrive(place(row), refresh), { kind: "small" }),
-    row.buried > 0 && button("Dig up", () => plow(place(row), refresh), { kind: "small" }));
-  const sources = (row) => row.sources.map((it) => (typeof it === "string" ? new Name(it)
-    : new Name(undefined, it.base64)).shown).join(", ");
+  const actions = (row) =>
+    h(
+      "span",
+      { class: "group" },
+      row.letters > 0 && button("Redrive", () => redrive(place(row), refresh), { kind: "small" }),
+      row.buried > 0 && button("Dig up", () => plow(place(row), refresh), { kind: "small" }),
+    );
+  const sources = (row) =>
+    row.sources
+      .map((it) => (typeof it === "string" ? new Name(it) : new Name(undefined, it.base64)).shown)
+      .join(", ");
   return [
-    { id: "name", label: "Queue", wide: true, mark: (row) => String(row.buried > 0), cell: (row) =>
-      h("a", { href: placeLink(place(row), [], row.letters > 0 ? {} : { state: "B" }) },
-        place(row).name.shown) },
+    {
+      id: "name",
+      label: "Queue",
+      wide: true,
+      mark: (row) => String(row.buried > 0),
+      cell: (row) =>
+        h(
+          "a",
+          { href: placeLink(place(row), [], row.letters > 0 ? {} : { state: "B" }) },
+          place(row).name.shown,
+        ),
+    },
     { id: "letters", label: "Dead letters", num: true, cell: (row) => count(row.letters) },
     { id: "buried", label: "Buried", num: true, cell: (row) => count(row.buried) },
     { id: "sources", label: "For", from: "m", cell: sources },
-    { id: "reasons", label: "Most frequent reason", from: "s", cell: (row) => (row.reasons.length > 0
-      ? `${shownReason(row.reasons[0])} (${plural(row.reasons[0].count, "task")})` : "") },
-    { id: "actions", label: "Actions", unseen: true, cell: actions,
-      mark: (row) => `${row.letters > 0} ${row.buried > 0}` },
+    {
+      id: "reasons",
+      label: "Most frequent reason",
+      from: "s",
+      cell: (row) =>
+        row.reasons.length > 0
+          ? `${shownReason(row.reasons[0])} (${plural(row.reasons[0].count, "task")})`
+          : "",
+    },
+    {
+      id: "actions",
+      label: "Actions",
+      unseen: true,
+      cell: actions,
+      mark: (row) => `${row.letters > 0} ${row.buried > 0}`,
+    },
   ];
 }
 
-const nothing = () => empty("No queue has dead letters, and nothing is buried. A queue keeps what "
-  + "has failed too often when it is told to:",
-command("redis-cli -p 7251 QUEUE SET jobs ATTEMPTS 5 BACKOFF 1000 DEADLETTER jobs-dead"));
+const nothing = () =>
+  empty(
+    "No queue has dead letters, and nothing is buried. A queue keeps what " +
+      "has failed too often when it is told to:",
+    command("redis-cli -p 7251 QUEUE SET jobs ATTEMPTS 5 BACKOFF 1000 DEADLETTER jobs-dead"),
+  );

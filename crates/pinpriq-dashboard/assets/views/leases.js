@@ -19,22 +19,50 @@ export function leases(page, place) {
     fill(told, answer.cursor === "0" ? "" : `The first ${COUNT} leases are shown.`);
   };
   const told = h("p", { class: "told" });
-  const rows = table({ caption: `Leases of ${placeShown(place)}`, key: (row) => id(row).key,
+  const rows = table({
+    caption: `Leases of ${placeShown(place)}`,
+    key: (row) => id(row).key,
     columns: [
-      { id: "id", label: "Task", wide: true, mark: (row) => id(row).key, cell: (row) =>
-        h("a", { href: placeLink(place, ["tasks", ["id", id(row)]]) }, id(row).shown) },
+      {
+        id: "id",
+        label: "Task",
+        wide: true,
+        mark: (row) => id(row).key,
+        cell: (row) =>
+          h("a", { href: placeLink(place, ["tasks", ["id", id(row)]]) }, id(row).shown),
+      },
       { id: "client", label: "Held by", cell: (row) => holder(row) },
       { id: "since", label: "Since", from: "s", cell: (row) => away(row.since) },
-      { id: "until", label: "Until", cell: (row) => (row.until ? away(row.until)
-        : "its connection ends") },
-      { id: "act", label: "Actions", unseen: true, mark: (row) => id(row).key, cell: (row) =>
-        button("Snatch", async () => {
-          if (await act("snatch", place, id(row), "T")) await refresh();
-        }, { kind: "small" }) },
+      {
+        id: "until",
+        label: "Until",
+        cell: (row) => (row.until ? away(row.until) : "its connection ends"),
+      },
+      {
+        id: "act",
+        label: "Actions",
+        unseen: true,
+        mark: (row) => id(row).key,
+        cell: (row) =>
+          button(
+            "Snatch",
+            async () => {
+              if (await act("snatch", place, id(row), "T")) await refresh();
+            },
+            { kind: "small" },
+          ),
+      },
     ],
-    none: () => empty("Nobody holds a task of this queue. A worker takes one:",
-      command(`redis-cli -p 7251 TAKE ${quoted(place.name.shown)} TTR 60000${
-        place.member ? ` MEMBER ${quoted(place.member.shown)}` : ""}`)) });
+    none: () =>
+      empty(
+        "Nobody holds a task of this queue. A worker takes one:",
+        command(
+          `redis-cli -p 7251 TAKE ${quoted(place.name.shown)} TTR 60000${
+            place.member ? ` MEMBER ${quoted(place.member.shown)}` : ""
+          }`,
+        ),
+      ),
+  });
   page.every(2_000, refresh);
   return [told, rows.node];
 }

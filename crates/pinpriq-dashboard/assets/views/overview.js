@@ -1,7 +1,7 @@
 // The overview: all queues together, now and in the last fifteen minutes, and the table of queues.
 
-import { h } from "../h.js";
-import { bytes, compact, count, rate, span } from "../format.js";
+import { fill, h } from "../h.js";
+import { bytes, compact, percent, plural, rate, shortSpan, span } from "../format.js";
 import { chart } from "../chart.js";
 import { history } from "../history.js";
 import { heading, tile, tiles } from "../parts/page.js";
@@ -10,40 +10,57 @@ import { button } from "../parts/dialog.js";
 import { createQueue } from "../actions/queue.js";
 import { putTask } from "../actions/task.js";
 import { queues } from "./queues.js";
-import { fill } from "../h.js";
 
 export async function overview(page) {
   page.title("Overview");
   const shown = {
-    came: tile("Came in"), left: tile("Left"), ready: tile("Ready", { state: "R" }),
-    taken: tile("Taken", { state: "T" }), oldest: tile("Oldest ready"),
-    failed: tile("Failures"), journal: tile("Journal"), memory: tile("Memory for tasks"),
+    came: tile("Came in"),
+    left: tile("Left"),
+    ready: tile("Ready", { state: "R" }),
+    taken: tile("Taken", { state: "T" }),
+    oldest: tile("Oldest ready"),
+    failed: tile("Failures"),
+    journal: tile("Journal"),
+    memory: tile("Memory for tasks"),
   };
-  const flow = chart("Tasks", [
-    { label: "in", colour: "--chart-in", format: rate, fill: true },
-    { label: "out", colour: "--chart-out", format: rate },
-  ], { unit: "per second" });
+  const flow = chart(
+    "Tasks",
+    [
+      { label: "in", colour: "--chart-in", format: rate, fill: true },
+      { label: "out", colour: "--chart-out", format: rate },
+    ],
+    { unit: "per second" },
+  );
   const stock = chart("Ready and taken", [
     { label: "ready", colour: "--state-R", format: compact, fill: true },
     { label: "taken", colour: "--state-T", format: compact },
   ]);
   const wait = chart("Oldest ready", [
-    { label: "age", colour: "--accent", format: span, fill: true },
+    { label: "age", colour: "--accent", format: span, axis: shortSpan, fill: true },
   ]);
   const sync = chart("Write and sync", [
-    { label: "mean", colour: "--accent", format: span, fill: true },
+    { label: "mean", colour: "--accent", format: span, axis: shortSpan, fill: true },
   ]);
   const charts = [flow, stock, wait, sync];
   charts.forEach((it) => page.onEnd(() => it.end()));
   const states = h("div", { class: "card" });
   const list = queues(page);
   page.show(
-    heading("Overview", { actions: [
-      button("Put a task", () => putTask(null, list.refresh)),
-      button("Create a queue", () => createQueue(list.refresh)),
-    ] }),
-    tiles(Object.values(shown)), states,
-    h("div", { class: "charts" }, charts.map((it) => it.node)), list.node);
+    heading("Overview", {
+      actions: [
+        button("Put a task", () => putTask(null, list.refresh)),
+        button("Create a queue", () => createQueue(list.refresh)),
+      ],
+    }),
+    tiles(Object.values(shown)),
+    states,
+    h(
+      "div",
+      { class: "charts" },
+      charts.map((it) => it.node),
+    ),
+    list.node,
+  );
   const push = (told) => {
     flow.push(told.at, [told.rates?.in, told.rates?.out]);
     stock.push(told.at, [told.counts.R, told.counts.T]);
@@ -61,11 +78,11 @@ function tell(shown, { rates, counts, oldest_ready_ms: oldest, journal, memory, 
   shown.came.set(perSecond(rates?.in));
   shown.left.set(perSecond(rates?.out));
   shown.ready.set(compact(counts.R), counts.W > 0 ? `${compact(counts.W)} waiting` : "");
-  shown.taken.set(compact(counts.T), takers > 0 ? `${count(takers)} takes blocked` : "");
+  shown.taken.set(compact(counts.T), takers > 0 ? `${plural(takers, "blocked take")}` : "");
   shown.oldest.set(span(oldest));
   shown.failed.set(perSecond(rates?.failed), counts.B > 0 ? `${compact(counts.B)} buried` : "");
   const note = `${rate(journal.writes)} writes/s · ${bytes(journal.bytes_used)}`;
   shown.journal.set(journal.writes > 0 ? span(journal.commit_ms) : "idle", note);
-  const share = Math.round((memory.task_bytes / memory.task_bytes_max) * 1_000) / 10;
-  shown.memory.set(bytes(memory.task_bytes), `${share} % of ${bytes(memory.task_bytes_max)}`);
+  const share = percent(memory.task_bytes / memory.task_bytes_max);
+  shown.memory.set(bytes(memory.task_bytes), `${share} of ${bytes(memory.task_bytes_max)}`);
 }

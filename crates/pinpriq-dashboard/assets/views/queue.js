@@ -3,7 +3,7 @@
 
 import { fill, h } from "../h.js";
 import { read, readOrNull } from "../api.js";
-import { compact, count, percent, rate, span } from "../format.js";
+import { compact, count, percent, plural, rate, shortSpan, span } from "../format.js";
 import { keep, nameAt } from "../router.js";
 import { Name, link, placeLink, placePath } from "../names.js";
 import { chart } from "../chart.js";
@@ -27,32 +27,50 @@ export async function queue(page, route) {
   const paused = h("span");
   const sides = h("span", { class: "group" });
   const shown = {
-    came: tile("Came in"), left: tile("Left"), oldest: tile("Oldest ready"),
-    waited: tile("Waited, on average"), held: tile("Held, on average"),
-    consumers: tile("Consumers"), failures: tile("Failures"),
+    came: tile("Came in"),
+    left: tile("Left"),
+    oldest: tile("Oldest ready"),
+    waited: tile("Waited, on average"),
+    held: tile("Held, on average"),
+    consumers: tile("Consumers"),
+    failures: tile("Failures"),
   };
-  const flow = chart("Tasks", [
-    { label: "in", colour: "--chart-in", format: rate, fill: true },
-    { label: "out", colour: "--chart-out", format: rate },
-  ], { unit: "per second" });
+  const flow = chart(
+    "Tasks",
+    [
+      { label: "in", colour: "--chart-in", format: rate, fill: true },
+      { label: "out", colour: "--chart-out", format: rate },
+    ],
+    { unit: "per second" },
+  );
   const wait = chart("Wait", [
-    { label: "oldest ready", colour: "--accent", format: span, fill: true },
+    { label: "oldest ready", colour: "--accent", format: span, axis: shortSpan, fill: true },
     { label: "waited", colour: "--state-T", format: span },
   ]);
   [flow, wait].forEach((it) => page.onEnd(() => it.end()));
   const states = h("div", { class: "card" });
   const priorities = h("div", { class: "card" });
   const why = h("div", { class: "card" });
-  const panel = h("div");
+  const panel = h("div", { class: "stack" });
   const again = () => page.again();
   page.show(
-    heading(place.member?.shown ?? place.name.shown, { above: crumbs(place), badges: [paused],
-      actions: actionsOf(place, again, sides) }),
-    states, tiles(Object.values(shown)),
+    heading(place.member?.shown ?? place.name.shown, {
+      above: crumbs(place),
+      badges: [paused],
+      actions: actionsOf(place, again, sides),
+    }),
+    states,
+    tiles(Object.values(shown)),
     h("div", { class: "charts" }, flow.node, wait.node),
-    h("div", { class: "charts" }, section("Ready by priority", priorities),
-      section("What holds it up", why)),
-    tabs(page, place, route, first, panel), panel);
+    h(
+      "div",
+      { class: "charts" },
+      section("Ready by priority", priorities),
+      section("What holds it up", why),
+    ),
+    tabs(page, place, route, first, panel),
+    panel,
+  );
   let rates = null;
   const tell = (it) => {
     if (!it) {
@@ -71,11 +89,18 @@ export async function queue(page, route) {
     tellPause(place, stats.paused, { paused, sides, again });
   };
   tell(first);
-  history(page, place, ({ at, queue: it }) => {
-    if (!it) return;
-    flow.push(at, [it.rates?.in, it.rates?.out]);
-    wait.push(at, [it.oldest_ready_ms, it.waited_ms]);
-  }, ({ queue: it }) => { rates = it?.rates ?? null; });
+  history(
+    page,
+    place,
+    ({ at, queue: it }) => {
+      if (!it) return;
+      flow.push(at, [it.rates?.in, it.rates?.out]);
+      wait.push(at, [it.oldest_ready_ms, it.waited_ms]);
+    },
+    ({ queue: it }) => {
+      rates = it?.rates ?? null;
+    },
+  );
   page.every(2_000, async () => tell(await readOrNull(placePath(place))));
   page.every(5_000, async () => {
     const answer = await read(placePath(place, ["explain"]));
@@ -83,15 +108,21 @@ export async function queue(page, route) {
   });
 }
 
-const crumbs = ({ name, member }) => (member
-  ? [h("a", { href: "#/topics" }, "Topics"), h("a", { href: link(["topics", ["topic", name]]) },
-    name.shown)]
-  : [h("a", { href: "#/" }, "Queues")]);
+const crumbs = ({ name, member }) =>
+  member
+    ? [
+        h("a", { href: "#/topics" }, "Topics"),
+        h("a", { href: link(["topics", ["topic", name]]) }, name.shown),
+      ]
+    : [h("a", { href: "#/" }, "Queues")];
 
 function actionsOf(place, again, sides) {
-  const gone = () => { location.hash = place.member ? "#/topics" : "#/"; };
+  const gone = () => {
+    location.hash = place.member ? "#/topics" : "#/";
+  };
   return [
-    !place.member && button("Put a task", () => putTask(place, again), { kind: "primary" }), sides,
+    !place.member && button("Put a task", () => putTask(place, again), { kind: "primary" }),
+    sides,
     button("Redrive", () => actions.redrive(place, again)),
     button("Dig up all", () => actions.plow(place, again)),
     button("Move", () => actions.move(place, again)),
@@ -105,9 +136,11 @@ function tellPause(place, word, { paused, sides, again }) {
   sides.dataset.word = word;
   const what = { in: "paused for puts", out: "paused for takes", both: "paused" }[word];
   fill(paused, what && h("span", { class: "tag" }, what));
-  fill(sides,
+  fill(
+    sides,
     word !== "both" && button("Pause", () => actions.pause(place, again)),
-    word !== "none" && button("Resume", () => attempt(() => actions.resume(place, again))));
+    word !== "none" && button("Resume", () => attempt(() => actions.resume(place, again))),
+  );
 }
 
 function showFigures(shown, stats, rates) {
@@ -119,8 +152,10 @@ function showFigures(shown, stats, rates) {
   shown.oldest.set(span(oldest));
   shown.waited.set(mean(stats.waited_ms), quantile(stats.waited_ms));
   shown.held.set(mean(stats.held_ms), quantile(stats.held_ms));
-  shown.consumers.set(count(takers + subscribers),
-    `${count(takers)} takes, ${count(subscribers)} subscriptions`);
+  shown.consumers.set(
+    count(takers + subscribers),
+    `${plural(takers, "take")}, ${plural(subscribers, "subscription")}`,
+  );
   shown.failures.set(compact(stats.failures), `${compact(stats.dead)} dead letters made`);
 }
 
@@ -130,21 +165,36 @@ function quantile(times) {
   const bounds = Object.entries(times).filter(([name]) => name.startsWith("le_"));
   const [name] = bounds.find(([, it]) => it >= times.count * 0.9) ?? ["le_inf"];
   const bound = name.slice(3);
-  return bound === "inf" ? "nine of ten up to more than 1 h" : `nine of ten up to ${span(bound)}`;
+  return bound === "inf" ? "some more than 1 h" : `${percent(0.9)} within ${span(bound)}`;
 }
 
 function histogram(priorities, ready) {
   const all = Object.entries(priorities ?? {});
   if (all.length === 0) return h("p", { class: "quiet" }, "No task with a priority is ready.");
   const most = Math.max(...all.map(([, it]) => it));
-  const row = ([priority, number]) => h("li", null,
-    h("span", { class: "bar-label" }, priority),
-    h("span", { class: "bar-space" }, h("span", { class: "bar-fill",
-      style: { width: `${Math.max(1, (number / most) * 100)}%` } })),
-    h("span", { class: "bar-value", title: ready > 0 ? percent(number / ready) : null },
-      count(number)));
-  return [h("ul", { class: "bars" }, all.map(row)),
-    all.length >= 32 && h("p", { class: "quiet" }, "These are the 32 most urgent priorities.")];
+  const row = ([priority, number]) =>
+    h(
+      "li",
+      null,
+      h("span", { class: "bar-label" }, priority),
+      h(
+        "span",
+        { class: "bar-space" },
+        h("span", {
+          class: "bar-fill",
+          style: { width: `${Math.max(1, (number / most) * 100)}%` },
+        }),
+      ),
+      h(
+        "span",
+        { class: "bar-value", title: ready > 0 ? percent(number / ready) : null },
+        count(number),
+      ),
+    );
+  return [
+    h("ul", { class: "bars" }, all.map(row)),
+    all.length >= 32 && h("p", { class: "quiet" }, "These are the 32 most urgent priorities."),
+  ];
 }
 
 function tabs(page, place, route, first, panel) {
@@ -157,7 +207,11 @@ function tabs(page, place, route, first, panel) {
     fill(panel, views[name]());
   };
   const chosen = Object.hasOwn(views, route.values.tab) ? route.values.tab : "tasks";
-  const options = [["tasks", "Tasks"], ["settings", "Settings"], ["leases", "Leases"]];
+  const options = [
+    ["tasks", "Tasks"],
+    ["settings", "Settings"],
+    ["leases", "Leases"],
+  ];
   open(chosen);
   return choices("Parts of this queue", options, chosen, (name) => {
     keep({ tab: name });

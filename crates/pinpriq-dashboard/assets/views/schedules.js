@@ -13,58 +13,128 @@ const PAGE = 100;
 const name = (row) => Name.in(row, "name");
 
 // How often a schedule is due, in words.
-export const rhythm = (it) => (it.every !== undefined ? `every ${span(it.every)}`
-  : `${Name.in(it, "cron").shown}${Name.in(it, "zone") ? ` · ${Name.in(it, "zone").shown}` : ""}`);
+export const rhythm = (it) =>
+  it.every !== undefined
+    ? `every ${span(it.every)}`
+    : [Name.in(it, "cron").shown, Name.in(it, "zone")?.shown].filter(Boolean).join(" · ");
 
 // A form for a schedule, with the values of one that is there already.
-export const setSchedule = (known, done) => form({
-  title: known ? `Change ${name(known).shown}` : "Set a schedule", action: "Save",
-  text: known ? "All of it is set anew. The figures and a pause stay." : [],
-  fields: [
-    ...(known ? [] : [{ name: "schedule", label: "Name", required: true }]),
-    { name: "queue", label: "Queue", required: true, value: known && Name.in(known, "queue").text },
-    { name: "payload", label: "Payload", kind: "area", value: known?.payload },
-    { name: "every", label: "Every", kind: "span", value: known?.every ?? null,
-      hint: "Such as 30 s. Or a cron expression:" },
-    { name: "cron", label: "Cron", value: known?.cron,
-      hint: "Minute, hour, day of month, month, day of week." },
-    { name: "zone", label: "Time zone", value: known?.zone, hint: "Such as Europe/Berlin. Else UTC." },
-    { name: "priority", label: "Priority", kind: "number", value: known ? known.priority : 0 },
-    { name: "key", label: "Key", value: known?.key },
-    { name: "ttl", label: "TTL", kind: "span", value: known?.ttl ?? null },
-    { name: "ttr", label: "TTR", kind: "span", value: known?.ttr ?? null },
-    { name: "missed", label: "Slots while the server was down", kind: "choice",
-      value: known?.on_missed ?? "one", options: [["one", "put one task for all of them"],
-        ["all", "put a task for each"], ["none", "put nothing"]] },
-    { name: "overlap", label: "While the task before is there", kind: "choice",
-      value: known?.overlap ?? "allow", options: [["allow", "put the next one too"],
-        ["skip", "skip the slot"]] },
-  ],
-  work: ({ schedule, every, cron, zone, priority, key, ttl, ttr, ...others }) =>
-    change("PUT", target(["v1", "schedules", ["schedule", known ? name(known) : new Name(schedule)]]),
-      { ...others, every: every ?? undefined, cron: cron || undefined, zone: zone || undefined,
-        at: every !== null && known?.every === every ? known?.at : undefined,
-        key: key || undefined, priority, ttl: ttl ?? undefined, ttr: ttr ?? undefined }),
-  done: ({ next_at: at }) => `Set. The next slot is ${away(at)}.`,
-}).then((isDone) => isDone && done());
+export const setSchedule = (known, done) =>
+  form({
+    title: known ? `Change ${name(known).shown}` : "Set a schedule",
+    action: "Save",
+    text: known ? "All of it is set anew. The figures and a pause stay." : [],
+    fields: [
+      ...(known ? [] : [{ name: "schedule", label: "Name", required: true }]),
+      {
+        name: "queue",
+        label: "Queue",
+        required: true,
+        value: known && Name.in(known, "queue").text,
+      },
+      { name: "payload", label: "Payload", kind: "area", value: known?.payload },
+      {
+        name: "every",
+        label: "Every",
+        kind: "span",
+        value: known?.every ?? null,
+        hint: "Such as 30 s. Or a cron expression:",
+      },
+      {
+        name: "cron",
+        label: "Cron",
+        value: known?.cron,
+        hint: "Minute, hour, day of month, month, day of week.",
+      },
+      {
+        name: "zone",
+        label: "Time zone",
+        value: known?.zone,
+        hint: "Such as Europe/Berlin. Else UTC.",
+      },
+      { name: "priority", label: "Priority", kind: "number", value: known ? known.priority : 0 },
+      { name: "key", label: "Key", value: known?.key },
+      { name: "ttl", label: "TTL", kind: "span", value: known?.ttl ?? null },
+      { name: "ttr", label: "TTR", kind: "span", value: known?.ttr ?? null },
+      {
+        name: "missed",
+        label: "Slots while the server was down",
+        kind: "choice",
+        value: known?.on_missed ?? "one",
+        options: [
+          ["one", "put one task for all of them"],
+          ["all", "put a task for each"],
+          ["none", "put nothing"],
+        ],
+      },
+      {
+        name: "overlap",
+        label: "While the task before is there",
+        kind: "choice",
+        value: known?.overlap ?? "allow",
+        options: [
+          ["allow", "put the next one too"],
+          ["skip", "skip the slot"],
+        ],
+      },
+    ],
+    work: ({ schedule, every, cron, zone, priority, key, ttl, ttr, ...others }) =>
+      change(
+        "PUT",
+        target(["v1", "schedules", ["schedule", known ? name(known) : new Name(schedule)]]),
+        {
+          ...others,
+          every: every ?? undefined,
+          cron: cron || undefined,
+          zone: zone || undefined,
+          at: every !== null && known?.every === every ? known?.at : undefined,
+          key: key || undefined,
+          priority,
+          ttl: ttl ?? undefined,
+          ttr: ttr ?? undefined,
+        },
+      ),
+    done: ({ next_at: at }) => `Set. The next slot is ${away(at)}.`,
+  }).then((isDone) => isDone && done());
 
 export async function schedules(page) {
   page.title("Schedules");
   const cursors = ["0"];
   let cursor = "0";
-  const rows = table({ caption: "Schedules", key: (row) => name(row).key, none: nothing, columns: [
-    { id: "name", label: "Schedule", wide: true, mark: (row) => row.paused, cell: (row) => [
-      h("a", { href: link(["schedules", ["schedule", name(row)]]) }, name(row).shown),
-      row.paused && h("span", { class: "tag" }, "paused")] },
-    { id: "queue", label: "Queue", from: "s", mark: (row) => Name.in(row, "queue").key,
-      cell: (row) => h("a", { href: placeLink({ name: Name.in(row, "queue") }) },
-        Name.in(row, "queue").shown) },
-    { id: "rhythm", label: "When", from: "s", cell: rhythm },
-    { id: "next", label: "Next slot", cell: (row) => (row.next_at ? away(row.next_at) : "never") },
-    { id: "at", label: "At", from: "l", cell: (row) => moment(row.next_at) },
-    { id: "fired", label: "Fired", num: true, from: "m", cell: (row) => count(row.fired) },
-    { id: "missed", label: "Missed", num: true, from: "m", cell: (row) => count(row.missed) },
-  ] });
+  const rows = table({
+    caption: "Schedules",
+    key: (row) => name(row).key,
+    none: nothing,
+    columns: [
+      {
+        id: "name",
+        label: "Schedule",
+        wide: true,
+        mark: (row) => row.paused,
+        cell: (row) => [
+          h("a", { href: link(["schedules", ["schedule", name(row)]]) }, name(row).shown),
+          row.paused && h("span", { class: "tag" }, "paused"),
+        ],
+      },
+      {
+        id: "queue",
+        label: "Queue",
+        from: "s",
+        mark: (row) => Name.in(row, "queue").key,
+        cell: (row) =>
+          h("a", { href: placeLink({ name: Name.in(row, "queue") }) }, Name.in(row, "queue").shown),
+      },
+      { id: "rhythm", label: "When", from: "s", cell: rhythm },
+      {
+        id: "next",
+        label: "Next slot",
+        cell: (row) => (row.next_at ? away(row.next_at) : "never"),
+      },
+      { id: "at", label: "At", from: "l", cell: (row) => moment(row.next_at) },
+      { id: "fired", label: "Fired", num: true, from: "m", cell: (row) => count(row.fired) },
+      { id: "missed", label: "Missed", num: true, from: "m", cell: (row) => count(row.missed) },
+    ],
+  });
   const told = h("p", { class: "told", role: "status" });
   const refresh = async () => {
     const query = { count: PAGE, cursor: cursors[cursors.length - 1] };
@@ -76,7 +146,9 @@ export async function schedules(page) {
     fill(told, isWhole ? plural(answer.schedules.length, "schedule") : `page ${cursors.length}`);
     back.disabled = cursors.length === 1;
     next.disabled = cursor === "0";
-    [back, next].forEach((it) => { it.hidden = isWhole; });
+    [back, next].forEach((it) => {
+      it.hidden = isWhole;
+    });
   };
   const turn = async (step) => {
     if (step > 0) cursors.push(cursor);
@@ -85,12 +157,17 @@ export async function schedules(page) {
   };
   const back = button("Previous", () => turn(-1), { kind: "small" });
   const next = button("Next", () => turn(1), { kind: "small" });
-  page.show(heading("Schedules", { actions: [
-    button("Set a schedule", () => setSchedule(null, refresh))] }),
-  h("p", { class: "lead" }, "A schedule puts a task into a queue again and again."),
-  h("div", { class: "toolbar" }, told, h("div", { class: "pager" }, back, next)), rows.node);
+  page.show(
+    heading("Schedules", { actions: [button("Set a schedule", () => setSchedule(null, refresh))] }),
+    h("p", { class: "lead" }, "A schedule puts a task into a queue again and again."),
+    h("div", { class: "toolbar" }, told, h("div", { class: "pager" }, back, next)),
+    rows.node,
+  );
   page.every(2_000, refresh);
 }
 
-const nothing = () => empty("There are no schedules. This one puts a task every half minute:",
-  command("redis-cli -p 7251 SCHEDULE SET beat health check EVERY 30000"));
+const nothing = () =>
+  empty(
+    "There are no schedules. This one puts a task every half minute:",
+    command("redis-cli -p 7251 SCHEDULE SET beat health check EVERY 30000"),
+  );

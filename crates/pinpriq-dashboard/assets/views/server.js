@@ -1,4 +1,5 @@
-// The server: what it promises, what it keeps where, how it is set, and the cluster if it is in one.
+// The server: what it promises, what it keeps where, how it is set, and the cluster if there is
+// one.
 
 import { fill, h } from "../h.js";
 import { read } from "../api.js";
@@ -13,8 +14,14 @@ const PROMISES = {
 
 export async function server(page) {
   page.title("Server");
-  const shown = { up: tile("Up"), durability: tile("Durability"), shards: tile("Shards"),
-    clients: tile("Connections"), memory: tile("Memory for tasks"), journal: tile("Journal") };
+  const shown = {
+    up: tile("Up"),
+    durability: tile("Durability"),
+    shards: tile("Shards"),
+    clients: tile("Connections"),
+    memory: tile("Memory for tasks"),
+    journal: tile("Journal"),
+  };
   const parts = h("div", { class: "columns" });
   const refresh = async () => {
     const told = await read("/v1/server");
@@ -46,30 +53,47 @@ function journal({ persistence: it }) {
     ["In use", bytes(it.journal_bytes_used)],
     ["Of that, still counts", bytes(it.journal_bytes_live)],
     ["Waits to be written", bytes(it.journal_bytes_pending)],
-    ["Files", count(it.journal_segments)], ["Writes", count(it.journal_writes)],
+    ["Files", count(it.journal_segments)],
+    ["Writes", count(it.journal_writes)],
     ["Synced writes", count(it.journal_syncs)],
-    ["A write and its sync, on average",
-      commits.count > 0 ? span(commits.sum / commits.count / 1_000) : "–"],
+    [
+      "A write and its sync, on average",
+      commits.count > 0 ? span(commits.sum / commits.count / 1_000) : "–",
+    ],
     ["Records written again", count(it.journal_rewrites)],
   ]);
 }
 
-const memory = ({ tasks: it }) => card("Tasks", [
-  ["There now", count(it.present)], ["Came in", count(it.put)], ["Acknowledged", count(it.acked)],
-  ["Failures", count(it.failures)], ["Became dead letters", count(it.dead)],
-  ["Expired", count(it.expired)], ["Killed", count(it.killed)], ["Evicted", count(it.evicted)],
-  ["Moved", count(it.moved)], ["Duplicates", count(it.duplicates)],
-  ["Payloads and keys", bytes(it.bytes)],
-]);
+const memory = ({ tasks: it }) =>
+  card("Tasks", [
+    ["There now", count(it.present)],
+    ["Came in", count(it.put)],
+    ["Acknowledged", count(it.acked)],
+    ["Failures", count(it.failures)],
+    ["Became dead letters", count(it.dead)],
+    ["Expired", count(it.expired)],
+    ["Killed", count(it.killed)],
+    ["Evicted", count(it.evicted)],
+    ["Moved", count(it.moved)],
+    ["Duplicates", count(it.duplicates)],
+    ["Payloads and keys", bytes(it.bytes)],
+  ]);
 
 function traffic({ traffic: it, clients }) {
   const doors = Object.keys(it.bytes_received).map((door) => [
     door.replaceAll("_", " "),
-    `${bytes(it.bytes_received[door])} in, ${bytes(it.bytes_sent[door])} out`]);
-  const some = (all) => Object.entries(all).filter(([, number]) => number > 0)
-    .map(([name, number]) => `${name.replaceAll("_", " ")} ${count(number)}`).join(", ") || "none";
-  return card("Traffic", [...doors, ["Refusals", some(it.refusals)],
-    ["Connections ended", some(clients.disconnects)]]);
+    `${bytes(it.bytes_received[door])} in, ${bytes(it.bytes_sent[door])} out`,
+  ]);
+  const some = (all) =>
+    Object.entries(all)
+      .filter(([, number]) => number > 0)
+      .map(([name, number]) => `${name.replaceAll("_", " ")} ${count(number)}`)
+      .join(", ") || "none";
+  return card("Traffic", [
+    ...doors,
+    ["Refusals", some(it.refusals)],
+    ["Connections ended", some(clients.disconnects)],
+  ]);
 }
 
 // How the server was set. Members whose names tell a unit are shown in it.
@@ -81,23 +105,41 @@ function configuration({ configuration: it }) {
     if (name.includes("bytes") || name === "memory_limit") return bytes(value);
     return name.endsWith("_ms") ? span(value) : count(value);
   };
-  return card("Configuration", Object.entries(it).map(([name, value]) =>
-    [h("code", null, name.replaceAll("_", "-")), shown(name, value)]));
+  return card(
+    "Configuration",
+    Object.entries(it).map(([name, value]) => [
+      h("code", null, name.replaceAll("_", "-")),
+      shown(name, value),
+    ]),
+  );
 }
 
 function cluster({ cluster: it, server: { server_time_ms: now } }) {
   if (!it.cluster_enabled) return null;
-  const owners = it.cluster_owners.split(",").filter(Boolean).map((one) => one.split("="));
-  const shards = h("ul", { class: "shards" }, owners.map(([shard, node]) =>
-    h("li", { class: node === it.cluster_node ? "mine" : null }, `${shard} ${node}`)));
+  const owners = it.cluster_owners
+    .split(",")
+    .filter(Boolean)
+    .map((one) => one.split("="));
+  const shards = h(
+    "ul",
+    { class: "shards" },
+    owners.map(([shard, node]) =>
+      h("li", { class: node === it.cluster_node ? "mine" : null }, `${shard} ${node}`),
+    ),
+  );
   return card("Cluster", [
-    ["This node", it.cluster_node], ["Nodes known", count(it.cluster_nodes)],
-    ["Shards", count(it.cluster_shards)], ["Served here", count(it.cluster_shards_served)],
+    ["This node", it.cluster_node],
+    ["Nodes known", count(it.cluster_nodes)],
+    ["Shards", count(it.cluster_shards)],
+    ["Served here", count(it.cluster_shards_served)],
     ["Without an owner", count(it.cluster_shards_without_owner)],
-    ["Suspended", count(it.cluster_shards_suspended)], ["Owners of the shards", shards],
-    ["Take-overs", count(it.cluster_take_overs)], ["Handed over", count(it.cluster_moves)],
+    ["Suspended", count(it.cluster_shards_suspended)],
+    ["Owners of the shards", shards],
+    ["Take-overs", count(it.cluster_take_overs)],
+    ["Handed over", count(it.cluster_moves)],
     ["Sessions lost", count(it.cluster_sessions_lost)],
     ["The engine is silent for", span(it.cluster_engine_silent)],
-    ["The clock is off by", span(it.cluster_clock_off)], ["Time", moment(now)],
+    ["The clock is off by", span(it.cluster_clock_off)],
+    ["Time", moment(now)],
   ]);
 }

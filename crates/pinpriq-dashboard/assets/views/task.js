@@ -2,7 +2,7 @@
 
 import { fill, h } from "../h.js";
 import { readOrNull, Refused } from "../api.js";
-import { away, count, moment, span } from "../format.js";
+import { away, count, moment } from "../format.js";
 import { nameAt } from "../router.js";
 import { Name, link, placeLink, placePath } from "../names.js";
 import { facts, heading, section } from "../parts/page.js";
@@ -28,7 +28,7 @@ export async function task(page, route) {
   async function refresh() {
     const steps = ["tasks", ["id", id]];
     const it = await readOrNull(placePath(place, steps));
-    const why = it && await readOrNull(placePath(place, [...steps, "explain"]));
+    const why = it && (await readOrNull(placePath(place, [...steps, "explain"])));
     if (page.isOver) return false;
     if (it) tell(it, why);
     else if (former) leave();
@@ -39,9 +39,18 @@ export async function task(page, route) {
     if (former?.state !== it.state) {
       fill(state, badge(it.state));
       const again = () => refresh().catch((error) => page.fail(error));
-      fill(buttons, ACTIONS[it.state].map((action) => button(LABELS[action], async () => {
-        if (await act(action, place, id, it.state)) await again();
-      }, { kind: action === "kill" ? "danger-text" : "" })));
+      fill(
+        buttons,
+        ACTIONS[it.state].map((action) =>
+          button(
+            LABELS[action],
+            async () => {
+              if (await act(action, place, id, it.state)) await again();
+            },
+            { kind: action === "kill" ? "danger-text" : "" },
+          ),
+        ),
+      );
     }
     const mark = it.payload ?? it.payload_base64;
     if (bodyOf !== mark) fill(body, payload(it));
@@ -53,24 +62,39 @@ export async function task(page, route) {
 
   function leave() {
     gone.hidden = false;
-    fill(gone, "This task is not there any more: it was finished, removed, expired or moved. What "
-      + "is shown is from before.");
+    fill(
+      gone,
+      "This task is not there any more: it was finished, removed, expired or moved. What " +
+        "is shown is from before.",
+    );
     fill(buttons);
     fill(state, badge("X"));
     fill(why, h("p", { class: "quiet" }, "It has left."));
   }
 
   page.show(
-    heading(`Task ${id.shown}`, { badges: [state], actions: [buttons], above: [
-      place.member ? h("a", { href: link(["topics", ["topic", place.name]]) }, place.name.shown)
-        : h("a", { href: "#/" }, "Queues"),
-      h("a", { href: placeLink(place) }, place.member?.shown ?? place.name.shown)] }),
-    gone, h("div", { class: "split" },
+    heading(`Task ${id.shown}`, {
+      badges: [state],
+      actions: [buttons],
+      above: [
+        place.member
+          ? h("a", { href: link(["topics", ["topic", place.name]]) }, place.name.shown)
+          : h("a", { href: "#/" }, "Queues"),
+        h("a", { href: placeLink(place) }, place.member?.shown ?? place.name.shown),
+      ],
+    }),
+    gone,
+    h(
+      "div",
+      { class: "split" },
       section("Payload", body),
-      h("div", null, section("Why it is where it is", why), section("Facts", known))));
-  if (!await refresh()) {
-    throw new Refused(404, { detail: "There is no such task. It may have been finished, removed or "
-      + "moved." });
+      h("div", null, section("Why it is where it is", why), section("Facts", known)),
+    ),
+  );
+  if (!(await refresh())) {
+    throw new Refused(404, {
+      detail: "There is no such task. It may have been finished, removed or " + "moved.",
+    });
   }
   page.every(EVERY_MS, refresh);
 }
@@ -83,21 +107,45 @@ function factsOf(it) {
   const origin = Name.in(it, "origin_queue");
   const schedule = Name.in(it, "schedule");
   return [
-    fact("Priority", it.priority === undefined ? "none: it leaves with its group only"
-      : String(it.priority)),
-    fact("Key", text("key")), fact("Unique key", text("unique")),
-    fact("Attempts", count(it.attempts)), fact("Failures", count(it.failures)),
-    fact("Last reason", text("reason")), fact("Put", when(it.put_at)),
-    fact("Ready", when(it.ready_at ?? it.delay_until)),
-    fact("Expires", when(it.expires_at)), fact("TTR", it.ttr && span(it.ttr)),
+    fact(
+      "Priority",
+      it.priority === undefined ? "none: it leaves with its group only" : String(it.priority),
+    ),
+    fact("Key", text("key")),
+    fact("Attempts", count(it.attempts)),
+    fact("Failures", count(it.failures)),
+    fact("Last reason", text("reason")),
+    fact("Put", when(it.put_at)),
+    fact("Ready", when(it.ready_at)),
+    fact("Expires", when(it.ttl_at)),
+    fact("Removed", when(it.purge_at)),
     fact("Lease ends", when(it.lease_until)),
-    fact("Held by", it.client && [`connection ${it.client}`,
-      text("client_name") && `, ${text("client_name")}`, it.client_address && `, ${it.client_address}`]
-      .filter(Boolean).join("")),
-    origin && ["Comes from", [h("a", { href: placeLink({ name: origin }) }, origin.shown),
-      `, where it was task ${text("origin_id")}, was taken ${count(it.origin_attempts)} times and `
-      + `failed ${count(it.origin_failures)} times, until ${moment(it.origin_at)}`]],
-    schedule && ["Schedule", [h("a", { href: link(["schedules", ["schedule", schedule]]) },
-      schedule.shown), it.slot ? `, slot ${moment(it.slot)}` : ", fired by hand"]],
+    fact(
+      "Held by",
+      it.client &&
+        [
+          `connection ${it.client}`,
+          text("client_name") && `, ${text("client_name")}`,
+          it.client_address && `, ${it.client_address}`,
+        ]
+          .filter(Boolean)
+          .join(""),
+    ),
+    origin && [
+      "Comes from",
+      [
+        h("a", { href: placeLink({ name: origin }) }, origin.shown),
+        `, where it was task ${text("origin_id")}, was taken ` +
+          `${count(it.origin_attempts)} times and ` +
+          `failed ${count(it.origin_failures)} times, until ${moment(it.origin_at)}`,
+      ],
+    ],
+    schedule && [
+      "Schedule",
+      [
+        h("a", { href: link(["schedules", ["schedule", schedule]]) }, schedule.shown),
+        it.slot ? `, slot ${moment(it.slot)}` : ", fired by hand",
+      ],
+    ],
   ];
 }

@@ -13,38 +13,57 @@ import { command, empty, origin, quoted } from "../parts/copy.js";
 import { button } from "../parts/dialog.js";
 import { killAll } from "../actions/task.js";
 
-const PAGE = 50;
+const PAGE = 25;
 
 export function tasks(page, place, route) {
   const asked = { state: route.values.state ?? "", key: route.values.key ?? "", cursors: ["0"] };
   const chosen = new Map();
-  const kill = button("Kill the chosen", async () => {
-    if (await killAll(place, [...chosen.values()])) {
-      chosen.clear();
-      await refresh();
-    }
-  }, { kind: "danger-text" });
+  const kill = button(
+    "Kill the chosen",
+    async () => {
+      if (await killAll(place, [...chosen.values()])) {
+        chosen.clear();
+        await refresh();
+      }
+    },
+    { kind: "danger-text" },
+  );
   const note = () => {
     kill.hidden = chosen.size === 0;
     kill.textContent = `Kill ${plural(chosen.size, "chosen task")}`;
   };
-  const rows = table({ caption: `Tasks of ${placeShown(place)}`, key: (it) => Name.in(it, "id").key,
-    columns: columns(place, chosen, note), none: () => nothing(place, asked) });
+  const rows = table({
+    caption: `Tasks of ${placeShown(place)}`,
+    key: (it) => Name.in(it, "id").key,
+    columns: columns(place, chosen, note),
+    none: () => nothing(place, asked),
+  });
   const told = h("p", { class: "told", role: "status" });
   const [back, next] = [
     button("Previous", () => turn(-1), { kind: "small" }),
     button("Next", () => turn(1), { kind: "small" }),
   ];
-  const states = choices("State", [["", "All"], ["next", "Next"],
-    ...STATES.map(([state, word]) => [state, word])], asked.state, (state) => {
-    asked.state = state;
-    begin();
+  const states = choices(
+    "State",
+    [["", "All"], ["next", "Next"], ...STATES.map(([state, word]) => [state, word])],
+    asked.state,
+    (state) => {
+      asked.state = state;
+      begin();
+    },
+  );
+  const key = h("input", {
+    type: "search",
+    placeholder: "Key",
+    "aria-label": "Only tasks with this " + "key",
+    value: asked.key,
+    autocomplete: "off",
+    spellcheck: "false",
+    onchange: () => {
+      asked.key = key.value;
+      begin();
+    },
   });
-  const key = h("input", { type: "search", placeholder: "Key", "aria-label": "Only tasks with this "
-    + "key", value: asked.key, autocomplete: "off", spellcheck: "false", onchange: () => {
-    asked.key = key.value;
-    begin();
-  } });
   let cursor = "0";
 
   function begin() {
@@ -64,11 +83,15 @@ export function tasks(page, place, route) {
     const { state, key: wanted, cursors } = asked;
     if (state === "next") {
       const query = { peek: true, count: PAGE };
-      return { ...await read(placePath(place, ["tasks"], { query })), cursor: "0" };
+      return { ...(await read(placePath(place, ["tasks"], { query }))), cursor: "0" };
     }
     const query = { count: PAGE, state, key: wanted, cursor: cursors[cursors.length - 1] };
     let answer = await read(placePath(place, ["tasks"], { query }));
-    for (let round = 0; round < 20 && answer.tasks.length === 0 && answer.cursor !== "0"; round += 1) {
+    for (
+      let round = 0;
+      round < 20 && answer.tasks.length === 0 && answer.cursor !== "0";
+      round += 1
+    ) {
       query.cursor = answer.cursor;
       answer = await read(placePath(place, ["tasks"], { query }));
     }
@@ -84,12 +107,19 @@ export function tasks(page, place, route) {
       note();
       rows.show(answer.tasks);
       const from = (asked.cursors.length - 1) * PAGE + 1;
-      fill(told, answer.tasks.length === 0 ? "" : asked.state === "next"
-        ? `the next ${count(answer.tasks.length)}, the most urgent first`
-        : `from ${count(from)} on, the oldest first`);
+      fill(
+        told,
+        answer.tasks.length === 0
+          ? ""
+          : asked.state === "next"
+            ? `the next ${count(answer.tasks.length)}, the most urgent first`
+            : `from ${count(from)} on, the oldest first`,
+      );
       back.disabled = asked.cursors.length < 2;
       next.disabled = cursor === "0";
-      [back, next].forEach((it) => { it.hidden = back.disabled && next.disabled; });
+      [back, next].forEach((it) => {
+        it.hidden = back.disabled && next.disabled;
+      });
     } catch (error) {
       page.fail(error);
     }
@@ -97,30 +127,57 @@ export function tasks(page, place, route) {
 
   note();
   refresh();
-  return [h("div", { class: "toolbar" }, states.node, key,
-    button("Refresh", refresh, { kind: "small" }), told,
-    h("div", { class: "pager" }, kill, back, next)), rows.node];
+  return [
+    h(
+      "div",
+      { class: "toolbar" },
+      states.node,
+      key,
+      button("Refresh", refresh, { kind: "small" }),
+      told,
+      h("div", { class: "pager" }, kill, back, next),
+    ),
+    rows.node,
+  ];
 }
 
 function columns(place, chosen, note) {
   const id = (row) => Name.in(row, "id");
-  const choose = (row) => h("input", { type: "checkbox", "aria-label": `Choose task ${id(row).shown}`,
-    onchange: (event) => {
-      if (event.target.checked) chosen.set(id(row).key, id(row));
-      else chosen.delete(id(row).key);
-      note();
-    } });
+  const choose = (row) =>
+    h("input", {
+      type: "checkbox",
+      "aria-label": `Choose task ${id(row).shown}`,
+      onchange: (event) => {
+        if (event.target.checked) chosen.set(id(row).key, id(row));
+        else chosen.delete(id(row).key);
+        note();
+      },
+    });
   return [
-    { id: "id", label: "Id", wide: true, cell: (row) =>
-      h("a", { href: placeLink(place, ["tasks", ["id", id(row)]]) }, id(row).shown) },
+    {
+      id: "id",
+      label: "Id",
+      wide: true,
+      cell: (row) => h("a", { href: placeLink(place, ["tasks", ["id", id(row)]]) }, id(row).shown),
+    },
     { id: "state", label: "State", cell: (row) => badge(row.state), mark: (row) => row.state },
-    { id: "priority", label: "Priority", num: true, from: "s",
-      cell: (row) => (row.priority === undefined ? "none" : String(row.priority)) },
+    {
+      id: "priority",
+      label: "Priority",
+      num: true,
+      from: "s",
+      cell: (row) => (row.priority === undefined ? "none" : String(row.priority)),
+    },
     { id: "payload", label: "Payload", cell: (row) => h("code", { class: "line" }, preview(row)) },
     { id: "key", label: "Key", from: "l", cell: (row) => Name.in(row, "key")?.shown ?? "" },
     { id: "attempts", label: "Attempts", num: true, from: "m", cell: (row) => count(row.attempts) },
     { id: "failures", label: "Failures", num: true, from: "m", cell: (row) => count(row.failures) },
-    { id: "reason", label: "Reason", from: "l", cell: (row) => Name.in(row, "reason")?.shown ?? "" },
+    {
+      id: "reason",
+      label: "Reason",
+      from: "l",
+      cell: (row) => Name.in(row, "reason")?.shown ?? "",
+    },
     { id: "put", label: "Put", from: "m", cell: (row) => away(row.put_at) },
     { id: "choose", label: "Choose", unseen: true, cell: choose },
   ];
@@ -130,11 +187,17 @@ function nothing(place, { state, key }) {
   if (state !== "" || key !== "") return empty("No task is like that.");
   const name = place.name.shown;
   if (place.member) {
-    return empty("This lane has no tasks. What is published to its topic comes here:",
-      command(`redis-cli -p 7251 PUBLISH ${quoted(name)} 'the door is open'`));
+    return empty(
+      "This lane has no tasks. What is published to its topic comes here:",
+      command(`redis-cli -p 7251 PUBLISH ${quoted(name)} 'the door is open'`),
+    );
   }
-  return empty("This queue has no tasks. Put one:",
+  return empty(
+    "This queue has no tasks. Put one:",
     command(`redis-cli -p 7251 PUT ${quoted(name)} 'resize 17.png'`),
-    command(`curl -X POST -H 'Content-Type: text/plain' -d 'resize 17.png' `
-      + quoted(`${origin()}${placePath(place, ["tasks"])}`)));
+    command(
+      `curl -X POST -H 'Content-Type: text/plain' -d 'resize 17.png' ` +
+        quoted(`${origin()}${placePath(place, ["tasks"])}`),
+    ),
+  );
 }

@@ -22,15 +22,26 @@ export async function topic(page, route) {
     const answer = await read(members);
     if (!page.isOver) rows.show(answer.members);
   };
-  const rows = table({ caption: `Members of ${name.shown}`, key: (row) => member(row).key,
-    columns: columns(name, refresh), none: () => empty("This topic has no members, so what is "
-      + "published to it goes nowhere. Add one:",
-    command(`redis-cli -p 7251 JOIN ${quoted(name.shown)} mailer LEASE 3600000`)) });
+  const rows = table({
+    caption: `Members of ${name.shown}`,
+    key: (row) => member(row).key,
+    columns: columns(name, refresh),
+    none: () =>
+      empty(
+        "This topic has no members, so what is " + "published to it goes nowhere. Add one:",
+        command(`redis-cli -p 7251 JOIN ${quoted(name.shown)} mailer LEASE 3600000`),
+      ),
+  });
   page.show(
-    heading(name.shown, { above: [h("a", { href: "#/topics" }, "Topics")], actions: [
-      button("Publish", () => publish(name, refresh), { kind: "primary" }),
-      button("Add a member", () => join(name, refresh))] }),
-    rows.node);
+    heading(name.shown, {
+      above: [h("a", { href: "#/topics" }, "Topics")],
+      actions: [
+        button("Publish", () => publish(name, refresh), { kind: "primary" }),
+        button("Add a member", () => join(name, refresh)),
+      ],
+    }),
+    rows.node,
+  );
   page.every(2_000, refresh);
 }
 
@@ -38,37 +49,76 @@ function columns(topic, refresh) {
   const end = async (row) => {
     const number = row.ready + row.taken;
     const isDone = await confirm({
-      title: `End the lane of ${member(row).shown}?`, action: "End the lane",
-      text: `The lane of ${member(row).shown} in ${topic.shown} goes with its ${
-        plural(number, "ready or taken task")} and all others in it. This cannot be undone.`,
-      work: () => change("DELETE", target(["v1", "topics", ["topic", topic], "members",
-        ["member", member(row)]])),
+      title: `End the lane of ${member(row).shown}?`,
+      action: "End the lane",
+      text: `The lane of ${member(row).shown} in ${topic.shown} goes with its ${plural(
+        number,
+        "ready or taken task",
+      )} and all others in it. This cannot be undone.`,
+      work: () =>
+        change(
+          "DELETE",
+          target(["v1", "topics", ["topic", topic], "members", ["member", member(row)]]),
+        ),
       done: "The lane has ended.",
     });
     if (isDone) await refresh();
   };
   return [
-    { id: "member", label: "Member", wide: true, mark: () => "", cell: (row) =>
-      h("a", { href: placeLink({ name: topic, member: member(row) }) }, member(row).shown) },
-    { id: "ready", label: h("span", null, letter("R"), " ready"), num: true,
-      cell: (row) => count(row.ready) },
-    { id: "taken", label: h("span", null, letter("T"), " taken"), num: true,
-      cell: (row) => count(row.taken) },
+    {
+      id: "member",
+      label: "Member",
+      wide: true,
+      mark: () => "",
+      cell: (row) =>
+        h("a", { href: placeLink({ name: topic, member: member(row) }) }, member(row).shown),
+    },
+    {
+      id: "ready",
+      label: h("span", null, letter("R"), " ready"),
+      num: true,
+      cell: (row) => count(row.ready),
+    },
+    {
+      id: "taken",
+      label: h("span", null, letter("T"), " taken"),
+      num: true,
+      cell: (row) => count(row.taken),
+    },
     { id: "until", label: "Lease ends", from: "s", cell: (row) => away(row.lease_until) },
-    { id: "act", label: "Actions", unseen: true, cell: (row) =>
-      button("End the lane", () => end(row), { kind: "small danger-text" }),
-    mark: (row) => `${row.ready} ${row.taken}` },
+    {
+      id: "act",
+      label: "Actions",
+      unseen: true,
+      cell: (row) => button("End the lane", () => end(row), { kind: "small danger-text" }),
+      mark: (row) => `${row.ready} ${row.taken}`,
+    },
   ];
 }
 
-const publish = (topic, done) => form({
-  title: `Publish to ${topic.shown}`, action: "Publish",
-  fields: [{ name: "payload", label: "Payload", kind: "area" },
-    { name: "priority", label: "Priority", kind: "number", value: 0 },
-    { name: "key", label: "Key" }, { name: "ttl", label: "TTL", kind: "span" }],
-  work: ({ payload, priority, key, ttl }) => ask("POST",
-    target(["v1", "topics", ["topic", topic]], { verb: "publish", query: {
-      priority: priority ?? "NONE", key, ttl, payload: payload === "" ? "empty" : undefined } }),
-    { body: payload === "" ? undefined : payload, type: "text/plain" }),
-  done: ({ count: lanes }) => `Published to ${plural(lanes, "lane")}, ${count(lanes)} copies.`,
-}).then((isDone) => isDone && done());
+const publish = (topic, done) =>
+  form({
+    title: `Publish to ${topic.shown}`,
+    action: "Publish",
+    fields: [
+      { name: "payload", label: "Payload", kind: "area" },
+      { name: "priority", label: "Priority", kind: "number", value: 0 },
+      { name: "key", label: "Key" },
+      { name: "ttl", label: "TTL", kind: "span" },
+    ],
+    work: ({ payload, priority, key, ttl }) =>
+      ask(
+        "POST",
+        target(["v1", "topics", ["topic", topic]], {
+          verb: "publish",
+          query: {
+            priority: priority ?? "NONE",
+            key,
+            ttl,
+            payload: payload === "" ? "empty" : undefined,
+          },
+        }),
+        { body: payload === "" ? undefined : payload, type: "text/plain" },
+      ),
+    done: ({ count: lanes }) => `Published to ${plural(lanes, "lane")}, ${count(lanes)} copies.`,
+  }).then((isDone) => isDone && done());

@@ -14,32 +14,64 @@ const PAGE = 100;
 const name = (row) => Name.in(row, "topic");
 
 // Gives a member a lane, in a topic of this name or in one that the form asks for.
-export const join = (topic, done) => form({
-  title: topic ? `Add a member to ${topic.shown}` : "Create a topic", action: "Add",
-  text: "The member gets a lane: a queue with a copy of all that is published from now on. It ends "
-    + "when there was no sign of life of it for the length of its lease.",
-  fields: [...(topic ? [] : [{ name: "topic", label: "Topic", required: true }]),
-    { name: "member", label: "Member", required: true },
-    { name: "lease", label: "Lease", kind: "span", value: 3_600_000 }],
-  work: ({ topic: text, member, lease }) => change("PUT", target(["v1", "topics",
-    ["topic", topic ?? new Name(text)], "members", ["member", new Name(member)]]),
-  lease === null ? {} : { lease }),
-  done: "The member has a lane.",
-}).then((isDone) => isDone && done());
+export const join = (topic, done) =>
+  form({
+    title: topic ? `Add a member to ${topic.shown}` : "Create a topic",
+    action: "Add",
+    text:
+      "The member gets a lane: a queue with a copy of all that is published from now on. It ends " +
+      "when there was no sign of life of it for the length of its lease.",
+    fields: [
+      ...(topic ? [] : [{ name: "topic", label: "Topic", required: true }]),
+      { name: "member", label: "Member", required: true },
+      { name: "lease", label: "Lease", kind: "span", value: 3_600_000 },
+    ],
+    work: ({ topic: text, member, lease }) =>
+      change(
+        "PUT",
+        target([
+          "v1",
+          "topics",
+          ["topic", topic ?? new Name(text)],
+          "members",
+          ["member", new Name(member)],
+        ]),
+        lease === null ? {} : { lease },
+      ),
+    done: "The member has a lane.",
+  }).then((isDone) => isDone && done());
 
 export async function topics(page) {
   page.title("Topics");
   const cursors = ["0"];
   let cursor = "0";
-  const rows = table({ caption: "Topics", key: (row) => name(row).key, none: nothing, columns: [
-    { id: "topic", label: "Topic", wide: true, mark: () => "", cell: (row) =>
-      h("a", { href: link(["topics", ["topic", name(row)]]) }, name(row).shown) },
-    { id: "members", label: "Members", num: true, cell: (row) => count(row.members) },
-    { id: "ready", label: h("span", null, letter("R"), " ready"), num: true,
-      cell: (row) => count(row.ready) },
-    { id: "taken", label: h("span", null, letter("T"), " taken"), num: true,
-      cell: (row) => count(row.taken) },
-  ] });
+  const rows = table({
+    caption: "Topics",
+    key: (row) => name(row).key,
+    none: nothing,
+    columns: [
+      {
+        id: "topic",
+        label: "Topic",
+        wide: true,
+        mark: () => "",
+        cell: (row) => h("a", { href: link(["topics", ["topic", name(row)]]) }, name(row).shown),
+      },
+      { id: "members", label: "Members", num: true, cell: (row) => count(row.members) },
+      {
+        id: "ready",
+        label: h("span", null, letter("R"), " ready"),
+        num: true,
+        cell: (row) => count(row.ready),
+      },
+      {
+        id: "taken",
+        label: h("span", null, letter("T"), " taken"),
+        num: true,
+        cell: (row) => count(row.taken),
+      },
+    ],
+  });
   const told = h("p", { class: "told", role: "status" });
   const refresh = async () => {
     const query = { count: PAGE, cursor: cursors[cursors.length - 1] };
@@ -51,7 +83,9 @@ export async function topics(page) {
     fill(told, isWhole ? plural(answer.topics.length, "topic") : `page ${cursors.length}`);
     back.disabled = cursors.length === 1;
     next.disabled = cursor === "0";
-    [back, next].forEach((it) => { it.hidden = isWhole; });
+    [back, next].forEach((it) => {
+      it.hidden = isWhole;
+    });
   };
   const back = button("Previous", () => turn(-1), { kind: "small" });
   const next = button("Next", () => turn(1), { kind: "small" });
@@ -60,13 +94,23 @@ export async function topics(page) {
     else cursors.pop();
     await refresh().catch((error) => page.fail(error));
   };
-  page.show(heading("Topics", { actions: [button("Create a topic", () => join(null, refresh))] }),
-    h("p", { class: "lead" }, "What is published to a topic goes to all its members. Each has a "
-      + "lane there, which is a queue of its own."),
-    h("div", { class: "toolbar" }, told, h("div", { class: "pager" }, back, next)), rows.node);
+  page.show(
+    heading("Topics", { actions: [button("Create a topic", () => join(null, refresh))] }),
+    h(
+      "p",
+      { class: "lead" },
+      "What is published to a topic goes to all its members. Each has a " +
+        "lane there, which is a queue of its own.",
+    ),
+    h("div", { class: "toolbar" }, told, h("div", { class: "pager" }, back, next)),
+    rows.node,
+  );
   page.every(2_000, refresh);
 }
 
-const nothing = () => empty("There are no topics. The first member makes one:",
-  command("redis-cli -p 7251 JOIN news mailer LEASE 3600000"),
-  command(`curl -X PUT ${origin()}/v1/topics/news/members/mailer`));
+const nothing = () =>
+  empty(
+    "There are no topics. The first member makes one:",
+    command("redis-cli -p 7251 JOIN news mailer LEASE 3600000"),
+    command(`curl -X PUT ${origin()}/v1/topics/news/members/mailer`),
+  );
