@@ -71,25 +71,19 @@ export function form({ title, text = [], fields = [], action, danger = false, wo
 export const confirm = ({ title, text, action, work, done }) =>
   form({ title, text, action, danger: true, work, done });
 
-// A button that is busy while its work is done.
+// A button that does nothing more while its work is done. It keeps the focus.
 export function button(label, work, { kind, title, disabled } = {}) {
-  const node = h(
-    "button",
-    {
-      type: "button",
-      class: kind,
-      title,
-      disabled,
-      onclick: async () => {
-        node.disabled = true;
-        try {
-          await work();
-        } finally {
-          node.disabled = false;
-        }
-      },
-    },
-    label,
-  );
-  return node;
+  let isBusy = false;
+  const press = async () => {
+    if (isBusy) return;
+    isBusy = true;
+    try {
+      await work();
+    } catch (error) {
+      say(error.message, true);
+    } finally {
+      isBusy = false;
+    }
+  };
+  return h("button", { type: "button", class: kind, title, disabled, onclick: press }, label);
 }
