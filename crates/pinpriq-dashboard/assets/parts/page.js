@@ -40,7 +40,7 @@ export function tile(label, { state } = {}) {
 export const tiles = (all) =>
   h(
     "dl",
-    { class: "tiles" },
+    { class: `tiles tiles-${all.length}` },
     all.map((it) => it.node),
   );
 
