@@ -29,7 +29,8 @@ fn add_files(directory: &Path, found: &mut BTreeSet<String>) {
 }
 
 fn modules() -> impl Iterator<Item = &'static File> {
-    let is_module = |file: &&File| file.path.ends_with(".js") && !file.path.contains("/vendor/");
+    let is_module =
+        |file: &&File| file.media_type.contains("javascript") && !file.path.contains("/vendor/");
     files().iter().filter(is_module)
 }
 

@@ -1,4 +1,4 @@
-//! Dead letters over all queues: which queues have some or have buried tasks, and for which reasons.
+//! Dead letters over all queues: which queues have some, or have buried tasks, and why.
 //!
 //! Reasons are counted by looking at tasks, within bounds. What was found is kept for a while, so
 //! that many who look cost no more than one.

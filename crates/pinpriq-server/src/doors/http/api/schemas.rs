@@ -24,41 +24,12 @@ pub(super) fn named(name: &str) -> Value {
 
 /// Returns the statuses of a route apart from refusals.
 pub(super) fn of_form(route: &Route) -> Vec<Told> {
-    let ok = |schema: Value| vec![(200, "It was done", Some((JSON, schema)))];
-    let nothing = || vec![(204, "It was done", None)];
-    match (route.does, route.form) {
-        (Does::Own(Own::Queues), _) => {
-            let mut queues = page("queues", named("QueueSummary"));
-            queues["properties"]["total"] = whole();
-            return ok(queues);
-        }
-        (Does::Own(Own::DeadLetters), _) => return ok(dead_letters()),
-        (Does::Own(Own::Topics), _) => {
-            let figures = ["members", "ready", "taken"].map(|name| (name, whole()));
-            let topic = with_bytes(&["topic"], &figures, &["members", "ready", "taken"]);
-            return ok(page("topics", topic));
-        }
-        (Does::Own(Own::Schedules), _) => return ok(page("schedules", named("Schedule"))),
-        (Does::Own(Own::Queue | Own::SetQueue), _) => return ok(named("Queue")),
-        (Does::Own(Own::CreateQueue), _) => {
-            return vec![(201, "It was made", Some((JSON, named("Queue"))))];
-        }
-        (Does::Own(Own::Server), _) => return ok(json!({"type": "object"})),
-        (Does::Own(Own::Events), _) => {
-            let events = ("text/event-stream", text());
-            return vec![(200, "Events, until one side ends", Some(events))];
-        }
-        (Does::Own(Own::History), _) => return ok(history()),
-        (Does::Own(Own::Connections), _) => {
-            let connection = json!({"type": "object", "required": ["id", "addr", "door"]});
-            return ok(object(&[("connections", array(connection))], &["connections"]));
-        }
-        (Does::Own(Own::Tasks), _) => {
-            let tasks = array(named("Task"));
-            return ok(object(&[("cursor", text()), ("tasks", tasks)], &["tasks"]));
-        }
-        _ => {}
+    if let Does::Own(own) = route.does
+        && let Some(told) = of_own(own)
+    {
+        return told;
     }
+    let nothing = || vec![(204, "It was done", None)];
     match route.form {
         Form::Put => vec![
             (201, "The task was put", Some((JSON, named("Put")))),
@@ -100,6 +71,45 @@ pub(super) fn of_form(route: &Route) -> Vec<Told> {
         | Form::Figures
         | Form::Atomic => nothing(),
     }
+}
+
+fn ok(schema: Value) -> Vec<Told> {
+    vec![(200, "It was done", Some((JSON, schema)))]
+}
+
+/// The same for what is no single command, unless its form says it.
+fn of_own(own: Own) -> Option<Vec<Told>> {
+    let told = match own {
+        Own::Queues => {
+            let mut queues = page("queues", named("QueueSummary"));
+            queues["properties"]["total"] = whole();
+            ok(queues)
+        }
+        Own::DeadLetters => ok(dead_letters()),
+        Own::Topics => {
+            let figures = ["members", "ready", "taken"].map(|name| (name, whole()));
+            let topic = with_bytes(&["topic"], &figures, &["members", "ready", "taken"]);
+            ok(page("topics", topic))
+        }
+        Own::Schedules => ok(page("schedules", named("Schedule"))),
+        Own::Queue | Own::SetQueue => ok(named("Queue")),
+        Own::CreateQueue => vec![(201, "It was made", Some((JSON, named("Queue"))))],
+        Own::Server => ok(json!({"type": "object"})),
+        Own::Events => {
+            vec![(200, "Events, until one side ends", Some(("text/event-stream", text())))]
+        }
+        Own::History => ok(history()),
+        Own::Connections => {
+            let connection = json!({"type": "object", "required": ["id", "addr", "door"]});
+            ok(object(&[("connections", array(connection))], &["connections"]))
+        }
+        Own::Tasks => {
+            let tasks = array(named("Task"));
+            ok(object(&[("cursor", text()), ("tasks", tasks)], &["tasks"]))
+        }
+        Own::Batch | Own::Multi | Own::EndConnection => return None,
+    };
+    Some(told)
 }
 
 /// Returns all schemas that have names.
