@@ -174,7 +174,7 @@ impl Surveyor {
         for own in chunks(own) {
             let names: Vec<Bytes> = own.iter().map(|it| it.queue.clone()).collect();
             let wanted = found.wants(own, None);
-            let Some(part) = self.ask(shard, wanted).await else { return };
+            let Some(part) = self.ask(shard, wanted).await else { return found.miss() };
             if std::mem::replace(&mut is_first, false) {
                 found.survey.totals.add(&part.totals);
             }
@@ -196,7 +196,7 @@ impl Surveyor {
         for figures_of in chunks(names) {
             let names = figures_of.clone();
             let wanted = found.wants(figures_of, None);
-            let Some(mut part) = self.ask(shard, wanted).await else { return };
+            let Some(mut part) = self.ask(shard, wanted).await else { return found.miss() };
             let figures = std::mem::take(&mut part.figures);
             let known = names.into_iter().zip(figures);
             shown.extend(known.filter_map(|(name, figures)| Some((name, figures?))));
@@ -230,11 +230,15 @@ impl Surveyor {
         }
     }
 
-    /// Asks a place. A shard that has just moved to another node gives no answer.
+    /// Asks a place. A shard of a cluster that has just moved to another node gives no answer.
     async fn inquire(&self, place: usize, inquiry: Inquiry) -> Option<Part> {
         let (answer, answered) = oneshot::channel();
         self.context.common.boxes[place].put(&mut vec![Letter::Inquiry(inquiry, answer)]);
-        let clock = self.context.shard().clock();
+        let shard = self.context.shard();
+        if shard.post().is_none_or(|post| !post.changes_owners()) {
+            return answered.await.ok();
+        }
+        let clock = shard.clock();
         tokio::select! {
             part = answered => part.ok(),
             () = clock.until(clock.now().after(PATIENCE)) => None,
@@ -271,6 +275,11 @@ impl Surveyor {
 }
 
 impl Found {
+    /// Notes that a shard gave no answer. Its news may be gone with it.
+    const fn miss(&mut self) {
+        self.news_were_lost |= self.news_max > 0;
+    }
+
     fn wants(
         &self,
         figures_of: Vec<Surveyed>,

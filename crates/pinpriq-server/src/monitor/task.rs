@@ -60,7 +60,10 @@ pub(crate) async fn run(
             }
         };
         if is_tick {
-            runner.tick().await;
+            tokio::select! {
+                () = runner.tick() => {}
+                () = stop.asked_for() => break,
+            }
             // A second that took too long is not made up for.
             next = next.after(SECOND).max(clock.now());
         }
