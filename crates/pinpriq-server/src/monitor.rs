@@ -77,6 +77,8 @@ pub(crate) struct Second {
     pub(crate) writes: f64,
     /// The queues that somebody looks at, with their rates. One that does not exist has none.
     pub(crate) of_queues: HashMap<Bytes, Option<QueueSecond>>,
+    /// Whether the shards keep news of queues since its survey.
+    keeps_news: bool,
     /// What became of queues.
     pub(crate) news: Vec<QueueNews>,
     pub(crate) notices: Vec<Notice>,
@@ -237,23 +239,31 @@ impl Listening {
         self.queue.as_ref()
     }
 
-    /// Returns the next second: at first the one that has passed, if it is known. Whoever is slow
-    /// misses some. `None` when the server stops.
+    /// Returns the next second: at first the one that has passed, if somebody listened already.
+    /// Whoever is slow misses some. `None` when the server stops.
     pub(crate) async fn next(&mut self) -> Option<Arc<Second>> {
-        if let Some(latest) = self.latest.take() {
-            let has_queue = self.queue.as_ref().is_none_or(|it| latest.of_queues.contains_key(it));
-            if has_queue {
-                // Its news are those of before.
-                return Some(Arc::new(latest.without_news()));
-            }
+        if let Some(latest) = self.latest.take().filter(|it| self.suits(it)) {
+            // Its news are those of before.
+            return Some(Arc::new(latest.without_news()));
         }
         loop {
             match self.seconds.recv().await {
-                Ok(second) => return Some(second),
-                Err(broadcast::error::RecvError::Lagged(_)) => {}
+                Ok(second) if self.suits(&second) => return Some(second),
+                // The survey of some began before anybody listened.
+                Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => {}
                 Err(broadcast::error::RecvError::Closed) => return None,
             }
         }
+    }
+}
+
+impl Listening {
+    /// Whether a second knows the queue, and nothing that happens after it will be missed. Notices
+    /// are for all.
+    fn suits(&self, second: &Second) -> bool {
+        let has_queue = |queue: &Bytes| second.of_queues.contains_key(queue);
+        let knows = second.keeps_news && self.queue.as_ref().is_none_or(has_queue);
+        knows || !second.notices.is_empty()
     }
 }
 
@@ -264,6 +274,7 @@ impl Second {
             sample: self.sample,
             writes: self.writes,
             of_queues: self.of_queues.clone(),
+            keeps_news: self.keeps_news,
             news: Vec::new(),
             notices: Vec::new(),
         }

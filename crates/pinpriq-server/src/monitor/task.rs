@@ -167,6 +167,7 @@ impl Runner {
             writes: per_second(journal_before.writes, journal.writes, passed_ms),
             sample,
             of_queues: seconds,
+            keeps_news: self.keeps_news,
             news: if planted!(QueueNewsLost) { Vec::new() } else { std::mem::take(&mut self.news) },
             notices: self.notices(&survey),
             survey,

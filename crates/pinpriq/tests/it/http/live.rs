@@ -6,7 +6,11 @@ use super::Site;
 use super::browser::{Browser, Request};
 
 /// Somebody who listens to events.
-struct Listener(Browser);
+struct Listener {
+    browser: Browser,
+    /// What was heard of queues.
+    news: Vec<Value>,
+}
 
 impl Listener {
     fn at(site: &Site, target: &str) -> Self {
@@ -18,22 +22,39 @@ impl Listener {
             name == "content-type" && value == "text/event-stream"
         };
         assert!(headers.iter().any(is_stream), "{headers:?}");
-        Self(browser)
+        Self { browser, news: Vec::new() }
+    }
+
+    /// Returns the next event with its kind.
+    fn event(&mut self) -> (String, Value) {
+        loop {
+            let line = self.browser.line();
+            let Some(kind) = line.strip_prefix("event: ") else { continue };
+            let data = self.browser.line();
+            let data = data.strip_prefix("data: ").expect("data follow the kind of an event");
+            let data: Value = serde_json::from_str(data).unwrap();
+            if kind == "queue" {
+                self.news.push(data.clone());
+            }
+            return (kind.to_owned(), data);
+        }
     }
 
     /// Returns the next event of this kind that suits.
     fn next(&mut self, kind: &str, suits: impl Fn(&Value) -> bool) -> Value {
         loop {
-            let line = self.0.line();
-            if line.strip_prefix("event: ") != Some(kind) {
-                continue;
-            }
-            let data = self.0.line();
-            let data = data.strip_prefix("data: ").expect("data follow the kind of an event");
-            let data: Value = serde_json::from_str(data).unwrap();
-            if suits(&data) {
+            let (known, data) = self.event();
+            if known == kind && suits(&data) {
                 return data;
             }
+        }
+    }
+
+    /// Listens until this was heard of a queue.
+    fn hear(&mut self, name: &str, what: &str) {
+        let wanted = serde_json::json!({"name": name, "what": what});
+        while !self.news.contains(&wanted) {
+            self.event();
         }
     }
 }
@@ -68,15 +89,16 @@ fn events_tell_figures_and_what_becomes_of_queues() {
     site.ask("POST /v1/queues/a:pause application/json", b"{}");
     site.ask("PATCH /v1/queues/a application/json", br#"{"capacity": 7}"#);
     site.ask("DELETE /v1/queues/a", b"");
-    for what in ["came", "paused", "set", "went"] {
-        let news = one.next("queue", |_| true);
-        assert_eq!(news, serde_json::json!({"name": "a", "what": what}));
-    }
-    all.next("queue", |it| it["name"] == "a" && it["what"] == "went");
+    one.hear("a", "went");
+    let heard: Vec<&Value> = one.news.iter().map(|it| &it["what"]).collect();
+    assert_eq!(heard, ["came", "paused", "set", "went"]);
+    assert!(one.news.iter().all(|it| it["name"] == "a"), "{:?}", one.news);
+    all.hear("a", "went");
+    all.hear("b", "came");
     let Site { mut server, _data } = site;
     server.send("-TERM");
     assert_eq!(one.next("notice", |_| true)["code"], "CLOSING");
-    assert!(one.0.rest().ends_with(b"0\r\n\r\n"), "the stream has no end");
+    assert!(one.browser.rest().ends_with(b"0\r\n\r\n"), "the stream has no end");
     assert!(server.wait().success());
 }
 
