@@ -46,7 +46,7 @@ use self::route::{Body as Wanted, Does, Own, Route};
 use self::table::ROUTES;
 use super::form::Form;
 use super::frame::Frame;
-use super::head::{Content, Head};
+use super::head::{Content, FIELDS, Head};
 use super::metrics;
 use super::metrics::sight::{Highest, Sight};
 use super::page as dashboard;
@@ -59,20 +59,6 @@ use crate::session::code::Code;
 
 /// The header that makes a put unique for a day.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
-
-/// The header fields of answers that pages of another origin may read.
-const EXPOSED: [&str; 10] = [
-    "pinpriq-id",
-    "pinpriq-receipt",
-    "pinpriq-queue",
-    "pinpriq-key",
-    "pinpriq-priority",
-    "pinpriq-attempts",
-    "pinpriq-failures",
-    "pinpriq-state",
-    "pinpriq-lease-until",
-    "retry-after",
-];
 
 /// What all requests share.
 #[derive(Debug)]
@@ -201,11 +187,12 @@ pub(crate) fn router(api: Api) -> Router {
 
 /// Lets pages of this origin use the server.
 fn cors(origin: HeaderValue) -> CorsLayer {
+    let exposed = FIELDS.into_iter().map(HeaderName::from_static).chain([RETRY_AFTER]);
     CorsLayer::new()
         .allow_origin(origin)
         .allow_methods(AllowMethods::mirror_request())
         .allow_headers(AllowHeaders::mirror_request())
-        .expose_headers(EXPOSED.map(HeaderName::from_static))
+        .expose_headers(exposed.collect::<Vec<_>>())
         .max_age(Duration::from_hours(1))
 }
 
