@@ -49,9 +49,12 @@ export async function ask(method, path, { body, type, headers = {}, signal } = {
     tell(true);
     throw new Gone();
   }
-  tell(false);
   const isJson = /json/.test(response.headers.get("content-type") ?? "");
   const answer = isJson && text !== "" ? JSON.parse(text, exact) : text;
+  // A server that loads its tasks is not back yet.
+  const isLoading = answer?.code === "LOADING";
+  tell(isLoading);
+  if (isLoading) throw new Gone();
   if (!response.ok) throw new Refused(response.status, isJson ? answer : undefined);
   return answer;
 }

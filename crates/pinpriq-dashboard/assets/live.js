@@ -39,7 +39,7 @@ onReach((isGoneNow) => {
 function lookAgain() {
   clearTimeout(again);
   again = setTimeout(async () => {
-    await read("/healthz").catch(() => null);
+    await read("/readyz").catch(() => null);
     if (gone) lookAgain();
   }, AGAIN_MS);
 }
@@ -111,7 +111,7 @@ function open() {
   stream.addEventListener("error", () => {
     close();
     // Whether the server is gone or only the stream has ended, the next answer tells.
-    setTimeout(() => read("/healthz").then(open, () => null), AGAIN_MS / 4);
+    setTimeout(() => read("/readyz").then(open, () => null), AGAIN_MS / 4);
   });
 }
 

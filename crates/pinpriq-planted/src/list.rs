@@ -565,6 +565,9 @@ bugs! {
     ListensBeforeLoading "listens-before-loading"
         "Clients can connect before the tasks are loaded."
         [Server("starting::nobody_can_connect")]
+    ReadyBeforeLoaded "ready-before-loaded"
+        "A server that still loads its tasks says over HTTP that it is ready."
+        [Server("starting::a_server_that_loads")]
     StopUnheardWhileLoading "stop-unheard-while-loading"
         "A server that is to stop loads all its tasks first."
         [Server("starting::a_stop"), Store("opening::a_load_that_is_told_to_stop")]

@@ -3,6 +3,7 @@
 //!
 //! hyper speaks the protocol. What requests mean is up to `doors::http::api`.
 
+pub(crate) mod waiting;
 mod wire;
 
 use std::cell::RefCell;
@@ -61,16 +62,13 @@ impl HttpThread {
     pub(crate) fn start(
         config: &Config,
         common: Arc<Common>,
-        listeners: Vec<TcpListener>,
+        listeners: Vec<std::net::TcpListener>,
         start: Timestamp,
     ) -> Result<Self, ServeError> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(|source| ServeError::Runtime { source })?;
-        let listeners = listeners.into_iter().map(TcpListener::into_std);
-        let listeners: Vec<_> =
-            listeners.collect::<Result<_, _>>().map_err(|source| ServeError::Runtime { source })?;
         let (tell_ended, ended) = oneshot::channel();
         let config = config.clone();
         let run = move || {

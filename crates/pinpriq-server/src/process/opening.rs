@@ -10,7 +10,7 @@ use pinpriq_engine::change::Header;
 use pinpriq_engine::limits::Limits as EngineLimits;
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_store::durable::{Durable, Loading};
-use pinpriq_store::journal::Expected;
+use pinpriq_store::journal::{Expected, LoadProgress};
 use pinpriq_store::layout::{JournalAt, give_number, shard_directories};
 use pinpriq_store::shards::first_number;
 use pinpriq_store::{
@@ -39,6 +39,8 @@ pub(crate) struct Opening {
     pub(crate) incarnations_before: u64,
     /// Set when the start must stop.
     pub(crate) stop: Arc<AtomicBool>,
+    /// Where it is told how far loading is.
+    pub(crate) progress: Arc<LoadProgress>,
     /// Held while a shard begins. On a full disk a shard frees room and takes it again, and no
     /// other shard may take it in between.
     pub(crate) begins: Arc<Mutex<()>>,
@@ -121,6 +123,7 @@ impl Opening {
         tracing::info!(data = %data.display(), "loading");
         let journal = journal.numbering_after(first_number(self.shard));
         let journal = journal.expecting(self.journal.expected).timed_by(stopwatch());
+        let journal = journal.telling(self.progress.clone());
         Ok(Box::new(journal.stoppable(self.stop.clone())))
     }
 }

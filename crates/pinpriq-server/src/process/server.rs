@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 use tokio::task::LocalSet;
 
 use super::http::HttpThread;
+use super::http::waiting::{self, Waiting};
 use super::opening::{Journals, Opening, Start};
 use super::serving::{Common, Context};
 use super::signals::Signals;
@@ -43,7 +44,8 @@ impl Server {
     ///
     /// An address that another socket listens on is refused before the data directory is touched.
     /// One that another socket began to listen on meanwhile is refused after the tasks are loaded.
-    /// Clients can only connect after that. Blocks while it loads, and returns
+    /// Clients can only connect after that. Over HTTP they can connect at once, and hear how far
+    /// loading is. Blocks while it loads, and returns
     /// [`ServeError::Stopped`] if the stop is requested by then.
     pub async fn bind(config: Config, stop: Stop) -> Result<Self, ServeError> {
         let now = SystemClock::wall();
@@ -76,9 +78,16 @@ impl Server {
         clock: impl FnOnce(Timestamp) -> Rc<dyn Clock>,
     ) -> Result<Self, ServeError> {
         let taken = take(&config.listeners)?;
+        let (of_http, taken): (Vec<_>, Vec<_>) =
+            taken.into_iter().partition(|(door, _)| *door == DoorName::Http);
+        let of_http = of_http.into_iter().map(|(_, taken)| taken.listen());
+        let of_http = of_http.collect::<Result<Vec<_>, ServeError>>()?;
+        let has_http = !of_http.is_empty();
+        let progress = Arc::default();
+        let waiting = has_http.then(|| Waiting::start(of_http, Arc::clone(&progress)));
+        let waiting = waiting.transpose()?.inspect(waiting::log);
         let shards = config.shards;
         let flag = stop.flag();
-        let has_http = config.listeners.iter().any(|it| it.door == DoorName::Http);
         let common = Common::new(shards, has_http, stop);
         let journals = Journals::of(&config)?;
         let begins = Arc::default();
@@ -88,6 +97,7 @@ impl Server {
             journal: journal.clone(),
             incarnations_before,
             stop: flag.clone(),
+            progress: progress.clone(),
             begins: Arc::clone(&begins),
         });
         let first = openings.next();
@@ -121,13 +131,15 @@ impl Server {
         for thread in &mut threads {
             thread.go(start);
         }
-        let is_http = |(door, _): &(DoorName, TcpListener)| *door == DoorName::Http;
-        let (of_http, listeners): (Vec<_>, Vec<_>) = listeners.into_iter().partition(is_http);
-        let address = |(door, it): &(DoorName, TcpListener)| Some((*door, it.local_addr().ok()?));
-        let elsewhere = of_http.iter().filter_map(address).collect();
-        let of_http: Vec<_> = of_http.into_iter().map(|(_, listener)| listener).collect();
-        let http = has_http.then(|| HttpThread::start(&config, common, of_http, start));
-        let http = http.transpose()?;
+        let (http, elsewhere) = match waiting {
+            Some(waiting) => {
+                let of_http = |address: &SocketAddr| (DoorName::Http, *address);
+                let elsewhere = waiting.addresses().iter().map(of_http).collect();
+                let listeners = waiting.end().await?;
+                (Some(HttpThread::start(&config, common, listeners, start)?), elsewhere)
+            }
+            None => (None, Vec::new()),
+        };
         Ok(Self { context, threads, http, listeners, elsewhere, watch: config.watch })
     }
 

@@ -1,8 +1,9 @@
 //! The start of a server: which addresses it gets, when clients can connect, and how a start that
 //! is given up ends.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::rc::Rc;
@@ -13,7 +14,7 @@ use pinpriq_server::{ServeError, Server, Stop};
 use pinpriq_store::StoreError;
 use tokio::net::TcpSocket;
 
-use crate::world::{START, World, in_memory, test};
+use crate::world::{GUARD, START, World, in_memory, test};
 
 /// A port of the test's own, at which it does not listen. A server can take it too.
 fn reserved() -> (TcpSocket, SocketAddr) {
@@ -81,6 +82,57 @@ fn nobody_can_connect_before_the_tasks_are_loaded() {
     }
 }
 
+/// Asks for a path over HTTP, and returns the whole answer. Blocks.
+fn asked(address: SocketAddr, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(GUARD)).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn a_server_that_loads_answers_questions_about_health() {
+    for shards in [1, 3] {
+        test(async || {
+            let (_socket, address) = reserved();
+            let root = tempfile::tempdir().unwrap();
+            let config = at(DoorName::Http, address, on_disk(&root.path().join("data")));
+            let config = Config { shards, ..config };
+            for expected in ["0 of 0 bytes so far (0 %)", "bytes so far (100 %)"] {
+                let clock = |start| -> Rc<dyn Clock> {
+                    assert!(asked(address, "/healthz").starts_with("HTTP/1.1 200 OK\r\n"));
+                    for path in ["/readyz", "/", "/v1/queues", "/metrics"] {
+                        let answer = asked(address, path);
+                        assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+                        assert!(answer.contains("\r\nretry-after: 1\r\n"), "{answer}");
+                        assert!(answer.contains("\"code\":\"LOADING\""), "{answer}");
+                        assert!(answer.contains(expected), "{answer}");
+                    }
+                    Rc::new(ManualClock::at(start))
+                };
+                let stop = Stop::default();
+                // Who says nothing does not hold up the start.
+                let idle = Cell::new(None);
+                let clock = |start| {
+                    idle.set(Some(TcpStream::connect(address).unwrap()));
+                    clock(start)
+                };
+                let opened = Server::bind_with_clock(config.clone(), stop.clone(), START, clock);
+                let server = opened.await.unwrap();
+                assert_eq!(server.address(DoorName::Http), Some(address));
+                let answer = tokio::task::spawn_blocking(move || asked(address, "/readyz"));
+                let serving = tokio::task::spawn_local(server.run());
+                let answer = answer.await.unwrap();
+                assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+                stop.ask();
+                serving.await.unwrap().unwrap();
+            }
+        });
+    }
+}
+
 /// The timer that the system has running for the server's side of a connection: 2 if it is to be
 /// probed when it has been idle for long enough.
 #[expect(clippy::disallowed_methods, reason = "the kernel tells it in a file")]
@@ -143,7 +195,7 @@ fn who_listens_first_has_the_address_that_two_took() {
         test(async || {
             let data = tempfile::tempdir().unwrap();
             let (socket, address) = reserved();
-            let first = std::cell::Cell::new(None);
+            let first = Cell::new(None);
             let config = Config { shards, ..at(DoorName::Pinpriq, address, on_disk(data.path())) };
             let begun = start(config.clone(), || first.set(Some(socket.listen(1).unwrap()))).await;
             let error = begun.unwrap_err();

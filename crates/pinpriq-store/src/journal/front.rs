@@ -20,6 +20,7 @@ use super::head::update_head;
 use super::lane::Runner;
 use super::open::begin;
 use super::options::{JournalOptions, Stopwatch, lock};
+use super::progress::LoadProgress;
 use super::reader::{self, FoundLog};
 use super::running::Running;
 use super::stoppable::Stoppable;
@@ -44,6 +45,8 @@ pub struct Journal {
     numbers_after: u64,
     /// Whether a load has to stop.
     stop: Arc<AtomicBool>,
+    /// Where it is told how far a load is.
+    progress: Arc<LoadProgress>,
     /// Which journal belongs here, if known.
     expected: Option<Expected>,
     stopwatch: Stopwatch,
@@ -66,7 +69,7 @@ impl Journal {
     ) -> Result<Self, StoreError> {
         let lock = lock(&*disk)?;
         let (stage, failure, numbers_after) = (Stage::Opened, None, 0);
-        let (stop, expected) = (Arc::default(), None);
+        let (stop, progress, expected) = (Arc::default(), Arc::default(), None);
         let stopwatch: Stopwatch = Arc::new(|| Duration::ZERO);
         Ok(Self {
             stage,
@@ -76,6 +79,7 @@ impl Journal {
             failure,
             numbers_after,
             stop,
+            progress,
             expected,
             stopwatch,
             _lock: lock,
@@ -96,6 +100,12 @@ impl Journal {
     #[must_use]
     pub fn stoppable(self, stop: Arc<AtomicBool>) -> Self {
         Self { stop, ..self }
+    }
+
+    /// Makes [`Store::load`] tell here how far it is. Call this before it.
+    #[must_use]
+    pub fn telling(self, progress: Arc<LoadProgress>) -> Self {
+        Self { progress, ..self }
     }
 
     /// Makes [`Store::load`] refuse any journal other than this one. Call this before it.
@@ -149,9 +159,11 @@ impl Store for Journal {
         let disk = Stoppable::new(self.disk.clone(), self.stop.clone());
         let found = match self.runner {
             Runner::Inline | Runner::Gated { .. } => {
-                reader::load(&disk, self.expected.as_ref(), sink)
+                reader::load(&disk, (self.expected.as_ref(), &self.progress), sink)
             }
-            Runner::Thread { .. } => load_ahead(&disk, self.expected, sink),
+            Runner::Thread { .. } => {
+                load_ahead(&disk, (self.expected, self.progress.clone()), sink)
+            }
         };
         if disk.is_stopped() {
             return Err(StoreError::Stopped);
@@ -308,7 +320,7 @@ impl Reclaims for Journal {
 /// long. If the load has to stop, it does not wait for the thread, which ends with its next read.
 fn load_ahead(
     disk: &Stoppable,
-    expected: Option<Expected>,
+    (expected, progress): (Option<Expected>, Arc<LoadProgress>),
     sink: &mut dyn FnMut(Change, Option<Place>),
 ) -> Result<FoundLog, StoreError> {
     const CHANGES_AT_A_TIME: usize = 1_024;
@@ -317,7 +329,7 @@ fn load_ahead(
     let ahead = disk.clone();
     let reading = std::thread::spawn(move || {
         let mut portion = Vec::with_capacity(CHANGES_AT_A_TIME);
-        let found = reader::load(&ahead, expected.as_ref(), &mut |change, place| {
+        let found = reader::load(&ahead, (expected.as_ref(), &*progress), &mut |change, place| {
             portion.push((change, place));
             if portion.len() == CHANGES_AT_A_TIME {
                 let full = std::mem::replace(&mut portion, Vec::with_capacity(CHANGES_AT_A_TIME));

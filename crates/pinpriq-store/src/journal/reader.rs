@@ -14,6 +14,7 @@ use pinpriq_records::Malformed;
 
 use super::expected::{Expected, check_age, check_files, check_identity};
 use super::head::read_head;
+use super::progress::LoadProgress;
 use super::segment::{
     BATCH_HEADER_BYTES, BatchHeader, FORMAT_VERSION, FileKind, HEADER_COPY_BYTES, Identity,
     ParsedHeader, SEGMENT_START, SegmentHeader, aligned, file_kind, segment_name,
@@ -268,10 +269,10 @@ pub(crate) fn decode_batch(
     }
 }
 
-/// Reads the whole log and checks all of it. Changes nothing.
+/// Reads the whole log and checks all of it. Changes nothing. Tells how far it is.
 pub(crate) fn load(
     disk: &dyn Disk,
-    expected: Option<&Expected>,
+    (expected, progress): (Option<&Expected>, &LoadProgress),
     sink: &mut dyn FnMut(Change, Option<Place>),
 ) -> Result<FoundLog, StoreError> {
     let head = read_head(disk)?;
@@ -295,13 +296,16 @@ pub(crate) fn load(
         inventory,
         ..FoundLog::default()
     };
+    let ends = headers.iter().skip(1).map(|next| next.previous_end).chain([ending.walk.end]);
+    progress.expect(ends.map(|end| end.saturating_sub(SEGMENT_START)).sum());
     let mut names = Names::default();
     for (place, header) in headers.iter().enumerate() {
         let next = headers.get(place + 1);
         let limit = next.map_or(ending.walk.end, |next| next.previous_end);
         let mut file = Window::open(disk, &segment_name(header.number), limit)?;
         let records = log.loaded.records;
-        let found = read_segment(&mut file, header, &mut names, &mut log.loaded, sink)?;
+        let to = (&mut log.loaded, progress);
+        let found = read_segment(&mut file, header, &mut names, to, sink)?;
         check_link(header, &found, next)?;
         log.segments.push(FoundSegment {
             header: *header,
@@ -351,7 +355,7 @@ fn read_segment(
     file: &mut Window,
     header: &SegmentHeader,
     names: &mut Names,
-    loaded: &mut Loaded,
+    (loaded, progress): (&mut Loaded, &LoadProgress),
     sink: &mut dyn FnMut(Change, Option<Place>),
 ) -> Result<(Walk, u64), StoreError> {
     note_moment(&mut loaded.header, header.incarnation, header.now, 0);
@@ -361,6 +365,7 @@ fn read_segment(
         placed_bytes += decode_batch(header.number, offset, batch, body, names, sink)?;
         note_moment(&mut loaded.header, batch.incarnation, batch.now, batch.last_number);
         loaded.batches += 1;
+        progress.pass((BATCH_HEADER_BYTES + body.len()) as u64);
         loaded.records += u64::from(batch.records);
         Ok(())
     })?;

@@ -167,7 +167,7 @@ pub(crate) fn router(api: Api) -> Router {
         .route("/", any(dashboard::answer))
         .route("/assets/{*file}", any(dashboard::answer))
         .route("/openapi.json", any(openapi::document))
-        .route("/healthz", any(|| async { "ok\n" }))
+        .route("/healthz", any(alive))
         .route("/readyz", any(ready))
         .route("/metrics", any(metrics::answer))
         .fallback(|request: HttpRequest| async move {
@@ -207,6 +207,11 @@ fn counted(response: Response, refusals: &HttpRefusals) -> Response {
 /// Says that a response is a refusal of this module.
 #[derive(Clone, Copy, Debug)]
 struct Refused(Code);
+
+/// Says that the process serves.
+pub(crate) async fn alive() -> &'static str {
+    "ok\n"
+}
 
 /// Says whether changes are accepted.
 async fn ready(Extension(asker): Extension<Asker>) -> Response {
