@@ -151,24 +151,43 @@ impl Counters {
         for (count, more) in self.counts.iter_mut().zip(other.counts) {
             *count += more;
         }
-        for (step, times) in &other.moves {
-            self.note_times(*step, *times);
-        }
-        self.put += other.put;
-        self.acked += other.acked;
-        self.expired += other.expired;
-        self.killed += other.killed;
-        self.dead += other.dead;
-        self.evicted += other.evicted;
-        self.moved += other.moved;
-        self.failures += other.failures;
-        self.duplicates += other.duplicates;
+        self.join(other, |own, more| *own += more);
         self.bytes += other.bytes;
         if let Some(others) = &other.times {
             let own = self.times();
             own.waited.add(&others.waited);
             own.held.add(&others.held);
             own.limited_ms += others.limited_ms;
+        }
+    }
+
+    /// Joins each counter that never falls with that of others. What is there now stays, and so do
+    /// the times.
+    pub fn join(&mut self, others: &Self, join: impl Fn(&mut u64, u64)) {
+        for (step, times) in &others.moves {
+            if let Some((_, own)) = self.moves.iter_mut().find(|(known, _)| known == step) {
+                join(own, *times);
+                continue;
+            }
+            let mut own = 0;
+            join(&mut own, *times);
+            if own > 0 {
+                self.moves.push((*step, own));
+            }
+        }
+        let pairs = [
+            (&mut self.put, others.put),
+            (&mut self.acked, others.acked),
+            (&mut self.expired, others.expired),
+            (&mut self.killed, others.killed),
+            (&mut self.dead, others.dead),
+            (&mut self.evicted, others.evicted),
+            (&mut self.moved, others.moved),
+            (&mut self.failures, others.failures),
+            (&mut self.duplicates, others.duplicates),
+        ];
+        for (own, other) in pairs {
+            join(own, other);
         }
     }
 

@@ -83,7 +83,7 @@ impl Others {
         let mut counters = totals.counters.clone();
         counters.add(&self.before);
         for other in [&shown.counters, &self.gone] {
-            take_off(&mut counters, other);
+            counters.join(other, |own, other| *own = own.saturating_sub(other));
         }
         // What is there now was never counted twice.
         for (at, count) in counters.counts.iter_mut().enumerate() {
@@ -99,28 +99,5 @@ impl Others {
             queues: totals.queues.saturating_sub(shown.queues),
             ..Figures::default()
         }
-    }
-}
-
-/// Takes counters off others.
-fn take_off(counters: &mut Counters, others: &Counters) {
-    for (step, times) in &others.moves {
-        if let Some((_, own)) = counters.moves.iter_mut().find(|(known, _)| known == step) {
-            *own = own.saturating_sub(*times);
-        }
-    }
-    let pairs = [
-        (&mut counters.put, others.put),
-        (&mut counters.acked, others.acked),
-        (&mut counters.expired, others.expired),
-        (&mut counters.killed, others.killed),
-        (&mut counters.dead, others.dead),
-        (&mut counters.evicted, others.evicted),
-        (&mut counters.moved, others.moved),
-        (&mut counters.failures, others.failures),
-        (&mut counters.duplicates, others.duplicates),
-    ];
-    for (own, other) in pairs {
-        *own = own.saturating_sub(other);
     }
 }

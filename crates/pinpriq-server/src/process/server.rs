@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use tokio::task::LocalSet;
 
 use super::http::HttpThread;
-use super::http::waiting::{self, Waiting};
+use super::http::waiting::Waiting;
 use super::opening::{Journals, Opening, Start};
 use super::serving::{Common, Context};
 use super::signals::Signals;
@@ -85,7 +85,7 @@ impl Server {
         let has_http = !of_http.is_empty();
         let progress = Arc::default();
         let waiting = has_http.then(|| Waiting::start(of_http, Arc::clone(&progress)));
-        let waiting = waiting.transpose()?.inspect(waiting::log);
+        let waiting = waiting.transpose()?;
         let shards = config.shards;
         let flag = stop.flag();
         let common = Common::new(shards, has_http, stop);

@@ -3,6 +3,7 @@
 //!
 //! Handlers and door are in one process, so frames are trusted: a malformed one is our own bug.
 
+use crate::doors::resp::options::Opt;
 use crate::doors::resp::table::TABLE;
 
 /// Words, each given as its bytes.
@@ -58,6 +59,12 @@ impl Asked {
     pub(crate) fn words<W: AsRef<[u8]>>(mut self, words: impl IntoIterator<Item = W>) -> Self {
         self.words.extend(words.into_iter().map(|word| word.as_ref().to_vec()));
         self
+    }
+
+    /// Adds an option if there is a value for it and the command has it.
+    pub(crate) fn option(&mut self, option: Opt, value: Option<Vec<u8>>) {
+        let place = TABLE[self.entry].options.iter().position(|known| *known == option);
+        self.options.extend(place.zip(value));
     }
 
     fn put(&self, out: &mut Vec<u8>) {

@@ -21,7 +21,6 @@ use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::task::LocalSet;
 
 use crate::clock::{Clock as _, SystemClock};
-use crate::config::DoorName;
 use crate::doors::http::api::{alive, refuse};
 use crate::doors::http::problem::Problem;
 use crate::error::ServeError;
@@ -181,12 +180,4 @@ fn loading(progress: &LoadProgress) -> Response {
         "the server is loading its tasks: {loaded} of {whole} bytes so far ({percent} %); ask again"
     );
     refuse(&Problem::new("LOADING", sentence))
-}
-
-/// Says in the log that a door answers before the tasks are loaded.
-pub(crate) fn log(waiting: &Waiting) {
-    for address in waiting.addresses() {
-        let door = DoorName::Http.word();
-        tracing::info!(%address, door, "answers questions about health while it loads");
-    }
 }

@@ -59,7 +59,7 @@ impl Request<'_> {
         }
         let spec = &TABLE[asked.entry];
         if self.route.body == Body::Payload && !words.contains(&Word::Payload) {
-            self.add_payload(&mut asked, spec)?;
+            self.add_payload(&mut asked)?;
         }
         self.add_once(&mut asked, spec)?;
         self.add_done(&mut asked, spec)?;
@@ -86,10 +86,8 @@ impl Request<'_> {
         }
     }
 
-    fn add_payload(&mut self, asked: &mut Asked, spec: &Spec) -> Result<(), Problem> {
-        let payload = self.optional_payload()?;
-        let place = spec.options.iter().position(|option| *option == PAYLOAD);
-        asked.options.extend(place.zip(payload));
+    fn add_payload(&mut self, asked: &mut Asked) -> Result<(), Problem> {
+        asked.option(PAYLOAD, self.optional_payload()?);
         Ok(())
     }
 
@@ -104,10 +102,8 @@ impl Request<'_> {
             let sentence = "Idempotency-Key stands for unique and window: give one or the other";
             return Err(Problem::bad(sentence));
         }
-        for (option, value) in [(UNIQUE, key), (WINDOW, IDEMPOTENCY_MS.to_vec())] {
-            let place = spec.options.iter().position(|known| *known == option);
-            asked.options.extend(place.map(|place| (place, value)));
-        }
+        asked.option(UNIQUE, Some(key));
+        asked.option(WINDOW, Some(IDEMPOTENCY_MS.to_vec()));
         Ok(())
     }
 
@@ -238,7 +234,6 @@ pub(crate) fn line(queue: &[u8], line: &[u8]) -> Result<Asked, Problem> {
 /// Returns the frame of one command on a queue or a lane.
 pub(crate) fn of_queue(command: &str, queue: &[u8], member: Option<&[u8]>) -> Frame {
     let mut asked = Asked::of(command).words([queue]);
-    let place = TABLE[asked.entry].options.iter().position(|option| *option == MEMBER);
-    asked.options.extend(place.zip(member.map(<[u8]>::to_vec)));
+    asked.option(MEMBER, member.map(<[u8]>::to_vec));
     Frame::Command(asked)
 }

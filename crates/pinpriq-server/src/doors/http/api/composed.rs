@@ -22,7 +22,6 @@ use super::topics;
 use super::{Api, Asker, given, live, respond};
 use crate::clock::steady_ms;
 use crate::doors::resp::options::{COUNT, CURSOR, Opt, PREFIX};
-use crate::doors::resp::table::TABLE;
 use crate::home::visit::Frames;
 
 /// The number of queues or schedules on a page: by default, and at most.
@@ -107,15 +106,13 @@ async fn page(
     command: &str,
 ) -> Result<Result<(String, Vec<Vec<u8>>), Response>, Problem> {
     let mut list = Asked::of(command);
-    let spec = &TABLE[list.entry];
     for option in [PREFIX, CURSOR, COUNT] {
         let mut value = request.values.option(option)?;
         if option == COUNT {
             let count = value.map_or(Ok(PAGE), |value| count_of(&value))?;
             value = Some(count.min(PAGE_MAX).to_string().into_bytes());
         }
-        let place = spec.options.iter().position(|known| *known == option);
-        list.options.extend(place.zip(value));
+        list.option(option, value);
     }
     std::mem::take(&mut request.values).end("the list")?;
     let (head, body) = asker.whole(&Frame::Command(list), Form::Names).await?;

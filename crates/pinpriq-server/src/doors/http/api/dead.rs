@@ -16,8 +16,7 @@ use super::Asker;
 use super::asking::of_queue;
 use super::ranking::{all_names, figures};
 use crate::clock::steady_ms;
-use crate::doors::resp::options::{COUNT, CURSOR, Opt, STATE};
-use crate::doors::resp::table::TABLE;
+use crate::doors::resp::options::{COUNT, CURSOR, STATE};
 
 /// The most tasks that are looked at: in one queue, and in all together.
 const TASKS_MAX: usize = 1_000;
@@ -196,15 +195,8 @@ fn bytes(text: Option<String>, base64: Option<String>) -> Option<Vec<u8>> {
 /// Returns the frame that asks for a page of tasks.
 fn scan(name: &[u8], cursor: &str, count: usize, state: Option<&str>) -> Frame {
     let mut asked = Asked::of("SCAN").words([name]);
-    let options: [(Opt, Option<Vec<u8>>); 3] = [
-        (CURSOR, Some(cursor.as_bytes().to_vec())),
-        (COUNT, Some(count.to_string().into_bytes())),
-        (STATE, state.map(|state| state.as_bytes().to_vec())),
-    ];
-    let spec = &TABLE[asked.entry];
-    for (option, value) in options {
-        let place = spec.options.iter().position(|known| *known == option);
-        asked.options.extend(place.zip(value));
-    }
+    asked.option(CURSOR, Some(cursor.as_bytes().to_vec()));
+    asked.option(COUNT, Some(count.to_string().into_bytes()));
+    asked.option(STATE, state.map(|state| state.as_bytes().to_vec()));
     Frame::Command(asked)
 }

@@ -22,7 +22,6 @@ use super::rates::{Flow, Rates};
 use super::{Api, Asker};
 use crate::clock::steady_ms;
 use crate::doors::resp::options::{COUNT, CURSOR, Opt, with};
-use crate::doors::resp::table::TABLE;
 
 /// The order of the queues.
 pub(super) const SORT: Opt =
@@ -96,11 +95,8 @@ pub(super) async fn all_names(asker: &Asker) -> Result<Vec<Vec<u8>>, Problem> {
     let (mut all, mut cursor) = (Vec::new(), "0".to_owned());
     loop {
         let mut list = Asked::of("QUEUE LIST");
-        let spec = &TABLE[list.entry];
-        for (option, value) in [(COUNT, NAMES.to_string()), (CURSOR, cursor)] {
-            let place = spec.options.iter().position(|known| *known == option);
-            list.options.extend(place.map(|place| (place, value.into_bytes())));
-        }
+        list.option(COUNT, Some(NAMES.to_string().into_bytes()));
+        list.option(CURSOR, Some(cursor.into_bytes()));
         let (_, body) = asker.whole(&Frame::Command(list), Form::Names).await?;
         let Some((next, names)) = names_of(&body) else {
             let sentence = "the queues cannot be listed at the moment";

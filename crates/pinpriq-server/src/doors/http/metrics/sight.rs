@@ -34,32 +34,9 @@ impl Highest {
     pub(crate) fn raised(&self, figures: &Figures) -> Figures {
         let mut figures = figures.clone();
         let mut highest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        raise(&mut figures.counters, &highest);
+        figures.counters.join(&highest, |own, highest| *own = (*own).max(highest));
         *highest = figures.counters.clone();
         figures
-    }
-}
-
-fn raise(counters: &mut Counters, highest: &Counters) {
-    for (step, times) in &highest.moves {
-        match counters.moves.iter_mut().find(|(known, _)| known == step) {
-            Some((_, own)) => *own = (*own).max(*times),
-            None => counters.moves.push((*step, *times)),
-        }
-    }
-    let pairs = [
-        (&mut counters.put, highest.put),
-        (&mut counters.acked, highest.acked),
-        (&mut counters.expired, highest.expired),
-        (&mut counters.killed, highest.killed),
-        (&mut counters.dead, highest.dead),
-        (&mut counters.evicted, highest.evicted),
-        (&mut counters.moved, highest.moved),
-        (&mut counters.failures, highest.failures),
-        (&mut counters.duplicates, highest.duplicates),
-    ];
-    for (own, high) in pairs {
-        *own = (*own).max(high);
     }
 }
 
