@@ -47,11 +47,12 @@ function tell(shown, { server: it, clients, persistence, tasks }) {
 
 const card = (title, pairs) => section(title, h("div", { class: "card" }, facts(pairs)));
 
-function journal({ persistence: it }) {
+function journal({ persistence: it, disk_free_bytes: free }) {
   const commits = it.journal_commit_us;
   return card("Disk", [
     ["In use", bytes(it.journal_bytes_used)],
     ["Of that, still counts", bytes(it.journal_bytes_live)],
+    ["Free on the disk", free === undefined ? "–" : bytes(free)],
     ["Waits to be written", bytes(it.journal_bytes_pending)],
     ["Files", count(it.journal_segments)],
     ["Writes", count(it.journal_writes)],

@@ -94,6 +94,17 @@ fn what_is_wrong_is_said() {
 }
 
 #[test]
+fn a_server_tells_its_sections_its_disk_and_its_configuration() {
+    let site = Site::open(&["--durability", "sync", "--payload-bytes-max", "1KiB"]);
+    let told = site.ask("GET /v1/server", b"");
+    let told: serde_json::Value = serde_json::from_slice(&told.body).unwrap();
+    assert_eq!(told["persistence"]["durability"], "sync");
+    assert!(told["disk_free_bytes"].as_u64().unwrap() > 0, "{told}");
+    assert_eq!(told["configuration"]["payload_bytes_max"], 1024, "{told}");
+    site.server.stop();
+}
+
+#[test]
 fn a_long_poll_gets_what_comes() {
     let site = Site::open(&["--shards", "2"]);
     let mut waiting = site.browser();

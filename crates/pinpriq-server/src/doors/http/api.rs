@@ -115,9 +115,12 @@ impl Api {
     pub(crate) async fn sight(&self) -> Option<Sight> {
         let survey = self.monitor.survey().await?;
         let others = survey.others.as_ref().map(|others| self.highest.raised(others));
-        let disk_free =
-            rustix::fs::statvfs(&self.data).ok().map(|disk| disk.f_bavail * disk.f_frsize);
-        Some(Sight { survey, others, disk_free })
+        Some(Sight { survey, others, disk_free: self.disk_free() })
+    }
+
+    /// Returns the bytes that are free where the data directory is, if there is one.
+    fn disk_free(&self) -> Option<u64> {
+        rustix::fs::statvfs(&self.data).ok().map(|disk| disk.f_bavail * disk.f_frsize)
     }
 }
 

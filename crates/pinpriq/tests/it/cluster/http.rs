@@ -4,6 +4,7 @@ use super::Etcd;
 use crate::http::browser::{Browser, Request};
 use crate::serving::Serving;
 
+/// The queues, with two tasks each when they are looked at.
 const QUEUES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 
 #[test]
@@ -30,6 +31,7 @@ fn every_node_answers_for_all_queues() {
         let listed = browser.ask(&Request::of("GET /v1/queues", b"")).text();
         assert_eq!(listed.matches(r#""R":2,"#).count(), QUEUES.len(), "{listed}");
     }
+    check_what_is_watched(&mut browsers);
     let [one, other] = &mut browsers;
     for queue in QUEUES {
         let taken = one.ask(&Request::of(&format!("POST /v1/queues/{queue}:take"), b"")).text();
@@ -43,5 +45,23 @@ fn every_node_answers_for_all_queues() {
     assert!(stats.contains(r#""acked":6,"#), "{stats}");
     for node in nodes {
         node.stop();
+    }
+}
+
+/// Checks what dashboards and alerts read: an order asks all nodes, while metrics and history are
+/// those of the shards that a node serves, so that a sum over the nodes counts nothing twice.
+fn check_what_is_watched(browsers: &mut [Browser]) {
+    let mut pages = Vec::new();
+    for browser in browsers {
+        let ordered = browser.ask(&Request::of("GET /v1/queues?sort=ready&desc=true", b"")).text();
+        assert!(ordered.contains(r#""total":6"#), "{ordered}");
+        assert_eq!(browser.ask(&Request::of("GET /", b"")).status, 200);
+        assert_eq!(browser.ask(&Request::of("GET /v1/history", b"")).status, 200);
+        pages.push(browser.ask(&Request::of("GET /metrics", b"")).text());
+    }
+    for queue in QUEUES {
+        let line = format!("pinpriq_tasks{{queue=\"{queue}\",state=\"R\"}} 2\n");
+        let shown = pages.iter().filter(|page| page.contains(&line)).count();
+        assert_eq!(shown, 1, "{queue}: {pages:?}");
     }
 }

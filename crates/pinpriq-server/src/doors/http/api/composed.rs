@@ -199,11 +199,14 @@ pub(super) fn rates_of(api: &Api, name: &[u8], flow: Flow, now_ms: u64) -> Optio
     seen.map(|it| Rates { came: it.came, left: it.left }).or(noted)
 }
 
-/// Tells about the server, and how it was set.
+/// Tells about the server, its disk, and how it was set.
 async fn server((api, asker): (&Api, &Asker), request: Request<'_>) -> Result<Response, Problem> {
     request.values.end("it")?;
     let (head, mut body) = asker.whole(&Frame::Server, Form::Nothing).await?;
     if head.status == 200 && body.pop() == Some(b'}') {
+        if let Some(free) = api.disk_free() {
+            body.extend_from_slice(format!(",\"disk_free_bytes\":{free}").as_bytes());
+        }
         body.extend_from_slice(b",\"configuration\":");
         body.extend_from_slice(&api.configuration);
         body.push(b'}');

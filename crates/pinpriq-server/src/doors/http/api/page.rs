@@ -63,7 +63,11 @@ const fn answer_of(route: &Route) -> &'static str {
         (Does::Own(Own::Schedules), _) => "`{cursor, schedules}`",
         (Does::Own(Own::Queue | Own::SetQueue), _) => "`{name, settings, stats}`",
         (Does::Own(Own::CreateQueue), _) => "201 `{name, settings, stats}`",
-        (Does::Own(Own::Server), _) => "an object for each section",
+        (Does::Own(Own::Server), _) => {
+            "an object for each section, `disk_free_bytes`, and how it was set: `configuration`"
+        }
+        (Does::Own(Own::Events), _) => "server-sent events, until one side ends",
+        (Does::Own(Own::History), _) => "a column for each figure",
         (Does::Own(Own::Connections), _) => "`{connections}`",
         (_, Form::Put) => "201 `{id, new}`, for a duplicate 200; with `wait` also `outcome`",
         (_, Form::Line | Form::Atomic) => "a line for each line: `{id, new}` or a problem",
