@@ -12,10 +12,18 @@ use super::tree::{File, Tree};
 
 /// Each of our crates, with those of ours that it may use. Only the fuzz targets may use the
 /// program, and nothing may use the fuzz targets, the simulator or xtask.
-const DIRECTIONS: [(&str, &[&str]); 25] = [
+const DIRECTIONS: [(&str, &[&str]); 26] = [
     (
         "pinpriq-fuzz",
-        &["pinpriq", "pinpriq-engine", "pinpriq-letters", MODEL, "pinpriq-store", "pinpriq-wire"],
+        &[
+            "pinpriq",
+            "pinpriq-engine",
+            "pinpriq-letters",
+            MODEL,
+            "pinpriq-store",
+            "pinpriq-users",
+            "pinpriq-wire",
+        ],
     ),
     (
         "pinpriq-sim",
@@ -34,6 +42,7 @@ const DIRECTIONS: [(&str, &[&str]); 25] = [
             "pinpriq-remote",
             "pinpriq-server",
             "pinpriq-store",
+            "pinpriq-users",
             "pinpriq-wire",
         ],
     ),
@@ -81,6 +90,7 @@ const DIRECTIONS: [(&str, &[&str]); 25] = [
     ("pinpriq-calendar", &[]),
     ("pinpriq-dashboard", &[]),
     ("pinpriq-planted", &[]),
+    ("pinpriq-users", &[]),
     ("xtask", &[PLANTED]),
 ];
 
