@@ -12,7 +12,7 @@ use super::tree::{File, Tree};
 
 /// Each of our crates, with those of ours that it may use. Only the fuzz targets may use the
 /// program, and nothing may use the fuzz targets, the simulator or xtask.
-const DIRECTIONS: [(&str, &[&str]); 26] = [
+const DIRECTIONS: [(&str, &[&str]); 27] = [
     (
         "pinpriq-fuzz",
         &[
@@ -90,6 +90,7 @@ const DIRECTIONS: [(&str, &[&str]); 26] = [
     ("pinpriq-calendar", &[]),
     ("pinpriq-dashboard", &[]),
     ("pinpriq-planted", &[]),
+    ("pinpriq-rights", &["pinpriq-engine", "pinpriq-users"]),
     ("pinpriq-users", &[]),
     ("xtask", &[PLANTED]),
 ];

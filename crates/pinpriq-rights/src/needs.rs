@@ -1,0 +1,175 @@
+//! Which rights a command needs, on which queues and topics. A lane counts as its topic, and a
+//! schedule as its queue.
+//!
+//! The match has an arm for each command, so a new one does not compile before somebody has decided
+//! what it needs. Who has which rights is not known here.
+
+use pinpriq_engine::command::{Command, Done, Held, HeldBy, Put, QueueCommand, Step, Take};
+use pinpriq_engine::export::Import;
+use pinpriq_engine::fanout::MemberCommand;
+use pinpriq_engine::schedule::ScheduleCommand;
+use pinpriq_engine::settings::{Assignment, DEADLETTER, Value};
+use pinpriq_users::Right;
+
+/// What a command needs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Need<'c> {
+    /// A right on this queue or topic.
+    On(Right, &'c [u8]),
+    /// A right on all that it touches, which only the engine knows. Lists leave out the rest.
+    Wherever(Right),
+}
+
+/// Tells all that a command needs. One that needs nothing is free.
+pub fn each_need<'c>(command: &Command<'c>, tell: &mut dyn FnMut(Need<'c>)) {
+    use Right::{Look, Manage, Put as Puts, Take as Takes};
+    match *command {
+        Command::Put(put) | Command::PutInLine { put, .. } => of_put(&put, tell),
+        Command::Publish(publish) => tell(Need::On(Puts, publish.topic)),
+        Command::Take(take) => of_take(&take, tell),
+        Command::TakeDone { done, take } => {
+            done.iter().for_each(|Done { queue, .. }| tell(Need::On(Takes, queue)));
+            of_take(&take, tell);
+        }
+        Command::Subscribe { queues, .. } | Command::Unsubscribe { queues, .. } => {
+            queues.iter().for_each(|queue| tell(Need::On(Takes, queue)));
+        }
+        Command::Ack(ack) => tell(Need::On(Takes, ack.held.queue.name)),
+        Command::AckAll { queue, .. } => tell(Need::On(Takes, queue.name)),
+        Command::Release(release) => tell(Need::On(Takes, release.held.queue.name)),
+        Command::Fail(fail) => tell(Need::On(Takes, fail.held.queue.name)),
+        Command::Bury { held, .. } => tell(Need::On(Takes, held.queue.name)),
+        Command::Touch { held, .. } => tell(of_held(&held)),
+        Command::Update(update) => {
+            let right = if update.receipt.is_some() { Takes } else { Manage };
+            tell(Need::On(right, update.queue.name));
+        }
+        Command::Peek(peek) => tell(Need::On(Look, peek.queue.name)),
+        Command::Scan(scan) => tell(Need::On(Look, scan.queue.name)),
+        Command::Export(export) => tell(Need::On(Look, export.queue)),
+        Command::Get { queue, .. }
+        | Command::Explain { queue, .. }
+        | Command::Await { queue, .. } => tell(Need::On(Look, queue.name)),
+        Command::Leases(leases) => tell(match leases.queue {
+            Some(queue) => Need::On(Look, queue.name),
+            None => Need::Wherever(Look),
+        }),
+        Command::Kill { queue, .. } | Command::Plow { queue, .. } => {
+            tell(Need::On(Manage, queue.name));
+        }
+        Command::Dig(transfer)
+        | Command::Switch { transfer, .. }
+        | Command::Snatch(transfer)
+        | Command::Restart(transfer) => tell(Need::On(Manage, transfer.queue.name)),
+        Command::Move { from, to, .. } => {
+            tell(Need::On(Manage, from.name));
+            tell(Need::On(Puts, to));
+        }
+        Command::Redrive { queue, .. } => {
+            tell(Need::On(Manage, queue.name));
+            tell(Need::Wherever(Puts));
+        }
+        Command::Import(import) => of_import(import, tell),
+        Command::Queue(command) => of_queue(command, tell),
+        Command::Member(command) => tell(match command {
+            MemberCommand::Join { topic, .. } | MemberCommand::LeaveTopic { topic, .. } => {
+                Need::On(Takes, topic)
+            }
+            MemberCommand::Beat { .. } | MemberCommand::Leave(_) => Need::Wherever(Takes),
+            MemberCommand::List(topic) => Need::On(Look, topic),
+        }),
+        Command::Schedule(command) => of_schedule(command, tell),
+        Command::Transaction(steps) => {
+            for step in steps {
+                if let Step::Command(command) = step {
+                    each_need(command, tell);
+                }
+            }
+        }
+        // Each asks for nothing that was not allowed before.
+        Command::Credit(_) | Command::PutBack(_) | Command::GiveBack(_) => {}
+    }
+}
+
+fn of_put<'c>(put: &Put<'c>, tell: &mut dyn FnMut(Need<'c>)) {
+    tell(Need::On(Right::Put, put.queue));
+    if put.wait.is_some() {
+        // The reply says what became of the task.
+        tell(Need::On(Right::Look, put.queue));
+    }
+}
+
+fn of_take<'c>(take: &Take<'c>, tell: &mut dyn FnMut(Need<'c>)) {
+    take.queues.iter().for_each(|queue| tell(Need::On(Right::Take, queue)));
+}
+
+/// By its id alone, a task can be touched that nobody has taken.
+const fn of_held<'c>(held: &Held<'c>) -> Need<'c> {
+    match held.by {
+        HeldBy::Receipt(_) => Need::On(Right::Take, held.queue.name),
+        HeldBy::Id(_) => Need::On(Right::Manage, held.queue.name),
+    }
+}
+
+fn of_queue<'c>(command: QueueCommand<'c>, tell: &mut dyn FnMut(Need<'c>)) {
+    match command {
+        QueueCommand::Create { queue, settings } => of_settings(queue, settings, tell),
+        QueueCommand::Set { queue, settings } => of_settings(queue.name, settings, tell),
+        QueueCommand::Drop(queue) => tell(Need::On(Right::Manage, queue)),
+        QueueCommand::Truncate(queue)
+        | QueueCommand::Pause { queue, .. }
+        | QueueCommand::Resume { queue, .. } => tell(Need::On(Right::Manage, queue.name)),
+        QueueCommand::Show(queue) | QueueCommand::Stats(Some(queue)) => {
+            tell(Need::On(Right::Look, queue.name));
+        }
+        QueueCommand::List { .. } | QueueCommand::Stats(None) => {
+            tell(Need::Wherever(Right::Look));
+        }
+    }
+}
+
+/// Whoever says where dead letters go puts them there.
+fn of_settings<'c>(queue: &'c [u8], settings: &[Assignment<'c>], tell: &mut dyn FnMut(Need<'c>)) {
+    tell(Need::On(Right::Manage, queue));
+    for (setting, value) in settings {
+        if let (true, Value::Bytes(dead_letters)) = (*setting == DEADLETTER, value) {
+            tell(Need::On(Right::Put, dead_letters));
+        }
+    }
+}
+
+fn of_schedule<'c>(command: ScheduleCommand<'c>, tell: &mut dyn FnMut(Need<'c>)) {
+    match command {
+        ScheduleCommand::Set(new) => {
+            tell(Need::On(Right::Manage, new.queue));
+            tell(Need::On(Right::Put, new.queue));
+            // One of this name may put into another queue so far.
+            tell(Need::Wherever(Right::Manage));
+        }
+        ScheduleCommand::Show(_) | ScheduleCommand::List { .. } => {
+            tell(Need::Wherever(Right::Look));
+        }
+        ScheduleCommand::Pause(_)
+        | ScheduleCommand::Resume(_)
+        | ScheduleCommand::Drop(_)
+        | ScheduleCommand::Fire(_) => tell(Need::Wherever(Right::Manage)),
+    }
+}
+
+fn of_import<'c>(import: Import<'c>, tell: &mut dyn FnMut(Need<'c>)) {
+    match import {
+        Import::Queue { queue, settings, .. } => {
+            of_settings(queue, settings.unwrap_or_default(), tell);
+        }
+        Import::Schedule(schedule) => {
+            tell(Need::On(Right::Manage, &schedule.plan.queue));
+            tell(Need::On(Right::Put, &schedule.plan.queue));
+        }
+        Import::Task { .. } | Import::Window(_) => {
+            tell(Need::On(Right::Manage, import.queue()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
