@@ -59,8 +59,8 @@ impl User {
         }
         let only_in = |one: &Self, other: &Self| -> Vec<Name> {
             let tokens = one.tokens.iter();
-            let changed = tokens.filter(|(name, digest)| other.tokens.get(*name) != Some(digest));
-            changed.map(|(name, _)| name.clone()).collect()
+            let lacking = tokens.filter(|(name, digest)| other.tokens.get(*name) != Some(digest));
+            lacking.map(|(name, _)| name.clone()).collect()
         };
         changes.extend(only_in(self, newer).into_iter().map(Change::TokenRevoked));
         changes.extend(only_in(newer, self).into_iter().map(Change::TokenAdded));

@@ -118,6 +118,7 @@ impl Limits {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
     use std::num::NonZeroU64;
 
     use super::{Limit, Limits};
@@ -156,7 +157,7 @@ mod tests {
             "max_tasks=9223372036854775808",
             "max_connections=many",
         ] {
-            all += &format!("{}\n", Limit::parse_assignment(text).unwrap_err());
+            writeln!(all, "{}", Limit::parse_assignment(text).unwrap_err()).unwrap();
         }
         expect_test::expect_file!["../testdata/wrong_limits.txt"].assert_eq(&all);
     }

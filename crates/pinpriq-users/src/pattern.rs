@@ -158,6 +158,7 @@ fn write_encoded(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use std::fmt::Write as _;
 
     use super::Pattern;
 
@@ -210,7 +211,7 @@ mod tests {
         let mut all = String::new();
         let long = "x".repeat(65_536);
         for text in ["", "a*b", "**", "a%", "a%2", "a%zz", "a%2*", "a b", "a\n", &long] {
-            all += &format!("{}\n", text.parse::<Pattern>().unwrap_err());
+            writeln!(all, "{}", text.parse::<Pattern>().unwrap_err()).unwrap();
         }
         expect_test::expect_file!["../testdata/wrong_patterns.txt"].assert_eq(&all);
     }

@@ -104,6 +104,7 @@ impl fmt::Display for Rule {
 mod tests {
     use super::Rule;
     use crate::right::Right;
+    use std::fmt::Write as _;
 
     #[test]
     fn rules_are_read_and_written() {
@@ -125,7 +126,7 @@ mod tests {
         let wrong =
             ["", "puts:a", "PUT:a", ":a", "*", "put", "put:", "put:a*b", "admin:*", " put:a"];
         for text in wrong {
-            all += &format!("{}\n", text.parse::<Rule>().unwrap_err());
+            writeln!(all, "{}", text.parse::<Rule>().unwrap_err()).unwrap();
         }
         expect_test::expect_file!["../testdata/wrong_rules.txt"].assert_eq(&all);
     }

@@ -40,6 +40,14 @@ pub struct OpenToOthers {
     mode: u32,
 }
 
+impl OpenToOthers {
+    /// The mode of the file.
+    #[must_use]
+    pub const fn mode(&self) -> u32 {
+        self.mode
+    }
+}
+
 /// Why a file was not read or not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {

@@ -112,9 +112,8 @@ impl TokenDigest {
     }
 
     /// The first bytes, by which a digest is looked for.
-    pub(crate) const fn beginning(&self) -> [u8; 8] {
-        let [a, b, c, d, e, f, g, h, ..] = self.0;
-        [a, b, c, d, e, f, g, h]
+    pub(crate) fn beginning(&self) -> [u8; 8] {
+        self.0.first_chunk().copied().unwrap_or_default()
     }
 }
 

@@ -25,6 +25,7 @@ use self::tasks::{
     TransferArgs, UpdateArgs,
 };
 use self::top::TopArgs;
+use self::users::UserCommand;
 use self::values::number_in;
 use self::wire::WireCommand;
 
@@ -45,6 +46,8 @@ mod task_texts;
 pub(crate) mod tasks;
 mod texts;
 pub(crate) mod top;
+pub(crate) mod users;
+mod users_texts;
 mod values;
 pub(crate) mod wire;
 mod wire_texts;
@@ -183,6 +186,9 @@ pub(crate) enum Command {
     /// Look at a cluster of several machines, change it, fill it, and copy it
     #[command(subcommand, long_about = cluster_texts::CLUSTER)]
     Cluster(ClusterCommand),
+    /// Say who may do what: change the file of users
+    #[command(subcommand, long_about = users_texts::USER)]
+    User(UserCommand),
     /// Tell what is in a data directory, and whether it is damaged
     #[command(long_about = texts::CHECK, after_help = texts::AFTER_CHECK)]
     Check(CheckArgs),

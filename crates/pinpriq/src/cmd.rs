@@ -23,6 +23,7 @@ mod serve;
 mod status;
 mod take;
 mod top;
+mod user;
 mod wire;
 
 #[cfg(test)]
@@ -73,6 +74,7 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Members(arguments) => fanout::members(&arguments),
         Command::Wire(command) => wire::wire(command),
         Command::Cluster(command) => cluster::cluster(&command),
+        Command::User(command) => user::user(&command),
         Command::Check(arguments) => check::check(&arguments),
         Command::Salvage(arguments) => salvage::salvage(&arguments),
         Command::Reshard(arguments) => reshard::reshard(&arguments),

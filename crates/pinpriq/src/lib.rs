@@ -7,6 +7,7 @@
 mod args;
 mod cluster;
 mod cmd;
+mod columns;
 mod config;
 mod connection;
 mod environment;

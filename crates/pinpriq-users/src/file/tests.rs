@@ -49,7 +49,7 @@ fn a_whole_file_is_read() {
     assert_eq!(orders.password.as_ref().and_then(|hash| hash.text()), Some(HASH));
     assert_eq!(orders.limits.of(Limit::Tasks).map(u64::from), Some(1_000_000));
     assert_eq!(orders.limits.of(Limit::RequestsPerSecond), None);
-    let tokens: Vec<&str> = orders.tokens.keys().map(|name| name.as_str()).collect();
+    let tokens: Vec<&str> = orders.tokens.keys().map(crate::Name::as_str).collect();
     assert_eq!(tokens, ["ci"]);
     assert!(users.user("ops@example.com").unwrap().rights.is_admin());
     assert_eq!(users.user("anonymous").unwrap().password, None);

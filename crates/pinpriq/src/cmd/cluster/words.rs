@@ -7,6 +7,7 @@ use pinpriq_ledger::Status;
 
 use super::picture::{Picture, named, state_word};
 use crate::cluster::url::ClusterUrl;
+use crate::columns::{heads, table};
 use crate::json::Json;
 
 /// The verdict, and a line for each node.
@@ -180,22 +181,4 @@ pub(super) fn lines(items: impl Iterator<Item = impl Display>) -> String {
 fn mebibytes(bytes: u64) -> String {
     let tenths = bytes / (1 << 20) * 10 + bytes % (1 << 20) * 10 / (1 << 20);
     format!("{}.{}", tenths / 10, tenths % 10)
-}
-
-fn heads(names: &[&str]) -> Vec<String> {
-    names.iter().map(|&name| name.to_owned()).collect()
-}
-
-/// Lines of cells, below each other. What ends a line is not filled up.
-fn table(lines: &[Vec<String>]) -> String {
-    let columns = lines.first().map_or(0, Vec::len);
-    let width = |column: usize| {
-        let cells = lines.iter().filter_map(|line| line.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    lines.iter().fold(String::new(), |text, line| {
-        let cells = line.iter().zip(&widths).map(|(cell, &width)| format!("{cell:<width$}"));
-        text + cells.collect::<Vec<_>>().join("  ").trim_end() + "\n"
-    })
 }

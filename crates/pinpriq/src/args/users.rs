@@ -1,0 +1,144 @@
+//! The arguments of the commands that change the file of users.
+//!
+//! A password is no argument: other programs of the machine could see it.
+
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use pinpriq_users::{Limit, Name, Rule};
+
+use super::users_texts as texts;
+
+/// What can be done about users.
+#[derive(Debug, Subcommand)]
+pub(crate) enum UserCommand {
+    /// Add a user, and ask for a password
+    #[command(long_about = texts::ADD, after_help = texts::AFTER_ADD)]
+    Add(AddArgs),
+    /// Ask for another password of a user
+    #[command(long_about = texts::PASSWD, after_help = texts::AFTER_PASSWD)]
+    Passwd(NameArgs),
+    /// Replace all rules of a user
+    #[command(long_about = texts::RIGHTS, after_help = texts::AFTER_RIGHTS)]
+    Rights(RightsArgs),
+    /// Set limits of a user, or take them away
+    #[command(long_about = texts::LIMITS, after_help = texts::AFTER_LIMITS)]
+    Limits(LimitsArgs),
+    /// Add, list and revoke tokens of a user
+    #[command(long_about = texts::TOKEN, after_help = texts::AFTER_TOKEN)]
+    Token(TokenArgs),
+    /// Print a table of all users
+    #[command(after_help = texts::AFTER_LIST)]
+    List(ListArgs),
+    /// Remove a user, and tell what the user had
+    #[command(after_help = texts::AFTER_REMOVE)]
+    Remove(NameArgs),
+}
+
+/// The file.
+#[derive(Debug, Args)]
+pub(crate) struct FileArgs {
+    /// The file of users
+    #[arg(long, env = "PINPRIQ_USERS", hide_env_values = true, value_name = "FILE")]
+    pub(crate) users: PathBuf,
+}
+
+/// A user, and nothing else.
+#[derive(Debug, Args)]
+pub(crate) struct NameArgs {
+    /// The name of the user
+    pub(crate) name: Name,
+
+    #[command(flatten)]
+    pub(crate) file: FileArgs,
+}
+
+/// The arguments of `user add`.
+#[derive(Debug, Args)]
+pub(crate) struct AddArgs {
+    /// The name of the user: letters, digits, `_`, `.`, `@` and `-`
+    pub(crate) name: Name,
+
+    /// What the user may do, such as put:orders.* or admin
+    #[arg(value_name = "RULE")]
+    pub(crate) rules: Vec<Rule>,
+
+    /// Ask for no password: the user has tokens, or needs neither
+    #[arg(long)]
+    pub(crate) no_password: bool,
+
+    #[command(flatten)]
+    pub(crate) file: FileArgs,
+}
+
+/// The arguments of `user rights`.
+#[derive(Debug, Args)]
+pub(crate) struct RightsArgs {
+    /// The name of the user
+    pub(crate) name: Name,
+
+    /// All that the user may do from now on, such as put:orders.* or admin
+    #[arg(value_name = "RULE", required_unless_present = "none")]
+    pub(crate) rules: Vec<Rule>,
+
+    /// Leave the user no rights
+    #[arg(long, conflicts_with = "rules")]
+    pub(crate) none: bool,
+
+    #[command(flatten)]
+    pub(crate) file: FileArgs,
+}
+
+/// The arguments of `user limits`.
+#[derive(Debug, Args)]
+pub(crate) struct LimitsArgs {
+    /// The name of the user
+    pub(crate) name: Name,
+
+    /// A limit with a number, or with none to take it away
+    #[arg(value_name = "LIMIT=N", required = true, value_parser = Limit::parse_assignment)]
+    pub(crate) limits: Vec<(Limit, Option<NonZeroU64>)>,
+
+    #[command(flatten)]
+    pub(crate) file: FileArgs,
+}
+
+/// What can be done about tokens.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum TokenAction {
+    /// Make a token, and print it
+    Add,
+    /// Print the names of all tokens
+    List,
+    /// Take a token away
+    Revoke,
+}
+
+/// The arguments of `user token`.
+#[derive(Debug, Args)]
+pub(crate) struct TokenArgs {
+    /// The name of the user
+    pub(crate) name: Name,
+
+    /// What to do
+    pub(crate) action: TokenAction,
+
+    /// The name of the token: letters, digits, `_`, `.`, `@` and `-`
+    #[arg(required_if_eq_any([("action", "add"), ("action", "revoke")]))]
+    pub(crate) token: Option<Name>,
+
+    #[command(flatten)]
+    pub(crate) file: FileArgs,
+}
+
+/// The arguments of `user list`.
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    pub(crate) file: FileArgs,
+
+    /// Print JSON objects, one in each line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
