@@ -14,6 +14,7 @@ mod letters;
 mod pinpriq_wire;
 mod recovery;
 mod resp;
+mod users;
 
 use commands::engine_tests::random;
 
@@ -23,16 +24,18 @@ pub use letters::letters;
 pub use pinpriq_wire::pinpriq_wire;
 pub use recovery::recovery;
 pub use resp::resp;
+pub use users::users;
 
 /// A check that panics if a promise does not hold for these bytes.
 pub type Target = fn(&[u8]);
 
 /// Every target by its name, which is also that of its directory of inputs.
-pub const TARGETS: [(&str, Target); 6] = [
+pub const TARGETS: [(&str, Target); 7] = [
     ("resp", resp),
     ("pinpriq_wire", pinpriq_wire),
     ("recovery", recovery),
     ("commands", commands),
     ("configuration", configuration),
     ("letters", letters),
+    ("users", users),
 ];

@@ -51,6 +51,8 @@ mod starting;
 #[cfg(test)]
 mod unread_log;
 #[cfg(test)]
+mod users;
+#[cfg(test)]
 mod versions;
 #[cfg(test)]
 mod wire;
