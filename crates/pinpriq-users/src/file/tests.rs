@@ -56,6 +56,17 @@ fn a_whole_file_is_read() {
 }
 
 #[test]
+fn the_file_of_the_documentation_can_be_read() {
+    let page = include_str!("../../../../docs/security.md");
+    let (_, after) = page.split_once("```toml\n").unwrap();
+    let (text, _) = after.split_once("```").unwrap();
+    let users = read(text).unwrap();
+    let names: Vec<&str> = users.each().map(|user| user.name.as_str()).collect();
+    assert_eq!(names, ["ops@example.com", "orders", "packer"]);
+    assert!(users.user("packer").unwrap().tokens.contains_key("line-1"));
+}
+
+#[test]
 fn there_may_be_no_users() {
     for text in ["", "# Nobody yet.\n", "users = {}", "[users]\n"] {
         assert!(read(text).unwrap().is_empty(), "{text}");
