@@ -35,7 +35,10 @@ pub enum WrongLimit {
     #[error("{} has no value: write it as max_tasks=1000, or as max_tasks=none", quoted(.0))]
     NoValue(String),
     /// The value is none.
-    #[error("the limit {limit} is a whole number from 1 to {LIMIT_MAX}, or none; it is {}", quoted(.value))]
+    #[error(
+        "the limit {limit} is a whole number from 1 to {LIMIT_MAX}, or none; it is {}",
+        quoted(.value)
+    )]
     Value {
         /// What was to be limited.
         limit: Limit,

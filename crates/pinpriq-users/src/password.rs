@@ -57,7 +57,8 @@ pub enum WrongPassword {
 pub enum WrongHash {
     /// It is something else, perhaps the password itself.
     #[error(
-        "it is no argon2id hash, which begins with $argon2id$v=19$; `pinpriq user passwd` writes one"
+        "it is no argon2id hash, which begins with $argon2id$v=19$; `pinpriq user passwd` writes \
+         one"
     )]
     NotArgon2id,
     /// Checking a password against it would take the server down.

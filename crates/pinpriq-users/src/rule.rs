@@ -31,7 +31,10 @@ pub enum WrongRule {
     #[error("the rule {0} says on which queues with a pattern: write {0}:NAME, or {0}:* for all")]
     NoPattern(Right),
     /// The right to run the server has a pattern.
-    #[error("the rule {} has a pattern: admin is about the whole server, so write it alone", quoted(.0))]
+    #[error(
+        "the rule {} has a pattern: admin is about the whole server, so write it alone",
+        quoted(.0)
+    )]
     AdminPattern(String),
     /// The pattern is none.
     #[error("the rule {} cannot be used: {why}", quoted(rule))]

@@ -57,7 +57,7 @@ fn check(text: &str, change: impl FnOnce(&mut Editor) -> Result<(), EditError>, 
     let after = editor.text();
     assert_eq!(crate::file::read(&after).as_ref(), Ok(editor.users()));
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/edits");
-    expect_file![format!("{directory}/{file}.toml")].assert_eq(&after);
+    expect_file![format!("{directory}/{file}.txt")].assert_eq(&after);
 }
 
 #[test]

@@ -34,8 +34,8 @@ fn add(AddArgs { name, rules, no_password, file }: &AddArgs) -> Result<Exit, Fai
     match load(&file.users) {
         Err(StoreError::Missing(_)) => {}
         loaded => {
-            if loaded.map_err(failure)?.users.user(name.as_str()).is_some() {
-                return Err(failure(StoreError::Refused(EditError::UserThere(name.clone()))));
+            if loaded.map_err(|error| failure(&error))?.users.user(name.as_str()).is_some() {
+                return Err(failure(&StoreError::Refused(EditError::UserThere(name.clone()))));
             }
         }
     }
@@ -121,7 +121,7 @@ fn change<T>(
     make: impl FnOnce(&mut Editor) -> Result<T, EditError>,
 ) -> Result<T, Failure> {
     let warning = load(&file.users).ok().and_then(|Loaded { warning, .. }| warning);
-    let outcome = edit(&file.users, if_missing, make).map_err(failure)?;
+    let outcome = edit(&file.users, if_missing, make).map_err(|error| failure(&error))?;
     if let Some(warning) = warning {
         let (path, mode) = (file.users.display(), warning.mode());
         tell(format!(
@@ -134,8 +134,8 @@ fn change<T>(
 
 /// A user who is in the file.
 fn known(file: &FileArgs, name: &Name) -> Result<User, Failure> {
-    let users = load(&file.users).map_err(failure)?.users;
-    let unknown = || failure(StoreError::Refused(EditError::NoUser(name.clone())));
+    let users = load(&file.users).map_err(|error| failure(&error))?.users;
+    let unknown = || failure(&StoreError::Refused(EditError::NoUser(name.clone())));
     users.user(name.as_str()).map(|user| (**user).clone()).ok_or_else(unknown)
 }
 
@@ -143,7 +143,7 @@ fn hash(password: &Password) -> Result<PasswordHash, Failure> {
     PasswordHash::make(password).map_err(|error| Failure::on_the_way(error.to_string()))
 }
 
-fn failure(error: StoreError) -> Failure {
+fn failure(error: &StoreError) -> Failure {
     let sentence = error.to_string();
     match error {
         StoreError::Unreadable { .. } | StoreError::Unwritable { .. } => {

@@ -12,7 +12,7 @@ use crate::output::{print_text, tell};
 
 /// Prints all users.
 pub(super) fn list(ListArgs { file, json }: &ListArgs) -> Result<Exit, Failure> {
-    let loaded = load(&file.users).map_err(failure)?;
+    let loaded = load(&file.users).map_err(|error| failure(&error))?;
     let text = if *json {
         let lines = loaded.users.each().map(|user| format!("{}\n", as_json(user)));
         lines.collect()

@@ -71,26 +71,9 @@ impl Quiet {
     fn ask(&self, prompt: &str) -> Result<Password, Failure> {
         // Without stderr nobody sees the prompt, and can answer all the same.
         let _ = io::stderr().write_all(prompt.as_bytes());
-        let line = self.line();
+        let line = line();
         let _ = io::stderr().write_all(b"\n");
         password(line?)
-    }
-
-    fn line(&self) -> Result<Vec<u8>, Failure> {
-        let mut line = Line::default();
-        loop {
-            let mut key = [0];
-            let count = match read(io::stdin().as_fd(), &mut key) {
-                Err(Errno::INTR) => continue,
-                other => other.map_err(unreadable)?,
-            };
-            let step = if count == 0 { Step::Leave } else { line.press(key[0]) };
-            match step {
-                Step::More => {}
-                Step::Done => return Ok(line.bytes),
-                Step::Leave => return Err(Failure::on_the_way("nothing was changed")),
-            }
-        }
     }
 }
 
@@ -98,6 +81,24 @@ impl Drop for Quiet {
     fn drop(&mut self) {
         // A terminal that has gone needs nothing any more.
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.found);
+    }
+}
+
+/// Reads keys until they are a line.
+fn line() -> Result<Vec<u8>, Failure> {
+    let mut line = Line::default();
+    loop {
+        let mut key = [0];
+        let count = match read(io::stdin().as_fd(), &mut key) {
+            Err(Errno::INTR) => continue,
+            other => other.map_err(unreadable)?,
+        };
+        let step = if count == 0 { Step::Leave } else { line.press(key[0]) };
+        match step {
+            Step::More => {}
+            Step::Done => return Ok(line.bytes),
+            Step::Leave => return Err(Failure::on_the_way("nothing was changed")),
+        }
     }
 }
 
