@@ -19,9 +19,9 @@ pub(super) fn ask(user: &Name) -> Result<Password, Failure> {
     if !io::stdin().is_terminal() {
         return one_line();
     }
-    let terminal = Quiet::begin().map_err(unreadable)?;
-    let first = terminal.ask(&format!("Password for {user}: "))?;
-    if terminal.ask("The same again: ")? != first {
+    let _quiet = Quiet::begin().map_err(unreadable)?;
+    let first = typed(&format!("Password for {user}: "))?;
+    if typed("The same again: ")? != first {
         return Err(Failure::unusable("the two passwords differ: nothing was changed"));
     }
     Ok(first)
@@ -67,14 +67,6 @@ impl Quiet {
         tcsetattr(io::stdin(), OptionalActions::Flush, &quiet)?;
         Ok(Self { found })
     }
-
-    fn ask(&self, prompt: &str) -> Result<Password, Failure> {
-        // Without stderr nobody sees the prompt, and can answer all the same.
-        let _ = io::stderr().write_all(prompt.as_bytes());
-        let line = line();
-        let _ = io::stderr().write_all(b"\n");
-        password(line?)
-    }
 }
 
 impl Drop for Quiet {
@@ -82,6 +74,15 @@ impl Drop for Quiet {
         // A terminal that has gone needs nothing any more.
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.found);
     }
+}
+
+/// Asks once, in a terminal that shows no keys.
+fn typed(prompt: &str) -> Result<Password, Failure> {
+    // Without stderr nobody sees the prompt, and can answer all the same.
+    let _ = io::stderr().write_all(prompt.as_bytes());
+    let line = line();
+    let _ = io::stderr().write_all(b"\n");
+    password(line?)
 }
 
 /// Reads keys until they are a line.
